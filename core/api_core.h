@@ -1,0 +1,218 @@
+/* api_core.h - contexts, errors, tensors, ragged batches, random numbers.
+ *
+ * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every tensor that a function
+ * returns belongs to the step and ends at weft_clear (or at weft_rewind). Nothing else is ever freed by hand.
+ *
+ * Errors are sticky. The first failure is kept in the context with its text; every later operator returns an inert tensor,
+ * never NULL, so expressions need no checks, and a failed step changes no parameter. A NULL, stale or foreign tensor is such
+ * an error, too. Functions on files return a weft_status of their own and leave the context alone.
+ *
+ * Threads. A context is used by one thread at a time; many contexts may exist. See docs/conventions.md for fork. */
+#ifndef WEFT_API_CORE_H
+#define WEFT_API_CORE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define WEFT_API      __attribute__((visibility("default")))
+#define WEFT_MUST_USE __attribute__((warn_unused_result))
+#else
+#define WEFT_API
+#define WEFT_MUST_USE
+#endif
+
+#ifdef WEFT_DOUBLE
+typedef double weft_real;                        /* the library built with `make V=double` */
+#define weft_open weft_open_f64                  /* so that a header and a library that disagree do not link */
+#else
+typedef float weft_real;
+#define weft_open weft_open_f32
+#endif
+
+/* The kinds of number: a tensor holds the first two, an item of a checkpoint any. */
+typedef enum { WEFT_REAL, WEFT_I32, WEFT_I64, WEFT_F64, WEFT_TEXT, WEFT_BYTES } weft_dtype;
+
+#define WEFT_STATUS_MAP(XX)                                                                                                \
+    XX(OK,       "no error")                                                                                               \
+    XX(ENOMEM,   "out of memory")                                                                                          \
+    XX(ESHAPE,   "shapes or layouts that do not agree")                                                                    \
+    XX(EARG,     "an argument out of its range, or a NULL, stale or foreign handle")                                       \
+    XX(EDEVICE,  "no such device, or a failure on it")                                                                     \
+    XX(ENUMERIC, "numbers that are not finite")                                                                            \
+    XX(EIO,      "a file that cannot be read or written")                                                                  \
+    XX(ENOENT,   "no such file")                                                                                           \
+    XX(EFORMAT,  "a file that is not what it should be")
+#define WEFT_STATUS_NAME(name, text) WEFT_##name,
+typedef enum { WEFT_STATUS_MAP(WEFT_STATUS_NAME) WEFT_STATUSES } weft_status;
+#undef WEFT_STATUS_NAME
+
+typedef struct weft weft;
+typedef struct weft_tensor weft_tensor;
+
+/* ---- the context ------------------------------------------------------------------------------------------------- */
+
+/* WEFT_BEST: a GPU if there is one, else the CPU. WEFT_REF: the CPU by plain loops, the specification of all others. */
+typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
+
+/* Precision of matrix products; storage and sums are fp32 always. FP32: fp32-accurate by the fastest route; STRICT_FP32: fp32
+ * multiplications only; TF32: at least that accurate; BF16: operands rounded to bfloat16. */
+typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
+
+typedef struct {
+    weft_device    device;
+    int            index;                        /* which GPU */
+    uint64_t       seed;                         /* of every random stream of the context */
+    int            threads;                      /* 0: the cores that this process may use */
+    weft_precision precision;
+    bool           deterministic;                /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
+    void *(*allocate)(size_t bytes, void *user); /* NULL: malloc and free */
+    void  (*release)(void *memory, void *user);
+    void  *user;
+} weft_opts;
+
+/* The version of the library, "0.1.0". */
+WEFT_API const char *weft_version(void);
+/* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed and says why. The
+ * environment variable WEFT_DEVICE (cpu, ref, cuda, cuda:1) overrides the device, WEFT_TIER (portable, avx2, avx512) the
+ * instruction set of the CPU's kernels. */
+WEFT_API weft *weft_open(const weft_opts *opts);
+/* Ends the context and everything below it. NULL is allowed. */
+WEFT_API void weft_close(weft *w);
+/* Ends the step: its tensors and its tape. An error stays. */
+WEFT_API void weft_clear(weft *w);
+/* Ends the step and the error, and zeroes all gradients: to go on, with a smaller batch perhaps. */
+WEFT_API void weft_recover(weft *w);
+/* Whether nothing has failed since weft_open or weft_recover. */
+WEFT_API bool weft_ok(const weft *w);
+/* The kind of the first failure, WEFT_OK if none. */
+WEFT_API weft_status weft_error(const weft *w);
+/* The text of the first failure: operator, shapes, layer, sequence, what was expected; "" if none. Owned by the context. */
+WEFT_API const char *weft_message(const weft *w);
+/* "ESHAPE" for WEFT_ESHAPE, and so on. */
+WEFT_API const char *weft_status_name(weft_status status);
+/* Calls fn at the first failure of a step, at the spot; NULL for nobody. */
+WEFT_API void weft_on_error(weft *w, void (*fn)(weft_status status, const char *message, void *user), void *user);
+/* Makes the context fail as an operator does, with text as printf; a program's own checks use it. */
+WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Dropout on (the default) or off; returns what it was. */
+WEFT_API bool weft_training(weft *w, bool on);
+/* The tape on (the default) or off; returns what it was. */
+WEFT_API bool weft_recording(weft *w, bool on);
+/* What runs the kernels: "ref", "portable", "avx2", "avx512", "cuda". */
+WEFT_API const char *weft_device_name(const weft *w);
+/* How many threads the CPU kernels use. */
+WEFT_API int weft_threads(const weft *w);
+/* Waits until the device has done everything asked of it so far. */
+WEFT_API void weft_wait(weft *w);
+
+typedef struct weft_mark { int64_t at[4]; uint64_t step; } weft_mark;
+/* The present moment of a step. */
+WEFT_API weft_mark weft_here(weft *w);
+/* Ends the tensors made since the mark, so that a decoder loop of any length runs in constant memory. */
+WEFT_API void weft_rewind(weft *w, weft_mark mark);
+
+typedef struct { int64_t host_bytes, device_bytes, allocations, tape; } weft_usage;
+/* What the context holds at this moment, and how often it has asked the allocator since weft_open. */
+WEFT_API weft_usage weft_usage_of(const weft *w);
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- *
+ * Row-major and contiguous, rank 0 to 6, reals or int32. */
+enum { WEFT_RANK = 6 };
+#define WEFT_SHAPE(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ }
+
+/* A tensor of the step with these numbers, copied at once; values NULL: zeros. */
+WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);
+WEFT_API weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape);
+WEFT_API weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape);
+/* All elements the same value. */
+WEFT_API weft_tensor *weft_full(weft *w, weft_real value, int rank, const int64_t *shape);
+/* A tensor of rank 0. */
+WEFT_API weft_tensor *weft_scalar(weft *w, weft_real value);
+/* 0, 1, .. n - 1 as int32. */
+WEFT_API weft_tensor *weft_iota(weft *w, int64_t n);
+/* Standard normal, or uniform in [low, high), from the context's stream "tensor". */
+WEFT_API weft_tensor *weft_normal(weft *w, int rank, const int64_t *shape);
+WEFT_API weft_tensor *weft_uniform(weft *w, weft_real low, weft_real high, int rank, const int64_t *shape);
+/* The context of a tensor; NULL for NULL. */
+WEFT_API weft *weft_of(const weft_tensor *x);
+WEFT_API weft_dtype weft_dtype_of(const weft_tensor *x);
+WEFT_API int weft_rank(const weft_tensor *x);
+/* The extent of an axis, counted from the end if negative; 0 if there is no such axis. */
+WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
+/* How many elements. */
+WEFT_API int64_t weft_count(const weft_tensor *x);
+/* Copies all elements to host memory of exactly that size; waits for the device. On error fills it with zeros and says so. */
+WEFT_API weft_status weft_read(weft_tensor *x, void *out, size_t bytes);
+/* The value of a tensor of one element; waits; NaN on error. */
+WEFT_API weft_real weft_item(weft_tensor *x);
+/* Prints shape, layout and numbers (the first and last of each axis). */
+WEFT_API void weft_print(FILE *file, weft_tensor *x);
+
+/* ---- ragged batches ---------------------------------------------------------------------------------------------- *
+ * A packed sequence is a tensor whose rows are laid out by a batch of sequences. Every operator takes it; nothing needs a
+ * mask. Layout is storage, not meaning: an operator arranges its ragged inputs to one layout by itself. Length 0 and an empty
+ * batch are defined everywhere. */
+typedef struct { int64_t n; const int32_t *len; const int64_t *id; } weft_lengths;   /* id NULL: 0 .. n-1 */
+
+/* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS: several whole sequences a
+ * row of fixed width, by a placement. PADDED: [n, T], what pack_padded reads and pad_packed makes, never a tensor's own. */
+typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
+/* LEFT: data first, pads after it. RIGHT: pads first. */
+typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
+/* Where each sequence of a batch lies in the layout `rows`: sequence s in row[s] from column[s] on; all below rows, width. */
+typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
+
+/* A ragged tensor [N, features] from the sequences' rows end to end (concat), copied at once. features 0: [N]. */
+WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features, const weft_lengths *lengths);
+/* A ragged tensor [N] of int32 from the sequences end to end. */
+WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
+/* WEFT_PLAIN if x is not ragged. */
+WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
+/* The batch of a ragged tensor: how many sequences, their lengths and ids in the user's order. Owned by the step; n = 0 and
+ * NULLs if x is not ragged. */
+WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
+/* PyTorch's batch_sizes: [steps], how many sequences are longer than t. Owned by the step, host memory; NULL if not ragged. */
+WEFT_API const int32_t *weft_batch_sizes(const weft_tensor *x, int64_t *steps);
+/* [n] the sequences from the longest to the shortest (ties: in the user's order), and the place of each in that order. */
+WEFT_API const int32_t *weft_sorted_indices(const weft_tensor *x);
+WEFT_API const int32_t *weft_unsorted_indices(const weft_tensor *x);
+/* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. */
+WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
+/* [rows] for every row of x's own layout the sequence and the position in it; -1 in a pad of the layout rows. */
+WEFT_API const int32_t *weft_sequences(const weft_tensor *x);
+WEFT_API const int32_t *weft_positions(const weft_tensor *x);
+/* A placement for rows of that width by first fit in the given order; fills row and column [n], which the caller owns, and
+ * *rows. WEFT_EARG if a sequence is longer than width. */
+WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row, int32_t *column, int64_t *rows);
+/* Draws the layout as text, a row a sequence, a column a step: the staircase. */
+WEFT_API void weft_print_layout(FILE *file, weft_tensor *x);
+
+/* ---- random numbers ---------------------------------------------------------------------------------------------- *
+ * Philox4x32-10 (Salmon et al. 2011), counter-based: a stream is a name and a counter, so drawing from one never disturbs
+ * another; the counters of all streams are part of a checkpoint. */
+typedef struct weft_stream weft_stream;
+/* The stream of that name, made at the first call; owned by the context. */
+WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
+WEFT_API uint64_t weft_draw(weft_stream *stream);
+/* Uniform in [0, 1). */
+WEFT_API double weft_draw_uniform(weft_stream *stream);
+WEFT_API double weft_draw_normal(weft_stream *stream);
+/* Uniform in 0 .. below - 1, without bias; 0 if below is 0. */
+WEFT_API uint64_t weft_draw_below(weft_stream *stream, uint64_t below);
+/* A uniform permutation of 0 .. n - 1. */
+WEFT_API void weft_permutation(weft_stream *stream, int64_t n, int32_t *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,128 @@
+/* core.h - what the library's own files know of each other's insides: arenas, batches, forms, tensors, the context. */
+#ifndef WEFT_CORE_H
+#define WEFT_CORE_H
+#include "core/api_core.h"
+#include "core/kernels.h"
+
+enum { WEFT__BLOCKS = 48, WEFT__CLASSES = 192, WEFT__RESULTS = 4, WEFT__MESSAGE = 512 };
+
+/* ---- memory ---- */
+typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of the size it had */
+    struct { void *raw; char *base; int64_t start, size; } block[WEFT__BLOCKS];
+    int n, at; int64_t used, first;              /* used: of block[at]; first: size of a first block */
+    bool stays;                                  /* blocks are kept and never poisoned: stale headers are looked at */
+    bool device;                                 /* device memory */
+} weft__arena;
+
+/* ---- ragged batches ---- */
+typedef struct weft_batch weft_batch;
+typedef struct weft__place { struct weft__place *next; int64_t rows, width; int32_t *row, *column; } weft__place;
+typedef struct weft__form {                      /* all of a tensor but its numbers: y->f = x->f */
+    weft_dtype type; int rank; int64_t size[WEFT_RANK];
+    weft_batch *batch; weft_layout layout; weft_align align;     /* batch NULL: a plain tensor */
+    const weft__place *place;                    /* of the layout rows */
+} weft__form;
+
+typedef struct weft__map { struct weft__map *next; weft__form from, to; weft__ints index; } weft__map;
+struct weft_batch {                              /* B sequences; equal lengths and ids are one batch within a step */
+    weft *w; weft_batch *next;
+    int64_t n, tokens, longest;
+    bool own_ids;                                /* ids were given; else 0 .. n-1 */
+    int32_t *len; int64_t *id;                   /* [n] as the user gave them, host */
+    weft__ints offset;                           /* [n + 1] concat: first row of each sequence */
+    weft__ints sorted, unsorted;                 /* [n] packed: longest first, and back */
+    weft__ints live, start;                      /* [longest], [longest + 1] packed: rows of each step, its first row */
+    weft__map *maps;                             /* every gather between two layouts asked for so far */
+    struct weft__rows { struct weft__rows *next; weft__form f; weft__ints sequence, position; int64_t *id; } *rows;
+    weft__place *places;
+};
+
+/* ---- tensors ---- */
+struct weft_module;
+struct weft_tensor {
+    weft *w; uint64_t step;                      /* step 0: until weft_close */
+    weft__form f; real *data;                    /* device memory; int32_t * for WEFT_I32 */
+    int64_t born;                                /* the tape entry after it; 0: nobody's result */
+    weft_tensor *grad;                           /* during a walk; a parameter's: always, its piece of the flat vector */
+    uint32_t reached, kept;                      /* by the walk of this number: depends on a wanted one; its gradient stays */
+    int16_t class_; bool parameter, frozen;      /* size class of a gradient's buffer */
+};
+
+/* ---- the context ---- */
+struct weft_call;
+typedef struct weft__entry { struct weft_call *call; bool spent; } weft__entry;
+typedef struct weft__owned {                     /* what lives until weft_close; newest first */
+    struct weft__owned *next;
+    void (*end)(void *); void (*recover)(void *);
+} weft__owned;
+
+struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, count; };
+
+struct weft {
+    weft__device dev; weft_status status; char message[WEFT__MESSAGE];
+    void (*on_error)(weft_status, const char *, void *); void *on_error_user;
+    void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
+    bool recording, training, walking, to_parameters;
+    uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
+    uint32_t walk;
+    weft__arena heads[2], notes, keep;           /* host: headers by the step's parity; calls; batches (not rewound) */
+    weft__arena data, grads, maps;               /* device: results; gradients; index arrays (the last two not rewound) */
+    weft_tensor *spare[WEFT__CLASSES], nil;
+    struct weft_call *late;                      /* a call not yet run, see autograd/walk.c */
+    weft_batch *batches;
+    weft__entry *tape; int64_t entries, room;
+    weft__owned *owned; weft_stream *streams;
+    const struct weft_module *scope;             /* the layer that is running, for messages */
+    const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
+    int64_t allocations, host_bytes, device_bytes;
+    int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
+};
+
+/* error.c: formats "layer: text"; only the first failure counts. */
+#define weft__fail weft_fail
+weft *weft__nowhere(void);                       /* the context of NULL: always failed */
+/* arena.c */
+void   *weft__take(weft *, weft__arena *, int64_t bytes);         /* 64-byte aligned; NULL and a sticky error if there is none */
+void    weft__back_to(weft__arena *, int64_t position);
+int64_t weft__position(const weft__arena *);
+void    weft__arena_clear(weft *, weft__arena *);
+void    weft__arena_end(weft *, weft__arena *);
+void   *weft__allocate(weft *, size_t);          /* host memory until weft__release */
+void    weft__release(weft *, void *);
+void   *weft__device_allocate(weft *, size_t);
+void    weft__device_release(weft *, void *);
+/* context.c */
+void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));   /* zeroed; the hooks may be NULL */
+/* tensor.c */
+weft_tensor *weft__header(weft *, const weft__form *);
+weft_tensor *weft__tensor(weft *, const weft__form *, const void *host_values);   /* NULL: zeros; never NULL itself */
+weft__form   weft__plain(weft_dtype, int rank, const int64_t *shape);
+int64_t      weft__elements(const weft__form *), weft__rows(const weft__form *);  /* rows: all but the last axis */
+int64_t      weft__bytes(const weft__form *);
+bool         weft__same(const weft__form *, const weft__form *);                  /* type, shape, batch and layout */
+const char  *weft__text(const weft__form *, char buffer[128]);
+const char  *weft__wrong(const weft *, const weft_tensor *);                      /* why the handle is no good; NULL if it is */
+void         weft__check_faults(weft *, const char *what);                        /* an index out of range becomes the sticky error */
+/* batch.c */
+weft_batch    *weft__batch(weft *, const weft_lengths *, const char *function);   /* NULL and a sticky error if they are wrong */
+void           weft__difference(const weft_batch *, const weft_batch *, char *text, size_t);
+weft__ints     weft__index(weft *, int64_t n);                                    /* host part to be filled, then weft__sent */
+void           weft__sent(weft *, weft__ints *, int64_t n);                       /* makes the device copy */
+/* layout.c */
+weft__ints     weft__map_between(weft_batch *, const weft__form *from, const weft__form *to);
+weft__form     weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);
+const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);         /* sequence, position, id of each row; NULL on failure */
+const weft__place *weft__placed(weft_batch *, const weft_placement *);
+int64_t        weft__layout_rows(const weft__form *);                             /* rows that the batch's layout takes in all */
+/* threads.c */
+typedef void weft__task(void *argument, int64_t index);
+struct weft__pool *weft__pool_new(weft__device *, int threads);                   /* threads start at the first parallel call */
+void           weft__pool_end(weft__device *, struct weft__pool *);
+int            weft__pool_threads(const struct weft__pool *);
+void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);   /* all done when it returns; task order free */
+/* cpu.c: which table serves this machine (and the environment) */
+const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
+/* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */
+typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc);
+weft__blas_gemm *weft__blas(void);
+#endif

@@ -1,0 +1,117 @@
+/* kernels.h - the contract of a back end: the device that every kernel takes first, the records that the larger kernels take,
+ * and the table that a back end fills, generated from kernels.def.
+ *
+ * All pointers are device memory unless they say host. Kernels run in order on the device's stream; none of them waits but
+ * download and wait. Sizes are int64_t; matrices are row-major. A kernel that finds an index out of range puts it into
+ * device->fault and reads nothing. */
+#ifndef WEFT_KERNELS_H
+#define WEFT_KERNELS_H
+#include "core/api_core.h"
+
+typedef weft_real real;
+typedef struct weft__kernels weft__kernels;
+
+typedef struct weft__fault { bool is; int64_t row; int64_t value, below; } weft__fault;   /* an index, and what it had to be below */
+
+typedef struct weft__device {                    /* first argument of every kernel */
+    const weft__kernels *k;
+    void *(*allocate)(size_t, void *); void (*release)(void *, void *); void *user;
+    struct weft__pool *pool;                     /* the CPU's threads */
+    void *stream, *handle;                       /* a GPU's stream and cuBLAS handle */
+    void *workspace; size_t workspace_bytes;     /* scratch of the kernels, grown as they need it */
+    int index;
+    weft_precision precision;
+    bool deterministic;
+    weft__fault fault;                           /* host memory; a GPU fills it at the next wait */
+    char failure[160];                           /* the first failure of the back end itself; "" if none */
+} weft__device;
+
+/* A loop nest of up to six axes: extents, and the steps of up to three operands (0: broadcast along that axis). */
+typedef struct weft__grid { int rank; int64_t size[WEFT_RANK], step[3][WEFT_RANK]; } weft__grid;
+
+/* Rows in runs: along an axis (offset NULL: every run has `length` rows) or the tokens of each sequence (concat). Element of
+ * run s, row r, column j: ((offset ? offset[s] : s * length) + r) * inner + j. */
+typedef struct weft__segments { int64_t count, length, inner; const int32_t *offset; } weft__segments;
+
+typedef struct weft__ints { const int32_t *host, *device; } weft__ints;           /* an index array in both places */
+
+/* c[i] (+)= op(a[i]) op(b[i]) for i < batches; op is a transposition if ta, tb. op(a): m x k, op(b): k x n, c: m x n. */
+typedef struct weft__product {
+    bool ta, tb, add;
+    int64_t m, n, k, lda, ldb, ldc;
+    int64_t batches, stride_a, stride_b, stride_c;
+    weft_precision precision;
+} weft__product;
+
+/* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows
+ * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h * dv ... A row
+ * without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys - queries). shared_values: v has
+ * dv columns, used by every head. map, if not NULL: the weights, at map_offset[query row] * heads + head * keys + j. */
+typedef struct weft__attention {
+    int64_t sequences, queries, keys, heads, dk, dv;
+    weft__ints q_offset, k_offset, map_offset;
+    int causal; bool shared_values; real scale;
+    const real *q, *k, *v;                       /* [queries, heads * dk], [keys, heads * dk], [keys, heads * dv] */
+    real *y, *lse, *map;                         /* [queries, heads * dv], [queries, heads] log sum exp of the scores */
+    const real *dy; real *dq, *dk_, *dv_;        /* backward: added to; NULL: not wanted */
+} weft__attention;
+
+/* One direction of one recurrent layer over a packed batch: rows start[t] .. start[t] + live[t] are step t, the same
+ * sequences on top (longest first). Gate slots of H columns in `gates` [tokens, slots * H]:
+ *   RNN   1: in W_ih x + b_ih + b_hh,              out h'
+ *   GRU   4: in r, z, n sums (b_hh added to r, z), out r, z, n, W_hn h + b_hn     (the fourth slot comes in as rubbish)
+ *   LSTM  4: in i, f, g, o sums of both biases,    out the gates after their functions
+ * backward turns the slots into gradients: of the sums; GRU: of r, z, n's x side, n's h side. */
+typedef enum { WEFT__RNN_TANH, WEFT__RNN_RELU, WEFT__GRU, WEFT__LSTM } weft__cell;
+typedef struct weft__recurrence {
+    weft__cell cell; bool reverse;
+    int64_t sequences, tokens, steps, hidden, width;   /* width of h: hidden, or the projection's */
+    weft__ints live, start;                      /* [steps], [steps + 1] */
+    const real *w_hh, *b_hn, *w_hr;              /* [gates * hidden, width]; [hidden] GRU, may be NULL; [width, hidden] or NULL */
+    const real *h0, *c0;                         /* [sequences, width], [sequences, hidden] in packed order; NULL: zeros */
+    real *gates, *h, *c, *raw;                   /* h [tokens, width], c [tokens, hidden] LSTM; raw: h before a projection */
+    /* backward only */
+    const real *dy, *dyc;                        /* gradients of h and c of each token; NULL: none */
+    real *dh0, *dc0;                             /* added to; NULL: not wanted */
+    real *carry_h, *carry_c;                     /* scratch [sequences, width], [sequences, hidden], zeroed by the caller */
+    real *h_before;                              /* out [tokens, width]: the h that entered each token */
+    real *dh;                                    /* out [tokens, width]: all that arrived at h; only with a projection */
+} weft__recurrence;
+
+/* What an optimiser knows on the device itself, so that a step needs no wait. */
+typedef struct weft__guard {
+    double norm;                                 /* of the last gradient, in the norm asked for */
+    int64_t applied, skipped, in_a_row;          /* steps; skipped: a gradient that was not finite */
+    int64_t bad;                                 /* element of the flat vector that was not finite first; -1: none */
+    int32_t finite;
+} weft__guard;
+
+typedef enum { WEFT__SGD, WEFT__RMSPROP, WEFT__ADAM, WEFT__ADAMW } weft__rule;
+typedef struct weft__update {                    /* torch.optim's rules and names */
+    weft__rule rule;
+    real lr, decay, eps;
+    real beta1, beta2;                           /* Adam; SGD: momentum, dampening; RMSprop: momentum, alpha */
+    bool nesterov, centered;
+} weft__update;
+
+/* Cross entropy of each row of logits [rows, classes]; ignore: a class that counts nothing (has_ignore). */
+typedef struct weft__entropy { int64_t rows, classes; real smoothing; bool has_ignore; int32_t ignore; const real *class_weight; } weft__entropy;
+
+struct weft__kernels {
+    const char *name;
+    bool synchronous;                            /* device memory is host memory, and every kernel is done when it returns */
+#define KERNEL(result, name, arguments) result (*name) arguments;
+#include "core/kernels.def"
+};
+
+extern const weft__kernels weft__ref, weft__portable, weft__avx2, weft__avx512;
+
+#define UNARY(name, ...) WEFT__##name,
+enum { 
+#include "core/pointwise.def"
+    WEFT__UNARIES };
+#define BINARY(name, ...) WEFT__##name,
+enum {
+#include "core/pointwise.def"
+    WEFT__BINARIES };
+#endif

@@ -1,0 +1,84 @@
+/* api_io.h - checkpoints in HDF5, foreign weights, ragged data, batches, logs, pictures.
+ *
+ * Functions on files return a weft_status and never change the context's error; weft_file_message has the text of this thread's
+ * last one that failed. */
+#ifndef WEFT_API_IO_H
+#define WEFT_API_IO_H
+#include "rnn/api_rnn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The text of this thread's last file function that failed, "" if none has. Valid until the next one. */
+WEFT_API const char *weft_file_message(void);
+
+/* ---- checkpoints ---- *
+ * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random streams, and the user's items;
+ * all with checksums, in no time-dependent bytes. Writing goes to a temporary file, is flushed and renamed: an old file is never lost. */
+typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_item_of_user;   /* epoch, best score, vocabulary ... */
+WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n) WEFT_MUST_USE;
+/* Everything back, or nothing: on any error module, optimiser, streams and items are as they were. o and items may be NULL, 0. Items must
+ * be in the file with that type and at most n numbers (text: n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file. */
+WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n) WEFT_MUST_USE;
+/* The items alone, before a model is built. */
+WEFT_API weft_status weft_load_items(const char *path, const weft_item_of_user *items, int n) WEFT_MUST_USE;
+/* How many numbers (text: bytes with the final 0) an item has; -1 and a message if it is not there. */
+WEFT_API int64_t weft_item_size(const char *path, const char *name);
+/* What a partial load found: counts, and a text that lists names, one a line: "missing encoder.weight", "extra ..", "shape ..". */
+typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } weft_load_report;
+/* Loads the parameters and buffers whose names and shapes agree and reports the others. */
+WEFT_API weft_status weft_load_matching(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;
+/* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state dict. report may be NULL: then all must agree. */
+WEFT_API weft_status weft_import_state_dict(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;
+WEFT_API weft_status weft_export_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
+
+/* ---- ragged data: sequences end to end in memory, freed by weft_data_end ---- */
+typedef struct { int64_t n, columns; int32_t *len; int64_t *offset; weft_real *rows; int32_t *ints; } weft_dataset;   /* rows [sum len, columns], or ints */
+/* Text: a sequence a line, each byte a token (ints). */
+WEFT_API weft_status weft_read_text(const char *path, weft_dataset *out) WEFT_MUST_USE;
+/* CSV with a header: rows of equal, adjacent values in column `id` are one sequence; the named columns become reals. */
+WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, weft_dataset *out) WEFT_MUST_USE;
+/* HDF5: data sets "rows" [N, columns] (any float type) and "lengths" [n] (any int type) below `group`. */
+WEFT_API weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out) WEFT_MUST_USE;
+WEFT_API weft_status weft_write_hdf5(const char *path, const char *group, const weft_dataset *data) WEFT_MUST_USE;
+WEFT_API void weft_data_end(weft_dataset *data);
+
+/* ---- batches ---- *
+ * Shuffles an epoch, sorts pools of `pool` batches by length, cuts them into batches by count or by tokens, shuffles the batches. */
+typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;   /* tokens: at most so many a batch (at least one sequence) */
+typedef struct weft_loader weft_loader;
+/* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles. Owned by the context. */
+WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *opts);
+/* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the end of an epoch (the next call begins another). */
+WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
+/* Batches in this epoch, if it has begun; epochs begun so far. */
+WEFT_API int64_t weft_loader_batches(weft_loader *l);
+WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
+/* All of its position, to be saved as an item of four WEFT_I64 and given back after loading (together with the streams). */
+typedef struct { int64_t at[4]; } weft_loader_state;
+WEFT_API weft_loader_state weft_loader_save(const weft_loader *l);
+WEFT_API void weft_loader_restore(weft_loader *l, weft_loader_state state);
+
+/* ---- logs ---- */
+typedef struct weft_journal weft_journal;
+/* JSON lines, appended and flushed a line at a time; a NULL journal swallows everything. NaN and infinities become null. */
+WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
+WEFT_API void weft_journal_begin(weft_journal *journal);
+WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
+WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const char *value);
+WEFT_API void weft_journal_end(weft_journal *journal);
+WEFT_API void weft_journal_close(weft_journal *journal);
+
+/* ---- pictures: SVG, written whole or not at all ---- */
+typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; } weft_curve;
+WEFT_API weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right, const weft_curve *curves, int n) WEFT_MUST_USE;
+/* weights [rows, columns] in 0 .. 1; labels in UTF-8, rows and columns of them. */
+WEFT_API weft_status weft_draw_heatmap(const char *path, const char *title, int rows, int columns, const double *weights, const char *const *row_labels, const char *const *column_labels) WEFT_MUST_USE;
+/* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat order (may be NULL). */
+WEFT_API weft_status weft_draw_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels) WEFT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,65 @@
+/* api_rnn.h - recurrent layers over ragged batches, one step at a time, decoding.
+ *
+ * States are [layers * directions, n, width] in the order in which the user gave the sequences; the reverse direction runs from a
+ * sequence's own end. A sequence of length 0 has no output rows, and its last state is its first. */
+#ifndef WEFT_API_RNN_H
+#define WEFT_API_RNN_H
+#include "nn/api_nn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weft_rnn weft_rnn;
+typedef struct {
+    int64_t   input, hidden;
+    int       layers;                            /* 0 means 1 */
+    bool      bidirectional, no_bias;
+    int64_t   proj;                              /* LSTM: width of a projected h, 0 none (Sak et al. 2014) */
+    weft_real dropout;                           /* between layers, in training */
+    bool      relu;                              /* weft_rnn_new: max(0, x) instead of tanh */
+} weft_rnn_opts;
+typedef struct { weft_tensor *h, *c; } weft_state;                /* c: LSTM only, else NULL */
+typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
+#define WEFT_ZERO_STATE ((weft_state){ NULL, NULL })
+
+/* PyTorch's RNN, GRU and LSTM with its parameter names (weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0), gate order (r z n; i f g o),
+ * and first values, uniform in +-1/sqrt(hidden). */
+WEFT_API weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+/* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n sequences of length T, y plain. */
+WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
+/* One step of one-directional layers, x [n, input] -> y [n, width]: decoding. */
+WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
+/* The layer from public operators, step by step, instead of the fused one: the same function, slower; a lesson and an oracle. */
+WEFT_API void weft_rnn_composed(weft_rnn *r, bool on);
+/* The module of the layer, to freeze it, say. */
+WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
+/* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence starts `times` times. */
+WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
+WEFT_API weft_state weft_state_repeat(weft_state s, int64_t times);
+
+/* ---- decoding ---- *
+ * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the next; it replaces *state by the next one.
+ * Row r belongs to sequence r / beams (beams = 1 but for beam search). Nothing is recorded, memory is constant. */
+typedef weft_tensor *weft_decode_step(weft_tensor *tokens, weft_state *state, int64_t beams, void *user);
+typedef struct {
+    int32_t  begin, end;                         /* tokens that start and finish a sequence */
+    int64_t  limit;                              /* tokens at most, end not counted */
+    int      beams;                              /* beam search: hypotheses kept for each sequence */
+    double   length_penalty;                     /* score / length^penalty (Wu et al. 2016 without the constant); 0: none */
+    double   temperature; int64_t top_k;         /* sampling: logits / temperature (0: 1) among the k best (0: all) */
+    const char *stream;                          /* sampling: the random stream, NULL: "decode" */
+} weft_decode_opts;
+typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_decoded;   /* tokens [n, limit] without end; score: log probability */
+/* The caller gives the state of n sequences and frees the result by weft_decoded_end; on error n is 0 and the context has failed. */
+WEFT_API weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
+WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
+WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
+WEFT_API void weft_decoded_end(weft_decoded *d);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
