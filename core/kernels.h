@@ -80,19 +80,19 @@ typedef struct weft__recurrence {
 
 /* What an optimiser knows on the device itself, so that a step needs no wait. */
 typedef struct weft__guard {
-    double norm;                                 /* of the last gradient, in the norm asked for */
+    double norm;                                 /* of the last gradient, in the norm asked for; before norm_end the sum so far */
     int64_t applied, skipped, in_a_row;          /* steps; skipped: a gradient that was not finite */
-    int64_t bad;                                 /* element of the flat vector that was not finite first; -1: none */
+    int64_t bad;                                 /* in the last bad step the first element of the flat vector that was not finite; -1: none yet */
     int32_t finite;
 } weft__guard;
 
 typedef enum { WEFT__SGD, WEFT__RMSPROP, WEFT__ADAM, WEFT__ADAMW } weft__rule;
-typedef struct weft__update {                    /* torch.optim's rules and names */
-    weft__rule rule;
+typedef struct weft__update {                    /* torch.optim's rules and names; t = guard->applied + 1 counts from 1, powers beta^t in double */
+    weft__rule rule;                             /* g = dx + decay x, but ADAMW: g = dx, and first x -= lr decay x */
     real lr, decay, eps;
     real beta1, beta2;                           /* Adam; SGD: momentum, dampening; RMSprop: momentum, alpha */
-    bool nesterov, centered;
-} weft__update;
+    bool nesterov, centered;                     /* Adam: m, v averages of g, g^2. RMSprop: v of g^2, a of g (centered), m the momentum. */
+} weft__update;                                  /* SGD: m the momentum (t = 1: m = g, without dampening). Vectors not used are NULL. */
 
 /* Cross entropy of each row of logits [rows, classes]; ignore: a class that counts nothing (has_ignore). */
 typedef struct weft__entropy { int64_t rows, classes; real smoothing; bool has_ignore; int32_t ignore; const real *class_weight; } weft__entropy;
