@@ -16,11 +16,14 @@ typedef struct weft__parameter {                 /* of one module, in the order 
     bool buffer;
 } weft__parameter;
 
+typedef struct weft__note { struct weft__note *next; char key[32], value[96]; } weft__note;   /* a text that a checkpoint keeps with the module */
+
 struct weft_module {
     weft *w;                                     /* NULL: a module that could not be made */
     weft_module *root, *parent, *child, *sibling;                 /* first child, next sibling, in the order in which they were made */
     char name[WEFT__NAME];
     weft__parameter *parameters;                 /* first of this module */
+    weft__note *notes;                           /* what its parameters mean: cell, gate order; by key */
     real *values, *gradients; int64_t n, room;   /* of a root: device memory */
     uint64_t version;                            /* of a root: grows when any value changes */
 };
@@ -35,6 +38,9 @@ const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
 /* An object of `bytes` bytes, zeroed, below the context; NULL (and the module fails) if there is no memory or m->w is NULL. */
 void *weft__layer(weft_module *m, size_t bytes);
+
+/* Keeps a text with the module, "cell" = "lstm": checkpoints hold it, and loading compares it. A key said again replaces its value. */
+void weft__describe(weft_module *m, const char *key, const char *value);
 
 /* All that an optimiser must find again: numbers of the host, or flat vectors on the device. */
 typedef struct weft__saved { const char *name; weft_dtype type; void *data; int64_t n; bool device; } weft__saved;
