@@ -1,0 +1,54 @@
+/* philox.h - Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011) and the three
+ * ways in which weft counts with it. A number is a function of key and counter alone, so every back end, every thread and every
+ * backward pass draws the same one without asking anybody. The common subset of C and C++; nvcc compiles it, too. */
+#ifndef WEFT_PHILOX_H
+#define WEFT_PHILOX_H
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define WEFT__BOTH static inline __host__ __device__
+#else
+#define WEFT__BOTH static inline
+#endif
+
+/* out = the 128 bits of that counter (word 0 is the fastest) under that key (low word first). */
+WEFT__BOTH void weft__philox(uint64_t key, const uint32_t counter[4], uint32_t out[4])
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t a = counter[0], b = counter[1], c = counter[2], d = counter[3];
+    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+        uint64_t p = (uint64_t)0xD2511F53u * a, q = (uint64_t)0xCD9E8D57u * c;
+        a = (uint32_t)(q >> 32) ^ b ^ k0, b = (uint32_t)q;
+        c = (uint32_t)(p >> 32) ^ d ^ k1, d = (uint32_t)p;
+    }
+    out[0] = a, out[1] = b, out[2] = c, out[3] = d;
+}
+
+/* Dropout: columns 4 * quad .. 4 * quad + 3 of the token (id, position). Element j keeps or goes by weft__unit of out[j]. */
+WEFT__BOTH void weft__philox_mask(uint64_t key, int64_t id, int32_t position, int64_t quad, uint32_t out[4])
+{
+    uint32_t counter[4] = { (uint32_t)quad, (uint32_t)position, (uint32_t)(uint64_t)id, (uint32_t)((uint64_t)id >> 32) };
+    weft__philox(key, counter, out);
+}
+/* In [0, 1) by steps of 2^-24, exact in float and in double. */
+WEFT__BOTH float weft__unit(uint32_t bits) { return (float)(bits >> 8) * 5.9604644775390625e-8f; }
+
+/* Streams: draw number n is 64 bits, half of counter n / 2. So any draw can be had without those before it. */
+WEFT__BOTH uint64_t weft__philox_draw(uint64_t key, uint64_t n)
+{
+    uint32_t counter[4] = { (uint32_t)(n >> 1), (uint32_t)(n >> 33), 0, 0 }, out[4];
+    weft__philox(key, counter, out);
+    return n & 1 ? out[2] | (uint64_t)out[3] << 32 : out[0] | (uint64_t)out[1] << 32;
+}
+/* A draw as a number in [0, 1) by steps of 2^-53. */
+WEFT__BOTH double weft__uniform(uint64_t draw) { return (double)(draw >> 11) * 1.1102230246251565e-16; }
+/* The same by steps of 2^-24: rounding the former to float could give 1. */
+WEFT__BOTH float weft__uniform_float(uint64_t draw) { return weft__unit((uint32_t)(draw >> 32)); }
+/* A draw as a standard normal: Box and Muller's cosine, its radius from the high 32 bits (in (0, 1]), its angle from the low. */
+WEFT__BOTH double weft__normal(uint64_t draw)
+{
+    double u = ((double)(draw >> 32) + 1) * 2.3283064365386963e-10, v = (double)(uint32_t)draw * 2.3283064365386963e-10;
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+#endif
