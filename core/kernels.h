@@ -94,8 +94,13 @@ typedef struct weft__update {                    /* torch.optim's rules and name
     bool nesterov, centered;                     /* Adam: m, v averages of g, g^2. RMSprop: v of g^2, a of g (centered), m the momentum. */
 } weft__update;                                  /* SGD: m the momentum (t = 1: m = g, without dampening). Vectors not used are NULL. */
 
-/* Cross entropy of each row of logits [rows, classes]; ignore: a class that counts nothing (has_ignore). */
-typedef struct weft__entropy { int64_t rows, classes; real smoothing; bool has_ignore; int32_t ignore; const real *class_weight; } weft__entropy;
+/* Cross entropy of each row of logits [rows, classes], times the row's mask: 0 (value and gradient) without a look at logits or
+ * class where the mask is 0 or the class is `ignore` (has_ignore). Any other class out of 0 .. classes - 1 is a fault. With
+ * p = softmax, w = class_weight or 1, a = smoothing: (1 - a) w[class] (-log p[class]) + a / classes sum_c w[c] (-log p[c]). */
+typedef struct weft__entropy {
+    int64_t rows, classes; real smoothing; bool has_ignore; int32_t ignore;
+    const real *class_weight, *mask;             /* [classes], [rows]; NULL: ones */
+} weft__entropy;
 
 struct weft__kernels {
     const char *name;
