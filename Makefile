@@ -1,20 +1,142 @@
-# minimal, to be replaced: make [BUILD=dir] [V=double|asan]
-V ?=
-BUILD ?= build
-B := $(BUILD)$(if $(V),/$(V))
-VFLAGS_asan   := -fsanitize=address,undefined -fno-sanitize-recover=all -O1
+# weft: make, make test, make demo, make bench, make lint, make install.
+#
+#   V=double|asan|dasan|tsan   a variant, in build/<variant>/ in the same shape; build/double/libweft.so is a target, too
+#   BUILD=dir                  another place than build/
+#   CC=clang WERROR=1          as the CI does
+#   PREFIX= LIBDIR= DESTDIR=   of make install
+#
+# Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
+# X_*.c beside an examples/X.c belongs to that program.
+V        ?=
+BUILD    ?= build
+PREFIX   ?= /usr/local
+LIBDIR   ?= $(PREFIX)/lib
+B        := $(BUILD)$(if $(V),/$(V))
+VARIANTS := double asan dasan tsan
+$(if $(filter-out $(VARIANTS),$(V)),$(error unknown variant V=$(V), there are: $(VARIANTS)))
+
+VERSION    := $(subst $() ,.,$(shell sed -n 's/^.define WEFT_VERSION_[A-Z]* *//p' core/api_core.h))
+SOVERSION  := $(firstword $(subst ., ,$(VERSION)))
+PKG_CONFIG ?= pkg-config
+CFLAGS     ?= -O2 -g
+
+SANITIZE      := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
 VFLAGS_double := -DWEFT_DOUBLE
-VFLAGS_dasan  := -DWEFT_DOUBLE $(VFLAGS_asan)
-CFLAGS = -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -fPIC -fvisibility=hidden -I. -MMD -MP $(VFLAGS_$(V)) $(shell pkg-config --cflags hdf5)
-SRC := $(wildcard core/*.c autograd/*.c nn/*.c rnn/*.c io/*.c)
-OBJ := $(SRC:%.c=$(B)/%.o)
-LIBS = $(shell pkg-config --libs hdf5) -ldl -lm -lpthread
-$(B)/libweft.a: $(OBJ) ; @rm -f $@; ar rcs $@ $^
-$(B)/core/cpu_portable.o: CFLAGS += -O3 -ffp-contract=fast
-$(B)/core/cpu_avx2.o: CFLAGS += -O3 -march=x86-64-v3 -ffp-contract=fast
-$(B)/core/cpu_avx512.o: CFLAGS += -O3 -march=x86-64-v4 -mprefer-vector-width=512 -ffp-contract=fast
-$(B)/%.o: %.c ; @mkdir -p $(@D); $(CC) $(CFLAGS) -c -o $@ $<
-$(B)/tests/%: $(B)/tests/%.o $(B)/libweft.a ; $(CC) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(LIBS)
-$(B)/examples/%: $(B)/examples/%.o $(B)/libweft.a ; $(CC) $(CFLAGS) -o $@ $^ $(LIBS)
+VFLAGS_asan   := $(SANITIZE)
+VFLAGS_dasan  := $(SANITIZE) -DWEFT_DOUBLE
+VFLAGS_tsan   := -fsanitize=thread -O1
+VFLAGS        := $(VFLAGS_$(V))
+
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
+WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
+BASE     := -std=c11 -D_GNU_SOURCE -I. $(WARN)
+ALL       = $(BASE) $(CPPFLAGS) $(CFLAGS) $(VFLAGS) $(EXTRA) -MMD -MP
+HDF5      = $(shell $(PKG_CONFIG) --cflags hdf5)
+LIBS      = $(shell $(PKG_CONFIG) --libs hdf5) -ldl -lm -lpthread
+
+SRC      := $(wildcard core/*.c autograd/*.c nn/*.c rnn/*.c io/*.c)
+HEADERS  := weft.h $(wildcard core/api_*.h autograd/api_*.h nn/api_*.h rnn/api_*.h io/api_*.h)
+OBJ      := $(SRC:%.c=$(B)/%.o)
+program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*.c)))
+EXAMPLES := $(call program,examples)
+TESTS    := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
+TOOLS    := $(patsubst %.c,$(B)/%,$(wildcard tests/golden.c tests/tsan_main.c))
+PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
+BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
+
+all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES)
+
+# What was compiled by another command is compiled again.
+STAMP := $(CC) $(BASE:-Werror=) $(CPPFLAGS) $(CFLAGS) $(VFLAGS)
+ifneq ($(STAMP),$(file <$(B)/flags))
+$(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
+endif
+
+# Debian's packages, installed when they are missing and that is allowed.
+$(BUILD)/.needs-%: tests/deps.sh
+	@mkdir -p $(@D)
+	@sh tests/deps.sh $*
+	@touch $@
+
+$(OBJ): EXTRA = -fPIC -fvisibility=hidden $(WARN_LIB)
+$(B)/io/%.o: CPPFLAGS += $(HDF5)
+$(B)/tests/%.o: CPPFLAGS += $(HDF5)
+$(B)/core/cpu_portable.o: EXTRA += -O3 -ffp-contract=fast
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+$(B)/core/cpu_avx2.o: EXTRA += -O3 -march=x86-64-v3 -ffp-contract=fast
+$(B)/core/cpu_avx512.o: EXTRA += -O3 -march=x86-64-v4 -mprefer-vector-width=512 -ffp-contract=fast
+endif
+
+$(OBJ): | $(BUILD)/.needs-build
+$(B)/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL) -c -o $@ $<
+$(B)/libweft.a: $(OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+$(B)/libweft.so: $(OBJ) core/weft.map
+	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libweft.so.$(SOVERSION),--version-script,core/weft.map,--as-needed$(if $(findstring sanitize,$(VFLAGS)),,$(comma)-z$(comma)defs) \
+	    -o $@ $(OBJ) $(LIBS)
+	@ln -sf libweft.so $(B)/libweft.so.$(SOVERSION)
+comma := ,
+
+# Programs link the archive: tests may look inside, and a program runs wherever it lies.
+.SECONDEXPANSION:
+objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
+$(B)/tests/%.o: | $(BUILD)/.needs-build $(BUILD)/.needs-test
+$(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
+	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
+	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(TESTS) $(PLANTED): $(B)/%: $(B)/%.o $(B)/libweft.a
+	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -ljansson $(LIBS)
+$(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
+	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson $(LIBS)
+
+test: $(if $(filter tsan,$(V)),$(B)/tests/tsan_main,$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so)
+	@B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
+soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
+planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
+lint: $(B)/libweft.so | $(BUILD)/.needs-lint
+	@B=$(B) CC='$(CC)' bash tests/lint.sh
+bench: $(BENCH)
+	$< --case net,lstm,pack $(BENCH_FLAGS)
+
+# An encoder-decoder learns to pronounce English: see examples/g2p.c.
+demo: $(B)/examples/g2p
+	@sh tests/deps.sh dictionary $(BUILD)/data/cmudict.out
+	rm -rf $(B)/demo
+	@mkdir -p $(B)/demo
+	$< --data $(BUILD)/data/cmudict.out --out $(B)/demo/g2p.h5 --log $(B)/demo/log.jsonl --pictures $(B)/demo $(DEMO_FLAGS)
+
+install: $(B)/libweft.a $(B)/libweft.so
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft.so.$(VERSION)
+	ln -sf libweft.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft.so.$(SOVERSION)
+	ln -sf libweft.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft.so
+	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)
+	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
+	    -e 's|@PRIVATE@|$(LIBS)|; s| *$$||' core/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
+installcheck:
+	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
+clean:
+	rm -rf $(BUILD)
+
+# Paths of a variant as targets without V=: one make for each variant that was named.
+ifeq ($(V),)
+define delegate
+goals_$(1) := $$(filter $(BUILD)/$(1)/%,$$(MAKECMDGOALS))
+ifneq ($$(goals_$(1)),)
+.PHONY: delegate_$(1)
+$$(goals_$(1)): delegate_$(1) ; @:
+delegate_$(1): ; @+$$(MAKE) --no-print-directory V=$(1) $$(goals_$(1))
+endif
+endef
+$(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
+endif
+
+.PHONY: all test soak planted lint bench demo install installcheck clean
 .SECONDARY:
--include $(OBJ:.o=.d)
+.DELETE_ON_ERROR:
+-include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c bench/*.c tests/*.c tests/planted/*.c))

@@ -1,0 +1,56 @@
+#!/bin/sh
+# deps.sh build|test|lint|ci ...     what is missing from Debian's packages is installed, if that is allowed here; else the one
+# deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
+#                                    festlex-cmu without installing it.
+# Each need is tried, not looked up in the package manager: what was built from source counts as well.
+set -u
+cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
+missing=
+need() { p=$1; shift; "$@" >/dev/null 2>&1 || missing="$missing $p"; }
+header() { echo "#include <$1>" | $cc -fsyntax-only -x c - ; }
+module() { ${PKG_CONFIG:-pkg-config} --exists "$1"; }
+library() { { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q "$1"; }
+
+wants() {
+    case $1 in
+    build) need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need libopenblas-dev library libopenblas.so ;;
+    test)  need libcriterion-dev header criterion/criterion.h; need libjansson-dev header jansson.h; need util-linux command -v flock ;;
+    lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
+    ci)    wants build; wants test; wants lint; need clang command -v clang ;;
+    *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
+    esac
+}
+
+# Root, or sudo without a password: prints what to put before apt-get. A line for the user otherwise.
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+allowed() { command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
+refuse() { echo "weft: missing:$missing. Please run: sudo apt-get update && sudo apt-get install -y$missing" >&2; exit 1; }
+get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" </dev/null; }
+
+install_missing() {
+    [ -z "$missing" ] && return
+    allowed || refuse
+    echo "weft: installing$missing"
+    get $missing >/dev/null 2>&1 || { as_root apt-get -q update </dev/null && get $missing; } || refuse
+}
+
+dictionary() {                          # FILE
+    [ -s "$1" ] && return
+    fail="weft: cannot fetch the dictionary. Please run: sudo apt-get update, then make demo again"
+    d=$(mktemp -d) || exit 1
+    trap 'rm -rf "$d"' EXIT
+    here=$(pwd)
+    cd "$d" || exit 1
+    [ "$(id -u)" = 0 ] && chmod 755 "$d"
+    apt-get -q download festlex-cmu >/dev/null 2>&1 ||
+        { allowed && as_root apt-get -q update </dev/null && apt-get -q download festlex-cmu; } || { echo "$fail" >&2; exit 1; }
+    dpkg-deb -x festlex-cmu_*.deb . && cd "$here" && mkdir -p "$(dirname "$1")" &&
+        cp "$d"/usr/share/festival/dicts/cmu/cmudict-0.4.out "$1.part" && mv "$1.part" "$1" || { echo "weft: no dictionary in festlex-cmu" >&2; exit 1; }
+}
+
+if [ "${1:-}" = dictionary ]; then dictionary "$2"; exit; fi
+if [ "${WEFT_DEPS_LOCKED:-}" != 1 ] && command -v flock >/dev/null 2>&1; then      # two makes at once: one installs
+    WEFT_DEPS_LOCKED=1 exec flock "${TMPDIR:-/tmp}/weft-deps.$(id -u)" sh "$0" "$@"
+fi
+for group; do wants "$group"; done
+install_missing
