@@ -172,7 +172,7 @@ typedef struct weft_call {
 struct weft_op {
     const char *name;
     int         results;                         /* 0 means 1 */
-    weft_layout layout;                          /* of ragged inputs; WEFT_PLAIN: the first ragged input's (never ROWS) */
+    weft_layout layout;                          /* of ragged inputs; PLAIN: the first ragged input's, but concat for rows; ROWS: as they come */
     bool        adds, in_place;                  /* forward obeys add; y[0] may overwrite an input of its shape */
     bool        ragged_apart;                    /* ragged inputs may be of different batches */
     bool        no_gradient;                     /* says that there is none: gradients stop here */

@@ -8,11 +8,13 @@ enum { WEFT__BLOCKS = 48, WEFT__CLASSES = 192, WEFT__RESULTS = 4, WEFT__MESSAGE 
 
 /* ---- memory ---- */
 typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of the size it had */
-    struct { void *raw; char *base; int64_t start, size; } block[WEFT__BLOCKS];
+    struct { char *base; int64_t start, size; } block[WEFT__BLOCKS];
     int n, at; int64_t used, first;              /* used: of block[at]; first: size of a first block */
     bool stays;                                  /* blocks are kept and never poisoned: stale headers are looked at */
     bool device;                                 /* device memory */
 } weft__arena;
+
+typedef struct weft__block { struct weft__block *next; void *memory; size_t bytes; } weft__block;   /* of a device apart */
 
 /* ---- ragged batches ---- */
 typedef struct weft_batch weft_batch;
@@ -56,6 +58,7 @@ typedef struct weft__owned {                     /* what lives until weft_close;
     void (*end)(void *); void (*recover)(void *);
 } weft__owned;
 
+typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } weft__drops;
 struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, count; };
 
 struct weft {
@@ -71,7 +74,10 @@ struct weft {
     struct weft_call *late;                      /* a call not yet run, see autograd/walk.c */
     weft_batch *batches;
     weft__entry *tape; int64_t entries, room;
-    weft__owned *owned; weft_stream *streams;
+    weft__owned *owned; weft_stream *streams; weft__block *blocks;
+    const char *running;                         /* the operator or function at work, for messages */
+    void (*settle)(weft *);                      /* runs `late`; set with it */
+    struct weft__drops *drops;                   /* calls of each dropout in this step */
     const struct weft_module *scope;             /* the layer that is running, for messages */
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
     int64_t allocations, host_bytes, device_bytes;
@@ -83,7 +89,7 @@ struct weft {
 weft *weft__nowhere(void);                       /* the context of NULL: always failed */
 /* arena.c */
 void   *weft__take(weft *, weft__arena *, int64_t bytes);         /* 64-byte aligned; NULL and a sticky error if there is none */
-void    weft__back_to(weft__arena *, int64_t position);
+void    weft__back_to(weft *, weft__arena *, int64_t position);
 int64_t weft__position(const weft__arena *);
 void    weft__arena_clear(weft *, weft__arena *);
 void    weft__arena_end(weft *, weft__arena *);
@@ -96,6 +102,7 @@ void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(voi
 /* tensor.c */
 weft_tensor *weft__header(weft *, const weft__form *);
 weft_tensor *weft__tensor(weft *, const weft__form *, const void *host_values);   /* NULL: zeros; never NULL itself */
+weft_tensor *weft__empty(weft *, const weft__form *);                             /* numbers still to be written */
 weft__form   weft__plain(weft_dtype, int rank, const int64_t *shape);
 int64_t      weft__elements(const weft__form *), weft__rows(const weft__form *);  /* rows: all but the last axis */
 int64_t      weft__bytes(const weft__form *);
@@ -114,6 +121,8 @@ weft__form     weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, 
 const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);         /* sequence, position, id of each row; NULL on failure */
 const weft__place *weft__placed(weft_batch *, const weft_placement *);
 int64_t        weft__layout_rows(const weft__form *);                             /* rows that the batch's layout takes in all */
+/* random.c */
+uint64_t weft__hash(uint64_t seed, const char *text);
 /* threads.c */
 typedef void weft__task(void *argument, int64_t index);
 struct weft__pool *weft__pool_new(weft__device *, int threads);                   /* threads start at the first parallel call */

@@ -1,0 +1,164 @@
+/* arena.c - memory. A step's tensors come from arenas that grow by blocks and are rewound at its end; a cleared arena becomes
+ * one block of the size it had, so a steady-state step asks the allocator for nothing. What has ended is poisoned under
+ * AddressSanitizer. All of a context's memory comes through here, and so do a test's planned failures. */
+#include <stdlib.h>
+#include <string.h>
+#include "core/core.h"
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifdef SANITIZED
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n) __asan_poison_memory_region(p, (size_t)(n))
+#define UNPOISON(p, n) __asan_unpoison_memory_region(p, (size_t)(n))
+#else
+#define POISON(p, n) ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#endif
+
+enum { ALIGN = 64 };
+typedef struct { void *raw; size_t bytes; } tag;                  /* stands just before every block of host memory */
+
+static char *aligned(void *raw) { return (char *)(((uintptr_t)raw + sizeof(tag) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1)); }
+
+static const char *at_work(const weft *w) { return w->running ? w->running : "weft"; }
+
+/* ---- blocks ---- */
+void *weft__allocate(weft *w, size_t bytes)
+{
+    void *raw = w->status ? NULL : w->dev.allocate(bytes + sizeof(tag) + ALIGN, w->dev.user);
+    if (!raw) {
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %zu bytes", at_work(w), bytes);
+        return NULL;
+    }
+    char *p = aligned(raw);
+    ((tag *)(void *)p)[-1] = (tag){ raw, bytes };
+    w->allocations++, w->host_bytes += (int64_t)bytes;
+    return p;
+}
+
+void weft__release(weft *w, void *p)
+{
+    if (!p)
+        return;
+    tag t = ((tag *)p)[-1];
+    w->host_bytes -= (int64_t)t.bytes;
+    w->dev.release(t.raw, w->dev.user);
+}
+
+/* Device memory is not ours to write to, so its sizes stand in a list. */
+void *weft__device_allocate(weft *w, size_t bytes)
+{
+    if (w->dev.k->synchronous)
+        return weft__allocate(w, bytes);
+    weft__block *b = weft__allocate(w, sizeof *b);
+    void *p = b ? w->dev.k->allocate(&w->dev, bytes) : NULL;
+    if (!p) {
+        weft__fail(w, WEFT_ENOMEM, "%s: out of device memory: %zu bytes", at_work(w), bytes);
+        weft__release(w, b);
+        return NULL;
+    }
+    *b = (weft__block){ w->blocks, p, bytes };
+    w->blocks = b;
+    w->allocations++, w->device_bytes += (int64_t)bytes;
+    return p;
+}
+
+void weft__device_release(weft *w, void *p)
+{
+    if (!p || w->dev.k->synchronous) {
+        weft__release(w, p);
+        return;
+    }
+    for (weft__block **at = &w->blocks, *b; (b = *at); at = &b->next)
+        if (b->memory == p) {
+            *at = b->next;
+            w->device_bytes -= (int64_t)b->bytes;
+            w->dev.k->release(&w->dev, p);
+            weft__release(w, b);
+            return;
+        }
+}
+
+/* ---- arenas ---- */
+static int64_t extent(const weft__arena *a) { return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0; }
+int64_t weft__position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
+
+static bool visible(const weft *w, const weft__arena *a) { return !a->stays && (!a->device || w->dev.k->synchronous); }
+
+static bool grow(weft *w, weft__arena *a, int64_t bytes)
+{
+    int64_t size = extent(a) > a->first ? extent(a) : a->first;
+    size = size < 1 << 16 ? 1 << 16 : size;
+    size = size < bytes ? bytes : size;
+    char *base = a->n == WEFT__BLOCKS ? NULL : a->device ? weft__device_allocate(w, (size_t)size) : weft__allocate(w, (size_t)size);
+    if (!base) {
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: an arena of too many blocks", at_work(w));
+        return false;
+    }
+    a->block[a->n].start = extent(a), a->block[a->n].base = base, a->block[a->n].size = size;
+    a->at = a->n++;
+    a->used = 0;
+    if (visible(w, a))
+        POISON(base, size);
+    return true;
+}
+
+void *weft__take(weft *w, weft__arena *a, int64_t bytes)
+{
+    if (w->status)
+        return NULL;
+    if (w->fail_in && !--w->fail_in) {
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w), (long long)bytes);
+        return NULL;
+    }
+    bytes = bytes > 0 ? (bytes + ALIGN - 1) & ~(int64_t)(ALIGN - 1) : ALIGN;
+    while (a->at < a->n - 1 && a->used + bytes > a->block[a->at].size)
+        a->at++, a->used = 0;
+    if ((a->n == 0 || a->used + bytes > a->block[a->at].size) && !grow(w, a, bytes))
+        return NULL;
+    void *p = a->block[a->at].base + a->used;
+    a->used += bytes;
+    if (visible(w, a))
+        UNPOISON(p, bytes);
+    return p;
+}
+
+void weft__back_to(weft *w, weft__arena *a, int64_t position)
+{
+    int last = a->at;
+    int64_t end = a->used;
+    while (a->at > 0 && a->block[a->at].start > position)
+        a->at--;
+    a->used = a->n ? position - a->block[a->at].start : 0;
+    for (int b = a->at; visible(w, a) && b <= last && b < a->n; b++) {
+        int64_t from = b == a->at ? a->used : 0;
+        POISON(a->block[b].base + from, (b == last ? end : a->block[b].size) - from);
+    }
+}
+
+void weft__arena_end(weft *w, weft__arena *a)
+{
+    for (int b = 0; b < a->n; b++) {
+        if (visible(w, a))
+            UNPOISON(a->block[b].base, a->block[b].size);
+        if (a->device)
+            weft__device_release(w, a->block[b].base);
+        else
+            weft__release(w, a->block[b].base);
+    }
+    a->n = a->at = 0, a->used = 0;
+}
+
+void weft__arena_clear(weft *w, weft__arena *a)
+{
+    a->first = extent(a) > a->first ? extent(a) : a->first;
+    if (a->n > 1 && !a->stays)
+        weft__arena_end(w, a);                   /* the next step finds one block of this size */
+    else
+        weft__back_to(w, a, 0);
+}

@@ -1,0 +1,174 @@
+/* batch.c - a ragged batch: B sequences, their lengths and ids, and the order in which the packed layout wants them. Batches are
+ * interned by lengths and ids within a step, so that tensors that were packed apart belong together. */
+#include <string.h>
+#include "core/core.h"
+
+weft__ints weft__index(weft *w, int64_t n)
+{
+    int32_t *host = weft__take(w, &w->keep, n * (int64_t)sizeof *host), *device = host;
+    if (host && !w->dev.k->synchronous)
+        device = weft__take(w, &w->maps, n * (int64_t)sizeof *device);
+    return device ? (weft__ints){ host, device } : (weft__ints){ NULL, NULL };
+}
+
+void weft__sent(weft *w, weft__ints *index, int64_t n)
+{
+    if (index->host && index->device != index->host && n)
+        w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host, (size_t)n * sizeof *index->host);
+}
+
+static int32_t *filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }   /* while it is being made */
+
+/* ---- the order ---- *
+ * live[t] sequences are longer than t: suffix sums of the histogram of lengths. Those of length l stand at live[l] ..
+ * live[l - 1] - 1 from the top, in the user's order: a stable counting sort, longest first. */
+static void order(weft_batch *b, int32_t *next)
+{
+    int32_t *offset = filled(b->offset), *sorted = filled(b->sorted), *unsorted = filled(b->unsorted), *live = filled(b->live), *start = filled(b->start);
+    memset(next, 0, (size_t)(b->longest + 1) * sizeof *next);
+    offset[0] = start[0] = 0;
+    for (int64_t s = 0; s < b->n; s++) {
+        offset[s + 1] = offset[s] + b->len[s];
+        next[b->len[s]]++;
+    }
+    for (int64_t t = b->longest, longer = 0; t >= 0; t--) {
+        int32_t of_this_length = next[t];
+        next[t] = (int32_t)longer;
+        longer += of_this_length;
+        if (t > 0)
+            live[t - 1] = (int32_t)longer;
+    }
+    for (int64_t t = 0; t < b->longest; t++)
+        start[t + 1] = start[t] + live[t];
+    for (int64_t s = 0; s < b->n; s++) {
+        unsorted[s] = next[b->len[s]]++;
+        sorted[unsorted[s]] = (int32_t)s;
+    }
+}
+
+static bool make_indices(weft *w, weft_batch *b)
+{
+    struct { weft__ints *index; int64_t n; } all[] = {
+        { &b->offset, b->n + 1 }, { &b->sorted, b->n }, { &b->unsorted, b->n }, { &b->live, b->longest }, { &b->start, b->longest + 1 } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!(*all[i].index = weft__index(w, all[i].n)).host)
+            return false;
+    int32_t *next = weft__take(w, &w->keep, (b->longest + 1) * (int64_t)sizeof *next);
+    if (!next)
+        return false;
+    order(b, next);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        weft__sent(w, all[i].index, all[i].n);
+    return true;
+}
+
+static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest)
+{
+    weft_batch *b = weft__take(w, &w->keep, sizeof *b);
+    int64_t *id = weft__take(w, &w->keep, l->n * (int64_t)sizeof *id);
+    int32_t *len = weft__take(w, &w->keep, l->n * (int64_t)sizeof *len);
+    if (!b || !id || !len)
+        return NULL;
+    *b = (weft_batch){ .w = w, .n = l->n, .longest = longest, .id = id, .len = len, .own_ids = l->id };
+    for (int64_t s = 0; s < l->n; s++)
+        len[s] = l->len[s], id[s] = l->id ? l->id[s] : s;
+    if (!make_indices(w, b))
+        return NULL;
+    b->tokens = b->offset.host[b->n];
+    b->next = w->batches;
+    return w->batches = b;
+}
+
+static bool equal(const weft_batch *b, const weft_lengths *l)
+{
+    bool same = b->n == l->n && (b->n == 0 || b->len == l->len || !memcmp(b->len, l->len, (size_t)b->n * sizeof *b->len));
+    for (int64_t s = 0; same && s < b->n; s++)
+        same = b->id[s] == (l->id ? l->id[s] : s);
+    return same;
+}
+
+static bool sound(weft *w, const weft_lengths *l, const char *function, int64_t *longest)
+{
+    int64_t total = 0;
+    if (!l || l->n < 0 || l->n >= INT32_MAX || (l->n && !l->len)) {
+        weft__fail(w, WEFT_EARG, "%s: lengths: %s", function, !l ? "NULL" : l->n && !l->len ? "len is NULL" : "n is out of range");
+        return false;
+    }
+    for (int64_t s = 0; s < l->n; s++) {
+        total += l->len[s];
+        *longest = l->len[s] > *longest ? l->len[s] : *longest;
+        if (l->len[s] < 0 || total >= INT32_MAX) {
+            weft__fail(w, WEFT_EARG, "%s: sequence %lld has length %d; 0 or more is wanted, and fewer than 2^31 tokens in all", function, (long long)s, l->len[s]);
+            return false;
+        }
+    }
+    return true;
+}
+
+weft_batch *weft__batch(weft *w, const weft_lengths *l, const char *function)
+{
+    int64_t longest = 0;
+    if (w->status || !sound(w, l, function, &longest))
+        return NULL;
+    for (weft_batch *b = w->batches; b; b = b->next)
+        if (equal(b, l))
+            return b;
+    return batch_new(w, l, longest);
+}
+
+void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)
+{
+    if (a->n != b->n) {
+        snprintf(text, size, "two batches: %lld and %lld sequences", (long long)a->n, (long long)b->n);
+        return;
+    }
+    for (int64_t s = 0; s < a->n; s++)
+        if (a->len[s] != b->len[s] || a->id[s] != b->id[s]) {
+            snprintf(text, size, "two batches: sequence %lld has length %d, id %lld and length %d, id %lld",
+                     (long long)s, a->len[s], (long long)a->id[s], b->len[s], (long long)b->id[s]);
+            return;
+        }
+}
+
+/* ---- ragged tensors from the user's rows ---- */
+static weft_tensor *ragged(weft *w, const char *function, weft_dtype type, const void *rows, int64_t features, const weft_lengths *l)
+{
+    w = w ? w : weft__nowhere();
+    w->running = function;
+    weft_batch *b = weft__batch(w, l, function);
+    if (b && (features < 0 || (!rows && b->tokens && (features || type == WEFT_I32))))
+        weft__fail(w, WEFT_EARG, "%s: %lld features%s; 0 or more and the numbers are wanted", function, (long long)features, rows ? "" : ", rows NULL");
+    if (!b || w->status)
+        return &w->nil;
+    weft__form f = weft__plain(type, features ? 2 : 1, (int64_t[]){ b->tokens, features });
+    f.batch = b, f.layout = WEFT_CONCAT;
+    return weft__tensor(w, &f, rows);
+}
+
+weft_tensor *weft_ragged(weft *w, const real *rows, int64_t features, const weft_lengths *l) { return ragged(w, "ragged", WEFT_REAL, rows, features, l); }
+weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *l)           { return ragged(w, "ragged_ints", WEFT_I32, rows, 0, l); }
+
+/* ---- accessors ---- */
+static const weft_batch *batch_of(const weft_tensor *x) { return x && (!x->step || x->step == x->w->step) ? x->f.batch : NULL; }
+
+weft_lengths weft_lengths_of(const weft_tensor *x)
+{
+    const weft_batch *b = batch_of(x);
+    return b ? (weft_lengths){ b->n, b->len, b->id } : (weft_lengths){ 0 };
+}
+
+const int32_t *weft_batch_sizes(const weft_tensor *x, int64_t *steps)
+{
+    const weft_batch *b = batch_of(x);
+    if (steps)
+        *steps = b ? b->longest : 0;
+    return b ? b->live.host : NULL;
+}
+
+const int32_t *weft_sorted_indices(const weft_tensor *x)   { return batch_of(x) ? x->f.batch->sorted.host : NULL; }
+const int32_t *weft_unsorted_indices(const weft_tensor *x) { return batch_of(x) ? x->f.batch->unsorted.host : NULL; }
+const int32_t *weft_offsets(const weft_tensor *x)          { return batch_of(x) ? x->f.batch->offset.host : NULL; }
+
+static const struct weft__rows *rows_of(const weft_tensor *x) { return batch_of(x) ? weft__rows_of(x->f.batch, &x->f) : NULL; }
+const int32_t *weft_sequences(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->sequence.host : NULL; }
+const int32_t *weft_positions(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->position.host : NULL; }

@@ -1,0 +1,204 @@
+/* context.c - the life of a context: opening it on a device, its steps, its end. */
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/core.h"
+
+const char *weft_version(void)
+{
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+    return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
+}
+
+static void *allocate(size_t bytes, void *user) { (void)user; return malloc(bytes); }
+static void release(void *p, void *user)        { (void)user; free(p); }
+
+void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void *))
+{
+    weft__owned *o = weft__allocate(w, sizeof *o + bytes);
+    if (!o)
+        return NULL;
+    *o = (weft__owned){ w->owned, end, recover };
+    w->owned = o;
+    return memset(o + 1, 0, bytes);
+}
+
+/* ---- opening ---- */
+static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE: cpu, ref, cuda, cuda:1 */
+{
+    static const struct { const char *name; weft_device device; } names[] = { { "best", WEFT_BEST }, { "cpu", WEFT_CPU }, { "ref", WEFT_REF }, { "cuda", WEFT_CUDA } };
+    const char *want = getenv("WEFT_DEVICE");
+    if (!want || !*want)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].name);
+        if (strncmp(want, names[i].name, n) || (want[n] && want[n] != ':'))
+            continue;
+        o->device = names[i].device;
+        o->index = want[n] ? atoi(want + n + 1) : 0;
+        return true;
+    }
+    snprintf(why, size, "WEFT_DEVICE=%s: cpu, ref, cuda or cuda:1 is wanted", want);
+    return false;
+}
+
+static int cores(void)                           /* that this process may use */
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    return n < 1 ? 1 : n;
+}
+
+static const weft__kernels *kernels_for(const weft_opts *o, char *why, size_t size)
+{
+    if (o->device == WEFT_CUDA) {
+        snprintf(why, size, "open: no CUDA back end (libweft_cuda.so) is installed");
+        return NULL;
+    }
+    return weft__cpu_kernels(o->device == WEFT_BEST ? WEFT_CPU : o->device, why, size);
+}
+
+static void settle_in(weft *w, const weft_opts *o)
+{
+    char why[160] = "";
+    weft_opts real_opts = *o;
+    bool known = overridden(&real_opts, why, sizeof why);
+    const weft__kernels *k = known ? kernels_for(&real_opts, why, sizeof why) : NULL;
+    w->dev.k = k ? k : &weft__ref;               /* a failed context can still be closed, and asked for its message */
+    w->dev.index = real_opts.index;
+    if (!k || (unsigned)o->precision > WEFT_BF16 || o->threads < 0)
+        weft__fail(w, k ? WEFT_EARG : WEFT_EDEVICE, "%s", k ? "open: threads >= 0 and a precision of weft_precision are wanted" : why);
+    else if (!w->dev.k->open(&w->dev))
+        weft__fail(w, WEFT_EDEVICE, "open: %s", w->dev.failure);
+    int threads = o->threads ? o->threads : cores();
+    w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
+    if (!w->dev.pool)
+        weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
+}
+
+weft *weft_open(const weft_opts *opts)
+{
+    weft_opts o = opts ? *opts : (weft_opts){ 0 };
+    if (!o.allocate || !o.release)
+        o.allocate = allocate, o.release = release;
+    weft *w = o.allocate(sizeof *w, o.user);
+    if (!w)
+        return weft__nowhere();
+    memset(w, 0, sizeof *w);
+    w->dev = (weft__device){ .allocate = o.allocate, .release = o.release, .user = o.user, .precision = o.precision, .deterministic = o.deterministic };
+    w->seed = o.seed, w->step = 1, w->recording = w->training = true;
+    w->heads[0].stays = w->heads[1].stays = true;
+    w->data.device = w->grads.device = w->maps.device = true;
+    w->nil = (weft_tensor){ .w = w };
+    settle_in(w, &o);
+    return w;
+}
+
+/* ---- the end ---- */
+static void end_owned(weft *w)
+{
+    for (weft__owned *o = w->owned, *next; o; o = next) {
+        next = o->next;
+        if (o->end)
+            o->end(o + 1);
+        weft__release(w, o);
+    }
+}
+
+void weft_close(weft *w)
+{
+    if (!w || w == weft__nowhere())
+        return;
+    w->dev.k->wait(&w->dev);
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        weft__arena_end(w, all[i]);
+    end_owned(w);
+    weft__release(w, w->tape);
+    if (w->dev.pool)
+        weft__pool_end(&w->dev, w->dev.pool);
+    w->dev.k->close(&w->dev);
+    w->dev.release(w, w->dev.user);
+}
+
+/* ---- steps ---- */
+void weft_clear(weft *w)
+{
+    if (!w || w == weft__nowhere())
+        return;
+    w->step++, w->draw++;                        /* headers of the step before stay readable: their step is wrong */
+    weft__arena *all[] = { &w->heads[w->step & 1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        weft__arena_clear(w, all[i]);
+    memset(w->spare, 0, sizeof w->spare);
+    w->entries = 0, w->batches = NULL, w->late = NULL, w->scope = NULL, w->running = NULL, w->drops = NULL;
+    w->walking = w->to_parameters = false;
+}
+
+void weft_recover(weft *w)
+{
+    if (!w || w == weft__nowhere())
+        return;
+    weft_clear(w);
+    if (w->dev.failure[0])
+        return;                                  /* a lost device stays lost */
+    w->status = WEFT_OK, w->message[0] = 0, w->dev.fault = (weft__fault){ 0 };
+    for (weft__owned *o = w->owned; o; o = o->next)
+        if (o->recover)
+            o->recover(o + 1);
+}
+
+weft_mark weft_here(weft *w)
+{
+    if (!w)
+        return (weft_mark){ 0 };
+    return (weft_mark){ { w->entries, weft__position(&w->heads[w->step & 1]), weft__position(&w->notes), weft__position(&w->data) }, w->step };
+}
+
+static void bury(weft__arena *heads, int64_t from)                /* headers made since: their step is over */
+{
+    enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
+    for (int b = heads->n ? heads->at : -1; b >= 0; b--) {
+        int64_t start = heads->block[b].start, end = b == heads->at ? heads->used : heads->block[b].size;
+        for (int64_t at = from > start ? from - start : 0; at + HEADER <= end; at += HEADER)
+            ((weft_tensor *)(void *)(heads->block[b].base + at))->step = UINT64_MAX;
+        if (start <= from)
+            break;
+    }
+}
+
+void weft_rewind(weft *w, weft_mark m)
+{
+    if (!w || w == weft__nowhere() || m.step != w->step || m.at[0] > w->entries) {
+        weft__fail(w, WEFT_EARG, "rewind: the mark is of another step");
+        return;
+    }
+    weft__arena *heads = &w->heads[w->step & 1];
+    bury(heads, m.at[1]);
+    weft__back_to(w, heads, m.at[1]);
+    weft__back_to(w, &w->notes, m.at[2]);
+    weft__back_to(w, &w->data, m.at[3]);
+    w->entries = m.at[0], w->late = NULL;
+}
+
+/* ---- small questions ---- */
+static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
+bool weft_training(weft *w, bool on)    { return w ? set(&w->training, on) : false; }
+bool weft_recording(weft *w, bool on)   { return w ? set(&w->recording, on) : false; }
+int  weft_threads(const weft *w)        { return w && w->dev.pool ? weft__pool_threads(w->dev.pool) : 1; }
+const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->name : "none"; }
+
+void weft_wait(weft *w)
+{
+    if (!w || !w->dev.k)
+        return;
+    w->dev.k->wait(&w->dev);
+    weft__check_faults(w, "wait");
+}
+
+weft_usage weft_usage_of(const weft *w)
+{
+    return w ? (weft_usage){ w->host_bytes, w->device_bytes, w->allocations, w->entries } : (weft_usage){ 0 };
+}

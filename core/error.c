@@ -1,0 +1,75 @@
+/* error.c - the sticky error: the first failure of a context is kept with its text, later ones are only its echoes. */
+#include <stdarg.h>
+#include <string.h>
+#include "core/core.h"
+
+static size_t scope_text(const weft *w, char *text, size_t size)
+{
+    char name[256];
+    if (!w->scope || !w->scope_name)
+        return 0;
+    int n = snprintf(text, size, "%s: ", w->scope_name(w->scope, name, sizeof name));
+    return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+void weft_fail(weft *w, weft_status status, const char *format, ...)
+{
+    w = w ? w : weft__nowhere();
+    if (w->status || status == WEFT_OK)
+        return;                                  /* the first failure is the one that matters */
+    size_t at = scope_text(w, w->message, sizeof w->message);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(w->message + at, sizeof w->message - at, format, list);
+    va_end(list);
+    w->status = status;
+    if (w->on_error)
+        w->on_error(status, w->message, w->on_error_user);
+}
+
+weft *weft__nowhere(void)
+{
+    static _Thread_local weft nowhere = { .status = WEFT_EARG, .message = "a NULL tensor, module or context was given" };
+    nowhere.nil.w = &nowhere;
+    return &nowhere;
+}
+
+bool        weft_ok(const weft *w)      { return w && !w->status; }
+weft_status weft_error(const weft *w)   { return w ? w->status : WEFT_EARG; }
+const char *weft_message(const weft *w) { return w ? w->message : "no context"; }
+
+void weft_on_error(weft *w, void (*fn)(weft_status, const char *, void *), void *user)
+{
+    if (w && w != weft__nowhere())
+        w->on_error = fn, w->on_error_user = user;
+}
+
+const char *weft_status_name(weft_status status)
+{
+#define NAME(name, text) #name,
+    static const char *const names[] = { WEFT_STATUS_MAP(NAME) };
+#undef NAME
+    return (unsigned)status < WEFT_STATUSES ? names[status] : "unknown status";
+}
+
+const char *weft__wrong(const weft *w, const weft_tensor *x)
+{
+    if (!x)
+        return "is NULL";
+    if (x->w != w)
+        return "is of another context";
+    if (x == &w->nil)
+        return "is what a failed operator returned";
+    return x->step && x->step != w->step ? "is of a step that has ended" : NULL;
+}
+
+void weft__check_faults(weft *w, const char *what)
+{
+    weft__fault f = w->dev.fault;
+    if (w->dev.failure[0])
+        weft__fail(w, WEFT_EDEVICE, "%s: %s", what, w->dev.failure);
+    if (!f.is)
+        return;
+    w->dev.fault = (weft__fault){ 0 };
+    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld; 0 .. %lld is wanted (or -1)", what, (long long)f.value, (long long)f.row, (long long)f.below - 1);
+}

@@ -1,0 +1,201 @@
+/* layout.c - layouts of a batch. All that a layout is: one function that says in which row a token lies. From it comes the one
+ * gather between any two layouts (pack, unpack, arrange, spread are all that gather), made when first asked for and kept with
+ * the batch. */
+#include <stdlib.h>
+#include <string.h>
+#include "core/core.h"
+
+static int64_t row_of(const weft_batch *b, const weft__form *f, int64_t s, int64_t t)
+{
+    switch (f->layout) {
+    case WEFT_PACKED: return b->start.host[t] + b->unsorted.host[s];
+    case WEFT_CONCAT: return b->offset.host[s] + t;
+    case WEFT_ROWS:   return f->place->row[s] * f->place->width + f->place->column[s] + t;
+    case WEFT_PADDED: return s * f->size[1] + (f->align == WEFT_ALIGN_RIGHT ? f->size[1] - b->len[s] : 0) + t;
+    default:          return s;                  /* one row a sequence: what spread goes from */
+    }
+}
+
+int64_t weft__layout_rows(const weft__form *f)
+{
+    switch (f->layout) {
+    case WEFT_ROWS:   return f->place->rows * f->place->width;
+    case WEFT_PADDED: return f->size[0] * f->size[1];
+    case WEFT_PLAIN:  return f->batch ? f->batch->n : f->size[0];
+    default:          return f->batch->tokens;
+    }
+}
+
+static bool same_place(const weft__form *a, const weft__form *b)
+{
+    return a->layout == b->layout && a->place == b->place && (a->layout != WEFT_PADDED || (a->align == b->align && a->size[1] == b->size[1]));
+}
+
+weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__form *to)
+{
+    for (weft__map *m = b->maps; m; m = m->next)
+        if (same_place(&m->from, from) && same_place(&m->to, to))
+            return m->index;
+    int64_t rows = weft__layout_rows(to);
+    weft__map *m = weft__take(b->w, &b->w->keep, sizeof *m);
+    weft__ints index = weft__index(b->w, rows);
+    if (!m || !index.host)
+        return (weft__ints){ NULL, NULL };
+    int32_t *host = (int32_t *)(uintptr_t)index.host;
+    memset(host, -1, (size_t)rows * sizeof *host);                /* -1: a pad */
+    for (int64_t s = 0; s < b->n; s++)
+        for (int64_t t = 0; t < b->len[s]; t++)
+            host[row_of(b, to, s, t)] = (int32_t)row_of(b, from, s, t);
+    weft__sent(b->w, &index, rows);
+    *m = (weft__map){ b->maps, *from, *to, index };
+    b->maps = m;
+    return index;
+}
+
+weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align, const weft__place *place)
+{
+    int axes = f.layout == WEFT_PADDED ? 2 : 1;                   /* those that hold the rows now, f plain: none but axis 0 */
+    weft__form out = { .type = f.type, .batch = b, .layout = layout, .align = align, .place = place };
+    if (layout == WEFT_PADDED)
+        out.size[out.rank++] = b->n, out.size[out.rank++] = total;
+    else
+        out.size[out.rank++] = layout == WEFT_ROWS ? place->rows * place->width : layout == WEFT_PLAIN ? b->n : b->tokens;
+    for (int i = axes; i < f.rank && out.rank < WEFT_RANK; i++)
+        out.size[out.rank++] = f.size[i];
+    return out;
+}
+
+/* ---- what each row is ---- */
+static struct weft__rows *rows_new(weft_batch *b, const weft__form *f, int64_t rows)
+{
+    weft *w = b->w;
+    struct weft__rows *r = weft__take(w, &w->keep, sizeof *r);
+    int64_t *id = weft__take(w, &w->keep, rows * (int64_t)sizeof *id);
+    if (!r || !id)
+        return NULL;
+    *r = (struct weft__rows){ b->rows, *f, weft__index(w, rows), weft__index(w, rows), id };
+    return r->sequence.host && r->position.host ? r : NULL;
+}
+
+static bool send_ids(weft *w, struct weft__rows *r, int64_t rows)
+{
+    if (w->dev.k->synchronous)
+        return true;
+    int64_t *device = weft__take(w, &w->maps, rows * (int64_t)sizeof *device);
+    if (device && rows)
+        w->dev.k->upload(&w->dev, device, r->id, (size_t)rows * sizeof *device);
+    r->id = device;
+    return device;
+}
+
+const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
+{
+    for (struct weft__rows *r = b->rows; r; r = r->next)
+        if (same_place(&r->f, f))
+            return r;
+    int64_t rows = weft__layout_rows(f);
+    struct weft__rows *r = rows_new(b, f, rows);
+    if (!r)
+        return NULL;
+    int32_t *sequence = (int32_t *)(uintptr_t)r->sequence.host, *position = (int32_t *)(uintptr_t)r->position.host;
+    for (int64_t i = 0; i < rows; i++)
+        sequence[i] = position[i] = -1, r->id[i] = -1;
+    for (int64_t s = 0; s < b->n; s++)
+        for (int64_t t = 0; t < b->len[s]; t++) {
+            int64_t row = row_of(b, f, s, t);
+            sequence[row] = (int32_t)s, position[row] = (int32_t)t, r->id[row] = b->id[s];
+        }
+    weft__sent(b->w, &r->sequence, rows), weft__sent(b->w, &r->position, rows);
+    if (!send_ids(b->w, r, rows))
+        return NULL;
+    return b->rows = r;
+}
+
+/* ---- the layout `rows` ---- */
+static bool fits(weft_batch *b, const weft_placement *p)
+{
+    bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) && (p->width == 0 || p->rows < INT32_MAX / p->width);
+    for (int64_t s = 0; sane && s < b->n; s++)
+        if (p->row[s] < 0 || p->row[s] >= p->rows || p->column[s] < 0 || p->column[s] + (int64_t)b->len[s] > p->width) {
+            weft__fail(b->w, WEFT_EARG, "arrange_rows: sequence %lld of length %d at row %d, column %d is not inside %lld rows of %lld",
+                       (long long)s, b->len[s], p->row[s], p->column[s], (long long)p->rows, (long long)p->width);
+            return false;
+        }
+    if (!sane)
+        weft__fail(b->w, WEFT_EARG, "arrange_rows: a placement with a row and a column for each sequence is wanted");
+    return sane;
+}
+
+static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is taken twice */
+{
+    weft *w = b->w;
+    int64_t cells = p->rows * p->width;
+    int32_t *owner = weft__take(w, &w->keep, cells * (int64_t)sizeof *owner);
+    if (!owner)
+        return false;
+    memset(owner, -1, (size_t)cells * sizeof *owner);
+    for (int64_t s = 0; s < b->n; s++)
+        for (int64_t t = 0, at = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, at++) {
+            if (owner[at] >= 0) {
+                weft__fail(w, WEFT_EARG, "arrange_rows: sequences %d and %lld overlap in row %d, column %lld", owner[at], (long long)s, p->row[s], (long long)(p->column[s] + t));
+                return false;
+            }
+            owner[at] = (int32_t)s;
+        }
+    return true;
+}
+
+static bool is_placed(const weft__place *have, const weft_batch *b, const weft_placement *p)
+{
+    size_t bytes = (size_t)b->n * sizeof *p->row;
+    return have->rows == p->rows && have->width == p->width && (!bytes || (!memcmp(have->row, p->row, bytes) && !memcmp(have->column, p->column, bytes)));
+}
+
+const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
+{
+    if (!fits(b, p))
+        return NULL;
+    for (weft__place *have = b->places; have; have = have->next)
+        if (is_placed(have, b, p))
+            return have;
+    if (!apart(b, p))
+        return NULL;
+    weft *w = b->w;
+    weft__place *place = weft__take(w, &w->keep, sizeof *place);
+    int32_t *row = weft__take(w, &w->keep, 2 * b->n * (int64_t)sizeof *row);
+    if (!place || !row)
+        return NULL;
+    for (int64_t s = 0; s < b->n; s++)
+        row[s] = p->row[s], row[b->n + s] = p->column[s];
+    *place = (weft__place){ b->places, p->rows, p->width, row, row + b->n };
+    return b->places = place;
+}
+
+static void first_fit(const weft_lengths *l, int64_t width, int64_t *fill, int32_t *row, int32_t *column, int64_t *rows)
+{
+    for (int64_t s = 0; s < l->n; s++) {
+        int64_t r = 0;
+        while (r < *rows && fill[r] + l->len[s] > width)
+            r++;
+        if (r == *rows)
+            fill[(*rows)++] = 0;
+        row[s] = (int32_t)r, column[s] = (int32_t)fill[r];
+        fill[r] += l->len[s];
+    }
+}
+
+weft_status weft_first_fit(const weft_lengths *l, int64_t width, int32_t *row, int32_t *column, int64_t *rows)
+{
+    if (!l || !rows || l->n < 0 || width < 0 || width > INT32_MAX || (l->n && (!l->len || !row || !column)))
+        return WEFT_EARG;
+    for (int64_t s = 0; s < l->n; s++)
+        if (l->len[s] < 0 || l->len[s] > width)
+            return WEFT_EARG;
+    int64_t *fill = malloc((size_t)(l->n + 1) * sizeof *fill);
+    if (!fill)
+        return WEFT_ENOMEM;
+    *rows = 0;
+    first_fit(l, width, fill, row, column, rows);
+    free(fill);
+    return WEFT_OK;
+}

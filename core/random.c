@@ -1,0 +1,72 @@
+/* random.c - named random streams: Philox4x32-10 keyed by (seed, name), numbered by a counter. Draw i of a stream is word pair
+ * i % 2 of block i / 2, so the kernel `random` can draw n of them at once. */
+#include <math.h>
+#include <string.h>
+#include "core/core.h"
+#include "core/philox.h"
+
+uint64_t weft__hash(uint64_t seed, const char *text)              /* FNV-1a, then mixed with the seed (splitmix64's finaliser) */
+{
+    uint64_t h = 0xCBF29CE484222325u;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001B3u;
+    h += (seed + 1) * 0x9E3779B97F4A7C15u;
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EBu;
+    return h ^ (h >> 31);
+}
+
+weft_stream *weft_stream_of(weft *w, const char *name)
+{
+    w = w ? w : weft__nowhere();
+    for (weft_stream *s = w->streams; s && name; s = s->next)
+        if (!strcmp(s->name, name))
+            return s;
+    if (!name || !*name || strlen(name) >= sizeof w->streams->name)
+        weft__fail(w, WEFT_EARG, "stream_of: a name of 1 .. %zu bytes is wanted", sizeof w->streams->name - 1);
+    weft_stream *s = w->status ? NULL : weft__own(w, sizeof *s, NULL, NULL);
+    if (!s)
+        return NULL;
+    *s = (weft_stream){ .next = w->streams, .w = w, .key = weft__hash(w->seed, name) };
+    strcpy(s->name, name);
+    return w->streams = s;
+}
+
+uint64_t weft_draw(weft_stream *s)
+{
+    if (!s)
+        return 0;
+    uint64_t i = s->count++, block = i / 2;
+    uint32_t counter[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 }, out[4];
+    weft__philox(s->key, counter, out);
+    const uint32_t *pair = out + 2 * (i % 2);
+    return (uint64_t)pair[1] << 32 | pair[0];
+}
+
+double weft_draw_uniform(weft_stream *s) { return (double)(weft_draw(s) >> 11) * 0x1p-53; }
+
+double weft_draw_normal(weft_stream *s)          /* Box & Muller 1958; one of the pair */
+{
+    double u = 1 - weft_draw_uniform(s), v = weft_draw_uniform(s);
+    return sqrt(-2 * log(u)) * cos(6.283185307179586477 * v);
+}
+
+uint64_t weft_draw_below(weft_stream *s, uint64_t below)
+{
+    if (below == 0)
+        return 0;
+    uint64_t first = -below % below, x;          /* 2^64 mod below: reject that many, the rest divides evenly */
+    do
+        x = weft_draw(s);
+    while (s && x < first);
+    return x % below;
+}
+
+void weft_permutation(weft_stream *s, int64_t n, int32_t *out)    /* Fisher & Yates */
+{
+    for (int64_t i = 0; out && i < n; i++) {
+        int64_t j = (int64_t)weft_draw_below(s, (uint64_t)i + 1);
+        out[i] = out[j];
+        out[j] = (int32_t)i;
+    }
+}

@@ -1,0 +1,203 @@
+/* tensor.c - making and reading tensors. */
+#include <math.h>
+#include <string.h>
+#include "core/core.h"
+
+static size_t width(weft_dtype t) { return t == WEFT_I32 ? sizeof(int32_t) : sizeof(real); }
+
+weft__form weft__plain(weft_dtype type, int rank, const int64_t *shape)
+{
+    weft__form f = { .type = type, .rank = rank };
+    for (int i = 0; i < rank && i < WEFT_RANK; i++)
+        f.size[i] = shape[i];
+    return f;
+}
+
+int64_t weft__elements(const weft__form *f)
+{
+    int64_t n = 1;
+    for (int i = 0; i < f->rank; i++)
+        n *= f->size[i];
+    return n;
+}
+
+int64_t weft__rows(const weft__form *f)
+{
+    int64_t n = 1;
+    for (int i = 0; i + 1 < f->rank; i++)
+        n *= f->size[i];
+    return n;
+}
+
+int64_t weft__bytes(const weft__form *f) { return weft__elements(f) * (int64_t)width(f->type); }
+
+bool weft__same(const weft__form *a, const weft__form *b)
+{
+    return a->type == b->type && a->rank == b->rank && !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size)
+        && a->batch == b->batch && a->layout == b->layout && a->place == b->place;
+}
+
+const char *weft__text(const weft__form *f, char text[128])
+{
+    static const char *const layouts[] = { "", " packed", " concat", " rows", " padded" };
+    int at = snprintf(text, 128, "[");
+    for (int i = 0; i < f->rank && at < 100; i++)
+        at += snprintf(text + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)f->size[i]);
+    snprintf(text + at, 128 - (size_t)at, "]%s%s", layouts[f->layout], f->type == WEFT_I32 ? " of ints" : "");
+    return text;
+}
+
+/* ---- making ---- */
+weft_tensor *weft__header(weft *w, const weft__form *f)
+{
+    weft_tensor *t = weft__take(w, &w->heads[w->step & 1], sizeof *t);
+    if (t)
+        *t = (weft_tensor){ .w = w, .step = w->step, .f = *f };
+    return t;
+}
+
+static bool possible(weft *w, const weft__form *f)                /* no negative extents, no overflow */
+{
+    int64_t room = INT64_MAX / 16;
+    for (int i = 0; i < f->rank; i++) {
+        if (f->size[i] < 0 || (f->size[i] && room / f->size[i] == 0)) {
+            weft__fail(w, WEFT_ESHAPE, "tensor: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", (long long)f->size[i], i);
+            return false;
+        }
+        room /= f->size[i] ? f->size[i] : 1;
+    }
+    return true;
+}
+
+weft_tensor *weft__empty(weft *w, const weft__form *f)
+{
+    weft_tensor *t = possible(w, f) ? weft__header(w, f) : NULL;
+    return t && (t->data = weft__take(w, &w->data, weft__bytes(f))) ? t : &w->nil;
+}
+
+static void zero(weft *w, weft_tensor *t)
+{
+    if (t->f.type == WEFT_I32)
+        w->dev.k->fill_ints(&w->dev, weft__elements(&t->f), 0, (int32_t *)(void *)t->data);
+    else
+        w->dev.k->fill(&w->dev, weft__elements(&t->f), 0, t->data);
+}
+
+weft_tensor *weft__tensor(weft *w, const weft__form *f, const void *values)
+{
+    weft_tensor *t = weft__empty(w, f);
+    if (t == &w->nil)
+        return t;
+    if (!values)
+        zero(w, t);
+    else if (weft__bytes(f))
+        w->dev.k->upload(&w->dev, t->data, values, (size_t)weft__bytes(f));
+    return t;
+}
+
+static bool shaped(weft *w, const char *function, weft_dtype type, int rank, const int64_t *shape, weft__form *f)
+{
+    if (w->status)
+        return false;
+    if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
+        weft__fail(w, WEFT_EARG, "%s: rank %d%s; 0 .. %d and a shape are wanted", function, rank, shape ? "" : " without a shape", WEFT_RANK);
+        return false;
+    }
+    *f = weft__plain(type, rank, shape);
+    w->running = function;
+    return true;
+}
+
+static weft_tensor *given(weft *w, const char *function, weft_dtype type, const void *values, int rank, const int64_t *shape)
+{
+    weft__form f;
+    w = w ? w : weft__nowhere();
+    return shaped(w, function, type, rank, shape, &f) ? weft__tensor(w, &f, values) : &w->nil;
+}
+
+weft_tensor *weft_reals(weft *w, const real *values, int rank, const int64_t *shape)    { return given(w, "reals", WEFT_REAL, values, rank, shape); }
+weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape)  { return given(w, "ints", WEFT_I32, values, rank, shape); }
+weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape)                        { return given(w, "zeros", WEFT_REAL, NULL, rank, shape); }
+weft_tensor *weft_scalar(weft *w, real value)                                           { return weft_full(w, value, 0, NULL); }
+
+static weft_tensor *made(weft *w, const char *function, int rank, const int64_t *shape)  /* numbers to be written by a kernel */
+{
+    weft__form f;
+    return shaped(w, function, WEFT_REAL, rank, shape, &f) ? weft__empty(w, &f) : &w->nil;
+}
+
+weft_tensor *weft_full(weft *w, real value, int rank, const int64_t *shape)
+{
+    w = w ? w : weft__nowhere();
+    weft_tensor *t = made(w, "full", rank, shape);
+    if (t != &w->nil)
+        w->dev.k->fill(&w->dev, weft__elements(&t->f), value, t->data);
+    return t;
+}
+
+static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, real b, int rank, const int64_t *shape)
+{
+    w = w ? w : weft__nowhere();
+    weft_tensor *t = made(w, function, rank, shape);
+    weft_stream *s = t == &w->nil ? NULL : weft_stream_of(w, "tensor");
+    if (!s || w->status)
+        return &w->nil;
+    w->dev.k->random(&w->dev, weft__elements(&t->f), s->key, s->count, normal, a, b, t->data);
+    s->count += (uint64_t)weft__elements(&t->f);
+    return t;
+}
+
+weft_tensor *weft_normal(weft *w, int rank, const int64_t *shape)                        { return drawn(w, "normal", true, 0, 1, rank, shape); }
+weft_tensor *weft_uniform(weft *w, real low, real high, int rank, const int64_t *shape)  { return drawn(w, "uniform", false, low, high - low, rank, shape); }
+
+weft_tensor *weft_iota(weft *w, int64_t n)
+{
+    w = w ? w : weft__nowhere();
+    if (n < 0 || n > INT32_MAX)
+        weft__fail(w, WEFT_EARG, "iota: %lld numbers; 0 .. %d are wanted", (long long)n, INT32_MAX);
+    int32_t *values = weft__take(w, &w->notes, n * (int64_t)sizeof *values);
+    for (int64_t i = 0; values && i < n; i++)
+        values[i] = (int32_t)i;
+    return values ? weft_ints(w, values, 1, &n) : &w->nil;
+}
+
+/* ---- asking ---- */
+weft       *weft_of(const weft_tensor *x)       { return x ? x->w : NULL; }
+weft_dtype  weft_dtype_of(const weft_tensor *x) { return x ? x->f.type : WEFT_REAL; }
+int         weft_rank(const weft_tensor *x)     { return x ? x->f.rank : 0; }
+int64_t     weft_count(const weft_tensor *x)    { return x && x->data ? weft__elements(&x->f) : 0; }
+weft_layout weft_layout_of(const weft_tensor *x) { return x ? x->f.layout : WEFT_PLAIN; }
+
+int64_t weft_size(const weft_tensor *x, int axis)
+{
+    axis += x && axis < 0 ? x->f.rank : 0;
+    return x && axis >= 0 && axis < x->f.rank ? x->f.size[axis] : 0;
+}
+
+weft_status weft_read(weft_tensor *x, void *out, size_t bytes)
+{
+    weft *w = x ? x->w : NULL;
+    if (!out)
+        return WEFT_EARG;
+    weft_status s = !w || weft__wrong(w, x) ? WEFT_EARG : w->status ? w->status : (size_t)weft__bytes(&x->f) != bytes ? WEFT_ESHAPE : WEFT_OK;
+    if (s == WEFT_OK && w->late)
+        w->settle(w);
+    if (s == WEFT_OK && bytes) {
+        w->dev.k->download(&w->dev, out, x->data, bytes);
+        weft__check_faults(w, "read");
+        s = w->status;
+    }
+    if (s != WEFT_OK)
+        memset(out, 0, bytes);
+    return s;
+}
+
+real weft_item(weft_tensor *x)
+{
+    real value = 0;
+    if (x && x->f.type == WEFT_I32) {
+        int32_t n = 0;
+        return weft_read(x, &n, sizeof n) == WEFT_OK ? (real)n : (real)NAN;
+    }
+    return weft_read(x, &value, sizeof value) == WEFT_OK ? value : (real)NAN;
+}
