@@ -1,0 +1,257 @@
+/* check.h - what the tests share: contexts whose allocations are counted and can be made to fail, comparison of arrays, ragged
+ * lengths from a repeatable generator, loops over every kernel table of this machine.
+ *
+ *     Test(topic, name)
+ *     {
+ *         FOR_DEVICES(w) {                              // ref, portable, avx2, avx512: what this machine has
+ *             weft_tensor *y = weft_tanh(...);
+ *             close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
+ *         }                                             // closed by CLEAN(w): no error, nothing leaked
+ *     }
+ *
+ * Criterion passes a test that leaks and one whose .fini fails, so balance is checked in the body, by CLEAN. */
+#ifndef WEFT_CHECK_H
+#define WEFT_CHECK_H
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "weft.h"
+
+#define UNUSED __attribute__((unused))
+#define TOL(in_double, in_float) (sizeof(weft_real) == 8 ? (in_double) : (in_float))
+#define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CHECK_SANITIZED 1
+#endif
+#endif
+#ifndef CHECK_SANITIZED
+#define CHECK_SANITIZED 0
+#endif
+
+/* How often a loop runs: `many` times in `make soak`, `few` times in `make test`, a quarter of that under a sanitizer. */
+UNUSED static int rounds(int few, int many)
+{
+    if (getenv("WEFT_SOAK"))
+        return many;
+    return CHECK_SANITIZED ? (few + 3) / 4 : few;
+}
+
+/* ---- contexts ---- */
+typedef struct heap {                            /* of one context; the pool's threads may allocate, too */
+    atomic_llong live, calls, fail_in;           /* blocks held; asked for since the start; the so-many-th from now fails, 0: none */
+    weft *w;
+} heap;
+enum { CHECK_HEAPS = 64 };
+static heap check_heap[CHECK_HEAPS];
+static weft_real *check_numbers[1024];           /* lent by numbers() until the next CLEAN */
+static int check_lent;
+
+UNUSED static void *heap_allocate(size_t bytes, void *user)
+{
+    heap *h = user;
+    atomic_fetch_add(&h->calls, 1);
+    if (atomic_load(&h->fail_in) > 0 && atomic_fetch_sub(&h->fail_in, 1) == 1)
+        return NULL;
+    void *p = malloc(bytes ? bytes : 1);
+    if (p)
+        atomic_fetch_add(&h->live, 1);
+    return p;
+}
+
+UNUSED static void heap_release(void *p, void *user)
+{
+    heap *h = user;
+    if (p)
+        atomic_fetch_sub(&h->live, 1);
+    free(p);
+}
+
+UNUSED static heap *heap_of(const weft *w)
+{
+    for (int i = 0; i < CHECK_HEAPS; i++)
+        if (check_heap[i].w == w)
+            return &check_heap[i];
+    cr_assert_fail("a context that open_on or open_with did not open");
+    return NULL;
+}
+
+/* A context with these options on a heap of its own. */
+UNUSED static weft *open_with(weft_opts opts)
+{
+    heap *h = heap_of(NULL);
+    *h = (heap){ 0 };
+    opts.allocate = heap_allocate; opts.release = heap_release; opts.user = h;
+    h->w = weft_open(&opts);
+    cr_assert_not_null(h->w);
+    return h->w;
+}
+
+/* Seed 1, two threads. */
+UNUSED static weft *open_on(weft_device device)
+{
+    weft *w = open_with((weft_opts){ .device = device, .seed = 1, .threads = 2 });
+    cr_assert(weft_ok(w), "weft_open: %s", weft_message(w));
+    return w;
+}
+
+/* The allocation that is the n-th from now on fails; 0: none does. */
+UNUSED static void fail_in(const weft *w, int64_t n) { atomic_store(&heap_of(w)->fail_in, n); }
+UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w)->calls); }
+
+UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int line)
+{
+    cr_assert(!must_be_ok || weft_ok(w), "%s:%d: the context has failed: %s", file, line, weft_message(w));
+    while (check_lent)
+        free(check_numbers[--check_lent]);
+    heap *h = heap_of(w);
+    weft_close(w);
+    int64_t live = atomic_load(&h->live);
+    h->w = NULL;
+    cr_assert(live == 0, "%s:%d: %lld blocks were not given back", file, line, (long long)live);
+}
+
+/* Closes a context; nothing may have failed and nothing may be left on its heap. CLEAN_FAILED: of one that has failed. */
+#define CLEAN(w)        check_close((w), true, __FILE__, __LINE__)
+#define CLEAN_FAILED(w) check_close((w), false, __FILE__, __LINE__)
+#define OK(w)           cr_assert(weft_ok(w), "%s", weft_message(w))
+
+/* The context has failed in this way and its message has this part; it is recovered. */
+#define FAILS(w, kind, part)                                                                                                   \
+    do {                                                                                                                        \
+        cr_assert(weft_error(w) == (kind) && strstr(weft_message(w), part), "expected %s with \"%s\", but there is %s: %s",       \
+                  weft_status_name(kind), part, weft_status_name(weft_error(w)), weft_message(w));                                \
+        weft_recover(w);                                                                                                        \
+        cr_assert(weft_ok(w));                                                                                                   \
+    } while (0)
+
+/* ---- every kernel table ---- */
+static const struct check_table { weft_device device; const char *tier; } check_table[] = {
+    { WEFT_REF, NULL }, { WEFT_CPU, "portable" }, { WEFT_CPU, "avx2" }, { WEFT_CPU, "avx512" },
+};
+
+UNUSED static bool tier_is_here(const char *tier)
+{
+    if (!tier || !strcmp(tier, "portable"))
+        return true;
+#if defined(__x86_64__)
+    if (!strcmp(tier, "avx2"))
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (!strcmp(tier, "avx512"))
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl");
+#endif
+    return false;
+}
+
+/* A context on table i; NULL if this machine cannot run it. */
+UNUSED static weft *open_table(int i)
+{
+    if (!tier_is_here(check_table[i].tier))
+        return NULL;
+    if (check_table[i].tier)
+        setenv("WEFT_TIER", check_table[i].tier, 1);
+    weft *w = open_on(check_table[i].device);
+    unsetenv("WEFT_TIER");
+    const char *name = check_table[i].tier ? check_table[i].tier : "ref";
+    cr_assert_str_eq(weft_device_name(w), name, "asked for %s, got %s", name, weft_device_name(w));
+    return w;
+}
+
+#define FOR_DEVICES(w)                                                                                                           \
+    for (int check_i = 0; check_i < COUNT(check_table); check_i++)                                                               \
+        for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
+
+/* ---- numbers ---- */
+/* The elements of a tensor of reals; lent until CLEAN. */
+UNUSED static weft_real *numbers(weft_tensor *x)
+{
+    size_t bytes = (size_t)weft_count(x) * sizeof(weft_real);
+    if (check_lent == COUNT(check_numbers)) {
+        free(check_numbers[0]);
+        memmove(check_numbers, check_numbers + 1, sizeof check_numbers - sizeof check_numbers[0]);
+        check_lent--;
+    }
+    weft_real *out = check_numbers[check_lent++] = malloc(bytes + 1);
+    cr_assert_not_null(out);
+    weft_status s = weft_read(x, out, bytes);
+    cr_assert(s == WEFT_OK, "weft_read: %s: %s", weft_status_name(s), weft_message(weft_of(x)));
+    return out;
+}
+
+/* |got - want| <= tol max(1, |want|) everywhere; NaN never is. Returns it, and prints the worst place if not. */
+UNUSED static bool is_close(const char *name, const weft_real *got, const weft_real *want, int64_t n, double tol)
+{
+    int64_t at = -1;
+    double  worst = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double e = fabs((double)got[i] - (double)want[i]) / fmax(1, fabs((double)want[i]));
+        if (got[i] == want[i])
+            e = 0;                               /* infinities, too */
+        if (isnan(e))
+            e = INFINITY;
+        if (e > worst || at < 0) {
+            worst = e;
+            at = i;
+        }
+    }
+    if (worst <= tol)
+        return true;
+    fprintf(stderr, "%s: at %lld of %lld: %.17g, expected %.17g (off by %.2e, allowed %.1e)\n", name, (long long)at, (long long)n,
+            (double)got[at], (double)want[at], worst, tol);
+    return false;
+}
+#define close_to(name, got, want, n, tol) cr_assert(is_close(name, got, want, n, tol), "%s differs", name)
+
+/* The same bits, NaN and the sign of zero included. */
+UNUSED static bool is_same(const char *name, const weft_real *got, const weft_real *want, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (memcmp(&got[i], &want[i], sizeof got[i])) {
+            fprintf(stderr, "%s: at %lld of %lld: %.17g, expected the same bits as %.17g\n", name, (long long)i, (long long)n,
+                    (double)got[i], (double)want[i]);
+            return false;
+        }
+    return true;
+}
+#define same_bits(name, got, want, n) cr_assert(is_same(name, got, want, n), "%s differs", name)
+
+/* ---- a repeatable generator (splitmix64, Steele et al. 2014) ---- */
+static uint64_t check_state = 1;
+UNUSED static void dice_seed(uint64_t seed) { check_state = seed; }
+UNUSED static uint64_t dice(uint64_t below)      /* 0 .. below - 1 */
+{
+    uint64_t z = check_state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return below ? (z ^ (z >> 31)) % below : 0;
+}
+UNUSED static weft_real dice_real(double low, double high) { return (weft_real)(low + (high - low) * (double)dice(1u << 30) / (1u << 30)); }
+UNUSED static weft_real *dice_fill(weft_real *out, int64_t n, double low, double high)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = dice_real(low, high);
+    return out;
+}
+
+/* n lengths of 0 .. longest, of a kind drawn anew each time: anything, all equal, mostly ties, mostly zeros, one long. Their sum. */
+UNUSED static int64_t dice_lengths(int32_t *len, int64_t n, int32_t longest)
+{
+    uint64_t kind = dice(5), most = (uint64_t)longest + 1;
+    int32_t  same = (int32_t)dice(most);
+    int64_t  sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t any = (int32_t)dice(most);
+        len[i] = kind == 1 ? same : kind == 2 && dice(4) ? same : kind == 3 && dice(4) ? 0 : kind == 4 && i ? any / 4 : any;
+        sum += len[i];
+    }
+    return sum;
+}
+#endif
