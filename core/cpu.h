@@ -1,0 +1,11 @@
+/* cpu.h - what the CPU's kernels know beyond the contract: which thread of the pool they run on, and scratch memory. Every
+ * function that a kernel file defines is static: an AVX-512 copy of a shared one could be linked for a machine without it. */
+#ifndef WEFT_CPU_H
+#define WEFT_CPU_H
+#include "core/core.h"
+
+/* threads.c: 0 for the thread that called weft__parallel, 1 .. threads - 1 for the pool's own. */
+int weft__worker(void);
+/* cpu.c: at least that many bytes of the device's workspace, 64-byte aligned, its old contents gone; NULL: no memory. */
+void *weft__scratch(weft__device *, size_t bytes);
+#endif
