@@ -1,0 +1,208 @@
+/* vector.h - VLEN reals at a time: one source for AVX-512, AVX2 and whatever else the compiler can vectorise, float or double.
+ *
+ * The file that includes it is compiled for one instruction set, which decides VLEN. Everything is static: a function compiled
+ * for AVX-512 must not be the one that the linker picks for all. Sums that a*b + c leaves to the compiler are not used where
+ * bits matter: v_fma is fused exactly where the instruction set has it.
+ *
+ * exp, log, tanh and sigmoid are series after an argument reduction, so float and double differ only in the number of terms.
+ * All are within 4 ulp, exact at 0 and at the infinities; NaN stays NaN. */
+#ifndef WEFT_VECTOR_H
+#define WEFT_VECTOR_H
+#include <string.h>
+#include <tgmath.h>
+#include "core/kernels.h"
+
+#ifndef VBYTES                                   /* a test may ask for other vectors than the machine's */
+#if defined __AVX512F__ && defined __AVX512DQ__
+#define VBYTES 64
+#elif defined __AVX2__ && defined __FMA__
+#define VBYTES 32
+#else
+#define VBYTES 16
+#endif
+#endif
+enum { VLEN = VBYTES / (int)sizeof(real) };
+
+#ifdef WEFT_DOUBLE
+typedef int64_t vint_;
+#define V_SUFFIX(name) name##_pd
+enum { V_FRACTION = 52, V_BIAS = 1023, V_EXP_TERMS = 14, V_LOG_TERMS = 11 };
+#define V_ROUNDER 0x1.8p52                       /* added, it leaves an integer in the low bits */
+#define V_LN2_HIGH 6.93145751953125e-1           /* few bits, so that times an exponent it is exact */
+#define V_LN2_LOW  1.42860682030941723212e-6
+#define V_EXP_LEAST (-709.0)                     /* below it exp counts as 0 where no denormals are wanted */
+#define V_EXP_ZERO  (-746.0)
+#define V_EXP_MOST  710.0
+#define V_TANH_ONE  20.0                         /* tanh is 1 from there on */
+#define V_NORMAL    0x1p-1022
+#else
+typedef int32_t vint_;
+#define V_SUFFIX(name) name##_ps
+enum { V_FRACTION = 23, V_BIAS = 127, V_EXP_TERMS = 8, V_LOG_TERMS = 5 };
+#define V_ROUNDER 0x1.8p23f
+#define V_LN2_HIGH 0.693359375f
+#define V_LN2_LOW  (-2.12194440e-4f)
+#define V_EXP_LEAST (-88.0f)
+#define V_EXP_ZERO  (-104.0f)
+#define V_EXP_MOST  89.0f
+#define V_TANH_ONE  10.0f
+#define V_NORMAL    0x1p-126f
+#endif
+typedef real  vec  __attribute__((vector_size(VBYTES)));
+typedef vint_ veci __attribute__((vector_size(VBYTES)));                          /* comparisons: -1 where true */
+typedef real  vec_at_ __attribute__((vector_size(VBYTES), aligned(sizeof(real)), may_alias));
+
+#if VBYTES == 64 && defined __AVX512F__
+#include <immintrin.h>
+#define V_OWN(name) V_SUFFIX(_mm512_##name)
+#elif VBYTES == 32 && defined __AVX2__
+#include <immintrin.h>
+#define V_OWN(name) V_SUFFIX(_mm256_##name)
+#elif VBYTES == 16 && defined __SSE2__
+#include <immintrin.h>
+#define V_OWN(name) V_SUFFIX(_mm_##name)
+#endif
+
+/* ---- memory ---- */
+static inline vec  v_load(const real *p)    { return *(const vec_at_ *)p; }
+static inline void v_store(real *p, vec x)  { *(vec_at_ *)p = x; }
+static inline vec  v_set(real x)            { return x - (vec){ 0 }; }            /* not +: -0 + 0 is 0 */
+
+/* The first n < VLEN reals (the other lanes 0; nothing else is touched). */
+#if VBYTES == 64 && defined V_OWN
+#ifdef WEFT_DOUBLE
+typedef __mmask8 v_mask_;
+#else
+typedef __mmask16 v_mask_;
+#endif
+static inline vec  v_load_n(const real *p, int64_t n)       { return (vec)V_OWN(maskz_loadu)((v_mask_)((1u << n) - 1), p); }
+static inline void v_store_n(real *p, vec x, int64_t n)     { V_OWN(mask_storeu)(p, (v_mask_)((1u << n) - 1), x); }
+#elif VBYTES == 32 && defined V_OWN
+static inline veci v_first_(int64_t n)
+{
+#ifdef WEFT_DOUBLE
+    return (veci){ 0, 1, 2, 3 } < n - (veci){ 0 };
+#else
+    return (veci){ 0, 1, 2, 3, 4, 5, 6, 7 } < (vint_)n - (veci){ 0 };
+#endif
+}
+static inline vec  v_load_n(const real *p, int64_t n)       { return (vec)V_OWN(maskload)(p, (__m256i)v_first_(n)); }
+static inline void v_store_n(real *p, vec x, int64_t n)     { V_OWN(maskstore)(p, (__m256i)v_first_(n), x); }
+#else
+static inline vec v_load_n(const real *p, int64_t n)
+{
+    vec x = { 0 };
+    for (int64_t i = 0; i < n && i < VLEN; i++)
+        x[i] = p[i];
+    return x;
+}
+static inline void v_store_n(real *p, vec x, int64_t n)
+{
+    for (int64_t i = 0; i < n && i < VLEN; i++)
+        p[i] = x[i];
+}
+#endif
+/* Any n > 0: all of a vector, or the first n. */
+static inline vec  v_load_to(const real *p, int64_t n)      { return n < VLEN ? v_load_n(p, n) : v_load(p); }
+static inline void v_store_to(real *p, vec x, int64_t n)    { if (n < VLEN) v_store_n(p, x, n); else v_store(p, x); }
+
+/* ---- arithmetic; + - * / < == and so on are the compiler's ---- */
+static inline vec v_select(veci which, vec a, vec b)        { return (vec)((which & (veci)a) | (~which & (veci)b)); }
+static inline vec v_abs(vec x)                              { return (vec)((veci)x & ~(veci)v_set(-(real)0)); }
+static inline vec v_signed(vec x, vec sign)                 { return (vec)((veci)x | ((veci)sign & (veci)v_set(-(real)0))); }   /* x >= 0 */
+#ifdef V_OWN
+static inline vec v_min(vec a, vec b)                       { return (vec)V_OWN(min)(a, b); }      /* a < b ? a : b, so a NaN b stays */
+static inline vec v_max(vec a, vec b)                       { return (vec)V_OWN(max)(a, b); }
+static inline vec v_sqrt(vec x)                             { return (vec)V_OWN(sqrt)(x); }
+#else
+static inline vec v_min(vec a, vec b)                       { return v_select((veci)(a < b), a, b); }
+static inline vec v_max(vec a, vec b)                       { return v_select((veci)(a > b), a, b); }
+static inline vec v_sqrt(vec x)
+{
+    for (int i = 0; i < VLEN; i++)
+        x[i] = sqrt(x[i]);
+    return x;
+}
+#endif
+#if defined V_OWN && defined __FMA__
+static inline vec v_fma(vec a, vec b, vec c)                { return (vec)V_OWN(fmadd)(a, b, c); }   /* a b + c */
+#else
+static inline vec v_fma(vec a, vec b, vec c)                { return a * b + c; }
+#endif
+static inline vec v_rsqrt(vec x)                            { return v_set(1) / v_sqrt(x); }
+
+/* Over all lanes, by halves: the order is fixed, but it is one of VLEN. */
+static inline real v_sum(vec x)
+{
+    for (int half = VLEN / 2; half; half /= 2)
+        for (int i = 0; i < half; i++)
+            x[i] += x[i + half];
+    return x[0];
+}
+static inline real v_largest(vec x)
+{
+    for (int half = VLEN / 2; half; half /= 2)
+        for (int i = 0; i < half; i++)
+            x[i] = x[i] > x[i + half] ? x[i] : x[i + half];
+    return x[0];
+}
+
+/* ---- functions ---- */
+static const real v_factorial_[] = { 1, 1, (real)(1 / 2.), (real)(1 / 6.), (real)(1 / 24.), (real)(1 / 120.), (real)(1 / 720.), (real)(1 / 5040.),
+    (real)(1 / 40320.), (real)(1 / 362880.), (real)(1 / 3628800.), (real)(1 / 39916800.), (real)(1 / 479001600.), (real)(1 / 6227020800.) };
+
+/* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself; n is left as an integer. */
+static inline vec v_reduced_exp_(vec x, veci *n)
+{
+    vec shifted = v_fma(x, v_set((real)1.44269504088896340736), v_set(V_ROUNDER)), whole = shifted - V_ROUNDER;
+    vec r = v_fma(whole, v_set(-V_LN2_LOW), v_fma(whole, v_set(-V_LN2_HIGH), x)), q = v_set(v_factorial_[V_EXP_TERMS - 1]);
+    for (int i = V_EXP_TERMS - 2; i >= 2; i--)
+        q = v_fma(q, r, v_set(v_factorial_[i]));
+    *n = (veci)shifted - (veci)v_set(V_ROUNDER);
+    return v_fma(q, r * r, r);
+}
+static inline vec v_power_of_2_(veci n)                     { return (vec)((n + V_BIAS) << V_FRACTION); }   /* -V_BIAS gives 0 */
+
+/* For x <= 0: exp(x) - 1 in the same way, *power 2^n; where exp would be no normal number, 0 takes its place. */
+static inline vec v_decay_(vec x, vec *power)
+{
+    veci n;
+    vec p = v_reduced_exp_(v_max(v_set(V_EXP_LEAST), x), &n);
+    *power = v_power_of_2_(n);
+    return p;
+}
+/* In two factors, so that what lies beyond the normal numbers comes out as it should. */
+static inline vec v_exp(vec x)
+{
+    veci n;
+    vec p = v_reduced_exp_(v_max(v_set(V_EXP_ZERO), v_min(v_set(V_EXP_MOST), x)), &n);
+    veci half = n >> 1;
+    return (p + 1) * v_power_of_2_(half) * v_power_of_2_(n - half);
+}
+/* By exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e) left of 0. */
+static inline vec v_sigmoid(vec x)
+{
+    vec power, p = v_decay_(-v_abs(x), &power), e = v_fma(power, p, power);
+    return v_select((veci)(x < 0), e, v_set(1)) / (e + 1);
+}
+/* -m / (2 + m) with m = exp(-2 |x|) - 1, which is as good as x where x is small. */
+static inline vec v_tanh(vec x)
+{
+    vec power, p = v_decay_(v_max(v_set(-2 * V_TANH_ONE), -2 * v_abs(x)), &power), m = v_fma(power, p, power - 1);
+    return v_signed(v_abs(m) / (m + 2), x);
+}
+/* x = 2^n m, sqrt(1/2) <= m < sqrt(2): log(x) = n ln 2 + 2 atanh(f), f = (m - 1) / (m + 1), by its series. */
+static inline vec v_log(vec x)
+{
+    veci tiny = (veci)(x < V_NORMAL);
+    vec scaled = v_select(tiny, x * (real)((vint_)1 << V_FRACTION), x), root = v_set((real)0.70710678118654752440);
+    veci n = ((veci)scaled - (veci)root) >> V_FRACTION;
+    vec m = (vec)((veci)scaled - (n << V_FRACTION)), f = (m - 1) / (m + 1), s = f * f, q = v_set(1 / (real)(2 * V_LOG_TERMS + 1));
+    for (int i = V_LOG_TERMS - 1; i >= 1; i--)
+        q = v_fma(q, s, v_set(1 / (real)(2 * i + 1)));
+    n -= tiny & V_FRACTION;
+    vec e = __builtin_convertvector(n, vec), y = v_fma(e, v_set(V_LN2_HIGH), v_fma(e, v_set(V_LN2_LOW), v_fma(2 * f, s * q, 2 * f)));
+    y = v_select((veci)(x < (real)INFINITY), y, x);          /* infinity and NaN */
+    return v_select((veci)(x <= 0), v_select((veci)(x < 0), v_set((real)NAN), v_set(-(real)INFINITY)), y);
+}
+#endif
