@@ -4,15 +4,16 @@
 #include "core/core.h"
 #include "nn/api_nn.h"
 
-enum { WEFT__NAME = 64, WEFT__PATH = 256 };
+enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
 
-typedef struct weft__parameter {                 /* of one module, in the order in which they were made */
-    struct weft__parameter *next;
+/* One path is stored, the whole one, "seq2seq.encoder.weight"; a name is its last word, and a path below a module its tail. */
+typedef struct weft__parameter {
+    struct weft__parameter *next, *later;        /* the next of this module; the next of this root: in the order in which they were made */
     weft_module *module;
-    char name[WEFT__NAME];
-    int64_t at;                                  /* where in the root's flat vectors; buffers: -1, their memory is their own */
+    char path[WEFT__PATH]; const char *name;     /* name: in path */
+    int64_t at;                                  /* where in the root's flat vectors, a multiple of WEFT__GRAIN; buffers: -1, their memory is their own */
     weft_tensor value, grad;                     /* value.grad is &grad; step 0: they live until weft_close */
-    struct weft__parameter *tied;                /* another name of that one; else NULL */
+    struct weft__parameter *tied;                /* this is another name of that one, and value, grad are empty; else NULL */
     bool buffer;
 } weft__parameter;
 
@@ -21,24 +22,46 @@ typedef struct weft__note { struct weft__note *next; char key[32], value[96]; } 
 struct weft_module {
     weft *w;                                     /* NULL: a module that could not be made */
     weft_module *root, *parent, *child, *sibling;                 /* first child, next sibling, in the order in which they were made */
-    char name[WEFT__NAME];
+    char path[WEFT__PATH]; const char *name;     /* "seq2seq.encoder"; name: in path */
     weft__parameter *parameters;                 /* first of this module */
     weft__note *notes;                           /* what its parameters mean: cell, gate order; by key */
-    real *values, *gradients; int64_t n, room;   /* of a root: device memory */
-    uint64_t version;                            /* of a root: grows when any value changes */
+    /* of a root: */
+    weft__parameter *first, *last;               /* all parameters and buffers in the order in which they were made */
+    real *values, *gradients; int64_t n, room;   /* device memory; the gaps between parameters are 0 in both, always */
+    uint64_t version;                            /* grows when any value changes */
 };
 
-/* Every parameter and buffer below m, m's own first; visit returns false to stop. */
+/* ---- module.c ---- */
+/* The context, if m can be worked with; NULL if m is NULL or could not be made (its context has failed before), or the context has failed. */
+weft *weft__ready(const weft_module *m);
+/* The inert tensor of the context of m, or of nowhere: what a function returns that could not do its work. */
+weft_tensor *weft__inert(const weft_module *m);
+/* For a layer's run: true if the layer was made; else false, and x's context fails, naming the function. layer NULL: m is NULL, too. */
+bool weft__made(const weft_module *m, const weft_tensor *x, const char *function);
+/* Checks a name for a new part of the module (NULL: a root) and writes its path; false and a sticky error if it cannot be had. */
+bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function, char path[WEFT__PATH]);
+bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
+/* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A tied name is no second visit:
+ * a parameter is visited under its first name alone, so not at all if that is not below m. */
 void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *, void *), void *user);
+/* The parameters below m (frozen ones, too, if asked for) as runs [from, from + n) of the root's flat vectors, neighbours merged, gaps
+ * included: what a kernel does to them all, it does in few calls. */
+void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module *root, int64_t from, int64_t n, void *user), void *user);
 /* "encoder.lstm.weight_ih_l0", counted from (and without) `from`; for messages from is NULL: the root's name is included. */
 const char *weft__parameter_path(const weft__parameter *p, const weft_module *from, char *buffer, size_t size);
 const char *weft__module_path(const weft_module *m, char *buffer, size_t size);
 /* A layer runs: messages of the context name it until weft__leave. Returns the scope before. m->w must not be NULL. */
 const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
-/* An object of `bytes` bytes, zeroed, below the context; NULL (and the module fails) if there is no memory or m->w is NULL. */
+/* An object of `bytes` bytes, zeroed, below the context; NULL (and the context has failed) if there is no memory or m->w is NULL. */
 void *weft__layer(weft_module *m, size_t bytes);
 
+/* ---- parameter.c, init.c ---- */
+weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */
+void weft__first_values(weft__parameter *p, weft_init init);
+bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init);
+
+/* ---- describe.c ---- */
 /* Keeps a text with the module, "cell" = "lstm": checkpoints hold it, and loading compares it. A key said again replaces its value. */
 void weft__describe(weft_module *m, const char *key, const char *value);
 

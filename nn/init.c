@@ -1,0 +1,107 @@
+/* init.c - first values of parameters. They are a function of the context's seed and of the parameter's whole path, so a layer
+ * added, moved or left out changes no other layer's values. */
+#include <math.h>
+#include <string.h>
+#include "core/philox.h"
+#include "nn/nn.h"
+
+static int64_t extent(const weft__form *f, int from, int to)
+{
+    int64_t n = 1;
+    for (int i = from; i < to; i++)
+        n *= f->size[i];
+    return n;
+}
+
+/* ---- orthogonal (Saxe et al. 2013): rows of a normal matrix made orthonormal, on the host in double ---- */
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double s[4] = { 0, 0, 0, 0 };
+    for (int64_t i = 0; i + 3 < n; i += 4)
+        for (int j = 0; j < 4; j++)
+            s[j] += a[i + j] * b[i + j];
+    for (int64_t i = n / 4 * 4; i < n; i++)
+        s[0] += a[i] * b[i];
+    return s[0] + s[1] + s[2] + s[3];
+}
+
+static void subtract(double *a, double factor, const double *b, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        a[k] -= factor * b[k];
+}
+
+static void orthonormalise(double *x, int64_t rows, int64_t length)   /* Gram and Schmidt, twice: which is enough (Giraud et al. 2005) */
+{
+    for (int64_t i = 0; i < rows; i++) {
+        double *a = x + i * length;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t j = 0; j < i; j++)
+                subtract(a, dot(a, x + j * length, length), x + j * length, length);
+        double size = sqrt(dot(a, a, length));
+        for (int64_t k = 0; k < length; k++)
+            a[k] /= size;
+    }
+}
+
+static void orthogonal(weft__parameter *p, uint64_t key, double gain)
+{
+    weft *w = p->value.w;
+    const weft__form *f = &p->value.f;
+    int64_t m = f->size[0], n = extent(f, 1, f->rank), rows = m < n ? m : n, length = m < n ? n : m;
+    double *x = weft__allocate(w, (size_t)(m * n) * sizeof *x);
+    real *y = x ? weft__allocate(w, (size_t)(m * n) * sizeof *y) : NULL;
+    for (int64_t i = 0; y && i < m * n; i++)
+        x[i] = weft__normal(weft__philox_draw(key, (uint64_t)i));
+    if (y)
+        orthonormalise(x, rows, length);
+    for (int64_t i = 0; y && i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            y[i * n + j] = (real)(gain * (m < n ? x[i * length + j] : x[j * length + i]));
+    if (y)
+        w->dev.k->upload(&w->dev, p->value.data, y, (size_t)(m * n) * sizeof *y);
+    weft__release(w, y);
+    weft__release(w, x);
+}
+
+/* ---- all kinds ---- */
+bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init)
+{
+    if ((unsigned)init.kind > WEFT_INIT_ORTHOGONAL)
+        weft__fail(w, WEFT_EARG, "%s: %s: no such weft_init_kind: %d", function, path, (int)init.kind);
+    else if (!isfinite(init.a) || !isfinite(init.b))
+        weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are wanted", function, path, (double)init.a, (double)init.b);
+    else if (init.kind >= WEFT_INIT_XAVIER && f->rank < 2)
+        weft__fail(w, WEFT_ESHAPE, "%s: %s: Xavier, Kaiming and orthogonal first values want a rank of 2 or more, not %d", function, path, f->rank);
+    return !w->status;
+}
+
+static void draw(weft__parameter *p, uint64_t key, bool normal, double a, double b)
+{
+    weft *w = p->value.w;
+    w->dev.k->random(&w->dev, weft__elements(&p->value.f), key, 0, normal, (real)a, (real)b, p->value.data);
+}
+
+static void uniform(weft__parameter *p, uint64_t key, double bound) { draw(p, key, false, -bound, 2 * bound); }
+
+void weft__first_values(weft__parameter *p, weft_init init)
+{
+    weft *w = p->value.w;
+    const weft__form *f = &p->value.f;
+    uint64_t key = weft__hash(w->seed ^ 0x77656967687473u, p->path);      /* apart from a stream of the same name */
+    int64_t n = weft__elements(f);
+    if (n == 0)
+        return;
+    double out = f->rank ? (double)f->size[0] : 1, inside = (double)extent(f, 2, f->rank), in = f->rank > 1 ? (double)f->size[1] * inside : 1;
+    double a = (double)init.a, b = (double)init.b, gain = a != 0 ? a : 1;
+    switch (init.kind) {
+    case WEFT_INIT_ZERO:       w->dev.k->fill(&w->dev, n, 0, p->value.data); break;
+    case WEFT_INIT_CONSTANT:   w->dev.k->fill(&w->dev, n, init.a, p->value.data); break;
+    case WEFT_INIT_UNIFORM:    draw(p, key, false, a, b - a); break;
+    case WEFT_INIT_NORMAL:     draw(p, key, true, a, b); break;
+    case WEFT_INIT_XAVIER:     uniform(p, key, gain * sqrt(6 / (in + out * inside))); break;
+    case WEFT_INIT_KAIMING:    uniform(p, key, gain * sqrt(6 / in)); break;
+    case WEFT_INIT_ORTHOGONAL: orthogonal(p, key, gain); break;
+    }
+    p->module->root->version++;
+}

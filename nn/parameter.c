@@ -1,0 +1,372 @@
+/* parameter.c - parameters and buffers: making, finding, assigning, tying, freezing, and their gradients as a whole.
+ *
+ * All parameters below a root are pieces of one flat vector, and their gradients of another, so that a step of an optimiser is one
+ * pass. The vectors grow by doubling: then the numbers move, and every tensor is pointed to its new place. What an operator of
+ * the present step has taken as a view (a reshaped weight, say) still points to the old place, therefore that stays until the
+ * end of the context if the step has made tensors already; a model built before its first step leaves nothing behind. Pieces
+ * start at multiples of WEFT__GRAIN numbers, so that wide loads of a weight are aligned whatever stands before it. */
+#include <stddef.h>
+#include <string.h>
+#include "nn/nn.h"
+
+/* ---- the flat vectors ---- */
+typedef struct { weft *w; real *values, *gradients; } old;        /* what a step may still look at */
+
+static void old_end(void *p)
+{
+    old *o = p;
+    if (!o->w)
+        return;
+    weft__device_release(o->w, o->values);
+    weft__device_release(o->w, o->gradients);
+}
+
+static bool retired(weft *w, real *values, real *gradients)
+{
+    bool seen = weft__position(&w->heads[w->step & 1]) > 0;
+    old now = { w, values, gradients }, *o = seen ? weft__own(w, sizeof *o, old_end, NULL) : &now;
+    if (!o)
+        return false;
+    *o = now;
+    if (!seen)
+        old_end(o);
+    return true;
+}
+
+static real *larger(weft *w, const real *x, int64_t n, int64_t room)   /* a copy, followed by zeros */
+{
+    real *y = weft__device_allocate(w, (size_t)room * sizeof *y);
+    if (!y)
+        return NULL;
+    w->dev.k->fill(&w->dev, room - n, 0, y + n);
+    if (n)
+        w->dev.k->copy(&w->dev, y, x, (size_t)n * sizeof *y);
+    return y;
+}
+
+static bool room_for(weft_module *root, int64_t more)
+{
+    weft *w = root->w;
+    if (more <= root->room - root->n)
+        return true;
+    int64_t room = root->n + more > 2 * root->room ? root->n + more : 2 * root->room;
+    real *v = larger(w, root->values, root->n, room), *g = v ? larger(w, root->gradients, root->n, room) : NULL;
+    if (!g || (root->room && !retired(w, root->values, root->gradients))) {
+        weft__device_release(w, v);
+        weft__device_release(w, g);
+        return false;
+    }
+    root->values = v, root->gradients = g, root->room = room;
+    for (weft__parameter *p = root->first; p; p = p->later)
+        if (!p->buffer && !p->tied)
+            p->value.data = v + p->at, p->grad.data = g + p->at;
+    return true;
+}
+
+/* ---- making ---- */
+static bool possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape, weft__form *f)
+{
+    int64_t room = (int64_t)1 << 44;
+    if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
+        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are wanted", function, path, rank, shape ? "" : " without a shape", WEFT_RANK);
+        return false;
+    }
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < 0 || shape[i] > room)
+            weft__fail(w, WEFT_ESHAPE, "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", function, path, (long long)shape[i], i);
+        room /= shape[i] > 0 ? shape[i] : 1;
+    }
+    *f = weft__plain(WEFT_REAL, rank, shape);
+    return !w->status;
+}
+
+static weft__parameter *begun(weft_module *m, const char *name, const char *function, void (*end)(void *))
+{
+    char path[WEFT__PATH];
+    if (!weft__path_for(m->w, m, name, function, path))
+        return NULL;
+    m->w->running = function;
+    weft__parameter *p = weft__own(m->w, sizeof *p, end, NULL);
+    if (!p)
+        return NULL;
+    strcpy(p->path, path);
+    p->name = p->path + strlen(m->path) + 1;
+    p->module = m, p->at = -1;
+    return p;
+}
+
+static void joined(weft__parameter *p)           /* all that could fail is done: it becomes part of the tree */
+{
+    weft_module *root = p->module->root;
+    weft__parameter **at = &p->module->parameters;
+    while (*at)
+        at = &(*at)->next;
+    *at = p;
+    if (root->last)
+        root->last->later = p;
+    else
+        root->first = p;
+    root->last = p;
+}
+
+weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const int64_t *shape, weft_init init)
+{
+    weft *w = weft__ready(m);
+    weft__form f;
+    weft__parameter *p = w ? begun(m, name, "parameter", NULL) : NULL;
+    if (!p || !possible(w, "parameter", p->path, rank, shape, &f) || !weft__init_is_sound(w, "parameter", p->path, &f, init))
+        return weft__inert(m);
+    weft_module *root = m->root;
+    int64_t piece = (weft__elements(&f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
+    if (!room_for(root, piece))
+        return &w->nil;
+    p->at = root->n;
+    root->n += piece;
+    p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .grad = &p->grad, .parameter = true };
+    joined(p);
+    weft__first_values(p, init);
+    return w->status ? &w->nil : &p->value;
+}
+
+static void buffer_end(void *p)
+{
+    weft__parameter *b = p;
+    if (b->value.w)
+        weft__device_release(b->value.w, b->value.data);
+}
+
+weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape)
+{
+    weft *w = weft__ready(m);
+    weft__form f;
+    weft__parameter *p = w ? begun(m, name, "buffer", buffer_end) : NULL;
+    if (!p || !possible(w, "buffer", p->path, rank, shape, &f))
+        return weft__inert(m);
+    int64_t n = weft__elements(&f);
+    real *data = weft__device_allocate(w, (size_t)(n + 1) * sizeof *data);
+    if (!data)
+        return &w->nil;
+    w->dev.k->fill(&w->dev, n, 0, data);
+    p->buffer = true;
+    p->value = (weft_tensor){ .w = w, .f = f, .data = data };
+    joined(p);
+    return &p->value;
+}
+
+/* ---- assigning ---- */
+weft__parameter *weft__parameter_of(const weft_tensor *value)
+{
+    return value && value->parameter ? (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) : NULL;
+}
+
+static weft *of_handle(const weft_tensor *x, const char *function, const char *what)   /* its context; NULL if it cannot be used */
+{
+    weft *w = x && x->w ? x->w : weft__nowhere();
+    const char *wrong = weft__wrong(w, x);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the %s %s", function, what, wrong);
+    return w->status ? NULL : w;
+}
+
+static weft *of_lasting(const weft_tensor *x, const char *function)
+{
+    weft *w = of_handle(x, function, "tensor to assign to");
+    if (w && x->step)
+        weft__fail(w, WEFT_EARG, "%s: the tensor to assign to ends with the step; a buffer or a parameter is wanted", function);
+    return w && !w->status ? w : NULL;
+}
+
+static void changed(const weft_tensor *x)
+{
+    weft__parameter *p = weft__parameter_of(x);
+    if (p)
+        p->module->root->version++;
+}
+
+void weft_assign(weft_tensor *kept, weft_tensor *value)
+{
+    weft *w = of_lasting(kept, "assign");
+    if (!w)
+        return;
+    char to[128], from[128];
+    const char *wrong = weft__wrong(w, value);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "assign: the value %s", wrong);
+    else if (!weft__same(&kept->f, &value->f))
+        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s: equal shapes are wanted, both plain", weft__text(&value->f, from), weft__text(&kept->f, to));
+    if (w->status || kept == value || !weft__bytes(&kept->f))
+        return;
+    w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
+    changed(kept);
+}
+
+void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
+{
+    weft *w = of_lasting(kept, "assign_values");
+    if (!w)
+        return;
+    char to[128];
+    if (n != weft__elements(&kept->f) || (n && !values))
+        weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s", values ? "" : "NULL, ", (long long)n, weft__text(&kept->f, to));
+    if (w->status || !n)
+        return;
+    w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
+    changed(kept);
+}
+
+static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
+{
+    weft *w = of_handle(x, function, "parameter");
+    if (w && !x->parameter)
+        weft__fail(w, WEFT_EARG, "%s: the tensor is no parameter", function);
+    return w && !w->status ? weft__parameter_of(x) : NULL;
+}
+
+void weft_initialise(weft_tensor *parameter, weft_init init)
+{
+    weft__parameter *p = of_parameter(parameter, "initialise");
+    if (p && weft__init_is_sound(parameter->w, "initialise", p->path, &parameter->f, init))
+        weft__first_values(p, init);
+}
+
+void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
+{
+    weft *w = weft__ready(m);
+    weft__parameter *first = w ? of_parameter(parameter, "tie") : NULL;
+    if (w && parameter && first && first->module->root != m->root)
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s is not below the root %s", name ? name : "", first->path, m->root->path);
+    else if (w && !first)
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": a parameter of this context is wanted", name ? name : "");
+    weft__parameter *p = first && !w->status ? begun(m, name, "tie", NULL) : NULL;
+    if (!p)
+        return;
+    p->tied = first;
+    joined(p);
+}
+
+/* ---- freezing ---- */
+static void freeze(weft__parameter *p, bool frozen)
+{
+    weft *w = p->value.w;
+    p->value.frozen = frozen;
+    if (frozen && weft__elements(&p->grad.f))
+        w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);   /* what had come so far would be clipped and stepped */
+}
+
+static bool freeze_one(weft__parameter *p, void *frozen)
+{
+    if (!p->buffer)
+        freeze(p, *(bool *)frozen);
+    return true;
+}
+
+void weft_freeze(weft_module *m, bool frozen)
+{
+    if (weft__ready(m))
+        weft__each_parameter(m, freeze_one, &frozen);
+}
+
+void weft_freeze_parameter(weft_tensor *parameter, bool frozen)
+{
+    weft__parameter *p = of_parameter(parameter, "freeze_parameter");
+    if (p)
+        freeze(p, frozen);
+}
+
+/* ---- finding ---- */
+typedef struct { bool buffers; int left; weft__parameter *found; } search;
+
+static bool one_less(weft__parameter *p, void *user)
+{
+    search *s = user;
+    if (p->buffer != s->buffers || s->left-- > 0)
+        return true;
+    s->found = p;
+    return false;
+}
+
+static int number(const weft_module *m, bool buffers)
+{
+    search s = { buffers, INT32_MAX, NULL };
+    weft__each_parameter(m, one_less, &s);
+    return INT32_MAX - s.left;
+}
+
+static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **path)
+{
+    search s = { buffers, i, NULL };
+    if (path)
+        *path = "";
+    if (i >= 0)
+        weft__each_parameter(m, one_less, &s);
+    if (!s.found) {
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is wanted", buffers ? "buffer" : "parameter", i, number(m, buffers) - 1);
+        return weft__inert(m);
+    }
+    if (path)
+        *path = s.found->path + strlen(m->path) + 1;
+    return &s.found->value;
+}
+
+int weft_parameters(const weft_module *m) { return number(m, false); }
+int weft_buffers(const weft_module *m)    { return number(m, true); }
+weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path) { return at(m, false, i, path); }
+weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path)    { return at(m, true, i, path); }
+
+weft_tensor *weft_find(const weft_module *m, const char *path)
+{
+    if (!m || !m->w || !path)
+        return NULL;
+    for (weft__parameter *p = m->root->first; p; p = p->later)
+        if (weft__below(p->module, m) && !strcmp(p->path + strlen(m->path) + 1, path))
+            return p->tied ? &p->tied->value : &p->value;
+    return NULL;
+}
+
+static bool counted(weft__parameter *p, void *n)
+{
+    *(int64_t *)n += p->buffer ? 0 : weft__elements(&p->value.f);
+    return true;
+}
+
+int64_t weft_parameter_count(const weft_module *m)
+{
+    int64_t n = 0;
+    weft__each_parameter(m, counted, &n);
+    return n;
+}
+
+/* ---- gradients ---- */
+static void zero(weft_module *root, int64_t from, int64_t n, void *user)
+{
+    (void)user;
+    root->w->dev.k->fill(&root->w->dev, n, 0, root->gradients + from);
+}
+
+void weft_zero_grad(weft_module *m)
+{
+    if (weft__ready(m))
+        weft__each_run(m, true, zero, NULL);
+}
+
+static void divide(weft_module *root, int64_t from, int64_t n, void *divisor)
+{
+    real *g = root->gradients + from;
+    root->w->dev.k->scale_by(&root->w->dev, n, ((weft_tensor *)divisor)->data, true, g, g, false);
+}
+
+void weft_scale_grad(weft_module *m, weft_tensor *divisor)
+{
+    weft *w = weft__ready(m);
+    if (!w)
+        return;
+    char text[128];
+    const char *wrong = weft__wrong(w, divisor);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "scale_grad: the divisor %s", wrong);
+    else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
+        weft__fail(w, WEFT_ESHAPE, "scale_grad: the divisor is %s; one real is wanted", weft__text(&divisor->f, text));
+    else
+        weft__each_run(m, true, divide, divisor);
+}
