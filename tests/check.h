@@ -19,11 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tables.h"
 #include "weft.h"
 
 #define UNUSED __attribute__((unused))
 #define TOL(in_double, in_float) (sizeof(weft_real) == 8 ? (in_double) : (in_float))
-#define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CHECK_SANITIZED 1
@@ -133,40 +133,22 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
     } while (0)
 
 /* ---- every kernel table ---- */
-static const struct check_table { weft_device device; const char *tier; } check_table[] = {
-    { WEFT_REF, NULL }, { WEFT_CPU, "portable" }, { WEFT_CPU, "avx2" }, { WEFT_CPU, "avx512" },
-};
-
-UNUSED static bool tier_is_here(const char *tier)
-{
-    if (!tier || !strcmp(tier, "portable"))
-        return true;
-#if defined(__x86_64__)
-    if (!strcmp(tier, "avx2"))
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (!strcmp(tier, "avx512"))
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl");
-#endif
-    return false;
-}
-
 /* A context on table i; NULL if this machine cannot run it. */
 UNUSED static weft *open_table(int i)
 {
-    if (!tier_is_here(check_table[i].tier))
+    const struct table *t = &tables[i];
+    if (!table_is_here(t->name))
         return NULL;
-    if (check_table[i].tier)
-        setenv("WEFT_TIER", check_table[i].tier, 1);
-    weft *w = open_on(check_table[i].device);
+    if (t->tier)
+        setenv("WEFT_TIER", t->name, 1);
+    weft *w = open_on(t->device);
     unsetenv("WEFT_TIER");
-    const char *name = check_table[i].tier ? check_table[i].tier : "ref";
-    cr_assert_str_eq(weft_device_name(w), name, "asked for %s, got %s", name, weft_device_name(w));
+    cr_assert_str_eq(weft_device_name(w), t->name, "asked for %s, got %s", t->name, weft_device_name(w));
     return w;
 }
 
 #define FOR_DEVICES(w)                                                                                                           \
-    for (int check_i = 0; check_i < COUNT(check_table); check_i++)                                                               \
+    for (int check_i = 0; check_i < COUNT(tables); check_i++)                                                               \
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
 
 /* ---- numbers ---- */

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# run.sh PROGRAM...    runs the tests of one build and closes with "N passed, M failed"; B is the build, V its variant, CC the compiler.
+#
+# What Criterion lets pass is a failure here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a suite
+# without tests. Sanitizers therefore write to files, and every test that is listed must have been run. WEFT_SOAK=1: no time limit.
+# A script or a runner may close with "N of M .. hold" to count as M tests; otherwise it is one.
+set -u
+limit=300; [ -n "${WEFT_SOAK:-}" ] && limit=0
+passed=0 failed=0
+logs=$B/logs; rm -rf "$logs"; mkdir -p "$logs"
+export B V CC
+export UBSAN_OPTIONS=print_stacktrace=1 WEFT_TESTS=$PWD/tests
+asan="allocator_may_return_null=1:detect_stack_use_after_return=0:suppressions="
+lsan="suppressions=$PWD/tests/leak/suppressions:print_suppressions=0"
+
+report() {                              # NAME PASSED FAILED SECONDS WHY
+    passed=$((passed + $2)) failed=$((failed + $3))
+    if [ "$3" = 0 ]; then printf '  ok    %-28s %6d  %5.1f s\n' "$1" "$2" "$4"; return; fi
+    printf '  FAIL  %-28s %6d  %5.1f s   %s\n' "$1" "$3" "$4" "$5"
+    head -c 20000 "$logs/$1" | sed 's/^/        | /'
+    for f in "$logs/$1".san.*; do [ -f "$f" ] && head -n 60 "$f" | sed 's/^/        | /'; done
+}
+
+run() {                                 # NAME COMMAND...: into the log; sets rc and seconds
+    local start=$EPOCHREALTIME name=$1; shift
+    ASAN_OPTIONS="${asan}log_path=$PWD/$logs/$name.san" LSAN_OPTIONS=$lsan TSAN_OPTIONS="exitcode=66" \
+        timeout "$limit" "$@" >"$logs/$name" 2>&1 </dev/null
+    rc=$?
+    seconds=$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')
+}
+
+criterion() {                           # PROGRAM
+    local name=${1##*/} listed tested good why=
+    listed=$("$1" --list 2>/dev/null </dev/null | grep -c '[├└]')
+    run "$name" "$1" --color=never --short-filename --encoding=UTF-8
+    read -r tested good < <(sed -n 's/.*Tested: *\([0-9]*\).*Passing: *\([0-9]*\).*/\1 \2/p' "$logs/$name" | tail -n 1)
+    tested=${tested:-0} good=${good:-0}
+    local bad=$((listed - good))
+    [ "$bad" = 0 ] || why="$listed listed, $tested run, $good good"
+    if [ "$listed" = 0 ]; then bad=1 why="no tests in it"; fi
+    if [ "$rc" = 124 ]; then why="ran for more than $limit s"; fi
+    if [ "$bad" = 0 ] && [ "$rc" != 0 ]; then bad=1 why="exit status $rc"; fi
+    if compgen -G "$logs/$name.san.*" >/dev/null; then [ "$bad" = 0 ] && bad=1; why="$why a sanitizer complains"; fi
+    report "$name" "$good" "$bad" "$seconds" "$why"
+}
+
+counted() {                             # NAME COMMAND...
+    local name=$1 n m why=
+    run "$@"
+    read -r n m < <(sed -n 's/^\([0-9][0-9]*\) of \([0-9][0-9]*\) .*hold.*/\1 \2/p' "$logs/$name" | tail -n 1)
+    if [ -z "${m:-}" ]; then n=$((rc == 0)) m=1; fi
+    local bad=$((m - n))
+    [ "$rc" = 0 ] || { why="exit status $rc"; [ "$bad" -gt 0 ] || bad=1; }
+    if [ "$m" = 0 ]; then bad=1 why="nothing in it"; fi
+    if compgen -G "$logs/$name.san.*" >/dev/null; then [ "$bad" = 0 ] && bad=1; why="$why a sanitizer complains"; fi
+    report "$name" "$n" "$bad" "$seconds" "$why"
+}
+
+# ThreadSanitizer of older compilers cannot start where addresses are very random.
+race_free() { if "$1" --list >/dev/null 2>&1 </dev/null; then counted "${1##*/}" "$@"; else counted "${1##*/}" setarch -R "$@"; fi; }
+
+[ $# -gt 0 ] || { echo "run.sh: no tests"; exit 1; }
+for t; do
+    case ${t##*/} in
+    test_*)    criterion "$t" ;;
+    golden)    for f in tests/golden/recurrent.json tests/golden/layers.json; do f=${f##*/}; counted "golden_${f%.json}" "$t" "tests/golden/$f"; done ;;
+    tsan_main) [ "${V:-}" = tsan ] && race_free "$t" ;;
+    esac
+done
+case ${V:-} in
+''|double) counted doccheck bash tests/doccheck.sh ;;
+esac
+if [ "${V:-}" != tsan ]; then
+    for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,24 @@
+/* tables.h - the kernel tables that this machine can run: the plain loops, and each instruction tier of the CPU's. */
+#ifndef WEFT_TESTS_TABLES_H
+#define WEFT_TESTS_TABLES_H
+#include <string.h>
+#include "weft.h"
+
+#define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
+
+static const struct table { const char *name; weft_device device; bool tier; } tables[] = {
+    { "ref", WEFT_REF, false }, { "portable", WEFT_CPU, true }, { "avx2", WEFT_CPU, true }, { "avx512", WEFT_CPU, true },
+};
+
+static inline bool table_is_here(const char *name)
+{
+#if defined(__x86_64__)
+    if (!strcmp(name, "avx2"))
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (!strcmp(name, "avx512"))
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl");
+#endif
+    return !strcmp(name, "ref") || !strcmp(name, "portable");
+}
+#endif
