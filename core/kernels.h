@@ -57,11 +57,18 @@ typedef struct weft__attention {
 } weft__attention;
 
 /* One direction of one recurrent layer over a packed batch: rows start[t] .. start[t] + live[t] are step t, the same
- * sequences on top (longest first). Gate slots of H columns in `gates` [tokens, slots * H]:
+ * sequences on top (longest first). Sequences of length 0 are the last, beyond live[0]: they take part in no step, and their rows
+ * of dh0 and dc0 stay as they are. The step before t is t - 1, or t + 1 if reverse; a sequence that has none (forwards: all at
+ * t = 0, in reverse: each at its own end, rows live[t + 1] .. live[t]) starts there from its row of h0 and c0.
+ * Gate slots of H columns in `gates` [tokens, slots * H]:
  *   RNN   1: in W_ih x + b_ih + b_hh,              out h'
  *   GRU   4: in r, z, n sums (b_hh added to r, z), out r, z, n, W_hn h + b_hn     (the fourth slot comes in as rubbish)
  *   LSTM  4: in i, f, g, o sums of both biases,    out the gates after their functions
- * backward turns the slots into gradients: of the sums; GRU: of r, z, n's x side, n's h side. */
+ *     n = tanh(sum + r (W_hn h + b_hn)), h' = n + z (h - n);  c' = f c + i g, h' = o tanh(c')
+ * With a projection (LSTM only) raw = o tanh(c'), and h' = W_hr raw is what goes on, out and into the next step.
+ * backward takes the gates as forward left them, with the same h, c and raw, and turns the slots into gradients: of the sums;
+ * GRU: of r, z, n's x side, n's h side (r times n's x side). What is left for the caller is sums over tokens: dW_hh = d^T h_before
+ * (GRU: d = slots 0, 1, 3, and db_hn = the column sums of slot 3), dW_hr = dh^T raw, dx and the rest from the slots. */
 typedef enum { WEFT__RNN_TANH, WEFT__RNN_RELU, WEFT__GRU, WEFT__LSTM } weft__cell;
 typedef struct weft__recurrence {
     weft__cell cell; bool reverse;
@@ -71,10 +78,10 @@ typedef struct weft__recurrence {
     const real *h0, *c0;                         /* [sequences, width], [sequences, hidden] in packed order; NULL: zeros */
     real *gates, *h, *c, *raw;                   /* h [tokens, width], c [tokens, hidden] LSTM; raw: h before a projection */
     /* backward only */
-    const real *dy, *dyc;                        /* gradients of h and c of each token; NULL: none */
-    real *dh0, *dc0;                             /* added to; NULL: not wanted */
-    real *carry_h, *carry_c;                     /* scratch [sequences, width], [sequences, hidden], zeroed by the caller */
-    real *h_before;                              /* out [tokens, width]: the h that entered each token */
+    const real *dy, *dyc;                        /* gradients of h (after a projection) and c of each token; NULL: none */
+    real *dh0, *dc0;                             /* as h0, c0; added to, each row once; NULL: not wanted */
+    real *carry_h, *carry_c;                     /* scratch [sequences, width], [sequences, hidden] (LSTM), zeroed by the caller */
+    real *h_before;                              /* out [tokens, width]: the h that entered each token; NULL: not wanted */
     real *dh;                                    /* out [tokens, width]: all that arrived at h; only with a projection */
 } weft__recurrence;
 

@@ -109,9 +109,9 @@ static inline void v_store_to(real *p, vec x, int64_t n)    { if (n < VLEN) v_st
 /* ---- arithmetic; + - * / < == and so on are the compiler's ---- */
 static inline vec v_select(veci which, vec a, vec b)        { return (vec)((which & (veci)a) | (~which & (veci)b)); }
 static inline vec v_abs(vec x)                              { return (vec)((veci)x & ~(veci)v_set(-(real)0)); }
-static inline vec v_signed(vec x, vec sign)                 { return (vec)((veci)x | ((veci)sign & (veci)v_set(-(real)0))); }   /* x >= 0 */
+static inline vec v_signed(vec x, vec sign)                 { return (vec)((veci)x | ((veci)sign & (veci)v_set(-(real)0))); }
 #ifdef V_OWN
-static inline vec v_min(vec a, vec b)                       { return (vec)V_OWN(min)(a, b); }      /* a < b ? a : b, so a NaN b stays */
+static inline vec v_min(vec a, vec b)                       { return (vec)V_OWN(min)(a, b); }   /* a < b ? a : b, so a NaN b stays */
 static inline vec v_max(vec a, vec b)                       { return (vec)V_OWN(max)(a, b); }
 static inline vec v_sqrt(vec x)                             { return (vec)V_OWN(sqrt)(x); }
 #else
@@ -148,8 +148,10 @@ static inline real v_largest(vec x)
 }
 
 /* ---- functions ---- */
-static const real v_factorial_[] = { 1, 1, (real)(1 / 2.), (real)(1 / 6.), (real)(1 / 24.), (real)(1 / 120.), (real)(1 / 720.), (real)(1 / 5040.),
-    (real)(1 / 40320.), (real)(1 / 362880.), (real)(1 / 3628800.), (real)(1 / 39916800.), (real)(1 / 479001600.), (real)(1 / 6227020800.) };
+static const real v_factorial_[] = {             /* 1 / i! */
+    1, 1, (real)(1 / 2.), (real)(1 / 6.), (real)(1 / 24.), (real)(1 / 120.), (real)(1 / 720.), (real)(1 / 5040.), (real)(1 / 40320.),
+    (real)(1 / 362880.), (real)(1 / 3628800.), (real)(1 / 39916800.), (real)(1 / 479001600.), (real)(1 / 6227020800.),
+};
 
 /* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself; n is left as an integer. */
 static inline vec v_reduced_exp_(vec x, veci *n)
@@ -201,7 +203,8 @@ static inline vec v_log(vec x)
     for (int i = V_LOG_TERMS - 1; i >= 1; i--)
         q = v_fma(q, s, v_set(1 / (real)(2 * i + 1)));
     n -= tiny & V_FRACTION;
-    vec e = __builtin_convertvector(n, vec), y = v_fma(e, v_set(V_LN2_HIGH), v_fma(e, v_set(V_LN2_LOW), v_fma(2 * f, s * q, 2 * f)));
+    vec e = __builtin_convertvector(n, vec), y = v_fma(2 * f, s * q, 2 * f);
+    y = v_fma(e, v_set(V_LN2_HIGH), v_fma(e, v_set(V_LN2_LOW), y));
     y = v_select((veci)(x < (real)INFINITY), y, x);          /* infinity and NaN */
     return v_select((veci)(x <= 0), v_select((veci)(x < 0), v_set((real)NAN), v_set(-(real)INFINITY)), y);
 }
