@@ -1,0 +1,127 @@
+/* loops_products.h - plain loops: matrix products and attention. */
+#include "core/loops_memory.h"
+
+/* To the nearest bfloat16, ties to even: what WEFT_BF16 says of a product's operands. */
+static inline real rounded(real x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+        return x;                                /* NaN */
+    bits = (bits + 0x7FFFu + (bits >> 16 & 1)) & 0xFFFF0000u;
+    memcpy(&f, &bits, sizeof f);
+    return (real)f;
+}
+
+/* ---- attention: sequence s, head h, query i, key j ---- */
+/* The keys that query i of a sequence sees: the first so many. */
+static inline int64_t keys_seen(const weft__attention *a, int64_t i, int64_t queries, int64_t keys)
+{
+    int64_t n = a->causal == 0 ? keys : a->causal == 1 ? i + 1 : i + 1 + keys - queries;
+    return n < 0 ? 0 : n < keys ? n : keys;
+}
+static inline int64_t value_width(const weft__attention *a) { return a->shared_values ? a->dv : a->heads * a->dv; }
+
+#ifndef FAST
+static void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
+{
+    (void)d;
+    bool bf16 = p->precision == WEFT_BF16;
+    for (int64_t l = 0; l < p->batches; l++, a += p->stride_a, b += p->stride_b, c += p->stride_c)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++) {
+                real sum = p->add ? c[i * p->ldc + j] : 0;
+                for (int64_t q = 0; q < p->k; q++) {
+                    real u = p->ta ? a[q * p->lda + i] : a[i * p->lda + q], v = p->tb ? b[j * p->ldb + q] : b[q * p->ldb + j];
+                    sum += bf16 ? rounded(u) * rounded(v) : u * v;
+                }
+                c[i * p->ldc + j] = sum;
+            }
+}
+
+typedef struct pair {                            /* one query of one head, its keys and values */
+    const real *q, *k, *v; int64_t row, seen, ldk, ldv, head, first;              /* first: the row of key 0 */
+} pair;
+
+static real score(const weft__attention *a, const pair *p, int64_t j)
+{
+    real s = 0;
+    for (int64_t e = 0; e < a->dk; e++)
+        s += p->q[e] * p->k[j * p->ldk + e];
+    return a->scale * s;
+}
+static void each_pair(const weft__attention *a, void (*visit)(const weft__attention *, const pair *))
+{
+    for (int64_t s = 0; s < a->sequences; s++)
+        for (int64_t i = a->q_offset.host[s], queries = a->q_offset.host[s + 1] - i; i < a->q_offset.host[s + 1]; i++)
+            for (int64_t h = 0; h < a->heads; h++) {
+                pair p = { .row = i, .head = h, .first = a->k_offset.host[s], .ldk = a->heads * a->dk, .ldv = value_width(a) };
+                p.seen = keys_seen(a, i - a->q_offset.host[s], queries, a->k_offset.host[s + 1] - p.first);
+                p.q = a->q + i * p.ldk + h * a->dk, p.k = a->k + p.first * p.ldk + h * a->dk;
+                p.v = a->v + p.first * p.ldv + (a->shared_values ? 0 : h * a->dv);
+                visit(a, &p);
+            }
+}
+static void attend(const weft__attention *a, const pair *p)
+{
+    real most = -(real)INFINITY, sum = 0, *y = a->y + (p->row * a->heads + p->head) * a->dv;
+    for (int64_t j = 0; j < p->seen; j++) {
+        real s = score(a, p, j);
+        most = s > most || isnan(s) ? s : most;
+    }
+    for (int64_t j = 0; j < p->seen; j++)
+        sum += exp(score(a, p, j) - most);
+    real lse = a->lse[p->row * a->heads + p->head] = p->seen ? most + log(sum) : -(real)INFINITY;
+    for (int64_t c = 0; c < a->dv; c++)
+        y[c] = 0;
+    for (int64_t j = 0; j < p->seen; j++)
+        for (int64_t c = 0; c < a->dv; c++)
+            y[c] += exp(score(a, p, j) - lse) * p->v[j * p->ldv + c];
+}
+/* The weights, and 0 for the keys that a query does not see. */
+static void write_map(const weft__attention *a, const pair *p)
+{
+    int64_t s = 0;
+    while (a->q_offset.host[s + 1] <= p->row)
+        s++;
+    int64_t keys = a->k_offset.host[s + 1] - p->first;
+    real *map = a->map + a->map_offset.host[p->row] * a->heads + p->head * keys;
+    for (int64_t j = 0; j < keys; j++)
+        map[j] = j < p->seen ? exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]) : 0;
+}
+static void K(attention)(weft__device *d, const weft__attention *a)
+{
+    (void)d;
+    each_pair(a, attend);
+    if (a->map)
+        each_pair(a, write_map);
+}
+
+/* With weights w and D = dy . y: ds = scale w (dy . v - D), dq += ds k, dk += ds q, dv += w dy. */
+static void attend_back(const weft__attention *a, const pair *p)
+{
+    const real *dy = a->dy + (p->row * a->heads + p->head) * a->dv, *y = a->y + (p->row * a->heads + p->head) * a->dv;
+    real all = 0, *dq = a->dq ? a->dq + (p->q - a->q) : NULL;
+    real *dk = a->dk_ ? a->dk_ + (p->k - a->k) : NULL, *dv = a->dv_ ? a->dv_ + (p->v - a->v) : NULL;
+    for (int64_t c = 0; c < a->dv; c++)
+        all += dy[c] * y[c];
+    for (int64_t j = 0; j < p->seen; j++) {
+        real w = exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]), ds = -all;
+        for (int64_t c = 0; c < a->dv; c++)
+            ds += dy[c] * p->v[j * p->ldv + c];
+        ds *= a->scale * w;
+        for (int64_t c = 0; dv && c < a->dv; c++)
+            dv[j * p->ldv + c] += w * dy[c];
+        for (int64_t e = 0; dq && e < a->dk; e++)
+            dq[e] += ds * p->k[j * p->ldk + e];
+        for (int64_t e = 0; dk && e < a->dk; e++)
+            dk[j * p->ldk + e] += ds * p->q[e];
+    }
+}
+static void K(attention_back)(weft__device *d, const weft__attention *a)
+{
+    (void)d;
+    each_pair(a, attend_back);
+}
+#endif
