@@ -1,0 +1,16 @@
+/* data.h - how the readers of ragged data build a weft_dataset: rows are added, sequences ended, and the arrays grow. */
+#ifndef WEFT_IO_DATA_H
+#define WEFT_IO_DATA_H
+#include "io/io.h"
+
+typedef struct { weft_dataset data; int64_t rows, first, row_room, len_room; } weft__growing;   /* first: row of the open sequence */
+
+/* Room for one more row, an int32 or data.columns reals; false if there is no memory. */
+bool        weft__grow_row(weft__growing *, bool ints);
+/* Ends the open sequence with the rows added so far. */
+bool        weft__grow_sequence(weft__growing *);
+/* Gives the finished data to *out, or frees them if status is not WEFT_OK; returns the status. */
+weft_status weft__grown(weft__growing *, weft_status status, const char *path, weft_dataset *out);
+/* A whole file in memory with a 0 behind it, to be freed. */
+weft_status weft__slurp(const char *path, char **text, size_t *size);
+#endif

@@ -1,0 +1,156 @@
+/* journal.c - JSON lines. A line is composed in memory and written by one system call when it ends, so that a program killed at any
+ * moment leaves whole lines; should one be cut all the same (a full disk), the next opening starts below it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "io/text.h"
+
+struct weft_journal {
+    char *path, *line;
+    size_t size, room;
+    int fd, members;                             /* members of the open line */
+    bool open, lost;                             /* lost: no memory for this line */
+};
+
+/* ---- a line ---- */
+static void add(weft_journal *j, const char *text, size_t n)
+{
+    if (j->size + n > j->room && !j->lost) {
+        size_t room = 2 * j->room + n + 256;
+        char *more = realloc(j->line, room);
+        j->lost = !more;
+        j->line = more ? more : j->line;
+        j->room = more ? room : j->room;
+    }
+    if (j->lost)
+        return;
+    memcpy(j->line + j->size, text, n);
+    j->size += n;
+}
+
+static void add_string(weft_journal *j, const char *s)
+{
+    char code[8];
+    add(j, "\"", 1);
+    while (s && *s) {
+        unsigned char c = (unsigned char)*s;
+        int n = weft__utf8_character(s);
+        if (n == 0)
+            add(j, "\xEF\xBF\xBD", 3);           /* U+FFFD for what is no UTF-8 */
+        else if (c == '"' || c == '\\')
+            add(j, code, (size_t)snprintf(code, sizeof code, "\\%c", c));
+        else if (c < 0x20)
+            add(j, code, (size_t)snprintf(code, sizeof code, "\\u%04x", c));
+        else
+            add(j, s, (size_t)n);
+        s += n ? n : 1;
+    }
+    add(j, "\"", 1);
+}
+
+static bool member(weft_journal *j, const char *name)
+{
+    if (!j || !j->open)
+        return false;
+    if (j->members++)
+        add(j, ", ", 2);
+    add_string(j, name);
+    add(j, ": ", 2);
+    return true;
+}
+
+void weft_journal_begin(weft_journal *j)
+{
+    if (!j)
+        return;
+    j->size = 0;
+    j->members = 0;
+    j->lost = false;
+    j->open = true;
+    add(j, "{", 1);
+}
+
+void weft_journal_number(weft_journal *j, const char *name, double value)
+{
+    if (!member(j, name))
+        return;
+    char text[40] = "null";
+    int n = 4;
+    locale_t before = weft__plain_locale();
+    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {           /* the shortest that reads back the same */
+        n = snprintf(text, sizeof text, "%.*g", digits, value);
+        if (digits == 17 || strtod(text, NULL) == value)
+            break;
+    }
+    weft__plain_locale_end(before);
+    add(j, text, (size_t)n);
+}
+
+void weft_journal_text(weft_journal *j, const char *name, const char *value)
+{
+    if (member(j, name))
+        add_string(j, value);
+}
+
+void weft_journal_end(weft_journal *j)
+{
+    if (!j || !j->open)
+        return;
+    j->open = false;
+    add(j, "}\n", 2);
+    for (size_t at = 0; at < j->size && !j->lost;) {
+        ssize_t n = write(j->fd, j->line + at, j->size - at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", j->path, strerror(errno));
+        j->lost = n < 0;
+        at += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* ---- the file ---- */
+static void below_a_cut_line(weft_journal *j)
+{
+    char last = '\n';
+    off_t size = lseek(j->fd, 0, SEEK_END);
+    if (size > 0 && pread(j->fd, &last, 1, size - 1) == 1 && last != '\n')
+        while (write(j->fd, "\n", 1) < 0 && errno == EINTR)
+            ;
+}
+
+weft_journal *weft_journal_open(const char *path, bool append)
+{
+    if (!path) {
+        weft__file_fail(WEFT_EARG, "weft_journal_open: no path");
+        return NULL;
+    }
+    weft_journal *j = calloc(1, sizeof *j);
+    char *copy = strdup(path);
+    int fd = j && copy ? open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666) : -1;
+    if (fd < 0) {
+        if (!j || !copy)
+            weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+        else
+            weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", path, strerror(errno));
+        free(copy);
+        free(j);
+        return NULL;
+    }
+    *j = (weft_journal){ .path = copy, .fd = fd };
+    below_a_cut_line(j);
+    return j;
+}
+
+void weft_journal_close(weft_journal *j)
+{
+    if (!j)
+        return;
+    close(j->fd);
+    free(j->path);
+    free(j->line);
+    free(j);
+}

@@ -1,0 +1,242 @@
+/* loader.c - the order of an epoch: shuffled, sorted by length within pools, cut into batches, the batches shuffled.
+ *
+ * An epoch's order is a function of the stream's counter when it began. So a position is four numbers: the epoch, the batch, that
+ * counter, and a fingerprint of what is loaded; restoring replays the shuffle. Nothing is allocated after weft_loader_new. */
+#include <string.h>
+#include "core/core.h"
+#include "io/io.h"
+
+enum { POOL = 50 };                              /* batches a pool if the user names no number */
+
+struct weft_loader {
+    weft *w;
+    weft_stream *stream;
+    weft_loader_opts opts;
+    int64_t n, batches, at, epoch;               /* at: the next batch */
+    bool open;                                   /* within an epoch */
+    uint64_t begun, print;                       /* the stream's counter at the epoch's begin; fingerprint */
+    int32_t *len, *order, *turn;                 /* [n] each; order: all batches end to end; turn: batch numbers, shuffled */
+    int64_t *start;                              /* [n + 1] where each batch lies in order */
+    uint64_t *keys;                              /* [n] scratch of the sort */
+};
+
+static void end(void *it)
+{
+    weft_loader *l = it;
+    if (l->w)
+        weft__release(l->w, l->len);
+}
+
+/* ---- order ---- */
+static void sift(uint64_t *a, int64_t root, int64_t n)
+{
+    for (int64_t child; (child = 2 * root + 1) < n; root = child) {
+        child += child + 1 < n && a[child] < a[child + 1];
+        if (a[root] >= a[child])
+            return;
+        uint64_t t = a[root];
+        a[root] = a[child];
+        a[child] = t;
+    }
+}
+
+static void heap_sort(uint64_t *a, int64_t n)    /* in place, and no worse for sorted input */
+{
+    for (int64_t i = n / 2; i-- > 0;)
+        sift(a, i, n);
+    while (n-- > 1) {
+        uint64_t t = a[0];
+        a[0] = a[n];
+        a[n] = t;
+        sift(a, 0, n);
+    }
+}
+
+/* By length; equal lengths stay in their order, since the place is the key's second half. */
+static void sort_pool(weft_loader *l, int32_t *pool, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        l->keys[i] = (uint64_t)l->len[pool[i]] << 32 | (uint64_t)i;
+    heap_sort(l->keys, n);
+    int32_t *sorted = l->turn;                   /* not in use before the batches are cut */
+    for (int64_t i = 0; i < n; i++)
+        sorted[i] = pool[l->keys[i] & 0xFFFFFFFF];
+    memcpy(pool, sorted, (size_t)n * sizeof *pool);
+}
+
+static bool full(const weft_loader *l, int64_t count, int64_t tokens)
+{
+    return (l->opts.count && count > l->opts.count) || (l->opts.tokens && count > 1 && tokens > l->opts.tokens);
+}
+
+/* Where the pool that begins at `from` ends: after `pool` batches' worth of sequences. */
+static int64_t pool_end(const weft_loader *l, int64_t from)
+{
+    int64_t count = 0, tokens = 0, batches = 0, at = from;
+    for (; at < l->n; at++) {
+        tokens += l->len[l->order[at]];
+        if (full(l, ++count, tokens)) {
+            if (++batches == l->opts.pool)
+                break;
+            count = 1;
+            tokens = l->len[l->order[at]];
+        }
+    }
+    return at;
+}
+
+static void cut(weft_loader *l, int64_t from, int64_t to)
+{
+    int64_t count = 0, tokens = 0;
+    l->start[l->batches++] = from;
+    for (int64_t i = from; i < to; i++) {
+        tokens += l->len[l->order[i]];
+        if (full(l, ++count, tokens)) {
+            l->start[l->batches++] = i;
+            count = 1;
+            tokens = l->len[l->order[i]];
+        }
+    }
+}
+
+static void lay_out(weft_loader *l)              /* the epoch's batches, from the stream's present counter on */
+{
+    l->begun = l->stream->count;
+    l->batches = 0;
+    if (l->opts.keep_order) {
+        for (int64_t i = 0; i < l->n; i++)
+            l->order[i] = (int32_t)i;
+        if (l->n)
+            cut(l, 0, l->n);
+    } else {
+        weft_permutation(l->stream, l->n, l->order);
+        for (int64_t from = 0, to; from < l->n; from = to) {
+            to = pool_end(l, from);
+            sort_pool(l, l->order + from, to - from);
+            cut(l, from, to);
+        }
+    }
+    l->start[l->batches] = l->n;
+    if (l->opts.keep_order)
+        for (int64_t i = 0; i < l->batches; i++)
+            l->turn[i] = (int32_t)i;
+    else
+        weft_permutation(l->stream, l->batches, l->turn);
+}
+
+/* ---- making ---- */
+static uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9E3779B97F4A7C15u ^ (hash >> 29); }
+
+static uint64_t fingerprint(const weft_loader *l)
+{
+    uint64_t hash = mix(mix(mix((uint64_t)l->n, (uint64_t)l->opts.count), (uint64_t)l->opts.tokens), (uint64_t)l->opts.pool);
+    hash = mix(hash, l->opts.keep_order);
+    for (int64_t i = 0; i < l->n; i++)
+        hash = mix(hash, (uint64_t)l->len[i]);
+    return hash;
+}
+
+static bool sensible(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *o)
+{
+    if (!name || strlen(name) > 30)
+        return weft__fail(w, WEFT_EARG, "loader: a name of at most 30 bytes is needed"), false;
+    if (n < 0 || n >= INT32_MAX || (n && !len))
+        return weft__fail(w, WEFT_EARG, "loader \"%s\": %lld sequences%s", name, (long long)n, len ? "" : " without lengths"), false;
+    if (!o || o->count < 0 || o->tokens < 0 || o->pool < 0 || (!o->count && !o->tokens))
+        return weft__fail(w, WEFT_EARG, "loader \"%s\": count or tokens of a batch must be given, none negative", name), false;
+    for (int64_t i = 0; i < n; i++)
+        if (len[i] < 0)
+            return weft__fail(w, WEFT_EARG, "loader \"%s\": sequence %lld has length %d", name, (long long)i, (int)len[i]), false;
+    return true;
+}
+
+static bool arrays(weft_loader *l, const int32_t *len)
+{
+    size_t n = (size_t)l->n, ints = (3 * n + 1) / 2 * 2;         /* what follows them is 8-byte aligned */
+    l->len = weft__allocate(l->w, ints * sizeof *l->len + (n + 1) * sizeof *l->start + n * sizeof *l->keys);
+    if (!l->len)
+        return false;
+    l->order = l->len + n;
+    l->turn = l->order + n;
+    l->start = (int64_t *)(void *)(l->len + ints);
+    l->keys = (uint64_t *)(l->start + n + 1);
+    if (n)
+        memcpy(l->len, len, n * sizeof *len);
+    return true;
+}
+
+weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *opts)
+{
+    if (!w || !weft_ok(w) || !sensible(w, name, n, len, opts))
+        return NULL;
+    char stream[48];
+    snprintf(stream, sizeof stream, "loader.%s", name);
+    weft_loader *l = weft__own(w, sizeof *l, end, NULL);
+    if (!l)
+        return NULL;
+    l->w = w;
+    l->n = n;
+    l->opts = *opts;
+    l->opts.pool = opts->pool ? opts->pool : POOL;
+    l->stream = weft_stream_of(w, stream);
+    if (!l->stream || !arrays(l, len))
+        return NULL;
+    l->print = fingerprint(l);
+    return l;
+}
+
+/* ---- use ---- */
+const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
+{
+    if (size)
+        *size = 0;
+    if (!l || !size || !weft_ok(l->w))
+        return NULL;
+    if (!l->open) {
+        lay_out(l);
+        l->open = true;
+        l->at = 0;
+        l->epoch++;
+    }
+    if (l->at == l->batches) {
+        l->open = false;
+        return NULL;
+    }
+    int32_t batch = l->turn[l->at++];
+    *size = l->start[batch + 1] - l->start[batch];
+    return l->order + l->start[batch];
+}
+
+int64_t weft_loader_batches(weft_loader *l) { return l && l->epoch ? l->batches : 0; }
+int64_t weft_loader_epoch(const weft_loader *l) { return l ? l->epoch : 0; }
+
+/* at: epochs begun; batches given of the open epoch, -1 between two; the stream's counter at its begin; fingerprint. */
+weft_loader_state weft_loader_save(const weft_loader *l)
+{
+    if (!l)
+        return (weft_loader_state){ { 0 } };
+    uint64_t counter = l->open ? l->begun : l->stream->count;
+    return (weft_loader_state){ { l->epoch, l->open ? l->at : -1, (int64_t)counter, (int64_t)l->print } };
+}
+
+void weft_loader_restore(weft_loader *l, weft_loader_state state)
+{
+    if (!l || !weft_ok(l->w))
+        return;
+    const int64_t *at = state.at;
+    if ((uint64_t)at[3] != l->print || at[0] < 0 || at[1] < -1) {
+        weft__fail(l->w, WEFT_EARG, "%s: the position was saved of other sequences or options", l->stream->name);
+        return;
+    }
+    l->stream->count = (uint64_t)at[2];
+    l->epoch = at[0];
+    l->open = at[1] >= 0;
+    l->at = 0;
+    if (!l->open)
+        return;
+    lay_out(l);
+    if (at[1] > l->batches)
+        weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name, (long long)at[1], (long long)l->batches);
+    else
+        l->at = at[1];
+}

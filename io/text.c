@@ -1,0 +1,49 @@
+/* text.c - the locale and UTF-8; see text.h. */
+#include "io/text.h"
+
+/* ---- locale ---- */
+locale_t weft__plain_locale(void)                /* glibc's "C" locale is a constant: nothing is made, nothing to free */
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return plain ? uselocale(plain) : (locale_t)0;
+}
+
+void weft__plain_locale_end(locale_t before)
+{
+    if (!before)
+        return;
+    locale_t plain = uselocale(before);
+    if (plain != LC_GLOBAL_LOCALE && plain != before)
+        freelocale(plain);
+}
+
+/* ---- UTF-8 ---- */
+static bool is_tail(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
+
+int weft__utf8_character(const char *s)
+{
+    unsigned char a = (unsigned char)s[0], b = (unsigned char)(a ? s[1] : 0);
+    if (a < 0x80)
+        return a != 0;
+    if (a >= 0xC2 && a <= 0xDF)
+        return is_tail(s[1]) ? 2 : 0;
+    if ((a & 0xF0) == 0xE0) {                    /* not overlong (E0 80..9F), not a surrogate (ED A0..BF) */
+        bool good = is_tail(s[1]) && is_tail(s[2]) && !(a == 0xE0 && b < 0xA0) && !(a == 0xED && b > 0x9F);
+        return good ? 3 : 0;
+    }
+    if (a >= 0xF0 && a <= 0xF4) {                /* not overlong, not above 10FFFF */
+        bool good = is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]) && !(a == 0xF0 && b < 0x90) && !(a == 0xF4 && b > 0x8F);
+        return good ? 4 : 0;
+    }
+    return 0;
+}
+
+int weft__utf8_length(const char *s)
+{
+    int n = 0;
+    for (; *s; n++) {
+        int bytes = weft__utf8_character(s);
+        s += bytes ? bytes : 1;
+    }
+    return n;
+}
