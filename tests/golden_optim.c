@@ -78,6 +78,17 @@ static weft_tensor *pull(trial *t, weft_tensor *p, const weft_real *g)
     return weft_total(weft_mul(p, weft_reals(t->w, g, weft_rank(p), shape)));
 }
 
+/* An accumulator by PyTorch's name: first moments and momenta are our vector m, second moments v, the centred average a. */
+static const weft__saved *accumulator(const weft__saved *saved, int n, const char *name)
+{
+    static const char *const ours[][2] = { { "momentum_buffer", "m" }, { "exp_avg", "m" }, { "exp_avg_sq", "v" }, { "square_avg", "v" }, { "grad_avg", "a" } };
+    for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
+        for (int i = 0; i < n && !strcmp(ours[k][0], name); i++)
+            if (!strcmp(saved[i].name, ours[k][1]) && saved[i].device)
+                return &saved[i];
+    return NULL;
+}
+
 static void hold_state(trial *t, weft_optim *o)
 {
     weft__saved saved[16];
@@ -85,20 +96,15 @@ static void hold_state(trial *t, weft_optim *o)
     const char *key;
     json_t     *want;
     json_object_foreach(json_object_get(t->c, "state"), key, want) {
-        int i = 0;
-        while (i < n && strcmp(saved[i].name, key))
-            i++;
+        const weft__saved *s = accumulator(saved, n, key);
         if (!strcmp(key, "step"))
             hold_number(t, key, (double)weft_optim_steps(o), want);
-        else if (i == n || saved[i].type != WEFT_REAL)
+        else if (!s)
             wrong(t, "the optimiser has no \"%s\"", key);
         else {
-            weft_real *v = hold(t, saved[i].n * (int64_t)sizeof *v);
-            if (saved[i].device)
-                t->w->dev.k->download(&t->w->dev, v, saved[i].data, (size_t)saved[i].n * sizeof *v);
-            else
-                memcpy(v, saved[i].data, (size_t)saved[i].n * sizeof *v);
-            hold_values(t, key, v, saved[i].n, want);
+            weft_real *v = hold(t, s->n * (int64_t)sizeof *v);
+            t->w->dev.k->download(&t->w->dev, v, s->data, (size_t)s->n * sizeof *v);
+            hold_values(t, key, v, s->n, want);
         }
     }
 }
