@@ -13,11 +13,11 @@ extern "C" {
 typedef struct weft_rnn weft_rnn;
 typedef struct {
     int64_t   input, hidden;
-    int       layers;                            /* 0 means 1 */
+    int       layers;                            /* 1 .. 32; 0 means 1 */
     bool      bidirectional, no_bias;
-    int64_t   proj;                              /* LSTM: width of a projected h, 0 none (Sak et al. 2014) */
-    weft_real dropout;                           /* between layers, in training */
-    bool      relu;                              /* weft_rnn_new: max(0, x) instead of tanh */
+    int64_t   proj;                              /* LSTM: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
+    weft_real dropout;                           /* between layers, in training, 0 .. 1 */
+    bool      relu;                              /* weft_rnn_new only: max(0, x) instead of tanh */
 } weft_rnn_opts;
 typedef struct { weft_tensor *h, *c; } weft_state;                /* c: LSTM only, else NULL */
 typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
@@ -28,31 +28,36 @@ typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
 WEFT_API weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n sequences of length T, y plain. */
+/* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n sequences of length T, y plain. The
+ * first state NULL: zeros; an LSTM takes h and c or neither. */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
-/* One step of one-directional layers, x [n, input] -> y [n, width]: decoding. */
+/* One step of one-directional layers, x plain [n, input] -> y [n, width]: decoding. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
 /* The layer from public operators, step by step, instead of the fused one: the same function, slower; a lesson and an oracle. */
 WEFT_API void weft_rnn_composed(weft_rnn *r, bool on);
-/* The module of the layer, to freeze it, say. */
+/* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
-/* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence starts `times` times. */
+/* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands `times` times in a row. A state of
+ * NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 WEFT_API weft_state weft_state_repeat(weft_state s, int64_t times);
 
 /* ---- decoding ---- *
- * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the next; it replaces *state by the next one.
- * Row r belongs to sequence r / beams (beams = 1 but for beam search). Nothing is recorded, memory is constant. */
+ * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the next; it replaces *state by the next
+ * one, of the same shapes each time. Row r belongs to sequence r / beams (beams = 1 but for beam search). Nothing is recorded, dropout
+ * is off, memory is constant: what a step makes ends before the next one, but for its state. Sequences that have ended are still
+ * given to step. A score of -inf forbids a token. */
 typedef weft_tensor *weft_decode_step(weft_tensor *tokens, weft_state *state, int64_t beams, void *user);
 typedef struct {
-    int32_t  begin, end;                         /* tokens that start and finish a sequence */
+    int32_t  begin, end;                         /* tokens that start and finish a sequence; end -1: only the limit does */
     int64_t  limit;                              /* tokens at most, end not counted */
-    int      beams;                              /* beam search: hypotheses kept for each sequence */
-    double   length_penalty;                     /* score / length^penalty (Wu et al. 2016 without the constant); 0: none */
+    int      beams;                              /* beam search: hypotheses kept for each sequence, 0 means 1 */
+    double   length_penalty;                     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */
     double   temperature; int64_t top_k;         /* sampling: logits / temperature (0: 1) among the k best (0: all) */
     const char *stream;                          /* sampling: the random stream, NULL: "decode" */
 } weft_decode_opts;
-typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_decoded;   /* tokens [n, limit] without end; score: log probability */
+/* tokens [n, limit] without end; score: log probability by the model, end included (what the limit has cut has none). */
+typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_decoded;
 /* The caller gives the state of n sequences and frees the result by weft_decoded_end; on error n is 0 and the context has failed. */
 WEFT_API weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
 WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);

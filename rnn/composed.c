@@ -1,0 +1,100 @@
+/* composed.c - the recurrent layers from public operators, step by step: what the fused operator must agree with, the way of second
+ * derivatives, and the place to read what an RNN, a GRU and an LSTM are.
+ *
+ * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top. Forwards sequences
+ * drop out at the bottom, backwards they join there with their first state. */
+#include <limits.h>
+#include "autograd/api_autograd.h"
+#include "rnn/rnn.h"
+
+static weft_tensor *affine(weft_tensor *x, weft_tensor *weight, weft_tensor *bias)      /* x W^T + b */
+{
+    weft_tensor *y = weft_matmul_with(x, false, weight, true);
+    return bias ? weft_add(y, bias) : y;
+}
+
+static weft_tensor *gate(weft_tensor *sums, int k, int64_t H) { return weft_slice(sums, 1, k * H, (k + 1) * H); }
+
+/* In the cells a = W_ih x + b_ih comes from outside, r = W_hh h + b_hh is made here. */
+
+static weft_state rnn(const weft__direction *d, weft_tensor *a, weft_state s)   /* h' = tanh(a + r), or max(0, a + r) */
+{
+    weft_tensor *sum = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
+    return (weft_state){ d->cell == WEFT__RNN_RELU ? weft_relu(sum) : weft_tanh(sum), NULL };
+}
+
+/* Cho et al. 2014, with the reset gate after the product: r, z = sigmoid; n = tanh(a_n + r r_n); h' = (1 - z) n + z h */
+static weft_state gru(const weft__direction *d, weft_tensor *a, weft_state s)
+{
+    int64_t H = weft_size(s.h, 1);
+    weft_tensor *b = affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]);
+    weft_tensor *r = weft_sigmoid(weft_add(gate(a, 0, H), gate(b, 0, H)));
+    weft_tensor *z = weft_sigmoid(weft_add(gate(a, 1, H), gate(b, 1, H)));
+    weft_tensor *n = weft_tanh(weft_add(gate(a, 2, H), weft_mul(r, gate(b, 2, H))));
+    return (weft_state){ weft_add(n, weft_mul(z, weft_sub(s.h, n))), NULL };
+}
+
+/* Hochreiter & Schmidhuber 1997, Gers et al. 2000: c' = f c + i g, h' = o tanh(c'), projected if there is a w_hr (Sak et al. 2014) */
+static weft_state lstm(const weft__direction *d, weft_tensor *a, weft_state s)
+{
+    int64_t H = weft_size(s.c, 1);
+    weft_tensor *sums = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
+    weft_tensor *i = weft_sigmoid(gate(sums, 0, H)), *f = weft_sigmoid(gate(sums, 1, H));
+    weft_tensor *g = weft_tanh(gate(sums, 2, H)), *o = weft_sigmoid(gate(sums, 3, H));
+    weft_tensor *c = weft_add(weft_mul(f, s.c), weft_mul(i, g));
+    weft_tensor *h = weft_mul(o, weft_tanh(c));
+    return (weft_state){ d->in[WEFT__W_HR] ? affine(h, d->in[WEFT__W_HR], NULL) : h, c };
+}
+
+static weft_state cell(const weft__direction *d, weft_tensor *a, weft_state s)
+{
+    return d->cell == WEFT__LSTM ? lstm(d, a, s) : d->cell == WEFT__GRU ? gru(d, a, s) : rnn(d, a, s);
+}
+
+/* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. */
+static weft_tensor *entering(weft_tensor *state, weft_tensor *first, int64_t rows)
+{
+    int64_t have = weft_size(state, 0);
+    if (have > rows)
+        return weft_slice(state, 0, 0, rows);
+    return have == rows ? state : weft_concat((weft_tensor *[]){ state, weft_slice(first, 0, have, rows) }, 2, 0);
+}
+
+static weft_state first_state(const weft__direction *d, int64_t n)
+{
+    weft *w = d->in[WEFT__X]->w;
+    weft_tensor *h = d->in[WEFT__H0], *c = d->in[WEFT__C0], *hr = d->in[WEFT__W_HR];
+    int64_t W = weft_size(d->in[WEFT__W_HH], 1), H = hr ? weft_size(hr, 1) : W;
+    if (!h)
+        h = weft_zeros(w, WEFT_SHAPE(n, W));
+    if (!c && d->cell == WEFT__LSTM)
+        c = weft_zeros(w, WEFT_SHAPE(n, H));
+    return (weft_state){ h, d->cell == WEFT__LSTM ? c : NULL };
+}
+
+static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)   /* in the order of time, as ragged as x */
+{
+    return weft_ragged_like(T ? weft_concat(steps, (int)T, 0) : weft_slice(first, 0, 0, 0), x);
+}
+
+weft_state weft__recurrent_composed(const weft__direction *d)
+{
+    weft_tensor *x = weft_arrange(d->in[WEFT__X], WEFT_PACKED), *in = weft_plain(affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]));
+    weft *w = x->w;
+    int64_t T, from = 0;
+    const int32_t *live = weft_batch_sizes(x, &T);
+    weft_tensor **h = weft__take(w, &w->notes, 2 * T * (int64_t)sizeof *h), **c = h + T;
+    if (!h || !live || T > INT_MAX)
+        return (weft_state){ &w->nil, d->cell == WEFT__LSTM ? &w->nil : NULL };
+    weft_state first = first_state(d, weft_lengths_of(x).n), s = first;
+    if (d->reverse)
+        s.h = weft_slice(first.h, 0, 0, 0), s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL, from = weft_size(x, 0);
+    for (int64_t k = 0; k < T; k++) {
+        int64_t t = d->reverse ? T - 1 - k : k, rows = live[t], start = d->reverse ? from - rows : from;
+        s.h = entering(s.h, first.h, rows), s.c = s.c ? entering(s.c, first.c, rows) : NULL;
+        s = cell(d, weft_slice(in, 0, start, start + rows), s);
+        h[t] = s.h, c[t] = s.c;
+        from = d->reverse ? start : start + rows;
+    }
+    return (weft_state){ joined(h, T, first.h, x), s.c ? joined(c, T, first.c, x) : NULL };
+}

@@ -1,0 +1,256 @@
+/* decode.c - writing sequences out, a token at a time: the loop that all ways of decoding share, greedy decoding and sampling. */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include "rnn/decode.h"
+
+/* ---- begin ---- */
+static const char *why_not(const weft__decoder *d, int64_t n)
+{
+    const weft_decode_opts *o = d->o;
+    return !d->step ? "a step function is wanted" :
+           !o ? "options are wanted" :
+           n < 0 ? "0 or more sequences are wanted" :
+           o->limit < 0 || o->limit > INT_MAX ? "a limit of 0 or more, below 2^31, is wanted" :
+           o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ? "1 or more beams are wanted (0 means 1), and not too many" :
+           !isfinite(o->length_penalty) ? "a finite length_penalty is wanted" :
+           !(o->temperature >= 0) || isinf(o->temperature) ? "a temperature of 0 (means 1) or more is wanted" :
+           o->top_k < 0 ? "a top_k of 0 (all) or more is wanted" : NULL;
+}
+
+static bool states_are_good(weft__decoder *d, weft_state s)
+{
+    weft_tensor *both[2] = { s.h, s.c };
+    for (int i = 0; i < 2; i++) {
+        const char *wrong = both[i] ? weft__wrong(d->w, both[i]) : NULL;
+        if (wrong)
+            weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->at, i ? "c" : "h", wrong);
+    }
+    return !d->w->status;
+}
+
+static bool room_for_result(weft__decoder *d, int64_t n)
+{
+    size_t rows = n ? (size_t)n : 1, columns = d->o->limit ? (size_t)d->o->limit : 1;
+    d->out = (weft_decoded){ n, d->o->limit, NULL, calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(double)) };
+    if (columns <= SIZE_MAX / sizeof(int32_t) / rows)
+        d->out.tokens = calloc(rows, columns * sizeof(int32_t));
+    if (!d->out.tokens || !d->out.len || !d->out.score)
+        weft__fail(d->w, WEFT_ENOMEM, "%s: out of memory: %lld sequences of at most %lld tokens", d->name, (long long)n, (long long)d->o->limit);
+    return !d->w->status;
+}
+
+bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state first)
+{
+    weft *w = d->w = d->w ? d->w : weft__nowhere();
+    d->start = weft_here(w);
+    d->recording = weft_recording(w, false), d->training = weft_training(w, false);
+    const char *why = w->status ? NULL : why_not(d, n);
+    if (why)
+        weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
+    if (w->status)
+        return false;
+    d->n = n, d->beams = beams, d->rows = n * beams, d->first = first;
+    return states_are_good(d, first) && room_for_result(d, n);
+}
+
+/* ---- one step ---- */
+static weft_tensor *kept(weft__decoder *d, int i)                 /* the state that the step before left */
+{
+    weft_tensor *t = d->state[i].is ? weft__header(d->w, &d->state[i].f) : NULL;
+    if (t)
+        t->data = d->state[i].buffer[d->at % 2];
+    return t;
+}
+
+static weft_state entering(weft__decoder *d, const int32_t *parent)
+{
+    weft_state s = d->at == 0 ? d->first : (weft_state){ kept(d, 0), kept(d, 1) };
+    if (d->at == 0 && d->beams > 1)
+        return weft_state_repeat(s, d->beams);
+    return parent ? weft_state_select(s, parent, d->rows) : s;
+}
+
+static void carry(weft__decoder *d, int i, weft_tensor *t)        /* over to the next step */
+{
+    weft *w = d->w;
+    char now[128], before[128];
+    if (d->at == 0 && t) {
+        d->state[i].is = true, d->state[i].f = t->f;
+        for (int k = 0; k < 2; k++)
+            d->state[i].buffer[k] = weft__take(w, &w->data, weft__bytes(&t->f));
+    }
+    if (!t != !d->state[i].is || (t && !weft__same(&t->f, &d->state[i].f)))
+        weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name, (long long)d->at, i ? "c" : "h",
+                   t ? weft__text(&t->f, now) : "NULL", d->state[i].is ? weft__text(&d->state[i].f, before) : "NULL");
+    if (t && !w->status && weft__bytes(&t->f))
+        w->dev.k->copy(&w->dev, d->state[i].buffer[(d->at + 1) % 2], t->data, (size_t)weft__bytes(&t->f));
+}
+
+static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
+{
+    weft *w = d->w;
+    char text[128];
+    const char *wrong = w->step != d->start.step ? "came after the end of the step (weft_clear)" : weft__wrong(w, scores);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: step %lld: the scores' tensor %s", d->name, (long long)d->at, wrong);
+    else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 || scores->f.size[0] != d->rows || scores->f.size[1] < 1 ||
+             (d->at && scores->f.size[1] != d->classes))
+        weft__fail(w, WEFT_ESHAPE, "%s: step %lld: the scores are %s; [%lld, classes] of reals are wanted, as many classes each time", d->name,
+                   (long long)d->at, weft__text(&scores->f, text), (long long)d->rows);
+    return !w->status;
+}
+
+weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const int32_t *parent)
+{
+    weft *w = d->w;
+    if (d->at)
+        weft_rewind(w, d->mark);
+    weft_state s = entering(d, parent);
+    weft_tensor *last = weft_ints(w, tokens, WEFT_SHAPE(d->rows));
+    weft_tensor *scores = w->status ? NULL : d->step(last, &s, d->beams, d->user);
+    if (w->status || !scores_are_good(d, scores) || !states_are_good(d, s))
+        return NULL;
+    d->classes = scores->f.size[1];
+    carry(d, 0, s.h), carry(d, 1, s.c);
+    if (d->at++ == 0)
+        d->mark = weft_here(w);
+    return w->status ? NULL : scores;
+}
+
+void weft__decoder_bad(weft__decoder *d, int64_t sequence)
+{
+    weft__fail(d->w, WEFT_ENUMERIC, "%s: step %lld, sequence %lld: the scores are not numbers, or all of them are -inf", d->name,
+               (long long)d->at - 1, (long long)sequence);
+}
+
+/* ---- end ---- */
+weft_decoded weft__decoder_end(weft__decoder *d)
+{
+    weft *w = d->w;
+    weft_recording(w, d->recording), weft_training(w, d->training);
+    if (w->step == d->start.step && w != weft__nowhere())
+        weft_rewind(w, d->start);
+    if (w->status)
+        weft_decoded_end(&d->out);
+    return d->out;
+}
+
+void weft_decoded_end(weft_decoded *d)
+{
+    if (!d)
+        return;
+    free(d->tokens), free(d->len), free(d->score);
+    *d = (weft_decoded){ 0 };
+}
+
+/* ---- one hypothesis a sequence ---- *
+ * The choice of a token: class [n] and its log probability by the model [n]. */
+typedef bool chooser(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p);
+
+typedef struct { int32_t *last, *chosen; real *log_p; bool *done; int64_t going; } follower;
+
+static bool begin(weft__decoder *d, follower *f)
+{
+    weft *w = d->w;
+    *f = (follower){ weft__take(w, &w->notes, d->n * 4), weft__take(w, &w->notes, d->n * 4), weft__take(w, &w->notes, d->n * (int64_t)sizeof(real)),
+                     weft__take(w, &w->notes, d->n), d->n };
+    for (int64_t s = 0; !w->status && s < d->n; s++)
+        f->last[s] = d->o->begin, f->done[s] = false;
+    return !w->status;
+}
+
+static void accept(weft__decoder *d, follower *f, int64_t s)
+{
+    f->last[s] = f->done[s] ? d->o->end : f->chosen[s];
+    if (f->done[s])
+        return;
+    if (isnan(f->log_p[s]))
+        weft__decoder_bad(d, s);
+    d->out.score[s] += (double)f->log_p[s];
+    if (f->chosen[s] != d->o->end)
+        d->out.tokens[s * d->o->limit + d->out.len[s]++] = f->chosen[s];
+    else
+        f->done[s] = true, f->going--;
+}
+
+static weft_decoded follow(weft__decoder *d, int64_t n, weft_state first, chooser *choose)
+{
+    follower f;
+    if (weft__decoder_begin(d, n, 1, first) && begin(d, &f))
+        while (d->at < d->o->limit && f.going && !d->w->status) {
+            weft_tensor *scores = weft__decoder_step(d, f.last, NULL);
+            if (!scores || !choose(d, scores, f.chosen, f.log_p))
+                break;
+            for (int64_t s = 0; s < n; s++)
+                accept(d, &f, s);
+        }
+    return weft__decoder_end(d);
+}
+
+static bool choose_largest(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
+{
+    weft_tensor *largest = weft_argmax(scores), *p = weft_pick(weft_log_softmax(scores, 1), largest);
+    return weft_read(largest, chosen, (size_t)d->n * sizeof *chosen) == WEFT_OK && weft_read(p, log_p, (size_t)d->n * sizeof *log_p) == WEFT_OK;
+}
+
+weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *o)
+{
+    weft__decoder d = { .w = w, .name = "decode_greedy", .o = o, .step = step, .user = user };
+    return follow(&d, n, first, choose_largest);
+}
+
+/* ---- sampling ---- *
+ * One draw for every sequence and step, finished or not: what a sequence gets does not depend on when its neighbours end. */
+static int64_t drawn(const weft__scored *among, int64_t n, double temperature, double u)      /* u in [0, 1) */
+{
+    double top = -HUGE_VAL, total = 0;
+    int64_t last = 0;
+    for (int64_t i = 0; i < n; i++)
+        top = fmax(top, among[i].score);
+    for (int64_t i = 0; i < n; i++)
+        total += exp((among[i].score - top) / temperature);
+    u *= total;
+    for (int64_t i = 0; i < n && u >= 0; i++) {
+        double p = exp((among[i].score - top) / temperature);
+        u -= p;
+        last = p > 0 ? i : last;
+    }
+    return among[last].id;
+}
+
+static int32_t sampled(const weft_decode_opts *o, const real *log_p, int64_t classes, weft__scored *room, double u)
+{
+    bool some = o->top_k && o->top_k < classes;
+    weft__best best = { room, some ? o->top_k : classes, 0 };
+    for (int64_t j = 0; j < classes; j++)
+        if (some)
+            weft__best_offer(&best, (double)log_p[j], j);
+        else
+            room[best.n++] = (weft__scored){ (double)log_p[j], j };
+    if (some)
+        weft__best_sort(&best);
+    return (int32_t)drawn(room, best.n, o->temperature > 0 ? o->temperature : 1, u);
+}
+
+static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
+{
+    weft *w = d->w;
+    int64_t C = d->classes;
+    weft_stream *stream = weft_stream_of(w, d->o->stream ? d->o->stream : "decode");
+    real *all = weft__take(w, &w->notes, d->n * C * (int64_t)sizeof *all);
+    weft__scored *room = weft__take(w, &w->notes, C * (int64_t)sizeof *room);
+    if (!stream || !all || !room || weft_read(weft_log_softmax(scores, 1), all, (size_t)(d->n * C) * sizeof *all) != WEFT_OK)
+        return false;
+    for (int64_t s = 0; s < d->n; s++) {
+        chosen[s] = sampled(d->o, all + s * C, C, room, weft_draw_uniform(stream));
+        log_p[s] = all[s * C + chosen[s]];
+    }
+    return true;
+}
+
+weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *o)
+{
+    weft__decoder d = { .w = w, .name = "decode_sampled", .o = o, .step = step, .user = user };
+    return follow(&d, n, first, choose_by_chance);
+}

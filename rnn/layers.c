@@ -1,0 +1,236 @@
+/* layers.c - RNN, GRU and LSTM as layers: parameters by PyTorch's names, layers on top of each other, two directions side by
+ * side, dropout between, states in the user's order. What runs is one fused operator for each layer and direction. */
+#include <math.h>
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+enum { LAYERS = 32 };                            /* said in the header */
+
+struct weft_rnn {
+    weft_module *m;                              /* NULL: a layer that could not be made */
+    weft_rnn_opts o; weft__cell cell; bool composed;
+    weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];           /* of layer l, direction d at l * directions + d; absent ones NULL */
+    weft__ends_list ends;
+};
+
+static int directions(const weft_rnn *r)  { return 1 + r->o.bidirectional; }
+static int stacked(const weft_rnn *r)     { return r->o.layers * directions(r); }
+static int64_t h_width(const weft_rnn *r) { return r->o.proj ? r->o.proj : r->o.hidden; }
+
+/* ---- making ---- */
+static const char *why_not(weft__cell cell, const weft_rnn_opts *o)
+{
+    return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are wanted" :
+           o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ? "input and hidden are too large" :
+           o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are wanted (0 means 1)" :
+           o->proj && cell != WEFT__LSTM ? "only an LSTM has a projection" :
+           o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is wanted (0: none)" :
+           !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is wanted" :
+           o->relu && cell != WEFT__RNN_RELU ? "relu is an option of rnn_new" : NULL;
+}
+
+static void weights_new(weft_rnn *r, int layer, int direction)
+{
+    static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr" };
+    int64_t W = h_width(r), G = weft__gates(r->cell) * r->o.hidden, in = layer ? W * directions(r) : r->o.input;
+    const int64_t shape[WEFT__RNN_WEIGHTS][2] = { { G, in }, { G, W }, { G }, { G }, { r->o.proj, r->o.hidden } };
+    real bound = (real)(1 / sqrt((double)r->o.hidden));
+    for (int k = 0; k < WEFT__RNN_WEIGHTS; k++) {
+        bool bias = k == WEFT__B_IH - WEFT__W_IH || k == WEFT__B_HH - WEFT__W_IH;
+        char name[WEFT__NAME];
+        if ((bias && r->o.no_bias) || shape[k][0] == 0)
+            continue;
+        snprintf(name, sizeof name, "%s_l%d%s", names[k], layer, direction ? "_reverse" : "");
+        r->weight[layer * directions(r) + direction][k] =
+            weft_parameter(r->m, name, bias ? 1 : 2, shape[k], (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+    }
+}
+
+static void describe(const weft_rnn *r)
+{
+    static const char *const cells[] = { "rnn_tanh", "rnn_relu", "gru", "lstm" }, *const gates[] = { "", "", "r z n", "i f g o" };
+    weft__describe(r->m, "cell", cells[r->cell]);
+    if (*gates[r->cell])
+        weft__describe(r->m, "gates", gates[r->cell]);
+}
+
+static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, weft__cell cell, const weft_rnn_opts *o)
+{
+    static weft_rnn none;
+    weft *w = weft_of_module(parent);
+    const char *why = o ? why_not(cell, o) : "options are NULL";
+    if (why) {
+        weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", why);
+        return &none;
+    }
+    weft_module *m = weft_module_in(parent, name);
+    weft_rnn *r = weft__layer(m, sizeof *r);
+    if (!r)
+        return &none;
+    r->m = m, r->o = *o, r->cell = cell;
+    r->o.layers = o->layers ? o->layers : 1;
+    describe(r);
+    for (int l = 0; l < r->o.layers; l++)
+        for (int d = 0; d < directions(r); d++)
+            weights_new(r, l, d);
+    return r;
+}
+
+weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return layer_new(m, name, "rnn_new", o && o->relu ? WEFT__RNN_RELU : WEFT__RNN_TANH, o);
+}
+weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return layer_new(m, name, "gru_new", WEFT__GRU, o); }
+weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return layer_new(m, name, "lstm_new", WEFT__LSTM, o); }
+
+weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
+
+void weft_rnn_composed(weft_rnn *r, bool on)
+{
+    if (r && r->m)
+        r->composed = on;
+}
+
+/* ---- layers and directions over a packed batch ---- */
+static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft_state first, int k, const weft__ends *e)      /* first: rows of the stacks */
+{
+    weft__direction d = { .cell = r->cell, .reverse = k % directions(r), .in = { x } };
+    for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
+        d.in[WEFT__W_IH + i] = r->weight[k][i];
+    d.in[WEFT__H0] = weft__first_state(e, first.h, k);
+    d.in[WEFT__C0] = weft__first_state(e, first.c, k);
+    weft_state s = r->composed && weft_ok(x->w) ? weft__recurrent_composed(&d) : weft__recurrent(&d);
+    return (weft_rnn_out){ s.h, { weft__last_state(e, s.h, d.reverse, first.h, k), s.c ? weft__last_state(e, s.c, d.reverse, first.c, k) : NULL } };
+}
+
+static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
+{
+    char path[WEFT__PATH], name[WEFT__PATH + 24];
+    if (!layer || r->o.dropout == 0 || !x->w->training)
+        return x;
+    snprintf(name, sizeof name, "%s.dropout_l%d", weft__module_path(r->m, path, sizeof path), layer - 1);
+    return weft_dropout(x, r->o.dropout, name, false);
+}
+
+static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_state first)      /* x packed */
+{
+    weft *w = x->w;
+    const weft__ends *e = w->status ? NULL : weft__ends_of(&r->ends, x->f.batch, stacked(r));
+    weft_tensor *h[2 * LAYERS], *c[2 * LAYERS], *y[2];
+    first = (weft_state){ weft__rows_of_stack(first.h), weft__rows_of_stack(first.c) };
+    for (int l = 0, k = 0; l < r->o.layers; l++) {
+        x = dropped(r, x, l);
+        for (int d = 0; d < directions(r); d++, k++) {
+            if (w->status)
+                return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
+            weft_rnn_out o = direction(r, x, first, k, e);
+            y[d] = o.y, h[k] = o.last.h, c[k] = o.last.c;
+        }
+        x = directions(r) == 2 ? weft_concat(y, 2, 1) : y[0];
+    }
+    return (weft_rnn_out){ x, { weft__stack(h, stacked(r)), r->cell == WEFT__LSTM ? weft__stack(c, stacked(r)) : NULL } };
+}
+
+/* ---- what comes in ---- */
+static bool state_fits(const weft_rnn *r, const char *function, const char *name, const weft_tensor *t, int64_t n, int64_t wide)
+{
+    weft *w = r->m->w;
+    char text[128];
+    const char *wrong = t ? weft__wrong(w, t) : NULL;
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: state %s %s", function, name, wrong);
+    else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) || t->f.size[1] != n || t->f.size[2] != wide))
+        weft__fail(w, WEFT_ESHAPE, "%s: state %s is %s; [%d, %lld, %lld] (layers * directions, sequences, width) is wanted", function, name,
+                   weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
+    return !w->status;
+}
+
+static bool states_fit(const weft_rnn *r, const char *function, weft_state s, int64_t n)
+{
+    weft *w = r->m->w;
+    if (s.c && r->cell != WEFT__LSTM)
+        weft__fail(w, WEFT_EARG, "%s: a state c was given, but only an LSTM has one", function);
+    else if (r->cell == WEFT__LSTM && !s.h != !s.c)
+        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; an LSTM's h and c are wanted, or neither", function, s.h ? "c" : "h");
+    return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) && state_fits(r, function, "c", s.c, n, r->o.hidden);
+}
+
+static bool input_fits(const weft_rnn *r, const char *function, const weft_tensor *x, int plain_rank)
+{
+    weft *w = r->m->w;
+    char text[128];
+    bool one = plain_rank == 2;
+    int rank = x->f.batch ? 2 : plain_rank;
+    if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank || x->f.size[rank - 1] != r->o.input || x->f.size[1] >= INT32_MAX)
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is wanted", function, weft__text(&x->f, text),
+                   one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ", (long long)r->o.input);
+    return !w->status;
+}
+
+static bool fit(const weft_rnn *r, const char *function, const weft_tensor *x, weft_state s, int plain_rank)
+{
+    weft *w = r->m->w;
+    const char *wrong = w->status ? NULL : weft__wrong(w, x);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: x %s", function, wrong);
+    return !w->status && input_fits(r, function, x, plain_rank) && states_fit(r, function, s, x->f.batch ? x->f.batch->n : x->f.size[0]);
+}
+
+/* ---- what goes out ---- */
+static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
+{
+    weft_rnn_out o = through(r, weft_arrange(x, WEFT_PACKED), first);
+    if (x->f.layout != WEFT_PACKED && weft_ok(x->w)) {
+        weft__form to = weft__laid(o.y->f, x->f.batch, x->f.layout, 0, WEFT_ALIGN_LEFT, x->f.place);
+        o.y = weft__arranged(o.y, &to, 0);
+    }
+    return o;
+}
+
+/* n sequences of T tokens each: a plain [n, T, F] is that batch in the layout concat. */
+static weft_tensor *as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T)
+{
+    weft *w = x->w;
+    int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
+    for (int64_t s = 0; len && s < n; s++)
+        len[s] = (int32_t)T;
+    weft_batch *b = len ? weft__batch(w, &(weft_lengths){ n, len, NULL }, function) : NULL;
+    if (!b)
+        return &w->nil;
+    weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ b->tokens, width(x) });
+    f.batch = b, f.layout = T == 1 ? WEFT_PACKED : WEFT_CONCAT;   /* of single tokens both are the same */
+    return weft__view(x, &f);
+}
+
+static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, int64_t T, weft_state first)
+{
+    weft *w = x->w;
+    weft__form f = x->f;
+    weft_tensor *rows = as_batch(x, function, f.size[0], T);
+    weft_rnn_out o = weft_ok(w) ? on_ragged(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
+    f.size[f.rank - 1] = width(o.y);
+    o.y = weft__view(o.y, &f);
+    return o;
+}
+
+static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first, int plain_rank)
+{
+    weft *w = r && r->m ? r->m->w : x ? x->w : weft__nowhere();
+    weft_rnn_out o = { &w->nil, { &w->nil, r && r->cell == WEFT__LSTM ? &w->nil : NULL } };
+    if (!r || !r->m) {
+        weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
+        return o;
+    }
+    const weft_module *before = weft__enter(r->m);
+    if (plain_rank == 2 && directions(r) == 2)
+        weft__fail(w, WEFT_EARG, "%s: the layer has two directions; the second begins at the end of the sequence", function);
+    if (fit(r, function, x, first, plain_rank)) {
+        weft_rnn_out y = x->f.batch ? on_ragged(r, x, first) : on_plain(r, x, function, plain_rank == 3 ? x->f.size[1] : 1, first);
+        o = weft_ok(w) ? y : o;
+    }
+    weft__leave(r->m, before);
+    return o;
+}
+
+weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first)  { return checked(r, "rnn_run", x, first, 3); }
+weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state) { return checked(r, "rnn_step", x, state, 2); }

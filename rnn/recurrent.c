@@ -1,0 +1,229 @@
+/* recurrent.c - the fused recurrent layer: one tape entry for one direction over a whole packed batch.
+ *
+ * The projection of x, dx and the gradients of the weights are one product each over all N tokens; only what is recurrent runs
+ * step by step, inside the kernels `recur` and `recur_back`. The buffer of the gates holds sums, then gates, then their
+ * gradients, so it serves one walk back; a second one, and second derivatives, go through the composed form.
+ *
+ * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S = slots H columns of the
+ * buffer: a GRU's has one slot more, since n's two sides have gradients of their own. */
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+typedef struct { weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS]; } attributes;   /* at: which x of the call; -1: absent */
+typedef struct { int64_t N, n, F, H, W, G, S; } extents;
+
+static const attributes *how(const weft_call *c) { return c->attributes; }
+static weft_tensor *input(const weft_call *c, int k) { return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]]; }
+static real *numbers(const weft_call *c, int k)      { return input(c, k) ? input(c, k)->data : NULL; }
+
+/* Results: h, [LSTM: c,] then the gates and, with a projection, h before it. */
+static int slot_of_gates(const weft_call *c) { return how(c)->cell == WEFT__LSTM ? 2 : 1; }
+static real *gates(const weft_call *c)       { return Y(c, slot_of_gates(c)); }
+
+static extents sizes(const weft_call *c)
+{
+    const weft_batch *b = c->x[WEFT__X]->f.batch;
+    int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W, S = how(c)->cell < WEFT__GRU ? 1 : 4;
+    return (extents){ b->tokens, b->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, S * H };
+}
+
+static bool is(const weft_tensor *x, int64_t rows, int64_t columns)      /* [rows, columns], or [rows] if columns is 0; or absent */
+{
+    return !x || (x->f.rank == 1 + (columns != 0) && x->f.size[0] == rows && (!columns || x->f.size[1] == columns));
+}
+
+static bool shape(weft_call *c)
+{
+    const weft__form *x = &c->x[WEFT__X]->f;
+    if (!x->batch || x->rank != 2)
+        return weft_refuse(c, "packed rows [tokens, input] are wanted");
+    extents e = sizes(c);
+    if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) || !is(input(c, WEFT__W_HR), e.W, e.H) ||
+        !is(input(c, WEFT__B_IH), e.G, 0) || !is(input(c, WEFT__B_HH), e.G, 0))
+        return weft_refuse(c, "weights that fit the rows and each other are wanted");
+    if (!is(input(c, WEFT__H0), e.n, e.W) || !is(input(c, WEFT__C0), e.n, e.H))
+        return weft_refuse(c, "first states [sequences, width] are wanted");
+    int64_t of_gates = slot_of_gates(c);
+    for (int k = 0; k < c->m; k++) {
+        c->y[k]->f = *x;
+        c->y[k]->f.size[1] = k == 0 ? e.W : k == of_gates ? e.S : e.H;
+    }
+    return true;
+}
+
+static weft__recurrence recurrence(const weft_call *c, const extents *e)
+{
+    const weft_batch *b = c->x[WEFT__X]->f.batch;
+    const real *b_hh = numbers(c, WEFT__B_HH);
+    int k = slot_of_gates(c);
+    return (weft__recurrence){
+        .cell = how(c)->cell, .reverse = how(c)->reverse,
+        .sequences = e->n, .tokens = e->N, .steps = b->longest, .hidden = e->H, .width = e->W, .live = b->live, .start = b->start,
+        .w_hh = numbers(c, WEFT__W_HH), .b_hn = b_hh && how(c)->cell == WEFT__GRU ? b_hh + 2 * e->H : NULL, .w_hr = numbers(c, WEFT__W_HR),
+        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0),
+        .gates = Y(c, k), .h = Y(c, 0), .c = k == 2 ? Y(c, 1) : NULL, .raw = c->m > k + 1 ? Y(c, k + 1) : NULL,
+    };
+}
+
+static real *scratch(const weft_call *c, int64_t n) /* of the device, until the entry has been passed or the step ends */
+{
+    weft *w = c->y[0]->w;
+    return weft__take(w, &w->data, n * (int64_t)sizeof(real));
+}
+
+static real *zeros(const weft_call *c, int64_t n)
+{
+    real *p = scratch(c, n);
+    if (p)
+        RUN(c, fill, n, 0, p);
+    return p;
+}
+
+/* ---- forward ---- */
+/* The gates begin as the biases, both where both apply: of a GRU's n only b_ih, its b_hh belongs to h's side. */
+static bool biases(const weft_call *c, const extents *e)
+{
+    real *sum = zeros(c, e->S);
+    if (!sum)
+        return false;
+    RUN(c, scale, e->G, 1, numbers(c, WEFT__B_IH), sum, true);
+    RUN(c, scale, how(c)->cell == WEFT__GRU ? 2 * e->H : e->G, 1, numbers(c, WEFT__B_HH), sum, true);
+    RUN(c, spread, &(weft__grid){ 2, { e->N, e->S }, { { 0, 1 } } }, sum, gates(c), false);
+    return true;
+}
+
+static void product(const weft_call *c, bool ta, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, bool tb, const real *b, real *y, int64_t ldy, bool add)
+{
+    weft__product p = { .ta = ta, .tb = tb, .add = add, .m = m, .n = n, .k = k, .lda = lda, .ldb = tb ? k : n, .ldc = ldy, .batches = 1,
+                        .precision = dev(c)->precision };
+    RUN(c, gemm, &p, a, b, y);
+}
+
+static void run(weft_call *c)
+{
+    extents e = sizes(c);
+    bool biased = input(c, WEFT__B_IH);
+    if (e.N == 0 || (biased && !biases(c, &e)))
+        return;
+    product(c, false, e.N, e.G, e.F, X(c, WEFT__X), e.F, true, X(c, WEFT__W_IH), gates(c), e.S, biased);
+    weft__recurrence r = recurrence(c, &e);
+    RUN(c, recur, &r);
+}
+
+/* ---- backward ---- */
+static real *into(const weft_call *c, int k, bool *add)           /* where the gradient of an input goes; NULL: absent or not wanted */
+{
+    *add = false;
+    return input(c, k) ? weft_dx(c, how(c)->at[k], add) : NULL;
+}
+
+static real *added(const weft_call *c, int k)                     /* the same, for kernels that add */
+{
+    bool add;
+    real *p = into(c, k, &add);
+    if (p && !add)
+        RUN(c, fill, count(input(c, k)), 0, p);
+    return p;
+}
+
+static bool recurrent_back(const weft_call *c, const extents *e, weft__recurrence *r)
+{
+    bool lstm = r->cell == WEFT__LSTM;
+    r->dy = weft_dy(c, 0), r->dyc = lstm ? weft_dy(c, 1) : NULL;
+    r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
+    r->carry_h = zeros(c, e->n * e->W), r->carry_c = lstm ? zeros(c, e->n * e->H) : NULL;
+    r->h_before = scratch(c, e->N * e->W), r->dh = r->w_hr ? scratch(c, e->N * e->W) : NULL;
+    if (c->y[0]->w->status)
+        return false;
+    RUN(c, recur_back, r);
+    return true;
+}
+
+static void inputs_back(const weft_call *c, const extents *e)     /* from here on the gates' buffer holds gradients */
+{
+    bool add;
+    real *dx = into(c, WEFT__X, &add);
+    if (dx)
+        product(c, false, e->N, e->F, e->G, gates(c), e->S, false, X(c, WEFT__W_IH), dx, e->F, add);
+    real *dw = into(c, WEFT__W_IH, &add);
+    if (dw)
+        product(c, true, e->G, e->F, e->N, gates(c), e->S, false, X(c, WEFT__X), dw, e->F, add);
+}
+
+static void weights_back(const weft_call *c, const extents *e, const weft__recurrence *r)
+{
+    bool add;
+    int64_t shared = r->cell == WEFT__GRU ? 2 * e->H : e->G;      /* rows whose two sides have the same gradient */
+    real *dw = into(c, WEFT__W_HH, &add);
+    if (dw)
+        product(c, true, shared, e->W, e->N, gates(c), e->S, false, r->h_before, dw, e->W, add);
+    if (dw && shared < e->G)
+        product(c, true, e->H, e->W, e->N, gates(c) + 3 * e->H, e->S, false, r->h_before, dw + shared * e->W, e->W, add);
+    dw = into(c, WEFT__W_HR, &add);
+    if (dw)
+        product(c, true, e->W, e->H, e->N, r->dh, e->W, false, r->raw, dw, e->H, add);
+}
+
+static void biases_back(const weft_call *c, const extents *e)
+{
+    bool add_ih, add_hh, gru = how(c)->cell == WEFT__GRU;
+    real *ih = into(c, WEFT__B_IH, &add_ih), *hh = into(c, WEFT__B_HH, &add_hh), *sum = ih || hh ? zeros(c, e->S) : NULL;
+    if (!sum)
+        return;
+    RUN(c, sum, &(weft__grid){ 2, { e->N, e->S }, { { 0, 1 } } }, gates(c), sum);
+    if (ih)
+        RUN(c, scale, e->G, 1, sum, ih, add_ih);
+    if (hh)
+        RUN(c, scale, gru ? 2 * e->H : e->G, 1, sum, hh, add_hh);
+    if (hh && gru)
+        RUN(c, scale, e->H, 1, sum + 3 * e->H, hh + 2 * e->H, add_hh);
+}
+
+static void fused(const weft_call *c)
+{
+    extents e = sizes(c);
+    weft__recurrence r = recurrence(c, &e);
+    if (e.N == 0)                                                 /* nothing ran: all gradients are zeros */
+        for (int k = 0; k < WEFT__RNN_INPUTS; k++)
+            added(c, k);
+    else if (recurrent_back(c, &e, &r)) {
+        inputs_back(c, &e);
+        weights_back(c, &e, &r);
+        biases_back(c, &e);
+    }
+}
+
+static void composed(const weft_call *c, weft_tensor **y)
+{
+    weft__direction d = { .cell = how(c)->cell, .reverse = how(c)->reverse };
+    for (int k = 0; k < WEFT__RNN_INPUTS; k++)
+        d.in[k] = input(c, k);
+    weft_state s = weft__recurrent_composed(&d);
+    y[0] = s.h;
+    if (s.c)
+        y[1] = s.c;
+}
+
+/* ---- the records ---- */
+#define RECORD(its_name, its_results)                                                                                      \
+    { .name = its_name, .results = its_results, .layout = WEFT_PACKED, .shape = shape, .forward = run, .fused = fused, .once = true, .composed = composed }
+static const weft_op op_rnn = RECORD("rnn", 2), op_gru = RECORD("gru", 2), op_lstm = RECORD("lstm", 3), op_projected = RECORD("lstm", 4);
+
+static const weft_op *record_of(const weft__direction *d)
+{
+    return d->cell < WEFT__GRU ? &op_rnn : d->cell == WEFT__GRU ? &op_gru : d->in[WEFT__W_HR] ? &op_projected : &op_lstm;
+}
+
+weft_state weft__recurrent(const weft__direction *d)
+{
+    attributes a = { .cell = d->cell, .reverse = d->reverse };
+    weft_tensor *x[WEFT__RNN_INPUTS];
+    int n = 0;
+    for (int k = 0; k < WEFT__RNN_INPUTS; k++) {
+        a.at[k] = (int8_t)(d->in[k] ? n : -1);
+        if (d->in[k])
+            x[n++] = d->in[k];
+    }
+    const weft_call *c = weft__apply(record_of(d), x, n, &a, sizeof a);
+    return (weft_state){ c->y[0], d->cell == WEFT__LSTM ? c->y[1] : NULL };
+}

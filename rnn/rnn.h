@@ -1,0 +1,38 @@
+/* rnn.h - one direction of one recurrent layer over a packed batch: a fused operator, and the same function from public
+ * operators. Around them layers.c stacks layers and directions. */
+#ifndef WEFT_RNN_H
+#define WEFT_RNN_H
+#include "nn/nn.h"
+#include "rnn/api_rnn.h"
+
+/* Inputs of one direction, G = 1, 3, 4 gates (RNN; GRU: r z n; LSTM: i f g o), W the width of h: x [N, F] packed, w_ih [G H, F],
+ * w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH on they may be absent, NULL:
+ * no biases, no projection (then W = H), a state of zeros. */
+enum { WEFT__X, WEFT__W_IH, WEFT__W_HH, WEFT__B_IH, WEFT__B_HH, WEFT__W_HR, WEFT__H0, WEFT__C0, WEFT__RNN_INPUTS };
+enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* as many in a row, from W_IH */
+
+typedef struct weft__direction { weft__cell cell; bool reverse; weft_tensor *in[WEFT__RNN_INPUTS]; } weft__direction;
+
+/* h [N, W] and, of an LSTM, c [N, H] (else NULL) of every token, packed. */
+weft_state weft__recurrent(const weft__direction *);
+weft_state weft__recurrent_composed(const weft__direction *);
+
+/* states.c: between the user's stacks of states [stacked, n, width] and the packed rows of one batch; index arrays are made once
+ * for a batch. None of an empty batch is a special case. */
+typedef struct weft__ends {
+    struct weft__ends *next;
+    const weft_batch *batch;
+    int64_t stride;                              /* between the parts of order, of none */
+    weft__ints order, none;                      /* rows of the stack seen as [stacked * n, width]: in packed order; of empty sequences, else -1 */
+    weft__ints last[2];                          /* the row of each sequence's last token, forwards and backwards; -1: it has none */
+} weft__ends;
+typedef struct weft__ends_list { weft__ends *first; uint64_t step; } weft__ends_list;
+
+const weft__ends *weft__ends_of(weft__ends_list *, weft_batch *, int stacked);    /* NULL and a sticky error if there is no memory */
+weft_tensor *weft__rows_of_stack(weft_tensor *stack);                             /* [stacked * n, width]; NULL stays NULL */
+weft_tensor *weft__first_state(const weft__ends *, weft_tensor *rows_of_stack, int k);   /* part k in packed order */
+weft_tensor *weft__last_state(const weft__ends *, weft_tensor *y, bool reverse, weft_tensor *rows_of_stack, int k);   /* in the user's order */
+weft_tensor *weft__stack(weft_tensor *const *parts, int stacked);                 /* of [n, width] */
+
+static inline int64_t weft__gates(weft__cell cell) { return cell == WEFT__LSTM ? 4 : cell == WEFT__GRU ? 3 : 1; }
+#endif

@@ -1,0 +1,155 @@
+/* states.c - states in the user's order, and rows in the packed one.
+ *
+ * The recurrent operator wants the first states longest sequence first; the user gives and gets them in his own order, stacked
+ * over layers and directions. Both ways are gathers of n rows. A sequence's last state stands in the row of its last token (of its
+ * first, backwards); one without tokens keeps its first state. */
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+/* ---- index arrays ---- */
+static int32_t *filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }   /* while it is being made */
+
+static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live.host[0] : 0); }
+
+static void fill_stacks(const weft__ends *e, int stacked)
+{
+    const weft_batch *b = e->batch;
+    int32_t *order = filled(e->order), *none = filled(e->none);
+    for (int64_t k = 0; k < stacked; k++)
+        for (int64_t s = 0; s < b->n; s++) {
+            order[k * e->stride + s] = (int32_t)(k * b->n + b->sorted.host[s]);
+            if (none)
+                none[k * e->stride + s] = b->len[s] ? -1 : (int32_t)(k * b->n + s);
+        }
+}
+
+static void fill_last(const weft__ends *e, bool reverse)
+{
+    const weft_batch *b = e->batch;
+    int32_t *last = filled(e->last[reverse]);
+    for (int64_t s = 0; s < b->n; s++)
+        last[s] = b->len[s] ? b->start.host[reverse ? 0 : b->len[s] - 1] + b->unsorted.host[s] : -1;
+}
+
+static weft__ends *ends_new(weft *w, weft_batch *b, int stacked)
+{
+    int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;   /* every part begins on a cache line, as tensors do */
+    weft__ends *e = weft__take(w, &w->keep, sizeof *e);
+    if (!e || all >= INT32_MAX) {
+        weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
+        return NULL;
+    }
+    *e = (weft__ends){ .batch = b, .stride = stride, .order = weft__index(w, all), .last = { weft__index(w, b->n), weft__index(w, b->n) } };
+    if (has_empty(b))
+        e->none = weft__index(w, all);
+    if (w->status)
+        return NULL;
+    fill_stacks(e, stacked), fill_last(e, false), fill_last(e, true);
+    weft__sent(w, &e->order, all), weft__sent(w, &e->none, all);
+    weft__sent(w, &e->last[0], b->n), weft__sent(w, &e->last[1], b->n);
+    return e;
+}
+
+const weft__ends *weft__ends_of(weft__ends_list *known, weft_batch *b, int stacked)
+{
+    weft *w = b->w;
+    if (known->step != w->step)
+        *known = (weft__ends_list){ NULL, w->step };              /* batches ended with their step */
+    for (weft__ends *e = known->first; e; e = e->next)
+        if (e->batch == b)
+            return e;
+    weft__ends *e = ends_new(w, b, stacked);
+    if (!e)
+        return NULL;
+    e->next = known->first;
+    return known->first = e;
+}
+
+static weft_tensor *index_at(weft *w, weft__ints index, int64_t from, int64_t n)        /* a tensor over a part of an index array */
+{
+    weft__form f = weft__plain(WEFT_I32, 1, &n);
+    weft_tensor *t = weft__header(w, &f);
+    if (!t)
+        return &w->nil;
+    t->data = (real *)(void *)((int32_t *)(uintptr_t)index.device + from);
+    return t;
+}
+
+/* ---- between the stack and the rows ---- */
+weft_tensor *weft__rows_of_stack(weft_tensor *stack)
+{
+    return stack ? weft_reshape(stack, WEFT_SHAPE(weft_size(stack, 0) * weft_size(stack, 1), weft_size(stack, 2))) : NULL;
+}
+
+weft_tensor *weft__first_state(const weft__ends *e, weft_tensor *rows, int k)
+{
+    return rows ? weft_gather(rows, index_at(rows->w, e->order, k * e->stride, e->batch->n)) : NULL;
+}
+
+weft_tensor *weft__last_state(const weft__ends *e, weft_tensor *y, bool reverse, weft_tensor *rows, int k)
+{
+    weft *w = y->w;
+    weft_tensor *last = weft_gather(weft_plain(y), index_at(w, e->last[reverse], 0, e->batch->n));
+    if (!rows || !e->none.host)
+        return last;
+    return weft_add(last, weft_gather(rows, index_at(w, e->none, k * e->stride, e->batch->n)));
+}
+
+weft_tensor *weft__stack(weft_tensor *const *parts, int stacked)
+{
+    weft_tensor *all = stacked == 1 ? parts[0] : weft_concat(parts, stacked, 0);
+    return weft_reshape(all, WEFT_SHAPE(stacked, weft_size(parts[0], 0), weft_size(parts[0], 1)));
+}
+
+/* ---- for beams ---- */
+static bool possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
+{
+    char text[128];
+    const char *wrong = weft__wrong(w, stack);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "state_select: the state %s", wrong);
+    else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
+        weft__fail(w, WEFT_ESHAPE, "state_select: the state is %s; [layers * directions, sequences, width] is wanted", weft__text(&stack->f, text));
+    else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
+        weft__fail(w, WEFT_EARG, "state_select: %lld parents%s", (long long)n, parent ? "" : ", NULL");
+    for (int64_t j = 0; j < n && !w->status; j++)
+        if (parent[j] < 0 || parent[j] >= stack->f.size[1])
+            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is wanted", (long long)j, parent[j], (long long)stack->f.size[1] - 1);
+    return !w->status;
+}
+
+static weft_tensor *selected(weft *w, weft_tensor *stack, const int32_t *parent, int64_t n)
+{
+    if (!possible(w, stack, parent, n))
+        return &w->nil;
+    int64_t stacked = stack->f.size[0], rows = stack->f.size[1];
+    int32_t *index = weft__take(w, &w->notes, stacked * n * (int64_t)sizeof *index);
+    if (!index)
+        return &w->nil;
+    for (int64_t k = 0; k < stacked; k++)
+        for (int64_t j = 0; j < n; j++)
+            index[k * n + j] = (int32_t)(k * rows + parent[j]);
+    weft_tensor *chosen = weft_gather(weft__rows_of_stack(stack), weft_ints(w, index, WEFT_SHAPE(stacked * n)));
+    return weft_reshape(chosen, WEFT_SHAPE(stacked, n, stack->f.size[2]));
+}
+
+weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n)
+{
+    weft *w = s.h ? s.h->w : s.c ? s.c->w : NULL;
+    return (weft_state){ s.h ? selected(w, s.h, parent, n) : NULL, s.c ? selected(w, s.c, parent, n) : NULL };
+}
+
+weft_state weft_state_repeat(weft_state s, int64_t times)
+{
+    weft_tensor *any = s.h ? s.h : s.c;
+    if (!any)
+        return s;
+    weft *w = any->w;
+    int64_t n = weft_size(any, 1);
+    if (times < 1 || (n && times > INT32_MAX / n))
+        weft__fail(w, WEFT_EARG, "state_repeat: %lld times; 1 or more are wanted, and not too many in all", (long long)times);
+    int32_t *parent = weft__take(w, &w->notes, n * times * (int64_t)sizeof *parent);
+    for (int64_t j = 0; parent && j < n * times; j++)
+        parent[j] = (int32_t)(j / times);
+    return parent ? weft_state_select(s, parent, n * times) : (weft_state){ &w->nil, s.c ? &w->nil : NULL };
+}
