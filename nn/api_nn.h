@@ -106,22 +106,24 @@ WEFT_API weft_tensor *weft_mean_loss(weft_loss l);
 WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
 
 /* smoothing a: (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c]), Szegedy et al. 2016; weight: sum of w[target].
- * mask: [rows] or NULL multiplies both; class_weight [classes] or NULL; ignore: a class that counts nothing. */
+ * mask, of the shape of the classes, or NULL, multiplies both; where it is 0 logits and class are not looked at. class_weight [classes] or
+ * NULL; ignore: a class that counts nothing. Mask and class_weight are constants: they have no gradient. */
 typedef struct { weft_tensor *mask, *class_weight; weft_real smoothing; int32_t ignore; bool has_ignore; } weft_ce_opts;
-/* logits [.., classes], classes [..] ints, ragged or plain; opts may be NULL. A class out of range is an error that names its row. */
+/* logits [.., classes], classes [..] ints, ragged or plain; opts may be NULL. A class out of range is an error that names its
+ * sequence and token. */
 WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const weft_ce_opts *opts);
 /* The losses below take predicted and target of one shape and a mask that broadcasts to it (NULL: all 1); weight = sum of the mask
  * over all elements (the number of elements without one). `weights`, another tensor that broadcasts, multiplies the elements only and is
- * not in the denominator. Where the mask is 0 predicted and target may be NaN. */
+ * not in the denominator. Where the mask is 0 predicted, target and weights may be NaN. */
 typedef struct { weft_tensor *mask, *weights; } weft_loss_opts;
 WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, weft_real delta, const weft_loss_opts *opts);
 /* Binary cross entropy of logits and targets in 0 .. 1. */
 WEFT_API weft_loss weft_bce(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts);
-/* 0.5 (log v + (y - m)^2 / v), v = max(variance, eps); eps 0: 1e-6. */
+/* 0.5 (log v + (y - m)^2 / v), v = max(variance, eps), which has no gradient below eps; eps 0: 1e-6. */
 WEFT_API weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, weft_real eps, const weft_loss_opts *opts);
-/* 2 |p - y| / (|p| + |y|) and |(y - p) / y|; as losses and as metrics. */
+/* 2 |p - y| / (|p| + |y|) and |(y - p) / y|; as losses and as metrics. 0 / 0 counts as 0, a miss of a target of 0 is infinite in mape. */
 WEFT_API weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 /* predicted [.., n], target [..] or [.., 1]; r = (y - p_q) weight, element max((q - 1) r, q r). weight: elements; per_batch: sequences
@@ -133,9 +135,9 @@ WEFT_API weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, co
 WEFT_API weft_tensor *weft_argmax(weft_tensor *scores);
 /* How many rows the largest score is right, of how many that are not ignored (opts as in cross entropy). */
 WEFT_API weft_loss weft_token_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts);
-/* How many sequences are right in all their tokens, of how many (ragged inputs). */
+/* How many sequences are right in all their tokens that are not ignored, of how many that have one (ragged inputs). */
 WEFT_API weft_loss weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts);
-/* exp(mean loss). */
+/* exp(sum / weight), 1 if the weight is 0. */
 WEFT_API double weft_perplexity(double sum, double weight);
 /* Insertions, deletions and substitutions between two sequences of ints, Levenshtein 1966; -1 if out of memory. */
 WEFT_API int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb);
@@ -156,7 +158,7 @@ typedef struct { weft_real lr, beta1, beta2, eps, weight_decay; } weft_adam_opts
 #define WEFT_SGD_DEFAULTS     { (weft_real)1e-3, 0, 0, 0, false }
 #define WEFT_RMSPROP_DEFAULTS { (weft_real)1e-2, (weft_real).99, (weft_real)1e-8, 0, 0, false }
 #define WEFT_ADAM_DEFAULTS    { (weft_real)1e-3, (weft_real).9, (weft_real).999, (weft_real)1e-8, 0 }
-/* For the parameters that are below m at this moment; opts NULL: the defaults. */
+/* For the parameters that are below m at this moment; opts NULL: the defaults. eps must be more than 0. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);     /* decay added to the gradient */
@@ -170,7 +172,7 @@ WEFT_API void weft_optim_set_lr(weft_optim *o, weft_real lr);
 WEFT_API weft_real weft_optim_lr(const weft_optim *o);
 /* How many steps were taken, skipped ones included. */
 WEFT_API int64_t weft_optim_steps(const weft_optim *o);
-/* How many were skipped; the path of the parameter whose gradient was not finite last, "" if none. They wait for the device. */
+/* How many were skipped; the path below m of the parameter whose gradient was not finite last, "" if none. They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad(weft_optim *o);
 /* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max; returns the norm before, a scalar: no wait unless
@@ -191,10 +193,12 @@ WEFT_API double weft_warmup_cosine(int64_t step, double lr, int64_t warmup, int6
 WEFT_API double weft_step_decay(int64_t step, double lr, int64_t every, double factor);
 /* Up from lr / start to lr over `rise` of the steps, down to lr / start / end, by cosines. Smith 2018; torch's OneCycleLR. */
 WEFT_API double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start, double end);
-/* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor when `patience` values were no better. Plain data, to be saved. */
+/* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when more than `patience` values in a row were
+ * no better. Returns lr. Plain data, to be saved; best, bad and seen start as 0. */
 typedef struct { double lr, factor, least; int64_t patience; bool larger_is_better; double best; int64_t bad, seen; } weft_plateau;
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
-/* Early stopping: true when `patience` values in a row were no better than the best by min_delta. Plain data, to be saved. */
+/* Early stopping: true when `patience` values in a row were no better than the best by min_delta. Plain data, to be saved; best, bad and
+ * seen start as 0. is_best may be NULL. */
 typedef struct { int64_t patience; double min_delta; bool larger_is_better; double best; int64_t bad, seen; } weft_stopper;
 WEFT_API bool weft_stopper_step(weft_stopper *s, double value, bool *is_best);
 

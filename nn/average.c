@@ -1,0 +1,97 @@
+/* average.c - an exponential moving average of parameters, and the exchange of both for an evaluation.
+ *
+ * The averages are buffers in a module "ema" below m, in a tree like m's own: "ema.encoder.weight" averages "encoder.weight". So a
+ * checkpoint has them as it has all buffers, and a program that only uses a model finds them by path. */
+#include "nn/nn.h"
+
+typedef struct { weft_tensor *value, *mean; } pair;
+struct weft_average { weft *w; weft_module *root; real decay; int64_t largest; int n; pair pairs[]; };
+
+static bool count(weft__parameter *p, void *user)
+{
+    *(int *)user += !p->buffer;
+    return true;
+}
+
+static int parameters(const weft_module *m)
+{
+    int n = 0;
+    weft__each_parameter(m, count, &n);
+    return n;
+}
+
+static void copy(weft_tensor *to, const weft_tensor *from)
+{
+    if (weft__bytes(&to->f))
+        to->w->dev.k->copy(&to->w->dev, to->data, from->data, (size_t)weft__bytes(&to->f));
+}
+
+static void follow(weft_average *a, weft__parameter *p, weft_module *to)
+{
+    weft_tensor *x = &p->value, *mean = weft_buffer(to, p->name, x->f.rank, x->f.size);
+    if (a->w->status)
+        return;
+    int64_t n = weft__elements(&x->f);
+    a->pairs[a->n++] = (pair){ x, mean };
+    a->largest = n > a->largest ? n : a->largest;
+    copy(mean, x);
+}
+
+static void mirror(weft_average *a, const weft_module *m, weft_module *to)
+{
+    for (weft__parameter *p = m->parameters; p && !a->w->status; p = p->next)
+        if (!p->buffer && !p->tied)
+            follow(a, p, to);
+    for (const weft_module *c = m->child; c && !a->w->status; c = c->sibling)
+        if (parameters(c))
+            mirror(a, c, weft_module_in(to, c->name));
+}
+
+weft_average *weft_average_new(weft_module *m, real decay)
+{
+    static weft_average none;
+    weft *w = weft__ready(m);
+    if (!(decay >= 0 && decay <= 1))
+        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "average: decay %g; 0 .. 1 is wanted", (double)decay);
+    weft_average *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
+    if (!a)
+        return &none;
+    a->w = w, a->root = m->root, a->decay = decay;
+    mirror(a, m, weft_module_in(m, "ema"));
+    return w->status ? &none : a;
+}
+
+static bool works(const weft_average *a) { return a && a->w && !a->w->status; }
+
+void weft_average_update(weft_average *a)
+{
+    if (!works(a))
+        return;
+    weft__device *d = &a->w->dev;
+    for (int i = 0; i < a->n; i++) {
+        const pair *p = &a->pairs[i];
+        int64_t n = weft__elements(&p->value->f);
+        d->k->scale(d, n, a->decay, p->mean->data, p->mean->data, false);
+        d->k->scale(d, n, 1 - a->decay, p->value->data, p->mean->data, true);
+    }
+}
+
+void weft_average_swap(weft_average *a)
+{
+    if (!works(a))
+        return;
+    weft *w = a->w;
+    weft_mark here = weft_here(w);
+    w->running = "average_swap";
+    weft_tensor *spare = weft__empty(w, &(weft__form){ .type = WEFT_REAL, .rank = 1, .size = { a->largest } });
+    for (int i = 0; i < a->n && !w->status; i++) {
+        const pair *p = &a->pairs[i];
+        spare->f = p->value->f;
+        copy(spare, p->value);
+        copy(p->value, p->mean);
+        copy(p->mean, spare);
+    }
+    a->root->version++;
+    if (!w->status)
+        weft_rewind(w, here);
+}

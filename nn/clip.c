@@ -1,0 +1,44 @@
+/* clip.c - gradients scaled so that their common norm is at most a given one. The norm stays on the device: kernels add it up over
+ * the runs in double, take the root and scale by it, and nobody waits. */
+#include <math.h>
+#include "nn/nn.h"
+
+typedef struct { real max, power; weft__guard *g; } clipping;
+
+static void norm(weft_module *root, int64_t from, int64_t n, void *user)
+{
+    const clipping *c = user;
+    weft__device *d = &root->w->dev;
+    d->k->norm(d, n, c->power, root->gradients + from, false, c->g);
+}
+
+static void clip(weft_module *root, int64_t from, int64_t n, void *user)
+{
+    const clipping *c = user;
+    weft__device *d = &root->w->dev;
+    d->k->clip(d, n, c->max, c->g, root->gradients + from);
+}
+
+weft_tensor *weft_clip_grad_norm_of(weft_module *m, real max, real power)
+{
+    weft *w = weft__ready(m);
+    if (!w)
+        return weft__inert(m);
+    if (!(max >= 0) || (power != 1 && power != 2 && power != (real)INFINITY)) {
+        weft__fail(w, WEFT_EARG, "clip_grad_norm: norm %g, at most %g; 1, 2 or INFINITY, and 0 or more are wanted", (double)power, (double)max);
+        return &w->nil;
+    }
+    w->running = "clip_grad_norm";
+    weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
+    weft_tensor *total = weft__empty(w, &scalar);
+    clipping c = { max, power, weft__take(w, &w->data, sizeof *c.g) };
+    if (w->status)
+        return &w->nil;
+    w->dev.k->norm(&w->dev, 0, power, NULL, true, c.g);          /* nothing yet */
+    weft__each_run(m, false, norm, &c);
+    w->dev.k->norm_end(&w->dev, power, c.g, total->data);
+    weft__each_run(m, false, clip, &c);
+    return total;
+}
+
+weft_tensor *weft_clip_grad_norm(weft_module *m, real max) { return weft_clip_grad_norm_of(m, max, 2); }

@@ -1,0 +1,220 @@
+/* loss.c - losses element by element: a total, and the weight by which somebody will divide, once.
+ *
+ * What a mask leaves out is replaced before anything is computed from it: multiplied afterwards, a NaN there would reach the sum,
+ * and its gradient would be 0 * NaN. So every loss is the same three steps: begin (check, replace), its formula, end (weigh, sum). */
+#include <math.h>
+#include "nn/loss.h"
+
+weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_inverse(l.weight)); }     /* inverse(0) is 0 */
+
+weft_loss weft_add_losses(weft_loss a, weft_loss b)
+{
+    return (weft_loss){ weft_add(a.sum, b.sum), weft_add(a.weight, b.weight) };
+}
+
+weft_tensor *weft__column(weft_tensor *x)
+{
+    int64_t shape[WEFT_RANK + 1] = { 0 };
+    int rank = weft_rank(x);
+    for (int i = 0; i < rank; i++)
+        shape[i] = x->f.size[i];
+    if (x && x->f.batch)
+        shape[0] = -1;                           /* as many rows as the layout has that reshape arranges it to */
+    shape[rank] = 1;
+    return weft_reshape(x, rank + 1, shape);
+}
+
+/* ---- begin ---- */
+static weft_loss failed(weft_tensor *x)
+{
+    weft *w = x ? x->w : weft__nowhere();
+    return (weft_loss){ &w->nil, &w->nil };
+}
+
+static bool usable(const char *name, weft_tensor *x, const weft_tensor *y, const char *what)
+{
+    weft *w = x ? x->w : weft__nowhere();
+    const char *wrong = weft__wrong(w, y);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
+    else if (y->f.type != WEFT_REAL)
+        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are wanted", name, what);
+    return !w->status;
+}
+
+bool weft__alike(const weft__form *a, const weft__form *b, int64_t last)
+{
+    bool same = a->rank == b->rank && !a->batch == !b->batch;
+    for (int i = a->batch ? 1 : 0; same && i < a->rank; i++)
+        same = b->size[i] == (i == a->rank - 1 && last >= 0 ? last : a->size[i]);
+    return same;
+}
+
+/* Broadcasting here would hide [n] beside [n, 1], which sums n * n differences. */
+static bool alike(const char *name, const weft_tensor *x, const weft_tensor *y, const char *what, int64_t last)
+{
+    char a[128], b[128];
+    bool same = weft__alike(&x->f, &y->f, last);
+    if (!same)
+        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s: %s, both ragged or both plain, are wanted", name, weft__text(&x->f, a), what,
+                   weft__text(&y->f, b), last < 0 ? "equal shapes" : "shapes that differ in the last extent only");
+    return same;
+}
+
+static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor *m, const char *what)
+{
+    char a[128], b[128];
+    const weft__form *f = &x->f, *g = &m->f;
+    int skip = f->rank - g->rank;
+    bool fits = skip >= 0 && (!g->batch || (f->batch && !skip));
+    for (int i = 0; fits && i < g->rank; i++)
+        fits = g->size[i] == 1 || (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
+    if (!fits)
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s does not broadcast to predicted %s", name, what, weft__text(g, b), weft__text(f, a));
+    return fits;
+}
+
+static bool weighed(const char *name, weft_tensor *x, const weft_loss_opts *o)
+{
+    return !o || ((!o->mask || (usable(name, x, o->mask, "mask") && broadcasts(name, x, o->mask, "mask")))
+                  && (!o->weights || (usable(name, x, o->weights, "weights") && broadcasts(name, x, o->weights, "weights"))));
+}
+
+static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwise)
+{
+    return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, otherwise)) : x;
+}
+
+static bool begin(const char *name, weft_tensor **x, weft_tensor **y, const char *what, const weft_loss_opts *o)
+{
+    if (!usable(name, *x, *x, "predicted") || !usable(name, *x, *y, what) || !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
+        return false;
+    *x = chosen(*x, o, 0), *y = chosen(*y, o, 0);
+    return true;
+}
+
+/* ---- end ---- */
+static int64_t elements(const weft__form *f)     /* without the pads that a layout may have */
+{
+    int64_t n = f->batch ? f->batch->tokens : f->rank ? f->size[0] : 1;
+    for (int i = 1; i < f->rank; i++)
+        n *= f->size[i];
+    return n;
+}
+
+static weft_tensor *counted(const weft_tensor *x, const weft_loss_opts *o)      /* the sum of the mask over x's elements */
+{
+    if (!o || !o->mask)
+        return weft_scalar(x->w, (real)elements(&x->f));
+    int64_t of_mask = elements(&o->mask->f);
+    return weft_scale(weft_total(o->mask), of_mask ? (real)(elements(&x->f) / of_mask) : 0);
+}
+
+static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           /* times weights and mask */
+{
+    if (o && o->weights)
+        x = weft_mul(x, chosen(o->weights, o, 0));
+    return o && o->mask ? weft_mul(x, o->mask) : x;
+}
+
+static weft_loss end(weft_tensor *element, const weft_loss_opts *o)
+{
+    return (weft_loss){ weft_total(factored(element, o)), counted(element, o) };
+}
+
+/* ---- formulas ---- */
+weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
+{
+    if (!begin("mse", &predicted, &target, "target", opts))
+        return failed(predicted);
+    return end(weft_square(weft_sub(predicted, target)), opts);
+}
+
+weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
+{
+    if (!begin("mae", &predicted, &target, "target", opts))
+        return failed(predicted);
+    return end(weft_abs(weft_sub(predicted, target)), opts);
+}
+
+/* With c = r clamped to +-delta: c (r - c / 2) is r^2 / 2 inside and delta (|r| - delta / 2) outside, smooth at 0. */
+weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, real delta, const weft_loss_opts *opts)
+{
+    if (!begin("huber", &predicted, &target, "target", opts))
+        return failed(predicted);
+    if (!(delta > 0))
+        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; more than 0 is wanted", (double)delta);
+    weft_tensor *r = weft_sub(predicted, target), *c = weft_clamp(r, -delta, delta);
+    return end(weft_mul(c, weft_sub(r, weft_scale(c, (real).5))), opts);
+}
+
+/* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is right. */
+weft_loss weft_bce(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
+{
+    if (!begin("bce", &logits, &target, "target", opts))
+        return failed(logits);
+    weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
+    return end(weft_add(weft_mul(target, weft_softplus(weft_neg(logits))), weft_mul(rest, weft_softplus(logits))), opts);
+}
+
+weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, real eps, const weft_loss_opts *opts)
+{
+    weft_tensor *m = mean;
+    if (!begin("gaussian_nll", &m, &target, "target", opts) || !usable("gaussian_nll", mean, variance, "variance")
+        || !alike("gaussian_nll", mean, variance, "variance", -1))
+        return failed(mean);
+    if (!(eps >= 0))
+        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is wanted", (double)eps);
+    weft_tensor *v = weft_clamp(chosen(variance, opts, 1), eps > 0 ? eps : (real)1e-6, (real)INFINITY);
+    weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);
+    return end(weft_scale(weft_add(weft_log(v), error), (real).5), opts);
+}
+
+/* Where numerator and denominator are 0 the denominator becomes 1, before the division: 0, with a gradient of 0. */
+weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
+{
+    if (!begin("smape", &predicted, &target, "target", opts))
+        return failed(predicted);
+    weft_tensor *both = weft_add(weft_abs(predicted), weft_abs(target));
+    weft_tensor *safe = weft_where(both, both, weft_scalar(both->w, 1));
+    return end(weft_scale(weft_div(weft_abs(weft_sub(predicted, target)), safe), 2), opts);
+}
+
+weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
+{
+    if (!begin("mape", &predicted, &target, "target", opts))
+        return failed(predicted);
+    weft_tensor *error = weft_sub(target, predicted);
+    weft_tensor *safe = weft_where(error, target, weft_scalar(error->w, 1));
+    return end(weft_abs(weft_div(error, safe)), opts);
+}
+
+/* ---- quantiles ---- */
+static bool in_order(weft_tensor *x, const real *quantiles, int n)
+{
+    if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
+        char text[128];
+        weft__fail(x->w, WEFT_ESHAPE, "quantile: predicted %s for %d quantiles: as many in its last axis are wanted", weft__text(&x->f, text), n);
+    }
+    for (int i = 0; i < n && !x->w->status; i++)
+        if (!(quantiles[i] > 0 && quantiles[i] < 1))
+            weft__fail(x->w, WEFT_EARG, "quantile: number %d is %g; between 0 and 1 is wanted", i, (double)quantiles[i]);
+    return !x->w->status;
+}
+
+static int64_t sequences(const weft_tensor *x)
+{
+    return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
+}
+
+weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n, bool per_batch, const weft_loss_opts *opts)
+{
+    if (!usable("quantile", predicted, predicted, "predicted") || !usable("quantile", predicted, target, "target") || !in_order(predicted, quantiles, n))
+        return failed(predicted);
+    weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;
+    if (x->w->status || !alike("quantile", x, y, "target", 1) || !weighed("quantile", x, opts))
+        return failed(x);
+    weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts), *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
+    weft_tensor *element = weft_max(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
+    return (weft_loss){ weft_total(element), per_batch ? weft_scalar(x->w, (real)(sequences(x) * n)) : counted(x, opts) };
+}

@@ -1,0 +1,157 @@
+/* loss_entropy.c - cross entropy of each row as one operator, so that no [rows, classes] but the logits and their gradient exists.
+ *
+ * The composed form is the same sum over a target distribution, from public operators: it has the second derivatives. Mask and
+ * class weights are constants here, as in PyTorch; a walk that wants their gradient is told so. */
+#include "nn/loss.h"
+
+typedef struct { int64_t classes; real smoothing; int32_t ignore; bool has_ignore; int weight, mask; } manner;    /* weight, mask: which input; 0: none */
+
+static const weft_tensor *input(const weft_call *c, int i) { return i ? c->x[i] : NULL; }
+
+static weft__entropy arguments(const weft_call *c, const weft_tensor *classes)
+{
+    const manner *m = c->attributes;
+    const weft_tensor *weight = input(c, m->weight), *mask = input(c, m->mask);
+    return (weft__entropy){ weft__elements(&classes->f), m->classes, m->smoothing, m->has_ignore, m->ignore,
+                            weight ? weight->data : NULL, mask ? mask->data : NULL };
+}
+
+/* The sequence and the position tell a user more than the row of a layout. */
+static void place_of(const weft_tensor *classes, int64_t row, char *text, size_t size)
+{
+    const struct weft__rows *rows = classes->f.batch ? weft__rows_of(classes->f.batch, &classes->f) : NULL;
+    if (!rows) {
+        snprintf(text, size, "row %lld", (long long)row);
+        return;
+    }
+    int64_t token = row / (weft__elements(&classes->f) / classes->f.size[0]);
+    snprintf(text, size, "token %d of sequence %d", rows->position.host[token], rows->sequence.host[token]);
+}
+
+static void check_classes(const weft_call *c, const weft_tensor *classes)
+{
+    weft *w = classes->w;
+    weft__fault fault = w->dev.fault;
+    char place[96];
+    if (!fault.is)
+        return;
+    w->dev.fault = (weft__fault){ 0 };
+    place_of(classes, fault.row, place, sizeof place);
+    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; 0 .. %lld is wanted, or the class to ignore", c->op->name, (long long)fault.value, place,
+               (long long)fault.below - 1);
+}
+
+static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_weight and mask */
+{
+    const manner *m = c->attributes;
+    const weft_tensor *weight = input(c, m->weight), *mask = input(c, m->mask);
+    weft__form want = classes->f;
+    want.type = WEFT_REAL;
+    if (classes->f.type != WEFT_I32)
+        return weft_refuse(c, "classes are ints");
+    if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 || weight->f.size[0] != m->classes))
+        return weft_refuse(c, "class_weight is [classes], plain");
+    if (mask && !weft__same(&mask->f, &want))
+        return weft_refuse(c, "the mask has the shape of the classes");
+    c->y[0]->f = want;
+    return true;
+}
+
+/* ---- the weight of each row: x = classes, class_weight, mask ---- */
+static bool weight_shape(weft_call *c) { return shapes(c, c->x[0]); }
+
+static void weight_run(weft_call *c)
+{
+    weft *w = c->y[0]->w;
+    weft__entropy e = arguments(c, c->x[0]);
+    w->dev.k->entropy_weight(&w->dev, &e, weft_int_data(c->x[0]), c->y[0]->data);
+    check_classes(c, c->x[0]);
+}
+
+static const weft_op op_weight = { .name = "cross_entropy", .no_gradient = true, .shape = weight_shape, .forward = weight_run };
+
+/* Appends class_weight and mask to the n inputs in x; the number of all. */
+static int with_options(weft_tensor **x, int n, manner *m, weft_tensor *class_weight, weft_tensor *mask)
+{
+    m->weight = class_weight ? n : 0;
+    if (class_weight)
+        x[n++] = class_weight;
+    m->mask = mask ? n : 0;
+    if (mask)
+        x[n++] = mask;
+    return n;
+}
+
+weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce_opts *opts, bool weighted)
+{
+    weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
+    manner m = { .classes = n, .ignore = o.ignore, .has_ignore = o.has_ignore };
+    weft_tensor *x[3] = { classes };
+    int inputs = with_options(x, 1, &m, weighted ? o.class_weight : NULL, o.mask);
+    return weft_apply(&op_weight, x, inputs, &m, sizeof m);
+}
+
+/* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
+static bool entropy_shape(weft_call *c)
+{
+    const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;
+    bool agree = x->type == WEFT_REAL && x->rank == t->rank + 1 && x->batch == t->batch;
+    for (int i = 0; agree && i < t->rank; i++)
+        agree = x->size[i] == t->size[i];
+    return agree ? shapes(c, c->x[1]) : weft_refuse(c, "logits [.., classes] and classes [..] are wanted, both ragged or both plain");
+}
+
+static void entropy_run(weft_call *c)
+{
+    weft *w = c->y[0]->w;
+    weft__entropy e = arguments(c, c->x[1]);
+    w->dev.k->entropy(&w->dev, &e, c->x[0]->data, weft_int_data(c->x[1]), c->y[0]->data);
+    check_classes(c, c->x[1]);
+}
+
+static void entropy_fused(const weft_call *c)
+{
+    weft *w = c->y[0]->w;
+    weft__entropy e = arguments(c, c->x[1]);
+    bool add;
+    for (int i = 2; i < c->n; i++)
+        if (weft_dx(c, i, &add))
+            weft__fail(w, WEFT_EARG, "cross_entropy: mask and class_weight are constants, they have no gradient");
+    real *dx = weft_dx(c, 0, &add);
+    if (dx && !w->status)
+        w->dev.k->entropy_back(&w->dev, &e, c->x[0]->data, weft_int_data(c->x[1]), weft_dy(c, 0), dx, add);
+}
+
+/* [.., classes] of 0 and 1; a class out of range, an ignored one perhaps, gives zeros. */
+static weft_tensor *one_hot(weft_tensor *classes, int64_t n)
+{
+    return weft_equal(weft__column(weft_to_reals(classes)), weft_to_reals(weft_iota(classes->w, n)));
+}
+
+static void entropy_composed(const weft_call *c, weft_tensor **y)
+{
+    const manner *m = c->attributes;
+    weft *w = c->y[0]->w;
+    weft_ce_opts o = { .mask = m->mask ? c->x[m->mask] : NULL, .ignore = m->ignore, .has_ignore = m->has_ignore };
+    weft_tensor *row = weft__column(weft__entropy_weight(c->x[1], m->classes, &o, false));
+    weft_tensor *weight = m->weight ? c->x[m->weight] : weft_full(w, 1, WEFT_SHAPE(m->classes));
+    weft_tensor *chosen = weft_scale(weft_mul(one_hot(c->x[1], m->classes), weight), 1 - m->smoothing);
+    weft_tensor *even = weft_scale(weight, m->smoothing / (real)(m->classes ? m->classes : 1));
+    weft_tensor *log_p = weft_log_softmax(weft_where(row, c->x[0], weft_scalar(w, 0)), -1);
+    y[0] = weft_neg(weft_sum(weft_mul(weft_mul(row, weft_add(chosen, even)), log_p), -1));
+}
+
+static const weft_op op_entropy = { .name = "cross_entropy", .shape = entropy_shape, .forward = entropy_run, .fused = entropy_fused,
+                                    .composed = entropy_composed };
+
+weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const weft_ce_opts *opts)
+{
+    weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
+    if (!(o.smoothing >= 0 && o.smoothing <= 1))
+        weft__fail(weft_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted", (double)o.smoothing);
+    manner m = { weft_size(logits, -1), o.smoothing, o.ignore, o.has_ignore, 0, 0 };
+    weft_tensor *x[4] = { logits, classes };
+    int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
+    weft_tensor *rows = weft_apply(&op_entropy, x, inputs, &m, sizeof m);
+    return (weft_loss){ weft_total(rows), weft_total(weft__entropy_weight(classes, m.classes, opts, true)) };
+}

@@ -1,0 +1,37 @@
+/* meter.c - a running mean in buckets of length. Sums of double: an epoch of float losses adds up without loss. */
+#include <math.h>
+#include "nn/api_nn.h"
+
+static int buckets(const weft_meter *m)
+{
+    int edges = m->edges < 0 ? 0 : m->edges < WEFT_BUCKETS ? m->edges : WEFT_BUCKETS - 1;
+    return edges + 1;
+}
+
+void weft_meter_add(weft_meter *meter, int64_t length, double sum, double weight)
+{
+    int i = 0;
+    while (i + 1 < buckets(meter) && length >= meter->edge[i])
+        i++;
+    meter->sum[i] += sum, meter->weight[i] += weight;
+}
+
+double weft_meter_mean(const weft_meter *meter)
+{
+    double sum = 0, weight = 0;
+    for (int i = 0; i < buckets(meter); i++)
+        sum += meter->sum[i], weight += meter->weight[i];
+    return weight != 0 ? sum / weight : (double)NAN;
+}
+
+double weft_meter_bucket(const weft_meter *meter, int bucket)
+{
+    bool filled = bucket >= 0 && bucket < buckets(meter) && meter->weight[bucket] != 0;
+    return filled ? meter->sum[bucket] / meter->weight[bucket] : (double)NAN;
+}
+
+void weft_meter_reset(weft_meter *meter)
+{
+    for (int i = 0; i < WEFT_BUCKETS; i++)
+        meter->sum[i] = meter->weight[i] = 0;
+}

@@ -1,0 +1,108 @@
+/* metrics.c - what is counted beside a loss: argmax, accuracies, perplexity, edit distance. Nothing here is on the tape. */
+#include <math.h>
+#include <stdlib.h>
+#include "nn/loss.h"
+
+/* ---- argmax: y = place of the largest, and its value, which the kernel finds on the way ---- */
+static bool argmax_shape(weft_call *c)
+{
+    weft__form f = c->x[0]->f;
+    if (f.type != WEFT_REAL || f.rank < (f.batch ? 2 : 1))
+        return weft_refuse(c, "reals [.., classes] are wanted");
+    f.rank--;
+    f.size[f.rank] = 0;
+    c->y[1]->f = c->y[0]->f = f;
+    c->y[0]->f.type = WEFT_I32;
+    return weft_size(c->x[0], -1) > 0 || weft__elements(&f) == 0 || weft_refuse(c, "there is no largest of no classes");
+}
+
+static void argmax_run(weft_call *c)
+{
+    weft *w = c->y[0]->w;
+    weft__segments rows = { .count = weft__elements(&c->y[0]->f), .length = weft_size(c->x[0], -1), .inner = 1 };
+    w->dev.k->segment_max(&w->dev, &rows, c->x[0]->data, c->y[1]->data, weft_int_data(c->y[0]));
+}
+
+static const weft_op op_argmax = { .name = "argmax", .results = 2, .no_gradient = true, .shape = argmax_shape, .forward = argmax_run };
+
+weft_tensor *weft_argmax(weft_tensor *scores) { return weft_apply(&op_argmax, &scores, 1, NULL, 0); }
+
+/* ---- accuracies ---- */
+typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 or 1, and what it counts */
+
+static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+{
+    char a[128], b[128];
+    weft_tensor *best = weft_argmax(scores);
+    hits h = { weft_equal(weft_to_reals(best), weft_to_reals(classes)), weft__entropy_weight(classes, weft_size(scores, -1), opts, false) };
+    if (best->w->status == WEFT_OK && !weft__alike(&best->f, &classes->f, -1))
+        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are wanted", name, weft__text(&scores->f, a),
+                   weft__text(&classes->f, b));
+    return h;
+}
+
+static weft_loss token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+{
+    hits h = compared("token_accuracy", scores, classes, opts);
+    return (weft_loss){ weft_total(weft_mul(h.right, h.counts)), weft_total(h.counts) };
+}
+
+/* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
+static weft_loss sequence_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+{
+    hits h = compared("sequence_accuracy", scores, classes, opts);
+    weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
+    weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
+    weft_tensor *counts = weft_greater(weft_pool(h.counts, WEFT_POOL_SUM), none);
+    return (weft_loss){ weft_total(weft_mul(weft_equal(wrong, none), counts)), weft_total(counts) };
+}
+
+weft_loss weft_token_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+{
+    weft *w = weft_of(scores);
+    bool was = weft_recording(w, false);
+    weft_loss l = token_hits(scores, classes, opts);
+    weft_recording(w, was);
+    return l;
+}
+
+weft_loss weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+{
+    weft *w = weft_of(scores);
+    bool was = weft_recording(w, false);
+    weft_loss l = sequence_hits(scores, classes, opts);
+    weft_recording(w, was);
+    return l;
+}
+
+double weft_perplexity(double sum, double weight) { return exp(weight != 0 ? sum / weight : 0); }
+
+/* ---- edit distance ---- */
+static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* One row of the table is turned into the next in place: row[j] is the distance of a's first i to b's first j, corner that of i - 1, j - 1. */
+static void next_row(int64_t *row, int64_t i, int32_t symbol, const int32_t *b, int64_t nb)
+{
+    int64_t corner = row[0];
+    row[0] = i;
+    for (int64_t j = 1; j <= nb; j++) {
+        int64_t changed = corner + (symbol != b[j - 1]);
+        corner = row[j];
+        row[j] = lesser(changed, lesser(row[j], row[j - 1]) + 1);
+    }
+}
+
+int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb)
+{
+    na = na < 0 ? 0 : na, nb = nb < 0 ? 0 : nb;
+    int64_t *row = malloc((size_t)(nb + 1) * sizeof *row);
+    if (!row)
+        return -1;
+    for (int64_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (int64_t i = 1; i <= na; i++)
+        next_row(row, i, a[i - 1], b, nb);
+    int64_t distance = row[nb];
+    free(row);
+    return distance;
+}

@@ -1,0 +1,193 @@
+/* optim.c - a step of an optimiser, and what it remembers.
+ *
+ * Whether all gradients are finite, and how many steps were applied, is known to the device alone (weft__guard), so a step does
+ * not wait: the update kernel reads the guard and does nothing if a gradient is not finite. Only where looking costs nothing,
+ * on the CPU, is the guard looked at in each step; elsewhere when somebody asks. */
+#include "nn/optim.h"
+
+enum { BAD_IN_A_ROW = 10 };
+
+/* ---- making ---- */
+static void optim_end(void *p)
+{
+    weft_optim *o = p;
+    weft__device_release(o->w, o->m);
+    weft__device_release(o->w, o->v);
+    weft__device_release(o->w, o->a);
+    weft__device_release(o->w, o->guard);
+}
+
+static real *zeros(weft_optim *o, bool wanted)
+{
+    weft__device *d = &o->w->dev;
+    real *x = wanted && !o->w->status ? weft__device_allocate(o->w, (size_t)(o->elements + 1) * sizeof *x) : NULL;
+    if (x)
+        d->k->fill(d, o->elements, 0, x);
+    return x;
+}
+
+static void send_guard(weft_optim *o)
+{
+    const int64_t *c = o->counts;
+    weft__guard g = { .applied = c[0], .skipped = c[1], .in_a_row = c[2], .bad = c[3], .finite = 1 };
+    o->w->dev.k->upload(&o->w->dev, o->guard, &g, sizeof g);
+}
+
+weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *how, bool first, bool second, bool average)
+{
+    static weft_optim none;
+    weft *w = weft__ready(m);
+    if (!w)
+        return &none;
+    w->running = name;
+    int n = weft__slots(m);
+    weft_optim *o = weft__own(w, sizeof *o + (size_t)n * sizeof *o->slot, optim_end, NULL);
+    if (!o)
+        return &none;
+    o->w = w, o->module = m, o->how = *how, o->n = n, o->counts[3] = -1;
+    weft__slots_fill(m, o->slot);
+    for (int i = 0; i < n; i++)
+        o->slot[i].decay = how->decay, o->elements += o->slot[i].n;
+    o->m = zeros(o, first), o->v = zeros(o, second), o->a = zeros(o, average);
+    o->guard = w->status ? NULL : weft__device_allocate(w, sizeof *o->guard);
+    if (w->status)
+        return &none;
+    send_guard(o);
+    return o;
+}
+
+static bool holds(const weft_optim *o) { return o && o->w; }
+
+void weft_optim_group(weft_optim *o, weft_module *part, real lr_scale, real weight_decay)
+{
+    weft *w = holds(o) ? o->w : NULL;
+    if (!w || w->status)
+        return;
+    if (!part || part->root != o->module->root || !(lr_scale >= 0) || !(weight_decay >= 0)) {
+        weft__fail(w, WEFT_EARG, "optim_group: rate times %g, decay %g%s; 0 or more of a part of the optimiser's module is wanted",
+                   (double)lr_scale, (double)weight_decay, part && part->root == o->module->root ? "" : " of another tree");
+        return;
+    }
+    for (int i = 0; i < o->n; i++)
+        if (weft__below(o->slot[i].p->module, part))
+            o->slot[i].scale = lr_scale, o->slot[i].decay = weight_decay;
+}
+
+/* ---- what the device knows ---- */
+static void name_bad(weft_optim *o)
+{
+    for (int i = 0; i < o->n; i++)
+        if (o->counts[3] >= o->slot[i].from && o->counts[3] < o->slot[i].from + o->slot[i].n)
+            weft__parameter_path(o->slot[i].p, o->module, o->bad, sizeof o->bad);
+}
+
+static void look(weft_optim *o)
+{
+    weft__guard g;
+    o->w->dev.k->download(&o->w->dev, &g, o->guard, sizeof g);
+    bool news = g.skipped != o->counts[1];
+    o->counts[0] = g.applied, o->counts[1] = g.skipped, o->counts[2] = g.in_a_row, o->counts[3] = g.bad;
+    if (news)
+        name_bad(o);
+    if (g.in_a_row >= BAD_IN_A_ROW)
+        weft__fail(o->w, WEFT_ENUMERIC, "optim_step: gradients were not finite in %lld steps in a row, first in %s", (long long)g.in_a_row, o->bad);
+}
+
+int64_t weft_optim_skipped(weft_optim *o)
+{
+    if (holds(o) && !o->w->status)
+        look(o);
+    return holds(o) ? o->counts[1] : 0;
+}
+
+const char *weft_optim_bad(weft_optim *o)
+{
+    if (holds(o) && !o->w->status)
+        look(o);
+    return holds(o) ? o->bad : "";
+}
+
+/* ---- a step ---- */
+static void check_gradients(weft_optim *o)
+{
+    weft__device *d = &o->w->dev;
+    const real *dx = o->module->root->gradients;
+    bool start = true;
+    weft__run r;
+    for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);)
+        if (!r.frozen)
+            d->k->guard(d, r.n, dx + r.at, r.from, start, o->guard), start = false;
+    if (start)
+        d->k->guard(d, 0, NULL, 0, true, o->guard);              /* nothing to train: nothing is wrong */
+}
+
+static real *part(real *x, int64_t from) { return x ? x + from : NULL; }
+
+static void update(weft_optim *o)
+{
+    weft__device *d = &o->w->dev;
+    weft_module *root = o->module->root;
+    weft__run r;
+    for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
+        weft__update u = o->how;
+        u.lr *= r.scale, u.decay = r.decay;
+        if (!r.frozen)
+            d->k->update(d, r.n, &u, o->guard, root->gradients + r.at, part(o->m, r.from), part(o->v, r.from), part(o->a, r.from), root->values + r.at);
+        d->k->fill(d, r.n, 0, root->gradients + r.at);
+    }
+    d->k->guard_end(d, o->guard);
+    root->version++;
+}
+
+void weft_optim_step(weft_optim *o)
+{
+    if (!holds(o) || o->w->status)
+        return;
+    check_gradients(o);
+    update(o);
+    o->steps++;
+    if (o->w->dev.k->synchronous)
+        look(o);
+}
+
+void weft_optim_set_lr(weft_optim *o, real lr)
+{
+    if (!holds(o))
+        return;
+    if (!(lr >= 0))
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more is wanted", (double)lr);
+    else
+        o->how.lr = lr;
+}
+
+real    weft_optim_lr(const weft_optim *o)    { return o ? o->how.lr : 0; }
+int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
+
+/* ---- saving: the guard goes as numbers of the host ---- */
+int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
+{
+    if (!holds(o) || o->w->status)
+        return 0;
+    look(o);
+    o->rule = o->how.rule;
+    const weft__saved all[] = {
+        { "rule", WEFT_I64, &o->rule, 1, false }, { "steps", WEFT_I64, &o->steps, 1, false }, { "lr", WEFT_REAL, &o->how.lr, 1, false },
+        { "guard", WEFT_I64, o->counts, 4, false }, { "m", WEFT_REAL, o->m, o->elements, true }, { "v", WEFT_REAL, o->v, o->elements, true },
+        { "a", WEFT_REAL, o->a, o->elements, true },
+    };
+    int n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all && n < room; i++)
+        if (all[i].data)
+            out[n++] = all[i];
+    return n;
+}
+
+void weft__optim_restored(weft_optim *o)
+{
+    if (!holds(o) || o->w->status)
+        return;
+    o->rule = o->how.rule;                       /* io has compared it */
+    o->bad[0] = 0;
+    name_bad(o);
+    send_guard(o);
+}

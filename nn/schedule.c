@@ -1,0 +1,64 @@
+/* schedule.c - learning rates as pure functions of the step, and two judges that keep their memory in the open: everything that a
+ * resumed run needs is the number of the step and these plain structs. */
+#include <math.h>
+#include "nn/api_nn.h"
+
+static const double pi = 3.14159265358979323846;
+
+static double cosine(double from, double to, double part) { return to + (from - to) / 2 * (1 + cos(pi * part)); }
+
+double weft_warmup_cosine(int64_t step, double lr, int64_t warmup, int64_t total, double last)
+{
+    if (step < warmup)
+        return lr * (double)(step + 1) / (double)warmup;
+    return step >= total ? last : cosine(lr, last, (double)(step - warmup) / (double)(total - warmup));
+}
+
+double weft_step_decay(int64_t step, double lr, int64_t every, double factor)
+{
+    return every < 1 ? lr : lr * pow(factor, (double)(step / every));
+}
+
+/* Two phases: up until step rise * total - 1, down until total - 1. */
+double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start, double end)
+{
+    double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)step;
+    if (at >= bottom)
+        return lr / start / end;
+    return at <= top && top > 0 ? cosine(lr / start, lr, at / top) : cosine(lr, lr / start / end, (at - top) / (bottom - top));
+}
+
+/* best starts at the worst there is, so that a first value that is NaN does not become the best. */
+static void begin(double *best, int64_t seen, bool larger_is_better)
+{
+    if (!seen)
+        *best = larger_is_better ? -(double)INFINITY : (double)INFINITY;
+}
+
+double weft_plateau_step(weft_plateau *p, double value)
+{
+    const double threshold = 1e-4, least_change = 1e-8;
+    begin(&p->best, p->seen++, p->larger_is_better);
+    if (p->larger_is_better ? value > p->best * (1 + threshold) : value < p->best * (1 - threshold))
+        p->best = value, p->bad = 0;
+    else
+        p->bad++;
+    if (p->bad > p->patience) {
+        double lr = fmax(p->lr * p->factor, p->least);
+        p->lr = p->lr - lr > least_change ? lr : p->lr;
+        p->bad = 0;
+    }
+    return p->lr;
+}
+
+bool weft_stopper_step(weft_stopper *s, double value, bool *is_best)
+{
+    begin(&s->best, s->seen++, s->larger_is_better);
+    bool better = s->larger_is_better ? value > s->best + s->min_delta : value < s->best - s->min_delta;
+    s->bad = better ? 0 : s->bad + 1;
+    if (better)
+        s->best = value;
+    if (is_best)
+        *is_best = better;
+    return !better && s->bad >= s->patience;
+}
