@@ -11,12 +11,13 @@ weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->st
 weft *weft_of_module(const weft_module *m)       { return m ? m->w : NULL; }
 weft_tensor *weft__inert(const weft_module *m)   { return m && m->w ? &m->w->nil : &weft__nowhere()->nil; }
 
-bool weft__made(const weft_module *m, const weft_tensor *x, const char *function)
+weft_tensor *weft__unmade(const weft_module *m, const weft_tensor *x, const char *function)
 {
     if (m && m->w)
-        return true;
-    weft__fail(x ? x->w : NULL, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
-    return false;
+        return NULL;
+    weft *w = x ? x->w : weft__nowhere();
+    weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
+    return &w->nil;
 }
 
 /* ---- names ---- */

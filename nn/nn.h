@@ -36,8 +36,9 @@ struct weft_module {
 weft *weft__ready(const weft_module *m);
 /* The inert tensor of the context of m, or of nowhere: what a function returns that could not do its work. */
 weft_tensor *weft__inert(const weft_module *m);
-/* For a layer's run: true if the layer was made; else false, and x's context fails, naming the function. layer NULL: m is NULL, too. */
-bool weft__made(const weft_module *m, const weft_tensor *x, const char *function);
+/* For a layer's run: NULL if the layer was made; else x's context fails, naming the function, and its inert tensor is the result of the
+ * run. m: the layer's module, NULL for a NULL layer. */
+weft_tensor *weft__unmade(const weft_module *m, const weft_tensor *x, const char *function);
 /* Checks a name for a new part of the module (NULL: a root) and writes its path; false and a sticky error if it cannot be had. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function, char path[WEFT__PATH]);
 bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */

@@ -1,0 +1,176 @@
+/* attention.c - attention layers over a ragged memory: additive, general, and of several heads.
+ *
+ * The query may be ragged, or plain [n, dq], one for each sequence of the memory: what a decoder has at each step. That is taken as
+ * a batch of sequences of length 1 (a view, no copy), and the result is plain again. A decoder asks a memory many times, so
+ * whatever can be done to the few queries instead of the long memory is: general attention's q . (W m) is (W^T q) . m. */
+#include <math.h>
+#include "autograd/autograd.h"
+#include "nn/nn.h"
+
+/* ---- queries ---- */
+static weft_tensor *one_each(weft_tensor *q, const weft_batch *memory)       /* [n, dq] plain -> n sequences of length 1 */
+{
+    weft *w = q->w;
+    int32_t *one = weft__take(w, &w->notes, memory->n * (int64_t)sizeof *one);
+    for (int64_t s = 0; one && s < memory->n; s++)
+        one[s] = 1;
+    weft_batch *b = one ? weft__batch(w, &(weft_lengths){ memory->n, one, memory->own_ids ? memory->id : NULL }, "attention") : NULL;
+    weft__form f = q->f;
+    f.batch = b, f.layout = WEFT_CONCAT;
+    return b ? weft__view(q, &f) : &w->nil;
+}
+
+static weft_tensor *queries(weft_tensor *q, weft_tensor *memory)  /* ragged ones; inert if something is wrong */
+{
+    weft *w = memory ? memory->w : q ? q->w : weft__nowhere();
+    const char *bad_q = weft__wrong(w, q), *bad_memory = weft__wrong(w, memory);
+    char text[2][128];
+    if (bad_q || bad_memory)
+        weft__fail(w, WEFT_EARG, "attention: the %s %s", bad_q ? "query" : "memory", bad_q ? bad_q : bad_memory);
+    else if (q->f.rank != 2 || memory->f.rank != 2 || !memory->f.batch)
+        weft__fail(w, WEFT_ESHAPE, "attention: query %s, memory %s: a query of rank 2 and a ragged memory of rank 2 are wanted",
+                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
+    else if ((q->f.batch ? q->f.batch->n : q->f.size[0]) != memory->f.batch->n)
+        weft__fail(w, WEFT_ESHAPE, "attention: %s%lld, but the memory has %lld sequences", q->f.batch ? "sequences of queries: " : "plain queries, one a sequence: ",
+                   (long long)(q->f.batch ? q->f.batch->n : q->f.size[0]), (long long)memory->f.batch->n);
+    return w->status ? &w->nil : q->f.batch ? q : one_each(q, memory->f.batch);
+}
+
+/* ---- what the three have in common ---- */
+typedef weft_tensor *method(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
+
+static weft_tensor *run(method *how, const char *name, const weft_module *m, const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+{
+    weft_tensor *bad = weft__unmade(m, q ? q : memory, name);
+    const weft_module *before = bad ? NULL : weft__enter(m);
+    weft_tensor *y = bad ? bad : queries(q, memory);
+    if (map)
+        *map = y;                                /* inert, unless all goes well */
+    if (y->f.batch)
+        y = how(layer, y, memory, causal, map);
+    if (y->f.batch && !q->f.batch)
+        y = weft_plain(y);
+    if (!bad)
+        weft__leave(m, before);
+    return y;
+}
+
+static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_ZERO, 0, 0 };
+
+/* ---- additive ---- */
+struct weft_additive { weft_module *m; weft_tensor *query_weight, *memory_weight, *bias, *score; };
+
+weft_additive *weft_additive_new(weft_module *parent, const char *name, int64_t dq, int64_t dm, int64_t width)
+{
+    static weft_additive none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_additive *a = weft__layer(m, sizeof *a);
+    if (!a)
+        return &none;
+    real bound = width > 0 ? (real)sqrt(6 / (double)(width + 1)) : 0;        /* as [1, width] by Xavier */
+    a->m = m;
+    a->query_weight = weft_parameter(m, "query_weight", WEFT_SHAPE(width, dq), xavier);
+    a->memory_weight = weft_parameter(m, "memory_weight", WEFT_SHAPE(width, dm), xavier);
+    a->bias = weft_parameter(m, "bias", WEFT_SHAPE(width), zero);
+    a->score = weft_parameter(m, "score", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+    return weft_ok(m->w) ? a : &none;
+}
+
+/* All pairs of a query and a memory row; a softmax over those of each query; their memory rows, summed by these weights. */
+static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+{
+    const weft_additive *a = layer;
+    (void)causal;
+    weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true), *of_q_pair, *of_m_pair, *nothing, *value;
+    weft_tensor *of_m = weft_add(weft_matmul_with(memory, false, a->memory_weight, true), a->bias);
+    weft_pairs(of_q, of_m, &of_q_pair, &of_m_pair);
+    weft_pairs(weft_slice(of_q, 1, 0, 0), memory, &nothing, &value);         /* queries without columns: nothing is spread */
+    weft_tensor *score = weft_reshape(a->score, 2, (int64_t[]){ 1, -1 });
+    weft_tensor *weight = weft_softmax(weft_matmul_with(weft_tanh(weft_add(of_q_pair, of_m_pair)), false, score, true), 0);
+    weft_tensor *y = weft_pool(weft_mul(weight, value), WEFT_POOL_SUM);
+    if (map)
+        *map = weight;
+    if (y->w->status)
+        return &y->w->nil;
+    weft__form f = y->f;                         /* its rows are the queries, sequence by sequence */
+    f.batch = q->f.batch, f.layout = WEFT_CONCAT;
+    return weft__view(y, &f);
+}
+
+weft_tensor *weft_additive_run(weft_additive *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+{
+    return run(additive, "additive", a ? a->m : NULL, a, q, memory, WEFT_ALL_KEYS, map);
+}
+
+/* ---- general ---- */
+struct weft_general { weft_module *m; weft_tensor *weight; };
+
+weft_general *weft_general_new(weft_module *parent, const char *name, int64_t dq, int64_t dm)
+{
+    static weft_general none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_general *g = weft__layer(m, sizeof *g);
+    if (!g)
+        return &none;
+    g->m = m;
+    g->weight = weft_parameter(m, "weight", WEFT_SHAPE(dq, dm), xavier);
+    return weft_ok(m->w) ? g : &none;
+}
+
+static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+{
+    const weft_general *g = layer;
+    return weft_attention(weft_matmul(q, g->weight), memory, memory, &(weft_attention_opts){ .heads = 1, .scale = 1, .causal = causal }, map);
+}
+
+weft_tensor *weft_general_run(weft_general *g, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+{
+    return run(general, "general", g ? g->m : NULL, g, q, memory, WEFT_ALL_KEYS, map);
+}
+
+/* ---- several heads ---- */
+struct weft_multihead { weft_module *m; int64_t width; int heads; weft_tensor *weight, *bias; weft_linear *out; };
+
+weft_multihead *weft_multihead_new(weft_module *parent, const char *name, int64_t width, int heads)
+{
+    static weft_multihead none;
+    weft *w = weft__ready(parent);
+    if (w && (heads < 1 || width < 1 || width % heads))
+        weft__fail(w, WEFT_EARG, "multihead: width %lld, %d heads; a width that heads divide is wanted", (long long)width, heads);
+    weft_module *m = weft_module_in(parent, name);
+    weft_multihead *a = weft__layer(m, sizeof *a);
+    if (!a)
+        return &none;
+    a->m = m, a->width = width, a->heads = heads;
+    a->weight = weft_parameter(m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
+    a->bias = weft_parameter(m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
+    a->out = weft_linear_new(m, "out_proj", width, width);
+    if (!weft_ok(m->w))
+        return &none;
+    weft_initialise(weft_find(m, "out_proj.bias"), zero);
+    return a;
+}
+
+static weft_tensor *projected(const weft_multihead *a, weft_tensor *x, int from, int to)         /* by parts of the weight: 0 query, 1 key, 2 value */
+{
+    weft_tensor *weight = to - from == 3 ? a->weight : weft_slice(a->weight, 0, from * a->width, to * a->width);
+    weft_tensor *bias = to - from == 3 ? a->bias : weft_slice(a->bias, 0, from * a->width, to * a->width);
+    return weft_add(weft_matmul_with(x, false, weight, true), bias);
+}
+
+static weft_tensor *part(const weft_multihead *a, weft_tensor *x, int i) { return weft_slice(x, 1, i * a->width, (i + 1) * a->width); }
+
+static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+{
+    const weft_multihead *a = layer;
+    weft_attention_opts opts = { .heads = a->heads, .causal = causal };
+    weft_tensor *all = projected(a, memory, q == memory ? 0 : 1, 3);         /* a memory that asks itself: one product */
+    weft_tensor *query = q == memory ? part(a, all, 0) : projected(a, q, 0, 1);
+    int key = q == memory ? 1 : 0;
+    return weft_linear_run(a->out, weft_attention(query, part(a, all, key), part(a, all, key + 1), &opts, map));
+}
+
+weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+{
+    return run(multihead, "multihead", a ? a->m : NULL, a, q, memory, causal, map);
+}

@@ -1,0 +1,30 @@
+/* dropout.c - dropout as a layer. It has no parameters; it is a module because its path names its masks: two layers of one program
+ * draw apart from each other, and the same layer draws the same after a restart. */
+#include "nn/nn.h"
+
+struct weft_drop { weft_module *m; real p; bool per_sequence; };
+
+weft_drop *weft_drop_new(weft_module *parent, const char *name, real p, bool per_sequence)
+{
+    static weft_drop none;
+    weft *w = weft__ready(parent);
+    if (w && !(p >= 0 && p <= 1))
+        weft__fail(w, WEFT_EARG, "drop: p = %g; 0 .. 1 is wanted", (double)p);
+    weft_module *m = weft_module_in(parent, name);
+    weft_drop *d = weft__layer(m, sizeof *d);
+    if (!d)
+        return &none;
+    *d = (weft_drop){ m, p, per_sequence };
+    return d;
+}
+
+weft_tensor *weft_drop_run(weft_drop *d, weft_tensor *x)
+{
+    weft_tensor *bad = weft__unmade(d ? d->m : NULL, x, "drop");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(d->m);
+    weft_tensor *y = weft_dropout(x, d->p, d->m->path, d->per_sequence);
+    weft__leave(d->m, before);
+    return y;
+}

@@ -1,0 +1,36 @@
+/* linear.c - y = x W^T + b. The weight lies as in PyTorch, [out, in], so that both read each other's files; the product takes it
+ * transposed, and no copy is made. */
+#include <math.h>
+#include "nn/nn.h"
+
+struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
+
+static weft_linear *made(weft_module *parent, const char *name, int64_t in, int64_t out, bool biased)
+{
+    static weft_linear none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_linear *l = weft__layer(m, sizeof *l);
+    if (!l)
+        return &none;
+    real bound = in > 0 ? (real)(1 / sqrt((double)in)) : 0;
+    weft_init init = { WEFT_INIT_UNIFORM, -bound, bound };
+    l->m = m;
+    l->weight = weft_parameter(m, "weight", WEFT_SHAPE(out, in), init);
+    l->bias = biased ? weft_parameter(m, "bias", WEFT_SHAPE(out), init) : NULL;
+    return weft_ok(m->w) ? l : &none;
+}
+
+weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64_t out)      { return made(m, name, in, out, true); }
+weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out) { return made(m, name, in, out, false); }
+
+weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x)
+{
+    weft_tensor *bad = weft__unmade(l ? l->m : NULL, x, "linear");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(l->m);
+    weft_tensor *y = weft_matmul_with(x, false, l->weight, true);
+    y = l->bias ? weft_add(y, l->bias) : y;
+    weft__leave(l->m, before);
+    return y;
+}

@@ -1,0 +1,66 @@
+/* mlp.c - linear layers in a row, an activation and dropout between them. */
+#include "nn/nn.h"
+
+struct weft_mlp { weft_module *m; weft_activation activation; real dropout; int layers; weft_linear *linear[]; };
+
+static weft_tensor *activated(weft_activation a, weft_tensor *x)
+{
+    switch (a) {
+    case WEFT_RELU:       return weft_relu(x);
+    case WEFT_LEAKY_RELU: return weft_leaky_relu(x, (real).01);
+    case WEFT_ELU:        return weft_elu(x, 1);
+    case WEFT_GELU:       return weft_gelu(x);
+    case WEFT_SILU:       return weft_silu(x);
+    case WEFT_TANH:       return weft_tanh(x);
+    case WEFT_SIGMOID:    return weft_sigmoid(x);
+    }
+    return x;
+}
+
+static bool is_sound(weft_module *m, const weft_mlp_opts *o)
+{
+    weft *w = weft__ready(m);
+    if (w && (!o || !o->widths))
+        weft__fail(w, WEFT_EARG, "mlp: %s is NULL", o ? "widths" : "opts");
+    else if (w && (o->layers < 1 || o->layers > 9999))
+        weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 or more are wanted", o->layers);
+    else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout <= 1)))
+        weft__fail(w, WEFT_EARG, "mlp: activation %d, dropout %g; a weft_activation and 0 .. 1 are wanted", (int)o->activation, (double)o->dropout);
+    return w && !w->status;
+}
+
+weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opts *opts)
+{
+    static weft_mlp none;
+    if (!is_sound(parent, opts))
+        return &none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
+    if (!l)
+        return &none;
+    l->m = m, l->activation = opts->activation, l->dropout = opts->dropout, l->layers = opts->layers;
+    for (int i = 0; i < l->layers; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", i);
+        l->linear[i] = weft_linear_new(m, number, opts->widths[i], opts->widths[i + 1]);
+    }
+    return weft_ok(m->w) ? l : &none;
+}
+
+weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
+{
+    weft_tensor *bad = weft__unmade(l ? l->m : NULL, x, "mlp");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(l->m);
+    for (int i = 0; i < l->layers; i++) {
+        x = weft_linear_run(l->linear[i], x);
+        if (i + 1 < l->layers) {
+            char place[WEFT__PATH + 16];
+            snprintf(place, sizeof place, "%s.%d", l->m->path, i);
+            x = weft_dropout(activated(l->activation, x), l->dropout, place, false);
+        }
+    }
+    weft__leave(l->m, before);
+    return x;
+}

@@ -1,0 +1,28 @@
+/* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight and bias. */
+#include "nn/nn.h"
+
+struct weft_norm { weft_module *m; weft_tensor *weight, *bias; };
+
+weft_norm *weft_norm_new(weft_module *parent, const char *name, int64_t width)
+{
+    static weft_norm none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_norm *n = weft__layer(m, sizeof *n);
+    if (!n)
+        return &none;
+    n->m = m;
+    n->weight = weft_parameter(m, "weight", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    n->bias = weft_parameter(m, "bias", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+    return weft_ok(m->w) ? n : &none;
+}
+
+weft_tensor *weft_norm_run(weft_norm *n, weft_tensor *x)
+{
+    weft_tensor *bad = weft__unmade(n ? n->m : NULL, x, "norm");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(n->m);
+    weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, (real)1e-5);
+    weft__leave(n->m, before);
+    return y;
+}
