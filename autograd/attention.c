@@ -1,0 +1,138 @@
+/* attention.c - softmax(scale q k^T) v within each sequence, between two ragged tensors. The fused operator stores no scores, only
+ * their log sum exp; the composed form works on all pairs of a query and a key, gives the map, and second derivatives. */
+#include <math.h>
+#include "autograd/autograd.h"
+
+typedef struct { weft_attention_opts o; real scale; int64_t dk, dv; weft_batch *pairs; } attention;   /* pairs: of the map, if one is wanted */
+enum { Q, K, V };
+enum { OUT, LSE, MAP };
+
+static weft__attention record_of(const weft_call *c)
+{
+    const attention *a = c->attributes;
+    const weft_batch *q = c->x[Q]->f.batch, *k = c->x[K]->f.batch;
+    return (weft__attention){
+        .sequences = q->n, .queries = q->tokens, .keys = k->tokens, .heads = a->o.heads, .dk = a->dk, .dv = a->dv,
+        .q_offset = q->offset, .k_offset = k->offset, .map_offset = a->pairs ? a->pairs->offset : (weft__ints){ NULL, NULL },
+        .causal = (int)a->o.causal, .shared_values = a->o.shared_values, .scale = a->scale,
+        .q = X(c, Q), .k = X(c, K), .v = X(c, V), .y = Y(c, OUT), .lse = Y(c, LSE), .map = a->pairs ? Y(c, MAP) : NULL };
+}
+
+static bool attention_shape(weft_call *c)
+{
+    attention *a = (attention *)(uintptr_t)c->attributes;
+    const weft__form *q = &c->x[Q]->f, *k = &c->x[K]->f, *v = &c->x[V]->f;
+    int heads = a->o.heads;
+    if (!q->batch || !k->batch || v->batch != k->batch || q->batch->n != k->batch->n || q->rank != 2 || k->rank != 2 || v->rank != 2)
+        return weft_refuse(c, "ragged rows with as many sequences, keys and values of one batch, are wanted");
+    if (!is_real(c, Q) || !is_real(c, K) || !is_real(c, V) || heads < 1 || q->size[1] != k->size[1] || q->size[1] % heads || (!a->o.shared_values && v->size[1] % heads))
+        return weft_refuse(c, "queries and keys of one width, and widths that the heads divide, are wanted");
+    a->dk = q->size[1] / heads, a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
+    a->scale = a->o.scale != 0 ? a->o.scale : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
+    c->y[OUT]->f = c->y[LSE]->f = *q;
+    c->y[OUT]->f.size[1] = heads * a->dv, c->y[LSE]->f.size[1] = heads;
+    if (a->pairs) {
+        c->y[MAP]->f = weft__laid(c->y[LSE]->f, a->pairs, WEFT_CONCAT, 0, WEFT_ALIGN_LEFT, NULL);
+    }
+    return true;
+}
+
+static void attention_run(weft_call *c)
+{
+    weft__attention a = record_of(c);
+    RUN(c, attention, &a);
+}
+
+static real *into(const weft_call *c, int i)     /* where the gradient of x[i] is added; NULL: not wanted */
+{
+    bool add;
+    real *dx = weft_dx(c, i, &add);
+    if (dx && !add)
+        RUN(c, fill, count(c->x[i]), 0, dx);
+    return dx;
+}
+
+static void attention_fused(const weft_call *c)
+{
+    weft__attention a = record_of(c);
+    a.map = NULL;
+    a.dy = weft_dy(c, OUT), a.dq = into(c, Q), a.dk_ = into(c, K), a.dv_ = into(c, V);
+    if (a.dy && !c->y[0]->w->status)
+        RUN(c, attention_back, &a);
+}
+
+/* ---- composed ---- */
+static weft_tensor *allowed(const attention *a, const weft_batch *q, const weft_batch *k, weft_tensor *like)   /* [pairs, heads] of 0 and 1 */
+{
+    weft *w = like->w;
+    int64_t heads = a->o.heads;
+    real *values = weft__take(w, &w->notes, count(like) * (int64_t)sizeof *values), *at = values;
+    for (int64_t s = 0; values && s < q->n; s++)
+        for (int64_t i = 0; i < q->len[s]; i++)
+            for (int64_t j = 0; j < k->len[s]; j++)
+                for (int64_t h = 0; h < heads; h++)
+                    *at++ = j <= i + (a->o.causal == WEFT_CAUSAL_BOTTOM_RIGHT ? k->len[s] - q->len[s] : 0);
+    weft_lengths l = weft_lengths_of(like);
+    return values ? weft_ragged(w, values, heads, &(weft_lengths){ l.n, l.len, NULL }) : &w->nil;
+}
+
+static weft_tensor *by_heads(weft_tensor *x, int64_t heads, int64_t wide) { return weft_reshape(x, 3, (int64_t[]){ weft_size(x, 0), heads, wide }); }
+
+static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_tensor **map)
+{
+    int64_t heads = a->o.heads;
+    weft_tensor *q, *k, *v;
+    weft_pairs(x[Q], x[K], &q, &k);
+    weft_pairs(x[Q], x[V], NULL, &v);
+    weft_tensor *scores = weft_scale(weft_sum(by_heads(weft_mul(q, k), heads, a->dk), 2), a->scale);
+    if (!weft_ok(x[Q]->w))
+        return scores;
+    weft_tensor *mask = a->o.causal ? allowed(a, x[Q]->f.batch, x[K]->f.batch, scores) : NULL;
+    weft_tensor *weights = mask ? weft_softmax_masked(scores, 0, mask) : weft_softmax(scores, 0);
+    weft_tensor *parts = weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv), by_heads(weights, heads, 1));
+    weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
+    if (map)
+        *map = weights;
+    return weft_ragged_like(weft_reshape(rows, 2, (int64_t[]){ weft_size(rows, 0), heads * a->dv }), weft_arrange(x[Q], WEFT_CONCAT));
+}
+
+static void attention_composed(const weft_call *c, weft_tensor **y) { y[OUT] = composed(c->attributes, c->x, NULL); }
+
+#define RECORD(n) { .name = "attention", .results = n, .layout = WEFT_CONCAT, .ragged_apart = true, .shape = attention_shape, \
+                    .forward = attention_run, .fused = attention_fused, .composed = attention_composed }
+static const weft_op op_attention = RECORD(2), op_attention_map = RECORD(3);
+
+/* ---- the function ---- */
+static weft_batch *pairs_of(weft_tensor *q, weft_tensor *k)       /* one sequence for each query row, as long as its memory */
+{
+    weft *w = q->w;
+    const weft_batch *bq = q->f.batch, *bk = k->f.batch;
+    int32_t *len = weft__take(w, &w->notes, bq->tokens * (int64_t)sizeof *len);
+    for (int64_t s = 0, row = 0; len && s < bq->n; s++)
+        for (int32_t i = 0; i < bq->len[s]; i++)
+            len[row++] = bk->len[s];
+    return len ? weft__batch(w, &(weft_lengths){ bq->tokens, len, NULL }, "attention") : NULL;
+}
+
+weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map)
+{
+    attention a = { opts ? *opts : (weft_attention_opts){ .heads = 1 }, 0, 0, 0, NULL };
+    a.o.heads = a.o.heads ? a.o.heads : 1;
+    if ((unsigned)a.o.causal > WEFT_CAUSAL_BOTTOM_RIGHT)
+        return weft__failed(q, WEFT_EARG, "attention", "one of weft_causal is wanted");
+    if (!map)
+        return APPLY_WITH(&op_attention, a, q, k, v);
+    weft *w = q ? q->w : weft__nowhere();
+    bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch && q->f.batch->n == k->f.batch->n;
+    if (sound)
+        a.pairs = pairs_of(q, k);
+    bool kernel = !w->recording;                 /* recorded, it comes from operators, so that the map can be differentiated, too */
+    if (!a.pairs || !kernel) {
+        a.pairs = NULL, *map = &w->nil;
+        const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
+        return weft_ok(w) ? composed(c->attributes, c->x, map) : c->y[OUT];
+    }
+    const weft_call *c = weft__apply(&op_attention_map, LIST(q, k, v), &a, sizeof a);
+    *map = weft_ok(w) ? c->y[MAP] : &w->nil;
+    return c->y[OUT];
+}

@@ -1,0 +1,42 @@
+/* autograd.h - what the operators' own files share. */
+#ifndef WEFT_AUTOGRAD_H
+#define WEFT_AUTOGRAD_H
+#include "autograd/api_autograd.h"
+#include "core/core.h"
+
+/* door.c */
+const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes, size_t bytes);   /* all results */
+weft_tensor *weft__view(weft_tensor *, const weft__form *);                       /* the same numbers, another form */
+weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);        /* to another layout of its batch */
+bool         weft__run_call(weft_call *);
+bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
+/* pointwise.c */
+weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                         /* 1 where a > b, 1/2 where equal, else 0 */
+/* broadcast.c */
+bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, weft__form *y);   /* y and, merged, the steps of the n operands */
+weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);                     /* transposes of each other; NULL stays NULL */
+weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
+/* along.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
+typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
+bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */
+weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
+weft__segments weft__segments_of(const weft__along *);
+weft__form   weft__less(const weft__along *);                                     /* without the axis; of tokens [sequences, ..] */
+weft_tensor *weft__pool_max(weft_tensor *);
+weft_tensor *weft__reduce(weft_tensor *x, const weft__along *), *weft__expand(weft_tensor *y, const weft__along *);
+weft_tensor *weft__no_third(const weft_call *);
+weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *why);   /* the error, and the inert tensor */
+
+/* Short words for raw functions: the device, and the numbers of x and y. */
+static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w->dev; }
+static inline real    *X(const weft_call *c, int i)         { return c->x[i]->data; }
+static inline int32_t *I(const weft_call *c, int i)         { return (int32_t *)(void *)c->x[i]->data; }
+static inline real    *Y(const weft_call *c, int k)         { return c->y[k]->data; }
+static inline int64_t  count(const weft_tensor *t)          { return weft__elements(&t->f); }
+static inline int64_t  width(const weft_tensor *t)          { return t->f.rank ? t->f.size[t->f.rank - 1] : 1; }
+static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
+#define RUN(c, kernel, ...) (dev(c)->k->kernel(dev(c), __VA_ARGS__))
+#define LIST(...) (weft_tensor *[]){ __VA_ARGS__ }, (int)(sizeof((weft_tensor *[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
+#define APPLY(op, ...) weft_apply(op, LIST(__VA_ARGS__), NULL, 0)
+#define APPLY_WITH(op, attributes, ...) weft_apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))
+#endif

@@ -1,0 +1,243 @@
+/* door.c - the one door. Every operator, a user's own included, comes through weft__apply: handles, layouts, shape, memory,
+ * kernel, tape. What a user could do wrong is caught here and nowhere else.
+ *
+ * The door's own two operators stand here, too: the view (the same numbers under another form) and the arrangement (the one
+ * gather between two layouts), because the door itself brings the ragged inputs of an operator to one layout. */
+#include <string.h>
+#include "autograd/autograd.h"
+
+/* ---- handles ---- */
+static weft *context(weft_tensor *const *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (x[i])
+            return x[i]->w;
+    return weft__nowhere();
+}
+
+static bool usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
+{
+    for (int i = 0; i < n && !w->status; i++) {
+        const char *wrong = weft__wrong(w, x[i]);
+        if (wrong)
+            weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, wrong);
+    }
+    if (n == 0)
+        weft__fail(w, WEFT_EARG, "%s: at least one input is wanted", op->name);
+    return !w->status;
+}
+
+static const weft_call *inert(weft *w)
+{
+    static _Thread_local weft_tensor *y[WEFT__RESULTS];
+    static _Thread_local weft_call call;
+    call = (weft_call){ .y = y };
+    for (int k = 0; k < WEFT__RESULTS; k++)
+        y[k] = &w->nil;
+    return &call;
+}
+
+bool weft_refuse(const weft_call *c, const char *why)
+{
+    char text[300] = "", one[128];
+    for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "", weft__text(&c->x[i]->f, one));
+    weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s", c->op->name, text, why);
+    return false;
+}
+
+weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *why)
+{
+    weft *w = x ? x->w : weft__nowhere();
+    char text[128];
+    const char *wrong = weft__wrong(w, x);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    weft__fail(w, status, "%s: %s: %s", function, x ? weft__text(&x->f, text) : "", why);
+    return &w->nil;
+}
+
+/* ---- calls ---- */
+static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+{
+    int m = op->results ? op->results : 1;
+    size_t pointers = (size_t)(n + m) * sizeof *x;
+    weft_call *c = weft__take(w, &w->notes, (int64_t)(sizeof *c + pointers + bytes));
+    if (!c)
+        return NULL;
+    weft_tensor **y = (weft_tensor **)(c + 1);
+    *c = (weft_call){ op, y, y + m, m, n, y + m + n, false };
+    memcpy(c->x, x, (size_t)n * sizeof *x);
+    if (bytes)
+        memcpy(y + m + n, attributes, bytes);
+    for (int k = 0; k < m; k++)
+        if (!(y[k] = weft__header(w, &(weft__form){ 0 })))
+            return NULL;
+    return c;
+}
+
+static weft_layout wanted(const weft_op *op, const weft__form *first, const weft__form *f)
+{
+    if (op->layout == WEFT_ROWS)
+        return f->layout;                        /* as they come */
+    if (op->layout)
+        return op->layout;
+    weft_layout of_first = first ? first->layout : f->layout;
+    return of_first == WEFT_ROWS ? WEFT_CONCAT : of_first;
+}
+
+/* All ragged inputs of one operator are of one batch; they come in one layout, by a gather where need be. */
+static bool agree(weft_call *c)
+{
+    const weft__form *first = NULL;
+    for (int i = 0; i < c->n; i++) {
+        const weft__form *f = &c->x[i]->f;
+        if (!f->batch)
+            continue;
+        if (first && first->batch != f->batch && !c->op->ragged_apart) {
+            char why[160];
+            weft__difference(first->batch, f->batch, why, sizeof why);
+            return weft_refuse(c, why);
+        }
+        weft_layout want = wanted(c->op, first, f);
+        if (f->layout != want) {
+            weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
+            c->x[i] = weft__arranged(c->x[i], &to, 0);
+        }
+        first = first ? first : &c->x[i]->f;
+    }
+    return !c->x[0]->w->status;
+}
+
+bool weft__run_call(weft_call *c)
+{
+    weft *w = c->x[0]->w;
+    for (int k = 0; k < c->m; k++)
+        if (!c->op->forward)
+            c->y[k]->data = c->x[0]->data;
+        else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__bytes(&c->y[k]->f))))
+            return false;
+    if (c->op->forward)
+        c->op->forward(c);
+    if (w->dev.fault.is || w->dev.failure[0])
+        weft__check_faults(w, c->op->name);
+    if (w->watch)
+        w->watch(c->y[0], c->op->name, w->watch_user);
+    return !w->status;
+}
+
+static void settle(weft *w)                       /* runs the call that was kept for the walk */
+{
+    weft_call *late = w->late;
+    w->late = NULL;
+    if (late)
+        weft__run_call(late);
+}
+
+static bool record(weft *w, weft_call *c)
+{
+    if (w->entries == w->room) {
+        int64_t room = w->room ? 2 * w->room : 1024;
+        weft__entry *tape = weft__allocate(w, (size_t)room * sizeof *tape);
+        if (!tape)
+            return false;
+        if (w->entries)
+            memcpy(tape, w->tape, (size_t)w->entries * sizeof *tape);
+        weft__release(w, w->tape);
+        w->tape = tape, w->room = room;
+    }
+    w->tape[w->entries++] = (weft__entry){ c, false };
+    for (int k = 0; k < c->m; k++)
+        c->y[k]->born = w->entries;
+    return true;
+}
+
+const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+{
+    weft *w = context(x, n);
+    if (!usable(w, op, x, n))
+        return inert(w);
+    const char *before = w->running;
+    w->running = op->name;
+    weft_call *c = call_new(w, op, x, n, attributes, bytes);
+    bool good = c && agree(c) && op->shape(c) && !w->status;
+    if (good) {
+        settle(w);
+        if (op->adds && w->walking && !w->recording)
+            w->late = c, w->settle = settle;
+        else
+            good = weft__run_call(c) && (!w->recording || record(w, c));
+    }
+    if (w->status)
+        return inert(w);
+    w->running = before;
+    return c;
+}
+
+weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+{
+    weft *w = context(x, n < 0 || !x ? 0 : n);
+    if (!op || !x || n < 0 || !op->shape || (bytes && !attributes)) {
+        weft__fail(w, WEFT_EARG, "apply: an operator with a shape function, its inputs and attributes are wanted");
+        return &w->nil;
+    }
+    return weft__apply(op, x, n, attributes, bytes)->y[0];
+}
+
+/* ---- for records ---- */
+bool  weft__form_shape(weft_call *c)                  { c->y[0]->f = *(const weft__form *)c->attributes; return true; }
+void  weft_like(weft_tensor *y, const weft_tensor *x) { y->f = x->f; }
+
+void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape)
+{
+    y->f = weft__plain(type, rank < 0 ? 0 : rank > WEFT_RANK ? WEFT_RANK : rank, shape);
+}
+
+static void ready(const weft_tensor *t)          /* a raw look at a tensor: no call may be waiting */
+{
+    if (t->w->late)
+        settle(t->w);
+}
+real    *weft_data(const weft_tensor *t)     { if (!t) return NULL; ready(t); return t->data; }
+int32_t *weft_int_data(const weft_tensor *t) { if (!t) return NULL; ready(t); return (int32_t *)(void *)t->data; }
+
+/* ---- view: the same numbers ---- */
+static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i) { return weft__view(dy, &c->x[i]->f); }
+static const weft_op op_view = { .name = "view", .layout = WEFT_ROWS, .shape = weft__form_shape, .backward = view_back };
+
+weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
+{
+    return x && weft__same(&x->f, f) ? x : APPLY_WITH(&op_view, *f, x);
+}
+
+/* ---- arrange: between two layouts of one batch; its own transpose, so this is all of pack and unpack ---- */
+typedef struct { weft__form to; real fill; } arrangement;
+
+static bool arrange_shape(weft_call *c)
+{
+    c->y[0]->f = ((const arrangement *)c->attributes)->to;
+    return true;
+}
+
+static void arrange_run(weft_call *c)
+{
+    const arrangement *a = c->attributes;
+    int64_t rows = weft__layout_rows(&a->to), from = weft__layout_rows(&c->x[0]->f);
+    weft__ints index = weft__map_between(a->to.batch, &c->x[0]->f, &a->to);
+    if (!index.host || !rows)
+        return;
+    int64_t wide = count(c->y[0]) / rows;
+    if (is_real(c, 0))
+        RUN(c, gather, rows, wide, from, X(c, 0), index.device, a->fill, Y(c, 0), c->add);
+    else
+        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill, (int32_t *)(void *)Y(c, 0));
+}
+
+static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i) { return weft__arranged(dy, &c->x[i]->f, 0); }
+static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .adds = true, .shape = arrange_shape, .forward = arrange_run, .backward = arrange_back };
+
+weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
+{
+    arrangement a = { *to, fill };
+    return APPLY_WITH(&op_arrange, a, x);
+}

@@ -1,0 +1,57 @@
+/* dropout.c - the mask is a function of its key and of (sequence id, position, column), so the backward is the same operator, and
+ * neither layout nor neighbours nor threads can change it. */
+#include "autograd/autograd.h"
+
+typedef struct { real p; uint64_t key; bool per_sequence; } drop;
+
+static bool dropout_shape(weft_call *c)
+{
+    weft_like(c->y[0], c->x[0]);
+    return (is_real(c, 0) && c->x[0]->f.rank > 0) || weft_refuse(c, "reals with rows are wanted");
+}
+
+static void dropout_run(weft_call *c)
+{
+    const drop *d = c->attributes;
+    const weft__form *x = &c->x[0]->f;
+    const struct weft__rows *r = x->batch ? weft__rows_of(x->batch, x) : NULL;
+    int64_t rows = x->size[0];
+    if (rows && (r || !x->batch))
+        RUN(c, dropout, rows, count(c->y[0]) / rows, d->p, d->key, r ? r->id : NULL, r && !d->per_sequence ? r->position.device : NULL, X(c, 0), Y(c, 0), c->add);
+}
+
+static weft_tensor *dropout_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    drop d = *(const drop *)c->attributes;
+    (void)i;
+    return APPLY_WITH(c->op, d, dy);
+}
+
+static const weft_op op_dropout = { .name = "dropout", .adds = true, .in_place = true, .shape = dropout_shape, .forward = dropout_run, .backward = dropout_back };
+
+/* Of this name the how many-th call in this step? */
+static uint64_t call_number(weft *w, uint64_t name)
+{
+    for (weft__drops *d = w->drops; d; d = d->next)
+        if (d->name == name)
+            return ++d->calls;
+    weft__drops *d = weft__take(w, &w->keep, sizeof *d);
+    if (d) {
+        *d = (weft__drops){ w->drops, name, 0 };
+        w->drops = d;
+    }
+    return 0;
+}
+
+weft_tensor *weft_dropout(weft_tensor *x, real p, const char *name, bool per_sequence)
+{
+    if (!x || weft__wrong(x->w, x) || !(p >= 0 && p < 1) || !name)
+        return weft__failed(x, WEFT_EARG, "dropout", "a tensor, a name and 0 <= p < 1 are wanted");
+    weft *w = x->w;
+    if (!w->training || p == 0)
+        return x;
+    uint64_t key = weft__hash(w->seed, name);
+    uint64_t number = call_number(w, key);
+    drop d = { p, key ^ (w->draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u), per_sequence };
+    return APPLY_WITH(&op_dropout, d, x);
+}

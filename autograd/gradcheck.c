@@ -1,0 +1,107 @@
+/* gradcheck.c - gradients, and gradients of gradients, against central differences of fourth order (five points). Gradients are
+ * taken twice: recorded, so by the operators, and not, so by fused forms and straight into buffers. */
+#include <math.h>
+#include "autograd/autograd.h"
+
+typedef weft_tensor *function(weft_tensor *const *x, void *user);
+
+static double value_at(function *f, weft_tensor *const *x, void *user, int i, int64_t j, real v)
+{
+    weft *w = x[0]->w;
+    weft_mark here = weft_here(w);
+    w->dev.k->upload(&w->dev, x[i]->data + j, &v, sizeof v);
+    double y = (double)weft_item(f(x, user));
+    if (weft_ok(w))
+        weft_rewind(w, here);
+    return y;
+}
+
+static double slope_at(function *f, weft_tensor *const *x, void *user, int i, int64_t j)
+{
+    weft *w = x[0]->w;
+    real was, h = (real)(sizeof(real) == 8 ? 4e-4 : 2e-2);
+    w->dev.k->download(&w->dev, &was, x[i]->data + j, sizeof was);
+    double near = value_at(f, x, user, i, j, was + h) - value_at(f, x, user, i, j, was - h);
+    double far = value_at(f, x, user, i, j, was + 2 * h) - value_at(f, x, user, i, j, was - 2 * h);
+    w->dev.k->upload(&w->dev, x[i]->data + j, &was, sizeof was);
+    return (8 * near - far) / (12 * (double)h);
+}
+
+static real *numbers(weft_tensor *t)             /* on the host, until the end of the step */
+{
+    weft *w = t->w;
+    real *p = weft__take(w, &w->keep, weft__bytes(&t->f));
+    return p && weft_read(t, p, (size_t)weft__bytes(&t->f)) == WEFT_OK ? p : NULL;
+}
+
+static double difference(function *f, weft_tensor *const *x, void *user, int i, const real *recorded, const real *raw)
+{
+    double norm = 1, worst = 0, sum = 0;
+    for (int64_t j = 0; j < count(x[i]); j++)
+        sum += (double)recorded[j] * (double)recorded[j];
+    norm = fmax(norm, sqrt(sum));
+    for (int64_t j = 0; j < count(x[i]) && weft_ok(x[i]->w); j++) {
+        double want = slope_at(f, x, user, i, j);
+        double e = fmax(fabs((double)recorded[j] - want), fabs((double)raw[j] - want)) / norm;
+        worst = e > worst || isnan(e) || isnan((double)raw[j]) || isnan((double)recorded[j]) ? e : worst;
+        if (isnan((double)raw[j]) || isnan((double)recorded[j]) || isnan(want))
+            return (double)NAN;
+    }
+    return worst;
+}
+
+double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
+{
+    weft *w = n > 0 && x && x[0] ? x[0]->w : weft__nowhere();
+    weft_tensor **dx = f && n > 0 ? weft__take(w, &w->keep, 2 * n * (int64_t)sizeof *dx) : NULL;
+    if (!dx)
+        return (double)NAN;
+    weft_tensor *y = f(x, user);
+    if (weft_ok(w) && y && count(y) != 1)
+        weft__fail(w, WEFT_ESHAPE, "gradcheck: a function with one element as its result is wanted");
+    bool was = weft_recording(w, true);
+    weft_gradients(y, x, n, dx);
+    w->recording = false;
+    weft_gradients(y, x, n, dx + n);
+    w->recording = was;
+    double worst = 0;
+    for (int i = 0; i < n && weft_ok(w); i++) {
+        const real *recorded = numbers(dx[i]), *raw = numbers(dx[n + i]);
+        double e = recorded && raw ? difference(f, x, user, i, recorded, raw) : (double)NAN;
+        worst = e > worst || isnan(e) ? e : worst;
+        if (isnan(e))
+            return e;
+    }
+    return weft_ok(w) ? worst : (double)NAN;
+}
+
+/* ---- a fixed combination of the gradients of f, itself a function of x ---- */
+typedef struct { function *f; int n; void *user; } inner;
+
+static weft_tensor *probe(weft_tensor *dx, int i)
+{
+    weft *w = dx->w;
+    real *p = weft__take(w, &w->keep, weft__bytes(&dx->f));
+    for (int64_t j = 0; p && j < count(dx); j++)
+        p[j] = (real)sin(1 + 1.7 * i + 0.9 * (double)j);
+    return p ? weft__tensor(w, &dx->f, p) : &w->nil;
+}
+
+static weft_tensor *probed(weft_tensor *const *x, void *user)
+{
+    const inner *in = user;
+    weft *w = x[0]->w;
+    weft_tensor *all = weft_scalar(w, 0), **dx = weft__take(w, &w->keep, in->n * (int64_t)sizeof *dx);
+    bool was = weft_recording(w, true);
+    if (dx)
+        weft_gradients(in->f(x, in->user), x, in->n, dx);
+    for (int i = 0; dx && i < in->n; i++)
+        all = weft_add(all, weft_total(weft_mul(dx[i], probe(dx[i], i))));
+    w->recording = was;
+    return all;
+}
+
+double weft_gradcheck2(function *f, weft_tensor *const *x, int n, void *user)
+{
+    return f ? weft_gradcheck(probed, x, n, &(inner){ f, n, user }) : (double)NAN;
+}

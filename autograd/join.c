@@ -1,0 +1,118 @@
+/* join.c - between two batches: join (per sequence b after a), split (its inverse), and the pairs of a query and a key. Each is one
+ * gather by an index made on the host. */
+#include "autograd/autograd.h"
+
+static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)   /* a good one keeps silent about a bad one's error */
+{
+    weft *w = a && !weft__wrong(a->w, a) ? a->w : b ? b->w : weft__nowhere();
+    weft_tensor *bad = a && !weft__wrong(a->w, a) && a->f.batch ? b : a;
+    const char *wrong = weft__wrong(w, bad);
+    weft__fail(w, wrong ? WEFT_EARG : WEFT_ESHAPE, "%s: %s", function, wrong ? wrong : "two ragged tensors of as many sequences are wanted");
+    return &w->nil;
+}
+
+static bool of_as_many(const weft_tensor *a, const weft_tensor *b)
+{
+    return a && !weft__wrong(a->w, a) && !weft__wrong(a->w, b) && a->f.batch && b->f.batch && a->f.batch->n == b->f.batch->n;
+}
+
+static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_arrange(x, WEFT_CONCAT)); }
+
+/* ---- join: rows of [a; b] in the order of the joined batch ---- */
+static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
+{
+    int32_t *len = weft__take(w, &w->notes, a->n * (int64_t)sizeof *len);
+    int32_t *rows = weft__take(w, &w->notes, (a->tokens + b->tokens) * (int64_t)sizeof *rows), *at = rows;
+    if (!len || !rows)
+        return &w->nil;
+    for (int64_t s = 0; s < a->n; s++) {
+        len[s] = a->len[s] + b->len[s];
+        for (int32_t t = 0; t < a->len[s]; t++)
+            *at++ = a->offset.host[s] + t;
+        for (int32_t t = 0; t < b->len[s]; t++)
+            *at++ = (int32_t)a->tokens + b->offset.host[s] + t;
+    }
+    return weft_ragged_ints(w, rows, &(weft_lengths){ a->n, len, a->own_ids ? a->id : NULL });
+}
+
+weft_tensor *weft_join(weft_tensor *a, weft_tensor *b)
+{
+    if (!of_as_many(a, b))
+        return pair_failed(a, b, "join");
+    weft_tensor *rows[] = { concat_rows(a), concat_rows(b) };
+    return weft_gather(weft_concat(rows, 2, 0), joint(a->w, a->f.batch, b->f.batch));
+}
+
+/* ---- split ---- */
+static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *first, bool second)
+{
+    int32_t *len = weft__take(w, &w->notes, whole->n * (int64_t)sizeof *len);
+    int32_t *rows = weft__take(w, &w->notes, whole->tokens * (int64_t)sizeof *rows), *at = rows;
+    if (!len || !rows)
+        return &w->nil;
+    for (int64_t s = 0; s < whole->n; s++) {
+        int32_t from = whole->offset.host[s] + (second ? first->len[s] : 0);
+        len[s] = second ? whole->len[s] - first->len[s] : first->len[s];
+        for (int32_t t = 0; t < len[s]; t++)
+            *at++ = from + t;
+    }
+    return weft_ragged_ints(w, rows, &(weft_lengths){ whole->n, len, whole->own_ids ? whole->id : NULL });
+}
+
+static bool parts_fit(weft_tensor *x, const weft_lengths *first)
+{
+    weft *w = x ? x->w : weft__nowhere();
+    if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n || (first->n && !first->len)) {
+        weft__failed(x, WEFT_EARG, "split", "a ragged tensor and a length for each of its sequences are wanted");
+        return false;
+    }
+    for (int64_t s = 0; s < first->n; s++)
+        if (first->len[s] < 0 || first->len[s] > x->f.batch->len[s]) {
+            weft__fail(w, WEFT_EARG, "split: the first part of sequence %lld has length %d; 0 .. %d is wanted", (long long)s, first->len[s], x->f.batch->len[s]);
+            return false;
+        }
+    return !w->status;
+}
+
+void weft_split(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b)
+{
+    weft *w = joined ? joined->w : weft__nowhere();
+    bool fine = parts_fit(joined, first);
+    weft_tensor *rows = fine ? concat_rows(joined) : &w->nil;
+    if (a)
+        *a = fine ? weft_gather(rows, half(w, joined->f.batch, first, false)) : &w->nil;
+    if (b)
+        *b = fine ? weft_gather(rows, half(w, joined->f.batch, first, true)) : &w->nil;
+}
+
+/* ---- pairs: one sequence for each query row, one token for each of its keys ---- */
+static weft_tensor *key_rows(weft *w, const weft_batch *q, const weft_batch *k)
+{
+    int64_t pairs = 0;
+    for (int64_t s = 0; s < q->n; s++)
+        pairs += (int64_t)q->len[s] * k->len[s];
+    int32_t *len = weft__take(w, &w->notes, q->tokens * (int64_t)sizeof *len);
+    int32_t *rows = pairs < INT32_MAX ? weft__take(w, &w->notes, pairs * (int64_t)sizeof *rows) : NULL, *at = rows;
+    if (pairs >= INT32_MAX)
+        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are wanted", (long long)pairs);
+    if (!len || !rows)
+        return &w->nil;
+    for (int64_t s = 0; s < q->n; s++)
+        for (int32_t i = 0; i < q->len[s]; i++) {
+            *len++ = k->len[s];
+            for (int32_t j = 0; j < k->len[s]; j++)
+                *at++ = k->offset.host[s] + j;
+        }
+    return weft_ragged_ints(w, rows, &(weft_lengths){ q->tokens, len - q->tokens, NULL });
+}
+
+void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair)
+{
+    bool fine = of_as_many(q, k);
+    weft_tensor *nil = fine ? &q->w->nil : pair_failed(q, k, "pairs");
+    weft_tensor *index = fine ? key_rows(q->w, q->f.batch, k->f.batch) : nil;
+    if (k_of_pair)
+        *k_of_pair = fine ? weft_gather(concat_rows(k), index) : nil;
+    if (q_of_pair)
+        *q_of_pair = fine ? weft_spread(concat_rows(q), index) : nil;
+}

@@ -1,0 +1,92 @@
+/* matmul.c - matrix products. Leading axes of `a` are rows, ragged ones too; rows may be contracted only with the same rows (a^T b),
+ * which is how a weight gets its gradient. Otherwise both have the same leading axes: a batch of products. */
+#include "autograd/autograd.h"
+
+typedef struct { bool ta, tb; } turns;
+enum { IMPOSSIBLE, FOLDED, CONTRACTED, BATCHED };
+typedef struct { int kind; int64_t m, n, k; } plan;
+
+static int64_t extent(const weft_tensor *x, int from_end) { return x->f.size[x->f.rank - from_end]; }
+
+static bool same_leading(const weft__form *a, const weft__form *b)
+{
+    bool same = a->rank == b->rank && a->batch == b->batch;
+    for (int i = 0; same && i + 2 < a->rank; i++)
+        same = a->size[i] == b->size[i];
+    return same;
+}
+
+static plan plan_of(const weft_call *c)
+{
+    const turns *t = c->attributes;
+    const weft_tensor *a = c->x[0], *b = c->x[1];
+    if (a->f.rank < 2 || b->f.rank < 2 || !is_real(c, 0) || !is_real(c, 1))
+        return (plan){ IMPOSSIBLE, 0, 0, 0 };
+    plan p = { BATCHED, t->ta ? extent(a, 1) : extent(a, 2), t->tb ? extent(b, 2) : extent(b, 1), t->ta ? extent(a, 2) : extent(a, 1) };
+    bool ragged_b = b->f.batch && b->f.rank == 2, ragged_a = a->f.batch && a->f.rank == 2;
+    if (p.k != (t->tb ? extent(b, 1) : extent(b, 2)))
+        return (plan){ IMPOSSIBLE, 0, 0, 0 };
+    if (b->f.rank == 2 && !t->ta && !ragged_b)
+        return (plan){ FOLDED, weft__rows(&a->f), p.n, p.k };
+    if (a->f.rank == 2 && b->f.rank == 2)
+        p.kind = t->ta && !t->tb && ragged_a == ragged_b ? CONTRACTED : ragged_a || ragged_b ? IMPOSSIBLE : CONTRACTED;
+    else if (a->f.rank == 2 || b->f.rank == 2)
+        p.kind = ragged_a || ragged_b ? IMPOSSIBLE : BATCHED;
+    else if (!same_leading(&a->f, &b->f))
+        p.kind = IMPOSSIBLE;
+    return p;
+}
+
+static bool matmul_shape(weft_call *c)
+{
+    plan p = plan_of(c);
+    const weft__form *a = &c->x[0]->f, *b = &c->x[1]->f;
+    if (p.kind == IMPOSSIBLE)
+        return weft_refuse(c, a->batch || b->batch ? "they do not agree (rows of a ragged tensor meet only the same rows)" : "they do not agree");
+    if (p.kind == CONTRACTED)
+        c->y[0]->f = weft__plain(WEFT_REAL, 2, (int64_t[]){ p.m, p.n });
+    else {
+        weft__form *y = &c->y[0]->f;
+        *y = a->rank >= b->rank ? *a : *b;
+        y->size[y->rank - 1] = p.n;
+        if (p.kind == BATCHED)
+            y->size[y->rank - 2] = p.m;
+    }
+    return true;
+}
+
+static void matmul_run(weft_call *c)
+{
+    const turns *t = c->attributes;
+    plan p = plan_of(c);
+    const weft_tensor *a = c->x[0], *b = c->x[1];
+    weft__product g = { t->ta, t->tb, c->add, p.m, p.n, p.k, width(a), width(b), p.n, 1, 0, 0, p.m * p.n, dev(c)->precision };
+    if (p.kind == BATCHED) {
+        int64_t of_one = p.m * p.n;
+        g.batches = of_one ? count(c->y[0]) / of_one : 0;
+        g.stride_a = a->f.rank == 2 ? 0 : p.m * p.k, g.stride_b = b->f.rank == 2 ? 0 : p.k * p.n;
+    }
+    RUN(c, gemm, &g, X(c, 0), X(c, 1), Y(c, 0));
+}
+
+static weft_tensor *flat(weft_tensor *x)         /* [.., n] -> [rows, n], plain if it was more than two axes */
+{
+    weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ weft__rows(&x->f), width(x) });
+    return x->f.rank == 2 ? x : weft__view(x, &f);
+}
+
+static weft_tensor *matmul_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    const turns *t = c->attributes;
+    weft_tensor *a = c->x[0], *b = c->x[1];
+    plan p = plan_of(c);
+    if (i == 0)
+        return weft__sum_to(t->ta ? weft_matmul_with(b, t->tb, dy, true) : weft_matmul_with(dy, false, b, !t->tb), &a->f);
+    if (p.kind == FOLDED)
+        a = flat(a), dy = flat(dy);
+    return weft__sum_to(t->tb ? weft_matmul_with(dy, true, a, t->ta) : weft_matmul_with(a, !t->ta, dy, false), &b->f);
+}
+
+static const weft_op op_matmul = { .name = "matmul", .adds = true, .shape = matmul_shape, .forward = matmul_run, .backward = matmul_back };
+weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb) { turns t = { ta, tb }; return APPLY_WITH(&op_matmul, t, a, b); }
+weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b)                        { return weft_matmul_with(a, false, b, false); }

@@ -1,0 +1,69 @@
+/* norm.c - layer normalisation over the last axis: one fused operator, and the same function from operators for second derivatives. */
+#include "autograd/autograd.h"
+
+typedef struct { real eps; } norm;
+enum { X_, GAIN, SHIFT };
+enum { Y_, MEAN, RSTD, RESULTS };
+
+static bool norm_shape(weft_call *c)
+{
+    const weft__form *x = &c->x[X_]->f;
+    int lowest = x->batch ? 2 : 1;
+    weft__form row = *x;
+    if (x->rank < lowest || !is_real(c, X_))
+        return weft_refuse(c, "a last axis of reals is wanted, and not the tokens");
+    for (int i = GAIN; i < c->n; i++)
+        if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(c->x[X_]))
+            return weft_refuse(c, "gain and shift as wide as the last axis are wanted");
+    row.rank--;
+    c->y[Y_]->f = *x, c->y[MEAN]->f = c->y[RSTD]->f = row;
+    return true;
+}
+
+static void norm_run(weft_call *c)
+{
+    const norm *n = c->attributes;
+    bool scaled = c->n > 1;
+    RUN(c, layer_norm, weft__rows(&c->x[X_]->f), width(c->x[X_]), n->eps, X(c, X_), scaled ? X(c, GAIN) : NULL, scaled ? X(c, SHIFT) : NULL, Y(c, Y_), Y(c, MEAN), Y(c, RSTD));
+}
+
+static real *into(const weft_call *c, int i)     /* where the gradient of x[i] is added; NULL: not wanted */
+{
+    bool add;
+    real *dx = i < c->n ? weft_dx(c, i, &add) : NULL;
+    if (dx && !add)
+        RUN(c, fill, count(c->x[i]), 0, dx);
+    return dx;
+}
+
+static void norm_fused(const weft_call *c)
+{
+    real *dx = into(c, X_), *dgain = into(c, GAIN), *dshift = into(c, SHIFT);
+    if (!c->y[0]->w->status)
+        RUN(c, layer_norm_back, weft__rows(&c->x[X_]->f), width(c->x[X_]), X(c, X_), c->n > 1 ? X(c, GAIN) : NULL, Y(c, MEAN), Y(c, RSTD), weft_dy(c, Y_), dx, dgain, dshift);
+}
+
+static weft_tensor *mean_across(weft_tensor *x)
+{
+    weft__along a = weft__along_axis(x, x->f.rank - 1, false);
+    int64_t n = width(x);
+    return weft__expand(weft_scale(weft__reduce(x, &a), n ? 1 / (real)n : 0), &a);
+}
+
+static void norm_composed(const weft_call *c, weft_tensor **y)
+{
+    const norm *n = c->attributes;
+    weft_tensor *x = c->x[X_], *centred = weft_sub(x, mean_across(x));
+    weft_tensor *unit = weft_mul(centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)), weft_scalar(x->w, n->eps))));
+    y[Y_] = c->n > 1 ? weft_add(weft_mul(unit, c->x[GAIN]), c->x[SHIFT]) : unit;
+}
+
+static const weft_op op_norm = { .name = "layer_norm", .results = RESULTS, .shape = norm_shape, .forward = norm_run, .fused = norm_fused, .composed = norm_composed };
+
+weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, real eps)
+{
+    norm n = { eps };
+    if (eps < 0 || (gain == NULL) != (shift == NULL))
+        return weft__failed(x, WEFT_EARG, "layer_norm", "eps >= 0, and gain and shift or neither, are wanted");
+    return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
+}

@@ -1,0 +1,177 @@
+/* pointwise.c - the operators of pointwise.def, which says all about them in one line each. A unary f is three operators: f(x),
+ * g f'(x), g f''(x); so first and second derivatives are there, a third is an explicit error. */
+#include "autograd/autograd.h"
+
+weft_tensor *weft__no_third(const weft_call *c)
+{
+    weft__fail(c->x[0]->w, WEFT_EARG, "%s has no third derivative", c->op->name);
+    return NULL;
+}
+
+static bool same_reals(weft_call *c)
+{
+    weft_like(c->y[0], c->x[0]);
+    for (int i = 0; i < c->n; i++)
+        if (!is_real(c, i) || !weft__same(&c->x[i]->f, &c->x[0]->f))
+            return weft_refuse(c, "reals of one shape are wanted");
+    return true;
+}
+
+/* ---- unary ---- */
+typedef struct { int f, order; real p, q; } curve;
+
+static void unary_run(weft_call *c)
+{
+    const curve *u = c->attributes;
+    RUN(c, unary, u->f, u->order, count(c->y[0]), u->p, u->q, X(c, 0), c->n > 1 ? X(c, 1) : NULL, c->n > 2 ? X(c, 2) : NULL, Y(c, 0), c->add);
+}
+
+static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
+#define RECORD(text) { .name = text, .adds = true, .in_place = true, .shape = same_reals, .forward = unary_run, .backward = unary_back }
+#define UNARY(id, ...) { RECORD(#id), RECORD(#id "'"), RECORD(#id "''") },
+static const weft_op unary_op[WEFT__UNARIES][3] = {
+#include "core/pointwise.def"
+};
+
+static weft_tensor *slope(const curve *u, int order, weft_tensor *x, weft_tensor *y, weft_tensor *g)
+{
+    curve next = { u->f, order, u->p, u->q };
+    return APPLY_WITH(&unary_op[u->f][order], next, x, y, g);
+}
+
+/* Order 0 is f(x). Orders 1 and 2 are g f'(x), g f''(x) of (x, y, g): linear in g, and y is a function of x, no input of its own. */
+static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    const curve *u = c->attributes;
+    if (u->order == 0)
+        return slope(u, 1, c->x[0], c->y[0], dy);
+    if (i == 2)
+        return slope(u, u->order, c->x[0], c->x[1], dy);
+    if (i == 0)
+        return u->order == 2 ? weft__no_third(c) : slope(u, 2, c->x[0], c->x[1], weft_mul(dy, c->x[2]));
+    return NULL;
+}
+
+static weft_tensor *unary(int f, weft_tensor *x, real p, real q)
+{
+    curve u = { f, 0, p, q };
+    return APPLY_WITH(&unary_op[f][0], u, x);
+}
+
+weft_tensor *weft_neg(weft_tensor *x)      { return unary(WEFT__neg, x, 0, 0); }
+weft_tensor *weft_exp(weft_tensor *x)      { return unary(WEFT__exp, x, 0, 0); }
+weft_tensor *weft_log(weft_tensor *x)      { return unary(WEFT__log, x, 0, 0); }
+weft_tensor *weft_sqrt(weft_tensor *x)     { return unary(WEFT__sqrt, x, 0, 0); }
+weft_tensor *weft_rsqrt(weft_tensor *x)    { return unary(WEFT__rsqrt, x, 0, 0); }
+weft_tensor *weft_square(weft_tensor *x)   { return unary(WEFT__square, x, 0, 0); }
+weft_tensor *weft_abs(weft_tensor *x)      { return unary(WEFT__abs, x, 0, 0); }
+weft_tensor *weft_inverse(weft_tensor *x)  { return unary(WEFT__inverse, x, 0, 0); }
+weft_tensor *weft_sin(weft_tensor *x)      { return unary(WEFT__sin, x, 0, 0); }
+weft_tensor *weft_cos(weft_tensor *x)      { return unary(WEFT__cos, x, 0, 0); }
+weft_tensor *weft_tanh(weft_tensor *x)     { return unary(WEFT__tanh, x, 0, 0); }
+weft_tensor *weft_sigmoid(weft_tensor *x)  { return unary(WEFT__sigmoid, x, 0, 0); }
+weft_tensor *weft_relu(weft_tensor *x)     { return unary(WEFT__relu, x, 0, 0); }
+weft_tensor *weft_silu(weft_tensor *x)     { return unary(WEFT__silu, x, 0, 0); }
+weft_tensor *weft_softplus(weft_tensor *x) { return unary(WEFT__softplus, x, 0, 0); }
+weft_tensor *weft_gelu(weft_tensor *x)     { return unary(WEFT__gelu, x, 0, 0); }
+weft_tensor *weft_leaky_relu(weft_tensor *x, real slope_below)      { return unary(WEFT__leaky_relu, x, slope_below, 0); }
+weft_tensor *weft_elu(weft_tensor *x, real alpha)                   { return unary(WEFT__elu, x, alpha, 0); }
+weft_tensor *weft_clamp(weft_tensor *x, real low, real high)        { return unary(WEFT__clamp, x, low, high); }
+weft_tensor *weft_power(weft_tensor *x, real exponent)              { return unary(WEFT__power, x, exponent, 0); }
+
+/* ---- binary ---- */
+static const char no_broadcast[] = "they do not broadcast", no_rows[] = "beside a ragged tensor a plain one has no row axis (weft_spread, weft_ragged_like)";
+
+static bool broadcast_of(weft_call *c, weft__grid *g, weft__form *y)
+{
+    const weft__form *forms[3] = { &c->x[0]->f, &c->x[1]->f, c->n > 2 ? &c->x[2]->f : NULL };
+    return weft__broadcast(g, forms, c->n, y);
+}
+
+static bool broadcast_shape(weft_call *c)
+{
+    weft__grid g;
+    bool ragged = false;
+    for (int i = 0; i < c->n; i++) {
+        ragged |= c->x[i]->f.batch != NULL;
+        if (!is_real(c, i))
+            return weft_refuse(c, "reals are wanted");
+    }
+    return broadcast_of(c, &g, &c->y[0]->f) || weft_refuse(c, ragged ? no_rows : no_broadcast);
+}
+
+static void binary_run(weft_call *c)
+{
+    weft__grid g;
+    weft__form y;
+    broadcast_of(c, &g, &y);
+    RUN(c, binary, *(const int *)c->attributes, &g, X(c, 0), X(c, 1), Y(c, 0), c->add);
+}
+
+static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft_tensor *a = c->x[0], *b = c->x[1], *y = c->y[0], *g = NULL;
+    (void)y;
+    switch (*(const int *)c->attributes) {
+#define BINARY(id, value, da, db) case WEFT__##id: g = i ? (db) : (da); break;
+#include "core/pointwise.def"
+    default: break;
+    }
+    return weft__sum_to(g, &c->x[i]->f);
+}
+
+#define BINARY(id, ...) { .name = #id, .adds = true, .in_place = true, .shape = broadcast_shape, .forward = binary_run, .backward = binary_back },
+static const weft_op binary_op[WEFT__BINARIES] = {
+#include "core/pointwise.def"
+};
+
+static weft_tensor *binary(int f, weft_tensor *a, weft_tensor *b) { return APPLY_WITH(&binary_op[f], f, a, b); }
+
+weft_tensor *weft_add(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__add, a, b); }
+weft_tensor *weft_sub(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__sub, a, b); }
+weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__mul, a, b); }
+weft_tensor *weft_div(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__div, a, b); }
+weft_tensor *weft_min(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__min, a, b); }
+weft_tensor *weft_max(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__max, a, b); }
+weft_tensor *weft_less(weft_tensor *a, weft_tensor *b)          { return binary(WEFT__less, a, b); }
+weft_tensor *weft_less_equal(weft_tensor *a, weft_tensor *b)    { return binary(WEFT__less_equal, a, b); }
+weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b)       { return binary(WEFT__greater, a, b); }
+weft_tensor *weft_greater_equal(weft_tensor *a, weft_tensor *b) { return binary(WEFT__greater_equal, a, b); }
+weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b)         { return binary(WEFT__equal, a, b); }
+weft_tensor *weft_not_equal(weft_tensor *a, weft_tensor *b)     { return binary(WEFT__not_equal, a, b); }
+weft_tensor *weft__share(weft_tensor *a, weft_tensor *b)        { return binary(WEFT__share, a, b); }
+
+/* ---- where ---- */
+static void where_run(weft_call *c)
+{
+    weft__grid g;
+    weft__form y;
+    broadcast_of(c, &g, &y);
+    RUN(c, select, &g, X(c, 0), X(c, 1), X(c, 2), Y(c, 0), c->add);
+}
+
+static weft_tensor *where_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft_tensor *zero = weft_scalar(dy->w, 0);
+    weft_tensor *g = i == 1 ? weft_where(c->x[0], dy, zero) : i == 2 ? weft_where(c->x[0], zero, dy) : NULL;
+    return weft__sum_to(g, &c->x[i]->f);
+}
+
+static const weft_op op_where = { .name = "where", .adds = true, .shape = broadcast_shape, .forward = where_run, .backward = where_back };
+weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b) { return APPLY(&op_where, condition, a, b); }
+
+/* ---- scale, and ints as reals ---- */
+static void scale_run(weft_call *c) { RUN(c, scale, count(c->y[0]), *(const real *)c->attributes, X(c, 0), Y(c, 0), c->add); }
+static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_scale(dy, *(const real *)c->attributes); }
+static const weft_op op_scale = { .name = "scale", .adds = true, .in_place = true, .shape = same_reals, .forward = scale_run, .backward = scale_back };
+weft_tensor *weft_scale(weft_tensor *x, real factor) { return APPLY_WITH(&op_scale, factor, x); }
+
+static bool to_reals_shape(weft_call *c)
+{
+    weft_like(c->y[0], c->x[0]);
+    c->y[0]->f.type = WEFT_REAL;
+    return !is_real(c, 0) || weft_refuse(c, "ints are wanted");
+}
+static void to_reals_run(weft_call *c) { RUN(c, to_reals, count(c->y[0]), I(c, 0), Y(c, 0)); }
+static const weft_op op_to_reals = { .name = "to_reals", .no_gradient = true, .shape = to_reals_shape, .forward = to_reals_run };
+weft_tensor *weft_to_reals(weft_tensor *ints) { return APPLY(&op_to_reals, ints); }

@@ -1,0 +1,182 @@
+/* ragged.c - between the layouts of one batch (pack, pad, arrange), and between sequences and their tokens (spread, pool).
+ * Everything is the batch's gather, or rows in runs. */
+#include <stdlib.h>
+#include <string.h>
+#include "autograd/autograd.h"
+
+static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.batch; }
+
+/* ---- arrange ---- */
+weft_tensor *weft_arrange(weft_tensor *x, weft_layout layout)
+{
+    if (!is_ragged(x) || (layout != WEFT_PACKED && layout != WEFT_CONCAT))
+        return weft__failed(x, WEFT_EARG, "arrange", "a ragged tensor, and packed or concat, are wanted (weft_pad_packed pads, weft_arrange_rows places)");
+    weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
+    return x->f.layout == layout ? x : weft__arranged(x, &to, 0);
+}
+
+weft_tensor *weft_arrange_rows(weft_tensor *x, const weft_placement *placement)
+{
+    if (!is_ragged(x))
+        return weft__failed(x, WEFT_EARG, "arrange_rows", "a ragged tensor is wanted");
+    x->w->running = "arrange_rows";
+    const weft__place *place = weft__placed(x->f.batch, placement);
+    if (!place)
+        return &x->w->nil;
+    weft__form to = weft__laid(x->f, x->f.batch, WEFT_ROWS, 0, WEFT_ALIGN_LEFT, place);
+    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
+}
+
+/* ---- pack and pad ---- */
+static bool sequences_fit(weft_tensor *x, const weft_lengths *l, const char *function)
+{
+    weft *w = x->w;
+    if (x->f.rank < 2 || x->f.batch)
+        weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..] is wanted");
+    else if (!l || (l->n && !l->len) || l->n != x->f.size[0])
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences", function, (long long)(l ? l->n : 0), (long long)x->f.size[0]);
+    for (int64_t s = 0; !w->status && s < l->n; s++)
+        if (l->len[s] < 0 || l->len[s] > x->f.size[1])
+            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is wanted", function, (long long)s, l->len[s], (long long)x->f.size[1]);
+    return !w->status;
+}
+
+/* A plain padded tensor under the form of its batch: only weft__arranged ever meets it. */
+static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
+{
+    if (!x || weft__wrong(x->w, x) || (unsigned)align > WEFT_ALIGN_RIGHT)
+        return weft__failed(x, WEFT_EARG, function, "a plain tensor and an alignment are wanted");
+    x->w->running = function;
+    weft_batch *b = sequences_fit(x, l, function) ? weft__batch(x->w, l, function) : NULL;
+    if (!b)
+        return &x->w->nil;
+    weft__form f = x->f;
+    f.batch = b, f.layout = WEFT_PADDED, f.align = align;
+    return weft__view(x, &f);
+}
+
+weft_tensor *weft_pack_padded(weft_tensor *x, const weft_lengths *l, weft_align align)
+{
+    weft_tensor *padded = as_padded(x, l, align, "pack_padded");
+    if (!padded->f.batch)
+        return padded;
+    weft__form to = weft__laid(padded->f, padded->f.batch, WEFT_PACKED, 0, align, NULL);
+    return weft__arranged(padded, &to, 0);
+}
+
+static bool any(const char *p, size_t bytes)     /* a byte that is not 0 */
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (p[i])
+            return true;
+    return false;
+}
+
+weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, weft_align align)
+{
+    weft_tensor *packed = weft_pack_padded(x, l, align);
+    weft *w = packed->w;
+    size_t bytes = weft_ok(w) ? (size_t)weft__bytes(&x->f) : 0;
+    int64_t cells = weft_ok(w) ? x->f.size[0] * x->f.size[1] : 0;
+    char *all = cells ? weft__take(w, &w->keep, (int64_t)bytes) : NULL;
+    if (!all || weft_read(x, all, bytes) != WEFT_OK)
+        return packed;
+    size_t cell = bytes / (size_t)cells;
+    for (int64_t i = 0, T = x->f.size[1]; i < cells && weft_ok(w); i++) {
+        int64_t s = i / T, t = i % T, from = align == WEFT_ALIGN_RIGHT ? T - l->len[s] : 0;
+        if ((t < from || t >= from + l->len[s]) && any(all + (size_t)i * cell, cell))
+            weft__fail(w, WEFT_EARG, "pack_padded_checked: sequence %lld of length %d has data at step %lld, outside it", (long long)s, l->len[s], (long long)t);
+    }
+    return weft_ok(w) ? packed : &w->nil;
+}
+
+weft_tensor *weft_pad_packed(weft_tensor *x, int64_t total, real fill, weft_align align)
+{
+    if (!is_ragged(x) || (unsigned)align > WEFT_ALIGN_RIGHT || x->f.rank == WEFT_RANK)
+        return weft__failed(x, WEFT_EARG, "pad_packed", "a ragged tensor and an alignment are wanted");
+    weft_batch *b = x->f.batch;
+    if (total < 0 || (total && total < b->longest)) {
+        weft__fail(x->w, WEFT_ESHAPE, "pad_packed: total %lld; at least the longest sequence, %lld, is wanted", (long long)total, (long long)b->longest);
+        return &x->w->nil;
+    }
+    weft__form to = weft__laid(x->f, b, WEFT_PADDED, total ? total : b->longest, align, NULL);
+    return weft_plain(weft__arranged(x, &to, fill));
+}
+
+weft_tensor *weft_realign(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
+{
+    weft_tensor *padded = as_padded(x, l, from, "realign");
+    if (!padded->f.batch)
+        return padded;
+    weft__form f = padded->f;
+    f.align = to;
+    return weft_plain(weft__arranged(padded, &f, 0));
+}
+
+weft_tensor *weft_mask(weft *w, const weft_lengths *l, int64_t total, weft_align align)
+{
+    w = w ? w : weft__nowhere();
+    w->running = "mask";
+    weft_batch *b = weft__batch(w, l, "mask");
+    if (!b)
+        return &w->nil;
+    weft__form rows = weft__laid(weft__plain(WEFT_REAL, 1, &b->tokens), b, WEFT_CONCAT, 0, align, NULL);
+    weft_tensor *ones = weft__empty(w, &rows);
+    if (ones != &w->nil)
+        w->dev.k->fill(&w->dev, b->tokens, 1, ones->data);
+    return weft_pad_packed(ones, total, 0, align);
+}
+
+/* ---- spread: one row a sequence to every token of it; pool: back ---- */
+static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   /* all tokens in concat order, rows as wide as `row`'s */
+{
+    weft__form concat = row->f;
+    concat.batch = like->f.batch, concat.layout = WEFT_CONCAT, concat.place = NULL, concat.size[0] = like->f.batch->tokens;
+    return (weft__along){ concat, 0, true, false };
+}
+
+weft_tensor *weft_spread(weft_tensor *x, weft_tensor *like)
+{
+    if (!is_ragged(like) || !x || weft__wrong(like->w, x))
+        return weft__failed(is_ragged(like) ? x : like, WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
+    if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)
+        return weft__failed(x, WEFT_ESHAPE, "spread", "reals with one row for each sequence are wanted");
+    weft__along a = tokens_of(like, x);
+    weft__form to = a.whole;
+    to.layout = like->f.layout, to.place = like->f.place, to.size[0] = like->f.size[0];
+    weft_tensor *y = weft__expand(x, &a);
+    return like->f.layout == WEFT_CONCAT ? y : weft__arranged(y, &to, 0);
+}
+
+static weft_tensor *ends(weft_tensor *x, bool last)               /* [sequences] the row of the first or last token in concat order; -1: none */
+{
+    weft *w = x->w;
+    const weft_batch *b = x->f.batch;
+    int32_t *row = weft__take(w, &w->notes, b->n * (int64_t)sizeof *row);
+    for (int64_t s = 0; row && s < b->n; s++)
+        row[s] = b->len[s] ? (last ? b->offset.host[s + 1] - 1 : b->offset.host[s]) : -1;
+    return row ? weft_ints(w, row, 1, &b->n) : &w->nil;
+}
+
+static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)           /* divided by the lengths; an empty sequence's is 0 */
+{
+    weft *w = sums->w;
+    real *share = weft__take(w, &w->notes, b->n * (int64_t)sizeof *share);
+    for (int64_t s = 0; share && s < b->n; s++)
+        share[s] = b->len[s] ? 1 / (real)b->len[s] : 0;
+    int64_t shape[WEFT_RANK] = { b->n, 1, 1, 1, 1, 1 };
+    return share ? weft_mul(sums, weft_reals(w, share, sums->f.rank, shape)) : &w->nil;
+}
+
+weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
+{
+    if (!is_ragged(x) || x->f.type != WEFT_REAL || (unsigned)how > WEFT_POOL_LAST)
+        return weft__failed(x, WEFT_EARG, "pool", "ragged reals and one of weft_pooling are wanted");
+    weft__along a = tokens_of(x, x);
+    switch (how) {
+    case WEFT_POOL_SUM:  return weft__reduce(x, &a);
+    case WEFT_POOL_MEAN: return per_token(weft__reduce(x, &a), x->f.batch);
+    case WEFT_POOL_MAX:  return weft__pool_max(x);
+    default:             return weft_gather(weft_plain(weft_arrange(x, WEFT_CONCAT)), ends(x, how == WEFT_POOL_LAST));
+    }
+}

@@ -1,0 +1,223 @@
+/* shape.c - the same numbers in other shapes: reshape, transpose, repeat, concat, slice, plain and ragged. */
+#include "autograd/autograd.h"
+
+/* ---- reshape: a view ---- */
+static bool completed(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)   /* -1 filled in */
+{
+    int64_t rest = 1, free_axis = -1;
+    *f = weft__plain(x->f.type, rank, shape);
+    for (int i = 0; i < rank; i++) {
+        if (shape[i] < -1 || (shape[i] == -1 && free_axis >= 0))
+            return false;
+        if (shape[i] == -1)
+            free_axis = i;
+        else
+            rest *= shape[i];
+    }
+    if (free_axis >= 0)
+        f->size[free_axis] = rest ? count(x) / rest : 0;
+    return weft__elements(f) == count(x);
+}
+
+weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
+{
+    weft__form f;
+    if (!x || weft__wrong(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
+        return weft__failed(x, WEFT_EARG, "reshape", "a shape of rank 0 .. 6 is wanted");
+    if (!completed(x, rank, shape, &f))
+        return weft__failed(x, WEFT_ESHAPE, "reshape", "the new shape has another number of elements");
+    if (x->f.batch && (rank == 0 || f.size[0] != x->f.size[0]))
+        return weft__failed(x, WEFT_ESHAPE, "reshape", "a ragged tensor keeps its rows as axis 0 (weft_plain)");
+    f.batch = x->f.batch, f.layout = x->f.layout, f.place = x->f.place;
+    return weft__view(x, &f);
+}
+
+weft_tensor *weft_plain(weft_tensor *x)
+{
+    if (!x || weft__wrong(x->w, x))
+        return weft__failed(x, WEFT_EARG, "plain", "a tensor is wanted");
+    weft__form f = weft__plain(x->f.type, x->f.rank, x->f.size);
+    return weft__view(x, &f);
+}
+
+weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
+{
+    if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
+        return weft__failed(x && !weft__wrong(x->w, x) ? like : x, WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
+    if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
+        return weft__failed(x, WEFT_ESHAPE, "ragged_like", "a plain tensor with as many rows as a ragged one is wanted");
+    weft__form f = x->f;
+    f.batch = like->f.batch, f.layout = like->f.layout, f.place = like->f.place;
+    return weft__view(x, &f);
+}
+
+/* ---- transpose: its own inverse ---- */
+typedef struct { int axis, other; } swap;
+
+static bool transpose_shape(weft_call *c)
+{
+    const swap *s = c->attributes;
+    weft__form *y = &c->y[0]->f;
+    *y = c->x[0]->f;
+    if (!is_real(c, 0) || (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0)))
+        return weft_refuse(c, "reals are wanted, and the rows of a ragged tensor stay axis 0");
+    y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
+    return true;
+}
+static void transpose_run(weft_call *c)
+{
+    const swap *s = c->attributes;
+    const weft__form *x = &c->x[0]->f, *y = &c->y[0]->f;
+    weft__grid g = { .rank = y->rank };
+    int64_t step = 1;
+    for (int i = x->rank - 1; i >= 0; step *= x->size[i--])
+        g.step[0][i == s->axis ? s->other : i == s->other ? s->axis : i] = step;
+    for (int i = 0; i < y->rank; i++)
+        g.size[i] = y->size[i];
+    RUN(c, spread, &g, X(c, 0), Y(c, 0), c->add);
+}
+static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    swap s = *(const swap *)c->attributes;
+    (void)i;
+    return APPLY_WITH(c->op, s, dy);
+}
+static const weft_op op_transpose = { .name = "transpose", .adds = true, .shape = transpose_shape, .forward = transpose_run, .backward = transpose_back };
+
+weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
+{
+    if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
+        return weft__failed(x, WEFT_EARG, "transpose", "");
+    swap s = { axis, other };
+    return APPLY_WITH(&op_transpose, s, x);
+}
+
+/* ---- repeat: a new axis of size 1 before the axis, spread, and folded in ---- */
+weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times)
+{
+    if (!weft__axis(x, &axis, "repeat"))
+        return weft__failed(x, WEFT_EARG, "repeat", "");
+    if (times < 0 || x->f.rank == WEFT_RANK || x->f.type != WEFT_REAL || (x->f.batch && axis == 0))
+        return weft__failed(x, WEFT_ESHAPE, "repeat", "reals of rank 1 .. 5, times >= 0, and not the rows of a ragged tensor, are wanted");
+    weft__form one = x->f, many, end = x->f;
+    for (int i = one.rank++; i > axis; i--)
+        one.size[i] = one.size[i - 1];
+    one.size[axis] = 1;
+    many = one;
+    many.size[axis] = times, end.size[axis] *= times;
+    return weft__view(weft__spread_to(weft__view(x, &one), &many), &end);
+}
+
+/* ---- slice, and its transpose, the inset into zeros ---- */
+typedef struct { weft__form whole; int axis; int64_t from, to; } part;
+typedef struct { int64_t rows, of_part, of_whole, from; } strip;  /* a part as a block of a matrix */
+
+static strip strip_of(const part *p)
+{
+    strip s = { .rows = 1 };
+    int64_t inner = 1;
+    for (int i = 0; i < p->axis; i++)
+        s.rows *= p->whole.size[i];
+    for (int i = p->axis + 1; i < p->whole.rank; i++)
+        inner *= p->whole.size[i];
+    s.of_part = inner * (p->to - p->from), s.of_whole = inner * p->whole.size[p->axis], s.from = inner * p->from;
+    return s;
+}
+
+static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_t ldx, int64_t y_at, int64_t ldy)
+{
+    if (is_real(c, i))
+        RUN(c, block, s->rows, s->of_part, X(c, i) + x_at, ldx, Y(c, 0) + y_at, ldy, c->add);
+    else
+        RUN(c, block_ints, s->rows, s->of_part, I(c, i) + x_at, ldx, (int32_t *)(void *)Y(c, 0) + y_at, ldy);
+}
+
+static bool slice_shape(weft_call *c)
+{
+    part *p = (part *)(uintptr_t)c->attributes;
+    p->whole = c->x[0]->f;
+    if (p->from < 0 || p->to < p->from || p->to > p->whole.size[p->axis])
+        return weft_refuse(c, "there is no such part");
+    if (p->axis == 0 && p->whole.batch)
+        return weft_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split)");
+    c->y[0]->f = p->whole;
+    c->y[0]->f.size[p->axis] = p->to - p->from;
+    return true;
+}
+static void slice_run(weft_call *c)
+{
+    strip s = strip_of(c->attributes);
+    copy_block(c, &s, 0, s.from, s.of_whole, 0, s.of_part);
+}
+static bool inset_shape(weft_call *c)
+{
+    c->y[0]->f = ((const part *)c->attributes)->whole;
+    return true;
+}
+static void inset_run(weft_call *c)              /* adds its part only: T slices of one tensor cost one pass in all, not T */
+{
+    strip s = strip_of(c->attributes);
+    if (!c->add)
+        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
+    copy_block(c, &s, 0, 0, s.of_part, s.from, s.of_whole);
+}
+static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
+static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
+static const weft_op op_slice = { .name = "slice", .adds = true, .shape = slice_shape, .forward = slice_run, .backward = slice_back };
+static const weft_op op_inset = { .name = "inset", .layout = WEFT_ROWS, .adds = true, .shape = inset_shape, .forward = inset_run, .backward = inset_back };
+static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_apply(&op_inset, &dy, 1, c->attributes, sizeof(part)); }
+static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_apply(&op_slice, &dy, 1, c->attributes, sizeof(part)); }
+
+weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
+{
+    if (!weft__axis(x, &axis, "slice"))
+        return weft__failed(x, WEFT_EARG, "slice", "");
+    int64_t n = x->f.size[axis];
+    part p = { x->f, axis, from < 0 ? from + n : from, to < 0 ? to + n : to };
+    return APPLY_WITH(&op_slice, p, x);
+}
+
+/* ---- concat ---- */
+static bool concat_shape(weft_call *c)
+{
+    int axis = *(const int *)c->attributes;
+    weft__form *y = &c->y[0]->f, f = c->x[0]->f;
+    *y = f;
+    if (axis == 0 && y->batch)
+        return weft_refuse(c, "ragged rows are put together by weft_join");
+    for (int i = 1; i < c->n; i++) {
+        if (c->x[i]->f.rank == f.rank)
+            f.size[axis] = c->x[i]->f.size[axis];
+        if (!weft__same(&f, &c->x[i]->f))
+            return weft_refuse(c, "all but the axis must be the same");
+        y->size[axis] += f.size[axis];
+    }
+    return true;
+}
+static void concat_run(weft_call *c)
+{
+    part p = { .whole = c->y[0]->f, .axis = *(const int *)c->attributes };
+    for (int i = 0; i < c->n; i++, p.from = p.to) {
+        p.to = p.from + c->x[i]->f.size[p.axis];
+        strip s = strip_of(&p);
+        copy_block(c, &s, i, 0, s.of_part, s.from, s.of_whole);
+    }
+}
+static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    int axis = *(const int *)c->attributes;
+    int64_t from = 0;
+    for (int j = 0; j < i; j++)
+        from += c->x[j]->f.size[axis];
+    return weft_slice(dy, axis, from, from + c->x[i]->f.size[axis]);
+}
+static const weft_op op_concat = { .name = "concat", .adds = true, .shape = concat_shape, .forward = concat_run, .backward = concat_back };
+
+weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
+{
+    if (!x || n < 1)
+        return weft__failed(NULL, WEFT_EARG, "concat", "at least one tensor is wanted");
+    if (!weft__axis(x[0], &axis, "concat"))
+        return weft__failed(x[0], WEFT_EARG, "concat", "");
+    return weft_apply(&op_concat, x, n, &axis, sizeof axis);
+}

@@ -1,0 +1,122 @@
+/* softmax.c - softmax, log-softmax and logsumexp along an axis or over the tokens of each sequence, masked or not. An element whose
+ * mask is 0 takes no part: its result is 0, and its gradient. Ordinary walks take the fused kernel of softmax; recorded ones
+ * the operators. */
+#include "autograd/autograd.h"
+
+enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
+static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask);
+
+static weft_tensor *mask_of(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
+static const real *mask_data(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
+
+static weft__along now(const weft_call *c)
+{
+    weft__along a = *(const weft__along *)c->attributes;
+    a.whole = c->x[0]->f;
+    return a;
+}
+
+static bool check(weft_call *c)
+{
+    ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
+    if (!is_real(c, 0) || (c->n > 1 && !weft__same(&c->x[0]->f, &c->x[1]->f)))
+        return weft_refuse(c, "reals, and a mask of the same shape, are wanted");
+    return true;
+}
+
+static bool same_shape(weft_call *c)
+{
+    weft_like(c->y[0], c->x[0]);
+    return check(c);
+}
+
+static weft_tensor *across(weft_tensor *x, const weft__along *a) { return weft__expand(weft__reduce(x, a), a); }   /* the sum of its run, everywhere */
+static weft_tensor *kept(const weft_call *c, weft_tensor *dy)    /* dy where the mask is not 0 */
+{
+    return mask_of(c) ? weft_where(mask_of(c), dy, weft_scalar(dy->w, 0)) : dy;
+}
+
+/* ---- softmax: dx = y (dy - sum(dy y)) ---- */
+static void softmax_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, softmax, &s, mask_data(c), X(c, 0), Y(c, 0));
+}
+static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = now(c);
+    weft_tensor *y = c->y[0];
+    dy = kept(c, dy);
+    return i ? NULL : weft_mul(y, weft_sub(dy, across(weft_mul(dy, y), &a)));
+}
+static void softmax_fused(const weft_call *c)
+{
+    bool add;
+    real *dx = weft_dx(c, 0, &add);
+    weft__segments s = weft__segments_of(c->attributes);
+    if (dx)
+        RUN(c, softmax_back, &s, Y(c, 0), weft_dy(c, 0), dx, add);
+}
+
+/* ---- log-softmax: dx = dy - softmax(x) sum(dy) ---- */
+static void log_softmax_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, log_softmax, &s, mask_data(c), X(c, 0), Y(c, 0));
+}
+static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = now(c);
+    if (i)
+        return NULL;
+    dy = kept(c, dy);
+    return weft_sub(dy, weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_of(c)), across(dy, &a)));
+}
+
+/* ---- logsumexp: dx = softmax(x) dy ---- */
+static bool logsumexp_shape(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    if (!check(c))
+        return false;
+    c->y[0]->f = weft__less(a);
+    return true;
+}
+static void logsumexp_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, logsumexp, &s, mask_data(c), X(c, 0), Y(c, 0));
+}
+static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = now(c);
+    return i ? NULL : weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_of(c)), weft__expand(dy, &a));
+}
+
+#define RECORDS(of) {                                                                                                        \
+    { .name = "softmax", of, .shape = same_shape, .forward = softmax_run, .backward = softmax_back, .fused = softmax_fused }, \
+    { .name = "log_softmax", of, .shape = same_shape, .forward = log_softmax_run, .backward = log_softmax_back },            \
+    { .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, .backward = logsumexp_back } }
+static const weft_op records[2][3] = { RECORDS(.layout = WEFT_PLAIN), RECORDS(.layout = WEFT_CONCAT) };   /* of an axis, of tokens */
+
+static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask)
+{
+    const weft_op *op = &records[a->tokens][which];
+    return mask ? APPLY_WITH(op, *a, x, mask) : APPLY_WITH(op, *a, x);
+}
+
+static weft_tensor *along(int which, weft_tensor *x, int axis, weft_tensor *mask)
+{
+    const char *name = records[0][which].name;
+    if (!weft__axis(x, &axis, name))
+        return weft__failed(x, WEFT_EARG, name, "");
+    weft__along a = weft__along_axis(x, axis, true);
+    return run_on(which, &a, x, mask);
+}
+
+weft_tensor *weft_softmax(weft_tensor *x, int axis)                                      { return along(SOFTMAX, x, axis, NULL); }
+weft_tensor *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)            { return along(SOFTMAX, x, axis, mask); }
+weft_tensor *weft_log_softmax(weft_tensor *x, int axis)                                  { return along(LOG_SOFTMAX, x, axis, NULL); }
+weft_tensor *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)        { return along(LOG_SOFTMAX, x, axis, mask); }
+weft_tensor *weft_logsumexp(weft_tensor *x, int axis)                                    { return along(LOGSUMEXP, x, axis, NULL); }
+weft_tensor *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask)          { return along(LOGSUMEXP, x, axis, mask); }
