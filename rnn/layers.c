@@ -105,10 +105,10 @@ static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft_state first, int
 
 static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
 {
-    char path[WEFT__PATH], name[WEFT__PATH + 24];
+    char name[WEFT__PATH + 24];
     if (!layer || r->o.dropout == 0 || !x->w->training)
         return x;
-    snprintf(name, sizeof name, "%s.dropout_l%d", weft__module_path(r->m, path, sizeof path), layer - 1);
+    snprintf(name, sizeof name, "%s.dropout_l%d", r->m->path, layer - 1);
     return weft_dropout(x, r->o.dropout, name, false);
 }
 
