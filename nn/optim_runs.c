@@ -28,7 +28,13 @@ static bool fill(weft__parameter *p, void *user)
     return true;
 }
 
-void weft__slots_fill(const weft_module *m, weft__slot *s) { weft__each_parameter(m, fill, &(filling){ s, 0 }); }
+void weft__slots_fill(const weft_module *m, weft__slot *s)
+{
+    filling f = { s, 0 };
+    weft__each_parameter(m, fill, &f);
+    if (f.next > s)
+        f.next[-1].n = weft__elements(&f.next[-1].p->value.f);   /* no gap after the last: one parameter's memory has its shape */
+}
 
 bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
 {
