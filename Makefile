@@ -2,7 +2,7 @@
 #
 #   V=double|asan|dasan|tsan   a variant, in build/<variant>/ in the same shape; build/double/libweft.so is a target, too
 #   BUILD=dir                  another place than build/
-#   CC=clang WERROR=1          as the CI does
+#   CC=clang WERROR=1          as the CI does; VERBOSE=1 shows the commands
 #   PREFIX= LIBDIR= DESTDIR=   of make install
 #
 # Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
@@ -44,6 +44,9 @@ TOOLS    := $(patsubst %.c,$(B)/%,$(wildcard tests/golden.c tests/tsan_main.c))
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 
+Q := $(if $(VERBOSE),,@)
+say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
+
 all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES)
 
 # What was compiled by another command is compiled again.
@@ -70,12 +73,15 @@ endif
 $(OBJ): | $(BUILD)/.needs-build
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL) -c -o $@ $<
+	$(call say,CC  )
+	$(Q)$(CC) $(ALL) -c -o $@ $<
 $(B)/libweft.a: $(OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR  )
+	$(Q)$(AR) rcs $@ $^
 $(B)/libweft.so: $(OBJ) core/weft.map
-	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libweft.so.$(SOVERSION),--version-script,core/weft.map,--as-needed$(if $(findstring sanitize,$(VFLAGS)),,$(comma)-z$(comma)defs) \
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libweft.so.$(SOVERSION),--version-script,core/weft.map,--as-needed$(if $(findstring sanitize,$(VFLAGS)),,$(comma)-z$(comma)defs) \
 	    -o $@ $(OBJ) $(LIBS)
 	@ln -sf libweft.so $(B)/libweft.so.$(SOVERSION)
 comma := ,
@@ -85,13 +91,17 @@ comma := ,
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
 $(B)/tests/%.o: | $(BUILD)/.needs-build $(BUILD)/.needs-test
 $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
-	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
-	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(TESTS) $(PLANTED): $(B)/%: $(B)/%.o $(B)/libweft.a
-	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -ljansson $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -ljansson $(LIBS)
 $(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
-	$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson $(LIBS)
 
 test: $(if $(filter tsan,$(V)),$(B)/tests/tsan_main,$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so)
 	@B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
@@ -109,7 +119,10 @@ demo: $(B)/examples/g2p
 	@mkdir -p $(B)/demo
 	$< --data $(BUILD)/data/cmudict.out --out $(B)/demo/g2p.h5 --log $(B)/demo/log.jsonl --pictures $(B)/demo $(DEMO_FLAGS)
 
-install: $(B)/libweft.a $(B)/libweft.so
+instQ := $(if $(VERBOSE),,@)
+say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
+
+all: $(B)/libweft.a $(B)/libweft.so
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft.so.$(VERSION)
 	ln -sf libweft.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft.so.$(SOVERSION)

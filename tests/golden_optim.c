@@ -89,7 +89,8 @@ static const weft__saved *accumulator(const weft__saved *saved, int n, const cha
     return NULL;
 }
 
-static void hold_state(trial *t, weft_optim *o)
+/* The flat vectors are longer than the one parameter of n numbers that they begin with. */
+static void hold_state(trial *t, weft_optim *o, int64_t count)
 {
     weft__saved saved[16];
     int         n = weft__optim_saved(o, saved, 16);
@@ -104,7 +105,7 @@ static void hold_state(trial *t, weft_optim *o)
         else {
             weft_real *v = hold(t, s->n * (int64_t)sizeof *v);
             t->w->dev.k->download(&t->w->dev, v, s->data, (size_t)s->n * sizeof *v);
-            hold_values(t, key, v, s->n, want);
+            hold_values(t, key, v, count < s->n ? count : s->n, want);
         }
     }
 }
@@ -132,7 +133,7 @@ static weft_tensor *optimizer(trial *t)
         weft_clear(t->w);
     }
     if (!t->why[0] && weft_ok(t->w))
-        hold_state(t, o);
+        hold_state(t, o, n);
     return NULL;
 }
 

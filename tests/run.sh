@@ -10,7 +10,7 @@ passed=0 failed=0
 logs=$B/logs; rm -rf "$logs"; mkdir -p "$logs"
 export B V CC
 export UBSAN_OPTIONS=print_stacktrace=1 WEFT_TESTS=$PWD/tests
-asan="allocator_may_return_null=1:detect_stack_use_after_return=0:suppressions="
+asan="allocator_may_return_null=1:"
 lsan="suppressions=$PWD/tests/leak/suppressions:print_suppressions=0"
 
 report() {                              # NAME PASSED FAILED SECONDS WHY
@@ -67,11 +67,7 @@ for t; do
     tsan_main) [ "${V:-}" = tsan ] && race_free "$t" ;;
     esac
 done
-case ${V:-} in
-''|double) counted doccheck bash tests/doccheck.sh ;;
-esac
-if [ "${V:-}" != tsan ]; then
-    for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done
-fi
+case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
+case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done ;; esac
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

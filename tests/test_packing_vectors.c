@@ -144,7 +144,8 @@ static void hold_data(weft *w, const char *name, const json_t *c)
         hold_reals(name, "concat", weft_arrange(p, WEFT_CONCAT), json_object_get(c, "concat"));
         hold_reals(name, "data, by way of concat", weft_arrange(weft_arrange(p, WEFT_CONCAT), WEFT_PACKED), json_object_get(c, "data"));
         hold_table(name, weft_pad_packed(p, 0, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked"));
-        hold_table(name, weft_pad_packed(p, 5, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked_total5"));
+        if (json_object_get(c, "unpacked_total5"))
+            hold_table(name, weft_pad_packed(p, 5, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked_total5"));
         weft_tensor *there = padded(w, c, &b, right, -1), *back = weft_pad_packed(p, weft_size(there, 1), -1, align);
         same_bits(name, numbers(back), numbers(there), weft_count(there));
     }

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# exports.sh declared|exported|compare: the functions that the public headers declare, those that $B/libweft.so exports, and whether
+# they are the same. Declarations are read after the preprocessor, where WEFT_API has become an attribute.
+set -u
+declared() {
+    echo '#include "weft.h"' | ${CC:-cc} -E -P -I. ${V:+$([ "${V#d}" != "$V" ] && echo -DWEFT_DOUBLE)} -x c - | tr '\n' ' ' | tr ';' '\n' |
+        sed -n 's/.*__attribute__ *((visibility("default")))//p' |
+        awk '{ depth = 0; word = ""
+               for (i = 1; i <= length($0); i++) {
+                   c = substr($0, i, 1)
+                   if (c == "(") { if (depth == 0 && word ~ /^weft_/) print word; depth++; word = "" }
+                   else if (c == ")") { depth--; word = "" }
+                   else if (c ~ /[A-Za-z0-9_]/) word = word c
+                   else if (c != " " || i < length($0) && substr($0, i + 1, 1) != "(") word = ""
+               } }' | sort -u
+}
+exported() { nm -D --defined-only "$B/libweft.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u; }
+compare() {
+    d=$(diff <(declared) <(exported)) && return
+    echo "declared (<) and exported (>) differ:"; echo "$d" | grep '^[<>]'; return 1
+}
+"${1:-compare}"

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# lint.sh: the rules that nobody should have to check by eye. Each rule prints what breaks it; closes with "N of M rules hold".
+# B is a build with libweft.so in it. Needs ctags and nm; uses clang-tidy, shellcheck and a C++ compiler when they are there.
+set -u
+folders="core autograd nn rnn io cuda"
+rules=0 kept=0
+files() { for d in "$@"; do find "$d" -maxdepth 2 -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' \) 2>/dev/null; done | sort; }
+rule() {                                # NAME FUNCTION: prints nothing if it is kept
+    rules=$((rules + 1))
+    local out; out=$("$2" 2>&1)
+    if [ -z "$out" ]; then kept=$((kept + 1)); printf '  ok    %s\n' "$1"; else printf '  FAIL  %s\n' "$1"; printf '%s\n' "$out" | head -n 40 | sed 's/^/        /'; fi
+}
+
+may_include() {                         # FOLDER FOLDER
+    case $1:$2 in
+    *:"$1") return 0 ;;
+    autograd:core|nn:core|nn:autograd|rnn:core|rnn:autograd|rnn:nn|io:core|io:autograd|io:nn|io:rnn|cuda:core) return 0 ;;
+    esac
+    return 1
+}
+include_order() {
+    for f in $(files $folders); do
+        for i in $(sed -n 's/^ *# *include "\([a-z]*\)\/.*/\1/p' "$f" | sort -u); do
+            may_include "${f%%/*}" "$i" || echo "$f may not include $i/"
+        done
+    done
+    for f in $(files examples bench); do
+        grep -nE '^ *# *include "(core|autograd|nn|rnn|io|cuda)/' "$f" | sed "s|^|$f: programs use weft.h alone: |"
+    done
+}
+file_sizes() { for f in $(files $folders examples bench tests) Makefile tests/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done; }
+function_sizes() {
+    ctags -x --language-force=C --kinds-C=f --_xformat='%{input} %N %n %e' $(files $folders | grep '\.[ch]$') 2>/dev/null |
+        awk '{ print $4 - $3 + 1, $1, $2 }' | sort -n | awk '
+            { n[NR] = $1; where[NR] = $2 ": " $3 }
+            END { if (!NR) { print "no functions found"; exit }
+                  median = n[int((NR + 1) / 2)]; p90 = n[int(.9 * NR) + 1 > NR ? NR : int(.9 * NR) + 1]
+                  if (median > 12) print "median " median " (12)"
+                  if (p90 > 35) print "p90 " p90 " (35)"
+                  for (i = NR; i && n[i] > 80; i--) print where[i] " has " n[i] " lines (80)" }'
+}
+banned() {
+    grep -nE '(^|[^_a-zA-Z])(sprintf|vsprintf|strcpy|strcat|gets|strtok|alloca|system|rand|srand)\(' $(files $folders examples bench)
+    grep -nE '(^|[^_a-zA-Z.>])(abort|exit|_exit|assert)\(' $(files $folders)
+}
+exports() { bash tests/exports.sh compare; }
+public_functions_are_tested() {
+    for f in $(bash tests/exports.sh declared | sed 's/^weft_open_f.*/weft_open/'); do
+        grep -qswE "$f" tests/*.[ch] tests/*/*.c examples/*.c || echo "$f is in no test and no example"
+    done
+}
+headers_alone() {
+    for h in weft.h */api_*.h; do
+        echo "#include \"$h\"" | ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c - || echo "$h"
+        ! command -v g++ >/dev/null || echo "#include \"$h\"" | g++ -std=c++17 -Wall -Wextra -Werror -I. -fsyntax-only -x c++ - || echo "$h in C++"
+    done
+}
+head_comment() { for f in $(files $folders examples bench tests | grep -v '\.def$'); do head -n 1 "$f" | grep -qE '^/\*' || echo "$f does not say what it is"; done; }
+whitespace() { git grep -nIE '[[:space:]]+$' -- ':!*.svg' ':!tests/golden/*' ':!*.md' | cut -c1-120; git grep -nIP '\t' -- '*.c' '*.h' '*.def' | cut -c1-120; }
+machine_paths() { git grep -nIE '(^|[^A-Za-z0-9_.$}-])/(work|home|root|Users|tmp)/' -- ':!LICENSE' ':!tests/lint.sh' | cut -c1-120; }
+scripts() {
+    for s in tests/*.sh .ci/run; do bash -n "$s"; done
+    ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh .ci/run
+}
+tidy() {
+    files $folders | grep '\.c$' | grep -v 'cpu_avx' |
+        xargs -P 2 -n 4 clang-tidy --quiet 2>/dev/null -- -std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5) | grep -E '(warning|error):' | sort -u
+}
+
+rule "include order: core, autograd, nn, rnn, io; programs: public headers" include_order
+rule "no file over 500 lines" file_sizes
+rule "functions: median 12, nine of ten 35, none over 80 lines" function_sizes
+rule "no banned functions" banned
+rule "exported symbols are the declared ones" exports
+rule "every public function is in a test or an example" public_functions_are_tested
+rule "public headers stand alone, in C and in C++" headers_alone
+rule "every file says what it is" head_comment
+rule "no trailing blanks, no tabs in C" whitespace
+rule "no paths of one machine" machine_paths
+rule "scripts parse" scripts
+if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ]; then rule "clang-tidy" tidy; fi
+echo "$kept of $rules rules hold"
+[ "$kept" = "$rules" ]

@@ -1,0 +1,10 @@
+/* block.c - a planted bug: a block of the context's allocator that is never given back. The net is CLEAN. */
+#include "../check.h"
+#include "core/core.h"
+
+Test(planted, block)
+{
+    weft *w = open_on(WEFT_CPU);
+    w->dev.allocate(64, w->dev.user);
+    CLEAN(w);
+}

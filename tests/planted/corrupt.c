@@ -1,0 +1,43 @@
+/* corrupt.c - a planted bug: a checkpoint in which one bit of a weight was turned over. The net are the checksums of weft_load. */
+#include <unistd.h>
+#include "../check.h"
+
+static weft_module *model(weft *w)
+{
+    weft_module *m = weft_module_new(w, "m");
+    weft_linear_new(m, "l", 5, 3);
+    return m;
+}
+
+/* Turns over the lowest bit of the number `value` wherever the file holds it; how often that was. */
+static int turn_over(const char *path, weft_real value)
+{
+    FILE *f = fopen(path, "r+b");
+    cr_assert(f);
+    unsigned char image[1 << 16];
+    size_t n = fread(image, 1, sizeof image, f);
+    int    times = 0;
+    for (size_t i = 0; i + sizeof value <= n; i++)
+        if (!memcmp(image + i, &value, sizeof value)) {
+            image[i] ^= 1;
+            times++;
+        }
+    rewind(f);
+    cr_assert(fwrite(image, 1, n, f) == n && !fclose(f));
+    return times;
+}
+
+Test(planted, corrupt)
+{
+    char path[64];
+    snprintf(path, sizeof path, "planted_corrupt_%ld.h5", (long)getpid());
+    weft        *w = open_on(WEFT_REF);
+    weft_module *m = model(w);
+    cr_assert(weft_save(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
+    cr_assert(weft_load(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
+    cr_assert(turn_over(path, numbers(weft_find(m, "l.weight"))[4]) > 0, "the weight is not in the file");
+    weft_status s = weft_load(path, m, NULL, NULL, 0);
+    remove(path);
+    CLEAN(w);
+    cr_assert(s == WEFT_OK, "load: %s: %s", weft_status_name(s), weft_file_message());
+}
