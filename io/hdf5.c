@@ -1,0 +1,297 @@
+/* hdf5.c - the session, types and errors of HDF5 files in memory, and writing them; see hdf5.h. */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "io/crc32c.h"
+#include "io/hdf5_session.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "checksums are of numbers in memory and files are little-endian: a big-endian machine needs its bytes turned in weft__crc_of"
+#endif
+
+/* ---- kinds ---- */
+static const struct { const char *name; size_t bytes; } number[] = {
+    [WEFT__F32] = { "float32", 4 }, [WEFT__F64] = { "float64", 8 }, [WEFT__I32] = { "int32", 4 }, [WEFT__I64] = { "int64", 8 },
+    [WEFT__U8] = { "bytes", 1 }, [WEFT__CHARS] = { "text", 1 }, [WEFT__F32_BE] = { "big-endian float32", 4 },
+    [WEFT__F64_BE] = { "big-endian float64", 8 }, [WEFT__ODD] = { "something else than plain numbers", 0 },
+};
+
+weft__number weft__number_of(weft_dtype type)
+{
+    static const weft__number of[] = { sizeof(real) == 4 ? WEFT__F32 : WEFT__F64, WEFT__I32, WEFT__I64, WEFT__F64, WEFT__CHARS, WEFT__U8 };
+    return (unsigned)type < sizeof of / sizeof *of ? of[type] : WEFT__ODD;
+}
+
+size_t weft__number_bytes(weft__number type) { return number[type].bytes; }
+
+size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if that is no number */
+{
+    size_t n = number[k->type].bytes;
+    for (int i = 0; i < k->rank; i++)
+        if (__builtin_mul_overflow(n, (size_t)k->size[i], &n))
+            return SIZE_MAX;
+    return n;
+}
+
+bool weft__kind_same(const weft__kind *a, const weft__kind *b)
+{
+    return a->type == b->type && a->rank == b->rank && !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size);
+}
+
+const char *weft__kind_text(const weft__kind *k, char buffer[128])
+{
+    int at = snprintf(buffer, 128, "%s [", number[k->type].name);
+    for (int i = 0; i < k->rank; i++)
+        at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
+    snprintf(buffer + at, 128 - (size_t)at, "]");
+    return buffer;
+}
+
+hid_t weft__h5_type(weft__number type, size_t text)               /* in a file; to be closed */
+{
+    switch (type) {
+    case WEFT__F32:    return H5Tcopy(H5T_IEEE_F32LE);
+    case WEFT__F64:    return H5Tcopy(H5T_IEEE_F64LE);
+    case WEFT__I32:    return H5Tcopy(H5T_STD_I32LE);
+    case WEFT__I64:    return H5Tcopy(H5T_STD_I64LE);
+    case WEFT__U8:     return H5Tcopy(H5T_STD_U8LE);
+    case WEFT__F32_BE: return H5Tcopy(H5T_IEEE_F32BE);
+    case WEFT__F64_BE: return H5Tcopy(H5T_IEEE_F64BE);
+    case WEFT__CHARS:  break;
+    case WEFT__ODD:    return H5I_INVALID_HID;
+    }
+    hid_t t = H5Tcopy(H5T_C_S1);
+    if (t < 0 || (H5Tset_size(t, text) >= 0 && H5Tset_cset(t, H5T_CSET_UTF8) >= 0))
+        return t;
+    H5Tclose(t);
+    return H5I_INVALID_HID;
+}
+
+/* ---- errors ---- */
+weft_status weft__h5_status(const weft__h5 *h) { return h->status; }
+
+void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
+{
+    char text[512];
+    if (h->status)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    h->status = weft__file_fail(status, "%s: %s", h->path, text);
+}
+
+static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
+{
+    if (n == 0 && error->desc)
+        snprintf(user, 160, ": %s", error->desc);
+    return 0;
+}
+
+void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
+{
+    char why[160] = "";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
+    weft__h5_fail(h, h->grows ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+}
+
+/* ---- the image: libhdf5's "core" driver works in our memory and copies nothing ---- */
+static void *image_malloc(size_t size, H5FD_file_image_op_t op, void *user)
+{
+    weft__h5 *h = user;
+    (void)op;
+    return size <= h->size ? h->image : NULL;
+}
+
+static void *image_memcpy(void *to, const void *from, size_t size, H5FD_file_image_op_t op, void *user)
+{
+    (void)op, (void)user;
+    return to == from ? to : memmove(to, from, size);
+}
+
+static void *image_realloc(void *old, size_t size, H5FD_file_image_op_t op, void *user)
+{
+    weft__h5 *h = user;
+    (void)op, (void)old;
+    if (!h->grows)
+        return NULL;
+    if (size > h->size) {                        /* zeroed, so that gaps in the file are zeros */
+        size_t room = size > h->size * 2 ? size : h->size * 2;
+        unsigned char *bigger = realloc(h->image, room);
+        if (!bigger)
+            return NULL;
+        memset(bigger + h->size, 0, room - h->size);
+        h->image = bigger;
+        h->size = room;
+    }
+    return h->image;
+}
+
+static herr_t image_free(void *image, H5FD_file_image_op_t op, void *user) { (void)image, (void)op, (void)user; return 0; }
+static void *same_user(void *user)               { return user; }
+static herr_t keep_user(void *user)              { (void)user; return 0; }
+
+static hid_t access_list(weft__h5 *h)
+{
+    H5FD_file_image_callbacks_t calls = { image_malloc, image_memcpy, image_realloc, image_free, same_user, keep_user, h };
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    if (list >= 0 && H5Pset_fapl_core(list, 1 << 16, 0) >= 0 && H5Pset_file_image_callbacks(list, &calls) >= 0 &&
+        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 && H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
+        (h->grows || H5Pset_file_image(list, h->image, h->size) >= 0))
+        return list;
+    weft__h5_close(list);
+    return H5I_INVALID_HID;
+}
+
+/* ---- sessions ---- */
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
+static weft__h5 *begin(const char *path, bool checked)
+{
+    weft__h5 *h = calloc(1, sizeof *h);
+    if (!h) {
+        weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+        return NULL;
+    }
+    h->path = path;
+    h->checked = checked;
+    h->file = H5I_INVALID_HID;
+    pthread_mutex_lock(&one);                    /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
+    H5Eget_auto2(H5E_DEFAULT, &h->print, &h->print_user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (H5PLget_loading_state(&h->plugins) >= 0)
+        H5PLset_loading_state(0);                /* a file may not name code to be loaded */
+    return h;
+}
+
+static weft_status end(weft__h5 *h)
+{
+    if (h->file >= 0 && H5Fclose(h->file) < 0)
+        weft__h5_broken(h, "the file", "cannot be closed");
+    H5PLset_loading_state(h->plugins);
+    H5Eset_auto2(H5E_DEFAULT, h->print, h->print_user);
+    pthread_mutex_unlock(&one);
+    return h->status;
+}
+
+weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
+{
+    weft__h5 *h = begin(path, checked);
+    if (!h)
+        return NULL;
+    h->grows = true;
+    hid_t access = access_list(h), creation = H5Pcreate(H5P_FILE_CREATE);
+    if (access >= 0 && creation >= 0 && H5Pset_userblock(creation, user_block) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0)
+        h->file = H5Fcreate("weft image", H5F_ACC_TRUNC, creation, access);
+    if (h->file < 0)
+        weft__h5_broken(h, "the file", "cannot be made");
+    weft__h5_close(access);
+    weft__h5_close(creation);
+    return h;
+}
+
+weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked)
+{
+    weft__h5 *h = begin(path, checked);
+    if (!h)
+        return NULL;
+    h->image = image;
+    h->size = size;
+    hid_t access = access_list(h);
+    if (access >= 0)
+        h->file = H5Fopen("weft image", H5F_ACC_RDONLY, access);
+    if (h->file < 0)
+        weft__h5_broken(h, "the file", "cannot be opened");
+    weft__h5_close(access);
+    return h;
+}
+
+weft_status weft__h5_end(weft__h5 *h)
+{
+    weft_status s = end(h);
+    if (h->grows)
+        free(h->image);
+    free(h);
+    return s;
+}
+
+weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
+{
+    hsize_t bytes = 0;
+    if (!h->status && (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
+        weft__h5_broken(h, "the file", "cannot be finished");
+    weft_status s = end(h);
+    if (s)
+        free(h->image);
+    *image = s ? NULL : h->image;
+    *size = (size_t)bytes;
+    free(h);
+    return s;
+}
+
+/* ---- writing ---- */
+void weft__h5_close(hid_t id)
+{
+    if (id >= 0)
+        H5Idec_ref(id);
+}
+
+void weft__h5_group(weft__h5 *h, const char *path)
+{
+    if (h->status)
+        return;
+    hid_t list = H5Pcreate(H5P_GROUP_CREATE), group = H5I_INVALID_HID;
+    if (list >= 0 && H5Pset_obj_track_times(list, 0) >= 0)
+        group = H5Gcreate2(h->file, path, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (group < 0)
+        weft__h5_broken(h, path, "cannot be made");
+    weft__h5_close(group);
+    weft__h5_close(list);
+}
+
+static bool attribute(weft__h5 *h, const char *path, const char *key, hid_t type, const void *value)
+{
+    hid_t space = H5Screate(H5S_SCALAR), a = H5I_INVALID_HID;
+    if (space >= 0 && type >= 0)
+        a = H5Acreate_by_name(h->file, path, key, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    bool good = a >= 0 && H5Awrite(a, type, value) >= 0;
+    if (!good)
+        weft__h5_broken(h, path, "cannot be described");
+    weft__h5_close(a);
+    weft__h5_close(space);
+    return good;
+}
+
+void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text)
+{
+    if (h->status)
+        return;
+    hid_t type = weft__h5_type(WEFT__CHARS, strlen(text) + 1);
+    attribute(h, path, key, type, text);
+    weft__h5_close(type);
+}
+
+void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *k, const void *values)
+{
+    if (h->status)
+        return;
+    hsize_t size[WEFT_RANK] = { 0 };
+    for (int i = 0; i < k->rank; i++)
+        size[i] = (hsize_t)k->size[i];
+    bool text = k->type == WEFT__CHARS;          /* one string of that many bytes */
+    hid_t type = weft__h5_type(k->type, (size_t)k->size[0]), set = H5I_INVALID_HID, list = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = k->rank && !text ? H5Screate_simple(k->rank, size, NULL) : H5Screate(H5S_SCALAR);
+    if (type >= 0 && space >= 0 && list >= 0 && H5Pset_obj_track_times(list, 0) >= 0 && H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0)
+        set = H5Dcreate2(h->file, path, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (set < 0 || H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values ? values : "") < 0)
+        weft__h5_broken(h, path, "cannot be stored");
+    uint32_t crc = weft__crc32c(0, values, weft__kind_bytes(k));
+    if (h->checked && !h->status)
+        attribute(h, path, WEFT__CRC, H5T_STD_U32LE, &crc);
+    weft__h5_close(set);
+    weft__h5_close(list);
+    weft__h5_close(space);
+    weft__h5_close(type);
+}

@@ -1,0 +1,241 @@
+/* hdf5_read.c - reading HDF5 files in memory, with suspicion; see hdf5.h. */
+#include <string.h>
+#include "io/crc32c.h"
+#include "io/hdf5_session.h"
+
+enum { LINKS = 100000, NAME = 256 };
+
+/* ---- objects ---- */
+bool weft__h5_is(weft__h5 *h, const char *path)  /* a soft or external link anywhere on the way is an error */
+{
+    char part[2 * NAME];
+    if (h->status || strlen(path) >= sizeof part)
+        return false;
+    for (const char *end = path; end; ) {
+        end = strchr(end + (end != path), '/');
+        size_t n = end ? (size_t)(end - path) : strlen(path);
+        memcpy(part, path, n);
+        part[n] = 0;
+        H5L_info_t info;
+        htri_t is = H5Lexists(h->file, part, H5P_DEFAULT);
+        if (is == 0)
+            return false;
+        if (is < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
+            weft__h5_broken(h, part, "cannot be found");
+        else if (info.type != H5L_TYPE_HARD)
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is a link to somewhere else", part);
+        if (h->status)
+            return false;
+    }
+    return true;
+}
+
+static hid_t open_set(weft__h5 *h, const char *path)              /* less than 0: not there, or an error */
+{
+    if (!weft__h5_is(h, path))
+        return H5I_INVALID_HID;
+    hid_t object = H5Oopen(h->file, path, H5P_DEFAULT);
+    if (object >= 0 && H5Iget_type(object) == H5I_DATASET)
+        return object;
+    if (object < 0)
+        weft__h5_broken(h, path, "cannot be opened");
+    else
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is not a data set", path);
+    weft__h5_close(object);
+    return H5I_INVALID_HID;
+}
+
+/* ---- kinds ---- */
+static void type_of(hid_t set, weft__kind *k)    /* into k->type; of a text its bytes, too */
+{
+    hid_t type = H5Dget_type(set);
+    for (weft__number t = WEFT__F32; t < WEFT__ODD && k->type == WEFT__ODD; t++) {
+        hid_t known = t == WEFT__CHARS ? H5I_INVALID_HID : weft__h5_type(t, 0);
+        if (known >= 0 && type >= 0 && H5Tequal(type, known) > 0)
+            k->type = t;
+        weft__h5_close(known);
+    }
+    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 && k->rank == 0) {
+        k->type = WEFT__CHARS;
+        k->rank = 1;
+        k->size[0] = (int64_t)H5Tget_size(type);
+    }
+    weft__h5_close(type);
+}
+
+static bool kind_of(hid_t set, weft__kind *k)
+{
+    hsize_t size[WEFT_RANK];
+    hid_t space = H5Dget_space(set);
+    H5S_class_t shape = space < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
+    int rank = shape == H5S_SIMPLE ? H5Sget_simple_extent_ndims(space) : 0;
+    bool good = (shape == H5S_SCALAR || shape == H5S_SIMPLE) && rank >= 0 && rank <= WEFT_RANK &&
+                (rank == 0 || H5Sget_simple_extent_dims(space, size, NULL) == rank);
+    weft__h5_close(space);
+    *k = (weft__kind){ .type = WEFT__ODD, .rank = good ? rank : 0 };
+    for (int i = 0; i < k->rank; i++)
+        k->size[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
+    if (good)
+        type_of(set, k);
+    return good;
+}
+
+bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
+{
+    hid_t set = open_set(h, path);
+    if (set < 0)
+        return false;
+    if (!kind_of(set, k))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s has a shape that cannot be read", path);
+    weft__h5_close(set);
+    return !h->status;
+}
+
+/* ---- numbers ---- */
+static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)             /* why its storage is not a plain array; NULL if it is */
+{
+    hid_t list = H5Dget_create_plist(set);
+    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
+    int filters = list < 0 ? -1 : H5Pget_nfilters(list), outside = list < 0 ? -1 : H5Pget_external_count(list);
+    weft__h5_close(list);
+    if (layout != H5D_CONTIGUOUS && (h->checked || layout != H5D_COMPACT))
+        return filters > 0 ? "is compressed; only plain arrays are read" : "is stored in chunks or elsewhere; only plain arrays are read";
+    if (filters || outside)
+        return "has filters or lies in another file; only plain arrays are read";
+    if (bytes > h->size || H5Dget_storage_size(set) != bytes)
+        return "does not have the bytes that its shape needs";
+    return NULL;
+}
+
+static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *values, size_t bytes)
+{
+    uint32_t crc = 0;
+    hid_t a = H5Aexists(set, WEFT__CRC) > 0 ? H5Aopen(set, WEFT__CRC, H5P_DEFAULT) : H5I_INVALID_HID;
+    hid_t type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
+    bool good = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+                H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
+    if (!good)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s has no checksum", path);
+    else if (crc != weft__crc32c(0, values, bytes))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its checksum is wrong", path);
+    weft__h5_close(space);
+    weft__h5_close(type);
+    weft__h5_close(a);
+}
+
+static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
+{
+    char a[128], b[128];
+    weft__kind is;
+    size_t bytes = weft__kind_bytes(want);
+    if (!kind_of(set, &is) || !weft__kind_same(&is, want)) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&is, a), weft__kind_text(want, b));
+        return;
+    }
+    const char *why = unfit(h, set, bytes);
+    if (why) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+        return;
+    }
+    hid_t type = weft__h5_type(as, (size_t)want->size[0]);
+    if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        weft__h5_broken(h, path, "cannot be read");
+    weft__h5_close(type);
+    if (h->checked && !h->status)
+        check_crc(h, set, path, values, bytes);
+}
+
+void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
+{
+    hid_t set = open_set(h, path);
+    if (set >= 0)
+        read_set(h, set, path, want, as, values);
+    else
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
+    weft__h5_close(set);
+}
+
+/* ---- texts ---- */
+static bool read_text(hid_t a, char *text, size_t size)
+{
+    hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+    bool good = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+                H5Tget_size(type) < size && H5Sget_simple_extent_npoints(space) == 1;
+    memset(text, 0, size);
+    good = good && H5Aread(a, type, text) >= 0;
+    weft__h5_close(space);
+    weft__h5_close(type);
+    return good;
+}
+
+bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size)
+{
+    *text = 0;
+    htri_t is = h->status ? 0 : H5Aexists_by_name(h->file, path, key, H5P_DEFAULT);
+    if (is == 0)
+        return false;
+    hid_t a = is < 0 ? H5I_INVALID_HID : H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT);
+    if (a < 0)
+        weft__h5_broken(h, path, "has an attribute that cannot be opened");
+    else if (!read_text(a, text, size))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s: its attribute %s is not a short text", path, key);
+    weft__h5_close(a);
+    return !h->status;
+}
+
+static size_t append_note(weft__h5 *h, const char *path, const char *key, char *text, size_t at, size_t size)
+{
+    char value[NAME];
+    if (!strcmp(key, WEFT__CRC) || !weft__h5_text(h, path, key, value, sizeof value))
+        return at;
+    int n = snprintf(text + at, size - at, "%s%s %s", at ? ", " : "", key, value);
+    if (n < 0 || (size_t)n >= size - at) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s has too many attributes", path);
+        return at;
+    }
+    return at + (size_t)n;
+}
+
+void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
+{
+    char key[NAME];
+    *text = 0;
+    hid_t object = h->status ? H5I_INVALID_HID : H5Oopen(h->file, path, H5P_DEFAULT);
+    int n = object < 0 ? -1 : H5Aget_num_attrs(object);
+    if (n < 0)
+        weft__h5_broken(h, path, "has attributes that cannot be counted");
+    weft__h5_close(object);
+    size_t at = 0;
+    for (hsize_t i = 0; n > 0 && i < (hsize_t)n && !h->status; i++) {
+        ssize_t long_ = H5Aget_name_by_idx(h->file, path, H5_INDEX_NAME, H5_ITER_INC, i, key, sizeof key, H5P_DEFAULT);
+        if (long_ <= 0 || long_ >= NAME)
+            weft__h5_broken(h, path, "has an attribute without a fit name");
+        else
+            at = append_note(h, path, key, text, at, size);
+    }
+}
+
+/* ---- groups ---- */
+typedef struct { weft__h5 *h; const char *path; weft__h5_visit *visit; void *user; int n; } walk;
+
+static herr_t step(hid_t group, const char *name, const H5L_info_t *info, void *user)
+{
+    walk *k = user;
+    if (info->type != H5L_TYPE_HARD)
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
+    else if (strlen(name) >= NAME || ++k->n > LINKS)
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s holds too much, or too long names", k->path);
+    hid_t object = k->h->status ? H5I_INVALID_HID : H5Oopen(group, name, H5P_DEFAULT);
+    H5I_type_t type = object < 0 ? H5I_BADID : H5Iget_type(object);
+    weft__h5_close(object);
+    if (type == H5I_BADID)
+        weft__h5_broken(k->h, name, "cannot be opened");
+    return k->h->status || !k->visit(name, type == H5I_GROUP, k->user);
+}
+
+void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)
+{
+    walk k = { h, path, visit, user, 0 };
+    if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_INC, NULL, step, &k, H5P_DEFAULT) < 0)
+        weft__h5_broken(h, path, "cannot be listed");
+}
