@@ -81,10 +81,10 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
 {
     const weft_additive *a = layer;
     (void)causal;
-    weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true), *of_q_pair, *of_m_pair, *nothing, *value;
+    weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true), *of_q_pair, *of_m_pair, *value;
     weft_tensor *of_m = weft_add(weft_matmul_with(memory, false, a->memory_weight, true), a->bias);
     weft_pairs(of_q, of_m, &of_q_pair, &of_m_pair);
-    weft_pairs(weft_slice(of_q, 1, 0, 0), memory, &nothing, &value);         /* queries without columns: nothing is spread */
+    weft_pairs(of_q, memory, NULL, &value);
     weft_tensor *score = weft_reshape(a->score, 2, (int64_t[]){ 1, -1 });
     weft_tensor *weight = weft_softmax(weft_matmul_with(weft_tanh(weft_add(of_q_pair, of_m_pair)), false, score, true), 0);
     weft_tensor *y = weft_pool(weft_mul(weight, value), WEFT_POOL_SUM);

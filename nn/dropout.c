@@ -8,8 +8,8 @@ weft_drop *weft_drop_new(weft_module *parent, const char *name, real p, bool per
 {
     static weft_drop none;
     weft *w = weft__ready(parent);
-    if (w && !(p >= 0 && p <= 1))
-        weft__fail(w, WEFT_EARG, "drop: p = %g; 0 .. 1 is wanted", (double)p);
+    if (w && !(p >= 0 && p < 1))
+        weft__fail(w, WEFT_EARG, "drop: p = %g; 0 <= p < 1 is wanted", (double)p);
     weft_module *m = weft_module_in(parent, name);
     weft_drop *d = weft__layer(m, sizeof *d);
     if (!d)

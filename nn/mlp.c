@@ -24,8 +24,8 @@ static bool is_sound(weft_module *m, const weft_mlp_opts *o)
         weft__fail(w, WEFT_EARG, "mlp: %s is NULL", o ? "widths" : "opts");
     else if (w && (o->layers < 1 || o->layers > 9999))
         weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 or more are wanted", o->layers);
-    else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout <= 1)))
-        weft__fail(w, WEFT_EARG, "mlp: activation %d, dropout %g; a weft_activation and 0 .. 1 are wanted", (int)o->activation, (double)o->dropout);
+    else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout < 1)))
+        weft__fail(w, WEFT_EARG, "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted", (int)o->activation, (double)o->dropout);
     return w && !w->status;
 }
 

@@ -2,63 +2,52 @@
 #include <string.h>
 #include "nn/nn.h"
 
-typedef struct { FILE *file; int widest; } sheet;
+typedef struct { FILE *file; const weft_module *top; int names, shapes; } sheet;   /* widths of the first two columns */
 
-static int indent(const weft_module *m, const weft_module *from)
-{
-    int depth = 0;
-    for (; m != from; m = m->parent)
-        depth += 2;
-    return depth;
-}
+static const weft__parameter *first_name(const weft__parameter *p) { return p->tied ? p->tied : p; }
+static int larger(int a, int b) { return a > b ? a : b; }
 
-static int widest(const weft_module *m, const weft_module *from)
+static void measure(sheet *s, const weft_module *m, int depth)
 {
-    int most = indent(m, from) + (int)strlen(m->name);
+    char shape[128];
+    s->names = larger(s->names, depth + (int)strlen(m == s->top ? m->path : m->name));
     for (const weft__parameter *p = m->parameters; p; p = p->next) {
-        int here = indent(m, from) + 2 + (int)strlen(p->name);
-        most = here > most ? here : most;
+        s->names = larger(s->names, depth + 2 + (int)strlen(p->name));
+        s->shapes = larger(s->shapes, (int)strlen(weft__text(&first_name(p)->value.f, shape)));
     }
-    for (const weft_module *c = m->child; c; c = c->sibling) {
-        int below = widest(c, from);
-        most = below > most ? below : most;
-    }
-    return most;
+    for (const weft_module *c = m->child; c; c = c->sibling)
+        measure(s, c, depth + 2);
 }
 
 static void print_parameter(const sheet *s, const weft__parameter *p, int depth)
 {
-    const weft__parameter *first = p->tied ? p->tied : p;
+    const weft__parameter *first = first_name(p);
+    const weft_tensor *x = &first->value;
     char shape[128];
-    weft__text(&first->value.f, shape);
-    fprintf(s->file, "%*s%-*s  %-16s ", depth, "", s->widest - depth, p->name, shape);
+    fprintf(s->file, "%*s%-*s  %-*s  ", depth, "", s->names - depth, p->name, s->shapes, weft__text(&x->f, shape));
     if (p->tied)
-        fprintf(s->file, "%12s  tied to %s", "-", first->path + strlen(first->module->root->path) + 1);
+        fprintf(s->file, "%12s  tied to %s\n", "-", first->path + strlen(first->module->root->path) + 1);
     else
-        fprintf(s->file, "%12lld%s%s", (long long)weft__elements(&first->value.f), p->buffer ? "  buffer" : "", first->value.frozen ? "  frozen" : "");
-    fputc('\n', s->file);
+        fprintf(s->file, "%12lld%s%s\n", (long long)weft__elements(&x->f), p->buffer ? "  buffer" : "", x->frozen ? "  frozen" : "");
 }
 
-static void print_module(const sheet *s, const weft_module *m, const weft_module *from)
+static void print_module(const sheet *s, const weft_module *m, int depth)
 {
-    int depth = indent(m, from);
-    fprintf(s->file, "%*s%-*s  %-16s %12lld\n", depth, "", s->widest - depth, m == from ? m->path : m->name, "", (long long)weft_parameter_count(m));
+    const char *name = m == s->top ? m->path : m->name;
+    fprintf(s->file, "%*s%-*s  %*s  %12lld\n", depth, "", s->names - depth, name, s->shapes, "", (long long)weft_parameter_count(m));
     for (const weft__parameter *p = m->parameters; p; p = p->next)
         print_parameter(s, p, depth + 2);
     for (const weft_module *c = m->child; c; c = c->sibling)
-        print_module(s, c, from);
+        print_module(s, c, depth + 2);
 }
 
 void weft_print_module(FILE *file, const weft_module *m)
 {
-    if (!file)
-        return;
-    if (!m || !m->w) {
+    sheet s = { .file = file, .top = m };
+    if (file && (!m || !m->w))
         fputs("(no module)\n", file);
+    if (!file || !m || !m->w)
         return;
-    }
-    sheet s = { file, widest(m, m) };
-    int root = (int)strlen(m->path);
-    s.widest = root > s.widest ? root : s.widest;
-    print_module(&s, m, m);
+    measure(&s, m, 0);
+    print_module(&s, m, 0);
 }
