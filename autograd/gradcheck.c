@@ -19,7 +19,7 @@ static double value_at(function *f, weft_tensor *const *x, void *user, int i, in
 static double slope_at(function *f, weft_tensor *const *x, void *user, int i, int64_t j)
 {
     weft *w = x[0]->w;
-    real was, h = (real)(sizeof(real) == 8 ? 4e-4 : 2e-2);
+    real was, h = (real)(sizeof(real) == 8 ? 4e-4 : 1e-2);
     w->dev.k->download(&w->dev, &was, x[i]->data + j, sizeof was);
     double near = value_at(f, x, user, i, j, was + h) - value_at(f, x, user, i, j, was - h);
     double far = value_at(f, x, user, i, j, was + 2 * h) - value_at(f, x, user, i, j, was - 2 * h);

@@ -1,0 +1,289 @@
+/* test_ops.c - every operator of op_cases.h: gradients and gradients of gradients against central differences in the double build
+ * (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and random shapes; and the proof that these checks see: a
+ * kernel spoiled a little in its derivative is caught. */
+#include "op_cases.h"
+
+typedef struct { function *f; } probed;
+
+static weft_tensor *scalar_of(weft_tensor *const *x, void *user)  /* sum y sin(1 + k): sees order and sign */
+{
+    weft_tensor *y = ((probed *)user)->f(x, NULL);
+    weft *w = weft_of(x[0]);
+    if (!weft_ok(w) || !y)
+        return y;
+    weft_real *p = weft__take(w, &w->keep, weft__bytes(&y->f));
+    for (int64_t k = 0; p && k < weft_count(y); k++)
+        p[k] = (weft_real)sin(1 + (double)k);
+    return p ? weft_total(weft_mul(y, weft__tensor(w, &y->f, p))) : y;
+}
+
+static int32_t lens[2][8];
+static int64_t sequences, extent_of[128];
+
+static void draw_round(void)
+{
+    sequences = 1 + (int64_t)dice(4);
+    for (int b = 0; b < 2; b++)
+        for (int64_t s = 0; s < sequences; s++)
+            lens[b][s] = (int32_t)dice(5);
+    for (int c = 'a'; c <= 'd'; c++)
+        extent_of[c] = 1 + (int64_t)dice(3);
+    for (int c = '0'; c <= '9'; c++)
+        extent_of[c] = c - '0';
+}
+
+static int64_t shape_of(const char *shape, int *rank, int64_t size[6], int *batch)
+{
+    int64_t n = 1;
+    *batch = *shape == '~' ? 0 : *shape == '=' ? 1 : -1, *rank = 0;
+    for (const char *c = shape + (*batch >= 0); *c; c++, n *= size[(*rank)++]) {
+        size[*rank] = *rank || *batch < 0 ? extent_of[(unsigned char)*c] : 0;
+        for (int64_t s = 0; *batch >= 0 && *rank == 0 && s < sequences; s++)
+            size[0] += lens[*batch][s];
+    }
+    return n;
+}
+
+/* The numbers of all inputs of a case are the points of one even grid in a shuffled order: no two are near each other, none is
+ * near 0, so that a difference quotient never steps over the kink of a max, a where or a mask. */
+static int64_t grid_points, grid_step, grid_at;
+
+static void grid_new(int64_t n)
+{
+    grid_points = n ? n : 1;
+    grid_at = (int64_t)dice((uint64_t)grid_points);
+    for (grid_step = 1 + (int64_t)dice((uint64_t)grid_points);; grid_step++) {
+        int64_t a = grid_points, b = grid_step;
+        while (b) {
+            int64_t rest = a % b;
+            a = b, b = rest;
+        }
+        if (a == 1)
+            return;
+    }
+}
+
+static weft_real grid_next(double low, double high)
+{
+    grid_at = (grid_at + grid_step) % grid_points;
+    return (weft_real)(low + (high - low) * ((double)grid_at + .5 + (grid_points % 2 ? .01 : 0)) / (double)grid_points);
+}
+
+/* x, ragged in one of the layouts if its shape says so */
+static weft_tensor *input(weft *w, const char *shape, double low, double high)
+{
+    int64_t size[6], n;
+    int rank, b;
+    n = shape_of(shape, &rank, size, &b);
+    weft_real *values = calloc((size_t)n + 1, sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = grid_next(low, high);
+    weft_tensor *x = weft_reals(w, values, rank, size);
+    free(values);
+    if (b < 0)
+        return x;
+    weft_tensor *like = weft_arrange(weft_ragged(w, (weft_real[64]){ 0 }, 1, &(weft_lengths){ sequences, lens[b], NULL }), dice(2) ? WEFT_PACKED : WEFT_CONCAT);
+    return weft_ragged_like(x, like);
+}
+
+static int inputs(weft *w, const op_case *c, weft_tensor **x)
+{
+    int n = 0, rank, b;
+    int64_t size[6], all = 0;
+    bool was = weft_recording(w, false);
+    for (int i = 0; i < 4 && c->shapes[i]; i++)
+        all += shape_of(c->shapes[i], &rank, size, &b);
+    grid_new(all);
+    for (; n < 4 && c->shapes[n]; n++)
+        x[n] = input(w, c->shapes[n], c->low, c->high);
+    weft_recording(w, was);
+    return n;
+}
+
+static double error_of(weft *w, const op_case *c, bool second)
+{
+    weft_tensor *x[4];
+    probed p = { c->f };
+    int n = inputs(w, c, x);
+    double e = (second ? weft_gradcheck2 : weft_gradcheck)(scalar_of, x, n, &p);
+    cr_expect(weft_ok(w), "%s: %s", c->name, weft_message(w));
+    weft_clear(w);
+    return e;
+}
+
+static void check_all(bool second, double allowed)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(op_cases); i++)
+            for (int r = 0; r < rounds(3, 100) && op_cases[i].orders >= 1 + second; r++) {
+                dice_seed((uint64_t)(1 + i + 1000 * r));
+                draw_round();
+                double e = error_of(w, &op_cases[i], second);
+                cr_expect(e <= allowed, "%s, round %d on %s: off by %.2e", op_cases[i].name, r, weft_device_name(w), e);
+            }
+}
+
+Test(ops, gradients)        { check_all(false, TOL(1e-7, 3e-2)); }
+Test(ops, second_gradients) { if (sizeof(weft_real) == 8) check_all(true, 1e-5); }
+
+/* ---- the checks see ---- */
+static weft__kernels bad;
+static const weft__kernels *fine;
+static int bad_f, bad_order;
+
+static void spoil(weft__device *d, int64_t n, weft_real *x) { if (n) fine->scale(d, n, (weft_real)1.001, x, x, false); }
+static void bad_unary(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y, const real *g, real *out, bool add)
+{
+    fine->unary(d, f, order, n, p, q, x, y, g, out, add);
+    if (f == bad_f && order == bad_order)
+        spoil(d, n, out);
+}
+static void bad_softmax_back(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx, bool add)
+{
+    fine->softmax_back(d, s, y, dy, dx, add);
+    spoil(d, s->count * s->length * s->inner, dx);
+}
+static void bad_layer_norm_back(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain, const real *mean, const real *rstd, const real *dy, real *dx, real *dgain, real *dshift)
+{
+    fine->layer_norm_back(d, rows, width, x, gain, mean, rstd, dy, dx, dgain, dshift);
+    if (dgain)
+        spoil(d, width, dgain);
+}
+static void bad_attention_back(weft__device *d, const weft__attention *a)
+{
+    fine->attention_back(d, a);
+    if (a->dk_)
+        spoil(d, a->keys * a->heads * a->dk, a->dk_);
+}
+static void bad_scatter(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real *y)
+{
+    fine->scatter(d, rows - 1, width, n, x, index, y);            /* forgets the last row */
+}
+static void bad_spread(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
+{
+    weft__segments less = *s;
+    less.inner = s->inner;
+    fine->segment_spread(d, &less, x, y, add);
+    if (!s->offset && s->count && s->length)
+        spoil(d, s->inner, y);                                    /* the first row */
+}
+static void bad_place(weft__device *d, const weft__segments *s, const real *x, const int32_t *at, real *y)
+{
+    fine->segment_place(d, s, x, at, y);
+    fine->segment_place(d, s, x, at, y);                          /* twice */
+}
+static void bad_cumsum(weft__device *d, const weft__segments *s, bool reverse, const real *x, real *y, bool add)
+{
+    (void)reverse;
+    fine->cumsum(d, s, false, x, y, add);                         /* forgets to turn round */
+}
+static void bad_column(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column, real *y)
+{
+    fine->place(d, rows, width, x, column, y);
+    spoil(d, rows * width, y);
+}
+static void bad_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
+{
+    weft__product less = *p;
+    less.k -= p->ta && p->k > 1;                                  /* a weight's gradient without the last row */
+    fine->gemm(d, &less, a, b, c);
+}
+
+static const op_case *case_of(const char *name)
+{
+    for (int i = 0; i < COUNT(op_cases); i++)
+        if (!strcmp(op_cases[i].name, name))
+            return &op_cases[i];
+    cr_assert_fail("no case %s", name);
+    return NULL;
+}
+
+static void must_see(weft *w, const char *name, bool second)      /* good kernels pass, bad ones do not */
+{
+    const op_case *c = case_of(name);
+    double with[2];
+    fine = w->dev.k;
+    for (int spoiled = 0; spoiled < 2; spoiled++) {
+        w->dev.k = spoiled ? &bad : fine;
+        dice_seed(7);
+        sequences = 2, lens[0][0] = 3, lens[0][1] = 2, lens[1][0] = 2, lens[1][1] = 4;
+        for (int e = 'a'; e <= 'd'; e++)
+            extent_of[e] = 3;
+        for (int e = '0'; e <= '9'; e++)
+            extent_of[e] = e - '0';
+        with[spoiled] = error_of(w, c, second);
+    }
+    w->dev.k = fine;
+    cr_expect(with[0] <= (second ? 1e-5 : 1e-7), "%s: off by %.2e without a mutation", name, with[0]);
+    cr_expect(!(with[1] <= (second ? 1e-5 : 1e-7)), "%s: a mutated derivative passes with %.2e", name, with[1]);
+}
+
+Test(ops, mutated_derivatives_are_caught)
+{
+    static const char *const unary[] = { "neg", "exp", "log", "sqrt", "rsqrt", "square", "abs", "inverse", "sin", "cos", "tanh", "sigmoid", "relu", "leaky_relu", "elu", "gelu", "silu", "softplus", "clamp", "power" };
+    if (sizeof(weft_real) == 4)
+        return;                                  /* float cannot see a factor of 1.001 */
+    weft *w = open_on(WEFT_REF);
+    bad = *w->dev.k, bad.unary = bad_unary;
+    for (bad_f = 0; bad_f < COUNT(unary); bad_f++) {
+        bad_order = 1, must_see(w, unary[bad_f], false);
+        bad_order = 2;
+        if (!strchr("nalr", unary[bad_f][0]) || !strcmp(unary[bad_f], "rsqrt") || !strcmp(unary[bad_f], "log"))
+            if (strcmp(unary[bad_f], "clamp"))
+                must_see(w, unary[bad_f], true); /* those whose second derivative is not 0 */
+    }
+    static const struct { const char *name; size_t at; void (*kernel)(void); } others[] = {
+#define BAD(name, kernel, function) { name, offsetof(weft__kernels, kernel), (void (*)(void))function }
+        BAD("softmax", softmax_back, bad_softmax_back), BAD("layer_norm", layer_norm_back, bad_layer_norm_back), BAD("attention", attention_back, bad_attention_back),
+        BAD("gather", scatter, bad_scatter), BAD("sum 1", segment_spread, bad_spread), BAD("max_along", segment_place, bad_place),
+        BAD("cumsum", cumsum, bad_cumsum), BAD("pick", place, bad_column), BAD("matmul", gemm, bad_gemm), BAD("matmul ragged", gemm, bad_gemm) };
+    for (int i = 0; i < COUNT(others); i++) {
+        bad = *w->dev.k;
+        memcpy((char *)&bad + others[i].at, &others[i].kernel, sizeof others[i].kernel);
+        must_see(w, others[i].name, false);
+    }
+    CLEAN(w);
+}
+
+/* ---- values: what the gradients cannot tell ---- */
+static void equals(weft_tensor *y, int64_t n, const double *want)
+{
+    weft_real *got = numbers(y), w[64];
+    cr_assert_eq(weft_count(y), n);
+    for (int64_t i = 0; i < n; i++)
+        w[i] = (weft_real)want[i];
+    close_to("value", got, w, n, TOL(1e-14, 1e-6));
+}
+#define IS(y, ...) equals(y, (int64_t)(sizeof((double[]){ __VA_ARGS__ }) / sizeof(double)), (double[]){ __VA_ARGS__ })
+#define T(w, rank_and_shape, ...) weft_reals(w, (weft_real[]){ __VA_ARGS__ }, rank_and_shape)
+
+Test(ops, values)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)), *b = weft_reals(w, (weft_real[]){ 3, 2, 1 }, WEFT_SHAPE(3));
+        IS(weft_add(a, b), 4, 4, 4, 7, 7, 7);
+        IS(weft_less(a, b), 1, 0, 0, 0, 0, 0);
+        IS(weft_equal(a, b), 0, 1, 0, 0, 0, 0);
+        IS(weft_not_equal(a, b), 1, 0, 1, 1, 1, 1);
+        IS(weft_greater_equal(a, b), 0, 1, 1, 1, 1, 1);
+        IS(weft_less_equal(a, b), 1, 1, 0, 0, 0, 0);
+        IS(weft_min(a, b), 1, 2, 1, 3, 2, 1);
+        IS(weft_max(a, b), 3, 2, 3, 4, 5, 6);
+        IS(weft_sum(a, 0), 5, 7, 9);
+        IS(weft_mean(a, 1), 2, 5);
+        IS(weft_max_along(a, 0), 4, 5, 6);
+        IS(weft_cumsum(a, 1), 1, 3, 6, 4, 9, 15);
+        IS(weft_flip(a, 1), 3, 2, 1, 6, 5, 4);
+        IS(weft_transpose(a, 0, 1), 1, 4, 2, 5, 3, 6);
+        IS(weft_repeat(a, 0, 2), 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6);
+        IS(weft_repeat(a, 1, 2), 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
+        IS(weft_matmul_with(a, false, a, true), 14, 32, 32, 77);
+        IS(weft_one_hot(weft_ints(w, (int32_t[]){ 1, -1, 0 }, WEFT_SHAPE(3)), 2), 0, 1, 0, 0, 1, 0);
+        IS(weft_to_reals(weft_iota(w, 3)), 0, 1, 2);
+        IS(weft_gather(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5, 6);
+        IS(weft_where(weft_greater(a, weft_scalar(w, 3)), a, weft_scalar(w, 0)), 0, 0, 0, 4, 5, 6);
+        IS(weft_inverse(weft_reals(w, (weft_real[]){ 0, 4 }, WEFT_SHAPE(2))), 0, .25);
+        IS(weft_softmax_masked(a, 1, weft_zeros(w, WEFT_SHAPE(2, 3))), 0, 0, 0, 0, 0, 0);
+        IS(weft_full(w, 7, WEFT_SHAPE(2)), 7, 7);
+    }
+}
