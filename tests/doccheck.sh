@@ -8,7 +8,7 @@
 #   in the end.
 # Other languages, and ```c that belong to a listing only (```C), are not run. Programs run in an empty folder, for a minute at most.
 set -u
-here=$PWD lib=$PWD/$B
+here=$PWD lib=$(realpath -m "$B")
 t=$(mktemp -d) || exit 1
 trap 'rm -rf "$t"' EXIT
 [ $# -gt 0 ] || set -- README.md docs/*.md docs/design/*.md

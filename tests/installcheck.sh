@@ -2,9 +2,9 @@
 # installcheck.sh: stages an install, then compiles examples/first.c in an empty folder with what pkg-config says and nothing else, and
 # runs it; against the shared library, then against the archive. MAKE, CC, V and B come from make.
 set -eu
-stage=$(pwd)/$B/stage/usr
-rm -rf "$B/stage"
-$MAKE -s V="$V" install DESTDIR="$(pwd)/$B/stage" PREFIX=/usr LIBDIR=/usr/lib
+root=$(realpath -m "$B")/stage stage=$root/usr
+rm -rf "$root"
+$MAKE -s V="$V" install DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp examples/first.c "$work"

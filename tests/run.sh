@@ -7,7 +7,7 @@
 set -u
 limit=300; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
-logs=$B/logs; rm -rf "$logs"; mkdir -p "$logs"
+logs=$(realpath -m "$B")/logs; rm -rf "$logs"; mkdir -p "$logs"
 export B V CC
 export UBSAN_OPTIONS=print_stacktrace=1 WEFT_TESTS=$PWD/tests
 asan="allocator_may_return_null=1:"
@@ -23,7 +23,7 @@ report() {                              # NAME PASSED FAILED SECONDS WHY
 
 run() {                                 # NAME COMMAND...: into the log; sets rc and seconds
     local start=$EPOCHREALTIME name=$1; shift
-    ASAN_OPTIONS="${asan}log_path=$PWD/$logs/$name.san" LSAN_OPTIONS=$lsan TSAN_OPTIONS="exitcode=66" \
+    ASAN_OPTIONS="${asan}log_path=$logs/$name.san" LSAN_OPTIONS=$lsan TSAN_OPTIONS="exitcode=66" \
         timeout "$limit" "$@" >"$logs/$name" 2>&1 </dev/null
     rc=$?
     seconds=$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')
