@@ -1,0 +1,728 @@
+/* test_rnn.c - recurrent layers: fused = composed in values and all gradients, second derivatives, independence of neighbours and
+ * layouts to the bit, empty sequences and batches, very long ones, steps, states, errors, memory. PyTorch's numbers are in
+ * tests/golden/recurrent.json. */
+#include "core/core.h"
+#include "tests/check.h"
+
+enum { TANH, RELU, GRU, LSTM, PROJECTED, CELLS };
+static const char *const cell_name[CELLS] = { "tanh", "relu", "gru", "lstm", "projected" };
+
+typedef struct { int cell; weft_rnn_opts o; bool state; } kind;
+
+static weft_rnn *rnn_of(weft_module *m, const char *name, const kind *k)
+{
+    weft_rnn_opts o = k->o;
+    o.relu = k->cell == RELU;
+    o.proj = k->cell == PROJECTED ? (o.hidden + 1) / 2 : 0;
+    return k->cell < GRU ? weft_rnn_new(m, name, &o) : k->cell == GRU ? weft_gru_new(m, name, &o) : weft_lstm_new(m, name, &o);
+}
+static bool    is_lstm(const kind *k) { return k->cell >= LSTM; }
+static int64_t width_of(const kind *k) { return k->cell == PROJECTED ? (k->o.hidden + 1) / 2 : k->o.hidden; }
+static int64_t stacked(const kind *k) { return k->o.layers * (1 + k->o.bidirectional); }
+
+static weft_tensor *random_tensor(weft *w, uint64_t seed, int rank, const int64_t *shape)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= shape[i];
+    weft_real *v = malloc((size_t)(n + 1) * sizeof *v);
+    dice_seed(seed);
+    weft_tensor *t = weft_reals(w, dice_fill(v, n, -1, 1), rank, shape);
+    free(v);
+    return t;
+}
+
+static weft_tensor *random_ragged(weft *w, uint64_t seed, int64_t width, const weft_lengths *l)
+{
+    int64_t N = 0;
+    for (int64_t s = 0; s < l->n; s++)
+        N += l->len[s];
+    weft_real *v = malloc((size_t)(N * width + 1) * sizeof *v);
+    dice_seed(seed);
+    weft_tensor *t = weft_ragged(w, dice_fill(v, N * width, -1, 1), width, l);
+    free(v);
+    return t;
+}
+
+static weft_state random_state(weft *w, const kind *k, int64_t n)
+{
+    if (!k->state)
+        return WEFT_ZERO_STATE;
+    weft_tensor *h = random_tensor(w, 5, WEFT_SHAPE(stacked(k), n, width_of(k)));
+    return (weft_state){ h, is_lstm(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
+}
+
+static weft_real *concat_numbers(weft_tensor *y) { return numbers(weft_plain(weft_arrange(y, WEFT_CONCAT))); }
+
+/* sum of all results times fixed random numbers, so that every element's gradient is its own */
+static weft_tensor *weighted(weft_tensor *y, uint64_t seed)
+{
+    weft *w = weft_of(y);
+    y = weft_layout_of(y) ? weft_plain(weft_arrange(y, WEFT_CONCAT)) : y;
+    return weft_total(weft_mul(y, random_tensor(w, seed, y->f.rank, y->f.size)));
+}
+static weft_tensor *loss_of(weft_rnn_out o)
+{
+    weft_tensor *loss = weft_add(weighted(o.y, 11), weighted(o.last.h, 12));
+    return o.last.c ? weft_add(loss, weighted(o.last.c, 13)) : loss;
+}
+
+/* ---- everything that a layer gives, one after another ---- */
+enum { ROOM = 60000, INPUTS = 100 };
+typedef struct { weft_real v[ROOM]; int64_t n; } bag;
+
+static void put(bag *b, weft_tensor *t)
+{
+    int64_t n = weft_count(t);
+    cr_assert(b->n + n <= ROOM);
+    weft_real *v = weft_layout_of(t) ? concat_numbers(t) : numbers(t);
+    memcpy(b->v + b->n, v, (size_t)n * sizeof *v);
+    b->n += n;
+}
+
+static int inputs_of(weft_tensor *x, weft_state s, weft_module *m, weft_tensor **by)
+{
+    int n = 0;
+    by[n++] = x;
+    if (s.h)
+        by[n++] = s.h;
+    if (s.c)
+        by[n++] = s.c;
+    for (int i = 0; i < weft_parameters(m); i++)
+        by[n++] = weft_parameter_at(m, i, NULL);
+    return n;
+}
+
+static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l, bag *b)
+{
+    weft_tensor *by[INPUTS], *g[INPUTS], *x = random_ragged(w, 4, k->o.input, l);
+    weft_state s = random_state(w, k, l->n);
+    int n = inputs_of(x, s, weft_rnn_module(r), by);
+    weft_rnn_out o = weft_rnn_run(r, x, s);
+    b->n = 0;
+    put(b, o.y), put(b, o.last.h);
+    if (o.last.c)
+        put(b, o.last.c);
+    weft_tensor *loss = loss_of(o);
+    weft_recording(w, false);
+    weft_gradients(loss, by, n, g);
+    for (int i = 0; i < n; i++)
+        put(b, g[i]);
+    weft_recording(w, true);
+    OK(w);
+    weft_clear(w);
+}
+
+static bag fused, composed;
+
+static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
+{
+    static int number;
+    char name[40], text[200];
+    snprintf(name, sizeof name, "r%d", number++);
+    weft_rnn *r = rnn_of(m, name, k);
+    all_of(w, k, r, l, &fused);
+    weft_rnn_composed(r, true);
+    all_of(w, k, r, l, &composed);
+    snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences", weft_device_name(w), cell_name[k->cell], k->o.layers,
+             k->o.bidirectional ? "two" : "one", k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input, (int)k->o.hidden, (int)l->n);
+    cr_assert_eq(fused.n, composed.n, "%s", text);
+    close_to(text, fused.v, composed.v, fused.n, TOL(1e-12, 2e-5));
+}
+
+Test(rnn, fused_is_composed)
+{
+    static const int64_t sizes[][2] = { { 1, 1 }, { 3, 5 }, { 9, 4 }, { 2, 17 }, { 6, 33 } };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int i = 0; i < rounds(160, 1600); i++) {
+            int32_t len[7];
+            dice_seed((uint64_t)i);
+            const int64_t *size = sizes[dice(COUNT(sizes))], n = (int64_t)dice(8);
+            dice_lengths(len, n, 9);
+            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / CELLS % 2, .bidirectional = i / 10 % 2, .no_bias = dice(4) == 0 }, i / 20 % 2 };
+            if (k.cell == PROJECTED && k.o.hidden == 1)
+                k.o.hidden = 2;
+            agree(w, m, &k, &(weft_lengths){ n, len, NULL });
+        }
+    }
+}
+
+Test(rnn, fused_is_composed_on_empty_batches)
+{
+    static const int32_t zeros[3] = { 0 };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int cell = 0; cell < CELLS; cell++)
+            for (int state = 0; state < 2; state++)
+                for (int both = 0; both < 2; both++) {
+                    kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = both }, state };
+                    agree(w, m, &k, &(weft_lengths){ 0, NULL, NULL });
+                    agree(w, m, &k, &(weft_lengths){ 3, zeros, NULL });
+                }
+    }
+}
+
+/* ---- derivatives against differences ---- */
+typedef struct { weft_rnn *r; weft_lengths l; bool lstm, state; } shape;
+
+static weft_tensor *loss_at(weft_tensor *const *x, void *user)
+{
+    const shape *s = user;
+    weft_state first = { s->state ? x[1] : NULL, s->state && s->lstm ? x[2] : NULL };
+    return loss_of(weft_rnn_run(s->r, x[0], first));
+}
+
+/* Steps of float differences are so large that they cross the corner of relu; those of doubles are not. */
+static bool has_corner(int cell) { return cell == RELU && sizeof(weft_real) == 4; }
+
+static void check_derivatives(weft *w, const kind *k, bool second, double tol)
+{
+    static const int32_t len[] = { 1, 3, 0, 2 };
+    static int number;
+    char name[40];
+    snprintf(name, sizeof name, "m%d", number++);
+    weft_module *m = weft_module_new(w, name);
+    shape s = { rnn_of(m, "r", k), { 4, len, NULL }, is_lstm(k), k->state };
+    weft_tensor *by[INPUTS], *x = random_ragged(w, 4, k->o.input, &s.l);
+    int n = inputs_of(x, random_state(w, k, s.l.n), m, by);
+    double e = second ? weft_gradcheck2(loss_at, by, n, &s) : weft_gradcheck(loss_at, by, n, &s);
+    OK(w);
+    cr_assert(e < tol, "%s, %d layers, %d: order %d: %g", cell_name[k->cell], k->o.layers, k->o.bidirectional, 1 + second, e);
+    weft_clear(w);
+}
+
+Test(rnn, gradcheck)
+{
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++)
+            for (int i = 0; i < 4 && !has_corner(cell); i++) {
+                kind k = { cell, { .input = 2, .hidden = 2, .layers = 1 + i % 2, .bidirectional = i / 2 }, i != 1 };
+                check_derivatives(w, &k, false, TOL(1e-8, 2e-2));
+            }
+}
+
+Test(rnn, gradcheck2)
+{
+    weft *w = open_on(WEFT_REF);
+    for (int cell = 0; cell < CELLS; cell++) {
+        kind k = { cell, { .input = 1, .hidden = 2, .layers = 1, .bidirectional = cell % 2 }, true };
+        if (!has_corner(cell))
+            check_derivatives(w, &k, true, TOL(1e-7, 5e-2));
+    }
+    CLEAN(w);
+}
+
+Test(rnn, a_second_walk_doubles_the_gradients)
+{
+    static const int32_t len[] = { 3, 1 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true }, false };
+            weft_module *m = weft_module_new(w, cell_name[cell]);
+            weft_rnn *r = rnn_of(m, "r", &k);
+            weft_tensor *loss = loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE));
+            weft_tensor *p = weft_find(m, "r.weight_hh_l0_reverse");
+            weft_backward(loss);
+            weft_real *once = numbers(weft_gradient(p)), doubled[64];
+            weft_backward(loss);
+            OK(w);
+            for (int64_t i = 0; i < weft_count(p); i++)
+                doubled[i] = 2 * once[i];
+            close_to(cell_name[cell], numbers(weft_gradient(p)), doubled, weft_count(p), TOL(1e-12, 1e-5));
+            weft_clear(w);
+        }
+}
+
+/* Only some gradients are wanted, or only some results have one: the others' buffers are not touched, what comes is the same. */
+Test(rnn, gradients_of_some_inputs_alone)
+{
+    static const int32_t len[] = { 2, 0, 4, 1 };
+    const weft_lengths l = { 4, len, NULL };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 3, .hidden = 4, .layers = 2 }, true };
+            weft_module *m = weft_module_new(w, cell_name[cell]);
+            weft_rnn *r = rnn_of(m, "r", &k);
+            weft_tensor *by[INPUTS], *all[INPUTS], *one[1], *x = random_ragged(w, 4, 3, &l);
+            int n = inputs_of(x, random_state(w, &k, 4), m, by);
+            weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], is_lstm(&k) ? by[2] : NULL });
+            weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2), o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
+            for (int f = 0; f < COUNT(losses); f++) {
+                weft_recording(w, true);
+                weft_gradients(losses[f], by, n, all);           /* by the composed form */
+                weft_recording(w, false);
+                for (int i = 0; i < n; i++) {
+                    weft_gradients(losses[f], &by[i], 1, one);
+                    close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])), weft_count(by[i]), TOL(1e-12, 2e-5));
+                }
+            }
+            weft_recording(w, true);
+            weft_clear(w);
+        }
+}
+
+Test(rnn, frozen_weights_get_no_gradient)
+{
+    static const int32_t len[] = { 2, 3 };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        kind k = { LSTM, { .input = 3, .hidden = 4, .layers = 2 }, false };
+        weft_rnn *r = rnn_of(m, "r", &k);
+        weft_tensor *frozen = weft_find(m, "r.weight_hh_l0"), *free_one = weft_find(m, "r.weight_ih_l0");
+        weft_freeze_parameter(frozen, true);
+        weft_backward(loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE)));
+        double sum = 0;
+        for (int64_t i = 0; i < weft_count(frozen); i++)
+            cr_assert(numbers(weft_gradient(frozen))[i] == 0);
+        for (int64_t i = 0; i < weft_count(free_one); i++)
+            sum += fabs((double)numbers(weft_gradient(free_one))[i]);
+        cr_assert(sum > 0);
+    }
+}
+
+/* ---- what a sequence gives depends on nothing but itself ---- */
+enum { SEQUENCES = 9, LONGEST = 7, FEATURES = 3 };
+static int32_t own_len[SEQUENCES];
+static weft_real own_x[SEQUENCES][LONGEST * FEATURES];
+
+typedef struct { weft_real y[LONGEST * 40], h[80], c[80], dx[LONGEST * FEATURES]; } result;
+
+/* Runs the chosen sequences, in that order, in that layout; their results each for itself. */
+static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, int n, weft_layout layout, result *out)
+{
+    static weft_real x[SEQUENCES * LONGEST * FEATURES];
+    int32_t len[SEQUENCES], row[SEQUENCES], column[SEQUENCES];
+    int64_t N = 0, W = width_of(k) * (1 + k->o.bidirectional), rows;
+    for (int i = 0; i < n; i++) {
+        len[i] = own_len[chosen[i]];
+        memcpy(x + N * FEATURES, own_x[chosen[i]], (size_t)len[i] * sizeof *x * FEATURES);
+        N += len[i];
+    }
+    weft_lengths l = { n, len, NULL };
+    weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l), *in = given;
+    if (layout == WEFT_ROWS) {
+        cr_assert_eq(weft_first_fit(&l, 9, row, column, &rows), WEFT_OK);
+        in = weft_arrange_rows(in, &(weft_placement){ rows, 9, row, column });
+    } else
+        in = weft_arrange(in, layout);
+    weft_rnn_out o = weft_rnn_run(r, in, WEFT_ZERO_STATE);
+    cr_assert_eq(weft_layout_of(o.y), layout);
+    weft_tensor *loss = weft_total(weft_square(o.y));
+    weft_recording(w, false);
+    weft_gradients(loss, &given, 1, &dx);
+    weft_recording(w, true);
+    OK(w);
+    const weft_real *y = concat_numbers(o.y), *d = numbers(dx), *h = numbers(o.last.h), *c = o.last.c ? numbers(o.last.c) : h;
+    int64_t wide = o.last.c ? k->o.hidden : width_of(k);
+    for (int64_t i = 0, at = 0; i < n; at += len[i++]) {
+        memset(&out[i], 0, sizeof out[i]);
+        memcpy(out[i].y, y + at * W, (size_t)(len[i] * W) * sizeof *y);
+        memcpy(out[i].dx, d + at * FEATURES, (size_t)(len[i] * FEATURES) * sizeof *d);
+        for (int64_t j = 0; j < stacked(k); j++) {
+            memcpy(out[i].h + j * width_of(k), h + (j * n + i) * width_of(k), (size_t)width_of(k) * sizeof *h);
+            memcpy(out[i].c + j * wide, c + (j * n + i) * wide, (size_t)wide * sizeof *c);
+        }
+    }
+    weft_clear(w);
+}
+
+static void same_results(const char *what, const result *a, const result *b)
+{
+    same_bits(what, a->y, b->y, COUNT(a->y));
+    same_bits(what, a->h, b->h, COUNT(a->h));
+    same_bits(what, a->c, b->c, COUNT(a->c));
+    same_bits(what, a->dx, b->dx, COUNT(a->dx));
+}
+
+Test(rnn, neighbours_order_and_layout_change_no_bit)
+{
+    static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, shuffled[SEQUENCES] = { 5, 8, 1, 0, 7, 3, 2, 6, 4 };
+    static const int64_t hidden[] = { 5, 16, 19 };
+    static result base[SEQUENCES], other[SEQUENCES];
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int i = 0; i < CELLS * COUNT(hidden); i++) {
+            char name[16];
+            snprintf(name, sizeof name, "r%d", i);
+            kind k = { i % CELLS, { .input = FEATURES, .hidden = hidden[i / CELLS], .layers = 2, .bidirectional = true }, false };
+            weft_rnn *r = rnn_of(m, name, &k);
+            dice_seed(7 + (uint64_t)i);
+            dice_lengths(own_len, SEQUENCES, LONGEST);
+            dice_fill(own_x[0], SEQUENCES * LONGEST * FEATURES, -1, 1);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, base);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_CONCAT, other);
+            for (int s = 0; s < SEQUENCES; s++)
+                same_results("concat", &other[s], &base[s]);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_ROWS, other);
+            for (int s = 0; s < SEQUENCES; s++)
+                same_results("rows", &other[s], &base[s]);
+            results_of(w, &k, r, shuffled, SEQUENCES, WEFT_CONCAT, other);
+            for (int s = 0; s < SEQUENCES; s++)
+                same_results("shuffled", &other[s], &base[shuffled[s]]);
+            for (int s = 0; s < SEQUENCES; s++) {
+                results_of(w, &k, r, &order[s], 1, WEFT_CONCAT, other);
+                same_results("alone", &other[0], &base[s]);
+            }
+        }
+    }
+}
+
+Test(rnn, a_neighbours_nan_stays_there)
+{
+    static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+    static result base[SEQUENCES], other[SEQUENCES];
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = FEATURES, .hidden = 6, .layers = 2, .bidirectional = true }, false };
+            weft_rnn *r = rnn_of(m, cell_name[cell], &k);
+            dice_seed(77);
+            for (int s = 0; s < SEQUENCES; s++)
+                own_len[s] = 1 + (int32_t)dice(LONGEST);
+            dice_fill(own_x[0], SEQUENCES * LONGEST * FEATURES, -1, 1);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, base);
+            own_x[4][1] = (weft_real)NAN;
+            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, other);
+            cr_assert(isnan(other[4].y[0]));
+            for (int s = 0; s < SEQUENCES; s++)
+                if (s != 4)
+                    same_results("beside a NaN", &other[s], &base[s]);
+        }
+    }
+}
+
+Test(rnn, plain_is_ragged_of_equal_lengths)
+{
+    static const int64_t shapes[][2] = { { 3, 4 }, { 1, 1 }, { 2, 0 }, { 0, 5 }, { 0, 0 } };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        kind k = { LSTM, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+        weft_rnn *r = rnn_of(m, "r", &k);
+        for (int i = 0; i < COUNT(shapes); i++) {
+            int64_t n = shapes[i][0], T = shapes[i][1];
+            int32_t len[3] = { (int32_t)T, (int32_t)T, (int32_t)T };
+            weft_lengths l = { n, len, NULL };
+            weft_state s = random_state(w, &k, n);
+            weft_rnn_out a = weft_rnn_run(r, random_tensor(w, 4, WEFT_SHAPE(n, T, 2)), s), b = weft_rnn_run(r, random_ragged(w, 4, 2, &l), s);
+            OK(w);
+            cr_assert(weft_rank(a.y) == 3 && weft_size(a.y, 0) == n && weft_size(a.y, 1) == T && weft_size(a.y, 2) == 6 && weft_layout_of(a.y) == WEFT_PLAIN);
+            same_bits("y", numbers(a.y), concat_numbers(b.y), n * T * 6);
+            same_bits("h", numbers(a.last.h), numbers(b.last.h), 4 * n * 3);
+            same_bits("c", numbers(a.last.c), numbers(b.last.c), 4 * n * 3);
+            if (T == 0)
+                same_bits("h_n = h_0", numbers(a.last.h), numbers(s.h), 4 * n * 3);
+            weft_clear(w);
+        }
+    }
+}
+
+Test(rnn, an_empty_sequence_hands_its_state_on)
+{
+    static const int32_t len[] = { 0, 2, 0 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+            weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
+            weft_state s = random_state(w, &k, 3);
+            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), s);
+            weft_tensor *dh, *loss = weft_total(o.last.h);
+            weft_recording(w, false);
+            weft_gradients(loss, &s.h, 1, &dh);
+            weft_recording(w, true);
+            OK(w);
+            int64_t W = width_of(&k);
+            const weft_real *h = numbers(o.last.h), *h0 = numbers(s.h), *d = numbers(dh);
+            for (int64_t j = 0; j < 4; j++)
+                for (int64_t i = 0; i < W; i++) {
+                    int64_t at = j * 3 * W + i;
+                    cr_assert(h[at] == h0[at] && h[at + 2 * W] == h0[at + 2 * W] && h[at + W] != h0[at + W]);
+                    cr_assert(d[at] == 1 && d[at + 2 * W] == 1);
+                }
+            weft_clear(w);
+        }
+}
+
+/* ---- 70,000 steps ---- */
+Test(rnn, seventy_thousand_steps)
+{
+    enum { T = 70000, H = 2 };
+    static weft_real x[T];
+    static const int32_t len[] = { T };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_rnn_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H });
+    dice_seed(3);
+    weft_rnn_out o = weft_rnn_run(r, weft_ragged(w, dice_fill(x, T, -1, 1), 1, &(weft_lengths){ 1, len, NULL }), WEFT_ZERO_STATE);
+    weft_backward(weft_total(o.y));
+    OK(w);
+    const weft_real *wih = numbers(weft_find(m, "r.weight_ih_l0")), *whh = numbers(weft_find(m, "r.weight_hh_l0"));
+    const weft_real *bih = numbers(weft_find(m, "r.bias_ih_l0")), *bhh = numbers(weft_find(m, "r.bias_hh_l0")), *y = numbers(weft_plain(o.y));
+    double h[H] = { 0 };
+    for (int t = 0; t < T; t++) {
+        double a[H];
+        for (int j = 0; j < H; j++)
+            a[j] = tanh((double)(wih[j] * x[t] + bih[j] + bhh[j]) + (double)whh[j * H] * h[0] + (double)whh[j * H + 1] * h[1]);
+        for (int j = 0; j < H; j++) {
+            h[j] = a[j];
+            cr_assert(fabs(h[j] - (double)y[t * H + j]) < TOL(1e-12, 1e-5), "step %d", t);
+        }
+    }
+    cr_assert(isfinite(numbers(weft_gradient(weft_find(m, "r.weight_hh_l0")))[0]));
+    CLEAN(w);
+}
+
+/* ---- step by step ---- */
+Test(rnn, steps_are_a_run)
+{
+    enum { N = 3, T = 5, F = 2 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++)
+            for (int state = 0; state < 2; state++) {
+                char name[32];
+                snprintf(name, sizeof name, "%s%d", cell_name[cell], state);
+                kind k = { cell, { .input = F, .hidden = 7, .layers = 2 }, state };
+                weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
+                weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(N, T, F));
+                weft_state s = random_state(w, &k, N);
+                weft_rnn_out all = weft_rnn_run(r, x, s);
+                for (int t = 0; t < T; t++) {
+                    weft_rnn_out o = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, F)), s);
+                    weft_tensor *want = weft_reshape(weft_slice(all.y, 1, t, t + 1), WEFT_SHAPE(N, width_of(&k)));
+                    close_to(name, numbers(o.y), numbers(want), N * width_of(&k), TOL(1e-13, 1e-6));
+                    s = o.last;
+                }
+                close_to(name, numbers(s.h), numbers(all.last.h), weft_count(s.h), TOL(1e-13, 1e-6));
+                if (s.c)
+                    close_to(name, numbers(s.c), numbers(all.last.c), weft_count(s.c), TOL(1e-13, 1e-6));
+                weft_clear(w);
+            }
+}
+
+/* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index arrays are made once. */
+Test(rnn, thousands_of_steps_take_no_memory)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2 });
+    weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(4, 2));
+    weft_real h[2 * 4 * 3] = { 0 };
+    int64_t before = 0;
+    weft_recording(w, false);
+    for (int t = 0; t < 3000; t++) {
+        weft_mark here = weft_here(w);
+        weft_rnn_out o = weft_rnn_step(r, x, (weft_state){ weft_reals(w, h, WEFT_SHAPE(2, 4, 3)), NULL });
+        cr_assert_eq(weft_read(o.last.h, h, sizeof h), WEFT_OK);
+        weft_rewind(w, here);
+        if (t == 2)
+            before = allocations(w);
+    }
+    cr_assert_eq(allocations(w), before);
+    CLEAN(w);
+}
+
+/* ---- parameters ---- */
+static void has_parameter(weft_module *m, int i, const char *name, int64_t rows, int64_t columns)
+{
+    const char *path;
+    weft_tensor *p = weft_parameter_at(m, i, &path);
+    cr_assert_str_eq(path, name);
+    cr_assert(weft_rank(p) == 1 + (columns > 0) && weft_size(p, 0) == rows && (!columns || weft_size(p, 1) == columns), "%s", name);
+}
+
+Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 5, .hidden = 16, .layers = 2, .bidirectional = true, .proj = 3 });
+    cr_assert_eq(weft_parameters(m), 20);
+    has_parameter(m, 0, "r.weight_ih_l0", 64, 5);
+    has_parameter(m, 1, "r.weight_hh_l0", 64, 3);
+    has_parameter(m, 2, "r.bias_ih_l0", 64, 0);
+    has_parameter(m, 3, "r.bias_hh_l0", 64, 0);
+    has_parameter(m, 4, "r.weight_hr_l0", 3, 16);
+    has_parameter(m, 5, "r.weight_ih_l0_reverse", 64, 5);
+    has_parameter(m, 9, "r.weight_hr_l0_reverse", 3, 16);
+    has_parameter(m, 10, "r.weight_ih_l1", 64, 6);
+    has_parameter(m, 19, "r.weight_hr_l1_reverse", 3, 16);
+    const weft_real *v = numbers(weft_parameter_at(m, 0, NULL));
+    double low = 1, high = -1;
+    for (int i = 0; i < 64 * 5; i++)
+        low = fmin(low, (double)v[i]), high = fmax(high, (double)v[i]);
+    cr_assert(low >= -.25 && low < -.2 && high <= .25 && high > .2, "%g .. %g", low, high);
+    weft_module *g = weft_module_new(w, "g");
+    weft_gru_new(g, "r", &(weft_rnn_opts){ .input = 5, .hidden = 4, .no_bias = true });
+    cr_assert_eq(weft_parameters(g), 2);
+    has_parameter(g, 1, "r.weight_hh_l0", 12, 4);
+    CLEAN(w);
+}
+
+/* ---- dropout between layers ---- */
+static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bool training)
+{
+    static const int32_t len[] = { 3, 5, 1 };
+    weft_rnn *r = weft_gru_new(weft_module_new(w, name), "r", &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
+    weft_training(w, training);
+    return concat_numbers(weft_rnn_run(r, weft_arrange(random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), layout), WEFT_ZERO_STATE).y);
+}
+
+static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b, 72 * sizeof *a); }
+
+Test(rnn, dropout_is_a_function_of_seed_and_path)
+{
+    weft *a = open_on(WEFT_CPU), *b = open_on(WEFT_CPU), *c = open_on(WEFT_CPU);
+    weft_real *in_a = with_dropout(a, WEFT_PACKED, "m", true), *in_b = with_dropout(b, WEFT_CONCAT, "m", true), *in_c = with_dropout(c, WEFT_CONCAT, "m", false);
+    cr_assert(equal(in_a, in_b), "the layout changed the mask");
+    cr_assert(!equal(in_a, in_c), "no dropout in training");
+    CLEAN(a), CLEAN(b), CLEAN(c);
+}
+
+/* ---- states ---- */
+Test(rnn, states_are_selected_and_repeated)
+{
+    FOR_DEVICES(w) {
+        weft_state s = { random_tensor(w, 1, WEFT_SHAPE(2, 3, 4)), random_tensor(w, 2, WEFT_SHAPE(2, 3, 5)) };
+        static const int32_t parent[] = { 2, 0, 2, 1 };
+        weft_state chosen = weft_state_select(s, parent, 4), twice = weft_state_repeat(s, 2);
+        OK(w);
+        cr_assert(weft_size(chosen.h, 1) == 4 && weft_size(chosen.c, 2) == 5 && weft_size(twice.c, 1) == 6);
+        const weft_real *h = numbers(s.h), *c = numbers(s.c), *ch = numbers(chosen.h), *tc = numbers(twice.c);
+        for (int k = 0; k < 2; k++)
+            for (int j = 0; j < 4; j++)
+                same_bits("select", ch + (k * 4 + j) * 4, h + (k * 3 + parent[j]) * 4, 4);
+        for (int k = 0; k < 2; k++)
+            for (int j = 0; j < 6; j++)
+                same_bits("repeat", tc + (k * 6 + j) * 5, c + (k * 3 + j / 2) * 5, 5);
+        weft_state none = weft_state_repeat(weft_state_select(WEFT_ZERO_STATE, parent, 4), 3);
+        cr_assert(!none.h && !none.c && weft_size(weft_state_select(s, NULL, 0).h, 1) == 0);
+        OK(w);
+    }
+    weft *w = open_on(WEFT_CPU);
+    weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, (const int32_t[]){ 0, 3 }, 2);
+    FAILS(w, WEFT_EARG, "parent[1] is 3; 0 .. 2 is wanted");
+    weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(3, 4)), NULL }, (const int32_t[]){ 0 }, 1);
+    FAILS(w, WEFT_ESHAPE, "state_select: the state is [3, 4]");
+    weft_state_repeat((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, 0);
+    FAILS(w, WEFT_EARG, "state_repeat: 0 times");
+    CLEAN(w);
+}
+
+/* ---- errors ---- */
+static void refused(weft *w, weft_rnn *r, const char *why)
+{
+    weft_tensor *x = weft_ok(w) ? weft_zeros(w, WEFT_SHAPE(1, 1, 1)) : NULL;
+    FAILS(w, WEFT_EARG, why);
+    cr_assert_not_null(r);
+    cr_assert_null(weft_rnn_module(r));
+    weft_rnn_composed(r, true);
+    weft_rnn_out o = weft_rnn_run(r, x ? x : weft_zeros(w, WEFT_SHAPE(1, 1, 1)), WEFT_ZERO_STATE);
+    cr_assert_not_null(o.y);
+    FAILS(w, WEFT_EARG, "rnn_run: the layer is NULL or could not be made");
+}
+
+Test(rnn, options_are_checked)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn_opts good = { .input = 2, .hidden = 3 }, o;
+    refused(w, weft_gru_new(m, "r", NULL), "gru_new \"r\": options are NULL");
+    refused(w, weft_gru_new(m, "r", (o = good, o.hidden = 0, &o)), "input and hidden of at least 1");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.input = -1, &o)), "lstm_new \"r\": input and hidden of at least 1");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.layers = 33, &o)), "1 .. 32 layers");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.proj = 3, &o)), "a proj less than hidden");
+    refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM has a projection");
+    refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
+    refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of rnn_new");
+    weft_rnn *r = weft_lstm_new(m, "r", &good);
+    OK(w);
+    refused(w, weft_lstm_new(m, "r", &good), "r");
+    weft_rnn_run(NULL, weft_zeros(w, WEFT_SHAPE(1, 1, 2)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "the layer is NULL");
+    weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(1, 1, 2)), WEFT_ZERO_STATE);
+    CLEAN(w);
+}
+
+Test(rnn, what_comes_in_is_checked)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "model");
+    weft_rnn_opts o = { .input = 2, .hidden = 3, .layers = 2 };
+    weft_rnn *lstm = weft_lstm_new(m, "enc", &o), *gru = weft_gru_new(m, "gru", &o), *both = weft_gru_new(m, "both", (o.bidirectional = true, &o));
+#define X weft_zeros(w, WEFT_SHAPE(4, 5, 2))
+#define STATE(...) weft_zeros(w, WEFT_SHAPE(__VA_ARGS__))
+    weft_rnn_run(lstm, NULL, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "model.enc: rnn_run: x is NULL");
+    weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 5, 3)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "x is [4, 5, 3]; ragged rows or a plain [sequences, steps, 2] of reals is wanted");
+    weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "x is [4, 2]");
+    weft_rnn_run(lstm, X, (weft_state){ STATE(2, 3, 3), STATE(2, 4, 3) });
+    FAILS(w, WEFT_ESHAPE, "state h is [2, 3, 3]; [2, 4, 3] (layers * directions, sequences, width) is wanted");
+    weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), STATE(4, 4, 3) });
+    FAILS(w, WEFT_ESHAPE, "state c is [4, 4, 3]");
+    weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), NULL });
+    FAILS(w, WEFT_EARG, "state c is NULL");
+    weft_rnn_run(lstm, X, (weft_state){ NULL, STATE(2, 4, 3) });
+    FAILS(w, WEFT_EARG, "state h is NULL");
+    weft_rnn_run(gru, X, (weft_state){ STATE(2, 4, 3), STATE(2, 4, 3) });
+    FAILS(w, WEFT_EARG, "model.gru: rnn_run: a state c was given, but only an LSTM has one");
+    weft_rnn_step(both, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "model.both: rnn_step: the layer has two directions");
+    weft_rnn_step(gru, X, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "rnn_step: x is [4, 5, 2]; a plain [sequences, 2] of reals is wanted");
+    weft_tensor *stale = X;
+    weft_clear(w);
+    weft_rnn_run(gru, stale, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "x is of a step that has ended");
+    weft_rnn_out bad = weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(1)), WEFT_ZERO_STATE);
+    cr_assert(bad.y && bad.last.h && bad.last.c && !weft_rnn_run(gru, bad.y, WEFT_ZERO_STATE).last.c);
+    FAILS(w, WEFT_ESHAPE, "x is [1]");
+    weft_rnn_run(lstm, X, WEFT_ZERO_STATE);
+    CLEAN(w);
+}
+
+/* ---- memory ---- */
+static void one_step(weft *w, weft_module *m, weft_rnn *r)
+{
+    static const int32_t len[] = { 3, 0, 5 };
+    weft_tensor *x = random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL });
+    weft_state s = { random_tensor(w, 1, WEFT_SHAPE(4, 3, 3)), random_tensor(w, 2, WEFT_SHAPE(4, 3, 3)) };
+    weft_backward(loss_of(weft_rnn_run(r, x, s)));
+    weft_zero_grad(m);
+}
+
+Test(rnn, a_steady_step_allocates_nothing)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
+        int64_t before = 0;
+        for (int i = 0; i < 10; i++) {
+            before = i < 4 ? allocations(w) : before;
+            one_step(w, m, r);
+            weft_clear(w);
+        }
+        cr_assert_eq(allocations(w), before);
+    }
+}
+
+Test(rnn, every_piece_of_memory_may_fail)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
+    int failed = 0;
+    for (int i = 1;; i += 1 + i / rounds(40, 4000)) {
+        w->fail_in = i;
+        one_step(w, m, r);
+        if (weft_ok(w))
+            break;
+        failed++;
+        FAILS(w, WEFT_ENOMEM, "out of memory");
+    }
+    cr_assert(failed > 60, "%d", failed);
+    w->fail_in = 0;
+    weft_clear(w);
+    one_step(w, m, r);
+    CLEAN(w);
+}
