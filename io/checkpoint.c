@@ -61,7 +61,7 @@ char *weft__order_of(const weft_module *m)
         qsort(all, n, sizeof *all, by_place);
         *text = 0;
         for (size_t i = 0; i < n; i++)
-            at += (size_t)sprintf(text + at, "%s\n", weft__path_in(m, all[i]));
+            at += (size_t)snprintf(text + at, bytes - at, "%s\n", weft__path_in(m, all[i]));
     }
     free(all);
     return text;

@@ -50,7 +50,7 @@ void        weft__items_store(weft__h5 *h, const weft_item_of_user *items, int n
 void        weft__items_hold(weft__stage *s, const weft_item_of_user *items, int n);
 
 /* ---- checkpoint_report.c ---- */
-typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE } weft__finding;
+typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
 /* Counts it and adds its line; a NULL report: the session fails with that text. */
 void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...) __attribute__((format(printf, 4, 5)));
 #endif

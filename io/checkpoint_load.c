@@ -16,16 +16,12 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
         weft__found(h, l->report, WEFT__MISSING, "%s%s", path, l->report ? "" : " is not in the file, but the module has it");
         return false;
     }
-    if (!weft__kind_same(&is, want)) {
-        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path, weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
-        return false;
-    }
     weft__h5_notes(h, path, is_notes, sizeof is_notes);
     weft__notes_of(p, want_notes);
-    if (strcmp(is_notes, want_notes) && !l->report)
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is of a layer with \"%s\", the module's has \"%s\"", path, is_notes, want_notes);
-    else if (strcmp(is_notes, want_notes))
-        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is of a layer with \"%s\", the module's has \"%s\"", path, is_notes, want_notes);
+    if (strcmp(is_notes, want_notes))            /* before the shape: an LSTM is no GRU of another shape */
+        weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\", the module's has \"%s\"", path, is_notes, want_notes);
+    else if (!weft__kind_same(&is, want))
+        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path, weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
     else
         return !weft__h5_status(h);
     return false;

@@ -8,14 +8,14 @@ static void add(weft_load_report *r, const char *word, const char *text)
     static const char more[] = "...\n";
     size_t at = strlen(r->text), n = strlen(word) + strlen(text) + 2;
     if (at + n + sizeof more <= sizeof r->text)
-        sprintf(r->text + at, "%s %s\n", word, text);
+        snprintf(r->text + at, n + 1, "%s %s\n", word, text);
     else if (at < 4 || strcmp(r->text + at - 4, more))
-        strcpy(r->text + at, more);
+        memcpy(r->text + at, more, sizeof more);
 }
 
 void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)
 {
-    static const char *const word[] = { "", "missing", "extra", "shape" };
+    static const char *const word[] = { "", "missing", "extra", "shape", "layer" };
     char text[512];
     if (weft__h5_status(h))
         return;
@@ -27,7 +27,7 @@ void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const cha
         weft__h5_fail(h, what == WEFT__OTHER_SHAPE ? WEFT_ESHAPE : WEFT_EFORMAT, "%s", text);
     if (!r)
         return;
-    int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape };
+    int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
     ++*count[what];
     if (what != WEFT__LOADED)
         add(r, word[what], text);

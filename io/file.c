@@ -83,8 +83,8 @@ static weft_status replace(const char *path, const weft__span *spans, int n)
     if (is && !S_ISREG(old.st_mode))
         return weft__file_fail(WEFT_EIO, "%s cannot be written: it is not a regular file", path);
     snprintf(name, sizeof name, "%s.tmp.%ld", path, (long)getpid());
-    strcpy(folder, path);
-    strcpy(base, path);
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(base, sizeof base, "%s", path);
     const char *in = dirname(folder);
     sweep(in, basename(base));
     if (!fill_file(name, is ? old.st_mode & 0777 : 0, spans, n) || rename(name, path)) {
@@ -106,7 +106,7 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n)
     if (strlen(path) >= sizeof target)
         return cannot(path, ENAMETOOLONG);
     if (!realpath(path, target))                 /* what a link points to is replaced, not the link */
-        strcpy(target, path);
+        snprintf(target, sizeof target, "%s", path);
     pthread_mutex_lock(&one);
     weft_status s = replace(target, spans, n);
     pthread_mutex_unlock(&one);

@@ -97,7 +97,8 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
     weft__h5_fail(h, h->grows ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
 }
 
-/* ---- the image: libhdf5's "core" driver works in our memory and copies nothing ---- */
+/* ---- the image: libhdf5's "core" driver works in our memory and copies nothing; it asks for more byte by byte, so that the file ends
+ * with its last byte, and gets it by doubling ---- */
 static void *image_malloc(size_t size, H5FD_file_image_op_t op, void *user)
 {
     weft__h5 *h = user;
@@ -137,7 +138,7 @@ static hid_t access_list(weft__h5 *h)
 {
     H5FD_file_image_callbacks_t calls = { image_malloc, image_memcpy, image_realloc, image_free, same_user, keep_user, h };
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-    if (list >= 0 && H5Pset_fapl_core(list, 1 << 16, 0) >= 0 && H5Pset_file_image_callbacks(list, &calls) >= 0 &&
+    if (list >= 0 && H5Pset_fapl_core(list, 1, 0) >= 0 && H5Pset_file_image_callbacks(list, &calls) >= 0 &&
         H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 && H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
         (h->grows || H5Pset_file_image(list, h->image, h->size) >= 0))
         return list;

@@ -25,7 +25,7 @@ void weft__describe(weft_module *m, const char *key, const char *value)
             return;
         note->next = *at;
         *at = note;
-        strcpy(note->key, key);
+        memcpy(note->key, key, strlen(key) + 1);
     }
-    strcpy(note->value, value);
+    memcpy(note->value, value, strlen(value) + 1);
 }
