@@ -97,7 +97,7 @@ static void read_back(const search *b, int64_t s)
 }
 
 /* ---- one sequence, one step ---- */
-static bool offer_all(search *b, int64_t s, const real *log_p)    /* [K, classes]; false if a score is no number */
+static bool offer_all(search *b, int64_t s, const real *log_p)    /* [K, classes]; false if a score is no number, or none is above -inf */
 {
     int64_t K = b->d.beams, C = b->d.classes;
     b->k_best.n = 0;
@@ -110,7 +110,7 @@ static bool offer_all(search *b, int64_t s, const real *log_p)    /* [K, classes
                 weft__best_offer(&b->k_best, score, i * C + j);
         }
     weft__best_sort(&b->k_best);
-    return true;
+    return b->k_best.n > 0;
 }
 
 static void continue_with(search *b, int64_t s)

@@ -165,7 +165,7 @@ static void accept(weft__decoder *d, follower *f, int64_t s)
     f->last[s] = f->done[s] ? d->o->end : f->chosen[s];
     if (f->done[s])
         return;
-    if (isnan(f->log_p[s]))
+    if (!isfinite(f->log_p[s]))
         weft__decoder_bad(d, s);
     d->out.score[s] += (double)f->log_p[s];
     if (f->chosen[s] != d->o->end)
