@@ -72,7 +72,7 @@ static bool sync_folder(const char *folder)      /* so that the new name survive
 
 static weft_status cannot(const char *path, int why)
 {
-    return weft__file_fail(WEFT_EIO, "%s cannot be written: %s; what was there is as it was", path, strerror(why));
+    return weft__file_fail(WEFT_EIO, "%.500s cannot be written: %s; what was there is as it was", path, strerror(why));
 }
 
 static weft_status replace(const char *path, const weft__span *spans, int n)
