@@ -1,0 +1,34 @@
+/* bench.h - what the cases share: the settings of the command line, timing, and the line of JSON that each measurement is. */
+#ifndef WEFT_BENCH_H
+#define WEFT_BENCH_H
+#include "weft.h"
+
+typedef struct settings { weft_opts open; int runs; bool quick; } settings;
+
+/* One measurement's fields, those of the peers' programs. */
+typedef struct row {
+    const char *name, *what, *lengths, *layout, *pass;   /* what: of the case pack the operation, else NULL */
+    int64_t     B, T, I, H, tokens;
+    int         layers;
+    bool        bidirectional;
+    double      bytes, copy_ms;                  /* pack: what must be moved at least, and the time of a plain copy of it */
+} row;
+
+enum { MOST_RUNS = 1000 };
+typedef struct times { int n; double ms[MOST_RUNS]; } times;
+
+double now_ms(void);
+/* Notes a time; true while more runs are wanted (no more than 20 s in all). */
+bool   more(times *t, double ms, const settings *s);
+double median(times *t);                         /* sorts */
+void   emit(const settings *s, weft *w, const row *r, times *t);
+/* A context that failed, to stderr; true if so. */
+bool   failed(weft *w, const char *where);
+
+/* "triangle": T, T-1, .. 1, T ..; "equal": T; "uniform": lo + (x >> 8) % (T - lo + 1) with lo = max(1, T / 8) and
+ * x <- (1103515245 x + 12345) mod 2^31 from 1. The sum. */
+int64_t make_lengths(const char *kind, int32_t *len, int64_t n, int32_t longest);
+
+bool bench_net(const settings *s), bench_lstm(const settings *s), bench_bilstm(const settings *s), bench_long(const settings *s);
+bool bench_pack(const settings *s);
+#endif
