@@ -1,4 +1,6 @@
 /* loops_index.h - plain loops: rows and elements by index. -1 is "none"; anything else out of range is a fault and none. */
+#ifndef WEFT_LOOPS_INDEX_H
+#define WEFT_LOOPS_INDEX_H
 #include "core/loops_memory.h"
 
 static void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, const int32_t *x, const int32_t *index, int32_t fill, int32_t *y)
@@ -42,4 +44,5 @@ static void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, 
             y[i * width + j] += x[r * width + j];
     }
 }
+#endif
 #endif

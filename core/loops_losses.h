@@ -1,4 +1,6 @@
 /* loops_losses.h - plain loops: cross entropy. See weft__entropy for the formula. */
+#ifndef WEFT_LOOPS_LOSSES_H
+#define WEFT_LOOPS_LOSSES_H
 #include "core/loops_memory.h"
 
 static inline real weight_of(const weft__entropy *e, int64_t c) { return e->class_weight ? e->class_weight[c] : 1; }
@@ -55,4 +57,5 @@ static void K(entropy_back)(weft__device *d, const weft__entropy *e, const real 
         }
     }
 }
+#endif
 #endif

@@ -1,5 +1,7 @@
 /* loops_norm.h - plain loops: softmax and its kin over runs of rows, layer norm. Exponents are taken after the largest has been
  * subtracted. A run without an unmasked row, or with none above -infinity, has nothing: 0, and -infinity as its log sum. */
+#ifndef WEFT_LOOPS_NORM_H
+#define WEFT_LOOPS_NORM_H
 #include "core/loops_memory.h"
 
 #ifndef FAST
@@ -96,4 +98,5 @@ static void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, con
             dx[j] += rstd[r] * (dy[j] * (gain ? gain[j] : 1) - a - (x[j] - mean[r]) * rstd[r] * b);
     }
 }
+#endif
 #endif

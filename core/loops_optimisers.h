@@ -1,4 +1,6 @@
 /* loops_optimisers.h - plain loops: norms, clipping, the check for numbers that are not finite, the rules of torch.optim. */
+#ifndef WEFT_LOOPS_OPTIMISERS_H
+#define WEFT_LOOPS_OPTIMISERS_H
 #include "core/loops_memory.h"
 
 static void K(norm_end)(weft__device *d, real power, weft__guard *g, real *y)
@@ -102,4 +104,5 @@ static void K(update)(weft__device *d, int64_t n, const weft__update *u, const w
         else
             adam(u, &r, dx[i], m + i, v + i, x + i);
 }
+#endif
 #endif

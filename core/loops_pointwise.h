@@ -1,4 +1,6 @@
 /* loops_pointwise.h - plain loops: fills, pointwise functions, random numbers. */
+#ifndef WEFT_LOOPS_POINTWISE_H
+#define WEFT_LOOPS_POINTWISE_H
 #include "core/loops_memory.h"
 #include "core/philox.h"
 
@@ -124,4 +126,5 @@ static void K(dropout)(weft__device *d, int64_t rows, int64_t width, real p, uin
             y[r * width + j] = (add ? y[r * width + j] : 0) + kept;
         }
 }
+#endif
 #endif

@@ -1,4 +1,6 @@
 /* loops_products.h - plain loops: matrix products and attention. */
+#ifndef WEFT_LOOPS_PRODUCTS_H
+#define WEFT_LOOPS_PRODUCTS_H
 #include "core/loops_memory.h"
 
 /* To the nearest bfloat16, ties to even: what WEFT_BF16 says of a product's operands. */
@@ -124,4 +126,5 @@ static void K(attention_back)(weft__device *d, const weft__attention *a)
     (void)d;
     each_pair(a, attend_back);
 }
+#endif
 #endif

@@ -1,4 +1,6 @@
 /* loops_sums.h - plain loops: copies of blocks, broadcasting and its transpose, and the same along runs of rows. */
+#ifndef WEFT_LOOPS_SUMS_H
+#define WEFT_LOOPS_SUMS_H
 #include "core/loops_memory.h"
 
 static void K(block_ints)(weft__device *d, int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y, int64_t ldy)
@@ -109,4 +111,5 @@ static void K(segment_spread)(weft__device *d, const weft__segments *s, const re
                 to[j] = (add ? to[j] : 0) + x[run * w + j];
         }
 }
+#endif
 #endif
