@@ -13,31 +13,39 @@ extern "C" {
 
 /* ---- modules ---- */
 typedef struct weft_module weft_module;
-/* A root, and a module below another. Names are unique among siblings; a second one of the same name is an error. */
+/* A root, and a module below another. A name has 1 to 63 bytes, no dots and no slashes, and is unique among all that a module holds:
+ * modules, parameters, buffers. Roots may share a name: a copy of a model starts with the same values. A module that could not be made
+ * is an inert one, never NULL; what is asked of it is an error, or nothing. */
 WEFT_API weft_module *weft_module_new(weft *w, const char *name);
 WEFT_API weft_module *weft_module_in(weft_module *parent, const char *name);
 /* The context of a module. */
 WEFT_API weft *weft_of_module(const weft_module *m);
 
-/* How a parameter starts. XAVIER and KAIMING are Glorot's and He's uniform, a the gain (0: 1); ORTHOGONAL: a the gain, Saxe 2013. */
+/* How a parameter [out, in, ..] starts, a the gain (0: 1) of the last three, which want a rank of 2 or more: XAVIER uniform in +-a sqrt(6 / (in +
+ * out)), Glorot & Bengio 2010; KAIMING in +-a sqrt(6 / in), He et al. 2015; further extents multiply both in and out. ORTHOGONAL: as [out, rest]
+ * its rows or columns, whichever are fewer, are orthogonal and of length a, Saxe et al. 2013. */
 typedef enum { WEFT_INIT_ZERO, WEFT_INIT_CONSTANT, WEFT_INIT_UNIFORM, WEFT_INIT_NORMAL, WEFT_INIT_XAVIER, WEFT_INIT_KAIMING, WEFT_INIT_ORTHOGONAL } weft_init_kind;
 typedef struct { weft_init_kind kind; weft_real a, b; } weft_init;        /* UNIFORM: from a to b; NORMAL: mean a, deviation b */
-/* A trained tensor of the module; lives until weft_close. Its first values depend on (seed, path of the parameter) only. */
+/* A trained tensor of the module; lives until weft_close. Its first values depend on (seed, path of the parameter from the root's name on)
+ * only: not on what else was made, or when. */
 WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const int64_t *shape, weft_init init);
 /* Saved, not trained; zeros at first. */
 WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape);
-/* Copies a value into a buffer or a parameter of the same shape: what must outlive a step (a carried state) goes this way. */
+/* Copies a value into a buffer or a parameter (or a gradient) of the same shape, both plain: what must outlive a step (a carried state) goes this
+ * way. The tape remembers its inputs by reference: assign to what this step has used after weft_backward, not before. */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
 /* The same from host memory. */
 WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int64_t n);
-/* Starts a parameter anew. */
+/* Starts a parameter anew: with the same init it has its first values again. */
 WEFT_API void weft_initialise(weft_tensor *parameter, weft_init init);
-/* Makes `name` in m another name of an existing parameter (of the same root): tied weights. It is saved and counted once. */
+/* Makes `name` in m another name of an existing parameter (of the same root): tied weights. weft_find knows both; counted, frozen, zeroed,
+ * stepped and saved it is under its first name alone. */
 WEFT_API void weft_tie(weft_module *m, const char *name, weft_tensor *parameter);
-/* Frozen parameters get no gradient and no step; of a whole subtree, of one parameter. */
+/* Frozen parameters get no gradient and no step; of a whole subtree, of one parameter. Freezing forgets the gradient there is. */
 WEFT_API void weft_freeze(weft_module *m, bool frozen);
 WEFT_API void weft_freeze_parameter(weft_tensor *parameter, bool frozen);
-/* Parameters and buffers below m in the order in which they were made: their number, the i-th, its path below m. */
+/* Parameters and buffers below m in the order in which they were made: their number, the i-th, its path below m (owned by the
+ * context; path may be NULL). No such i is an error. */
 WEFT_API int weft_parameters(const weft_module *m);
 WEFT_API weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path);
 WEFT_API int weft_buffers(const weft_module *m);
@@ -61,7 +69,7 @@ WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);   /* [..,
 
 typedef struct weft_embedding weft_embedding;
 typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } weft_embedding_opts;   /* padding: a row that stays 0 */
-/* weight [rows, columns], standard normal. */
+/* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient, whatever is written to it. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns);
 WEFT_API weft_embedding *weft_embedding_with(weft_module *m, const char *name, const weft_embedding_opts *opts);
 WEFT_API weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids);   /* [..] ints -> [.., columns] */
@@ -72,21 +80,23 @@ WEFT_API weft_norm *weft_norm_new(weft_module *m, const char *name, int64_t widt
 WEFT_API weft_tensor *weft_norm_run(weft_norm *n, weft_tensor *x);
 
 typedef struct weft_drop weft_drop;
-/* Dropout named by its place in the tree; see weft_dropout. */
+/* Dropout named by its place in the tree, 0 <= p < 1; see weft_dropout. */
 WEFT_API weft_drop *weft_drop_new(weft_module *m, const char *name, weft_real p, bool per_sequence);
 WEFT_API weft_tensor *weft_drop_run(weft_drop *d, weft_tensor *x);
 
 typedef struct weft_mlp weft_mlp;
 typedef enum { WEFT_RELU, WEFT_LEAKY_RELU, WEFT_ELU, WEFT_GELU, WEFT_SILU, WEFT_TANH, WEFT_SIGMOID } weft_activation;
 typedef struct { int layers; const int64_t *widths; weft_activation activation; weft_real dropout; } weft_mlp_opts;   /* widths: layers + 1 of them */
-/* Linear layers "0", "1", .. with the activation (and dropout) between them, none after the last. */
+/* Linear layers "0", "1", .. with the activation (LEAKY_RELU: slope .01, ELU: alpha 1) and dropout between them, none after the last. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory; q [Nq, dq], memory [Nm, dm], result [Nq, dm] ---- *
- * map: NULL, or set to the weights, one sequence for each query row (see weft_attention). */
+ * q is ragged, of as many sequences as the memory, or plain [n, dq], one query for each sequence of the memory (a decoder's step): then the result
+ * is plain, too. map: NULL, or set to the weights, one sequence for each query row (see weft_attention). A query without memory gives 0. */
 typedef struct weft_additive weft_additive;
-/* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those names, `width` units. */
+/* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those names, `width` units. It
+ * makes all pairs of a query and a memory row: [pairs, width] and [pairs, dm] numbers. */
 WEFT_API weft_additive *weft_additive_new(weft_module *m, const char *name, int64_t dq, int64_t dm, int64_t width);
 WEFT_API weft_tensor *weft_additive_run(weft_additive *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
 typedef struct weft_general weft_general;
@@ -94,7 +104,8 @@ typedef struct weft_general weft_general;
 WEFT_API weft_general *weft_general_new(weft_module *m, const char *name, int64_t dq, int64_t dm);
 WEFT_API weft_tensor *weft_general_run(weft_general *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
 typedef struct weft_multihead weft_multihead;
-/* torch.nn.MultiheadAttention: in_proj_weight [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias. Vaswani et al. 2017. */
+/* torch.nn.MultiheadAttention: in_proj_weight [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias; q may be the memory itself. Vaswani
+ * et al. 2017. */
 WEFT_API weft_multihead *weft_multihead_new(weft_module *m, const char *name, int64_t width, int heads);
 WEFT_API weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
 

@@ -22,36 +22,39 @@ static weft_tensor *one_each(weft_tensor *q, const weft_batch *memory)       /* 
 
 static weft_tensor *queries(weft_tensor *q, weft_tensor *memory)  /* ragged ones; inert if something is wrong */
 {
-    weft *w = memory ? memory->w : q ? q->w : weft__nowhere();
-    const char *bad_q = weft__wrong(w, q), *bad_memory = weft__wrong(w, memory);
+    weft *w = q->w;
+    const char *wrong = weft__wrong(w, memory);
     char text[2][128];
-    if (bad_q || bad_memory)
-        weft__fail(w, WEFT_EARG, "attention: the %s %s", bad_q ? "query" : "memory", bad_q ? bad_q : bad_memory);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
     else if (q->f.rank != 2 || memory->f.rank != 2 || !memory->f.batch)
         weft__fail(w, WEFT_ESHAPE, "attention: query %s, memory %s: a query of rank 2 and a ragged memory of rank 2 are wanted",
                    weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
     else if ((q->f.batch ? q->f.batch->n : q->f.size[0]) != memory->f.batch->n)
-        weft__fail(w, WEFT_ESHAPE, "attention: %s%lld, but the memory has %lld sequences", q->f.batch ? "sequences of queries: " : "plain queries, one a sequence: ",
+        weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, but the memory has %lld sequences",
+                   q->f.batch ? "sequences of queries:" : "plain queries, one a sequence:",
                    (long long)(q->f.batch ? q->f.batch->n : q->f.size[0]), (long long)memory->f.batch->n);
     return w->status ? &w->nil : q->f.batch ? q : one_each(q, memory->f.batch);
 }
 
 /* ---- what the three have in common ---- */
 typedef weft_tensor *method(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
+typedef struct { const weft_module *m; const char *name; const void *layer; method *how; } asked;
 
-static weft_tensor *run(method *how, const char *name, const weft_module *m, const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+static weft_tensor *run(asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    weft_tensor *bad = weft__unmade(m, q ? q : memory, name);
-    const weft_module *before = bad ? NULL : weft__enter(m);
-    weft_tensor *y = bad ? bad : queries(q, memory);
+    weft_tensor *bad = weft__refused(a.m, q, a.name);
     if (map)
-        *map = y;                                /* inert, unless all goes well */
+        *map = bad ? bad : &q->w->nil;
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(a.m);
+    weft_tensor *y = queries(q, memory);
     if (y->f.batch)
-        y = how(layer, y, memory, causal, map);
+        y = a.how(a.layer, y, memory, causal, map);
     if (y->f.batch && !q->f.batch)
         y = weft_plain(y);
-    if (!bad)
-        weft__leave(m, before);
+    weft__leave(a.m, before);
     return y;
 }
 
@@ -99,7 +102,7 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
 
 weft_tensor *weft_additive_run(weft_additive *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return run(additive, "additive", a ? a->m : NULL, a, q, memory, WEFT_ALL_KEYS, map);
+    return run((asked){ a ? a->m : NULL, "additive", a, additive }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- general ---- */
@@ -125,7 +128,7 @@ static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memo
 
 weft_tensor *weft_general_run(weft_general *g, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return run(general, "general", g ? g->m : NULL, g, q, memory, WEFT_ALL_KEYS, map);
+    return run((asked){ g ? g->m : NULL, "general", g, general }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- several heads ---- */
@@ -172,5 +175,5 @@ static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *me
 
 weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    return run(multihead, "multihead", a ? a->m : NULL, a, q, memory, causal, map);
+    return run((asked){ a ? a->m : NULL, "multihead", a, multihead }, q, memory, causal, map);
 }

@@ -20,7 +20,7 @@ weft_drop *weft_drop_new(weft_module *parent, const char *name, real p, bool per
 
 weft_tensor *weft_drop_run(weft_drop *d, weft_tensor *x)
 {
-    weft_tensor *bad = weft__unmade(d ? d->m : NULL, x, "drop");
+    weft_tensor *bad = weft__refused(d ? d->m : NULL, x, "drop");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(d->m);

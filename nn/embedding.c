@@ -84,7 +84,7 @@ weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t row
 
 weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids)
 {
-    weft_tensor *bad = weft__unmade(e ? e->m : NULL, ids, "embed");
+    weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embed");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(e->m);

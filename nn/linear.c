@@ -25,7 +25,7 @@ weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, 
 
 weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x)
 {
-    weft_tensor *bad = weft__unmade(l ? l->m : NULL, x, "linear");
+    weft_tensor *bad = weft__refused(l ? l->m : NULL, x, "linear");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);

@@ -25,7 +25,8 @@ static bool is_sound(weft_module *m, const weft_mlp_opts *o)
     else if (w && (o->layers < 1 || o->layers > 9999))
         weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 or more are wanted", o->layers);
     else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout < 1)))
-        weft__fail(w, WEFT_EARG, "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted", (int)o->activation, (double)o->dropout);
+        weft__fail(w, WEFT_EARG, "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted", (int)o->activation,
+                   (double)o->dropout);
     return w && !w->status;
 }
 
@@ -49,7 +50,7 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
 
 weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
 {
-    weft_tensor *bad = weft__unmade(l ? l->m : NULL, x, "mlp");
+    weft_tensor *bad = weft__refused(l ? l->m : NULL, x, "mlp");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);

@@ -11,12 +11,20 @@ weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->st
 weft *weft_of_module(const weft_module *m)       { return m ? m->w : NULL; }
 weft_tensor *weft__inert(const weft_module *m)   { return m && m->w ? &m->w->nil : &weft__nowhere()->nil; }
 
-weft_tensor *weft__unmade(const weft_module *m, const weft_tensor *x, const char *function)
+weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function)
 {
-    if (m && m->w)
+    if (!m || !m->w) {
+        weft *of_x = x ? x->w : weft__nowhere();
+        weft__fail(of_x, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
+        return &of_x->nil;
+    }
+    weft *w = m->w;
+    const char *wrong = weft__wrong(w, x);
+    if (!wrong)
         return NULL;
-    weft *w = x ? x->w : weft__nowhere();
-    weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
+    const weft_module *before = weft__enter(m);
+    weft__fail(w, WEFT_EARG, "%s: the input %s", function, wrong);
+    weft__leave(m, before);
     return &w->nil;
 }
 
@@ -171,7 +179,7 @@ void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module
                 visit(m->root, from, end - from, user);
             from = p->at;
         }
-        end = p->at + (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
+        end = p->at + weft__piece(p);
     }
     if (end > from)
         visit(m->root, from, end - from, user);

@@ -36,9 +36,10 @@ struct weft_module {
 weft *weft__ready(const weft_module *m);
 /* The inert tensor of the context of m, or of nowhere: what a function returns that could not do its work. */
 weft_tensor *weft__inert(const weft_module *m);
-/* For a layer's run: NULL if the layer was made; else x's context fails, naming the function, and its inert tensor is the result of the
- * run. m: the layer's module, NULL for a NULL layer. */
-weft_tensor *weft__unmade(const weft_module *m, const weft_tensor *x, const char *function);
+/* For a layer's run: NULL if the layer was made and x can be its input; else the context (of the layer, or of x if the layer is NULL or
+ * could not be made) fails, naming the function, and its inert tensor is the result of the run. m: the layer's module, NULL for a NULL
+ * layer. */
+weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function);
 /* Checks a name for a new part of the module (NULL: a root) and writes its path; false and a sticky error if it cannot be had. */
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function, char path[WEFT__PATH]);
 bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
@@ -58,6 +59,7 @@ void weft__leave(const weft_module *m, const weft_module *before);
 void *weft__layer(weft_module *m, size_t bytes);
 
 /* ---- parameter.c, init.c ---- */
+int64_t weft__piece(const weft__parameter *p);                    /* the numbers it takes in the flat vectors: its own and the gap behind */
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */
 void weft__first_values(weft__parameter *p, weft_init init);
 bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init);

@@ -18,7 +18,7 @@ weft_norm *weft_norm_new(weft_module *parent, const char *name, int64_t width)
 
 weft_tensor *weft_norm_run(weft_norm *n, weft_tensor *x)
 {
-    weft_tensor *bad = weft__unmade(n ? n->m : NULL, x, "norm");
+    weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "norm");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(n->m);

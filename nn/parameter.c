@@ -64,16 +64,20 @@ static bool room_for(weft_module *root, int64_t more)
 }
 
 /* ---- making ---- */
+int64_t weft__piece(const weft__parameter *p) { return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN; }
+
 static bool possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape, weft__form *f)
 {
     int64_t room = (int64_t)1 << 44;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are wanted", function, path, rank, shape ? "" : " without a shape", WEFT_RANK);
+        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are wanted", function, path, rank, shape ? "" : " without a shape",
+                   WEFT_RANK);
         return false;
     }
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0 || shape[i] > room)
-            weft__fail(w, WEFT_ESHAPE, "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", function, path, (long long)shape[i], i);
+            weft__fail(w, WEFT_ESHAPE, "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", function, path,
+                       (long long)shape[i], i);
         room /= shape[i] > 0 ? shape[i] : 1;
     }
     *f = weft__plain(WEFT_REAL, rank, shape);
@@ -117,11 +121,11 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
     if (!p || !possible(w, "parameter", p->path, rank, shape, &f) || !weft__init_is_sound(w, "parameter", p->path, &f, init))
         return weft__inert(m);
     weft_module *root = m->root;
-    int64_t piece = (weft__elements(&f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
-    if (!room_for(root, piece))
+    p->value.f = f;
+    if (!room_for(root, weft__piece(p)))
         return &w->nil;
     p->at = root->n;
-    root->n += piece;
+    root->n += weft__piece(p);
     p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
     p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .grad = &p->grad, .parameter = true };
     joined(p);
@@ -234,7 +238,7 @@ void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
 {
     weft *w = weft__ready(m);
     weft__parameter *first = w ? of_parameter(parameter, "tie") : NULL;
-    if (w && parameter && first && first->module->root != m->root)
+    if (first && first->module->root != m->root)
         weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s is not below the root %s", name ? name : "", first->path, m->root->path);
     else if (w && !first)
         weft__fail(w, WEFT_EARG, "tie: \"%.80s\": a parameter of this context is wanted", name ? name : "");

@@ -212,7 +212,7 @@ Test(modules, values_and_gradients_survive_growth)
         weft_tensor *p[60];
         weft_real *was[60];
         for (int i = 0; i < 60; i++) {
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "p%d", i);
             p[i] = vector(weft_module_in(m, name), "w", 1 + 7 * i, unit);
             was[i] = numbers(p[i]);
@@ -232,7 +232,7 @@ Test(modules, a_view_of_this_step_survives_growth)
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)), *view = weft_reshape(p, WEFT_SHAPE(6));
     for (int i = 0; i < 12; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "q%d", i);
         vector(m, name, 1000, zero);
     }
@@ -246,7 +246,7 @@ Test(modules, growth_without_a_step_leaves_nothing_behind)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < 40; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "p%d", i);
         vector(m, name, 10000, zero);
     }
