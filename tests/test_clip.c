@@ -1,0 +1,179 @@
+/* test_clip.c - clipping, moving averages, schedules: against plain loops of double and the numbers of torch.optim.lr_scheduler. */
+#include "optim_model.h"
+
+/* ---- clipping ---- */
+static double norm_of(const model *a, double power, int frozen, int step)
+{
+    double s = 0;
+    for (int k = 0; k < PARTS; k++)
+        for (int64_t i = 0; i < a->n[k] && k != frozen; i++) {
+            double v = fabs((double)(weft_real)slope(k, i, step));
+            s = power == 2 ? s + v * v : power == 1 ? s + v : fmax(s, v);
+        }
+    return power == 2 ? sqrt(s) : s;
+}
+
+Test(clip, norms)
+{
+    FOR_DEVICES(w)
+        for (int c = 0; c < 12; c++) {
+            double power = ((double[]){ 1, 2, (double)INFINITY })[c % 3], max = c / 3 % 2 ? .75 : 1e4;
+            int frozen = c < 6 ? -1 : 2;
+            model a = model_in(w);
+            if (frozen >= 0)
+                weft_freeze_parameter(a.p[frozen], true);
+            pull(&a, 2);
+            double norm = norm_of(&a, power, frozen, 2), factor = fmin(1, max / (norm + 1e-6));
+            weft_tensor *before = weft_clip_grad_norm_of(a.m, (weft_real)max, (weft_real)power);
+            cr_assert(weft_rank(before) == 0);
+            close_to("norm", ((weft_real[]){ weft_item(before) }), ((weft_real[]){ (weft_real)norm }), 1, TOL(1e-12, 1e-6));
+            for (int k = 0; k < PARTS; k++)
+                for (int64_t i = 0; i < a.n[k]; i++) {
+                    double got = (double)numbers(weft_gradient(a.p[k]))[i], g = slope(k, i, 2);
+                    cr_assert_float_eq(got, k == frozen ? g : g * factor, TOL(1e-12, 1e-5), "part %d, %lld", k, (long long)i);
+                }
+            weft_clear(w);
+        }
+}
+
+Test(clip, of_a_part)
+{
+    weft *w = open_on(WEFT_REF);
+    model a = model_in(w);
+    double sum = 0;
+    pull(&a, 0);
+    for (int k = 1; k < PARTS; k += 2)
+        for (int64_t i = 0; i < a.n[k]; i++)
+            sum += slope(k, i, 0) * slope(k, i, 0);
+    cr_assert_float_eq((double)weft_item(weft_clip_grad_norm(a.enc, (weft_real).5)), sqrt(sum), 1e-5);
+    cr_assert_float_eq((double)numbers(weft_gradient(a.p[0]))[1], slope(0, 1, 0), 1e-6);
+    cr_assert_float_eq((double)numbers(weft_gradient(a.p[3]))[0], slope(3, 0, 0) * .5 / sqrt(sum), 1e-5);
+    weft_module *none = weft_module_new(w, "none");
+    cr_assert_eq(weft_item(weft_clip_grad_norm(none, 1)), 0);
+    CLEAN(w);
+}
+
+/* Clipping a gradient that is not finite neither hides it nor spreads it: the step is skipped and names the right parameter. */
+Test(clip, what_is_not_finite)
+{
+    FOR_DEVICES(w)
+        for (int c = 0; c < 6; c++) {
+            model a = model_in(w);
+            weft_optim *o = weft_adam_new(a.m, NULL);
+            weft_real *before = numbers(a.p[0]);
+            pull(&a, 0);
+            poison(&a, 2, 9, c < 3 ? NAN : INFINITY);
+            weft_tensor *norm = weft_clip_grad_norm_of(a.m, 1, ((weft_real[]){ 1, 2, (weft_real)INFINITY })[c % 3]);
+            cr_assert(!isfinite(weft_item(norm)));
+            weft_optim_step(o);
+            cr_assert_str_eq(weft_optim_bad(o), "last");
+            same_bits("values", numbers(a.p[0]), before, a.n[0]);
+            weft_clear(w);
+        }
+}
+
+/* ---- averages ---- */
+Test(average, follows)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = (weft_real).1 });
+        weft_average *e = weft_average_new(a.m, (weft_real).8);
+        double mean[MOST];
+        for (int i = 0; i < 15; i++)
+            mean[i] = (double)numbers(a.p[1])[i];
+        for (int t = 0; t < STEPS; t++) {
+            pull(&a, t);
+            weft_optim_step(o);
+            weft_average_update(e);
+            for (int i = 0; i < 15; i++)
+                mean[i] += (1 - .8) * ((double)numbers(a.p[1])[i] - mean[i]);
+            weft_clear(w);
+        }
+        weft_tensor *held = weft_find(a.m, "ema.enc.weight");
+        cr_assert(held && weft_rank(held) == 2 && weft_buffers(a.m) == PARTS);
+        for (int i = 0; i < 15; i++)
+            cr_assert_float_eq((double)numbers(held)[i], mean[i], TOL(1e-12, 1e-5));
+        weft_real *x = numbers(a.p[1]), *y = numbers(held);
+        uint64_t version = a.m->version;
+        weft_average_swap(e);
+        cr_assert_gt(a.m->version, version);
+        same_bits("swapped", numbers(a.p[1]), y, 15);
+        same_bits("swapped", numbers(held), x, 15);
+        weft_average_swap(e);
+        same_bits("swapped back", numbers(a.p[1]), x, 15);
+        weft_average_new(a.m, 0);
+        FAILS(w, WEFT_EARG, "\"ema\" already");
+    }
+}
+
+/* ---- schedules; the numbers are those of torch.optim.lr_scheduler 2.x ---- */
+static void holds(const char *name, const double *want, int n, double (*f)(int64_t))
+{
+    for (int i = 0; i < n; i++)
+        cr_assert_float_eq(f(i), want[i], 1e-14, "%s(%d) is %.17g, expected %.17g", name, i, f(i), want[i]);
+}
+
+static double cosine(int64_t step)  { return weft_warmup_cosine(step, 1, 0, 8, .1); }
+static double halves(int64_t step)  { return weft_step_decay(step, 1, 3, .5); }
+static double cycle20(int64_t step) { return weft_one_cycle(step, .5, 20, .3, 25, 1e4); }
+static double cycle10(int64_t step) { return weft_one_cycle(step, .5, 10, .25, 10, 100); }
+static double cycle7(int64_t step)  { return weft_one_cycle(step, .5, 7, .5, 4, 2); }
+
+Test(schedule, rates)
+{
+    static const double annealed[] = { 1, 0.9657457896300791, 0.8681980515339464, 0.7222075445642905, 0.55, 0.3777924554357097, 0.2318019484660537,
+                                       0.134254210369921, 0.1, .1, .1 };
+    static const double decayed[] = { 1, 1, 1, .5, .5, .5, .25, .25 };
+    static const double of20[] = { 0.020000000000000018, 0.06583592135001265, 0.18583592135001265, 0.3341640786499874, 0.45416407864998737, 0.5,
+                                   0.49373200311754367, 0.47524231600673683, 0.445458088785525, 0.40587282697488153, 0.3584715008956504,
+                                   0.30563101096814466, 0.250001, 0.19437098903185537, 0.14153049910434962, 0.09412917302511849,
+                                   0.05454391121447502, 0.024759683993263143, 0.006269996882456277, 2e-06, 2e-6 };
+    static const double of10[] = { 0.05, 0.3875, 0.49454236328326795, 0.4523019943451431, 0.375125, 0.2763559837010965, 0.1730730056548569,
+                                   0.08313463106187524, 0.022092021953760407, 0.0005 };
+    static const double of7[] = { 0.125, 0.25455931355469735, 0.46419068644530265, 0.47833693985365416, 0.32992645430294376, 0.14486160584340205, 0.0625 };
+    holds("warmup_cosine", annealed, COUNT(annealed), cosine);
+    holds("step_decay", decayed, COUNT(decayed), halves);
+    holds("one_cycle", of20, COUNT(of20), cycle20);
+    holds("one_cycle", of10, COUNT(of10), cycle10);
+    holds("one_cycle", of7, COUNT(of7), cycle7);
+    for (int t = 0; t < 4; t++)
+        cr_assert_float_eq(weft_warmup_cosine(t, .8, 4, 12, .1), .8 * (t + 1) / 4, 1e-15);
+    cr_assert_float_eq(weft_warmup_cosine(4, .8, 4, 12, .1), .8, 1e-15);
+    cr_assert_float_eq(weft_warmup_cosine(8, .8, 4, 12, .1), .45, 1e-15);
+    cr_assert_float_eq(weft_warmup_cosine(100, .8, 4, 4, .1), .1, 1e-15);
+    cr_assert_eq(weft_step_decay(5, 1, 0, .5), 1);
+    for (int t = 0; t < 3; t++)
+        cr_assert(isfinite(weft_one_cycle(t, 1, 2, .5, 2, 2)) && isfinite(weft_one_cycle(t, 1, 1, .5, 2, 2)));
+}
+
+Test(schedule, plateau)
+{
+    static const double values[] = { 3, 2, 2, 1.99995, 2.5, NAN, 1, 1, 1, 1, .5, .6, .6, .6, .6, .6, .6, .6, .6 };
+    static const double smaller[] = { .1, .1, .1, .1, .05, .05, .05, .05, .05, .025, .025, .025, .025, .02, .02, .02, .02, .02, .02 };
+    static const double larger[] = { .1, .1, .1, .05, .05, .05, .025, .025, .025, .02, .02, .02, .02, .02, .02, .02, .02, .02, .02 };
+    weft_plateau a = { .lr = .1, .factor = .5, .least = .02, .patience = 2 }, b = a;
+    b.larger_is_better = true;
+    for (int i = 0; i < COUNT(values); i++) {
+        double down = weft_plateau_step(&a, values[i]), up = weft_plateau_step(&b, values[i]);
+        cr_assert(fabs(down - smaller[i]) < 1e-15 && fabs(up - larger[i]) < 1e-15, "value %d: %g and %g", i, down, up);
+    }
+    cr_assert_eq(a.seen, COUNT(values));
+}
+
+Test(schedule, stopper)
+{
+    static const double values[] = { NAN, 5, 4, 3.95, 4.1, 3, 3, NAN, 3 };
+    static const bool best[] = { false, true, true, false, false, true, false, false, false };
+    weft_stopper s = { .patience = 3, .min_delta = .1 }, up = { .patience = 2, .larger_is_better = true };
+    for (int i = 0; i < COUNT(values); i++) {
+        bool is_best = !best[i];
+        cr_assert_eq(weft_stopper_step(&s, values[i], &is_best), i == 8, "value %d", i);
+        cr_assert_eq(is_best, best[i], "value %d", i);
+    }
+    cr_assert_eq(s.best, 3);
+    cr_assert(!weft_stopper_step(&up, 1, NULL) && !weft_stopper_step(&up, 0, NULL) && !weft_stopper_step(&up, 2, NULL));
+    cr_assert(!weft_stopper_step(&up, 2, NULL) && weft_stopper_step(&up, 1, NULL));
+    weft_stopper hasty = { 0 };
+    cr_assert(!weft_stopper_step(&hasty, 1, NULL) && !weft_stopper_step(&hasty, 0, NULL) && weft_stopper_step(&hasty, 0, NULL));
+}
