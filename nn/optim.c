@@ -15,6 +15,7 @@ static void optim_end(void *p)
     weft__device_release(o->w, o->v);
     weft__device_release(o->w, o->a);
     weft__device_release(o->w, o->guard);
+    weft__device_release(o->w, o->pasts);
 }
 
 static real *zeros(weft_optim *o, bool wanted)
@@ -41,18 +42,21 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
         return &none;
     w->running = name;
     int n = weft__slots(m);
-    weft_optim *o = weft__own(w, sizeof *o + (size_t)n * sizeof *o->slot, optim_end, NULL);
+    weft_optim *o = weft__own(w, sizeof *o + (size_t)n * (sizeof *o->slot + sizeof *o->ages), optim_end, NULL);
     if (!o)
         return &none;
     o->w = w, o->module = m, o->how = *how, o->n = n, o->counts[3] = -1;
+    o->ages = (int64_t *)(void *)(o->slot + n);
     weft__slots_fill(m, o->slot);
     for (int i = 0; i < n; i++)
         o->slot[i].decay = how->decay, o->elements += o->slot[i].n;
     o->m = zeros(o, first), o->v = zeros(o, second), o->a = zeros(o, average);
     o->guard = w->status ? NULL : weft__device_allocate(w, sizeof *o->guard);
+    o->pasts = w->status ? NULL : weft__device_allocate(w, (size_t)(n + 1) * sizeof *o->pasts);
     if (w->status)
         return &none;
     send_guard(o);
+    weft__pasts_write(o);
     return o;
 }
 
@@ -132,10 +136,9 @@ static void update(weft_optim *o)
         weft__update u = o->how;
         u.lr *= r.scale, u.decay = r.decay;
         if (!r.frozen)
-            d->k->update(d, r.n, &u, o->guard, root->gradients + r.at, part(o->m, r.from), part(o->v, r.from), part(o->a, r.from), root->values + r.at);
+            d->k->update(d, r.n, &u, o->pasts + r.past, root->gradients + r.at, part(o->m, r.from), part(o->v, r.from), part(o->a, r.from), root->values + r.at);
         d->k->fill(d, r.n, 0, root->gradients + r.at);
     }
-    d->k->guard_end(d, o->guard);
     root->version++;
 }
 
@@ -143,8 +146,12 @@ void weft_optim_step(weft_optim *o)
 {
     if (!holds(o) || o->w->status)
         return;
+    weft__pasts_part(o);
     check_gradients(o);
+    weft__pasts_begin(o);
     update(o);
+    weft__pasts_end(o);
+    o->w->dev.k->guard_end(&o->w->dev, o->guard);
     o->steps++;
     if (o->w->dev.k->synchronous)
         look(o);
@@ -169,15 +176,16 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
     if (!holds(o) || o->w->status)
         return 0;
     look(o);
+    weft__pasts_read(o);
     o->rule = o->how.rule;
     const weft__saved all[] = {
         { "rule", WEFT_I64, &o->rule, 1, false }, { "steps", WEFT_I64, &o->steps, 1, false }, { "lr", WEFT_REAL, &o->how.lr, 1, false },
-        { "guard", WEFT_I64, o->counts, 4, false }, { "m", WEFT_REAL, o->m, o->elements, true }, { "v", WEFT_REAL, o->v, o->elements, true },
+        { "guard", WEFT_I64, o->counts, 4, false }, { "ages", WEFT_I64, o->ages, o->n, false }, { "m", WEFT_REAL, o->m, o->elements, true }, { "v", WEFT_REAL, o->v, o->elements, true },
         { "a", WEFT_REAL, o->a, o->elements, true },
     };
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all && n < room; i++)
-        if (all[i].data)
+        if (all[i].data && all[i].n)
             out[n++] = all[i];
     return n;
 }
@@ -190,4 +198,5 @@ void weft__optim_restored(weft_optim *o)
     o->bad[0] = 0;
     name_bad(o);
     send_guard(o);
+    weft__pasts_write(o);
 }

@@ -1,5 +1,5 @@
 /* optim_runs.c - an optimiser's parameters as few runs of the root's flat vectors: one kernel call does all that share rate, decay and
- * frozen. Gaps between parameters are 0 in values and gradients, and every rule keeps them so; they make runs longer. */
+ * past. Gaps between parameters are 0 in values and gradients, and every rule keeps them so; they make runs longer. */
 #include "nn/optim.h"
 
 static bool count(weft__parameter *p, void *user)
@@ -23,7 +23,7 @@ static bool fill(weft__parameter *p, void *user)
     if (p->buffer)
         return true;
     int64_t n = (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
-    *f->next++ = (weft__slot){ p, n, f->from, 1, 0 };
+    *f->next++ = (weft__slot){ .p = p, .n = n, .from = f->from, .scale = 1 };
     f->from += n;
     return true;
 }
@@ -41,10 +41,10 @@ bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run)
     if (*i >= n)
         return false;
     const weft__slot *first = s + *i;
-    *run = (weft__run){ first->p->at, first->from, 0, first->scale, first->decay, first->p->value.frozen };
+    *run = (weft__run){ first->p->at, first->from, 0, first->scale, first->decay, first->past, first->frozen };
     for (; *i < n; ++*i) {
         const weft__slot *next = s + *i;
-        if (next->p->at != run->at + run->n || next->p->value.frozen != run->frozen || next->scale != run->scale || next->decay != run->decay)
+        if (next->p->at != run->at + run->n || next->past != run->past || next->scale != run->scale || next->decay != run->decay)
             break;
         run->n += next->n;
     }
