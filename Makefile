@@ -48,6 +48,7 @@ Q := $(if $(VERBOSE),,@)
 say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
 
 all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES)
+everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # What was compiled by another command is compiled again.
 STAMP := $(CC) $(BASE:-Werror=) $(CPPFLAGS) $(CFLAGS) $(VFLAGS)
@@ -149,7 +150,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all test soak planted lint bench demo install installcheck clean
+.PHONY: all everything test soak planted lint bench demo install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c bench/*.c tests/*.c tests/planted/*.c))

@@ -63,8 +63,9 @@ scripts() {
     ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh .ci/run
 }
 tidy() {
-    files $folders | grep '\.c$' | grep -v 'cpu_avx' |
-        xargs -P 2 -n 4 clang-tidy --quiet 2>/dev/null -- -std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5) | grep -E '(warning|error):' | sort -u
+    export FLAGS="-std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5)"
+    files $folders | grep '\.c$' | grep -v 'cpu_avx' | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$@" -- $FLAGS' sh 2>/dev/null |
+        grep -E '(warning|error):' | sort -u
 }
 
 rule "include order: core, autograd, nn, rnn, io; programs: public headers" include_order
