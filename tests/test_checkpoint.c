@@ -314,7 +314,7 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
     same_bits("gru", numbers(weft_find(n, "rnn.weight_ih_l0")), gru, 12);
     DOES(weft_load_matching(path, n, NULL));
     for (int i = 0; i < 200; i++) {              /* a report that cannot hold all of it says so */
-        char name[40];
+        char name[WEFT__NAME];
         snprintf(name, sizeof name, "another_parameter_with_a_name_%d", i);
         weft_buffer(n, name, WEFT_SHAPE(1));
     }
