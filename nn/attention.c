@@ -14,7 +14,7 @@ static weft_tensor *one_each(weft_tensor *q, const weft_batch *memory)       /* 
     int32_t *one = weft__take(w, &w->notes, memory->n * (int64_t)sizeof *one);
     for (int64_t s = 0; one && s < memory->n; s++)
         one[s] = 1;
-    weft_batch *b = one ? weft__batch(w, &(weft_lengths){ memory->n, one, memory->own_ids ? memory->id : NULL }, "attention") : NULL;
+    weft_batch *b = one ? weft__batch(w, &(weft_lengths){ memory->n, one, NULL }, "attention") : NULL;
     weft__form f = q->f;
     f.batch = b, f.layout = WEFT_CONCAT;
     return b ? weft__view(q, &f) : &w->nil;

@@ -166,15 +166,26 @@ Test(layers, norm)
 }
 
 /* ---- dropout ---- */
+static void close_twin(weft *w)                  /* while numbers of another context are still lent */
+{
+    heap *h = heap_of(w);
+    OK(w);
+    weft_close(w);
+    cr_assert(h->live == 0);
+    h->w = NULL;
+}
+
 Test(layers, dropout_is_named_by_its_place)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
         weft_drop *a = weft_drop_new(m, "a", (weft_real).5, false), *b = weft_drop_new(m, "b", (weft_real).5, false), *once = weft_drop_new(m, "once", (weft_real).5, true);
         weft_drop *none = weft_drop_new(m, "none", 0, false);
+        weft *twin = open_on(WEFT_REF);          /* the same seed, step and call */
         static const weft_real ones[64 * TOKENS] = { 0 };
-        weft_tensor *x = weft_add(weft_ragged(w, ones, 64, &some), weft_scalar(w, 1));
+        weft_tensor *x = weft_add(weft_ragged(w, ones, 64, &some), weft_scalar(w, 1)), *of_twin = weft_add(weft_ragged(twin, ones, 64, &some), weft_scalar(twin, 1));
         weft_real *of_a = numbers(weft_drop_run(a, x)), *of_b = numbers(weft_drop_run(b, x)), *same = numbers(weft_dropout(x, (weft_real).5, "m.a", false));
+        same_bits("named by its path", of_a, numbers(weft_dropout(of_twin, (weft_real).5, "m.a", false)), 64 * TOKENS);
         cr_assert(memcmp(of_a, of_b, 64 * sizeof *of_a) && memcmp(of_a, same, 64 * sizeof *same), "another layer, another call: another mask");
         int kept = 0;
         for (int i = 0; i < 64 * TOKENS; i++) {
@@ -188,6 +199,7 @@ Test(layers, dropout_is_named_by_its_place)
         cr_assert(weft_drop_run(none, x) == x);
         weft_training(w, false);
         cr_assert(weft_drop_run(a, x) == x);
+        close_twin(twin);
     }
 }
 
@@ -245,6 +257,12 @@ Test(layers, mlp_drops_between_its_layers)
     weft_mlp *one = weft_mlp_new(m, "one", &(weft_mlp_opts){ 1, (int64_t[]){ 3, 2 }, WEFT_TANH, (weft_real).5 });
     weft_tensor *x = drawn(w, WEFT_SHAPE(4, 3));
     weft_real *a = numbers(weft_mlp_run(l, x)), *b = numbers(weft_mlp_run(l, x));
+    weft *twin = open_on(WEFT_CPU);
+    weft_module *of_twin = weft_module_in(weft_module_new(twin, "m"), "mlp");
+    weft_linear *first = weft_linear_new(of_twin, "0", 3, 100), *second = weft_linear_new(of_twin, "1", 100, 2);
+    weft_tensor *y = weft_tanh(weft_linear_run(first, weft_reals(twin, numbers(x), WEFT_SHAPE(4, 3))));
+    same_bits("its steps", a, numbers(weft_linear_run(second, weft_dropout(y, (weft_real).5, "m.mlp.0", false))), 8);
+    close_twin(twin);
     cr_assert(a[0] != b[0] && numbers(weft_mlp_run(one, x))[0] == numbers(weft_mlp_run(one, x))[0]);
     weft_training(w, false);
     same_bits("evaluation", numbers(weft_mlp_run(l, x)), numbers(weft_mlp_run(l, x)), 8);
@@ -411,13 +429,13 @@ Test(layers, multihead_attention)
     }
 }
 
-Test(layers, a_plain_query_takes_the_ids_of_its_memory)
+Test(layers, a_plain_query_is_one_token_a_sequence)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_general *l = weft_general_new(m, "l", DQ, DM);
     weft_tensor *q = drawn(w, WEFT_SHAPE(N, DQ)), *map, *y;
-    weft_tensor *memory = ragged(w, DM, &(weft_lengths){ N, m_len, (int64_t[]){ 40, 30, 20, 10 } });
+    weft_tensor *memory = ragged(w, DM, &(weft_lengths){ N, m_len, (int64_t[]){ 40, 30, 20, 10 } });      /* with ids */
     weft_tensor *as_ragged = weft_ragged(w, numbers(q), DQ, &(weft_lengths){ N, ones, (int64_t[]){ 40, 30, 20, 10 } });
     y = weft_general_run(l, q, memory, NULL);
     same_bits("y", numbers(y), numbers(weft_arrange(weft_general_run(l, as_ragged, memory, NULL), WEFT_CONCAT)), N * DM);
@@ -515,9 +533,9 @@ Test(layers, messages_name_the_layer)
             weft_tensor *y = run_layer(&l, i, x[kind], memory, &map);
             cr_assert(y && weft_count(y) == 0, "%s, kind %d", layer_names[i], kind);
             cr_assert(strstr(weft_message(w), place), "%s, kind %d: %s", place, kind, weft_message(w));
+            cr_assert_null(w->scope, "the scope was left");
             OK(other);
             weft_recover(w);
-            cr_assert_null(w->scope, "the scope was left");
         }
     CLEAN(w);
     CLEAN(other);
