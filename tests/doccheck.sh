@@ -22,7 +22,7 @@ extract() {                             # FILE
                 out = t "/" name ".c"
                 printf "%s%s\nint main(void)\n{\n    weft *w = weft_open(NULL);\n%s\n    int failed = !weft_ok(w);\n    if (failed)\n        fprintf(stderr, \"%%s\\n\", weft_message(w));\n    weft_close(w);\n    return failed;\n}\n", \
                     prelude, top, body > out
-                close(out); print name, file ":" first, pieces > (t "/list")
+                close(out); print name, file ":" first, pieces >> (t "/list")
             }
             pieces = 0; top = body = ""
         }
@@ -32,7 +32,7 @@ extract() {                             # FILE
         !inside && /^```/ { inside = 2; next }
         inside && /^```$/ {
             if (inside == 1) {
-                if (main_) { name = stem "_" start; print text > (t "/" name ".c"); close(t "/" name ".c"); print name, file ":" start, 1 > (t "/list") }
+                if (main_) { name = stem "_" start; print text > (t "/" name ".c"); close(t "/" name ".c"); print name, file ":" start, 1 >> (t "/list") }
                 else { if (!pieces++) first = start; if (lead ~ /^(#include|#define|static|typedef|struct|enum)/) top = top text; else body = body text }
             }
             inside = 0; next
