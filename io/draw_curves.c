@@ -132,7 +132,7 @@ weft_status weft_draw_curves(const char *path, const char *title, const char *x_
         return weft__file_fail(WEFT_EARG, "weft_draw_curves: %d curves, not all of them with x and y", n);
     picture p = { .curves = curves, .n = n, .labels = { left, right } };
     widen_all(&p);
-    if (p.x.low > 0 && p.x.low < p.x.high / 10)
+    if (p.x.low > 0 && p.x.low < p.x.high / 5)
         p.x.low = 0;
     settle(&p.x, 10, false);
     settle(&p.y[0], 8, true);

@@ -1,0 +1,479 @@
+/* g2p.c - learns to pronounce English: letters in, phones out, ragged on both sides, an attention encoder-decoder from scratch.
+ *
+ *     g2p --data DICT --out FILE        trains; `g2p --help` lists the settings; --resume goes on where FILE was saved
+ *     g2p --test FILE                   the error on the words that were kept apart
+ *     g2p --say FILE WORD...            reads words aloud in phones
+ *
+ * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters; an LSTM that starts from its last states writes
+ * phones; after it every phone looks at all letters. FILE holds weights, settings, phones, the test's words and all it takes to go on bit
+ * for bit. It holds no times, so a run that was killed and resumed ends in the same bytes as one that was not. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "g2p_data.h"
+#include "g2p_model.h"
+#include "g2p_options.h"
+#include "g2p_pictures.h"
+#include "weft.h"
+
+/* ---- how good it is ---- */
+enum { CHUNK = 256 };                            /* words at a time */
+
+static score judge(const model *m, const dictionary *d, const int64_t *words, int64_t n, int64_t beam)
+{
+    score s = { 0 };
+    int32_t length[CHUNK], *letters = memory(n ? CHUNK * (size_t)d->letters[words[n - 1]] : 0, sizeof *letters);    /* the last is the longest */
+    swap_average(m);
+    for (int64_t from = 0; from < n; from += CHUNK) {
+        int64_t now = n - from < CHUNK ? n - from : CHUNK;
+        int32_t *to = letters;
+        for (int64_t i = 0; i < now; i++)
+            to = spell(to, d->word[words[from + i]], &length[i]);
+        weft_decoded said = pronounce(m, letters, &(weft_lengths){ now, length, NULL }, LIMIT, beam);
+        for (int64_t i = 0; i < now; i++)
+            score_word(&s, d, words[from + i], said.tokens + i * said.limit, said.len[i]);
+        weft_decoded_end(&said);
+        weft_clear(m->w);
+    }
+    swap_average(m);
+    free(letters);
+    return s;
+}
+
+/* ---- training ---- */
+enum { READ = 10, POINT = 100 };                 /* updates from one look at the loss to the next, from one point of its curve to the next */
+
+typedef struct {
+    options o; dictionary d; model m;
+    weft_optim *optim; weft_loader *loader; weft_journal *log;
+    int64_t pairs, *word, *saying;               /* [pairs] what there is to learn: a word and one of its pronunciations */
+    int64_t devs, *dev;                          /* words */
+    int32_t *letters, *before, *after, *read, *write;             /* a batch: tokens, and lengths of both sides */
+    int64_t total, points;                       /* updates in all; of the loss's curve */
+    int64_t epochs, print;                       /* from here on in the file: epochs done; of the dictionary */
+    double  meter[2], *curve, *judged;           /* sum and number of losses read; [points]; [epochs][per, wer] */
+    weft_loader_state at;
+    char    phones[PHONES * NAME], *test;
+    double  start, shown; int64_t first;         /* this process: seconds, the update with which it began */
+} run;
+
+static volatile sig_atomic_t stopped;
+static void stop(int signal) { stopped = signal; }
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* What the file holds beside weights, optimiser and random streams; the test's words last. */
+enum { ITEMS = SETTINGS + 8 };
+static void items_of(run *r, weft_item_of_user items[ITEMS])
+{
+    settings_items(&r->o.set, items);
+    const weft_item_of_user more[ITEMS - SETTINGS] = {
+        { "epochs_done", WEFT_I64, &r->epochs, 1 }, { "dictionary", WEFT_I64, &r->print, 1 }, { "loader", WEFT_I64, r->at.at, 4 },
+        { "meter", WEFT_F64, r->meter, 2 }, { "loss", WEFT_F64, r->curve, r->points + 1 }, { "dev", WEFT_F64, r->judged, 2 * r->o.set.epochs + 2 },
+        { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones }, { "test", WEFT_TEXT, r->test, r->test ? (int64_t)strlen(r->test) + 1 : 0 },
+    };
+    memcpy(items + SETTINGS, more, sizeof more);
+}
+
+static void save(run *r)
+{
+    weft_item_of_user items[ITEMS];
+    r->at = weft_loader_save(r->loader);
+    items_of(r, items);
+    if (weft_save(r->o.out, r->m.all, r->optim, items, ITEMS) != WEFT_OK)
+        quit(1, "%s", weft_file_message());
+}
+
+static void restore(run *r)
+{
+    weft_item_of_user items[ITEMS];
+    char phones[PHONES * NAME];
+    int64_t print = r->print;
+    strcpy(phones, r->phones);
+    items_of(r, items);
+    if (weft_load(r->o.out, r->m.all, r->optim, items, ITEMS - 1) != WEFT_OK)
+        quit(1, "%s", weft_file_message());
+    if (print != r->print || strcmp(phones, r->phones))
+        quit(1, "%s was begun with another dictionary than %s", r->o.out, r->o.data);
+    weft_loader_restore(r->loader, r->at);
+    r->first = weft_optim_steps(r->optim);
+    printf("goes on after update %lld of %lld\n", (long long)r->first, (long long)r->total);
+}
+
+/* Every distinct pronunciation of every training word. Sorted by letters first and phones second, a batch is even on both sides. */
+static void make_pairs(run *r)
+{
+    const dictionary *d = &r->d;
+    int32_t *size = memory((size_t)d->sayings, sizeof *size), most_letters = 0, most_phones = 0;
+    r->word = memory((size_t)d->sayings, sizeof *r->word);
+    r->saying = memory((size_t)d->sayings, sizeof *r->saying);
+    for (int64_t i = 0; i < d->words; i++)
+        for (int64_t s = d->first[i]; part_of(i) == TRAIN && s < d->first[i + 1]; s++) {
+            most_letters = d->letters[i] > most_letters ? d->letters[i] : most_letters;
+            most_phones = d->length[s] > most_phones ? d->length[s] : most_phones;
+            size[r->pairs] = 64 * d->letters[i] + d->length[s];
+            r->word[r->pairs] = i;
+            r->saying[r->pairs++] = s;
+        }
+    size_t n = (size_t)r->o.set.batch;
+    r->letters = memory(n * (size_t)most_letters, sizeof *r->letters);
+    r->before = memory(n * (size_t)(most_phones + 1), sizeof *r->before);
+    r->after = memory(n * (size_t)(most_phones + 1), sizeof *r->after);
+    r->read = memory(n, sizeof *r->read);
+    r->write = memory(n, sizeof *r->write);
+    r->loader = weft_loader_new(r->m.w, "train", r->pairs, size, &(weft_loader_opts){ .count = r->o.set.batch, .pool = (int)r->o.set.pool });
+    free(size);
+}
+
+static void fill(run *r, const int32_t *pick, int64_t n)
+{
+    int32_t *letters = r->letters, *before = r->before, *after = r->after;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t saying = r->saying[pick[i]];
+        int32_t length = r->d.length[saying];
+        letters = spell(letters, r->d.word[r->word[pick[i]]], &r->read[i]);
+        r->write[i] = length + 1;
+        memcpy(after, r->d.said[saying], (size_t)length * sizeof *after);
+        memcpy(before + 1, after, (size_t)length * sizeof *before);
+        before[0] = after[length] = MARK;
+        before += length + 1;
+        after += length + 1;
+    }
+}
+
+static void log_point(run *r, double norm)
+{
+    int64_t updates = weft_optim_steps(r->optim);
+    double loss = r->meter[1] > 0 ? r->meter[0] / r->meter[1] : 0;
+    r->curve[updates / POINT - 1] = loss;
+    r->meter[0] = r->meter[1] = 0;
+    weft_journal_begin(r->log);
+    weft_journal_number(r->log, "update", (double)updates);
+    weft_journal_number(r->log, "epoch", (double)weft_loader_epoch(r->loader));
+    weft_journal_number(r->log, "loss", loss);
+    weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
+    weft_journal_number(r->log, "norm", norm);
+    weft_journal_number(r->log, "seconds", seconds() - r->start);
+    weft_journal_end(r->log);
+}
+
+static void update(run *r, int64_t n)
+{
+    const settings *s = &r->o.set;
+    weft_lengths read = { n, r->read, NULL }, write = { n, r->write, NULL };
+    encoded e = encode(&r->m, r->letters, &read);
+    weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
+    weft_tensor *guess = logits(&r->m, &e, r->before, &write, NULL);
+    weft_tensor *loss = weft_mean_loss(weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = (weft_real)s->smoothing }));
+    weft_backward(loss);
+    weft_tensor *norm = weft_clip_grad_norm(r->m.all, (weft_real)s->clip);
+    weft_optim_set_lr(r->optim, (weft_real)weft_warmup_cosine(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
+    weft_optim_step(r->optim);
+    int64_t updates = weft_optim_steps(r->optim);
+    take_average(&r->m, updates);
+    if (updates % READ == 0) {                   /* reading waits for the device: not at each update */
+        r->meter[0] += (double)weft_item(loss);
+        r->meter[1]++;
+    }
+    if (updates % POINT == 0)
+        log_point(r, (double)weft_item(norm));
+    weft_clear(r->m.w);
+    if (!weft_ok(r->m.w))
+        quit(1, "update %lld: %s", (long long)updates, weft_message(r->m.w));
+}
+
+/* ---- the bar ---- */
+static double last_loss(const run *r)
+{
+    int64_t points = weft_optim_steps(r->optim) / POINT;
+    return r->meter[1] > 0 ? r->meter[0] / r->meter[1] : points ? r->curve[points - 1] : NAN;
+}
+
+/* On a terminal a bar, ten times a second; elsewhere a line now and then. */
+static void show(run *r)
+{
+    bool terminal = isatty(STDERR_FILENO);
+    double now = seconds(), spent = now - r->start;
+    int64_t done = weft_optim_steps(r->optim), mine = done - r->first;
+    if (mine < READ || now - r->shown < (terminal ? 0.1 : 15))    /* at first there is nothing to show */
+        return;
+    r->shown = now;
+    double share = r->total ? (double)done / (double)r->total : 1, left = mine ? spent / (double)mine * (double)(r->total - done) : 0;
+    char bar[] = "                              ";
+    memset(bar, '=', (size_t)(share * (sizeof bar - 1)));
+    fprintf(stderr, terminal ? "\r\033[K[%s] %3.0f %%" : "%s%3.0f %%", terminal ? bar : "", 100 * share);
+    fprintf(stderr, "  epoch %lld of %lld  loss %.3f  %.0f words/s  %d:%02d left", (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs,
+            last_loss(r), (double)(mine * r->o.set.batch) / spent, (int)(left / 60), (int)left % 60);
+    fputs(terminal ? "" : "\n", stderr);
+}
+
+static void wipe(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+/* ---- epochs ---- */
+static void end_epoch(run *r)
+{
+    score s = judge(&r->m, &r->d, r->dev, r->devs, 1);
+    r->judged[2 * r->epochs] = score_per(&s);
+    r->judged[2 * r->epochs + 1] = score_wer(&s);
+    r->epochs++;
+    wipe();
+    printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs, (long long)r->o.set.epochs, last_loss(r),
+           score_per(&s), score_wer(&s), seconds() - r->start);
+    fflush(stdout);
+    weft_journal_begin(r->log);
+    weft_journal_number(r->log, "epochs_done", (double)r->epochs);
+    weft_journal_number(r->log, "dev_per", score_per(&s));
+    weft_journal_number(r->log, "dev_wer", score_wer(&s));
+    weft_journal_number(r->log, "seconds", seconds() - r->start);
+    weft_journal_end(r->log);
+}
+
+/* False if a signal came. */
+static bool train(run *r)
+{
+    bool saved = false;
+    if (r->first == 0)
+        save(r);                                 /* a path that cannot be written is better known now */
+    r->start = seconds();
+    while (r->epochs < r->o.set.epochs && !stopped) {
+        int64_t n;
+        const int32_t *pick = weft_loader_next(r->loader, &n);
+        if (pick) {
+            fill(r, pick, n);
+            update(r, n);
+            show(r);
+        } else {
+            end_epoch(r);
+        }
+        saved = !pick || weft_optim_steps(r->optim) % r->o.every == 0;
+        if (saved)
+            save(r);
+    }
+    if (!saved)
+        save(r);
+    wipe();
+    return r->epochs == r->o.set.epochs;
+}
+
+/* ---- after it ---- */
+static void draw(const run *r)
+{
+    enum { SHOWN = 8 };
+    char path[3][4096];
+    static const char *const names[3] = { "curve.svg", "attention.svg", "batch.svg" };
+    const char *words[SHOWN];                    /* as they come: before the loader sorts them, with the pads that it avoids */
+    for (int i = 0; i < SHOWN; i++)
+        words[i] = r->d.word[r->word[(2 * i + 1) * r->pairs / (2 * SHOWN)]];
+    for (int i = 0; i < 3; i++)
+        snprintf(path[i], sizeof path[i], "%s/%s", r->o.pictures, names[i]);
+    history h = { r->points, POINT, r->o.set.epochs, r->total / (r->o.set.epochs ? r->o.set.epochs : 1), r->curve, r->judged };
+    swap_average(&r->m);
+    if (draw_history(path[0], &h) != WEFT_OK || draw_attention(path[1], &r->m, &r->d.phones, "phlegm") != WEFT_OK ||
+        draw_words(path[2], words, SHOWN) != WEFT_OK)
+        quit(1, "%s", weft_file_message());
+    swap_average(&r->m);
+}
+
+static void say(const model *m, const phone_set *phones, const char *word, int64_t beam, const dictionary *d)
+{
+    int32_t length, *letters = memory(strlen(word), sizeof *letters);
+    spell(letters, word, &length);
+    weft_decoded said = pronounce(m, letters, &(weft_lengths){ 1, &length, NULL }, 2 * (int64_t)length + LIMIT, beam);
+    printf("  %-18s %s", word, spoken(phones, said.tokens, said.len[0]));
+    int64_t i = d ? dictionary_find(d, word) : -1;
+    score s = { 0 };
+    if (i >= 0)
+        score_word(&s, d, i, said.tokens, said.len[0]);
+    if (s.wrong)
+        printf("   (the dictionary says %s)", spoken(phones, d->said[d->first[i]], d->length[d->first[i]]));
+    printf("\n");
+    weft_decoded_end(&said);
+    weft_clear(m->w);
+    free(letters);
+}
+
+/* A handful of words of the test: those of which English is proud, or any. */
+static void read_aloud(const run *r, const int64_t *test, int64_t n)
+{
+    static const char *const hard[] = { "enough", "chateau", "knives", "psychic", "queue", "honeycomb", "thorough", "righteously", "pronunciation" };
+    int found = 0;
+    puts("words it never saw:");
+    swap_average(&r->m);
+    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
+        int64_t word = dictionary_find(&r->d, hard[i]);
+        if (word >= 0 && part_of(word) == TEST && ++found)
+            say(&r->m, &r->d.phones, hard[i], r->o.beam, &r->d);
+    }
+    for (int64_t i = 0; i < 5 && found < 5 && i < n; i++)
+        say(&r->m, &r->d.phones, r->d.word[test[i * n / 5]], r->o.beam, &r->d);
+    swap_average(&r->m);
+}
+
+static void last_line(const score *s, const model *m, double spent)
+{
+    printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", score_per(s), score_wer(s), (long long)s->words,
+           (long long)(weft_parameter_count(m->all) + 500) / 1000, spent);
+}
+
+/* ---- the three things it does ---- */
+static weft *open_context(const options *o)
+{
+    weft *w = weft_open(&(weft_opts){ .device = o->device, .seed = (uint64_t)o->set.seed, .threads = (int)o->threads });
+    if (!weft_ok(w))
+        quit(1, "%s", weft_message(w));
+    return w;
+}
+
+static char *text_item(const char *path, const char *name)
+{
+    int64_t n = weft_item_size(path, name);
+    char *text = memory(n > 0 ? (size_t)n : 1, 1);
+    if (n < 0 || weft_load_items(path, &(weft_item_of_user){ name, WEFT_TEXT, text, n }, 1) != WEFT_OK)
+        quit(1, "%s", weft_file_message());
+    return text;
+}
+
+/* The model of a file, its weights averaged. */
+static model load_model(options *o, const char *path, phone_set *phones)
+{
+    settings_of_file(o, path);
+    char *names = text_item(path, "phone_set");
+    *phones = phones_parse(names);
+    free(names);
+    model m = model_new(open_context(o), &o->set, phones->n);
+    if (weft_load(path, m.all, NULL, NULL, 0) != WEFT_OK)
+        quit(1, "%s", weft_file_message());
+    return m;
+}
+
+static int do_say(options *o)
+{
+    phone_set phones;
+    for (int i = 0; i < o->count; i++)
+        if (!lower_word(o->words[i]))
+            quit(2, "\"%s\" is no word of the letters a to z", o->words[i]);
+    model m = load_model(o, o->say, &phones);
+    swap_average(&m);
+    for (int i = 0; i < o->count; i++)
+        say(&m, &phones, o->words[i], o->beam, NULL);
+    weft_close(m.w);
+    return 0;
+}
+
+static int do_test(options *o)
+{
+    phone_set phones;
+    model m = load_model(o, o->test, &phones);
+    char *text = text_item(o->test, "test");
+    dictionary d = o->data ? dictionary_read(o->data, o->set.words) : dictionary_parse(text, o->test, &phones);
+    if (memcmp(&d.phones, &phones, sizeof phones))
+        quit(1, "%s has other phones than %s", o->data, o->test);
+    int64_t n, *words = words_of(&d, o->data ? TEST : ALL, &n);
+    double start = seconds();
+    score s = judge(&m, &d, words, n, o->beam);
+    last_line(&s, &m, seconds() - start);
+    free(words);
+    dictionary_end(&d);
+    free(text);
+    weft_close(m.w);
+    return 0;
+}
+
+static void begin(run *r)
+{
+    bool resumes = r->o.resume && access(r->o.out, F_OK) == 0;
+    if (r->o.resume && !resumes)
+        printf("there is no %s yet: a fresh start\n", r->o.out);
+    if (resumes)
+        settings_of_file(&r->o, r->o.out);
+    const settings *s = &r->o.set;
+    r->d = dictionary_read(r->o.data, s->words);
+    r->print = dictionary_print(&r->d);
+    phones_text(&r->d.phones, r->phones);
+    r->test = dictionary_text(&r->d, TEST);
+    r->dev = words_of(&r->d, DEV, &r->devs);
+    r->m = model_new(open_context(&r->o), s, r->d.phones.n);
+    weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
+    adam.weight_decay = (weft_real)s->decay;
+    r->optim = weft_adamw_new(r->m.all, &adam);
+    make_pairs(r);
+    r->total = (r->pairs + s->batch - 1) / s->batch * s->epochs;
+    r->points = r->total / POINT;
+    r->curve = memory((size_t)r->points + 1, sizeof *r->curve);
+    r->judged = memory(2 * (size_t)s->epochs + 2, sizeof *r->judged);
+    if (resumes)
+        restore(r);
+    if (!weft_ok(r->m.w))
+        quit(1, "%s", weft_message(r->m.w));
+    if (r->o.log && !(r->log = weft_journal_open(r->o.log, resumes)))
+        quit(1, "%s", weft_file_message());
+    weft_journal_begin(r->log);
+    weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
+    weft_journal_number(r->log, "update", (double)r->first);
+    settings_log(s, r->log);
+    weft_journal_end(r->log);
+}
+
+static void end(run *r)
+{
+    void *const all[] = { r->word, r->saying, r->dev, r->letters, r->before, r->after, r->read, r->write, r->curve, r->judged, r->test };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    weft_journal_close(r->log);
+    dictionary_end(&r->d);
+    weft_close(r->m.w);
+}
+
+static void finish(run *r)
+{
+    double spent = seconds() - r->start;
+    int64_t n, *test = words_of(&r->d, TEST, &n);
+    score s = judge(&r->m, &r->d, test, n, r->o.beam);
+    weft_journal_begin(r->log);
+    weft_journal_number(r->log, "test_per", score_per(&s));
+    weft_journal_number(r->log, "test_wer", score_wer(&s));
+    weft_journal_number(r->log, "seconds", spent);
+    weft_journal_end(r->log);
+    if (r->o.pictures)
+        draw(r);
+    read_aloud(r, test, n);
+    last_line(&s, &r->m, spent);
+    free(test);
+}
+
+static int do_train(const options *o, int argc, char **argv)
+{
+    run r = { .o = *o };
+    struct sigaction once = { .sa_handler = stop, .sa_flags = (int)SA_RESETHAND };       /* the second Ctrl-C ends it at once */
+    begin(&r);
+    sigaction(SIGINT, &once, NULL);
+    sigaction(SIGTERM, &once, NULL);
+    bool complete = train(&r);
+    if (complete) {
+        finish(&r);
+    } else {
+        printf("stopped and saved after update %lld of %lld; to go on:\n", (long long)weft_optim_steps(r.optim), (long long)r.total);
+        print_resume(argc, argv);
+    }
+    end(&r);
+    return complete ? 0 : 128 + (int)stopped;
+}
+
+int main(int argc, char **argv)
+{
+    options o = command_line(argc, argv);
+    return o.test ? do_test(&o) : o.say ? do_say(&o) : do_train(&o, argc, argv);
+}

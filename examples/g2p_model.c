@@ -1,0 +1,125 @@
+/* g2p_model.c - reading and writing; see g2p_model.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "g2p_data.h"
+#include "g2p_model.h"
+
+/* ---- the layers ---- */
+
+model model_new(weft *w, const settings *s, int classes)
+{
+    weft_module *m = weft_module_new(w, "g2p");
+    weft_real p = (weft_real)s->dropout;
+    int64_t h = s->hidden, e = s->embed;
+    weft_rnn_opts reads  = { .input = e, .hidden = h, .layers = (int)s->layers, .bidirectional = true, .dropout = p };
+    weft_rnn_opts writes = { .input = e, .hidden = h, .layers = (int)s->decoder_layers, .dropout = p };
+    model it = {
+        .w = w, .all = m, .hidden = h, .decoder_layers = s->decoder_layers,
+        .letters   = weft_embedding_new(m, "letters", LETTERS, e),
+        .phones    = weft_embedding_new(m, "phones", classes, e),
+        .encoder   = weft_lstm_new(m, "encoder", &reads),
+        .decoder   = weft_lstm_new(m, "decoder", &writes),
+        .bridge_h  = weft_linear_new(m, "bridge_h", 2 * h, s->decoder_layers * h),
+        .bridge_c  = weft_linear_new(m, "bridge_c", 2 * h, s->decoder_layers * h),
+        .attention = weft_general_new(m, "attention", h, 2 * h),
+        .combine   = weft_linear_new(m, "combine", 3 * h, h),
+        .output    = weft_linear_new(m, "output", h, classes),
+        .drop_letters = weft_drop_new(m, "drop_letters", p, false),
+        .drop_memory  = weft_drop_new(m, "drop_memory", p, false),
+        .drop_phones  = weft_drop_new(m, "drop_phones", p, false),
+        .drop_output  = weft_drop_new(m, "drop_output", p, false),
+    };
+    it.average = s->average > 0 ? weft_average_new(m, (weft_real)s->average) : NULL;
+    it.follows = (int64_t)(1 / (1 - s->average));
+    return it;
+}
+
+/* [2 L, n, H], the encoder's last states -> [D, n, H] for the decoder, from both directions of the top layer. */
+static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
+{
+    int64_t n = weft_size(last, 1);
+    weft_tensor *top = weft_transpose(weft_slice(last, 0, -2, weft_size(last, 0)), 0, 1);                   /* [n, 2, H] */
+    weft_tensor *y = weft_tanh(weft_linear_run(l, weft_reshape(top, WEFT_SHAPE(n, 2 * m->hidden))));
+    return weft_transpose(weft_reshape(y, WEFT_SHAPE(n, m->decoder_layers, m->hidden)), 0, 1);
+}
+
+encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengths)
+{
+    weft_tensor *x = weft_drop_run(m->drop_letters, weft_embed(m->letters, weft_ragged_ints(m->w, letters, lengths)));
+    weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
+    return (encoded){ weft_drop_run(m->drop_memory, out.y), { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) } };
+}
+
+/* y [N, H] of the decoder -> logits [N, classes]. */
+static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *memory, weft_tensor **map)
+{
+    weft_tensor *seen[2] = { y, weft_general_run(m->attention, y, memory, map) };
+    weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(seen, 2, 1)));
+    return weft_linear_run(m->output, weft_drop_run(m->drop_output, both));
+}
+
+weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, const weft_lengths *lengths, weft_tensor **map)
+{
+    weft_tensor *x = weft_drop_run(m->drop_phones, weft_embed(m->phones, weft_ragged_ints(m->w, before, lengths)));
+    return scores(m, weft_rnn_run(m->decoder, x, e->first).y, e->memory, map);
+}
+
+/* ---- writing phones, one at a time ---- */
+typedef struct { const model *m; weft_tensor *memory; int64_t n; int32_t *beams, *zeros; } writer;
+
+static weft_tensor *next_phones(weft_tensor *tokens, weft_state *state, int64_t beams, void *user)
+{
+    writer *it = user;
+    weft_rnn_out out = weft_rnn_step(it->m->decoder, weft_embed(it->m->phones, tokens), *state);
+    *state = out.last;
+    for (int64_t i = 0; i < it->n; i++)
+        it->beams[i] = (int32_t)beams;           /* to the attention the beams of a word are a sequence of queries */
+    weft_lengths lengths = { it->n, it->beams, NULL };
+    weft_tensor *shape = weft_arrange(weft_ragged_ints(it->m->w, it->zeros, &lengths), WEFT_CONCAT);
+    return weft_plain(weft_arrange(scores(it->m, weft_ragged_like(out.y, shape), it->memory, NULL), WEFT_CONCAT));
+}
+
+weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit, int64_t beam)
+{
+    bool recording = weft_recording(m->w, false), training = weft_training(m->w, false);
+    encoded e = encode(m, letters, lengths);
+    writer it = { m, e.memory, lengths->n, memory((size_t)lengths->n, sizeof(int32_t)), memory((size_t)(lengths->n * beam), sizeof(int32_t)) };
+    weft_decode_opts how = { .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = 1 };
+    weft_decoded said = beam > 1 ? weft_decode_beam(m->w, lengths->n, e.first, next_phones, &it, &how)
+                                 : weft_decode_greedy(m->w, lengths->n, e.first, next_phones, &it, &how);
+    free(it.beams);
+    free(it.zeros);
+    weft_recording(m->w, recording);
+    weft_training(m->w, training);
+    if (!weft_ok(m->w))
+        quit(1, "%s", weft_message(m->w));
+    return said;
+}
+
+int32_t *spell(int32_t *to, const char *word, int32_t *length)
+{
+    *length = (int32_t)strlen(word);
+    for (; *word; word++)
+        *to++ = *word - 'a';
+    return to;
+}
+
+void take_average(const model *m, int64_t updates)
+{
+    char name[200];
+    const char *path;
+    if (m->average && updates > m->follows)
+        weft_average_update(m->average);
+    for (int i = 0, n = weft_parameters(m->all); m->average && updates <= m->follows && i < n; i++) {
+        weft_tensor *parameter = weft_parameter_at(m->all, i, &path);
+        snprintf(name, sizeof name, "ema.%s", path);
+        weft_assign(weft_find(m->all, name), parameter);
+    }
+}
+
+void swap_average(const model *m)
+{
+    if (m->average)
+        weft_average_swap(m->average);
+}
