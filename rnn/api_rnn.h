@@ -46,7 +46,7 @@ WEFT_API weft_state weft_state_repeat(weft_state s, int64_t times);
  * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the next; it replaces *state by the next
  * one, of the same shapes each time. Row r belongs to sequence r / beams (beams = 1 but for beam search). Nothing is recorded, dropout
  * is off, memory is constant: what a step makes ends before the next one, but for its state. Sequences that have ended are still
- * given to step. A score of -inf forbids a token. */
+ * given to step. A score of -inf forbids a token; of equal scores the lower token is taken. */
 typedef weft_tensor *weft_decode_step(weft_tensor *tokens, weft_state *state, int64_t beams, void *user);
 typedef struct {
     int32_t  begin, end;                         /* tokens that start and finish a sequence; end -1: only the limit does */

@@ -27,12 +27,14 @@ static double log_p(int sequence, int prefix, int token)
 
 static int append(int prefix, int token) { return prefix * (V + 1) + token + 1; }
 
-/* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it */
+typedef struct { int step; bool searching; } model_user;
+
+/* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it. What has ended gets END again, but for beams. */
 static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
     weft *w = weft_of(tokens);
     int64_t rows = weft_size(tokens, 0);
-    int *step = user;
+    model_user *u = user;
     int32_t last[600];
     weft_real h[600 * 2], scores[600 * V];
     cr_assert(rows <= 600 && beams >= 1);
@@ -40,7 +42,8 @@ static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t beams, voi
     weft_read(s->h, h, (size_t)rows * 2 * sizeof *h);
     for (int64_t r = 0; r < rows; r++) {
         double x[V];
-        if (*step > 0)
+        cr_assert(u->searching || (int)h[2 * r + 1] % (V + 1) != END + 1 || last[r] == END);
+        if (u->step > 0)
             h[2 * r + 1] = (weft_real)append((int)h[2 * r + 1], last[r]);
         else
             cr_assert(last[r] == BEGIN);
@@ -49,7 +52,7 @@ static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t beams, voi
         for (int j = 0; j < V; j++)
             scores[r * V + j] = (weft_real)x[j];
     }
-    (*step)++;
+    u->step++;
     s->h = weft_reals(w, h, WEFT_SHAPE(1, rows, 2));
     return weft_reals(w, scores, WEFT_SHAPE(rows, V));
 }
@@ -66,8 +69,8 @@ typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step *, vo
 
 static weft_decoded decode(weft *w, decoder *how, int64_t n, const weft_decode_opts *o)
 {
-    int step = 0;
-    weft_decoded d = how(w, n, numbered(w, n), model, &step, o);
+    model_user u = { 0, how == weft_decode_beam };
+    weft_decoded d = how(w, n, numbered(w, n), model, &u, o);
     OK(w);
     cr_assert(d.n == n && d.limit == o->limit && d.tokens && d.len && d.score);
     return d;
@@ -323,11 +326,11 @@ Test(decode, a_run_over_the_decoded_gives_its_scores)
             network m = network_new(w, i % 3);
             weft_state first = some_state(w, i % 3);
             weft_tensor *before = weft_exp(first.h);
-            int64_t tape = weft_usage_of(w).tape;
+            weft_mark here = weft_here(w);
             int end = i % 2 ? 7 : NEVER;
             weft_decoded d = decoders[i / 3](w, SEQUENCES, first, next, &m, &(weft_decode_opts){ .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 });
             OK(w);
-            cr_assert(w->recording && w->training && weft_usage_of(w).tape == tape && isfinite((double)numbers(before)[0]));
+            cr_assert(w->recording && w->training && !memcmp(here.at, weft_here(w).at, sizeof here.at) && isfinite((double)numbers(before)[0]));
             scores_are_those_of_a_run(w, &m, first, &d, end);
             weft_decoded_end(&d);
             weft_clear(w);
@@ -348,6 +351,27 @@ Test(decode, thousands_of_steps_take_no_memory)
         weft_decoded_end(&d);
         CLEAN(w);
     }
+}
+
+/* ---- ties ---- */
+static weft_tensor *all_equal(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    (void)s, (void)beams, (void)user;
+    return weft_zeros(weft_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 4));
+}
+
+Test(decode, the_first_of_equals_is_taken)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_beam, weft_decode_sampled };
+    weft *w = open_on(WEFT_CPU);
+    for (int i = 0; i < COUNT(decoders); i++) {
+        weft_decoded d = decoders[i](w, 1, WEFT_ZERO_STATE, all_equal, NULL, &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
+        OK(w);
+        for (int t = 0; t < 6; t++)
+            cr_assert_eq(d.tokens[t], 0);
+        weft_decoded_end(&d);
+    }
+    CLEAN(w);
 }
 
 /* ---- empty cases ---- */

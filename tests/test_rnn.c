@@ -443,6 +443,24 @@ Test(rnn, an_empty_sequence_hands_its_state_on)
         }
 }
 
+Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
+{
+    static const int32_t len[] = { 2, 5, 1, 4, 3 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 2, .hidden = 3, .layers = 1, .bidirectional = true }, true };
+            weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
+            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 5, len, NULL }), random_state(w, &k, 5));
+            int64_t W = width_of(&k), first = 0;
+            const weft_real *h = numbers(o.last.h), *y = concat_numbers(o.y);
+            for (int s = 0; s < 5; first += len[s++]) {
+                same_bits("forwards: the last token's", h + s * W, y + (first + len[s] - 1) * 2 * W, W);
+                same_bits("backwards: the first token's", h + (5 + s) * W, y + first * 2 * W + W, W);
+            }
+            weft_clear(w);
+        }
+}
+
 /* ---- 70,000 steps ---- */
 Test(rnn, seventy_thousand_steps)
 {
@@ -678,7 +696,10 @@ Test(rnn, what_comes_in_is_checked)
     cr_assert(bad.y && bad.last.h && bad.last.c && !weft_rnn_run(gru, bad.y, WEFT_ZERO_STATE).last.c);
     FAILS(w, WEFT_ESHAPE, "x is [1]");
     weft_rnn_run(lstm, X, WEFT_ZERO_STATE);
-    CLEAN(w);
+    OK(w);
+    weft_fail(w, WEFT_EARG, "mine");
+    cr_assert_str_eq(weft_message(w), "mine", "after a run messages name the layer still");
+    CLEAN_FAILED(w);
 }
 
 /* ---- memory ---- */
