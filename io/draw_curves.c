@@ -33,9 +33,9 @@ static void settle(range *r, int most, bool outwards)
     if (!r->used)
         *r = (range){ 0, 1, 0, false };
     double room = fmax(fabs(r->low), fabs(r->high)) * 1e-6;
-    if (r->high - r->low <= room) {
-        r->low -= room > 0 ? room * 1e5 : 1;
-        r->high += room > 0 ? room * 1e5 : 1;
+    if (r->high - r->low <= fmax(room, 1e-200)) {
+        r->low -= room > 1e-200 ? room * 1e5 : 1;
+        r->high += room > 1e-200 ? room * 1e5 : 1;
     }
     r->step = weft__svg_step(r->high - r->low, most);
     if (outwards) {
