@@ -169,7 +169,8 @@ typedef struct { weft_real lr, beta1, beta2, eps, weight_decay; } weft_adam_opts
 #define WEFT_SGD_DEFAULTS     { (weft_real)1e-3, 0, 0, 0, false }
 #define WEFT_RMSPROP_DEFAULTS { (weft_real)1e-2, (weft_real).99, (weft_real)1e-8, 0, 0, false }
 #define WEFT_ADAM_DEFAULTS    { (weft_real)1e-3, (weft_real).9, (weft_real).999, (weft_real)1e-8, 0 }
-/* For the parameters that are below m at this moment; opts NULL: the defaults. eps must be more than 0. */
+/* For the parameters that are below m at this moment; opts NULL: the defaults. eps must be more than 0. Each parameter counts its own
+ * steps: frozen, it has none. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);     /* decay added to the gradient */

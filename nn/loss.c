@@ -207,14 +207,17 @@ static int64_t sequences(const weft_tensor *x)
     return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
 }
 
-weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n, bool per_batch, const weft_loss_opts *opts)
+weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n, bool per_batch,
+                        const weft_loss_opts *opts)
 {
-    if (!usable("quantile", predicted, predicted, "predicted") || !usable("quantile", predicted, target, "target") || !in_order(predicted, quantiles, n))
+    if (!usable("quantile", predicted, predicted, "predicted") || !usable("quantile", predicted, target, "target")
+        || !in_order(predicted, quantiles, n))
         return failed(predicted);
     weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;
     if (x->w->status || !alike("quantile", x, y, "target", 1) || !weighed("quantile", x, opts))
         return failed(x);
-    weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts), *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
+    weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts);
+    weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
     weft_tensor *element = weft_max(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
     return (weft_loss){ weft_total(element), per_batch ? weft_scalar(x->w, (real)(sequences(x) * n)) : counted(x, opts) };
 }

@@ -4,7 +4,10 @@
  * class weights are constants here, as in PyTorch; a walk that wants their gradient is told so. */
 #include "nn/loss.h"
 
-typedef struct { int64_t classes; real smoothing; int32_t ignore; bool has_ignore; int weight, mask; } manner;    /* weight, mask: which input; 0: none */
+typedef struct {
+    int64_t classes; real smoothing; int32_t ignore; bool has_ignore;
+    int weight, mask;                            /* which input is class_weight, mask; 0: none */
+} manner;
 
 static const weft_tensor *input(const weft_call *c, int i) { return i ? c->x[i] : NULL; }
 

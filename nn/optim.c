@@ -135,8 +135,9 @@ static void update(weft_optim *o)
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
         weft__update u = o->how;
         u.lr *= r.scale, u.decay = r.decay;
+        real *m = part(o->m, r.from), *v = part(o->v, r.from), *a = part(o->a, r.from);
         if (!r.frozen)
-            d->k->update(d, r.n, &u, o->pasts + r.past, root->gradients + r.at, part(o->m, r.from), part(o->v, r.from), part(o->a, r.from), root->values + r.at);
+            d->k->update(d, r.n, &u, o->pasts + r.past, root->gradients + r.at, m, v, a, root->values + r.at);
         d->k->fill(d, r.n, 0, root->gradients + r.at);
     }
     root->version++;
@@ -180,8 +181,8 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
     o->rule = o->how.rule;
     const weft__saved all[] = {
         { "rule", WEFT_I64, &o->rule, 1, false }, { "steps", WEFT_I64, &o->steps, 1, false }, { "lr", WEFT_REAL, &o->how.lr, 1, false },
-        { "guard", WEFT_I64, o->counts, 4, false }, { "ages", WEFT_I64, o->ages, o->n, false }, { "m", WEFT_REAL, o->m, o->elements, true }, { "v", WEFT_REAL, o->v, o->elements, true },
-        { "a", WEFT_REAL, o->a, o->elements, true },
+        { "guard", WEFT_I64, o->counts, 4, false }, { "ages", WEFT_I64, o->ages, o->n, false },
+        { "m", WEFT_REAL, o->m, o->elements, true }, { "v", WEFT_REAL, o->v, o->elements, true }, { "a", WEFT_REAL, o->a, o->elements, true },
     };
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all && n < room; i++)
