@@ -120,10 +120,7 @@ demo: $(B)/examples/g2p
 	@mkdir -p $(B)/demo
 	$< --data $(BUILD)/data/cmudict.out --out $(B)/demo/g2p.h5 --log $(B)/demo/log.jsonl --pictures $(B)/demo $(DEMO_FLAGS)
 
-instQ := $(if $(VERBOSE),,@)
-say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
-
-all: $(B)/libweft.a $(B)/libweft.so
+install: $(B)/libweft.a $(B)/libweft.so
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft.so.$(VERSION)
 	ln -sf libweft.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft.so.$(SOVERSION)
