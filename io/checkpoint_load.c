@@ -77,6 +77,8 @@ static char *text_of(weft__h5 *h, const char *path)               /* to be freed
     char *text = calloc(1, (size_t)k.size[0] + 1);
     if (text)
         weft__h5_read(h, path, &k, WEFT__CHARS, text);
+    else
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %s, %lld bytes", path, (long long)k.size[0]);
     return text;
 }
 
@@ -133,6 +135,17 @@ static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t
         *a = key, *b = count;
 }
 
+static weft_stream *stream_of(weft *w, const char *name)          /* NULL: no memory, which is the file function's error alone */
+{
+    void (*told)(weft_status, const char *, void *) = w->on_error;
+    w->on_error = NULL;
+    weft_stream *s = weft_stream_of(w, name);    /* as good as none while its count is 0 */
+    w->on_error = told;
+    if (!s)
+        w->status = WEFT_OK, w->message[0] = 0;
+    return s;
+}
+
 static void hold_stream(weft__stage *s, weft *w, const char *path)
 {
     char name[sizeof w->streams->name];
@@ -142,9 +155,9 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
         weft__h5_fail(s->h, WEFT_EFORMAT, "%s has no name", path);
         return;
     }
-    weft_stream *to = weft_stream_of(w, name);   /* as good as none while its count is 0 */
+    weft_stream *to = stream_of(w, name);
     if (!to)
-        weft__h5_fail(s->h, w->status, "%s: %s", path, w->message);
+        weft__h5_fail(s->h, *name ? WEFT_ENOMEM : WEFT_EFORMAT, "%s: the random stream \"%s\" cannot be made", path, name);
     else
         hold_numbers(s, to, at[0], at[1]);
 }

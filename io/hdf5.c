@@ -97,8 +97,29 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
     weft__h5_fail(h, h->grows ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
 }
 
-/* ---- the image: libhdf5's "core" driver works in our memory and copies nothing; it asks for more byte by byte, so that the file ends
- * with its last byte, and gets it by doubling ---- */
+/* ---- the image ---- *
+ * libhdf5's "core" driver works in our memory and copies nothing. It asks for more byte by byte, so that the file ends with its last byte.
+ * A refusal in the midst of its work would leave it with objects that it can never close, so there is none: whatever an operation
+ * may need is set aside before it begins, where running out of memory is an error like any other. */
+enum { SLACK = 1 << 17 };                        /* metadata of one operation, at most */
+
+static bool reserve(weft__h5 *h, size_t bytes)
+{
+    hsize_t end = 0;
+    if (!h->status && h->file >= 0 && H5Fget_filesize(h->file, &end) < 0)
+        weft__h5_broken(h, "the file", "has no size");
+    size_t have = h->size > h->spare_size ? h->size : h->spare_size, most = SIZE_MAX / 4;
+    if (h->status || (bytes < most && end < most && (size_t)end + bytes + SLACK <= have))
+        return !h->status;
+    size_t want = bytes < most && end < most ? (size_t)end + bytes + SLACK : 0, room = want > 2 * h->size ? want : 2 * h->size;
+    free(h->spare);
+    h->spare = want ? calloc(1, room) : NULL;    /* zeroed, so that gaps in the file are zeros */
+    h->spare_size = h->spare ? room : 0;
+    if (!h->spare)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of more than %llu bytes", (unsigned long long)end + bytes);
+    return !h->status;
+}
+
 static void *image_malloc(size_t size, H5FD_file_image_op_t op, void *user)
 {
     weft__h5 *h = user;
@@ -118,15 +139,15 @@ static void *image_realloc(void *old, size_t size, H5FD_file_image_op_t op, void
     (void)op, (void)old;
     if (!h->grows)
         return NULL;
-    if (size > h->size) {                        /* zeroed, so that gaps in the file are zeros */
-        size_t room = size > h->size * 2 ? size : h->size * 2;
-        unsigned char *bigger = realloc(h->image, room);
-        if (!bigger)
-            return NULL;
-        memset(bigger + h->size, 0, room - h->size);
-        h->image = bigger;
-        h->size = room;
-    }
+    if (size <= h->size)
+        return h->image;
+    if (size > h->spare_size)
+        return NULL;
+    if (h->size)
+        memcpy(h->spare, h->image, h->size);
+    free(h->image);
+    h->image = h->spare, h->size = h->spare_size;
+    h->spare = NULL, h->spare_size = 0;
     return h->image;
 }
 
@@ -183,6 +204,8 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
     if (!h)
         return NULL;
     h->grows = true;
+    if (!reserve(h, user_block))
+        return h;
     hid_t access = access_list(h), creation = H5Pcreate(H5P_FILE_CREATE);
     if (access >= 0 && creation >= 0 && H5Pset_userblock(creation, user_block) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0)
         h->file = H5Fcreate("weft image", H5F_ACC_TRUNC, creation, access);
@@ -214,6 +237,7 @@ weft_status weft__h5_end(weft__h5 *h)
     weft_status s = end(h);
     if (h->grows)
         free(h->image);
+    free(h->spare);
     free(h);
     return s;
 }
@@ -221,13 +245,14 @@ weft_status weft__h5_end(weft__h5 *h)
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
 {
     hsize_t bytes = 0;
-    if (!h->status && (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
+    if (reserve(h, 0) && (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
         weft__h5_broken(h, "the file", "cannot be finished");
     weft_status s = end(h);
     if (s)
         free(h->image);
     *image = s ? NULL : h->image;
     *size = (size_t)bytes;
+    free(h->spare);
     free(h);
     return s;
 }
@@ -241,7 +266,7 @@ void weft__h5_close(hid_t id)
 
 void weft__h5_group(weft__h5 *h, const char *path)
 {
-    if (h->status)
+    if (!reserve(h, 0))
         return;
     hid_t list = H5Pcreate(H5P_GROUP_CREATE), group = H5I_INVALID_HID;
     if (list >= 0 && H5Pset_obj_track_times(list, 0) >= 0)
@@ -267,7 +292,7 @@ static bool attribute(weft__h5 *h, const char *path, const char *key, hid_t type
 
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text)
 {
-    if (h->status)
+    if (!reserve(h, strlen(text)))
         return;
     hid_t type = weft__h5_type(WEFT__CHARS, strlen(text) + 1);
     attribute(h, path, key, type, text);
@@ -276,7 +301,7 @@ void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const cha
 
 void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *k, const void *values)
 {
-    if (h->status)
+    if (!reserve(h, weft__kind_bytes(k)))
         return;
     hsize_t size[WEFT_RANK] = { 0 };
     for (int i = 0; i < k->rank; i++)

@@ -9,6 +9,7 @@
 struct weft__h5 {
     hid_t file; const char *path; weft_status status;
     unsigned char *image; size_t size;           /* grows: all of it is ours; else the caller's */
+    unsigned char *spare; size_t spare_size;     /* what it grows into next, see hdf5.c */
     bool grows, checked;
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
 };

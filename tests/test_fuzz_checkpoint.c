@@ -113,7 +113,7 @@ static void run_batches(const model *a, const model *b, bytes good, kind what, i
 Test(fuzz_checkpoint, damage_is_never_silent)
 {
     const char *count = getenv("WEFT_FUZZ");
-    int n = count ? atoi(count) : rounds(2000, 20000);
+    int n = count ? atoi(count) : rounds(2000, 12000);
     const char *path = in_folder("good"), *dict = in_folder("dict");
     model a = model_new(1), b = model_new(2);
     train(&a, 2);
@@ -147,7 +147,7 @@ Test(fuzz_checkpoint, no_bit_flips_unseen)
     DOES(weft_save(path, m, NULL, NULL, 0));
     bytes b = read_bytes(path);
     weft_assign_values(x, (weft_real[]){ 5, 6 }, 2);
-    for (size_t bit = 0; bit < 8 * b.n; bit += rounds(1 + (int)(b.n / 600), 1)) {
+    for (size_t bit = 0; bit < 8 * b.n; bit += rounds(CHECK_SANITIZED ? 61 : 7, 1)) {
         b.at[bit / 8] ^= (unsigned char)(1u << bit % 8);
         write_bytes(bad, b.at, b.n);
         cr_assert_eq(weft_load(bad, m, NULL, NULL, 0), WEFT_EFORMAT, "bit %zu", bit);

@@ -1,0 +1,86 @@
+/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of weft's own code fails once.
+ *
+ * Files are read where there may be no context, so io asks malloc and not a context's allocator. This program brings its own malloc, which
+ * fails on demand when the call comes from the program itself (the library is linked into it), never from libhdf5 or Criterion.
+ * Under a sanitizer, whose malloc cannot be replaced, the same calls run without failures. */
+#include <errno.h>
+#include <hdf5.h>
+#include "checkpoint.h"
+
+static long fail_at, seen;                       /* the so-many-th call fails; calls so far; counting while armed */
+static bool armed;
+
+#if !CHECK_SANITIZED && defined(__GLIBC__)
+#define COUNTED 1
+extern char __executable_start, etext;
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+
+static bool fails(const void *caller)
+{
+    const char *at = caller;
+    if (!armed || at < &__executable_start || at >= &etext || ++seen != fail_at)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t n)             { return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(n); }
+void *calloc(size_t n, size_t m)   { return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(n, m); }
+void *realloc(void *p, size_t n)   { return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(p, n); }
+#else
+#define COUNTED 0
+#endif
+
+static const char *checkpoint_path, *dict_path;
+static int32_t number[2] = { 1, 2 };
+static weft_item_of_user item = { "number", WEFT_I32, number, 2 };
+
+static weft_status saves(const model *k)    { return weft_save(checkpoint_path, k->m, k->o, &item, 1); }
+static weft_status loads(const model *k)    { return weft_load(checkpoint_path, k->m, k->o, &item, 1); }
+static weft_status items(const model *k)    { return (void)k, weft_load_items(checkpoint_path, &item, 1); }
+static weft_status matching(const model *k) { return weft_load_matching(checkpoint_path, k->m, NULL); }
+static weft_status exports(const model *k)  { return weft_export_state_dict(dict_path, k->m); }
+static weft_status imports(const model *k)  { return weft_import_state_dict(dict_path, k->m, NULL); }
+static weft_status size(const model *k)     { return (void)k, weft_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM; }
+
+Test(checkpoint_memory, every_allocation_may_fail)
+{
+    static weft_status (*const call[])(const model *) = { saves, loads, items, matching, exports, imports, size };
+    model a = model_new(1), b = model_new(2);
+    checkpoint_path = in_folder("a.h5");
+    dict_path = in_folder("dict.h5");
+    train(&a, 1);
+    DOES(saves(&a));
+    DOES(exports(&a));
+    bytes checkpoint = read_bytes(checkpoint_path), dict = read_bytes(dict_path);
+    uint32_t one = state_of(&a), two = state_of(&b);
+    for (int i = 0; i < COUNT(call); i++) {
+        for (fail_at = 1;; fail_at++) {
+            seen = 0, armed = true;
+            weft_status s = call[i](&b);
+            armed = false;
+            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "call %d, allocation %ld leaves handles", i, fail_at);
+            if (seen < fail_at) {
+                DOES(s);
+                break;
+            }
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s), weft_file_message());
+            cr_assert(state_of(&b) == two && weft_ok(b.w));
+            bytes c = read_bytes(checkpoint_path), d = read_bytes(dict_path);
+            cr_assert(c.n == checkpoint.n && !memcmp(c.at, checkpoint.at, c.n) && d.n == dict.n && !memcmp(d.at, dict.at, d.n));
+            free(c.at);
+            free(d.at);
+        }
+        cr_assert(!COUNTED || fail_at > 2, "call %d makes only %ld allocations", i, fail_at - 1);
+        write_bytes(checkpoint_path, checkpoint.at, checkpoint.n);
+        write_bytes(dict_path, dict.at, dict.n);
+        two = state_of(&b);
+    }
+    cr_assert_eq(two, one);                      /* they did work in the end */
+    cr_assert_eq(files_in_folder(), 2);
+    free(checkpoint.at);
+    free(dict.at);
+    CLEAN(a.w);
+    CLEAN(b.w);
+    end_folder();
+}
