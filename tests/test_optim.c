@@ -418,6 +418,51 @@ Test(optim, steady_steps_allocate_nothing)
     }
 }
 
+/* On a device that is not the host a whole training step reads nothing back; ten bad steps are found out when somebody asks. */
+static int waits;
+static void download(weft__device *d, void *to, const void *from, size_t bytes) { waits++, weft__ref.download(d, to, from, bytes); }
+static void wait(weft__device *d) { waits++, weft__ref.wait(d); }
+
+static weft_tensor *whole_loss(const model *a)
+{
+    weft *w = a->w;
+    weft_tensor *h = weft_matmul(weft_full(w, 1, WEFT_SHAPE(2, 3)), a->p[1]), *y = weft_ints(w, (int32_t[]){ 4, 0 }, WEFT_SHAPE(2));
+    weft_loss l = weft_cross_entropy(h, y, &(weft_ce_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(2)), .smoothing = (weft_real).1 });
+    weft_loss m = weft_mse(a->p[2], weft_zeros(w, WEFT_SHAPE(16)), &(weft_loss_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(16)) });
+    return weft_mean_loss(weft_add_losses(l, m));
+}
+
+Test(optim, a_step_does_not_wait)
+{
+    weft__kernels far = weft__ref;
+    far.synchronous = false, far.download = download, far.wait = wait;
+    weft *w = open_on(WEFT_REF);
+    w->dev.k = &far;
+    model a = model_in(w);
+    weft_optim *o = weft_adamw_new(a.m, NULL);
+    weft_average *e = weft_average_new(a.m, (weft_real).9);
+    waits = 0;
+    for (int t = 0; t < 12; t++) {
+        weft_backward(whole_loss(&a));
+        if (t > 1)
+            weft_assign_values(weft_gradient(a.p[3]), (weft_real[]){ NAN }, 1);
+        weft_clip_grad_norm(a.m, 1);
+        weft_freeze(a.enc, t == 1);
+        weft_optim_step(o);
+        weft_average_update(e);
+        weft_average_swap(e);
+        weft_average_swap(e);
+        weft_clear(w);
+    }
+    OK(w);
+    cr_assert_eq(waits, 0);
+    cr_assert_eq(weft_optim_steps(o), 12);
+    cr_assert_eq(weft_optim_skipped(o), 10);
+    cr_assert_eq(waits, 1);
+    FAILS(w, WEFT_ENUMERIC, "10 steps in a row, first in enc.bias");
+    CLEAN(w);
+}
+
 Test(optim, no_memory)
 {
     for (int i = 1, failed = 1; failed; i++) {
