@@ -26,6 +26,7 @@ enum { VLEN = VBYTES / (int)sizeof(real) };
 #ifdef WEFT_DOUBLE
 typedef int64_t vint_;
 #define V_SUFFIX(name) name##_pd
+#define V_SIZE 8
 enum { V_FRACTION = 52, V_BIAS = 1023, V_EXP_TERMS = 14, V_LOG_TERMS = 11 };
 #define V_ROUNDER 0x1.8p52                       /* added, it leaves an integer in the low bits */
 #define V_LN2_HIGH 6.93145751953125e-1           /* few bits, so that times an exponent it is exact */
@@ -38,6 +39,7 @@ enum { V_FRACTION = 52, V_BIAS = 1023, V_EXP_TERMS = 14, V_LOG_TERMS = 11 };
 #else
 typedef int32_t vint_;
 #define V_SUFFIX(name) name##_ps
+#define V_SIZE 4
 enum { V_FRACTION = 23, V_BIAS = 127, V_EXP_TERMS = 8, V_LOG_TERMS = 5 };
 #define V_ROUNDER 0x1.8p23f
 #define V_LN2_HIGH 0.693359375f
@@ -107,11 +109,16 @@ static inline vec  v_load_to(const real *p, int64_t n)      { return n < VLEN ? 
 static inline void v_store_to(real *p, vec x, int64_t n)    { if (n < VLEN) v_store_n(p, x, n); else v_store(p, x); }
 
 /* ---- arithmetic; + - * / < == and so on are the compiler's ---- */
+#if VBYTES == 32 && defined V_OWN
+static inline vec v_select(veci which, vec a, vec b)        { return (vec)V_OWN(blendv)(b, a, (vec)which); }
+#else
 static inline vec v_select(veci which, vec a, vec b)        { return (vec)((which & (veci)a) | (~which & (veci)b)); }
+#endif
 static inline vec v_abs(vec x)                              { return (vec)((veci)x & ~(veci)v_set(-(real)0)); }
+static inline vec v_minus_(vec x)                           { return (vec)((veci)x | (veci)v_set(-(real)0)); }   /* -|x| */
 static inline vec v_signed(vec x, vec sign)                 { return (vec)((veci)x | ((veci)sign & (veci)v_set(-(real)0))); }
 #ifdef V_OWN
-static inline vec v_min(vec a, vec b)                       { return (vec)V_OWN(min)(a, b); }   /* a < b ? a : b, so a NaN b stays */
+static inline vec v_min(vec a, vec b)                       { return (vec)V_OWN(min)(a, b); }   /* a < b ? a : b */
 static inline vec v_max(vec a, vec b)                       { return (vec)V_OWN(max)(a, b); }
 static inline vec v_sqrt(vec x)                             { return (vec)V_OWN(sqrt)(x); }
 #else
@@ -147,50 +154,94 @@ static inline real v_largest(vec x)
     return x[0];
 }
 
+/* x[i][j] becomes x[j][i], by log2(VLEN) rounds of zipping the first half of the vectors with the second. */
+#if VBYTES / V_SIZE == 2
+#define V_ZIP_LOW  0, 2
+#define V_ZIP_HIGH 1, 3
+#elif VBYTES / V_SIZE == 4
+#define V_ZIP_LOW  0, 4, 1, 5
+#define V_ZIP_HIGH 2, 6, 3, 7
+#elif VBYTES / V_SIZE == 8
+#define V_ZIP_LOW  0, 8, 1, 9, 2, 10, 3, 11
+#define V_ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#else
+#define V_ZIP_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define V_ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#endif
+static inline void v_transpose(vec x[VLEN])
+{
+    for (int n = 1; n < VLEN; n *= 2) {
+        vec y[VLEN];
+        for (int i = 0; i < VLEN / 2; i++) {
+            y[2 * i] = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_ZIP_LOW);
+            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_ZIP_HIGH);
+        }
+        for (int i = 0; i < VLEN; i++)
+            x[i] = y[i];
+    }
+}
+
 /* ---- functions ---- */
 static const real v_factorial_[] = {             /* 1 / i! */
-    1, 1, (real)(1 / 2.), (real)(1 / 6.), (real)(1 / 24.), (real)(1 / 120.), (real)(1 / 720.), (real)(1 / 5040.), (real)(1 / 40320.),
-    (real)(1 / 362880.), (real)(1 / 3628800.), (real)(1 / 39916800.), (real)(1 / 479001600.), (real)(1 / 6227020800.),
+    1, 1, (real)(1 / 2.), (real)(1 / 6.), (real)(1 / 24.), (real)(1 / 120.), (real)(1 / 720.), (real)(1 / 5040.),
+    (real)(1 / 40320.), (real)(1 / 362880.), (real)(1 / 3628800.), (real)(1 / 39916800.), (real)(1 / 479001600.),
+    (real)(1 / 6227020800.),
 };
 
-/* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself; n is left as an integer. */
-static inline vec v_reduced_exp_(vec x, veci *n)
+static const real v_odd_[] = {                   /* 1 / (2 i + 3) */
+    (real)(1 / 3.), (real)(1 / 5.), (real)(1 / 7.), (real)(1 / 9.), (real)(1 / 11.), (real)(1 / 13.),
+    (real)(1 / 15.), (real)(1 / 17.), (real)(1 / 19.), (real)(1 / 21.), (real)(1 / 23.),
+};
+
+/* sum of c[i] x^i, i < n <= 12, by pairs, then pairs of pairs (Estrin): as many operations as Horner's way, but less waiting. */
+static inline vec v_polynomial_(const real *c, int n, vec x)
+{
+    vec term[12];
+    for (int i = 0; i < n; i++)
+        term[i] = v_set(c[i]);
+    for (; n > 1; n = (n + 1) / 2, x = x * x) {
+        for (int i = 0; i < n / 2; i++)
+            term[i] = v_fma(term[2 * i + 1], x, term[2 * i]);
+        if (n % 2)
+            term[n / 2] = term[n - 1];
+    }
+    return term[0];
+}
+/* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself. The result's low bits
+ * are n. */
+static inline veci v_reduced_exp_(vec x, vec *p)
 {
     vec shifted = v_fma(x, v_set((real)1.44269504088896340736), v_set(V_ROUNDER)), whole = shifted - V_ROUNDER;
-    vec r = v_fma(whole, v_set(-V_LN2_LOW), v_fma(whole, v_set(-V_LN2_HIGH), x)), q = v_set(v_factorial_[V_EXP_TERMS - 1]);
-    for (int i = V_EXP_TERMS - 2; i >= 2; i--)
-        q = v_fma(q, r, v_set(v_factorial_[i]));
-    *n = (veci)shifted - (veci)v_set(V_ROUNDER);
-    return v_fma(q, r * r, r);
+    vec r = v_fma(whole, v_set(-V_LN2_LOW), v_fma(whole, v_set(-V_LN2_HIGH), x));
+    *p = v_fma(v_polynomial_(v_factorial_ + 2, V_EXP_TERMS - 2, r), r * r, r);
+    return (veci)shifted;
 }
 static inline vec v_power_of_2_(veci n)                     { return (vec)((n + V_BIAS) << V_FRACTION); }   /* -V_BIAS gives 0 */
 
 /* For x <= 0: exp(x) - 1 in the same way, *power 2^n; where exp would be no normal number, 0 takes its place. */
 static inline vec v_decay_(vec x, vec *power)
 {
-    veci n;
-    vec p = v_reduced_exp_(v_max(v_set(V_EXP_LEAST), x), &n);
-    *power = v_power_of_2_(n);
+    vec p;
+    *power = v_power_of_2_(v_reduced_exp_(v_max(v_set(V_EXP_LEAST), x), &p));
     return p;
 }
 /* In two factors, so that what lies beyond the normal numbers comes out as it should. */
 static inline vec v_exp(vec x)
 {
-    veci n;
-    vec p = v_reduced_exp_(v_max(v_set(V_EXP_ZERO), v_min(v_set(V_EXP_MOST), x)), &n);
-    veci half = n >> 1;
+    vec p;
+    veci n = v_reduced_exp_(v_max(v_set(V_EXP_ZERO), v_min(v_set(V_EXP_MOST), x)), &p) - (veci)v_set(V_ROUNDER), half = n >> 1;
     return (p + 1) * v_power_of_2_(half) * v_power_of_2_(n - half);
 }
 /* By exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e) left of 0. */
 static inline vec v_sigmoid(vec x)
 {
-    vec power, p = v_decay_(-v_abs(x), &power), e = v_fma(power, p, power);
+    vec power, p = v_decay_(v_minus_(x), &power), e = v_fma(power, p, power);
     return v_select((veci)(x < 0), e, v_set(1)) / (e + 1);
 }
 /* -m / (2 + m) with m = exp(-2 |x|) - 1, which is as good as x where x is small. */
 static inline vec v_tanh(vec x)
 {
-    vec power, p = v_decay_(v_max(v_set(-2 * V_TANH_ONE), -2 * v_abs(x)), &power), m = v_fma(power, p, power - 1);
+    vec power, p = v_decay_(v_max(v_set(-2 * V_TANH_ONE), 2 * v_minus_(x)), &power), m = v_fma(power, p, power - 1);
     return v_signed(v_abs(m) / (m + 2), x);
 }
 /* x = 2^n m, sqrt(1/2) <= m < sqrt(2): log(x) = n ln 2 + 2 atanh(f), f = (m - 1) / (m + 1), by its series. */
@@ -199,9 +250,8 @@ static inline vec v_log(vec x)
     veci tiny = (veci)(x < V_NORMAL);
     vec scaled = v_select(tiny, x * (real)((vint_)1 << V_FRACTION), x), root = v_set((real)0.70710678118654752440);
     veci n = ((veci)scaled - (veci)root) >> V_FRACTION;
-    vec m = (vec)((veci)scaled - (n << V_FRACTION)), f = (m - 1) / (m + 1), s = f * f, q = v_set(1 / (real)(2 * V_LOG_TERMS + 1));
-    for (int i = V_LOG_TERMS - 1; i >= 1; i--)
-        q = v_fma(q, s, v_set(1 / (real)(2 * i + 1)));
+    vec m = (vec)((veci)scaled - (n << V_FRACTION)), f = (m - 1) / (m + 1), s = f * f;
+    vec q = v_polynomial_(v_odd_, V_LOG_TERMS, s);
     n -= tiny & V_FRACTION;
     vec e = __builtin_convertvector(n, vec), y = v_fma(2 * f, s * q, 2 * f);
     y = v_fma(e, v_set(V_LN2_HIGH), v_fma(e, v_set(V_LN2_LOW), y));

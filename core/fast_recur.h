@@ -1,0 +1,247 @@
+/* fast_recur.h - recurrent layers by vectors, tiles of registers and threads. Included after K(name) is defined.
+ *
+ * The weights are packed once a call. A thread owns a block of sequences for the whole recurrence, so nobody waits for anybody;
+ * blocks are of about equal work, the longest sequences first. A step of a block is one product (fast_recur_tile.h; the gates'
+ * slots already hold what it adds to) and one pass of the cell (fast_recur_cell.h), which finds the sums in the cache. Backward
+ * is the cell first, then the product with the transposed weights. */
+#include "core/cpu.h"
+#include "core/fast_recur_cell.h"
+#include "core/fast_recur_tile.h"
+
+enum {
+    RECUR_BYTES = 1 << 18,                       /* gates of a block in one step: they stay in the second cache */
+    RECUR_ROWS  = 4 * TILE_ROWS,                 /* but as many rows as make reading the weights worth it */
+    RECUR_SMALL = 200000                         /* multiply-adds that are not worth waking a thread */
+};
+
+/* Weights, where they come from, and the column of the gates that their product adds to (forward) or takes (backward). */
+typedef struct { packed_weights w; const real *from; int64_t slot; } recur_part;
+
+typedef struct {
+    const weft__recurrence *r;
+    bool back;
+    recur_cell *cell;
+    int64_t gates;                               /* columns of r->gates */
+    recur_part part[3];                          /* h's, two if a GRU: n's h side is not the slot of n; then the projection */
+    int parts, products;                         /* with and without the projection */
+    real *zeros, *arrived;                       /* [hidden]; [sequences, hidden] gradients of h before the projection */
+    int64_t *cut, blocks;                        /* [blocks + 1] the first sequence of each block */
+} recur_job;
+
+/* Tokens beside each other in one step, whose states of the step before lie beside each other, too. */
+typedef struct { int64_t row, n, sequence; const real *h, *c; bool first; } recur_run;   /* h, c NULL: zeros */
+
+/* ---- before the first step: weights, memory, blocks ---- */
+static void recur_add_part(recur_job *j, const real *w, int64_t out, int64_t in, int64_t slot)      /* w [out, in] */
+{
+    packed_weights p = { .k = j->back ? out : in, .n = j->back ? in : out };
+    j->part[j->parts++] = (recur_part){ p, w, slot };
+}
+static void recur_pack(void *argument, int64_t i)           /* task i: panel i, counted through all parts */
+{
+    const recur_job *j = argument;
+    const recur_part *p = j->part;
+    for (; i >= packed_panels(p->w.n); p++)
+        i -= packed_panels(p->w.n);
+    pack_panel(!j->back, p->from, p->w.k, p->w.n, i, p->w.panel + i * p->w.k * PANEL);
+}
+static int64_t recur_live(const weft__recurrence *r)        { return r->steps ? r->live.host[0] : 0; }   /* not empty */
+static int64_t recur_lines(int64_t n)                       { return (n + 15) / 16 * 16; }   /* to whole lines of the cache */
+
+static void recur_describe(recur_job *j)
+{
+    static recur_cell *const cells[][2] = {
+        [WEFT__RNN_TANH] = { rnn_tanh, rnn_tanh_back }, [WEFT__RNN_RELU] = { rnn_relu, rnn_relu_back },
+        [WEFT__GRU] = { gru, gru_back }, [WEFT__LSTM] = { lstm, lstm_back },
+    };
+    const weft__recurrence *r = j->r;
+    int64_t H = r->hidden;
+    j->cell = cells[r->cell][j->back];
+    j->gates = r->cell < WEFT__GRU ? H : 4 * H;
+    recur_add_part(j, r->w_hh, r->cell == WEFT__GRU ? 2 * H : j->gates, r->width, 0);
+    if (r->cell == WEFT__GRU)
+        recur_add_part(j, r->w_hh + 2 * H * H, H, H, 3 * H);
+    j->products = j->parts;
+    if (r->w_hr)
+        recur_add_part(j, r->w_hr, r->width, H, 0);
+}
+/* Divides memory between all that a job needs; NULL: only says how many bytes that is. */
+static size_t recur_divide(recur_job *j, void *memory)
+{
+    const weft__recurrence *r = j->r;
+    int64_t at[6] = { 0 }, n = 0;
+    for (; n < j->parts; n++)
+        at[n + 1] = at[n] + packed_panels(j->part[n].w.n) * j->part[n].w.k * PANEL;
+    at[n + 1] = at[n] + recur_lines(r->hidden);
+    at[n + 2] = at[n + 1] + (j->back && r->w_hr ? recur_lines(r->sequences * r->hidden) : 0);
+    if (!memory)
+        return (size_t)at[n + 2] * sizeof(real) + (size_t)(recur_live(r) + 1) * sizeof *j->cut;
+    for (int i = 0; i < j->parts; i++)
+        j->part[i].w.panel = (real *)memory + at[i];
+    j->zeros = (real *)memory + at[n], j->arrived = (real *)memory + at[n + 1], j->cut = (int64_t *)((real *)memory + at[n + 2]);
+    return 0;
+}
+/* Cuts the sequences into blocks of about equal numbers of tokens. */
+static void recur_cut(recur_job *j, int64_t wanted)
+{
+    const weft__recurrence *r = j->r;
+    int64_t tokens = 0, length = r->steps, n = recur_live(r), most = RECUR_BYTES / (j->gates * (int64_t)sizeof(real));
+    most = most < RECUR_ROWS ? RECUR_ROWS : most;
+    j->blocks = 0, j->cut[0] = 0;
+    for (int64_t s = 0; s < n; s++) {
+        while (r->live.host[length - 1] <= s)
+            length--;
+        tokens += length;
+        if (s + 1 == n || tokens * wanted >= (j->blocks + 1) * r->tokens || s + 1 - j->cut[j->blocks] == most)
+            j->cut[++j->blocks] = s + 1;
+    }
+}
+static bool recur_prepare(weft__device *d, recur_job *j)
+{
+    recur_describe(j);
+    void *memory = weft__scratch(d, recur_divide(j, NULL));
+    if (!memory && !d->failure[0])
+        snprintf(d->failure, sizeof d->failure, "no memory for packed weights of %lld hidden units", (long long)j->r->hidden);
+    if (!memory)
+        return false;
+    recur_divide(j, memory);
+    memset(j->zeros, 0, (size_t)j->r->hidden * sizeof(real));
+    int64_t panels = 0, work = j->r->tokens * j->gates * j->r->width;
+    for (int i = 0; i < j->parts; i++)
+        panels += packed_panels(j->part[i].w.n);
+    weft__parallel(d, panels, recur_pack, j);
+    recur_cut(j, work < RECUR_SMALL ? 1 : weft__pool_threads(d->pool));
+    return true;
+}
+
+/* ---- one step of a block: at most two runs, since some sequences may start there ---- */
+static int recur_runs(const recur_job *j, int64_t t, int64_t first, int64_t end, recur_run run[2])
+{
+    const weft__recurrence *r = j->r;
+    int64_t u = r->reverse ? t + 1 : t - 1, going = u >= 0 && u < r->steps ? r->live.host[u] : 0, live = r->live.host[t];
+    end = end < live ? end : live, going = going < first ? first : going < end ? going : end;
+    int n = 0;
+    if (first < going) {
+        int64_t before = r->start.host[u] + first;
+        run[n++] = (recur_run){ r->start.host[t] + first, going - first, first, r->h + before * r->width,
+                                r->c ? r->c + before * r->hidden : NULL, false };
+    }
+    if (going < end)
+        run[n++] = (recur_run){ r->start.host[t] + going, end - going, going, r->h0 ? r->h0 + going * r->width : NULL,
+                                r->c0 ? r->c0 + going * r->hidden : NULL, true };
+    return n;
+}
+/* Token i of a run; a state that is not there is the zeros for every token. */
+static recur_token recur_token_of(const recur_job *j, const recur_run *run, int64_t i)
+{
+    const weft__recurrence *r = j->r;
+    int64_t H = r->hidden, W = r->width, row = run->row + i, s = run->sequence + i;
+    recur_token t = { .gates = r->gates + row * j->gates, .c = r->c ? r->c + row * H : NULL };
+    t.h_before = run->h ? run->h + i * W : j->zeros, t.c_before = run->c ? run->c + i * H : j->zeros;
+    t.h = r->w_hr ? r->raw + row * H : r->h + row * W;
+    if (!j->back)
+        return t;
+    t.dh = r->w_hr ? j->arrived + s * H : r->carry_h + s * W;
+    t.dy = r->w_hr || !r->dy ? NULL : r->dy + row * W, t.dyc = r->dyc ? r->dyc + row * H : NULL;
+    t.dh_before = r->w_hr ? NULL : r->carry_h + s * W, t.dc = r->carry_c ? r->carry_c + s * H : NULL;
+    return t;
+}
+static void recur_cells(const recur_job *j, const recur_run *run)
+{
+    for (int64_t i = 0; i < run->n; i++) {
+        recur_token t = recur_token_of(j, run, i);
+        j->cell(&t, j->r->hidden);
+    }
+}
+
+/* ---- forward ---- */
+static void recur_fourth_slot(const recur_job *j, const recur_run *run)
+{
+    int64_t H = j->r->hidden;
+    for (int64_t i = 0; i < run->n; i++)
+        memcpy(j->r->gates + (run->row + i) * 4 * H + 3 * H, j->r->b_hn ? j->r->b_hn : j->zeros, (size_t)H * sizeof(real));
+}
+static void recur_forward(const recur_job *j, const recur_run *run)
+{
+    const weft__recurrence *r = j->r;
+    real *gates = r->gates + run->row * j->gates, *h = r->h + run->row * r->width;
+    if (r->cell == WEFT__GRU)
+        recur_fourth_slot(j, run);
+    for (int p = 0; run->h && p < j->products; p++)
+        recur_product(&j->part[p].w, run->n, run->h, r->width, gates + j->part[p].slot, j->gates);
+    recur_cells(j, run);
+    if (!r->w_hr)
+        return;
+    memset(h, 0, (size_t)(run->n * r->width) * sizeof *h);
+    recur_product(&j->part[j->products].w, run->n, r->raw + run->row * r->hidden, r->hidden, h, r->width);
+}
+
+/* ---- backward ---- */
+static void recur_plus(int64_t n, const real *x, real *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+/* dh = carry + dy; d raw = dh w_hr; the carry starts anew. */
+static void recur_unproject(const recur_job *j, const recur_run *run)
+{
+    const weft__recurrence *r = j->r;
+    int64_t n = run->n * r->width, from = run->row * r->width;
+    real *carry = r->carry_h + run->sequence * r->width, *raw = j->arrived + run->sequence * r->hidden;
+    memcpy(r->dh + from, carry, (size_t)n * sizeof *carry);
+    if (r->dy)
+        recur_plus(n, r->dy + from, r->dh + from);
+    memset(carry, 0, (size_t)n * sizeof *carry);
+    memset(raw, 0, (size_t)(run->n * r->hidden) * sizeof *raw);
+    recur_product(&j->part[j->products].w, run->n, r->dh + from, r->width, raw, r->hidden);
+}
+static void recur_keep_before(const weft__recurrence *r, const recur_run *run)
+{
+    size_t bytes = (size_t)(run->n * r->width) * sizeof(real);
+    if (run->h)
+        memcpy(r->h_before + run->row * r->width, run->h, bytes);
+    else
+        memset(r->h_before + run->row * r->width, 0, bytes);
+}
+static void recur_backward(const recur_job *j, const recur_run *run)
+{
+    const weft__recurrence *r = j->r;
+    int64_t W = r->width, H = r->hidden, s = run->sequence;
+    if (r->w_hr)
+        recur_unproject(j, run);
+    recur_cells(j, run);
+    if (r->h_before)
+        recur_keep_before(r, run);
+    if (run->first && r->dc0)
+        recur_plus(run->n * H, r->carry_c + s * H, r->dc0 + s * H);
+    if (run->first && !r->dh0)
+        return;                                  /* nobody wants what goes on from here */
+    for (int p = 0; p < j->products; p++)
+        recur_product(&j->part[p].w, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + s * W, W);
+    if (run->first)
+        recur_plus(run->n * W, r->carry_h + s * W, r->dh0 + s * W);
+}
+
+/* ---- a block, all steps ---- */
+static void recur_block(void *argument, int64_t b)
+{
+    const recur_job *j = argument;
+    const weft__recurrence *r = j->r;
+    recur_run run[2];
+    for (int64_t i = 0; i < r->steps; i++) {
+        int64_t t = r->reverse == j->back ? i : r->steps - 1 - i;
+        for (int n = recur_runs(j, t, j->cut[b], j->cut[b + 1], run), k = 0; k < n; k++)
+            if (j->back)
+                recur_backward(j, &run[k]);
+            else
+                recur_forward(j, &run[k]);
+    }
+}
+static void recur_all(weft__device *d, const weft__recurrence *r, bool back)
+{
+    recur_job j = { .r = r, .back = back };
+    if (recur_live(r) && recur_prepare(d, &j))
+        weft__parallel(d, j.blocks, recur_block, &j);
+}
+static void K(recur)(weft__device *d, const weft__recurrence *r)          { recur_all(d, r, false); }
+static void K(recur_back)(weft__device *d, const weft__recurrence *r)     { recur_all(d, r, true); }
