@@ -96,14 +96,9 @@ static void save(run *r)
 static void restore(run *r)
 {
     weft_item_of_user items[ITEMS];
-    char phones[PHONES * NAME];
-    int64_t print = r->print;
-    strcpy(phones, r->phones);
     items_of(r, items);
     if (weft_load(r->o.out, r->m.all, r->optim, items, ITEMS - 1) != WEFT_OK)
         quit(1, "%s", weft_file_message());
-    if (print != r->print || strcmp(phones, r->phones))
-        quit(1, "%s was begun with another dictionary than %s", r->o.out, r->o.data);
     weft_loader_restore(r->loader, r->at);
     r->first = weft_optim_steps(r->optim);
     printf("goes on after update %lld of %lld\n", (long long)r->first, (long long)r->total);
@@ -392,6 +387,15 @@ static int do_test(options *o)
     return 0;
 }
 
+static void must_be_the_same(const run *r)      /* dictionary as when the file was begun */
+{
+    int64_t print;
+    if (weft_load_items(r->o.out, &(weft_item_of_user){ "dictionary", WEFT_I64, &print, 1 }, 1) != WEFT_OK)
+        quit(1, "%s", weft_file_message());
+    if (print != r->print)
+        quit(1, "%s was begun with another dictionary than %s", r->o.out, r->o.data);
+}
+
 static void begin(run *r)
 {
     bool resumes = r->o.resume && access(r->o.out, F_OK) == 0;
@@ -402,6 +406,8 @@ static void begin(run *r)
     const settings *s = &r->o.set;
     r->d = dictionary_read(r->o.data, s->words);
     r->print = dictionary_print(&r->d);
+    if (resumes)
+        must_be_the_same(r);
     phones_text(&r->d.phones, r->phones);
     r->test = dictionary_text(&r->d, TEST);
     r->dev = words_of(&r->d, DEV, &r->devs);

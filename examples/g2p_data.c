@@ -314,6 +314,9 @@ char *dictionary_text(const dictionary *d, part p)
 int64_t dictionary_print(const dictionary *d)    /* FNV-1a */
 {
     uint64_t hash = 0xCBF29CE484222325u;
+    for (int i = 0; i < d->phones.n; i++)
+        for (const char *c = d->phones.name[i]; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 0x100000001B3u;
     for (int64_t i = 0; i < d->words; i++) {
         for (const char *c = d->word[i]; *c; c++)
             hash = (hash ^ (unsigned char)*c) * 0x100000001B3u;

@@ -25,8 +25,8 @@ static void draw_cells(map *m, const double *weights)
         for (int c = 0; c < m->columns; c++) {
             double x = m->left + c * m->side, y = m->top + r * m->side, weight = weights[(int64_t)r * m->columns + c];
             paint(weight, colour);
-            snprintf(tip, sizeof tip, isfinite(weight) ? "%.3f" : "not finite", weight);
-            weft__svg_box(&m->svg, x, y, m->side, m->side, isfinite(weight) ? colour : "url(#hatch)", tip);
+            snprintf(tip, sizeof tip, "%.3f", weight);
+            weft__svg_box(&m->svg, x, y, m->side, m->side, isfinite(weight) ? colour : "url(#hatch)", isfinite(weight) ? tip : "not finite");
             if (weight >= 0.1 && m->side >= 24)
                 weft__svg_put(&m->svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" style=\"font-size:10px;fill:%s\">%.0f</text>\n",
                               x + m->side / 2, y + m->side / 2 + 4, weight > 0.45 ? "#ffffff" : "#333333", fmin(weight, 1) * 100);

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# test_g2p.sh    examples/g2p as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, speaks, complains.
+# B is the build; WEFT_KILLS how often it is killed (5; 100 under WEFT_SOAK).
+set -u
+g2p=$(realpath "${B:-build}")/examples/g2p
+kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || echo 5)}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+good=0 all=0
+
+check() {                               # WHAT COMMAND...
+    local what=$1; shift
+    all=$((all + 1))
+    if "$@" >out 2>err; then good=$((good + 1)); else echo "not so: $what: $*"; cat out err; fi
+}
+says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern
+    local status=$1 pattern=$2; shift 2
+    "$@" >said 2>&1
+    local rc=$?
+    cat said
+    [ $rc = "$status" ] && grep -q -e "$pattern" said
+}
+
+# A language of its own: words of syllables, each written and spoken in one way, but for c, which sounds like s before i and e.
+awk 'BEGIN {
+    split("b d f k l m n p r s t v c", on); split("a e i o u", vowel); split("ae eh ih aa ax", sound); srand(1)
+    print "MNCL"
+    for (w = 0; w < 700; w++) {
+        word = ""; text = ""
+        for (s = 1 + int(rand() * 3); s > 0; s--) {
+            o = on[1 + int(rand() * 13)]; v = 1 + int(rand() * 5)
+            word = word o vowel[v]
+            text = text " ((" (o == "c" ? (v == 2 || v == 3 ? "s" : "k") : o) " " sound[v] ") " (s % 2) ")"
+        }
+        printf "(\"%s\" nil (%s))\n", word, substr(text, 2)
+    }
+    print "(\"Mixed\" n (((m ih k s t) 1)))"; print "(\"no-word\" n (((n ow) 1)))"; print ""
+}' >dict
+run=("$g2p" --data dict --hidden 16 --embed 8 --batch 8 --epochs 2 --warmup 20 --every 7 --threads 2)
+equal() { cmp whole.h5 "$1"; }
+last_line() { tail -n 1 "$1" | grep -Eq '^g2p: PER [0-9]+\.[0-9]{2} % WER [0-9]+\.[0-9]{2} % on [0-9]+ words, [0-9]+ k parameters, [0-9]+ s$'; }
+errors() { tail -n 1 "$1" | sed 's/, [0-9]* s$//'; }               # the last line without its seconds
+
+# ---- an undisturbed run, and the same again
+mkdir pictures
+start=$EPOCHREALTIME
+check "it trains" "${run[@]}" --out whole.h5 --log log --pictures pictures
+took=$(echo "$EPOCHREALTIME $start" | awk '{ print $1 - $2 }')
+cp out first
+check "the last line" last_line first
+check "a dev error each epoch" eval '[ "$(grep -c "dev PER" first)" = 2 ] && [ "$(grep -c dev_per log)" = 2 ]'
+check "words read aloud" grep -q "words it never saw" first
+check "JSON lines" eval '[ -s log ] && ! grep -vq "^{.*}$" log'
+for p in curve attention batch; do check "$p.svg" eval "[ -s pictures/$p.svg ] && tail -n 1 pictures/$p.svg | grep -q '^</svg>$'"; done
+check "again" "${run[@]}" --out again.h5
+check "again the same bytes" equal again.h5
+check "another seed" "${run[@]}" --out seed.h5 --seed 2
+check "another file" eval '! equal seed.h5'
+check "one thread" "${run[@]}" --out one.h5 --threads 1
+check "the same bytes with one thread" equal one.h5
+
+# ---- what a file is good for
+check "--test" eval '"$g2p" --test whole.h5 >t && last_line t && [ "$(errors t)" = "$(errors first)" ]'
+check "--test with the dictionary" eval '"$g2p" --test whole.h5 --data dict >t && [ "$(errors t)" = "$(errors first)" ]'
+check "--test --beam" eval '"$g2p" --test whole.h5 --beam 3 >t && last_line t'
+check "--say" eval '"$g2p" --say whole.h5 BaDe cice >t && grep -Eq "^  bade  +[a-z ]+$" t && [ "$(wc -l <t)" = 2 ]'
+check "--say --beam" eval '"$g2p" --say whole.h5 --beam 4 bade >t && grep -Eq "^  bade  +[a-z ]+$" t'
+check "a resumed run that was complete" "${run[@]}" --out again.h5 --resume
+check "changes nothing" equal again.h5
+
+# ---- stopped by Ctrl-C, killed at any moment
+for signal in INT TERM; do
+    "${run[@]}" --out stopped.h5 >said 2>&1 & pid=$!
+    sleep "$(echo "$took" | awk '{ print $1 / 3 }')"
+    kill -$signal $pid; wait $pid; rc=$?
+    check "$signal is obeyed" eval "[ $rc = $((128 + $(kill -l $signal))) ] && grep -q 'stopped and saved after update' said && grep -q -e '--resume' said"
+    check "and it goes on" "${run[@]}" --out stopped.h5 --resume
+    check "with the same errors" eval "[ '$(errors out)' = '$(errors first)' ]"
+    check "to the same bytes" equal stopped.h5
+done
+for ((k = 0; k < kills; k++)); do
+    rm -f killed.h5
+    resume=
+    while :; do
+        "${run[@]}" --out killed.h5 $resume >/dev/null 2>&1 & pid=$!
+        sleep "$(echo "$took $RANDOM" | awk '{ print $1 * $2 / 32768 }')"
+        kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null
+        resume=--resume
+        [ $((RANDOM % 2)) = 0 ] || break
+    done
+    "${run[@]}" --out killed.h5 --resume >said 2>&1
+    check "killed and gone on to the same bytes" equal killed.h5
+done
+check "nothing is left beside the files" eval '! ls | grep -q tmp'
+
+# ---- complaints
+check "no arguments" says 2 'is wanted' "$g2p"
+check "an unknown option" says 2 'unrecognized option' "$g2p" --nonsense
+check "no number" says 2 'hidden: a whole number' "$g2p" --data dict --hidden 1.5
+check "out of range" says 2 'dropout: a number from 0' "$g2p" --data dict --dropout 2
+check "a device that is none" says 2 'device: cpu, cuda or best' "$g2p" --data dict --device abacus
+check "two things at once" says 2 'different things' "$g2p" --test whole.h5 --say whole.h5 word
+check "no words" says 2 'which words' "$g2p" --say whole.h5
+check "a word that is none" says 2 '"na1ve" is no word' "$g2p" --say whole.h5 na1ve
+check "no such file" says 1 'nowhere.h5' "$g2p" --test nowhere.h5
+check "another file" says 1 'dict' "$g2p" --say dict word
+check "no dictionary" says 1 'nodict: cannot be read: No such' "$g2p" --data nodict
+check "a folder" says 1 'cannot be read: Is a directory' "$g2p" --data .
+check "an empty dictionary" says 1 '0 words' "$g2p" --data /dev/null
+for bad in '("a" n (((b) 1))' '("a" n (((b) 1))) x' '("a n (((b) 1)))' 'a n (((b) 1))' '("a" n ())' '("a" n (((b c) 1)' '("a" n (((muchtoolong) 1)))' '("" n (((b) 1)))'; do
+    { head -n 30 dict; printf '%s\n' "$bad"; } >baddict
+    check "a bad line" says 1 '^g2p: baddict:31: ' "$g2p" --data baddict --out bad.h5
+done
+check "a place that cannot be written" says 1 '/nowhere/x.h5 cannot be written' "${run[@]}" --out /nowhere/x.h5
+check "another setting" says 2 'begun with --hidden 16, not 17' "${run[@]}" --out whole.h5 --resume --hidden 17
+{ cat dict; echo '("zzz" n (((z) 1)))'; } >other
+check "another dictionary" says 1 'begun with another dictionary' "$g2p" --data other --out whole.h5 --resume
+check "none of which has changed the file" equal again.h5
+
+echo "$good of $all checks of g2p hold"
+[ "$good" = "$all" ]
