@@ -116,9 +116,16 @@ static bool all_ways(const kind *k, const json_t *c, int *ways, char *why, size_
     return true;
 }
 
+/* The text under a key, or under the other key by which some files call it. */
+static const char *text_of(const json_t *c, const char *key, const char *other)
+{
+    const char *s = json_string_value(json_object_get(c, key));
+    return s ? s : json_string_value(json_object_get(c, other));
+}
+
 static bool check(const json_t *c)
 {
-    const char *name = json_string_value(json_object_get(c, "name")), *what = json_string_value(json_object_get(c, "kind"));
+    const char *name = text_of(c, "name", "case"), *what = text_of(c, "kind", "model");
     const kind *k = what ? find(what) : NULL;
     char        why[512] = "";
     int         ways = 0;
