@@ -17,15 +17,18 @@ WEFT_API const char *weft_file_message(void);
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random streams, and the user's items;
  * all with checksums, in no time-dependent bytes. Writing goes to a temporary file, is flushed and renamed: an old file is never lost. */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_item_of_user;   /* epoch, best score, vocabulary ... */
+/* A context that has failed saves nothing. docs/design/checkpoints.md describes the file. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were. o and items may be NULL, 0. Items must
- * be in the file with that type and at most n numbers (text: n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file. */
+ * be in the file with that type and at most n numbers (text: n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file;
+ * WEFT_EFORMAT: damaged, no checkpoint, or of another model, cell or optimiser; WEFT_ESHAPE: of other shapes. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n) WEFT_MUST_USE;
 /* The items alone, before a model is built. */
 WEFT_API weft_status weft_load_items(const char *path, const weft_item_of_user *items, int n) WEFT_MUST_USE;
 /* How many numbers (text: bytes with the final 0) an item has; -1 and a message if it is not there. */
 WEFT_API int64_t weft_item_size(const char *path, const char *name);
-/* What a partial load found: counts, and a text that lists names, one a line: "missing encoder.weight", "extra ..", "shape ..". */
+/* What a partial load found: counts, and a text that lists names, one a line: "missing encoder.weight", "extra ..", "shape ..",
+ * "layer .." (of another cell; counted with the shapes); "..." at its end if there was no room for all. */
 typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } weft_load_report;
 /* Loads the parameters and buffers whose names and shapes agree and reports the others. */
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;

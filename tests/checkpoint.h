@@ -114,10 +114,10 @@ UNUSED static void train(const model *k, int steps)              /* random ragge
     weft_stream *data = weft_stream_of(k->w, "data");
     for (int i = 0; i < steps; i++) {
         enum { N = 5, LONGEST = 7 };
-        int32_t   len[N], total = 0;
+        int32_t   len[N];
         weft_real x[N * LONGEST * 3], y[N * LONGEST * 2];
         for (int s = 0; s < N; s++)
-            total += len[s] = (int32_t)weft_draw_below(data, LONGEST + 1);
+            len[s] = (int32_t)weft_draw_below(data, LONGEST + 1);
         for (int j = 0; j < COUNT(x); j++)
             x[j] = (weft_real)weft_draw_normal(data);
         for (int j = 0; j < COUNT(y); j++)
