@@ -115,6 +115,8 @@ WEFT_API weft_tensor *weft_arrange(weft_tensor *ragged, weft_layout layout);
 WEFT_API weft_tensor *weft_arrange_rows(weft_tensor *ragged, const weft_placement *placement);
 /* The rows alone, no longer a batch's. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
+/* The same numbers as a constant: no gradient goes back through it. */
+WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 /* A plain tensor with as many rows as `like` becomes ragged, in like's layout. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
 /* Per sequence b after a; both have the same number of sequences, ids are a's. */
@@ -145,7 +147,7 @@ WEFT_API void weft_backward(weft_tensor *loss);
 /* The gradient of a parameter, a tensor of its shape that lives as long; NULL of anything else. */
 WEFT_API weft_tensor *weft_gradient(weft_tensor *parameter);
 /* d of / d by[i] into out[i], zeros where there is no way; the walk is on the tape (if recording is on), so that gradients can be
- * differentiated again. by may be any tensors of this step or parameters; their own gradients are not touched. */
+ * differentiated again. by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG if `of` is neither on the tape nor one of them. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out);
 /* The largest difference between the gradients of f (a scalar) at x and central differences, relative to max(1, size of the
  * gradient); gradients by operators and by fused kernels both. NaN on error. Meant for the double library. */

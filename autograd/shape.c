@@ -40,6 +40,13 @@ weft_tensor *weft_plain(weft_tensor *x)
     return weft__view(x, &f);
 }
 
+static const weft_op op_detach = { .name = "detach", .layout = WEFT_ROWS, .no_gradient = true, .shape = weft__form_shape };
+weft_tensor *weft_detach(weft_tensor *x)
+{
+    weft__form f = x ? x->f : (weft__form){ 0 };
+    return APPLY_WITH(&op_detach, f, x);
+}
+
 weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
     if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))

@@ -265,9 +265,14 @@ weft_tensor *weft_gradient(weft_tensor *t) { return t && t->parameter ? t->grad 
 static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int n)
 {
     bool fine = good(w, of, "gradients");
-    for (int i = 0; fine && i < n; i++)
+    bool there = fine && of->born;
+    for (int i = 0; fine && i < n; i++) {
         fine = good(w, by[i], "gradients");
-    return fine;
+        there |= by[i] == of;
+    }
+    if (fine && !there)
+        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape");
+    return fine && there;
 }
 
 static void set_aside(weft *w, weft_tensor *const *by, int n, weft_tensor **mine)

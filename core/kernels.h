@@ -119,7 +119,7 @@ struct weft__kernels {
 extern const weft__kernels weft__ref, weft__portable, weft__avx2, weft__avx512;
 
 #define UNARY(name, ...) WEFT__##name,
-enum { 
+enum {
 #include "core/pointwise.def"
     WEFT__UNARIES };
 #define BINARY(name, ...) WEFT__##name,

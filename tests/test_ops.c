@@ -245,6 +245,29 @@ Test(ops, mutated_derivatives_are_caught)
     CLEAN(w);
 }
 
+/* ---- what the walk does beyond one operator ---- */
+Test(ops, walks)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *x = weft_scalar(w, 3), *g, *y = weft_mul(x, weft_detach(weft_square(x)));
+        weft_gradients(y, &x, 1, &g);
+        cr_assert_eq(weft_item(g), 9);           /* x^2 is a constant there */
+        weft_gradients(y, (weft_tensor *[]){ y }, 1, &g);
+        cr_assert_eq(weft_item(g), 1);
+        weft_gradients(x, &x, 1, &g);
+        cr_assert_eq(weft_item(g), 1);
+        weft_tensor *two[2], *unused = weft_scalar(w, 1);
+        weft_gradients(y, (weft_tensor *[]){ x, unused }, 2, two);
+        cr_assert_eq(weft_item(two[0]), 9);
+        cr_assert_eq(weft_item(two[1]), 0);      /* no way there */
+        weft_recording(w, false);
+        weft_tensor *off = weft_square(x);
+        weft_recording(w, true);
+        weft_gradients(off, &x, 1, &g);
+        FAILS(w, WEFT_EARG, "not the result of an operator on the tape");
+    }
+}
+
 /* ---- values: what the gradients cannot tell ---- */
 static void equals(weft_tensor *y, int64_t n, const double *want)
 {
