@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include "weft.h"
 
-enum { BOS, EOS, DIGIT0, VOCAB = DIGIT0 + 10, EMB = 64, HID = 128, BATCH = 64, LEN = 20, STEPS = 5000 };
+enum { BOS, EOS, DIGIT0, VOCAB = DIGIT0 + 10, EMB = 32, HID = 64, BATCH = 64, LEN = 10, STEPS = 1000 };
 
 typedef struct {                                 /* sequences end to end */
     int32_t src[BATCH * LEN], in[BATCH * (LEN + 1)], out[BATCH * (LEN + 1)];
@@ -41,7 +41,7 @@ static void batch_fill(batch *b, uint64_t *state)
 static model model_new(weft *w)
 {
     weft_module *m = weft_module_new(w, "seq2seq");
-    weft_rnn_opts opts = { .input = EMB, .hidden = HID, .layers = 2, .dropout = 0.1f };
+    weft_rnn_opts opts = { .input = EMB, .hidden = HID, .layers = 1 };
     return (model){
         .all     = m,
         .embed   = weft_embedding_new(m, "embed", VOCAB, EMB),
@@ -64,7 +64,9 @@ int main(int argc, char **argv)
     const char *path = argc > 1 ? argv[1] : "seq2seq.h5";
     weft *w = weft_open(&(weft_opts){ .device = WEFT_BEST, .seed = 1 });      /* a GPU if there is one, else the CPU */
     model m = model_new(w);
-    weft_optim *opt = weft_adamw_new(m.all, &(weft_adam_opts)WEFT_ADAM_DEFAULTS);
+    weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
+    adam.lr = (weft_real)5e-3;
+    weft_optim *opt = weft_adamw_new(m.all, &adam);
     uint64_t data = 1;
     weft_item_of_user items[] = { { "data", WEFT_I64, &data, 1 } };
 
@@ -80,7 +82,7 @@ int main(int argc, char **argv)
         weft_optim_step(opt);
         if (weft_optim_steps(opt) % 100 == 0)
             printf("%6lld  %.4f\n", (long long)weft_optim_steps(opt), (double)weft_item(loss));
-        if (weft_optim_steps(opt) % 1000 == 0)
+        if (weft_optim_steps(opt) % 500 == 0)
             s = weft_save(path, m.all, opt, items, 1);
         weft_clear(w);                                                        /* this step's tensors end here */
     }

@@ -36,36 +36,44 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m, weft_l
 WEFT_API weft_status weft_import_state_dict(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_export_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
 
-/* ---- ragged data: sequences end to end in memory, freed by weft_data_end ---- */
-typedef struct { int64_t n, columns; int32_t *len; int64_t *offset; weft_real *rows; int32_t *ints; } weft_dataset;   /* rows [sum len, columns], or ints */
-/* Text: a sequence a line, each byte a token (ints). */
+/* ---- ragged data: sequences end to end in memory, freed by weft_data_end ---- *
+ * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len] (columns is 0 then). After a failure all is
+ * NULL and 0; messages name the file and, where there are lines, the line. Regular files only. */
+typedef struct { int64_t n, columns; int32_t *len; int64_t *offset; weft_real *rows; int32_t *ints; } weft_dataset;
+/* Text: a sequence a line (it ends with \n or \r\n), each byte a token (ints). */
 WEFT_API weft_status weft_read_text(const char *path, weft_dataset *out) WEFT_MUST_USE;
-/* CSV with a header: rows of equal, adjacent values in column `id` are one sequence; the named columns become reals. */
+/* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence; the n named columns become reals.
+ * Empty lines are skipped; an empty field is no number. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, weft_dataset *out) WEFT_MUST_USE;
-/* HDF5: data sets "rows" [N, columns] (any float type) and "lengths" [n] (any int type) below `group`. */
+/* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and "rows" [N, columns] of float32 or
+ * float64, or else "tokens" [N] of int32. Plain arrays only: neither chunks nor compression. Written is a new file with this group. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out) WEFT_MUST_USE;
 WEFT_API weft_status weft_write_hdf5(const char *path, const char *group, const weft_dataset *data) WEFT_MUST_USE;
 WEFT_API void weft_data_end(weft_dataset *data);
 
 /* ---- batches ---- *
- * Shuffles an epoch, sorts pools of `pool` batches by length, cuts them into batches by count or by tokens, shuffles the batches. */
-typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;   /* tokens: at most so many a batch (at least one sequence) */
+ * Shuffles an epoch, sorts pools of `pool` batches by length (0 means 50; 1: batches of any lengths), cuts them into batches by count or
+ * by tokens, shuffles the batches. keep_order: none of that but the cutting. */
+typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;   /* at most so many sequences, tokens (one sequence at least); 0: any */
 typedef struct weft_loader weft_loader;
-/* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles. Owned by the context. */
+/* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles, so no two share a name. Owned by the
+ * context; NULL and its error if that could not be. */
 WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *opts);
 /* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the end of an epoch (the next call begins another). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
 /* Batches in this epoch, if it has begun; epochs begun so far. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
-/* All of its position, to be saved as an item of four WEFT_I64 and given back after loading (together with the streams). */
+/* All of its position, to be saved as an item of four WEFT_I64 and given back after loading to a loader of the same sequences and
+ * options; a position of others is an error of the context. */
 typedef struct { int64_t at[4]; } weft_loader_state;
 WEFT_API weft_loader_state weft_loader_save(const weft_loader *l);
 WEFT_API void weft_loader_restore(weft_loader *l, weft_loader_state state);
 
 /* ---- logs ---- */
 typedef struct weft_journal weft_journal;
-/* JSON lines, appended and flushed a line at a time; a NULL journal swallows everything. NaN and infinities become null. */
+/* JSON lines, each written at its end by one system call; append: below what is there. NULL if the file cannot be opened; a NULL journal
+ * swallows everything. NaN and infinities become null. */
 WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
 WEFT_API void weft_journal_begin(weft_journal *journal);
 WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
@@ -73,12 +81,13 @@ WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const c
 WEFT_API void weft_journal_end(weft_journal *journal);
 WEFT_API void weft_journal_close(weft_journal *journal);
 
-/* ---- pictures: SVG, written whole or not at all ---- */
+/* ---- pictures: SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same numbers ---- */
 typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; } weft_curve;
 WEFT_API weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right, const weft_curve *curves, int n) WEFT_MUST_USE;
-/* weights [rows, columns] in 0 .. 1; labels in UTF-8, rows and columns of them. */
+/* weights [rows, columns] in 0 .. 1, at most 250,000; rows and columns labels, or NULL. */
 WEFT_API weft_status weft_draw_heatmap(const char *path, const char *title, int rows, int columns, const double *weights, const char *const *row_labels, const char *const *column_labels) WEFT_MUST_USE;
-/* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat order (may be NULL). */
+/* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat order (may be NULL). At most 100,000
+ * cells when padded. */
 WEFT_API weft_status weft_draw_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels) WEFT_MUST_USE;
 
 #ifdef __cplusplus
