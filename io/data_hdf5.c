@@ -103,7 +103,7 @@ weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *ou
     if (status != WEFT_OK)
         return status;
     weft__growing g = { 0 };
-    weft__h5 *h = weft__h5_open(path, (const unsigned char *)image, size, false);
+    weft__h5 *h = weft__h5_open(path, (unsigned char *)image, size, false);
     status = h ? WEFT_OK : WEFT_ENOMEM;
     if (h) {
         read_lengths(h, group, &g.data);
@@ -132,11 +132,12 @@ static void write_all(weft__h5 *h, const char *group, const weft_dataset *d)
     int64_t total = 0;
     for (int64_t i = 0; i < d->n; i++)
         total += d->len[i];
-    if (join(path, group, "") && path[0]) {
-        path[strlen(path) - 1] = 0;
-        weft__h5_group(h, path);
-    }
     join(path, group, "lengths");
+    for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
+        *end = 0;
+        weft__h5_group(h, path);
+        *end = '/';
+    }
     weft__h5_write(h, path, &(weft__kind){ WEFT__I32, 1, { d->n } }, d->len);
     join(path, group, d->ints ? "tokens" : "rows");
     weft__kind ints = { WEFT__I32, 1, { total } }, rows = { weft__number_of(WEFT_REAL), 2, { total, d->columns } };
