@@ -1,12 +1,14 @@
 /* cpu_tier.h - the fast back ends, one source for all: cpu_portable.c, cpu_avx2.c and cpu_avx512.c define K, TABLE and
- * TABLE_NAME, include this, and are compiled for their instruction set. What has no fast_ version is the plain loop, vectorised by
+ * TABLE_NAME, include this, and are compiled for their instruction set. What has no fast version is the plain loop, vectorised by
  * the compiler. */
-#include "core/loops_pointwise.h"
-#include "core/loops_sums.h"
-#include "core/loops_index.h"
-#include "core/loops_products.h"
-#include "core/loops_norm.h"
-#include "core/loops_losses.h"
-#include "core/loops_recur.h"
-#include "core/loops_optimisers.h"
+#define FAST
+#include "core/fast_pointwise.h"
+#include "core/fast_sums.h"
+#include "core/fast_index.h"
+#include "core/fast_gemm.h"
+#include "core/fast_norm.h"
+#include "core/fast_losses.h"
+#include "core/fast_attention.h"
+#include "core/fast_recur.h"
+#include "core/fast_optimisers.h"
 #include "core/cpu_table.h"

@@ -13,10 +13,8 @@
 #define SOFTPLUS(x)   (((x) > 0 ? (x) : 0) + log1p(exp(-fabs(x))))
 #define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
 #define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
-#ifndef FAST
 #define TANH(x)       tanh(x)
 #define SIGMOID(x)    (1 / (1 + exp(-(x))))
-#endif
 
 static void K(fill_ints)(weft__device *d, int64_t n, int32_t value, int32_t *y)
 {

@@ -16,19 +16,8 @@ static inline real rounded(real x)
     return (real)f;
 }
 
-/* ---- attention: sequence s, head h, query i, key j ---- */
-/* The keys that query i of a sequence sees: the first so many. */
-static inline int64_t keys_seen(const weft__attention *a, int64_t i, int64_t queries, int64_t keys)
+static void plain_product(const weft__product *p, const real *a, const real *b, real *c)
 {
-    int64_t n = a->causal == 0 ? keys : a->causal == 1 ? i + 1 : i + 1 + keys - queries;
-    return n < 0 ? 0 : n < keys ? n : keys;
-}
-static inline int64_t value_width(const weft__attention *a) { return a->shared_values ? a->dv : a->heads * a->dv; }
-
-#ifndef FAST
-static void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
-{
-    (void)d;
     bool bf16 = p->precision == WEFT_BF16;
     for (int64_t l = 0; l < p->batches; l++, a += p->stride_a, b += p->stride_b, c += p->stride_c)
         for (int64_t i = 0; i < p->m; i++)
@@ -42,30 +31,39 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
             }
 }
 
-typedef struct pair {                            /* one query of one head, its keys and values */
-    const real *q, *k, *v; int64_t row, seen, ldk, ldv, head, first;              /* first: the row of key 0 */
-} pair;
+/* ---- attention: sequence s, head h, query i, key j ---- */
+/* The keys that query i of a sequence sees: the first so many. */
+static inline int64_t keys_seen(const weft__attention *a, int64_t i, int64_t queries, int64_t keys)
+{
+    int64_t n = a->causal == 0 ? keys : a->causal == 1 ? i + 1 : i + 1 + keys - queries;
+    return n < 0 ? 0 : n < keys ? n : keys;
+}
+static inline int64_t value_width(const weft__attention *a) { return a->shared_values ? a->dv : a->heads * a->dv; }
 
-static real score(const weft__attention *a, const pair *p, int64_t j)
+typedef struct query {                            /* one query of one head, its keys and values */
+    const real *q, *k, *v; int64_t row, seen, ldk, ldv, head, first;              /* first: the row of key 0 */
+} query;
+
+static real score(const weft__attention *a, const query *p, int64_t j)
 {
     real s = 0;
     for (int64_t e = 0; e < a->dk; e++)
         s += p->q[e] * p->k[j * p->ldk + e];
     return a->scale * s;
 }
-static void each_pair(const weft__attention *a, void (*visit)(const weft__attention *, const pair *))
+static void each_query(const weft__attention *a, void (*visit)(const weft__attention *, const query *))
 {
     for (int64_t s = 0; s < a->sequences; s++)
         for (int64_t i = a->q_offset.host[s], queries = a->q_offset.host[s + 1] - i; i < a->q_offset.host[s + 1]; i++)
             for (int64_t h = 0; h < a->heads; h++) {
-                pair p = { .row = i, .head = h, .first = a->k_offset.host[s], .ldk = a->heads * a->dk, .ldv = value_width(a) };
+                query p = { .row = i, .head = h, .first = a->k_offset.host[s], .ldk = a->heads * a->dk, .ldv = value_width(a) };
                 p.seen = keys_seen(a, i - a->q_offset.host[s], queries, a->k_offset.host[s + 1] - p.first);
                 p.q = a->q + i * p.ldk + h * a->dk, p.k = a->k + p.first * p.ldk + h * a->dk;
                 p.v = a->v + p.first * p.ldv + (a->shared_values ? 0 : h * a->dv);
                 visit(a, &p);
             }
 }
-static void attend(const weft__attention *a, const pair *p)
+static void attend(const weft__attention *a, const query *p)
 {
     real most = -(real)INFINITY, sum = 0, *y = a->y + (p->row * a->heads + p->head) * a->dv;
     for (int64_t j = 0; j < p->seen; j++) {
@@ -82,7 +80,7 @@ static void attend(const weft__attention *a, const pair *p)
             y[c] += exp(score(a, p, j) - lse) * p->v[j * p->ldv + c];
 }
 /* The weights, and 0 for the keys that a query does not see. */
-static void write_map(const weft__attention *a, const pair *p)
+static void write_map(const weft__attention *a, const query *p)
 {
     int64_t s = 0;
     while (a->q_offset.host[s + 1] <= p->row)
@@ -92,16 +90,15 @@ static void write_map(const weft__attention *a, const pair *p)
     for (int64_t j = 0; j < keys; j++)
         map[j] = j < p->seen ? exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]) : 0;
 }
-static void K(attention)(weft__device *d, const weft__attention *a)
+static void plain_attention(const weft__attention *a)
 {
-    (void)d;
-    each_pair(a, attend);
+    each_query(a, attend);
     if (a->map)
-        each_pair(a, write_map);
+        each_query(a, write_map);
 }
 
 /* With weights w and D = dy . y: ds = scale w (dy . v - D), dq += ds k, dk += ds q, dv += w dy. */
-static void attend_back(const weft__attention *a, const pair *p)
+static void attend_back(const weft__attention *a, const query *p)
 {
     const real *dy = a->dy + (p->row * a->heads + p->head) * a->dv, *y = a->y + (p->row * a->heads + p->head) * a->dv;
     real all = 0, *dq = a->dq ? a->dq + (p->q - a->q) : NULL;
@@ -121,10 +118,12 @@ static void attend_back(const weft__attention *a, const pair *p)
             dk[j * p->ldk + e] += ds * p->q[e];
     }
 }
-static void K(attention_back)(weft__device *d, const weft__attention *a)
-{
-    (void)d;
-    each_pair(a, attend_back);
-}
+
+static void plain_attention_back(const weft__attention *a) { each_query(a, attend_back); }
+
+#ifndef FAST                                     /* the fast ones fall back on the above when there is no memory */
+static void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c) { (void)d; plain_product(p, a, b, c); }
+static void K(attention)(weft__device *d, const weft__attention *a)      { (void)d; plain_attention(a); }
+static void K(attention_back)(weft__device *d, const weft__attention *a) { (void)d; plain_attention_back(a); }
 #endif
 #endif
