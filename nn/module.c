@@ -97,7 +97,7 @@ static void root_recover(void *p)
 
 static weft_module *begun(weft *w, weft_module *parent, const char *name)
 {
-    char path[WEFT__PATH];
+    char path[WEFT__PATH] = "";
     if (!weft__path_for(w, parent, name, "module", path))
         return &none;
     w->running = "module";
@@ -105,7 +105,7 @@ static weft_module *begun(weft *w, weft_module *parent, const char *name)
     if (!m)
         return &none;
     m->w = w, m->parent = parent, m->root = parent ? parent->root : m;
-    strcpy(m->path, path);
+    memcpy(m->path, path, sizeof path);
     m->name = last_word(m->path);
     return m;
 }

@@ -86,14 +86,14 @@ static bool possible(weft *w, const char *function, const char *path, int rank, 
 
 static weft__parameter *begun(weft_module *m, const char *name, const char *function, void (*end)(void *))
 {
-    char path[WEFT__PATH];
+    char path[WEFT__PATH] = "";
     if (!weft__path_for(m->w, m, name, function, path))
         return NULL;
     m->w->running = function;
     weft__parameter *p = weft__own(m->w, sizeof *p, end, NULL);
     if (!p)
         return NULL;
-    strcpy(p->path, path);
+    memcpy(p->path, path, sizeof path);
     p->name = p->path + strlen(m->path) + 1;
     p->module = m, p->at = -1;
     return p;

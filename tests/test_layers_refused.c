@@ -1,0 +1,172 @@
+/* test_layers_refused.c - what layers refuse: handles, shapes and options that cannot be, and memory that cannot be had. */
+#include "layers.h"
+
+typedef struct { weft_linear *linear; weft_embedding *embedding; weft_norm *norm; weft_drop *drop; weft_mlp *mlp; weft_additive *additive; weft_general *general; weft_multihead *multihead; } layers;
+
+static layers all_layers(weft_module *m)
+{
+    return (layers){
+        weft_linear_new(m, "linear", 3, 3), weft_embedding_with(m, "embedding", &(weft_embedding_opts){ 5, 3, 0, true }), weft_norm_new(m, "norm", 3),
+        weft_drop_new(m, "drop", (weft_real).1, false), weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
+        weft_additive_new(m, "additive", 3, 3, 3), weft_general_new(m, "general", 3, 3), weft_multihead_new(m, "multihead", 3, 1) };
+}
+
+static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tensor *memory, weft_tensor **map)
+{
+    switch (i) {
+    case 0: return weft_linear_run(l->linear, x);
+    case 1: return weft_embed(l->embedding, x);
+    case 2: return weft_norm_run(l->norm, x);
+    case 3: return weft_drop_run(l->drop, x);
+    case 4: return weft_mlp_run(l->mlp, x);
+    case 5: return weft_additive_run(l->additive, x, memory, map);
+    case 6: return weft_general_run(l->general, x, memory, map);
+    case 7: return weft_multihead_run(l->multihead, x, memory, WEFT_ALL_KEYS, map);
+    }
+    return NULL;
+}
+enum { LAYERS = 8, ATTENTION = 5 };
+static const char *const layer_names[LAYERS] = { "linear", "embedding", "norm", "drop", "mlp", "additive", "general", "multihead" };
+
+Test(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_fail(w, WEFT_EARG, "something else");
+    weft_module *m = weft_module_new(w, "m");
+    layers inert[] = { all_layers(m), all_layers(NULL), { 0 } };
+    weft_recover(w);
+    for (int i = 0; i < LAYERS; i++)
+        for (int kind = 0; kind < COUNT(inert); kind++) {
+            weft_tensor *x = ragged(w, 3, &some), *map = NULL;
+            weft_tensor *y = run_layer(&inert[kind], i, x, x, &map);
+            cr_assert(y && weft_count(y) == 0 && (i < ATTENTION || (map && weft_count(map) == 0)));
+            FAILS(w, WEFT_EARG, "could not be made");
+            cr_assert_not_null(run_layer(&inert[kind], i, NULL, NULL, NULL));
+            cr_assert_not_null(run_layer(&inert[kind], i, NULL, NULL, &map));
+            OK(w);
+        }
+    CLEAN(w);
+}
+
+Test(layers_refused, messages_name_the_layer)
+{
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    layers l = all_layers(weft_module_in(weft_module_new(w, "net"), "part"));
+    OK(w);
+    for (int i = 0; i < LAYERS; i++)
+        for (int kind = 0; kind < 6; kind++) {
+            char place[64];
+            snprintf(place, sizeof place, "net.part.%s", layer_names[i]);
+            weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(4, 3)), *map;
+            weft_clear(w);
+            weft_tensor *memory = ragged(w, 3, &some), *wrong = ragged(w, 2, &some), *inert = &w->nil, *ints = weft_ragged_ints(w, lengths_of_n, &(weft_lengths){ 1, (int32_t[]){ 4 }, NULL });
+            weft_tensor *x[] = { NULL, stale, inert, wrong, i == 1 ? memory : ints, weft_zeros(other, WEFT_SHAPE(4, 3)) };
+            if (i == 3 && kind == 3)
+                continue;                        /* dropout takes any width */
+            if (i == 1 && kind == 3)
+                x[3] = weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2));      /* an id too large */
+            weft_tensor *y = run_layer(&l, i, x[kind], memory, &map);
+            cr_assert(y && weft_count(y) == 0, "%s, kind %d", layer_names[i], kind);
+            cr_assert(strstr(weft_message(w), place), "%s, kind %d: %s", place, kind, weft_message(w));
+            cr_assert_null(w->scope, "the scope was left");
+            OK(other);
+            weft_recover(w);
+        }
+    CLEAN(w);
+    CLEAN(other);
+}
+
+Test(layers_refused, memories_that_cannot_be)
+{
+    weft *w = open_on(WEFT_CPU);
+    layers l = all_layers(weft_module_new(w, "net"));
+    for (int i = ATTENTION; i < LAYERS; i++)
+        for (int kind = 0; kind < 6; kind++) {
+            weft_tensor *q = ragged(w, 3, &some), *plain = weft_zeros(w, WEFT_SHAPE(N, 3));
+            struct { weft_tensor *q, *memory; const char *part; } bad[] = {
+                { q, NULL, "memory is NULL" }, { q, plain, "ragged memory" }, { q, ragged(w, 4, &some), "" },
+                { q, ragged(w, 3, &(weft_lengths){ 3, lengths_of_n, NULL }), "4, but the memory has 3 sequences" },
+                { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" }, { weft_zeros(w, WEFT_SHAPE(N, 3, 3)), q, "rank 2" } };
+            weft_tensor *map = NULL;
+            run_layer(&l, i, bad[kind].q, bad[kind].memory, &map);
+            cr_assert(map && !weft_ok(w) && strstr(weft_message(w), bad[kind].part) && strstr(weft_message(w), layer_names[i]), "%s, kind %d: %s", layer_names[i], kind, weft_message(w));
+            weft_recover(w);
+        }
+    weft_multihead_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
+    FAILS(w, WEFT_EARG, "weft_causal");
+    CLEAN(w);
+}
+
+Test(layers_refused, options_that_cannot_be)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    static const int64_t widths[] = { 2, 2, 2 };
+    static const weft_mlp_opts mlp[] = { { 0, widths, WEFT_RELU, 0 }, { 1, NULL, WEFT_RELU, 0 }, { 2, widths, (weft_activation)50, 0 }, { 2, widths, WEFT_RELU, 1 }, { 2, widths, WEFT_RELU, (weft_real)NAN } };
+    static const weft_embedding_opts rows[] = { { -1, 2, 0, false }, { 4, 2, 4, true }, { 4, 2, -1, true }, { (int64_t)1 << 33, 1, 0, false }, { 0, 2, 0, true } };
+    for (int i = 0; i <= COUNT(mlp); i++) {
+        weft_mlp_new(m, "x", i < COUNT(mlp) ? &mlp[i] : NULL);
+        FAILS(w, WEFT_EARG, "mlp: ");
+    }
+    for (int i = 0; i <= COUNT(rows); i++) {
+        weft_embedding_with(m, "x", i < COUNT(rows) ? &rows[i] : NULL);
+        FAILS(w, WEFT_EARG, "embedding: ");
+    }
+    for (int i = 0; i < 3; i++) {
+        weft_multihead_new(m, "x", (int64_t[]){ 6, 0, 6 }[i], (int[]){ 4, 1, 0 }[i]);
+        FAILS(w, WEFT_EARG, "multihead: ");
+        weft_drop_new(m, "x", (weft_real[]){ -1, 1, (weft_real)NAN }[i], false);
+        FAILS(w, WEFT_EARG, "drop: ");
+    }
+    cr_assert(!m->child, "what was refused left nothing behind");
+    weft_linear_new(m, "l", -1, 2);
+    FAILS(w, WEFT_ESHAPE, "m.l.weight: extent -1");
+    weft_norm_new(m, "n", -1);
+    FAILS(w, WEFT_ESHAPE, "m.n.weight");
+    weft_general_new(m, "g", 2, -1);
+    FAILS(w, WEFT_ESHAPE, "m.g.weight");
+    weft_additive_new(m, "a", 2, 2, -1);
+    FAILS(w, WEFT_ESHAPE, "m.a.query_weight");
+    CLEAN(w);
+}
+
+Test(layers_refused, any_allocation_may_fail)
+{
+    for (int64_t n = 1;; n++) {
+        weft *w = open_on(WEFT_CPU);
+        weft_tensor *x = ragged(w, 3, &some), *map;
+        fail_in(w, n);
+        layers l = all_layers(weft_module_new(w, "m"));
+        for (int i = 0; i < LAYERS; i++)
+            cr_assert_not_null(run_layer(&l, i, i == 1 ? weft_iota(w, 4) : x, x, &map));
+        if (weft_ok(w)) {
+            cr_assert(n > 40, "%lld allocations were made to fail", (long long)n - 1);
+            CLEAN(w);
+            break;
+        }
+        cr_assert(weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+        CLEAN_FAILED(w);
+    }
+}
+
+Test(layers_refused, any_piece_of_a_step_may_fail)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    layers l = all_layers(m);
+    for (int64_t n = 1, done = 0; !done; n++) {
+        weft_tensor *map;
+        w->fail_in = n;
+        for (int i = 0; i < LAYERS; i++) {
+            weft_tensor *x = i == 1 ? weft_iota(w, 4) : ragged(w, 3, &some), *y = run_layer(&l, i, x, x, &map);
+            weft_backward(y);
+        }
+        done = weft_ok(w);
+        cr_assert(done ? n > 100 : weft_error(w) == WEFT_ENOMEM, "%lld: %s", (long long)n, weft_message(w));
+        w->fail_in = 0;
+        weft_recover(w);
+        for (int i = 0; i < weft_parameters(m); i++)
+            cr_assert(numbers(weft_gradient(weft_parameter_at(m, i, NULL)))[0] == 0);
+    }
+    CLEAN(w);
+}
