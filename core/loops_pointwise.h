@@ -115,12 +115,12 @@ static void K(select)(weft__device *d, const weft__grid *g, const real *conditio
 static void K(dropout)(weft__device *d, int64_t rows, int64_t width, real p, uint64_t key, const int64_t *id, const int32_t *position,
                        const real *x, real *y, bool add)
 {
+    uint32_t below = weft__threshold((double)p);
     (void)d;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < width; j++) {
-            uint32_t out[4];
-            weft__philox_mask(key, id ? id[r] : r, position ? position[r] : 0, j / 4, out);
-            real kept = (real)weft__unit(out[j % 4]) < p ? 0 : x[r * width + j] * (1 / (1 - p));
+            uint32_t draw = weft__philox_mask(key, id ? id[r] : r, position ? position[r] : 0, j);
+            real kept = draw < below ? 0 : x[r * width + j] * (1 / (1 - p));
             y[r * width + j] = (add ? y[r * width + j] : 0) + kept;
         }
 }
