@@ -7,6 +7,9 @@
 #
 # Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
 # X_*.c beside an examples/X.c belongs to that program.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
 V        ?=
 BUILD    ?= build
 PREFIX   ?= /usr/local
