@@ -26,7 +26,8 @@ enum { CHUNK = 256 };                            /* words at a time */
 static score judge(const model *m, const dictionary *d, const int64_t *words, int64_t n, int64_t beam)
 {
     score s = { 0 };
-    int32_t length[CHUNK], *letters = memory(n ? CHUNK * (size_t)d->letters[words[n - 1]] : 0, sizeof *letters);    /* the last is the longest */
+    int32_t length[CHUNK];                       /* the last word is the longest */
+    int32_t *letters = memory(n ? CHUNK * (size_t)d->letters[words[n - 1]] : 0, sizeof *letters);
     swap_average(m);
     for (int64_t from = 0; from < n; from += CHUNK) {
         int64_t now = n - from < CHUNK ? n - from : CHUNK;
@@ -45,7 +46,7 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
 }
 
 /* ---- training ---- */
-enum { READ = 10, POINT = 100 };                 /* updates from one look at the loss to the next, from one point of its curve to the next */
+enum { READ = 10, POINT = 100 };                 /* updates between two looks at the loss, between two points of its curve */
 
 typedef struct {
     options o; dictionary d; model m;
@@ -78,8 +79,9 @@ static void items_of(run *r, weft_item_of_user items[ITEMS])
     settings_items(&r->o.set, items);
     const weft_item_of_user more[ITEMS - SETTINGS] = {
         { "epochs_done", WEFT_I64, &r->epochs, 1 }, { "dictionary", WEFT_I64, &r->print, 1 }, { "loader", WEFT_I64, r->at.at, 4 },
-        { "meter", WEFT_F64, r->meter, 2 }, { "loss", WEFT_F64, r->curve, r->points + 1 }, { "dev", WEFT_F64, r->judged, 2 * r->o.set.epochs + 2 },
-        { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones }, { "test", WEFT_TEXT, r->test, r->test ? (int64_t)strlen(r->test) + 1 : 0 },
+        { "meter", WEFT_F64, r->meter, 2 }, { "loss", WEFT_F64, r->curve, r->points + 1 },
+        { "dev", WEFT_F64, r->judged, 2 * r->o.set.epochs + 2 }, { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones },
+        { "test", WEFT_TEXT, r->test, r->test ? (int64_t)strlen(r->test) + 1 : 0 },
     };
     memcpy(items + SETTINGS, more, sizeof more);
 }
@@ -125,7 +127,8 @@ static void make_pairs(run *r)
     r->after = memory(n * (size_t)(most_phones + 1), sizeof *r->after);
     r->read = memory(n, sizeof *r->read);
     r->write = memory(n, sizeof *r->write);
-    r->loader = weft_loader_new(r->m.w, "train", r->pairs, size, &(weft_loader_opts){ .count = r->o.set.batch, .pool = (int)r->o.set.pool });
+    weft_loader_opts opts = { .count = r->o.set.batch, .pool = (int)r->o.set.pool };
+    r->loader = weft_loader_new(r->m.w, "train", r->pairs, size, &opts);
     free(size);
 }
 
@@ -202,12 +205,13 @@ static void show(run *r)
     if (mine < READ || now - r->shown < (terminal ? 0.1 : 15))    /* at first there is nothing to show */
         return;
     r->shown = now;
-    double share = r->total ? (double)done / (double)r->total : 1, left = mine ? spent / (double)mine * (double)(r->total - done) : 0;
+    double share = r->total ? (double)done / (double)r->total : 1;
+    double left = mine ? spent / (double)mine * (double)(r->total - done) : 0;
     char bar[] = "                              ";
     memset(bar, '=', (size_t)(share * (sizeof bar - 1)));
     fprintf(stderr, terminal ? "\r\033[K[%s] %3.0f %%" : "%s%3.0f %%", terminal ? bar : "", 100 * share);
-    fprintf(stderr, "  epoch %lld of %lld  loss %.3f  %.0f words/s  %d:%02d left", (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs,
-            last_loss(r), (double)(mine * r->o.set.batch) / spent, (int)(left / 60), (int)left % 60);
+    fprintf(stderr, "  epoch %lld of %lld  loss %.3f  %.0f words/s  %d:%02d left", (long long)weft_loader_epoch(r->loader),
+            (long long)r->o.set.epochs, last_loss(r), (double)(mine * r->o.set.batch) / spent, (int)(left / 60), (int)left % 60);
     fputs(terminal ? "" : "\n", stderr);
 }
 
@@ -225,8 +229,8 @@ static void end_epoch(run *r)
     r->judged[2 * r->epochs + 1] = score_wer(&s);
     r->epochs++;
     wipe();
-    printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs, (long long)r->o.set.epochs, last_loss(r),
-           score_per(&s), score_wer(&s), seconds() - r->start);
+    printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs,
+           (long long)r->o.set.epochs, last_loss(r), score_per(&s), score_wer(&s), seconds() - r->start);
     fflush(stdout);
     weft_journal_begin(r->log);
     weft_journal_number(r->log, "epochs_done", (double)r->epochs);
@@ -303,7 +307,9 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
 /* A handful of words of the test: those of which English is proud, or any. */
 static void read_aloud(const run *r, const int64_t *test, int64_t n)
 {
-    static const char *const hard[] = { "enough", "chateau", "knives", "psychic", "queue", "honeycomb", "thorough", "righteously", "pronunciation" };
+    static const char *const hard[] = {
+        "enough", "chateau", "knives", "psychic", "queue", "honeycomb", "thorough", "righteously", "pronunciation",
+    };
     int found = 0;
     puts("words it never saw:");
     swap_average(&r->m);
@@ -319,8 +325,8 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
 
 static void last_line(const score *s, const model *m, double spent)
 {
-    printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", score_per(s), score_wer(s), (long long)s->words,
-           (long long)(weft_parameter_count(m->all) + 500) / 1000, spent);
+    printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", score_per(s), score_wer(s),
+           (long long)s->words, (long long)(weft_parameter_count(m->all) + 500) / 1000, spent);
 }
 
 /* ---- the three things it does ---- */
@@ -435,7 +441,9 @@ static void begin(run *r)
 
 static void end(run *r)
 {
-    void *const all[] = { r->word, r->saying, r->dev, r->letters, r->before, r->after, r->read, r->write, r->curve, r->judged, r->test };
+    void *const all[] = {
+        r->word, r->saying, r->dev, r->letters, r->before, r->after, r->read, r->write, r->curve, r->judged, r->test,
+    };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     weft_journal_close(r->log);
@@ -471,7 +479,8 @@ static int do_train(const options *o, int argc, char **argv)
     if (complete) {
         finish(&r);
     } else {
-        printf("stopped and saved after update %lld of %lld; to go on:\n", (long long)weft_optim_steps(r.optim), (long long)r.total);
+        printf("stopped and saved after update %lld of %lld; to go on:\n", (long long)weft_optim_steps(r.optim),
+               (long long)r.total);
         print_resume(argc, argv);
     }
     end(&r);

@@ -80,7 +80,8 @@ static int32_t phone_number(reader *r, const char *name, size_t n)
         if (strlen(p->name[i]) == n && !memcmp(p->name[i], name, n))
             return i;
     if (n >= NAME || p->n == PHONES || r->closed)
-        quit(1, "%s:%lld: phone \"%.*s\" %s", r->name, r->line, (int)n, name, r->closed ? "is not known" : "is one too many, or too long");
+        quit(1, "%s:%lld: phone \"%.*s\" %s", r->name, r->line, (int)n, name,
+             r->closed ? "is not known" : "is one too many, or too long");
     memcpy(p->name[p->n], name, n);
     return p->n++;
 }

@@ -48,7 +48,8 @@ encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengt
 {
     weft_tensor *x = weft_drop_run(m->drop_letters, weft_embed(m->letters, weft_ragged_ints(m->w, letters, lengths)));
     weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
-    return (encoded){ weft_drop_run(m->drop_memory, out.y), { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) } };
+    weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
+    return (encoded){ weft_drop_run(m->drop_memory, out.y), first };
 }
 
 /* y [N, H] of the decoder -> logits [N, classes]. */
@@ -84,7 +85,8 @@ weft_decoded pronounce(const model *m, const int32_t *letters, const weft_length
 {
     bool recording = weft_recording(m->w, false), training = weft_training(m->w, false);
     encoded e = encode(m, letters, lengths);
-    writer it = { m, e.memory, lengths->n, memory((size_t)lengths->n, sizeof(int32_t)), memory((size_t)(lengths->n * beam), sizeof(int32_t)) };
+    size_t n = (size_t)lengths->n, rows = n * (size_t)beam;
+    writer it = { m, e.memory, lengths->n, memory(n, sizeof *it.beams), memory(rows, sizeof *it.zeros) };
     weft_decode_opts how = { .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = 1 };
     weft_decoded said = beam > 1 ? weft_decode_beam(m->w, lengths->n, e.first, next_phones, &it, &how)
                                  : weft_decode_greedy(m->w, lengths->n, e.first, next_phones, &it, &how);

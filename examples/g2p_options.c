@@ -51,7 +51,8 @@ static double number(const char *name, const char *text, bool whole_one, double 
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end || !(value >= least && value <= most) || (whole_one && value != floor(value)))
-        quit(2, "--%s: %s from %g to %g was expected, not \"%s\"", name, whole_one ? "a whole number" : "a number", least, most, text);
+        quit(2, "--%s: %s from %g to %g was expected, not \"%s\"", name, whole_one ? "a whole number" : "a number",
+             least, most, text);
     return value;
 }
 
@@ -75,8 +76,9 @@ static weft_device device(const char *name)
 }
 
 static const struct option others[] = {
-    { "data", 1, NULL, 'd' }, { "out", 1, NULL, 'o' }, { "log", 1, NULL, 'l' }, { "pictures", 1, NULL, 'p' }, { "test", 1, NULL, 't' }, { "say", 1, NULL, 's' },
-    { "threads", 1, NULL, 'j' }, { "beam", 1, NULL, 'k' }, { "every", 1, NULL, 'e' }, { "device", 1, NULL, 'v' }, { "resume", 0, NULL, 'r' }, { "help", 0, NULL, 'h' },
+    { "data", 1, NULL, 'd' },    { "out", 1, NULL, 'o' },  { "log", 1, NULL, 'l' },   { "pictures", 1, NULL, 'p' },
+    { "test", 1, NULL, 't' },    { "say", 1, NULL, 's' },  { "beam", 1, NULL, 'k' },  { "threads", 1, NULL, 'j' },
+    { "device", 1, NULL, 'v' },  { "every", 1, NULL, 'e' }, { "resume", 0, NULL, 'r' }, { "help", 0, NULL, 'h' },
 };
 enum { OTHERS = sizeof others / sizeof *others, FIRST = 1000 };
 

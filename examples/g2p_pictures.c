@@ -8,7 +8,8 @@ enum { WORD = 64, WORDS = 16 };                  /* letters of a word, words of 
 
 weft_status draw_history(const char *path, const history *h)
 {
-    double *x = memory((size_t)(h->points + 3 * h->epochs), sizeof *x), *end = x + h->points, *per = end + h->epochs, *wer = per + h->epochs;
+    double *x = memory((size_t)(h->points + 3 * h->epochs), sizeof *x);
+    double *end = x + h->points, *per = end + h->epochs, *wer = per + h->epochs;
     for (int64_t i = 0; i < h->points; i++)
         x[i] = (double)((i + 1) * h->every);
     for (int64_t i = 0; i < h->epochs; i++) {
@@ -90,5 +91,6 @@ weft_status draw_words(const char *path, const char *const *words, int n)
         length[i] = cut(words[i], name + tokens, labels + tokens);
         tokens += length[i];
     }
-    return weft_draw_batch(path, "One batch of words in three layouts", &(weft_lengths){ n < WORDS ? n : WORDS, length, NULL }, labels);
+    weft_lengths lengths = { n < WORDS ? n : WORDS, length, NULL };
+    return weft_draw_batch(path, "One batch of words in three layouts", &lengths, labels);
 }

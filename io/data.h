@@ -3,7 +3,8 @@
 #define WEFT_IO_DATA_H
 #include "io/io.h"
 
-typedef struct { weft_dataset data; int64_t rows, first, row_room, len_room; } weft__growing;   /* first: row of the open sequence */
+/* first: the row with which the open sequence begins. */
+typedef struct { weft_dataset data; int64_t rows, first, row_room, len_room; } weft__growing;
 
 /* Room for one more row, an int32 or data.columns reals; false if there is no memory. */
 bool        weft__grow_row(weft__growing *, bool ints);

@@ -62,7 +62,8 @@ static bool fits(weft__h5 *h, const char *path, const weft__kind *kind, const we
     for (int64_t i = 0; i < d->n; i++)
         total += d->len[i];
     if (total != kind->size[0])
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows, the lengths add up to %lld", path, (long long)kind->size[0], (long long)total);
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows, the lengths add up to %lld", path, (long long)kind->size[0],
+                      (long long)total);
     return total == kind->size[0];
 }
 
@@ -148,7 +149,8 @@ weft_status weft_write_hdf5(const char *path, const char *group, const weft_data
 {
     char place[PATH];
     if (!path || !consistent(data) || (!data->rows && !data->ints) || !join(place, group, "lengths"))
-        return weft__file_fail(WEFT_EARG, "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with lengths from 0 on are needed", PATH - 16);
+        return weft__file_fail(WEFT_EARG,
+                               "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with lengths from 0 on are needed", PATH - 16);
     weft__h5 *h = weft__h5_new(path, 0, false);
     if (!h)
         return WEFT_ENOMEM;

@@ -13,7 +13,7 @@ typedef struct {
     int64_t longest, tokens;
     int64_t *offset;                             /* [n + 1] */
     int32_t *sorted;                             /* [n] the longest first, ties in the user's order */
-    double side, width, strip, y;                /* of a grid's cell; of the picture; of a strip's cell; where the next strip goes */
+    double side, width, strip, y;                /* of a grid's cell, the picture, a strip's cell; where the next strip goes */
 } picture;
 
 /* ---- the batch ---- */
@@ -44,7 +44,8 @@ static bool measure(picture *p)                  /* false: no memory */
 
 static void scale(picture *p)
 {
-    double wide = (double)GRID / (double)(p->longest ? p->longest : 1), high = (double)TALL / (double)(p->lengths.n ? p->lengths.n : 1);
+    double wide = (double)GRID / (double)(p->longest ? p->longest : 1);
+    double high = (double)TALL / (double)(p->lengths.n ? p->lengths.n : 1);
     p->side = fmax(2, fmin(SIDE, fmin(wide, high)));
     p->width = fmax(900, 2 * (MARGIN + 34 + (double)p->longest * p->side) + MARGIN);
     double room = p->width - 2 * MARGIN, tokens = (double)(p->tokens ? p->tokens : 1);
@@ -66,8 +67,8 @@ static void draw_cell(picture *p, double x, double y, double side, int64_t seque
 
 static void draw_pad(picture *p, double x, double y)
 {
-    weft__svg_put(&p->svg, "<rect class=\"pad\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"url(#hatch)\"%s/>\n", x, y, p->side, p->side,
-                  p->side > 5 ? " stroke=\"#dddddd\" stroke-width=\"0.5\"" : "");
+    weft__svg_put(&p->svg, "<rect class=\"pad\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"url(#hatch)\"%s/>\n",
+                  x, y, p->side, p->side, p->side > 5 ? " stroke=\"#dddddd\" stroke-width=\"0.5\"" : "");
 }
 
 /* ---- grids ---- */
@@ -89,8 +90,8 @@ static void draw_padded(picture *p)
 {
     int64_t cells = p->lengths.n * p->longest, pads = cells - p->tokens;
     double left = MARGIN + 34;
-    weft__svg_textf(&p->svg, MARGIN, HEAD, "head", WEFT__START, "padded: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)", (long long)p->lengths.n,
-                    (long long)p->longest, (long long)cells, (long long)pads, cells ? 100.0 * (double)pads / (double)cells : 0.0);
+    weft__svg_textf(&p->svg, MARGIN, HEAD, "head", WEFT__START, "padded: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)",
+                    (long long)p->lengths.n, (long long)p->longest, (long long)cells, (long long)pads, cells ? 100.0 * (double)pads / (double)cells : 0.0);
     for (int64_t i = 0; i < p->lengths.n; i++)
         draw_row(p, left, i, i, true);
 }
@@ -111,11 +112,13 @@ static int64_t alive(const picture *p, int64_t t)                 /* batch_sizes
 static void draw_staircase(picture *p)
 {
     double left = p->width / 2 + MARGIN + 4, bottom = HEAD + 16 + (double)p->lengths.n * p->side;
-    weft__svg_textf(&p->svg, left - 34, HEAD, "head", WEFT__START, "packed: %lld cells, the longest first, step by step", (long long)p->tokens);
+    weft__svg_textf(&p->svg, left - 34, HEAD, "head", WEFT__START, "packed: %lld cells, the longest first, step by step",
+                    (long long)p->tokens);
     for (int64_t i = 0; i < p->lengths.n; i++)
         draw_row(p, left, i, p->sorted[i], false);
     for (int64_t t = 0; p->side >= 16 && t < p->longest; t++)
-        weft__svg_textf(&p->svg, left + ((double)t + 0.5) * p->side, bottom + 14, "small", WEFT__MIDDLE, "%lld", (long long)alive(p, t));
+        weft__svg_textf(&p->svg, left + ((double)t + 0.5) * p->side, bottom + 14, "small", WEFT__MIDDLE, "%lld",
+                        (long long)alive(p, t));
     weft__svg_text(&p->svg, left, bottom + 30, "small", WEFT__START, "batch_sizes: sequences that are still alive at each step");
 }
 
@@ -184,7 +187,8 @@ static bool drawable(const weft_lengths *l)
 weft_status weft_draw_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels)
 {
     if (!drawable(lengths))
-        return weft__file_fail(WEFT_EARG, "weft_draw_batch: lengths from 0 on and at most %d cells when padded are drawn", (int)CELLS);
+        return weft__file_fail(WEFT_EARG, "weft_draw_batch: lengths from 0 on and at most %d cells when padded are drawn",
+                               (int)CELLS);
     picture p = { .lengths = *lengths, .labels = labels };
     weft_status status = WEFT_ENOMEM;
     if (measure(&p)) {

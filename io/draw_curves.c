@@ -2,7 +2,8 @@
 #include <math.h>
 #include "io/svg.h"
 
-enum { WIDTH = 960, HEIGHT = 500, LEFT = 78, RIGHT = 78, TOP = 84, BOTTOM = 62, MARKED = 60 };   /* at most MARKED points get dots */
+enum { WIDTH = 960, HEIGHT = 500, LEFT = 78, RIGHT = 78, TOP = 84, BOTTOM = 62 };
+enum { MARKED = 60 };                            /* a curve of at most so many points gets dots */
 
 typedef struct { double low, high, step; bool used; } range;
 typedef struct { weft__svg svg; range x, y[2]; const weft_curve *curves; int n; const char *labels[2]; } picture;
@@ -45,7 +46,10 @@ static void settle(range *r, int most, bool outwards)
 }
 
 static double across(const picture *p, double x) { return LEFT + (x - p->x.low) / (p->x.high - p->x.low) * (WIDTH - LEFT - RIGHT); }
-static double down(const range *y, double value) { return HEIGHT - BOTTOM - (value - y->low) / (y->high - y->low) * (HEIGHT - TOP - BOTTOM); }
+static double down(const range *y, double value)
+{
+    return HEIGHT - BOTTOM - (value - y->low) / (y->high - y->low) * (HEIGHT - TOP - BOTTOM);
+}
 
 /* ---- axes ---- */
 static void draw_x_axis(picture *p, const char *label)
@@ -79,7 +83,8 @@ static void draw_y_axis(picture *p, bool right)
         double level = down(y, i * y->step);
         if (grid)
             weft__svg_line(&p->svg, LEFT, level, WIDTH - RIGHT, level, "grid");
-        weft__svg_textf(&p->svg, at + (right ? 8 : -8), level + 4, "tick", right ? WEFT__START : WEFT__END, "%.6g", i * y->step + 0.0);
+        weft__svg_textf(&p->svg, at + (right ? 8 : -8), level + 4, "tick", right ? WEFT__START : WEFT__END, "%.6g",
+                        i * y->step + 0.0);
     }
     weft__svg_line(&p->svg, at, TOP, at, HEIGHT - BOTTOM, "axis");
     draw_turned(&p->svg, right ? WIDTH - 16 : 22, p->labels[right]);
@@ -93,7 +98,8 @@ static void draw_line(picture *p, const weft_curve *c, const char *colour)
     for (int64_t i = 0; i < c->n; i++) {
         bool good = drawable(c, i);
         if (good)
-            weft__svg_put(&p->svg, "%s%.1f %.1f", down_now ? "L" : i ? "M" : "", across(p, c->x[i]), down(&p->y[c->right_axis], c->y[i]));
+            weft__svg_put(&p->svg, "%s%.1f %.1f", down_now ? "L" : i ? "M" : "", across(p, c->x[i]),
+                          down(&p->y[c->right_axis], c->y[i]));
         down_now = good;
     }
     weft__svg_put(&p->svg, "\"/>\n");
@@ -103,7 +109,8 @@ static void draw_dots(picture *p, const weft_curve *c, const char *colour)
 {
     for (int64_t i = 0; i < c->n; i++)
         if (drawable(c, i))
-            weft__svg_put(&p->svg, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\" stroke=\"#ffffff\"><title>%.6g: %.6g</title></circle>\n",
+            weft__svg_put(&p->svg,
+                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\" stroke=\"#ffffff\"><title>%.6g: %.6g</title></circle>\n",
                           across(p, c->x[i]), down(&p->y[c->right_axis], c->y[i]), colour, c->x[i], c->y[i]);
 }
 
@@ -112,7 +119,8 @@ static void draw_legend(picture *p)
     double x = LEFT;
     for (int k = 0; k < p->n; k++) {
         const char *name = p->curves[k].name;
-        weft__svg_put(&p->svg, "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x, x + 24, weft__svg_colour(k));
+        weft__svg_put(&p->svg, "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x, x + 24,
+                      weft__svg_colour(k));
         weft__svg_text(&p->svg, x + 31, 62, "name", WEFT__START, name);
         x += 31 + 7.5 * (name ? weft__utf8_length(name) : 0) + 24;
     }
@@ -126,7 +134,8 @@ static bool complete(const weft_curve *curves, int n)
     return good;
 }
 
-weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right, const weft_curve *curves, int n)
+weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right,
+                             const weft_curve *curves, int n)
 {
     if (!complete(curves, n))
         return weft__file_fail(WEFT_EARG, "weft_draw_curves: %d curves, not all of them with x and y", n);

@@ -26,9 +26,11 @@ static void draw_cells(map *m, const double *weights)
             double x = m->left + c * m->side, y = m->top + r * m->side, weight = weights[(int64_t)r * m->columns + c];
             paint(weight, colour);
             snprintf(tip, sizeof tip, "%.3f", weight);
-            weft__svg_box(&m->svg, x, y, m->side, m->side, isfinite(weight) ? colour : "url(#hatch)", isfinite(weight) ? tip : "not finite");
+            weft__svg_box(&m->svg, x, y, m->side, m->side, isfinite(weight) ? colour : "url(#hatch)",
+                          isfinite(weight) ? tip : "not finite");
             if (weight >= 0.1 && m->side >= 24)
-                weft__svg_put(&m->svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" style=\"font-size:10px;fill:%s\">%.0f</text>\n",
+                weft__svg_put(&m->svg,
+                              "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" style=\"font-size:10px;fill:%s\">%.0f</text>\n",
                               x + m->side / 2, y + m->side / 2 + 4, weight > 0.45 ? "#ffffff" : "#333333", fmin(weight, 1) * 100);
         }
 }
@@ -74,7 +76,8 @@ static int longest(const char *const *labels, int n)
     return most;
 }
 
-weft_status weft_draw_heatmap(const char *path, const char *title, int rows, int columns, const double *weights, const char *const *row_labels, const char *const *column_labels)
+weft_status weft_draw_heatmap(const char *path, const char *title, int rows, int columns, const double *weights,
+                              const char *const *row_labels, const char *const *column_labels)
 {
     if (rows < 1 || columns < 1 || !weights || (int64_t)rows * columns > CELLS)
         return weft__file_fail(WEFT_EARG, "weft_draw_heatmap: %d x %d weights; 1 .. %d are drawn", rows, columns, (int)CELLS);

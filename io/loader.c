@@ -236,7 +236,8 @@ void weft_loader_restore(weft_loader *l, weft_loader_state state)
         return;
     lay_out(l);
     if (at[1] > l->batches)
-        weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name, (long long)at[1], (long long)l->batches);
+        weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name, (long long)at[1],
+                   (long long)l->batches);
     else
         l->at = at[1];
 }

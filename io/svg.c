@@ -21,8 +21,10 @@ static const char style[] =
     "<rect width=\"6\" height=\"6\" fill=\"#f5f5f5\"/><rect width=\"1.6\" height=\"6\" fill=\"#bbbbbb\"/></pattern></defs>\n";
 
 static const char *const anchors[] = { "start", "middle", "end" };
-static const char *const colours[WEFT__COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7500", "#555555" };
-static const char *const tints[WEFT__COLOURS]   = { "#a8d3ee", "#f6c3a0", "#a3dfcb", "#eccbdd", "#f8dc9d", "#c9e6f8", "#eee59b", "#d0d0d0" };
+static const char *const colours[WEFT__COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7500",
+                                                    "#555555" };
+static const char *const tints[WEFT__COLOURS]   = { "#a8d3ee", "#f6c3a0", "#a3dfcb", "#eccbdd", "#f8dc9d", "#c9e6f8", "#eee59b",
+                                                    "#d0d0d0" };
 
 const char *weft__svg_colour(int i) { return colours[i % WEFT__COLOURS]; }
 const char *weft__svg_tint(int i) { return tints[i % WEFT__COLOURS]; }

@@ -17,7 +17,8 @@ weft_status weft__svg_end(weft__svg *);
 void        weft__svg_put(weft__svg *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A text of a class of the style sheet, escaped; malformed UTF-8 becomes U+FFFD. NULL is no text. */
 void        weft__svg_text(weft__svg *, double x, double y, const char *class_, weft__anchor, const char *text);
-void        weft__svg_textf(weft__svg *, double x, double y, const char *class_, weft__anchor, const char *format, ...) __attribute__((format(printf, 6, 7)));
+void        weft__svg_textf(weft__svg *, double x, double y, const char *class_, weft__anchor, const char *format,
+                            ...) __attribute__((format(printf, 6, 7)));
 /* Only the escaped characters, for inside of an element. */
 void        weft__svg_escaped(weft__svg *, const char *text);
 void        weft__svg_line(weft__svg *, double x1, double y1, double x2, double y2, const char *class_);

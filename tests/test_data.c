@@ -46,7 +46,8 @@ Test(data, text_lines_are_sequences)
     cr_assert_eq(weft_read_text(put_text("a.txt", "ab\n\nxyz\r\nlast"), &d), WEFT_OK);
     static const int32_t len[] = { 2, 0, 3, 4 }, tokens[] = { 'a', 'b', 'x', 'y', 'z', 'l', 'a', 's', 't' };
     static const int64_t offset[] = { 0, 2, 2, 5, 9 };
-    cr_assert(d.n == 4 && !d.rows && !memcmp(d.len, len, sizeof len) && !memcmp(d.offset, offset, sizeof offset) && !memcmp(d.ints, tokens, sizeof tokens));
+    cr_assert(d.n == 4 && !d.rows && !memcmp(d.len, len, sizeof len) && !memcmp(d.offset, offset, sizeof offset) && !memcmp(d.ints,
+            tokens, sizeof tokens));
     weft_data_end(&d);
     is_empty(&d);
     cr_assert_eq(weft_read_text(put_text("a.txt", ""), &d), WEFT_OK);
@@ -96,7 +97,8 @@ static const char *const ab[] = { "a", "b" };
 Test(data, csv_with_quotes_and_line_ends_of_both_kinds)
 {
     weft_dataset d;
-    const char *path = put_text("a.csv", "\xEF\xBB\xBF" "name,\"b\",note,a\r\nx,1,\"one, \"\"two\"\"\nthree\",2\r\nx,-.5e1,,4\n\n\"x y\",\" 6\",,\"0x10 \"\nx,7,,8");
+    const char *path = put_text("a.csv",
+                                "\xEF\xBB\xBF" "name,\"b\",note,a\r\nx,1,\"one, \"\"two\"\"\nthree\",2\r\nx,-.5e1,,4\n\n\"x y\",\" 6\",,\"0x10 \"\nx,7,,8");
     cr_assert_eq(weft_read_csv(path, "name", ab, 2, &d), WEFT_OK, "%s", weft_file_message());
     static const int32_t len[] = { 2, 1, 1 };
     static const weft_real rows[] = { 2, 1, 4, -5, 16, 6, 8, 7 };
@@ -117,7 +119,8 @@ Test(data, csv_of_a_million_numbers_and_no_rows)
         fprintf(f, "%d,%d,%d.5\n", i / 7, i, -i);
     fclose(f);
     cr_assert_eq(weft_read_csv(put("l.csv", text, size), "id", ab, 2, &d), WEFT_OK);
-    cr_assert(d.n == 100000 / 7 + 1 && d.len[0] == 7 && d.offset[d.n] == 100000 && d.rows[2 * 99999] == 99999 && d.rows[2 * 3 + 1] == (weft_real)-3.5);
+    cr_assert(d.n == 100000 / 7 + 1 && d.len[0] == 7 && d.offset[d.n] == 100000 && d.rows[2 * 99999] == 99999 &&
+              d.rows[2 * 3 + 1] == (weft_real)-3.5);
     weft_data_end(&d);
     free(text);
     cr_assert_eq(weft_read_csv(put_text("e.csv", "id,a,b\n"), "id", ab, 2, &d), WEFT_OK);
@@ -204,7 +207,8 @@ Test(data, hdf5_there_and_back)
         const char *group = groups[k % 5], *path = in_folder("d.h5");
         cr_assert_eq(weft_write_hdf5(path, group, &in), WEFT_OK, "%s", weft_file_message());
         cr_assert_eq(weft_read_hdf5(path, group, &out), WEFT_OK, "%s", weft_file_message());
-        cr_assert(out.n == in.n && out.columns == in.columns && out.offset[out.n] == total && !memcmp(out.len, len, (size_t)in.n * sizeof *len));
+        cr_assert(out.n == in.n && out.columns == in.columns && out.offset[out.n] == total && !memcmp(out.len, len,
+                (size_t)in.n * sizeof *len));
         cr_assert(!memcmp(k % 2 ? (void *)out.rows : (void *)out.ints, k % 2 ? (void *)rows : (void *)tokens,
                           (size_t)total * (k % 2 ? 3 * sizeof *rows : sizeof *tokens)));
         weft_data_end(&out);
@@ -213,13 +217,15 @@ Test(data, hdf5_there_and_back)
 }
 
 /* A file as others write it: data sets of these types and extents below the root. */
-static const char *foreign(hid_t lengths_type, int lengths_rank, const int64_t *lengths, hsize_t n, const char *rows_name, hid_t rows_type, int rank, hsize_t rows, hsize_t columns)
+static const char *foreign(hid_t lengths_type, int lengths_rank, const int64_t *lengths, hsize_t n, const char *rows_name,
+                           hid_t rows_type, int rank, hsize_t rows, hsize_t columns)
 {
     static const double zeros[64];
     const char *path = in_folder("foreign.h5");
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hsize_t first[2] = { n, 1 }, second[2] = { rows, columns };
-    hid_t space = H5Screate_simple(lengths_rank, first, NULL), set = H5Dcreate2(file, "lengths", lengths_type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(lengths_rank, first, NULL), set = H5Dcreate2(file, "lengths", lengths_type, space, H5P_DEFAULT,
+                                                                                H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(n == 0 || H5Dwrite(set, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, lengths) >= 0);
     H5Dclose(set);
     H5Sclose(space);
@@ -239,7 +245,8 @@ Test(data, hdf5_of_others)
 {
     static const int64_t two[] = { 3, 1 }, negative[] = { 5, -1 }, huge[] = { 1LL << 33, 1 };
     weft_dataset d;
-    const hid_t floats[] = { H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE }, ints[] = { H5T_STD_I32LE, H5T_STD_I64LE, H5T_STD_U8LE };
+    const hid_t floats[] = { H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE }, ints[] = { H5T_STD_I32LE,
+            H5T_STD_I64LE, H5T_STD_U8LE };
     for (int i = 0; i < 12; i++) {
         const char *path = foreign(ints[i % 3], 1, two, 2, "rows", floats[i / 3], 2, 4, 5);
         cr_assert_eq(weft_read_hdf5(path, NULL, &d), WEFT_OK, "%d: %s", i, weft_file_message());

@@ -28,7 +28,8 @@ static int64_t run_epoch(weft_loader *l, int64_t n, const int32_t *len, const we
                 out[all] = b[i];
             all++;
         }
-        cr_assert(!o->tokens || tokens <= o->tokens || size == 1, "%lld tokens of at most %lld", (long long)tokens, (long long)o->tokens);
+        cr_assert(!o->tokens || tokens <= o->tokens || size == 1, "%lld tokens of at most %lld", (long long)tokens,
+                  (long long)o->tokens);
     }
     cr_assert(all == n && size == 0 && batches == weft_loader_batches(l));
     free(seen);

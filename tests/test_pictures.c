@@ -47,7 +47,8 @@ static void character(xml *x)
     GOOD(x, n > 0 && (c >= 0x20 || c == '\t' || c == '\n') && c != '<');
     GOOD(x, n != 3 || strncmp(x->at, "\xEF\xBF\xBE", 2) || (unsigned char)x->at[2] < 0xBE);
     if (c == '&')
-        GOOD(x, !strncmp(x->at, "&lt;", 4) || !strncmp(x->at, "&gt;", 4) || !strncmp(x->at, "&amp;", 5) || !strncmp(x->at, "&quot;", 6));
+        GOOD(x, !strncmp(x->at, "&lt;", 4) || !strncmp(x->at, "&gt;", 4) || !strncmp(x->at, "&amp;", 5) || !strncmp(x->at,
+                "&quot;", 6));
     x->at += n;
 }
 
@@ -145,7 +146,8 @@ Test(pictures, curves)
 
 Test(pictures, curves_of_odd_numbers)
 {
-    static const double odd[] = { 0, -0.0, 1, -1, 1e-300, 1e300, -1e300, 1e99, 5e-324, INFINITY, -INFINITY, NAN, 12345678.9, 1 + 1e-12 };
+    static const double odd[] = { 0, -0.0, 1, -1, 1e-300, 1e300, -1e300, 1e99, 5e-324, INFINITY, -INFINITY, NAN, 12345678.9,
+                                  1 + 1e-12 };
     begin();
     for (int k = 0; k < rounds(300, 3000); k++) {
         double x[8], y[8];
@@ -171,7 +173,8 @@ Test(pictures, heatmap)
     cr_assert_eq(weft_draw_heatmap(path, "map", 3, 2, weights, rows, columns), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
-    cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") && strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text, "\xC3\xA9"));
+    cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") && strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text,
+            "\xC3\xA9"));
     cr_assert(count(text, "url(#hatch)") == 1 && strstr(text, ">75</text>") && strstr(text, ">25</text>"));
     free(text);
     for (int k = 0; k < rounds(30, 300); k++) {
@@ -207,7 +210,8 @@ Test(pictures, batch_has_a_cell_for_each_token_and_pad)
         char *text = text_of_file();
         well_formed(text);
         cr_assert_eq(count(text, "class=\"pad\""), l.n * longest - tokens);
-        cr_assert_eq(count(text, "<rect") - count(text, "class=\"pad\"") - 3, 4 * tokens);        /* two grids, two strips; hatch and ground */
+        /* two grids, two strips; hatch and ground */
+        cr_assert_eq(count(text, "<rect") - count(text, "class=\"pad\"") - 3, 4 * tokens);
         free(text);
     }
     unlink(path);
