@@ -22,13 +22,17 @@ UNUSED static run *run_on(const weft__kernels *k, int threads)
     t->d.pool = weft__pool_new(&t->d, threads);
     return t;
 }
+UNUSED static void forget(run *t)                /* what room() has given */
+{
+    while (t->held)
+        free(t->mine[--t->held]);
+}
 UNUSED static void run_end(run *t)
 {
     weft__pool_end(&t->d, t->d.pool);
     t->k->close(&t->d);
     cr_assert(!t->d.failure[0], "%s", t->d.failure);
-    while (t->held)
-        free(t->mine[--t->held]);
+    forget(t);
     cr_assert(atomic_load(&t->heap.live) == 0, "a kernel kept memory");
     free(t);
 }
