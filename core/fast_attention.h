@@ -59,9 +59,10 @@ static void weigh_row(const head *t, int64_t i, int64_t n, real *s)
 }
 static void write_map_row(const head *t, int64_t i, int64_t n, const real *s)
 {
-    real *map = t->a->map + t->a->map_offset.host[t->row + i] * t->a->heads + t->h * t->keys;
-    memcpy(map, s, (size_t)n * sizeof *s);
-    memset(map + n, 0, (size_t)(t->keys - n) * sizeof *s);
+    int64_t heads = t->a->heads;
+    real *map = t->a->map + t->a->map_offset.host[t->row + i] * heads + t->h;
+    for (int64_t j = 0; j < t->keys; j++)
+        map[j * heads] = j < n ? s[j] : 0;
 }
 static void attend_block(const head *t, int64_t i, int64_t m)
 {
@@ -107,21 +108,21 @@ static void K(attention)(weft__device *d, const weft__attention *a)
         plain_attention(a);
 }
 
-/* ---- backward: with weights w and D = dy . y: ds = scale w (dy v^T - D), dq += ds k, dk += ds^T q, dv += w^T dy ---- */
+/* ---- backward: with weights w, dw = dy v^T and D = sum of w dw along a row: ds = scale w (dw - D), dq += ds k, dk += ds^T q, dv += w^T dy ---- */
 static void weigh_row_again(const head *t, int64_t i, int64_t n, real *s)
 {
     int64_t seen = seen_by(t, i);
     real lse = t->a->lse[(t->row + i) * t->a->heads + t->h];
+    scale_row(seen, t->a->scale, s);             /* rounded as forward: the weight of a single key is 1 exactly */
     EACH_VECTOR(c, seen)
-        v_store_to(s + c, v_exp(t->a->scale * v_load_to(s + c, seen - c) - lse), seen - c);
+        v_store_to(s + c, v_exp(v_load_to(s + c, seen - c) - lse), seen - c);
     memset(s + seen, 0, (size_t)(n - seen) * sizeof *s);
 }
-static void score_gradients(const head *t, int64_t i, int64_t n, const real *w, real *ds)
+static void score_gradients(const head *t, int64_t n, const real *w, real *ds)   /* ds comes in as dw */
 {
-    const real *dy = t->a->dy + result_at(t, i), *y = t->a->y + result_at(t, i);
     vec dot = v_set(0);
-    EACH_VECTOR(c, t->a->dv)
-        dot = v_fma(v_load_to(dy + c, t->a->dv - c), v_load_to(y + c, t->a->dv - c), dot);
+    EACH_VECTOR(c, n)
+        dot = v_fma(v_load_to(w + c, n - c), v_load_to(ds + c, n - c), dot);
     real all = v_sum(dot);
     EACH_VECTOR(c, n)
         v_store_to(ds + c, t->a->scale * v_load_to(w + c, n - c) * (v_load_to(ds + c, n - c) - all), n - c);
@@ -136,7 +137,7 @@ static void attend_block_back(const head *t, int64_t i, int64_t m)
     multiply_views(t, dy, (view){ t->v, 1, t->wide_v }, ds, n, m, n, a->dv, false);
     for (int64_t r = 0; r < m; r++) {
         weigh_row_again(t, i + r, n, w + r * n);
-        score_gradients(t, i + r, n, w + r * n, ds + r * n);
+        score_gradients(t, n, w + r * n, ds + r * n);
     }
     if (a->dq)
         multiply_views(t, (view){ ds, n, 1 }, (view){ t->k, t->wide, 1 }, a->dq + (q.at - a->q), t->wide, m, a->dk, n, true);

@@ -86,9 +86,9 @@ static void write_map(const weft__attention *a, const query *p)
     while (a->q_offset.host[s + 1] <= p->row)
         s++;
     int64_t keys = a->k_offset.host[s + 1] - p->first;
-    real *map = a->map + a->map_offset.host[p->row] * a->heads + p->head * keys;
+    real *map = a->map + a->map_offset.host[p->row] * a->heads + p->head;
     for (int64_t j = 0; j < keys; j++)
-        map[j] = j < p->seen ? exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]) : 0;
+        map[j * a->heads] = j < p->seen ? exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]) : 0;
 }
 static void plain_attention(const weft__attention *a)
 {
@@ -97,19 +97,26 @@ static void plain_attention(const weft__attention *a)
         each_query(a, write_map);
 }
 
-/* With weights w and D = dy . y: ds = scale w (dy . v - D), dq += ds k, dk += ds q, dv += w dy. */
+static real weight(const weft__attention *a, const query *p, int64_t j) { return exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]); }
+static real weight_gradient(const weft__attention *a, const query *p, int64_t j, const real *dy)
+{
+    real dw = 0;
+    for (int64_t c = 0; c < a->dv; c++)
+        dw += dy[c] * p->v[j * p->ldv + c];
+    return dw;
+}
+
+/* With weights w, dw = dy . v and D = sum of w dw (which is dy . y, but exactly dw where there is one key): ds = scale w (dw - D),
+ * dq += ds k, dk += ds q, dv += w dy. */
 static void attend_back(const weft__attention *a, const query *p)
 {
-    const real *dy = a->dy + (p->row * a->heads + p->head) * a->dv, *y = a->y + (p->row * a->heads + p->head) * a->dv;
+    const real *dy = a->dy + (p->row * a->heads + p->head) * a->dv;
     real all = 0, *dq = a->dq ? a->dq + (p->q - a->q) : NULL;
     real *dk = a->dk_ ? a->dk_ + (p->k - a->k) : NULL, *dv = a->dv_ ? a->dv_ + (p->v - a->v) : NULL;
-    for (int64_t c = 0; c < a->dv; c++)
-        all += dy[c] * y[c];
+    for (int64_t j = 0; j < p->seen; j++)
+        all += weight(a, p, j) * weight_gradient(a, p, j, dy);
     for (int64_t j = 0; j < p->seen; j++) {
-        real w = exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]), ds = -all;
-        for (int64_t c = 0; c < a->dv; c++)
-            ds += dy[c] * p->v[j * p->ldv + c];
-        ds *= a->scale * w;
+        real w = weight(a, p, j), ds = a->scale * w * (weight_gradient(a, p, j, dy) - all);
         for (int64_t c = 0; dv && c < a->dv; c++)
             dv[j * p->ldv + c] += w * dy[c];
         for (int64_t e = 0; dq && e < a->dk; e++)

@@ -268,6 +268,27 @@ Test(ops, walks)
     }
 }
 
+/* The kernel's map (when nothing is recorded) is the operators'. */
+Test(ops, attention_maps)
+{
+    FOR_DEVICES(w) {
+        int32_t nq[3] = { 2, 0, 3 }, nk[3] = { 4, 2, 1 };
+        weft_real x[5 * 4], y[7 * 4];
+        weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ 3, nq, NULL }), *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ 3, nk, NULL });
+        for (int causal = 0; causal < 3; causal++) {
+            weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
+            weft_tensor *maps[2], *out[2];
+            for (int recorded = 0; recorded < 2; recorded++) {
+                weft_recording(w, recorded);
+                out[recorded] = weft_attention(q, k, k, &o, &maps[recorded]);
+            }
+            cr_assert_eq(weft_count(maps[0]), weft_count(maps[1]));
+            close_to("map", numbers(maps[0]), numbers(maps[1]), weft_count(maps[1]), TOL(1e-13, 1e-6));
+            close_to("result", numbers(out[0]), numbers(out[1]), weft_count(out[1]), TOL(1e-13, 2e-6));
+        }
+    }
+}
+
 /* ---- values: what the gradients cannot tell ---- */
 static void equals(weft_tensor *y, int64_t n, const double *want)
 {
