@@ -57,46 +57,32 @@ static void pack_panel(bool transposed, const real *w, int64_t k, int64_t n, int
 #define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
 #endif
 #define INLINE static inline __attribute__((always_inline))
-typedef vec tile_sums[TILE_ROWS][2 * TILE_PANELS];
 
-/* Vector v of a row of a tile that is n vectors wide; the last two may be cut off by the edge, `columns` after their start. */
-INLINE int64_t tile_left(int v, int n, int64_t columns)     { return v < n - 2 ? VLEN : v == n - 2 ? columns : columns - VLEN; }
-INLINE void tile_load(const int rows, const int n, tile_sums sum, const real *y, int64_t ldy, int64_t columns)
+/* rows x panels of y, by k rows of each panel, which lie `far` apart. */
+#define ARGUMENTS int64_t k, const real *x, int64_t ldx, const real *w, int64_t far, real *y, int64_t ldy
+INLINE void tile_by(const int rows, const int panels, ARGUMENTS)
 {
+    vec sum[TILE_ROWS][2 * TILE_PANELS], b[2 * TILE_PANELS];
     EACH(r, rows)
-        EACH(v, n)
-            sum[r][v] = tile_left(v, n, columns) > 0 ? v_load_to(y + r * ldy + v * VLEN, tile_left(v, n, columns)) : v_set(0);
-}
-INLINE void tile_store(const int rows, const int n, tile_sums sum, real *y, int64_t ldy, int64_t columns)
-{
-    EACH(r, rows)
-        EACH(v, n)
-            if (tile_left(v, n, columns) > 0)
-                v_store_to(y + r * ldy + v * VLEN, sum[r][v], tile_left(v, n, columns));
-}
-/* rows x panels of y, `columns` of the last panel; k rows of each panel, which lie `far` apart. */
-INLINE void tile_by(const int rows, const int panels, int64_t k, const real *x, int64_t ldx, const real *w, int64_t far,
-                    real *y, int64_t ldy, int64_t columns)
-{
-    tile_sums sum;
-    tile_load(rows, 2 * panels, sum, y, ldy, columns);
+        EACH(v, 2 * panels)
+            sum[r][v] = v_load(y + r * ldy + v * VLEN);
     for (int64_t i = 0; i < k; i++, w += PANEL) {
-        vec b[2 * TILE_PANELS];
         EACH(v, 2 * panels)
             b[v] = v_load(w + v / 2 * far + v % 2 * VLEN);
         EACH(r, rows)
             EACH(v, 2 * panels)
                 sum[r][v] = v_fma(v_set(x[r * ldx + i]), b[v], sum[r][v]);
     }
-    tile_store(rows, 2 * panels, sum, y, ldy, columns);
+    EACH(r, rows)
+        EACH(v, 2 * panels)
+            v_store(y + r * ldy + v * VLEN, sum[r][v]);
 }
 
-typedef void recur_tile(int64_t k, const real *x, int64_t ldx, const real *w, int64_t far, real *y, int64_t ldy, int64_t columns);
-#define TILE(rows, panels)                                                                                                 \
-    static void tile_##rows##_##panels(int64_t k, const real *x, int64_t ldx, const real *w, int64_t far,                  \
-                                       real *y, int64_t ldy, int64_t columns)                                              \
-    {                                                                                                                      \
-        tile_by(rows, panels, k, x, ldx, w, far, y, ldy, columns);                                                         \
+typedef void recur_tile(ARGUMENTS);
+#define TILE(rows, panels)                                                      \
+    static void tile_##rows##_##panels(ARGUMENTS)                               \
+    {                                                                           \
+        tile_by(rows, panels, k, x, ldx, w, far, y, ldy);                       \
     }
 /* Few rows take more panels at a time, for a fused multiply-add waits some four cycles for the one before it. */
 TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1) TILE(1, 4)
@@ -114,29 +100,41 @@ static recur_tile *const more_panels[] = { NULL, tile_1_4, tile_2_2, tile_3_2 };
 static inline int tile_panels(int64_t rows)                 { return rows <= 1 ? 4 : rows <= 3 ? 2 : 1; }
 #endif
 #undef TILE
+#undef ARGUMENTS
 #undef INLINE
 #undef EACH
 
-/* All rows of x, by k rows of `panels` panels. The tiles are of about equal height: 7 rows are 4 and 3. */
-static void recur_strip(const packed_weights *w, int64_t p, int panels, int64_t from, int64_t k, int64_t m,
+/* The last panel where y ends within it: by way of a copy as wide as the panel. */
+static void recur_edge(int64_t rows, int64_t k, const real *x, int64_t ldx, const real *w, real *y, int64_t ldy, int64_t columns)
+{
+    real copy[TILE_ROWS * PANEL] = { 0 };
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(copy + r * PANEL, y + r * ldy, (size_t)columns * sizeof *y);
+    one_panel[rows](k, x, ldx, w, 0, copy, PANEL);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(y + r * ldy, copy + r * PANEL, (size_t)columns * sizeof *y);
+}
+/* All rows of x, by rows from .. from + k of `panels` panels. The tiles are of about equal height: 7 rows are 4 and 3. */
+static void recur_strip(const packed_weights *w, int64_t p, int64_t panels, int64_t from, int64_t k, int64_t m,
                         const real *x, int64_t ldx, real *y, int64_t ldy)
 {
-    int64_t columns = w->n - (p + panels - 1) * PANEL;
-    for (int64_t row = 0, tiles = (m + TILE_ROWS - 1) / TILE_ROWS; tiles; tiles--) {
-        int64_t rows = (m - row + tiles - 1) / tiles;
-        recur_tile *tile = panels > 1 ? more_panels[rows] : one_panel[rows];
-        tile(k, x + row * ldx + from, ldx, w->panel + (p * w->k + from) * PANEL, w->k * PANEL, y + row * ldy + p * PANEL, ldy,
-             columns < PANEL ? columns : PANEL);
-        row += rows;
+    const real *panel = w->panel + (p * w->k + from) * PANEL;
+    int64_t rows, columns = w->n - p * PANEL;
+    for (int64_t tiles = (m + TILE_ROWS - 1) / TILE_ROWS; tiles; tiles--, m -= rows, x += rows * ldx, y += rows * ldy) {
+        rows = (m + tiles - 1) / tiles;
+        if (columns < PANEL)
+            recur_edge(rows, k, x + from, ldx, panel, y + p * PANEL, ldy, columns);
+        else
+            (panels > 1 ? more_panels : one_panel)[rows](k, x + from, ldx, panel, w->k * PANEL, y + p * PANEL, ldy);
     }
 }
 static void recur_product(const packed_weights *w, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
 {
-    int64_t panels = packed_panels(w->n), group;
-    for (int64_t p = 0; p < panels; p += group) {
-        group = tile_panels(m) <= panels - p ? tile_panels(m) : 1;
+    int64_t many = tile_panels(m);
+    for (int64_t p = 0, panels; p * PANEL < w->n; p += panels) {
+        panels = (p + many) * PANEL <= w->n ? many : 1;
         for (int64_t from = 0; from < w->k; from += DEEP)
-            recur_strip(w, p, (int)group, from, w->k - from < DEEP ? w->k - from : DEEP, m, x, ldx, y, ldy);
+            recur_strip(w, p, panels, from, w->k - from < DEEP ? w->k - from : DEEP, m, x, ldx, y, ldy);
     }
 }
 #endif

@@ -279,7 +279,8 @@ static void backward_is_the_slope(weft *w, const layer *l)
         double slope = (up - plainly(l, l->x, &y)) / (2 * step);
         l->x[i] = x;
         cr_assert(fabs(got[i] - slope) <= TOL(1e-8, 1e-5) * fmax(1, fabs(slope)),
-                  "%s: input %lld of %lld: %.12g, the slope is %.12g", text(l), (long long)i, (long long)l->inputs, got[i], slope);
+                  "%s: input %lld of %lld: %.12g, the slope is %.12g",
+                  text(l), (long long)i, (long long)l->inputs, got[i], slope);
     }
 }
 Test(recur, backward_is_the_slope_of_forward)
