@@ -26,7 +26,6 @@ model model_new(weft *w, const settings *s, int classes)
         .combine   = weft_linear_new(m, "combine", 3 * h, h),
         .output    = weft_linear_new(m, "output", h, classes),
         .drop_letters = weft_drop_new(m, "drop_letters", p, false),
-        .drop_memory  = weft_drop_new(m, "drop_memory", p, false),
         .drop_phones  = weft_drop_new(m, "drop_phones", p, false),
         .drop_output  = weft_drop_new(m, "drop_output", p, false),
     };
@@ -49,7 +48,7 @@ encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengt
     weft_tensor *x = weft_drop_run(m->drop_letters, weft_embed(m->letters, weft_ragged_ints(m->w, letters, lengths)));
     weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
     weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
-    return (encoded){ weft_drop_run(m->drop_memory, out.y), first };
+    return (encoded){ out.y, first };
 }
 
 /* y [N, H] of the decoder -> logits [N, classes]. */

@@ -14,7 +14,7 @@ typedef struct {
     weft_rnn *encoder, *decoder;
     weft_linear *bridge_h, *bridge_c, *combine, *output;
     weft_general *attention;
-    weft_drop *drop_letters, *drop_memory, *drop_phones, *drop_output;
+    weft_drop *drop_letters, *drop_phones, *drop_output;
     weft_average *average;                       /* NULL: none */
     int64_t hidden, decoder_layers, follows;     /* follows: updates */
 } model;
