@@ -74,8 +74,7 @@ $(B)/core/cpu_avx2.o: EXTRA += -O3 -march=x86-64-v3 -ffp-contract=fast
 $(B)/core/cpu_avx512.o: EXTRA += -O3 -march=x86-64-v4 -mprefer-vector-width=512 -ffp-contract=fast
 endif
 
-$(OBJ): | $(BUILD)/.needs-build
-$(B)/%.o: %.c $(B)/flags
+$(B)/%.o: %.c $(B)/flags | $(BUILD)/.needs-build
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL) -c -o $@ $<
@@ -93,7 +92,7 @@ comma := ,
 # Programs link the archive: tests may look inside, and a program runs wherever it lies.
 .SECONDEXPANSION:
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
-$(B)/tests/%.o: | $(BUILD)/.needs-build $(BUILD)/.needs-test
+$(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/planted/*.c)): | $(BUILD)/.needs-test
 $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)

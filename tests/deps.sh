@@ -41,9 +41,8 @@ dictionary() {                          # FILE
     trap 'rm -rf "$d"' EXIT
     here=$(pwd)
     cd "$d" || exit 1
-    [ "$(id -u)" = 0 ] && chmod 755 "$d"
-    apt-get -q download festlex-cmu >/dev/null 2>&1 ||
-        { allowed && as_root apt-get -q update </dev/null && apt-get -q download festlex-cmu; } || { echo "$fail" >&2; exit 1; }
+    apt-get -q -o APT::Sandbox::User=root download festlex-cmu >/dev/null 2>&1 ||
+        { allowed && as_root apt-get -q update </dev/null && apt-get -q -o APT::Sandbox::User=root download festlex-cmu; } || { echo "$fail" >&2; exit 1; }
     dpkg-deb -x festlex-cmu_*.deb . && cd "$here" && mkdir -p "$(dirname "$1")" &&
         cp "$d"/usr/share/festival/dicts/cmu/cmudict-0.4.out "$1.part" && mv "$1.part" "$1" || { echo "weft: no dictionary in festlex-cmu" >&2; exit 1; }
 }
