@@ -54,7 +54,7 @@ all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES)
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # What was compiled by another command is compiled again.
-STAMP := $(CC) $(BASE:-Werror=) $(CPPFLAGS) $(CFLAGS) $(VFLAGS)
+STAMP := $(strip $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFLAGS))
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
 endif
