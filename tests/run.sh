@@ -8,7 +8,8 @@ set -u
 limit=300; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
 logs=$(realpath -m "$B")/logs; rm -rf "$logs"; mkdir -p "$logs"
-export B V CC
+export B V CC TMPDIR=$logs/tmp
+mkdir -p "$TMPDIR"
 export UBSAN_OPTIONS=print_stacktrace=1 WEFT_TESTS=$PWD/tests
 asan="allocator_may_return_null=1:"
 lsan="suppressions=$PWD/tests/leak/suppressions:print_suppressions=0"

@@ -29,8 +29,9 @@ static int turn_over(const char *path, weft_real value)
 
 Test(planted, corrupt)
 {
-    char path[64];
-    snprintf(path, sizeof path, "planted_corrupt_%ld.h5", (long)getpid());
+    char        path[512];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/planted_corrupt_%ld.h5", folder ? folder : ".", (long)getpid());
     weft        *w = open_on(WEFT_REF);
     weft_module *m = model(w);
     cr_assert(weft_save(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
