@@ -1,6 +1,6 @@
 /* test_speed.c - that costs grow as they should: pack, pad and arrange near the speed of a plain copy whatever the length, training
  * time per token the same for long sequences. Ratios of the best of several runs, both sides in one process, so that a noisy
- * machine does not decide. Sanitized builds run it without judging. */
+ * machine does not decide; what is too slow is tried again a few times. Sanitized builds run it without judging. */
 #include <time.h>
 #include "check.h"
 
@@ -10,6 +10,8 @@ static double now(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+enum { TRIES = 6 };
 
 /* ---- pack, pad, arrange ---- */
 enum { WIDE = 64 };
@@ -28,7 +30,6 @@ static const struct { const char *name; weft_tensor *(*f)(weft_tensor *, const s
 static void times(weft *w, int move, const shape *s, double *forward, double *backward)
 {
     double walk = 1e9, ones = 1e9;
-    *forward = 1e9;
     for (int i = 0; i < 9; i++) {
         weft_clear(w);
         weft_recording(w, true);
@@ -43,7 +44,7 @@ static void times(weft *w, int move, const shape *s, double *forward, double *ba
         *forward = fmin(*forward, t1 - t0), walk = fmin(walk, t2 - t1), ones = fmin(ones, now() - t2);
         OK(w);
     }
-    *backward = walk - ones;
+    *backward = fmin(*backward, walk - ones);
 }
 
 static double copy_time(int64_t bytes)           /* into memory that has been touched */
@@ -74,8 +75,11 @@ static void at_length(int32_t T)
     int64_t row = WIDE * (int64_t)sizeof(weft_real), bytes = tokens * row, all = n * T * row;
     cr_assert(bytes >= 32 << 20);
     for (int i = 0; i < COUNT(moves); i++) {
-        double forward, backward, copy = copy_time(moves[i].reads_padded || moves[i].writes_padded ? all : bytes);
-        times(w, i, &s, &forward, &backward);
+        double forward = 1e9, backward = 1e9, copy = 1e9;
+        for (int tries = 0; tries < (CHECK_SANITIZED ? 1 : TRIES) && (forward > 3 * copy || backward > 3 * copy || !tries); tries++) {
+            copy = fmin(copy, copy_time(moves[i].reads_padded || moves[i].writes_padded ? all : bytes));
+            times(w, i, &s, &forward, &backward);
+        }
         fprintf(stderr, "%s T=%d: forward %.2f, backward %.2f plain copies\n", moves[i].name, T, forward / copy, backward / copy);
         if (!CHECK_SANITIZED)
             cr_expect(forward <= 3 * copy && backward <= 3 * copy, "%s at T = %d: forward %.1f, backward %.1f plain copies", moves[i].name, T, forward / copy, backward / copy);
@@ -91,29 +95,31 @@ Test(speed, pack_pad_arrange_are_copies)
 }
 
 /* ---- long sequences ---- */
-static double per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens)
+static void per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens, double *least)
 {
     int64_t n = tokens / T;
     int32_t len[128];
     for (int64_t s = 0; s < n; s++)
         len[s] = T;
-    double best = 1e9;
     for (int i = 0; i < 3 - CHECK_SANITIZED; i++) {
         weft_clear(w);
         weft_tensor *x = weft_pack_padded(weft_full(w, (weft_real).1, WEFT_SHAPE(n, T, 128)), &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT);
         double t = now();
         weft_backward(weft_total(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
-        best = fmin(best, now() - t);
+        *least = fmin(*least, (now() - t) / (double)(n * T));
     }
     OK(w);
-    return best / (double)(n * T);
 }
 
 Test(speed, long_sequences_cost_no_more_a_token)
 {
     weft *w = open_on(WEFT_CPU);
     weft_rnn *r = weft_lstm_new(weft_module_new(w, "m"), "lstm", &(weft_rnn_opts){ .input = 128, .hidden = 128 });
-    double middle = per_token(w, r, 512, CHECK_SANITIZED ? 1 << 12 : 1 << 15), most = per_token(w, r, 4096, CHECK_SANITIZED ? 1 << 12 : 1 << 15);
+    double middle = 1e9, most = 1e9;
+    for (int tries = 0; tries < (CHECK_SANITIZED ? 1 : TRIES) && (!tries || most > 1.3 * middle); tries++) {
+        per_token(w, r, 512, CHECK_SANITIZED ? 1 << 12 : 1 << 15, &middle);
+        per_token(w, r, 4096, CHECK_SANITIZED ? 1 << 12 : 1 << 15, &most);
+    }
     fprintf(stderr, "LSTM H=128, %.0f ns a token at T=512, %.0f at T=4096\n", 1e9 * middle, 1e9 * most);
     if (!CHECK_SANITIZED)
         cr_expect(most <= 1.3 * middle, "T = 4096: %.2f times T = 512 a token", most / middle);
