@@ -111,6 +111,11 @@ static inline void v_store_to(real *p, vec x, int64_t n)    { if (n < VLEN) v_st
 /* ---- arithmetic; + - * / < == and so on are the compiler's ---- */
 #if VBYTES == 32 && defined V_OWN
 static inline vec v_select(veci which, vec a, vec b)        { return (vec)V_OWN(blendv)(b, a, (vec)which); }
+#elif VBYTES == 16 && defined V_OWN              /* the plain form makes gcc 12 fail if it is to find undefined behaviour */
+static inline vec v_select(veci which, vec a, vec b)
+{
+    return (vec)V_OWN(or)(V_OWN(and)((vec)which, a), V_OWN(andnot)((vec)which, b));
+}
 #else
 static inline vec v_select(veci which, vec a, vec b)        { return (vec)((which & (veci)a) | (~which & (veci)b)); }
 #endif
