@@ -331,11 +331,10 @@ int64_t dictionary_print(const dictionary *d)    /* FNV-1a */
 /* ---- phones ---- */
 void phones_text(const phone_set *p, char text[PHONES * NAME])
 {
+    size_t size = 0;
     text[0] = 0;
-    for (int i = 1; i < p->n; i++) {
-        strcat(text, i > 1 ? " " : "");
-        strcat(text, p->name[i]);
-    }
+    for (int i = 1; i < p->n; i++)
+        size += (size_t)snprintf(text + size, PHONES * NAME - size, "%s%s", i > 1 ? " " : "", p->name[i]);
 }
 
 phone_set phones_parse(const char *text)

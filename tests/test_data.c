@@ -11,7 +11,7 @@ static char folder[64], file_name[128];
 static const char *in_folder(const char *name)
 {
     if (!folder[0]) {
-        strcpy(folder, "/tmp/weft_data.XXXXXX");
+        snprintf(folder, sizeof folder, "%s/weft_data.XXXXXX", P_tmpdir);
         cr_assert_not_null(mkdtemp(folder));
     }
     snprintf(file_name, sizeof file_name, "%s/%s", folder, name);

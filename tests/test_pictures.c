@@ -10,7 +10,7 @@ static char path[64];
 
 static void begin(void)
 {
-    snprintf(path, sizeof path, "/tmp/weft_picture_%d.svg", (int)getpid());
+    snprintf(path, sizeof path, "%s/weft_picture_%d.svg", P_tmpdir, (int)getpid());
     unlink(path);
 }
 
