@@ -134,13 +134,13 @@ static void settle(weft *w)                       /* runs the call that was kept
         weft__run_call(late);
 }
 
-static bool record(weft *w, weft_call *c)
+static void record(weft *w, weft_call *c)
 {
     if (w->entries == w->room) {
         int64_t room = w->room ? 2 * w->room : 1024;
         weft__entry *tape = weft__allocate(w, (size_t)room * sizeof *tape);
         if (!tape)
-            return false;
+            return;
         if (w->entries)
             memcpy(tape, w->tape, (size_t)w->entries * sizeof *tape);
         weft__release(w, w->tape);
@@ -149,7 +149,6 @@ static bool record(weft *w, weft_call *c)
     w->tape[w->entries++] = (weft__entry){ c, false };
     for (int k = 0; k < c->m; k++)
         c->y[k]->born = w->entries;
-    return true;
 }
 
 const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
@@ -160,13 +159,12 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
     const char *before = w->running;
     w->running = op->name;
     weft_call *c = call_new(w, op, x, n, attributes, bytes);
-    bool good = c && agree(c) && op->shape(c) && !w->status;
-    if (good) {
+    if (c && agree(c) && op->shape(c) && !w->status) {
         settle(w);
         if (op->adds && w->walking && !w->recording)
             w->late = c, w->settle = settle;
-        else
-            good = weft__run_call(c) && (!w->recording || record(w, c));
+        else if (weft__run_call(c) && w->recording)
+            record(w, c);
     }
     if (w->status)
         return inert(w);

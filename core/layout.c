@@ -137,7 +137,7 @@ static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is 
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0, at = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, at++) {
             if (owner[at] >= 0) {
-                weft__fail(w, WEFT_EARG, "arrange_rows: sequences %d and %lld overlap in row %d, column %lld", owner[at], (long long)s, p->row[s], (long long)(p->column[s] + t));
+                weft__fail(w, WEFT_EARG, "arrange_rows: sequences %d and %lld overlap in row %d, column %lld", owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
                 return false;
             }
             owner[at] = (int32_t)s;

@@ -28,7 +28,7 @@ weft_stream *weft_stream_of(weft *w, const char *name)
     if (!s)
         return NULL;
     *s = (weft_stream){ .next = w->streams, .w = w, .key = weft__hash(w->seed, name) };
-    strcpy(s->name, name);
+    memcpy(s->name, name, strlen(name) + 1);
     return w->streams = s;
 }
 

@@ -15,20 +15,20 @@ typedef struct { const char *name; size_t at; bool real; double preset, least, m
 static const setting table[] = {
     WHOLE("hidden", hidden, 128, 1, 4096, "units of each recurrent layer, in each direction"),
     WHOLE("embed", embed, 64, 1, 4096, "width of the vectors of letters and phones"),
-    WHOLE("layers", layers, 1, 1, 8, "layers of the encoder"),
+    WHOLE("layers", layers, 2, 1, 8, "layers of the encoder"),
     WHOLE("decoder-layers", decoder_layers, 1, 1, 8, "layers of the decoder"),
-    WHOLE("batch", batch, 64, 1, 65536, "words an update"),
+    WHOLE("batch", batch, 32, 1, 65536, "words an update"),
     WHOLE("pool", pool, 50, 1, 1e6, "batches that are sorted by length together"),
-    WHOLE("epochs", epochs, 14, 0, 1e6, "passes over the training words"),
+    WHOLE("epochs", epochs, 9, 0, 1e6, "passes over the training words"),
     WHOLE("warmup", warmup, 300, 0, 1e9, "updates until the full learning rate"),
     WHOLE("seed", seed, 1, 0, 9e15, "of every random number"),
     WHOLE("words", words, 0, 0, 1e9, "take about so many words of the dictionary, 0: all"),
-    REAL("lr", lr, 3e-3, 0, 10, "learning rate, after warm-up; a cosine leads to 0"),
-    REAL("dropout", dropout, 0.2, 0, 0.95, "share of the units that are left out"),
+    REAL("lr", lr, 2.5e-3, 0, 10, "learning rate, after warm-up; a cosine leads to 0"),
+    REAL("dropout", dropout, 0.1, 0, 0.95, "share of the units that are left out"),
     REAL("smoothing", smoothing, 0.05, 0, 0.95, "of the labels"),
     REAL("decay", decay, 0, 0, 10, "of the weights (AdamW)"),
     REAL("clip", clip, 2, 1e-9, 1e9, "the gradient's norm at most"),
-    REAL("average", average, 0.999, 0, 0.999999, "of the weights, decay an update; used to judge and to say; 0: none"),
+    REAL("average", average, 0.9995, 0, 0.999999, "of the weights, decay an update; used to judge and to say; 0: none"),
 };
 _Static_assert(sizeof table / sizeof *table == SETTINGS, "a line of the table for each setting");
 

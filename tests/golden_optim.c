@@ -155,7 +155,7 @@ static weft_tensor *clip_grad_norm(trial *t)
         return NULL;
     }
     json_array_foreach(shapes, s, shape) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "p%zu", s);
         for (size_t i = 0; i < json_array_size(shape) && i < WEFT_RANK; i++)
             size[i] = json_integer_value(json_array_get(shape, i));

@@ -1,0 +1,140 @@
+/* decode_model.h - a hand-made model whose every sequence can be tried out: the truth that decoding is held to. */
+#ifndef WEFT_DECODE_MODEL_H
+#define WEFT_DECODE_MODEL_H
+#include "core/core.h"
+#include "tests/check.h"
+
+enum { V = 3, END = 2, BEGIN = 1, LIMIT = 4, HYPOTHESES = 31 };  /* 1 + 2 + 4 + 8 ended ones, 16 that the limit cuts */
+
+/* ---- the model: logits are a function of (sequence, all tokens before), which the state carries as a number ---- */
+UNUSED static void logits_of(int sequence, int prefix, double *out)
+{
+    for (int j = 0; j < V; j++) {
+        uint64_t z = (uint64_t)(sequence * 1000003 + prefix * 101 + j + 1) * 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 31)) * 0xbf58476d1ce4e5b9u;
+        out[j] = 4 * (double)((z ^ (z >> 29)) >> 40) / (1 << 24);
+    }
+    out[END] -= .7;
+}
+
+UNUSED static double log_p(int sequence, int prefix, int token)
+{
+    double x[V], sum = 0;
+    logits_of(sequence, prefix, x);
+    for (int j = 0; j < V; j++)
+        sum += exp(x[j]);
+    return x[token] - log(sum);
+}
+
+UNUSED static int append(int prefix, int token) { return prefix * (V + 1) + token + 1; }
+
+typedef struct { int step; bool searching; } model_user;
+
+/* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it. What has ended gets END again, but for beams. */
+UNUSED static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    weft *w = weft_of(tokens);
+    int64_t rows = weft_size(tokens, 0);
+    model_user *u = user;
+    int32_t last[600];
+    weft_real h[600 * 2], scores[600 * V];
+    cr_assert(rows <= 600 && beams >= 1);
+    weft_read(tokens, last, (size_t)rows * sizeof *last);
+    weft_read(s->h, h, (size_t)rows * 2 * sizeof *h);
+    for (int64_t r = 0; r < rows; r++) {
+        double x[V];
+        cr_assert(u->searching || (int)h[2 * r + 1] % (V + 1) != END + 1 || last[r] == END);
+        if (u->step > 0)
+            h[2 * r + 1] = (weft_real)append((int)h[2 * r + 1], last[r]);
+        else
+            cr_assert(last[r] == BEGIN);
+        cr_assert((int)h[2 * r] == (int)(r / beams), "row %d is given the state of sequence %d", (int)r, (int)h[2 * r]);
+        logits_of((int)h[2 * r], (int)h[2 * r + 1], x);
+        for (int j = 0; j < V; j++)
+            scores[r * V + j] = (weft_real)x[j];
+    }
+    u->step++;
+    s->h = weft_reals(w, h, WEFT_SHAPE(1, rows, 2));
+    return weft_reals(w, scores, WEFT_SHAPE(rows, V));
+}
+
+UNUSED static weft_state numbered(weft *w, int64_t n)
+{
+    weft_real h[1200] = { 0 };
+    for (int64_t s = 0; s < n; s++)
+        h[2 * s] = (weft_real)s;
+    return (weft_state){ weft_reals(w, h, WEFT_SHAPE(1, n, 2)), NULL };
+}
+
+typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step *, void *, const weft_decode_opts *);
+
+UNUSED static weft_decoded decode(weft *w, decoder *how, int64_t n, const weft_decode_opts *o)
+{
+    model_user u = { 0, how == weft_decode_beam };
+    weft_decoded d = how(w, n, numbered(w, n), model, &u, o);
+    OK(w);
+    cr_assert(d.n == n && d.limit == o->limit && d.tokens && d.len && d.score);
+    return d;
+}
+
+UNUSED static double score_of(int s, const int32_t *tokens, int len, int64_t limit)
+{
+    double sum = 0;
+    int prefix = 0;
+    for (int t = 0; t < len; prefix = append(prefix, tokens[t++]))
+        sum += log_p(s, prefix, tokens[t]);
+    return len < limit ? sum + log_p(s, prefix, END) : sum;
+}
+
+UNUSED static void scores_are_true(const weft_decoded *d)
+{
+    for (int s = 0; s < d->n; s++) {
+        double want = score_of(s, d->tokens + s * d->limit, d->len[s], d->limit);
+        cr_assert(fabs(d->score[s] - want) < TOL(1e-12, 1e-5), "sequence %d: %g, not %g", s, d->score[s], want);
+    }
+}
+
+UNUSED static bool same(const weft_decoded *a, const weft_decoded *b)
+{
+    bool equal = a->n == b->n && a->limit == b->limit && !memcmp(a->len, b->len, (size_t)a->n * sizeof *a->len);
+    for (int64_t s = 0; equal && s < a->n; s++)
+        equal = fabs(a->score[s] - b->score[s]) < 1e-9 && !memcmp(a->tokens + s * a->limit, b->tokens + s * b->limit, (size_t)a->len[s] * sizeof *a->tokens);
+    return equal;
+}
+
+/* ---- a real one ---- */
+typedef struct { weft_embedding *embed; weft_rnn *rnn; weft_linear *out; weft_tensor *bias; int64_t calls, held; } network;
+enum { CLASSES = 11, SEQUENCES = 4, LONG = 12, NEVER = -1 };
+
+UNUSED static weft_tensor *next(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    network *m = user;
+    weft *w = weft_of(tokens);
+    (void)beams;
+    cr_assert(!w->recording && !w->training);
+    weft_rnn_out o = weft_rnn_step(m->rnn, weft_embed(m->embed, tokens), *s);
+    *s = o.last;
+    if (m->calls++ == 2)
+        m->held = weft_usage_of(w).host_bytes;
+    return weft_scale(weft_linear_run(m->out, o.y), 3);
+}
+
+UNUSED static network network_new(weft *w, int cell)
+{
+    static int number;
+    char name[24];
+    snprintf(name, sizeof name, "m%d", number++);
+    weft_module *m = weft_module_new(w, name);
+    weft_rnn_opts o = { .input = 5, .hidden = 8, .layers = 2 };
+    return (network){ .embed = weft_embedding_new(m, "e", CLASSES, 5), .out = weft_linear_new(m, "o", 8, CLASSES),
+                      .rnn = cell == 0 ? weft_rnn_new(m, "r", &o) : cell == 1 ? weft_gru_new(m, "r", &o) : weft_lstm_new(m, "r", &o) };
+}
+
+UNUSED static weft_state some_state(weft *w, int cell)
+{
+    weft_real v[2 * SEQUENCES * 8];
+    dice_seed(3);
+    weft_tensor *h = weft_reals(w, dice_fill(v, COUNT(v), -1, 1), WEFT_SHAPE(2, SEQUENCES, 8));
+    return (weft_state){ h, cell == 2 ? weft_reals(w, dice_fill(v, COUNT(v), -1, 1), WEFT_SHAPE(2, SEQUENCES, 8)) : NULL };
+}
+#endif

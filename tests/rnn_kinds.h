@@ -1,0 +1,69 @@
+/* rnn_kinds.h - the kinds of recurrent layer that the tests go through, and what they feed them. */
+#ifndef WEFT_RNN_KINDS_H
+#define WEFT_RNN_KINDS_H
+#include "core/core.h"
+#include "tests/check.h"
+
+enum { TANH, RELU, GRU, LSTM, PROJECTED, CELLS };
+static const char *const cell_name[CELLS] = { "tanh", "relu", "gru", "lstm", "projected" };
+
+typedef struct { int cell; weft_rnn_opts o; bool state; } kind;
+
+UNUSED static weft_rnn *rnn_of(weft_module *m, const char *name, const kind *k)
+{
+    weft_rnn_opts o = k->o;
+    o.relu = k->cell == RELU;
+    o.proj = k->cell == PROJECTED ? (o.hidden + 1) / 2 : 0;
+    return k->cell < GRU ? weft_rnn_new(m, name, &o) : k->cell == GRU ? weft_gru_new(m, name, &o) : weft_lstm_new(m, name, &o);
+}
+UNUSED static bool    is_lstm(const kind *k) { return k->cell >= LSTM; }
+UNUSED static int64_t width_of(const kind *k) { return k->cell == PROJECTED ? (k->o.hidden + 1) / 2 : k->o.hidden; }
+UNUSED static int64_t stacked(const kind *k) { return k->o.layers * (1 + k->o.bidirectional); }
+
+UNUSED static weft_tensor *random_tensor(weft *w, uint64_t seed, int rank, const int64_t *shape)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= shape[i];
+    weft_real *v = malloc((size_t)(n + 1) * sizeof *v);
+    dice_seed(seed);
+    weft_tensor *t = weft_reals(w, dice_fill(v, n, -1, 1), rank, shape);
+    free(v);
+    return t;
+}
+
+UNUSED static weft_tensor *random_ragged(weft *w, uint64_t seed, int64_t width, const weft_lengths *l)
+{
+    int64_t N = 0;
+    for (int64_t s = 0; s < l->n; s++)
+        N += l->len[s];
+    weft_real *v = malloc((size_t)(N * width + 1) * sizeof *v);
+    dice_seed(seed);
+    weft_tensor *t = weft_ragged(w, dice_fill(v, N * width, -1, 1), width, l);
+    free(v);
+    return t;
+}
+
+UNUSED static weft_state random_state(weft *w, const kind *k, int64_t n)
+{
+    if (!k->state)
+        return WEFT_ZERO_STATE;
+    weft_tensor *h = random_tensor(w, 5, WEFT_SHAPE(stacked(k), n, width_of(k)));
+    return (weft_state){ h, is_lstm(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
+}
+
+UNUSED static weft_real *concat_numbers(weft_tensor *y) { return numbers(weft_plain(weft_arrange(y, WEFT_CONCAT))); }
+
+/* sum of all results times fixed random numbers, so that every element's gradient is its own */
+UNUSED static weft_tensor *weighted(weft_tensor *y, uint64_t seed)
+{
+    weft *w = weft_of(y);
+    y = weft_layout_of(y) ? weft_plain(weft_arrange(y, WEFT_CONCAT)) : y;
+    return weft_total(weft_mul(y, random_tensor(w, seed, y->f.rank, y->f.size)));
+}
+UNUSED static weft_tensor *loss_of(weft_rnn_out o)
+{
+    weft_tensor *loss = weft_add(weighted(o.y, 11), weighted(o.last.h, 12));
+    return o.last.c ? weft_add(loss, weighted(o.last.c, 13)) : loss;
+}
+#endif

@@ -1,0 +1,198 @@
+/* test_core.c - the small things of core and autograd as a user meets them: versions, callbacks, random streams, printing, an operator
+ * of one's own with a raw backward. */
+#include "check.h"
+
+Test(core, version_and_status)
+{
+    char want[32];
+    snprintf(want, sizeof want, "%d.%d.%d", WEFT_VERSION_MAJOR, WEFT_VERSION_MINOR, WEFT_VERSION_PATCH);
+    cr_assert_str_eq(weft_version(), want);
+    cr_assert_str_eq(weft_status_name(WEFT_ESHAPE), "ESHAPE");
+    cr_assert_str_eq(weft_status_name((weft_status)99), "unknown status");
+    cr_assert_not(weft_ok(NULL));
+    cr_assert_eq(weft_error(NULL), WEFT_EARG);
+    weft_close(NULL), weft_clear(NULL), weft_recover(NULL), weft_wait(NULL);
+}
+
+static int told;
+static void tell(weft_status s, const char *message, void *user) { told += s == WEFT_ESHAPE && strstr(message, "matmul") && user == &told; }
+
+Test(core, the_first_failure_is_told_once)
+{
+    weft *w = open_on(WEFT_CPU);
+    cr_assert_eq(weft_threads(w), 2);
+    weft_on_error(w, tell, &told);
+    weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2, 3));
+    weft_matmul(a, a), weft_matmul(a, a);
+    cr_assert_eq(told, 1);
+    FAILS(w, WEFT_ESHAPE, "[2, 3]");
+    weft_fail(w, WEFT_ENUMERIC, "a program's own %d", 7);
+    FAILS(w, WEFT_ENUMERIC, "a program's own 7");
+    weft_wait(w);
+    CLEAN(w);
+}
+
+Test(core, devices_that_are_not_there)
+{
+    weft *w = open_with((weft_opts){ .device = WEFT_CUDA });
+    cr_assert_eq(weft_error(w), WEFT_EDEVICE);
+    CLEAN_FAILED(w);
+    setenv("WEFT_DEVICE", "abacus", 1);
+    w = open_with((weft_opts){ 0 });
+    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_DEVICE=abacus"));
+    CLEAN_FAILED(w);
+    unsetenv("WEFT_DEVICE");
+    setenv("WEFT_TIER", "mmx", 1);
+    w = open_with((weft_opts){ 0 });
+    cr_assert_eq(weft_error(w), WEFT_EDEVICE);
+    CLEAN_FAILED(w);
+    unsetenv("WEFT_TIER");
+    w = open_with((weft_opts){ .threads = -1 });
+    cr_assert_eq(weft_error(w), WEFT_EARG);
+    CLEAN_FAILED(w);
+}
+
+Test(core, bad_shapes)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_zeros(w, 7, (int64_t[]){ 1, 1, 1, 1, 1, 1, 1 });
+    FAILS(w, WEFT_EARG, "rank 7");
+    weft_zeros(w, WEFT_SHAPE(2, -1));
+    FAILS(w, WEFT_ESHAPE, "extent -1 on axis 1");
+    weft_zeros(w, WEFT_SHAPE((int64_t)1 << 40, (int64_t)1 << 40));
+    FAILS(w, WEFT_ESHAPE, "extent");
+    weft_ragged_ints(w, (int32_t[]){ 1 }, &(weft_lengths){ 2, (int32_t[]){ 1, -1 }, NULL });
+    FAILS(w, WEFT_EARG, "sequence 1 has length -1");
+    weft_ragged(w, NULL, 2, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
+    FAILS(w, WEFT_EARG, "rows NULL");
+    weft_iota(w, -1);
+    FAILS(w, WEFT_EARG, "iota");
+    weft_real one;
+    cr_assert_eq(weft_read(weft_zeros(w, WEFT_SHAPE(2)), &one, sizeof one), WEFT_ESHAPE);
+    cr_assert(one == 0 && weft_ok(w));
+    CLEAN(w);
+}
+
+/* ---- random ---- */
+Test(core, streams_repeat_and_do_not_disturb_each_other)
+{
+    uint64_t first[2][3];
+    int32_t order[2][50];
+    for (int again = 0; again < 2; again++) {
+        weft *w = open_on(WEFT_CPU);
+        weft_stream *a = weft_stream_of(w, "a");
+        for (int i = 0; i < 3; i++) {
+            first[again][i] = weft_draw(a);
+            if (again)
+                weft_draw(weft_stream_of(w, "another"));
+        }
+        weft_permutation(a, 50, order[again]);
+        cr_assert_eq(weft_draw_below(a, 0), 0);
+        for (int i = 0; i < 1000; i++)
+            cr_assert(weft_draw_below(a, 7) < 7 && weft_draw_uniform(a) < 1);
+        weft_stream_of(w, "");
+        FAILS(w, WEFT_EARG, "a name of 1 ..");
+        CLEAN(w);
+    }
+    cr_assert(!memcmp(first[0], first[1], sizeof first[0]) && !memcmp(order[0], order[1], sizeof order[0]));
+    int seen[50] = { 0 };
+    for (int i = 0; i < 50; i++)
+        seen[order[0][i]]++;
+    for (int i = 0; i < 50; i++)
+        cr_assert_eq(seen[i], 1);
+}
+
+static void moments(weft_tensor *x, double *mean, double *deviation)
+{
+    weft_real *v = numbers(x);
+    double sum = 0, squares = 0, n = (double)weft_count(x);
+    for (int64_t i = 0; i < weft_count(x); i++)
+        sum += (double)v[i], squares += (double)v[i] * (double)v[i];
+    *mean = sum / n, *deviation = sqrt(squares / n - *mean * *mean);
+}
+
+Test(core, random_tensors_have_their_moments)
+{
+    FOR_DEVICES(w) {
+        double mean, deviation;
+        moments(weft_normal(w, WEFT_SHAPE(100, 400)), &mean, &deviation);
+        cr_assert(fabs(mean) < .02 && fabs(deviation - 1) < .02, "%g %g", mean, deviation);
+        moments(weft_uniform(w, -1, 3, WEFT_SHAPE(40000)), &mean, &deviation);
+        cr_assert(fabs(mean - 1) < .03 && fabs(deviation - 4 / sqrt(12)) < .03, "%g %g", mean, deviation);
+    }
+}
+
+/* ---- looking ---- */
+static int seen_results;
+static void see(const weft_tensor *y, const char *name, void *user) { seen_results += weft_count(y) == 2 && !strcmp(name, "tanh") && !user; }
+
+Test(core, results_can_be_watched_and_the_tape_printed)
+{
+    char text[4096] = "";
+    weft *w = open_on(WEFT_CPU);
+    weft_watch(w, see, NULL);
+    weft_tensor *x = weft_normal(w, WEFT_SHAPE(2)), *y = weft_tanh(x);
+    weft_watch(w, NULL, NULL);
+    weft_tanh(x);
+    cr_assert_eq(seen_results, 1);
+    FILE *f = fmemopen(text, sizeof text, "w");
+    weft_print_tape(f, w), weft_print(f, y), weft_print_layout(f, y), weft_print(f, NULL);
+    weft_print_layout(f, weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 }, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL }));
+    fclose(f);
+    cr_assert(strstr(text, "%0 = tanh given[2] -> [2]") && strstr(text, "not ragged") && strstr(text, "concat: 2 sequences, 3 tokens, longest 2"), "%s", text);
+    CLEAN(w);
+}
+
+/* ---- pairs; logsumexp with a mask ---- */
+Test(core, pairs_of_queries_and_keys)
+{
+    FOR_DEVICES(w) {
+        int32_t nq[2] = { 2, 1 }, nk[2] = { 1, 2 };
+        weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 2, nq, NULL }), *k = weft_ragged(w, (weft_real[]){ 10, 20, 30 }, 1, &(weft_lengths){ 2, nk, NULL }), *a, *b;
+        weft_pairs(q, k, &a, &b);
+        close_to("queries", numbers(a), ((weft_real[]){ 1, 2, 3, 3 }), 4, 0);
+        close_to("keys", numbers(b), ((weft_real[]){ 10, 10, 20, 30 }), 4, 0);
+        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3)), *mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3));
+        close_to("logsumexp", numbers(weft_logsumexp_masked(x, 1, mask)), ((weft_real[]){ (weft_real)log(2), -(weft_real)INFINITY }), 2, TOL(1e-15, 1e-6));
+    }
+}
+
+/* ---- an operator with a raw backward: y[i] = factor[kind] x[i], a table lookup of the user's ---- */
+static bool double_shape(weft_call *c)
+{
+    weft_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_count(c->x[0]) });
+    return (weft_dtype_of(c->x[0]) == WEFT_REAL && weft_dtype_of(c->x[1]) == WEFT_I32) || weft_refuse(c, "reals and ints are wanted");
+}
+static void double_forward(weft_call *c)
+{
+    for (int64_t i = 0; i < weft_count(c->y[0]); i++)
+        weft_data(c->y[0])[i] = (weft_real)weft_int_data(c->x[1])[i] * weft_data(c->x[0])[i];
+}
+static void double_fused(const weft_call *c)
+{
+    bool add;
+    weft_real *dx = weft_dx(c, 0, &add);
+    for (int64_t i = 0; dx && i < weft_count(c->y[0]); i++)
+        dx[i] = (add ? dx[i] : 0) + (weft_real)weft_int_data(c->x[1])[i] * weft_dy(c, 0)[i];
+}
+static void double_composed(const weft_call *c, weft_tensor **y) { y[0] = weft_mul(c->x[0], weft_to_reals(c->x[1])); }
+static const weft_op op_times = { .name = "times", .shape = double_shape, .forward = double_forward, .fused = double_fused, .composed = double_composed };
+
+static weft_tensor *times_loss(weft_tensor *const *x, void *user)
+{
+    weft_tensor *k = weft_ints(weft_of(x[0]), (int32_t[]){ 2, -1, 5 }, WEFT_SHAPE(3));
+    (void)user;
+    return weft_total(weft_square(weft_apply(&op_times, (weft_tensor *[]){ weft_tanh(x[0]), k }, 2, NULL, 0)));
+}
+
+Test(core, an_operator_of_ones_own_with_a_raw_backward)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_reals(w, (weft_real[]){ (weft_real).3, -1, 2 }, WEFT_SHAPE(3));
+    cr_assert(weft_gradcheck(times_loss, &x, 1, NULL) < TOL(1e-8, 2e-2));
+    cr_assert(weft_gradcheck2(times_loss, &x, 1, NULL) < TOL(1e-6, 1));
+    weft_apply(&op_times, (weft_tensor *[]){ x, x }, 2, NULL, 0);
+    FAILS(w, WEFT_ESHAPE, "times: [3], [3]: reals and ints are wanted");
+    weft_apply(NULL, NULL, 0, NULL, 0);
+    CLEAN(w);
+}
