@@ -1,6 +1,6 @@
-/* fast_attention.h - attention by products over blocks of queries, each head of each sequence apart: so a sequence's bits depend on
- * itself only. A task has the scores of one block of queries with all keys at a time; the whole score matrix is never there.
- * Forward, tasks are blocks; backward, the block's gradients of keys and values add up, so tasks are heads (with shared values
+/* fast_attention.h - attention by products over blocks of queries, each head of each sequence apart: so a sequence's bits depend
+ * on itself only. A task has the scores of one block of queries with all keys at a time; the whole score matrix is never there.
+ * Forward, tasks are blocks; backward, the blocks' gradients of keys and values add up, so tasks are heads (with shared values
  * sequences). */
 #include "core/fast_gemm.h"
 #include "core/fast_norm.h"
@@ -11,7 +11,8 @@ typedef struct attention_job {
     real *scratch; int64_t most, each;           /* most: keys of a sequence, in vectors; each: scratch of a thread */
 } attention_job;
 typedef struct head {                            /* of one sequence */
-    const weft__attention *a; int64_t h, row, queries, first, keys, wide, wide_v; /* row, first: of query 0 and key 0; wide: steps of rows */
+    const weft__attention *a; int64_t h, row, queries, first, keys;          /* row, first: of query 0 and of key 0 */
+    int64_t wide, wide_v;                        /* steps from row to row: of queries and keys, of values */
     const real *k, *v; real *scores, *grads, *pack;
 } head;
 
@@ -22,12 +23,16 @@ static void multiply_views(const head *t, view a, view b, real *c, int64_t c_row
     if (k > 0)
         block(&w, a.at, b.at, c, m, n, t->pack);
 }
-static int64_t scratch_reals(int64_t most, int matrices) { return up(matrices * QUERIES * most + (MC + NC + 2 * VLEN) * KC + 16, 16); }
+static int64_t scratch_reals(int64_t most, int matrices)
+{
+    return up(matrices * QUERIES * most + (MC + NC + 2 * VLEN) * KC + 16, 16);
+}
 
 static head head_of(const attention_job *j, int64_t s, int64_t h, int matrices)
 {
     const weft__attention *a = j->a;
-    head t = { .a = a, .h = h, .row = a->q_offset.host[s], .first = a->k_offset.host[s], .wide = a->heads * a->dk, .wide_v = value_width(a) };
+    head t = { .a = a, .h = h, .row = a->q_offset.host[s], .first = a->k_offset.host[s] };
+    t.wide = a->heads * a->dk, t.wide_v = value_width(a);
     t.queries = a->q_offset.host[s + 1] - t.row, t.keys = a->k_offset.host[s + 1] - t.first;
     t.k = a->k + t.first * t.wide + h * a->dk, t.v = a->v + t.first * t.wide_v + (a->shared_values ? 0 : h * a->dv);
     t.scores = j->scratch + weft__worker() * j->each, t.grads = t.scores + (matrices - 1) * QUERIES * j->most;
@@ -35,7 +40,10 @@ static head head_of(const attention_job *j, int64_t s, int64_t h, int matrices)
     return t;
 }
 static inline int64_t seen_by(const head *t, int64_t i) { return keys_seen(t->a, i, t->queries, t->keys); }
-static inline view rows_of_q(const head *t, int64_t i) { return (view){ t->a->q + (t->row + i) * t->wide + t->h * t->a->dk, t->wide, 1 }; }
+static inline view rows_of_q(const head *t, int64_t i)
+{
+    return (view){ t->a->q + (t->row + i) * t->wide + t->h * t->a->dk, t->wide, 1 };
+}
 /* Where query i's row of y, and of its gradient, begins. */
 static inline int64_t result_at(const head *t, int64_t i) { return ((t->row + i) * t->a->heads + t->h) * t->a->dv; }
 
@@ -108,7 +116,8 @@ static void K(attention)(weft__device *d, const weft__attention *a)
         plain_attention(a);
 }
 
-/* ---- backward: with weights w, dw = dy v^T and D = sum of w dw along a row: ds = scale w (dw - D), dq += ds k, dk += ds^T q, dv += w^T dy ---- */
+/* ---- backward: with weights w, dw = dy v^T and D = sum of w dw along a row:
+ *      ds = scale w (dw - D), dq += ds k, dk += ds^T q, dv += w^T dy ---- */
 static void weigh_row_again(const head *t, int64_t i, int64_t n, real *s)
 {
     int64_t seen = seen_by(t, i);

@@ -5,9 +5,9 @@
  * of which operand is packed changes a bit, so those choices may look at m, n, k and the number of threads, and a row has the
  * same bits alone and in any batch.
  *
- * It serves always. GFLOP/s on one core of an EPYC with AVX2 (Zen 3; its peak is 103), this and OpenBLAS 0.3.21: rows 2048, n 768,
- * k 192: 91, 86; gradients of weights, 768 x 192 over 2000 rows: 89, 88; 1024 cubed: 91, 92; 4 rows: 30, 27; 256 x 32 x 32: 71, 50;
- * only rows 2048, n 40 were slower: 67, 74. OpenBLAS is there for who asks for it (blas.c). */
+ * It serves always. GFLOP/s on one core of an EPYC with AVX2 (Zen 3, peak 103), this and OpenBLAS 0.3.21: 2048 rows, n 768,
+ * k 192: 91, 86; gradients of weights, 768 x 192 over 2000 rows: 89, 88; 1024 cubed: 91, 92; 4 rows: 30, 27; 256 x 32 x 32:
+ * 71, 50; only 2048 rows with n 40 were slower: 67, 74. OpenBLAS is there for who asks for it (blas.c). */
 #ifndef WEFT_FAST_GEMM_H
 #define WEFT_FAST_GEMM_H
 #include <limits.h>
@@ -40,7 +40,8 @@ static void put_part(const real *sum, int rows, int64_t columns, real *c, int64_
             *to = add ? *to + sum[i * NR + j] : sum[i * NR + j];
         }
 }
-ALWAYS void gemm_tile(int rows, int64_t columns, int64_t k, const real *a, const real *b, int64_t b_step, real *c, int64_t c_row, int64_t c_column, bool add)
+ALWAYS void gemm_tile(int rows, int64_t columns, int64_t k, const real *a, const real *b, int64_t b_step,
+                      real *c, int64_t c_row, int64_t c_column, bool add)
 {
     vec sum[MR][2];
     real all[MR * NR];
@@ -117,7 +118,7 @@ ALWAYS void pack(int width, int64_t lines, int64_t k, const real *x, int64_t lin
 }
 
 /* ---- a product ---- */
-typedef struct view { const real *at; int64_t row, column; } view;           /* a matrix, and the steps to its next row and column */
+typedef struct view { const real *at; int64_t row, column; } view;           /* a matrix; the steps to its next row and column */
 typedef struct gemm_job {                            /* c (+)= a b for each of some products, cut into blocks */
     const weft__product *p; view a, b; real *c; int64_t c_row, c_column;
     int64_t m, n, k, step_a, step_b; bool add, bf16;
@@ -140,8 +141,9 @@ static void block(const gemm_job *w, const real *a, const real *b, real *c, int6
                 pack(MR, mc, kc, a + ic * w->a.row + pc * w->a.column, w->a.row, w->a.column, w->bf16, pa);
                 for (int64_t j = 0; j < nc; j += NR)
                     for (int64_t i = 0; i < mc; i += MR)
-                        gemm_tiles[least(MR, mc - i) - 1](least(NR, nc - j), kc, pa + i * kc, j < there ? from + j : pb + (j - there) * kc,
-                            j < there ? w->b.row : NR, c + (ic + i) * w->c_row + (jc + j) * w->c_column, w->c_row, w->c_column, w->add || pc);
+                        gemm_tiles[least(MR, mc - i) - 1](least(NR, nc - j), kc, pa + i * kc,
+                            j < there ? from + j : pb + (j - there) * kc, j < there ? w->b.row : NR,
+                            c + (ic + i) * w->c_row + (jc + j) * w->c_column, w->c_row, w->c_column, w->add || pc);
             }
         }
 }
@@ -153,27 +155,29 @@ static void block_task(void *argument, int64_t index)
     const real *a = w->a.at + l * w->step_a + i * w->a.row, *b = w->b.at + l * w->step_b + j * w->b.column;
     real *c = w->c + l * w->p->stride_c + i * w->c_row + j * w->c_column;
     if (w->blas)
-        w->blas(101, w->p->ta ? 112 : 111, w->p->tb ? 112 : 111, (int)m, (int)n, (int)w->k, 1, a, (int)w->p->lda, b, (int)w->p->ldb, w->p->add,
-                c, (int)w->p->ldc);              /* CblasRowMajor, CblasTrans, CblasNoTrans */
+        w->blas(101, w->p->ta ? 112 : 111, w->p->tb ? 112 : 111,             /* CblasRowMajor, CblasTrans, CblasNoTrans */
+                (int)m, (int)n, (int)w->k, 1, a, (int)w->p->lda, b, (int)w->p->ldb, w->p->add, c, (int)w->p->ldc);
     else
         block(w, a, b, c, m, n, w->scratch + weft__worker() * w->each);
 }
 
-/* About four blocks a thread, but none that is not worth dealing out. */
+/* About four blocks a thread, but none that is not worth dealing out, and one a thread while packing (each block packs its own panels)
+ * would cost more than what evens out. */
 static void cut(gemm_job *w, int threads)
 {
-    enum { WORTH = 1 << 19 };                    /* terms: some 10 microseconds */
+    enum { WORTH = 1 << 19, EVEN = 1 << 27 };    /* terms: some 10 microseconds, some 3 milliseconds */
     double terms = (double)w->m * (double)w->n * (double)w->k * (double)w->p->batches;
-    int64_t wanted = threads < 2 ? 1 : terms > 4.0 * threads * WORTH ? 4 * threads : (int64_t)(terms / WORTH);
-    w->block_m = w->m, w->block_n = w->n;
-    for (w->across = w->blocks = 1; w->blocks * w->p->batches < wanted; w->blocks = w->across * ((w->m + w->block_m - 1) / w->block_m)) {
+    int64_t most = terms < EVEN ? threads : 4 * threads, wanted = threads < 2 ? 1 : terms > (double)most * WORTH ? most : (int64_t)(terms / WORTH);
+    w->block_m = w->m, w->block_n = w->n, w->across = w->blocks = 1;
+    while (w->blocks * w->p->batches < wanted) {
         if (w->block_m >= w->block_n && w->block_m > 2 * MR)
             w->block_m = up((w->block_m + 1) / 2, MR);
         else if (w->block_n > 2 * NR)
             w->block_n = up((w->block_n + 1) / 2, NR);
         else
             break;
-        w->across = (w->n + w->block_n - 1) / w->block_n;
+        w->across = parts(w->n, w->block_n);
+        w->blocks = w->across * parts(w->m, w->block_m);
     }
 }
 /* Where there are fewer columns than half a tile has, they become its rows: the transposed product has the same bits. */
@@ -189,8 +193,8 @@ static void turn(gemm_job *w)
 static void by_blas(weft__device *d, gemm_job *w)    /* in fixed blocks: its bits do depend on the shape */
 {
     w->block_m = 256, w->block_n = 512;
-    w->across = (w->n + w->block_n - 1) / w->block_n;
-    w->blocks = w->across * ((w->m + w->block_m - 1) / w->block_m);
+    w->across = parts(w->n, w->block_n);
+    w->blocks = w->across * parts(w->m, w->block_m);
     weft__parallel(d, w->blocks * w->p->batches, block_task, w);
 }
 static void by_tiles(weft__device *d, gemm_job *w, const real *a, const real *b, real *c)

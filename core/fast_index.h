@@ -27,7 +27,8 @@ static void gather_rows(const void *job, int64_t from, int64_t to)
                 y[c] = (j->add ? y[c] : 0) + j->fill;
     }
 }
-static void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill, real *y, bool add)
+static void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill,
+                      real *y, bool add)
 {
     look_over(d, rows, n, index);
     each_range(d, rows, rows_a_chunk(width), gather_rows, &(index_job){ rows, width, n, x, index, fill, y, add });

@@ -2,7 +2,10 @@
 #include "core/fast_norm.h"
 #include "core/loops_losses.h"
 
-typedef struct entropy_job { const weft__entropy *e; const real *logits, *dy; const int32_t *class_; real *y, all; bool add; } entropy_job;
+typedef struct entropy_job {
+    const weft__entropy *e; const real *logits, *dy; const int32_t *class_;
+    real *y, all; bool add;                      /* all: the sum of the classes' weights */
+} entropy_job;
 
 static void look_for_faults(weft__device *d, const weft__entropy *e, const int32_t *class_)
 {
@@ -31,7 +34,8 @@ static void entropy_rows(const void *job, int64_t from, int64_t to)
 static void K(entropy)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, real *y)
 {
     look_for_faults(d, e, class_);
-    each_range(d, e->rows, rows_a_chunk(4 * e->classes), entropy_rows, &(entropy_job){ .e = e, .logits = logits, .class_ = class_, .y = y });
+    entropy_job j = { .e = e, .logits = logits, .class_ = class_, .y = y };
+    each_range(d, e->rows, rows_a_chunk(4 * e->classes), entropy_rows, &j);
 }
 
 static void entropy_back_rows(const void *job, int64_t from, int64_t to)
@@ -58,7 +62,8 @@ static void entropy_back_rows(const void *job, int64_t from, int64_t to)
         dx[c] -= g * own;
     }
 }
-static void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, const real *dy, real *dx, bool add)
+static void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, const real *dy,
+                            real *dx, bool add)
 {
     entropy_job j = { .e = e, .logits = logits, .dy = dy, .class_ = class_, .y = dx, .add = add };
     for (int64_t i = 0; i < e->classes; i++)

@@ -1,5 +1,5 @@
-/* fast_norm.h - softmax and its kin, layer norm. Threads own runs or rows; a run is done by vectors along it where its numbers are
- * neighbours, and across its columns where there are several. */
+/* fast_norm.h - softmax and its kin, layer norm. Threads own runs or rows; a run is done by vectors along it where its numbers
+ * are neighbours, and across its columns where there are several. */
 #ifndef WEFT_FAST_NORM_H
 #define WEFT_FAST_NORM_H
 #include "core/fast_sums.h"
@@ -59,7 +59,8 @@ static void along(kind what, int64_t n, const real *mask, const real *x, real *y
     real most = most_of(n, mask, x), sum = most == nothing ? 0 : sum_of_exp(n, mask, x, most, what == SOFTMAX ? y : NULL);
     real lse = most == nothing ? nothing : most + log(sum);
     EACH_VECTOR(i, n) {
-        vec v = what == SOFTMAX ? (most == nothing ? v_set(0) : v_load_to(y + i, n - i) / sum) : v_load_to(x + i, n - i) - (most == nothing ? 0 : lse);
+        vec v = most == nothing ? (what == SOFTMAX ? v_set(0) : v_load_to(x + i, n - i))
+              : what == SOFTMAX ? v_load_to(y + i, n - i) / sum : v_load_to(x + i, n - i) - lse;
         if (mask)
             v = v_select((veci)(v_load_to(mask + i, n - i) != 0), v, v_set(0));
         v_store_to(y + i, v, n - i);
@@ -112,9 +113,15 @@ static void each_run(weft__device *d, const weft__segments *s, kind what, const 
 {
     each_range(d, s->count, runs_a_chunk(s), norm_runs, &(norm_job){ s, what, mask, x, y });
 }
-static void K(softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)     { each_run(d, s, SOFTMAX, mask, x, y); }
-static void K(log_softmax)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y) { each_run(d, s, LOG_SOFTMAX, mask, x, y); }
-static void K(logsumexp)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)   { each_run(d, s, LOG_SUM, mask, x, y); }
+#define EACH_RUN(name, what)                                                                                               \
+    static void K(name)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)                \
+    {                                                                                                                      \
+        each_run(d, s, what, mask, x, y);                                                                                  \
+    }
+EACH_RUN(softmax, SOFTMAX)
+EACH_RUN(log_softmax, LOG_SOFTMAX)
+EACH_RUN(logsumexp, LOG_SUM)
+#undef EACH_RUN
 
 /* dx = y (dy - sum dy y) */
 typedef struct norm_back_job { const weft__segments *s; const real *y, *dy; real *dx; bool add; } norm_back_job;

@@ -43,7 +43,7 @@ static void K(norm)(weft__device *d, int64_t n, real power, const real *x, bool 
     int64_t piece = piece_of(n);
     each_range(d, n, piece, norm_range, &(flat_job){ .piece = piece, .power = power, .x = x, .part = part });
     g->norm = start ? 0 : g->norm;
-    for (int64_t i = 0; i < (n + piece - 1) / piece; i++)
+    for (int64_t i = 0; i < parts(n, piece); i++)
         g->norm = power == 1 || power == 2 ? g->norm + part[i] : part[i] > g->norm || isnan(part[i]) ? part[i] : g->norm;
 }
 static void clip_range(const void *job, int64_t from, int64_t to)
@@ -83,7 +83,7 @@ static void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bo
         g->finite = 1;
     if (g->finite)
         each_range(d, n, piece, guard_range, &(flat_job){ .piece = piece, .x = x, .bad = bad });
-    for (int64_t i = 0; g->finite && i < (n + piece - 1) / piece; i++)
+    for (int64_t i = 0; g->finite && i < parts(n, piece); i++)
         if (bad[i] >= 0)
             g->finite = 0, g->bad = from + bad[i];
 }
@@ -142,9 +142,11 @@ static void adam_range(const void *job, int64_t from, int64_t to)
         v_store_to(j->x + i, x * shrink - j->r.rate * m / (v_sqrt(v) * correct + u->eps), n);
     }
 }
-static void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx, real *m, real *v, real *a, real *x)
+static void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx,
+                      real *m, real *v, real *a, real *x)
 {
-    static range_fn *const rules[] = { [WEFT__SGD] = sgd_range, [WEFT__RMSPROP] = rmsprop_range, [WEFT__ADAM] = adam_range, [WEFT__ADAMW] = adam_range };
+    static range_fn *const rules[] = {
+        [WEFT__SGD] = sgd_range, [WEFT__RMSPROP] = rmsprop_range, [WEFT__ADAM] = adam_range, [WEFT__ADAMW] = adam_range };
     if (g->finite)
         each_range(d, n, CHUNK, rules[u->rule], &(update_job){ u, rule_of(u, g), dx, m, v, a, x });
 }

@@ -15,7 +15,10 @@ static void fill_range(const void *job, int64_t from, int64_t to)
     for (int64_t i = from; i < to; i++)
         j->y[i] = j->value;
 }
-static void K(fill)(weft__device *d, int64_t n, real value, real *y) { each_range(d, n, CHUNK, fill_range, &(fill_job){ value, y }); }
+static void K(fill)(weft__device *d, int64_t n, real value, real *y)
+{
+    each_range(d, n, CHUNK, fill_range, &(fill_job){ value, y });
+}
 
 /* y = v or y += v, n elements */
 static inline void deliver(int64_t n, const real *v, real *y, bool add)
@@ -119,7 +122,8 @@ static void unary_range(const void *job, int64_t from, int64_t to)
         deliver(n, v, j->out + i, j->add);
     }
 }
-static void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y, const real *g, real *out, bool add)
+static void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y,
+                     const real *g, real *out, bool add)
 {
     map_fn *fast = vector_map(f, order);
     each_range(d, n, CHUNK, unary_range, &(unary_job){ fast ? fast : maps[f][order], p, q, x, y, order ? g : NULL, out, add });
@@ -163,7 +167,10 @@ static void binary_row(const void *job, int64_t n, int64_t dense, const int64_t 
             deliver(m, w, y, true);
     }
 }
-static void binary_range(const void *job, int64_t from, int64_t to) { each_row(((const binary_job *)job)->g, 2, from, to, binary_row, job); }
+static void binary_range(const void *job, int64_t from, int64_t to)
+{
+    each_row(((const binary_job *)job)->g, 2, from, to, binary_row, job);
+}
 static void K(binary)(weft__device *d, int f, const weft__grid *grid, const real *a, const real *b, real *y, bool add)
 {
     weft__grid g = collapsed(grid, 2);
@@ -179,8 +186,12 @@ static void select_row(const void *job, int64_t n, int64_t dense, const int64_t 
     for (int64_t i = 0; i < n; i++)
         y[i] = (j->add ? y[i] : 0) + (c[i * sc] != 0 ? a[i * sa] : b[i * sb]);
 }
-static void select_range(const void *job, int64_t from, int64_t to) { each_row(((const binary_job *)job)->g, 3, from, to, select_row, job); }
-static void K(select)(weft__device *d, const weft__grid *grid, const real *condition, const real *a, const real *b, real *y, bool add)
+static void select_range(const void *job, int64_t from, int64_t to)
+{
+    each_row(((const binary_job *)job)->g, 3, from, to, select_row, job);
+}
+static void K(select)(weft__device *d, const weft__grid *grid, const real *condition, const real *a, const real *b,
+                      real *y, bool add)
 {
     weft__grid g = collapsed(grid, 3);
     each_range(d, rows_of(&g) * columns(&g), CHUNK, select_range, &(binary_job){ &g, NULL, a, b, condition, y, add });
@@ -213,7 +224,11 @@ static void draws(uint64_t key, int64_t id, int32_t position, int64_t column, ui
                 out[64 * half + 16 * k + 8 + i] = word[k][8 * half + i] >> 16;
             }
 }
-typedef struct dropout_job { int64_t width; real p; uint64_t key; const int64_t *id; const int32_t *position; const real *x; real *y; bool add; } dropout_job;
+typedef struct dropout_job {
+    int64_t width; real p; uint64_t key;
+    const int64_t *id; const int32_t *position;
+    const real *x; real *y; bool add;
+} dropout_job;
 static void dropout_rows(const void *job, int64_t from, int64_t to)
 {
     const dropout_job *j = job;

@@ -17,7 +17,8 @@ enum { CHUNK = 1 << 15 };                        /* elements: 10 to 30 microseco
 #define EACH_VECTOR(i, n) for (int64_t i = 0; i < (n); i += VLEN)
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t up(int64_t a, int64_t unit) { return (a + unit - 1) / unit * unit; }
+static inline int64_t parts(int64_t a, int64_t unit) { return (a + unit - 1) / unit; }
+static inline int64_t up(int64_t a, int64_t unit) { return parts(a, unit) * unit; }
 
 typedef void range_fn(const void *job, int64_t from, int64_t to);
 typedef struct ranges { range_fn *fn; const void *job; int64_t n, chunk; } ranges;
@@ -30,7 +31,7 @@ static void each_range(weft__device *d, int64_t n, int64_t chunk, range_fn *fn, 
 {
     ranges r = { fn, job, n, chunk };
     if (n > chunk)
-        weft__parallel(d, (n + chunk - 1) / chunk, range_task, &r);
+        weft__parallel(d, parts(n, chunk), range_task, &r);
     else if (n > 0)
         fn(job, 0, n);
 }
@@ -57,7 +58,7 @@ static weft__grid collapsed(const weft__grid *g, int operands)
     }
     return c;
 }
-/* Elements from .. to of a dense result, row by row: fn gets how many there are, where in the result, and where in each operand. */
+/* Elements from .. to of a dense result, row by row: fn gets how many there are, where in the result and where in each operand. */
 typedef void row_fn(const void *job, int64_t n, int64_t dense, const int64_t at[3]);
 static void each_row(const weft__grid *g, int operands, int64_t from, int64_t to, row_fn *fn, const void *job)
 {

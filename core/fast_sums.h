@@ -1,7 +1,7 @@
 /* fast_sums.h - copies of blocks, broadcasting and its transpose, the same along runs of rows.
  *
- * Sums over many terms go by parts of PART terms, whose sums are then added in order: nearer to the truth than one long chain, the
- * same for any number of threads, and a function of the terms' number alone. */
+ * Sums over many terms go by parts of PART terms, whose sums are then added in order: nearer to the truth than one long chain,
+ * the same for any number of threads, and a function of the terms' number alone. */
 #ifndef WEFT_FAST_SUMS_H
 #define WEFT_FAST_SUMS_H
 #include "core/fast_ranges.h"
@@ -82,7 +82,10 @@ static void spread_row(const void *job, int64_t n, int64_t dense, const int64_t 
     for (int64_t i = 0; i < n; i++)
         y[i] = (j->add ? y[i] : 0) + x[i * step];
 }
-static void spread_range(const void *job, int64_t from, int64_t to) { each_row(((const move_job *)job)->g, 1, from, to, spread_row, job); }
+static void spread_range(const void *job, int64_t from, int64_t to)
+{
+    each_row(((const move_job *)job)->g, 1, from, to, spread_row, job);
+}
 static void K(spread)(weft__device *d, const weft__grid *grid, const real *x, real *y, bool add)
 {
     weft__grid g = collapsed(grid, 1);
@@ -124,7 +127,7 @@ static void sum_plane(weft__device *d, int64_t rows, int64_t width, int64_t row_
         for (int64_t r = 0; r < rows; r++)
             sum_all(d, width, x + r * width, y);
     else if (step == 0)
-        each_range(d, rows, rows_a_chunk(width), sum_rows, &(sum_job){ .rows = rows, .width = width, .x = x, .y = y, .step = row_step });
+        each_range(d, rows, rows_a_chunk(width), sum_rows, &(sum_job){ .width = width, .x = x, .y = y, .step = row_step });
     else
         for (int64_t r = 0; r < rows; r++)
             for (int64_t j = 0; j < width; j++)
@@ -133,7 +136,7 @@ static void sum_plane(weft__device *d, int64_t rows, int64_t width, int64_t row_
 static void K(sum)(weft__device *d, const weft__grid *grid, const real *x, real *y)
 {
     weft__grid g = collapsed(grid, 1), outer = g;
-    int64_t rows = g.rank > 1 ? g.size[g.rank - 2] : 1, width = columns(&g), row_step = g.rank > 1 ? g.step[0][g.rank - 2] : 0;
+    int64_t rows = g.rank > 1 ? g.size[g.rank - 2] : 1, row_step = g.rank > 1 ? g.step[0][g.rank - 2] : 0, width = columns(&g);
     if (rows_of(&g) * width == 0)
         return;
     outer.rank = g.rank > 1 ? g.rank - 1 : 0;    /* its rows' first elements are where the planes begin */
@@ -176,7 +179,7 @@ static void spread_runs(const void *job, int64_t from, int64_t to)
 }
 static void K(segment_spread)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
 {
-    int64_t all = s->offset ? s->offset[s->count] : s->count * s->length;
-    each_range(d, s->count, rows_a_chunk((all / (s->count ? s->count : 1) + 1) * s->inner), spread_runs, &(run_job){ s, 0, x, y, add });
+    int64_t all = s->offset ? s->offset[s->count] : s->count * s->length, average = all / (s->count ? s->count : 1) + 1;
+    each_range(d, s->count, rows_a_chunk(average * s->inner), spread_runs, &(run_job){ s, 0, x, y, add });
 }
 #endif

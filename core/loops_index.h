@@ -3,7 +3,8 @@
 #define WEFT_LOOPS_INDEX_H
 #include "core/loops_memory.h"
 
-static void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, const int32_t *x, const int32_t *index, int32_t fill, int32_t *y)
+static void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, const int32_t *x, const int32_t *index,
+                           int32_t fill, int32_t *y)
 {
     for (int64_t r = 0; r < rows; r++) {
         int64_t i = checked(d, r, index[r], n);
@@ -28,7 +29,8 @@ static void K(place)(weft__device *d, int64_t rows, int64_t width, const real *x
 }
 
 #ifndef FAST
-static void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill, real *y, bool add)
+static void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill,
+                      real *y, bool add)
 {
     for (int64_t r = 0; r < rows; r++) {
         int64_t i = checked(d, r, index[r], n);

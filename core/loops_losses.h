@@ -41,7 +41,8 @@ static void K(entropy)(weft__device *d, const weft__entropy *e, const real *logi
         y[r] = c < 0 ? 0 : mask_of(e, r) * ((1 - e->smoothing) * weight_of(e, c) * (total - x[c]) + e->smoothing / (real)n * all);
     }
 }
-static void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, const real *dy, real *dx, bool add)
+static void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, const real *dy,
+                            real *dx, bool add)
 {
     real all = 0, share = e->smoothing / (real)e->classes;
     for (int64_t j = 0; j < e->classes; j++)

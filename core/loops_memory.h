@@ -58,5 +58,8 @@ static inline int64_t stride(const weft__grid *g, int operand) { return g->rank 
 
 /* ---- runs of rows ---- */
 static inline int64_t first_row(const weft__segments *s, int64_t run) { return s->offset ? s->offset[run] : run * s->length; }
-static inline int64_t run_length(const weft__segments *s, int64_t run) { return s->offset ? s->offset[run + 1] - s->offset[run] : s->length; }
+static inline int64_t run_length(const weft__segments *s, int64_t run)
+{
+    return s->offset ? s->offset[run + 1] - s->offset[run] : s->length;
+}
 #endif

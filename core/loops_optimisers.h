@@ -92,7 +92,8 @@ static void adam(const weft__update *u, const rule *r, real dx, real *m, real *v
     *v = u->beta2 * *v + (1 - u->beta2) * g * g;
     *x -= r->rate * *m / (sqrt(*v) / r->correct + u->eps);
 }
-static void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx, real *m, real *v, real *a, real *x)
+static void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx,
+                      real *m, real *v, real *a, real *x)
 {
     (void)d;
     rule r = rule_of(u, g);

@@ -41,8 +41,8 @@ static void K(random)(weft__device *d, int64_t n, uint64_t key, uint64_t from, b
     (void)d;
     for (int64_t i = 0; i < n; i++) {
         uint64_t draw = weft__philox_draw(key, from + (uint64_t)i);
-        real u = normal ? (real)weft__normal(draw) : sizeof(real) == sizeof(float) ? (real)weft__uniform_float(draw) : (real)weft__uniform(draw);
-        y[i] = a + b * u;
+        real u = sizeof(real) == sizeof(float) ? (real)weft__uniform_float(draw) : (real)weft__uniform(draw);
+        y[i] = a + b * (normal ? (real)weft__normal(draw) : u);
     }
 }
 
@@ -76,7 +76,8 @@ static real function(int f, int order, real x, real y, real p, real q)
     }
     return 0;
 }
-static void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y, const real *g, real *out, bool add)
+static void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y,
+                     const real *g, real *out, bool add)
 {
     (void)d;
     for (int64_t i = 0; i < n; i++) {
@@ -102,7 +103,8 @@ static void K(binary)(weft__device *d, int f, const weft__grid *g, const real *a
             y[j] = (add ? y[j] : 0) + operation(f, u[j * stride(g, 0)], v[j * stride(g, 1)]);
     }
 }
-static void K(select)(weft__device *d, const weft__grid *g, const real *condition, const real *a, const real *b, real *y, bool add)
+static void K(select)(weft__device *d, const weft__grid *g, const real *condition, const real *a, const real *b,
+                      real *y, bool add)
 {
     (void)d;
     for (int64_t r = 0, n = columns(g); r < rows_of(g); r++, y += n) {

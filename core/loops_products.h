@@ -97,7 +97,10 @@ static void plain_attention(const weft__attention *a)
         each_query(a, write_map);
 }
 
-static real weight(const weft__attention *a, const query *p, int64_t j) { return exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]); }
+static real weight(const weft__attention *a, const query *p, int64_t j)
+{
+    return exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]);
+}
 static real weight_gradient(const weft__attention *a, const query *p, int64_t j, const real *dy)
 {
     real dw = 0;
@@ -106,8 +109,8 @@ static real weight_gradient(const weft__attention *a, const query *p, int64_t j,
     return dw;
 }
 
-/* With weights w, dw = dy . v and D = sum of w dw (which is dy . y, but exactly dw where there is one key): ds = scale w (dw - D),
- * dq += ds k, dk += ds q, dv += w dy. */
+/* With weights w, dw = dy . v and D = sum of w dw (which is dy . y, but exactly dw where there is one key):
+ * ds = scale w (dw - D), dq += ds k, dk += ds q, dv += w dy. */
 static void attend_back(const weft__attention *a, const query *p)
 {
     const real *dy = a->dy + (p->row * a->heads + p->head) * a->dv;
@@ -129,7 +132,11 @@ static void attend_back(const weft__attention *a, const query *p)
 static void plain_attention_back(const weft__attention *a) { each_query(a, attend_back); }
 
 #ifndef FAST                                     /* the fast ones fall back on the above when there is no memory */
-static void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c) { (void)d; plain_product(p, a, b, c); }
+static void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
+{
+    (void)d;
+    plain_product(p, a, b, c);
+}
 static void K(attention)(weft__device *d, const weft__attention *a)      { (void)d; plain_attention(a); }
 static void K(attention_back)(weft__device *d, const weft__attention *a) { (void)d; plain_attention_back(a); }
 #endif

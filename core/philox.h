@@ -25,12 +25,13 @@ WEFT__BOTH void weft__philox(uint64_t key, const uint32_t counter[4], uint32_t o
     out[0] = a, out[1] = b, out[2] = c, out[3] = d;
 }
 
-/* Dropout: 64 columns of the token (id, position) are eight counters of eight 16-bit draws. Column j has draw j / 8 % 8 of counter
- * j / 64 * 8 + j % 8, so that eight neighbours are the same word of eight neighbouring counters: what vector units like. An element goes if
- * its draw is below weft__threshold(p): p to the nearest 2^-16. */
+/* Dropout: 64 columns of the token (id, position) are eight counters of eight 16-bit draws. Column j has draw j / 8 % 8 of
+ * counter j / 64 * 8 + j % 8, so that eight neighbours are the same word of eight neighbouring counters: what vector units like.
+ * An element goes if its draw is below weft__threshold(p): p to the nearest 2^-16. */
 WEFT__BOTH uint32_t weft__philox_mask(uint64_t key, int64_t id, int32_t position, int64_t column)
 {
-    uint32_t counter[4] = { (uint32_t)(column / 64 * 8 + column % 8), (uint32_t)position, (uint32_t)(uint64_t)id, (uint32_t)((uint64_t)id >> 32) }, out[4];
+    uint32_t counter[4] = { (uint32_t)(column / 64 * 8 + column % 8), (uint32_t)position, (uint32_t)(uint64_t)id,
+                            (uint32_t)((uint64_t)id >> 32) }, out[4];
     int64_t draw = column / 8 % 8;
     weft__philox(key, counter, out);
     return out[draw / 2] >> 16 * (draw % 2) & 0xFFFF;

@@ -1,5 +1,5 @@
-/* kernel_run.h - kernels without a context: a device by hand for a table and a number of threads, inputs that are the same for every
- * table, and what a case wrote, kept to be compared. */
+/* kernel_run.h - kernels without a context: a device by hand for a table and a number of threads, inputs that are the same for
+ * every table, and what a case wrote, kept to be compared. */
 #ifndef WEFT_KERNEL_RUN_H
 #define WEFT_KERNEL_RUN_H
 #include "check.h"
@@ -63,7 +63,10 @@ UNUSED static real *result(run *t, real *x, int64_t n, double in_double, double 
     return x;
 }
 /* An output that already has something in it. */
-UNUSED static real *result_of(run *t, int64_t n, double in_double, double in_float) { return result(t, reals(t, n, -1, 1), n, in_double, in_float); }
+UNUSED static real *result_of(run *t, int64_t n, double in_double, double in_float)
+{
+    return result(t, reals(t, n, -1, 1), n, in_double, in_float);
+}
 UNUSED static bool coin(void) { return dice(2); }
 UNUSED static int64_t size(int64_t below) { return (int64_t)dice((uint64_t)below); }
 

@@ -1,6 +1,6 @@
-/* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the same bits alone and in any
- * company; random numbers are those of the published generator; an index out of range is told and not followed; without memory, and
- * with somebody else's BLAS, products come out, too; WEFT_TIER chooses or is refused. */
+/* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the same bits alone and in
+ * any company; random numbers are those of the published generator; an index out of range is told and not followed; without
+ * memory, and with somebody else's BLAS, products come out, too; WEFT_TIER chooses or is refused. */
 #include "kernel_run.h"
 #include "core/philox.h"
 
@@ -15,7 +15,8 @@ Test(bits, philox_gives_the_published_numbers)
     static const struct { uint64_t key; uint32_t counter[4], out[4]; } known[] = {               /* Random123's kat_vectors */
         { 0, { 0, 0, 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
         { ~(uint64_t)0, { ~0u, ~0u, ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-        { 0x299f31d0a4093822u, { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+        { 0x299f31d0a4093822u, { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+            { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
     };
     for (int i = 0; i < COUNT(known); i++) {
         uint32_t out[4];
@@ -36,7 +37,8 @@ Test(bits, streams_and_masks_count_as_they_say)
         cr_assert_eq(weft__philox_mask(77, 0x0123456789abcdef, 7, j), out[j / 16 % 4] >> (j / 8 % 2 ? 16 : 0) & 0xFFFF);
     }
     cr_assert(weft__threshold(0) == 0 && weft__threshold(.25) == 16384 && weft__threshold(1) == 65536);
-    cr_assert(weft__unit(~0u) < 1 && weft__uniform(~(uint64_t)0) < 1 && weft__uniform_float(~(uint64_t)0) < 1 && weft__unit(255) == 0);
+    cr_assert(weft__unit(~0u) < 1 && weft__uniform(~(uint64_t)0) < 1 && weft__uniform_float(~(uint64_t)0) < 1
+        && weft__unit(255) == 0);
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < 100000; i++) {
         double x = weft__normal(weft__philox_draw(3, i));
@@ -95,8 +97,10 @@ Test(bits, an_element_does_not_know_its_place)
 }
 static void rows_alone(run *t, int64_t rows, int64_t width)
 {
-    real *x = reals(t, rows * width, -3, 3), *mask = some_zeros(reals(t, rows * width, .5, 1), rows * width), *y = room(t, rows * width, sizeof *y);
-    real *one = room(t, width, sizeof *one), *gain = reals(t, width, .5, 2), *mean = room(t, rows, sizeof *mean), *rstd = room(t, rows, sizeof *rstd), a, b;
+    real *x = reals(t, rows * width, -3, 3), *mask = some_zeros(reals(t, rows * width, .5, 1), rows * width),
+        *y = room(t, rows * width, sizeof *y);
+    real *one = room(t, width, sizeof *one), *gain = reals(t, width, .5, 2), *mean = room(t, rows, sizeof *mean),
+        *rstd = room(t, rows, sizeof *rstd), a, b;
     weft__segments all = { rows, width, 1, NULL }, alone = { 1, width, 1, NULL };
     for (int way = 0; way < 2; way++) {
         (way ? t->k->softmax : t->k->log_softmax)(&t->d, &all, mask, x, y);
@@ -112,7 +116,8 @@ static void rows_alone(run *t, int64_t rows, int64_t width)
         cr_assert(a == mean[r] && b == rstd[r]);
     }
     int32_t *class_ = indices(t, rows, 0, width);
-    weft__entropy e = { .rows = rows, .classes = width, .smoothing = (real).1 }, single = { .rows = 1, .classes = width, .smoothing = (real).1 };
+    weft__entropy e = { .rows = rows, .classes = width, .smoothing = (real).1 },
+        single = { .rows = 1, .classes = width, .smoothing = (real).1 };
     t->k->entropy(&t->d, &e, x, class_, mean);
     for (int64_t r = 0; r < rows; r++) {
         t->k->entropy(&t->d, &single, x + r * width, class_ + r, &a);
@@ -130,7 +135,8 @@ Test(bits, a_row_does_not_know_its_neighbours)
 static void products_of_parts(run *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k)
 {
     weft__product p = { .ta = ta, .tb = tb, .m = m, .n = n, .k = k, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n, .batches = 1 };
-    real *a = reals(t, m * k, -1, 1), *b = reals(t, k * n, -1, 1), *c = room(t, m * n, sizeof *c), *part = room(t, m * n, sizeof *part);
+    real *a = reals(t, m * k, -1, 1), *b = reals(t, k * n, -1, 1), *c = room(t, m * n, sizeof *c),
+        *part = room(t, m * n, sizeof *part);
     t->k->gemm(&t->d, &p, a, b, c);
     for (int64_t i = 0, rows; i < m; i += rows) {                 /* some rows of a at a time */
         rows = 1 + size(m - i < 30 ? m - i : 30);
@@ -163,8 +169,9 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
     enum { S = 5, HEADS = 2, DK = 12, DV = 9, N = 330 };
     ON_EVERY_TABLE(t)
         for (int causal = 0; causal < 3; causal++) {
-            weft__attention a = { .sequences = S, .queries = N, .keys = N, .heads = HEADS, .dk = DK, .dv = DV, .causal = causal, .scale = (real).4,
-                                  .q_offset = { offset, offset }, .k_offset = { offset, offset }, .map_offset = { map_offset, map_offset } };
+            weft__attention a = { .sequences = S, .queries = N, .keys = N, .heads = HEADS, .dk = DK, .dv = DV, .causal = causal,
+                                  .scale = (real).4, .q_offset = { offset, offset }, .k_offset = { offset, offset },
+                                  .map_offset = { map_offset, map_offset } };
             a.q = reals(t, N * HEADS * DK, -1, 1), a.k = reals(t, N * HEADS * DK, -1, 1), a.v = reals(t, N * HEADS * DV, -1, 1);
             a.dy = reals(t, N * HEADS * DV, -1, 1);
             real *all[2][5];
@@ -208,8 +215,10 @@ Test(bits, the_first_index_out_of_range_is_told)
 Test(bits, products_need_no_memory)
 {
     ON_EVERY_TABLE(t) {
-        weft__product p = { .m = 70, .n = 30, .k = 300, .lda = 300, .ldb = 30, .ldc = 30, .batches = 2, .stride_a = 70 * 300, .stride_c = 70 * 30 };
-        real *a = reals(t, 2 * 70 * 300, -1, 1), *b = reals(t, 300 * 30, -1, 1), *c = room(t, 2 * 70 * 30, sizeof *c), *want = room(t, 2 * 70 * 30, sizeof *c);
+        weft__product p = { .m = 70, .n = 30, .k = 300, .lda = 300, .ldb = 30, .ldc = 30, .batches = 2, .stride_a = 70 * 300,
+            .stride_c = 70 * 30 };
+        real *a = reals(t, 2 * 70 * 300, -1, 1), *b = reals(t, 300 * 30, -1, 1), *c = room(t, 2 * 70 * 30, sizeof *c),
+            *want = room(t, 2 * 70 * 30, sizeof *c);
         atomic_store(&t->heap.fail_in, 1);
         t->k->gemm(&t->d, &p, a, b, c);
         atomic_store(&t->heap.fail_in, 0);
@@ -224,8 +233,10 @@ static void product_by(const char *library)
         for (int way = 0; way < 4; way++) {
             bool ta = way & 1, tb = way & 2;
             enum { M = 300, N = 70, K = 90 };
-            weft__product p = { .ta = ta, .tb = tb, .add = true, .m = M, .n = N, .k = K, .lda = ta ? M : K, .ldb = tb ? K : N, .ldc = N, .batches = 1 };
-            real *a = reals(t, M * K, -1, 1), *b = reals(t, K * N, -1, 1), *c = reals(t, M * N, -1, 1), *want = room(t, M * N, sizeof *want);
+            weft__product p = { .ta = ta, .tb = tb, .add = true, .m = M, .n = N, .k = K, .lda = ta ? M : K, .ldb = tb ? K : N,
+                .ldc = N, .batches = 1 };
+            real *a = reals(t, M * K, -1, 1), *b = reals(t, K * N, -1, 1), *c = reals(t, M * N, -1, 1),
+                *want = room(t, M * N, sizeof *want);
             memcpy(want, c, M * N * sizeof *c);
             weft__device d = { .k = &weft__ref };
             weft__ref.gemm(&d, &p, a, b, want);
@@ -250,7 +261,8 @@ Test(bits, tiers_are_chosen_or_refused)
     for (int i = 0; i < COUNT(tables); i++) {
         setenv("WEFT_TIER", tables[i].name, 1);
         const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
-        cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) : !k && strstr(why, tables[i].name) && strstr(why, "instructions"));
+        cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) : !k && strstr(why, tables[i].name)
+            && strstr(why, "instructions"));
         cr_assert(weft__cpu_kernels(WEFT_REF, why, sizeof why) == &weft__ref);
     }
     setenv("WEFT_TIER", "sse9", 1);

@@ -1,6 +1,6 @@
-/* test_kernels.c - every kernel of every table against the plain loops, on random shapes: odd sizes, nothing at all, adding and not,
- * enough for the threads; one thread and two give the same bits. A case draws its inputs from the dice, so that every run of it sees
- * the same ones, and hands in its outputs; the comparison is here once. */
+/* test_kernels.c - every kernel of every table against the plain loops, on random shapes: odd sizes, nothing at all, adding and
+ * not, enough for the threads; one thread and two give the same bits. A case draws its inputs from the dice, so that every run
+ * of it sees the same ones, and hands in its outputs; the comparison is here once. */
 #include "kernel_run.h"
 
 typedef void kernel_case(run *t);
@@ -18,7 +18,8 @@ static void compare(const char *name, uint64_t seed, const run *got, const run *
         else
             close_to(text, got->out[i].x, want->out[i].x, want->out[i].n, want->out[i].tol);
     }
-    cr_assert(got->d.fault.is == want->d.fault.is && got->d.fault.row == want->d.fault.row && got->d.fault.value == want->d.fault.value, "%s: faults", text);
+    cr_assert(got->d.fault.is == want->d.fault.is && got->d.fault.row == want->d.fault.row
+        && got->d.fault.value == want->d.fault.value, "%s: faults", text);
 }
 static run *played(const weft__kernels *k, int threads, kernel_case *play, uint64_t seed, bool large)
 {
@@ -72,9 +73,11 @@ static void play_unary(run *t)
 {
     int f = (int)dice(WEFT__UNARIES), order = (int)dice(3);
     int64_t n = flat_size(t);
-    bool wide = order == 0 && dice(3) == 0 && f != WEFT__exp && f != WEFT__power && f != WEFT__log && f != WEFT__sqrt && f != WEFT__rsqrt && f != WEFT__elu;
+    bool wide = order == 0 && dice(3) == 0 && f != WEFT__exp && f != WEFT__power && f != WEFT__log && f != WEFT__sqrt
+        && f != WEFT__rsqrt && f != WEFT__elu;
     real p = f == WEFT__clamp ? (real)-.5 : (real).3, q = (real).5;
-    real *x = reals(t, n, wide ? -50 : tested_on[f][0], wide ? 50 : tested_on[f][1]), *g = reals(t, n, -1, 1), *y = room(t, n, sizeof *y);
+    real *x = reals(t, n, wide ? -50 : tested_on[f][0], wide ? 50 : tested_on[f][1]), *g = reals(t, n, -1, 1),
+        *y = room(t, n, sizeof *y);
     weft__device d = { .k = &weft__ref };
     weft__ref.unary(&d, f, 0, n, p, q, x, NULL, NULL, y, false);
     CALL(unary, f, order, n, p, q, x, y, order ? g : NULL, result_of(t, n, 2e-14, 4e-6), coin());
@@ -127,7 +130,8 @@ static void play_sums(run *t)
     int64_t all = elements(&g);
     CALL(spread, &g, reals(t, n[0], -1, 1), result_of(t, all, 1e-15, 1e-6), coin());
     CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4));
-    int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80), ldx = width + size(5), ldy = width + size(5);
+    int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80);
+    int64_t ldx = width + size(5), ldy = width + size(5);
     CALL(block, rows, width, reals(t, rows * ldx, -1, 1), ldx, result_of(t, rows * ldy, 1e-15, 1e-6), ldy, coin());
     int32_t *from = indices(t, rows * ldx, -9, 9), *to = room(t, rows * ldy, sizeof *to);
     CALL(block_ints, rows, width, from, ldx, to, ldy);
@@ -155,10 +159,12 @@ KERNEL_TEST(runs)
 
 static void play_softmax(run *t)
 {
-    weft__segments s = t->large ? segments(t, 60, 60, 1 + size(40)) : segments(t, size(7), size(4) ? 40 : 1500, coin() ? 1 : 1 + size(40));
+    weft__segments s = t->large ? segments(t, 60, 60, 1 + size(40))
+        : segments(t, size(7), size(4) ? 40 : 1500, coin() ? 1 : 1 + size(40));
     int64_t all = segment_rows(&s) * s.inner, ends = s.count * s.inner;
     double scale = coin() ? 3 : 60;
-    real *x = reals(t, all, -scale, scale), *mask = coin() ? some_zeros(reals(t, all, .1, 1), all) : NULL, *y = room(t, all, sizeof *y);
+    real *x = reals(t, all, -scale, scale), *mask = coin() ? some_zeros(reals(t, all, .1, 1), all) : NULL,
+        *y = room(t, all, sizeof *y);
     CALL(softmax, &s, mask, x, result_of(t, all, 1e-14, 4e-6));
     CALL(log_softmax, &s, mask, x, result_of(t, all, 1e-14, 4e-6));
     CALL(logsumexp, &s, mask, x, result_of(t, ends, 1e-14, 4e-6));
@@ -173,7 +179,8 @@ static void play_index(run *t)
 {
     int64_t rows = t->large ? 600 : size(50), width = t->large ? 60 + size(90) : size(70), n = 1 + size(60);
     bool wrong = dice(6) == 0;                   /* an index out of range: the same fault everywhere, and nothing read */
-    int32_t *index = indices(t, rows, wrong ? -3 : -1, wrong ? n + 4 : n), *column = indices(t, rows, wrong ? -3 : -1, wrong ? width + 4 : width);
+    int32_t *index = indices(t, rows, wrong ? -3 : -1, wrong ? n + 4 : n),
+        *column = indices(t, rows, wrong ? -3 : -1, wrong ? width + 4 : width);
     real *x = reals(t, n * width, -1, 1), *many = reals(t, rows * width, -1, 1);
     if (dice(3) == 0)
         index = indices(t, rows, n - 1, n);      /* all the same */
@@ -197,18 +204,21 @@ static void play_dropout(run *t)
     for (int64_t r = 0; r < rows; r++)
         id[r] = (int64_t)dice(0);
     int32_t *position = indices(t, rows, 0, 5000);
-    CALL(dropout, rows, width, dice_real(0, 1), dice(0), coin() ? id : NULL, coin() ? position : NULL, reals(t, rows * width, -1, 1),
-         result_of(t, rows * width, 1e-13, 1e-5), coin());
+    CALL(dropout, rows, width, dice_real(0, 1), dice(0), coin() ? id : NULL, coin() ? position : NULL,
+         reals(t, rows * width, -1, 1), result_of(t, rows * width, 1e-13, 1e-5), coin());
 }
 KERNEL_TEST(dropout)
 
 /* ---- products ---- */
 static void play_gemm(run *t)
 {
-    weft__product p = { .ta = coin(), .tb = coin(), .add = coin(), .batches = 1 + (dice(3) ? 0 : size(4)), .precision = dice(4) ? WEFT_FP32 : WEFT_BF16 };
-    p.m = t->large ? 60 + size(200) : size(coin() ? 8 : 70), p.n = t->large ? 100 + size(200) : size(coin() ? 5 : 90), p.k = t->large ? 300 + size(300) : size(50);
+    weft__product p = { .ta = coin(), .tb = coin(), .add = coin(), .batches = 1 + (dice(3) ? 0 : size(4)) };
+    p.precision = dice(4) ? WEFT_FP32 : WEFT_BF16;
+    p.m = t->large ? 60 + size(200) : size(coin() ? 8 : 70), p.n = t->large ? 100 + size(200) : size(coin() ? 5 : 90),
+        p.k = t->large ? 300 + size(300) : size(50);
     p.lda = (p.ta ? p.m : p.k) + size(4), p.ldb = (p.tb ? p.k : p.n) + size(4), p.ldc = p.n + size(4);
-    p.stride_a = (p.ta ? p.k : p.m) * p.lda + size(3), p.stride_b = (p.tb ? p.n : p.k) * p.ldb + size(3), p.stride_c = p.m * p.ldc + size(3);
+    p.stride_a = (p.ta ? p.k : p.m) * p.lda + size(3), p.stride_b = (p.tb ? p.n : p.k) * p.ldb + size(3);
+    p.stride_c = p.m * p.ldc + size(3);
     real *a = reals(t, p.batches * p.stride_a, -1, 1), *b = reals(t, p.batches * p.stride_b, -1, 1);
     CALL(gemm, &p, a, b, result_of(t, p.batches * p.stride_c, 1e-12, 1e-4));
 }
@@ -223,8 +233,8 @@ static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 }
 static void play_attention(run *t)
 {
-    weft__attention a = { .sequences = size(6), .heads = 1 + size(3), .dk = 1 + size(20), .dv = 1 + size(20), .causal = (int)dice(3),
-                          .shared_values = coin(), .scale = dice_real(.1, .6) };
+    weft__attention a = { .sequences = size(6), .heads = 1 + size(3), .dk = 1 + size(20), .dv = 1 + size(20),
+                          .causal = (int)dice(3), .shared_values = coin(), .scale = dice_real(.1, .6) };
     int64_t longest = t->large ? 250 : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, longest, &a.q_offset);
     if (coin())
@@ -232,7 +242,8 @@ static void play_attention(run *t)
     else
         draw_offsets(t, a.sequences, longest, &a.k_offset);
     a.queries = a.q_offset.host[a.sequences], a.keys = a.k_offset.host[a.sequences];
-    int64_t nq = a.queries * a.heads * a.dk, nk = a.keys * a.heads * a.dk, nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv, ny = a.queries * a.heads * a.dv;
+    int64_t nq = a.queries * a.heads * a.dk, nk = a.keys * a.heads * a.dk, nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv,
+        ny = a.queries * a.heads * a.dv;
     int32_t *map_offset = room(t, a.queries + 1, sizeof *map_offset);
     for (int64_t s = 0; s < a.sequences; s++)
         for (int64_t i = a.q_offset.host[s]; i < a.q_offset.host[s + 1]; i++)
@@ -252,7 +263,8 @@ Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3
 static void play_layer_norm(run *t)
 {
     int64_t rows = t->large ? 700 : size(40), width = t->large ? 100 + size(60) : size(90);
-    real *x = reals(t, rows * width, -2, 3), *gain = coin() ? reals(t, width, .5, 2) : NULL, *shift = coin() ? reals(t, width, -1, 1) : NULL;
+    real *x = reals(t, rows * width, -2, 3), *gain = coin() ? reals(t, width, .5, 2) : NULL,
+        *shift = coin() ? reals(t, width, -1, 1) : NULL;
     real *mean = result_of(t, rows, 1e-13, 2e-6), *rstd = result_of(t, rows, 1e-10, 1e-3), *dy = reals(t, rows * width, -1, 1);
     CALL(layer_norm, rows, width, (real)1e-3, x, gain, shift, result_of(t, rows * width, 1e-11, 2e-4), mean, rstd);
     real *dx = coin() ? result_of(t, rows * width, 1e-9, 1e-2) : NULL, *dgain = coin() ? result_of(t, width, 1e-10, 1e-3) : NULL;
@@ -262,7 +274,8 @@ KERNEL_TEST(layer_norm)
 
 static void play_entropy(run *t)
 {
-    weft__entropy e = { .rows = t->large ? 300 : size(20), .classes = t->large ? 500 : 1 + size(coin() ? 45 : 900), .has_ignore = coin(), .ignore = -100 };
+    weft__entropy e = { .rows = t->large ? 300 : size(20), .classes = t->large ? 500 : 1 + size(coin() ? 45 : 900),
+        .has_ignore = coin(), .ignore = -100 };
     bool wrong = dice(6) == 0;
     int32_t *class_ = indices(t, e.rows, wrong ? -2 : 0, e.classes + (wrong ? 2 : 0));
     for (int64_t r = 0; e.has_ignore && r < e.rows; r += 3)
@@ -281,7 +294,8 @@ KERNEL_TEST(entropy)
 static void as_result(run *t, const weft__guard *g)               /* what the device knows, as numbers */
 {
     real *x = result_of(t, 6, 1e-12, 1e-5);
-    x[0] = (real)g->norm, x[1] = (real)g->applied, x[2] = (real)g->skipped, x[3] = (real)g->in_a_row, x[4] = (real)g->bad, x[5] = (real)g->finite;
+    x[0] = (real)g->norm, x[1] = (real)g->applied, x[2] = (real)g->skipped, x[3] = (real)g->in_a_row, x[4] = (real)g->bad,
+        x[5] = (real)g->finite;
 }
 static void play_norms(run *t)
 {
@@ -310,11 +324,13 @@ Test(kernels, norms) { everywhere("norms", play_norms, rounds(120, 2000)); }
 static void play_update(run *t)
 {
     int64_t n = flat_size(t);
-    weft__update u = { .rule = (weft__rule)dice(4), .lr = (real).01, .decay = coin() ? (real).1 : 0, .eps = (real)1e-8, .nesterov = coin(), .centered = coin() };
+    weft__update u = { .rule = (weft__rule)dice(4), .lr = (real).01, .decay = coin() ? (real).1 : 0, .eps = (real)1e-8,
+        .nesterov = coin(), .centered = coin() };
     bool adam = u.rule == WEFT__ADAM || u.rule == WEFT__ADAMW;
     u.beta1 = adam || coin() ? (real).9 : 0, u.beta2 = u.rule == WEFT__SGD ? (real).1 : (real).95;
     weft__guard g = { .applied = size(3), .finite = dice(5) != 0 };
-    real *m = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5), *v = result(t, reals(t, n, 2, 3), n, 1e-13, 1e-5), *a = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5);
+    real *m = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5), *v = result(t, reals(t, n, 2, 3), n, 1e-13, 1e-5),
+        *a = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5);
     CALL(update, n, &u, &g, reals(t, n, -1, 1), m, v, a, result_of(t, n, 1e-13, 1e-5));
 }
 Test(kernels, update) { everywhere("update", play_update, rounds(160, 3000)); }
@@ -323,7 +339,8 @@ static void play_memory(run *t)
 {
     int64_t n = 1 + flat_size(t);
     size_t bytes = (size_t)n * sizeof(real);
-    real *x = reals(t, n, -1, 1), *y = result_of(t, n, 0, 0), *on_device = t->k->allocate(&t->d, bytes), *more = t->k->allocate(&t->d, bytes);
+    real *x = reals(t, n, -1, 1), *y = result_of(t, n, 0, 0), *on_device = t->k->allocate(&t->d, bytes),
+        *more = t->k->allocate(&t->d, bytes);
     CALL(upload, on_device, x, bytes);
     CALL(copy, more, on_device, bytes);
     CALL(download, y, more, bytes);
