@@ -252,8 +252,9 @@ static inline vec v_tanh(vec x)
 /* x = 2^n m, sqrt(1/2) <= m < sqrt(2): log(x) = n ln 2 + 2 atanh(f), f = (m - 1) / (m + 1), by its series. */
 static inline vec v_log(vec x)
 {
-    veci tiny = (veci)(x < V_NORMAL);
-    vec scaled = v_select(tiny, x * (real)((vint_)1 << V_FRACTION), x), root = v_set((real)0.70710678118654752440);
+    vec size = v_abs(x);
+    veci tiny = (veci)(size < V_NORMAL);
+    vec scaled = v_select(tiny, size * (real)((vint_)1 << V_FRACTION), size), root = v_set((real)0.70710678118654752440);
     veci n = ((veci)scaled - (veci)root) >> V_FRACTION;
     vec m = (vec)((veci)scaled - (n << V_FRACTION)), f = (m - 1) / (m + 1), s = f * f;
     vec q = v_polynomial_(v_odd_, V_LOG_TERMS, s);
