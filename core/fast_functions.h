@@ -1,4 +1,4 @@
-/* fast_functions.h - vectors of the functions that vector.h leaves out: the normal distribution. */
+/* fast_functions.h - vectors of the functions that vector.h leaves out: log and exp beside 1, the normal distribution. */
 #include "core/fast_ranges.h"
 
 /* log(erfc(z) exp(z^2) / t), t = 2 / (2 + z), z >= 0, as a Chebyshev series in 2 t - 1 (made with 40 digits): so the tail is as
@@ -22,3 +22,15 @@ static inline vec normal_cdf(vec x)              /* erfc(-x / sqrt 2) / 2 */
     return v_select((veci)(x > 0), 1 - half, v_select((veci)(x == x), half, x));
 }
 static inline vec normal_pdf(vec x) { return (real).39894228040143268 * v_exp((real)-.5 * x * x); }
+
+/* log(1 + x) and exp(x) - 1, x > -1: what 1 + x has lost by rounding, and what exp has, is in the quotient too (Kahan). */
+static inline vec log_of_1_and(vec x)
+{
+    vec u = 1 + x;
+    return v_select((veci)(u == 1), x, v_log(u) * (x / (u - 1)));
+}
+static inline vec exp_less_1(vec x)              /* for x <= 0 */
+{
+    vec u = v_exp(x), y = (u - 1) * (x / v_log(u));
+    return v_select((veci)(u == 1), x, v_select((veci)(u > (real)1e-9), y, u - 1));
+}

@@ -91,7 +91,9 @@ VECTORS(gelu, x * normal_cdf(x))
 VECTORS(slope_gelu, normal_cdf(x) + x * normal_pdf(x))
 VECTORS(silu, x * v_sigmoid(x))
 VECTORS(slope_silu, SILU_D(x, v_sigmoid(x)))
+VECTORS(softplus, v_max(v_set(0), x) + log_of_1_and(v_exp(-v_abs(x))))
 VECTORS(slope_softplus, v_sigmoid(x))
+VECTORS(elu, v_select((veci)(x > 0), x, p * exp_less_1(v_min(v_set(0), x))))
 VECTORS(clamp, v_select((veci)(x < p), v_set(p), v_select((veci)(x > q), v_set(q), x)))
 
 static map_fn *const maps[WEFT__UNARIES][3] = {
@@ -105,7 +107,8 @@ static map_fn *vector_map(int f, int order)      /* NULL: there is none */
         [WEFT__abs] = { vec_abs }, [WEFT__inverse] = { vec_inverse }, [WEFT__tanh] = { vec_tanh }, [WEFT__sigmoid] = { vec_sigmoid },
         [WEFT__relu] = { vec_relu, vec_slope_relu }, [WEFT__leaky_relu] = { vec_leaky, vec_slope_leaky },
         [WEFT__gelu] = { vec_gelu, vec_slope_gelu }, [WEFT__silu] = { vec_silu, vec_slope_silu },
-        [WEFT__softplus] = { NULL, vec_slope_softplus }, [WEFT__clamp] = { vec_clamp },
+        [WEFT__softplus] = { vec_softplus, vec_slope_softplus }, [WEFT__elu] = { vec_elu },
+        [WEFT__clamp] = { vec_clamp },
     };
     return by[f][order];
 }
