@@ -48,10 +48,11 @@ static void weights_new(weft_rnn *r, int layer, int direction)
 
 static void describe(const weft_rnn *r)
 {
-    static const char *const cells[] = { "rnn_tanh", "rnn_relu", "gru", "lstm" }, *const gates[] = { "", "", "r z n", "i f g o" };
+    static const char *const cells[] = { "rnn_tanh", "rnn_relu", "gru_reset_after", "lstm" }, *const gates[] = { "", "", "r z n", "i f g o" };
     weft__describe(r->m, "cell", cells[r->cell]);
     if (*gates[r->cell])
         weft__describe(r->m, "gates", gates[r->cell]);
+    weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
 }
 
 static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, weft__cell cell, const weft_rnn_opts *o)
