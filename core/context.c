@@ -137,14 +137,29 @@ void weft_clear(weft *w)
     w->walking = w->to_parameters = false;
 }
 
+static void give_back(weft *w)                   /* what steps up to now have needed, for smaller ones to come */
+{
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        weft__arena_forget(w, all[i]);
+    weft__release(w, w->tape);
+    w->tape = NULL, w->room = 0;
+    if (w->dev.k->synchronous && w->dev.workspace) {
+        w->dev.release(w->dev.workspace, w->dev.user);
+        w->dev.workspace = NULL, w->dev.workspace_bytes = 0;
+    }
+}
+
 void weft_recover(weft *w)
 {
     if (!w || w == weft__nowhere())
         return;
+    if (w->status == WEFT_ENOMEM)
+        give_back(w);
     weft_clear(w);
-    if (w->dev.failure[0])
-        return;                                  /* a lost device stays lost */
-    w->status = WEFT_OK, w->message[0] = 0, w->dev.fault = (weft__fault){ 0 };
+    if (w->dev.lost)
+        return;                                  /* and stays lost */
+    w->status = WEFT_OK, w->message[0] = w->dev.failure[0] = 0, w->dev.fault = (weft__fault){ 0 };
     for (weft__owned *o = w->owned; o; o = o->next)
         if (o->recover)
             o->recover(o + 1);

@@ -93,6 +93,7 @@ void    weft__back_to(weft *, weft__arena *, int64_t position);
 int64_t weft__position(const weft__arena *);
 void    weft__arena_clear(weft *, weft__arena *);
 void    weft__arena_end(weft *, weft__arena *);
+void    weft__arena_forget(weft *, weft__arena *);                /* its memory, and how large it was */
 void   *weft__allocate(weft *, size_t);          /* host memory until weft__release */
 void    weft__release(weft *, void *);
 void   *weft__device_allocate(weft *, size_t);
