@@ -77,7 +77,7 @@ WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis);
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
 /* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* `times` copies end to end along an axis. */
+/* `times` copies end to end along an axis. Reals of rank 0 .. 5, not the rows of a ragged tensor. */
 WEFT_API weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times);
 
 /* ---- by index ---- *

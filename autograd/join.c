@@ -4,7 +4,7 @@
 
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)   /* a good one keeps silent about a bad one's error */
 {
-    weft *w = a && !weft__wrong(a->w, a) ? a->w : b ? b->w : weft__nowhere();
+    weft *w = a && (!b || !weft__wrong(a->w, a)) ? a->w : b ? b->w : weft__nowhere();
     weft_tensor *bad = a && !weft__wrong(a->w, a) && a->f.batch ? b : a;
     const char *wrong = weft__wrong(w, bad);
     weft__fail(w, wrong ? WEFT_EARG : WEFT_ESHAPE, "%s: %s", function, wrong ? wrong : "two ragged tensors of as many sequences are wanted");

@@ -138,7 +138,7 @@ static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   
 weft_tensor *weft_spread(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
-        return weft__failed(is_ragged(like) ? x : like, WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
+        return weft__failed(is_ragged(like) || !like ? x : like, WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)
         return weft__failed(x, WEFT_ESHAPE, "spread", "reals with one row for each sequence are wanted");
     weft__along a = tokens_of(like, x);

@@ -17,7 +17,7 @@ WEFT_API const char *weft_file_message(void);
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random streams, and the user's items;
  * all with checksums, in no time-dependent bytes. Writing goes to a temporary file, is flushed and renamed: an old file is never lost. */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_item_of_user;   /* epoch, best score, vocabulary ... */
-/* A context that has failed saves nothing. docs/design/checkpoints.md describes the file. */
+/* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part of m. docs/design/checkpoints.md describes the file. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were. o and items may be NULL, 0. Items must
  * be in the file with that type and at most n numbers (text: n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file;

@@ -71,5 +71,6 @@ void weft__describe(weft_module *m, const char *key, const char *value);
 /* All that an optimiser must find again: numbers of the host, or flat vectors on the device. */
 typedef struct weft__saved { const char *name; weft_dtype type; void *data; int64_t n; bool device; } weft__saved;
 int  weft__optim_saved(weft_optim *o, weft__saved *out, int room);
+bool weft__optim_is_of(const weft_optim *o, const weft_module *m);              /* of m, or of a part of it */
 void weft__optim_restored(weft_optim *o);        /* after the data were replaced */
 #endif

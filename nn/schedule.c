@@ -38,6 +38,8 @@ static void begin(double *best, int64_t seen, bool larger_is_better)
 double weft_plateau_step(weft_plateau *p, double value)
 {
     const double threshold = 1e-4, least_change = 1e-8;
+    if (!p)
+        return (double)NAN;
     begin(&p->best, p->seen++, p->larger_is_better);
     if (p->larger_is_better ? value > p->best * (1 + threshold) : value < p->best * (1 - threshold))
         p->best = value, p->bad = 0;
@@ -53,6 +55,10 @@ double weft_plateau_step(weft_plateau *p, double value)
 
 bool weft_stopper_step(weft_stopper *s, double value, bool *is_best)
 {
+    if (is_best)
+        *is_best = false;
+    if (!s)
+        return false;
     begin(&s->best, s->seen++, s->larger_is_better);
     bool better = s->larger_is_better ? value > s->best + s->min_delta : value < s->best - s->min_delta;
     s->bad = better ? 0 : s->bad + 1;
