@@ -21,7 +21,7 @@ WEFT_API weft_tensor *weft_relu(weft_tensor *x), *weft_silu(weft_tensor *x), *we
 WEFT_API weft_tensor *weft_gelu(weft_tensor *x);                  /* x Phi(x), by the error function */
 WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, weft_real slope);        /* slope x below 0 */
 WEFT_API weft_tensor *weft_elu(weft_tensor *x, weft_real alpha);               /* alpha (exp(x) - 1) below 0 */
-WEFT_API weft_tensor *weft_clamp(weft_tensor *x, weft_real low, weft_real high);
+WEFT_API weft_tensor *weft_clamp(weft_tensor *x, weft_real low, weft_real high);   /* low <= high */
 WEFT_API weft_tensor *weft_power(weft_tensor *x, weft_real exponent);
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, weft_real factor);            /* factor x */
 

@@ -136,4 +136,5 @@ const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
 /* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */
 typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc);
 weft__blas_gemm *weft__blas(void);
+const char *weft__blas_failure(void);            /* "" if it is there, or was not asked for */
 #endif

@@ -50,6 +50,9 @@ static weft_loss token_hits(weft_tensor *scores, weft_tensor *classes, const wef
 /* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
 static weft_loss sequence_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
+    char text[128];
+    if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
+        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are wanted", weft__text(&scores->f, text));
     hits h = compared("sequence_accuracy", scores, classes, opts);
     weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
     weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);

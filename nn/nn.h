@@ -57,9 +57,12 @@ const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
 /* An object of `bytes` bytes, zeroed, below the context; NULL (and the context has failed) if there is no memory or m->w is NULL. */
 void *weft__layer(weft_module *m, size_t bytes);
+/* The layer of m when it is done, or the other if something about it has failed: then m goes, and its name is free again. */
+void *weft__finished(weft_module *m, void *layer, void *otherwise);
 
 /* ---- parameter.c, init.c ---- */
 int64_t weft__piece(const weft__parameter *p);                    /* the numbers it takes in the flat vectors: its own and the gap behind */
+void weft__cut_back(weft_module *root, int64_t n);                /* of the flat vectors the first n numbers stay */
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */
 void weft__first_values(weft__parameter *p, weft_init init);
 bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init);

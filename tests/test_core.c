@@ -72,6 +72,28 @@ Test(core, bad_shapes)
     CLEAN(w);
 }
 
+Test(core, options_of_a_context_that_cannot_be)
+{
+    const struct { weft_opts o; const char *part; } bad[] = {
+        { { .device = (weft_device)9 }, "open: device 9" }, { { .device = (weft_device)-1 }, "open: device -1" },
+        { { .threads = 1000000 }, "open: 1000000 threads; 0 .. 1024" }, { { .threads = -1 }, "threads" },
+        { { .allocate = heap_allocate }, "open: release is NULL" }, { { .release = heap_release }, "open: allocate is NULL" },
+        { { .precision = (weft_precision)7 }, "precision" } };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft *w = weft_open(&bad[i].o);
+        cr_assert(weft_error(w) == WEFT_EARG && strstr(weft_message(w), bad[i].part), "%d: %s", i, weft_message(w));
+        weft_close(w);
+    }
+}
+
+Test(core, a_blas_that_is_not_there)
+{
+    setenv("WEFT_BLAS", "/no/such/lib.so", 1);
+    weft *w = weft_open(NULL);
+    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_BLAS=/no/such/lib.so: "), "%s", weft_message(w));
+    weft_close(w);
+}
+
 Test(core, what_cannot_be_read_is_a_sticky_error)
 {
     weft *w = open_on(WEFT_CPU);
