@@ -216,11 +216,11 @@ Test(memory, a_steady_step_allocates_nothing)
                 weft_clip_grad_norm(m.m, 1);
                 weft_optim_step(m.optim);
             } else
-                step(w, &m, 20, 9);
+                step(w, &m, s % 4 ? (int64_t)dice(21) : 20, (int32_t)dice(10));
             weft_clear(w);
-            if (s == 3)
+            if (s == 2)
                 before = allocations(w);
-            cr_assert(s <= 3 || allocations(w) == before, "step %d has allocated on %s", s, weft_device_name(w));
+            cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s, weft_device_name(w));
         }
         OK(w);
     }
