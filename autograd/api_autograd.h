@@ -21,7 +21,7 @@ WEFT_API weft_tensor *weft_relu(weft_tensor *x), *weft_silu(weft_tensor *x), *we
 WEFT_API weft_tensor *weft_gelu(weft_tensor *x);                  /* x Phi(x), by the error function */
 WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, weft_real slope);        /* slope x below 0 */
 WEFT_API weft_tensor *weft_elu(weft_tensor *x, weft_real alpha);               /* alpha (exp(x) - 1) below 0 */
-WEFT_API weft_tensor *weft_clamp(weft_tensor *x, weft_real low, weft_real high);
+WEFT_API weft_tensor *weft_clamp(weft_tensor *x, weft_real low, weft_real high);   /* low <= high */
 WEFT_API weft_tensor *weft_power(weft_tensor *x, weft_real exponent);
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, weft_real factor);            /* factor x */
 
@@ -77,7 +77,7 @@ WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis);
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
 /* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* `times` copies end to end along an axis. */
+/* `times` copies end to end along an axis. Reals of rank 0 .. 5, not the rows of a ragged tensor. */
 WEFT_API weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times);
 
 /* ---- by index ---- *

@@ -40,6 +40,8 @@ static const weft_call *inert(weft *w)
 bool weft_refuse(const weft_call *c, const char *why)
 {
     char text[300] = "", one[128];
+    if (!c || c->n < 1 || !c->x[0])
+        return false;
     for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "", weft__text(&c->x[i]->f, one));
     weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s", c->op->name, text, why);
@@ -151,6 +153,14 @@ static void record(weft *w, weft_call *c)
         c->y[k]->born = w->entries;
 }
 
+static bool possible(weft_call *c)
+{
+    bool fine = !c->x[0]->w->status;
+    for (int k = 0; fine && k < c->m; k++)
+        fine = weft__possible(c->x[0]->w, &c->y[k]->f);
+    return fine;
+}
+
 const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
 {
     weft *w = context(x, n);
@@ -159,7 +169,7 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
     const char *before = w->running;
     w->running = op->name;
     weft_call *c = call_new(w, op, x, n, attributes, bytes);
-    if (c && agree(c) && op->shape(c) && !w->status) {
+    if (c && agree(c) && op->shape(c) && possible(c)) {
         settle(w);
         if (op->adds && w->walking && !w->recording)
             w->late = c, w->settle = settle;
@@ -184,11 +194,17 @@ weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n, const v
 
 /* ---- for records ---- */
 bool  weft__form_shape(weft_call *c)                  { c->y[0]->f = *(const weft__form *)c->attributes; return true; }
-void  weft_like(weft_tensor *y, const weft_tensor *x) { y->f = x->f; }
+
+void weft_like(weft_tensor *y, const weft_tensor *x)
+{
+    if (y && x)
+        y->f = x->f;
+}
 
 void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape)
 {
-    y->f = weft__plain(type, rank < 0 ? 0 : rank > WEFT_RANK ? WEFT_RANK : rank, shape);
+    if (y && (shape || rank < 1))
+        y->f = weft__plain(type, rank < 0 ? 0 : rank > WEFT_RANK ? WEFT_RANK : rank, shape);
 }
 
 static void ready(const weft_tensor *t)          /* a raw look at a tensor: no call may be waiting */

@@ -53,7 +53,10 @@ static double difference(function *f, weft_tensor *const *x, void *user, int i, 
 double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
 {
     weft *w = n > 0 && x && x[0] ? x[0]->w : weft__nowhere();
-    weft_tensor **dx = f && n > 0 ? weft__take(w, &w->keep, 2 * n * (int64_t)sizeof *dx) : NULL;
+    if (!f)
+        weft__fail(w, WEFT_EARG, "gradcheck: a function is wanted");
+    w->running = "gradcheck";
+    weft_tensor **dx = weft__take(w, &w->keep, 2 * (int64_t)n * (int64_t)sizeof *dx);
     if (!dx)
         return (double)NAN;
     weft_tensor *y = f(x, user);
@@ -103,5 +106,5 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
 
 double weft_gradcheck2(function *f, weft_tensor *const *x, int n, void *user)
 {
-    return f ? weft_gradcheck(probed, x, n, &(inner){ f, n, user }) : (double)NAN;
+    return weft_gradcheck(f ? probed : NULL, x, n, &(inner){ f, n, user });
 }

@@ -4,10 +4,16 @@
 
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)   /* a good one keeps silent about a bad one's error */
 {
-    weft *w = a && !weft__wrong(a->w, a) ? a->w : b ? b->w : weft__nowhere();
+    weft *w = a && (!b || !weft__wrong(a->w, a)) ? a->w : b ? b->w : weft__nowhere();
     weft_tensor *bad = a && !weft__wrong(a->w, a) && a->f.batch ? b : a;
+    char text[128];
     const char *wrong = weft__wrong(w, bad);
-    weft__fail(w, wrong ? WEFT_EARG : WEFT_ESHAPE, "%s: %s", function, wrong ? wrong : "two ragged tensors of as many sequences are wanted");
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, wrong);
+    else if (!bad->f.batch)
+        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are wanted", function, weft__text(&bad->f, text));
+    else
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are wanted", function, (long long)a->f.batch->n, (long long)b->f.batch->n);
     return &w->nil;
 }
 
@@ -39,6 +45,7 @@ weft_tensor *weft_join(weft_tensor *a, weft_tensor *b)
 {
     if (!of_as_many(a, b))
         return pair_failed(a, b, "join");
+    a->w->running = "join";
     weft_tensor *rows[] = { concat_rows(a), concat_rows(b) };
     return weft_gather(weft_concat(rows, 2, 0), joint(a->w, a->f.batch, b->f.batch));
 }
@@ -62,8 +69,10 @@ static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *f
 static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 {
     weft *w = x ? x->w : weft__nowhere();
+    char why[120];
     if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n || (first->n && !first->len)) {
-        weft__failed(x, WEFT_EARG, "split", "a ragged tensor and a length for each of its sequences are wanted");
+        snprintf(why, sizeof why, "%lld lengths; a ragged tensor and a length for each of its sequences are wanted", (long long)(first ? first->n : 0));
+        weft__failed(x, WEFT_EARG, "split", why);
         return false;
     }
     for (int64_t s = 0; s < first->n; s++)
@@ -78,6 +87,7 @@ void weft_split(weft_tensor *joined, const weft_lengths *first, weft_tensor **a,
 {
     weft *w = joined ? joined->w : weft__nowhere();
     bool fine = parts_fit(joined, first);
+    w->running = "split";
     weft_tensor *rows = fine ? concat_rows(joined) : &w->nil;
     if (a)
         *a = fine ? weft_gather(rows, half(w, joined->f.batch, first, false)) : &w->nil;
@@ -109,6 +119,8 @@ static weft_tensor *key_rows(weft *w, const weft_batch *q, const weft_batch *k)
 void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair)
 {
     bool fine = of_as_many(q, k);
+    if (fine)
+        q->w->running = "pairs";
     weft_tensor *nil = fine ? &q->w->nil : pair_failed(q, k, "pairs");
     weft_tensor *index = fine ? key_rows(q->w, q->f.batch, k->f.batch) : nil;
     if (k_of_pair)

@@ -41,6 +41,8 @@ static bool matmul_shape(weft_call *c)
 {
     plan p = plan_of(c);
     const weft__form *a = &c->x[0]->f, *b = &c->x[1]->f;
+    if (!is_real(c, 0) || !is_real(c, 1) || a->rank < 2 || b->rank < 2)
+        return weft_refuse(c, "reals of rank 2 or more are wanted");
     if (p.kind == IMPOSSIBLE)
         return weft_refuse(c, a->batch || b->batch ? "they do not agree (rows of a ragged tensor meet only the same rows)" : "they do not agree");
     if (p.kind == CONTRACTED)

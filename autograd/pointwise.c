@@ -76,8 +76,14 @@ weft_tensor *weft_softplus(weft_tensor *x) { return unary(WEFT__softplus, x, 0, 
 weft_tensor *weft_gelu(weft_tensor *x)     { return unary(WEFT__gelu, x, 0, 0); }
 weft_tensor *weft_leaky_relu(weft_tensor *x, real slope_below)      { return unary(WEFT__leaky_relu, x, slope_below, 0); }
 weft_tensor *weft_elu(weft_tensor *x, real alpha)                   { return unary(WEFT__elu, x, alpha, 0); }
-weft_tensor *weft_clamp(weft_tensor *x, real low, real high)        { return unary(WEFT__clamp, x, low, high); }
 weft_tensor *weft_power(weft_tensor *x, real exponent)              { return unary(WEFT__power, x, exponent, 0); }
+
+weft_tensor *weft_clamp(weft_tensor *x, real low, real high)
+{
+    char why[120];
+    snprintf(why, sizeof why, "from %g to %g; low <= high is wanted", (double)low, (double)high);
+    return low <= high ? unary(WEFT__clamp, x, low, high) : weft__failed(x, WEFT_EARG, "clamp", why);
+}
 
 /* ---- binary ---- */
 static const char no_broadcast[] = "they do not broadcast", no_rows[] = "beside a ragged tensor a plain one has no row axis (weft_spread, weft_ragged_like)";

@@ -77,6 +77,7 @@ weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, wef
     weft_tensor *packed = weft_pack_padded(x, l, align);
     weft *w = packed->w;
     size_t bytes = weft_ok(w) ? (size_t)weft__bytes(&x->f) : 0;
+    w->running = "pack_padded_checked";
     int64_t cells = weft_ok(w) ? x->f.size[0] * x->f.size[1] : 0;
     char *all = cells ? weft__take(w, &w->keep, (int64_t)bytes) : NULL;
     if (!all || weft_read(x, all, bytes) != WEFT_OK)
@@ -90,18 +91,20 @@ weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, wef
     return weft_ok(w) ? packed : &w->nil;
 }
 
-weft_tensor *weft_pad_packed(weft_tensor *x, int64_t total, real fill, weft_align align)
+static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align align, const char *function)
 {
     if (!is_ragged(x) || (unsigned)align > WEFT_ALIGN_RIGHT || x->f.rank == WEFT_RANK)
-        return weft__failed(x, WEFT_EARG, "pad_packed", "a ragged tensor and an alignment are wanted");
+        return weft__failed(x, WEFT_EARG, function, "a ragged tensor and an alignment are wanted");
     weft_batch *b = x->f.batch;
     if (total < 0 || (total && total < b->longest)) {
-        weft__fail(x->w, WEFT_ESHAPE, "pad_packed: total %lld; at least the longest sequence, %lld, is wanted", (long long)total, (long long)b->longest);
+        weft__fail(x->w, WEFT_ESHAPE, "%s: total %lld; at least the longest sequence, %lld, is wanted", function, (long long)total, (long long)b->longest);
         return &x->w->nil;
     }
     weft__form to = weft__laid(x->f, b, WEFT_PADDED, total ? total : b->longest, align, NULL);
     return weft_plain(weft__arranged(x, &to, fill));
 }
+
+weft_tensor *weft_pad_packed(weft_tensor *x, int64_t total, real fill, weft_align align) { return padded(x, total, fill, align, "pad_packed"); }
 
 weft_tensor *weft_realign(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
@@ -124,7 +127,7 @@ weft_tensor *weft_mask(weft *w, const weft_lengths *l, int64_t total, weft_align
     weft_tensor *ones = weft__empty(w, &rows);
     if (ones != &w->nil)
         w->dev.k->fill(&w->dev, b->tokens, 1, ones->data);
-    return weft_pad_packed(ones, total, 0, align);
+    return padded(ones, total, 0, align, "mask");
 }
 
 /* ---- spread: one row a sequence to every token of it; pool: back ---- */
@@ -138,9 +141,11 @@ static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   
 weft_tensor *weft_spread(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
-        return weft__failed(is_ragged(like) ? x : like, WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
+        return weft__failed(is_ragged(like) || !like ? x : like, WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
+    char why[120];
+    snprintf(why, sizeof why, "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, "spread", "reals with one row for each sequence are wanted");
+        return weft__failed(x, WEFT_ESHAPE, "spread", why);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
     to.layout = like->f.layout, to.place = like->f.place, to.size[0] = like->f.size[0];
@@ -172,6 +177,7 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 {
     if (!is_ragged(x) || x->f.type != WEFT_REAL || (unsigned)how > WEFT_POOL_LAST)
         return weft__failed(x, WEFT_EARG, "pool", "ragged reals and one of weft_pooling are wanted");
+    x->w->running = "pool";
     weft__along a = tokens_of(x, x);
     switch (how) {
     case WEFT_POOL_SUM:  return weft__reduce(x, &a);

@@ -11,12 +11,12 @@ static bool completed(weft_tensor *x, int rank, const int64_t *shape, weft__form
             return false;
         if (shape[i] == -1)
             free_axis = i;
-        else
-            rest *= shape[i];
+        else if (__builtin_mul_overflow(rest, shape[i], &rest))
+            return false;
     }
     if (free_axis >= 0)
         f->size[free_axis] = rest ? count(x) / rest : 0;
-    return weft__elements(f) == count(x);
+    return rest * (free_axis >= 0 ? f->size[free_axis] : 1) == count(x);
 }
 
 weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
@@ -111,7 +111,9 @@ weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times)
         one.size[i] = one.size[i - 1];
     one.size[axis] = 1;
     many = one;
-    many.size[axis] = times, end.size[axis] *= times;
+    many.size[axis] = times;
+    if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
+        return weft__failed(x, WEFT_ESHAPE, "repeat", "so many times are too many elements");
     return weft__view(weft__spread_to(weft__view(x, &one), &many), &end);
 }
 

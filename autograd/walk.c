@@ -114,12 +114,12 @@ static bool hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
     return true;
 }
 
-const real *weft_dy(const weft_call *c, int k) { return k < c->m && c->y[k]->grad ? c->y[k]->grad->data : NULL; }
+const real *weft_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->grad ? c->y[k]->grad->data : NULL; }
 
 real *weft_dx(const weft_call *c, int i, bool *add)
 {
-    weft_tensor *x = i < c->n ? c->x[i] : NULL;
-    if (!x || !wanted(x))
+    weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
+    if (!x || !add || !wanted(x))
         return NULL;
     settle(x->w);
     *add = x->grad;

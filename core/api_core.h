@@ -72,10 +72,10 @@ typedef struct {
     weft_device    device;
     int            index;                        /* which GPU */
     uint64_t       seed;                         /* of every random stream of the context */
-    int            threads;                      /* 0: the cores that this process may use */
+    int            threads;                      /* up to 1024; 0: the cores that this process may use */
     weft_precision precision;
     bool           deterministic;                /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
-    void *(*allocate)(size_t bytes, void *user); /* NULL: malloc and free */
+    void *(*allocate)(size_t bytes, void *user); /* NULL, and release NULL: malloc and free */
     void  (*release)(void *memory, void *user);
     void  *user;
 } weft_opts;
@@ -84,7 +84,7 @@ typedef struct {
 WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed and says why. The
  * environment variable WEFT_DEVICE (cpu, ref, cuda, cuda:1) overrides the device, WEFT_TIER (portable, avx2, avx512) the
- * instruction set of the CPU's kernels. */
+ * instruction set of the CPU's kernels, WEFT_BLAS (openblas, or a library's path) its matrix products; what is not there is an error. */
 WEFT_API weft *weft_open(const weft_opts *opts);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);
@@ -151,9 +151,10 @@ WEFT_API int weft_rank(const weft_tensor *x);
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
 /* How many elements. */
 WEFT_API int64_t weft_count(const weft_tensor *x);
-/* Copies all elements to host memory of exactly that size; waits for the device. On error fills it with zeros and says so. */
+/* Copies all elements to host memory of exactly that size; waits for the device. On error fills it with zeros; the context has failed, and
+ * its error is returned. */
 WEFT_API weft_status weft_read(weft_tensor *x, void *out, size_t bytes);
-/* The value of a tensor of one element; waits; NaN on error. */
+/* The value of a tensor of one element; waits; NaN on error, and the context has failed. */
 WEFT_API weft_real weft_item(weft_tensor *x);
 /* Prints shape, layout and numbers (the first and last of each axis). */
 WEFT_API void weft_print(FILE *file, weft_tensor *x);
@@ -162,7 +163,7 @@ WEFT_API void weft_print(FILE *file, weft_tensor *x);
  * A packed sequence is a tensor whose rows are laid out by a batch of sequences. Every operator takes it; nothing needs a
  * mask. Layout is storage, not meaning: an operator arranges its ragged inputs to one layout by itself. Length 0 and an empty
  * batch are defined everywhere. */
-typedef struct { int64_t n; const int32_t *len; const int64_t *id; } weft_lengths;   /* id NULL: 0 .. n-1 */
+typedef struct { int64_t n; const int32_t *len; const int64_t *id; } weft_lengths;   /* id NULL: 0 .. n-1; equal ids: equal dropout masks */
 
 /* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS: several whole sequences a
  * row of fixed width, by a placement. PADDED: [n, T], what pack_padded reads and pad_packed makes, never a tensor's own. */

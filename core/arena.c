@@ -28,16 +28,23 @@ static char *aligned(void *raw) { return (char *)(((uintptr_t)raw + sizeof(tag) 
 static const char *at_work(const weft *w) { return w->running ? w->running : "weft"; }
 
 /* ---- blocks ---- */
-void *weft__allocate(weft *w, size_t bytes)
+static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if there is no memory */
 {
-    void *raw = w->status ? NULL : w->dev.allocate(bytes + sizeof(tag) + ALIGN, w->dev.user);
-    if (!raw) {
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %zu bytes", at_work(w), bytes);
+    size_t more = sizeof(tag) + ALIGN;
+    void *raw = w->status || bytes > SIZE_MAX - more ? NULL : w->dev.allocate(bytes + more, w->dev.user);
+    if (!raw)
         return NULL;
-    }
     char *p = aligned(raw);
     ((tag *)(void *)p)[-1] = (tag){ raw, bytes };
     w->allocations++, w->host_bytes += (int64_t)bytes;
+    return p;
+}
+
+void *weft__allocate(weft *w, size_t bytes)
+{
+    void *p = tried(w, bytes);
+    if (!p)
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %zu bytes", at_work(w), bytes);
     return p;
 }
 
@@ -51,20 +58,27 @@ void weft__release(weft *w, void *p)
 }
 
 /* Device memory is not ours to write to, so its sizes stand in a list. */
-void *weft__device_allocate(weft *w, size_t bytes)
+static void *tried_on_device(weft *w, size_t bytes)
 {
     if (w->dev.k->synchronous)
-        return weft__allocate(w, bytes);
-    weft__block *b = weft__allocate(w, sizeof *b);
+        return tried(w, bytes);
+    weft__block *b = tried(w, sizeof *b);
     void *p = b ? w->dev.k->allocate(&w->dev, bytes) : NULL;
     if (!p) {
-        weft__fail(w, WEFT_ENOMEM, "%s: out of device memory: %zu bytes", at_work(w), bytes);
         weft__release(w, b);
         return NULL;
     }
     *b = (weft__block){ w->blocks, p, bytes };
     w->blocks = b;
     w->allocations++, w->device_bytes += (int64_t)bytes;
+    return p;
+}
+
+void *weft__device_allocate(weft *w, size_t bytes)
+{
+    void *p = tried_on_device(w, bytes);
+    if (!p)
+        weft__fail(w, WEFT_ENOMEM, "%s: out of %smemory: %zu bytes", at_work(w), w->dev.k->synchronous ? "" : "device ", bytes);
     return p;
 }
 
@@ -90,14 +104,27 @@ int64_t weft__position(const weft__arena *a) { return a->n ? a->block[a->at].sta
 
 static bool visible(const weft *w, const weft__arena *a) { return !a->stays && (!a->device || w->dev.k->synchronous); }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* A block that doubles the arena, or is as large as it was; smaller ones, down to what is needed, where there is no memory for it. */
+static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
+{
+    int64_t least = larger(bytes, 1 << 16);
+    char *base = NULL;
+    *size = larger(least, larger(extent(a), a->first));
+    while (a->n < WEFT__BLOCKS && !(base = a->device ? tried_on_device(w, (size_t)*size) : tried(w, (size_t)*size)) && *size > least)
+        *size = larger(least, *size / 2 & ~(int64_t)(ALIGN - 1));
+    return base;
+}
+
 static bool grow(weft *w, weft__arena *a, int64_t bytes)
 {
-    int64_t size = extent(a) > a->first ? extent(a) : a->first;
-    size = size < 1 << 16 ? 1 << 16 : size;
-    size = size < bytes ? bytes : size;
-    char *base = a->n == WEFT__BLOCKS ? NULL : a->device ? weft__device_allocate(w, (size_t)size) : weft__allocate(w, (size_t)size);
+    int64_t size;
+    char *base = next_block(w, a, bytes, &size);
     if (!base) {
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: an arena of too many blocks", at_work(w));
+        bool full = a->n == WEFT__BLOCKS;
+        weft__fail(w, WEFT_ENOMEM, "%s: out of %smemory: %lld bytes%s", at_work(w), a->device && !w->dev.k->synchronous ? "device " : "",
+                   (long long)bytes, full ? ", in an arena of too many blocks" : "");
         return false;
     }
     a->block[a->n].start = extent(a), a->block[a->n].base = base, a->block[a->n].size = size;
@@ -156,9 +183,17 @@ void weft__arena_end(weft *w, weft__arena *a)
 
 void weft__arena_clear(weft *w, weft__arena *a)
 {
-    a->first = extent(a) > a->first ? extent(a) : a->first;
+    a->first = larger(extent(a), a->first);
     if (a->n > 1 && !a->stays)
         weft__arena_end(w, a);                   /* the next step finds one block of this size */
     else
         weft__back_to(w, a, 0);
+}
+
+/* After a failure for want of memory nothing is kept for steps as large as that one. Heads stay: stale handles are looked at. */
+void weft__arena_forget(weft *w, weft__arena *a)
+{
+    if (!a->stays)
+        weft__arena_end(w, a);
+    a->first = 0;
 }

@@ -91,14 +91,18 @@ static bool sound(weft *w, const weft_lengths *l, const char *function, int64_t 
 {
     int64_t total = 0;
     if (!l || l->n < 0 || l->n >= INT32_MAX || (l->n && !l->len)) {
-        weft__fail(w, WEFT_EARG, "%s: lengths: %s", function, !l ? "NULL" : l->n && !l->len ? "len is NULL" : "n is out of range");
+        if (!l || (l->n && !l->len))
+            weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL", function, l ? "len is " : "");
+        else
+            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; 0 or more, fewer than 2^31 - 1, are wanted", function, (long long)l->n);
         return false;
     }
     for (int64_t s = 0; s < l->n; s++) {
         total += l->len[s];
         *longest = l->len[s] > *longest ? l->len[s] : *longest;
         if (l->len[s] < 0 || total >= INT32_MAX) {
-            weft__fail(w, WEFT_EARG, "%s: sequence %lld has length %d; 0 or more is wanted, and fewer than 2^31 tokens in all", function, (long long)s, l->len[s]);
+            weft__fail(w, WEFT_EARG, "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is wanted, and fewer than 2^31 - 1 tokens in all",
+                       function, (long long)s, l->len[s], (long long)total);
             return false;
         }
     }

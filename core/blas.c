@@ -8,6 +8,7 @@
 #include "core/core.h"
 
 static weft__blas_gemm *gemm;
+static char failure[320];                        /* why what was asked for is not there */
 
 static const char *core_type(void)
 {
@@ -47,13 +48,18 @@ static void open_library(void)
         unsetenv("OPENBLAS_CORETYPE");
     if (threads)
         unsetenv("OPENBLAS_NUM_THREADS");
-    if (!library)
+    if (!library) {
+        const char *why = dlerror();
+        snprintf(failure, sizeof failure, "WEFT_BLAS=%.100s: %.200s", wanted, why ? why : "no such library");
         return;
+    }
     void (*set_threads)(int) = NULL;
     *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
     if (set_threads)
         set_threads(1);                          /* the pool's threads call it, each for a piece of its own */
     *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
+    if (!gemm)
+        snprintf(failure, sizeof failure, "WEFT_BLAS=%.100s: it has no cblas_%cgemm", wanted, sizeof(real) == sizeof(float) ? 's' : 'd');
 }
 
 weft__blas_gemm *weft__blas(void)
@@ -62,3 +68,5 @@ weft__blas_gemm *weft__blas(void)
     pthread_once(&once, open_library);
     return gemm;
 }
+
+const char *weft__blas_failure(void) { return weft__blas() ? "" : failure; }

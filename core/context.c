@@ -12,6 +12,8 @@ const char *weft_version(void)
     return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
 }
 
+enum { MOST_THREADS = 1024 };
+
 static void *allocate(size_t bytes, void *user) { (void)user; return malloc(bytes); }
 static void release(void *p, void *user)        { (void)user; free(p); }
 
@@ -78,9 +80,23 @@ static void settle_in(weft *w, const weft_opts *o)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
 }
 
+static bool sound(weft *w, const weft_opts *o)
+{
+    if ((unsigned)o->device > WEFT_CUDA)
+        weft__fail(w, WEFT_EARG, "open: device %d; one of weft_device is wanted", (int)o->device);
+    else if (o->threads > MOST_THREADS)
+        weft__fail(w, WEFT_EARG, "open: %d threads; 0 .. %d are wanted", o->threads, MOST_THREADS);
+    else if (!o->allocate != !o->release)
+        weft__fail(w, WEFT_EARG, "open: %s is NULL; allocate and release are wanted both, or neither", o->allocate ? "release" : "allocate");
+    else if (*weft__blas_failure())
+        weft__fail(w, WEFT_EDEVICE, "open: %s", weft__blas_failure());
+    return !w->status;
+}
+
 weft *weft_open(const weft_opts *opts)
 {
-    weft_opts o = opts ? *opts : (weft_opts){ 0 };
+    const weft_opts none = { 0 }, *asked = opts ? opts : &none;
+    weft_opts o = *asked;
     if (!o.allocate || !o.release)
         o.allocate = allocate, o.release = release;
     weft *w = o.allocate(sizeof *w, o.user);
@@ -92,6 +108,8 @@ weft *weft_open(const weft_opts *opts)
     w->heads[0].stays = w->heads[1].stays = true;
     w->data.device = w->grads.device = w->maps.device = true;
     w->nil = (weft_tensor){ .w = w };
+    if (!sound(w, asked))
+        o.device = WEFT_REF, o.threads = 1;      /* a failed context can still be closed, and asked for its message */
     settle_in(w, &o);
     return w;
 }
@@ -137,14 +155,29 @@ void weft_clear(weft *w)
     w->walking = w->to_parameters = false;
 }
 
+static void give_back(weft *w)                   /* what steps up to now have needed, for smaller ones to come */
+{
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        weft__arena_forget(w, all[i]);
+    weft__release(w, w->tape);
+    w->tape = NULL, w->room = 0;
+    if (w->dev.k->synchronous && w->dev.workspace) {
+        w->dev.release(w->dev.workspace, w->dev.user);
+        w->dev.workspace = NULL, w->dev.workspace_bytes = 0;
+    }
+}
+
 void weft_recover(weft *w)
 {
     if (!w || w == weft__nowhere())
         return;
+    if (w->status == WEFT_ENOMEM)
+        give_back(w);
     weft_clear(w);
-    if (w->dev.failure[0])
-        return;                                  /* a lost device stays lost */
-    w->status = WEFT_OK, w->message[0] = 0, w->dev.fault = (weft__fault){ 0 };
+    if (w->dev.lost)
+        return;                                  /* and stays lost */
+    w->status = WEFT_OK, w->message[0] = w->dev.failure[0] = 0, w->dev.fault = (weft__fault){ 0 };
     for (weft__owned *o = w->owned; o; o = o->next)
         if (o->recover)
             o->recover(o + 1);

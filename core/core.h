@@ -93,6 +93,7 @@ void    weft__back_to(weft *, weft__arena *, int64_t position);
 int64_t weft__position(const weft__arena *);
 void    weft__arena_clear(weft *, weft__arena *);
 void    weft__arena_end(weft *, weft__arena *);
+void    weft__arena_forget(weft *, weft__arena *);                /* its memory, and how large it was */
 void   *weft__allocate(weft *, size_t);          /* host memory until weft__release */
 void    weft__release(weft *, void *);
 void   *weft__device_allocate(weft *, size_t);
@@ -106,6 +107,7 @@ weft_tensor *weft__empty(weft *, const weft__form *);                           
 weft__form   weft__plain(weft_dtype, int rank, const int64_t *shape);
 int64_t      weft__elements(const weft__form *), weft__rows(const weft__form *);  /* rows: all but the last axis */
 int64_t      weft__bytes(const weft__form *);
+bool         weft__possible(weft *, const weft__form *);                          /* else a sticky error: negative extents, too many elements */
 bool         weft__same(const weft__form *, const weft__form *);                  /* type, shape, batch and layout */
 const char  *weft__text(const weft__form *, char buffer[128]);
 const char  *weft__wrong(const weft *, const weft_tensor *);                      /* why the handle is no good; NULL if it is */
@@ -134,4 +136,5 @@ const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
 /* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */
 typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc);
 weft__blas_gemm *weft__blas(void);
+const char *weft__blas_failure(void);            /* "" if it is there, or was not asked for */
 #endif

@@ -56,22 +56,21 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
     return t;
 }
 
-static bool possible(weft *w, const weft__form *f)                /* no negative extents, no overflow */
+bool weft__possible(weft *w, const weft__form *f)
 {
-    int64_t room = INT64_MAX / 16;
-    for (int i = 0; i < f->rank; i++) {
-        if (f->size[i] < 0 || (f->size[i] && room / f->size[i] == 0)) {
-            weft__fail(w, WEFT_ESHAPE, "tensor: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", (long long)f->size[i], i);
+    int64_t n = 1;
+    for (int i = 0; i < f->rank; i++)
+        if (f->size[i] < 0 || __builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) || n > INT64_MAX / 16) {
+            weft__fail(w, WEFT_ESHAPE, "%s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", w->running ? w->running : "tensor",
+                       (long long)f->size[i], i);
             return false;
         }
-        room /= f->size[i] ? f->size[i] : 1;
-    }
     return true;
 }
 
 weft_tensor *weft__empty(weft *w, const weft__form *f)
 {
-    weft_tensor *t = possible(w, f) ? weft__header(w, f) : NULL;
+    weft_tensor *t = weft__possible(w, f) ? weft__header(w, f) : NULL;
     return t && (t->data = weft__take(w, &w->data, weft__bytes(f))) ? t : &w->nil;
 }
 
@@ -153,9 +152,10 @@ weft_tensor *weft_uniform(weft *w, real low, real high, int rank, const int64_t 
 weft_tensor *weft_iota(weft *w, int64_t n)
 {
     w = w ? w : weft__nowhere();
+    w->running = "iota";
     if (n < 0 || n > INT32_MAX)
         weft__fail(w, WEFT_EARG, "iota: %lld numbers; 0 .. %d are wanted", (long long)n, INT32_MAX);
-    int32_t *values = weft__take(w, &w->notes, n * (int64_t)sizeof *values);
+    int32_t *values = w->status ? NULL : weft__take(w, &w->notes, n * (int64_t)sizeof *values);
     for (int64_t i = 0; values && i < n; i++)
         values[i] = (int32_t)i;
     return values ? weft_ints(w, values, 1, &n) : &w->nil;
@@ -174,27 +174,40 @@ int64_t weft_size(const weft_tensor *x, int axis)
     return x && axis >= 0 && axis < x->f.rank ? x->f.size[axis] : 0;
 }
 
+static bool readable(weft *w, const weft_tensor *x, const void *out, size_t bytes)
+{
+    char text[128];
+    const char *wrong = weft__wrong(w, x);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "read: the tensor %s", wrong);
+    else if (!out)
+        weft__fail(w, WEFT_EARG, "read: %s: the memory for it is NULL", weft__text(&x->f, text));
+    else if ((size_t)weft__bytes(&x->f) != bytes)
+        weft__fail(w, WEFT_ESHAPE, "read: %s has %lld bytes; memory of %zu was given", weft__text(&x->f, text), (long long)weft__bytes(&x->f), bytes);
+    return !w->status;
+}
+
 weft_status weft_read(weft_tensor *x, void *out, size_t bytes)
 {
-    weft *w = x ? x->w : NULL;
-    if (!out)
-        return WEFT_EARG;
-    weft_status s = !w || weft__wrong(w, x) ? WEFT_EARG : w->status ? w->status : (size_t)weft__bytes(&x->f) != bytes ? WEFT_ESHAPE : WEFT_OK;
-    if (s == WEFT_OK && w->late)
+    weft *w = x ? x->w : weft__nowhere();
+    bool fine = readable(w, x, out, bytes);
+    if (fine && w->late)
         w->settle(w);
-    if (s == WEFT_OK && bytes) {
+    if (fine && bytes) {
         w->dev.k->download(&w->dev, out, x->data, bytes);
         weft__check_faults(w, "read");
-        s = w->status;
     }
-    if (s != WEFT_OK)
+    if (out && w->status)
         memset(out, 0, bytes);
-    return s;
+    return w->status;
 }
 
 real weft_item(weft_tensor *x)
 {
     real value = 0;
+    char text[128];
+    if (x && !weft__wrong(x->w, x) && weft__elements(&x->f) != 1)
+        weft__fail(x->w, WEFT_ESHAPE, "item: %s: a tensor of one element is wanted", weft__text(&x->f, text));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;
         return weft_read(x, &n, sizeof n) == WEFT_OK ? (real)n : (real)NAN;

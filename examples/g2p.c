@@ -6,7 +6,8 @@
  *
  * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters; an LSTM that starts from its last states writes
  * phones; after it every phone looks at all letters. FILE holds weights, settings, phones, the test's words and all it takes to go on bit
- * for bit. It holds no times, so a run that was killed and resumed ends in the same bytes as one that was not. */
+ * for bit. It holds no times, so a run that was killed and resumed ends in the same bytes as one that was not. The log is no such file: after
+ * kill -9 it repeats the points since FILE was saved; and the seconds of a resumed run, there and in the last line, are its last process's. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -364,7 +365,7 @@ static int do_say(options *o)
 {
     phone_set phones;
     for (int i = 0; i < o->count; i++)
-        if (!lower_word(o->words[i]))
+        if (!*o->words[i] || !lower_word(o->words[i]))
             quit(2, "\"%s\" is no word of the letters a to z", o->words[i]);
     model m = load_model(o, o->say, &phones);
     weft_average_swap(m.average);

@@ -1,10 +1,12 @@
 /* g2p_options.c - one table of settings serves the command line, the help, the file and the log. */
+#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "g2p_data.h"
 #include "g2p_options.h"
 
@@ -102,6 +104,14 @@ static void choose(options *o, int option)
     }
 }
 
+static void must_be_a_folder(const char *path)   /* where pictures can be written: better known before the training */
+{
+    char inside[4096];
+    snprintf(inside, sizeof inside, "%s/.", path);
+    if (access(inside, W_OK | X_OK))
+        quit(1, "--pictures %s: %s", path, strerror(errno));
+}
+
 options command_line(int argc, char **argv)
 {
     options o = { .beam = 1, .every = 500, .out = "g2p.h5" };
@@ -124,6 +134,8 @@ options command_line(int argc, char **argv)
         quit(2, "--data DICT, --test FILE or --say FILE is wanted; `g2p --help` says more");
     if ((o.test != NULL) + (o.say != NULL) > 1 || (o.resume && !o.data))
         quit(2, "--test, --say and --data with --resume are three different things to do");
+    if (o.pictures)
+        must_be_a_folder(o.pictures);
     if (o.say && !o.count)
         quit(2, "--say FILE: which words?");
     return o;

@@ -17,7 +17,7 @@ WEFT_API const char *weft_file_message(void);
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random streams, and the user's items;
  * all with checksums, in no time-dependent bytes. Writing goes to a temporary file, is flushed and renamed: an old file is never lost. */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_item_of_user;   /* epoch, best score, vocabulary ... */
-/* A context that has failed saves nothing. docs/design/checkpoints.md describes the file. */
+/* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part of m. docs/design/checkpoints.md describes the file. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were. o and items may be NULL, 0. Items must
  * be in the file with that type and at most n numbers (text: n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file;
@@ -43,7 +43,7 @@ typedef struct { int64_t n, columns; int32_t *len; int64_t *offset; weft_real *r
 /* Text: a sequence a line (it ends with \n or \r\n), each byte a token (ints). */
 WEFT_API weft_status weft_read_text(const char *path, weft_dataset *out) WEFT_MUST_USE;
 /* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence; the n named columns become reals.
- * Empty lines are skipped; an empty field is no number. */
+ * Empty lines are skipped; an empty field is no number, but nan and inf are: missing values come as NaN. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, weft_dataset *out) WEFT_MUST_USE;
 /* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and "rows" [N, columns] of float32 or
  * float64, or else "tokens" [N] of int32. Plain arrays only: neither chunks nor compression. Written is a new file with this group. */
@@ -73,7 +73,7 @@ WEFT_API void weft_loader_restore(weft_loader *l, weft_loader_state state);
 /* ---- logs ---- */
 typedef struct weft_journal weft_journal;
 /* JSON lines, each written at its end by one system call; append: below what is there. NULL if the file cannot be opened; a NULL journal
- * swallows everything. NaN and infinities become null. */
+ * swallows everything. NaN and infinities become null, what is no UTF-8 U+FFFD; a member with the name NULL is left out, with a message. */
 WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
 WEFT_API void weft_journal_begin(weft_journal *journal);
 WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
@@ -84,7 +84,7 @@ WEFT_API void weft_journal_close(weft_journal *journal);
 /* ---- pictures: SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same numbers ---- */
 typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; } weft_curve;
 WEFT_API weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right, const weft_curve *curves, int n) WEFT_MUST_USE;
-/* weights [rows, columns] in 0 .. 1, at most 250,000; rows and columns labels, or NULL. */
+/* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and columns labels, or NULL. */
 WEFT_API weft_status weft_draw_heatmap(const char *path, const char *title, int rows, int columns, const double *weights, const char *const *row_labels, const char *const *column_labels) WEFT_MUST_USE;
 /* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat order (may be NULL). At most 100,000
  * cells when padded. */

@@ -79,6 +79,14 @@ weft_status weft__usable(const weft_module *m, const char *function, const char 
     return WEFT_OK;
 }
 
+weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function, const char *path)
+{
+    weft_status s = weft__usable(m, function, path);
+    if (s || !o || weft__optim_is_of(o, m))
+        return s;
+    return weft__file_fail(WEFT_EARG, "%s: %s: the optimiser is not one of %s, nor of a part of it", function, path, m->path);
+}
+
 /* ---- storing ---- */
 static void store_from(weft__h5 *h, const char *path, weft *w, const weft__kind *k, const void *device)
 {
@@ -167,7 +175,7 @@ static void store_streams(weft__h5 *h, const weft *w)
 
 weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n)
 {
-    weft_status s = weft__usable(m, "weft_save", path);
+    weft_status s = weft__usable_with(m, o, "weft_save", path);
     if (!s)
         s = weft__items_good("weft_save", items, n);
     if (s)

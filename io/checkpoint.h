@@ -43,6 +43,8 @@ char       *weft__order_of(const weft_module *m);
 void        weft__store(weft__h5 *h, const char *path, const weft_tensor *x);
 /* Whether m can be saved and loaded; if not, the message says why. */
 weft_status weft__usable(const weft_module *m, const char *function, const char *path);
+/* The same, and whether o (or NULL) is an optimiser of m or of a part of it: equal names and sizes do not make another's numbers its own. */
+weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function, const char *path);
 
 /* ---- checkpoint_items.c ---- */
 weft_status weft__items_good(const char *function, const weft_item_of_user *items, int n);

@@ -99,11 +99,11 @@ static void check_order(loading *l)              /* the vectors of the optimiser
 
 static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is compared, not loaded */
 {
-    int64_t is = 0;
+    static const char *const names[] = { "SGD", "RMSprop", "Adam", "AdamW" };
+    int64_t is = 0, want = *(const int64_t *)rule->data;
     weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &is);
-    if (is != *(const int64_t *)rule->data)
-        weft__h5_fail(h, WEFT_EFORMAT, "its optimiser has rule %lld, the one given %lld (0 SGD, 1 RMSprop, 2 Adam, 3 AdamW)", (long long)is,
-                      (long long)*(const int64_t *)rule->data);
+    if (is != want)
+        weft__h5_fail(h, WEFT_EFORMAT, "its optimiser is %s, the one given %s", (uint64_t)is < 4 ? names[is] : "of an unknown rule", names[want]);
 }
 
 static void hold_optimiser(loading *l, weft_optim *o)
@@ -197,7 +197,7 @@ static weft_status finish(loading *l, weft__sealed *file)
 weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n)
 {
     weft__sealed file;
-    weft_status s = weft__usable(m, "weft_load", path);
+    weft_status s = weft__usable_with(m, o, "weft_load", path);
     if (!s)
         s = weft__items_good("weft_load", items, n);
     if (!s)

@@ -55,6 +55,10 @@ static bool member(weft_journal *j, const char *name)
 {
     if (!j || !j->open)
         return false;
+    if (!name) {
+        weft__file_fail(WEFT_EARG, "%s: a member without a name is left out", j->path);
+        return false;
+    }
     if (j->members++)
         add(j, ", ", 2);
     add_string(j, name);

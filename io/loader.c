@@ -150,6 +150,16 @@ static bool sensible(weft *w, const char *name, int64_t n, const int32_t *len, c
     return true;
 }
 
+static bool is_taken(const weft *w, const char *stream)
+{
+    for (weft__owned *o = w->owned; o; o = o->next) {
+        const weft_loader *l = o->end == end ? (const weft_loader *)(void *)(o + 1) : NULL;
+        if (l && l->stream && !strcmp(l->stream->name, stream))
+            return true;
+    }
+    return false;
+}
+
 static bool arrays(weft_loader *l, const int32_t *len)
 {
     size_t n = (size_t)l->n, ints = (3 * n + 1) / 2 * 2;         /* what follows them is 8-byte aligned */
@@ -171,6 +181,11 @@ weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t
         return NULL;
     char stream[48];
     snprintf(stream, sizeof stream, "loader.%s", name);
+    if (is_taken(w, stream)) {
+        weft__fail(w, WEFT_EARG, "loader \"%s\": there is one of that name; two would disturb each other's shuffling", name);
+        return NULL;
+    }
+    w->running = "loader";
     weft_loader *l = weft__own(w, sizeof *l, end, NULL);
     if (!l)
         return NULL;
@@ -178,8 +193,7 @@ weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t
     l->n = n;
     l->opts = *opts;
     l->opts.pool = opts->pool ? opts->pool : POOL;
-    l->stream = weft_stream_of(w, stream);
-    if (!l->stream || !arrays(l, len))
+    if (!arrays(l, len) || !(l->stream = weft_stream_of(w, stream)))
         return NULL;
     l->print = fingerprint(l);
     return l;

@@ -72,7 +72,7 @@ typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } wef
 /* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient, whatever is written to it. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns);
 WEFT_API weft_embedding *weft_embedding_with(weft_module *m, const char *name, const weft_embedding_opts *opts);
-WEFT_API weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids);   /* [..] ints -> [.., columns] */
+WEFT_API weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids);   /* [..] ints -> [.., columns]; the id -1 gives a row of 0 */
 
 typedef struct weft_norm weft_norm;
 /* Layer norm over the last axis: weight 1 and bias 0 [width], eps 1e-5. */
@@ -150,9 +150,11 @@ WEFT_API weft_loss weft_token_accuracy(weft_tensor *scores, weft_tensor *classes
 WEFT_API weft_loss weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts);
 /* exp(sum / weight), 1 if the weight is 0. */
 WEFT_API double weft_perplexity(double sum, double weight);
-/* Insertions, deletions and substitutions between two sequences of ints, Levenshtein 1966; -1 if out of memory. */
+/* Insertions, deletions and substitutions between two sequences of ints, Levenshtein 1966; -1 if out of memory, or if one is
+ * NULL and not empty. */
 WEFT_API int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb);
-/* A running mean, by buckets of length if edges are given; plain data, no context needed, zero-initialised is valid. */
+/* A running mean, by buckets of length if edges are given; plain data, no context needed, zero-initialised is valid; a NULL one swallows
+ * all. */
 enum { WEFT_BUCKETS = 16 };
 typedef struct { int edges; int64_t edge[WEFT_BUCKETS - 1]; double sum[WEFT_BUCKETS], weight[WEFT_BUCKETS]; } weft_meter;
 /* Adds a total and its weight; length chooses the bucket (the first whose edge is above it). */
@@ -200,14 +202,16 @@ WEFT_API void weft_average_update(weft_average *a, int64_t updates);
 WEFT_API void weft_average_swap(weft_average *a);
 
 /* ---- schedules: pure functions of the step (counted from 0), giving a learning rate ---- */
-/* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`. Loshchilov & Hutter 2017. */
+/* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`. Loshchilov & Hutter 2017. Here and below a
+ * negative step or number of steps counts as 0. */
 WEFT_API double weft_warmup_cosine(int64_t step, double lr, int64_t warmup, int64_t total, double last);
 /* lr * factor^(step / every). */
 WEFT_API double weft_step_decay(int64_t step, double lr, int64_t every, double factor);
-/* Up from lr / start to lr over `rise` of the steps, down to lr / start / end, by cosines. Smith 2018; torch's OneCycleLR. */
+/* Up from lr / start to lr over `rise` of the steps, down to lr / start / end, by cosines. Smith 2018; torch's OneCycleLR. rise in 0 .. 1;
+ * start or end of 0 or less count as 1. */
 WEFT_API double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start, double end);
 /* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when more than `patience` values in a row were
- * no better. Returns lr. Plain data, to be saved; best, bad and seen start as 0. */
+ * no better. Returns lr. Plain data, to be saved; best, bad and seen start as 0. NaN of NULL. */
 typedef struct { double lr, factor, least; int64_t patience; bool larger_is_better; double best; int64_t bad, seen; } weft_plateau;
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
 /* Early stopping: true when `patience` values in a row were no better than the best by min_delta. Plain data, to be saved; best, bad and

@@ -69,14 +69,14 @@ weft_additive *weft_additive_new(weft_module *parent, const char *name, int64_t 
     weft_module *m = weft_module_in(parent, name);
     weft_additive *a = weft__layer(m, sizeof *a);
     if (!a)
-        return &none;
+        return weft__finished(m, a, &none);
     real bound = width > 0 ? (real)sqrt(6 / (double)(width + 1)) : 0;        /* as [1, width] by Xavier */
     a->m = m;
     a->query_weight = weft_parameter(m, "query_weight", WEFT_SHAPE(width, dq), xavier);
     a->memory_weight = weft_parameter(m, "memory_weight", WEFT_SHAPE(width, dm), xavier);
     a->bias = weft_parameter(m, "bias", WEFT_SHAPE(width), zero);
     a->score = weft_parameter(m, "score", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
-    return weft_ok(m->w) ? a : &none;
+    return weft__finished(m, a, &none);
 }
 
 /* All pairs of a query and a memory row; a softmax over those of each query; their memory rows, summed by these weights. */
@@ -114,10 +114,10 @@ weft_general *weft_general_new(weft_module *parent, const char *name, int64_t dq
     weft_module *m = weft_module_in(parent, name);
     weft_general *g = weft__layer(m, sizeof *g);
     if (!g)
-        return &none;
+        return weft__finished(m, g, &none);
     g->m = m;
     g->weight = weft_parameter(m, "weight", WEFT_SHAPE(dq, dm), xavier);
-    return weft_ok(m->w) ? g : &none;
+    return weft__finished(m, g, &none);
 }
 
 static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
@@ -143,15 +143,14 @@ weft_multihead *weft_multihead_new(weft_module *parent, const char *name, int64_
     weft_module *m = weft_module_in(parent, name);
     weft_multihead *a = weft__layer(m, sizeof *a);
     if (!a)
-        return &none;
+        return weft__finished(m, a, &none);
     a->m = m, a->width = width, a->heads = heads;
     a->weight = weft_parameter(m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
     a->bias = weft_parameter(m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
     a->out = weft_linear_new(m, "out_proj", width, width);
-    if (!weft_ok(m->w))
-        return &none;
-    weft_initialise(weft_find(m, "out_proj.bias"), zero);
-    return a;
+    if (weft_ok(m->w))
+        weft_initialise(weft_find(m, "out_proj.bias"), zero);
+    return weft__finished(m, a, &none);
 }
 
 static weft_tensor *projected(const weft_multihead *a, weft_tensor *x, int from, int to)         /* by parts of the weight: 0 query, 1 key, 2 value */

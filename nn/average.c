@@ -57,8 +57,9 @@ weft_average *weft_average_new(weft_module *m, real decay)
     if (!a)
         return &none;
     a->w = w, a->root = m->root, a->decay = decay;
-    mirror(a, m, weft_module_in(m, "ema"));
-    return w->status ? &none : a;
+    weft_module *to = weft_module_in(m, "ema");
+    mirror(a, m, to);
+    return weft__finished(to, a, &none);
 }
 
 static bool works(const weft_average *a) { return a && a->w && !a->w->status; }

@@ -13,7 +13,7 @@ weft_drop *weft_drop_new(weft_module *parent, const char *name, real p, bool per
     weft_module *m = weft_module_in(parent, name);
     weft_drop *d = weft__layer(m, sizeof *d);
     if (!d)
-        return &none;
+        return weft__finished(m, d, &none);
     *d = (weft_drop){ m, p, per_sequence };
     return d;
 }

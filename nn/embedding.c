@@ -51,8 +51,8 @@ static bool is_sound(weft_module *m, const weft_embedding_opts *o)
     weft *w = weft__ready(m);
     if (w && !o)
         weft__fail(w, WEFT_EARG, "embedding: opts is NULL");
-    else if (w && (o->rows < 0 || o->rows > INT32_MAX))
-        weft__fail(w, WEFT_EARG, "embedding: %lld rows; 0 .. %d are wanted", (long long)o->rows, INT32_MAX);
+    else if (w && (o->rows < 1 || o->rows > INT32_MAX))
+        weft__fail(w, WEFT_EARG, "embedding: %lld rows; 1 .. %d are wanted", (long long)o->rows, INT32_MAX);
     else if (w && o->has_padding && (o->padding < 0 || o->padding >= o->rows))
         weft__fail(w, WEFT_EARG, "embedding: padding %lld; 0 .. %lld is wanted", (long long)o->padding, (long long)o->rows - 1);
     return w && !w->status;
@@ -67,14 +67,12 @@ weft_embedding *weft_embedding_with(weft_module *parent, const char *name, const
     weft *w = weft__ready(m);
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
-        return &none;
+        return weft__finished(m, e, &none);
     e->m = m;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
-    if (w->status || (opts->has_padding && !map_ids(e, opts->rows, opts->padding)))
-        return &none;
-    if (opts->has_padding)
+    if (!w->status && opts->has_padding && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
-    return e;
+    return weft__finished(m, e, &none);
 }
 
 weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns)

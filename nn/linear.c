@@ -11,17 +11,26 @@ static weft_linear *made(weft_module *parent, const char *name, int64_t in, int6
     weft_module *m = weft_module_in(parent, name);
     weft_linear *l = weft__layer(m, sizeof *l);
     if (!l)
-        return &none;
+        return weft__finished(m, l, &none);
     real bound = in > 0 ? (real)(1 / sqrt((double)in)) : 0;
     weft_init init = { WEFT_INIT_UNIFORM, -bound, bound };
     l->m = m;
     l->weight = weft_parameter(m, "weight", WEFT_SHAPE(out, in), init);
     l->bias = biased ? weft_parameter(m, "bias", WEFT_SHAPE(out), init) : NULL;
-    return weft_ok(m->w) ? l : &none;
+    return weft__finished(m, l, &none);
 }
 
 weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64_t out)      { return made(m, name, in, out, true); }
 weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out) { return made(m, name, in, out, false); }
+
+static bool fits(const weft_linear *l, const weft_tensor *x)
+{
+    char text[128];
+    int64_t in = l->weight->f.size[1];
+    if (x->f.type != WEFT_REAL || x->f.rank < 2 || x->f.size[x->f.rank - 1] != in)
+        weft__fail(x->w, WEFT_ESHAPE, "linear: the input is %s; [.., %lld] of reals is wanted", weft__text(&x->f, text), (long long)in);
+    return !x->w->status;
+}
 
 weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x)
 {
@@ -29,7 +38,7 @@ weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);
-    weft_tensor *y = weft_matmul_with(x, false, l->weight, true);
+    weft_tensor *y = fits(l, x) ? weft_matmul_with(x, false, l->weight, true) : &x->w->nil;
     y = l->bias ? weft_add(y, l->bias) : y;
     weft__leave(l->m, before);
     return y;

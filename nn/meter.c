@@ -2,8 +2,10 @@
 #include <math.h>
 #include "nn/api_nn.h"
 
-static int buckets(const weft_meter *m)
+static int buckets(const weft_meter *m)          /* 0: of NULL */
 {
+    if (!m)
+        return 0;
     int edges = m->edges < 0 ? 0 : m->edges < WEFT_BUCKETS ? m->edges : WEFT_BUCKETS - 1;
     return edges + 1;
 }
@@ -13,7 +15,8 @@ void weft_meter_add(weft_meter *meter, int64_t length, double sum, double weight
     int i = 0;
     while (i + 1 < buckets(meter) && length >= meter->edge[i])
         i++;
-    meter->sum[i] += sum, meter->weight[i] += weight;
+    if (meter)
+        meter->sum[i] += sum, meter->weight[i] += weight;
 }
 
 double weft_meter_mean(const weft_meter *meter)
@@ -32,6 +35,6 @@ double weft_meter_bucket(const weft_meter *meter, int bucket)
 
 void weft_meter_reset(weft_meter *meter)
 {
-    for (int i = 0; i < WEFT_BUCKETS; i++)
+    for (int i = 0; meter && i < WEFT_BUCKETS; i++)
         meter->sum[i] = meter->weight[i] = 0;
 }

@@ -50,6 +50,9 @@ static weft_loss token_hits(weft_tensor *scores, weft_tensor *classes, const wef
 /* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
 static weft_loss sequence_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
+    char text[128];
+    if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
+        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are wanted", weft__text(&scores->f, text));
     hits h = compared("sequence_accuracy", scores, classes, opts);
     weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
     weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
@@ -95,7 +98,8 @@ static void next_row(int64_t *row, int64_t i, int32_t symbol, const int32_t *b, 
 int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb)
 {
     na = na < 0 ? 0 : na, nb = nb < 0 ? 0 : nb;
-    int64_t *row = malloc((size_t)(nb + 1) * sizeof *row);
+    bool sound = (a || !na) && (b || !nb) && (uint64_t)nb < SIZE_MAX / sizeof(int64_t);
+    int64_t *row = sound ? malloc(((size_t)nb + 1) * sizeof *row) : NULL;
     if (!row)
         return -1;
     for (int64_t j = 0; j <= nb; j++)

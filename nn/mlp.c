@@ -38,14 +38,14 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     weft_module *m = weft_module_in(parent, name);
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
-        return &none;
+        return weft__finished(m, l, &none);
     l->m = m, l->activation = opts->activation, l->dropout = opts->dropout, l->layers = opts->layers;
     for (int i = 0; i < l->layers; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", i);
         l->linear[i] = weft_linear_new(m, number, opts->widths[i], opts->widths[i + 1]);
     }
-    return weft_ok(m->w) ? l : &none;
+    return weft__finished(m, l, &none);
 }
 
 weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)

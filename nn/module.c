@@ -139,6 +139,31 @@ void *weft__layer(weft_module *m, size_t bytes)
     return weft__own(w, bytes, NULL, NULL);
 }
 
+/* What was made below m came last: the end of the root's list, and of its flat vectors. */
+static void unmade(weft_module *m)
+{
+    weft_module **child = &m->parent->child, *root = m->root;
+    while (*child != m)
+        child = &(*child)->sibling;
+    *child = m->sibling;
+    weft__parameter **at = &root->first, *last = NULL;
+    for (; *at && !weft__below((*at)->module, m); at = &(*at)->later)
+        last = *at;
+    int64_t n = root->n;
+    for (const weft__parameter *p = *at; p; p = p->later)
+        n -= p->buffer || p->tied ? 0 : weft__piece(p);
+    *at = NULL, root->last = last;
+    weft__cut_back(root, n);
+}
+
+void *weft__finished(weft_module *m, void *layer, void *otherwise)
+{
+    if (!m->w || (layer && !m->w->status))
+        return m->w ? layer : otherwise;
+    unmade(m);
+    return otherwise;
+}
+
 /* ---- scopes ---- */
 const weft_module *weft__enter(const weft_module *m)
 {

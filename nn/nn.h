@@ -57,9 +57,12 @@ const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
 /* An object of `bytes` bytes, zeroed, below the context; NULL (and the context has failed) if there is no memory or m->w is NULL. */
 void *weft__layer(weft_module *m, size_t bytes);
+/* The layer of m when it is done, or the other if something about it has failed: then m goes, and its name is free again. */
+void *weft__finished(weft_module *m, void *layer, void *otherwise);
 
 /* ---- parameter.c, init.c ---- */
 int64_t weft__piece(const weft__parameter *p);                    /* the numbers it takes in the flat vectors: its own and the gap behind */
+void weft__cut_back(weft_module *root, int64_t n);                /* of the flat vectors the first n numbers stay */
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */
 void weft__first_values(weft__parameter *p, weft_init init);
 bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init);
@@ -71,5 +74,6 @@ void weft__describe(weft_module *m, const char *key, const char *value);
 /* All that an optimiser must find again: numbers of the host, or flat vectors on the device. */
 typedef struct weft__saved { const char *name; weft_dtype type; void *data; int64_t n; bool device; } weft__saved;
 int  weft__optim_saved(weft_optim *o, weft__saved *out, int room);
+bool weft__optim_is_of(const weft_optim *o, const weft_module *m);              /* of m, or of a part of it */
 void weft__optim_restored(weft_optim *o);        /* after the data were replaced */
 #endif

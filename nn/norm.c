@@ -6,14 +6,17 @@ struct weft_norm { weft_module *m; weft_tensor *weight, *bias; };
 weft_norm *weft_norm_new(weft_module *parent, const char *name, int64_t width)
 {
     static weft_norm none;
+    weft *w = weft__ready(parent);
+    if (w && width < 1)
+        weft__fail(w, WEFT_ESHAPE, "norm \"%s\" in %s: width %lld; 1 or more is wanted", name ? name : "", parent->path, (long long)width);
     weft_module *m = weft_module_in(parent, name);
     weft_norm *n = weft__layer(m, sizeof *n);
     if (!n)
-        return &none;
+        return weft__finished(m, n, &none);
     n->m = m;
     n->weight = weft_parameter(m, "weight", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     n->bias = weft_parameter(m, "bias", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    return weft_ok(m->w) ? n : &none;
+    return weft__finished(m, n, &none);
 }
 
 weft_tensor *weft_norm_run(weft_norm *n, weft_tensor *x)

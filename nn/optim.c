@@ -172,6 +172,8 @@ real    weft_optim_lr(const weft_optim *o)    { return o ? o->how.lr : 0; }
 int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 
 /* ---- saving: the guard goes as numbers of the host ---- */
+bool weft__optim_is_of(const weft_optim *o, const weft_module *m) { return !holds(o) || weft__below(o->module, m); }
+
 int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
 {
     if (!holds(o) || o->w->status)

@@ -66,6 +66,16 @@ static bool room_for(weft_module *root, int64_t more)
 /* ---- making ---- */
 int64_t weft__piece(const weft__parameter *p) { return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN; }
 
+void weft__cut_back(weft_module *root, int64_t n)
+{
+    weft__device *d = &root->w->dev;
+    if (n == root->n)
+        return;
+    d->k->fill(d, root->n - n, 0, root->values + n);
+    d->k->fill(d, root->n - n, 0, root->gradients + n);
+    root->n = n;
+}
+
 static bool possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape, weft__form *f)
 {
     int64_t room = (int64_t)1 << 44;
@@ -128,9 +138,13 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
     root->n += weft__piece(p);
     p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
     p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .grad = &p->grad, .parameter = true };
-    joined(p);
     weft__first_values(p, init);
-    return w->status ? &w->nil : &p->value;
+    if (w->status) {
+        weft__cut_back(root, p->at);
+        return &w->nil;
+    }
+    joined(p);
+    return &p->value;
 }
 
 static void buffer_end(void *p)

@@ -5,10 +5,13 @@
 
 static const double pi = 3.14159265358979323846;
 
+static int64_t not_below_0(int64_t n) { return n > 0 ? n : 0; }
+
 static double cosine(double from, double to, double part) { return to + (from - to) / 2 * (1 + cos(pi * part)); }
 
 double weft_warmup_cosine(int64_t step, double lr, int64_t warmup, int64_t total, double last)
 {
+    step = not_below_0(step), warmup = not_below_0(warmup);
     if (step < warmup)
         return lr * (double)(step + 1) / (double)warmup;
     return step >= total ? last : cosine(lr, last, (double)(step - warmup) / (double)(total - warmup));
@@ -16,13 +19,14 @@ double weft_warmup_cosine(int64_t step, double lr, int64_t warmup, int64_t total
 
 double weft_step_decay(int64_t step, double lr, int64_t every, double factor)
 {
-    return every < 1 ? lr : lr * pow(factor, (double)(step / every));
+    return every < 1 ? lr : lr * pow(factor, (double)(not_below_0(step) / every));
 }
 
 /* Two phases: up until step rise * total - 1, down until total - 1. */
 double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start, double end)
 {
-    double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)step;
+    rise = fmin(fmax(rise, 0), 1), start = start > 0 ? start : 1, end = end > 0 ? end : 1;
+    double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)not_below_0(step);
     if (at >= bottom)
         return lr / start / end;
     return at <= top && top > 0 ? cosine(lr / start, lr, at / top) : cosine(lr, lr / start / end, (at - top) / (bottom - top));
@@ -38,6 +42,8 @@ static void begin(double *best, int64_t seen, bool larger_is_better)
 double weft_plateau_step(weft_plateau *p, double value)
 {
     const double threshold = 1e-4, least_change = 1e-8;
+    if (!p)
+        return (double)NAN;
     begin(&p->best, p->seen++, p->larger_is_better);
     if (p->larger_is_better ? value > p->best * (1 + threshold) : value < p->best * (1 - threshold))
         p->best = value, p->bad = 0;
@@ -53,6 +59,10 @@ double weft_plateau_step(weft_plateau *p, double value)
 
 bool weft_stopper_step(weft_stopper *s, double value, bool *is_best)
 {
+    if (is_best)
+        *is_best = false;
+    if (!s)
+        return false;
     begin(&s->best, s->seen++, s->larger_is_better);
     bool better = s->larger_is_better ? value > s->best + s->min_delta : value < s->best - s->min_delta;
     s->bad = better ? 0 : s->bad + 1;

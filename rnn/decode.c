@@ -18,6 +18,19 @@ static const char *why_not(const weft__decoder *d, int64_t n)
            o->top_k < 0 ? "a top_k of 0 (all) or more is wanted" : NULL;
 }
 
+static bool first_is_good(weft__decoder *d)
+{
+    weft_tensor *both[2] = { d->first.h, d->first.c };
+    char text[128];
+    for (int i = 0; i < 2; i++) {
+        const weft__form *f = both[i] ? &both[i]->f : NULL;
+        if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != d->n))
+            weft__fail(d->w, WEFT_ESHAPE, "%s: the first state %s is %s; [layers * directions, %lld, width] of reals is wanted", d->name, i ? "c" : "h",
+                       weft__text(f, text), (long long)d->n);
+    }
+    return !d->w->status;
+}
+
 static bool states_are_good(weft__decoder *d, weft_state s)
 {
     weft_tensor *both[2] = { s.h, s.c };
@@ -44,6 +57,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
 {
     weft *w = d->w = d->w ? d->w : weft__nowhere();
     d->start = weft_here(w);
+    w->running = d->name;
     d->recording = weft_recording(w, false), d->training = weft_training(w, false);
     const char *why = w->status ? NULL : why_not(d, n);
     if (why)
@@ -51,7 +65,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
     if (w->status)
         return false;
     d->n = n, d->beams = beams, d->rows = n * beams, d->first = first;
-    return states_are_good(d, first) && room_for_result(d, n);
+    return states_are_good(d, first) && first_is_good(d) && room_for_result(d, n);
 }
 
 /* ---- one step ---- */
@@ -109,6 +123,7 @@ weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const i
     weft_state s = entering(d, parent);
     weft_tensor *last = weft_ints(w, tokens, WEFT_SHAPE(d->rows));
     weft_tensor *scores = w->status ? NULL : d->step(last, &s, d->beams, d->user);
+    w->running = d->name;                        /* what follows until the next step is its work */
     if (w->status || !scores_are_good(d, scores) || !states_are_good(d, s))
         return NULL;
     d->classes = scores->f.size[1];

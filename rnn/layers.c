@@ -67,14 +67,14 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     weft_module *m = weft_module_in(parent, name);
     weft_rnn *r = weft__layer(m, sizeof *r);
     if (!r)
-        return &none;
+        return weft__finished(m, r, &none);
     r->m = m, r->o = *o, r->cell = cell;
     r->o.layers = o->layers ? o->layers : 1;
     describe(r);
     for (int l = 0; l < r->o.layers; l++)
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
-    return r;
+    return weft__finished(m, r, &none);
 }
 
 weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *o)

@@ -106,6 +106,7 @@ static bool possible(weft *w, const weft_tensor *stack, const int32_t *parent, i
 {
     char text[128];
     const char *wrong = weft__wrong(w, stack);
+    w->running = "state_select";
     if (wrong)
         weft__fail(w, WEFT_EARG, "state_select: the state %s", wrong);
     else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
@@ -146,9 +147,11 @@ weft_state weft_state_repeat(weft_state s, int64_t times)
         return s;
     weft *w = any->w;
     int64_t n = weft_size(any, 1);
-    if (times < 1 || (n && times > INT32_MAX / n))
+    w->running = "state_repeat";
+    bool fine = times >= 1 && (n == 0 || times <= INT32_MAX / n);
+    if (!fine)
         weft__fail(w, WEFT_EARG, "state_repeat: %lld times; 1 or more are wanted, and not too many in all", (long long)times);
-    int32_t *parent = weft__take(w, &w->notes, n * times * (int64_t)sizeof *parent);
+    int32_t *parent = fine ? weft__take(w, &w->notes, n * times * (int64_t)sizeof *parent) : NULL;
     for (int64_t j = 0; parent && j < n * times; j++)
         parent[j] = (int32_t)(j / times);
     return parent ? weft_state_select(s, parent, n * times) : (weft_state){ &w->nil, s.c ? &w->nil : NULL };

@@ -30,6 +30,7 @@ F(softmax, weft_softmax(x[0], -1))      F(softmax0, weft_softmax(x[0], 0))  F(lo
 F(log_softmax0, weft_log_softmax(x[0], 0)) F(logsumexp, weft_logsumexp(x[0], -1))  F(logsumexp1, weft_logsumexp(x[0], 1))
 F(softmax_masked, weft_softmax_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
 F(softmax_masked0, weft_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
+F(log_softmax_masked1, weft_log_softmax_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
 F(log_softmax_masked, weft_log_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
 F(layer_norm, weft_layer_norm(x[0], x[1], x[2], (weft_real)1e-5)) F(layer_norm_bare, weft_layer_norm(x[0], NULL, NULL, (weft_real)1e-2))
 F(reshape, weft_tanh(weft_reshape(x[0], 1, (int64_t[]){ -1 })))  F(reshape_rows, weft_reshape(x[0], 3, (int64_t[]){ weft_size(x[0], 0), 1, -1 }))
@@ -54,6 +55,30 @@ static weft_tensor *map_of(weft_tensor *q, weft_tensor *k)
     return weft_add(weft_total(weft_square(y)), weft_total(weft_square(map)));
 }
 F(attention_map, map_of(x[0], x[1]))
+
+/* Of what holds nothing the logsumexp is -inf: 0 instead, which has no derivative. */
+static weft_tensor *or_nothing(weft_tensor *y)
+{
+    weft *w = weft_of(y);
+    return weft_where(weft_greater(y, weft_scalar(w, -1000)), y, weft_scalar(w, 0));
+}
+static weft_tensor *one_more(weft_tensor *x)     /* token in each sequence: none is empty */
+{
+    static const int32_t ones[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    return weft_join(x, weft_ragged(weft_of(x), (weft_real[64]){ 0 }, weft_size(x, 1), &(weft_lengths){ weft_lengths_of(x).n, ones, NULL }));
+}
+F(logsumexp0, weft_logsumexp(one_more(x[0]), 0))                F(logsumexp_empty, or_nothing(weft_logsumexp(x[0], 0)))
+F(logsumexp_masked, or_nothing(weft_logsumexp_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0)))))
+F(logsumexp_masked0, or_nothing(weft_logsumexp_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0)))))
+F(ragged_like, weft_ragged_like(weft_square(weft_plain(x[0])), x[0]))
+
+static weft_tensor *pairs_of(weft_tensor *q, weft_tensor *k)
+{
+    weft_tensor *a, *b;
+    weft_pairs(q, k, &a, &b);
+    return weft_tanh(weft_mul(a, weft_square(b)));
+}
+F(pairs, pairs_of(x[0], x[1]))
 
 static weft_tensor *split_of(weft_tensor *x)
 {
@@ -140,7 +165,9 @@ static const op_case op_cases[] = {
     { "softmax 0", f_softmax0, { "abc" }, -2, 2, 2 }, { "log_softmax", f_log_softmax, { "abc" }, -2, 2, 2 }, { "log_softmax tokens", f_log_softmax0, { "~nab" }, -2, 2, 2 },
     { "logsumexp", f_logsumexp, { "~na" }, -2, 2, 2 }, { "logsumexp 1", f_logsumexp1, { "abc" }, -2, 2, 2 },
     { "softmax_masked", f_softmax_masked, { "abc", "abc" }, -2, 2, 2 }, { "softmax_masked tokens", f_softmax_masked0, { "~na", "~na" }, -2, 2, 2 },
-    { "log_softmax_masked", f_log_softmax_masked, { "~na", "~na" }, -2, 2, 2 },
+    { "log_softmax_masked", f_log_softmax_masked, { "~na", "~na" }, -2, 2, 2 }, { "log_softmax_masked -1", f_log_softmax_masked1, { "~na", "~na" }, -2, 2, 2 },
+    { "logsumexp tokens", f_logsumexp0, { "~na" }, -2, 2, 2 }, { "logsumexp of none", f_logsumexp_empty, { "~na" }, -2, 2, 2 },
+    { "logsumexp_masked", f_logsumexp_masked, { "abc", "abc" }, -2, 2, 2 }, { "logsumexp_masked tokens", f_logsumexp_masked0, { "~na", "~na" }, -2, 2, 2 },
     { "layer_norm", f_layer_norm, { "ab5", "5", "5" }, -2, 2, 2 }, { "layer_norm ragged", f_layer_norm, { "~n4", "4", "4" }, -2, 2, 2 }, { "layer_norm bare", f_layer_norm_bare, { "~n3" }, -2, 2, 2 },
     { "reshape", f_reshape, { "abc" }, -2, 2, 2 },   { "reshape rows", f_reshape_rows, { "~nab" }, -2, 2, 2 },
     { "transpose", f_transpose, { "abcd" }, -2, 2, 2 }, { "transpose rows", f_transpose_rows, { "~nab" }, -2, 2, 2 },
@@ -154,6 +181,7 @@ static const op_case op_cases[] = {
     { "packed", f_packed, { "~na" }, -2, 2, 2 },     { "concatenated", f_concatenated, { "~nab" }, -2, 2, 2 }, { "rows", f_rows, { "~na" }, -2, 2, 2 },
     { "pack left", f_pack_left, { "abc" }, -2, 2, 2 }, { "pack right", f_pack_right, { "abc" }, -2, 2, 2 }, { "realign", f_realign, { "abc" }, -2, 2, 2 },
     { "pad right", f_pad_right, { "~na" }, -2, 2, 2 }, { "pad left", f_pad_left, { "~nab" }, -2, 2, 2 }, { "plain", f_plain, { "~na" }, -2, 2, 2 },
+    { "ragged_like", f_ragged_like, { "~na" }, -2, 2, 2 }, { "pairs", f_pairs, { "~na", "=na" }, -2, 2, 2 },
     { "join", f_join, { "~na", "=na" }, -2, 2, 2 },  { "split", f_split, { "~na" }, -1, 1, 2 },
     { "attention", f_attention, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention causal", f_attention_causal, { "~n3", "=n3" }, -2, 2, 2 },
     { "attention bottom right", f_attention_bottom, { "~n3", "=n3" }, -2, 2, 2 }, { "attention shared", f_attention_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },

@@ -16,7 +16,7 @@ lsan="suppressions=$PWD/tests/leak/suppressions:print_suppressions=0"
 
 report() {                              # NAME PASSED FAILED SECONDS WHY
     passed=$((passed + $2)) failed=$((failed + $3))
-    if [ "$3" = 0 ]; then printf '  ok    %-28s %6d  %5.1f s\n' "$1" "$2" "$4"; return; fi
+    if [ "$3" = 0 ]; then printf '  ok    %-28s %6d  %5.1f s\n' "$1" "$2" "$4"; sed -n 's/^skipped: /        | &/p' "$logs/$1"; return; fi
     printf '  FAIL  %-28s %6d  %5.1f s   %s\n' "$1" "$3" "$4" "$5"
     head -c 20000 "$logs/$1" | sed 's/^/        | /'
     for f in "$logs/$1".san.*; do [ -f "$f" ] && head -n 60 "$f" | sed 's/^/        | /'; done

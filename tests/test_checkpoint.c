@@ -276,13 +276,42 @@ Test(checkpoint, another_optimiser_is_refused)
     DOES(weft_save(swapped, n, other, NULL, 0));
     DOES(weft_load(path, m, adam, NULL, 0));
     DOES(weft_load(path, n, NULL, NULL, 0));     /* the weights alone know their names */
-    REFUSES(weft_load(path, m, adamw, NULL, 0), WEFT_EFORMAT, "rule 2");
-    REFUSES(weft_load(path, m, sgd, NULL, 0), WEFT_EFORMAT, "rule 2");
+    REFUSES(weft_load(path, m, adamw, NULL, 0), WEFT_EFORMAT, "its optimiser is Adam, the one given AdamW");
+    REFUSES(weft_load(path, m, sgd, NULL, 0), WEFT_EFORMAT, "its optimiser is Adam, the one given SGD");
     REFUSES(weft_load(bare, m, adam, NULL, 0), WEFT_EFORMAT, "no optimiser");
     REFUSES(weft_load(swapped, m, adam, NULL, 0), WEFT_EFORMAT, "\"b\", where the module has \"a\"");
     OK(w);
     no_handles();
     CLEAN(w);
+    end_folder();
+}
+
+Test(checkpoint, an_optimiser_of_another_module_is_refused)
+{
+    const char *path = in_folder("a.h5"), *part = in_folder("part");
+    weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
+    weft_init one = { WEFT_INIT_CONSTANT, 1, 0 };
+    weft_module *m = weft_module_new(w, "m"), *twin = weft_module_new(w, "m"), *foreign = weft_module_new(v, "m"), *below = weft_module_in(m, "below");
+    weft_module *all[] = { m, twin, foreign };
+    for (int i = 0; i < COUNT(all); i++)
+        weft_parameter(i ? weft_module_in(all[i], "below") : below, "a", WEFT_SHAPE(2), one);
+    weft_optim *own = weft_adam_new(m, NULL), *of_below = weft_adam_new(below, NULL);
+    DOES(weft_save(path, m, own, NULL, 0));
+    DOES(weft_save(part, m, of_below, NULL, 0));
+    DOES(weft_load(part, m, of_below, NULL, 0));
+    REFUSES(weft_save(part, below, own, NULL, 0), WEFT_EARG, "the optimiser is not one of m.below, nor of a part of it");
+    for (int i = 1; i < COUNT(all); i++) {
+        weft_optim *other = weft_adam_new(all[i], NULL);
+        bytes before = read_bytes(path);
+        REFUSES(weft_save(path, m, other, NULL, 0), WEFT_EARG, "weft_save: ");
+        bytes after = read_bytes(path);
+        cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file was touched");
+        free(before.at), free(after.at);
+        REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG, "the optimiser is not one of m, nor of a part of it");
+    }
+    no_handles();
+    CLEAN(w);
+    CLEAN(v);
     end_folder();
 }
 

@@ -146,6 +146,15 @@ Test(schedule, rates)
     cr_assert_eq(weft_step_decay(5, 1, 0, .5), 1);
     for (int t = 0; t < 3; t++)
         cr_assert(isfinite(weft_one_cycle(t, 1, 2, .5, 2, 2)) && isfinite(weft_one_cycle(t, 1, 1, .5, 2, 2)));
+    const int64_t odd[] = { INT64_MIN, -5, 0, 3, INT64_MAX };
+    for (int i = 0; i < 125; i++) {
+        int64_t step = odd[i % 5], warmup = odd[i / 5 % 5], total = odd[i / 25];
+        double lr = weft_warmup_cosine(step, 1, warmup, total, 0), cycle = weft_one_cycle(step, 1, total, (double)warmup, (double)warmup, 0);
+        cr_assert(lr >= 0 && lr <= 1, "step %lld, warm-up %lld of %lld: %g", (long long)step, (long long)warmup, (long long)total, lr);
+        cr_assert(cycle >= 0 && cycle <= 1, "step %lld of %lld: %g", (long long)step, (long long)total, cycle);
+        cr_assert(isfinite(weft_step_decay(step, 1, warmup, .5)));
+    }
+    cr_assert_eq(weft_one_cycle(3, 1, 0, 0, 0, 0), 1);
 }
 
 Test(schedule, plateau)

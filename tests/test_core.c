@@ -67,9 +67,75 @@ Test(core, bad_shapes)
     FAILS(w, WEFT_EARG, "rows NULL");
     weft_iota(w, -1);
     FAILS(w, WEFT_EARG, "iota");
-    weft_real one;
-    cr_assert_eq(weft_read(weft_zeros(w, WEFT_SHAPE(2)), &one, sizeof one), WEFT_ESHAPE);
-    cr_assert(one == 0 && weft_ok(w));
+    weft_iota(w, INT64_MAX);
+    FAILS(w, WEFT_EARG, "iota: 9223372036854775807");
+    CLEAN(w);
+}
+
+Test(core, options_of_a_context_that_cannot_be)
+{
+    const struct { weft_opts o; const char *part; } bad[] = {
+        { { .device = (weft_device)9 }, "open: device 9" }, { { .device = (weft_device)-1 }, "open: device -1" },
+        { { .threads = 1000000 }, "open: 1000000 threads; 0 .. 1024" }, { { .threads = -1 }, "threads" },
+        { { .allocate = heap_allocate }, "open: release is NULL" }, { { .release = heap_release }, "open: allocate is NULL" },
+        { { .precision = (weft_precision)7 }, "precision" } };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft *w = weft_open(&bad[i].o);
+        cr_assert(weft_error(w) == WEFT_EARG && strstr(weft_message(w), bad[i].part), "%d: %s", i, weft_message(w));
+        weft_close(w);
+    }
+}
+
+Test(core, a_blas_that_is_not_there)
+{
+    setenv("WEFT_BLAS", "/no/such/lib.so", 1);
+    weft *w = weft_open(NULL);
+    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_BLAS=/no/such/lib.so: "), "%s", weft_message(w));
+    weft_close(w);
+}
+
+Test(core, what_cannot_be_read_is_a_sticky_error)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_real one = 1;
+    char want[80];
+    snprintf(want, sizeof want, "read: [2] has %zu bytes; memory of %zu was given", 2 * sizeof one, sizeof one);
+    cr_assert(weft_read(weft_zeros(w, WEFT_SHAPE(2)), &one, sizeof one) == WEFT_ESHAPE && one == 0);
+    FAILS(w, WEFT_ESHAPE, want);
+    cr_assert_eq(weft_read(weft_zeros(w, WEFT_SHAPE(2)), NULL, 2 * sizeof one), WEFT_EARG);
+    FAILS(w, WEFT_EARG, "read: [2]: the memory for it is NULL");
+    cr_assert(isnan(weft_item(weft_zeros(w, WEFT_SHAPE(2)))));
+    FAILS(w, WEFT_ESHAPE, "item: [2]: a tensor of one element");
+    weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(1));
+    weft_clear(w);
+    one = 1;
+    cr_assert(weft_read(stale, &one, sizeof one) == WEFT_EARG && one == 0);
+    FAILS(w, WEFT_EARG, "read: the tensor is of a step that has ended");
+    stale = weft_zeros(w, WEFT_SHAPE(1));
+    weft_clear(w);
+    FILE *null = fopen("/dev/null", "w");
+    weft_print(null, stale);
+    fclose(null);
+    FAILS(w, WEFT_EARG, "a step that has ended");
+    cr_assert(isnan(weft_gradcheck(NULL, &stale, 1, NULL)));
+    FAILS(w, WEFT_EARG, "gradcheck: a function is wanted");
+    CLEAN(w);
+}
+
+Test(core, too_many_elements_are_no_number)
+{
+    weft *w = open_on(WEFT_CPU);
+    const int64_t huge = (int64_t)1 << 62;
+    weft_repeat(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
+    FAILS(w, WEFT_ESHAPE, "repeat: [2]");
+    weft_repeat(weft_zeros(w, WEFT_SHAPE(2)), 0, huge / 4);
+    FAILS(w, WEFT_ESHAPE, "not too many in all");
+    weft_reshape(weft_zeros(w, WEFT_SHAPE(0)), 3, (int64_t[]){ huge, huge, 6 });
+    FAILS(w, WEFT_ESHAPE, "reshape: [0]: the new shape has another number");
+    weft_one_hot(weft_iota(w, 8), huge);
+    FAILS(w, WEFT_ESHAPE, "one_hot: extent");
+    weft_state_repeat((weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL }, huge / 4);
+    FAILS(w, WEFT_EARG, "state_repeat: 1152921504606846976 times");
     CLEAN(w);
 }
 

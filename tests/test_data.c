@@ -108,6 +108,16 @@ Test(data, csv_with_quotes_and_line_ends_of_both_kinds)
     end_folder();
 }
 
+Test(data, csv_with_missing_values)
+{
+    weft_dataset d;
+    const char *path = put_text("a.csv", "id,a\n1,nan\n1,-2\n2,NaN\n2,inf\n");
+    cr_assert_eq(weft_read_csv(path, "id", (const char *const[]){ "a" }, 1, &d), WEFT_OK, "%s", weft_file_message());
+    cr_assert(d.n == 2 && isnan(d.rows[0]) && d.rows[1] == -2 && isnan(d.rows[2]) && isinf(d.rows[3]));
+    weft_data_end(&d);
+    end_folder();
+}
+
 Test(data, csv_of_a_million_numbers_and_no_rows)
 {
     weft_dataset d;
@@ -315,6 +325,9 @@ Test(journal, lines_are_json)
         weft_journal_number(j, (char[]){ (char)('a' + i), 0 }, values[i]);
     weft_journal_number(j, "nan", NAN);
     weft_journal_number(j, "inf", -INFINITY);
+    weft_journal_number(j, NULL, 1);
+    cr_assert(strstr(weft_file_message(), "log.jsonl: a member without a name"));
+    weft_journal_text(j, NULL, "x");
     weft_journal_text(j, "quote \" back \\ line \n tab \t", "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xC3( \xED\xA0\x80 \xFF");
     weft_journal_end(j);
     weft_journal_end(j);
@@ -326,6 +339,7 @@ Test(journal, lines_are_json)
     for (int i = 0; i < COUNT(values); i++)
         cr_assert_eq(json_number_value(json_object_get(o, (char[]){ (char)('a' + i), 0 })), values[i]);
     cr_assert(json_is_null(json_object_get(o, "nan")) && json_is_null(json_object_get(o, "inf")) && !json_object_get(o, "outside"));
+    cr_assert_eq(json_object_size(o), COUNT(values) + 3);
     cr_assert_str_eq(json_string_value(json_object_get(o, "quote \" back \\ line \n tab \t")),
                      "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xEF\xBF\xBD( \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD \xEF\xBF\xBD");
     json_decref(o);

@@ -86,6 +86,12 @@ Test(decode, options_are_checked)
     weft_clear(w);
     weft_decode_greedy(w, 2, stale, faulty_step, &f, &good);
     FAILS(w, WEFT_EARG, "state h is of a step that has ended");
+    weft_state of_five = { weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL };
+    weft_decode_greedy(w, 2, of_five, faulty_step, &f, &good);
+    FAILS(w, WEFT_ESHAPE, "decode_greedy: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is wanted");
+    weft_state flat = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) };
+    weft_decode_beam(w, 2, flat, faulty_step, &f, &good);
+    FAILS(w, WEFT_ESHAPE, "decode_beam: the first state c is [2, 3]");
     cr_assert(weft_decode_greedy(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
     CLEAN(w);
 }
@@ -110,6 +116,7 @@ Test(decode, every_piece_of_memory_may_fail)
             if (ok && !whole)
                 break;
             failed += !ok;
+            cr_assert(ok || strncmp(weft_message(w), "weft:", 5), "nobody is named: %s", weft_message(w));
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");
         }

@@ -103,6 +103,9 @@ check "a device that is none" says 2 'device: cpu, cuda or best' "$g2p" --data d
 check "two things at once" says 2 'different things' "$g2p" --test whole.h5 --say whole.h5 word
 check "no words" says 2 'which words' "$g2p" --say whole.h5
 check "a word that is none" says 2 '"na1ve" is no word' "$g2p" --say whole.h5 na1ve
+check "a word of nothing" says 2 '"" is no word' "$g2p" --say whole.h5 ''
+check "no folder for pictures" says 1 '/no/such: No such file' "${run[@]}" --out pictures.h5 --pictures /no/such
+check "nor has it trained" eval '! [ -e pictures.h5 ]'
 check "no such file" says 1 'nowhere.h5' "$g2p" --test nowhere.h5
 check "another file" says 1 'dict' "$g2p" --say dict word
 check "no dictionary" says 1 'nodict: cannot be read: No such' "$g2p" --data nodict

@@ -226,27 +226,40 @@ Test(bits, products_need_no_memory)
         close_to("without memory", c, want, 2 * 70 * 30, TOL(1e-13, 1e-4));
     }
 }
+static double summed(const weft__product *p, const real *a, const real *b, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < p->k; k++)
+        sum += (double)a[p->ta ? k * p->lda + i : i * p->lda + k] * (double)b[p->tb ? j * p->ldb + k : k * p->ldb + j];
+    return sum;
+}
+static void one_product(run *t, int64_t M, int64_t N, int64_t K, int way, const char *library)
+{
+    enum { BATCHES = 2 };
+    bool ta = way & 1, tb = way & 2, add = way & 4;
+    weft__product p = { .ta = ta, .tb = tb, .add = add, .m = M, .n = N, .k = K, .lda = ta ? M : K, .ldb = tb ? K : N,
+        .ldc = N, .batches = BATCHES, .stride_a = M * K, .stride_b = K * N, .stride_c = M * N };
+    real *a = reals(t, BATCHES * M * K, -1, 1), *b = reals(t, BATCHES * K * N, -1, 1), *c = reals(t, BATCHES * M * N, -1, 1),
+        *want = room(t, BATCHES * M * N, sizeof *want);
+    for (int64_t i = 0; i < BATCHES * M * N; i++) {
+        int64_t batch = i / (M * N), at = i % (M * N);
+        want[i] = (real)((add ? (double)c[i] : 0) + summed(&p, a + batch * p.stride_a, b + batch * p.stride_b, at / N, at % N));
+    }
+    t->k->gemm(&t->d, &p, a, b, c);
+    close_to(library, c, want, BATCHES * M * N, TOL(2e-15, 6e-7) * sqrt((double)K + 4));
+    forget(t);
+}
 static void product_by(const char *library)
 {
+    static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 }, { 7, 513, 3 }, { 64, 1, 1000 }, { 1, 130, 257 }, { 33, 40, 65 } };
     setenv("WEFT_BLAS", library, 1);
     ON_EVERY_TABLE(t)
-        for (int way = 0; way < 4; way++) {
-            bool ta = way & 1, tb = way & 2;
-            enum { M = 300, N = 70, K = 90 };
-            weft__product p = { .ta = ta, .tb = tb, .add = true, .m = M, .n = N, .k = K, .lda = ta ? M : K, .ldb = tb ? K : N,
-                .ldc = N, .batches = 1 };
-            real *a = reals(t, M * K, -1, 1), *b = reals(t, K * N, -1, 1), *c = reals(t, M * N, -1, 1),
-                *want = room(t, M * N, sizeof *want);
-            memcpy(want, c, M * N * sizeof *c);
-            weft__device d = { .k = &weft__ref };
-            weft__ref.gemm(&d, &p, a, b, want);
-            t->k->gemm(&t->d, &p, a, b, c);
-            close_to(library, c, want, M * N, TOL(1e-13, 1e-4));
-        }
+        for (int i = 0; i < 8 * COUNT(shapes); i++)
+            one_product(t, shapes[i / 8][0], shapes[i / 8][1], shapes[i / 8][2], i % 8, library);
 }
-Test(bits, openblas_if_asked_for)          { product_by("openblas"); }
+Test(bits, openblas_multiplies)            { product_by("openblas"); cr_assert_not_null(weft__blas(), "%s", weft__blas_failure()); }
 Test(bits, no_blas)                        { product_by("none"); cr_assert_null(weft__blas()); }
-Test(bits, a_blas_that_is_not_there)       { product_by("/nowhere/libopenblas.so"); cr_assert_null(weft__blas()); }
+Test(bits, a_blas_that_is_not_there)       { product_by("/nowhere/libopenblas.so"); cr_assert(!weft__blas() && strstr(weft__blas_failure(), "WEFT_BLAS=/nowhere")); }
 Test(bits, the_environment_stays_as_it_was)
 {
     setenv("WEFT_BLAS", "openblas", 1);

@@ -103,7 +103,7 @@ Test(layers_refused, options_that_cannot_be)
     weft_module *m = weft_module_new(w, "m");
     static const int64_t widths[] = { 2, 2, 2 };
     static const weft_mlp_opts mlp[] = { { 0, widths, WEFT_RELU, 0 }, { 1, NULL, WEFT_RELU, 0 }, { 2, widths, (weft_activation)50, 0 }, { 2, widths, WEFT_RELU, 1 }, { 2, widths, WEFT_RELU, (weft_real)NAN } };
-    static const weft_embedding_opts rows[] = { { -1, 2, 0, false }, { 4, 2, 4, true }, { 4, 2, -1, true }, { (int64_t)1 << 33, 1, 0, false }, { 0, 2, 0, true } };
+    static const weft_embedding_opts rows[] = { { -1, 2, 0, false }, { 0, 2, 0, false }, { 4, 2, 4, true }, { 4, 2, -1, true }, { (int64_t)1 << 33, 1, 0, false }, { 0, 2, 0, true } };
     for (int i = 0; i <= COUNT(mlp); i++) {
         weft_mlp_new(m, "x", i < COUNT(mlp) ? &mlp[i] : NULL);
         FAILS(w, WEFT_EARG, "mlp: ");
@@ -121,13 +121,71 @@ Test(layers_refused, options_that_cannot_be)
     cr_assert(!m->child, "what was refused left nothing behind");
     weft_linear_new(m, "l", -1, 2);
     FAILS(w, WEFT_ESHAPE, "m.l.weight: extent -1");
-    weft_norm_new(m, "n", -1);
-    FAILS(w, WEFT_ESHAPE, "m.n.weight");
+    for (int64_t width = -1; width < 1; width++) {
+        weft_norm_new(m, "n", width);
+        FAILS(w, WEFT_ESHAPE, width ? "norm \"n\" in m: width -1" : "norm \"n\" in m: width 0; 1 or more");
+    }
     weft_general_new(m, "g", 2, -1);
     FAILS(w, WEFT_ESHAPE, "m.g.weight");
     weft_additive_new(m, "a", 2, 2, -1);
     FAILS(w, WEFT_ESHAPE, "m.a.query_weight");
+    cr_assert(!m->child && !m->first && m->n == 0, "what could not be made left something behind");
     CLEAN(w);
+}
+
+static uint64_t one_layer(weft_module *m, int kind)                /* how many numbers it trains */
+{
+    static const int64_t widths[] = { 2, 3, 2 };
+    switch (kind) {
+    case 0:  weft_linear_new(m, "x", 2, 3); break;
+    case 1:  weft_embedding_with(m, "x", &(weft_embedding_opts){ 4, 2, 1, true }); break;
+    case 2:  weft_norm_new(m, "x", 3); break;
+    case 3:  weft_drop_new(m, "x", 0, false); break;
+    case 4:  weft_mlp_new(m, "x", &(weft_mlp_opts){ 2, widths, WEFT_RELU, 0 }); break;
+    case 5:  weft_additive_new(m, "x", 2, 3, 4); break;
+    case 6:  weft_general_new(m, "x", 2, 3); break;
+    case 7:  weft_multihead_new(m, "x", 4, 2); break;
+    case 8:  weft_lstm_new(m, "x", &(weft_rnn_opts){ .input = 2, .hidden = 3, .bidirectional = true }); break;
+    case 9:  weft_parameter(m, "x", WEFT_SHAPE(3, 5), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 }); break;
+    default: weft_average_new(m, (weft_real).9); break;
+    }
+    return (uint64_t)weft_parameter_count(m);
+}
+
+/* A name is free again after what should have it failed, and the values of what came before and comes after are theirs. */
+Test(layers_refused, a_name_is_free_after_a_failure)
+{
+    for (int kind = 0; kind <= 10; kind++)
+        for (int64_t n = 1, failed = 0;; n++) {
+            weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
+            weft_module *m = weft_module_new(w, "m"), *same = weft_module_new(v, "m");
+            weft_linear_new(m, "first", 2, 2), weft_linear_new(same, "first", 2, 2);
+            fail_in(w, n);
+            one_layer(m, kind);
+            bool left = atomic_load(&heap_of(w)->fail_in) > 0;
+            fail_in(w, 0);
+            failed += !weft_ok(w);
+            if (!weft_ok(w)) {
+                weft_recover(w);
+                cr_assert(weft_parameters(m) == 2 && weft_buffers(m) == 0, "kind %d, allocation %lld: something was left", kind, (long long)n);
+                one_layer(m, kind);
+            }
+            one_layer(same, kind);
+            weft_linear_new(m, "last", 2, 2), weft_linear_new(same, "last", 2, 2);
+            OK(w);
+            cr_assert(m->n == same->n && weft_parameters(m) == weft_parameters(same));
+            weft_real *a = calloc(2 * (size_t)m->n, sizeof *a);
+            w->dev.k->download(&w->dev, a, m->values, (size_t)m->n * sizeof *a);
+            v->dev.k->download(&v->dev, a + m->n, same->values, (size_t)m->n * sizeof *a);
+            same_bits("values", a, a + m->n, m->n);
+            free(a);
+            CLEAN(w);
+            CLEAN(v);
+            if (left) {
+                cr_assert(failed > 0, "kind %d: nothing failed", kind);
+                break;
+            }
+        }
 }
 
 Test(layers_refused, any_allocation_may_fail)

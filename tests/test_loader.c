@@ -36,6 +36,33 @@ static int64_t run_epoch(weft_loader *l, int64_t n, const int32_t *len, const we
     return batches;
 }
 
+static const char *numbered(int k)
+{
+    static char name[24];
+    snprintf(name, sizeof name, "number %d", k);
+    return name;
+}
+
+Test(loader, a_name_is_one_loaders)
+{
+    const int32_t len[] = { 1, 2, 3 };
+    const weft_loader_opts o = { .count = 2 };
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft_loader *l = weft_loader_new(w, "train", 3, len, &o);
+    cr_assert(l && weft_loader_new(w, "dev", 3, len, &o) && weft_loader_new(other, "train", 3, len, &o));
+    cr_assert_null(weft_loader_new(w, "train", 2, len, &o));
+    FAILS(w, WEFT_EARG, "loader \"train\": there is one of that name");
+    for (int n = 1; n < 4; n++) {                /* one that could not be made has no name */
+        fail_in(w, n);
+        cr_assert_null(weft_loader_new(w, "late", 3, len, &o));
+        FAILS(w, WEFT_ENOMEM, "out of memory");
+    }
+    fail_in(w, 0);
+    cr_assert_not_null(weft_loader_new(w, "late", 3, len, &o));
+    CLEAN(w);
+    CLEAN(other);
+}
+
 Test(loader, each_sequence_once_an_epoch)
 {
     weft *w = open_on(WEFT_CPU);
@@ -44,7 +71,7 @@ Test(loader, each_sequence_once_an_epoch)
         int64_t n = (int64_t)dice(200);
         dice_lengths(len, n, 30);
         weft_loader_opts o = any_opts();
-        weft_loader *l = weft_loader_new(w, "a", n, len, &o);
+        weft_loader *l = weft_loader_new(w, numbered(k), n, len, &o);
         OK(w);
         cr_assert(weft_loader_epoch(l) == 0 && weft_loader_batches(l) == 0);
         for (int e = 1; e <= 3; e++) {
@@ -64,7 +91,7 @@ Test(loader, pools_make_batches_even_and_shuffling_differs)
         len[i] = 1 + (int32_t)dice(50);
     for (int pool = 1; pool <= 100; pool *= 10) {
         weft_loader_opts o = { .count = B, .pool = pool };
-        weft_loader *l = weft_loader_new(w, "even", N, len, &o);
+        weft_loader *l = weft_loader_new(w, numbered(pool), N, len, &o);
         cr_assert_eq(run_epoch(l, N, len, &o, first), N / B);
         run_epoch(l, N, len, &o, second);
         cr_assert(memcmp(first, second, sizeof first));

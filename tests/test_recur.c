@@ -308,7 +308,7 @@ static void like_plain_loops(weft *w, const layer *l)
 }
 Test(recur, tiers_go_back_as_the_plain_loops_do)
 {
-    static const int64_t sizes[] = { 1, 7, 8, 13, 16, 33, 64, 80 };
+    static const int64_t sizes[] = { 1, 7, 8, 13, 16, 33, 64, 80, 129 };
     plain_loops = open_on(WEFT_REF);
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(sizes); i++) {
@@ -362,7 +362,7 @@ static void same_alone(weft *w, const layer *l)
 }
 Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
 {
-    static const int64_t sizes[] = { 1, 5, 8, 19, 33, 64 };
+    static const int64_t sizes[] = { 1, 5, 8, 19, 33, 64, 129 };
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(sizes); i++) {
             dice_seed((uint64_t)i);

@@ -3,7 +3,7 @@
 #include "tests/rnn_kinds.h"
 
 /* ---- everything that a layer gives, one after another ---- */
-enum { ROOM = 60000, INPUTS = 100 };
+enum { ROOM = 1 << 21, INPUTS = 100 };
 typedef struct { weft_real v[ROOM]; int64_t n; } bag;
 
 static void put(bag *b, weft_tensor *t)
@@ -75,12 +75,25 @@ Test(rnn, fused_is_composed)
             dice_seed((uint64_t)i);
             const int64_t *size = sizes[dice(COUNT(sizes))], n = (int64_t)dice(8);
             dice_lengths(len, n, 9);
-            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / CELLS % 2, .bidirectional = i / 10 % 2, .no_bias = dice(4) == 0 }, i / 20 % 2 };
+            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / CELLS % 3, .bidirectional = i / 10 % 2, .no_bias = dice(4) == 0 }, i / 20 % 2 };
             if (k.cell == PROJECTED && k.o.hidden == 1)
                 k.o.hidden = 2;
             agree(w, m, &k, &(weft_lengths){ n, len, NULL });
         }
     }
+}
+
+Test(rnn, fused_is_composed_when_it_is_wide)
+{
+    static const int64_t sizes[][2] = { { 65, 129 }, { 7, 260 } };
+    static const int32_t len[] = { 3, 0, 5, 3, 1 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < CELLS * COUNT(sizes); i++) {
+            dice_seed((uint64_t)i);
+            const int64_t *size = sizes[i / CELLS];
+            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = i / CELLS ? 1 : 3, .bidirectional = i % 2 }, i % 3 == 0 };
+            agree(w, weft_module_new(w, "m"), &k, &(weft_lengths){ 5, len, NULL });
+        }
 }
 
 Test(rnn, fused_is_composed_on_empty_batches)

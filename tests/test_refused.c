@@ -1,0 +1,368 @@
+/* test_refused.c - every public function, called with handles that are NULL, stale, foreign or inert, and with numbers as large and as
+ * small as they get: an error or nothing, never a crash (the sanitizers look on), and a bad tensor never passes without a word. That none
+ * of the declared functions is missing here is a test, too. */
+#include <limits.h>
+#include "check.h"
+#include "core/core.h"
+
+typedef struct bad {
+    weft *w, *other; int kind; weft_tensor *x;
+    weft_module *m; int64_t n; int i; weft_real r;
+    const char *name; const weft_lengths *l;
+} bad;
+
+static char called[512][40];
+static int calls;
+static void note(const char *f)
+{
+    int i = 0;
+    while (i < calls && strcmp(called[i], f))
+        i++;
+    if (i == calls)
+        snprintf(called[calls++], sizeof *called, "%s", f);
+}
+
+/* x of this kind; a stale one stays so. */
+enum { NOTHING, STALE, FOREIGN, INERT, GOOD, RAGGED, KINDS };
+static weft_tensor *of_kind(int kind, weft *w, weft *other)
+{
+    static const int32_t len[] = { 2, 0, 1 };
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
+    if (kind == STALE)
+        weft_clear(w);
+    return kind == NOTHING ? NULL : kind == FOREIGN ? weft_zeros(other, WEFT_SHAPE(2)) : kind == INERT ? &w->nil
+         : kind == RAGGED ? weft_ragged(w, NULL, 0, &(weft_lengths){ 3, len, NULL }) : x;
+}
+
+static void after(bad *b, const char *f, bool must)
+{
+    cr_expect(!must || (b->kind != STALE && b->kind != INERT) || !weft_ok(b->w), "%s took a tensor that is none", f);
+    cr_assert(weft_ok(b->w) || *weft_message(b->w), "%s fails without a word", f);
+    if (weft_ok(b->w) && weft_ok(b->other))
+        return;
+    weft_recover(b->w), weft_recover(b->other);  /* which ends x, too */
+    b->x = of_kind(b->kind, b->w, b->other);
+}
+
+#define TRY(f, ...)  (note(#f), (void)f(__VA_ARGS__), after(b, #f, false))   /* no crash */
+#define MUST(f, ...) (note(#f), (void)f(__VA_ARGS__), after(b, #f, true))    /* a bad tensor fails */
+#define FILE_FAILS(f, ...)                                                                                                      \
+    do {                                                                                                                        \
+        note(#f);                                                                                                               \
+        cr_assert(f(__VA_ARGS__) != WEFT_OK && *weft_file_message(), #f " took what is no good");                               \
+        after(b, #f, false);                                                                                                    \
+    } while (0)
+
+#define X b->x
+#define Q (weft_tensor *[]){ X, X }
+#define FEW (b->i < 0 ? b->i : 2)                 /* no more than Q has */
+#define SHAPE b->i, (const int64_t[]){ b->n, b->n, b->n, b->n, b->n, b->n }
+
+static weft_tensor *keeps_quiet(weft_tensor *const *x, void *user) { (void)user; return x[0]; }
+static weft_tensor *no_scores(weft_tensor *tokens, weft_state *state, int64_t beams, void *user)
+{
+    (void)tokens, (void)state, (void)beams;
+    return user;
+}
+static bool no_shape(weft_call *c) { return weft_refuse(c, "no"); }
+
+static void contexts(bad *b)
+{
+    note("weft_open");
+    weft *w = weft_open(&(weft_opts){ .device = (weft_device)b->i, .threads = -1, .precision = (weft_precision)b->i });
+    cr_assert(!weft_ok(w));
+    weft_close(w);
+    note("weft_version");                        cr_assert(*weft_version());
+    TRY(weft_close, NULL);                       TRY(weft_parameters, NULL);
+    TRY(weft_clear, NULL);                       TRY(weft_recover, NULL);
+    TRY(weft_ok, NULL);                          TRY(weft_error, NULL);
+    TRY(weft_message, NULL);                     TRY(weft_status_name, (weft_status)b->i);
+    TRY(weft_on_error, NULL, NULL, NULL);        TRY(weft_fail, NULL, WEFT_EARG, "%d", b->i);
+    TRY(weft_training, NULL, true);              TRY(weft_recording, NULL, true);
+    TRY(weft_device_name, NULL);                 TRY(weft_threads, NULL);
+    TRY(weft_wait, NULL);                        TRY(weft_here, NULL);
+    TRY(weft_rewind, NULL, weft_here(NULL));     TRY(weft_usage_of, NULL);
+    TRY(weft_rewind, b->w, (weft_mark){ { b->n, b->n, b->n, b->n }, (uint64_t)b->n });
+}
+
+static void tensors(bad *b)
+{
+    weft *both[] = { NULL, b->w };
+    char out[3];
+    for (int i = 0; i < 2; i++) {
+        TRY(weft_reals, both[i], NULL, SHAPE);   TRY(weft_ints, both[i], NULL, SHAPE);
+        TRY(weft_zeros, both[i], SHAPE);         TRY(weft_full, both[i], b->r, SHAPE);
+        TRY(weft_normal, both[i], SHAPE);        TRY(weft_uniform, both[i], b->r, b->r, SHAPE);
+        TRY(weft_scalar, both[i], b->r);         TRY(weft_iota, both[i], b->n);
+        TRY(weft_zeros, both[i], 3, NULL);       TRY(weft_mask, both[i], b->l, b->n, (weft_align)b->i);
+        TRY(weft_ragged, both[i], NULL, b->n, b->l);
+        TRY(weft_ragged_ints, both[i], NULL, b->l);
+        TRY(weft_stream_of, both[i], b->name);
+    }
+    TRY(weft_of, NULL);                          TRY(weft_dtype_of, X);
+    TRY(weft_rank, X);                           TRY(weft_size, X, b->i);
+    TRY(weft_count, X);                          MUST(weft_read, X, out, sizeof out);
+    MUST(weft_read, X, NULL, (size_t)b->n);      MUST(weft_item, X);
+    FILE *null = fopen("/dev/null", "w");
+    MUST(weft_print, null, X);                   TRY(weft_print_layout, null, X);
+    TRY(weft_print_layout, null, NULL);          TRY(weft_print_module, null, b->m);
+    TRY(weft_print_tape, null, NULL);            TRY(weft_print_tape, NULL, b->w);
+    TRY(weft_print_module, NULL, NULL);
+    fclose(null);
+    TRY(weft_layout_of, X);                      TRY(weft_lengths_of, X);
+    TRY(weft_batch_sizes, X, NULL);              TRY(weft_sorted_indices, X);
+    TRY(weft_unsorted_indices, X);               TRY(weft_offsets, X);
+    TRY(weft_sequences, X);                      TRY(weft_positions, X);
+    TRY(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
+    TRY(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });
+    TRY(weft_draw, NULL);                        TRY(weft_draw_uniform, NULL);
+    TRY(weft_draw_normal, NULL);                 TRY(weft_draw_below, NULL, (uint64_t)b->n);
+    TRY(weft_permutation, NULL, b->n, NULL);
+}
+
+#define ONE(f) MUST(f, X)
+#define TWO(f) MUST(f, X, X); MUST(f, X, NULL); TRY(f, NULL, X)
+static void pointwise(bad *b)
+{
+    ONE(weft_neg); ONE(weft_exp); ONE(weft_log); ONE(weft_sqrt); ONE(weft_rsqrt); ONE(weft_square); ONE(weft_abs); ONE(weft_inverse);
+    ONE(weft_sin); ONE(weft_cos); ONE(weft_tanh); ONE(weft_sigmoid); ONE(weft_relu); ONE(weft_silu); ONE(weft_softplus); ONE(weft_gelu);
+    TWO(weft_add); TWO(weft_sub); TWO(weft_mul); TWO(weft_div); TWO(weft_min); TWO(weft_max); TWO(weft_less); TWO(weft_less_equal);
+    TWO(weft_greater); TWO(weft_greater_equal); TWO(weft_equal); TWO(weft_not_equal); TWO(weft_matmul); TWO(weft_gather); TWO(weft_pick);
+    TWO(weft_join); TWO(weft_spread); TWO(weft_ragged_like);
+    ONE(weft_to_reals); ONE(weft_total); ONE(weft_mean_of_all); ONE(weft_plain); ONE(weft_detach); ONE(weft_argmax);
+    MUST(weft_leaky_relu, X, b->r);              MUST(weft_elu, X, b->r);
+    MUST(weft_clamp, X, b->r, b->r);             MUST(weft_power, X, b->r);
+    MUST(weft_scale, X, b->r);                   MUST(weft_where, X, X, NULL);
+    MUST(weft_matmul_with, X, true, X, true);
+}
+
+static void along(bad *b)
+{
+    MUST(weft_sum, X, b->i);                     MUST(weft_mean, X, b->i);
+    MUST(weft_max_along, X, b->i);               MUST(weft_cumsum, X, b->i);
+    MUST(weft_softmax, X, b->i);                 MUST(weft_softmax_masked, X, b->i, X);
+    MUST(weft_log_softmax, X, b->i);             MUST(weft_log_softmax_masked, X, b->i, X);
+    MUST(weft_logsumexp, X, b->i);               MUST(weft_logsumexp_masked, X, b->i, X);
+    MUST(weft_logsumexp_masked, X, 0, NULL);     MUST(weft_layer_norm, X, NULL, X, b->r);
+    MUST(weft_reshape, X, SHAPE);                MUST(weft_reshape, X, 3, (const int64_t[]){ (int64_t)1 << 62, (int64_t)1 << 62, 6 });
+    MUST(weft_reshape, X, 6, NULL);              MUST(weft_transpose, X, b->i, 0);
+    TRY(weft_concat, Q, FEW, b->i);             MUST(weft_concat, Q, 2, b->i);
+    TRY(weft_concat, NULL, 2, 0);                MUST(weft_slice, X, b->i, b->n, b->n);
+    MUST(weft_slice, X, 0, b->n, -(b->n / 2));     MUST(weft_flip, X, b->i);
+    MUST(weft_repeat, X, b->i, b->n);            MUST(weft_repeat, X, 0, b->n);
+    MUST(weft_scatter, X, X, b->n);              MUST(weft_one_hot, X, b->n);
+    MUST(weft_one_hot, X, (int64_t)1 << 62);     MUST(weft_dropout, X, b->r, b->name, true);
+}
+
+static void ragged_ones(bad *b)
+{
+    weft_tensor *a, *c;
+    MUST(weft_pack_padded, X, b->l, (weft_align)b->i);
+    MUST(weft_pack_padded_checked, X, b->l, WEFT_ALIGN_LEFT);
+    MUST(weft_pad_packed, X, b->n, b->r, WEFT_ALIGN_LEFT);
+    MUST(weft_realign, X, b->l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
+    MUST(weft_arrange, X, (weft_layout)b->i);    MUST(weft_arrange_rows, X, NULL);
+    MUST(weft_arrange_rows, X, &(weft_placement){ b->n, b->n, NULL, NULL });
+    MUST(weft_split, X, b->l, &a, NULL);         MUST(weft_pool, X, (weft_pooling)b->i);
+    MUST(weft_attention, X, X, NULL, NULL, &a);  MUST(weft_pairs, X, X, &a, &c);
+    MUST(weft_attention, X, X, X, &(weft_attention_opts){ .heads = b->i, .causal = (weft_causal)b->i }, NULL);
+}
+
+static void gradients(bad *b)
+{
+    weft_tensor *g[2];
+    const weft_op no_op = { .name = "no", .shape = no_shape };
+    MUST(weft_backward, X);                      TRY(weft_gradient, X);
+    MUST(weft_gradients, X, Q, 2, g);            TRY(weft_gradients, X, NULL, 2, g);
+    TRY(weft_gradients, X, Q, FEW, NULL);       MUST(weft_gradcheck, keeps_quiet, Q, 2, NULL);
+    MUST(weft_gradcheck, NULL, Q, 1, NULL);      MUST(weft_gradcheck2, keeps_quiet, Q, 2, NULL);
+    MUST(weft_gradcheck2, NULL, Q, 1, NULL);     TRY(weft_gradcheck, keeps_quiet, NULL, b->i, NULL);
+    TRY(weft_gradcheck, keeps_quiet, Q, INT_MIN, NULL);
+    TRY(weft_watch, NULL, NULL, NULL);           TRY(weft_apply, NULL, Q, 2, NULL, 0);
+    TRY(weft_apply, &no_op, Q, FEW, NULL, 4);   MUST(weft_apply, &no_op, Q, 2, NULL, 0);
+    TRY(weft_like, NULL, NULL);                  TRY(weft_set_shape, NULL, WEFT_REAL, SHAPE);
+    TRY(weft_refuse, NULL, NULL);                TRY(weft_data, NULL);
+    TRY(weft_int_data, NULL);                    TRY(weft_dy, NULL, b->i);
+    TRY(weft_dx, NULL, b->i, NULL);
+}
+
+static void modules(bad *b)
+{
+    const char *path;
+    TRY(weft_module_new, NULL, b->name);         TRY(weft_module_new, b->w, NULL);
+    TRY(weft_module_in, b->m, b->name);          TRY(weft_of_module, b->m);
+    TRY(weft_parameter, b->m, b->name, SHAPE, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
+    TRY(weft_buffer, b->m, b->name, SHAPE);      MUST(weft_assign, X, X);
+    MUST(weft_assign_values, X, NULL, b->n);     MUST(weft_initialise, X, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
+    TRY(weft_tie, b->m, b->name, X);             TRY(weft_freeze, b->m, true);
+    MUST(weft_freeze_parameter, X, true);        TRY(weft_parameters, b->m);
+    TRY(weft_parameter_at, b->m, b->i, &path);   TRY(weft_buffers, b->m);
+    TRY(weft_buffer_at, b->m, b->i, NULL);       TRY(weft_find, b->m, b->name);
+    TRY(weft_parameter_count, b->m);             TRY(weft_zero_grad, b->m);
+    TRY(weft_scale_grad, b->m, X);
+}
+
+static void layers(bad *b)
+{
+    weft_tensor *map;
+    weft_rnn_opts o = { .input = b->n, .hidden = b->n, .layers = b->i };
+    TRY(weft_linear_new, b->m, b->name, b->n, b->n);              MUST(weft_linear_run, NULL, X);
+    TRY(weft_linear_unbiased, b->m, b->name, b->n, b->n);         MUST(weft_linear_run, weft_linear_new(b->m, NULL, 0, 0), X);
+    TRY(weft_embedding_new, b->m, b->name, b->n, b->n);           MUST(weft_embed, NULL, X);
+    TRY(weft_embedding_with, b->m, b->name, NULL);                MUST(weft_embed, weft_embedding_with(b->m, NULL, NULL), X);
+    TRY(weft_norm_new, b->m, b->name, b->n);                      MUST(weft_norm_run, NULL, X);
+    TRY(weft_drop_new, b->m, b->name, b->r, true);                MUST(weft_drop_run, NULL, X);
+    TRY(weft_mlp_new, b->m, b->name, NULL);                       MUST(weft_mlp_run, NULL, X);
+    TRY(weft_mlp_new, b->m, b->name, &(weft_mlp_opts){ b->i, NULL, (weft_activation)b->i, b->r });
+    TRY(weft_additive_new, b->m, b->name, b->n, b->n, b->n);      MUST(weft_additive_run, NULL, X, X, &map);
+    TRY(weft_general_new, b->m, b->name, b->n, b->n);             MUST(weft_general_run, NULL, X, X, NULL);
+    TRY(weft_multihead_new, b->m, b->name, b->n, b->i);           MUST(weft_multihead_run, NULL, X, X, (weft_causal)b->i, &map);
+    TRY(weft_rnn_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
+    TRY(weft_lstm_new, b->m, b->name, &o);                        TRY(weft_lstm_new, b->m, b->name, NULL);
+    MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);                 MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
+    TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_composed, NULL, true);
+    TRY(weft_rnn_module, NULL);                                   TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);
+    MUST(weft_state_select, ((weft_state){ X, NULL }), NULL, b->n);
+    MUST(weft_state_repeat, ((weft_state){ X, X }), b->n);        MUST(weft_state_repeat, ((weft_state){ NULL, X }), (int64_t)1 << 60);
+}
+
+static void decoding(bad *b)
+{
+    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, (double)b->r, b->n, b->name };
+    weft *both[] = { NULL, b->w };
+    for (int i = 0; i < 2; i++) {
+        TRY(weft_decode_greedy, both[i], b->n, ((weft_state){ X, X }), no_scores, NULL, &o);
+        TRY(weft_decode_sampled, both[i], b->n, WEFT_ZERO_STATE, NULL, NULL, &o);
+        TRY(weft_decode_beam, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, NULL);
+    }
+    MUST(weft_decode_beam, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2 });
+    TRY(weft_decoded_end, NULL);
+}
+
+static void losses(bad *b)
+{
+#define BOTH &(weft_loss_opts){ X, X }
+#define CLASSES &(weft_ce_opts){ X, X, b->r, b->i, true }
+#define SUM ((weft_loss){ X, X })
+#define LOSS(f) MUST(f, X, X, NULL); MUST(f, X, NULL, BOTH); TRY(f, NULL, X, NULL)
+    LOSS(weft_mse); LOSS(weft_mae); LOSS(weft_bce); LOSS(weft_smape); LOSS(weft_mape);
+    MUST(weft_mean_loss, SUM);                     MUST(weft_add_losses, SUM, SUM);
+    MUST(weft_cross_entropy, X, X, NULL);        MUST(weft_cross_entropy, X, NULL, CLASSES);
+    MUST(weft_huber, X, X, b->r, BOTH);            MUST(weft_gaussian_nll, X, X, NULL, b->r, BOTH);
+    MUST(weft_quantile, X, X, NULL, b->i, true, BOTH);
+    MUST(weft_quantile, X, X, &b->r, 1, false, NULL);
+    MUST(weft_token_accuracy, X, X, NULL);       MUST(weft_token_accuracy, X, X, CLASSES);
+    MUST(weft_sequence_accuracy, X, X, NULL);    MUST(weft_sequence_accuracy, X, NULL, CLASSES);
+}
+
+static void plain_data(bad *b)
+{
+    TRY(weft_perplexity, (double)b->r, 0);       TRY(weft_edit_distance, NULL, b->n, NULL, b->n);
+    cr_assert_eq(weft_edit_distance(NULL, 3, (int32_t[]){ 1, 2 }, 2), -1);
+    cr_assert_eq(weft_edit_distance((int32_t[]){ 1, 2 }, 2, NULL, INT64_MAX), -1);
+    TRY(weft_meter_add, NULL, b->n, 1, 1);       TRY(weft_meter_mean, NULL);
+    TRY(weft_meter_bucket, NULL, b->i);          TRY(weft_meter_reset, NULL);
+    weft_meter odd = { .edges = b->i };
+    TRY(weft_meter_add, &odd, b->n, 1, 1);       TRY(weft_meter_bucket, &odd, b->i);
+    TRY(weft_warmup_cosine, b->n, 1, b->n, b->n, 0);
+    TRY(weft_step_decay, b->n, 1, b->n, 2);      TRY(weft_one_cycle, b->n, 1, b->n, 0, 0, 0);
+    TRY(weft_plateau_step, NULL, 1);             TRY(weft_stopper_step, NULL, 1, NULL);
+    cr_assert(isnan(weft_meter_mean(NULL)) && isnan(weft_plateau_step(NULL, 1)));
+}
+
+static void optimisers(bad *b)
+{
+    TRY(weft_sgd_new, b->m, &(weft_sgd_opts){ b->r, b->r, b->r, b->r, true });
+    TRY(weft_rmsprop_new, b->m, &(weft_rmsprop_opts){ b->r, b->r, b->r, b->r, b->r, true });
+    TRY(weft_adam_new, b->m, &(weft_adam_opts){ b->r, b->r, b->r, b->r, b->r });
+    TRY(weft_adamw_new, b->m, NULL);             TRY(weft_optim_group, NULL, b->m, b->r, b->r);
+    TRY(weft_optim_step, NULL);                  TRY(weft_optim_set_lr, NULL, b->r);
+    TRY(weft_optim_lr, NULL);                    TRY(weft_optim_steps, NULL);
+    TRY(weft_optim_skipped, NULL);               TRY(weft_optim_bad, NULL);
+    TRY(weft_optim_step, weft_sgd_new(b->m, NULL));
+    TRY(weft_clip_grad_norm, b->m, b->r);        TRY(weft_clip_grad_norm_of, b->m, b->r, b->r);
+    TRY(weft_average_new, b->m, b->r);           TRY(weft_average_update, NULL, b->n);
+    TRY(weft_average_swap, NULL);                TRY(weft_average_update, weft_average_new(b->m, b->r), b->n);
+}
+
+static void files(bad *b)
+{
+    const weft_item_of_user item = { b->name, (weft_dtype)b->i, NULL, b->n };
+    weft_load_report report;
+    weft_dataset data;
+    const char *nowhere = "/no/such/folder/file";
+    const char *paths[] = { NULL, "", nowhere };
+    for (int i = 0; i < 3; i++) {
+        const char *path = paths[i];
+        FILE_FAILS(weft_save, path, b->m, NULL, NULL, 0);         FILE_FAILS(weft_save, path, b->m, NULL, &item, b->i);
+        FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
+        FILE_FAILS(weft_load_matching, path, b->m, &report);      FILE_FAILS(weft_import_state_dict, path, b->m, NULL);
+        FILE_FAILS(weft_export_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, &data);
+        FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, &data); FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, &data);
+        FILE_FAILS(weft_read_hdf5, path, NULL, &data);            FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
+        FILE_FAILS(weft_write_hdf5, path, NULL, NULL);            FILE_FAILS(weft_draw_curves, path, NULL, NULL, NULL, NULL, NULL, b->i);
+        FILE_FAILS(weft_draw_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
+        FILE_FAILS(weft_draw_batch, path, NULL, b->l, NULL);
+        cr_assert_eq(weft_item_size(path, b->name), -1);
+        TRY(weft_item_size, path, NULL);
+        cr_assert_null(weft_journal_open(path, true));
+        TRY(weft_journal_open, path, false);
+    }
+    FILE_FAILS(weft_read_text, nowhere, NULL);   note("weft_file_message");
+    TRY(weft_data_end, NULL);                    TRY(weft_journal_begin, NULL);
+    TRY(weft_journal_number, NULL, NULL, 0);     TRY(weft_journal_text, NULL, NULL, NULL);
+    TRY(weft_journal_end, NULL);                 TRY(weft_journal_close, NULL);
+    TRY(weft_loader_new, NULL, "l", 0, NULL, NULL);
+    TRY(weft_loader_new, b->w, b->name, b->n, NULL, &(weft_loader_opts){ b->n, b->n, b->i, true });
+    TRY(weft_loader_next, NULL, NULL);           TRY(weft_loader_batches, NULL);
+    TRY(weft_loader_epoch, NULL);                TRY(weft_loader_save, NULL);
+    TRY(weft_loader_restore, NULL, (weft_loader_state){ { 0 } });
+}
+
+static void (*const groups[])(bad *) = {
+    contexts, tensors, pointwise, along, ragged_ones, gradients, modules, layers, decoding, losses, plain_data, optimisers, files,
+};
+
+static void all_of(weft *w, weft *other, int kind, int number)
+{
+    static const int64_t n[] = { -1, INT64_MIN, INT64_MAX };
+    static const int     i[] = { -1, INT_MIN, INT_MAX };
+    static const int32_t len[] = { -1, INT32_MAX };
+    const weft_real      r[] = { -1, (weft_real)NAN, (weft_real)INFINITY };
+    const weft_lengths   l[] = { { n[number], NULL, NULL }, { 2, len, NULL }, { 1, len + 1, NULL } };
+    const char *const names[] = { NULL, "", "a.b/c and much more than any name may ever have, which is the end of it, surely now it is" };
+    for (int g = 0; g < COUNT(groups); g++) {
+        bad b = { w, other, kind, of_kind(kind, w, other), number ? NULL : weft_module_new(NULL, "m"), n[number], i[number],
+                  r[number], names[number], &l[number] };
+        groups[g](&b);
+    }
+}
+
+Test(refused, bad_handles_and_numbers)
+{
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int number = 0; number < 3; number++)
+            all_of(w, other, kind, number);
+    CLEAN(w);
+    CLEAN(other);
+}
+
+Test(refused, no_function_is_missing)
+{
+    weft *w = open_on(WEFT_CPU);
+    char name[80];
+    int declared = 0;
+    all_of(w, w, NOTHING, 0);
+    FILE *list = popen("cd \"${WEFT_TESTS:-tests}/..\" && bash tests/exports.sh declared", "r");
+    cr_assert_not_null(list);
+    for (; fgets(name, sizeof name, list); declared++) {
+        name[strcspn(name, "\n")] = 0;
+        int before = calls;
+        note(strncmp(name, "weft_open_f", 11) ? name : "weft_open");
+        cr_assert_eq(calls, before, "%s is not called in this test", name);
+    }
+    pclose(list);
+    cr_assert(declared > 200, "%d functions are declared", declared);
+    CLEAN(w);
+}
