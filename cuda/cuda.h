@@ -14,7 +14,8 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) kernel<<<grid, threads, shared, stream>>>(__VA_ARGS__)
-#define SHARED(name, ...) __shared__ __VA_ARGS__ name
+template <class T> struct same_ { typedef T type; };        /* so that float[8][9] declares an array */
+#define SHARED(name, ...) __shared__ typename same_<__VA_ARGS__>::type name
 #define DYN_SHARED(type, name) extern __shared__ __align__(128) unsigned char name##_bytes[]; type *name = (type *)name##_bytes
 #endif
 #include "core/kernels.h"
