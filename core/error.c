@@ -67,9 +67,10 @@ void weft__check_faults(weft *w, const char *what)
 {
     weft__fault f = w->dev.fault;
     if (w->dev.failure[0])
-        weft__fail(w, WEFT_EDEVICE, "%s: %s", what, w->dev.failure);
+        weft__fail(w, w->dev.lost ? WEFT_EDEVICE : WEFT_ENOMEM, "%s: %s", what, w->dev.failure);
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld; 0 .. %lld is wanted (or -1)", what, (long long)f.value, (long long)f.row, (long long)f.below - 1);
+    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is wanted (or -1)", what, (long long)f.value, (long long)f.row,
+               f.by ? " of an earlier " : "", f.by ? f.by : "", (long long)f.below - 1);
 }

@@ -11,7 +11,7 @@
 typedef weft_real real;
 typedef struct weft__kernels weft__kernels;
 
-typedef struct weft__fault { bool is; int64_t row; int64_t value, below; } weft__fault;   /* an index, and what it had to be below */
+typedef struct weft__fault { bool is; int64_t row; int64_t value, below; const char *by; } weft__fault;   /* an index, and what it had to be below; by: which kernel, where that is not clear */
 
 typedef struct weft__device {                    /* first argument of every kernel */
     const weft__kernels *k;
@@ -24,6 +24,7 @@ typedef struct weft__device {                    /* first argument of every kern
     bool deterministic;
     weft__fault fault;                           /* host memory; a GPU fills it at the next wait */
     char failure[160];                           /* the first failure of the back end itself; "" if none */
+    bool lost;                                   /* it was not for want of memory: the device is of no more use to this context */
 } weft__device;
 
 /* A loop nest of up to six axes: extents, and the steps of up to three operands (0: broadcast along that axis). */

@@ -32,7 +32,7 @@ cudaStream_t   stream_of(weft__device *);        /* makes the GPU current, and s
 cublasHandle_t blas_of(weft__device *);          /* as stream_of */
 /* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and d->failure says why. */
 void          *scratch(weft__device *, size_t bytes);
-/* Notes the first failure ("fill: an illegal memory access ..") and is true if there is or was one. */
+/* Notes the first failure ("fill: an illegal memory access ..") and is true if there is or was one. The kernel is __func__. */
 bool           failed(weft__device *, cudaError_t, const char *kernel);
 /* After every launch: its own error; with WEFT_SYNC=1 waits, so that the kernel that is named is the one that failed. */
 void           launched(weft__device *, const char *kernel);
@@ -43,7 +43,7 @@ void           launched(weft__device *, const char *kernel);
         dim3 grid_ = (grid);                                                                                               \
         if (!(d)->failure[0] && grid_.x && grid_.y && grid_.z) {                                                           \
             LAUNCH_RAW(kernel, grid_, dim3(threads), shared, stream_of(d), __VA_ARGS__);                                   \
-            launched(d, __func__ + sizeof "weft_cuda_" - 1);                                                               \
+            launched(d, __func__);                                                               \
         }                                                                                                                  \
     } while (0)
 
@@ -67,7 +67,8 @@ typedef struct fault_cells {
     long long below[FAULT_CELLS];
 } fault_cells;
 typedef struct faults { fault_cells *cells; unsigned long long tick; } faults;   /* a kernel's argument */
-faults faults_of(weft__device *);                /* for one launch */
+faults faults_for(weft__device *, const char *kernel);
+#define faults_of(d) faults_for(d, __func__)    /* for one launch */
 
 /* value if least <= value < below, else -1 and a fault. */
 __device__ static inline int64_t within(faults f, int64_t row, int64_t value, int64_t least, int64_t below)
