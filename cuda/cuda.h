@@ -52,7 +52,7 @@ enum { THREADS = 256, MOST_BLOCKS = 132 * 16 };
 static inline dim3 blocks_for(int64_t n, int each = THREADS)
 {
     int64_t blocks = (n + each - 1) / each;
-    return dim3((unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS));
+    return dim3((unsigned)(blocks < MOST_BLOCKS ? blocks : (int64_t)MOST_BLOCKS));
 }
 /* for (int64_t i = first_index(); i < n; i += index_step()) */
 __device__ static inline int64_t first_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
