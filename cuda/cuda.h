@@ -8,7 +8,7 @@
 #ifndef WEFT_CUDA_H
 #define WEFT_CUDA_H
 #include <stdint.h>
-#ifdef WEFT_EMULATED
+#if WEFT_EMULATED
 #include "tests/emu/cuda_emu.h"
 #else
 #include <cublas_v2.h>

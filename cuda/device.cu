@@ -18,7 +18,7 @@ struct gpu {
     char *to; size_t from, waiting;              /* the copy that is not sent yet: where to, where in the ring, how many bytes */
     fault_cells *cells, *cells_there; unsigned long long tick;   /* one piece of memory, seen by host and device */
     const char *by[FAULT_CELLS];
-    bool sync;
+    bool sync, managed;                          /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
 };
 
 static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
@@ -149,7 +149,7 @@ void *K(allocate)(weft__device *d, size_t bytes)
 {
     void *p = NULL;
     stream_of(d);
-    cudaError_t error = cudaMalloc(&p, bytes ? bytes : 1);
+    cudaError_t error = gpu_of(d)->managed ? cudaMallocManaged(&p, bytes + 1) : cudaMalloc(&p, bytes + 1);
     if (error == cudaSuccess)
         return p;
     cudaGetLastError();                          /* want of memory is the caller's to tell */
@@ -206,6 +206,12 @@ static void make(weft__device *d, gpu *g)
         g->cells_there = (fault_cells *)there, memset(g->cells, 0xFF, sizeof *g->cells);
 }
 
+static bool asked(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value && *value != '0';
+}
+
 bool K(open)(weft__device *d)
 {
     if (!usable(d))
@@ -216,8 +222,7 @@ bool K(open)(weft__device *d)
         return false;
     }
     memset(g, 0, sizeof *g);
-    const char *sync = getenv("WEFT_SYNC");
-    g->index = d->index, g->sync = sync && *sync && *sync != '0';
+    g->index = d->index, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
     d->handle = g;
     make(d, g);
     d->stream = g->stream;

@@ -27,6 +27,7 @@ static run *played(const weft__kernels *k, int threads, kernel_case *play, uint6
     t->large = large;
     dice_seed(seed);
     play(t);
+    k->wait(&t->d);
     return t;
 }
 static void everywhere(const char *name, kernel_case *play, int times)
