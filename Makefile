@@ -55,7 +55,7 @@ CUDA_ARCHS ?= 80 90
 CUDA_SRC   := $(wildcard cuda/*.cu)
 CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
 EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp,$(wildcard tests/emu/*.cpp)))
-NVCC_FLAGS  = -std=c++17 -O3 -I. -DWEFT_EMULATED=0 $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
+NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
               $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra
 CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
