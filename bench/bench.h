@@ -11,6 +11,7 @@ typedef struct row {
     int64_t     B, T, I, H, tokens;
     int         layers;
     bool        bidirectional;
+    double      loss, norm;                      /* of a training step with the weights of formula(): the proof of equal work */
     double      bytes, copy_ms;                  /* pack: what must be moved at least, and the time of a plain copy of it */
 } row;
 

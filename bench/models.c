@@ -1,4 +1,8 @@
-/* models.c - the cases that train: a small classifier, and recurrent layers alone. */
+/* models.c - the cases that train: a small classifier, and recurrent layers alone.
+ *
+ * Weights, inputs and token ids come from formula(), which any language can repeat, so that loss and gradient norm of a training step
+ * prove that both sides of a comparison did the same work (bench/peers/torch_bench.py prints its own). */
+#include <math.h>
 #include <stdlib.h>
 #include "bench.h"
 
@@ -6,9 +10,34 @@ typedef struct bench {
     weft *w; weft_module *all;
     weft_embedding *embed; weft_rnn *rnn; weft_linear *out;      /* embed, out: of a classifier only */
     bool classifier;
-    weft_lengths lengths; int32_t *len, *ids, *classes; weft_real *x;
+    weft_lengths lengths; int32_t *len, *ids, *classes;
+    weft_tensor *x;                              /* [tokens, I], on the device from the start, as its peers have it */
     row row;
 } bench;
+
+/* Number i of an array that is called so: in -1/2 .. 1/2, by steps of 2^-16. */
+static double formula(const char *name, int64_t i)
+{
+    uint64_t key = 0;
+    for (; *name; name++)
+        key = key * 31 + (unsigned char)*name;
+    uint64_t x = ((uint64_t)i * 2654435761u + key % 65521 * 40503u) % (1u << 31);
+    x = (1103515245 * x + 12345) % (1u << 31);
+    return (double)(x >> 15) / 65536 - .5;
+}
+
+/* scale times the formula; false: no memory. */
+static bool fill(weft_tensor *kept, const char *name, double scale)
+{
+    int64_t    n = weft_count(kept);
+    weft_real *v = malloc((size_t)n * sizeof *v);
+    for (int64_t i = 0; v && i < n; i++)
+        v[i] = (weft_real)(scale * formula(name, i));
+    if (v)
+        weft_assign_values(kept, v, n);
+    free(v);
+    return v;
+}
 
 static weft_tensor *classifier_loss(bench *b)
 {
@@ -20,7 +49,20 @@ static weft_tensor *classifier_loss(bench *b)
 
 static weft_tensor *sum_of_outputs(bench *b)
 {
-    return weft_total(weft_rnn_run(b->rnn, weft_ragged(b->w, b->x, b->row.I, &b->lengths), WEFT_ZERO_STATE).y);
+    weft_tensor *x = weft_ragged_like(b->x, weft_ragged_ints(b->w, b->ids, &b->lengths));
+    return weft_total(weft_rnn_run(b->rnn, x, WEFT_ZERO_STATE).y);
+}
+
+/* Loss and gradient norm of one training step. */
+static void proof(bench *b)
+{
+    weft_zero_grad(b->all);
+    weft_tensor *loss = (b->classifier ? classifier_loss : sum_of_outputs)(b);
+    weft_backward(loss);
+    weft_tensor *norm = weft_clip_grad_norm(b->all, (weft_real)INFINITY);
+    b->row.loss = (double)weft_item(loss);
+    b->row.norm = (double)weft_item(norm);
+    weft_clear(b->w);
 }
 
 static void step(bench *b, bool train)
@@ -37,6 +79,7 @@ static void step(bench *b, bool train)
 
 static bool measure(bench *b, const settings *s)
 {
+    proof(b);
     for (int train = 0; train < 2; train++) {
         times  t = { 0 };
         double start;
@@ -58,14 +101,26 @@ static void build(bench *b)
 {
     const row *r = &b->row;
     b->all = weft_module_new(b->w, "bench");
+    if (b->classifier)
+        b->embed = weft_embedding_with(b->all, "embedding", &(weft_embedding_opts){ .rows = 10, .columns = r->I, .has_padding = true });
     b->rnn = weft_lstm_new(b->all, "lstm", &(weft_rnn_opts){ .input = r->I, .hidden = r->H, .layers = r->layers, .bidirectional = r->bidirectional });
-    if (b->classifier) {
-        b->embed = weft_embedding_with(b->all, "embed", &(weft_embedding_opts){ .rows = 10, .columns = r->I, .has_padding = true });
-        b->out = weft_linear_new(b->all, "out", r->H, 2);
-    }
+    if (b->classifier)
+        b->out = weft_linear_new(b->all, "linear", r->H, 2);
 }
 
-/* Every token is a 1; the reals are anything in -1 .. 1; every class is 0. */
+/* Every parameter by the formula, named as PyTorch names it, within 1 / sqrt(H). */
+static bool set_weights(bench *b)
+{
+    const char *path;
+    bool good = true;
+    for (int i = 0; good && i < weft_parameters(b->all); i++) {
+        weft_tensor *p = weft_parameter_at(b->all, i, &path);
+        good = fill(p, path, 2 / sqrt((double)b->row.H));
+    }
+    return good;
+}
+
+/* Tokens are 1 .. 9, classes 0 and 1 in turn; of 0, the padding, there is none. */
 static bool make_data(bench *b)
 {
     row *r = &b->row;
@@ -74,14 +129,14 @@ static bool make_data(bench *b)
     r->tokens = b->len ? make_lengths(r->lengths, b->len, r->B, (int32_t)r->T) : 0;
     b->lengths = (weft_lengths){ r->B, b->len, NULL };
     b->ids = calloc((size_t)r->tokens, sizeof *b->ids);
-    b->x = calloc((size_t)(r->tokens * r->I), sizeof *b->x);
-    if (!b->len || !b->classes || !b->ids || !b->x)
+    if (!b->len || !b->classes || !b->ids)
         return false;
     for (int64_t i = 0; i < r->tokens; i++)
-        b->ids[i] = 1;
-    for (int64_t i = 0; i < r->tokens * r->I; i++)
-        b->x[i] = (weft_real)(i * 7919 % 2003) / 1001 - 1;
-    return true;
+        b->ids[i] = 1 + (int32_t)((formula("ids", i) + .5) * 9);
+    for (int64_t i = 0; i < r->B; i++)
+        b->classes[i] = (int32_t)(i % 2);
+    b->x = b->classifier ? NULL : weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->I));
+    return !b->x || fill(b->x, "x", 2);
 }
 
 static bool run(row r, bool classifier, const settings *s)
@@ -89,9 +144,9 @@ static bool run(row r, bool classifier, const settings *s)
     r.layout = "packed";
     bench b = { .row = r, .classifier = classifier, .w = weft_open(&s->open) };
     build(&b);
-    bool good = make_data(&b) && measure(&b, s);
+    bool good = make_data(&b) && set_weights(&b) && measure(&b, s);
     weft_close(b.w);
-    free(b.len); free(b.classes); free(b.ids); free(b.x);
+    free(b.len); free(b.classes); free(b.ids);
     return good;
 }
 
@@ -111,10 +166,13 @@ static bool lstm(const char *name, const char *lengths, int64_t H, int64_t B, in
 
 bool bench_lstm(const settings *s)
 {
-    static const int64_t all[][3] = { { 128, 8, 256 }, { 128, 64, 128 }, { 256, 64, 128 }, { 512, 64, 128 }, { 1024, 64, 64 } };
-    bool good = true;
-    for (int i = s->quick ? 1 : 0; i < (s->quick ? 3 : 5); i++)
-        good &= lstm("lstm", "uniform", all[i][0], all[i][1], all[i][2], false, s);
+    static const int64_t cpu[][3] = { { 128, 64, 128 }, { 256, 64, 128 }, { 128, 8, 256 }, { 512, 64, 128 }, { 1024, 64, 64 } };
+    static const int64_t gpu[][3] = { { 128, 64, 512 }, { 256, 64, 512 }, { 32, 64, 512 }, { 64, 64, 512 }, { 512, 64, 512 }, { 1024, 64, 512 } };
+    bool on_gpu = s->open.device == WEFT_CUDA, good = true;
+    for (int i = 0; i < (s->quick ? 2 : on_gpu ? 6 : 5); i++) {
+        const int64_t *shape = on_gpu ? gpu[i] : cpu[i];
+        good &= lstm("lstm", "uniform", shape[0], shape[1], shape[2], false, s);
+    }
     return good;
 }
 

@@ -1,6 +1,6 @@
 /* weft_bench.c - measures training steps and packing; one JSON object a line on stdout.
  *
- *     weft_bench --case net,lstm,bilstm,long,pack --threads N --runs R [--quick] [--device cpu|ref|cuda]
+ *     weft_bench --case net,lstm,bilstm,long,pack --threads N --runs R [--quick] [--device cpu|ref|cuda] [--precision fp32|..]
  *
  * net     Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512, triangle lengths
  * lstm    one LSTM layer, I=H, B=64, lengths uniform in [T/8, T], loss = sum of outputs
@@ -8,7 +8,8 @@
  * long    one LSTM layer, H=128, the same 32,768 tokens as sequences of 512 and of 4,096, and a single one of 70,000
  * pack    arrange there and back, pack_padded, pad_packed, forward and backward, beside a plain copy of the same bytes
  *
- * `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without an optimiser. ms is the median of `runs`
+ * On a GPU the shapes of lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without an
+ * optimiser; loss and norm are those of one such step with weights and data by formula. ms is the median of `runs`
  * after two runs that are not counted. */
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,8 @@ void emit(const settings *s, weft *w, const row *r, times *t)
            r->layout, r->pass, sizeof(weft_real) == 8 ? "fp64" : precisions[s->open.precision]);
     if (r->what)
         printf("\"gb_s\": %.2f, \"copy_gb_s\": %.2f, \"copies\": %.2f, ", r->bytes / ms * 1e-6, r->bytes / r->copy_ms * 1e-6, ms / r->copy_ms);
+    if (!r->what)
+        printf("\"loss\": %.6g, \"norm\": %.6g, ", r->loss, r->norm);
     printf("\"ms\": %.4f, \"ms_min\": %.4f, \"runs\": %d}\n", ms, t->ms[0], t->n);
     fflush(stdout);
 }
@@ -105,6 +108,8 @@ static bool read_option(const char *option, const char *value, settings *s, cons
         s->runs = atoi(value);
     else if (!strcmp(option, "--device"))
         s->open.device = !strcmp(value, "cuda") ? WEFT_CUDA : !strcmp(value, "ref") ? WEFT_REF : WEFT_CPU;
+    else if (!strcmp(option, "--precision"))
+        s->open.precision = !strcmp(value, "tf32") ? WEFT_TF32 : !strcmp(value, "bf16") ? WEFT_BF16 : !strcmp(value, "strict_fp32") ? WEFT_STRICT_FP32 : WEFT_FP32;
     else
         return false;
     return true;
@@ -118,7 +123,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "--quick"))
             s.quick = true;
         else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], &s, &cases)) {
-            fprintf(stderr, "usage: weft_bench [--case net,lstm,bilstm,long,pack] [--threads N] [--runs R] [--quick] [--device cpu|ref|cuda]\n");
+            fprintf(stderr, "usage: weft_bench [--case net,lstm,bilstm,long,pack] [--threads N] [--runs R] [--quick] [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\n");
             return 2;
         } else
             i++;

@@ -79,6 +79,7 @@ static void print_staircase(FILE *file, const weft_batch *b)      /* a row a seq
 static void print_row(FILE *file, const struct weft__rows *r, int64_t from, int64_t to)
 {
     char name[24];
+    fputs(from ? "        " : " rows   ", file);
     for (int64_t i = from; i < to; i++)
         if (r->sequence.host[i] < 0)
             fputs(". ", file);
@@ -97,10 +98,10 @@ void weft_print_layout(FILE *file, weft_tensor *x)
     weft_batch *b = x->f.batch;
     const struct weft__rows *r = weft__rows_of(b, &x->f);
     fprintf(file, "%s: %lld sequences, %lld tokens, longest %lld\n", names[x->f.layout], (long long)b->n, (long long)b->tokens, (long long)b->longest);
-    print_staircase(file, b);
+    if (x->f.layout == WEFT_PACKED)
+        print_staircase(file, b);
     if (!r)
         return;
-    fputs(" rows   ", file);
     int64_t rows = weft__layout_rows(&x->f), width = x->f.layout == WEFT_ROWS ? x->f.place->width : rows;
     for (int64_t i = 0; i < rows; i += width)
         print_row(file, r, i, i + width);

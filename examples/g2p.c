@@ -28,7 +28,7 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
     score s = { 0 };
     int32_t length[CHUNK];                       /* the last word is the longest */
     int32_t *letters = memory(n ? CHUNK * (size_t)d->letters[words[n - 1]] : 0, sizeof *letters);
-    swap_average(m);
+    weft_average_swap(m->average);
     for (int64_t from = 0; from < n; from += CHUNK) {
         int64_t now = n - from < CHUNK ? n - from : CHUNK;
         int32_t *to = letters;
@@ -40,7 +40,7 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
         weft_decoded_end(&said);
         weft_clear(m->w);
     }
-    swap_average(m);
+    weft_average_swap(m->average);
     free(letters);
     return s;
 }
@@ -177,7 +177,7 @@ static void update(run *r, int64_t n)
     weft_optim_set_lr(r->optim, (weft_real)weft_warmup_cosine(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
-    take_average(&r->m, updates);
+    weft_average_update(r->m.average, updates);
     if (updates % READ == 0) {                   /* reading waits for the device: not at each update */
         r->meter[0] += (double)weft_item(loss);
         r->meter[1]++;
@@ -279,11 +279,11 @@ static void draw(const run *r)
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s/%s", r->o.pictures, names[i]);
     history h = { r->points, POINT, r->o.set.epochs, r->total / (r->o.set.epochs ? r->o.set.epochs : 1), r->curve, r->judged };
-    swap_average(&r->m);
+    weft_average_swap(r->m.average);
     if (draw_history(path[0], &h) != WEFT_OK || draw_attention(path[1], &r->m, &r->d.phones, "phlegm") != WEFT_OK ||
         draw_words(path[2], words, SHOWN) != WEFT_OK)
         quit(1, "%s", weft_file_message());
-    swap_average(&r->m);
+    weft_average_swap(r->m.average);
 }
 
 static void say(const model *m, const phone_set *phones, const char *word, int64_t beam, const dictionary *d)
@@ -312,7 +312,7 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
     };
     int found = 0;
     puts("words it never saw:");
-    swap_average(&r->m);
+    weft_average_swap(r->m.average);
     for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
         int64_t word = dictionary_find(&r->d, hard[i]);
         if (word >= 0 && part_of(word) == TEST && ++found)
@@ -320,7 +320,7 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
     }
     for (int64_t i = 0; i < 5 && found < 5 && i < n; i++)
         say(&r->m, &r->d.phones, r->d.word[test[i * n / 5]], r->o.beam, &r->d);
-    swap_average(&r->m);
+    weft_average_swap(r->m.average);
 }
 
 static void last_line(const score *s, const model *m, double spent)
@@ -367,7 +367,7 @@ static int do_say(options *o)
         if (!lower_word(o->words[i]))
             quit(2, "\"%s\" is no word of the letters a to z", o->words[i]);
     model m = load_model(o, o->say, &phones);
-    swap_average(&m);
+    weft_average_swap(m.average);
     for (int i = 0; i < o->count; i++)
         say(&m, &phones, o->words[i], o->beam, NULL);
     weft_close(m.w);

@@ -30,7 +30,6 @@ model model_new(weft *w, const settings *s, int classes)
         .drop_output  = weft_drop_new(m, "drop_output", p, false),
     };
     it.average = s->average > 0 ? weft_average_new(m, (weft_real)s->average) : NULL;
-    it.follows = (int64_t)(1 / (1 - s->average));
     return it;
 }
 
@@ -104,23 +103,4 @@ int32_t *spell(int32_t *to, const char *word, int32_t *length)
     for (; *word; word++)
         *to++ = *word - 'a';
     return to;
-}
-
-void take_average(const model *m, int64_t updates)
-{
-    char name[200];
-    const char *path;
-    if (m->average && updates > m->follows)
-        weft_average_update(m->average);
-    for (int i = 0, n = weft_parameters(m->all); m->average && updates <= m->follows && i < n; i++) {
-        weft_tensor *parameter = weft_parameter_at(m->all, i, &path);
-        snprintf(name, sizeof name, "ema.%s", path);
-        weft_assign(weft_find(m->all, name), parameter);
-    }
-}
-
-void swap_average(const model *m)
-{
-    if (m->average)
-        weft_average_swap(m->average);
 }

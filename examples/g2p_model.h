@@ -16,7 +16,7 @@ typedef struct {
     weft_general *attention;
     weft_drop *drop_letters, *drop_phones, *drop_output;
     weft_average *average;                       /* NULL: none */
-    int64_t hidden, decoder_layers, follows;     /* follows: updates */
+    int64_t hidden, decoder_layers;
 } model;
 typedef struct { weft_tensor *memory; weft_state first; } encoded;
 
@@ -30,8 +30,4 @@ weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, con
 weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit, int64_t beam);
 /* The letters of a word as tokens, and their number; the place behind them. */
 int32_t     *spell(int32_t *to, const char *word, int32_t *length);
-/* After each update: the average takes the weights in. Over the first 1 / (1 - decay) updates it follows them. */
-void         take_average(const model *m, int64_t updates);
-/* Exchanges the weights and their average, if there is one. */
-void         swap_average(const model *m);
 #endif

@@ -192,10 +192,11 @@ WEFT_API const char *weft_optim_bad(weft_optim *o);
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, weft_real max);
 WEFT_API weft_tensor *weft_clip_grad_norm_of(weft_module *m, weft_real max, weft_real power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved
- * with m as buffers "ema.<path>". swap exchanges parameters and average, for evaluation and back. */
+ * with m as buffers "ema.<path>". update comes after update number `updates` of the parameters (from 1): over the first 1 / (1 - decay)
+ * of them the average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and back. */
 typedef struct weft_average weft_average;
 WEFT_API weft_average *weft_average_new(weft_module *m, weft_real decay);
-WEFT_API void weft_average_update(weft_average *a);
+WEFT_API void weft_average_update(weft_average *a, int64_t updates);
 WEFT_API void weft_average_swap(weft_average *a);
 
 /* ---- schedules: pure functions of the step (counted from 0), giving a learning rate ---- */

@@ -63,16 +63,18 @@ weft_average *weft_average_new(weft_module *m, real decay)
 
 static bool works(const weft_average *a) { return a && a->w && !a->w->status; }
 
-void weft_average_update(weft_average *a)
+void weft_average_update(weft_average *a, int64_t updates)
 {
     if (!works(a))
         return;
     weft__device *d = &a->w->dev;
+    bool early = (double)updates * (1 - (double)a->decay) <= 1;
     for (int i = 0; i < a->n; i++) {
         const pair *p = &a->pairs[i];
         int64_t n = weft__elements(&p->value->f);
-        d->k->scale(d, n, a->decay, p->mean->data, p->mean->data, false);
-        d->k->scale(d, n, 1 - a->decay, p->value->data, p->mean->data, true);
+        if (!early)
+            d->k->scale(d, n, a->decay, p->mean->data, p->mean->data, false);
+        d->k->scale(d, n, early ? 1 : 1 - a->decay, p->value->data, p->mean->data, !early);
     }
 }
 

@@ -78,16 +78,16 @@ Test(average, follows)
     FOR_DEVICES(w) {
         model a = model_in(w);
         weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = (weft_real).1 });
-        weft_average *e = weft_average_new(a.m, (weft_real).8);
+        weft_average *e = weft_average_new(a.m, (weft_real).5);
         double mean[MOST];
         for (int i = 0; i < 15; i++)
             mean[i] = (double)numbers(a.p[1])[i];
         for (int t = 0; t < STEPS; t++) {
             pull(&a, t);
             weft_optim_step(o);
-            weft_average_update(e);
+            weft_average_update(e, t + 1);
             for (int i = 0; i < 15; i++)
-                mean[i] += (1 - .8) * ((double)numbers(a.p[1])[i] - mean[i]);
+                mean[i] += (t < 2 ? 1 : .5) * ((double)numbers(a.p[1])[i] - mean[i]);
             weft_clear(w);
         }
         weft_tensor *held = weft_find(a.m, "ema.enc.weight");

@@ -288,7 +288,7 @@ Test(optim, failed_step)
     pull(&a, 0);
     weft_fail(w, WEFT_EARG, "on purpose");
     weft_optim_step(o);
-    weft_average_update(e);
+    weft_average_update(e, 1);
     weft_average_swap(e);
     weft_clip_grad_norm(a.m, 1);
     cr_assert(weft_optim_steps(o) == 0 && a.m->version == version);
@@ -392,7 +392,7 @@ Test(optim, null)
         weft_optim_set_lr(o, 1);
         weft_optim_group(o, NULL, 1, 1);
         cr_assert(weft_optim_steps(o) == 0 && weft_optim_lr(o) == 0 && weft_optim_skipped(o) == 0 && !*weft_optim_bad(o));
-        weft_average_update(e);
+        weft_average_update(e, 1);
         weft_average_swap(e);
     }
 }
@@ -408,7 +408,7 @@ Test(optim, steady_steps_allocate_nothing)
             pull(&a, t);
             weft_clip_grad_norm(a.m, 1);
             weft_optim_step(o);
-            weft_average_update(e);
+            weft_average_update(e, t + 1);
             weft_average_swap(e);
             weft_average_swap(e);
             weft_clear(w);
@@ -449,7 +449,7 @@ Test(optim, a_step_does_not_wait)
         weft_clip_grad_norm(a.m, 1);
         weft_freeze(a.enc, t == 1);
         weft_optim_step(o);
-        weft_average_update(e);
+        weft_average_update(e, t + 1);
         weft_average_swap(e);
         weft_average_swap(e);
         weft_clear(w);
@@ -475,7 +475,7 @@ Test(optim, no_memory)
         cr_assert(!failed || weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
         fail_in(w, 0);
         weft_optim_step(o);
-        weft_average_update(e);
+        weft_average_update(e, 1);
         cr_assert_lt(i, 100);
         CLEAN_FAILED(w);
     }
