@@ -153,7 +153,7 @@ void K(segment_pick)(weft__device *d, const weft__segments *s, const real *x, co
 /* Threads (columns, rows, runs), blocks (runs, columns, rows). */
 static shape runs_shape(const weft__segments *s)
 {
-    int tx = power_for(s->inner, 32), ty = power_for(s->offset ? THREADS : s->length, THREADS / tx);
+    int tx = power_for(s->inner, 32), ty = power_for(s->offset ? (int64_t)THREADS : s->length, THREADS / tx);
     int tz = (int)least(64, THREADS / (tx * ty));
     int64_t runs = least(parts(s->count, tz), MOST_BLOCKS), columns = least(parts(s->inner, 4 * tx), 64);
     int64_t slices = s->offset ? 8 : parts(s->length, 4 * ty), room = most(1, MOST_BLOCKS / most(1, runs * columns));
