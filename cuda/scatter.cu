@@ -192,7 +192,8 @@ static bool plan(weft__device *d, rows_by_index *s, int digits, int32_t *order[2
 }
 void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real *y)
 {
-    rows_by_index s = { .rows = rows, .width = width, .n = n, .x = x, .index = index, .y = y };
+    rows_by_index s = {};
+    s.rows = rows, s.width = width, s.n = n, s.x = x, s.index = index, s.y = y;
     int32_t *order[2];
     int tx = power_for(width, 32), ty = THREADS / tx, bits = 1, digits;
     unsigned columns = (unsigned)parts(width, tx);
