@@ -16,10 +16,10 @@ static const struct table { const char *name; weft_device device; bool tier; } t
 static inline bool table_is_here(const char *name)
 {
     const char *wanted = getenv("WEFT_TABLES");
-    if (wanted && !strstr(wanted, name))
+    if (wanted && *wanted && !strstr(wanted, name))
         return false;
     if (!strcmp(name, "cuda"))
-        return wanted;
+        return wanted && *wanted;
 #if defined(__x86_64__)
     if (!strcmp(name, "avx2"))
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

@@ -419,7 +419,7 @@ static void set_up(const Launch &l, unsigned first, unsigned set)
     for (Thread &t : threads)
         t.stack = NULL, t.group = 0, t.copies.clear();
     begun = 0, living = count, polls = 0, first_lot = lots % count;
-    ready.clear(), polling.clear();
+    ready.clear(), polling.clear(), launch->stores.clear();
 }
 
 static void clean_up()                            /* of threads that were given up, too */
@@ -455,7 +455,7 @@ void run(Launch &l)
     release(&l.grid);
     {
         Quiet quiet;
-        launch = &l, order = (unsigned)setting("WEFT_EMU_ORDER", 0), lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
+        launch = &l, l.late = setting("WEFT_EMU_ASYNC", 0) != 0, order = (unsigned)setting("WEFT_EMU_ORDER", 0), lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
 #if defined(__SANITIZE_ADDRESS__)
         host_stack = NULL;
 #endif

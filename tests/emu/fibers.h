@@ -71,6 +71,8 @@ struct Warp {
 
 struct Copy { void *to; const void *from; size_t bytes, given; unsigned group; };       /* cp.async that is not done yet */
 
+struct Store { void *to, *barrier; size_t size; char bytes[16]; };                       /* st.async that is not done yet */
+
 struct Thread {
     dim3 index;
     unsigned number;                             /* within its block */
@@ -106,6 +108,8 @@ struct Launch {
     bool together;
     std::function<void()> body;
     std::vector<Variable> variables;
+    bool late;                                   /* asynchronous copies and stores */
+    std::vector<Store> stores;
     const char *failure;                         /* NULL, or why it was given up */
 };
 

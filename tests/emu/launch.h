@@ -49,7 +49,7 @@ void start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename as_is<P
 }
 inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
 {
-    return Launch{ name, grid, threads, shared, cluster, together, NULL, {}, NULL };
+    return Launch{ name, grid, threads, shared, cluster, together, NULL, {}, false, {}, NULL };
 }
 } // namespace emu
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...)                                                             \
@@ -123,7 +123,7 @@ template <class T> struct atomic {
 template <class T, class F> T change(T *p, F f)
 {
     T old = __atomic_load_n(p, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(p, &old, f(old), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (!__atomic_compare_exchange_n(p, &old, f(old), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {}
     progress();
     return old;
 }
