@@ -18,6 +18,11 @@
 #ifdef WEFT_DOUBLE
 bool recur_persistent(weft__device *, const weft__recurrence *, bool) { return false; }
 #else
+#ifdef WEFT_EMULATED
+#define UNROLLED
+#else
+#define UNROLLED _Pragma("unroll")               /* registers have no index */
+#endif
 enum { SEQUENCES = 8, PAD = 4 };                 /* of a block; + PAD: what a warp reads lies in 32 banks */
 
 /* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in registers. */
@@ -106,8 +111,7 @@ template <weft__cell C, int UNITS, bool BACK, int DEEP, int KEPT, int TILES>
 __device__ static void load_weights(const weft__recurrence &r, const who &me, weights<KEPT, TILES> &w, float4 *rest)
 {
     float v[4];
-#pragma unroll
-    for (int i = 0; i < DEEP * TILES; i++) {
+    UNROLLED for (int i = 0; i < DEEP * TILES; i++) {
         const int k = i / TILES, tile = i % TILES;
         for (int j = 0; j < 4; j++)
             v[j] = BACK ? backward_weight<C, UNITS>(r, me, k, j) : forward_weight<C, UNITS>(r, me, k, tile, j);
@@ -138,13 +142,11 @@ template <int DEEP, int KEPT, int TILES>
 __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *rest, const float *x, float (&sum)[TILES][4])
 {
     float small[TILES][4] = {};
-#pragma unroll
-    for (int k = 0; k < KEPT; k++) {
+    UNROLLED for (int k = 0; k < KEPT; k++) {
         const halves b = column_of(x + k * 8);
         for (int tile = 0; tile < TILES; tile++)
             add_product(w.high[k][tile], w.low[k][tile], b, small[tile], sum[tile]);
     }
-#pragma unroll 2
     for (int k = KEPT; k < DEEP; k++) {
         const halves b = column_of(x + k * 8);
         for (int tile = 0; tile < TILES; tile++) {
