@@ -134,8 +134,10 @@ void K(download)(weft__device *d, void *to_host, const void *from, size_t bytes)
 
 void K(copy)(weft__device *d, void *to, const void *from, size_t bytes)
 {
-    if (bytes && !d->failure[0])
-        failed(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(d)), __func__);
+    if (!bytes || d->failure[0])
+        return;
+    if (!failed(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(d)), __func__))
+        launched(d, __func__);
 }
 
 void K(wait)(weft__device *d)
