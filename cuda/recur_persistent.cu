@@ -20,8 +20,10 @@ bool recur_persistent(weft__device *, const weft__recurrence *, bool) { return f
 #else
 #ifdef WEFT_EMULATED
 #define UNROLLED
+#define ROLLED
 #else
 #define UNROLLED _Pragma("unroll")               /* registers have no index */
+#define ROLLED   _Pragma("unroll 1")             /* loads ahead want registers, too */
 #endif
 enum { SEQUENCES = 8, PAD = 4 };                 /* of a block; + PAD: what a warp reads lies in 32 banks */
 
@@ -43,31 +45,37 @@ __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int units)
     return SEQUENCES * ((gates_of(c) + 2) * units + 3 * PAD) * sizeof(float) + rest_bytes(units, backward_deep(c, units), 1);
 }
 
+/* Rows of a forward tile that have weights: those of a slot that h has a part in. */
+__host__ __device__ constexpr bool has_weights(weft__cell c, int tile, int j)
+{
+    return 2 * tile + j % 2 < slots_of(c) && !(c == WEFT__GRU && 2 * tile + j % 2 == 2);
+}
+
 /* ---- who a thread is: a unit of two sequences ---- */
 typedef struct who {
     int warp, group, part;                       /* lane = 4 group + part: row (and column) and the first of two columns of a tile */
     int unit, sequence;                          /* its unit; its first sequence, of the block's */
-    int64_t first;                               /* the block's first sequence */
+    int first;                                   /* the block's first sequence */
 } who;
 __device__ static inline who whoami()
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    return who{ warp, lane / 4, lane % 4, warp * 8 + lane / 4, lane % 4 * 2, (int64_t)blockIdx.x * SEQUENCES };
+    return who{ warp, lane / 4, lane % 4, warp * 8 + lane / 4, lane % 4 * 2, (int)blockIdx.x * SEQUENCES };
 }
 
-typedef struct moment { int live; int64_t row; } moment;         /* a step of the block: sequences that take part, row of the first */
-__device__ static inline moment moment_at(const weft__recurrence &r, int64_t first, int64_t steps, int64_t i, bool down)
+typedef struct moment { int live, row; } moment; /* a step of the block: sequences that take part, row of the first */
+__device__ static inline moment moment_at(const weft__recurrence &r, int first, int steps, int i, bool down)
 {
     if (i >= steps)
         return moment{ 0, 0 };
-    const int64_t t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
-    return moment{ live < SEQUENCES ? (int)live : (int)SEQUENCES, r.start.device[t] + first };
+    const int t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
+    return moment{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
 }
-__device__ static int64_t steps_of(const weft__recurrence &r, int64_t first)     /* of the block's longest sequence, by halving */
+__device__ static int steps_of(const weft__recurrence &r, int first)             /* of the block's longest sequence, by halving */
 {
-    int64_t low = 0, high = r.steps;
+    int low = 0, high = (int)r.steps;
     while (low < high) {
-        const int64_t t = (low + high) / 2;
+        const int t = (low + high) / 2;
         if (r.live.device[t] > first)
             low = t + 1;
         else
@@ -91,7 +99,7 @@ __device__ static inline void split(float x, uint32_t &high, uint32_t &low)
 template <int KEPT, int TILES> struct weights { uint32_t high[KEPT][TILES][4], low[KEPT][TILES][4]; };
 
 /* Number j of a thread's four in tile `tile` of step k of the product. */
-template <weft__cell C, int UNITS>
+template <weft__cell C>
 __device__ static float forward_weight(const weft__recurrence &r, const who &me, int k, int tile, int j)
 {
     const int slot = 2 * tile + j % 2, in = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
@@ -107,19 +115,22 @@ __device__ static float backward_weight(const weft__recurrence &r, const who &me
     const int term = (me.warp % 2 * backward_deep(C, UNITS) + k) * 8 + me.part + j / 2 * 4, gate = term / UNITS, in = term % UNITS;
     return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
 }
+template <weft__cell C, int UNITS, bool BACK>
+__device__ static float weight_at(const weft__recurrence &r, const who &me, int k, int tile, int j)
+{
+    return BACK ? backward_weight<C, UNITS>(r, me, k, j) : forward_weight<C>(r, me, k, tile, j);
+}
 template <weft__cell C, int UNITS, bool BACK, int DEEP, int KEPT, int TILES>
 __device__ static void load_weights(const weft__recurrence &r, const who &me, weights<KEPT, TILES> &w, float4 *rest)
 {
-    float v[4];
-    UNROLLED for (int i = 0; i < DEEP * TILES; i++) {
-        const int k = i / TILES, tile = i % TILES;
+    UNROLLED for (int i = 0; i < KEPT * TILES * 4; i++)
+        split(weight_at<C, UNITS, BACK>(r, me, i / 4 / TILES, i / 4 % TILES, i % 4), w.high[i / 4 / TILES][i / 4 % TILES][i % 4],
+              w.low[i / 4 / TILES][i / 4 % TILES][i % 4]);
+    ROLLED for (int i = KEPT * TILES; i < DEEP * TILES; i++) {
+        float v[4];
         for (int j = 0; j < 4; j++)
-            v[j] = BACK ? backward_weight<C, UNITS>(r, me, k, j) : forward_weight<C, UNITS>(r, me, k, tile, j);
-        if (k < KEPT)
-            for (int j = 0; j < 4; j++)
-                split(v[j], w.high[k < KEPT ? k : 0][tile][j], w.low[k < KEPT ? k : 0][tile][j]);
-        else
-            rest[(i - KEPT * TILES) * (4 * UNITS) + (int)threadIdx.x] = make_float4(v[0], v[1], v[2], v[3]);
+            v[j] = weight_at<C, UNITS, BACK>(r, me, i / TILES, i % TILES, j);
+        rest[(i - KEPT * TILES) * (4 * UNITS) + (int)threadIdx.x] = make_float4(v[0], v[1], v[2], v[3]);
     }
 }
 
@@ -138,20 +149,23 @@ __device__ static inline void add_product(const uint32_t (&high)[4], const uint3
     mma_tf32(sum, high, b.high);
 }
 /* sum += weights times columns; x: the thread's first number of its column. */
-template <int DEEP, int KEPT, int TILES>
+template <weft__cell C, bool BACK, int DEEP, int KEPT, int TILES>
 __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *rest, const float *x, float (&sum)[TILES][4])
 {
     float small[TILES][4] = {};
-    UNROLLED for (int k = 0; k < KEPT; k++) {
-        const halves b = column_of(x + k * 8);
-        for (int tile = 0; tile < TILES; tile++)
-            add_product(w.high[k][tile], w.low[k][tile], b, small[tile], sum[tile]);
+    uint32_t high[4], low[4];
+    UNROLLED for (int i = 0; i < KEPT * TILES; i++) {
+        const int k = i / TILES, tile = i % TILES;
+        for (int j = 0; j < 4; j++) {
+            const bool is = BACK || has_weights(C, tile, j);
+            high[j] = is ? w.high[k][tile][j] : 0, low[j] = is ? w.low[k][tile][j] : 0;
+        }
+        add_product(high, low, column_of(x + k * 8), small[tile], sum[tile]);
     }
     for (int k = KEPT; k < DEEP; k++) {
         const halves b = column_of(x + k * 8);
         for (int tile = 0; tile < TILES; tile++) {
             const float4 v = rest[((k - KEPT) * TILES + tile) * (int)blockDim.x + (int)threadIdx.x];
-            uint32_t high[4], low[4];
             split(v.x, high[0], low[0]), split(v.y, high[1], low[1]), split(v.z, high[2], low[2]), split(v.w, high[3], low[3]);
             add_product(high, low, b, small[tile], sum[tile]);
         }
@@ -169,7 +183,7 @@ __device__ static void load_sums(const weft__recurrence &r, const who &me, const
     const int H = (int)r.hidden, inputs = C == WEFT__GRU ? 3 : slots_of(C);
     for (int q = 0; q < 2; q++) {
         const bool live = me.sequence + q < at.live && me.unit < H;
-        const float *x = r.gates + (at.row + me.sequence + q) * slots_of(C) * H + me.unit;
+        const float *x = r.gates + (int64_t)(at.row + me.sequence + q) * slots_of(C) * H + me.unit;
         for (int slot = 0; slot < 2 * TILES; slot++)
             sum[slot / 2][slot % 2 * 2 + q] = slot >= inputs ? bias : live ? x[slot * H] : 0;
     }
@@ -200,7 +214,7 @@ static __global__ void __launch_bounds__(4 * UNITS) forward_steps(weft__recurren
     float (*state)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])memory;
     float4 *rest = (float4 *)(memory + 2 * SEQUENCES * (UNITS + PAD));
     const who me = whoami();
-    const int64_t steps = steps_of(r, me.first);
+    const int steps = steps_of(r, me.first);
     const float bias = C == WEFT__GRU && r.b_hn && me.unit < r.hidden ? r.b_hn[me.unit] : 0;
     weights<KEPT, TILES> w;
     float h[2], c[2] = {}, sum[TILES][4], ahead[TILES][4];
@@ -212,12 +226,12 @@ static __global__ void __launch_bounds__(4 * UNITS) forward_steps(weft__recurren
     moment now = moment_at(r, me.first, steps, 0, r.reverse), next = moment_at(r, me.first, steps, 1, r.reverse);
     load_sums<C>(r, me, now, bias, ahead);
     __syncthreads();
-    for (int64_t i = 0; i < steps; i++) {
+    for (int i = 0; i < steps; i++) {
         const moment after = moment_at(r, me.first, steps, i + 2, r.reverse);
         for (int k = 0; k < 4 * TILES; k++)
             sum[k / 4][k % 4] = ahead[k / 4][k % 4];
         load_sums<C>(r, me, next, bias, ahead);
-        multiply<DEEP>(w, rest, &state[i % 2][me.group][me.part], sum);
+        multiply<C, false, DEEP>(w, rest, &state[i % 2][me.group][me.part], sum);
         for (int q = 0; q < 2; q++) {
             forward_unit<C>(r, me, now, q, sum, h[q], c[q]);
             state[(i + 1) % 2][me.sequence + q][me.unit] = h[q];
@@ -236,13 +250,13 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
     const int H = (int)r.hidden;
     for (int q = 0; q < 2; q++) {
         const int s = me.sequence + q;
-        const int64_t i = (at.row + s) * H + me.unit;
+        const int64_t i = (int64_t)(at.row + s) * H + me.unit;
         const bool live = s < at.live && me.unit < H;
         for (int k = 0; k < 4; k++)
-            x[q].slot[k] = k < slots_of(C) && live ? r.gates[(at.row + s) * slots_of(C) * H + k * H + me.unit] : 0;
+            x[q].slot[k] = k < slots_of(C) && live ? r.gates[(int64_t)(at.row + s) * slots_of(C) * H + k * H + me.unit] : 0;
         x[q].c = C == WEFT__LSTM && live ? r.c[i] : 0, x[q].before = 0;
         if (C >= WEFT__GRU && live && s < earlier.live)
-            x[q].before = (C == WEFT__LSTM ? r.c : r.h)[(earlier.row + s) * H + me.unit];
+            x[q].before = (C == WEFT__LSTM ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
         else if (C >= WEFT__GRU && live)
             x[q].before = first_state(r, C == WEFT__LSTM ? r.c0 : r.h0, me, q);
         x[q].dh = r.dy && live ? r.dy[i] : 0, x[q].dc = C == WEFT__LSTM && r.dyc && live ? r.dyc[i] : 0;
@@ -257,7 +271,7 @@ __device__ static void backward_unit(const weft__recurrence &r, const who &me, c
         dc += x.dc;
         dh = backward_cell(C, x.slot, x.before, x.c, dh + x.dh, dc);
         for (int k = 0; k < slots_of(C); k++)
-            r.gates[(at.row + me.sequence + q) * slots_of(C) * H + k * H + me.unit] = x.slot[k];
+            r.gates[(int64_t)(at.row + me.sequence + q) * slots_of(C) * H + k * H + me.unit] = x.slot[k];
     }                                            /* else the slots came as zeros */
     for (int gate = 0; gate < gates_of(C); gate++)
         d[gate * UNITS + me.unit] = x.slot[slot_of(C, gate)];
@@ -282,7 +296,7 @@ static __global__ void __launch_bounds__(4 * UNITS) backward_steps(weft__recurre
     float (*d)[WIDE] = (float (*)[WIDE])memory, (*part)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])d[SEQUENCES];
     float4 *rest = (float4 *)part[2];
     const who me = whoami();
-    const int64_t steps = steps_of(r, me.first);
+    const int steps = steps_of(r, me.first);
     weights<KEPT, 1> w;
     float dh[2] = {}, dc[2] = {};
     tape x[2], ahead[2];
@@ -290,7 +304,7 @@ static __global__ void __launch_bounds__(4 * UNITS) backward_steps(weft__recurre
     moment now = moment_at(r, me.first, steps, 0, !r.reverse), next = moment_at(r, me.first, steps, 1, !r.reverse);
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
     load_tape<C>(r, me, now, next, ahead);
-    for (int64_t i = 0; i < steps; i++) {
+    for (int i = 0; i < steps; i++) {
         for (int q = 0; q < 2; q++)
             x[q] = ahead[q];
         load_tape<C>(r, me, next, after, ahead);
@@ -298,7 +312,7 @@ static __global__ void __launch_bounds__(4 * UNITS) backward_steps(weft__recurre
             backward_unit<C, UNITS>(r, me, now, q, x[q], dh[q], dc[q], d[me.sequence + q]);
         __syncthreads();
         float sum[1][4] = {};
-        multiply<DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], sum);
+        multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], sum);
         for (int j = 0; j < 4; j++)
             part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
         __syncthreads();
