@@ -63,26 +63,36 @@ static void perform(const emu::Copy &c)          /* not Quiet: it is the kernel'
     memcpy(c.to, c.from, c.given);
     memset((char *)c.to + c.given, 0, c.bytes - c.given);
 }
+static bool postponed(const emu::Copy &c)
+{
+    emu::Quiet quiet;
+    if (((uintptr_t)c.to | (uintptr_t)c.from) % c.bytes || c.given > c.bytes)
+        emu::fail("cp.async: an address is not a multiple of its size");
+    if (emu::launch->late)
+        emu::me->copies.push_back(c);
+    return emu::launch->late;
+}
 void emu::copy_async(void *shared, const void *global, size_t bytes, size_t given)
 {
     Copy c = { shared, global, bytes, given, me->group };
-    if (((uintptr_t)shared | (uintptr_t)global) % bytes || given > bytes)
-        fail("cp.async: an address is not a multiple of its size");
-    if (launch->late)
-        me->copies.push_back(c);
-    else
+    if (!postponed(c))
         perform(c);
+}
+static bool take(emu::Copy &c, unsigned before)  /* the first of the groups before that one */
+{
+    emu::Quiet quiet;
+    std::vector<emu::Copy> &copies = emu::me->copies;
+    if (copies.empty() || copies[0].group >= before)
+        return false;
+    c = copies[0];
+    copies.erase(copies.begin());
+    return true;
 }
 void emu::copies_wait(unsigned but)
 {
-    std::vector<Copy> mine, left;
-    mine.swap(me->copies);
-    for (const Copy &c : mine)
-        if (c.group + but < me->group)
-            perform(c);
-        else
-            left.push_back(c);
-    me->copies.swap(left);
+    Copy c;
+    while (me->group > but && take(c, me->group - but))
+        perform(c);
 }
 
 /* ---- barriers that count bytes ---- */

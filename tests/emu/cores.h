@@ -16,7 +16,11 @@ void store_async(void *mine, uint64_t *barrier, unsigned rank, const void *v, si
 }
 inline void cp_async16(void *shared, const void *global, unsigned given = 16) { emu::copy_async(shared, global, 16, given); }
 inline void cp_async4(void *shared, const void *global, unsigned given = 4) { emu::copy_async(shared, global, 4, given); }
-inline void cp_async_commit() { emu::me->group++; }
+inline void cp_async_commit()
+{
+    emu::Quiet quiet;
+    emu::me->group++;
+}
 template <int N> void cp_async_wait() { emu::copies_wait(N); }
 
 void mbarrier_init(uint64_t *, unsigned count);
@@ -29,10 +33,15 @@ inline unsigned cluster_rank() { return emu::me->block->rank; }
 inline unsigned cluster_size() { return emu::launch->cluster; }
 inline void cluster_arrive()
 {
+    emu::Quiet quiet;
     emu::me->cluster_phase = emu::me->block->cluster->barrier.phase;
     emu::arrive(emu::me->block->cluster->barrier);
 }
-inline void cluster_wait() { emu::await(emu::me->block->cluster->barrier, emu::me->cluster_phase); }
+inline void cluster_wait()
+{
+    emu::Quiet quiet;
+    emu::await(emu::me->block->cluster->barrier, emu::me->cluster_phase);
+}
 inline void cluster_sync() { emu::sync(emu::me->block->cluster->barrier); }
 template <class T> T *cluster_map(T *mine, unsigned rank)
 {

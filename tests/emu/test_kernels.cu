@@ -45,8 +45,8 @@ __global__ void lanes(double *y)                 /* 8 rows of 32 */
     y[224 + lane] = __any_sync(~0u, lane == 9) + 2 * __all_sync(~0u, lane < 31);
 }
 
-__global__ void half_waits() { if (threadIdx.x < 32) __syncthreads(); else for (;;) __syncwarp(); }
-__global__ void other_masks() { __syncwarp(threadIdx.x < 16 ? ~0u : 0xFFFF0000u); }
+__global__ void half_waits() { if (threadIdx.x % 2) __syncthreads(); else __syncwarp(); }
+__global__ void other_masks() { __syncwarp(threadIdx.x < 16 ? ~0u : 0xFFFF0001u); }
 __global__ void beyond_shared(int i) { SHARED(a, float[8]); DYN_SHARED(float, b); (i < 8 ? b : a)[i] = 1; }
 __global__ void unwritten_shared(float *y) { SHARED(a, float[32]); DYN_SHARED(float, b); y[threadIdx.x] = a[threadIdx.x], y[32 + threadIdx.x] = b[threadIdx.x]; }
 __global__ void touch(float *p) { *p = 1; }
@@ -157,7 +157,7 @@ __global__ void whole_grid(float *y, float *part, unsigned *counter)
     }
 }
 
-static inline void launch_all_kinds(float *y, float *part, unsigned *counter, cudaStream_t s)
+void launch_all_kinds(float *y, float *part, unsigned *counter, cudaStream_t s)
 {
     LAUNCH_CLUSTER_RAW(by_mapping, 8, 64, 0, s, 4, y);
     LAUNCH_COOP_RAW(whole_grid, 8, 64, 0, s, y, part, counter);
