@@ -105,7 +105,7 @@ comma := ,
 $(B)/cuda/%.o: cuda/%.cu $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -c -o $@ $<
+	$(Q)$(NVCC) $(NVCC_FLAGS) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/plugin.map
 	$(call say,LINK)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
@@ -140,12 +140,13 @@ $(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson $(LIBS)
 
-test: $(if $(filter tsan,$(V)),$(B)/tests/tsan_main,$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so)
-	@B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
-# Every test that goes through the kernel tables once more, on the GPU's kernels: emulated, or with GPU=1 on the GPU that is there.
-EMULATED := $(if $(GPU),$(B),$(B)/emu)/libweft_cuda.so
-test-cuda: $(EMULATED) $(TESTS) $(TOOLS) $(B)/examples/g2p
-	@B=$(B) V=$(V) CC='$(CC)' WEFT_BACKEND_PATH=$(abspath $(dir $(EMULATED))) WEFT_TABLES='ref cuda' WEFT_SMALL=$(if $(GPU),,1) bash tests/run.sh $(filter $(B)/tests/%,$(TESTS) $(TOOLS))
+EMULATED  := $(B)/emu/libweft_cuda.so
+RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so) $(EMULATED)
+	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
+# The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
+test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
+	@CUDA_ONLY=1 CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
 soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
 planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
