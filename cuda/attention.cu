@@ -13,18 +13,21 @@ enum {
     SIDE = 16, EACH = sizeof(real) == 4 ? 4 : 2, /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */
     TILE = SIDE * EACH, DEPTH = 32               /* of a head's width, at a time */
 };
-typedef struct room {                            /* of a block, in shared memory */
+typedef struct __align__(16) few { real x[EACH]; } few;          /* neighbours, read at once */
+typedef struct room {                            /* of a block, in shared memory; + 1: no two threads of a row in one bank */
     union {
-        struct { real a[TILE][DEPTH + 1], b[TILE][DEPTH + 1]; } deep;        /* + 1: no two threads of a row in one bank */
-        real weight[TILE][TILE + 1];
+        struct { few a[DEPTH][SIDE + 1]; real b[TILE][DEPTH + 1]; } deep;    /* a is turned */
+        few weight[TILE][SIDE + 1];              /* turned */
     };
     real value[TILE][TILE];
 } room;
 typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;   /* up to TILE are looked at; all times factor */
 
-/* Numbers of a thread: rows across_of(..) + i * SIDE of a tile, columns across + i * SIDE. */
-__device__ static inline int down()   { return (int)threadIdx.x / SIDE; }
-__device__ static inline int across() { return (int)threadIdx.x % SIDE; }
+/* Of a tile, a thread has rows row_of(0) .., which are neighbours, in columns column_of(0) .., which its neighbours' lie between. */
+__device__ static inline int down()           { return (int)threadIdx.x / SIDE; }
+__device__ static inline int across()         { return (int)threadIdx.x % SIDE; }
+__device__ static inline int row_of(int i)    { return down() * EACH + i; }
+__device__ static inline int column_of(int j) { return across() + j * SIDE; }
 
 __device__ static inline rows from(rows x, int64_t row)          /* those from there on */
 {
@@ -33,12 +36,22 @@ __device__ static inline rows from(rows x, int64_t row)          /* those from t
 }
 
 /* ---- products of tiles ---- */
-__device__ static void load_deep(real (*to)[DEPTH + 1], const rows &x, int64_t column)
+__device__ static inline real number(const rows &x, int row, int64_t column)
+{
+    return row < x.n && column < x.width ? x.factor * x.at[row * x.step + column] : 0;
+}
+/* Eight columns of four rows are a warp's: 32 banks on the way in. */
+__device__ static void load_turned(few (*to)[SIDE + 1], const rows &x, int64_t column)
 {
     for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE) {
-        int r = i / DEPTH, c = i % DEPTH;
-        to[r][c] = r < x.n && column + c < x.width ? x.factor * x.at[r * x.step + column + c] : 0;
+        const int r = i / (4 * DEPTH) * 4 + i / 8 % 4, c = i / 32 * 8 % DEPTH + i % 8;
+        to[c][r / EACH].x[r % EACH] = number(x, r, column + c);
     }
+}
+__device__ static void load(real (*to)[DEPTH + 1], const rows &x, int64_t column)
+{
+    for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE)
+        to[i / DEPTH][i % DEPTH] = number(x, i / DEPTH, column + i % DEPTH);
 }
 /* sum = a b^T: rows of a down, rows of b across. The terms are added in their order, whichever tile they are in. */
 __device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[EACH][EACH])
@@ -49,37 +62,50 @@ __device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[E
     for (int64_t column = 0; column < a.width; column += DEPTH) {
         const int n = a.width - column < DEPTH ? (int)(a.width - column) : (int)DEPTH;
         __syncthreads();
-        load_deep(m.deep.a, a, column);
-        load_deep(m.deep.b, b, column);
+        load_turned(m.deep.a, a, column);
+        load(m.deep.b, b, column);
         __syncthreads();
         for (int e = 0; e < n; e++) {
-            real y[EACH];
-            for (int j = 0; j < EACH; j++)
-                y[j] = m.deep.b[across() + j * SIDE][e];
-            for (int i = 0; i < EACH; i++)
-                for (int j = 0; j < EACH; j++)
-                    sum[i][j] += m.deep.a[down() + i * SIDE][e] * y[j];
+            const few x = m.deep.a[e][down()];
+            for (int j = 0; j < EACH; j++) {
+                const real y = m.deep.b[column_of(j)][e];
+                for (int i = 0; i < EACH; i++)
+                    sum[i][j] += x.x[i] * y;
+            }
         }
     }
 }
-/* sum += w v for the first columns of v. Where w is 0, v is not looked at: what is not seen may be anything. */
-__device__ static void add_products(room &m, const real (&w)[EACH][EACH], const rows &v, real (&sum)[EACH][EACH])
+/* `all`: every row has something to do with all n rows of v; else v is not looked at where the weight is 0, for it may be anything. */
+template <bool all>
+__device__ static void add_rows(const room &m, int n, real (&sum)[EACH][EACH])
+{
+    for (int k = 0; k < n; k++) {
+        const few weight = m.weight[k][down()];
+        for (int j = 0; j < EACH; j++) {
+            const real v = m.value[k][column_of(j)];
+            for (int i = 0; i < EACH; i++)
+                sum[i][j] = all || weight.x[i] != 0 ? sum[i][j] + weight.x[i] * v : sum[i][j];
+        }
+    }
+}
+/* sum += w v for the first columns of v. */
+__device__ static void add_products(room &m, const real (&w)[EACH][EACH], const rows &v, bool all, real (&sum)[EACH][EACH])
 {
     const int n = v.n < TILE ? (int)v.n : (int)TILE;
     __syncthreads();
-    for (int i = 0; i < EACH; i++)
-        for (int j = 0; j < EACH; j++)
-            m.weight[down() + i * SIDE][across() + j * SIDE] = w[i][j];
+    for (int j = 0; j < EACH; j++) {
+        few x;
+        for (int i = 0; i < EACH; i++)
+            x.x[i] = w[i][j];
+        m.weight[column_of(j)][down()] = x;
+    }
     for (int i = (int)threadIdx.x; i < TILE * TILE; i += SIDE * SIDE)
         m.value[i / TILE][i % TILE] = i / TILE < n && i % TILE < v.width ? v.at[i / TILE * v.step + i % TILE] : 0;
     __syncthreads();
-    for (int k = 0; k < n; k++)
-        for (int i = 0; i < EACH; i++) {
-            const real weight = m.weight[down() + i * SIDE][k];
-            if (weight != 0)
-                for (int j = 0; j < EACH; j++)
-                    sum[i][j] += weight * m.value[k][across() + j * SIDE];
-        }
+    if (all)
+        add_rows<true>(m, n, sum);
+    else
+        add_rows<false>(m, n, sum);
 }
 
 /* ---- which tile a block has ---- */
@@ -163,6 +189,11 @@ __device__ static int64_t seen_by_tile(const weft__attention &a, const tile &t)
     const int64_t last = t.first + TILE - 1;
     return seen_by(a, t, last < t.queries ? last : t.queries - 1);
 }
+/* Do the queries from there on see all keys of a tile? The first of them sees least. */
+__device__ static bool sees_all(const weft__attention &a, const tile &t, int64_t query, int64_t key)
+{
+    return seen_by(a, t, query) >= (key + TILE < t.keys ? key + TILE : t.keys);
+}
 __device__ static inline int64_t of_query(const weft__attention &a, const tile &t, int64_t i) { return (t.q + i) * a.heads + t.head; }
 
 /* ---- over the threads that have one row ---- */
@@ -189,11 +220,11 @@ __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
     const real nothing = -(real)INFINITY;
     real most = r.most, sum = 0;
     for (int j = 0; j < EACH; j++)
-        most = across() + j * SIDE < seen ? larger(score[j], most) : most;
+        most = column_of(j) < seen ? larger(score[j], most) : most;
     most = row_max(most);
     const real from = most == nothing ? 0 : most, old = exp(r.most - from);
     for (int j = 0; j < EACH; j++) {
-        score[j] = across() + j * SIDE < seen ? exp(score[j] - from) : 0;
+        score[j] = column_of(j) < seen ? exp(score[j] - from) : 0;
         sum += score[j];
     }
     r.most = most, r.sum = r.sum * old + row_sum(sum);
@@ -202,11 +233,11 @@ __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
 __device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH], const real (&sum)[EACH][EACH])
 {
     for (int i = 0; i < EACH; i++) {
-        const int64_t query = t.first + down() + i * SIDE, at = of_query(a, t, query), seen = seen_by(a, t, query);
+        const int64_t query = t.first + row_of(i), at = of_query(a, t, query), seen = seen_by(a, t, query);
         if (query >= t.queries)
             continue;
         for (int j = 0; j < EACH; j++) {
-            const int64_t c = t.column + across() + j * SIDE;
+            const int64_t c = t.column + column_of(j);
             if (c < a.dv)
                 a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
         }
@@ -225,11 +256,11 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) attend(weft__attention 
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
             dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), score);
             for (int i = 0; i < EACH; i++) {
-                const real old = weigh(r[i], score[i], seen_by(a, t, t.first + down() + i * SIDE) - key);
+                const real old = weigh(r[i], score[i], seen_by(a, t, t.first + row_of(i)) - key);
                 for (int j = 0; j < EACH; j++)
                     sum[i][j] *= old;
             }
-            add_products(m, score, from(columns(values_of(a, t), t.column), key), sum);
+            add_products(m, score, from(columns(values_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
         }
         write_results(a, t, r, sum);
     }
@@ -241,8 +272,8 @@ __device__ static void weigh_again(const weft__attention &a, const tile &t, int6
 {
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) {
-            const int64_t q = query + (turned ? across() + j * SIDE : down() + i * SIDE);
-            const int64_t k = key + (turned ? down() + i * SIDE : across() + j * SIDE);
+            const int64_t q = query + (turned ? column_of(j) : row_of(i));
+            const int64_t k = key + (turned ? row_of(i) : column_of(j));
             score[i][j] = k < seen_by(a, t, q) ? exp(score[i][j] - a.lse[of_query(a, t, q)]) : 0;
         }
 }
@@ -256,7 +287,7 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) write_map(weft__attenti
             weigh_again<false>(a, t, t.first, key, w);
             for (int i = 0; i < EACH; i++)
                 for (int j = 0; j < EACH; j++) {
-                    const int64_t q = t.first + down() + i * SIDE, k = key + across() + j * SIDE;
+                    const int64_t q = t.first + row_of(i), k = key + column_of(j);
                     if (q < t.queries && k < t.keys)
                         a.map[(a.map_offset.device[t.q + q] + k) * a.heads + t.head] = w[i][j];
                 }
@@ -283,10 +314,10 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) sum_gradients(weft__att
             weigh_again<false>(a, t, t.first, key, w);
             for (int i = 0; i < EACH; i++)
                 for (int j = 0; j < EACH; j++)
-                    sum[i] += key + across() + j * SIDE < seen_by(a, t, t.first + down() + i * SIDE) ? w[i][j] * dw[i][j] : 0;
+                    sum[i] += key + column_of(j) < seen_by(a, t, t.first + row_of(i)) ? w[i][j] * dw[i][j] : 0;
         }
         for (int i = 0; i < EACH; i++) {
-            const int64_t query = t.first + down() + i * SIDE;
+            const int64_t query = t.first + row_of(i);
             const real whole = row_sum(sum[i]);
             if (across() == 0 && query < t.queries)
                 all[of_query(a, t, query)] = whole;
@@ -305,8 +336,8 @@ __device__ static void score_gradients(room &m, const weft__attention &a, const 
     dots(m, turned ? v : dy, turned ? dy : v, dw);
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) {
-            const int64_t at = query + (turned ? across() + j * SIDE : down() + i * SIDE);
-            const int64_t k_at = key + (turned ? down() + i * SIDE : across() + j * SIDE);
+            const int64_t at = query + (turned ? column_of(j) : row_of(i));
+            const int64_t k_at = key + (turned ? row_of(i) : column_of(j));
             ds[i][j] = k_at < seen_by(a, t, at) ? ds[i][j] * (dw[i][j] - all[of_query(a, t, at)]) : 0;
         }
 }
@@ -315,7 +346,7 @@ __device__ static void add_results(real *y, const rows &x, const tile &t, real f
 {
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) {
-            const int64_t row = t.first + down() + i * SIDE, c = t.column + across() + j * SIDE;
+            const int64_t row = t.first + row_of(i), c = t.column + column_of(j);
             if (row < x.n && c < x.width)
                 y[row * x.step + c] += factor * sum[i][j];
         }
@@ -327,7 +358,7 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_queries(wef
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
             score_gradients<false>(m, a, t, all, t.first, key, ds);
-            add_products(m, ds, from(columns(keys_of(a, t), t.column), key), sum);
+            add_products(m, ds, from(columns(keys_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
         }
         const rows q = queries_of(a, t);
         add_results(a.dq + (q.at - a.q), q, t, a.scale, sum);
@@ -346,7 +377,7 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_keys(weft__
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
             score_gradients<true>(m, a, t, all, query, t.first, ds);
-            add_products(m, ds, from(columns(queries_of(a, t), t.column), query), sum);
+            add_products(m, ds, from(columns(queries_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
         }
         const rows k = keys_of(a, t);
         add_results(a.dk_ + (k.at - a.k), k, t, a.scale, sum);
@@ -362,7 +393,7 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_values(weft
             for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
                 dots(m, from(keys_of(a, t), t.first), from(queries_of(a, t), query), w);
                 weigh_again<true>(a, t, query, t.first, w);
-                add_products(m, w, from(columns(gradients_of(a, t), t.column), query), sum);
+                add_products(m, w, from(columns(gradients_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
             }
         t.head = heads == 1 ? 0 : t.head - 1;
         const rows v = values_of(a, t);
