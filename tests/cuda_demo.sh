@@ -21,7 +21,7 @@ awk 'BEGIN {
         printf "(\"%s\" nil (%s))\n", word, substr(text, 2)
     }
 }' >dict
-run() { "$g2p" --data dict --hidden 16 --embed 8 --layers 2 --batch 8 --epochs 1 --warmup 2 --every 3 --seed 3 "$@"; }
+run() { "$g2p" --data dict --hidden 16 --embed 8 --layers 2 --batch 8 --epochs 15 --warmup 20 --every 30 --seed 3 "$@"; }
 # The losses of all points in a log, and the last error on dev.
 close_enough() { paste -d' ' <(numbers "$1") <(numbers "$2") | awk 'NF != 2 { exit 1 } { d = $1 - $2; if (d < 0) d = -d; if (d > 2e-4 * ($1 > 1 ? $1 : 1)) exit 1; n++ } END { exit !n }'; }
 numbers() { grep -oE '"(loss|norm|dev_per)": [-0-9.e]+' "$1" | awk '{ print $2 }'; }

@@ -87,6 +87,12 @@ cuda() {                                # PROGRAM...
         golden) golden "$t" ;;
         esac
     done
+    for t; do
+        case ${t##*/} in
+        test_recur) tag=.persistent; WEFT_RECUR=persistent criterion "$t" ;;
+        golden)     tag=.persistent; WEFT_RECUR=persistent counted "golden_recurrent$tag" "$t" tests/golden/recurrent.json ;;
+        esac
+    done
     case ${V:-} in ''|double|asan|dasan) counted demo.cuda bash tests/cuda_demo.sh ;; esac
 }
 
