@@ -47,7 +47,7 @@ static inline cudaLaunchAttribute as_cooperative()
 /* ---- tensor cores: d += a b, d 16 x 8, spread over a warp. With g = lane / 4, t = lane % 4:
  * d: (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1)
  * tf32, a 16 x 8, b 8 x 8:   a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);  b: (t, g), (t+4, g)
- * bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g), (2t+8.., g); each a pair, low half first */
+ * bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g), (2t+8.., g); pairs, low half first */
 PTX uint32_t to_tf32(float x)                    /* to nearest; the tensor core itself would cut off */
 {
     uint32_t r;
@@ -90,7 +90,8 @@ PTX void mbarrier_init(uint64_t *b, unsigned count)
 {
     SM90("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_address(b)), "r"(count) : "memory");
 }
-PTX void mbarrier_init_done() { SM90("fence.mbarrier_init.release.cluster;" ::: "memory"); }     /* before the barrier that tells the others */
+/* Before the cluster_sync that tells the others. */
+PTX void mbarrier_init_done() { SM90("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 PTX void mbarrier_arrive(uint64_t *b) { SM90("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(b)) : "memory"); }
 PTX void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
 {

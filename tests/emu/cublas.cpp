@@ -125,8 +125,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha,
-    const void *a, cudaDataType_t at, int lda, const void *b, cudaDataType_t bt, int ldb, const void *beta, void *c, cudaDataType_t ct, int ldc,
-    cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+    const void *a, cudaDataType_t at, int lda, const void *b, cudaDataType_t bt, int ldb, const void *beta, void *c,
+    cudaDataType_t ct, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
 {
     return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, at, lda, 0, b, bt, ldb, 0, beta, c, ct, ldc, 0, 1, compute, algorithm);
 }

@@ -2,7 +2,7 @@
  * every kernel runs, slowly, in tests on machines without a GPU, under sanitizers, and in orders that a GPU takes once a year.
  *
  *     g++ -std=c++17 -x c++ -DWEFT_EMULATED=1 -I. -Wall -Wextra -fPIC -c cuda/sums.cu      (and so on)
- *     g++ -std=c++17 ... -c tests/emu/fibers.cpp                              (and memory, streams, cublas, cores)
+ *     g++ -std=c++17 ... -c tests/emu/fibers.cpp                              (and block, memory, streams, cublas, cores)
  *
  * It is stricter than a GPU where bugs hide. Its environment, read anew at each use:
  *     WEFT_EMU_ORDER   0 forward, 1 reverse, 2 scattered: in which order threads run (fibers.h)

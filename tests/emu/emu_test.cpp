@@ -1,7 +1,7 @@
 /* emu_test.cpp - the emulation itself: it computes what a GPU would, and it finds the planted mistakes.
  *
  *     g++ -std=c++17 -O2 -g -DWEFT_EMULATED=1 -I. -Wall -Wextra [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
- *         tests/emu/{emu_test,fibers,memory,streams,cublas,cores}.cpp -lpthread
+ *         tests/emu/{emu_test,fibers,block,memory,streams,cublas,cores}.cpp -lpthread
  *
  * What crashes, or what a sanitizer ends, is done by a child. */
 #include <stdio.h>
@@ -193,7 +193,8 @@ static void test_memory()
     CHECK(cudaFree(p) == cudaSuccess && cudaMalloc(&q, 60) == cudaSuccess && cudaFree(q) == cudaSuccess);
     unsetenv("WEFT_EMU_MEMORY");
     cudaGetLastError();
-    CHECK(cudaHostAlloc(&pinned, 4, cudaHostAllocMapped) == cudaSuccess && cudaHostGetDevicePointer((void **)&there, pinned, 0) == cudaSuccess);
+    CHECK(cudaHostAlloc(&pinned, 4, cudaHostAllocMapped) == cudaSuccess);
+    CHECK(cudaHostGetDevicePointer((void **)&there, pinned, 0) == cudaSuccess);
     LAUNCH_RAW(touch, 1, 1, 0, NULL, there);
     CHECK(*pinned != 1 && cudaDeviceSynchronize() == cudaSuccess && *pinned == 1);
     CHECK(cudaMemcpy(y, y, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue && cudaFree(pinned) == cudaErrorInvalidValue);

@@ -135,7 +135,11 @@ static void make_stack(Thread *t)
 }
 
 /* ---- who goes on ---- */
-static unsigned in_order(unsigned k, unsigned n) { return order == 0 ? k : order == 1 ? n - 1 - k : (unsigned)((first_lot + k * 7919ul) % n); }
+static unsigned in_order(unsigned k, unsigned n) /* the k-th of n */
+{
+    unsigned long step = n % 7919 ? 7919 : 1;    /* a prime that does not divide n: each comes once */
+    return order == 0 ? k : order == 1 ? n - 1 - k : (unsigned)((first_lot + k * step) % n);
+}
 
 static Thread *next_unbegun()
 {
@@ -176,7 +180,7 @@ static Thread *next()                             /* NULL: nobody can */
     return t;
 }
 
-static void go_on()                               /* with whoever's turn it is */
+void go_on()
 {
     Thread *t = next();
     if (t == me)
@@ -185,6 +189,8 @@ static void go_on()                               /* with whoever's turn it is *
         make_stack(t);
     go(t ? t : &host);
 }
+
+void ready_again(Thread *t) { ready.push_back(t); }
 
 UNSEEN void progress() { polls = 0; }
 
@@ -248,77 +254,6 @@ static void leave(Barrier &b)                     /* nobody waits for a thread t
 {
     if (--b.members && b.arrived == b.members)
         let_go(b);
-}
-
-/* ---- lanes of a warp ---- */
-static bool complete(Warp &w, unsigned group)
-{
-    if ((w.here & group) != group)
-        return false;
-    for (unsigned i = 0; i < WARP; i++)
-        if (group >> i & 1 && (w.lane[i].mask & w.alive) != group)
-            launch->failure = "lanes of a warp wait for each other by different masks";
-    return true;
-}
-
-static void finish(Warp &w, unsigned mask, Finish what)
-{
-    unsigned group = mask & w.alive;
-    if (!group || !complete(w, group))
-        return;
-    progress();
-    what(w, group);
-    w.here &= ~group;
-    for (unsigned i = WARP; i-- > 0;)
-        if (group >> i & 1)
-            ready.push_back(w.first + i);
-}
-
-void together(unsigned mask, Finish what)
-{
-    Quiet quiet;
-    Warp &w = warp_of(me);
-    Lane &lane = my_lane();
-    if (!(mask >> lane_of(me) & 1))
-        fail("a lane is not in the mask that it names");
-    lane.mask = mask, lane.finish = what;
-    w.here |= 1u << lane_of(me);
-    finish(w, mask, what);
-    go_on();
-}
-
-void nothing(Warp &, unsigned) {}
-void fetch(Warp &w, unsigned mask)
-{
-    for (unsigned i = 0; i < WARP; i++)
-        if (mask >> i & 1) {
-            unsigned from = w.lane[i].from;
-            w.lane[i].got = from < WARP && mask >> from & 1 ? w.lane[from].value : (uint64_t)POISON << 32 | POISON;
-        }
-}
-void vote(Warp &w, unsigned mask)
-{
-    unsigned yes = 0;
-    for (unsigned i = 0; i < WARP; i++)
-        yes |= (mask >> i & 1 && w.lane[i].value) ? 1u << i : 0;
-    for (unsigned i = 0; i < WARP; i++)
-        w.lane[i].got = mask >> i & 1 ? yes : w.lane[i].got;
-}
-uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish what)
-{
-    Quiet quiet;
-    Lane &lane = my_lane();
-    lane.value = value, lane.from = from;
-    together(mask, what);
-    return lane.got;
-}
-
-static void leave(Warp &w, unsigned lane)
-{
-    w.alive &= ~(1u << lane);
-    for (unsigned i = 0; i < WARP && w.here; i++)
-        if (w.here >> i & 1)
-            finish(w, w.lane[i].mask, w.lane[i].finish);
 }
 
 /* ---- a thread's life ---- */
@@ -481,7 +416,8 @@ void run(Launch &l)
     release(&l.grid);
     {
         Quiet quiet;
-        launch = &l, l.late = setting("WEFT_EMU_ASYNC", 0) != 0, order = (unsigned)setting("WEFT_EMU_ORDER", 0), lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
+        launch = &l, l.late = setting("WEFT_EMU_ASYNC", 0) != 0;
+        order = (unsigned)setting("WEFT_EMU_ORDER", 0), lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
 #if defined(__SANITIZE_ADDRESS__)
         host_stack = NULL;
 #endif
@@ -498,30 +434,4 @@ void run(Launch &l)
     acquire(&l.threads);
 }
 
-/* ---- shared variables: at the same place in all blocks, so that those of a cluster find each other's ---- */
-static size_t place(Launch &l, const void *key, size_t bytes)
-{
-    for (size_t i = 0; i < l.variables.size(); i++)
-        if (l.variables[i].key == key)
-            return i;
-    size_t at = l.variables.empty() ? l.dynamic : l.variables.back().at + l.variables.back().bytes;
-    l.variables.push_back(Variable{ key, (at + 255) / 128 * 128, bytes });     /* AddressSanitizer watches the gap */
-    if (l.variables.back().at + bytes > SHARED_ROOM - 16 || l.variables.size() > 64)
-        fail("too much shared memory");
-    return l.variables.size() - 1;
-}
-
-void *shared_variable(const void *key, size_t bytes)
-{
-    Quiet quiet;
-    Block &b = *me->block;
-    size_t i = place(*launch, key, bytes);
-    char *there = b.shared + launch->variables[i].at;
-    if (!(b.touched >> i & 1)) {
-        ASAN_UNPOISON_MEMORY_REGION(there, bytes);
-        poison(there, bytes);
-        b.touched |= 1ull << i;
-    }
-    return there;
-}
 } // namespace emu

@@ -44,7 +44,7 @@ inline void release(void *) {}
 inline void acquire(void *) {}
 #endif
 
-enum : size_t { SHARED_ROOM = 227 << 10, SHARED_STATIC = 48 << 10, SHARED_DEFAULT = 48 << 10 };
+enum : size_t { SHARED_ROOM = 227 << 10, SHARED_DEFAULT = 48 << 10 };
 enum : unsigned { MOST_THREADS = 1024, WARP = 32, EVERY = ~0u, POISON = 0xFFFBABABu };   /* NaN as float, double and bf16; < 0 as int */
 void poison(void *, size_t bytes);
 
@@ -124,6 +124,9 @@ void arrive(Barrier &);
 void await(Barrier &, unsigned phase);           /* until that phase is over */
 void sync(Barrier &);
 void together(unsigned mask, Finish);            /* lanes of a warp */
+void leave(Warp &, unsigned lane);               /* nobody waits for a lane that has ended */
+void go_on();                                    /* with whoever's turn it is */
+void ready_again(Thread *);
 void *shared_variable(const void *key, size_t bytes);
 int  setting(const char *variable, int otherwise);               /* WEFT_EMU_.. of the environment */
 

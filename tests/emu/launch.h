@@ -129,7 +129,10 @@ template <class T, class F> T change(T *p, F f)
 }
 } // namespace emu
 #define EMU_ATOMIC(name, formula)                                                                                          \
-    template <class T> T name(T *p, typename emu::atomic<T>::type v) { return emu::change(p, [v](T old) -> T { (void)old; return formula; }); }
+    template <class T> T name(T *p, typename emu::atomic<T>::type v)                                                       \
+    {                                                                                                                      \
+        return emu::change(p, [v](T old) -> T { (void)old; return formula; });                                             \
+    }
 EMU_ATOMIC(atomicAdd, old + v)
 EMU_ATOMIC(atomicSub, old - v)
 EMU_ATOMIC(atomicMin, v < old ? v : old)

@@ -2,6 +2,7 @@
  *
  * Device memory is a private mapping of a file that is full of poison, so that large pieces cost nothing until they are written.
  * It ends where a page that nobody may touch begins, and is itself untouchable while no stream runs. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -73,10 +74,30 @@ void protect(int access)
     open_now = access != PROT_NONE;
 }
 
+void crashed(int, siginfo_t *about, void *)      /* says who it was; then the crash goes on */
+{
+    char text[400];
+    const emu::Thread *t = emu::me;
+    int n = t ? snprintf(text, sizeof text, "emulated CUDA: %s: thread %u of block (%u, %u, %u) must not touch %p\n", emu::launch->name,
+                         t->number, t->block->index.x, t->block->index.y, t->block->index.z, about->si_addr)
+              : snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, must not touch %p\n", about->si_addr);
+    if (write(2, text, (size_t)n) < 0)
+        return;
+}
+
+void watch()                                     /* unless somebody else does, a sanitizer say */
+{
+    struct sigaction now, then = {};
+    then.sa_sigaction = crashed, then.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
+    if (!sigaction(SIGSEGV, NULL, &now) && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+        sigaction(SIGSEGV, &then, NULL);
+}
+
 cudaError_t allocate(void **to, size_t bytes, bool managed)
 {
     emu::Locked locked;
     *to = NULL;
+    watch();
     if (emu::lost(current) || emu::capturing())
         return emu::note(emu::lost(current) ? emu::lost(current) : cudaErrorStreamCaptureUnsupported);
     if (bytes > limit() || used[current] + bytes > limit())

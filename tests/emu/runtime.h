@@ -69,7 +69,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t), cudaGraphExecDestroy(cudaGraphExec_t)
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9,
                          cudaFuncAttributeNonPortableClusterSizeAllowed = 13 };
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int);
-template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute a, int v) { return cudaFuncSetAttribute((const void *)kernel, a, v); }
+template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute a, int v)
+{
+    return cudaFuncSetAttribute((const void *)kernel, a, v);
+}
 
 /* ---- between the files of the emulation ---- */
 namespace emu {

@@ -115,7 +115,7 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
 {
     const dim3 &g = l.grid, &t = l.threads;
     size_t each = (size_t)t.x * t.y * t.z, all = (size_t)g.x * g.y * g.z;
-    if (!each || !all || t.x > 1024 || t.y > 1024 || t.z > 64 || each > emu::MOST_THREADS || g.x > 0x7FFFFFFFu || g.y > 65535 || g.z > 65535)
+    if (!each || !all || t.x > 1024 || t.y > 1024 || t.z > 64 || each > emu::MOST_THREADS || g.x >> 31 || g.y > 65535 || g.z > 65535)
         return cudaErrorInvalidConfiguration;
     if (!l.cluster || l.cluster > (wide_clusters[kernel] ? 16u : 8u) || g.x % l.cluster)
         return cudaErrorInvalidConfiguration;

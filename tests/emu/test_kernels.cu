@@ -48,9 +48,17 @@ __global__ void lanes(double *y)                 /* 8 rows of 32 */
 __global__ void half_waits() { if (threadIdx.x % 2) __syncthreads(); else __syncwarp(); }
 __global__ void other_masks() { __syncwarp(threadIdx.x < 16 ? ~0u : 0xFFFF0001u); }
 __global__ void beyond_shared(int i) { SHARED(a, float[8]); DYN_SHARED(float, b); (i < 8 ? b : a)[i] = 1; }
-__global__ void unwritten_shared(float *y) { SHARED(a, float[32]); DYN_SHARED(float, b); y[threadIdx.x] = a[threadIdx.x], y[32 + threadIdx.x] = b[threadIdx.x]; }
+__global__ void unwritten_shared(float *y)
+{
+    SHARED(a, float[32]);
+    DYN_SHARED(float, b);
+    y[threadIdx.x] = a[threadIdx.x], y[32 + threadIdx.x] = b[threadIdx.x];
+}
 __global__ void touch(float *p) { *p = 1; }
-__global__ void count_up(unsigned long long *least, unsigned *n) { atomicMin(least, (unsigned long long)first_index() + 7), atomicAdd(n, 1u); }
+__global__ void count_up(unsigned long long *least, unsigned *n)
+{
+    atomicMin(least, (unsigned long long)first_index() + 7), atomicAdd(n, 1u);
+}
 
 /* ---- tensor cores ---- */
 __global__ void one_mma(float *d, const float *a, const float *b, bool bf16)     /* row-major; a 16 x k, b k x 8, k = 8 or 16 */
