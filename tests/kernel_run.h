@@ -9,7 +9,7 @@ typedef struct output { real *x; int64_t n; double tol; } output;
 typedef struct run {                             /* of one case on one table */
     const weft__kernels *k; weft__device d;
     bool large;                                  /* enough work for the threads */
-    void *mine[64]; int held;
+    struct { unsigned char *p; size_t bytes, all; } mine[64]; int held;
     output out[16]; int outputs;
     heap heap;
 } run;
@@ -23,10 +23,15 @@ UNUSED static run *run_on(const weft__kernels *k, int threads)
     t->d.pool = weft__pool_new(&t->d, threads);
     return t;
 }
-UNUSED static void forget(run *t)                /* what room() has given */
+UNUSED static void forget(run *t)                /* what room() has given; nobody may have written behind it */
 {
-    while (t->held)
-        t->k->release(&t->d, t->mine[--t->held]);
+    t->k->wait(&t->d);
+    while (t->held) {
+        t->held--;
+        for (size_t i = t->mine[t->held].bytes; i < t->mine[t->held].all; i++)
+            cr_assert(t->mine[t->held].p[i] == 0xA5, "%s wrote behind the end", t->k->name);
+        t->k->release(&t->d, t->mine[t->held].p);
+    }
 }
 UNUSED static void run_end(run *t)
 {
@@ -38,12 +43,15 @@ UNUSED static void run_end(run *t)
     free(t);
 }
 
-UNUSED static void *room(run *t, int64_t n, size_t size)          /* until the run ends; a guard byte's worth more */
+UNUSED static void *room(run *t, int64_t n, size_t size)          /* zeros, until the run ends */
 {
-    cr_assert(t->held < COUNT(t->mine));
-    void *p = t->mine[t->held++] = t->k->allocate(&t->d, ((size_t)n + 1) * size);
-    cr_assert_not_null(p, "%s", t->d.failure);
-    return memset(p, 0, ((size_t)n + 1) * size);
+    enum { GUARD = 64 };
+    size_t bytes = (size_t)n * size;
+    unsigned char *p = t->k->allocate(&t->d, bytes + GUARD);
+    cr_assert(t->held < COUNT(t->mine) && p, "%s", t->d.failure);
+    t->mine[t->held].p = p, t->mine[t->held].bytes = bytes, t->mine[t->held++].all = bytes + GUARD;
+    memset(p + bytes, 0xA5, GUARD);
+    return memset(p, 0, bytes);
 }
 UNUSED static real *reals(run *t, int64_t n, double low, double high) { return dice_fill(room(t, n, sizeof(real)), n, low, high); }
 UNUSED static int32_t *indices(run *t, int64_t n, int64_t least, int64_t below)           /* below <= least: all least */

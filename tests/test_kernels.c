@@ -361,3 +361,26 @@ static void play_memory(run *t)
     CALL(release, more);
 }
 KERNEL_TEST(memory)
+/* From a piece of memory that changes at once, more than any ring holds, in pieces that fit nowhere. */
+Test(kernels, uploads_take_what_was_there)
+{
+    enum { PIECE = 9973, PIECES = 300 };
+    const weft__kernels *k;
+    for (int i = 0; (k = table_of(i)); i++) {
+        run *t = run_on(k, 1);
+        real *there = t->k->allocate(&t->d, (size_t)PIECE * PIECES * sizeof *there), *here = malloc(PIECE * sizeof *here);
+        for (int p = 0; p < PIECES; p++) {
+            for (int l = 0; l < PIECE; l++)
+                here[l] = (real)(p + l);
+            CALL(upload, there + p * PIECE, here, PIECE * sizeof *here);
+        }
+        for (int p = 0; p < PIECES; p++) {
+            CALL(download, here, there + p * PIECE, PIECE * sizeof *here);
+            for (int l = 0; l < PIECE; l++)
+                cr_assert(here[l] == (real)(p + l), "%s: number %d of piece %d is %g", k->name, l, p, (double)here[l]);
+        }
+        free(here);
+        CALL(release, there);
+        run_end(t);
+    }
+}
