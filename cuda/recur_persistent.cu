@@ -2,11 +2,11 @@
  * from their first step to their last, so that no block waits for another, and keeps the weights in its registers and, of more
  * than 64 units, in its shared memory.
  *
- * A step is a product of tensor cores with the weights on the left and the eight sequences as columns. Forward, a warp has eight units: the rows of
- * its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of results then gives a thread all slots of one unit of two
- * sequences, and it finishes the cell by itself; c stays with it, h goes through shared memory. Backward, the slots' gradients
- * go through shared memory, and two warps share a tile of 16 units of dh, each with half of the gates. What a step reads is
- * loaded while the step before it is computed.
+ * A step is a product of tensor cores with the weights on the left and the eight sequences as columns. Forward, a warp has eight
+ * units: the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of results then gives a thread all slots of
+ * one unit of two sequences, and it finishes the cell by itself; c stays with it, h goes through shared memory. Backward, the
+ * slots' gradients go through shared memory, and two warps share a tile of 16 units of dh, each with half of the gates. What a
+ * step reads is loaded while the step before it is computed.
  *
  * The tensor cores take tf32: a number is split into a high and a low half of 11 bits each, and three products of halves make one
  * as exact as fp32. A column never depends on its neighbours, nor does a sequence. */
@@ -344,6 +344,7 @@ static bool wanted(const weft__device *d, const weft__recurrence *r, int size)
 static bool room_for(weft__device *d, const way *w)              /* in a block's shared memory; beyond 48 KB it must be asked for */
 {
     int most = 0;
+    stream_of(d);                                /* makes the GPU current: the limit is set for that one */
     if (failed(d, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->index), "recur") || w->bytes > (size_t)most)
         return false;
     return w->bytes <= 48 << 10 ||
