@@ -13,6 +13,7 @@ enum {
     SIDE = 16, EACH = sizeof(real) == 4 ? 4 : 2, /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */
     TILE = SIDE * EACH, DEPTH = 32               /* of a head's width, at a time */
 };
+#define TILED __launch_bounds__(SIDE * SIDE, 2)
 typedef struct __align__(16) few { real x[EACH]; } few;          /* neighbours, read at once */
 typedef struct room {                            /* of a block, in shared memory; + 1: no two threads of a row in one bank */
     union {
@@ -230,7 +231,8 @@ __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
     r.most = most, r.sum = r.sum * old + row_sum(sum);
     return old;
 }
-__device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH], const real (&sum)[EACH][EACH])
+__device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH],
+                                     const real (&sum)[EACH][EACH])
 {
     for (int i = 0; i < EACH; i++) {
         const int64_t query = t.first + row_of(i), at = of_query(a, t, query), seen = seen_by(a, t, query);
@@ -245,7 +247,7 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
             a.lse[at] = !seen ? -(real)INFINITY : r[i].sum == 0 ? r[i].sum / r[i].sum : r[i].most + log(r[i].sum);
     }
 }
-static __global__ void __launch_bounds__(SIDE * SIDE, 2) attend(weft__attention a, int64_t pieces, int64_t tiles)
+static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
@@ -277,7 +279,7 @@ __device__ static void weigh_again(const weft__attention &a, const tile &t, int6
             score[i][j] = k < seen_by(a, t, q) ? exp(score[i][j] - a.lse[of_query(a, t, q)]) : 0;
         }
 }
-static __global__ void __launch_bounds__(SIDE * SIDE, 2) write_map(weft__attention a, int64_t tiles)
+static __global__ void TILED write_map(weft__attention a, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t)
@@ -303,7 +305,7 @@ void K(attention)(weft__device *d, const weft__attention *a)
 
 /* ---- backward: with weights w, dw = dy v^T and D = sum of w dw of a query:
  *      ds = w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += w^T dy ---- */
-static __global__ void __launch_bounds__(SIDE * SIDE, 2) sum_gradients(weft__attention a, real *all, int64_t tiles)     /* D */
+static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t tiles)     /* D */
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t) {
@@ -326,7 +328,8 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) sum_gradients(weft__att
 }
 /* ds of a tile of queries by keys, or turned. */
 template <bool turned>
-__device__ static void score_gradients(room &m, const weft__attention &a, const tile &t, const real *all, int64_t query, int64_t key, real (&ds)[EACH][EACH])
+__device__ static void score_gradients(room &m, const weft__attention &a, const tile &t, const real *all, int64_t query, int64_t key,
+                                       real (&ds)[EACH][EACH])
 {
     real dw[EACH][EACH];
     const rows q = from(queries_of(a, t), query), k = from(keys_of(a, t), key);
@@ -351,7 +354,7 @@ __device__ static void add_results(real *y, const rows &x, const tile &t, real f
                 y[row * x.step + c] += factor * sum[i][j];
         }
 }
-static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_queries(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+static __global__ void TILED gradient_of_queries(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
@@ -370,7 +373,7 @@ __device__ static int64_t first_query(const weft__attention &a, const tile &t)
     const int64_t i = a.causal == 0 ? 0 : a.causal == 1 ? t.first : t.first - t.keys + t.queries;
     return i < 0 ? 0 : i;
 }
-static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_keys(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.k_offset, a.heads, pieces, tiles, t) {
@@ -384,7 +387,7 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_keys(weft__
     }
 }
 /* Shared values have one tile for all heads, which are added in their order. */
-static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_values(weft__attention a, int64_t heads, int64_t pieces, int64_t tiles)
+static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.k_offset, heads, pieces, tiles, t) {
@@ -402,15 +405,16 @@ static __global__ void __launch_bounds__(SIDE * SIDE, 2) gradient_of_values(weft
 }
 void K(attention_back)(weft__device *d, const weft__attention *a)
 {
-    const int64_t of_queries = places(a->q_offset, a->sequences) * a->heads, of_keys = places(a->k_offset, a->sequences);
     const int64_t wide_k = pieces_of(a->dk), wide_v = pieces_of(a->dv), heads = a->shared_values ? 1 : a->heads;
+    const int64_t queries = places(a->q_offset, a->sequences) * a->heads, key_places = places(a->k_offset, a->sequences);
+    const int64_t keys = key_places * a->heads * wide_k, values = key_places * heads * wide_v;         /* tiles */
     real *all = (real *)scratch(d, (size_t)(a->queries * a->heads) * sizeof(real));
     if (a->dq || a->dk_)
-        LAUNCH(d, sum_gradients, grid_of(of_queries), SIDE * SIDE, 0, *a, all, of_queries);
+        LAUNCH(d, sum_gradients, grid_of(queries), SIDE * SIDE, 0, *a, all, queries);
     if (a->dq)
-        LAUNCH(d, gradient_of_queries, grid_of(of_queries * wide_k), SIDE * SIDE, 0, *a, all, wide_k, of_queries * wide_k);
+        LAUNCH(d, gradient_of_queries, grid_of(queries * wide_k), SIDE * SIDE, 0, *a, all, wide_k, queries * wide_k);
     if (a->dk_)
-        LAUNCH(d, gradient_of_keys, grid_of(of_keys * a->heads * wide_k), SIDE * SIDE, 0, *a, all, wide_k, of_keys * a->heads * wide_k);
+        LAUNCH(d, gradient_of_keys, grid_of(keys), SIDE * SIDE, 0, *a, all, wide_k, keys);
     if (a->dv_)
-        LAUNCH(d, gradient_of_values, grid_of(of_keys * heads * wide_v), SIDE * SIDE, 0, *a, heads, wide_v, of_keys * heads * wide_v);
+        LAUNCH(d, gradient_of_values, grid_of(values), SIDE * SIDE, 0, *a, heads, wide_v, values);
 }

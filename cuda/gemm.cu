@@ -53,7 +53,8 @@ static void multiply(weft__device *d, const weft__product *p, int64_t batches, c
                              arithmetic(p->precision), CUBLAS_GEMM_DEFAULT));
     else
         told(d, cublasGemmStridedBatchedEx(blas, tb, ta, n, m, k, &one, b, type, ldb, p->stride_b, a, type, lda, p->stride_a,
-                                           &beta, c, type, ldc, p->stride_c, (int)batches, arithmetic(p->precision), CUBLAS_GEMM_DEFAULT));
+                                           &beta, c, type, ldc, p->stride_c, (int)batches, arithmetic(p->precision),
+                                           CUBLAS_GEMM_DEFAULT));
     launched(d, "gemm");
 }
 

@@ -99,7 +99,8 @@ static __global__ void backward_units(weft__recurrence r, step at, const real *a
             const int64_t i = s * H + j, k = (at.row + s) * H + j;
             const bool lstm = r.cell == WEFT__LSTM;
             real slot[4], *gates = r.gates + (at.row + s) * slots * H + j, before = 0;
-            real dh = arrived ? arrived[i] : r.carry_h[i] + (r.dy ? r.dy[k] : 0), dc = lstm ? r.carry_c[i] + (r.dyc ? r.dyc[k] : 0) : 0;
+            real dh = arrived ? arrived[i] : r.carry_h[i] + (r.dy ? r.dy[k] : 0);
+            real dc = lstm ? r.carry_c[i] + (r.dyc ? r.dyc[k] : 0) : 0;
             if (r.cell >= WEFT__GRU)
                 before = lstm ? state_before(r.c, r.c0, H, at, s, j) : state_before(r.h, r.h0, H, at, s, j);
             load_slots(gates, H, slots, slot);
@@ -123,7 +124,8 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
     const int64_t wanted = r->dh0 ? at->live : at->going;
     const real *gates = r->gates + at->row * ld;
     if (r->w_hr) {
-        LAUNCH(d, gather_arrived, blocks_for(at->live * W), THREADS, 0, at->live * W, r->carry_h, r->dy ? r->dy + at->row * W : NULL, r->dh + at->row * W);
+        LAUNCH(d, gather_arrived, blocks_for(at->live * W), THREADS, 0, at->live * W, r->carry_h,
+               r->dy ? r->dy + at->row * W : NULL, r->dh + at->row * W);
         times(d, at->live, r->dh + at->row * W, W, r->w_hr, false, H, W, arrived, H, false);
     }
     LAUNCH(d, backward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at, arrived);

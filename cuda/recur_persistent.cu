@@ -31,7 +31,10 @@ enum { SEQUENCES = 8, PAD = 4 };                 /* of a block; + PAD: what a wa
 __host__ __device__ constexpr int forward_deep(int units)                   { return units / 8; }
 __host__ __device__ constexpr int forward_tiles(weft__cell c)               { return slots_of(c) > 1 ? 2 : 1; }
 __host__ __device__ constexpr int backward_deep(weft__cell c, int units)    { return gates_of(c) * units / 16; }
-__host__ __device__ constexpr int kept_of(int units, int deep, int tiles)   { return units <= 64 || deep < 7 / tiles ? deep : 7 / tiles; }
+__host__ __device__ constexpr int kept_of(int units, int deep, int tiles)
+{
+    return units <= 64 || deep < 7 / tiles ? deep : 7 / tiles;
+}
 __host__ __device__ constexpr size_t rest_bytes(int units, int deep, int tiles)
 {
     return (size_t)(deep - kept_of(units, deep, tiles)) * tiles * 4 * units * sizeof(float4);
@@ -142,7 +145,8 @@ __device__ static inline halves column_of(const float *x)
     split(x[4], b.high[1], b.low[1]);
     return b;
 }
-__device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4], const halves &b, float (&small)[4], float (&sum)[4])
+__device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4], const halves &b, float (&small)[4],
+                                          float (&sum)[4])
 {
     mma_tf32(small, low, b.high);
     mma_tf32(small, high, b.low);
@@ -190,7 +194,8 @@ __device__ static void load_sums(const weft__recurrence &r, const who &me, const
 }
 /* The cell of one sequence; h and c are of the step before, and become this one's. */
 template <weft__cell C, int TILES>
-__device__ static void forward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, const float (&sum)[TILES][4], float &h, float &c)
+__device__ static void forward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, const float (&sum)[TILES][4],
+                                    float &h, float &c)
 {
     const int64_t H = r.hidden, row = at.row + me.sequence + q;
     float slot[4], c_new = c;
@@ -264,7 +269,8 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
 }
 /* The cell of one sequence: the gates' gradients, zeros where it takes no part, also into d [gates * UNITS]. */
 template <weft__cell C, int UNITS>
-__device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, tape &x, float &dh, float &dc, float *d)
+__device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, tape &x,
+                                     float &dh, float &dc, float *d)
 {
     const int H = (int)r.hidden;
     if (me.sequence + q < at.live && me.unit < H) {
