@@ -3,6 +3,7 @@
 #   V=double|asan|dasan|tsan   a variant, in build/<variant>/ in the same shape; build/double/libweft.so is a target, too
 #   BUILD=dir                  another place than build/
 #   CC=clang WERROR=1          as the CI does; VERBOSE=1 shows the commands
+#   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found; NVCC=none: not
 #   PREFIX= LIBDIR= DESTDIR=   of make install
 #
 # Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
@@ -47,10 +48,22 @@ TOOLS    := $(patsubst %.c,$(B)/%,$(wildcard tests/golden.c tests/tsan_main.c))
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 
+# The GPU's back end: a library of its own, so that weft runs where there is no CUDA. Code for each of CUDA_ARCHS, and PTX of the last
+# for what comes later. The same sources compiled by g++ against tests/emu are what the tests open where there is no GPU.
+NVCC       := $(or $(NVCC),$(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null),none)
+CUDA_ARCHS ?= 80 90
+CUDA_SRC   := $(wildcard cuda/*.cu)
+CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
+EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp,$(wildcard tests/emu/*.cpp)))
+NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
+              $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) \
+              -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
+CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
+
 Q := $(if $(VERBOSE),,@)
 say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
 
-all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES)
+all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES) $(CUDA)
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # What was compiled by another command is compiled again.
@@ -89,6 +102,27 @@ $(B)/libweft.so: $(OBJ) core/weft.map
 	@ln -sf libweft.so $(B)/libweft.so.$(SOVERSION)
 comma := ,
 
+$(B)/cuda/%.o: cuda/%.cu $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,NVCC)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
+$(B)/libweft_cuda.so: $(CUDA_OBJ) core/plugin.map
+	$(call say,LINK)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
+EMU_FLAGS = -std=c++17 -DWEFT_EMULATED=1 -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
+WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)
+$(B)/emu/cuda/%.o: cuda/%.cu $(B)/flags | $(BUILD)/.needs-test
+	@mkdir -p $(@D)
+	$(call say,EMU )
+	$(Q)$(CXX) -x c++ $(EMU_FLAGS) -c -o $@ $<
+$(B)/emu/%.o: tests/emu/%.cpp $(B)/flags | $(BUILD)/.needs-test
+	@mkdir -p $(@D)
+	$(call say,EMU )
+	$(Q)$(CXX) $(EMU_FLAGS) -c -o $@ $<
+$(B)/emu/libweft_cuda.so: $(EMU_OBJ) core/plugin.map
+	$(call say,LINK)
+	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--version-script,core/plugin.map -o $@ $(EMU_OBJ) -lpthread
+
 # Programs link the archive: tests may look inside, and a program runs wherever it lies.
 .SECONDEXPANSION:
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
@@ -106,8 +140,13 @@ $(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson $(LIBS)
 
-test: $(if $(filter tsan,$(V)),$(B)/tests/tsan_main,$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so)
-	@B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
+EMULATED  := $(B)/emu/libweft_cuda.so
+RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so) $(EMULATED)
+	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
+# The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
+test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
+	@CUDA_ONLY=1 CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
 soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
 planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
@@ -149,7 +188,8 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test soak planted lint bench demo install installcheck clean
+.PHONY: all everything test test-cuda soak planted lint bench demo install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
+-include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d)
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c bench/*.c tests/*.c tests/planted/*.c))

@@ -53,27 +53,32 @@ static int cores(void)                           /* that this process may use */
     return n < 1 ? 1 : n;
 }
 
-static const weft__kernels *kernels_for(const weft_opts *o, char *why, size_t size)
+/* BEST: the GPU if there is one, and no word about it if there is none. */
+static bool begun(weft__device *d, weft_device device, char *why, size_t size)
 {
-    if (o->device == WEFT_CUDA) {
-        snprintf(why, size, "open: no CUDA back end (libweft_cuda.so) is installed");
-        return NULL;
-    }
-    return weft__cpu_kernels(o->device == WEFT_BEST ? WEFT_CPU : o->device, why, size);
+    if (device == WEFT_BEST || device == WEFT_CUDA)
+        d->k = weft__cuda_kernels(why, size);
+    if (d->k && d->k->open(d))
+        return true;
+    if (d->k)
+        snprintf(why, size, "open: %s", d->failure);
+    d->failure[0] = 0, d->lost = false;
+    d->k = device == WEFT_CUDA ? NULL : weft__cpu_kernels(device == WEFT_BEST ? WEFT_CPU : device, why, size);
+    return d->k && d->k->open(d);
 }
 
 static void settle_in(weft *w, const weft_opts *o)
 {
-    char why[160] = "";
+    char why[320] = "";
     weft_opts real_opts = *o;
     bool known = overridden(&real_opts, why, sizeof why);
-    const weft__kernels *k = known ? kernels_for(&real_opts, why, sizeof why) : NULL;
-    w->dev.k = k ? k : &weft__ref;               /* a failed context can still be closed, and asked for its message */
     w->dev.index = real_opts.index;
-    if (!k || (unsigned)o->precision > WEFT_BF16 || o->threads < 0)
-        weft__fail(w, k ? WEFT_EARG : WEFT_EDEVICE, "%s", k ? "open: threads >= 0 and a precision of weft_precision are wanted" : why);
-    else if (!w->dev.k->open(&w->dev))
-        weft__fail(w, WEFT_EDEVICE, "open: %s", w->dev.failure);
+    if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
+        weft__fail(w, WEFT_EARG, "open: threads >= 0 and a precision of weft_precision are wanted");
+    else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
+        weft__fail(w, WEFT_EDEVICE, "%s", why);
+    if (!w->dev.k)
+        w->dev.k = &weft__ref;                   /* a failed context can still be closed, and asked for its message */
     int threads = o->threads ? o->threads : cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)

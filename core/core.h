@@ -133,6 +133,8 @@ int            weft__pool_threads(const struct weft__pool *);
 void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);   /* all done when it returns; task order free */
 /* cpu.c: which table serves this machine (and the environment) */
 const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
+/* plugin.c: the table of libweft_cuda.so; NULL: why there is none */
+const weft__kernels *weft__cuda_kernels(char *why, size_t);
 /* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */
 typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc);
 weft__blas_gemm *weft__blas(void);

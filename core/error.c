@@ -71,5 +71,6 @@ void weft__check_faults(weft *w, const char *what)
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld; 0 .. %lld is wanted (or -1)", what, (long long)f.value, (long long)f.row, (long long)f.below - 1);
+    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is wanted (or -1)", what, (long long)f.value, (long long)f.row,
+               f.by ? " of an earlier " : "", f.by ? f.by : "", (long long)f.below - 1);
 }

@@ -11,7 +11,7 @@
 typedef weft_real real;
 typedef struct weft__kernels weft__kernels;
 
-typedef struct weft__fault { bool is; int64_t row; int64_t value, below; } weft__fault;   /* an index, and what it had to be below */
+typedef struct weft__fault { bool is; int64_t row; int64_t value, below; const char *by; } weft__fault;   /* an index, and what it had to be below; by: which kernel, where that is not clear */
 
 typedef struct weft__device {                    /* first argument of every kernel */
     const weft__kernels *k;

@@ -33,7 +33,7 @@ static int64_t within(weft__device *d, int64_t row, int64_t value, int64_t least
     if (value >= least && value < below)
         return value;
     if (!d->fault.is)
-        d->fault = (weft__fault){ true, row, value, below };
+        d->fault = (weft__fault){ true, row, value, below, NULL };
     return -1;
 }
 static int64_t checked(weft__device *d, int64_t row, int64_t value, int64_t below) { return within(d, row, value, -1, below); }

@@ -36,12 +36,14 @@
 #define CHECK_SANITIZED 0
 #endif
 
-/* How often a loop runs: `many` times in `make soak`, `few` times in `make test`, a quarter of that under a sanitizer. */
+/* How often a loop runs: `many` times in `make soak`, `few` times in `make test`, a quarter of that under a sanitizer, and of that
+ * again where WEFT_SMALL says that every kernel is slow. */
 UNUSED static int rounds(int few, int many)
 {
     if (getenv("WEFT_SOAK"))
         return many;
-    return CHECK_SANITIZED ? (few + 3) / 4 : few;
+    few = CHECK_SANITIZED ? (few + 3) / 4 : few;
+    return getenv("WEFT_SMALL") ? (few + 3) / 4 : few;
 }
 
 /* ---- contexts ---- */

@@ -14,7 +14,7 @@ library() { { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q "$1"; }
 wants() {
     case $1 in
     build) need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need libopenblas-dev library libopenblas.so ;;
-    test)  need libcriterion-dev header criterion/criterion.h; need libjansson-dev header jansson.h; need util-linux command -v flock ;;
+    test)  need libcriterion-dev header criterion/criterion.h; need libjansson-dev header jansson.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}" ;;
     lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
     ci)    wants build; wants test; wants lint; need clang command -v clang ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;

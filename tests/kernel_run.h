@@ -9,7 +9,7 @@ typedef struct output { real *x; int64_t n; double tol; } output;
 typedef struct run {                             /* of one case on one table */
     const weft__kernels *k; weft__device d;
     bool large;                                  /* enough work for the threads */
-    void *mine[64]; int held;
+    struct { unsigned char *p; size_t bytes, all; } mine[64]; int held;
     output out[16]; int outputs;
     heap heap;
 } run;
@@ -17,30 +17,41 @@ typedef struct run {                             /* of one case on one table */
 UNUSED static run *run_on(const weft__kernels *k, int threads)
 {
     run *t = calloc(1, sizeof *t);
+    setenv("WEFT_MANAGED", "1", 1);              /* a GPU's memory that the host may look into, too */
     *t = (run){ .k = k, .d = { .k = k, .allocate = heap_allocate, .release = heap_release, .user = &t->heap } };
     cr_assert(k->open(&t->d));
     t->d.pool = weft__pool_new(&t->d, threads);
     return t;
 }
-UNUSED static void forget(run *t)                /* what room() has given */
+UNUSED static void forget(run *t)                /* what room() has given; nobody may have written behind it */
 {
-    while (t->held)
-        free(t->mine[--t->held]);
+    t->k->wait(&t->d);
+    while (t->held) {
+        t->held--;
+        for (size_t i = t->mine[t->held].bytes; i < t->mine[t->held].all; i++)
+            cr_assert(t->mine[t->held].p[i] == 0xA5, "%s wrote behind the end", t->k->name);
+        t->k->release(&t->d, t->mine[t->held].p);
+    }
 }
 UNUSED static void run_end(run *t)
 {
     weft__pool_end(&t->d, t->d.pool);
+    forget(t);
     t->k->close(&t->d);
     cr_assert(!t->d.failure[0], "%s", t->d.failure);
-    forget(t);
     cr_assert(atomic_load(&t->heap.live) == 0, "a kernel kept memory");
     free(t);
 }
 
-UNUSED static void *room(run *t, int64_t n, size_t size)          /* until the run ends; a guard byte's worth more */
+UNUSED static void *room(run *t, int64_t n, size_t size)          /* zeros, until the run ends */
 {
-    cr_assert(t->held < COUNT(t->mine));
-    return t->mine[t->held++] = calloc((size_t)n + 1, size);
+    enum { GUARD = 64 };
+    size_t bytes = (size_t)n * size;
+    unsigned char *p = t->k->allocate(&t->d, bytes + GUARD);
+    cr_assert(t->held < COUNT(t->mine) && p, "%s", t->d.failure);
+    t->mine[t->held].p = p, t->mine[t->held].bytes = bytes, t->mine[t->held++].all = bytes + GUARD;
+    memset(p + bytes, 0xA5, GUARD);
+    return memset(p, 0, bytes);
 }
 UNUSED static real *reals(run *t, int64_t n, double low, double high) { return dice_fill(room(t, n, sizeof(real)), n, low, high); }
 UNUSED static int32_t *indices(run *t, int64_t n, int64_t least, int64_t below)           /* below <= least: all least */
@@ -73,14 +84,15 @@ UNUSED static int64_t size(int64_t below) { return (int64_t)dice((uint64_t)below
 /* Of every table that this machine has, ref first; NULL after the last. */
 UNUSED static const weft__kernels *table_of(int i)
 {
-    char why[160];
+    char why[320];
     for (int seen = 0, l = 0; l < COUNT(tables); l++) {
         if (!table_is_here(tables[l].name) || seen++ < i)
             continue;
         setenv("WEFT_TIER", tables[l].tier ? tables[l].name : "", 1);
-        const weft__kernels *k = weft__cpu_kernels(tables[l].device, why, sizeof why);
+        bool gpu = tables[l].device == WEFT_CUDA;
+        const weft__kernels *k = gpu ? weft__cuda_kernels(why, sizeof why) : weft__cpu_kernels(tables[l].device, why, sizeof why);
         unsetenv("WEFT_TIER");
-        cr_assert_not_null(k);
+        cr_assert_not_null(k, "%s", why);
         return k;
     }
     return NULL;

@@ -4,6 +4,9 @@
 # What Criterion lets pass is a failure here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a suite
 # without tests. Sanitizers therefore write to files, and every test that is listed must have been run. WEFT_SOAK=1: no time limit.
 # A script or a runner may close with "N of M .. hold" to count as M tests; otherwise it is one.
+#
+# CUDA=FOLDER has the back end of a GPU, or its emulation: then whatever goes through the kernel tables runs once more on that one, in
+# small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else.
 set -u
 limit=300; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
@@ -31,7 +34,7 @@ run() {                                 # NAME COMMAND...: into the log; sets rc
 }
 
 criterion() {                           # PROGRAM
-    local name=${1##*/} listed tested good why=
+    local name=${1##*/}$tag listed tested good why=
     listed=$("$1" --list 2>/dev/null </dev/null | grep -c '[├└]')
     run "$name" "$1" --color=never --short-filename --encoding=UTF-8
     read -r tested good < <(sed -n 's/.*Tested: *\([0-9]*\).*Passing: *\([0-9]*\).*/\1 \2/p' "$logs/$name" | tail -n 1)
@@ -60,15 +63,42 @@ counted() {                             # NAME COMMAND...
 # ThreadSanitizer of older compilers cannot start where addresses are very random.
 race_free() { if "$1" --list >/dev/null 2>&1 </dev/null; then counted "${1##*/}" "$@"; else counted "${1##*/}" setarch -R "$@"; fi; }
 
+plain() {                               # PROGRAM...
+    for t; do
+        case ${t##*/} in
+        test_*)    criterion "$t" ;;
+        golden)    golden "$t" ;;
+        tsan_main) [ "${V:-}" = tsan ] && race_free "$t" ;;
+        esac
+    done
+    case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
+    case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done ;; esac
+}
+golden() { for f in recurrent layers; do counted "golden_$f$tag" "$1" "tests/golden/$f.json"; done; }
+
+cuda() {                                # PROGRAM...
+    local order=0
+    export WEFT_BACKEND_PATH=$CUDA WEFT_TABLES="ref cuda" WEFT_SMALL=1
+    tag=.cuda
+    for t; do
+        export WEFT_EMU_ORDER=$((order++ % 3))
+        case ${t##*/} in
+        test_*) if grep -q WEFT_TABLES "$t"; then criterion "$t"; fi ;;
+        golden) golden "$t" ;;
+        esac
+    done
+    for t; do
+        case ${t##*/} in
+        test_recur) tag=.persistent; WEFT_RECUR=persistent criterion "$t" ;;
+        golden)     tag=.persistent; WEFT_RECUR=persistent counted "golden_recurrent$tag" "$t" tests/golden/recurrent.json ;;
+        esac
+    done
+    case ${V:-} in ''|double|asan|dasan) counted demo.cuda bash tests/cuda_demo.sh ;; esac
+}
+
 [ $# -gt 0 ] || { echo "run.sh: no tests"; exit 1; }
-for t; do
-    case ${t##*/} in
-    test_*)    criterion "$t" ;;
-    golden)    for f in tests/golden/recurrent.json tests/golden/layers.json; do f=${f##*/}; counted "golden_${f%.json}" "$t" "tests/golden/$f"; done ;;
-    tsan_main) [ "${V:-}" = tsan ] && race_free "$t" ;;
-    esac
-done
-case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
-case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done ;; esac
+tag=
+[ -n "${CUDA_ONLY:-}" ] || plain "$@"
+[ -z "${CUDA:-}" ] || cuda "$@"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -1,6 +1,8 @@
-/* tables.h - the kernel tables that this machine can run: the plain loops, and each instruction tier of the CPU's. */
+/* tables.h - the kernel tables that this machine can run: the plain loops, and each instruction tier of the CPU's. WEFT_TABLES names
+ * those that a run is about, "ref cuda" say; a GPU, or its emulation, is one only if it is named there. */
 #ifndef WEFT_TESTS_TABLES_H
 #define WEFT_TESTS_TABLES_H
+#include <stdlib.h>
 #include <string.h>
 #include "weft.h"
 
@@ -8,10 +10,16 @@
 
 static const struct table { const char *name; weft_device device; bool tier; } tables[] = {
     { "ref", WEFT_REF, false }, { "portable", WEFT_CPU, true }, { "avx2", WEFT_CPU, true }, { "avx512", WEFT_CPU, true },
+    { "cuda", WEFT_CUDA, false },
 };
 
 static inline bool table_is_here(const char *name)
 {
+    const char *wanted = getenv("WEFT_TABLES");
+    if (wanted && *wanted && !strstr(wanted, name))
+        return false;
+    if (!strcmp(name, "cuda"))
+        return wanted && *wanted;
 #if defined(__x86_64__)
     if (!strcmp(name, "avx2"))
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

@@ -34,9 +34,13 @@ Test(core, the_first_failure_is_told_once)
 
 Test(core, devices_that_are_not_there)
 {
+    setenv("WEFT_BACKEND_PATH", "/nowhere", 1);
     weft *w = open_with((weft_opts){ .device = WEFT_CUDA });
-    cr_assert_eq(weft_error(w), WEFT_EDEVICE);
+    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "/nowhere/libweft_cuda.so"), "%s", weft_message(w));
     CLEAN_FAILED(w);
+    w = open_with((weft_opts){ .device = WEFT_BEST });
+    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda"), "%s", weft_message(w));
+    CLEAN(w);
     setenv("WEFT_DEVICE", "abacus", 1);
     w = open_with((weft_opts){ 0 });
     cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_DEVICE=abacus"));

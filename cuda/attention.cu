@@ -1,0 +1,420 @@
+/* attention.cu - ragged attention in tiles of queries by keys. The matrix of scores is never there: forward keeps a running
+ * maximum and sum of each query (Milakov, Gimelshein 2018; Dao et al. 2022) and leaves their logarithm, from which backward makes the
+ * weights again.
+ *
+ * A block of threads has one tile of the result: some queries (or keys) of one sequence and one head, and as many columns. It walks
+ * over the keys (or queries) of its sequence in their order, so that nothing is added by two blocks, and bits never change. Widths
+ * are taken in pieces; where a head is wider than a tile, each tile of its columns makes the scores anew. Scores come from one
+ * function everywhere: the weight of a single key is 1 exactly, also backward. */
+#include <math.h>
+#include "cuda/cuda.h"
+
+enum {
+    SIDE = 16, EACH = sizeof(real) == 4 ? 4 : 2, /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */
+    TILE = SIDE * EACH, DEPTH = 32               /* of a head's width, at a time */
+};
+#define TILED __launch_bounds__(SIDE * SIDE, 2)
+typedef struct __align__(16) few { real x[EACH]; } few;          /* neighbours, read at once */
+typedef struct room {                            /* of a block, in shared memory; + 1: no two threads of a row in one bank */
+    union {
+        struct { few a[DEPTH][SIDE + 1]; real b[TILE][DEPTH + 1]; } deep;    /* a is turned */
+        few weight[TILE][SIDE + 1];              /* turned */
+    };
+    real value[TILE][TILE];
+} room;
+typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;   /* up to TILE are looked at; all times factor */
+
+/* Of a tile, a thread has rows row_of(0) .., which are neighbours, in columns column_of(0) .., which its neighbours' lie between. */
+__device__ static inline int down()           { return (int)threadIdx.x / SIDE; }
+__device__ static inline int across()         { return (int)threadIdx.x % SIDE; }
+__device__ static inline int row_of(int i)    { return down() * EACH + i; }
+__device__ static inline int column_of(int j) { return across() + j * SIDE; }
+
+__device__ static inline rows from(rows x, int64_t row)          /* those from there on */
+{
+    x.at += row * x.step, x.n -= row;
+    return x;
+}
+
+/* ---- products of tiles ---- */
+__device__ static inline real number(const rows &x, int row, int64_t column)
+{
+    return row < x.n && column < x.width ? x.factor * x.at[row * x.step + column] : 0;
+}
+/* Eight columns of four rows are a warp's: 32 banks on the way in. */
+__device__ static void load_turned(few (*to)[SIDE + 1], const rows &x, int64_t column)
+{
+    for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE) {
+        const int r = i / (4 * DEPTH) * 4 + i / 8 % 4, c = i / 32 * 8 % DEPTH + i % 8;
+        to[c][r / EACH].x[r % EACH] = number(x, r, column + c);
+    }
+}
+__device__ static void load(real (*to)[DEPTH + 1], const rows &x, int64_t column)
+{
+    for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE)
+        to[i / DEPTH][i % DEPTH] = number(x, i / DEPTH, column + i % DEPTH);
+}
+/* sum = a b^T: rows of a down, rows of b across. The terms are added in their order, whichever tile they are in. */
+__device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[EACH][EACH])
+{
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++)
+            sum[i][j] = 0;
+    for (int64_t column = 0; column < a.width; column += DEPTH) {
+        const int n = a.width - column < DEPTH ? (int)(a.width - column) : (int)DEPTH;
+        __syncthreads();
+        load_turned(m.deep.a, a, column);
+        load(m.deep.b, b, column);
+        __syncthreads();
+        for (int e = 0; e < n; e++) {
+            const few x = m.deep.a[e][down()];
+            for (int j = 0; j < EACH; j++) {
+                const real y = m.deep.b[column_of(j)][e];
+                for (int i = 0; i < EACH; i++)
+                    sum[i][j] += x.x[i] * y;
+            }
+        }
+    }
+}
+/* `all`: every row has something to do with all n rows of v; else v is not looked at where the weight is 0, for it may be anything. */
+template <bool all>
+__device__ static void add_rows(const room &m, int n, real (&sum)[EACH][EACH])
+{
+    for (int k = 0; k < n; k++) {
+        const few weight = m.weight[k][down()];
+        for (int j = 0; j < EACH; j++) {
+            const real v = m.value[k][column_of(j)];
+            for (int i = 0; i < EACH; i++)
+                sum[i][j] = all || weight.x[i] != 0 ? sum[i][j] + weight.x[i] * v : sum[i][j];
+        }
+    }
+}
+/* sum += w v for the first columns of v. */
+__device__ static void add_products(room &m, const real (&w)[EACH][EACH], const rows &v, bool all, real (&sum)[EACH][EACH])
+{
+    const int n = v.n < TILE ? (int)v.n : (int)TILE;
+    __syncthreads();
+    for (int j = 0; j < EACH; j++) {
+        few x;
+        for (int i = 0; i < EACH; i++)
+            x.x[i] = w[i][j];
+        m.weight[column_of(j)][down()] = x;
+    }
+    for (int i = (int)threadIdx.x; i < TILE * TILE; i += SIDE * SIDE)
+        m.value[i / TILE][i % TILE] = i / TILE < n && i % TILE < v.width ? v.at[i / TILE * v.step + i % TILE] : 0;
+    __syncthreads();
+    if (all)
+        add_rows<true>(m, n, sum);
+    else
+        add_rows<false>(m, n, sum);
+}
+
+/* ---- which tile a block has ---- */
+/* Every sequence has places for tiles from place_of on, at least as many as it needs and less than one more than that: so which
+ * sequence a place belongs to can be found by halving, and nobody has to list tiles. */
+__device__ static int64_t place_of(const int32_t *offset, int64_t s) { return (offset[s] - offset[0]) / TILE + s; }
+static int64_t places(const weft__ints &offset, int64_t sequences)
+{
+    return sequences ? (offset.host[sequences] - offset.host[0]) / TILE + sequences : 0;
+}
+__device__ static int64_t sequence_at(const int32_t *offset, int64_t sequences, int64_t place)
+{
+    int64_t first = 0, last = sequences - 1;
+    while (first < last) {
+        int64_t s = (first + last + 1) / 2;
+        if (place_of(offset, s) <= place)
+            first = s;
+        else
+            last = s - 1;
+    }
+    return first;
+}
+
+typedef struct tile {
+    int64_t q, queries, k, keys;                 /* of the sequence: its first rows, and how many */
+    int64_t head, first, column;                 /* of the result's tile: first row, counted in the sequence; column of the head */
+} tile;
+/* Number i of all tiles with so many heads and pieces of columns; false: the place is empty. */
+__device__ static bool find(const weft__attention &a, const int32_t *offset, int64_t heads, int64_t pieces, int64_t i, tile &t)
+{
+    const int64_t place = i / pieces / heads, s = sequence_at(offset, a.sequences, place);
+    t.q = a.q_offset.device[s], t.queries = a.q_offset.device[s + 1] - t.q;
+    t.k = a.k_offset.device[s], t.keys = a.k_offset.device[s + 1] - t.k;
+    t.head = i / pieces % heads, t.column = i % pieces * TILE, t.first = (place - place_of(offset, s)) * TILE;
+    return t.first < offset[s + 1] - offset[s];
+}
+static int64_t pieces_of(int64_t width) { return width > TILE ? (width + TILE - 1) / TILE : 1; }
+static dim3 grid_of(int64_t tiles)      { return dim3((unsigned)(tiles < INT32_MAX ? tiles : INT32_MAX)); }
+
+#define EACH_TILE(a, offset, heads, pieces, tiles, t)                                     \
+    tile t;                                                                               \
+    for (int64_t tile_ = blockIdx.x; tile_ < (tiles); tile_ += gridDim.x)                 \
+        if (find(a, (offset).device, heads, pieces, tile_, t))
+
+/* ---- what is in a sequence: all from row 0 on ---- */
+__device__ static inline rows queries_of(const weft__attention &a, const tile &t)      /* times scale, so that scores are sums only */
+{
+    const int64_t step = a.heads * a.dk;
+    return rows{ a.q + t.q * step + t.head * a.dk, step, t.queries, a.dk, a.scale };
+}
+__device__ static inline rows keys_of(const weft__attention &a, const tile &t)
+{
+    const int64_t step = a.heads * a.dk;
+    return rows{ a.k + t.k * step + t.head * a.dk, step, t.keys, a.dk, 1 };
+}
+__device__ static inline rows values_of(const weft__attention &a, const tile &t)
+{
+    const int64_t step = a.shared_values ? a.dv : a.heads * a.dv;
+    return rows{ a.v + t.k * step + (a.shared_values ? 0 : t.head * a.dv), step, t.keys, a.dv, 1 };
+}
+__device__ static inline rows gradients_of(const weft__attention &a, const tile &t)    /* of the results */
+{
+    const int64_t step = a.heads * a.dv;
+    return rows{ a.dy + t.q * step + t.head * a.dv, step, t.queries, a.dv, 1 };
+}
+__device__ static inline rows columns(rows x, int64_t column)
+{
+    x.at += column, x.width -= column;
+    return x;
+}
+
+/* How many keys query i sees: the first ones. */
+__device__ static int64_t seen_by(const weft__attention &a, const tile &t, int64_t i)
+{
+    int64_t n = i >= t.queries ? 0 : a.causal == 0 ? t.keys : a.causal == 1 ? i + 1 : i + 1 + t.keys - t.queries;
+    return n < 0 ? 0 : n < t.keys ? n : t.keys;
+}
+/* How many keys the queries of a tile see; the last of them sees most. */
+__device__ static int64_t seen_by_tile(const weft__attention &a, const tile &t)
+{
+    const int64_t last = t.first + TILE - 1;
+    return seen_by(a, t, last < t.queries ? last : t.queries - 1);
+}
+/* Do the queries from there on see all keys of a tile? The first of them sees least. */
+__device__ static bool sees_all(const weft__attention &a, const tile &t, int64_t query, int64_t key)
+{
+    return seen_by(a, t, query) >= (key + TILE < t.keys ? key + TILE : t.keys);
+}
+__device__ static inline int64_t of_query(const weft__attention &a, const tile &t, int64_t i) { return (t.q + i) * a.heads + t.head; }
+
+/* ---- over the threads that have one row ---- */
+__device__ static inline real larger(real a, real b) { return a > b || isnan(a) ? a : b; }
+__device__ static real row_max(real x)
+{
+    for (int far = SIDE / 2; far; far /= 2)
+        x = larger(__shfl_xor_sync(~0u, x, far), x);
+    return x;
+}
+__device__ static real row_sum(real x)
+{
+    for (int far = SIDE / 2; far; far /= 2)
+        x += __shfl_xor_sync(~0u, x, far);
+    return x;
+}
+
+/* ---- forward ---- */
+typedef struct running { real most, sum; } running;              /* of a query's scores: the largest, and of exp(score - most) */
+
+/* The scores of one query in a tile of keys become exp(score - most); what was summed up to now is to be multiplied by the result. */
+__device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
+{
+    const real nothing = -(real)INFINITY;
+    real most = r.most, sum = 0;
+    for (int j = 0; j < EACH; j++)
+        most = column_of(j) < seen ? larger(score[j], most) : most;
+    most = row_max(most);
+    const real from = most == nothing ? 0 : most, old = exp(r.most - from);
+    for (int j = 0; j < EACH; j++) {
+        score[j] = column_of(j) < seen ? exp(score[j] - from) : 0;
+        sum += score[j];
+    }
+    r.most = most, r.sum = r.sum * old + row_sum(sum);
+    return old;
+}
+__device__ static void write_results(const weft__attention &a, const tile &t, const running (&r)[EACH],
+                                     const real (&sum)[EACH][EACH])
+{
+    for (int i = 0; i < EACH; i++) {
+        const int64_t query = t.first + row_of(i), at = of_query(a, t, query), seen = seen_by(a, t, query);
+        if (query >= t.queries)
+            continue;
+        for (int j = 0; j < EACH; j++) {
+            const int64_t c = t.column + column_of(j);
+            if (c < a.dv)
+                a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
+        }
+        if (across() == 0 && t.column == 0)                      /* all scores -inf: NaN, as log(0) - inf is not */
+            a.lse[at] = !seen ? -(real)INFINITY : r[i].sum == 0 ? r[i].sum / r[i].sum : r[i].most + log(r[i].sum);
+    }
+}
+static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
+{
+    SHARED(m, room);
+    EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
+        real score[EACH][EACH], sum[EACH][EACH] = {};
+        running r[EACH];
+        for (int i = 0; i < EACH; i++)
+            r[i] = running{ -(real)INFINITY, 0 };
+        for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
+            dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), score);
+            for (int i = 0; i < EACH; i++) {
+                const real old = weigh(r[i], score[i], seen_by(a, t, t.first + row_of(i)) - key);
+                for (int j = 0; j < EACH; j++)
+                    sum[i][j] *= old;
+            }
+            add_products(m, score, from(columns(values_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
+        }
+        write_results(a, t, r, sum);
+    }
+}
+
+/* Scores become weights: rows are queries from `query` on, columns keys from `key` on, or the other way round if turned. */
+template <bool turned>
+__device__ static void weigh_again(const weft__attention &a, const tile &t, int64_t query, int64_t key, real (&score)[EACH][EACH])
+{
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++) {
+            const int64_t q = query + (turned ? column_of(j) : row_of(i));
+            const int64_t k = key + (turned ? row_of(i) : column_of(j));
+            score[i][j] = k < seen_by(a, t, q) ? exp(score[i][j] - a.lse[of_query(a, t, q)]) : 0;
+        }
+}
+static __global__ void TILED write_map(weft__attention a, int64_t tiles)
+{
+    SHARED(m, room);
+    EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t)
+        for (int64_t key = 0; key < t.keys; key += TILE) {
+            real w[EACH][EACH];
+            dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), w);
+            weigh_again<false>(a, t, t.first, key, w);
+            for (int i = 0; i < EACH; i++)
+                for (int j = 0; j < EACH; j++) {
+                    const int64_t q = t.first + row_of(i), k = key + column_of(j);
+                    if (q < t.queries && k < t.keys)
+                        a.map[(a.map_offset.device[t.q + q] + k) * a.heads + t.head] = w[i][j];
+                }
+        }
+}
+void K(attention)(weft__device *d, const weft__attention *a)
+{
+    const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
+    LAUNCH(d, attend, grid_of(tiles * pieces), SIDE * SIDE, 0, *a, pieces, tiles * pieces);
+    if (a->map)
+        LAUNCH(d, write_map, grid_of(tiles), SIDE * SIDE, 0, *a, tiles);
+}
+
+/* ---- backward: with weights w, dw = dy v^T and D = sum of w dw of a query:
+ *      ds = w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += w^T dy ---- */
+static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t tiles)     /* D */
+{
+    SHARED(m, room);
+    EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t) {
+        real w[EACH][EACH], dw[EACH][EACH], sum[EACH] = {};
+        for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
+            dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), w);
+            dots(m, from(gradients_of(a, t), t.first), from(values_of(a, t), key), dw);
+            weigh_again<false>(a, t, t.first, key, w);
+            for (int i = 0; i < EACH; i++)
+                for (int j = 0; j < EACH; j++)
+                    sum[i] += key + column_of(j) < seen_by(a, t, t.first + row_of(i)) ? w[i][j] * dw[i][j] : 0;
+        }
+        for (int i = 0; i < EACH; i++) {
+            const int64_t query = t.first + row_of(i);
+            const real whole = row_sum(sum[i]);
+            if (across() == 0 && query < t.queries)
+                all[of_query(a, t, query)] = whole;
+        }
+    }
+}
+/* ds of a tile of queries by keys, or turned. */
+template <bool turned>
+__device__ static void score_gradients(room &m, const weft__attention &a, const tile &t, const real *all, int64_t query, int64_t key,
+                                       real (&ds)[EACH][EACH])
+{
+    real dw[EACH][EACH];
+    const rows q = from(queries_of(a, t), query), k = from(keys_of(a, t), key);
+    const rows dy = from(gradients_of(a, t), query), v = from(values_of(a, t), key);
+    dots(m, turned ? k : q, turned ? q : k, ds);
+    weigh_again<turned>(a, t, query, key, ds);
+    dots(m, turned ? v : dy, turned ? dy : v, dw);
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++) {
+            const int64_t at = query + (turned ? column_of(j) : row_of(i));
+            const int64_t k_at = key + (turned ? row_of(i) : column_of(j));
+            ds[i][j] = k_at < seen_by(a, t, at) ? ds[i][j] * (dw[i][j] - all[of_query(a, t, at)]) : 0;
+        }
+}
+/* Rows `first` on of y, columns `column` on, += factor sum. */
+__device__ static void add_results(real *y, const rows &x, const tile &t, real factor, const real (&sum)[EACH][EACH])
+{
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++) {
+            const int64_t row = t.first + row_of(i), c = t.column + column_of(j);
+            if (row < x.n && c < x.width)
+                y[row * x.step + c] += factor * sum[i][j];
+        }
+}
+static __global__ void TILED gradient_of_queries(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+{
+    SHARED(m, room);
+    EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
+        real ds[EACH][EACH], sum[EACH][EACH] = {};
+        for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
+            score_gradients<false>(m, a, t, all, t.first, key, ds);
+            add_products(m, ds, from(columns(keys_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
+        }
+        const rows q = queries_of(a, t);
+        add_results(a.dq + (q.at - a.q), q, t, a.scale, sum);
+    }
+}
+/* The first query that sees a key of the tile: it begins there to look. */
+__device__ static int64_t first_query(const weft__attention &a, const tile &t)
+{
+    const int64_t i = a.causal == 0 ? 0 : a.causal == 1 ? t.first : t.first - t.keys + t.queries;
+    return i < 0 ? 0 : i;
+}
+static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+{
+    SHARED(m, room);
+    EACH_TILE(a, a.k_offset, a.heads, pieces, tiles, t) {
+        real ds[EACH][EACH], sum[EACH][EACH] = {};
+        for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
+            score_gradients<true>(m, a, t, all, query, t.first, ds);
+            add_products(m, ds, from(columns(queries_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
+        }
+        const rows k = keys_of(a, t);
+        add_results(a.dk_ + (k.at - a.k), k, t, a.scale, sum);
+    }
+}
+/* Shared values have one tile for all heads, which are added in their order. */
+static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads, int64_t pieces, int64_t tiles)
+{
+    SHARED(m, room);
+    EACH_TILE(a, a.k_offset, heads, pieces, tiles, t) {
+        real w[EACH][EACH], sum[EACH][EACH] = {};
+        for (const int64_t end = heads == 1 ? a.heads : t.head + 1; t.head < end; t.head++)
+            for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
+                dots(m, from(keys_of(a, t), t.first), from(queries_of(a, t), query), w);
+                weigh_again<true>(a, t, query, t.first, w);
+                add_products(m, w, from(columns(gradients_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
+            }
+        t.head = heads == 1 ? 0 : t.head - 1;
+        const rows v = values_of(a, t);
+        add_results(a.dv_ + (v.at - a.v), v, t, 1, sum);
+    }
+}
+void K(attention_back)(weft__device *d, const weft__attention *a)
+{
+    const int64_t wide_k = pieces_of(a->dk), wide_v = pieces_of(a->dv), heads = a->shared_values ? 1 : a->heads;
+    const int64_t queries = places(a->q_offset, a->sequences) * a->heads, key_places = places(a->k_offset, a->sequences);
+    const int64_t keys = key_places * a->heads * wide_k, values = key_places * heads * wide_v;         /* tiles */
+    real *all = (real *)scratch(d, (size_t)(a->queries * a->heads) * sizeof(real));
+    if (a->dq || a->dk_)
+        LAUNCH(d, sum_gradients, grid_of(queries), SIDE * SIDE, 0, *a, all, queries);
+    if (a->dq)
+        LAUNCH(d, gradient_of_queries, grid_of(queries * wide_k), SIDE * SIDE, 0, *a, all, wide_k, queries * wide_k);
+    if (a->dk_)
+        LAUNCH(d, gradient_of_keys, grid_of(keys), SIDE * SIDE, 0, *a, all, wide_k, keys);
+    if (a->dv_)
+        LAUNCH(d, gradient_of_values, grid_of(values), SIDE * SIDE, 0, *a, heads, wide_v, values);
+}

@@ -1,0 +1,88 @@
+/* cuda.h - what all files of the CUDA back end share: launching, errors, scratch memory, indices out of range.
+ *
+ * The sources are C++ only as far as nvcc wants it: no classes, templates where a kernel has variants. They compile twice: by nvcc,
+ * and by g++ against tests/emu/cuda_emu.h, which runs the same kernels on the CPU. So a kernel is started by LAUNCH, shared
+ * memory is declared by SHARED or DYN_SHARED, and PTX stands only in the wrappers of ptx.h.
+ *
+ * Sums are taken in an order that depends on sizes alone: the same batch gives the same bits every time. No float atomics. */
+#ifndef WEFT_CUDA_H
+#define WEFT_CUDA_H
+#include <stdint.h>
+#if WEFT_EMULATED
+#include "tests/emu/cuda_emu.h"
+#else
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) kernel<<<grid, threads, shared, stream>>>(__VA_ARGS__)
+template <class T> struct same_ { typedef T type; };        /* so that float[8][9] declares an array */
+#define SHARED(name, ...) __shared__ typename same_<__VA_ARGS__>::type name
+#define DYN_SHARED(type, name) extern __shared__ __align__(128) unsigned char name##_bytes[]; type *name = (type *)name##_bytes
+#endif
+#include "core/kernels.h"
+#include "core/philox.h"
+
+/* ---- the kernels' names: K(fill) is weft_cuda_fill; a wrong signature or a forgotten one does not compile or link ---- */
+#define K(name) weft_cuda_##name
+#define KERNEL(result, name, arguments) result K(name) arguments;
+#include "core/kernels.def"
+
+/* ---- a context's GPU ---- */
+typedef struct gpu gpu;                          /* device.cu; hangs at weft__device.handle */
+cudaStream_t   stream_of(weft__device *);        /* makes the GPU current, and sends uploads that wait in the ring */
+cublasHandle_t blas_of(weft__device *);          /* as stream_of */
+/* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and d->failure says why. */
+void          *scratch(weft__device *, size_t bytes);
+/* Notes the first failure ("fill: an illegal memory access ..") and is true if there is or was one. The kernel is __func__. */
+bool           failed(weft__device *, cudaError_t, const char *kernel);
+/* After every launch: its own error; with WEFT_SYNC=1 waits, so that the kernel that is named is the one that failed. */
+void           launched(weft__device *, const char *kernel);
+
+/* LAUNCH(d, kernel, grid, threads, bytes of dynamic shared memory, arguments...): nothing after a failure or for an empty grid. */
+#define LAUNCH(d, kernel, grid, threads, shared, ...)                                                                      \
+    do {                                                                                                                   \
+        dim3 grid_ = (grid);                                                                                               \
+        if (!(d)->failure[0] && grid_.x && grid_.y && grid_.z) {                                                           \
+            LAUNCH_RAW(kernel, grid_, dim3(threads), shared, stream_of(d), __VA_ARGS__);                                   \
+            launched(d, __func__);                                                               \
+        }                                                                                                                  \
+    } while (0)
+
+/* ---- grids: one thread an element with a stride, so that any size runs ---- */
+enum { THREADS = 256, MOST_BLOCKS = 132 * 16 };
+static inline dim3 blocks_for(int64_t n, int each = THREADS)
+{
+    int64_t blocks = (n + each - 1) / each;
+    return dim3((unsigned)(blocks < MOST_BLOCKS ? blocks : (int64_t)MOST_BLOCKS));
+}
+/* for (int64_t i = first_index(); i < n; i += index_step()) */
+__device__ static inline int64_t first_index() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ static inline int64_t index_step()  { return (int64_t)gridDim.x * blockDim.x; }
+
+/* ---- indices out of range: of the first kernel that met one, the lowest row ---- */
+/* Mapped host memory, so that looking at it costs no copy. Each launch that may fault has a number (tick) and a cell. */
+enum { FAULT_CELLS = 256 };
+typedef struct fault_cells {
+    unsigned long long first;                    /* the lowest tick that met one; ~0: none */
+    unsigned long long at[FAULT_CELLS];          /* row << 32 | value of its lowest row; ~0: none */
+    long long below[FAULT_CELLS];
+} fault_cells;
+typedef struct faults { fault_cells *cells; unsigned long long tick; } faults;   /* a kernel's argument */
+faults faults_for(weft__device *, const char *kernel);
+#define faults_of(d) faults_for(d, __func__)    /* for one launch */
+
+/* value if least <= value < below, else -1 and a fault. */
+__device__ static inline int64_t within(faults f, int64_t row, int64_t value, int64_t least, int64_t below)
+{
+    if (value >= least && value < below)
+        return value;
+    int cell = (int)(f.tick % FAULT_CELLS);
+    atomicMin(&f.cells->first, f.tick);
+    atomicMin(&f.cells->at[cell], (unsigned long long)row << 32 | (uint32_t)value);
+    atomicExch((unsigned long long *)&f.cells->below[cell], (unsigned long long)below);
+    return -1;
+}
+__device__ static inline int64_t checked(faults f, int64_t row, int64_t value, int64_t below) { return within(f, row, value, -1, below); }
+
+/* y = v, or y += v. */
+__device__ static inline void put(real *y, real v, bool add) { *y = add ? *y + v : v; }
+#endif

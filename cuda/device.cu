@@ -1,0 +1,277 @@
+/* device.cu - a context's GPU: opening it, memory, copies, errors.
+ *
+ * Nothing here waits but download, wait and release. An upload is copied into a ring of pinned memory and goes on from there by
+ * itself; neighbours in the ring that are neighbours on the device become one copy, which is sent before the next launch. So
+ * the index arrays of a batch travel together. The ring has parts: a part is written again when its copies are done. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cuda/cuda.h"
+
+enum { PART = 1 << 20, PARTS = 4, BLAS_ROOM = 32 << 20, ALIGNED = 256 };
+
+struct gpu {
+    int index;
+    cudaStream_t stream;
+    cublasHandle_t blas; void *blas_room;        /* made when the first product asks; a room of fixed size keeps its choices the same */
+    char *ring; cudaEvent_t sent[PARTS]; size_t at;              /* sent: the copies of a part; at: the next byte */
+    char *to; size_t from, waiting;              /* the copy that is not sent yet: where to, where in the ring, how many bytes */
+    fault_cells *cells, *cells_there; unsigned long long tick;   /* one piece of memory, seen by host and device */
+    const char *by[FAULT_CELLS];
+    bool sync, managed;                          /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
+};
+
+static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
+
+/* ---- errors ---- */
+static const char *plain(const char *kernel) { return strncmp(kernel, "weft_cuda_", 10) ? kernel : kernel + 10; }
+
+bool failed(weft__device *d, cudaError_t error, const char *kernel)
+{
+    if (error != cudaSuccess && !d->failure[0]) {
+        snprintf(d->failure, sizeof d->failure, "%s: %s", plain(kernel), cudaGetErrorString(error));
+        d->lost = error != cudaErrorMemoryAllocation;
+    }
+    return d->failure[0] != 0;
+}
+
+static void look_at_faults(weft__device *d)      /* after a wait */
+{
+    gpu *g = gpu_of(d);
+    fault_cells *c = g->cells;
+    if (c->first == ~0ULL)
+        return;
+    int cell = (int)(c->first % FAULT_CELLS);
+    if (!d->fault.is)
+        d->fault = weft__fault{ true, (int64_t)(c->at[cell] >> 32), (int32_t)(uint32_t)c->at[cell], c->below[cell], plain(g->by[cell]) };
+    c->first = ~0ULL;
+    memset(c->at, 0xFF, sizeof c->at);
+}
+
+static bool waited(weft__device *d, const char *kernel)
+{
+    if (failed(d, cudaStreamSynchronize(stream_of(d)), kernel))
+        return false;
+    look_at_faults(d);
+    return true;
+}
+
+void launched(weft__device *d, const char *kernel)
+{
+    if (failed(d, cudaGetLastError(), kernel) || !gpu_of(d)->sync)
+        return;
+    if (waited(d, kernel))
+        d->fault.by = NULL;                      /* whoever runs now has done it */
+}
+
+faults faults_for(weft__device *d, const char *kernel)
+{
+    gpu *g = gpu_of(d);
+    unsigned long long tick = g->tick++;
+    g->by[tick % FAULT_CELLS] = kernel;
+    return faults{ g->cells_there, tick };
+}
+
+/* ---- uploads ---- */
+static void make_current(const gpu *g)
+{
+    static thread_local int current = -1;
+    if (current != g->index)
+        cudaSetDevice(g->index);
+    current = g->index;
+}
+
+static void send(weft__device *d)                /* what waits in the ring */
+{
+    gpu *g = gpu_of(d);
+    size_t bytes = g->waiting;
+    g->waiting = 0;
+    if (bytes)
+        failed(d, cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream), "upload");
+}
+
+cudaStream_t stream_of(weft__device *d)
+{
+    make_current(gpu_of(d));
+    send(d);
+    return gpu_of(d)->stream;
+}
+
+static void next_part(weft__device *d)           /* its copies of the round before must be done */
+{
+    gpu *g = gpu_of(d);
+    send(d);
+    failed(d, cudaEventRecord(g->sent[g->at / PART], g->stream), "upload");
+    g->at = (g->at / PART + 1) % PARTS * PART;
+    failed(d, cudaEventSynchronize(g->sent[g->at / PART]), "upload");
+}
+
+void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
+{
+    gpu *g = gpu_of(d);
+    const char *from = (const char *)from_host;
+    make_current(g);
+    for (char *there = (char *)to; bytes && !d->failure[0];) {
+        size_t left = PART - g->at % PART, n = bytes < left ? bytes : left;
+        if (g->waiting && g->to + g->waiting != there)
+            send(d);
+        if (!g->waiting)
+            g->to = there, g->from = g->at;
+        memcpy(g->ring + g->at, from, n);
+        g->waiting += n, from += n, there += n, bytes -= n;
+        if (n == left)
+            g->at += n - 1, next_part(d);
+        else
+            g->at += n;
+    }
+}
+
+void K(download)(weft__device *d, void *to_host, const void *from, size_t bytes)
+{
+    if (bytes && !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), __func__))
+        waited(d, __func__);
+}
+
+void K(copy)(weft__device *d, void *to, const void *from, size_t bytes)
+{
+    if (!bytes || d->failure[0])
+        return;
+    if (!failed(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(d)), __func__))
+        launched(d, __func__);
+}
+
+void K(wait)(weft__device *d)
+{
+    if (d->handle)
+        waited(d, __func__);
+}
+
+/* ---- memory ---- */
+void *K(allocate)(weft__device *d, size_t bytes)
+{
+    void *p = NULL;
+    stream_of(d);
+    cudaError_t error = gpu_of(d)->managed ? cudaMallocManaged(&p, bytes + 1) : cudaMalloc(&p, bytes + 1);
+    if (error == cudaSuccess)
+        return p;
+    cudaGetLastError();                          /* want of memory is the caller's to tell */
+    if (error != cudaErrorMemoryAllocation)
+        failed(d, error, __func__);
+    return NULL;
+}
+
+void K(release)(weft__device *d, void *p)
+{
+    if (p && d->handle)
+        stream_of(d), cudaFree(p);               /* which waits for whoever still reads it */
+}
+
+void *scratch(weft__device *d, size_t bytes)
+{
+    if (d->failure[0] || bytes <= d->workspace_bytes)
+        return d->failure[0] ? NULL : d->workspace;
+    size_t all = (bytes + bytes / 4 + (1 << 20)) / ALIGNED * ALIGNED;
+    K(release)(d, d->workspace);
+    d->workspace = K(allocate)(d, all);
+    d->workspace_bytes = d->workspace ? all : 0;
+    if (!d->workspace && !d->failure[0])
+        snprintf(d->failure, sizeof d->failure, "out of device memory: %zu bytes of scratch", all);
+    return d->workspace;
+}
+
+/* ---- opening and closing ---- */
+static bool usable(weft__device *d)              /* is there such a GPU, and can it run this code? */
+{
+    int count = 0;
+    cudaDeviceProp about;
+    if (failed(d, cudaGetDeviceCount(&count), "CUDA"))
+        return false;
+    if (d->index < 0 || d->index >= count)
+        snprintf(d->failure, sizeof d->failure, "CUDA: no device %d, there are %d", d->index, count);
+    else if (!failed(d, cudaGetDeviceProperties(&about, d->index), "CUDA") && about.major < 8)
+        snprintf(d->failure, sizeof d->failure, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about.name, about.major, about.minor);
+    return !d->failure[0];
+}
+
+static void make(weft__device *d, gpu *g)
+{
+    void *there = NULL;
+    make_current(g);
+    failed(d, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "CUDA");
+    failed(d, cudaMallocHost((void **)&g->ring, (size_t)PART * PARTS), "CUDA");
+    failed(d, cudaHostAlloc((void **)&g->cells, sizeof *g->cells, cudaHostAllocMapped), "CUDA");
+    if (!d->failure[0])
+        failed(d, cudaHostGetDevicePointer(&there, g->cells, 0), "CUDA");
+    for (int i = 0; i < PARTS && !d->failure[0]; i++)
+        failed(d, cudaEventCreateWithFlags(&g->sent[i], cudaEventDisableTiming), "CUDA");
+    if (!d->failure[0])
+        g->cells_there = (fault_cells *)there, memset(g->cells, 0xFF, sizeof *g->cells);
+}
+
+static bool asked(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value && *value != '0';
+}
+
+bool K(open)(weft__device *d)
+{
+    if (!usable(d))
+        return false;
+    gpu *g = (gpu *)d->allocate(sizeof *g, d->user);
+    if (!g) {
+        snprintf(d->failure, sizeof d->failure, "CUDA: out of memory");
+        return false;
+    }
+    memset(g, 0, sizeof *g);
+    g->index = d->index, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
+    d->handle = g;
+    make(d, g);
+    d->stream = g->stream;
+    if (d->failure[0])
+        K(close)(d);
+    return !d->failure[0];
+}
+
+void K(close)(weft__device *d)
+{
+    gpu *g = gpu_of(d);
+    if (!g)
+        return;
+    make_current(g);
+    cudaFree(d->workspace), cudaFree(g->blas_room);
+    if (g->blas)
+        cublasDestroy(g->blas);
+    for (int i = 0; i < PARTS; i++)
+        if (g->sent[i])
+            cudaEventDestroy(g->sent[i]);
+    if (g->stream)
+        cudaStreamDestroy(g->stream);
+    cudaFreeHost(g->ring), cudaFreeHost(g->cells);
+    cudaGetLastError();                          /* of a device that was lost */
+    d->release(g, d->user);
+    d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0;
+}
+
+/* ---- cuBLAS ---- */
+static void make_blas(weft__device *d, gpu *g)
+{
+    cublasStatus_t status = cublasCreate(&g->blas);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetStream(g->blas, g->stream);
+    if (status == CUBLAS_STATUS_SUCCESS && (g->blas_room = K(allocate)(d, BLAS_ROOM)))
+        status = cublasSetWorkspace(g->blas, g->blas_room, BLAS_ROOM);
+    if (status == CUBLAS_STATUS_SUCCESS || d->failure[0])
+        return;
+    snprintf(d->failure, sizeof d->failure, "cuBLAS: %s", cublasGetStatusString(status));
+    d->lost = status != CUBLAS_STATUS_ALLOC_FAILED;
+}
+
+cublasHandle_t blas_of(weft__device *d)
+{
+    gpu *g = gpu_of(d);
+    stream_of(d);
+    if (!g->blas && !d->failure[0])
+        make_blas(d, g);
+    return g->blas;
+}

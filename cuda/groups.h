@@ -1,0 +1,166 @@
+/* groups.h - how the kernels that are not products walk: over planes (rows by columns), loop nests and runs of rows, and how the
+ * threads of a group put their results together.
+ *
+ * A group is the threads that share one result. Either they lie side by side along the numbers of one run, or, where a run has
+ * several columns, threads side by side are columns and those below one another share a column. Which it is, and how many they
+ * are, follows from sizes alone, and so does the order of every sum. */
+#ifndef WEFT_GROUPS_H
+#define WEFT_GROUPS_H
+#include "cuda/cuda.h"
+
+#define R(x) ((real)(x))
+typedef struct shape { dim3 grid, threads; } shape;
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t most(int64_t a, int64_t b)  { return a > b ? a : b; }
+static inline int64_t parts(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+/* The smallest power of two that is not below n, but no more than `limit`. */
+static inline int power_for(int64_t n, int limit)
+{
+    int p = 1;
+    while (p < n && p < limit)
+        p *= 2;
+    return p;
+}
+
+/* ---- elements: y[i] = the last argument, for i = first, first + step .. below n. Four loads are on their way before the first store ---- */
+#define MAP(first, step, n, i, y, ...)                                                                                     \
+    for (int64_t from_ = (first), by_ = (step), n_ = (n); from_ < n_; from_ += 4 * by_) {                                  \
+        real out_[4] = {};                                                                                                 \
+        for (int k_ = 0; k_ < 4; k_++) {                                                                                   \
+            int64_t i = from_ + k_ * by_;                                                                                  \
+            if (i < n_)                                                                                                    \
+                out_[k_] = (__VA_ARGS__);                                                                                  \
+        }                                                                                                                  \
+        for (int k_ = 0; k_ < 4; k_++)                                                                                     \
+            if (from_ + k_ * by_ < n_)                                                                                     \
+                (y)[from_ + k_ * by_] = out_[k_];                                                                          \
+    }
+#define MAP_FLAT(n, i, y, ...) MAP(first_index(), index_step(), n, i, y, __VA_ARGS__)
+
+/* ---- planes: threads (columns, rows). A plane without columns has its rows walked all the same: they may hold faults ---- */
+static inline shape plane_of(int64_t rows, int64_t width)
+{
+    int tx = power_for(width, 32), ty = THREADS / tx;
+    int64_t gx = least(parts(most(width, 1), 4 * tx), MOST_BLOCKS), gy = least(parts(rows, ty), most(1, MOST_BLOCKS / gx));
+    return { dim3((unsigned)gx, (unsigned)gy), dim3((unsigned)tx, (unsigned)ty) };
+}
+__device__ static inline int64_t first_column() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ static inline int64_t column_step()  { return (int64_t)gridDim.x * blockDim.x; }
+#define EACH_ROW(r, rows)                                                                                                  \
+    for (int64_t r = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; r < (rows); r += (int64_t)gridDim.y * blockDim.y)
+#define MAP_COLUMNS(n, j, y, ...) MAP(first_column(), column_step(), n, j, y, __VA_ARGS__)
+
+/* ---- loop nests ---- */
+/* The same nest with as few axes as can be: those of extent 1 go, neighbours that every operand walks as one become one. */
+static inline weft__grid collapsed(const weft__grid *g, int operands)
+{
+    weft__grid c = {};
+    for (int i = 0; i < g->rank; i++) {
+        int k = c.rank;
+        bool one = k > 0;
+        for (int o = 0; one && o < operands; o++)
+            one = c.step[o][k - 1] == g->step[o][i] * g->size[i];
+        if (g->size[i] == 1)
+            continue;
+        k -= one;
+        c.size[k] = (one ? c.size[k] : 1) * g->size[i];
+        for (int o = 0; o < operands; o++)
+            c.step[o][k] = g->step[o][i];
+        c.rank = k + 1;
+    }
+    return c;
+}
+static inline int64_t elements_of(const weft__grid *g)
+{
+    int64_t n = 1;
+    for (int i = 0; i < g->rank; i++)
+        n *= g->size[i];
+    return n;
+}
+/* Where element i of the first `rank` axes is in an operand; the first axis costs no division. */
+__device__ static inline int64_t place_in(const weft__grid &g, int rank, int operand, int64_t i)
+{
+    int64_t at = 0;
+    for (int k = rank - 1; k > 0; i /= g.size[k--])
+        at += i % g.size[k] * g.step[operand][k];
+    return rank > 0 ? at + i * g.step[operand][0] : 0;
+}
+
+/* ---- runs of rows ---- */
+__device__ static inline int64_t first_row(const weft__segments &s, int64_t run)
+{
+    return s.offset ? s.offset[run] : run * s.length;
+}
+__device__ static inline int64_t run_length(const weft__segments &s, int64_t run)
+{
+    return s.offset ? s.offset[run + 1] - s.offset[run] : s.length;
+}
+
+/* ---- groups ---- */
+typedef struct group { int lane, lanes, step; } group;            /* step: from lane to lane, in threads of the block */
+
+/* Threads that share a run of n numbers side by side. Up to a warp: several groups a block; beyond: one. */
+static inline int lanes_for(int64_t n) { return n <= 1024 ? power_for(n, 32) : n <= 16384 ? 256 : 1024; }
+static inline shape groups_along(int64_t count, int lanes)
+{
+    int groups = lanes <= 32 ? THREADS / lanes : 1;
+    return { dim3((unsigned)parts(count, groups)), dim3((unsigned)lanes, (unsigned)groups) };
+}
+__device__ static inline int64_t group_number() { return (int64_t)blockIdx.x * blockDim.y + threadIdx.y; }
+__device__ static inline group group_along()    { return { (int)threadIdx.x, (int)blockDim.x, 1 }; }
+__device__ static inline group group_below()    { return { (int)threadIdx.y, (int)blockDim.y, (int)blockDim.x }; }
+
+/* One group for each column of each run; the lengths of ragged runs are not known here. */
+enum { RAGGED_LANES = 128 };
+static inline shape groups_of(const weft__segments *s)
+{
+    if (s->inner == 1)
+        return groups_along(s->count, s->offset ? RAGGED_LANES : lanes_for(s->length));
+    int tx = power_for(s->inner, 32), block = !s->offset && s->length > 1024 ? 1024 : THREADS;
+    int ty = s->offset ? block / tx : power_for(parts(s->length, 4), block / tx);
+    return { dim3((unsigned)(s->count * parts(s->inner, tx))), dim3((unsigned)tx, (unsigned)ty) };
+}
+typedef struct seat {                            /* a thread's place in such a launch */
+    group g; bool is;                            /* is: there is such a column */
+    int64_t run, column, rows, at;               /* rows: 0 if there is none; at: of row 0 */
+} seat;
+__device__ static inline seat seat_of(const weft__segments &s)
+{
+    bool along = s.inner == 1;
+    int64_t tiles = along ? 1 : (s.inner + blockDim.x - 1) / blockDim.x;
+    int64_t run = along ? group_number() : blockIdx.x / tiles, column = along ? 0 : blockIdx.x % tiles * blockDim.x + threadIdx.x;
+    bool is = run < s.count && column < s.inner;
+    return { along ? group_along() : group_below(), is, run, column, is ? run_length(s, run) : 0,
+             is ? first_row(s, run) * s.inner + column : 0 };
+}
+#define EACH_LANE(r, g, n) for (int64_t r = (g).lane; r < (n); r += (g).lanes)
+
+/* ---- what the lanes of a group have, put together by a tree; every lane gets it. All threads of the block must call ---- */
+enum { SUM, LARGEST, LOWEST };                   /* LARGEST: NaN if there is one */
+template <int WHAT, class T> __device__ static inline T merged(T a, T b)
+{
+    return WHAT == SUM ? a + b : WHAT == LARGEST ? (a > b || a != a ? a : b) : (a < b ? a : b);
+}
+template <int WHAT, class T> __device__ static T together(group g, T v)
+{
+    SHARED(part, T[1024]);
+    int me = threadIdx.y * blockDim.x + threadIdx.x;
+    if (g.step == 1) {
+        for (int m = (g.lanes < 32 ? g.lanes : 32) / 2; m > 0; m /= 2)
+            v = merged<WHAT>(v, __shfl_xor_sync(~0u, v, m));
+        if (g.lanes <= 32)
+            return v;
+    }
+    part[me] = v;
+    __syncthreads();
+    for (int half = g.lanes / 2, least = g.step == 1 ? 32 : 1; half >= least; half /= 2) {
+        if (g.lane < half)
+            part[me] = merged<WHAT>(part[me], part[me + half * g.step]);
+        __syncthreads();
+    }
+    v = part[me - g.lane * g.step];
+    __syncthreads();
+    return v;
+}
+#endif

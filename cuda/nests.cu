@@ -1,0 +1,91 @@
+/* nests.cu - loop nests: functions of two vectors, selection, broadcasting, copies of blocks. The result is dense; operands have
+ * steps. A nest that collapses to one axis (dense operands, scalars) is walked flat, any other row by row. */
+#include "cuda/groups.h"
+
+#define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
+#define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+enum { SPREAD = WEFT__BINARIES, SELECT };        /* two more: a alone; c != 0 ? a : b */
+
+template <int F> __device__ static inline real operation(real a, real b, real c)
+{
+    (void)b, (void)c;
+    switch (F) {
+#define BINARY(name, value, ...) case WEFT__##name: return value;
+#include "core/pointwise.def"
+    case SELECT: return a != 0 ? b : c;
+    }
+    return a;
+}
+typedef struct operands { const real *x[3]; } operands;           /* those not used are again the first, by its steps */
+
+template <int F> __global__ static void flat_each(weft__grid g, int64_t n, operands o, real *y, bool add)
+{
+    const real *a = o.x[0], *b = o.x[1], *c = o.x[2];
+    int64_t i = g.step[0][0], j = g.step[1][0], k = g.step[2][0];
+    MAP_FLAT(n, e, y, (add ? y[e] : 0) + operation<F>(a[e * i], b[e * j], c[e * k]))
+}
+template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, operands o, real *y, bool add)
+{
+    int last = g.rank - 1;
+    int64_t n = g.size[last], i = g.step[0][last], j = g.step[1][last], k = g.step[2][last];
+    EACH_ROW(r, rows) {
+        const real *a = o.x[0] + place_in(g, last, 0, r), *b = o.x[1], *c = o.x[2];
+        b += F == SPREAD ? 0 : place_in(g, last, 1, r), c += F == SELECT ? place_in(g, last, 2, r) : 0;
+        real *to = y + r * n;
+        MAP_COLUMNS(n, e, to, (add ? to[e] : 0) + operation<F>(a[e * i], b[e * j], c[e * k]))
+    }
+}
+template <int F> static void walk(weft__device *d, const weft__grid *grid, operands o, real *y, bool add)
+{
+    weft__grid g = collapsed(grid, F == SPREAD ? 1 : F == SELECT ? 3 : 2);
+    int64_t n = elements_of(&g), width = g.rank ? g.size[g.rank - 1] : 1;
+    shape s = plane_of(n ? n / width : 0, width);
+    if (g.rank <= 1)
+        LAUNCH(d, flat_each<F>, blocks_for(n), THREADS, 0, g, n, o, y, add);
+    else
+        LAUNCH(d, rows_each<F>, s.grid, s.threads, 0, g, n ? n / width : 0, o, y, add);
+}
+
+typedef void walk_fn(weft__device *, const weft__grid *, operands, real *, bool);
+static walk_fn *const walks[] = {
+#define BINARY(name, ...) walk<WEFT__##name>,
+#include "core/pointwise.def"
+};
+void K(binary)(weft__device *d, int f, const weft__grid *grid, const real *a, const real *b, real *y, bool add)
+{
+    walks[f](d, grid, { { a, b, a } }, y, add);
+}
+void K(select)(weft__device *d, const weft__grid *grid, const real *condition, const real *a, const real *b, real *y, bool add)
+{
+    walk<SELECT>(d, grid, { { condition, a, b } }, y, add);
+}
+void K(spread)(weft__device *d, const weft__grid *g, const real *x, real *y, bool add)
+{
+    walk<SPREAD>(d, g, { { x, x, x } }, y, add);
+}
+
+/* ---- blocks ---- */
+__global__ static void block_each(int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy, bool add)
+{
+    EACH_ROW(r, rows) {
+        const real *from = x + r * ldx;
+        real *to = y + r * ldy;
+        MAP_COLUMNS(width, j, to, (add ? to[j] : 0) + from[j])
+    }
+}
+void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy, bool add)
+{
+    shape s = plane_of(rows, width);
+    LAUNCH(d, block_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy, add);
+}
+__global__ static void block_ints_each(int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y, int64_t ldy)
+{
+    EACH_ROW(r, rows)
+        for (int64_t j = first_column(); j < width; j += column_step())
+            y[r * ldy + j] = x[r * ldx + j];
+}
+void K(block_ints)(weft__device *d, int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y, int64_t ldy)
+{
+    shape s = plane_of(rows, width);
+    LAUNCH(d, block_ints_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy);
+}

@@ -1,0 +1,167 @@
+/* optimisers.cu - norms, clipping, the check for numbers that are not finite, the rules of torch.optim. What a step depends on
+ * (weft__guard) stays on the device and is read there. Sums over a vector go by fixed pieces, a block each, then by one block. */
+#include "cuda/groups.h"
+
+enum { PIECES = 1024 };
+static int64_t piece_of(int64_t n) { return most(4096, parts(n, PIECES)); }
+
+/* ---- norms ---- */
+/* power 1, 2: a sum; any other: the largest. */
+__device__ static inline bool adds(real power) { return power == 1 || power == 2; }
+__device__ static inline double joined(real power, double a, double b) { return adds(power) ? a + b : merged<LARGEST>(b, a); }
+__device__ static double of_block(real power, double v)
+{
+    return adds(power) ? together<SUM>(group_along(), v) : together<LARGEST>(group_along(), v);
+}
+__global__ static void norm_pieces(int64_t n, int64_t piece, real power, const real *x, double *pieces)
+{
+    int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n;
+    double s = 0;
+    for (int64_t i = from + threadIdx.x; i < end; i += THREADS) {
+        double v = fabs((double)x[i]);
+        s = joined(power, s, power == 2 ? v * v : v);
+    }
+    s = of_block(power, s);
+    if (threadIdx.x == 0)
+        pieces[blockIdx.x] = s;
+}
+__global__ static void norm_join(int64_t n, real power, const double *pieces, bool start, weft__guard *g)
+{
+    double s = 0;
+    for (int64_t i = threadIdx.x; i < n; i += THREADS)
+        s = joined(power, s, pieces[i]);
+    s = of_block(power, s);
+    if (threadIdx.x == 0)
+        g->norm = joined(power, start ? 0 : g->norm, s);
+}
+void K(norm)(weft__device *d, int64_t n, real power, const real *x, bool start, weft__guard *g)
+{
+    double *pieces = (double *)scratch(d, PIECES * sizeof *pieces);
+    if (!pieces)
+        return;
+    LAUNCH(d, norm_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), power, x, pieces);
+    LAUNCH(d, norm_join, 1, THREADS, 0, parts(n, piece_of(n)), power, pieces, start, g);
+}
+__global__ static void norm_root(real power, weft__guard *g, real *y)
+{
+    g->norm = power == 2 ? sqrt(g->norm) : g->norm;
+    if (y)
+        *y = (real)g->norm;
+}
+void K(norm_end)(weft__device *d, real power, weft__guard *g, real *y) { LAUNCH(d, norm_root, 1, 1, 0, power, g, y); }
+
+__global__ static void clip_each(int64_t n, real limit, const weft__guard *g, real *x)
+{
+    double factor = (double)limit / (g->norm + 1e-6);
+    if (factor < 1)
+        MAP_FLAT(n, i, x, x[i] * (real)factor)
+}
+void K(clip)(weft__device *d, int64_t n, real limit, const weft__guard *g, real *x)
+{
+    LAUNCH(d, clip_each, blocks_for(n), THREADS, 0, n, limit, g, x);
+}
+
+/* ---- what is not finite ---- */
+__global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, int64_t *pieces)
+{
+    int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
+    for (int64_t i = from + threadIdx.x; i < end; i += THREADS)
+        if (!(x[i] - x[i] == 0) && i < bad)
+            bad = i;
+    bad = together<LOWEST>(group_along(), bad);
+    if (threadIdx.x == 0)
+        pieces[blockIdx.x] = bad;
+}
+__global__ static void guard_join(int64_t n, int64_t count, const int64_t *pieces, int64_t from, bool start, weft__guard *g)
+{
+    int64_t bad = n;
+    for (int64_t i = threadIdx.x; i < count; i += THREADS)
+        bad = merged<LOWEST>(bad, pieces[i]);
+    bad = together<LOWEST>(group_along(), bad);
+    if (threadIdx.x)
+        return;
+    if (start)
+        g->finite = 1;
+    if (g->finite && bad < n)
+        g->finite = 0, g->bad = from + bad;
+}
+void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bool start, weft__guard *g)
+{
+    int64_t *pieces = (int64_t *)scratch(d, PIECES * sizeof *pieces);
+    if (!pieces)
+        return;
+    LAUNCH(d, guard_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), x, pieces);
+    LAUNCH(d, guard_join, 1, THREADS, 0, n, parts(n, piece_of(n)), pieces, from, start, g);
+}
+__global__ static void guard_count(weft__guard *g)
+{
+    if (g->finite)
+        g->applied++, g->in_a_row = 0;
+    else
+        g->skipped++, g->in_a_row++;
+}
+void K(guard_end)(weft__device *d, weft__guard *g) { LAUNCH(d, guard_count, 1, 1, 0, g); }
+
+/* ---- updates ---- */
+typedef struct rule {                            /* an update's numbers that do not depend on the element */
+    real rate, correct;                          /* Adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
+    bool first;
+} rule;
+__device__ static rule rule_of(const weft__update &u, const weft__guard *g)
+{
+    double t = (double)g->applied + 1;
+    bool adam = u.rule == WEFT__ADAM || u.rule == WEFT__ADAMW;
+    return { adam ? (real)((double)u.lr / (1 - pow((double)u.beta1, t))) : u.lr,
+             adam ? (real)sqrt(1 - pow((double)u.beta2, t)) : R(1), g->applied == 0 };
+}
+__device__ static inline void sgd(const weft__update &u, bool first, real dx, real *m, real *x)
+{
+    real g = dx + u.decay * *x;
+    if (u.beta1 != 0) {
+        real v = first ? g : u.beta1 * *m + (1 - u.beta2) * g;
+        *m = v;
+        g = u.nesterov ? g + u.beta1 * v : v;
+    }
+    *x -= u.lr * g;
+}
+__device__ static inline void rmsprop(const weft__update &u, real dx, real *m, real *v, real *a, real *x)
+{
+    real g = dx + u.decay * *x, s = u.beta2 * *v + (1 - u.beta2) * g * g, mean = 0;
+    *v = s;
+    if (u.centered)
+        mean = *a = u.beta2 * *a + (1 - u.beta2) * g;
+    real step = g / (sqrt(s - mean * mean) + u.eps);
+    if (u.beta1 != 0)
+        step = *m = u.beta1 * *m + step;
+    *x -= u.lr * step;
+}
+__device__ static inline void adam(const weft__update &u, const rule &r, real dx, real *m, real *v, real *x)
+{
+    bool apart = u.rule == WEFT__ADAMW;
+    real old = *x, g = apart ? dx : dx + u.decay * old, was = apart ? old - u.lr * u.decay * old : old;
+    real first = u.beta1 * *m + (1 - u.beta1) * g, second = u.beta2 * *v + (1 - u.beta2) * g * g;
+    *m = first, *v = second;
+    *x = was - r.rate * first / (sqrt(second) / r.correct + u.eps);
+}
+__global__ static void update_each(int64_t n, weft__update u, const weft__guard *guard, const real *dx, real *m, real *v, real *a,
+                                   real *x)
+{
+    SHARED(r, rule[1]);
+    if (!guard->finite)
+        return;
+    if (threadIdx.x == 0)
+        r[0] = rule_of(u, guard);
+    __syncthreads();
+    for (int64_t i = first_index(); i < n; i += index_step())
+        if (u.rule == WEFT__SGD)
+            sgd(u, r->first, dx[i], m ? m + i : NULL, x + i);
+        else if (u.rule == WEFT__RMSPROP)
+            rmsprop(u, dx[i], m ? m + i : NULL, v + i, a ? a + i : NULL, x + i);
+        else
+            adam(u, *r, dx[i], m + i, v + i, x + i);
+}
+void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx, real *m, real *v, real *a,
+               real *x)
+{
+    LAUNCH(d, update_each, blocks_for(n), THREADS, 0, n, *u, g, dx, m, v, a, x);
+}

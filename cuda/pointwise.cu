@@ -1,0 +1,148 @@
+/* pointwise.cu - fills, pointwise functions of one vector, random numbers. Every function of pointwise.def is a kernel of its
+ * own, made from its line, so that nothing is decided inside a loop. */
+#include "cuda/groups.h"
+
+/* ---- what pointwise.def needs ---- */
+#define NORMAL_CDF(x) (R(.5) * erfc(-(x) * R(.70710678118654752)))
+#define NORMAL_PDF(x) (R(.39894228040143268) * exp(R(-.5) * (x) * (x)))
+#define SILU_D(x, s)  ((s) * (1 + (x) * (1 - (s))))
+#define SILU_DD(x, s) ((s) * (1 - (s)) * (2 + (x) * (1 - 2 * (s))))
+#define SOFTPLUS(x)   (((x) > 0 ? (x) : 0) + log1p(exp(-fabs(x))))
+#define TANH(x)       tanh(x)
+#define SIGMOID(x)    (1 / (1 + exp(-(x))))
+
+/* A product that is rounded: never part of a fused one. */
+#ifndef __CUDACC__
+#define times(a, b) ((a) * (b))
+#elif defined WEFT_DOUBLE
+#define times(a, b) __dmul_rn(a, b)
+#else
+#define times(a, b) __fmul_rn(a, b)
+#endif
+
+/* ---- fills ---- */
+template <class T> __global__ static void fill_each(int64_t n, T value, T *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_step())
+        y[i] = value;
+}
+void K(fill)(weft__device *d, int64_t n, real value, real *y)
+{
+    LAUNCH(d, fill_each<real>, blocks_for(n), THREADS, 0, n, value, y);
+}
+void K(fill_ints)(weft__device *d, int64_t n, int32_t value, int32_t *y)
+{
+    LAUNCH(d, fill_each<int32_t>, blocks_for(n), THREADS, 0, n, value, y);
+}
+__global__ static void to_reals_each(int64_t n, const int32_t *x, real *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_step())
+        y[i] = (real)x[i];
+}
+void K(to_reals)(weft__device *d, int64_t n, const int32_t *x, real *y)
+{
+    LAUNCH(d, to_reals_each, blocks_for(n), THREADS, 0, n, x, y);
+}
+__global__ static void one_hot_each(int64_t rows, int64_t classes, const int32_t *class_, real *y, faults f)
+{
+    EACH_ROW(r, rows) {
+        int64_t c = class_[r];
+        if (first_column() == 0 && c >= 0)
+            checked(f, r, c, classes);
+        for (int64_t j = first_column(); j < classes; j += column_step())
+            y[r * classes + j] = j == c;
+    }
+}
+void K(one_hot)(weft__device *d, int64_t rows, int64_t classes, const int32_t *class_, real *y)
+{
+    shape s = plane_of(rows, classes);
+    LAUNCH(d, one_hot_each, s.grid, s.threads, 0, rows, classes, class_, y, faults_of(d));
+}
+
+/* ---- scaling ---- */
+/* by: NULL or where the factor is. */
+__global__ static void scale_each(int64_t n, real factor, const real *by, bool divide, const real *x, real *y, bool add)
+{
+    if (by)
+        factor = !divide ? *by : *by != 0 ? 1 / *by : 0;
+    MAP_FLAT(n, i, y, (add ? y[i] : 0) + factor * x[i])
+}
+void K(scale)(weft__device *d, int64_t n, real factor, const real *x, real *y, bool add)
+{
+    LAUNCH(d, scale_each, blocks_for(n), THREADS, 0, n, factor, (const real *)0, false, x, y, add);
+}
+void K(scale_by)(weft__device *d, int64_t n, const real *factor, bool divide, const real *x, real *y, bool add)
+{
+    LAUNCH(d, scale_each, blocks_for(n), THREADS, 0, n, (real)0, factor, divide, x, y, add);
+}
+
+/* ---- functions ---- */
+/* y = f(x), f'(x), f''(x) by order. */
+template <int F, int ORDER> __device__ static inline real function(real x, real y, real p, real q)
+{
+    (void)x, (void)y, (void)p, (void)q;
+    switch (3 * F + ORDER) {
+#define UNARY(name, value, slope, bend, ...)                                                                               \
+    case 3 * WEFT__##name:     return value;                                                                               \
+    case 3 * WEFT__##name + 1: return slope;                                                                               \
+    case 3 * WEFT__##name + 2: return bend;
+#include "core/pointwise.def"
+    }
+    return 0;
+}
+template <int F, int ORDER>
+__global__ static void unary_each(int64_t n, real p, real q, const real *x, const real *y, const real *g, real *out, bool add)
+{
+    if (ORDER == 0)
+        MAP_FLAT(n, i, out, (add ? out[i] : 0) + function<F, 0>(x[i], 0, p, q))
+    else
+        MAP_FLAT(n, i, out, (add ? out[i] : 0) + g[i] * function<F, ORDER>(x[i], y[i], p, q))
+}
+typedef void unary_kernel(int64_t, real, real, const real *, const real *, const real *, real *, bool);
+static unary_kernel *const unaries[][3] = {
+#define UNARY(name, ...) { unary_each<WEFT__##name, 0>, unary_each<WEFT__##name, 1>, unary_each<WEFT__##name, 2> },
+#include "core/pointwise.def"
+};
+void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y, const real *g,
+              real *out, bool add)
+{
+    LAUNCH(d, unaries[f][order], blocks_for(n), THREADS, 0, n, p, q, x, y, g, out, add);
+}
+
+/* ---- random numbers ---- */
+/* A thread takes a whole counter of philox.h: eight columns, eight apart, of the 64 that belong together. */
+__global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below, real scale, uint64_t key, const int64_t *id,
+                                    const int32_t *position, const real *x, real *y, bool add)
+{
+    EACH_ROW(r, rows)
+        for (int64_t c = first_column(); c < (width + 63) / 64 * 8; c += column_step()) {
+            uint64_t token = (uint64_t)(id ? id[r] : r);
+            uint32_t counter[4] = { (uint32_t)c, (uint32_t)(position ? position[r] : 0), (uint32_t)token, (uint32_t)(token >> 32) };
+            uint32_t out[4];
+            weft__philox(key, counter, out);
+            for (int k = 0; k < 8; k++) {
+                int64_t j = c / 8 * 64 + k * 8 + c % 8;
+                bool gone = (out[k / 2] >> 16 * (k % 2) & 0xFFFF) < below;
+                if (j < width)
+                    put(y + r * width + j, gone ? 0 : times(x[r * width + j], scale), add);
+            }
+        }
+}
+void K(dropout)(weft__device *d, int64_t rows, int64_t width, real p, uint64_t key, const int64_t *id, const int32_t *position,
+                const real *x, real *y, bool add)
+{
+    shape s = plane_of(rows, parts(width, 64) * 8);
+    LAUNCH(d, dropout_each, s.grid, s.threads, 0, rows, width, weft__threshold((double)p), 1 / (1 - p), key, id, position, x, y, add);
+}
+__global__ static void random_each(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_step()) {
+        uint64_t draw = weft__philox_draw(key, from + (uint64_t)i);
+        real u = sizeof(real) == sizeof(float) ? (real)weft__uniform_float(draw) : (real)weft__uniform(draw);
+        y[i] = a + times(b, normal ? (real)weft__normal(draw) : u);
+    }
+}
+void K(random)(weft__device *d, int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y)
+{
+    LAUNCH(d, random_each, blocks_for(n), THREADS, 0, n, key, from, normal, a, b, y);
+}

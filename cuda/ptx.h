@@ -1,0 +1,177 @@
+/* ptx.h - what the persistent kernels ask of the hardware and CUDA C++ has no word for: tensor cores, asynchronous copies,
+ * barriers that count bytes, clusters, a barrier of a whole grid. Everything from mbarriers to clusters is of sm_90; on older GPUs
+ * it traps, for such kernels are not started there. tests/emu/cores.cpp does the same without a GPU. */
+#ifndef WEFT_PTX_H
+#define WEFT_PTX_H
+#include "cuda/cuda.h"
+
+#ifdef WEFT_EMULATED
+#include "tests/emu/cores.h"
+#else
+#define PTX __device__ static __forceinline__
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define SM90(...) asm volatile(__VA_ARGS__)
+#else
+#define SM90(...) __trap()
+#endif
+
+/* ---- launches of blocks that wait for each other: LAUNCH_RAW with the size of a cluster, or of a grid that runs all at once ---- */
+template <class T> struct argument_ { typedef T type; };
+template <class... P>
+static inline cudaError_t launch_as(cudaLaunchAttribute as, void (*kernel)(P...), dim3 grid, dim3 threads, size_t shared, cudaStream_t stream,
+                                    typename argument_<P>::type... arguments)
+{
+    cudaLaunchConfig_t how = {};
+    how.gridDim = grid, how.blockDim = threads, how.dynamicSmemBytes = shared, how.stream = stream;
+    how.attrs = &as, how.numAttrs = 1;
+    return cudaLaunchKernelEx(&how, kernel, arguments...);
+}
+static inline cudaLaunchAttribute as_cluster(unsigned blocks)
+{
+    cudaLaunchAttribute a = {};
+    a.id = cudaLaunchAttributeClusterDimension;
+    a.val.clusterDim.x = blocks, a.val.clusterDim.y = a.val.clusterDim.z = 1;
+    return a;
+}
+static inline cudaLaunchAttribute as_cooperative()
+{
+    cudaLaunchAttribute a = {};
+    a.id = cudaLaunchAttributeCooperative, a.val.cooperative = 1;
+    return a;
+}
+#define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...)                                            \
+    (void)launch_as(as_cluster(cluster), kernel, grid, threads, shared, stream, __VA_ARGS__)
+#define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...)                                                        \
+    (void)launch_as(as_cooperative(), kernel, grid, threads, shared, stream, __VA_ARGS__)
+
+/* ---- tensor cores: d += a b, d 16 x 8, spread over a warp. With g = lane / 4, t = lane % 4:
+ * d: (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1)
+ * tf32, a 16 x 8, b 8 x 8:   a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);  b: (t, g), (t+4, g)
+ * bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g), (2t+8.., g); pairs, low half first */
+PTX uint32_t to_tf32(float x)                    /* to nearest; the tensor core itself would cut off */
+{
+    uint32_t r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+    return r;
+}
+PTX uint32_t pack_bf16(float low, float high)
+{
+    uint32_t r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+PTX void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+PTX void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* ---- copies from global to shared memory that go on by themselves; `given` bytes are copied, the rest is 0 ---- */
+PTX uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+PTX void cp_async16(void *shared, const void *global, unsigned given = 16)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(shared)), "l"(global), "r"(given) : "memory");
+}
+PTX void cp_async4(void *shared, const void *global, unsigned given = 4)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(shared_address(shared)), "l"(global), "r"(given) : "memory");
+}
+PTX void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/* Until all of this thread's groups but the last N are there; the other threads need a barrier after it. */
+template <int N> PTX void cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+
+/* ---- barriers in shared memory: a phase is over when `count` have arrived and as many bytes as were expected have come ---- */
+PTX void mbarrier_init(uint64_t *b, unsigned count)
+{
+    SM90("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_address(b)), "r"(count) : "memory");
+}
+/* Before the cluster_sync that tells the others. */
+PTX void mbarrier_init_done() { SM90("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+PTX void mbarrier_arrive(uint64_t *b) { SM90("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(b)) : "memory"); }
+PTX void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
+{
+    SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(b)), "r"(bytes) : "memory");
+}
+PTX void mbarrier_wait(uint64_t *b, unsigned parity)             /* until the phase of that parity is over; the first has parity 0 */
+{
+    uint32_t over = 1;
+    do
+        SM90("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+             : "=r"(over) : "r"(shared_address(b)), "r"(parity) : "memory");
+    while (!over);
+}
+
+/* ---- clusters ---- */
+PTX unsigned cluster_rank()
+{
+    uint32_t r = 0;
+    SM90("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+}
+PTX unsigned cluster_size()
+{
+    uint32_t r = 1;
+    SM90("mov.u32 %0, %%cluster_nctarank;" : "=r"(r));
+    return r;
+}
+PTX void cluster_arrive() { SM90("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+PTX void cluster_wait() { SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+PTX void cluster_sync() { cluster_arrive(), cluster_wait(); }
+/* The same variable of another block, which must have begun and must not have ended: a cluster_sync before and one after. */
+template <class T> PTX T *cluster_map(T *mine, unsigned rank)
+{
+    uint64_t there = 0;
+    SM90("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(rank));
+    return (T *)there;
+}
+PTX uint32_t cluster_address(const void *mine, unsigned rank)
+{
+    uint32_t there = 0;
+    SM90("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(mine)), "r"(rank));
+    return there;
+}
+PTX void mbarrier_arrive_at(uint64_t *mine, unsigned rank)
+{
+    SM90("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(cluster_address(mine, rank)) : "memory");
+}
+/* Into the block of that rank, in the place of `mine`; its barrier counts the bytes. */
+PTX void st_async(float *mine, uint64_t *barrier, unsigned rank, float v)
+{
+    SM90("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
+         :: "r"(cluster_address(mine, rank)), "f"(v), "r"(cluster_address(barrier, rank)) : "memory");
+}
+PTX void st_async(float4 *mine, uint64_t *barrier, unsigned rank, float4 v)
+{
+    SM90("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"
+         :: "r"(cluster_address(mine, rank)), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(cluster_address(barrier, rank)) : "memory");
+}
+
+/* ---- polling ---- */
+PTX unsigned load_acquire(const unsigned *p)
+{
+    unsigned v;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+#undef PTX
+#undef SM90
+#endif
+
+/* All blocks of a LAUNCH_COOP_RAW wait for each other. The counter is 0 before the launch. */
+__device__ static __forceinline__ void grid_sync(unsigned *counter)
+{
+    __syncthreads();
+    if (threadIdx.x + threadIdx.y + threadIdx.z == 0) {
+        unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+        __threadfence();
+        unsigned all_here = (atomicAdd(counter, 1u) / blocks + 1) * blocks;
+        while (load_acquire(counter) < all_here) {}
+    }
+    __syncthreads();
+}
+#endif

@@ -1,0 +1,165 @@
+/* recur.cu - recurrent layers of any size: every step is a product with the weights, through cuBLAS, and one kernel for all that
+ * is pointwise in it. The loop over steps runs on the host and never waits.
+ *
+ * Rows of a step are its live sequences, the longest first. Those that have a step before are on top, and their states of then
+ * lie beside each other like the rows themselves: so one product serves them all. The others start here, from h0 or from zero.
+ * Backward, what goes on to the state before is gathered in carry_h and carry_c, one row a sequence; a sequence that has passed
+ * its first step leaves its row alone, so that dh0 and dc0 take all rows at the end. */
+#include "cuda/recur.h"
+
+/* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. */
+static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed, int64_t n, int64_t k,
+                  real *c, int64_t ldc, bool add)
+{
+    weft__product p = { false, transposed, add, rows, n, k, lda, transposed ? k : n, ldc, 1, 0, 0, 0, d->precision };
+    K(gemm)(d, &p, a, w, c);
+}
+
+/* ---- grids: x goes over the units of a sequence, y over sequences or steps ---- */
+static unsigned unit_threads(int64_t units) { return units < THREADS ? (unsigned)((units + 31) / 32 * 32) : (unsigned)THREADS; }
+static dim3 unit_grid(int64_t units, int64_t rows)
+{
+    const int64_t highest = 65535, across = (units + THREADS - 1) / THREADS;
+    return dim3((unsigned)(across < highest ? across : highest), (unsigned)(rows < highest ? rows : highest));
+}
+
+/* ---- forward ---- */
+/* Number j of what sequence s brings into this step. */
+__device__ static inline real state_before(const real *rows, const real *first, int64_t width, const step &at, int64_t s, int64_t j)
+{
+    return s < at.going ? rows[(at.before + s) * width + j] : first ? first[s * width + j] : 0;
+}
+__device__ static inline void load_slots(const real *from, int64_t hidden, int slots, real (&slot)[4])
+{
+    for (int k = 0; k < 4; k++)
+        slot[k] = k < slots ? from[k * hidden] : 0;
+}
+__device__ static inline void store_slots(real *to, int64_t hidden, int slots, const real (&slot)[4])
+{
+    for (int k = 0; k < 4; k++)
+        if (k < slots)
+            to[k * hidden] = slot[k];
+}
+static __global__ void forward_units(weft__recurrence r, step at)
+{
+    const int64_t H = r.hidden;
+    const int slots = slots_of(r.cell);
+    for (int64_t s = blockIdx.y; s < at.live; s += gridDim.y)
+        for (int64_t j = first_index(); j < H; j += index_step()) {
+            const int64_t row = at.row + s;
+            const bool gru = r.cell == WEFT__GRU, lstm = r.cell == WEFT__LSTM;
+            real slot[4], *gates = r.gates + row * slots * H + j, c = lstm ? state_before(r.c, r.c0, H, at, s, j) : 0;
+            load_slots(gates, H, slots, slot);
+            if (gru)                             /* nothing was written there if there is no h before */
+                slot[3] = (s < at.going || r.h0 ? slot[3] : 0) + (r.b_hn ? r.b_hn[j] : 0);
+            const real h = forward_cell(r.cell, slot, gru ? state_before(r.h, r.h0, H, at, s, j) : 0, c);
+            store_slots(gates, H, slots, slot);
+            if (lstm)
+                r.c[row * H + j] = c;
+            (r.w_hr ? r.raw : r.h)[row * H + j] = h;
+        }
+}
+
+/* The slots of some rows += their states before times the weights; a GRU's hidden side of n has a slot of its own. */
+static void add_products(weft__device *d, const weft__recurrence *r, int64_t row, int64_t rows, const real *h)
+{
+    const int64_t H = r->hidden, W = r->width, front = r->cell == WEFT__GRU ? 2 : gates_of(r->cell), ld = slots_of(r->cell) * H;
+    times(d, rows, h, W, r->w_hh, true, front * H, W, r->gates + row * ld, ld, true);
+    if (r->cell == WEFT__GRU)
+        times(d, rows, h, W, r->w_hh + 2 * H * W, true, H, W, r->gates + row * ld + 3 * H, ld, false);
+}
+static void recur_step(weft__device *d, const weft__recurrence *r, const step *at)
+{
+    const int64_t H = r->hidden, W = r->width;
+    add_products(d, r, at->row, at->going, r->h + at->before * W);
+    if (r->h0)
+        add_products(d, r, at->row + at->going, at->live - at->going, r->h0 + at->going * W);
+    LAUNCH(d, forward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at);
+    if (r->w_hr)
+        times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false);
+}
+void K(recur)(weft__device *d, const weft__recurrence *r)
+{
+    if (recur_persistent(d, r, false))
+        return;
+    for (int64_t i = 0; i < r->steps && !d->failure[0]; i++) {
+        step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->steps - 1 - i : i);
+        recur_step(d, r, &at);
+    }
+}
+
+/* ---- backward ---- */
+/* arrived [live, H]: of a projection, gradients of h before it. Else they are carry_h and dy, and carry_h takes what goes on. */
+static __global__ void backward_units(weft__recurrence r, step at, const real *arrived)
+{
+    const int64_t H = r.hidden;
+    const int slots = slots_of(r.cell);
+    for (int64_t s = blockIdx.y; s < at.live; s += gridDim.y)
+        for (int64_t j = first_index(); j < H; j += index_step()) {
+            const int64_t i = s * H + j, k = (at.row + s) * H + j;
+            const bool lstm = r.cell == WEFT__LSTM;
+            real slot[4], *gates = r.gates + (at.row + s) * slots * H + j, before = 0;
+            real dh = arrived ? arrived[i] : r.carry_h[i] + (r.dy ? r.dy[k] : 0);
+            real dc = lstm ? r.carry_c[i] + (r.dyc ? r.dyc[k] : 0) : 0;
+            if (r.cell >= WEFT__GRU)
+                before = lstm ? state_before(r.c, r.c0, H, at, s, j) : state_before(r.h, r.h0, H, at, s, j);
+            load_slots(gates, H, slots, slot);
+            const real on = backward_cell(r.cell, slot, before, lstm ? r.c[k] : 0, dh, dc);
+            store_slots(gates, H, slots, slot);
+            if (lstm)
+                r.carry_c[i] = dc;
+            if (!arrived)
+                r.carry_h[i] = on;
+        }
+}
+/* Of a projection, n numbers from the first row on: all that arrived at h. */
+static __global__ void gather_arrived(int64_t n, const real *carry, const real *dy, real *dh)
+{
+    for (int64_t i = first_index(); i < n; i += index_step())
+        dh[i] = carry[i] + (dy ? dy[i] : 0);
+}
+static void recur_step_back(weft__device *d, const weft__recurrence *r, const step *at, real *arrived)
+{
+    const int64_t H = r->hidden, W = r->width, ld = slots_of(r->cell) * H, front = r->cell == WEFT__GRU ? 2 : gates_of(r->cell);
+    const int64_t wanted = r->dh0 ? at->live : at->going;
+    const real *gates = r->gates + at->row * ld;
+    if (r->w_hr) {
+        LAUNCH(d, gather_arrived, blocks_for(at->live * W), THREADS, 0, at->live * W, r->carry_h,
+               r->dy ? r->dy + at->row * W : NULL, r->dh + at->row * W);
+        times(d, at->live, r->dh + at->row * W, W, r->w_hr, false, H, W, arrived, H, false);
+    }
+    LAUNCH(d, backward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at, arrived);
+    times(d, wanted, gates, ld, r->w_hh, false, W, front * H, r->carry_h, W, r->cell == WEFT__GRU);
+    if (r->cell == WEFT__GRU)
+        times(d, wanted, gates + 3 * H, ld, r->w_hh + 2 * H * W, false, W, H, r->carry_h, W, true);
+}
+static void all_steps_back(weft__device *d, const weft__recurrence *r)
+{
+    const int64_t live = r->steps ? r->live.host[0] : 0;
+    real *arrived = r->w_hr ? (real *)scratch(d, (size_t)(live * r->hidden) * sizeof(real)) : NULL;
+    for (int64_t i = 0; i < r->steps && !d->failure[0]; i++) {
+        step at = step_at(*r, r->live.host, r->start.host, r->reverse ? i : r->steps - 1 - i);
+        recur_step_back(d, r, &at, arrived);
+    }
+    if (r->dh0)
+        K(scale)(d, live * r->width, 1, r->carry_h, r->dh0, true);
+    if (r->dc0)
+        K(scale)(d, live * r->hidden, 1, r->carry_c, r->dc0, true);
+}
+
+static __global__ void keep_before(weft__recurrence r)           /* of all steps: the states lie as their rows do */
+{
+    const int64_t W = r.width;
+    for (int64_t t = blockIdx.y; t < r.steps; t += gridDim.y) {
+        const step at = step_at(r, r.live.device, r.start.device, t);
+        for (int64_t i = first_index(); i < at.live * W; i += index_step())
+            r.h_before[at.row * W + i] = i < at.going * W ? r.h[at.before * W + i] : r.h0 ? r.h0[i] : 0;
+    }
+}
+void K(recur_back)(weft__device *d, const weft__recurrence *r)
+{
+    if (!recur_persistent(d, r, true))
+        all_steps_back(d, r);
+    if (r->h_before && r->steps)
+        LAUNCH(d, keep_before, unit_grid(r->live.host[0] * r->width, r->steps), THREADS, 0, *r);
+}

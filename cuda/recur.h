@@ -1,0 +1,65 @@
+/* recur.h - what both ways through a recurrent layer share: a cell's arithmetic for one unit of one token (kernels.h has the
+ * formulas), and where the rows of a step are. */
+#ifndef WEFT_CUDA_RECUR_H
+#define WEFT_CUDA_RECUR_H
+#include <math.h>
+#include "cuda/cuda.h"
+
+__host__ __device__ constexpr int slots_of(weft__cell cell) { return cell < WEFT__GRU ? 1 : 4; }
+/* The gates of w_hh, each of `hidden` rows, and the slot that gate's product belongs to. */
+__host__ __device__ constexpr int gates_of(weft__cell cell) { return cell == WEFT__GRU ? 3 : slots_of(cell); }
+__host__ __device__ constexpr int slot_of(weft__cell cell, int gate) { return cell == WEFT__GRU && gate == 2 ? 3 : gate; }
+
+/* ---- cells ---- */
+__device__ static inline real sigmoid(real x) { return 1 / (1 + exp(-x)); }
+
+/* Sums become what the slots keep; h is returned. h: of the step before; c: of the step before, and of this one. */
+__device__ static inline real forward_cell(weft__cell cell, real (&slot)[4], real h, real &c)
+{
+    if (cell < WEFT__GRU)
+        return slot[0] = cell == WEFT__RNN_TANH ? tanh(slot[0]) : slot[0] > 0 ? slot[0] : 0 * slot[0];       /* relu(NaN) is NaN */
+    slot[0] = sigmoid(slot[0]), slot[1] = sigmoid(slot[1]);
+    if (cell == WEFT__GRU) {
+        slot[2] = tanh(slot[2] + slot[0] * slot[3]);
+        return slot[2] + slot[1] * (h - slot[2]);
+    }
+    slot[2] = tanh(slot[2]), slot[3] = sigmoid(slot[3]);
+    c = slot[1] * c + slot[0] * slot[2];
+    return slot[3] * tanh(c);
+}
+
+/* What the slots keep becomes their gradients. before: h (GRU) or c (LSTM) of the step before; dh: all that arrived at h; dc: at c, and
+ * then at the c before. What goes on to the h before by other ways than the weights is returned. */
+__device__ static inline real backward_cell(weft__cell cell, real (&slot)[4], real before, real c, real dh, real &dc)
+{
+    if (cell < WEFT__GRU) {
+        slot[0] = dh * (cell == WEFT__RNN_TANH ? 1 - slot[0] * slot[0] : (real)(slot[0] > 0));
+        return 0;
+    }
+    if (cell == WEFT__GRU) {
+        const real reset = slot[0], z = slot[1], n = slot[2], dn = dh * (1 - z) * (1 - n * n);
+        slot[0] = dn * slot[3] * reset * (1 - reset), slot[1] = dh * (before - n) * z * (1 - z);
+        slot[2] = dn, slot[3] = dn * reset;
+        return dh * z;
+    }
+    const real i = slot[0], f = slot[1], g = slot[2], o = slot[3], squashed = tanh(c), all = dc + dh * o * (1 - squashed * squashed);
+    slot[0] = all * g * i * (1 - i), slot[1] = all * before * f * (1 - f);
+    slot[2] = all * i * (1 - g * g), slot[3] = dh * squashed * o * (1 - o);
+    dc = all * f;
+    return 0;
+}
+
+/* ---- a step of the recurrence: rows row .. row + live, of which the first `going` have a row before, before .. ---- */
+typedef struct step { int64_t row, live, before, going; } step;
+__host__ __device__ static inline step step_at(const weft__recurrence &r, const int32_t *live, const int32_t *start, int64_t t)
+{
+    const int64_t u = r.reverse ? t + 1 : t - 1;
+    step at = { start[t], live[t], 0, 0 };
+    if (u >= 0 && u < r.steps)
+        at.before = start[u], at.going = live[u] < at.live ? live[u] : at.live;
+    return at;
+}
+
+/* recur_persistent.cu: all steps in one kernel, where that is there and was measured to be faster; else false, and nothing is done. */
+bool recur_persistent(weft__device *, const weft__recurrence *, bool back);
+#endif

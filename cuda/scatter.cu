@@ -1,0 +1,217 @@
+/* scatter.cu - y[index[r]] += x[r], rows of the same index in a fixed order: the gradient of an embedding, where a few indices
+ * have a hundred thousand rows, and of a permutation, where each has one.
+ *
+ * The rows are sorted by index, stably, by one or two digits of up to 11 bits each (radix sort: count the digits of each chunk of
+ * rows, sum the counts up, place the rows), so memory is a matter of the number of rows and not of n. Then fixed pieces of the
+ * sorted rows are summed. A sum that lies within one piece goes into y at once; what others hold of one that does not is put
+ * together by the piece in which it begins. Rows with no index, or none in range, have the key n and sort behind the others. */
+#include "cuda/groups.h"
+
+enum { DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS, CHUNKS = 1024, PIECES = 4096, FEW_ROWS = 512 };
+typedef struct rows_by_index {
+    int64_t rows, width, n, chunk, chunks, piece, pieces;         /* of rows to be sorted, of sorted rows */
+    int shift, bins;                             /* the digit at hand: key >> shift & (bins - 1) */
+    const real *x; const int32_t *index; real *y;
+    int32_t *order;                              /* [rows], sorted so far; NULL: as they come */
+    int *counts, *totals;                        /* [bins, chunks], [bins] */
+    real *heads, *tails;                         /* [pieces, width]: of a piece's first sum, begun before it; of its last, not at its end */
+} rows_by_index;
+
+__device__ static inline int64_t key_of(const rows_by_index &s, int64_t row)
+{
+    int64_t i = s.index[row];
+    return i >= 0 && i < s.n ? i : s.n;
+}
+__device__ static inline int64_t row_at(const rows_by_index &s, int64_t place) { return s.order ? s.order[place] : place; }
+__device__ static inline int64_t key_at(const rows_by_index &s, int64_t place) { return key_of(s, row_at(s, place)); }
+__device__ static inline int digit_at(const rows_by_index &s, int64_t place)
+{
+    return (int)(key_at(s, place) >> s.shift) & (s.bins - 1);
+}
+
+/* ---- sorting ---- */
+/* x[i] = the sum of those before it; the sum of all. A block's threads own neighbours. */
+__device__ static int sum_up(int *x, int n)
+{
+    SHARED(part, int[THREADS]);
+    int each = (n + THREADS - 1) / THREADS, from = threadIdx.x * each, to = from + each < n ? from + each : n, sum = 0;
+    for (int i = from; i < to; i++)
+        sum += x[i];
+    part[threadIdx.x] = sum;
+    for (int back = 1; back < THREADS; back *= 2) {
+        __syncthreads();
+        int before = (int)threadIdx.x >= back ? part[threadIdx.x - back] : 0;
+        __syncthreads();
+        part[threadIdx.x] += before;
+    }
+    __syncthreads();
+    sum = part[threadIdx.x] - sum;
+    for (int i = from; i < to; i++) {
+        int v = x[i];
+        x[i] = sum, sum += v;
+    }
+    sum = part[THREADS - 1];
+    __syncthreads();
+    return sum;
+}
+__global__ static void count_digits(rows_by_index s, faults f)
+{
+    SHARED(count, int[BINS]);
+    int64_t from = blockIdx.x * s.chunk, end = from + s.chunk < s.rows ? from + s.chunk : s.rows;
+    for (int b = threadIdx.x; b < s.bins; b += THREADS)
+        count[b] = 0;
+    __syncthreads();
+    for (int64_t p = from + threadIdx.x; p < end; p += THREADS) {
+        if (!s.order)
+            checked(f, p, s.index[p], s.n);
+        atomicAdd(&count[digit_at(s, p)], 1);
+    }
+    __syncthreads();
+    for (int b = threadIdx.x; b < s.bins; b += THREADS)
+        s.counts[b * s.chunks + blockIdx.x] = count[b];
+}
+__global__ static void sum_counts(rows_by_index s)
+{
+    int all = sum_up(s.counts + blockIdx.x * s.chunks, (int)s.chunks);
+    if (threadIdx.x == 0)
+        s.totals[blockIdx.x] = all;
+}
+/* to: the rows in the order of the digit; among equals as they were. */
+__global__ static void place_rows(rows_by_index s, int32_t *to)
+{
+    SHARED(start, int[BINS]);
+    SHARED(digit, int[THREADS]);
+    int64_t from = blockIdx.x * s.chunk, end = from + s.chunk < s.rows ? from + s.chunk : s.rows;
+    for (int b = threadIdx.x; b < s.bins; b += THREADS)
+        start[b] = s.totals[b];
+    __syncthreads();
+    sum_up(start, s.bins);
+    for (int b = threadIdx.x; b < s.bins; b += THREADS)
+        start[b] += s.counts[b * s.chunks + blockIdx.x];
+    for (; from < end; from += THREADS) {
+        int64_t p = from + threadIdx.x;
+        int mine = p < end ? digit_at(s, p) : -1, before = 0;
+        digit[threadIdx.x] = mine;
+        __syncthreads();
+        for (int i = 0; i < (int)threadIdx.x; i++)
+            before += digit[i] == mine;
+        if (mine >= 0)
+            to[start[mine] + before] = (int32_t)row_at(s, p);
+        __syncthreads();
+        if (mine >= 0)
+            atomicAdd(&start[mine], 1);
+    }
+}
+
+/* ---- sums of sorted rows ---- */
+/* A column of a piece. Eight rows are on their way at a time. */
+__global__ static void sum_pieces(rows_by_index s)
+{
+    int64_t piece = (int64_t)blockIdx.x * blockDim.y + threadIdx.y, j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
+    int64_t from = piece * s.piece, end = from + s.piece < s.rows ? from + s.piece : s.rows;
+    if (from >= s.rows || j >= s.width)
+        return;
+    int64_t key = key_at(s, from);
+    bool begun = from > 0 && key_at(s, from - 1) == key;
+    real sum = 0;
+    for (int64_t p = from; p < end; p += 8) {
+        int64_t keys[8];
+        real v[8];
+        for (int i = 0; i < 8; i++) {
+            int64_t row = p + i < end ? row_at(s, p + i) : 0;
+            keys[i] = p + i < end ? key_of(s, row) : -1;
+            v[i] = keys[i] >= 0 && keys[i] < s.n ? s.x[row * s.width + j] : 0;
+        }
+        for (int i = 0; i < 8; i++) {
+            if (keys[i] >= 0 && keys[i] != key) {                 /* keys rise: the one that ends here is below n */
+                put((begun ? s.heads + piece * s.width : s.y + key * s.width) + j, sum, !begun);
+                key = keys[i], sum = 0, begun = false;
+            }
+            sum += v[i];
+        }
+    }
+    if (key == s.n)
+        return;
+    bool ends = end == s.rows || key_at(s, end) != key;
+    put((begun ? s.heads + piece * s.width : ends ? s.y + key * s.width : s.tails + piece * s.width) + j, sum, !begun && ends);
+}
+/* What begins in piece blockIdx.x and does not end in it. */
+__global__ static void join_pieces(rows_by_index s)
+{
+    int64_t from = blockIdx.x * s.piece, end = from + s.piece, j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
+    int64_t key = end < s.rows ? key_at(s, end - 1) : s.n, low = blockIdx.x + 1, high = s.pieces;
+    if (key == s.n || key_at(s, end) != key || (from > 0 && key_at(s, from - 1) == key))
+        return;
+    while (low < high) {                         /* the first piece that begins with another key */
+        int64_t middle = (low + high) / 2;
+        if (key_at(s, middle * s.piece) == key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    group g = group_below();
+    real sum = 0;
+    for (int64_t p = blockIdx.x + 1 + g.lane; j < s.width && p < low; p += g.lanes)
+        sum += s.heads[p * s.width + j];
+    sum = together<SUM>(g, sum);
+    if (g.lane == 0 && j < s.width)
+        s.y[key * s.width + j] += s.tails[blockIdx.x * s.width + j] + sum;
+}
+
+/* ---- few rows: the first row of an index looks for the others ---- */
+__global__ static void scatter_few(rows_by_index s, faults f)
+{
+    int64_t r = blockIdx.x, i = s.index[r];
+    if (blockIdx.y == 0 && threadIdx.x == 0)
+        checked(f, r, i, s.n);
+    if (i < 0 || i >= s.n)
+        return;
+    for (int64_t before = 0; before < r; before++)
+        if (s.index[before] == i)
+            return;
+    for (int64_t j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x; j < s.width; j += (int64_t)gridDim.y * blockDim.x) {
+        real sum = s.y[i * s.width + j];
+        for (int64_t next = r; next < s.rows; next++)
+            if (s.index[next] == i)
+                sum += s.x[next * s.width + j];
+        s.y[i * s.width + j] = sum;
+    }
+}
+
+static bool plan(weft__device *d, rows_by_index *s, int digits, int32_t *order[2])
+{
+    s->chunk = parts(parts(s->rows, CHUNKS), THREADS) * THREADS, s->chunks = parts(s->rows, s->chunk);
+    s->piece = most(64, parts(s->rows, PIECES)), s->pieces = parts(s->rows, s->piece);
+    size_t sums = (size_t)(s->pieces * s->width) * sizeof(real), rows = (size_t)s->rows * sizeof(int32_t);
+    size_t counts = (size_t)(s->bins * s->chunks) * sizeof(int), totals = (size_t)s->bins * sizeof(int);
+    char *memory = (char *)scratch(d, 2 * sums + 2 * rows + counts + totals);
+    s->heads = (real *)memory, s->tails = (real *)(memory + sums), memory += 2 * sums;
+    order[0] = (int32_t *)memory, order[1] = (int32_t *)(memory + (digits > 1 ? rows : 0)), memory += 2 * rows;
+    s->counts = (int *)memory, s->totals = (int *)(memory + counts);
+    return s->heads;
+}
+void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real *y)
+{
+    rows_by_index s = {};
+    s.rows = rows, s.width = width, s.n = n, s.x = x, s.index = index, s.y = y;
+    int32_t *order[2];
+    int tx = power_for(width, 32), ty = THREADS / tx, bits = 1, digits;
+    unsigned columns = (unsigned)parts(width, tx);
+    while (n >> bits)
+        bits++;
+    digits = (int)parts(bits, DIGIT_BITS), bits = (int)parts(bits, digits), s.bins = 1 << bits;
+    if (rows <= FEW_ROWS) {
+        LAUNCH(d, scatter_few, dim3((unsigned)rows, (unsigned)most(1, parts(width, THREADS))), power_for(width, THREADS), 0, s, faults_of(d));
+        return;
+    }
+    if (!plan(d, &s, digits, order))
+        return;
+    for (int i = 0; i < digits; i++, s.shift += bits) {
+        LAUNCH(d, count_digits, dim3((unsigned)s.chunks), THREADS, 0, s, faults_of(d));
+        LAUNCH(d, sum_counts, dim3((unsigned)s.bins), THREADS, 0, s);
+        LAUNCH(d, place_rows, dim3((unsigned)s.chunks), THREADS, 0, s, order[i % 2]);
+        s.order = order[i % 2];
+    }
+    LAUNCH(d, sum_pieces, dim3((unsigned)parts(s.pieces, ty), columns), dim3(tx, ty), 0, s);
+    LAUNCH(d, join_pieces, dim3((unsigned)s.pieces, columns), dim3(tx, ty), 0, s);
+}

@@ -1,0 +1,225 @@
+/* sums.cu - the transpose of broadcasting, and sums, largest rows, running sums and flips along runs of rows.
+ *
+ * A sum of many terms is cut into chunks, whose sums lie in scratch memory and are then summed themselves by the same kernel. How
+ * many there are follows from the sizes alone. */
+#include "cuda/groups.h"
+
+/* ---- any nest, summed over some of its axes ---- */
+typedef struct sums {
+    weft__grid kept, over;                       /* the axes of the result and those that go: steps 0 in x, 1 in y */
+    int64_t outputs, terms, chunk;
+    bool along;                                  /* the last axis goes: a group lies along it, else its threads are columns */
+} sums;
+
+/* Chunk blockIdx.y of each output; alone: into y, else into its row of partial sums. */
+__global__ static void sum_each(sums s, const real *x, real *y, bool alone, bool add)
+{
+    group g = s.along ? group_along() : group_below();
+    int64_t o = s.along ? group_number() : first_index(), from = blockIdx.y * s.chunk;
+    int64_t end = o >= s.outputs ? from : from + s.chunk < s.terms ? from + s.chunk : s.terms;
+    const real *v = x + place_in(s.kept, s.kept.rank, 0, o < s.outputs ? o : 0);
+    real sum[4] = {};
+    for (int64_t i = from + g.lane; i < end; i += 4 * g.lanes)
+        for (int k = 0; k < 4; k++)
+            if (i + k * g.lanes < end)
+                sum[k] += v[place_in(s.over, s.over.rank, 0, i + k * g.lanes)];
+    real all = together<SUM>(g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    if (o < s.outputs && g.lane == 0)
+        put(y + (alone ? place_in(s.kept, s.kept.rank, 1, o) : blockIdx.y * s.outputs + o), all, alone && add);
+}
+static shape shape_of(const sums *s)
+{
+    if (s->along)
+        return groups_along(s->outputs, s->terms <= 1024 ? power_for(s->terms, 32) : 256);
+    int tx = power_for(s->outputs, 32), ty = power_for(s->terms, THREADS / tx);
+    return { dim3((unsigned)parts(s->outputs, tx)), dim3((unsigned)tx, (unsigned)ty) };
+}
+/* The partial sums [chunks, outputs] of s as a nest of their own. */
+static sums sums_of_parts(const sums *s, int64_t chunks)
+{
+    sums p = *s;
+    int64_t step = 1;
+    for (int i = s->kept.rank - 1; i >= 0; step *= s->kept.size[i--])
+        p.kept.step[0][i] = step;
+    p.over = {}, p.over.rank = 1, p.over.size[0] = chunks, p.over.step[0][0] = s->outputs;
+    p.terms = p.chunk = chunks, p.along = s->outputs == 1;
+    return p;
+}
+/* At least eight terms a thread, and no more blocks than keep a large GPU busy. */
+static void sum_nest(weft__device *d, sums s, const real *x, real *y, bool add)
+{
+    shape one = shape_of(&s);
+    int64_t lanes = s.along ? one.threads.x : one.threads.y, blocks = one.grid.x;
+    s.chunk = most(parts(s.terms, most(1, 1024 / most(1, blocks))), 8 * lanes);
+    int64_t chunks = most(1, parts(s.terms, s.chunk));
+    real *partial = chunks > 1 ? (real *)scratch(d, (size_t)(chunks * s.outputs) * sizeof *partial) : y;
+    if (!partial)
+        return;
+    LAUNCH(d, sum_each, dim3(one.grid.x, (unsigned)chunks), one.threads, 0, s, x, partial, chunks == 1, add);
+    if (chunks == 1)
+        return;
+    s = sums_of_parts(&s, chunks), one = shape_of(&s);
+    LAUNCH(d, sum_each, one.grid, one.threads, 0, s, partial, y, true, add);
+}
+static void sum_over(weft__device *d, const weft__grid *grid, const real *x, real *y, bool add)
+{
+    weft__grid g = collapsed(grid, 1);
+    sums s = {};
+    int64_t step = elements_of(&g);
+    s.outputs = s.terms = 1, s.along = g.rank && g.step[0][g.rank - 1] == 0;
+    for (int i = 0; i < g.rank; i++) {
+        weft__grid *to = g.step[0][i] ? &s.kept : &s.over;
+        step = g.size[i] ? step / g.size[i] : 0;
+        to->size[to->rank] = g.size[i], to->step[0][to->rank] = step, to->step[1][to->rank++] = g.step[0][i];
+        *(g.step[0][i] ? &s.outputs : &s.terms) *= g.size[i];
+    }
+    sum_nest(d, s, x, y, add);
+}
+void K(sum)(weft__device *d, const weft__grid *g, const real *x, real *y) { sum_over(d, g, x, y, true); }
+
+/* ---- sums and largest of runs ---- */
+__global__ static void segment_sum_each(weft__segments s, const real *x, real *y, bool add)
+{
+    seat t = seat_of(s);
+    real sum[4] = {};
+    for (int64_t r = t.g.lane; r < t.rows; r += 4 * t.g.lanes)
+        for (int k = 0; k < 4; k++)
+            if (r + k * t.g.lanes < t.rows)
+                sum[k] += x[t.at + (r + k * t.g.lanes) * s.inner];
+    real all = together<SUM>(t.g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    if (t.is && t.g.lane == 0)
+        put(y + t.run * s.inner + t.column, all, add);
+}
+void K(segment_sum)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
+{
+    weft__grid equal = { 3, { s->count, s->length, s->inner }, { { s->inner, 0, 1 } } };
+    shape one = groups_of(s);
+    if (s->offset)
+        LAUNCH(d, segment_sum_each, one.grid, one.threads, 0, *s, x, y, add);
+    else
+        sum_over(d, &equal, x, y, add);
+}
+__global__ static void segment_max_each(weft__segments s, const real *x, real *y, int32_t *at)
+{
+    seat t = seat_of(s);
+    int64_t place = t.run * s.inner + t.column, row = INT32_MAX;
+    real best = -(real)INFINITY;
+    EACH_LANE(r, t.g, t.rows)
+        best = merged<LARGEST>(x[t.at + r * s.inner], best);
+    best = together<LARGEST>(t.g, best);
+    EACH_LANE(r, t.g, t.rows) {
+        real v = x[t.at + r * s.inner];
+        if (row == INT32_MAX && (v == best || (v != v && best != best)))
+            row = r;
+    }
+    row = together<LOWEST>(t.g, (int)row);
+    if (t.is && t.g.lane == 0) {
+        at[place] = t.rows ? (int32_t)row : -1;
+        y[place] = t.rows ? x[t.at + row * s.inner] : 0;
+    }
+}
+void K(segment_max)(weft__device *d, const weft__segments *s, const real *x, real *y, int32_t *at)
+{
+    shape one = groups_of(s);
+    LAUNCH(d, segment_max_each, one.grid, one.threads, 0, *s, x, y, at);
+}
+
+/* ---- one row of each run; x has a row a run ---- */
+__global__ static void segment_place_each(weft__segments s, const real *x, const int32_t *at, real *y, faults f)
+{
+    for (int64_t i = first_index(); i < s.count * s.inner; i += index_step()) {
+        int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(s, run));
+        if (r >= 0)
+            y[(first_row(s, run) + r) * s.inner + i % s.inner] += x[i];
+    }
+}
+void K(segment_place)(weft__device *d, const weft__segments *s, const real *x, const int32_t *at, real *y)
+{
+    LAUNCH(d, segment_place_each, blocks_for(s->count * s->inner), THREADS, 0, *s, x, at, y, faults_of(d));
+}
+__global__ static void segment_pick_each(weft__segments s, const real *x, const int32_t *at, real *y, bool add, faults f)
+{
+    for (int64_t i = first_index(); i < s.count * s.inner; i += index_step()) {
+        int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(s, run));
+        put(y + i, r < 0 ? 0 : x[(first_row(s, run) + r) * s.inner + i % s.inner], add);
+    }
+}
+void K(segment_pick)(weft__device *d, const weft__segments *s, const real *x, const int32_t *at, real *y, bool add)
+{
+    LAUNCH(d, segment_pick_each, blocks_for(s->count * s->inner), THREADS, 0, *s, x, at, y, add, faults_of(d));
+}
+
+/* ---- every row of its run ---- */
+/* Threads (columns, rows, runs), blocks (runs, columns, rows). */
+static shape runs_shape(const weft__segments *s)
+{
+    int tx = power_for(s->inner, 32), ty = power_for(s->offset ? (int64_t)THREADS : s->length, THREADS / tx);
+    int tz = (int)least(64, THREADS / (tx * ty));
+    int64_t runs = least(parts(s->count, tz), MOST_BLOCKS), columns = least(parts(s->inner, 4 * tx), 64);
+    int64_t slices = s->offset ? 8 : parts(s->length, 4 * ty), room = most(1, MOST_BLOCKS / most(1, runs * columns));
+    return { dim3((unsigned)runs, (unsigned)columns, (unsigned)least(slices, room)), dim3((unsigned)tx, (unsigned)ty, (unsigned)tz) };
+}
+/* With x a row a run, y's row is that; without (flip), it is x's row as far from the other end. */
+__global__ static void runs_each(weft__segments s, bool flip, const real *x, real *y, bool add)
+{
+    int64_t w = s.inner, columns = (int64_t)gridDim.y * blockDim.x;
+    for (int64_t run = (int64_t)blockIdx.x * blockDim.z + threadIdx.z; run < s.count; run += (int64_t)gridDim.x * blockDim.z) {
+        int64_t first = first_row(s, run), n = run_length(s, run);
+        for (int64_t r = blockIdx.z * blockDim.y + threadIdx.y; r < n; r += gridDim.z * blockDim.y) {
+            const real *from = x + (flip ? first + n - 1 - r : run) * w;
+            real *to = y + (first + r) * w;
+            MAP(blockIdx.y * blockDim.x + threadIdx.x, columns, w, j, to, (add ? to[j] : 0) + from[j])
+        }
+    }
+}
+void K(segment_spread)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
+{
+    shape one = runs_shape(s);
+    LAUNCH(d, runs_each, one.grid, one.threads, 0, *s, false, x, y, add);
+}
+void K(flip)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
+{
+    shape one = runs_shape(s);
+    LAUNCH(d, runs_each, one.grid, one.threads, 0, *s, true, x, y, add);
+}
+
+/* ---- running sums: a run is gone through by as many rows at a time as its group has lanes ---- */
+/* The sum of this lane's v and those of the lanes before; *all: of all lanes. All threads of the block must call. */
+__device__ static real running(group g, real v, real *all)
+{
+    SHARED(part, real[1024]);
+    int me = threadIdx.y * blockDim.x + threadIdx.x;
+    part[me] = v;
+    for (int back = 1; back < g.lanes; back *= 2) {
+        __syncthreads();
+        real before = g.lane >= back ? part[me - back * g.step] : 0;
+        __syncthreads();
+        part[me] = g.lane >= back ? before + part[me] : part[me];
+    }
+    __syncthreads();
+    v = part[me], *all = part[me + (g.lanes - 1 - g.lane) * g.step];
+    __syncthreads();
+    return v;
+}
+/* All threads of a block share a run, so that they take as many turns. */
+__global__ static void cumsum_each(weft__segments s, bool reverse, const real *x, real *y, bool add)
+{
+    seat t = seat_of(s);
+    int64_t rows = run_length(s, s.inner == 1 ? blockIdx.x : t.run);
+    real before = 0, all;
+    for (int64_t from = 0; from < rows; from += t.g.lanes) {
+        int64_t r = from + t.g.lane, at = t.at + (reverse ? rows - 1 - r : r) * s.inner;
+        bool is = t.is && r < rows;
+        real v = before + running(t.g, is ? x[at] : 0, &all);
+        if (is)
+            put(y + at, v, add);
+        before += all;
+    }
+}
+void K(cumsum)(weft__device *d, const weft__segments *s, bool reverse, const real *x, real *y, bool add)
+{
+    shape one = groups_of(s);
+    if (s->inner == 1)
+        one = { dim3((unsigned)s->count), dim3((unsigned)(s->offset ? RAGGED_LANES : power_for(s->length, THREADS))) };
+    LAUNCH(d, cumsum_each, one.grid, one.threads, 0, *s, reverse, x, y, add);
+}

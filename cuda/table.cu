@@ -1,0 +1,14 @@
+/* table.cu - the back end's table, in the order of kernels.def, and the one function that the plug-in exports. */
+#include "cuda/cuda.h"
+#include "core/plugin.h"
+
+#define KERNEL(result, name, arguments) K(name),
+static const weft__kernels table = { "cuda", false,
+#include "core/kernels.def"
+};
+
+const weft__plugin *weft_backend_open_v1(void)
+{
+    static const weft__plugin us = { WEFT__PLUGIN_ABI, sizeof(real), sizeof(weft__device), sizeof(weft__kernels), &table };
+    return &us;
+}

@@ -1,0 +1,102 @@
+/* block.cpp - what the threads of a block have in common: lanes of a warp that do something together, and shared variables. */
+#include "tests/emu/launch.h"
+
+namespace emu {
+/* ---- lanes of a warp ---- */
+static bool complete(Warp &w, unsigned group)
+{
+    if ((w.here & group) != group)
+        return false;
+    for (unsigned i = 0; i < WARP; i++)
+        if (group >> i & 1 && (w.lane[i].mask & w.alive) != group)
+            launch->failure = "lanes of a warp wait for each other by different masks";
+    return true;
+}
+
+static void finish(Warp &w, unsigned mask, Finish what)
+{
+    unsigned group = mask & w.alive;
+    if (!group || !complete(w, group))
+        return;
+    progress();
+    what(w, group);
+    w.here &= ~group;
+    for (unsigned i = WARP; i-- > 0;)
+        if (group >> i & 1)
+            ready_again(w.first + i);
+}
+
+void together(unsigned mask, Finish what)
+{
+    Quiet quiet;
+    Warp &w = warp_of(me);
+    Lane &lane = my_lane();
+    if (!(mask >> lane_of(me) & 1))
+        fail("a lane is not in the mask that it names");
+    lane.mask = mask, lane.finish = what;
+    w.here |= 1u << lane_of(me);
+    finish(w, mask, what);
+    go_on();
+}
+
+void nothing(Warp &, unsigned) {}
+void fetch(Warp &w, unsigned mask)
+{
+    for (unsigned i = 0; i < WARP; i++)
+        if (mask >> i & 1) {
+            unsigned from = w.lane[i].from;
+            w.lane[i].got = from < WARP && mask >> from & 1 ? w.lane[from].value : (uint64_t)POISON << 32 | POISON;
+        }
+}
+void vote(Warp &w, unsigned mask)
+{
+    unsigned yes = 0;
+    for (unsigned i = 0; i < WARP; i++)
+        yes |= (mask >> i & 1 && w.lane[i].value) ? 1u << i : 0;
+    for (unsigned i = 0; i < WARP; i++)
+        w.lane[i].got = mask >> i & 1 ? yes : w.lane[i].got;
+}
+uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish what)
+{
+    Quiet quiet;
+    Lane &lane = my_lane();
+    lane.value = value, lane.from = from;
+    together(mask, what);
+    return lane.got;
+}
+
+void leave(Warp &w, unsigned lane)
+{
+    w.alive &= ~(1u << lane);
+    for (unsigned i = 0; i < WARP && w.here; i++)
+        if (w.here >> i & 1)
+            finish(w, w.lane[i].mask, w.lane[i].finish);
+}
+
+/* ---- shared variables: at the same place in all blocks, so that those of a cluster find each other's ---- */
+static size_t place(Launch &l, const void *key, size_t bytes)
+{
+    for (size_t i = 0; i < l.variables.size(); i++)
+        if (l.variables[i].key == key)
+            return i;
+    size_t at = l.variables.empty() ? l.dynamic : l.variables.back().at + l.variables.back().bytes;
+    l.variables.push_back(Variable{ key, (at + 255) / 128 * 128, bytes });     /* AddressSanitizer watches the gap */
+    if (l.variables.back().at + bytes > SHARED_ROOM - 16 || l.variables.size() > 64)
+        fail("too much shared memory");
+    return l.variables.size() - 1;
+}
+
+void *shared_variable(const void *key, size_t bytes)
+{
+    Quiet quiet;
+    Block &b = *me->block;
+    size_t i = place(*launch, key, bytes);
+    char *there = b.shared + launch->variables[i].at;
+    if (!(b.touched >> i & 1)) {
+        ASAN_UNPOISON_MEMORY_REGION(there, bytes);
+        poison(there, bytes);
+        b.touched |= 1ull << i;
+    }
+    return there;
+}
+} // namespace emu

@@ -1,0 +1,23 @@
+/* cuda_emu.h - as much of CUDA as the back end uses, on a CPU: so that its sources are compiled by a plain C++17 compiler and
+ * every kernel runs, slowly, in tests on machines without a GPU, under sanitizers, and in orders that a GPU takes once a year.
+ *
+ *     g++ -std=c++17 -x c++ -DWEFT_EMULATED=1 -I. -Wall -Wextra -fPIC -c cuda/sums.cu      (and so on)
+ *     g++ -std=c++17 ... -c tests/emu/fibers.cpp                              (and block, memory, streams, cublas, cores)
+ *
+ * It is stricter than a GPU where bugs hide. Its environment, read anew at each use:
+ *     WEFT_EMU_ORDER   0 forward, 1 reverse, 2 scattered: in which order threads run (fibers.h)
+ *     WEFT_EMU_SEED    0 lazy, 1 eager, more: by lot: in which order streams run (runtime.h); the lots of order 2, too
+ *     WEFT_EMU_ASYNC   0 cp.async and st.async at once, 1 as late as they may (cores.h)
+ *     WEFT_EMU_GUARD   0: the host may look into device memory
+ *     WEFT_EMU_MEMORY  bytes of device memory; more is cudaErrorMemoryAllocation
+ *     WEFT_EMU_DEVICES devices (2)
+ *     WEFT_EMU_FAIL    a kernel whose name contains this fails as by an illegal address, and the device is lost until cudaDeviceReset
+ *
+ * It cannot show: tensor cores beyond their rounding, weak memory order, bank conflicts, occupancy, registers, time. */
+#ifndef WEFT_EMU_H
+#define WEFT_EMU_H
+#include "tests/emu/fibers.h"
+#include "tests/emu/launch.h"
+#include "tests/emu/runtime.h"
+#include "tests/emu/cublas.h"
+#endif

@@ -1,0 +1,443 @@
+/* emu_test.cpp - the emulation itself: it computes what a GPU would, and it finds the planted mistakes.
+ *
+ *     g++ -std=c++17 -O2 -g -DWEFT_EMULATED=1 -I. -Wall -Wextra [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
+ *         tests/emu/{emu_test,fibers,block,memory,streams,cublas,cores}.cpp -lpthread
+ *
+ * What crashes, or what a sanitizer ends, is done by a child. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <functional>
+#include <string>
+#include <thread>
+#include "tests/emu/test_kernels.cu"
+
+static int failures;
+static void check(bool right, const char *what, int line)
+{
+    if (!right)
+        printf("emu_test.cpp:%d: %s\n", line, what), failures++;
+}
+#define CHECK(condition) check((condition), #condition, __LINE__)
+static void set(const char *name, int value) { setenv(name, std::to_string(value).c_str(), 1); }
+
+static bool dies(const std::function<void()> &what)
+{
+    int status;
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(9);
+        what();
+        exit(0);                                 /* not _exit: ThreadSanitizer's verdict is the exit status */
+    }
+    waitpid(child, &status, 0);
+    return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+typedef std::vector<float> floats;
+template <class T> static T *device(size_t n)
+{
+    T *p;
+    CHECK(cudaMalloc(&p, n * sizeof *p) == cudaSuccess);
+    return p;
+}
+static float *put(const floats &x)
+{
+    float *p = device<float>(x.size());
+    CHECK(cudaMemcpy(p, x.data(), x.size() * 4, cudaMemcpyHostToDevice) == cudaSuccess);
+    return p;
+}
+template <class T> static std::vector<T> get(const T *p, size_t n)
+{
+    std::vector<T> x(n);
+    cudaDeviceSynchronize();
+    cudaMemcpy(x.data(), p, n * sizeof *p, cudaMemcpyDeviceToHost);
+    return x;
+}
+static floats ramp(size_t n, float from = 0)
+{
+    floats x(n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = from + (float)i;
+    return x;
+}
+static floats noise(size_t n, unsigned seed)
+{
+    floats x(n);
+    for (float &v : x)
+        seed = seed * 1664525u + 1013904223u, v = (float)(int)(seed >> 8) / (1 << 23) - 1;
+    return x;
+}
+static bool near(const floats &a, const floats &b, double tolerance)
+{
+    double most = a.size() == b.size() ? 0 : 1;
+    for (size_t i = 0; i < a.size() && i < b.size(); i++)
+        most = a[i] - b[i] <= tolerance && b[i] - a[i] <= tolerance ? most : 1;
+    return most == 0;
+}
+
+/* ---- threads ---- */
+static bool totals_right(bool waits)
+{
+    floats x = ramp(4 * ALL), want(4 * ALL);
+    float *dx = put(x), *dy = device<float>(x.size());
+    for (size_t b = 0; b < 4; b++)
+        for (size_t i = 0; i < ALL; i++)
+            want[b * ALL + i] = ALL * (b * ALL + (ALL - 1) / 2.0f);
+    if (waits)
+        LAUNCH_RAW(totals<true>, 4, ALL, 0, NULL, dy, dx);
+    else
+        LAUNCH_RAW(totals<false>, 4, ALL, 0, NULL, dy, dx);
+    bool right = near(get(dy, x.size()), want, 0);
+    return cudaFree(dx), cudaFree(dy), right;
+}
+
+static void test_threads()
+{
+    int wrong[3];
+    for (int order = 0; order < 3; order++) {
+        set("WEFT_EMU_ORDER", order);
+        CHECK(totals_right(true));
+        wrong[order] = dies([] { exit(!totals_right(false)); });
+        float *x = put(ramp(1000)), *y = device<float>(1000);
+        LAUNCH_RAW(add_one, 3, 96, 0, NULL, y, x, 1000);
+        CHECK(get(y, 1000) == ramp(1000, 1));
+        cudaFree(x), cudaFree(y);
+    }
+    CHECK(wrong[0] && wrong[1] && wrong[2]);     /* the planted missing barrier */
+    set("WEFT_EMU_ORDER", 0);
+}
+
+static void test_lanes()
+{
+    double *y = device<double>(256);
+    LAUNCH_RAW(lanes, 1, 32, 0, NULL, y);
+    std::vector<double> v = get(y, 256);
+    for (int i = 0; i < 32; i++) {
+        CHECK(v[i] == 5 && v[32 + i] == (double)((long long)(i ^ 3) << 40));
+        CHECK(v[64 + i] == (i % 16 + 4 < 16 ? i + 4 : i) && v[96 + i] == (i ? i - 1 : 0));
+        CHECK(v[128 + i] == (double)0x49249249u && v[224 + i] == 1);
+        CHECK(i >= 8 || (v[160 + i] == 7 && v[192 + i] != v[192 + i]));
+    }
+    cudaFree(y);
+}
+
+static void expect_lost(void (*kernel)(), int threads)
+{
+    cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    LAUNCH_RAW(kernel, 1, threads, 0, s);
+    CHECK(cudaGetLastError() == cudaSuccess && cudaStreamSynchronize(s) == cudaErrorLaunchFailure);
+    CHECK(cudaGetLastError() == cudaErrorLaunchFailure && cudaStreamSynchronize(s) == cudaErrorLaunchFailure);
+    void *p;
+    CHECK(cudaMalloc(&p, 1) == cudaErrorLaunchFailure && !p);
+    CHECK(cudaDeviceReset() == cudaSuccess && cudaStreamDestroy(s) == cudaSuccess && cudaGetLastError() == cudaSuccess);
+    CHECK(totals_right(true));
+}
+
+static cudaError_t started(dim3 grid, dim3 threads, size_t shared)
+{
+    float *y = NULL;
+    LAUNCH_RAW(touch, grid, threads, shared, NULL, y);
+    return cudaGetLastError();
+}
+
+static void test_refusals()
+{
+    fprintf(stderr, "(two lost devices are expected)\n");
+    expect_lost(half_waits, 32);
+    expect_lost(other_masks, 32);
+    CHECK(started(1, 1025, 0) == cudaErrorInvalidConfiguration && started(1, dim3(1, 1, 65), 0) == cudaErrorInvalidConfiguration);
+    CHECK(started(0, 1, 0) == cudaErrorInvalidConfiguration && started(dim3(1, 65536), 1, 0) == cudaErrorInvalidConfiguration);
+    CHECK(started(1, 1, 48 * 1024 + 1) == cudaErrorInvalidValue);
+    CHECK(cudaFuncSetAttribute(touch, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10) == cudaErrorInvalidValue);
+    CHECK(cudaGetLastError() == cudaErrorInvalidValue && cudaGetLastError() == cudaSuccess);
+    CHECK(cudaFuncSetAttribute(unwritten_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10) == cudaSuccess);
+    setenv("WEFT_EMU_FAIL", "touch", 1);
+    float *y = device<float>(1);
+    LAUNCH_RAW(touch, 1, 1, 0, NULL, y);
+    CHECK(cudaDeviceSynchronize() == cudaErrorIllegalAddress && cudaDeviceReset() == cudaSuccess);
+    unsetenv("WEFT_EMU_FAIL");
+    cudaFree(y);
+}
+
+/* ---- memory ---- */
+static void test_memory()
+{
+    float *y = device<float>(1000), *pinned, *there;
+    CHECK(dies([=] { volatile float v = *y; (void)v; }));
+    CHECK(dies([=] { LAUNCH_RAW(touch, 1, 1, 0, NULL, y + 1024); cudaDeviceSynchronize(); }));
+    CHECK(!dies([=] { LAUNCH_RAW(touch, 1, 1, 0, NULL, y + 999); cudaDeviceSynchronize(); }));
+    CHECK(dies([=] { cudaFree(y), LAUNCH_RAW(touch, 1, 1, 0, NULL, y); cudaDeviceSynchronize(); }));
+#if defined(__SANITIZE_ADDRESS__)
+    CHECK(dies([=] { LAUNCH_RAW(touch, 1, 1, 0, NULL, y + 1000); cudaDeviceSynchronize(); }));
+    CHECK(dies([=] { LAUNCH_RAW(beyond_shared, 1, 1, 12, NULL, 3); cudaDeviceSynchronize(); }));
+    CHECK(dies([=] { LAUNCH_RAW(beyond_shared, 1, 1, 12, NULL, 8); cudaDeviceSynchronize(); }));
+#endif
+    CHECK(!dies([=] { LAUNCH_RAW(beyond_shared, 1, 1, 12, NULL, 2); cudaDeviceSynchronize(); }));
+    for (float v : get(y, 1000))
+        CHECK(v != v);
+    cudaMemsetAsync(y, 0, 4000);
+    LAUNCH_RAW(unwritten_shared, 1, 32, 128, NULL, y);
+    floats v = get(y, 65);
+    for (int i = 0; i < 65; i++)
+        CHECK(i == 64 ? v[i] == 0 : v[i] != v[i]);
+    size_t left, all;
+    cudaMemGetInfo(&left, &all);
+    setenv("WEFT_EMU_MEMORY", std::to_string(all - left + 100).c_str(), 1);
+    void *p, *q;
+    CHECK(cudaMalloc(&p, 101) == cudaErrorMemoryAllocation && !p && cudaMalloc(&p, 60) == cudaSuccess && cudaMalloc(&q, 60) != cudaSuccess);
+    CHECK(cudaFree(p) == cudaSuccess && cudaMalloc(&q, 60) == cudaSuccess && cudaFree(q) == cudaSuccess);
+    unsetenv("WEFT_EMU_MEMORY");
+    cudaGetLastError();
+    CHECK(cudaHostAlloc(&pinned, 4, cudaHostAllocMapped) == cudaSuccess);
+    CHECK(cudaHostGetDevicePointer((void **)&there, pinned, 0) == cudaSuccess);
+    LAUNCH_RAW(touch, 1, 1, 0, NULL, there);
+    CHECK(*pinned != 1 && cudaDeviceSynchronize() == cudaSuccess && *pinned == 1);
+    CHECK(cudaMemcpy(y, y, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue && cudaFree(pinned) == cudaErrorInvalidValue);
+    CHECK(cudaFreeHost(pinned) == cudaSuccess && cudaFree(y) == cudaSuccess && cudaGetLastError() == cudaErrorInvalidValue);
+    unsigned long long *least = device<unsigned long long>(1);
+    unsigned *n = device<unsigned>(1);
+    cudaMemset(least, 0xFF, 8), cudaMemset(n, 0, 4);
+    LAUNCH_RAW(count_up, 5, 100, 0, NULL, least, n);
+    CHECK(get(least, 1)[0] == 7 && get(n, 1)[0] == 500);
+    cudaFree(least), cudaFree(n);
+}
+
+/* ---- streams ---- */
+struct two { cudaStream_t a, b; cudaEvent_t done; float *x, *y, *host; };
+static two make_two()
+{
+    two t;
+    cudaStreamCreateWithFlags(&t.a, cudaStreamNonBlocking), cudaStreamCreateWithFlags(&t.b, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&t.done, cudaEventDisableTiming);
+    t.x = device<float>(64), t.y = device<float>(64);
+    cudaMallocHost(&t.host, 256);
+    for (int i = 0; i < 64; i++)
+        t.host[i] = (float)i;
+    return t;
+}
+static void free_two(two t)
+{
+    cudaStreamDestroy(t.a), cudaStreamDestroy(t.b), cudaEventDestroy(t.done);
+    cudaFree(t.x), cudaFree(t.y), cudaFreeHost(t.host);
+}
+
+static bool copied_then_used(bool event)         /* b copies, a computes: needs the event */
+{
+    two t = make_two();
+    cudaMemcpyAsync(t.x, t.host, 256, cudaMemcpyHostToDevice, t.b);
+    if (event)
+        cudaEventRecord(t.done, t.b), cudaStreamWaitEvent(t.a, t.done);
+    LAUNCH_RAW(add_one, 1, 64, 0, t.a, t.y, t.x, 64);
+    cudaStreamSynchronize(t.a);
+    bool right = get(t.y, 64) == ramp(64, 1);
+    return free_two(t), right;
+}
+
+static bool used_then_overwritten(bool event)    /* a computes from what b then overwrites: needs it, too */
+{
+    two t = make_two();
+    cudaMemcpyAsync(t.x, t.host, 256, cudaMemcpyHostToDevice, t.a);
+    cudaStreamSynchronize(t.a);
+    LAUNCH_RAW(add_one, 1, 64, 0, t.a, t.y, t.x, 64);
+    if (event)
+        cudaEventRecord(t.done, t.a), cudaStreamWaitEvent(t.b, t.done);
+    cudaMemsetAsync(t.x, 0, 256, t.b);
+    cudaMemcpyAsync(t.x, t.host, 4, cudaMemcpyHostToDevice, t.b);
+    cudaStreamSynchronize(t.a);
+    bool right = get(t.y, 64) == ramp(64, 1);
+    return free_two(t), right;
+}
+
+static bool ring_written_again(bool waits)
+{
+    two t = make_two();
+    cudaMemcpyAsync(t.x, t.host, 256, cudaMemcpyHostToDevice, t.a);
+    cudaEventRecord(t.done, t.a);
+    if (waits)
+        cudaEventSynchronize(t.done);
+    memset(t.host, 0, 256);
+    bool right = get(t.x, 64) == ramp(64);
+    return free_two(t), right;
+}
+
+static void test_streams()
+{
+    int wrong[3] = { 0, 0, 0 };
+    for (int seed = 0; seed < 8; seed++) {
+        set("WEFT_EMU_SEED", seed);
+        CHECK(copied_then_used(true) && used_then_overwritten(true) && ring_written_again(true));
+        wrong[0] += !copied_then_used(false), wrong[1] += !used_then_overwritten(false), wrong[2] += !ring_written_again(false);
+        if (seed == 1)
+            CHECK(wrong[0] && wrong[1] && wrong[2]);             /* the first two orders find each of them */
+    }
+    set("WEFT_EMU_SEED", 0);
+    two t = make_two();
+    floats pageable = ramp(64, 5);
+    cudaMemcpyAsync(t.x, pageable.data(), 256, cudaMemcpyHostToDevice, t.a);
+    pageable.assign(64, 0);                      /* has been read */
+    LAUNCH_RAW(add_one, 1, 64, 0, t.a, t.y, t.x, 64);
+    cudaMemcpyAsync(t.host, t.y, 256, cudaMemcpyDeviceToHost, t.a);
+    CHECK(t.host[1] == 1 && cudaStreamSynchronize(t.a) == cudaSuccess && t.host[1] == 7);
+    cudaSetDevice(1);
+    LAUNCH_RAW(touch, 1, 1, 0, t.a, t.x);
+    CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle && cudaSetDevice(2) == cudaErrorInvalidDevice);
+    cudaSetDevice(0), cudaGetLastError();
+    free_two(t);
+}
+
+static void test_graphs()
+{
+    two t = make_two();
+    cudaGraph_t graph;
+    cudaGraphExec_t x;
+    cudaMemsetAsync(t.x, 0, 256, t.a);
+    CHECK(cudaStreamBeginCapture(t.a, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    LAUNCH_RAW(add_one, 1, 64, 0, t.a, t.y, t.x, 64);
+    cudaEventRecord(t.done, t.a), cudaStreamWaitEvent(t.b, t.done);
+    LAUNCH_RAW(add_one, 1, 64, 0, t.b, t.x, t.y, 64);
+    cudaEventRecord(t.done, t.b), cudaStreamWaitEvent(t.a, t.done);
+    CHECK(cudaStreamEndCapture(t.a, &graph) == cudaSuccess && cudaGraphInstantiate(&x, graph) == cudaSuccess);
+    for (int i = 0; i < 3; i++)
+        CHECK(cudaGraphLaunch(x, t.a) == cudaSuccess);
+    CHECK(get(t.x, 64) == floats(64, 6));
+    cudaGraphExecDestroy(x), cudaGraphDestroy(graph);
+    cudaStreamBeginCapture(t.a, cudaStreamCaptureModeGlobal);
+    CHECK(cudaStreamSynchronize(t.a) == cudaErrorStreamCaptureUnsupported);
+    CHECK(cudaStreamEndCapture(t.a, &graph) == cudaErrorStreamCaptureInvalidated && cudaGetLastError() != cudaSuccess);
+    free_two(t);
+}
+
+static void test_two_callers()
+{
+    auto work = [](int device) {
+        cudaSetDevice(device);
+        for (int i = 0; i < 20; i++)
+            CHECK(totals_right(true));
+    };
+    std::thread other(work, 1);
+    work(0);
+    other.join();
+}
+
+/* ---- products ---- */
+static floats product(const floats &a, const floats &b, size_t m, size_t n, size_t k)    /* row-major */
+{
+    floats c(m * n);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++)
+            for (size_t l = 0; l < k; l++)
+                c[i * n + j] += a[i * k + l] * b[l * n + j];
+    return c;
+}
+static floats turned(const floats &a, size_t rows, size_t columns)
+{
+    floats t(a.size());
+    for (size_t i = 0; i < a.size(); i++)
+        t[i % columns * rows + i / columns] = a[i];
+    return t;
+}
+
+static void test_blas()
+{
+    enum { M = 3, N = 5, L = 7 };
+    cublasHandle_t h;
+    cublasCreate(&h);
+    floats a = noise(M * L, 1), b = noise(L * N, 2), want = product(a, b, M, N, L);
+    const float one = 1, zero = 0;
+    for (int bits = 0; bits < 8; bits++) {       /* column-major c^T = b^T a^T */
+        bool ta = bits & 1, tb = bits & 2, tf32 = bits & 4;
+        float *da = put(ta ? turned(a, M, L) : a), *db = put(tb ? turned(b, L, N) : b), *dc = device<float>(M * N);
+        for (int twice = 0; twice < 2; twice++)
+            CHECK(cublasGemmEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, N, M, L, &one, db, CUDA_R_32F, tb ? L : N,
+                               da, CUDA_R_32F, ta ? M : L, twice ? &one : &zero, dc, CUDA_R_32F, N,
+                               tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+        floats c = get(dc, M * N);
+        for (float &v : c)
+            v /= 2;
+        CHECK(near(c, want, tf32 ? 5e-3 : 1e-6) && (!tf32 || !near(c, want, 1e-6)));
+        cudaFree(da), cudaFree(db), cudaFree(dc);
+    }
+    CHECK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 1, 1, &one, NULL, CUDA_R_32F, 3, NULL, CUDA_R_32F, 1, &zero, NULL, CUDA_R_32F, 4,
+                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_INVALID_VALUE);
+    cublasDestroy(h);
+}
+
+static void test_cores()
+{
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        size_t k = bf16 ? 16 : 8;
+        floats a = noise(16 * k, 3), b = noise(k * 8, 4), d;
+        float *da = put(a), *db = put(b), *dd = device<float>(128);
+        LAUNCH_RAW(one_mma, 1, 32, 0, NULL, dd, da, db, bf16 != 0);
+        d = get(dd, 128);
+        CHECK(near(d, product(a, b, 16, 8, k), bf16 ? 3e-2 : 4e-3) && !near(d, product(a, b, 16, 8, k), 1e-6));
+        cudaFree(da), cudaFree(db), cudaFree(dd);
+    }
+    CHECK(pack_bf16(1, -2) == 0xC0003F80u && to_tf32(1 + 0x1p-11f) == __float_as_uint(1 + 0x1p-10f) && emu::to_bf16(1 + 0x1p-8f) == 0x3F80);
+}
+
+static void test_copies()
+{
+    floats x = ramp(ALL), want(ALL);
+    for (int i = 0; i < ALL; i++)
+        want[i] = (float)(ALL - 1 - i);
+    float *dx = put(x), *dy = device<float>(ALL);
+    for (int late = 0; late < 2; late++) {
+        set("WEFT_EMU_ASYNC", late);
+        LAUNCH_RAW(reversed<true>, 1, ALL, 0, NULL, dy, dx);
+        CHECK(get(dy, ALL) == want);
+        LAUNCH_RAW(reversed<false>, 1, ALL, 0, NULL, dy, dx);
+        CHECK((get(dy, ALL) == want) == !late);
+        LAUNCH_RAW(padded, 1, 32, 0, NULL, (float4 *)dy, (float4 *)dx);
+        floats y = get(dy, 128);
+        for (int i = 0; i < 128; i++)
+            CHECK(y[i] == (i < 22 ? i : 0));
+    }
+    set("WEFT_EMU_ASYNC", 0);
+    cudaFree(dx), cudaFree(dy);
+}
+
+static bool exchanged(bool waits)                /* 5 rounds in clusters of 4 */
+{
+    float *y = device<float>(8);
+    if (waits)
+        LAUNCH_CLUSTER_RAW(by_st_async<true>, 8, 64, 0, NULL, 4, y, 5);
+    else
+        LAUNCH_CLUSTER_RAW(by_st_async<false>, 8, 64, 0, NULL, 4, y, 5);
+    floats v = get(y, 8);
+    cudaFree(y), cudaDeviceReset();
+    return v[0] == 5 * 6 + 40 && v[7] == 5 * 22 + 40;
+}
+
+static void test_clusters()
+{
+    float *y = device<float>(512), *part = device<float>(8);
+    unsigned *counter = device<unsigned>(1);
+    for (int order = 0; order < 6; order++) {
+        set("WEFT_EMU_ORDER", order % 3), set("WEFT_EMU_ASYNC", order / 3);
+        CHECK(exchanged(true));
+        cudaMemset(y, 0, 2048), cudaMemset(counter, 0, 4);
+        LAUNCH_CLUSTER_RAW(by_mapping, 8, 64, 0, NULL, 4, y);
+        CHECK(get(y, 8) == floats({ 6, 6, 6, 6, 22, 22, 22, 22 }));
+        LAUNCH_COOP_RAW(whole_grid, 8, 64, 0, NULL, y, part, counter);
+        CHECK(get(y, 512) == floats(512, 28 + 16));
+    }
+    CHECK(!exchanged(false));                    /* late, and nobody waits */
+    set("WEFT_EMU_ORDER", 0), set("WEFT_EMU_ASYNC", 0);
+    cudaFree(y), cudaFree(part), cudaFree(counter);
+}
+
+int main()
+{
+    test_threads(), test_lanes(), test_refusals(), test_memory();
+    test_streams(), test_graphs(), test_blas(), test_cores(), test_copies(), test_clusters();
+    test_two_callers();
+    CHECK(cudaDeviceSynchronize() == cudaSuccess && cudaGetLastError() == cudaSuccess);
+    printf("emulation of CUDA: %s\n", failures ? "wrong" : "right");
+    return failures != 0;
+}

@@ -1,0 +1,437 @@
+/* fibers.cpp - the scheduler of fibers.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <algorithm>
+#include <deque>
+#include "tests/emu/launch.h"
+#if !defined(__x86_64__)
+#error "the emulation of CUDA changes stacks by hand: add eight instructions for this processor to fibers.cpp"
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define UNSEEN __attribute__((no_sanitize("thread"), noinline))
+#else
+#define UNSEEN __attribute__((noinline))
+#endif
+
+namespace emu {
+Thread *me;
+Launch *launch;
+
+#if defined(__SANITIZE_THREAD__)
+enum : bool { FRESH = true };                     /* memory that is used again would look like a race: malloc makes it new */
+#else
+enum : bool { FRESH = false };
+#endif
+enum : size_t { STACK = FRESH ? 64 << 10 : 256 << 10, STACKS = 64 };  /* address space: pages that are never touched cost nothing */
+enum : unsigned { PATIENCE = 100000 };            /* polls without any progress before it counts as a deadlock */
+
+static Thread host;                               /* the CPU thread's own stack */
+#if defined(__SANITIZE_ADDRESS__)
+static const void *host_stack;
+static size_t host_bytes;
+#endif
+static std::vector<char *> &stacks = *new std::vector<char *>;      /* free ones */
+static std::vector<char *> &rooms = *new std::vector<char *>;       /* shared memories */
+static std::vector<Thread> &threads = *new std::vector<Thread>;
+static std::vector<Block> &blocks = *new std::vector<Block>;
+static std::vector<Cluster> &clusters = *new std::vector<Cluster>;
+static std::vector<Thread *> &ready = *new std::vector<Thread *>;   /* the last goes on first: who was let go runs ahead */
+static std::deque<Thread *> &polling = *new std::deque<Thread *>;
+static unsigned living, begun, count, order, first_lot, lots, polls;
+static size_t failed_launches;
+
+int setting(const char *variable, int otherwise)
+{
+    const char *value = getenv(variable);
+    return value && *value ? atoi(value) : otherwise;
+}
+
+void poison(void *p, size_t bytes)
+{
+    const uint32_t word = POISON;
+    size_t i = 0;
+    for (; i + 4 <= bytes; i += 4)
+        memcpy((char *)p + i, &word, 4);
+    memcpy((char *)p + i, &word, bytes - i);
+}
+
+/* ---- changing stacks ---- */
+extern "C" void weft_emu_switch(void **save, void *to);
+asm(".text\n.globl weft_emu_switch\n.hidden weft_emu_switch\n.type weft_emu_switch,@function\nweft_emu_switch:\n"
+    " push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n push %r15\n mov %rsp,(%rdi)\n mov %rsi,%rsp\n"
+    " pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret\n.size weft_emu_switch,.-weft_emu_switch\n");
+
+static void arrived(void *fake)                   /* AddressSanitizer: the first thing on another stack */
+{
+#if defined(__SANITIZE_ADDRESS__)
+    const void *bottom;
+    size_t bytes;
+    __sanitizer_finish_switch_fiber(fake, &bottom, &bytes);
+    if (!host_stack)                              /* the first change of all comes from there */
+        host_stack = bottom, host_bytes = bytes;
+#else
+    (void)fake;
+#endif
+}
+
+UNSEEN static void become(Thread *t)              /* on the stack that is in use */
+{
+    me = t == &host ? NULL : t;
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(t->tsan, 1 /* orders nothing */);
+#endif
+}
+
+UNSEEN static void go(Thread *to, bool ended = false)
+{
+    Thread *from = me ? me : &host;
+#if defined(__SANITIZE_ADDRESS__)
+    bool home = to == &host;
+    __sanitizer_start_switch_fiber(ended ? NULL : &from->fake, home ? host_stack : to->stack, home ? host_bytes : (size_t)STACK);
+#else
+    (void)ended;
+#endif
+    become(to);
+    weft_emu_switch(&from->top, to->top);
+    arrived(from->fake);
+}
+
+static char *memory(size_t bytes)
+{
+    void *p = FRESH ? malloc(bytes) : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!p || p == MAP_FAILED)
+        perror("emulated CUDA"), abort();
+    return (char *)p;
+}
+
+static char *take_stack()
+{
+    if (FRESH)
+        return memory(STACK);
+    if (stacks.empty()) {
+        char *slab = memory(STACK * STACKS);
+        for (size_t i = STACKS; i-- > 0;)
+            stacks.push_back(slab + i * STACK);
+    }
+    char *stack = stacks.back();
+    stacks.pop_back();
+    return stack;
+}
+
+static void entry();
+static void make_stack(Thread *t)
+{
+    t->stack = take_stack();
+    ASAN_UNPOISON_MEMORY_REGION(t->stack, STACK);
+    size_t colour = (uintptr_t)t->stack / STACK % 32 * 128;   /* tops at equal offsets would share one set of the cache */
+    void **top = (void **)(((uintptr_t)t->stack + STACK - colour) & ~(uintptr_t)63);
+    *--top = NULL, *--top = (void *)entry;
+    for (int i = 0; i < 6; i++)
+        *--top = NULL;
+    t->top = top;
+}
+
+/* ---- who goes on ---- */
+static unsigned in_order(unsigned k, unsigned n) /* the k-th of n */
+{
+    unsigned long step = n % 7919 ? 7919 : 1;    /* a prime that does not divide n: each comes once */
+    return order == 0 ? k : order == 1 ? n - 1 - k : (unsigned)((first_lot + k * step) % n);
+}
+
+static Thread *next_unbegun()
+{
+    return &threads[in_order(begun++, count)];
+}
+
+static Thread *by_lot()
+{
+    lots = lots * 1664525u + 1013904223u;
+    size_t i = (lots >> 8) % (ready.size() + (begun < count));
+    if (i == ready.size())
+        return next_unbegun();
+    std::swap(ready[i], ready.back());
+    Thread *t = ready.back();
+    ready.pop_back();
+    return t;
+}
+
+static Thread *next_poller()
+{
+    if (polling.empty() || polls > PATIENCE)
+        return NULL;
+    Thread *t = polling.front();
+    polling.pop_front();
+    return t;
+}
+
+static Thread *next()                             /* NULL: nobody can */
+{
+    if (ready.empty() && begun == count)
+        return next_poller();
+    if (order == 2)
+        return by_lot();
+    if (ready.empty())
+        return next_unbegun();
+    Thread *t = ready.back();
+    ready.pop_back();
+    return t;
+}
+
+void go_on()
+{
+    Thread *t = next();
+    if (t == me)
+        return;
+    if (t && !t->stack)
+        make_stack(t);
+    go(t ? t : &host);
+}
+
+void ready_again(Thread *t) { ready.push_back(t); }
+
+UNSEEN void progress() { polls = 0; }
+
+void yield()
+{
+    Quiet quiet;
+    polls++;
+    polling.push_back(me);
+    go_on();
+}
+
+void fail(const char *why)
+{
+    launch->failure = why;
+    go(&host);
+}
+
+/* ---- barriers ---- */
+static void let_go(Barrier &b)
+{
+    progress();
+    b.arrived = 0, b.phase++;
+    ready.insert(ready.end(), b.waiting.rbegin(), b.waiting.rend());         /* who came first goes on first */
+    b.waiting.clear();
+}
+
+static void one_more(Barrier &b)
+{
+    if (++b.arrived == b.members)
+        let_go(b);
+}
+
+void arrive(Barrier &b)
+{
+    Quiet quiet;
+    release(&b);
+    one_more(b);
+}
+
+void await(Barrier &b, unsigned phase)
+{
+    Quiet quiet;
+    if (b.phase == phase) {
+        b.waiting.push_back(me);
+        go_on();
+    }
+    acquire(&b);
+}
+
+void sync(Barrier &b)
+{
+    Quiet quiet;
+    release(&b);
+    b.waiting.push_back(me);
+    one_more(b);
+    go_on();
+    acquire(&b);
+}
+
+static void leave(Barrier &b)                     /* nobody waits for a thread that has ended */
+{
+    if (--b.members && b.arrived == b.members)
+        let_go(b);
+}
+
+/* ---- a thread's life ---- */
+static Thread *last_words()                       /* the running thread has ended: who goes on, perhaps on its stack */
+{
+    Quiet quiet;
+    char *stack = me->stack;
+    leave(warp_of(me), lane_of(me));
+    leave(me->block->barrier);
+    leave(me->block->cluster->barrier);
+    me->stack = NULL, living--;
+    progress();
+    Thread *t = next();
+    bool begins = t && !t->stack;
+    if (begins && !FRESH)
+        t->stack = stack;
+    else
+        stacks.push_back(stack);
+    if (begins && FRESH)
+        make_stack(t);
+    return t;
+}
+
+static void body()
+{
+    acquire(&launch->grid);
+    launch->body();
+    release(&launch->threads);
+}
+
+UNSEEN static void entry()                        /* runs threads as long as there are such as have not begun */
+{
+    arrived(NULL);
+    for (;;) {
+        body();
+        char *stack = me->stack;
+        Thread *t = last_words();
+        if (!t || t->stack != stack)
+            go(t ? t : &host, true);
+        become(t);
+    }
+}
+
+/* ---- a launch ---- */
+static void lay_out(const Launch &l, unsigned set)/* threads and blocks of a set, as far as they are the same for all sets */
+{
+    unsigned each = l.threads.x * l.threads.y * l.threads.z;
+    count = set * each;
+    threads.resize(count), blocks.resize(set), clusters.resize(set / l.cluster);
+    for (unsigned i = 0; i < set; i++) {
+        Block &b = blocks[i];
+        b.threads = &threads[i * each], b.rank = i % l.cluster, b.cluster = &clusters[i / l.cluster];
+        b.warps.resize((each + WARP - 1) / WARP);
+        for (unsigned w = 0; w < b.warps.size(); w++)
+            b.warps[w].first = b.threads + w * WARP;
+        for (unsigned t = 0; t < each; t++) {
+            Thread &thread = b.threads[t];
+            thread.block = &b, thread.number = t;
+            thread.index = dim3(t % l.threads.x, t / l.threads.x % l.threads.y, t / l.threads.x / l.threads.y);
+        }
+    }
+}
+
+static void renew(Barrier &b, unsigned members)
+{
+    b.members = members, b.arrived = b.phase = 0;
+    b.waiting.clear();
+}
+
+static void shared_room(const Launch &l, Block &b, unsigned i)
+{
+    if (FRESH && i < rooms.size())
+        free(rooms[i]), rooms[i] = memory(SHARED_ROOM);
+    if (i == rooms.size())
+        rooms.push_back(memory(SHARED_ROOM));
+    b.shared = (char *)(((uintptr_t)rooms[i] + 15) & ~(uintptr_t)15), b.touched = 0;
+    ASAN_POISON_MEMORY_REGION(b.shared, SHARED_ROOM - 16);
+    ASAN_UNPOISON_MEMORY_REGION(b.shared, l.dynamic);
+    poison(b.shared, l.dynamic);
+}
+
+/* For ThreadSanitizer: threads are dear, so they serve again, but not in the next set: two blocks in turn are never ordered. */
+static void *tsan_thread()
+{
+#if defined(__SANITIZE_THREAD__)
+    static std::vector<void *> &made = *new std::vector<void *>;
+    static size_t turn, given_up;
+    static pid_t owner;
+    if (given_up != failed_launches || owner != getpid())        /* in the middle of something, or of the process before a fork */
+        made.clear(), given_up = failed_launches, owner = getpid();
+    if (made.size() < count * (count > 2048 ? 1 : 2))
+        made.push_back(__tsan_create_fiber(0)), turn = made.size() - 1;
+    return made[turn++ % made.size()];
+#else
+    return NULL;
+#endif
+}
+
+static void set_up(const Launch &l, unsigned first, unsigned set)
+{
+    unsigned each = count / set;
+    for (unsigned i = 0; i < set; i++) {
+        Block &b = blocks[i];
+        unsigned id = first + i;
+        b.index = dim3(id % l.grid.x, id / l.grid.x % l.grid.y, id / l.grid.x / l.grid.y);
+        renew(b.barrier, each);
+        for (unsigned w = 0; w < b.warps.size(); w++)
+            b.warps[w].alive = each - w * WARP < WARP ? (1u << (each - w * WARP)) - 1 : EVERY, b.warps[w].here = 0;
+        shared_room(l, b, i);
+    }
+    for (Cluster &c : clusters)
+        renew(c.barrier, each * l.cluster), c.first = &blocks[(&c - clusters.data()) * l.cluster];
+    for (Thread &t : threads)
+        t.stack = NULL, t.tsan = tsan_thread(), t.group = 0, t.copies.clear();
+    begun = 0, living = count, polls = 0, first_lot = lots % count;
+    ready.clear(), polling.clear(), launch->stores.clear();
+}
+
+UNSEEN static void give_up(Thread &t)             /* ThreadSanitizer: what it did comes before what follows */
+{
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(t.tsan, 1);
+    release(&launch->threads);
+    __tsan_switch_to_fiber(host.tsan, 1);
+#else
+    (void)t;
+#endif
+}
+
+static void clean_up()
+{
+    for (Thread &t : threads) {
+        if (launch->failure)
+            give_up(t);
+        if (t.stack)
+            stacks.push_back(t.stack);
+    }
+    failed_launches += launch->failure != NULL;
+    if (FRESH) {
+        for (char *stack : stacks)
+            free(stack);
+        stacks.clear();
+    }
+}
+
+static void run_set(Launch &l, unsigned first, unsigned set)
+{
+    set_up(l, first, set);
+    Thread *t = next_unbegun();
+    make_stack(t);
+    go(t);
+    if (living && !l.failure)
+        l.failure = "threads wait for what does not come: a barrier that not all of them reach, or a flag that nobody sets";
+    clean_up();
+}
+
+void run(Launch &l)
+{
+    unsigned all = l.grid.x * l.grid.y * l.grid.z, set = l.together ? all : l.cluster, sets = all / set;
+    release(&l.grid);
+    {
+        Quiet quiet;
+        launch = &l, l.late = setting("WEFT_EMU_ASYNC", 0) != 0;
+        order = (unsigned)setting("WEFT_EMU_ORDER", 0), lots = (unsigned)setting("WEFT_EMU_SEED", 0) + 12345;
+#if defined(__SANITIZE_ADDRESS__)
+        host_stack = NULL;
+#endif
+#if defined(__SANITIZE_THREAD__)
+        host.tsan = __tsan_get_current_fiber();
+#endif
+        lay_out(l, set);
+        for (unsigned i = 0, lot = lots; i < sets && !l.failure; i++) {
+            first_lot = lot % sets;
+            run_set(l, in_order(i, sets) * set, set);
+        }
+        launch = NULL;
+    }
+    acquire(&l.threads);
+}
+
+} // namespace emu

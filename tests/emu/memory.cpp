@@ -1,0 +1,283 @@
+/* memory.cpp - devices, errors and memory of runtime.h.
+ *
+ * Device memory is a private mapping of a file that is full of poison, so that large pieces cost nothing until they are written.
+ * It ends where a page that nobody may touch begins, and is itself untouchable while no stream runs. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <map>
+#include <mutex>
+#include "tests/emu/runtime.h"
+
+namespace {
+enum : size_t { PAGE = 4096, POISONED = 4 << 20, ALIGNED = 256 };
+enum { DEVICES = 8, MULTIPROCESSORS = 8 };
+struct Piece { char *page; size_t pages, bytes; int device; bool managed; };     /* pages: in bytes */
+
+std::recursive_mutex &mutex = *new std::recursive_mutex;
+std::map<char *, Piece> &pieces = *new std::map<char *, Piece>;
+std::map<char *, size_t> &pins = *new std::map<char *, size_t>;
+cudaError_t losses[DEVICES];
+size_t used[DEVICES];
+int opened;
+bool open_now;
+thread_local int current;
+thread_local cudaError_t last;
+
+int devices()
+{
+    int n = emu::setting("WEFT_EMU_DEVICES", 2);
+    return n < DEVICES ? n : (int)DEVICES;
+}
+
+size_t limit()
+{
+    const char *bytes = getenv("WEFT_EMU_MEMORY");
+    return bytes && *bytes ? strtoull(bytes, NULL, 10) : (size_t)4 << 30;
+}
+
+int poisoned_file()
+{
+    static int file = -1;
+    if (file >= 0)
+        return file;
+    file = memfd_create("poison", 0);
+    std::vector<char> bytes(POISONED);
+    emu::poison(bytes.data(), POISONED);
+    if (file < 0 || write(file, bytes.data(), POISONED) != (ssize_t)POISONED)
+        perror("emulated CUDA: no memory"), abort();
+    return file;
+}
+
+bool map(Piece &p)
+{
+    void *there = mmap(NULL, p.pages + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (there == MAP_FAILED)
+        return false;
+    p.page = (char *)there;
+    int access = p.managed || open_now ? PROT_READ | PROT_WRITE : PROT_NONE;
+    for (size_t at = 0; at < p.pages; at += POISONED) {
+        size_t n = p.pages - at < POISONED ? p.pages - at : POISONED;
+        if (mmap(p.page + at, n, access, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poisoned_file(), 0) == MAP_FAILED)
+            return false;
+    }
+    return true;
+}
+
+void protect(int access)
+{
+    for (auto &p : pieces)
+        if (!p.second.managed)
+            mprotect(p.second.page, p.second.pages, access);
+    open_now = access != PROT_NONE;
+}
+
+void crashed(int, siginfo_t *about, void *)      /* says who it was; then the crash goes on */
+{
+    char text[400];
+    const emu::Thread *t = emu::me;
+    int n = t ? snprintf(text, sizeof text, "emulated CUDA: %s: thread %u of block (%u, %u, %u) must not touch %p\n", emu::launch->name,
+                         t->number, t->block->index.x, t->block->index.y, t->block->index.z, about->si_addr)
+              : snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, must not touch %p\n", about->si_addr);
+    if (write(2, text, (size_t)n) < 0)
+        return;
+}
+
+void watch()                                     /* unless somebody else does, a sanitizer say */
+{
+    struct sigaction now, then = {};
+    then.sa_sigaction = crashed, then.sa_flags = (int)(SA_SIGINFO | SA_RESETHAND);
+    if (!sigaction(SIGSEGV, NULL, &now) && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL)
+        sigaction(SIGSEGV, &then, NULL);
+}
+
+cudaError_t allocate(void **to, size_t bytes, bool managed)
+{
+    emu::Locked locked;
+    *to = NULL;
+    watch();
+    if (emu::lost(current) || emu::capturing())
+        return emu::note(emu::lost(current) ? emu::lost(current) : cudaErrorStreamCaptureUnsupported);
+    if (bytes > limit() || used[current] + bytes > limit())
+        return emu::note(cudaErrorMemoryAllocation);
+    size_t room = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    Piece p = { NULL, (room + PAGE - 1) / PAGE * PAGE, bytes, current, managed };
+    if (!bytes || !map(p))
+        return bytes ? emu::note(cudaErrorMemoryAllocation) : cudaSuccess;
+    char *start = p.page + p.pages - room;
+    ASAN_POISON_MEMORY_REGION(p.page, p.pages);
+    ASAN_UNPOISON_MEMORY_REGION(start, bytes);
+    pieces[start] = p, used[current] += bytes;
+    *to = start;
+    return cudaSuccess;
+}
+
+template <class Map> typename Map::iterator holder(Map &m, const void *p)        /* of the greatest start <= p */
+{
+    auto it = m.upper_bound((char *)p);
+    return it == m.begin() ? m.end() : --it;
+}
+} // namespace
+
+namespace emu {
+Locked::Locked() { mutex.lock(); }
+Locked::~Locked() { mutex.unlock(); }
+Open::Open()
+{
+    if (!opened++ && !open_now)
+        protect(PROT_READ | PROT_WRITE);
+}
+Open::~Open()
+{
+    if (!--opened && setting("WEFT_EMU_GUARD", 1))
+        protect(PROT_NONE);
+}
+cudaError_t note(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        last = e;
+    return e;
+}
+cudaError_t &lost(int device) { return losses[device]; }
+int current_device() { return current; }
+bool on_device(const void *p)
+{
+    auto it = holder(pieces, p);
+    return it != pieces.end() && (char *)p < it->first + it->second.bytes;
+}
+bool pinned(const void *p)
+{
+    auto it = holder(pins, p);
+    return it != pins.end() && (char *)p < it->first + it->second;
+}
+} // namespace emu
+
+/* ---- errors ---- */
+static const struct { cudaError_t e; const char *name, *text; } errors[] = {
+    { cudaSuccess, "cudaSuccess", "no error" },
+    { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
+    { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
+    { cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument" },
+    { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy" },
+    { cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
+    { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
+    { cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
+    { cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state" },
+    { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
+    { cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered" },
+    { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
+    { cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch" },
+    { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing" },
+    { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture" },
+};
+const char *cudaGetErrorName(cudaError_t e)
+{
+    for (auto &x : errors)
+        if (x.e == e)
+            return x.name;
+    return "unrecognized error code";
+}
+const char *cudaGetErrorString(cudaError_t e)
+{
+    for (auto &x : errors)
+        if (x.e == e)
+            return x.text;
+    return "unrecognized error code";
+}
+cudaError_t cudaPeekAtLastError() { return emu::lost(current) ? emu::lost(current) : last; }
+cudaError_t cudaGetLastError()
+{
+    cudaError_t e = cudaPeekAtLastError();
+    last = cudaSuccess;
+    return e;
+}
+
+/* ---- devices ---- */
+cudaError_t cudaGetDeviceCount(int *n) { return *n = devices(), emu::note(*n > 0 ? cudaSuccess : cudaErrorNoDevice); }
+cudaError_t cudaGetDevice(int *device) { return *device = current, cudaSuccess; }
+cudaError_t cudaDriverGetVersion(int *v) { return *v = 13000, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int *v) { return *v = 13000, cudaSuccess; }
+cudaError_t cudaSetDevice(int device)
+{
+    if (device < 0 || device >= devices())
+        return emu::note(cudaErrorInvalidDevice);
+    current = device;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
+{
+    if (device < 0 || device >= devices())
+        return emu::note(cudaErrorInvalidDevice);
+    *p = cudaDeviceProp();
+    snprintf(p->name, sizeof p->name, "emulated GPU %d", device);
+    p->totalGlobalMem = limit(), p->sharedMemPerBlock = emu::SHARED_DEFAULT;
+    p->sharedMemPerBlockOptin = emu::SHARED_ROOM, p->sharedMemPerMultiprocessor = emu::SHARED_ROOM + 1024;
+    p->major = 9, p->minor = 0, p->multiProcessorCount = MULTIPROCESSORS, p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
+    p->regsPerBlock = 65536, p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
+    p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
+{
+    *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emu::SHARED_ROOM : a == cudaDevAttrMultiProcessorCount ? (int)MULTIPROCESSORS
+         : a == cudaDevAttrCooperativeLaunch ? 1 : a == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    return cudaSuccess;
+}
+
+/* ---- memory ---- */
+cudaError_t cudaMalloc(void **p, size_t bytes) { return allocate(p, bytes, false); }
+cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned) { return allocate(p, bytes, true); }
+cudaError_t cudaFree(void *p)                    /* the addresses are never given out again */
+{
+    if (!p)
+        return cudaSuccess;
+    cudaError_t e = cudaDeviceSynchronize();
+    emu::Locked locked;
+    auto it = pieces.find((char *)p);
+    if (it == pieces.end())
+        return emu::note(cudaErrorInvalidValue);
+    Piece &piece = it->second;
+    ASAN_UNPOISON_MEMORY_REGION(piece.page, piece.pages);
+    mmap(piece.page, piece.pages, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    used[piece.device] -= piece.bytes;
+    pieces.erase(it);
+    return e;
+}
+cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned)
+{
+    emu::Locked locked;
+    *p = NULL;
+    if (emu::lost(current))
+        return emu::note(emu::lost(current));
+    if (posix_memalign(p, PAGE, bytes ? bytes : 1))
+        return emu::note(cudaErrorMemoryAllocation);
+    emu::poison(*p, bytes);
+    pins[(char *)*p] = bytes;
+    return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void **p, size_t bytes) { return cudaHostAlloc(p, bytes, cudaHostAllocDefault); }
+cudaError_t cudaFreeHost(void *p)
+{
+    if (!p)
+        return cudaSuccess;
+    cudaError_t e = cudaDeviceSynchronize();
+    emu::Locked locked;
+    if (!pins.erase((char *)p))
+        return emu::note(cudaErrorInvalidValue);
+    free(p);
+    return e;
+}
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
+{
+    emu::Locked locked;
+    *device = emu::pinned(host) ? host : NULL;
+    return emu::note(*device ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
+{
+    emu::Locked locked;
+    *all = limit(), *left = *all > used[current] ? *all - used[current] : 0;
+    return cudaSuccess;
+}

@@ -1,0 +1,89 @@
+/* runtime.h - CUDA's runtime on one CPU thread at a time: memory, streams, events, graphs, errors.
+ *
+ * Whatever CUDA may do later is done later: launches and copies wait in their stream until somebody synchronises, and then the
+ * streams go on in an order that is an adversary's choice (WEFT_EMU_SEED: 0, others only when they must; 1, others as early
+ * as they may; more: drawn by lot). Streams are cudaStreamNonBlocking and NULL, and nothing but events orders them.
+ *
+ * Device memory is full of NaN at first, is never given out twice, and the host's reading or writing it is a crash. */
+#ifndef WEFT_EMU_RUNTIME_H
+#define WEFT_EMU_RUNTIME_H
+#include "tests/emu/launch.h"
+
+enum cudaError_t {
+    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidMemcpyDirection = 21, cudaErrorInsufficientDriver = 35, cudaErrorNoDevice = 100, cudaErrorInvalidDevice = 101,
+    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700, cudaErrorLaunchFailure = 719,
+    cudaErrorCooperativeLaunchTooLarge = 720, cudaErrorStreamCaptureUnsupported = 900, cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorIllegalState = 401
+};
+const char *cudaGetErrorName(cudaError_t), *cudaGetErrorString(cudaError_t);
+cudaError_t cudaGetLastError(), cudaPeekAtLastError();
+
+/* ---- devices ---- */
+struct cudaDeviceProp {
+    char name[256];
+    size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
+    int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock, regsPerBlock, cooperativeLaunch, l2CacheSize;
+    int canMapHostMemory, unifiedAddressing, managedMemory, concurrentManagedAccess;
+};
+enum cudaDeviceAttr {
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMultiProcessorCount = 16, cudaDevAttrCooperativeLaunch = 95,
+    cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76
+};
+cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *), cudaGetDeviceProperties(cudaDeviceProp *, int);
+cudaError_t cudaDeviceGetAttribute(int *, cudaDeviceAttr, int device);
+cudaError_t cudaDeviceSynchronize(), cudaDeviceReset();          /* reset: what a new process would find */
+cudaError_t cudaDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
+
+/* ---- memory ---- */
+enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
+enum { cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaMemAttachGlobal = 1 };
+cudaError_t cudaMalloc(void **, size_t), cudaMallocManaged(void **, size_t, unsigned = cudaMemAttachGlobal), cudaFree(void *);
+cudaError_t cudaMallocHost(void **, size_t), cudaHostAlloc(void **, size_t, unsigned), cudaFreeHost(void *);
+cudaError_t cudaHostGetDevicePointer(void **, void *host, unsigned), cudaMemGetInfo(size_t *left, size_t *all);
+cudaError_t cudaMemcpy(void *, const void *, size_t, cudaMemcpyKind), cudaMemset(void *, int, size_t);
+cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t = NULL);
+cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t = NULL);
+template <class T> cudaError_t cudaMalloc(T **p, size_t n) { return cudaMalloc((void **)p, n); }
+template <class T> cudaError_t cudaMallocHost(T **p, size_t n) { return cudaMallocHost((void **)p, n); }
+template <class T> cudaError_t cudaHostAlloc(T **p, size_t n, unsigned f) { return cudaHostAlloc((void **)p, n, f); }
+
+/* ---- streams, events, graphs ---- */
+typedef struct emu_event *cudaEvent_t;
+typedef struct emu_graph *cudaGraph_t;
+typedef struct emu_graph *cudaGraphExec_t;
+enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2 };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive, cudaStreamCaptureStatusInvalidated };
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned), cudaStreamDestroy(cudaStream_t), cudaStreamSynchronize(cudaStream_t);
+cudaError_t cudaStreamQuery(cudaStream_t), cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0);
+cudaError_t cudaEventCreate(cudaEvent_t *), cudaEventCreateWithFlags(cudaEvent_t *, unsigned), cudaEventDestroy(cudaEvent_t);
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = NULL), cudaEventSynchronize(cudaEvent_t), cudaEventQuery(cudaEvent_t);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t);
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode), cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long = 0), cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphDestroy(cudaGraph_t), cudaGraphExecDestroy(cudaGraphExec_t);
+
+/* ---- kernels ---- */
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+                         cudaFuncAttributeNonPortableClusterSizeAllowed = 13 };
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int);
+template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute a, int v)
+{
+    return cudaFuncSetAttribute((const void *)kernel, a, v);
+}
+
+/* ---- between the files of the emulation ---- */
+namespace emu {
+struct Locked { Locked(); ~Locked(); };          /* one CPU thread at a time */
+struct Open { Open(); ~Open(); };                /* device memory may be looked into */
+cudaError_t note(cudaError_t);                   /* becomes cudaGetLastError */
+cudaError_t &lost(int device);                   /* what every call of a lost device returns */
+int  current_device();
+bool on_device(const void *), pinned(const void *);
+bool capturing();                                /* somewhere: calls that wait are forbidden */
+void later(cudaStream_t, std::function<void()> work);
+cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
+}
+#endif

@@ -1,0 +1,370 @@
+/* streams.cpp - launches, copies, streams, events and graphs of runtime.h: everything waits in a queue until somebody waits for it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include "tests/emu/runtime.h"
+
+namespace {
+typedef std::function<void()> Work;
+struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };     /* an event's state */
+struct Item { Work work; std::shared_ptr<Mark> until; unsigned long long turn; };                /* no work: wait until the mark's turn */
+typedef std::vector<Work> Steps;
+} // namespace
+
+struct emu_graph { std::shared_ptr<Steps> steps; bool broken, relaxed; emu_stream *origin; };
+struct emu_stream { int device; std::deque<Item> queue; emu_graph *capture; };
+struct emu_event { std::shared_ptr<Mark> mark; emu_graph *captured; };
+
+namespace {
+std::vector<emu_stream *> &streams = *new std::vector<emu_stream *>;
+std::map<const void *, int> &most_shared = *new std::map<const void *, int>;
+std::map<const void *, bool> &wide_clusters = *new std::map<const void *, bool>;
+int captures;                                    /* that forbid waiting */
+unsigned lots = 1;
+
+emu_stream *default_stream(int device)
+{
+    static emu_stream *of[8];
+    if (!of[device])
+        streams.push_back(of[device] = new emu_stream{ device, {}, NULL });
+    return of[device];
+}
+emu_stream *real(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
+
+/* ---- whose turn it is ---- */
+bool blocked(const emu_stream *s) { return s->queue.front().until && s->queue.front().until->done < s->queue.front().turn; }
+
+emu_stream *needed(emu_stream *s)                /* the stream that has to go on so that s can */
+{
+    while (blocked(s))
+        s = s->queue.front().until->stream;
+    return s;
+}
+
+emu_stream *choose(emu_stream *wanted)
+{
+    int seed = emu::setting("WEFT_EMU_SEED", 0);
+    std::vector<emu_stream *> others;
+    for (emu_stream *s : streams)
+        if (s != wanted && !s->queue.empty() && !blocked(s))
+            others.push_back(s);
+    lots = lots * 1664525u + 1013904223u + (unsigned)seed;
+    size_t lot = (lots >> 8) % (others.size() + 1);
+    if (others.empty() || seed == 0 || (seed > 1 && lot == others.size()))
+        return needed(wanted);
+    return others[seed == 1 ? 0 : lot];
+}
+
+void step(emu_stream *s)
+{
+    Item item = std::move(s->queue.front());
+    s->queue.pop_front();
+    bool event = item.turn != 0;                 /* on a lost device nothing else happens */
+    if (item.work && (event || emu::lost(s->device) == cudaSuccess))
+        item.work();
+}
+
+/* Until that is done; the error of the stream's device. */
+template <class Done> cudaError_t go_on_until(emu_stream *wanted, Done done)
+{
+    emu::Open open;
+    while (!done())
+        step(choose(wanted));
+    return emu::note(emu::lost(wanted->device));
+}
+cudaError_t empty(emu_stream *s)
+{
+    return go_on_until(s, [s] { return s->queue.empty(); });
+}
+
+void push(emu_stream *s, Item item)
+{
+    if (s->capture && item.work)
+        s->capture->steps->push_back(std::move(item.work));
+    else
+        s->queue.push_back(std::move(item));
+}
+
+double now()
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* ---- launches ---- */
+void execute(emu::Launch l, int device)
+{
+    const char *victim = getenv("WEFT_EMU_FAIL");
+    if (victim && *victim && strstr(l.name, victim)) {
+        emu::lost(device) = cudaErrorIllegalAddress;
+        return;
+    }
+    emu::run(l);
+    if (l.failure) {
+        fprintf(stderr, "emulated CUDA: %s: %s\n", l.name, l.failure);
+        emu::lost(device) = cudaErrorLaunchFailure;
+    }
+}
+
+cudaError_t checked(const emu::Launch &l, const void *kernel)
+{
+    const dim3 &g = l.grid, &t = l.threads;
+    size_t each = (size_t)t.x * t.y * t.z, all = (size_t)g.x * g.y * g.z;
+    if (!each || !all || t.x > 1024 || t.y > 1024 || t.z > 64 || each > emu::MOST_THREADS || g.x >> 31 || g.y > 65535 || g.z > 65535)
+        return cudaErrorInvalidConfiguration;
+    if (!l.cluster || l.cluster > (wide_clusters[kernel] ? 16u : 8u) || g.x % l.cluster)
+        return cudaErrorInvalidConfiguration;
+    auto most = most_shared.find(kernel);
+    if (l.dynamic > (most == most_shared.end() ? (size_t)emu::SHARED_DEFAULT : (size_t)most->second))
+        return cudaErrorInvalidValue;
+    cudaDeviceProp about;
+    cudaGetDeviceProperties(&about, emu::current_device());
+    size_t at_once = std::min(2048 / each, (about.sharedMemPerMultiprocessor) / (l.dynamic + 1024));
+    return l.together && all > at_once * (size_t)about.multiProcessorCount ? cudaErrorCooperativeLaunchTooLarge : cudaSuccess;
+}
+} // namespace
+
+namespace emu {
+bool capturing() { return captures > 0; }
+cudaError_t usable(cudaStream_t stream)
+{
+    if (lost(current_device()))
+        return note(lost(current_device()));
+    return real(stream)->device == current_device() ? cudaSuccess : note(cudaErrorInvalidResourceHandle);
+}
+void later(cudaStream_t stream, Work work)
+{
+    Locked locked;
+    push(real(stream), Item{ std::move(work), NULL, 0 });
+}
+void submit(Launch l, cudaStream_t stream, const void *kernel)
+{
+    Locked locked;
+    cudaError_t e = usable(stream);
+    if (e != cudaSuccess || note(checked(l, kernel)) != cudaSuccess)
+        return;
+    int device = current_device();
+    later(stream, [l, device] { execute(l, device); });
+}
+} // namespace emu
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
+{
+    emu::Locked locked;
+    if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+        if (v < 0 || (size_t)v > emu::SHARED_ROOM)
+            return emu::note(cudaErrorInvalidValue);
+        most_shared[kernel] = v;
+    } else if (a == cudaFuncAttributeNonPortableClusterSizeAllowed)
+        wide_clusters[kernel] = v != 0;
+    return cudaSuccess;
+}
+
+/* ---- copies ---- */
+static bool direction_is_right(const void *to, const void *from, cudaMemcpyKind kind)
+{
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    auto fits = [](const void *p, bool device) { return emu::on_device(p) == device || emu::pinned(p); };
+    return kind == cudaMemcpyDefault || (fits(to, to_device) && fits(from, from_device));
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+{
+    emu::Locked locked;
+    cudaError_t e = emu::usable(stream);
+    if (e != cudaSuccess || !bytes)
+        return e;
+    if (!direction_is_right(to, from, kind))
+        return emu::note(cudaErrorInvalidValue);
+    bool from_pages = !emu::on_device(from) && !emu::pinned(from), to_pages = !emu::on_device(to) && !emu::pinned(to);
+    if ((from_pages || to_pages) && real(stream)->capture)
+        return emu::note(cudaErrorStreamCaptureUnsupported);
+    if (from_pages) {                            /* CUDA has read it when this returns; pinned memory is read when the copy runs */
+        std::vector<char> kept((const char *)from, (const char *)from + bytes);
+        emu::later(stream, [=] { memcpy(to, kept.data(), bytes); });
+    } else
+        emu::later(stream, [=] { memmove(to, from, bytes); });
+    return to_pages ? cudaStreamSynchronize(stream) : cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream)
+{
+    emu::Locked locked;
+    cudaError_t e = emu::usable(stream);
+    if (e != cudaSuccess || !bytes)
+        return e;
+    if (!emu::on_device(to) && !emu::pinned(to))
+        return emu::note(cudaErrorInvalidValue);
+    emu::later(stream, [=] { memset(to, byte, bytes); });
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+    if (emu::capturing())
+        return emu::note(cudaErrorStreamCaptureUnsupported);
+    cudaError_t e = cudaMemcpyAsync(to, from, bytes, kind, NULL);
+    return e != cudaSuccess ? e : cudaStreamSynchronize(NULL);
+}
+cudaError_t cudaMemset(void *to, int byte, size_t bytes) { return cudaMemsetAsync(to, byte, bytes, NULL); }
+
+/* ---- streams ---- */
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+{
+    emu::Locked locked;
+    if (flags != cudaStreamNonBlocking)          /* others wait for the default stream: not emulated */
+        return emu::note(cudaErrorInvalidValue);
+    if (emu::lost(emu::current_device()))
+        return emu::note(emu::lost(emu::current_device()));
+    streams.push_back(*s = new emu_stream{ emu::current_device(), {}, NULL });
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    emu::Locked locked;
+    emu_stream *s = real(stream);
+    if (!s->capture)
+        return empty(s);
+    s->capture->broken = true;
+    return emu::note(cudaErrorStreamCaptureUnsupported);
+}
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+    emu::Locked locked;
+    cudaError_t e = empty(s);
+    streams.erase(std::find(streams.begin(), streams.end(), s));
+    delete s;
+    return e;
+}
+cudaError_t cudaDeviceSynchronize()
+{
+    emu::Locked locked;
+    if (captures)
+        return emu::note(cudaErrorStreamCaptureUnsupported);
+    for (emu_stream *s : streams)
+        if (s->device == emu::current_device())
+            empty(s);
+    return emu::note(emu::lost(emu::current_device()));
+}
+cudaError_t cudaDeviceReset()
+{
+    emu::Locked locked;
+    cudaDeviceSynchronize();
+    emu::lost(emu::current_device()) = cudaSuccess;
+    cudaGetLastError();
+    return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    emu::Locked locked;
+    emu_stream *s = real(stream);
+    if (s->queue.empty())
+        return emu::note(emu::lost(s->device));
+    emu::Open open;
+    step(choose(s));                             /* who asks again and again gets on */
+    return cudaErrorNotReady;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
+{
+    emu::Locked locked;
+    emu_stream *s = real(stream);
+    if (e->captured && !s->capture)
+        s->capture = e->captured;                /* joins the capture */
+    else if (s->capture && s->capture != e->captured)
+        return s->capture->broken = true, emu::note(cudaErrorStreamCaptureUnsupported);
+    else if (!s->capture && e->mark->recorded)
+        push(s, Item{ NULL, e->mark, e->mark->recorded });
+    return emu::note(emu::lost(s->device));
+}
+
+/* ---- events ---- */
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+{
+    *e = new emu_event{ std::make_shared<Mark>(Mark{ NULL, 0, 0, 0 }), NULL };
+    return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, cudaEventDefault); }
+cudaError_t cudaEventDestroy(cudaEvent_t e) { return delete e, cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
+{
+    emu::Locked locked;
+    emu_stream *s = real(stream);
+    if ((e->captured = s->capture))
+        return cudaSuccess;
+    std::shared_ptr<Mark> mark = e->mark;
+    unsigned long long turn = ++mark->recorded;
+    mark->stream = s;
+    push(s, Item{ [mark, turn] { mark->done = turn, mark->when = now(); }, NULL, turn });
+    return emu::note(emu::lost(s->device));
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+    emu::Locked locked;
+    Mark *m = e->mark.get();
+    unsigned long long turn = m->recorded;
+    if (m->done >= turn)
+        return emu::note(emu::lost(emu::current_device()));
+    return go_on_until(m->stream, [m, turn] { return m->done >= turn; });
+}
+cudaError_t cudaEventQuery(cudaEvent_t e)
+{
+    emu::Locked locked;
+    if (e->mark->done >= e->mark->recorded)
+        return cudaSuccess;
+    emu::Open open;
+    step(choose(e->mark->stream));
+    return cudaErrorNotReady;
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    *ms = (float)(to->mark->when - from->mark->when);
+    return from->mark->done && to->mark->done ? cudaSuccess : emu::note(cudaErrorInvalidResourceHandle);
+}
+
+/* ---- graphs: the order of recording is one of the orders that the graph allows ---- */
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
+{
+    emu::Locked locked;
+    if (!s || s->capture)
+        return emu::note(cudaErrorStreamCaptureUnsupported);
+    s->capture = new emu_graph{ std::make_shared<Steps>(), false, mode == cudaStreamCaptureModeRelaxed, s };
+    captures += !s->capture->relaxed;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
+{
+    emu::Locked locked;
+    emu_graph *g = s ? s->capture : NULL;
+    *graph = NULL;
+    if (!g || g->origin != s)
+        return emu::note(cudaErrorInvalidValue);
+    for (emu_stream *t : streams)
+        if (t->capture == g)
+            t->capture = NULL;
+    captures -= !g->relaxed;
+    if (!g->broken)
+        return *graph = g, cudaSuccess;
+    delete g;
+    return emu::note(cudaErrorStreamCaptureInvalidated);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status)
+{
+    emu_graph *g = real(s)->capture;
+    *status = !g ? cudaStreamCaptureStatusNone : g->broken ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long) { return *x = new emu_graph(*g), cudaSuccess; }
+cudaError_t cudaGraphDestroy(cudaGraph_t g) { return delete g, cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { return delete x, cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t stream)
+{
+    emu::Locked locked;
+    cudaError_t e = emu::usable(stream);
+    for (size_t i = 0; e == cudaSuccess && i < x->steps->size(); i++)
+        emu::later(stream, (*x->steps)[i]);
+    return e;
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# planted_cuda.sh: thirteen bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
+# test that is named beside it. MAKE and BUILD come from make; everything else is built by then.
+set -u
+good=0 all=0
+B=$BUILD/emu
+into=$BUILD/planted_cuda
+export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=persistent
+
+# WHAT FILE SED TEST [FILTER]: the sed program must change the file
+catches() {
+    local what=$1 file=$2 program=$3 test=$4 filter=${5:-} object=${2%.cu}.o order rc=0
+    all=$((all + 1))
+    rm -rf "$into"; mkdir -p "$into/cuda"
+    cp cuda/*.h "$into/cuda"
+    sed -E "$program" "cuda/$file" >"$into/cuda/$file"
+    if cmp -s "cuda/$file" "$into/cuda/$file"; then echo "  FAIL  $what: there is no such place in cuda/$file"; return; fi
+    if ! ${CXX:-g++} -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -DWEFT_EMULATED=1 -I"$into" -I. -w -c -o "$into/x.o" "$into/cuda/$file" 2>"$into/log"; then
+        echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return
+    fi
+    # shellcheck disable=SC2046
+    ${CXX:-g++} -shared -Wl,--version-script,core/plugin.map -o "$into/libweft_cuda.so" "$into/x.o" $(find "$B" -name '*.o' ! -path "*/cuda/$object") -lpthread || return
+    for order in 0 1 2; do
+        WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 120 "$BUILD/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
+        [ $rc = 0 ] || break
+    done
+    if [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else good=$((good + 1)); echo "  ok    $what: $test, order $order"; fi
+}
+
+catches "a missing barrier in a tile's loads"        attention.cu        '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
+catches "a missing barrier between two steps"        recur_persistent.cu '0,/^        __syncthreads\(\);/s///'                       test_recur
+catches "a missing barrier in a sum of a block"      sums.cu             '0,/^        __syncthreads\(\);/s///'                       test_kernels 'kernels/runs'
+catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
+catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'
+catches "a kernel on another stream"                 pointwise.cu        's/LAUNCH\(d, fill_each<real>, ([^,]*), THREADS, 0, /LAUNCH_RAW(fill_each<real>, \1, THREADS, 0, (cudaStream_t)0, /'  test_kernels 'kernels/flat'
+catches "a wait that does not wait"                  device.cu           '/^void K\(wait\)/,/^}/s/waited\(d, __func__\)/(void)d/'    test_kernels 'kernels/flat'
+catches "pinned memory written again too early"      device.cu           '/cudaEventSynchronize/d'                                  test_kernels 'kernels/uploads*'
+catches "an upload that is never sent"               device.cu           '/^    send\(d\);/d'                                      test_kernels 'kernels/memory'
+catches "host code that looks into device memory"    device.cu           's/^        launched\(d, __func__\);/        *(volatile char *)to;/' test_modules
+catches "a product that forgets to add"              gemm.cu             's/beta = p->add/beta = 0/'                                test_kernels 'kernels/gemm'
+catches "an index that is followed out of range"     index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
+catches "equal indices in one place"                 scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
+echo "$good of $all nets hold"
+[ "$good" = "$all" ]
