@@ -4,6 +4,7 @@
 #   BUILD=dir                  another place than build/
 #   CC=clang WERROR=1          as the CI does; VERBOSE=1 shows the commands
 #   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found; NVCC=none: not
+#   DEPS=dir                   a folder of unpacked Debian libraries (tests/gpu_deps.sh fills one) instead of installed ones
 #   PREFIX= LIBDIR= DESTDIR=   of make install
 #
 # Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
@@ -35,8 +36,17 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
 BASE     := -std=c11 -D_GNU_SOURCE -I. $(WARN)
 ALL       = $(BASE) $(CPPFLAGS) $(CFLAGS) $(VFLAGS) $(EXTRA) -MMD -MP
+ifeq ($(DEPS),)
 HDF5      = $(shell $(PKG_CONFIG) --cflags hdf5)
 LIBS      = $(shell $(PKG_CONFIG) --libs hdf5) -ldl -lm -lpthread
+else
+# No pkg-config, no package manager, and no LD_LIBRARY_PATH, which compilers and Python would follow, too: programs know the folder by
+# DT_RPATH, which unlike DT_RUNPATH counts for what the libraries need in turn and for what is opened later.
+DEPS_LIB  := $(abspath $(DEPS))/usr/lib/$(shell $(CC) -dumpmachine)
+HDF5      := -I$(abspath $(DEPS))/usr/include -I$(abspath $(DEPS))/usr/include/hdf5/serial
+LIBS      := -L$(DEPS_LIB) -Wl,--disable-new-dtags,-rpath,$(DEPS_LIB),-rpath-link,$(DEPS_LIB) -lhdf5 -ldl -lm -lpthread
+export DEPS
+endif
 
 SRC      := $(wildcard core/*.c autograd/*.c nn/*.c rnn/*.c io/*.c)
 HEADERS  := weft.h $(wildcard core/api_*.h autograd/api_*.h nn/api_*.h rnn/api_*.h io/api_*.h)
@@ -135,10 +145,10 @@ $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(TESTS) $(PLANTED): $(B)/%: $(B)/%.o $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcriterion -ljansson $(LIBS)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
 $(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson $(LIBS)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(filter -L%,$(LIBS)) -ljansson $(LIBS)
 
 EMULATED  := $(B)/emu/libweft_cuda.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
@@ -146,7 +156,7 @@ test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libwe
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
-	@CUDA_ONLY=1 CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
+	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
 soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
 planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint

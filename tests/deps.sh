@@ -2,6 +2,7 @@
 # deps.sh build|test|lint|ci ...     what is missing from Debian's packages is installed, if that is allowed here; else the one
 # deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
 #                                    festlex-cmu without installing it.
+# DEPS=dir: the libraries are taken from that folder (gpu_deps.sh), and nothing is ever installed.
 # Each need is tried, not looked up in the package manager: what was built from source counts as well.
 set -u
 cc=${CC:-cc}; command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
@@ -21,10 +22,19 @@ wants() {
     esac
 }
 
+unpacked() {                            # GROUP: what of it must be in DEPS, or on the machine
+    inside() { need "$1" test -e "$DEPS/usr/$2"; }
+    case $1 in
+    build) inside hdf5.h include/hdf5/serial/hdf5.h ;;
+    test)  inside criterion.h include/criterion/criterion.h; inside jansson.h include/jansson.h; need g++ command -v "${CXX:-g++}" ;;
+    *)     wants "$1" ;;
+    esac
+}
+
 # Root, or sudo without a password: prints what to put before apt-get. A line for the user otherwise.
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
-allowed() { command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
-refuse() { echo "weft: missing:$missing. Please run: sudo apt-get update && sudo apt-get install -y$missing" >&2; exit 1; }
+allowed() { [ -z "${DEPS:-}" ] && command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
+refuse() { [ -z "${DEPS:-}" ] || { echo "weft: missing in DEPS=$DEPS, or here:$missing" >&2; exit 1; }; echo "weft: missing:$missing. Please run: sudo apt-get update && sudo apt-get install -y$missing" >&2; exit 1; }
 get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" </dev/null; }
 
 install_missing() {
@@ -36,6 +46,7 @@ install_missing() {
 
 dictionary() {                          # FILE
     [ -s "$1" ] && return
+    [ -z "${DEPS:-}" ] || { echo "weft: no dictionary at $1, and with DEPS nothing is fetched" >&2; exit 1; }
     fail="weft: cannot fetch the dictionary. Please run: sudo apt-get update, then make demo again"
     d=$(mktemp -d) || exit 1
     trap 'rm -rf "$d"' EXIT
@@ -51,5 +62,5 @@ if [ "${1:-}" = dictionary ]; then dictionary "$2"; exit; fi
 if [ "${WEFT_DEPS_LOCKED:-}" != 1 ] && command -v flock >/dev/null 2>&1; then      # two makes at once: one installs
     WEFT_DEPS_LOCKED=1 exec flock "${TMPDIR:-/tmp}/weft-deps.$(id -u)" sh "$0" "$@"
 fi
-for group; do wants "$group"; done
+for group; do if [ -n "${DEPS:-}" ]; then unpacked "$group"; else wants "$group"; fi; done
 install_missing

@@ -6,7 +6,9 @@
 # A script or a runner may close with "N of M .. hold" to count as M tests; otherwise it is one.
 #
 # CUDA=FOLDER has the back end of a GPU, or its emulation: then whatever goes through the kernel tables runs once more on that one, in
-# small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else.
+# small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else. GPU=1: it is no emulation, and what
+# hands a kernel the host's memory, or wants of cuBLAS what only its stand-in promises, is left out. WEFT_REQUIRE=cuda: a test that
+# was skipped is a failure, and so is a run without a GPU's tests.
 set -u
 limit=300; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
@@ -18,6 +20,7 @@ asan="allocator_may_return_null=1:"
 lsan="suppressions=$PWD/tests/leak/suppressions:print_suppressions=0"
 
 report() {                              # NAME PASSED FAILED SECONDS WHY
+    if [ -n "${WEFT_REQUIRE:-}" ] && [ "$3" = 0 ] && grep -q '^skipped: ' "$logs/$1"; then set -- "$1" "$2" 1 "$4" "a part was skipped"; fi
     passed=$((passed + $2)) failed=$((failed + $3))
     if [ "$3" = 0 ]; then printf '  ok    %-28s %6d  %5.1f s\n' "$1" "$2" "$4"; sed -n 's/^skipped: /        | &/p' "$logs/$1"; return; fi
     printf '  FAIL  %-28s %6d  %5.1f s   %s\n' "$1" "$3" "$4" "$5"
@@ -74,6 +77,10 @@ plain() {                               # PROGRAM...
     case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
     case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done ;; esac
 }
+on_gpu() {                              # PROGRAM: may it run on the GPU that is meant?
+    grep -q WEFT_TABLES "$1" || return
+    [ -z "${GPU:-}" ] || case ${1##*/} in test_kernel_bits|test_vector|test_recur) return 1 ;; esac
+}
 golden() { for f in recurrent layers; do counted "golden_$f$tag" "$1" "tests/golden/$f.json"; done; }
 
 cuda() {                                # PROGRAM...
@@ -83,13 +90,14 @@ cuda() {                                # PROGRAM...
     for t; do
         export WEFT_EMU_ORDER=$((order++ % 3))
         case ${t##*/} in
-        test_*) if grep -q WEFT_TABLES "$t"; then criterion "$t"; fi ;;
+        test_*) if on_gpu "$t"; then criterion "$t"; fi ;;
         golden) golden "$t" ;;
         esac
     done
     for t; do
         case ${t##*/} in
-        test_recur) tag=.persistent; WEFT_RECUR=persistent criterion "$t" ;;
+        test_recur) tag=.persistent; if on_gpu "$t"; then WEFT_RECUR=persistent criterion "$t"; fi ;;
+        test_rnn)   tag=.persistent; [ -z "${GPU:-}" ] || WEFT_RECUR=persistent criterion "$t" ;;
         golden)     tag=.persistent; WEFT_RECUR=persistent counted "golden_recurrent$tag" "$t" tests/golden/recurrent.json ;;
         esac
     done
@@ -99,6 +107,8 @@ cuda() {                                # PROGRAM...
 [ $# -gt 0 ] || { echo "run.sh: no tests"; exit 1; }
 tag=
 [ -n "${CUDA_ONLY:-}" ] || plain "$@"
+before=$passed
 [ -z "${CUDA:-}" ] || cuda "$@"
+if [ "${WEFT_REQUIRE:-}" = cuda ] && [ "$passed" = "$before" ]; then echo "  FAIL  no test ran on a GPU"; failed=$((failed + 1)); fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
