@@ -3,7 +3,7 @@
 #define WEFT_BENCH_H
 #include "weft.h"
 
-typedef struct settings { weft_opts open; int runs; bool quick; } settings;
+typedef struct settings { weft_opts open; int runs; bool quick, tiny; } settings;
 
 /* One measurement's fields, those of the peers' programs. */
 typedef struct row {
@@ -31,5 +31,5 @@ bool   failed(weft *w, const char *where);
 int64_t make_lengths(const char *kind, int32_t *len, int64_t n, int32_t longest);
 
 bool bench_net(const settings *s), bench_lstm(const settings *s), bench_bilstm(const settings *s), bench_long(const settings *s);
-bool bench_pack(const settings *s);
+bool bench_pack(const settings *s), bench_sweep(const settings *s);
 #endif

@@ -139,9 +139,13 @@ static bool make_data(bench *b)
     return !b->x || fill(b->x, "x", 2);
 }
 
+static int64_t at_most(int64_t n, int64_t most) { return n < most ? n : most; }
+
 static bool run(row r, bool classifier, const settings *s)
 {
     r.layout = "packed";
+    if (s->tiny)
+        r.B = at_most(r.B, 8), r.T = at_most(r.T, 12), r.I = at_most(r.I, 16), r.H = at_most(r.H, 16);
     bench b = { .row = r, .classifier = classifier, .w = weft_open(&s->open) };
     build(&b);
     bool good = make_data(&b) && set_weights(&b) && measure(&b, s);
@@ -182,4 +186,15 @@ bool bench_long(const settings *s)
 {
     return lstm("long", "equal", 128, 64, 512, false, s) && lstm("long", "equal", 128, 8, 4096, false, s) &&
            (s->quick || lstm("long", "equal", 128, 1, 70000, false, s));
+}
+
+/* From what this prints with WEFT_RECUR=general and =persistent the GPU's table of choices is made. */
+bool bench_sweep(const settings *s)
+{
+    static const int64_t units[] = { 16, 32, 64, 128 }, sequences[] = { 1, 8, 32, 64, 128, 256, 512, 1024, 2048 };
+    bool good = true;
+    for (int h = 0; h < (s->quick ? 1 : 4); h++)
+        for (int b = 0; b < (s->quick ? 2 : 9); b++)
+            good &= lstm("sweep", "equal", units[h], sequences[b], 128, false, s);
+    return good;
 }

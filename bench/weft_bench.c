@@ -1,13 +1,15 @@
 /* weft_bench.c - measures training steps and packing; one JSON object a line on stdout.
  *
- *     weft_bench --case net,lstm,bilstm,long,pack --threads N --runs R [--quick] [--device cpu|ref|cuda] [--precision fp32|..]
+ *     weft_bench --case net,lstm,bilstm,long,pack,sweep --threads N --runs R [--quick] [--tiny] [--device cpu|ref|cuda] [--precision fp32|..]
  *
  * net     Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512, triangle lengths
  * lstm    one LSTM layer, I=H, B=64, lengths uniform in [T/8, T], loss = sum of outputs
  * bilstm  two bidirectional layers, I=H=256, B=64
  * long    one LSTM layer, H=128, the same 32,768 tokens as sequences of 512 and of 4,096, and a single one of 70,000
+ * sweep   one LSTM layer, H = 16 .. 128, B = 1 .. 2,048 equal lengths of 128
  * pack    arrange there and back, pack_padded, pad_packed, forward and backward, beside a plain copy of the same bytes
  *
+ * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
  * On a GPU the shapes of lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without an
  * optimiser; loss and norm are those of one such step with weights and data by formula. ms is the median of `runs`
  * after two runs that are not counted. */
@@ -90,6 +92,7 @@ static bool run_case(const char *name, const settings *s)
 {
     static const struct { const char *name; bool (*run)(const settings *); } cases[] = {
         { "net", bench_net }, { "lstm", bench_lstm }, { "bilstm", bench_bilstm }, { "long", bench_long }, { "pack", bench_pack },
+        { "sweep", bench_sweep },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (!strcmp(cases[i].name, name))
@@ -122,8 +125,10 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--quick"))
             s.quick = true;
+        else if (!strcmp(argv[i], "--tiny"))
+            s.tiny = true;
         else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], &s, &cases)) {
-            fprintf(stderr, "usage: weft_bench [--case net,lstm,bilstm,long,pack] [--threads N] [--runs R] [--quick] [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\n");
+            fprintf(stderr, "usage: weft_bench [--case net,lstm,bilstm,long,pack,sweep] [--threads N] [--runs R] [--quick] [--tiny] [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\n");
             return 2;
         } else
             i++;

@@ -2,15 +2,16 @@
 # run.sh PROGRAM...    runs the tests of one build and closes with "N passed, M failed"; B is the build, V its variant, CC the compiler.
 #
 # What Criterion lets pass is a failure here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a suite
-# without tests. Sanitizers therefore write to files, and every test that is listed must have been run. WEFT_SOAK=1: no time limit.
-# A script or a runner may close with "N of M .. hold" to count as M tests; otherwise it is one.
+# without tests. Sanitizers therefore write to files, and every test that is listed must have been run. WEFT_LIMIT: seconds for a
+# program; WEFT_SOAK=1: no limit. A script or a runner may close with "N of M .. hold" to count as M
+# tests; otherwise it is one.
 #
 # CUDA=FOLDER has the back end of a GPU, or its emulation: then whatever goes through the kernel tables runs once more on that one, in
 # small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else. GPU=1: it is no emulation, and what
 # hands a kernel the host's memory, or wants of cuBLAS what only its stand-in promises, is left out. WEFT_REQUIRE=cuda: a test that
 # was skipped is a failure, and so is a run without a GPU's tests.
 set -u
-limit=300; [ -n "${WEFT_SOAK:-}" ] && limit=0
+limit=${WEFT_LIMIT:-300}; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
 logs=$(realpath -m "$B")/logs; rm -rf "$logs"; mkdir -p "$logs"
 export B V CC TMPDIR=$logs/tmp

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_bench.py - PyTorch on the work of weft_bench: one JSON object a line, the same fields.
 
-    python3 bench/peers/torch_bench.py --case net,lstm,bilstm [--device cpu|cuda] [--threads N] [--runs R] [--tf32] [--quick]
+    python3 bench/peers/torch_bench.py --case net,lstm,bilstm [--device cpu|cuda] [--threads N] [--runs R] [--tf32] [--quick] [--tiny]
 
 Every case runs padded and packed. Weights, inputs and lengths come from the formulas of bench/models.c and weft_bench.c; loss and
 norm are those of one training step, so that equal numbers prove equal work. On CUDA the default is fp32 for products and for
@@ -91,6 +91,8 @@ def timed(step, device, runs):
 
 
 def run(args, row):
+    if args.tiny:
+        row.update(B=min(row["B"], 8), T=min(row["T"], 12), I=min(row["I"], 16), H=min(row["H"], 16))
     lens = lengths(row["lengths"], row["B"], row["T"])
     tokens, classifier = sum(lens), row["case"] == "net"
     flat = 1 + ((formula("ids", tokens) + .5) * 9).long() if classifier else (2 * formula("x", tokens * row["I"])).float().reshape(tokens, row["I"])
@@ -154,6 +156,7 @@ def main():
     p.add_argument("--runs", type=int, default=7)
     p.add_argument("--tf32", action="store_true")
     p.add_argument("--quick", action="store_true")
+    p.add_argument("--tiny", action="store_true")
     args = p.parse_args()
     torch.set_num_threads(args.threads)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32

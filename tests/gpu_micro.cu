@@ -1,0 +1,119 @@
+/* gpu_micro.cu - the few numbers of a GPU that the choices between kernels rest on: what a launch costs, alone and in a row, what the
+ * product of a recurrent step costs through cuBLAS, what moving memory costs. One JSON object a line. Compiles for the emulation,
+ * too, where its times mean nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "cuda/cuda.h"
+
+#ifdef WEFT_EMULATED
+enum { NUMBERS = 1 << 12, TIMES = 3 };
+#else
+enum { NUMBERS = 1 << 26, TIMES = 200 };
+#endif
+static cudaStream_t stream;
+static cudaEvent_t begun, ended;
+static cublasHandle_t blas;
+static float *from, *to, *pinned;                /* NUMBERS each; pinned: on the host */
+
+static void need(int error, const char *what)
+{
+    if (error) {
+        fprintf(stderr, "gpu_micro: %s: error %d\n", what, error);
+        exit(1);
+    }
+}
+
+static __global__ void nothing() {}
+static __global__ void add_one(float *x, int64_t n)
+{
+    for (int64_t i = first_index(); i < n; i += index_step())
+        x[i] += 1;
+}
+
+typedef struct piece { int B, H; } piece;
+static void launch(piece) { LAUNCH_RAW(nothing, dim3(1), dim3(32), 0, stream); }
+static void launch_and_wait(piece p)
+{
+    launch(p);
+    need(cudaStreamSynchronize(stream), "wait");
+}
+static void step(piece p)                        /* [B, 4H] += [B, H] times [4H, H] transposed */
+{
+    const float one = 1;
+    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from, CUDA_R_32F, p.H, &one, to,
+                      CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), "product");
+}
+static void step_in_tf32(piece p)
+{
+    const float one = 1;
+    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from, CUDA_R_32F, p.H, &one, to,
+                      CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT), "product");
+}
+static void within(piece) { need(cudaMemcpyAsync(to, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToDevice, stream), "copy"); }
+static void up(piece)     { need(cudaMemcpyAsync(to, pinned, NUMBERS * sizeof *to, cudaMemcpyHostToDevice, stream), "copy up"); }
+static void down(piece)   { need(cudaMemcpyAsync(pinned, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToHost, stream), "copy down"); }
+static void read_and_write(piece) { LAUNCH_RAW(add_one, blocks_for(NUMBERS), dim3(THREADS), 0, stream, to, (int64_t)NUMBERS); }
+
+/* The mean of some in a row, after one that is not counted. */
+static float mean_us(void (*work)(piece), piece p, int times)
+{
+    float ms = 0;
+    work(p);
+    need(cudaEventRecord(begun, stream), "event");
+    for (int i = 0; i < times; i++)
+        work(p);
+    need(cudaEventRecord(ended, stream), "event");
+    need(cudaEventSynchronize(ended), "wait");
+    need(cudaEventElapsedTime(&ms, begun, ended), "time");
+    return ms * 1000 / (float)times;
+}
+static void tell(const char *what, void (*work)(piece), piece p, int times, double bytes, double operations)
+{
+    double us = mean_us(work, p, times);
+    printf("{\"micro\": \"%s\", ", what);
+    if (p.H)
+        printf("\"B\": %d, \"H\": %d, ", p.B, p.H);
+    printf("\"us\": %.3f", us);
+    if (bytes)
+        printf(", \"gb_s\": %.1f", bytes / us * 1e-3);
+    if (operations)
+        printf(", \"gflop_s\": %.1f", operations / us * 1e-3);
+    printf("}\n");
+}
+
+static void set_up()
+{
+    cudaDeviceProp about;
+    need(cudaGetDeviceProperties(&about, 0), "no GPU");
+    need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+    need(cudaEventCreate(&begun) || cudaEventCreate(&ended), "events");
+    need(cublasCreate(&blas) || cublasSetStream(blas, stream), "cuBLAS");
+    need(cudaMalloc(&from, NUMBERS * sizeof *from) || cudaMalloc(&to, NUMBERS * sizeof *to), "memory");
+    need(cudaMallocHost(&pinned, NUMBERS * sizeof *pinned), "pinned memory");
+    need(cudaMemsetAsync(from, 0x3A, NUMBERS * sizeof *from, stream) || cudaMemsetAsync(to, 0, NUMBERS * sizeof *to, stream), "filling");
+    for (int i = 0; i < NUMBERS; i++)
+        pinned[i] = (float)i;
+    printf("{\"micro\": \"device\", \"name\": \"%s\", \"multiprocessors\": %d, \"shared_bytes\": %zu, \"capability\": \"%d.%d\"}\n", about.name,
+           about.multiProcessorCount, (size_t)about.sharedMemPerBlockOptin, about.major, about.minor);
+}
+
+int main()
+{
+    static const piece steps[] = { { 8, 16 }, { 64, 32 }, { 512, 32 }, { 8, 128 }, { 64, 128 }, { 512, 128 }, { 64, 256 }, { 64, 512 }, { 64, 1024 } };
+    const double bytes = (double)NUMBERS * sizeof(float);
+    set_up();
+    tell("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);
+    tell("launch and wait", launch_and_wait, piece{ 0, 0 }, TIMES, 0, 0);
+    for (piece p : steps) {
+        if ((int64_t)4 * p.H * (p.B > p.H ? p.B : p.H) > NUMBERS)
+            continue;
+        const double operations = 8. * p.B * p.H * p.H;
+        tell("step, fp32", step, p, TIMES, 0, operations);
+        tell("step, tf32", step_in_tf32, p, TIMES, 0, operations);
+    }
+    tell("device to device", within, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
+    tell("a kernel reads and writes", read_and_write, piece{ 0, 0 }, TIMES / 10 + 1, 2 * bytes, 0);
+    tell("host to device, pinned", up, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
+    tell("device to host, pinned", down, piece{ 0, 0 }, TIMES / 20 + 1, bytes, 0);
+    return 0;
+}
