@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # gpu.sh OUTDIR [STAGE]    everything that wants a GPU, in one call of less than ten minutes, from the root of the tree:
 #
-#     DEPS=dir bash tests/gpu.sh OUTDIR        dir: filled by tests/gpu_deps.sh; without it the libraries are installed ones
+#     DEPS=dir bash tests/gpu.sh OUTDIR        dir, or dir.tar.gz: made by tests/gpu_deps.sh; without it the libraries are installed ones
 #
 # smoke      builds for sm_90 alone (CUDA_ARCHS) with all cores; a training step on the CPU and on the GPU, the same loss and norm
 # micro      launches, the product of a recurrent step, copies
@@ -13,7 +13,7 @@
 # Each stage has its own limit and its own log, OUTDIR/STAGE.txt, and the next one begins whatever became of it; all measurements go
 # to OUTDIR/<device>-<date>.jsonl, to be put into bench/results. Ends with the ratios beside the goals. Python needs torch; PYTHON= names another.
 # EMULATED=1: the emulated GPU, no nvcc, tiny shapes: the script's own test, whose times mean nothing.
-set -u
+set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 out=$(realpath -m "${1:?usage: gpu.sh OUTDIR [STAGE]}")
 mkdir -p "$out"
@@ -22,6 +22,9 @@ python=${PYTHON:-python3}
 B=${BUILD:-build/gpu}
 cores=$(nproc)
 export BUILD=$B
+case ${DEPS:-} in
+*.tar.gz) [ -d "$B/deps/usr" ] || { mkdir -p "$B/deps" && tar -C "$B/deps" -xzf "$DEPS" || exit 1; }; export DEPS=$B/deps ;;
+esac
 PATH=$PATH:/usr/local/cuda/bin
 if [ -n "$emulated" ]; then
     device=emulated plugin=$B/emu/libweft_cuda.so flags="--quick --tiny --runs 1" quick="--quick" peer=cpu
@@ -65,23 +68,26 @@ suite() {                               # emulated, where make test runs all of 
 }
 
 sweep() {
+    local way rc=0
     for way in general persistent; do
-        WEFT_RECUR=$way bench --device cuda --case sweep $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results"
+        WEFT_RECUR=$way bench --device cuda --case sweep $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results" || rc=1
     done
-    "$python" bench/table.py --sweep "$results"
+    "$python" bench/table.py --sweep "$results" && return $rc
 }
 
 side_by_side() {                        # PRECISION
-    local peers=
+    local peers= rc=0
     [ "$1" = fp32 ] || peers=--tf32
-    bench --device cuda --precision "$1" --case net,lstm,bilstm $flags >>"$results"
-    WEFT_RECUR=persistent bench --device cuda --precision "$1" --case net,lstm,bilstm $flags | sed -u 's/^{/{"recur": "persistent", /' >>"$results"
-    "$python" bench/peers/torch_bench.py --device $peer $peers $flags >>"$results"
+    bench --device cuda --precision "$1" --case net,lstm,bilstm $flags >>"$results" || rc=1
+    WEFT_RECUR=persistent bench --device cuda --precision "$1" --case net,lstm,bilstm $flags | sed -u 's/^{/{"recur": "persistent", /' >>"$results" || rc=1
+    "$python" bench/peers/torch_bench.py --device $peer $peers $flags >>"$results" || rc=1
+    return $rc
 }
 bench_stage() {
-    side_by_side fp32
-    side_by_side tf32
-    "$python" bench/table.py --check "$results"
+    local rc=0
+    side_by_side fp32 || rc=1
+    side_by_side tf32 || rc=1
+    "$python" bench/table.py --check "$results" && return $rc
 }
 
 sanitizer() {
@@ -117,7 +123,7 @@ stage() {                               # NAME SECONDS
     tail -n 8 "$out/$1.txt" | cut -c1-200 | sed 's/^/        /'
 }
 summary() {
-    echo "--- the suite"; tail -n 1 "$out/suite.txt"
+    echo "--- the suite"; grep -E '^  FAIL|passed, [0-9]+ failed|not done' "$out/suite.txt" | cut -c1-150
     echo "--- compute-sanitizer"; head -n 4 "$out/sanitizer.txt" | cut -c1-200
     echo "--- a kernel a step, or one for all (ms)"; "$python" bench/table.py --sweep "$results"
     echo "--- equal work"; "$python" bench/table.py --check "$results"

@@ -3,8 +3,8 @@
 # for `make DEPS=DIR` on a machine without a package manager. Nothing is installed.
 #
 # What is left out: libc6, libgcc and libstdc++, which any machine with a compiler has, and every file that no NEEDED entry leads to.
-# BLAS=none leaves OpenBLAS out, too: more than half of it all, and nothing that tests/gpu.sh does asks for it. In the end ldd must
-# find each library in DIR or among those, and each header must come from DIR. Closes with the size, which must be below 64 MB.
+# In the end ldd must find each library in DIR or among those, and each header must come from DIR. DIR.tar.gz has the same in a third
+# of the room. Closes with the size, which must be below 64 MB.
 set -u
 dir=$(realpath -m "${1:?usage: gpu_deps.sh DIR}")
 lib=usr/lib/$(${CC:-gcc} -dumpmachine)
@@ -45,7 +45,7 @@ for name in libhdf5 libcriterion libjansson; do           # for the linker; the 
     take "$soname"
     ln -sf "$soname" "$dir/$lib/$name.so"
 done
-[ "${BLAS:-}" = none ] || take libopenblas.so.0           # which is opened, not linked, and only if WEFT_BLAS asks for it
+take libopenblas.so.0                   # which is opened, not linked
 cp -r "$work/all/usr/include/hdf5/serial" "$dir/usr/include/hdf5/"
 cp -r "$work/all/usr/include/criterion" "$work/all/usr/include"/jansson*.h "$dir/usr/include/"
 cp "$all"/jansson_config.h "$dir/usr/include/" 2>/dev/null
@@ -62,6 +62,7 @@ for h in hdf5.h criterion/criterion.h jansson.h; do
     echo "#include <$h>" | ${CC:-gcc} -M -x c -I"$dir/usr/include" -I"$dir/usr/include/hdf5/serial" - >"$work/headers" || { echo "$h does not compile"; bad=1; }
     if tr ' ' '\n' <"$work/headers" | grep -E '/(hdf5|H5|criterion|jansson)' | grep -v "^$dir/"; then echo "$h: not from $dir"; bad=1; fi
 done
+tar -C "$dir" -czf "$dir.tar.gz" usr || bad=1
 size=$(du -sk --apparent-size "$dir" | cut -f1)
-echo "$(find "$dir/$lib" -type f | wc -l) libraries, $(find "$dir/usr/include" -type f | wc -l) headers, $((size / 1024)).$((size % 1024 * 10 / 1024)) MB"
+echo "$(find "$dir/$lib" -type f | wc -l) libraries, $(find "$dir/usr/include" -type f | wc -l) headers, $((size / 1024)).$((size % 1024 * 10 / 1024)) MB, packed $(($(stat -c %s "$dir.tar.gz") >> 20)) MB"
 [ "$bad" = 0 ] && [ "$size" -lt 65536 ]

@@ -3,12 +3,11 @@
 #
 # What Criterion lets pass is a failure here: a leak (its worker prints it and exits 0), a test that was skipped or disabled, a suite
 # without tests. Sanitizers therefore write to files, and every test that is listed must have been run. WEFT_LIMIT: seconds for a
-# program; WEFT_SOAK=1: no limit. A script or a runner may close with "N of M .. hold" to count as M
-# tests; otherwise it is one.
+# program; WEFT_SOAK=1: no limit. A script or a runner may close with "N of M .. hold" to count as M tests; otherwise it is one.
 #
 # CUDA=FOLDER has the back end of a GPU, or its emulation: then whatever goes through the kernel tables runs once more on that one, in
 # small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else. GPU=1: it is no emulation, and what
-# hands a kernel the host's memory, or wants of cuBLAS what only its stand-in promises, is left out. WEFT_REQUIRE=cuda: a test that
+# hands a kernel the host's own memory is left out, and a sequence's bits may depend on its neighbours (WEFT_GPU, see check.h). WEFT_REQUIRE=cuda: a test that
 # was skipped is a failure, and so is a run without a GPU's tests.
 set -u
 limit=${WEFT_LIMIT:-300}; [ -n "${WEFT_SOAK:-}" ] && limit=0
@@ -80,24 +79,26 @@ plain() {                               # PROGRAM...
 }
 on_gpu() {                              # PROGRAM: may it run on the GPU that is meant?
     grep -q WEFT_TABLES "$1" || return
-    [ -z "${GPU:-}" ] || case ${1##*/} in test_kernel_bits|test_vector|test_recur) return 1 ;; esac
+    [ -z "${GPU:-}" ] || case ${1##*/} in test_kernel_bits|test_vector) return 1 ;; esac
 }
 golden() { for f in recurrent layers; do counted "golden_$f$tag" "$1" "tests/golden/$f.json"; done; }
 
 cuda() {                                # PROGRAM...
     local order=0
+    [ -z "${GPU:-}" ] || export WEFT_GPU=1
     export WEFT_BACKEND_PATH=$CUDA WEFT_TABLES="ref cuda" WEFT_SMALL=1
     tag=.cuda
     for t; do
         export WEFT_EMU_ORDER=$((order++ % 3))
         case ${t##*/} in
+        test_recur) WEFT_MANAGED=${GPU:-} criterion "$t" ;;
         test_*) if on_gpu "$t"; then criterion "$t"; fi ;;
         golden) golden "$t" ;;
         esac
     done
     for t; do
         case ${t##*/} in
-        test_recur) tag=.persistent; if on_gpu "$t"; then WEFT_RECUR=persistent criterion "$t"; fi ;;
+        test_recur) tag=.persistent; WEFT_RECUR=persistent WEFT_MANAGED=${GPU:-} criterion "$t" ;;
         test_rnn)   tag=.persistent; [ -z "${GPU:-}" ] || WEFT_RECUR=persistent criterion "$t" ;;
         golden)     tag=.persistent; WEFT_RECUR=persistent counted "golden_recurrent$tag" "$t" tests/golden/recurrent.json ;;
         esac

@@ -16,16 +16,31 @@ typedef struct {
 
 static void *held[256];
 static int holding;
+static weft *lender;                             /* of arrays in memory that a real GPU sees as well as the host does; NULL: calloc */
 static void *hold(int64_t n, size_t size)
 {
+    size_t bytes = ((size_t)n + 1) * size;
     cr_assert(holding < COUNT(held));
-    return held[holding++] = calloc((size_t)n + 1, size);
+    if (!lender)
+        return held[holding++] = calloc(bytes, 1);
+    held[holding] = lender->dev.k->allocate(&lender->dev, bytes);
+    cr_assert(held[holding]);
+    return memset(held[holding++], 0, bytes);
 }
 static void let_go(void)
 {
+    while (holding && lender)
+        lender->dev.k->release(&lender->dev, held[--holding]);
     while (holding)
         free(held[--holding]);
+    lender = NULL;
 }
+static void borrow_from(weft *w)                 /* with WEFT_MANAGED, until let_go */
+{
+    const char *managed = getenv("WEFT_MANAGED");
+    lender = managed && *managed && !w->dev.k->synchronous ? w : NULL;
+}
+static int32_t *seen_by_kernels(const int32_t *from, int64_t n) { return memcpy(hold(n, sizeof *from), from, (size_t)n * sizeof *from); }
 static double *reals_of(int64_t n, double scale)
 {
     double *p = hold(n, sizeof *p);
@@ -157,7 +172,8 @@ static real *rounded(const double *from, int64_t n)
 static weft__recurrence record(const layer *l)
 {
     weft__recurrence r = { .cell = l->cell, .reverse = l->reverse, .sequences = l->n, .tokens = l->tokens, .steps = l->steps,
-                           .hidden = l->H, .width = l->W, .live = { l->live, l->live }, .start = { l->start, l->start } };
+                           .hidden = l->H, .width = l->W, .live = { l->live, seen_by_kernels(l->live, l->steps) },
+                           .start = { l->start, seen_by_kernels(l->start, l->steps + 1) } };
     bool lstm = l->cell == WEFT__LSTM;
     r.w_hh = rounded(l->x + l->at_w, l->G * l->W);
     r.w_hr = l->project ? rounded(l->x + l->at_hr, l->W * l->H) : NULL;
@@ -214,6 +230,7 @@ static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, try_laye
         layer l = { .cell = kind / 8 < 4 ? (weft__cell)(kind / 8) : WEFT__LSTM, .project = kind / 8 == 4, .reverse = kind & 1,
                     .states = kind & 2, .H = H, .W = 1 + H * 2 / 3 };
         l.bias = l.cell == WEFT__GRU && (kind & 4), l.cell_dy = l.cell == WEFT__LSTM && (kind & 4);
+        borrow_from(w);
         draw_lengths(&l, n, longest);
         fill(&l);
         fn(w, &l);
@@ -343,7 +360,7 @@ static layer alone(const layer *l, int64_t s)
 static void same_rows(const layer *l, int64_t s, const real *one, const real *all, int64_t width)
 {
     for (int64_t t = 0; one && t < l->len[s]; t++)
-        same_bits(text(l), one + t * width, all + (l->start[t] + s) * width, width);
+        same_in_company(text(l), one + t * width, all + (l->start[t] + s) * width, width);
 }
 static void same_alone(weft *w, const layer *l)
 {
@@ -357,9 +374,9 @@ static void same_alone(weft *w, const layer *l)
         same_rows(l, s, back.gates, all_back.gates, l->S);
         same_rows(l, s, back.dh, all_back.dh, l->W);
         same_rows(l, s, back.h_before, all_back.h_before, l->W);
-        same_bits(text(l), back.dh0, all_back.dh0 + s * l->W, l->W);
+        same_in_company(text(l), back.dh0, all_back.dh0 + s * l->W, l->W);
         if (back.dc0)
-            same_bits(text(l), back.dc0, all_back.dc0 + s * l->H, l->H);
+            same_in_company(text(l), back.dc0, all_back.dc0 + s * l->H, l->H);
     }
 }
 Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
@@ -405,6 +422,7 @@ Test(recur, sequences_without_tokens_take_no_part)
     FOR_DEVICES(w)
         for (int empty = 0; empty < 2; empty++) {
             layer l = { .cell = WEFT__LSTM, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
+            borrow_from(w);
             fill(&l);
             weft__recurrence r = record(&l);
             w->dev.k->recur(&w->dev, &r);
@@ -425,6 +443,7 @@ Test(recur, asks_for_memory_once_and_says_when_there_is_none)
 {
     FOR_DEVICES(w) {
         layer l = { .cell = WEFT__GRU, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
+        borrow_from(w);
         fill(&l);
         fail_in(w, 1);
         run(w, &l, false);
