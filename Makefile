@@ -170,6 +170,7 @@ install: $(B)/libweft.a $(B)/libweft.so
 	ln -sf libweft.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft.so.$(SOVERSION)
 	ln -sf libweft.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft.so
 	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)
+	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda.so; fi
 	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
 	    -e 's|@PRIVATE@|$(LIBS)|; s| *$$||' core/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
