@@ -129,6 +129,9 @@ $(B)/emu/%.o: tests/emu/%.cpp $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)
 	$(call say,EMU )
 	$(Q)$(CXX) $(EMU_FLAGS) -c -o $@ $<
+$(B)/emu/emu_test: $(B)/emu/emu_test.o $(filter-out $(B)/emu/cuda/%,$(EMU_OBJ))
+	$(call say,LINK)
+	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -o $@ $^ -lpthread
 $(B)/emu/libweft_cuda.so: $(EMU_OBJ) core/plugin.map
 	$(call say,LINK)
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--version-script,core/plugin.map -o $@ $(EMU_OBJ) -lpthread
@@ -151,8 +154,8 @@ $(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(filter -L%,$(LIBS)) -ljansson $(LIBS)
 
 EMULATED  := $(B)/emu/libweft_cuda.so
-RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/%,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so) $(EMULATED)
+RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
@@ -177,6 +180,7 @@ install: $(B)/libweft.a $(B)/libweft.so
 	ln -sf libweft.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft.so.$(SOVERSION)
 	ln -sf libweft.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft.so
 	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)
+	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda.so; fi
 	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
 	    -e 's|@PRIVATE@|$(LIBS)|; s| *$$||' core/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
@@ -201,5 +205,5 @@ endif
 .PHONY: all everything test test-cuda soak planted lint bench demo install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
--include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d)
+-include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c bench/*.c tests/*.c tests/planted/*.c))

@@ -78,7 +78,7 @@ void *weft__device_allocate(weft *w, size_t bytes)
 {
     void *p = tried_on_device(w, bytes);
     if (!p)
-        weft__fail(w, WEFT_ENOMEM, "%s: out of %smemory: %zu bytes", at_work(w), w->dev.k->synchronous ? "" : "device ", bytes);
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %zu bytes", at_work(w), w->dev.k->synchronous ? "" : " on the device", bytes);
     return p;
 }
 
@@ -123,7 +123,7 @@ static bool grow(weft *w, weft__arena *a, int64_t bytes)
     char *base = next_block(w, a, bytes, &size);
     if (!base) {
         bool full = a->n == WEFT__BLOCKS;
-        weft__fail(w, WEFT_ENOMEM, "%s: out of %smemory: %lld bytes%s", at_work(w), a->device && !w->dev.k->synchronous ? "device " : "",
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %lld bytes%s", at_work(w), a->device && !w->dev.k->synchronous ? " on the device" : "",
                    (long long)bytes, full ? ", in an arena of too many blocks" : "");
         return false;
     }

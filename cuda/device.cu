@@ -175,7 +175,7 @@ void *scratch(weft__device *d, size_t bytes)
     d->workspace = K(allocate)(d, all);
     d->workspace_bytes = d->workspace ? all : 0;
     if (!d->workspace && !d->failure[0])
-        snprintf(d->failure, sizeof d->failure, "out of device memory: %zu bytes of scratch", all);
+        snprintf(d->failure, sizeof d->failure, "out of memory on the device: %zu bytes of scratch", all);
     return d->workspace;
 }
 

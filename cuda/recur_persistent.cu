@@ -212,7 +212,7 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
         r.c[row * H + me.unit] = c;
 }
 template <weft__cell C, int UNITS>
-static __global__ void __launch_bounds__(4 * UNITS) forward_steps(weft__recurrence r)
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(weft__recurrence r)
 {
     constexpr int DEEP = forward_deep(UNITS), TILES = forward_tiles(C), KEPT = kept_of(UNITS, DEEP, TILES);
     DYN_SHARED(float, memory);
@@ -295,7 +295,7 @@ __device__ static void add_first_gradients(const weft__recurrence &r, const who 
     }
 }
 template <weft__cell C, int UNITS>
-static __global__ void __launch_bounds__(4 * UNITS) backward_steps(weft__recurrence r)
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r)
 {
     constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1), WIDE = gates_of(C) * UNITS + PAD;
     DYN_SHARED(float, memory);

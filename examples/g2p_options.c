@@ -16,7 +16,7 @@ typedef struct { const char *name; size_t at; bool real; double preset, least, m
 #define REAL(name, field, preset, least, most, what)  { name, offsetof(settings, field), true, preset, least, most, what }
 static const setting table[] = {
     WHOLE("hidden", hidden, 128, 1, 4096, "units of each recurrent layer, in each direction"),
-    WHOLE("embed", embed, 64, 1, 4096, "width of the vectors of letters and phones"),
+    WHOLE("embed", embed, 32, 1, 4096, "width of the vectors of letters and phones"),
     WHOLE("layers", layers, 2, 1, 8, "layers of the encoder"),
     WHOLE("decoder-layers", decoder_layers, 1, 1, 8, "layers of the decoder"),
     WHOLE("batch", batch, 32, 1, 65536, "words an update"),
