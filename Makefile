@@ -119,7 +119,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/flags
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/plugin.map
 	$(call say,LINK)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
-EMU_FLAGS = -std=c++17 -DWEFT_EMULATED=1 -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
+EMU_FLAGS = -std=c++17 -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)
 $(B)/emu/cuda/%.o: cuda/%.cu $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)

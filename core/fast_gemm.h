@@ -221,7 +221,7 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
         return;
     gemm_job w = { .p = p, .a = { a, p->ta ? 1 : p->lda, p->ta ? p->lda : 1 }, .b = { b, p->tb ? 1 : p->ldb, p->tb ? p->ldb : 1 },
         .c = c, .c_row = p->ldc, .c_column = 1, .m = p->m, .n = p->n, .k = p->k, .step_a = p->stride_a, .step_b = p->stride_b,
-        .add = p->add, .bf16 = p->precision == WEFT_BF16 };
+        .add = p->add, .bf16 = rounds(p) };
     bool fits = p->k <= INT_MAX && p->lda <= INT_MAX && p->ldb <= INT_MAX && p->ldc <= INT_MAX;
     if (!w.bf16 && fits && (w.blas = weft__blas()))
         by_blas(d, &w);

@@ -3,7 +3,9 @@
 #define WEFT_LOOPS_PRODUCTS_H
 #include "core/loops_memory.h"
 
-/* To the nearest bfloat16, ties to even: what WEFT_BF16 says of a product's operands. */
+/* WEFT_BF16 says so of a product's operands; numbers of double precision are left alone. */
+static inline bool rounds(const weft__product *p) { return p->precision == WEFT_BF16 && sizeof(real) == sizeof(float); }
+/* To the nearest bfloat16, ties to even. */
 static inline real rounded(real x)
 {
     float f = (float)x;
@@ -18,7 +20,7 @@ static inline real rounded(real x)
 
 static void plain_product(const weft__product *p, const real *a, const real *b, real *c)
 {
-    bool bf16 = p->precision == WEFT_BF16;
+    bool bf16 = rounds(p);
     for (int64_t l = 0; l < p->batches; l++, a += p->stride_a, b += p->stride_b, c += p->stride_c)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {

@@ -8,9 +8,7 @@
 #ifndef WEFT_CUDA_H
 #define WEFT_CUDA_H
 #include <stdint.h>
-#if WEFT_EMULATED
-#include "tests/emu/cuda_emu.h"
-#else
+#ifndef WEFT_EMULATED                            /* else the command line includes the emulation first */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) kernel<<<grid, threads, shared, stream>>>(__VA_ARGS__)

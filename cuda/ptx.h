@@ -5,9 +5,7 @@
 #define WEFT_PTX_H
 #include "cuda/cuda.h"
 
-#ifdef WEFT_EMULATED
-#include "tests/emu/cores.h"
-#else
+#ifndef WEFT_EMULATED                            /* tests/emu/cores.h has the same names */
 #define PTX __device__ static __forceinline__
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define SM90(...) asm volatile(__VA_ARGS__)

@@ -15,7 +15,7 @@ catches() {
     cp cuda/*.h "$into/cuda"
     sed -E "$program" "cuda/$file" >"$into/cuda/$file"
     if cmp -s "cuda/$file" "$into/cuda/$file"; then echo "  FAIL  $what: there is no such place in cuda/$file"; return; fi
-    if ! ${CXX:-g++} -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -DWEFT_EMULATED=1 -I"$into" -I. -w -c -o "$into/x.o" "$into/cuda/$file" 2>"$into/log"; then
+    if ! ${CXX:-g++} -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -include tests/emu/cuda_emu.h -I"$into" -I. -w -c -o "$into/x.o" "$into/cuda/$file" 2>"$into/log"; then
         echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return
     fi
     # shellcheck disable=SC2046

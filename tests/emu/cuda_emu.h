@@ -1,7 +1,7 @@
 /* cuda_emu.h - as much of CUDA as the back end uses, on a CPU: so that its sources are compiled by a plain C++17 compiler and
  * every kernel runs, slowly, in tests on machines without a GPU, under sanitizers, and in orders that a GPU takes once a year.
  *
- *     g++ -std=c++17 -x c++ -DWEFT_EMULATED=1 -I. -Wall -Wextra -fPIC -c cuda/sums.cu      (and so on)
+ *     g++ -std=c++17 -x c++ -include tests/emu/cuda_emu.h -I. -Wall -Wextra -fPIC -c cuda/sums.cu      (and so on)
  *     g++ -std=c++17 ... -c tests/emu/fibers.cpp                              (and block, memory, streams, cublas, cores)
  *
  * It is stricter than a GPU where bugs hide. Its environment, read anew at each use:
@@ -16,8 +16,10 @@
  * It cannot show: tensor cores beyond their rounding, weak memory order, bank conflicts, occupancy, registers, time. */
 #ifndef WEFT_EMU_H
 #define WEFT_EMU_H
+#define WEFT_EMULATED 1                          /* to the sources: CUDA's own headers are not wanted */
 #include "tests/emu/fibers.h"
 #include "tests/emu/launch.h"
 #include "tests/emu/runtime.h"
 #include "tests/emu/cublas.h"
+#include "tests/emu/cores.h"
 #endif

@@ -1,6 +1,6 @@
 /* emu_test.cpp - the emulation itself: it computes what a GPU would, and it finds the planted mistakes.
  *
- *     g++ -std=c++17 -O2 -g -DWEFT_EMULATED=1 -I. -Wall -Wextra [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
+ *     g++ -std=c++17 -O2 -g -include tests/emu/cuda_emu.h -I. -Wall -Wextra [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
  *         tests/emu/{emu_test,fibers,block,memory,streams,cublas,cores}.cpp -lpthread
  *
  * What crashes, or what a sanitizer ends, is done by a child. */
