@@ -107,7 +107,7 @@ cuda() {                                # PROGRAM...
         test_recur) WEFT_MANAGED=${GPU:-} criterion "$t" ;;
         test_*) if on_gpu "$t"; then criterion "$t"; fi ;;
         golden) golden "$t" ;;
-        emu_test) counted emu_test $start "$t" ;;
+        emu_test) counted emu_test $start env ASAN_OPTIONS=allocator_may_return_null=1 "$t" ;;     # its children must die of sanitizers
         esac
     done
     for t; do
