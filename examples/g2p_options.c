@@ -21,7 +21,7 @@ static const setting table[] = {
     WHOLE("decoder-layers", decoder_layers, 1, 1, 8, "layers of the decoder"),
     WHOLE("batch", batch, 32, 1, 65536, "words an update"),
     WHOLE("pool", pool, 50, 1, 1e6, "batches that are sorted by length together"),
-    WHOLE("epochs", epochs, 9, 0, 1e6, "passes over the training words"),
+    WHOLE("epochs", epochs, 8, 0, 1e6, "passes over the training words"),
     WHOLE("warmup", warmup, 300, 0, 1e9, "updates until the full learning rate"),
     WHOLE("seed", seed, 1, 0, 9e15, "of every random number"),
     WHOLE("words", words, 0, 0, 1e9, "take about so many words of the dictionary, 0: all"),
