@@ -41,7 +41,7 @@ void           launched(weft__device *, const char *kernel);
         dim3 grid_ = (grid);                                                                                               \
         if (!(d)->failure[0] && grid_.x && grid_.y && grid_.z) {                                                           \
             LAUNCH_RAW(kernel, grid_, dim3(threads), shared, stream_of(d), __VA_ARGS__);                                   \
-            launched(d, __func__);                                                               \
+            launched(d, __func__);                                                                                         \
         }                                                                                                                  \
     } while (0)
 
@@ -57,26 +57,27 @@ __device__ static inline int64_t first_index() { return (int64_t)blockIdx.x * bl
 __device__ static inline int64_t index_step()  { return (int64_t)gridDim.x * blockDim.x; }
 
 /* ---- indices out of range: of the first kernel that met one, the lowest row ---- */
-/* Mapped host memory, so that looking at it costs no copy. Each launch that may fault has a number (tick) and a cell. */
-enum { FAULT_CELLS = 256 };
-typedef struct fault_cells {
-    unsigned long long first;                    /* the lowest tick that met one; ~0: none */
-    unsigned long long at[FAULT_CELLS];          /* row << 32 | value of its lowest row; ~0: none */
-    long long below[FAULT_CELLS];
-} fault_cells;
-typedef struct faults { fault_cells *cells; unsigned long long tick; } faults;   /* a kernel's argument */
+/* Mapped host memory, so that looking at it costs no copy. Each launch that may fault has a number; those after the first to fault find
+ * a lower one than theirs, and write nothing. */
+typedef struct fault_cell {
+    unsigned long long first;                    /* the lowest number; ~0: none */
+    unsigned long long at;                       /* row << 32 | value of its lowest row; ~0: none */
+    unsigned long long below, by;                /* what the value had to be below; the kernel's name, a pointer of the host's */
+} fault_cell;
+typedef struct faults { fault_cell *cell; unsigned long long number; const char *by; } faults;   /* a kernel's argument */
 faults faults_for(weft__device *, const char *kernel);
-#define faults_of(d) faults_for(d, __func__)    /* for one launch */
+#define faults_of(d) faults_for(d, __func__)     /* for one launch */
 
 /* value if least <= value < below, else -1 and a fault. */
 __device__ static inline int64_t within(faults f, int64_t row, int64_t value, int64_t least, int64_t below)
 {
     if (value >= least && value < below)
         return value;
-    int cell = (int)(f.tick % FAULT_CELLS);
-    atomicMin(&f.cells->first, f.tick);
-    atomicMin(&f.cells->at[cell], (unsigned long long)row << 32 | (uint32_t)value);
-    atomicExch((unsigned long long *)&f.cells->below[cell], (unsigned long long)below);
+    if (atomicMin(&f.cell->first, f.number) >= f.number) {
+        atomicMin(&f.cell->at, (unsigned long long)row << 32 | (uint32_t)value);
+        atomicExch(&f.cell->below, (unsigned long long)below);
+        atomicExch(&f.cell->by, (unsigned long long)f.by);
+    }
     return -1;
 }
 __device__ static inline int64_t checked(faults f, int64_t row, int64_t value, int64_t below) { return within(f, row, value, -1, below); }

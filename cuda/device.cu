@@ -16,8 +16,7 @@ struct gpu {
     cublasHandle_t blas; void *blas_room;        /* made when the first product asks; a room of fixed size keeps its choices the same */
     char *ring; cudaEvent_t sent[PARTS]; size_t at;              /* sent: the copies of a part; at: the next byte */
     char *to; size_t from, waiting;              /* the copy that is not sent yet: where to, where in the ring, how many bytes */
-    fault_cells *cells, *cells_there; unsigned long long tick;   /* one piece of memory, seen by host and device */
-    const char *by[FAULT_CELLS];
+    fault_cell *fault, *fault_there; unsigned long long launches;                /* one piece of memory, seen by host and device */
     bool sync, managed;                          /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
 };
 
@@ -37,15 +36,12 @@ bool failed(weft__device *d, cudaError_t error, const char *kernel)
 
 static void look_at_faults(weft__device *d)      /* after a wait */
 {
-    gpu *g = gpu_of(d);
-    fault_cells *c = g->cells;
+    fault_cell *c = gpu_of(d)->fault;
     if (c->first == ~0ULL)
         return;
-    int cell = (int)(c->first % FAULT_CELLS);
     if (!d->fault.is)
-        d->fault = weft__fault{ true, (int64_t)(c->at[cell] >> 32), (int32_t)(uint32_t)c->at[cell], c->below[cell], plain(g->by[cell]) };
-    c->first = ~0ULL;
-    memset(c->at, 0xFF, sizeof c->at);
+        d->fault = weft__fault{ true, (int64_t)(c->at >> 32), (int32_t)(uint32_t)c->at, (int64_t)c->below, plain((const char *)c->by) };
+    memset(c, 0xFF, sizeof *c);
 }
 
 static bool waited(weft__device *d, const char *kernel)
@@ -67,9 +63,7 @@ void launched(weft__device *d, const char *kernel)
 faults faults_for(weft__device *d, const char *kernel)
 {
     gpu *g = gpu_of(d);
-    unsigned long long tick = g->tick++;
-    g->by[tick % FAULT_CELLS] = kernel;
-    return faults{ g->cells_there, tick };
+    return faults{ g->fault_there, g->launches++, kernel };
 }
 
 /* ---- uploads ---- */
@@ -199,13 +193,13 @@ static void make(weft__device *d, gpu *g)
     make_current(g);
     failed(d, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "CUDA");
     failed(d, cudaMallocHost((void **)&g->ring, (size_t)PART * PARTS), "CUDA");
-    failed(d, cudaHostAlloc((void **)&g->cells, sizeof *g->cells, cudaHostAllocMapped), "CUDA");
+    failed(d, cudaHostAlloc((void **)&g->fault, sizeof *g->fault, cudaHostAllocMapped), "CUDA");
     if (!d->failure[0])
-        failed(d, cudaHostGetDevicePointer(&there, g->cells, 0), "CUDA");
+        failed(d, cudaHostGetDevicePointer(&there, g->fault, 0), "CUDA");
     for (int i = 0; i < PARTS && !d->failure[0]; i++)
         failed(d, cudaEventCreateWithFlags(&g->sent[i], cudaEventDisableTiming), "CUDA");
     if (!d->failure[0])
-        g->cells_there = (fault_cells *)there, memset(g->cells, 0xFF, sizeof *g->cells);
+        g->fault_there = (fault_cell *)there, memset(g->fault, 0xFF, sizeof *g->fault);
 }
 
 static bool asked(const char *variable)
@@ -247,7 +241,7 @@ void K(close)(weft__device *d)
             cudaEventDestroy(g->sent[i]);
     if (g->stream)
         cudaStreamDestroy(g->stream);
-    cudaFreeHost(g->ring), cudaFreeHost(g->cells);
+    cudaFreeHost(g->ring), cudaFreeHost(g->fault);
     cudaGetLastError();                          /* of a device that was lost */
     d->release(g, d->user);
     d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0;
