@@ -39,25 +39,6 @@ static void each_range(weft__device *d, int64_t n, int64_t chunk, range_fn *fn, 
 static inline int64_t rows_a_chunk(int64_t width) { return width < CHUNK ? CHUNK / (width < 1 ? 1 : width) : 1; }
 
 /* ---- loop nests ---- */
-/* The same nest with as few axes as can be: those of extent 1 go, neighbours that every operand walks as one become one. */
-static weft__grid collapsed(const weft__grid *g, int operands)
-{
-    weft__grid c = { .rank = 0 };
-    for (int i = 0; i < g->rank; i++) {
-        int k = c.rank;
-        bool one = k > 0;
-        for (int o = 0; one && o < operands; o++)
-            one = c.step[o][k - 1] == g->step[o][i] * g->size[i];
-        if (g->size[i] == 1)
-            continue;
-        k -= one;
-        c.size[k] = (one ? c.size[k] : 1) * g->size[i];
-        for (int o = 0; o < operands; o++)
-            c.step[o][k] = g->step[o][i];
-        c.rank = k + 1;
-    }
-    return c;
-}
 /* Elements from .. to of a dense result, row by row: fn gets how many there are, where in the result and where in each operand. */
 typedef void row_fn(const void *job, int64_t n, int64_t dense, const int64_t at[3]);
 static void each_row(const weft__grid *g, int operands, int64_t from, int64_t to, row_fn *fn, const void *job)

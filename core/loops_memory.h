@@ -7,6 +7,7 @@
 #include <string.h>
 #include <tgmath.h>
 #include "core/cpu.h"
+#include "core/shared_nests.h"
 
 static bool K(open)(weft__device *d) { (void)d; return true; }
 static void K(close)(weft__device *d)
@@ -55,11 +56,4 @@ static inline int64_t row_at(const weft__grid *g, int operand, int64_t row)
     return at;
 }
 static inline int64_t stride(const weft__grid *g, int operand) { return g->rank ? g->step[operand][g->rank - 1] : 0; }
-
-/* ---- runs of rows ---- */
-static inline int64_t first_row(const weft__segments *s, int64_t run) { return s->offset ? s->offset[run] : run * s->length; }
-static inline int64_t run_length(const weft__segments *s, int64_t run)
-{
-    return s->offset ? s->offset[run + 1] - s->offset[run] : s->length;
-}
 #endif

@@ -2,6 +2,7 @@
 #ifndef WEFT_LOOPS_OPTIMISERS_H
 #define WEFT_LOOPS_OPTIMISERS_H
 #include "core/loops_memory.h"
+#include "core/shared_rules.h"
 
 static void K(norm_end)(weft__device *d, real power, weft__guard *g, real *y)
 {
@@ -17,18 +18,6 @@ static void K(guard_end)(weft__device *d, weft__guard *g)
         g->applied++, g->in_a_row = 0;
     else
         g->skipped++, g->in_a_row++;
-}
-
-typedef struct rule {                            /* an update's numbers that do not depend on the element */
-    real rate, correct;                          /* Adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
-    bool first;
-} rule;
-static rule rule_of(const weft__update *u, const weft__guard *g)
-{
-    double t = (double)g->applied + 1;
-    bool adam = u->rule == WEFT__ADAM || u->rule == WEFT__ADAMW;
-    return (rule){ .first = g->applied == 0, .rate = adam ? (real)((double)u->lr / (1 - pow((double)u->beta1, t))) : u->lr,
-                   .correct = adam ? (real)sqrt(1 - pow((double)u->beta2, t)) : 1 };
 }
 
 #ifndef FAST
@@ -62,48 +51,13 @@ static void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bo
             g->finite = 0, g->bad = from + i;
 }
 
-static void sgd(const weft__update *u, bool first, real dx, real *m, real *x)
-{
-    real g = dx + u->decay * *x;
-    if (u->beta1 != 0) {
-        *m = first ? g : u->beta1 * *m + (1 - u->beta2) * g;
-        g = u->nesterov ? g + u->beta1 * *m : *m;
-    }
-    *x -= u->lr * g;
-}
-static void rmsprop(const weft__update *u, real dx, real *m, real *v, real *a, real *x)
-{
-    real g = dx + u->decay * *x, mean = 0;
-    *v = u->beta2 * *v + (1 - u->beta2) * g * g;
-    if (u->centered)
-        mean = *a = u->beta2 * *a + (1 - u->beta2) * g;
-    real step = g / (sqrt(*v - mean * mean) + u->eps);
-    if (u->beta1 != 0)
-        step = *m = u->beta1 * *m + step;
-    *x -= u->lr * step;
-}
-static void adam(const weft__update *u, const rule *r, real dx, real *m, real *v, real *x)
-{
-    bool apart = u->rule == WEFT__ADAMW;
-    real g = apart ? dx : dx + u->decay * *x;
-    if (apart)
-        *x -= u->lr * u->decay * *x;
-    *m = u->beta1 * *m + (1 - u->beta1) * g;
-    *v = u->beta2 * *v + (1 - u->beta2) * g * g;
-    *x -= r->rate * *m / (sqrt(*v) / r->correct + u->eps);
-}
 static void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx,
                       real *m, real *v, real *a, real *x)
 {
     (void)d;
     rule r = rule_of(u, g);
     for (int64_t i = 0; g->finite && i < n; i++)
-        if (u->rule == WEFT__SGD)
-            sgd(u, r.first, dx[i], m ? m + i : NULL, x + i);
-        else if (u->rule == WEFT__RMSPROP)
-            rmsprop(u, dx[i], m ? m + i : NULL, v + i, a ? a + i : NULL, x + i);
-        else
-            adam(u, &r, dx[i], m + i, v + i, x + i);
+        update_one(u, &r, i, dx, m, v, a, x);
 }
 #endif
 #endif

@@ -3,18 +3,7 @@
 #define WEFT_LOOPS_POINTWISE_H
 #include "core/loops_memory.h"
 #include "core/philox.h"
-
-/* ---- what pointwise.def needs ---- */
-#define R(x)          ((real)(x))
-#define NORMAL_CDF(x) (R(.5) * erfc(-(x) * R(.70710678118654752)))
-#define NORMAL_PDF(x) (R(.39894228040143268) * exp(R(-.5) * (x) * (x)))
-#define SILU_D(x, s)  ((s) * (1 + (x) * (1 - (s))))
-#define SILU_DD(x, s) ((s) * (1 - (s)) * (2 + (x) * (1 - 2 * (s))))
-#define SOFTPLUS(x)   (((x) > 0 ? (x) : 0) + log1p(exp(-fabs(x))))
-#define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
-#define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
-#define TANH(x)       tanh(x)
-#define SIGMOID(x)    (1 / (1 + exp(-(x))))
+#include "core/shared_functions.h"
 
 static void K(fill_ints)(weft__device *d, int64_t n, int32_t value, int32_t *y)
 {

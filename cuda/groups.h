@@ -7,8 +7,9 @@
 #ifndef WEFT_GROUPS_H
 #define WEFT_GROUPS_H
 #include "cuda/cuda.h"
+#include "core/shared_functions.h"
+#include "core/shared_nests.h"
 
-#define R(x) ((real)(x))
 typedef struct shape { dim3 grid, threads; } shape;
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -52,25 +53,6 @@ __device__ static inline int64_t column_step()  { return (int64_t)gridDim.x * bl
 #define MAP_COLUMNS(n, j, y, ...) MAP(first_column(), column_step(), n, j, y, __VA_ARGS__)
 
 /* ---- loop nests ---- */
-/* The same nest with as few axes as can be: those of extent 1 go, neighbours that every operand walks as one become one. */
-static inline weft__grid collapsed(const weft__grid *g, int operands)
-{
-    weft__grid c = {};
-    for (int i = 0; i < g->rank; i++) {
-        int k = c.rank;
-        bool one = k > 0;
-        for (int o = 0; one && o < operands; o++)
-            one = c.step[o][k - 1] == g->step[o][i] * g->size[i];
-        if (g->size[i] == 1)
-            continue;
-        k -= one;
-        c.size[k] = (one ? c.size[k] : 1) * g->size[i];
-        for (int o = 0; o < operands; o++)
-            c.step[o][k] = g->step[o][i];
-        c.rank = k + 1;
-    }
-    return c;
-}
 static inline int64_t elements_of(const weft__grid *g)
 {
     int64_t n = 1;
@@ -85,16 +67,6 @@ __device__ static inline int64_t place_in(const weft__grid &g, int rank, int ope
     for (int k = rank - 1; k > 0; i /= g.size[k--])
         at += i % g.size[k] * g.step[operand][k];
     return rank > 0 ? at + i * g.step[operand][0] : 0;
-}
-
-/* ---- runs of rows ---- */
-__device__ static inline int64_t first_row(const weft__segments &s, int64_t run)
-{
-    return s.offset ? s.offset[run] : run * s.length;
-}
-__device__ static inline int64_t run_length(const weft__segments &s, int64_t run)
-{
-    return s.offset ? s.offset[run + 1] - s.offset[run] : s.length;
 }
 
 /* ---- groups ---- */
@@ -131,8 +103,8 @@ __device__ static inline seat seat_of(const weft__segments &s)
     int64_t tiles = along ? 1 : (s.inner + blockDim.x - 1) / blockDim.x;
     int64_t run = along ? group_number() : blockIdx.x / tiles, column = along ? 0 : blockIdx.x % tiles * blockDim.x + threadIdx.x;
     bool is = run < s.count && column < s.inner;
-    return { along ? group_along() : group_below(), is, run, column, is ? run_length(s, run) : 0,
-             is ? first_row(s, run) * s.inner + column : 0 };
+    return { along ? group_along() : group_below(), is, run, column, is ? run_length(&s, run) : 0,
+             is ? first_row(&s, run) * s.inner + column : 0 };
 }
 #define EACH_LANE(r, g, n) for (int64_t r = (g).lane; r < (n); r += (g).lanes)
 

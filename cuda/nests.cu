@@ -2,8 +2,6 @@
  * steps. A nest that collapses to one axis (dense operands, scalars) is walked flat, any other row by row. */
 #include "cuda/groups.h"
 
-#define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
-#define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 enum { SPREAD = WEFT__BINARIES, SELECT };        /* two more: a alone; c != 0 ? a : b */
 
 template <int F> __device__ static inline real operation(real a, real b, real c)

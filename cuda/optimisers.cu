@@ -1,6 +1,7 @@
 /* optimisers.cu - norms, clipping, the check for numbers that are not finite, the rules of torch.optim. What a step depends on
  * (weft__guard) stays on the device and is read there. Sums over a vector go by fixed pieces, a block each, then by one block. */
 #include "cuda/groups.h"
+#include "core/shared_rules.h"
 
 enum { PIECES = 1024 };
 static int64_t piece_of(int64_t n) { return most(4096, parts(n, PIECES)); }
@@ -103,46 +104,6 @@ __global__ static void guard_count(weft__guard *g)
 void K(guard_end)(weft__device *d, weft__guard *g) { LAUNCH(d, guard_count, 1, 1, 0, g); }
 
 /* ---- updates ---- */
-typedef struct rule {                            /* an update's numbers that do not depend on the element */
-    real rate, correct;                          /* Adam: lr / (1 - beta1^t), sqrt(1 - beta2^t) */
-    bool first;
-} rule;
-__device__ static rule rule_of(const weft__update &u, const weft__guard *g)
-{
-    double t = (double)g->applied + 1;
-    bool adam = u.rule == WEFT__ADAM || u.rule == WEFT__ADAMW;
-    return { adam ? (real)((double)u.lr / (1 - pow((double)u.beta1, t))) : u.lr,
-             adam ? (real)sqrt(1 - pow((double)u.beta2, t)) : R(1), g->applied == 0 };
-}
-__device__ static inline void sgd(const weft__update &u, bool first, real dx, real *m, real *x)
-{
-    real g = dx + u.decay * *x;
-    if (u.beta1 != 0) {
-        real v = first ? g : u.beta1 * *m + (1 - u.beta2) * g;
-        *m = v;
-        g = u.nesterov ? g + u.beta1 * v : v;
-    }
-    *x -= u.lr * g;
-}
-__device__ static inline void rmsprop(const weft__update &u, real dx, real *m, real *v, real *a, real *x)
-{
-    real g = dx + u.decay * *x, s = u.beta2 * *v + (1 - u.beta2) * g * g, mean = 0;
-    *v = s;
-    if (u.centered)
-        mean = *a = u.beta2 * *a + (1 - u.beta2) * g;
-    real step = g / (sqrt(s - mean * mean) + u.eps);
-    if (u.beta1 != 0)
-        step = *m = u.beta1 * *m + step;
-    *x -= u.lr * step;
-}
-__device__ static inline void adam(const weft__update &u, const rule &r, real dx, real *m, real *v, real *x)
-{
-    bool apart = u.rule == WEFT__ADAMW;
-    real old = *x, g = apart ? dx : dx + u.decay * old, was = apart ? old - u.lr * u.decay * old : old;
-    real first = u.beta1 * *m + (1 - u.beta1) * g, second = u.beta2 * *v + (1 - u.beta2) * g * g;
-    *m = first, *v = second;
-    *x = was - r.rate * first / (sqrt(second) / r.correct + u.eps);
-}
 __global__ static void update_each(int64_t n, weft__update u, const weft__guard *guard, const real *dx, real *m, real *v, real *a,
                                    real *x)
 {
@@ -150,15 +111,10 @@ __global__ static void update_each(int64_t n, weft__update u, const weft__guard 
     if (!guard->finite)
         return;
     if (threadIdx.x == 0)
-        r[0] = rule_of(u, guard);
+        r[0] = rule_of(&u, guard);
     __syncthreads();
     for (int64_t i = first_index(); i < n; i += index_step())
-        if (u.rule == WEFT__SGD)
-            sgd(u, r->first, dx[i], m ? m + i : NULL, x + i);
-        else if (u.rule == WEFT__RMSPROP)
-            rmsprop(u, dx[i], m ? m + i : NULL, v + i, a ? a + i : NULL, x + i);
-        else
-            adam(u, *r, dx[i], m + i, v + i, x + i);
+        update_one(&u, r, i, dx, m, v, a, x);
 }
 void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx, real *m, real *v, real *a,
                real *x)

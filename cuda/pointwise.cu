@@ -2,15 +2,6 @@
  * own, made from its line, so that nothing is decided inside a loop. */
 #include "cuda/groups.h"
 
-/* ---- what pointwise.def needs ---- */
-#define NORMAL_CDF(x) (R(.5) * erfc(-(x) * R(.70710678118654752)))
-#define NORMAL_PDF(x) (R(.39894228040143268) * exp(R(-.5) * (x) * (x)))
-#define SILU_D(x, s)  ((s) * (1 + (x) * (1 - (s))))
-#define SILU_DD(x, s) ((s) * (1 - (s)) * (2 + (x) * (1 - 2 * (s))))
-#define SOFTPLUS(x)   (((x) > 0 ? (x) : 0) + log1p(exp(-fabs(x))))
-#define TANH(x)       tanh(x)
-#define SIGMOID(x)    (1 / (1 + exp(-(x))))
-
 /* A product that is rounded: never part of a fused one. */
 #ifndef __CUDACC__
 #define times(a, b) ((a) * (b))

@@ -128,9 +128,9 @@ void K(segment_max)(weft__device *d, const weft__segments *s, const real *x, rea
 __global__ static void segment_place_each(weft__segments s, const real *x, const int32_t *at, real *y, faults f)
 {
     for (int64_t i = first_index(); i < s.count * s.inner; i += index_step()) {
-        int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(s, run));
+        int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(&s, run));
         if (r >= 0)
-            y[(first_row(s, run) + r) * s.inner + i % s.inner] += x[i];
+            y[(first_row(&s, run) + r) * s.inner + i % s.inner] += x[i];
     }
 }
 void K(segment_place)(weft__device *d, const weft__segments *s, const real *x, const int32_t *at, real *y)
@@ -140,8 +140,8 @@ void K(segment_place)(weft__device *d, const weft__segments *s, const real *x, c
 __global__ static void segment_pick_each(weft__segments s, const real *x, const int32_t *at, real *y, bool add, faults f)
 {
     for (int64_t i = first_index(); i < s.count * s.inner; i += index_step()) {
-        int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(s, run));
-        put(y + i, r < 0 ? 0 : x[(first_row(s, run) + r) * s.inner + i % s.inner], add);
+        int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(&s, run));
+        put(y + i, r < 0 ? 0 : x[(first_row(&s, run) + r) * s.inner + i % s.inner], add);
     }
 }
 void K(segment_pick)(weft__device *d, const weft__segments *s, const real *x, const int32_t *at, real *y, bool add)
@@ -164,7 +164,7 @@ __global__ static void runs_each(weft__segments s, bool flip, const real *x, rea
 {
     int64_t w = s.inner, columns = (int64_t)gridDim.y * blockDim.x;
     for (int64_t run = (int64_t)blockIdx.x * blockDim.z + threadIdx.z; run < s.count; run += (int64_t)gridDim.x * blockDim.z) {
-        int64_t first = first_row(s, run), n = run_length(s, run);
+        int64_t first = first_row(&s, run), n = run_length(&s, run);
         for (int64_t r = blockIdx.z * blockDim.y + threadIdx.y; r < n; r += gridDim.z * blockDim.y) {
             const real *from = x + (flip ? first + n - 1 - r : run) * w;
             real *to = y + (first + r) * w;
@@ -205,7 +205,7 @@ __device__ static real running(group g, real v, real *all)
 __global__ static void cumsum_each(weft__segments s, bool reverse, const real *x, real *y, bool add)
 {
     seat t = seat_of(s);
-    int64_t rows = run_length(s, s.inner == 1 ? blockIdx.x : t.run);
+    int64_t rows = run_length(&s, s.inner == 1 ? blockIdx.x : t.run);
     real before = 0, all;
     for (int64_t from = 0; from < rows; from += t.g.lanes) {
         int64_t r = from + t.g.lane, at = t.at + (reverse ? rows - 1 - r : r) * s.inner;
