@@ -2,25 +2,8 @@
 # cuda_demo.sh    examples/g2p on the CPU and on the back end at WEFT_BACKEND_PATH: the same losses; a run that was begun on one
 # device and resumed on the other; out of memory. B is the build.
 set -u
-g2p=$(realpath "${B:-build}")/examples/g2p
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-good=0 all=0
-check() {                               # WHAT COMMAND...
-    local what=$1; shift
-    all=$((all + 1))
-    if "$@" >out 2>err; then good=$((good + 1)); else echo "not so: $what: $*"; cat out err; fi
-}
-awk 'BEGIN {
-    split("b d f k l m n p r s t v", on); split("a e i o u", vowel); srand(1)
-    print "MNCL"
-    for (w = 0; w < 60; w++) {
-        word = ""; text = ""
-        for (s = 1 + int(rand() * 3); s > 0; s--) { o = on[1 + int(rand() * 12)]; v = vowel[1 + int(rand() * 5)]; word = word o v; text = text " ((" o " " v ") 1)" }
-        printf "(\"%s\" nil (%s))\n", word, substr(text, 2)
-    }
-}' >dict
+. "$(dirname "$0")/script.sh"
+language 60 >dict
 run() { "$g2p" --data dict --hidden 16 --embed 8 --layers 2 --batch 8 --epochs 15 --warmup 20 --every 30 --seed 3 "$@"; }
 # The losses of all points in a log, and the last error on dev.
 close_enough() { paste -d' ' <(numbers "$1") <(numbers "$2") | awk 'NF != 2 { exit 1 } { d = $1 - $2; if (d < 0) d = -d; if (d > 2e-4 * ($1 > 1 ? $1 : 1)) exit 1; n++ } END { exit !n }'; }
@@ -35,5 +18,4 @@ check "it speaks on the CPU" "$g2p" --say cuda.h5 --device cpu bade
 check "it speaks on the GPU" "$g2p" --say cpu.h5 --device cuda bade
 check "WEFT_DEVICE overrides" env WEFT_DEVICE=cpu "$g2p" --say cpu.h5 --device cuda bade
 check "no such device" bash -c '! WEFT_DEVICE=cuda:7 '"$g2p"' --say cpu.h5 bade 2>&1 | grep -v "no device 7" | grep .'
-echo "$good of $all hold"
-[ "$good" = "$all" ]
+finish "the demo on two devices"

@@ -2,18 +2,8 @@
 # test_g2p.sh    examples/g2p as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, speaks, complains.
 # B is the build; WEFT_KILLS how often it is killed (5; 100 under WEFT_SOAK).
 set -u
-g2p=$(realpath "${B:-build}")/examples/g2p
+. "$(dirname "$0")/script.sh"
 kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || echo 5)}
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-good=0 all=0
-
-check() {                               # WHAT COMMAND...
-    local what=$1; shift
-    all=$((all + 1))
-    if "$@" >out 2>err; then good=$((good + 1)); else echo "not so: $what: $*"; cat out err; fi
-}
 says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern
     local status=$1 pattern=$2; shift 2
     "$@" >said 2>&1
@@ -22,21 +12,7 @@ says() {                                # STATUS PATTERN COMMAND...: ends with t
     [ $rc = "$status" ] && grep -q -e "$pattern" said
 }
 
-# A language of its own: words of syllables, each written and spoken in one way, but for c, which sounds like s before i and e.
-awk 'BEGIN {
-    split("b d f k l m n p r s t v c", on); split("a e i o u", vowel); split("ae eh ih aa ax", sound); srand(1)
-    print "MNCL"
-    for (w = 0; w < 700; w++) {
-        word = ""; text = ""
-        for (s = 1 + int(rand() * 3); s > 0; s--) {
-            o = on[1 + int(rand() * 13)]; v = 1 + int(rand() * 5)
-            word = word o vowel[v]
-            text = text " ((" (o == "c" ? (v == 2 || v == 3 ? "s" : "k") : o) " " sound[v] ") " (s % 2) ")"
-        }
-        printf "(\"%s\" nil (%s))\n", word, substr(text, 2)
-    }
-    print "(\"Mixed\" n (((m ih k s t) 1)))"; print "(\"no-word\" n (((n ow) 1)))"; print ""
-}' >dict
+{ language 700; printf '%s\n' '("Mixed" n (((m ih k s t) 1)))' '("no-word" n (((n ow) 1)))' ''; } >dict
 run=("$g2p" --data dict --hidden 16 --embed 8 --batch 8 --epochs 2 --warmup 20 --every 7 --threads 2)
 equal() { cmp whole.h5 "$1"; }
 last_line() { tail -n 1 "$1" | grep -Eq '^g2p: PER [0-9]+\.[0-9]{2} % WER [0-9]+\.[0-9]{2} % on [0-9]+ words, [0-9]+ k parameters, [0-9]+ s$'; }
@@ -121,5 +97,4 @@ check "another setting" says 2 'begun with --hidden 16, not 17' "${run[@]}" --ou
 check "another dictionary" says 1 'begun with another dictionary' "$g2p" --data other --out whole.h5 --resume
 check "none of which has changed the file" equal again.h5
 
-echo "$good of $all checks of g2p hold"
-[ "$good" = "$all" ]
+finish g2p

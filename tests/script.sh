@@ -1,0 +1,33 @@
+# script.sh, to be sourced: what the test scripts share. They run in a folder of their own, which goes with them. B is the build.
+examples=$(realpath "${B:-build}")/examples
+g2p=$examples/g2p
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+good=0 all=0
+
+check() {                               # WHAT COMMAND...: what it says is in out and err
+    local what=$1; shift
+    all=$((all + 1))
+    if "$@" >out 2>err; then good=$((good + 1)); else echo "not so: $what: $*"; cat out err; fi
+}
+finish() {                              # WHAT: its checks hold, or the script fails
+    echo "$good of $all checks of $1 hold"
+    [ "$good" = "$all" ]
+}
+# A language of its own, as a dictionary: WORDS of syllables, each written and spoken in one way, but for c, which sounds like s before i and e.
+language() {
+    awk -v words="$1" 'BEGIN {
+        split("b d f k l m n p r s t v c", on); split("a e i o u", vowel); split("ae eh ih aa ax", sound); srand(1)
+        print "MNCL"
+        for (w = 0; w < words; w++) {
+            word = ""; text = ""
+            for (s = 1 + int(rand() * 3); s > 0; s--) {
+                o = on[1 + int(rand() * 13)]; v = 1 + int(rand() * 5)
+                word = word o vowel[v]
+                text = text " ((" (o == "c" ? (v == 2 || v == 3 ? "s" : "k") : o) " " sound[v] ") " (s % 2) ")"
+            }
+            printf "(\"%s\" nil (%s))\n", word, substr(text, 2)
+        }
+    }'
+}
