@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # script.sh, to be sourced: what the test scripts share. They run in a folder of their own, which goes with them. B is the build.
 examples=$(realpath "${B:-build}")/examples
 g2p=$examples/g2p
