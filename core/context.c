@@ -38,8 +38,11 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
         size_t n = strlen(names[i].name);
         if (strncmp(want, names[i].name, n) || (want[n] && want[n] != ':'))
             continue;
+        char *end = "";
         o->device = names[i].device;
-        o->index = want[n] ? atoi(want + n + 1) : 0;
+        o->index = want[n] ? (int)strtol(want + n + 1, &end, 10) : 0;
+        if (*end || (want[n] && !want[n + 1]))
+            break;
         return true;
     }
     snprintf(why, size, "WEFT_DEVICE=%s: cpu, ref, cuda or cuda:1 is wanted", want);
@@ -79,6 +82,7 @@ static void settle_in(weft *w, const weft_opts *o)
         weft__fail(w, WEFT_EDEVICE, "%s", why);
     if (!w->dev.k)
         w->dev.k = &weft__ref;                   /* a failed context can still be closed, and asked for its message */
+    w->dev.lost = w->status;                     /* but is of no other use */
     int threads = o->threads ? o->threads : cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)

@@ -67,7 +67,7 @@ void weft__check_faults(weft *w, const char *what)
 {
     weft__fault f = w->dev.fault;
     if (w->dev.failure[0])
-        weft__fail(w, w->dev.lost ? WEFT_EDEVICE : WEFT_ENOMEM, "%s: %s", what, w->dev.failure);
+        weft__fail(w, w->dev.status, "%s: %s", what, w->dev.failure);
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };

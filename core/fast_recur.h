@@ -101,7 +101,7 @@ static bool recur_prepare(weft__device *d, recur_job *j)
     recur_describe(j);
     void *memory = weft__scratch(d, recur_divide(j, NULL));
     if (!memory && !d->failure[0])
-        snprintf(d->failure, sizeof d->failure, "out of memory: the packed weights of %lld hidden units", (long long)j->r->hidden);
+        d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: the packed weights of %lld hidden units", (long long)j->r->hidden);
     if (!memory)
         return false;
     recur_divide(j, memory);

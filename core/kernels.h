@@ -24,7 +24,8 @@ typedef struct weft__device {                    /* first argument of every kern
     bool deterministic;
     weft__fault fault;                           /* host memory; a GPU fills it at the next wait */
     char failure[160];                           /* the first failure of the back end itself; "" if none */
-    bool lost;                                   /* it was not for want of memory: the device is of no more use to this context */
+    weft_status status;                          /* its kind: WEFT_ENOMEM, WEFT_EDEVICE */
+    bool lost;                                   /* the device is of no more use to this context */
 } weft__device;
 
 /* A loop nest of up to six axes: extents, and the steps of up to three operands (0: broadcast along that axis). */

@@ -30,8 +30,10 @@ cudaStream_t   stream_of(weft__device *);        /* makes the GPU current, and s
 cublasHandle_t blas_of(weft__device *);          /* as stream_of */
 /* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and d->failure says why. */
 void          *scratch(weft__device *, size_t bytes);
-/* Notes the first failure ("fill: an illegal memory access ..") and is true if there is or was one. The kernel is __func__. */
+/* Note the first failure ("fill: an illegal memory access ..") and are true if there is or was one. The kernel is __func__. */
+bool           fail(weft__device *, weft_status, const char *format, ...);
 bool           failed(weft__device *, cudaError_t, const char *kernel);
+bool           blas_failed(weft__device *, cublasStatus_t, const char *what);
 /* After every launch: its own error; with WEFT_SYNC=1 waits, so that the kernel that is named is the one that failed. */
 void           launched(weft__device *, const char *kernel);
 

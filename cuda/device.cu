@@ -3,6 +3,7 @@
  * Nothing here waits but download, wait and release. An upload is copied into a ring of pinned memory and goes on from there by
  * itself; neighbours in the ring that are neighbours on the device become one copy, which is sent before the next launch. So
  * the index arrays of a batch travel together. The ring has parts: a part is written again when its copies are done. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,33 @@ static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
 /* ---- errors ---- */
 static const char *plain(const char *kernel) { return strncmp(kernel, "weft_cuda_", 10) ? kernel : kernel + 10; }
 
+bool fail(weft__device *d, weft_status status, const char *format, ...)
+{
+    if (d->failure[0])
+        return true;                             /* the first is the one that matters */
+    va_list list;
+    va_start(list, format);
+    vsnprintf(d->failure, sizeof d->failure, format, list);
+    va_end(list);
+    d->status = status;
+    /* A call that is refused harms nobody; after a crash every call is refused with the crash's error. */
+    gpu *g = gpu_of(d);
+    cudaGetLastError();
+    cudaError_t now = g && g->stream ? cudaStreamQuery(g->stream) : cudaSuccess;
+    d->lost = now != cudaSuccess && now != cudaErrorNotReady;
+    return true;
+}
 bool failed(weft__device *d, cudaError_t error, const char *kernel)
 {
-    if (error != cudaSuccess && !d->failure[0]) {
-        snprintf(d->failure, sizeof d->failure, "%s: %s", plain(kernel), cudaGetErrorString(error));
-        d->lost = error != cudaErrorMemoryAllocation;
-    }
-    return d->failure[0] != 0;
+    if (error == cudaSuccess)
+        return d->failure[0] != 0;
+    return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel), cudaGetErrorString(error));
+}
+bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
+{
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return d->failure[0] != 0;
+    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what, cublasGetStatusString(status));
 }
 
 static void look_at_faults(weft__device *d)      /* after a wait */
@@ -67,13 +88,7 @@ faults faults_for(weft__device *d, const char *kernel)
 }
 
 /* ---- uploads ---- */
-static void make_current(const gpu *g)
-{
-    static thread_local int current = -1;
-    if (current != g->index)
-        cudaSetDevice(g->index);
-    current = g->index;
-}
+static void make_current(const gpu *g) { cudaSetDevice(g->index); }      /* of this thread: others in the process may have their own */
 
 static void send(weft__device *d)                /* what waits in the ring */
 {
@@ -168,8 +183,8 @@ void *scratch(weft__device *d, size_t bytes)
     K(release)(d, d->workspace);
     d->workspace = K(allocate)(d, all);
     d->workspace_bytes = d->workspace ? all : 0;
-    if (!d->workspace && !d->failure[0])
-        snprintf(d->failure, sizeof d->failure, "out of memory on the device: %zu bytes of scratch", all);
+    if (!d->workspace)
+        fail(d, WEFT_ENOMEM, "out of memory on the device: %zu bytes of scratch", all);
     return d->workspace;
 }
 
@@ -181,9 +196,9 @@ static bool usable(weft__device *d)              /* is there such a GPU, and can
     if (failed(d, cudaGetDeviceCount(&count), "CUDA"))
         return false;
     if (d->index < 0 || d->index >= count)
-        snprintf(d->failure, sizeof d->failure, "CUDA: no device %d, there are %d", d->index, count);
+        fail(d, WEFT_EDEVICE, "CUDA: no device %d, there are %d", d->index, count);
     else if (!failed(d, cudaGetDeviceProperties(&about, d->index), "CUDA") && about.major < 8)
-        snprintf(d->failure, sizeof d->failure, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about.name, about.major, about.minor);
+        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about.name, about.major, about.minor);
     return !d->failure[0];
 }
 
@@ -213,10 +228,8 @@ bool K(open)(weft__device *d)
     if (!usable(d))
         return false;
     gpu *g = (gpu *)d->allocate(sizeof *g, d->user);
-    if (!g) {
-        snprintf(d->failure, sizeof d->failure, "CUDA: out of memory");
-        return false;
-    }
+    if (!g)
+        return !fail(d, WEFT_ENOMEM, "CUDA: out of memory");
     memset(g, 0, sizeof *g);
     g->index = d->index, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
     d->handle = g;
@@ -250,15 +263,20 @@ void K(close)(weft__device *d)
 /* ---- cuBLAS ---- */
 static void make_blas(weft__device *d, gpu *g)
 {
-    cublasStatus_t status = cublasCreate(&g->blas);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasSetStream(g->blas, g->stream);
-    if (status == CUBLAS_STATUS_SUCCESS && (g->blas_room = K(allocate)(d, BLAS_ROOM)))
-        status = cublasSetWorkspace(g->blas, g->blas_room, BLAS_ROOM);
-    if (status == CUBLAS_STATUS_SUCCESS || d->failure[0])
+    if (!g->blas_room && !(g->blas_room = K(allocate)(d, BLAS_ROOM))) {
+        fail(d, WEFT_ENOMEM, "out of memory on the device: %d bytes for cuBLAS", (int)BLAS_ROOM);
         return;
-    snprintf(d->failure, sizeof d->failure, "cuBLAS: %s", cublasGetStatusString(status));
-    d->lost = status != CUBLAS_STATUS_ALLOC_FAILED;
+    }
+    cublasHandle_t made = NULL;
+    cublasStatus_t status = cublasCreate(&made);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetStream(made, g->stream);
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = cublasSetWorkspace(made, g->blas_room, BLAS_ROOM);
+    if (!blas_failed(d, status, "cuBLAS"))
+        g->blas = made;
+    else if (made)
+        cublasDestroy(made);
 }
 
 cublasHandle_t blas_of(weft__device *d)

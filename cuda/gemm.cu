@@ -1,16 +1,7 @@
 /* gemm.cu - matrix products through cuBLAS. Its matrices are column-major, so that a row-major c is its transpose to it: what is
  * computed is c^T = op(b)^T op(a)^T, and no number moves. cuBLAS adds in one order as long as shapes, stream and workspace stay. */
 #include <limits.h>
-#include <stdio.h>
 #include "cuda/cuda.h"
-
-static void told(weft__device *d, cublasStatus_t status)
-{
-    if (status == CUBLAS_STATUS_SUCCESS || d->failure[0])
-        return;
-    snprintf(d->failure, sizeof d->failure, "gemm: %s", cublasGetStatusString(status));
-    d->lost = status != CUBLAS_STATUS_ALLOC_FAILED;
-}
 
 static cublasComputeType_t arithmetic(weft_precision precision)
 {
@@ -28,9 +19,9 @@ static bool fits(weft__device *d, const weft__product *p)         /* into cuBLAS
 {
     const int64_t size[] = { p->m, p->n, p->k, p->lda, p->ldb, p->ldc, p->batches };
     for (int64_t n : size)
-        if (n > INT_MAX && !d->failure[0])
-            snprintf(d->failure, sizeof d->failure, "gemm: a matrix of %lld x %lld by %lld x %lld is too large for cuBLAS",
-                     (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n);
+        if (n > INT_MAX)
+            fail(d, WEFT_ESHAPE, "gemm: a matrix of %lld x %lld by %lld x %lld is too large for cuBLAS", (long long)p->m, (long long)p->k,
+                 (long long)p->k, (long long)p->n);
     return !d->failure[0];
 }
 
@@ -46,15 +37,16 @@ static void multiply(weft__device *d, const weft__product *p, int64_t batches, c
     const int lda = p->ta ? leading(p->lda, p->k, p->m) : leading(p->lda, p->m, p->k);
     const int ldb = p->tb ? leading(p->ldb, p->n, p->k) : leading(p->ldb, p->k, p->n);
     cublasHandle_t blas = blas_of(d);
+    cublasStatus_t status;
     if (d->failure[0])
         return;
     if (batches == 1)
-        told(d, cublasGemmEx(blas, tb, ta, n, m, k, &one, b, type, ldb, a, type, lda, &beta, c, type, ldc,
-                             arithmetic(p->precision), CUBLAS_GEMM_DEFAULT));
+        status = cublasGemmEx(blas, tb, ta, n, m, k, &one, b, type, ldb, a, type, lda, &beta, c, type, ldc, arithmetic(p->precision),
+                              CUBLAS_GEMM_DEFAULT);
     else
-        told(d, cublasGemmStridedBatchedEx(blas, tb, ta, n, m, k, &one, b, type, ldb, p->stride_b, a, type, lda, p->stride_a,
-                                           &beta, c, type, ldc, p->stride_c, (int)batches, arithmetic(p->precision),
-                                           CUBLAS_GEMM_DEFAULT));
+        status = cublasGemmStridedBatchedEx(blas, tb, ta, n, m, k, &one, b, type, ldb, p->stride_b, a, type, lda, p->stride_a, &beta, c, type,
+                                            ldc, p->stride_c, (int)batches, arithmetic(p->precision), CUBLAS_GEMM_DEFAULT);
+    blas_failed(d, status, "gemm");
     launched(d, "gemm");
 }
 

@@ -77,6 +77,7 @@ void weft_average_update(weft_average *a, int64_t updates)
             d->k->scale(d, n, a->decay, p->mean->data, p->mean->data, false);
         d->k->scale(d, n, early ? 1 : 1 - a->decay, p->value->data, p->mean->data, !early);
     }
+    weft__check_faults(a->w, "average_update");
 }
 
 void weft_average_swap(weft_average *a)
@@ -95,6 +96,7 @@ void weft_average_swap(weft_average *a)
         copy(p->mean, spare);
     }
     a->root->version++;
+    weft__check_faults(w, "average_swap");
     if (!w->status)
         weft_rewind(w, here);
 }

@@ -38,6 +38,7 @@ weft_tensor *weft_clip_grad_norm_of(weft_module *m, real max, real power)
     weft__each_run(m, false, norm, &c);
     w->dev.k->norm_end(&w->dev, power, c.g, total->data);
     weft__each_run(m, false, clip, &c);
+    weft__check_faults(w, "clip_grad_norm");
     return total;
 }
 

@@ -89,6 +89,9 @@ static void look(weft_optim *o)
 {
     weft__guard g;
     o->w->dev.k->download(&o->w->dev, &g, o->guard, sizeof g);
+    weft__check_faults(o->w, "optim_step");
+    if (o->w->dev.failure[0])
+        return;                                  /* nothing came */
     bool news = g.skipped != o->counts[1];
     o->counts[0] = g.applied, o->counts[1] = g.skipped, o->counts[2] = g.in_a_row, o->counts[3] = g.bad;
     if (news)
@@ -153,6 +156,9 @@ void weft_optim_step(weft_optim *o)
     update(o);
     weft__pasts_end(o);
     o->w->dev.k->guard_end(&o->w->dev, o->guard);
+    weft__check_faults(o->w, "optim_step");
+    if (o->w->status)
+        return;
     o->steps++;
     if (o->w->dev.k->synchronous)
         look(o);

@@ -216,6 +216,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (w->status || kept == value || !weft__bytes(&kept->f))
         return;
     w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
+    weft__check_faults(w, "assign");
     changed(kept);
 }
 
@@ -230,6 +231,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
     if (w->status || !n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
+    weft__check_faults(w, "assign_values");
     changed(kept);
 }
 
@@ -364,8 +366,11 @@ static void zero(weft_module *root, int64_t from, int64_t n, void *user)
 
 void weft_zero_grad(weft_module *m)
 {
-    if (weft__ready(m))
-        weft__each_run(m, true, zero, NULL);
+    weft *w = weft__ready(m);
+    if (!w)
+        return;
+    weft__each_run(m, true, zero, NULL);
+    weft__check_faults(w, "zero_grad");
 }
 
 static void divide(weft_module *root, int64_t from, int64_t n, void *divisor)
@@ -387,4 +392,5 @@ void weft_scale_grad(weft_module *m, weft_tensor *divisor)
         weft__fail(w, WEFT_ESHAPE, "scale_grad: the divisor is %s; one real is wanted", weft__text(&divisor->f, text));
     else
         weft__each_run(m, true, divide, divisor);
+    weft__check_faults(w, "scale_grad");
 }
