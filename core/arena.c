@@ -20,17 +20,16 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-enum { ALIGN = 64 };
 typedef struct { void *raw; size_t bytes; } tag;                  /* stands just before every block of host memory */
 
-static char *aligned(void *raw) { return (char *)(((uintptr_t)raw + sizeof(tag) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1)); }
+static char *aligned(void *raw) { return (char *)(((uintptr_t)raw + sizeof(tag) + WEFT__LINE - 1) & ~(uintptr_t)(WEFT__LINE - 1)); }
 
 static const char *at_work(const weft *w) { return w->running ? w->running : "weft"; }
 
 /* ---- blocks ---- */
 static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if there is no memory */
 {
-    size_t more = sizeof(tag) + ALIGN;
+    size_t more = sizeof(tag) + WEFT__LINE;
     void *raw = w->status || bytes > SIZE_MAX - more ? NULL : w->dev.allocate(bytes + more, w->dev.user);
     if (!raw)
         return NULL;
@@ -113,7 +112,7 @@ static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
     char *base = NULL;
     *size = larger(least, larger(extent(a), a->first));
     while (a->n < WEFT__BLOCKS && !(base = a->device ? tried_on_device(w, (size_t)*size) : tried(w, (size_t)*size)) && *size > least)
-        *size = larger(least, *size / 2 & ~(int64_t)(ALIGN - 1));
+        *size = larger(least, *size / 2 & ~(int64_t)(WEFT__LINE - 1));
     return base;
 }
 
@@ -143,7 +142,7 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
         weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w), (long long)bytes);
         return NULL;
     }
-    bytes = bytes > 0 ? (bytes + ALIGN - 1) & ~(int64_t)(ALIGN - 1) : ALIGN;
+    bytes = bytes > 0 ? weft__whole_lines(bytes) : WEFT__LINE;
     while (a->at < a->n - 1 && a->used + bytes > a->block[a->at].size)
         a->at++, a->used = 0;
     if ((a->n == 0 || a->used + bytes > a->block[a->at].size) && !grow(w, a, bytes))

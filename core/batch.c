@@ -11,10 +11,11 @@ weft__ints weft__index(weft *w, int64_t n)
     return device ? (weft__ints){ host, device } : (weft__ints){ NULL, NULL };
 }
 
+/* With the rest of its last line, which is nobody's: so arrays that follow one another travel as one. */
 void weft__sent(weft *w, weft__ints *index, int64_t n)
 {
     if (index->host && index->device != index->host && n)
-        w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host, (size_t)n * sizeof *index->host);
+        w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host, (size_t)weft__whole_lines(n * (int64_t)sizeof *index->host));
 }
 
 static int32_t *filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }   /* while it is being made */
@@ -75,6 +76,10 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest)
     if (!make_indices(w, b))
         return NULL;
     b->tokens = b->offset.host[b->n];
+    if (!w->dev.k->synchronous)
+        weft__follow_habits(b);
+    if (w->status)
+        return NULL;
     b->next = w->batches;
     return w->batches = b;
 }

@@ -80,6 +80,7 @@ struct weft {
     struct weft__drops *drops;                   /* calls of each dropout in this step */
     const struct weft_module *scope;             /* the layer that is running, for messages */
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
+    uint32_t habits;                             /* see layout.c */
     int64_t allocations, host_bytes, device_bytes;
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
 };
@@ -88,7 +89,9 @@ struct weft {
 #define weft__fail weft_fail
 weft *weft__nowhere(void);                       /* the context of NULL: always failed */
 /* arena.c */
-void   *weft__take(weft *, weft__arena *, int64_t bytes);         /* 64-byte aligned; NULL and a sticky error if there is none */
+enum { WEFT__LINE = 64 };                        /* what pieces of an arena begin at and end before, in bytes */
+static inline int64_t weft__whole_lines(int64_t bytes) { return (bytes + WEFT__LINE - 1) & ~(int64_t)(WEFT__LINE - 1); }
+void   *weft__take(weft *, weft__arena *, int64_t bytes);         /* NULL and a sticky error if there is none */
 void    weft__back_to(weft *, weft__arena *, int64_t position);
 int64_t weft__position(const weft__arena *);
 void    weft__arena_clear(weft *, weft__arena *);
@@ -122,6 +125,7 @@ weft__ints     weft__map_between(weft_batch *, const weft__form *from, const wef
 weft__form     weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);
 const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);         /* sequence, position, id of each row; NULL on failure */
 const weft__place *weft__placed(weft_batch *, const weft_placement *);
+void           weft__follow_habits(weft_batch *);                                 /* makes the index arrays that batches before were asked for */
 int64_t        weft__layout_rows(const weft__form *);                             /* rows that the batch's layout takes in all */
 /* random.c */
 uint64_t weft__hash(uint64_t seed, const char *text);

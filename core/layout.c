@@ -31,11 +31,35 @@ static bool same_place(const weft__form *a, const weft__form *b)
     return a->layout == b->layout && a->place == b->place && (a->layout != WEFT_PADDED || (a->align == b->align && a->size[1] == b->size[1]));
 }
 
+/* ---- habits: what earlier batches were asked for is made with the next, so that on a GPU it travels along in the same copy ---- */
+enum { OF_ROWS = 4 };                            /* beside the layouts that a batch alone decides, WEFT_PLAIN .. WEFT_CONCAT */
+static void note_habit(weft_batch *b, const weft__form *f, int to)
+{
+    if (f->layout <= WEFT_CONCAT && (to <= WEFT_CONCAT || to == OF_ROWS))
+        b->w->habits |= 1u << (f->layout * (OF_ROWS + 1) + to);
+}
+
+void weft__follow_habits(weft_batch *b)
+{
+    for (int from = WEFT_PLAIN; from <= WEFT_CONCAT; from++)
+        for (int to = WEFT_PLAIN; to <= OF_ROWS; to++) {
+            weft__form f = { .batch = b, .layout = (weft_layout)from }, t = { .batch = b, .layout = (weft_layout)to };
+            if (!(b->w->habits >> (from * (OF_ROWS + 1) + to) & 1))
+                continue;
+            if (to == OF_ROWS)
+                weft__rows_of(b, &f);
+            else
+                weft__map_between(b, &f, &t);
+        }
+}
+
+/* ---- from row to row ---- */
 weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__form *to)
 {
     for (weft__map *m = b->maps; m; m = m->next)
         if (same_place(&m->from, from) && same_place(&m->to, to))
             return m->index;
+    note_habit(b, from, (int)to->layout);
     int64_t rows = weft__layout_rows(to);
     weft__map *m = weft__take(b->w, &b->w->keep, sizeof *m);
     weft__ints index = weft__index(b->w, rows);
@@ -83,7 +107,7 @@ static bool send_ids(weft *w, struct weft__rows *r, int64_t rows)
         return true;
     int64_t *device = weft__take(w, &w->maps, rows * (int64_t)sizeof *device);
     if (device && rows)
-        w->dev.k->upload(&w->dev, device, r->id, (size_t)rows * sizeof *device);
+        w->dev.k->upload(&w->dev, device, r->id, (size_t)weft__whole_lines(rows * (int64_t)sizeof *device));
     r->id = device;
     return device;
 }
@@ -93,6 +117,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     for (struct weft__rows *r = b->rows; r; r = r->next)
         if (same_place(&r->f, f))
             return r;
+    note_habit(b, f, OF_ROWS);
     int64_t rows = weft__layout_rows(f);
     struct weft__rows *r = rows_new(b, f, rows);
     if (!r)

@@ -39,14 +39,17 @@ static weft__ends *ends_new(weft *w, weft_batch *b, int stacked)
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
         return NULL;
     }
-    *e = (weft__ends){ .batch = b, .stride = stride, .order = weft__index(w, all), .last = { weft__index(w, b->n), weft__index(w, b->n) } };
-    if (has_empty(b))
-        e->none = weft__index(w, all);
+    *e = (weft__ends){ .batch = b, .stride = stride };
+    struct { weft__ints *index; int64_t n; } wanted[] = {         /* taken and sent in one order: then they travel together */
+        { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
+    const int several = has_empty(b) ? 4 : 3;
+    for (int i = 0; i < several; i++)
+        *wanted[i].index = weft__index(w, wanted[i].n);
     if (w->status)
         return NULL;
     fill_stacks(e, stacked), fill_last(e, false), fill_last(e, true);
-    weft__sent(w, &e->order, all), weft__sent(w, &e->none, all);
-    weft__sent(w, &e->last[0], b->n), weft__sent(w, &e->last[1], b->n);
+    for (int i = 0; i < several; i++)
+        weft__sent(w, wanted[i].index, wanted[i].n);
     return e;
 }
 
