@@ -132,9 +132,9 @@ $(B)/emu/%.o: tests/emu/%.cpp $(B)/flags | $(BUILD)/.needs-test
 $(B)/emu/emu_test: $(B)/emu/emu_test.o $(filter-out $(B)/emu/cuda/%,$(EMU_OBJ))
 	$(call say,LINK)
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -o $@ $^ -lpthread
-$(B)/emu/libweft_cuda.so: $(EMU_OBJ) core/plugin.map
+$(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 	$(call say,LINK)
-	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--version-script,core/plugin.map -o $@ $(EMU_OBJ) -lpthread
+	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--version-script,tests/emu/plugin.map -o $@ $(EMU_OBJ) -lpthread
 
 # Programs link the archive: tests may look inside, and a program runs wherever it lies.
 .SECONDEXPANSION:

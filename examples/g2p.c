@@ -179,7 +179,7 @@ static void update(run *r, int64_t n)
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_average_update(r->m.average, updates);
-    if (updates % READ == 0) {                   /* reading waits for the device: not at each update */
+    if (updates % READ == 1) {                   /* reading waits for the device: not at each update */
         r->meter[0] += (double)weft_item(loss);
         r->meter[1]++;
     }

@@ -75,6 +75,7 @@ if [ "${V:-}" = tsan ] && ! "$B/tests/tsan_main" --list >/dev/null 2>&1 </dev/nu
 plain() {                               # PROGRAM...
     for t; do
         case ${t##*/} in
+        test_cuda*) ;;                 # see cuda()
         test_*)    criterion "$t" ;;
         golden)    golden "$t" ;;
         tsan_main) [ "${V:-}" = tsan ] && counted tsan_main $start "$t" ;;
@@ -84,8 +85,11 @@ plain() {                               # PROGRAM...
     case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done ;; esac
 }
 on_gpu() {                              # PROGRAM: may it run on the GPU that is meant?
-    grep -q WEFT_TABLES "$1" || return
-    [ -z "${GPU:-}" ] || case ${1##*/} in test_kernel_bits|test_vector) return 1 ;; esac
+    case ${1##*/} in
+    test_kernel_bits|test_vector|test_cuda_emulated) [ -z "${GPU:-}" ] ;;
+    test_cuda) true ;;
+    *) grep -q WEFT_TABLES "$1" ;;
+    esac
 }
 golden() {                              # under TSan, where every thread of a kernel is one of the machine, one case or a few of each
     local f part=(1layer_bi_state ragged)

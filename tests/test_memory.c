@@ -245,7 +245,7 @@ Test(memory, doubling_a_tape_of_a_million_operators)
 {
     weft *w = open_on(WEFT_CPU);
     weft_recording(w, true);
-    int n = rounds(250000, 1000000);
+    int n = CHECK_SANITIZED ? rounds(250000, 1000000) : getenv("WEFT_SOAK") ? 1000000 : 250000;      /* fewer fit into caches */
     double once = 1e9, twice = 1e9;
     chain(w, 2 * n);
     for (int i = 0; i < 12 && (i < 3 || twice >= 2.2 * once); i++) {

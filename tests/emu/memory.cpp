@@ -167,6 +167,7 @@ static const struct { cudaError_t e; const char *name, *text; } errors[] = {
     { cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state" },
     { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
     { cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered" },
+    { cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch" },
     { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
     { cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch" },
     { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing" },

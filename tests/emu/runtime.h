@@ -12,7 +12,7 @@
 enum cudaError_t {
     cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidMemcpyDirection = 21, cudaErrorInsufficientDriver = 35, cudaErrorNoDevice = 100, cudaErrorInvalidDevice = 101,
-    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700, cudaErrorLaunchFailure = 719,
+    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700, cudaErrorLaunchOutOfResources = 701, cudaErrorLaunchFailure = 719,
     cudaErrorCooperativeLaunchTooLarge = 720, cudaErrorStreamCaptureUnsupported = 900, cudaErrorStreamCaptureInvalidated = 901,
     cudaErrorIllegalState = 401
 };
@@ -85,5 +85,7 @@ bool on_device(const void *), pinned(const void *);
 bool capturing();                                /* somewhere: calls that wait are forbidden */
 void later(cudaStream_t, std::function<void()> work);
 cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
+extern struct Counts { long long launches, uploads, waits; } counts;   /* of this process; waits: the host had to */
 }
+extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long launches_uploads_waits[3]);      /* for tests of the plugin */
 #endif

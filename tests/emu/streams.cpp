@@ -78,6 +78,7 @@ template <class Done> cudaError_t go_on_until(emu_stream *wanted, Done done)
 }
 cudaError_t empty(emu_stream *s)
 {
+    emu::counts.waits++;
     return go_on_until(s, [s] { return s->queue.empty(); });
 }
 
@@ -117,6 +118,9 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
     size_t each = (size_t)t.x * t.y * t.z, all = (size_t)g.x * g.y * g.z;
     if (!each || !all || t.x > 1024 || t.y > 1024 || t.z > 64 || each > emu::MOST_THREADS || g.x >> 31 || g.y > 65535 || g.z > 65535)
         return cudaErrorInvalidConfiguration;
+    const char *victim = getenv("WEFT_EMU_REFUSE");
+    if (victim && *victim && strstr(l.name, victim))
+        return cudaErrorLaunchOutOfResources;
     if (!l.cluster || l.cluster > (wide_clusters[kernel] ? 16u : 8u) || g.x % l.cluster)
         return cudaErrorInvalidConfiguration;
     auto most = most_shared.find(kernel);
@@ -130,6 +134,7 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
 } // namespace
 
 namespace emu {
+Counts counts;
 bool capturing() { return captures > 0; }
 cudaError_t usable(cudaStream_t stream)
 {
@@ -148,10 +153,17 @@ void submit(Launch l, cudaStream_t stream, const void *kernel)
     cudaError_t e = usable(stream);
     if (e != cudaSuccess || note(checked(l, kernel)) != cudaSuccess)
         return;
+    counts.launches++;
     int device = current_device();
     later(stream, [l, device] { execute(l, device); });
 }
 } // namespace emu
+
+void weft_emu_counts(long long out[3])
+{
+    emu::Locked locked;
+    out[0] = emu::counts.launches, out[1] = emu::counts.uploads, out[2] = emu::counts.waits;
+}
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
 {
@@ -182,6 +194,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         return e;
     if (!direction_is_right(to, from, kind))
         return emu::note(cudaErrorInvalidValue);
+    emu::counts.uploads += kind == cudaMemcpyHostToDevice;
     bool from_pages = !emu::on_device(from) && !emu::pinned(from), to_pages = !emu::on_device(to) && !emu::pinned(to);
     if ((from_pages || to_pages) && real(stream)->capture)
         return emu::note(cudaErrorStreamCaptureUnsupported);
@@ -308,6 +321,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
     unsigned long long turn = m->recorded;
     if (m->done >= turn)
         return emu::note(emu::lost(emu::current_device()));
+    emu::counts.waits++;
     return go_on_until(m->stream, [m, turn] { return m->done >= turn; });
 }
 cudaError_t cudaEventQuery(cudaEvent_t e)

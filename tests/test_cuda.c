@@ -1,0 +1,63 @@
+/* test_cuda.c - what is a GPU's own: several of them, the choice by environment, errors that come later. On a GPU or the emulation. */
+#include "cuda_net.h"
+
+Test(cuda, contexts_on_two_gpus_do_not_meet)
+{
+    weft *w[2] = { open_gpu(0), open_gpu(1) };
+    if (!weft_ok(w[1])) {                        /* there is one only */
+        CLEAN_FAILED(w[1]);
+        w[1] = open_gpu(0);
+    }
+    net n[2] = { net_in(w[0]), net_in(w[1]) };
+    for (int i = 0; i < 6; i++)
+        train_few(&n[i % 2]);
+    for (int i = 0; i < 2; i++)
+        same_bits("bias", bias(&n[i]), bias_after(3), WORDS);
+    CLEAN(w[0]);
+    CLEAN(w[1]);
+}
+
+Test(cuda, the_environment_chooses)
+{
+    asked_for("cuda", 0, NULL);
+    asked_for("cuda:0", 0, NULL);
+    asked_for("cuda:99", 0, "no device 99");
+    asked_for("cuda:-1", 0, "no device -1");
+    asked_for("cuda:", 0, "WEFT_DEVICE=cuda:: cpu, ref, cuda or cuda:1 is wanted");
+    asked_for("cuda:x", 0, "WEFT_DEVICE=cuda:x");
+    asked_for("cudas", 0, "WEFT_DEVICE=cudas");
+    weft *w = open_with((weft_opts){ .device = WEFT_BEST });
+    cr_assert_str_eq(weft_device_name(w), "cuda");
+    CLEAN(w);
+}
+
+Test(cuda, want_of_memory)
+{
+    weft *w = open_on(WEFT_CUDA);
+    net n = net_in(w);
+    train_few(&n);
+    weft_tensor *huge = weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20));
+    cr_assert(weft_error(w) == WEFT_ENOMEM && strstr(weft_message(w), "zeros"), "%s", weft_message(w));
+    weft_sum(huge, 0);
+    weft_recover(w);
+    train_few(&n), train_few(&n);
+    same_bits("bias", bias(&n), bias_after(3), WORDS);
+    CLEAN(w);
+}
+
+/* Of two the first is told, at the next wait, with the name of its kernel. */
+Test(cuda, an_index_out_of_range_is_told_later)
+{
+    weft *w = open_on(WEFT_CUDA);
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(5, 2));
+    weft_tensor *good = weft_gather(x, weft_ints(w, (int32_t[]){ 4, -1, 0 }, WEFT_SHAPE(3)));
+    weft_gather(x, weft_ints(w, (int32_t[]){ 0, 5, 7 }, WEFT_SHAPE(3)));
+    weft_gather(x, weft_ints(w, (int32_t[]){ 9 }, WEFT_SHAPE(1)));
+    weft_tanh(x);
+    OK(w);
+    weft_real out[6];
+    cr_assert_eq(weft_read(good, out, sizeof out), WEFT_EARG);
+    FAILS(w, WEFT_EARG, "read: index 5 at place 1 of an earlier gather; 0 .. 4 is wanted");
+    weft_wait(w);
+    CLEAN(w);
+}
