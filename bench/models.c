@@ -188,13 +188,13 @@ bool bench_long(const settings *s)
            (s->quick || lstm("long", "equal", 128, 1, 70000, false, s));
 }
 
-/* From what this prints with WEFT_RECUR=general and =persistent the GPU's table of choices is made. */
+/* From what this prints with WEFT_RECUR=general, =block and =cluster the GPU's table of choices is made. */
 bool bench_sweep(const settings *s)
 {
-    static const int64_t units[] = { 16, 32, 64, 128 }, sequences[] = { 1, 8, 32, 64, 128, 256, 512, 1024, 2048 };
+    static const int64_t units[] = { 32, 64, 128, 256, 512 }, sequences[] = { 1, 8, 32, 64, 128, 256, 512, 1024 };
     bool good = true;
-    for (int h = 0; h < (s->quick ? 1 : 4); h++)
-        for (int b = 0; b < (s->quick ? 2 : 9); b++)
+    for (int h = 0; h < (s->quick ? 1 : 5); h++)
+        for (int b = 0; b < (s->quick ? 2 : 8); b++)
             good &= lstm("sweep", "equal", units[h], sequences[b], 128, false, s);
     return good;
 }

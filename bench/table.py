@@ -22,7 +22,7 @@ import time
 SHAPE = ("case", "B", "T", "I", "H", "layers", "bidirectional", "lengths", "threads", "precision")
 BEGIN, END = "<!-- table.py begins -->", "<!-- table.py ends -->"
 TOLERANCE = {"fp32": 1e-3, "strict_fp32": 1e-3, "tf32": 1e-2}    # of loss and norm; tf32 rounds operands to 11 bits
-RECUR = ("general", "persistent")
+RECUR = {"general": None, "block": 128, "cluster": 512}            # ways of a recurrent layer, and up to how many units they go
 
 
 def read(path):
@@ -30,7 +30,10 @@ def read(path):
     with open(path) as f:
         for n, line in enumerate(f, 1):
             try:
-                rows.append(json.loads(line))
+                row = json.loads(line)
+                most = RECUR.get(row.get("recur"))
+                if not most or row["H"] <= most:     # else it went the general way
+                    rows.append(row)
             except ValueError:                   # what was killed may have left half a line
                 print(f"{path}:{n}: not JSON, left out", file=sys.stderr)
     return rows
@@ -96,7 +99,7 @@ def goal(row):
 
 def best(rows):
     """of rows of weft of one shape: the fastest way, and its name"""
-    ways = [(ms([r for r in rows if r.get("recur") == way]), way or "as chosen") for way in (None,) + RECUR]
+    ways = [(ms([r for r in rows if r.get("recur") == way]), way or "as chosen") for way in (None, *RECUR)]
     ways = [w for w in ways if w[0]]
     return min(ways) if ways else (None, "")
 
@@ -121,17 +124,18 @@ def goals(path):
     print(f"goals: {met} of {all_} met" if all_ else "goals: no rows of both sides")
 
 
-# ---- the two ways of a recurrent layer ----
+# ---- the ways of a recurrent layer ----
 def sweep(path):
     rows, cells = read(path), {}
     for r in rows:
         if r.get("case") == "sweep" and "ms" in r:
             cells.setdefault((r["H"], r["B"]), {}).setdefault((r["pass"], r.get("recur")), []).append(r)
-    print(f"{'H':>5}{'B':>6}{'forward':>12}{'persistent':>12}{'training':>12}{'persistent':>12}   faster in training")
+    head = [which + " " + way for which in ("forward", "training") for way in RECUR]
+    print(f"{'H':>5}{'B':>6}" + "".join(f"{h:>18}" for h in head) + "   fastest in training")
     for (H, B), c in sorted(cells.items()):
-        v = [ms(c.get((p, way))) for p in ("forward", "train") for way in RECUR]
-        faster = "" if None in v[2:] else "persistent" if v[3] < v[2] else "general"
-        print(f"{H:5}{B:6}" + "".join(f"{number(x):>12}" for x in v) + f"   {faster}")
+        v = {(p, way): ms(c.get((p, way))) for p in ("forward", "train") for way in RECUR}
+        trained = {way: v["train", way] for way in RECUR if v["train", way]}
+        print(f"{H:5}{B:6}" + "".join(f"{number(x):>18}" for x in v.values()) + f"   {min(trained, key=trained.get) if trained else ''}")
 
 
 # ---- docs/performance.md ----
@@ -159,7 +163,7 @@ def training(rows):
                 own, way = best(sides["weft", "packed", which].get(k, []))
                 a, b = (ms(sides["torch", layout, which].get(k)) for layout in ("padded", "packed"))
                 theirs = [t for t in (a, b) if t]
-                cell += [number(own) + (" (one kernel)" if way == "persistent" else ""), number(a), number(b),
+                cell += [number(own) + (f" ({way})" if way in ("block", "cluster") else ""), number(a), number(b),
                          f"**{min(theirs) / own:.1f}**" if own and theirs else "-"]
             case = k[0] + (f", {k[5]} layers" if k[5] > 1 else "") + (", both directions" if k[6] else "")
             body.append([case, *map(str, (k[4], k[1], k[2])), *cell])

@@ -37,6 +37,15 @@ static inline cudaLaunchAttribute as_cooperative()
     a.id = cudaLaunchAttributeCooperative, a.val.cooperative = 1;
     return a;
 }
+/* How many such clusters the GPU can run at the same time. */
+static inline cudaError_t clusters_at_once(int *n, void (*kernel)(weft__recurrence), int blocks, int threads, size_t shared, cudaStream_t stream)
+{
+    cudaLaunchAttribute as = as_cluster((unsigned)blocks);
+    cudaLaunchConfig_t how = {};
+    how.gridDim = dim3((unsigned)blocks), how.blockDim = dim3((unsigned)threads), how.dynamicSmemBytes = shared, how.stream = stream;
+    how.attrs = &as, how.numAttrs = 1;
+    return cudaOccupancyMaxActiveClusters(n, kernel, &how);
+}
 #define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...)                                            \
     (void)launch_as(as_cluster(cluster), kernel, grid, threads, shared, stream, __VA_ARGS__)
 #define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...)                                                        \
@@ -68,6 +77,9 @@ PTX void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+
+/* May be another number from here on, for all that the compiler knows: what follows from it is not computed ahead and kept. */
+PTX void made_anew(float4 &v) { asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)); }
 
 /* ---- copies from global to shared memory that go on by themselves; `given` bytes are copied, the rest is 0 ---- */
 PTX uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
@@ -159,6 +171,15 @@ PTX unsigned load_acquire(const unsigned *p)
 #undef PTX
 #undef SM90
 #endif
+
+/* As LAUNCH, in clusters of so many blocks. */
+#define LAUNCH_CLUSTER(d, kernel, grid, threads, shared, cluster, ...)                                                     \
+    do {                                                                                                                   \
+        if (!(d)->failure[0]) {                                                                                            \
+            LAUNCH_CLUSTER_RAW(kernel, grid, dim3(threads), shared, stream_of(d), cluster, __VA_ARGS__);                   \
+            launched(d, __func__);                                                                                         \
+        }                                                                                                                  \
+    } while (0)
 
 /* All blocks of a LAUNCH_COOP_RAW wait for each other. The counter is 0 before the launch. */
 __device__ static __forceinline__ void grid_sync(unsigned *counter)

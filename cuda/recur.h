@@ -60,6 +60,12 @@ __host__ __device__ static inline step step_at(const weft__recurrence &r, const 
     return at;
 }
 
-/* recur_persistent.cu: all steps in one kernel, where that is there and was measured to be faster; else false, and nothing is done. */
+/* ---- all steps in one kernel ---- */
+enum { SEQUENCES = 8 };                          /* that stay together from first step to last */
+/* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. No kernel: it does not take that layer. */
+typedef struct way { void (*kernel)(weft__recurrence); int threads, blocks; size_t bytes; } way;
+way block_way(const weft__recurrence *, bool back);              /* recur_block.cu: up to 128 units */
+way cluster_way(const weft__recurrence *, bool back);            /* recur_cluster.cu: up to 512, on sm_90 */
+/* recur_choice.cu: takes one of them where that is there and was measured to be faster; else false, and nothing is done. */
 bool recur_persistent(weft__device *, const weft__recurrence *, bool back);
 #endif

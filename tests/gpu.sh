@@ -6,7 +6,7 @@
 # smoke      builds for sm_90 alone (CUDA_ARCHS) with all cores; a training step on the CPU and on the GPU, the same loss and norm
 # micro      launches, the product of a recurrent step, copies
 # suite      make test-cuda on the GPU; a test that is skipped is a failure
-# sweep      recurrent layers with a kernel a step and with one for all: the table of choices is made from it
+# sweep      recurrent layers with a kernel a step, and with one for all in blocks and in clusters: the table of choices is made from it
 # bench      weft_bench beside PyTorch on the same GPU, in fp32 and in TF32; loss and gradient norm must agree
 # sanitizer  compute-sanitizer, where it works; "unavailable" is a result
 #
@@ -69,17 +69,19 @@ suite() {                               # emulated, where make test runs all of 
 
 sweep() {
     local way rc=0
-    for way in general persistent; do
+    for way in general block cluster; do
         WEFT_RECUR=$way bench --device cuda --case sweep $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results" || rc=1
     done
     "$python" bench/table.py --sweep "$results" && return $rc
 }
 
 side_by_side() {                        # PRECISION
-    local peers= rc=0
+    local peers= way rc=0
     [ "$1" = fp32 ] || peers=--tf32
     bench --device cuda --precision "$1" --case net,lstm,bilstm $flags >>"$results" || rc=1
-    WEFT_RECUR=persistent bench --device cuda --precision "$1" --case net,lstm,bilstm $flags | sed -u 's/^{/{"recur": "persistent", /' >>"$results" || rc=1
+    for way in block cluster; do
+        WEFT_RECUR=$way bench --device cuda --precision "$1" --case net,lstm,bilstm $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results" || rc=1
+    done
     "$python" bench/peers/torch_bench.py --device $peer $peers $flags >>"$results" || rc=1
     return $rc
 }
@@ -95,7 +97,7 @@ sanitizer() {
     command -v compute-sanitizer >/dev/null && [ -z "$emulated" ] || { echo "unavailable: no compute-sanitizer"; return; }
     for tool in memcheck racecheck; do
         log=$out/.sanitizer
-        WEFT_RECUR=persistent timeout 20 compute-sanitizer --tool $tool --error-exitcode 9 "$B/bench/weft_bench" --device cuda --case net,lstm --quick --tiny --runs 1 >"$log" 2>&1
+        WEFT_RECUR=block timeout 20 compute-sanitizer --tool $tool --error-exitcode 9 "$B/bench/weft_bench" --device cuda --case net,lstm --quick --tiny --runs 1 >"$log" 2>&1
         case $? in
         0)   echo "$tool: $(tail -n 1 "$log")" ;;
         9)   echo "$tool: errors"; head -n 60 "$log"; rc=1 ;;
@@ -125,7 +127,7 @@ stage() {                               # NAME SECONDS
 summary() {
     echo "--- the suite"; grep -E '^  FAIL|passed, [0-9]+ failed|not done' "$out/suite.txt" | cut -c1-150
     echo "--- compute-sanitizer"; head -n 4 "$out/sanitizer.txt" | cut -c1-200
-    echo "--- a kernel a step, or one for all (ms)"; "$python" bench/table.py --sweep "$results"
+    echo "--- a kernel a step, or one for all, in blocks or clusters (ms)"; "$python" bench/table.py --sweep "$results"
     echo "--- equal work"; "$python" bench/table.py --check "$results"
     echo "--- training step, ms, beside PyTorch"; "$python" bench/table.py --goals "$results"
 }

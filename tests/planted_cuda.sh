@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# planted_cuda.sh: thirteen bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
+# planted_cuda.sh: sixteen bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
 # test that is named beside it. MAKE and BUILD come from make; everything else is built by then.
 set -u
 good=0 all=0
 B=$BUILD/emu
 into=$BUILD/planted_cuda
-export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=persistent
+export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_ASYNC=1
 
 # WHAT FILE SED TEST [FILTER]: the sed program must change the file
 catches() {
-    local what=$1 file=$2 program=$3 test=$4 filter=${5:-} object=${2%.cu}.o order rc=0
+    local what=$1 file=$2 program=$3 test=$4 filter=${5:-} order rc=0
     all=$((all + 1))
     rm -rf "$into"; mkdir -p "$into/cuda"
     cp cuda/*.h "$into/cuda"
@@ -18,8 +18,11 @@ catches() {
     if ! ${CXX:-g++} -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -include tests/emu/cuda_emu.h -I"$into" -I. -w -c -o "$into/x.o" "$into/cuda/$file" 2>"$into/log"; then
         echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return
     fi
-    # shellcheck disable=SC2046
-    ${CXX:-g++} -shared -Wl,--version-script,core/plugin.map -o "$into/libweft_cuda.so" "$into/x.o" $(find "$B" -name '*.o' ! -path "*/cuda/$object") -lpthread || return
+    local others=() source
+    for source in cuda/*.cu tests/emu/*.cpp; do
+        case $source in cuda/"$file"|*_test.cpp) ;; *.cu) others+=("$B/${source%.cu}.o") ;; *) source=${source##*/}; others+=("$B/${source%.cpp}.o") ;; esac
+    done
+    ${CXX:-g++} -shared -Wl,--version-script,tests/emu/plugin.map -o "$into/libweft_cuda.so" "$into/x.o" "${others[@]}" -lpthread || return
     for order in 0 1 2; do
         WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 120 "$BUILD/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
         [ $rc = 0 ] || break
@@ -28,7 +31,11 @@ catches() {
 }
 
 catches "a missing barrier in a tile's loads"        attention.cu        '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
-catches "a missing barrier between two steps"        recur_persistent.cu '0,/^        __syncthreads\(\);/s///'                       test_recur
+catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
+export WEFT_RECUR=cluster
+catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        receive\(&link, i\);//'                           test_recur 'recur/wide*'
+catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
+catches "a missing barrier between two halves"       recur_cluster.cu    '/^    desk\[threadIdx/,/^    const/s/__syncthreads\(\);//'  test_recur 'recur/wide*'
 catches "a missing barrier in a sum of a block"      sums.cu             '0,/^        __syncthreads\(\);/s///'                       test_kernels 'kernels/runs'
 catches "one tile too few"                           attention.cu        's/key < keys; key \+= TILE/key + 1 < keys; key += TILE/'   test_kernels 'kernels/attention'
 catches "a missing guard at the tail"                pointwise.cu        's/i < n; i \+= index_step/i <= n; i += index_step/'        test_kernels 'kernels/flat'

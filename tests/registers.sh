@@ -7,8 +7,10 @@ backward_steps<.*, 32> 168
 forward_steps<.*, 64> 255
 backward_steps<.*, 64> 255
 forward_steps<.*, 128> 128
-backward_steps<.*, 128> 128'
-files=("$B"/cuda/*.usage)
+backward_steps<.*, 128> 128
+forward_cluster<.*> 255
+backward_cluster<.*> 255'
+files=(cuda/*.cu); files=("${files[@]/%.cu/.usage}"); files=("${files[@]/#/$B/}")
 [ -f "${files[0]}" ] || { echo "registers.sh: no $B/cuda/*.usage: make $B/libweft_cuda.so first"; exit 1; }
 cat "${files[@]}" | c++filt | awk -v table="$budgets" '
     BEGIN { lines = split(table, line, "\n"); for (i = 1; i <= lines; i++) { match(line[i], / [0-9]+$/); most[i] = substr(line[i], RSTART + 1) + 0; name[i] = substr(line[i], 1, RSTART - 1) } }

@@ -100,6 +100,15 @@ golden() {                              # under TSan, where every thread of a ke
     done
 }
 
+recurrent() {                           # PROGRAM...: with asynchronous copies and stores as late as they may come, and streams early
+    for t; do
+        case ${t##*/} in
+        test_recur) WEFT_MANAGED=${GPU:-} WEFT_EMU_SEED=1 WEFT_EMU_ASYNC=1 criterion "$t" ;;
+        test_rnn)   [ -z "${GPU:-}" ] || criterion "$t" ;;
+        golden)     WEFT_GOLDEN=${WEFT_GOLDEN:+gru_1layer_bi_state} counted "golden_recurrent$tag" $start "$t" tests/golden/recurrent.json ;;
+        esac
+    done
+}
 cuda() {                                # PROGRAM...
     local order=0
     [ -z "${GPU:-}" ] || export WEFT_GPU=1
@@ -114,13 +123,8 @@ cuda() {                                # PROGRAM...
         emu_test) counted emu_test $start env ASAN_OPTIONS=allocator_may_return_null=1 "$t" ;;     # its children must die of sanitizers
         esac
     done
-    for t; do
-        case ${t##*/} in
-        test_recur) tag=.persistent; WEFT_RECUR=persistent WEFT_MANAGED=${GPU:-} WEFT_EMU_SEED=1 WEFT_EMU_ASYNC=1 criterion "$t" ;;
-        test_rnn)   tag=.persistent; [ -z "${GPU:-}" ] || WEFT_RECUR=persistent criterion "$t" ;;
-        golden)     tag=.persistent; WEFT_GOLDEN=${WEFT_GOLDEN:+gru_1layer_bi_state} WEFT_RECUR=persistent counted "golden_recurrent$tag" $start "$t" tests/golden/recurrent.json ;;
-        esac
-    done
+    # The ways of recurrent layers that run all steps in one kernel, of float alone.
+    case ${V:-} in double|dasan) ;; *) for way in block cluster; do tag=.$way; WEFT_RECUR=$way recurrent "$@"; done ;; esac
     case ${V:-} in ''|double|asan|dasan) counted demo.cuda bash tests/cuda_demo.sh ;; esac
 }
 

@@ -6,6 +6,7 @@
 
 inline uint32_t to_tf32(float x) { return emu::bits<uint32_t>(emu::nearest_tf32(x)); }
 inline uint32_t pack_bf16(float low, float high) { return emu::to_bf16(low) | (uint32_t)emu::to_bf16(high) << 16; }
+inline void made_anew(float4 &) {}
 void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 

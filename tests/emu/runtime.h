@@ -74,6 +74,13 @@ template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute
     return cudaFuncSetAttribute((const void *)kernel, a, v);
 }
 
+/* Not CUDA's, but cuda/ptx.h's. */
+cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared, cudaStream_t);
+template <class... P> cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threads, size_t shared, cudaStream_t stream)
+{
+    return clusters_at_once(n, (const void *)kernel, blocks, threads, shared, stream);
+}
+
 /* ---- between the files of the emulation ---- */
 namespace emu {
 struct Locked { Locked(); ~Locked(); };          /* one CPU thread at a time */

@@ -177,6 +177,16 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     return cudaSuccess;
 }
 
+cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared, cudaStream_t)
+{
+    emu::Locked locked;
+    emu::Launch l{};
+    l.grid = dim3((unsigned)blocks), l.threads = dim3((unsigned)threads), l.dynamic = shared, l.cluster = (unsigned)blocks, l.name = "";
+    cudaError_t e = checked(l, kernel);
+    *n = e == cudaSuccess;
+    return emu::note(e);
+}
+
 /* ---- copies ---- */
 static bool direction_is_right(const void *to, const void *from, cudaMemcpyKind kind)
 {

@@ -1,0 +1,196 @@
+/* recur_block.cu - recurrent layers of up to 128 units: one launch for all steps. A block of threads owns eight sequences from their
+ * first step to their last, so that no block waits for another, and keeps the weights in its registers and, of more than 64 units, in
+ * its shared memory.
+ *
+ * Forward, a thread has all slots of one unit of two sequences and finishes the cell by itself; c stays with it, h goes through shared
+ * memory. Backward, the slots' gradients go through shared memory, and two warps share a tile of 16 units of dh, each with half of
+ * the gates. What a step reads is loaded while the step before it is computed. */
+#include "cuda/recur_steps.h"
+
+#ifndef WEFT_DOUBLE
+enum { PAD = 4 };                                /* beside a row of units: what a warp reads lies in 32 banks */
+
+/* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in registers. */
+__host__ __device__ constexpr int forward_deep(int units)                   { return units / 8; }
+__host__ __device__ constexpr int backward_deep(weft__cell c, int units)    { return gates_of(c) * units / 16; }
+__host__ __device__ constexpr int kept_of(int units, int deep, int tiles)
+{
+    return units <= 64 || deep < 7 / tiles ? deep : 7 / tiles;
+}
+__host__ __device__ constexpr size_t rest_bytes(int units, int deep, int tiles)
+{
+    return (size_t)(deep - kept_of(units, deep, tiles)) * tiles * 4 * units * sizeof(float4);
+}
+__host__ __device__ constexpr size_t forward_bytes(weft__cell c, int units)
+{
+    return 2 * SEQUENCES * (units + PAD) * sizeof(float) + rest_bytes(units, forward_deep(units), forward_tiles(c));
+}
+__host__ __device__ constexpr size_t backward_bytes(weft__cell c, int units)
+{
+    return SEQUENCES * ((gates_of(c) + 2) * units + 3 * PAD) * sizeof(float) + rest_bytes(units, backward_deep(c, units), 1);
+}
+
+/* Rows of a forward tile that have weights: those of a slot that h has a part in. */
+__host__ __device__ constexpr bool has_weights(weft__cell c, int tile, int j)
+{
+    return 2 * tile + j % 2 < slots_of(c) && !(c == WEFT__GRU && 2 * tile + j % 2 == 2);
+}
+
+/* A unit of two sequences. */
+__device__ static inline who whoami()
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    return who{ warp, lane / 4, lane % 4, warp * 8 + lane / 4, lane % 4 * 2, (int)blockIdx.x * SEQUENCES };
+}
+
+/* ---- products ---- */
+template <int KEPT, int TILES> struct weights { uint32_t high[KEPT][TILES][4], low[KEPT][TILES][4]; };
+
+/* Number j of a thread's four in tile `tile` of step k of the product. */
+template <weft__cell C, int UNITS>
+__device__ static float backward_weight(const weft__recurrence &r, const who &me, int k, int j)
+{
+    const int out = me.warp / 2 * 16 + me.group + j % 2 * 8, H = (int)r.hidden;
+    const int term = (me.warp % 2 * backward_deep(C, UNITS) + k) * 8 + me.part + j / 2 * 4, gate = term / UNITS, in = term % UNITS;
+    return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
+}
+template <weft__cell C, int UNITS, bool BACK>
+__device__ static float weight_at(const weft__recurrence &r, const who &me, int k, int tile, int j)
+{
+    return BACK ? backward_weight<C, UNITS>(r, me, k, j) : forward_weight<C>(r, me, k, tile, j);
+}
+template <weft__cell C, int UNITS, bool BACK, int DEEP, int KEPT, int TILES>
+__device__ static void load_weights(const weft__recurrence &r, const who &me, weights<KEPT, TILES> &w, float4 *rest)
+{
+    UNROLLED for (int i = 0; i < KEPT * TILES * 4; i++)
+        split(weight_at<C, UNITS, BACK>(r, me, i / 4 / TILES, i / 4 % TILES, i % 4), w.high[i / 4 / TILES][i / 4 % TILES][i % 4],
+              w.low[i / 4 / TILES][i / 4 % TILES][i % 4]);
+    ROLLED for (int i = KEPT * TILES; i < DEEP * TILES; i++) {
+        float v[4];
+        for (int j = 0; j < 4; j++)
+            v[j] = weight_at<C, UNITS, BACK>(r, me, i / TILES, i % TILES, j);
+        rest[(i - KEPT * TILES) * (4 * UNITS) + (int)threadIdx.x] = make_float4(v[0], v[1], v[2], v[3]);
+    }
+}
+
+__device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4], const halves &b, float (&small)[4],
+                                          float (&sum)[4])
+{
+    mma_tf32(small, low, b.high);
+    mma_tf32(small, high, b.low);
+    mma_tf32(sum, high, b.high);
+}
+/* sum += weights times columns; x: the thread's first number of its column. */
+template <weft__cell C, bool BACK, int DEEP, int KEPT, int TILES>
+__device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *rest, const float *x, float (&sum)[TILES][4])
+{
+    float small[TILES][4] = {};
+    uint32_t high[4], low[4];
+    UNROLLED for (int i = 0; i < KEPT * TILES; i++) {
+        const int k = i / TILES, tile = i % TILES;
+        for (int j = 0; j < 4; j++) {
+            const bool is = BACK || has_weights(C, tile, j);
+            high[j] = is ? w.high[k][tile][j] : 0, low[j] = is ? w.low[k][tile][j] : 0;
+        }
+        add_product(high, low, column_of<1>(x + k * 8), small[tile], sum[tile]);
+    }
+    for (int k = KEPT; k < DEEP; k++) {
+        const halves b = column_of<1>(x + k * 8);
+        for (int tile = 0; tile < TILES; tile++) {
+            const float4 v = rest[((k - KEPT) * TILES + tile) * (int)blockDim.x + (int)threadIdx.x];
+            split(v.x, high[0], low[0]), split(v.y, high[1], low[1]), split(v.z, high[2], low[2]), split(v.w, high[3], low[3]);
+            add_product(high, low, b, small[tile], sum[tile]);
+        }
+    }
+    for (int tile = 0; tile < TILES; tile++)
+        for (int j = 0; j < 4; j++)
+            sum[tile][j] += small[tile][j];
+}
+
+/* ---- forward ---- */
+template <weft__cell C, int UNITS>
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(weft__recurrence r)
+{
+    constexpr int DEEP = forward_deep(UNITS), TILES = forward_tiles(C), KEPT = kept_of(UNITS, DEEP, TILES);
+    DYN_SHARED(float, memory);
+    float (*state)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])memory;
+    float4 *rest = (float4 *)(memory + 2 * SEQUENCES * (UNITS + PAD));
+    const who me = whoami();
+    const int steps = steps_of(r, me.first);
+    const float bias = C == WEFT__GRU && r.b_hn && me.unit < r.hidden ? r.b_hn[me.unit] : 0;
+    weights<KEPT, TILES> w;
+    float h[2], c[2] = {}, sum[TILES][4], ahead[TILES][4];
+    load_weights<C, UNITS, false, DEEP>(r, me, w, rest);
+    for (int q = 0; q < 2; q++) {
+        h[q] = state[0][me.sequence + q][me.unit] = first_state(r, r.h0, me, q);
+        c[q] = C == WEFT__LSTM ? first_state(r, r.c0, me, q) : 0;
+    }
+    moment now = moment_at(r, me.first, steps, 0, r.reverse), next = moment_at(r, me.first, steps, 1, r.reverse);
+    load_sums<C, 2>(r, me, now, bias, ahead);
+    __syncthreads();
+    for (int i = 0; i < steps; i++) {
+        const moment after = moment_at(r, me.first, steps, i + 2, r.reverse);
+        for (int k = 0; k < 4 * TILES; k++)
+            sum[k / 4][k % 4] = ahead[k / 4][k % 4];
+        load_sums<C, 2>(r, me, next, bias, ahead);
+        multiply<C, false, DEEP>(w, rest, &state[i % 2][me.group][me.part], sum);
+        for (int q = 0; q < 2; q++) {
+            forward_unit<C>(r, me, now, q, sum, h[q], c[q]);
+            state[(i + 1) % 2][me.sequence + q][me.unit] = h[q];
+        }
+        now = next, next = after;
+        __syncthreads();
+    }
+}
+
+/* ---- backward ---- */
+template <weft__cell C, int UNITS>
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r)
+{
+    constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1), WIDE = gates_of(C) * UNITS + PAD;
+    DYN_SHARED(float, memory);
+    float (*d)[WIDE] = (float (*)[WIDE])memory, (*part)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])d[SEQUENCES];
+    float4 *rest = (float4 *)part[2];
+    const who me = whoami();
+    const int steps = steps_of(r, me.first);
+    weights<KEPT, 1> w;
+    float dh[2] = {}, dc[2] = {};
+    tape x[2], ahead[2];
+    load_weights<C, UNITS, true, DEEP>(r, me, w, rest);
+    moment now = moment_at(r, me.first, steps, 0, !r.reverse), next = moment_at(r, me.first, steps, 1, !r.reverse);
+    moment after = moment_at(r, me.first, steps, 2, !r.reverse);
+    load_tape<C>(r, me, now, next, ahead);
+    for (int i = 0; i < steps; i++) {
+        for (int q = 0; q < 2; q++)
+            x[q] = ahead[q];
+        load_tape<C>(r, me, next, after, ahead);
+        for (int q = 0; q < 2; q++) {
+            backward_unit<C>(r, me, now, q, x[q], dh[q], dc[q]);
+            for (int gate = 0; gate < gates_of(C); gate++)
+                d[me.sequence + q][gate * UNITS + me.unit] = x[q].slot[slot_of(C, gate)];
+        }
+        __syncthreads();
+        float sum[1][4] = {};
+        multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], sum);
+        for (int j = 0; j < 4; j++)
+            part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
+        __syncthreads();
+        for (int q = 0; q < 2; q++)
+            if (me.sequence + q < now.live)
+                dh[q] += part[0][me.sequence + q][me.unit] + part[1][me.sequence + q][me.unit];
+        now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
+    }
+    add_first_gradients(r, me, dh, dc);
+}
+
+/* ---- which of them ---- */
+#define BOTH(C, UNITS)                                                                                                     \
+    { { forward_steps<C, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) }, { backward_steps<C, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) } }
+#define SIZES(C) { BOTH(C, 32), BOTH(C, 64), BOTH(C, 128) }
+static const way ways[][3][2] = { SIZES(WEFT__RNN_TANH), SIZES(WEFT__RNN_RELU), SIZES(WEFT__GRU), SIZES(WEFT__LSTM) };
+
+way block_way(const weft__recurrence *r, bool back)
+{
+    return r->hidden > 128 ? way{} : ways[r->cell][r->hidden > 64 ? 2 : r->hidden > 32][back];
+}
+#endif

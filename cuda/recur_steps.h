@@ -1,0 +1,159 @@
+/* recur_steps.h - what the two persistent ways through a recurrent layer share, recur_block.cu and recur_cluster.cu: which thread has
+ * which unit of which sequences, what a step reads and writes, products of three halves. Float only.
+ *
+ * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a warp has eight units:
+ * the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of results then gives a thread all slots of one unit
+ * of two sequences. The tensor cores take tf32: a number is split into a high and a low half of 11 bits each, and three products of
+ * halves make one as exact as fp32. A column never depends on its neighbours, nor does a sequence. */
+#ifndef WEFT_RECUR_STEPS_H
+#define WEFT_RECUR_STEPS_H
+#include "cuda/ptx.h"
+#include "cuda/recur.h"
+
+#ifdef WEFT_EMULATED
+#define UNROLLED
+#define ROLLED
+#else
+#define UNROLLED _Pragma("unroll")               /* registers have no index */
+#define ROLLED   _Pragma("unroll 1")             /* loads ahead want registers, too */
+#endif
+__host__ __device__ constexpr int forward_tiles(weft__cell c) { return slots_of(c) > 1 ? 2 : 1; }
+
+/* ---- who a thread is: a unit of one sequence, or of two ---- */
+typedef struct who {
+    int warp, group, part;                       /* lane = 4 group + part: row (and column) and the first of two columns of a tile */
+    int unit, sequence;                          /* its unit; its first sequence, of the eight */
+    int first;                                   /* the first of the eight */
+} who;
+
+typedef struct moment { int live, row; } moment; /* a step of the eight: sequences that take part, row of the first */
+__device__ static inline moment moment_at(const weft__recurrence &r, int first, int steps, int i, bool down)
+{
+    if (i >= steps)
+        return moment{ 0, 0 };
+    const int t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
+    return moment{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
+}
+__device__ static int steps_of(const weft__recurrence &r, int first)             /* of the longest of the eight, by halving */
+{
+    int low = 0, high = (int)r.steps;
+    while (low < high) {
+        const int t = (low + high) / 2;
+        if (r.live.device[t] > first)
+            low = t + 1;
+        else
+            high = t;
+    }
+    return low;
+}
+__device__ static inline float first_state(const weft__recurrence &r, const float *from, const who &me, int q)
+{
+    const int64_t s = me.first + me.sequence + q;
+    return from && s < r.sequences && me.unit < r.hidden ? from[s * r.hidden + me.unit] : 0;
+}
+
+/* ---- products ---- */
+__device__ static inline void split(float x, uint32_t &high, uint32_t &low)
+{
+    high = to_tf32(x);
+    low = __float_as_uint(x - __uint_as_float(high));            /* the tensor core cuts it off */
+}
+typedef struct halves { uint32_t high[2], low[2]; } halves;      /* of eight numbers of a column, a thread's two */
+template <int STRIDE> __device__ static inline halves column_of(const float *x)
+{
+    halves b;
+    split(x[0], b.high[0], b.low[0]);
+    split(x[4 * STRIDE], b.high[1], b.low[1]);
+    return b;
+}
+/* A thread's number j, of four, of a forward tile: row of the unit's slot, column `in`. */
+template <weft__cell C>
+__device__ static float forward_weight(const weft__recurrence &r, const who &me, int k, int tile, int j)
+{
+    const int slot = 2 * tile + j % 2, in = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
+    for (int gate = 0; gate < gates_of(C); gate++)
+        if (slot_of(C, gate) == slot && me.unit < H && in < H)
+            return r.w_hh[(gate * H + me.unit) * H + in];
+    return 0;
+}
+
+/* ---- forward: of a thread's Q sequences ---- */
+/* The sums of the inputs, as the product lays out its own; a GRU's hidden side of n begins with its bias. */
+template <weft__cell C, int Q, int TILES>
+__device__ static void load_sums(const weft__recurrence &r, const who &me, const moment &at, float bias, float (&sum)[TILES][4])
+{
+    const int H = (int)r.hidden, inputs = C == WEFT__GRU ? 3 : slots_of(C);
+    for (int q = 0; q < Q; q++) {
+        const bool live = me.sequence + q < at.live && me.unit < H;
+        const float *x = r.gates + (int64_t)(at.row + me.sequence + q) * slots_of(C) * H + me.unit;
+        for (int slot = 0; slot < 2 * TILES; slot++)
+            sum[slot / 2][slot % 2 * 2 + q] = slot >= inputs ? bias : live ? x[slot * H] : 0;
+    }
+}
+/* The cell of one sequence; h and c are of the step before, and become this one's. */
+template <weft__cell C, int TILES>
+__device__ static void forward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, const float (&sum)[TILES][4],
+                                    float &h, float &c)
+{
+    const int64_t H = r.hidden, row = at.row + me.sequence + q;
+    float slot[4], c_new = c;
+    for (int k = 0; k < 4; k++)
+        slot[k] = k < 2 * TILES ? sum[k / 2 % TILES][k % 2 * 2 + q] : 0;
+    const float h_new = forward_cell(C, slot, h, c_new);
+    if (me.sequence + q >= at.live || me.unit >= H)
+        return;
+    h = h_new, c = c_new;
+    for (int k = 0; k < slots_of(C); k++)
+        r.gates[row * slots_of(C) * H + k * H + me.unit] = slot[k];
+    r.h[row * H + me.unit] = h;
+    if (C == WEFT__LSTM)
+        r.c[row * H + me.unit] = c;
+}
+
+/* ---- backward ---- */
+typedef struct tape { float slot[4], before, c, dh, dc; } tape;  /* what a step reads of a unit of one sequence */
+
+template <weft__cell C, int Q>
+__device__ static void load_tape(const weft__recurrence &r, const who &me, const moment &at, const moment &earlier, tape (&x)[Q])
+{
+    const int H = (int)r.hidden;
+    for (int q = 0; q < Q; q++) {
+        const int s = me.sequence + q;
+        const int64_t i = (int64_t)(at.row + s) * H + me.unit;
+        const bool live = s < at.live && me.unit < H;
+        for (int k = 0; k < 4; k++)
+            x[q].slot[k] = k < slots_of(C) && live ? r.gates[(int64_t)(at.row + s) * slots_of(C) * H + k * H + me.unit] : 0;
+        x[q].c = C == WEFT__LSTM && live ? r.c[i] : 0, x[q].before = 0;
+        if (C >= WEFT__GRU && live && s < earlier.live)
+            x[q].before = (C == WEFT__LSTM ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
+        else if (C >= WEFT__GRU && live)
+            x[q].before = first_state(r, C == WEFT__LSTM ? r.c0 : r.h0, me, q);
+        x[q].dh = r.dy && live ? r.dy[i] : 0, x[q].dc = C == WEFT__LSTM && r.dyc && live ? r.dyc[i] : 0;
+    }
+}
+/* The cell of one sequence: its slots become their gradients, zeros where it takes no part. */
+template <weft__cell C>
+__device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, tape &x, float &dh, float &dc)
+{
+    const int H = (int)r.hidden;
+    if (me.sequence + q >= at.live || me.unit >= H)
+        return;                                  /* the slots came as zeros */
+    dc += x.dc;
+    dh = backward_cell(C, x.slot, x.before, x.c, dh + x.dh, dc);
+    for (int k = 0; k < slots_of(C); k++)
+        r.gates[(int64_t)(at.row + me.sequence + q) * slots_of(C) * H + k * H + me.unit] = x.slot[k];
+}
+template <int Q> __device__ static void add_first_gradients(const weft__recurrence &r, const who &me, const float (&dh)[Q], const float (&dc)[Q])
+{
+    for (int q = 0; q < Q; q++) {
+        const int64_t s = me.first + me.sequence + q, i = s * r.hidden + me.unit;
+        if (s >= r.live.device[0] || me.unit >= r.hidden)
+            continue;
+        if (r.dh0)
+            r.dh0[i] += dh[q];
+        if (r.dc0)
+            r.dc0[i] += dc[q];
+    }
+}
+
+#endif
