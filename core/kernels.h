@@ -62,6 +62,7 @@ typedef struct weft__attention {
  * sequences on top (longest first). Sequences of length 0 are the last, beyond live[0]: they take part in no step, and their rows
  * of dh0 and dc0 stay as they are. The step before t is t - 1, or t + 1 if reverse; a sequence that has none (forwards: all at
  * t = 0, in reverse: each at its own end, rows live[t + 1] .. live[t]) starts there from its row of h0 and c0.
+ * With `reset` a column, one of those rows from step to step, is several sequences one after the other, and says itself where each begins.
  * Gate slots of H columns in `gates` [tokens, slots * H]:
  *   RNN   1: in W_ih x + b_ih + b_hh,              out h'
  *   GRU   4: in r, z, n sums (b_hh added to r, z), out r, z, n, W_hn h + b_hn     (the fourth slot comes in as rubbish)
@@ -71,18 +72,21 @@ typedef struct weft__attention {
  * backward takes the gates as forward left them, with the same h, c and raw, and turns the slots into gradients: of the sums;
  * GRU: of r, z, n's x side, n's h side (r times n's x side). What is left for the caller is sums over tokens: dW_hh = d^T h_before
  * (GRU: d = slots 0, 1, 3, and db_hn = the column sums of slot 3), dW_hr = dh^T raw, dx and the rest from the slots. */
+enum { WEFT__ON = -1, WEFT__ANEW = -2 };         /* the first token of a column, in the direction of the recurrence, is never WEFT__ON */
 typedef enum { WEFT__RNN_TANH, WEFT__RNN_RELU, WEFT__GRU, WEFT__LSTM } weft__cell;
 typedef struct weft__recurrence {
     weft__cell cell; bool reverse;
     int64_t sequences, tokens, steps, hidden, width;   /* width of h: hidden, or the projection's */
-    weft__ints live, start;                      /* [steps], [steps + 1] */
+    weft__ints live, start;                      /* [steps], [steps + 1]: columns that take part in a step, and the row of its first */
+    weft__ints reset;                            /* [tokens]; {NULL}: column s is sequence s. Else a column is several sequences, one after the other: of */
+                                                 /* each token s, if sequence s begins here; WEFT__ANEW: from zeros; WEFT__ON: the state before goes on */
     const real *w_hh, *b_hn, *w_hr;              /* [gates * hidden, width]; [hidden] GRU, may be NULL; [width, hidden] or NULL */
     const real *h0, *c0;                         /* [sequences, width], [sequences, hidden] in packed order; NULL: zeros */
     real *gates, *h, *c, *raw;                   /* h [tokens, width], c [tokens, hidden] LSTM; raw: h before a projection */
     /* backward only */
     const real *dy, *dyc;                        /* gradients of h (after a projection) and c of each token; NULL: none */
     real *dh0, *dc0;                             /* as h0, c0; added to, each row once; NULL: not wanted */
-    real *carry_h, *carry_c;                     /* scratch [sequences, width], [sequences, hidden] (LSTM), zeroed by the caller */
+    real *carry_h, *carry_c;                     /* scratch [columns, width], [columns, hidden] (LSTM), zeroed by the caller */
     real *h_before;                              /* out [tokens, width]: the h that entered each token; NULL: not wanted */
     real *dh;                                    /* out [tokens, width]: all that arrived at h; only with a projection */
 } weft__recurrence;

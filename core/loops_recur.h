@@ -1,23 +1,27 @@
 /* loops_recur.h - recurrent layers as plain loops over tokens: the specification. Included after K(name) is defined.
  *
- * Row start[t] + s of the packed batch is sequence s at step t. Its state comes from the same sequence one step before it in
- * the direction of the recurrence, or from h0 and c0 where there is none. Backward walks the steps the other way round;
- * carry_h[s] and carry_c[s] hold what has arrived at the state of sequence s from the steps that came after. */
+ * Row start[t] + s of the packed batch is column s at step t. Its state comes from the same column one step before it in the
+ * direction of the recurrence, or from h0 and c0 where a sequence begins. Backward walks the steps the other way round;
+ * carry_h[s] and carry_c[s] hold what has arrived at the state of column s from the steps that came after. */
 #include <string.h>
 #include <tgmath.h>
 #include "core/kernels.h"
 
 static inline real recur_sigmoid(real x) { return 1 / (1 + exp(-x)); }
 
-/* The row before that of sequence s at step t; -1: it starts there. */
-static int64_t recur_before(const weft__recurrence *r, int64_t t, int64_t s)
+/* Where the state of column s comes from at step t: a row before, or the sequence that begins here (-1: neither). */
+typedef struct recur_source { int64_t before, sequence; } recur_source;
+static recur_source recur_from(const weft__recurrence *r, int64_t t, int64_t s)
 {
-    int64_t u = r->reverse ? t + 1 : t - 1;
-    return u >= 0 && u < r->steps && s < r->live.host[u] ? r->start.host[u] + s : -1;
+    int64_t u = r->reverse ? t + 1 : t - 1, begins = r->reset.host ? r->reset.host[r->start.host[t] + s] : WEFT__ON;
+    if (begins != WEFT__ON)
+        return (recur_source){ -1, begins >= 0 ? begins : -1 };
+    bool there = u >= 0 && u < r->steps && s < r->live.host[u];
+    return there ? (recur_source){ r->start.host[u] + s, -1 } : (recur_source){ -1, s };
 }
-static const real *recur_state(const real *rows, const real *first, int64_t width, int64_t before, int64_t s)   /* NULL: zeros */
+static const real *recur_state(const real *rows, const real *first, int64_t width, recur_source from)           /* NULL: zeros */
 {
-    return before >= 0 ? rows + before * width : first ? first + s * width : NULL;
+    return from.before >= 0 ? rows + from.before * width : first && from.sequence >= 0 ? first + from.sequence * width : NULL;
 }
 /* y [n] += w x, w [n, k] */
 static void recur_times(int64_t n, int64_t k, const real *w, const real *x, real *y)
@@ -70,15 +74,16 @@ static void recur_lstm(const weft__recurrence *r, real *i, const real *before, c
 }
 static void recur_token(const weft__recurrence *r, int64_t t, int64_t s)
 {
-    int64_t row = r->start.host[t] + s, before = recur_before(r, t, s), H = r->hidden;
-    const real *h_before = recur_state(r->h, r->h0, r->width, before, s);
+    int64_t row = r->start.host[t] + s, H = r->hidden;
+    recur_source from = recur_from(r, t, s);
+    const real *h_before = recur_state(r->h, r->h0, r->width, from);
     real *h = r->h + row * r->width;
     if (r->cell == WEFT__GRU)
         recur_gru(r, r->gates + row * 4 * H, h_before, h);
     else if (r->cell != WEFT__LSTM)
         recur_rnn(r, r->gates + row * H, h_before, h);
     else
-        recur_lstm(r, r->gates + row * 4 * H, h_before, recur_state(r->c, r->c0, H, before, s), r->c + row * H,
+        recur_lstm(r, r->gates + row * 4 * H, h_before, recur_state(r->c, r->c0, H, from), r->c + row * H,
                    r->w_hr ? r->raw + row * H : h);
     if (!r->w_hr)
         return;
@@ -144,10 +149,18 @@ static void recur_plus(int64_t n, const real *x, real *y)                       
     for (int64_t j = 0; x && y && j < n; j++)
         y[j] += x[j];
 }
+/* What has arrived at a first state is its gradient; the column's next sequence finds zeros. */
+static void recur_handed_over(int64_t n, int64_t sequence, real *carry, real *first)
+{
+    if (sequence >= 0)
+        recur_plus(n, carry, first ? first + sequence * n : NULL);
+    memset(carry, 0, (size_t)n * sizeof *carry);
+}
 static void recur_token_back(const weft__recurrence *r, int64_t t, int64_t s)
 {
-    int64_t row = r->start.host[t] + s, before = recur_before(r, t, s), H = r->hidden, W = r->width;
-    const real *h_before = recur_state(r->h, r->h0, W, before, s);
+    int64_t row = r->start.host[t] + s, H = r->hidden, W = r->width;
+    recur_source from = recur_from(r, t, s);
+    const real *h_before = recur_state(r->h, r->h0, W, from);
     real *dh = r->carry_h + s * W, *dc = r->cell == WEFT__LSTM ? r->carry_c + s * H : NULL;
     recur_plus(W, r->dy ? r->dy + row * W : NULL, dh);
     recur_plus(H, r->dyc ? r->dyc + row * H : NULL, dc);
@@ -158,13 +171,14 @@ static void recur_token_back(const weft__recurrence *r, int64_t t, int64_t s)
     else if (r->cell != WEFT__LSTM)
         recur_rnn_back(r, r->gates + row * H, dh);
     else
-        recur_lstm_back(r, r->gates + row * 4 * H, recur_state(r->c, r->c0, H, before, s), r->c + row * H, dh, dc);
+        recur_lstm_back(r, r->gates + row * 4 * H, recur_state(r->c, r->c0, H, from), r->c + row * H, dh, dc);
     for (int64_t j = 0; r->h_before && j < W; j++)
         r->h_before[row * W + j] = h_before ? h_before[j] : 0;
-    if (before >= 0)
+    if (from.before >= 0)
         return;
-    recur_plus(W, dh, r->dh0 ? r->dh0 + s * W : NULL);
-    recur_plus(H, dc, r->dc0 ? r->dc0 + s * H : NULL);
+    recur_handed_over(W, from.sequence, dh, r->dh0);
+    if (dc)
+        recur_handed_over(H, from.sequence, dc, r->dc0);
 }
 static void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
