@@ -28,8 +28,9 @@ typedef struct {
     int64_t *cut, blocks;                        /* [blocks + 1] the first sequence of each block */
 } recur_job;
 
-/* Tokens beside each other in one step, whose states of the step before lie beside each other, too. */
-typedef struct { int64_t row, n, sequence; const real *h, *c; bool first; } recur_run;   /* h, c NULL: zeros */
+/* Tokens beside each other in one step, whose states of the step before lie beside each other, too. first: they begin here, from the
+ * first states of `sequence` and those after it (-1: from zeros). */
+typedef struct { int64_t row, n, column; const real *h, *c; bool first; int64_t sequence; } recur_run;   /* h, c NULL: zeros */
 
 /* ---- before the first step: weights, memory, blocks ---- */
 static void recur_add_part(recur_job *j, const real *w, int64_t out, int64_t in, int64_t slot)      /* w [out, in] */
@@ -73,7 +74,7 @@ static size_t recur_divide(recur_job *j, void *memory)
     for (; n < j->parts; n++)
         at[n + 1] = at[n] + packed_panels(j->part[n].w.n) * j->part[n].w.k * PANEL;
     at[n + 1] = at[n] + recur_lines(r->hidden);
-    at[n + 2] = at[n + 1] + (j->back && r->w_hr ? recur_lines(r->sequences * r->hidden) : 0);
+    at[n + 2] = at[n + 1] + (j->back && r->w_hr ? recur_lines(recur_live(r) * r->hidden) : 0);
     if (!memory)
         return (size_t)at[n + 2] * sizeof(real) + (size_t)(recur_live(r) + 1) * sizeof *j->cut;
     for (int i = 0; i < j->parts; i++)
@@ -114,28 +115,36 @@ static bool recur_prepare(weft__device *d, recur_job *j)
     return true;
 }
 
-/* ---- one step of a block: at most two runs, since some sequences may start there ---- */
-static int recur_runs(const recur_job *j, int64_t t, int64_t first, int64_t end, recur_run run[2])
+/* ---- one step of a block, run by run: the columns that go on, and those where a sequence begins ---- */
+static const real *recur_of_first(const real *first, int64_t sequence, int64_t width)
 {
-    const weft__recurrence *r = j->r;
-    int64_t u = r->reverse ? t + 1 : t - 1, going = u >= 0 && u < r->steps ? r->live.host[u] : 0, live = r->live.host[t];
-    end = end < live ? end : live, going = going < first ? first : going < end ? going : end;
-    int n = 0;
-    if (first < going) {
-        int64_t before = r->start.host[u] + first;
-        run[n++] = (recur_run){ r->start.host[t] + first, going - first, first, r->h + before * r->width,
-                                r->c ? r->c + before * r->hidden : NULL, false };
-    }
-    if (going < end)
-        run[n++] = (recur_run){ r->start.host[t] + going, end - going, going, r->h0 ? r->h0 + going * r->width : NULL,
-                                r->c0 ? r->c0 + going * r->hidden : NULL, true };
-    return n;
+    return first && sequence >= 0 ? first + sequence * width : NULL;
+}
+static recur_run recur_begins(const weft__recurrence *r, int64_t row, int64_t n, int64_t column, int64_t sequence)
+{
+    return (recur_run){ row, n, column, recur_of_first(r->h0, sequence, r->width), recur_of_first(r->c0, sequence, r->hidden), true, sequence };
+}
+/* The run of columns at .. at most end. */
+static recur_run recur_next_run(const weft__recurrence *r, int64_t t, int64_t at, int64_t end)
+{
+    int64_t u = r->reverse ? t + 1 : t - 1, row = r->start.host[t] + at, n = 0;
+    int64_t going = u >= 0 && u < r->steps ? r->live.host[u] : 0;                   /* so many have a row before */
+    const int32_t *reset = r->reset.host;
+    going = going < end ? going : end;
+    while (at + n < going && (!reset || reset[row + n] == WEFT__ON))
+        n += reset ? 1 : going - at;
+    if (n == 0 && reset)
+        return recur_begins(r, row, 1, at, reset[row]);
+    if (n == 0)
+        return recur_begins(r, row, end - at, at, at);
+    int64_t before = r->start.host[u] + at;
+    return (recur_run){ row, n, at, r->h + before * r->width, r->c ? r->c + before * r->hidden : NULL, false, -1 };
 }
 /* Token i of a run; a state that is not there is the zeros for every token. */
 static recur_token recur_token_of(const recur_job *j, const recur_run *run, int64_t i)
 {
     const weft__recurrence *r = j->r;
-    int64_t H = r->hidden, W = r->width, row = run->row + i, s = run->sequence + i;
+    int64_t H = r->hidden, W = r->width, row = run->row + i, s = run->column + i;
     recur_token t = { .gates = r->gates + row * j->gates, .c = r->c ? r->c + row * H : NULL };
     t.h_before = run->h ? run->h + i * W : j->zeros, t.c_before = run->c ? run->c + i * H : j->zeros;
     t.h = r->w_hr ? r->raw + row * H : r->h + row * W;
@@ -187,7 +196,7 @@ static void recur_unproject(const recur_job *j, const recur_run *run)
 {
     const weft__recurrence *r = j->r;
     int64_t n = run->n * r->width, from = run->row * r->width;
-    real *carry = r->carry_h + run->sequence * r->width, *raw = j->arrived + run->sequence * r->hidden;
+    real *carry = r->carry_h + run->column * r->width, *raw = j->arrived + run->column * r->hidden;
     memcpy(r->dh + from, carry, (size_t)n * sizeof *carry);
     if (r->dy)
         recur_plus(n, r->dy + from, r->dh + from);
@@ -203,23 +212,30 @@ static void recur_keep_before(const weft__recurrence *r, const recur_run *run)
     else
         memset(r->h_before + run->row * r->width, 0, bytes);
 }
+/* What arrived at first states is their gradient; a column's sequence before finds zeros. */
+static void recur_hand_over(const weft__recurrence *r, const recur_run *run, int64_t width, real *carry, real *first)
+{
+    real *from = carry + run->column * width;
+    if (first && run->sequence >= 0)
+        recur_plus(run->n * width, from, first + run->sequence * width);
+    if (r->reset.host)
+        memset(from, 0, (size_t)(run->n * width) * sizeof *from);
+}
 static void recur_backward(const recur_job *j, const recur_run *run)
 {
     const weft__recurrence *r = j->r;
-    int64_t W = r->width, H = r->hidden, s = run->sequence;
+    bool wanted = !run->first || (r->dh0 && run->sequence >= 0);  /* else nobody wants what goes on from here */
     if (r->w_hr)
         recur_unproject(j, run);
     recur_cells(j, run);
     if (r->h_before)
         recur_keep_before(r, run);
-    if (run->first && r->dc0)
-        recur_plus(run->n * H, r->carry_c + s * H, r->dc0 + s * H);
-    if (run->first && !r->dh0)
-        return;                                  /* nobody wants what goes on from here */
-    for (int p = 0; p < j->products; p++)
-        recur_product(&j->part[p].w, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + s * W, W);
+    for (int p = 0; wanted && p < j->products; p++)
+        recur_product(&j->part[p].w, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + run->column * r->width, r->width);
     if (run->first)
-        recur_plus(run->n * W, r->carry_h + s * W, r->dh0 + s * W);
+        recur_hand_over(r, run, r->width, r->carry_h, r->dh0);
+    if (run->first && r->carry_c)
+        recur_hand_over(r, run, r->hidden, r->carry_c, r->dc0);
 }
 
 /* ---- a block, all steps ---- */
@@ -227,14 +243,13 @@ static void recur_block(void *argument, int64_t b)
 {
     const recur_job *j = argument;
     const weft__recurrence *r = j->r;
-    recur_run run[2];
     for (int64_t i = 0; i < r->steps; i++) {
-        int64_t t = r->reverse == j->back ? i : r->steps - 1 - i;
-        for (int n = recur_runs(j, t, j->cut[b], j->cut[b + 1], run), k = 0; k < n; k++)
-            if (j->back)
-                recur_backward(j, &run[k]);
-            else
-                recur_forward(j, &run[k]);
+        int64_t t = r->reverse == j->back ? i : r->steps - 1 - i, end = j->cut[b + 1] < r->live.host[t] ? j->cut[b + 1] : r->live.host[t];
+        for (int64_t at = j->cut[b]; at < end;) {
+            recur_run run = recur_next_run(r, t, at, end);
+            (j->back ? recur_backward : recur_forward)(j, &run);
+            at += run.n;
+        }
     }
 }
 static void recur_all(weft__device *d, const weft__recurrence *r, bool back)
