@@ -105,6 +105,8 @@ static bool agree(weft_call *c)
         if (f->layout != want) {
             weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
             c->x[i] = weft__arranged(c->x[i], &to, 0);
+            if (c->x[i]->w->status)
+                return false;                    /* no memory for it */
         }
         first = first ? first : &c->x[i]->f;
     }

@@ -67,13 +67,20 @@ static bool fits(const weft_tensor *x, const weft_tensor *g)
     return false;
 }
 
+/* On the tape; in x's layout, which that of a sum need not be. */
+static weft_tensor *sum_of(const weft_tensor *x, weft_tensor *g)
+{
+    weft_tensor *sum = x->grad ? weft_add(x->grad, g) : g;
+    return x->w->status || weft__same(&sum->f, &x->f) ? sum : weft__arranged(sum, &x->f, 0);
+}
+
 static void give(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     if (w->status || !fits(x, g))
         return;
     if (w->recording) {
-        x->grad = x->grad ? weft_add(x->grad, g) : g;
+        x->grad = sum_of(x, g);
         return;
     }
     bool add = x->grad;

@@ -18,7 +18,17 @@ typedef struct weft__block { struct weft__block *next; void *memory; size_t byte
 
 /* ---- ragged batches ---- */
 typedef struct weft_batch weft_batch;
-typedef struct weft__place { struct weft__place *next; int64_t rows, width; int32_t *row, *column; } weft__place;
+typedef struct weft__fold {                      /* rows of a placement as columns of a recurrence, longest first, see fold.c */
+    int64_t columns, steps;                      /* columns that are not empty */
+    weft__ints live, start, reset[2];            /* as in weft__recurrence; reset: forwards, backwards */
+    int32_t *rank;                               /* [rows of the placement] the column of each */
+} weft__fold;
+typedef struct weft__place {
+    struct weft__place *next; int64_t rows, width; int32_t *row, *column;
+    int64_t cells;                               /* rows of a tensor: rows * width, or those of the fold */
+    const struct weft__place *by_time;           /* the same placement, folded; NULL: not asked for yet */
+    const weft__fold *fold;                      /* NULL: cells lie row by row; else step by step */
+} weft__place;
 typedef struct weft__form {                      /* all of a tensor but its numbers: y->f = x->f */
     weft_dtype type; int rank; int64_t size[WEFT_RANK];
     weft_batch *batch; weft_layout layout; weft_align align;     /* batch NULL: a plain tensor */
@@ -126,6 +136,8 @@ weft__form     weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, 
 const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);         /* sequence, position, id of each row; NULL on failure */
 const weft__place *weft__placed(weft_batch *, const weft_placement *);
 void           weft__follow_habits(weft_batch *);                                 /* makes the index arrays that batches before were asked for */
+const weft__place *weft__by_time(weft_batch *, const weft__place *);              /* fold.c; NULL and a sticky error if there is no memory */
+int64_t        weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);
 int64_t        weft__layout_rows(const weft__form *);                             /* rows that the batch's layout takes in all */
 /* random.c */
 uint64_t weft__hash(uint64_t seed, const char *text);

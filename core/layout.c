@@ -5,12 +5,18 @@
 #include <string.h>
 #include "core/core.h"
 
-static int64_t row_of(const weft_batch *b, const weft__form *f, int64_t s, int64_t t)
+static int64_t of_placed(const weft__place *p, int64_t s, int64_t t)
+{
+    int64_t row = p->row[s], column = p->column[s] + t;
+    return p->fold ? p->fold->start.host[column] + p->fold->rank[row] : row * p->width + column;
+}
+
+int64_t weft__row_of(const weft_batch *b, const weft__form *f, int64_t s, int64_t t)
 {
     switch (f->layout) {
     case WEFT_PACKED: return b->start.host[t] + b->unsorted.host[s];
     case WEFT_CONCAT: return b->offset.host[s] + t;
-    case WEFT_ROWS:   return f->place->row[s] * f->place->width + f->place->column[s] + t;
+    case WEFT_ROWS:   return of_placed(f->place, s, t);
     case WEFT_PADDED: return s * f->size[1] + (f->align == WEFT_ALIGN_RIGHT ? f->size[1] - b->len[s] : 0) + t;
     default:          return s;                  /* one row a sequence: what spread goes from */
     }
@@ -19,7 +25,7 @@ static int64_t row_of(const weft_batch *b, const weft__form *f, int64_t s, int64
 int64_t weft__layout_rows(const weft__form *f)
 {
     switch (f->layout) {
-    case WEFT_ROWS:   return f->place->rows * f->place->width;
+    case WEFT_ROWS:   return f->place->cells;
     case WEFT_PADDED: return f->size[0] * f->size[1];
     case WEFT_PLAIN:  return f->batch ? f->batch->n : f->size[0];
     default:          return f->batch->tokens;
@@ -69,7 +75,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
     memset(host, -1, (size_t)rows * sizeof *host);                /* -1: a pad */
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0; t < b->len[s]; t++)
-            host[row_of(b, to, s, t)] = (int32_t)row_of(b, from, s, t);
+            host[weft__row_of(b, to, s, t)] = (int32_t)weft__row_of(b, from, s, t);
     weft__sent(b->w, &index, rows);
     *m = (weft__map){ b->maps, *from, *to, index };
     b->maps = m;
@@ -83,7 +89,7 @@ weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t t
     if (layout == WEFT_PADDED)
         out.size[out.rank++] = b->n, out.size[out.rank++] = total;
     else
-        out.size[out.rank++] = layout == WEFT_ROWS ? place->rows * place->width : layout == WEFT_PLAIN ? b->n : b->tokens;
+        out.size[out.rank++] = layout == WEFT_ROWS ? place->cells : layout == WEFT_PLAIN ? b->n : b->tokens;
     for (int i = axes; i < f.rank && out.rank < WEFT_RANK; i++)
         out.size[out.rank++] = f.size[i];
     return out;
@@ -127,7 +133,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
         sequence[i] = position[i] = -1, r->id[i] = -1;
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0; t < b->len[s]; t++) {
-            int64_t row = row_of(b, f, s, t);
+            int64_t row = weft__row_of(b, f, s, t);
             sequence[row] = (int32_t)s, position[row] = (int32_t)t, r->id[row] = b->id[s];
         }
     weft__sent(b->w, &r->sequence, rows), weft__sent(b->w, &r->position, rows);
@@ -192,7 +198,7 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
         return NULL;
     for (int64_t s = 0; s < b->n; s++)
         row[s] = p->row[s], row[b->n + s] = p->column[s];
-    *place = (weft__place){ b->places, p->rows, p->width, row, row + b->n };
+    *place = (weft__place){ .next = b->places, .rows = p->rows, .width = p->width, .row = row, .column = row + b->n, .cells = p->rows * p->width };
     return b->places = place;
 }
 

@@ -4,7 +4,7 @@
  * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top. Forwards sequences
  * drop out at the bottom, backwards they join there with their first state. */
 #include <limits.h>
-#include "autograd/api_autograd.h"
+#include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
 static weft_tensor *affine(weft_tensor *x, weft_tensor *weight, weft_tensor *bias)      /* x W^T + b */
@@ -77,14 +77,23 @@ static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, w
     return weft_ragged_like(T ? weft_concat(steps, (int)T, 0) : weft_slice(first, 0, 0, 0), x);
 }
 
+static weft_tensor *as_it_came(const weft__direction *d, weft_tensor *y)        /* in x's layout */
+{
+    const weft__form *x = &d->in[WEFT__X]->f;
+    if (x->layout == WEFT_PACKED || !weft_ok(y->w))
+        return y;
+    weft__form to = weft__laid(y->f, x->batch, x->layout, 0, WEFT_ALIGN_LEFT, x->place);
+    return weft__arranged(y, &to, 0);
+}
+
 weft_state weft__recurrent_composed(const weft__direction *d)
 {
     weft_tensor *x = weft_arrange(d->in[WEFT__X], WEFT_PACKED), *in = weft_plain(affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]));
     weft *w = x->w;
     int64_t T, from = 0;
     const int32_t *live = weft_batch_sizes(x, &T);
-    weft_tensor **h = weft__take(w, &w->notes, 2 * T * (int64_t)sizeof *h), **c = h + T;
-    if (!h || !live || T > INT_MAX)
+    weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h), **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
+    if (!h || !c || !live || T > INT_MAX)
         return (weft_state){ &w->nil, d->cell == WEFT__LSTM ? &w->nil : NULL };
     weft_state first = first_state(d, weft_lengths_of(x).n), s = first;
     if (d->reverse)
@@ -96,5 +105,5 @@ weft_state weft__recurrent_composed(const weft__direction *d)
         h[t] = s.h, c[t] = s.c;
         from = d->reverse ? start : start + rows;
     }
-    return (weft_state){ joined(h, T, first.h, x), s.c ? joined(c, T, first.c, x) : NULL };
+    return (weft_state){ as_it_came(d, joined(h, T, first.h, x)), s.c ? as_it_came(d, joined(c, T, first.c, x)) : NULL };
 }

@@ -113,14 +113,24 @@ static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
     return weft_dropout(x, r->o.dropout, name, false);
 }
 
-static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_state first)      /* x packed */
+/* In the order of a recurrence: packed, or rows step by step; what is between two layers may have changed it. */
+static weft_tensor *in_order(weft_tensor *x, const weft__form *order)
 {
+    if (x->w->status)
+        return x;
+    weft__form to = weft__laid(x->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
+    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
+}
+
+static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_state first)      /* x packed, or rows step by step */
+{
+    const weft__form form = x->f;
     weft *w = x->w;
-    const weft__ends *e = w->status ? NULL : weft__ends_of(&r->ends, x->f.batch, stacked(r));
+    const weft__ends *e = w->status ? NULL : weft__ends_of(&r->ends, &form, stacked(r));
     weft_tensor *h[2 * LAYERS], *c[2 * LAYERS], *y[2];
     first = (weft_state){ weft__rows_of_stack(first.h), weft__rows_of_stack(first.c) };
     for (int l = 0, k = 0; l < r->o.layers; l++) {
-        x = dropped(r, x, l);
+        x = in_order(dropped(r, x, l), &form);
         for (int d = 0; d < directions(r); d++, k++) {
             if (w->status)
                 return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
@@ -180,11 +190,12 @@ static bool fit(const weft_rnn *r, const char *function, const weft_tensor *x, w
 /* ---- what goes out ---- */
 static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
 {
-    weft_rnn_out o = through(r, weft_arrange(x, WEFT_PACKED), first);
-    if (x->f.layout != WEFT_PACKED && weft_ok(x->w)) {
-        weft__form to = weft__laid(o.y->f, x->f.batch, x->f.layout, 0, WEFT_ALIGN_LEFT, x->f.place);
-        o.y = weft__arranged(o.y, &to, 0);
-    }
+    const bool rows = x->f.layout == WEFT_ROWS;
+    weft__form order = { .batch = x->f.batch, .layout = rows ? WEFT_ROWS : WEFT_PACKED, .place = rows ? weft__by_time(x->f.batch, x->f.place) : NULL };
+    if (rows && !order.place)
+        return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
+    weft_rnn_out o = through(r, in_order(x, &order), first);
+    o.y = in_order(o.y, &x->f);
     return o;
 }
 

@@ -1,4 +1,4 @@
-/* recurrent.c - the fused recurrent layer: one tape entry for one direction over a whole packed batch.
+/* recurrent.c - the fused recurrent layer: one tape entry for one direction over a whole packed batch, or over rows of several sequences.
  *
  * The projection of x, dx and the gradients of the weights are one product each over all N tokens; only what is recurrent runs
  * step by step, inside the kernels `recur` and `recur_back`. The buffer of the gates holds sums, then gates, then their
@@ -22,9 +22,16 @@ static real *gates(const weft_call *c)       { return Y(c, slot_of_gates(c)); }
 
 static extents sizes(const weft_call *c)
 {
-    const weft_batch *b = c->x[WEFT__X]->f.batch;
+    const weft__form *x = &c->x[WEFT__X]->f;
     int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W, S = how(c)->cell < WEFT__GRU ? 1 : 4;
-    return (extents){ b->tokens, b->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, S * H };
+    return (extents){ x->size[0], x->batch->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, S * H };
+}
+
+/* Of rows that are columns of several sequences; NULL: packed. */
+static const weft__fold *fold(const weft_call *c)
+{
+    const weft__form *x = &c->x[WEFT__X]->f;
+    return x->layout == WEFT_ROWS ? x->place->fold : NULL;
 }
 
 static bool is(const weft_tensor *x, int64_t rows, int64_t columns)      /* [rows, columns], or [rows] if columns is 0; or absent */
@@ -35,7 +42,7 @@ static bool is(const weft_tensor *x, int64_t rows, int64_t columns)      /* [row
 static bool shape(weft_call *c)
 {
     const weft__form *x = &c->x[WEFT__X]->f;
-    if (!x->batch || x->rank != 2)
+    if (!x->batch || x->rank != 2 || (x->layout != WEFT_PACKED && !fold(c)))
         return weft_refuse(c, "packed rows [tokens, input] are wanted");
     extents e = sizes(c);
     if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) || !is(input(c, WEFT__W_HR), e.W, e.H) ||
@@ -54,11 +61,13 @@ static bool shape(weft_call *c)
 static weft__recurrence recurrence(const weft_call *c, const extents *e)
 {
     const weft_batch *b = c->x[WEFT__X]->f.batch;
+    const weft__fold *f = fold(c);
     const real *b_hh = numbers(c, WEFT__B_HH);
     int k = slot_of_gates(c);
     return (weft__recurrence){
         .cell = how(c)->cell, .reverse = how(c)->reverse,
-        .sequences = e->n, .tokens = e->N, .steps = b->longest, .hidden = e->H, .width = e->W, .live = b->live, .start = b->start,
+        .sequences = e->n, .tokens = e->N, .steps = f ? f->steps : b->longest, .hidden = e->H, .width = e->W,
+        .live = f ? f->live : b->live, .start = f ? f->start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
         .w_hh = numbers(c, WEFT__W_HH), .b_hn = b_hh && how(c)->cell == WEFT__GRU ? b_hh + 2 * e->H : NULL, .w_hr = numbers(c, WEFT__W_HR),
         .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0),
         .gates = Y(c, k), .h = Y(c, 0), .c = k == 2 ? Y(c, 1) : NULL, .raw = c->m > k + 1 ? Y(c, k + 1) : NULL,
@@ -129,9 +138,10 @@ static real *added(const weft_call *c, int k)                     /* the same, f
 static bool recurrent_back(const weft_call *c, const extents *e, weft__recurrence *r)
 {
     bool lstm = r->cell == WEFT__LSTM;
+    int64_t columns = fold(c) ? fold(c)->columns : e->n;
     r->dy = weft_dy(c, 0), r->dyc = lstm ? weft_dy(c, 1) : NULL;
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
-    r->carry_h = zeros(c, e->n * e->W), r->carry_c = lstm ? zeros(c, e->n * e->H) : NULL;
+    r->carry_h = zeros(c, columns * e->W), r->carry_c = lstm ? zeros(c, columns * e->H) : NULL;
     r->h_before = scratch(c, e->N * e->W), r->dh = r->w_hr ? scratch(c, e->N * e->W) : NULL;
     if (c->y[0]->w->status)
         return false;
@@ -206,7 +216,7 @@ static void composed(const weft_call *c, weft_tensor **y)
 
 /* ---- the records ---- */
 #define RECORD(its_name, its_results)                                                                                      \
-    { .name = its_name, .results = its_results, .layout = WEFT_PACKED, .shape = shape, .forward = run, .fused = fused, .once = true, .composed = composed }
+    { .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run, .fused = fused, .once = true, .composed = composed }
 static const weft_op op_rnn = RECORD("rnn", 2), op_gru = RECORD("gru", 2), op_lstm = RECORD("lstm", 3), op_projected = RECORD("lstm", 4);
 
 static const weft_op *record_of(const weft__direction *d)

@@ -26,20 +26,22 @@ static void fill_stacks(const weft__ends *e, int stacked)
 static void fill_last(const weft__ends *e, bool reverse)
 {
     const weft_batch *b = e->batch;
+    const weft__form x = { .batch = (weft_batch *)(uintptr_t)b, .layout = e->place ? WEFT_ROWS : WEFT_PACKED, .place = e->place };
     int32_t *last = filled(e->last[reverse]);
     for (int64_t s = 0; s < b->n; s++)
-        last[s] = b->len[s] ? b->start.host[reverse ? 0 : b->len[s] - 1] + b->unsorted.host[s] : -1;
+        last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
 }
 
-static weft__ends *ends_new(weft *w, weft_batch *b, int stacked)
+static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
 {
+    const weft_batch *b = x->batch;
     int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;   /* every part begins on a cache line, as tensors do */
     weft__ends *e = weft__take(w, &w->keep, sizeof *e);
     if (!e || all >= INT32_MAX) {
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
         return NULL;
     }
-    *e = (weft__ends){ .batch = b, .stride = stride };
+    *e = (weft__ends){ .batch = b, .place = x->place, .stride = stride };
     struct { weft__ints *index; int64_t n; } wanted[] = {         /* taken and sent in one order: then they travel together */
         { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
     const int several = has_empty(b) ? 4 : 3;
@@ -53,15 +55,15 @@ static weft__ends *ends_new(weft *w, weft_batch *b, int stacked)
     return e;
 }
 
-const weft__ends *weft__ends_of(weft__ends_list *known, weft_batch *b, int stacked)
+const weft__ends *weft__ends_of(weft__ends_list *known, const weft__form *x, int stacked)
 {
-    weft *w = b->w;
+    weft *w = x->batch->w;
     if (known->step != w->step)
         *known = (weft__ends_list){ NULL, w->step };              /* batches ended with their step */
     for (weft__ends *e = known->first; e; e = e->next)
-        if (e->batch == b)
+        if (e->batch == x->batch && e->place == x->place)
             return e;
-    weft__ends *e = ends_new(w, b, stacked);
+    weft__ends *e = ends_new(w, x, stacked);
     if (!e)
         return NULL;
     e->next = known->first;
