@@ -1,7 +1,8 @@
 /* api_rnn.h - recurrent layers over ragged batches, one step at a time, decoding.
  *
  * States are [layers * directions, n, width] in the order in which the user gave the sequences; the reverse direction runs from a
- * sequence's own end. A sequence of length 0 has no output rows, and its last state is its first. */
+ * sequence's own end. A sequence of length 0 has no output rows, and its last state is its first. Of the layout rows each row is a
+ * column of the recurrence, several sequences one after the other; any other layout runs packed. The outputs are the same bits. */
 #ifndef WEFT_API_RNN_H
 #define WEFT_API_RNN_H
 #include "nn/api_nn.h"
