@@ -268,7 +268,8 @@ Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3
 /* ---- normalisation, losses ---- */
 static void play_layer_norm(run *t)
 {
-    int64_t rows = t->large ? 700 : size(40), width = t->large ? 100 + size(60) : size(90);
+    const bool wide = !t->large && coin() && coin();              /* a row is a whole block's work on a GPU */
+    int64_t rows = wide ? size(3) : t->large ? 700 : size(40), width = wide ? 1000 + size(1200) : t->large ? 100 + size(60) : size(90);
     real *x = reals(t, rows * width, -2, 3), *gain = coin() ? reals(t, width, .5, 2) : NULL,
         *shift = coin() ? reals(t, width, -1, 1) : NULL;
     real *mean = result_of(t, rows, 1e-13, 2e-6), *rstd = result_of(t, rows, 1e-10, 1e-3), *dy = reals(t, rows * width, -1, 1);
