@@ -5,9 +5,9 @@
  * Forward, a thread has all slots of one unit of two sequences and finishes the cell by itself; c stays with it, h goes through shared
  * memory. Backward, the slots' gradients go through shared memory, and two warps share a tile of 16 units of dh, each with half of
  * the gates. What a step reads is loaded while the step before it is computed. */
+#ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
-#ifndef WEFT_DOUBLE
 enum { PAD = 4 };                                /* beside a row of units: what a warp reads lies in 32 banks */
 
 /* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in registers. */

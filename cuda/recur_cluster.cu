@@ -6,9 +6,9 @@
  * Numbers go over in fours: a unit's eight sequences are two fours in memory, those of even place and those of odd, since a group of
  * four threads has just such four after a product. A place is written again two steps later, when all who read it have since
  * sent something that the writer has waited for; so there is nothing to wait for but data. sm_90 only. */
+#ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
-#ifndef WEFT_DOUBLE
 enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };      /* a block's units, warps, threads; products whose weights are in registers */
 
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
