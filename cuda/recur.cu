@@ -45,8 +45,7 @@ __device__ static inline void store_slots(real *to, int64_t hidden, int slots, c
         if (k < slots)
             to[k * hidden] = slot[k];
 }
-/* entered: all columns had a product, be it of zeros. */
-static __global__ void forward_units(weft__recurrence r, step at, bool entered)
+static __global__ void forward_units(weft__recurrence r, step at)
 {
     const int64_t H = r.hidden;
     const int slots = slots_of(r.cell);
@@ -57,7 +56,7 @@ static __global__ void forward_units(weft__recurrence r, step at, bool entered)
             real slot[4], *gates = r.gates + row * slots * H + j, c = lstm ? state_before(r, r.c, r.c0, H, at, s, j) : 0;
             load_slots(gates, H, slots, slot);
             if (gru)                             /* nothing was written there if there is no h before */
-                slot[3] = (s < at.going || r.h0 || entered ? slot[3] : 0) + (r.b_hn ? r.b_hn[j] : 0);
+                slot[3] = (s < at.going || r.h0 ? slot[3] : 0) + (r.b_hn ? r.b_hn[j] : 0);
             const real h = forward_cell(r.cell, slot, gru ? state_before(r, r.h, r.h0, H, at, s, j) : 0, c);
             store_slots(gates, H, slots, slot);
             if (lstm)
@@ -100,7 +99,7 @@ static void recur_step(weft__device *d, const weft__recurrence *r, const step *a
         if (r->h0)
             add_products(d, r, at->row + at->going, at->live - at->going, r->h0 + at->going * W);
     }
-    LAUNCH(d, forward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at, entering != NULL);
+    LAUNCH(d, forward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at);
     if (r->w_hr)
         times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false);
 }
