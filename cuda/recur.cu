@@ -4,7 +4,10 @@
  * Rows of a step are its live sequences, the longest first. Those that have a step before are on top, and their states of then
  * lie beside each other like the rows themselves: so one product serves them all. The others start here, from h0 or from zero.
  * Backward, what goes on to the state before is gathered in carry_h and carry_c, one row a sequence; a sequence that has passed
- * its first step leaves its row alone, so that dh0 and dc0 take all rows at the end. */
+ * its first step leaves its row alone, so that dh0 and dc0 take all rows at the end.
+ *
+ * Where a column is several sequences, a step at which one of them begins has its entering states gathered into rows of their own,
+ * and backward hands the carries over there and then. The other steps go as ever: all their columns have a row before. */
 #include "cuda/recur.h"
 
 /* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. */
@@ -24,10 +27,12 @@ static dim3 unit_grid(int64_t units, int64_t rows)
 }
 
 /* ---- forward ---- */
-/* Number j of what sequence s brings into this step. */
-__device__ static inline real state_before(const real *rows, const real *first, int64_t width, const step &at, int64_t s, int64_t j)
+/* Number j of what column s brings into this step. */
+__device__ static inline real state_before(const weft__recurrence &r, const real *rows, const real *first, int64_t width, const step &at,
+                                           int64_t s, int64_t j)
 {
-    return s < at.going ? rows[(at.before + s) * width + j] : first ? first[s * width + j] : 0;
+    const int64_t begins = begins_at(r, at, s);
+    return begins == WEFT__ON ? rows[(at.before + s) * width + j] : first && begins >= 0 ? first[begins * width + j] : 0;
 }
 __device__ static inline void load_slots(const real *from, int64_t hidden, int slots, real (&slot)[4])
 {
@@ -48,11 +53,11 @@ static __global__ void forward_units(weft__recurrence r, step at)
         for (int64_t j = first_index(); j < H; j += index_step()) {
             const int64_t row = at.row + s;
             const bool gru = r.cell == WEFT__GRU, lstm = r.cell == WEFT__LSTM;
-            real slot[4], *gates = r.gates + row * slots * H + j, c = lstm ? state_before(r.c, r.c0, H, at, s, j) : 0;
+            real slot[4], *gates = r.gates + row * slots * H + j, c = lstm ? state_before(r, r.c, r.c0, H, at, s, j) : 0;
             load_slots(gates, H, slots, slot);
             if (gru)                             /* nothing was written there if there is no h before */
                 slot[3] = (s < at.going || r.h0 ? slot[3] : 0) + (r.b_hn ? r.b_hn[j] : 0);
-            const real h = forward_cell(r.cell, slot, gru ? state_before(r.h, r.h0, H, at, s, j) : 0, c);
+            const real h = forward_cell(r.cell, slot, gru ? state_before(r, r.h, r.h0, H, at, s, j) : 0, c);
             store_slots(gates, H, slots, slot);
             if (lstm)
                 r.c[row * H + j] = c;
@@ -68,12 +73,32 @@ static void add_products(weft__device *d, const weft__recurrence *r, int64_t row
     if (r->cell == WEFT__GRU)
         times(d, rows, h, W, r->w_hh + 2 * H * W, true, H, W, r->gates + row * ld + 3 * H, ld, false);
 }
-static void recur_step(weft__device *d, const weft__recurrence *r, const step *at)
+static bool some_begin(const weft__recurrence *r, const step *at)               /* of columns that are several sequences */
+{
+    for (int64_t s = 0; r->reset.host && s < at->live; s++)
+        if (r->reset.host[at->row + s] != WEFT__ON)
+            return true;
+    return false;
+}
+static __global__ void gather_entering(weft__recurrence r, step at, real *entering)
+{
+    const int64_t W = r.width;
+    for (int64_t s = blockIdx.y; s < at.live; s += gridDim.y)
+        for (int64_t j = first_index(); j < W; j += index_step())
+            entering[s * W + j] = state_before(r, r.h, r.h0, W, at, s, j);
+}
+/* entering [live, W]: room for the states that enter, where they do not lie beside each other. */
+static void recur_step(weft__device *d, const weft__recurrence *r, const step *at, real *entering)
 {
     const int64_t H = r->hidden, W = r->width;
-    add_products(d, r, at->row, at->going, r->h + at->before * W);
-    if (r->h0)
-        add_products(d, r, at->row + at->going, at->live - at->going, r->h0 + at->going * W);
+    if (entering) {
+        LAUNCH(d, gather_entering, unit_grid(W, at->live), unit_threads(W), 0, *r, *at, entering);
+        add_products(d, r, at->row, at->live, entering);
+    } else {
+        add_products(d, r, at->row, at->going, r->h + at->before * W);
+        if (r->h0)
+            add_products(d, r, at->row + at->going, at->live - at->going, r->h0 + at->going * W);
+    }
     LAUNCH(d, forward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at);
     if (r->w_hr)
         times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false);
@@ -82,9 +107,11 @@ void K(recur)(weft__device *d, const weft__recurrence *r)
 {
     if (recur_persistent(d, r, false))
         return;
+    const int64_t live = r->steps ? r->live.host[0] : 0;
+    real *entering = r->reset.host ? (real *)scratch(d, (size_t)(live * r->width) * sizeof(real)) : NULL;
     for (int64_t i = 0; i < r->steps && !d->failure[0]; i++) {
         step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->steps - 1 - i : i);
-        recur_step(d, r, &at);
+        recur_step(d, r, &at, some_begin(r, &at) ? entering : NULL);
     }
 }
 
@@ -102,7 +129,7 @@ static __global__ void backward_units(weft__recurrence r, step at, const real *a
             real dh = arrived ? arrived[i] : r.carry_h[i] + (r.dy ? r.dy[k] : 0);
             real dc = lstm ? r.carry_c[i] + (r.dyc ? r.dyc[k] : 0) : 0;
             if (r.cell >= WEFT__GRU)
-                before = lstm ? state_before(r.c, r.c0, H, at, s, j) : state_before(r.h, r.h0, H, at, s, j);
+                before = lstm ? state_before(r, r.c, r.c0, H, at, s, j) : state_before(r, r.h, r.h0, H, at, s, j);
             load_slots(gates, H, slots, slot);
             const real on = backward_cell(r.cell, slot, before, lstm ? r.c[k] : 0, dh, dc);
             store_slots(gates, H, slots, slot);
@@ -118,10 +145,30 @@ static __global__ void gather_arrived(int64_t n, const real *carry, const real *
     for (int64_t i = first_index(); i < n; i += index_step())
         dh[i] = carry[i] + (dy ? dy[i] : 0);
 }
+/* What has arrived at a first state is its gradient; the column's sequence before it finds zeros. */
+__device__ static inline void hand_over(int64_t begins, int64_t width, int64_t j, real *carry, real *first)
+{
+    if (begins >= 0 && first)
+        first[begins * width + j] += *carry;
+    *carry = 0;
+}
+static __global__ void hand_over_carries(weft__recurrence r, step at)
+{
+    const int64_t H = r.hidden, W = r.width;
+    for (int64_t s = blockIdx.y; s < at.live; s += gridDim.y) {
+        const int64_t begins = begins_at(r, at, s);
+        if (begins == WEFT__ON)
+            continue;
+        for (int64_t j = first_index(); j < W; j += index_step())
+            hand_over(begins, W, j, r.carry_h + s * W + j, r.dh0);
+        for (int64_t j = first_index(); r.cell == WEFT__LSTM && j < H; j += index_step())
+            hand_over(begins, H, j, r.carry_c + s * H + j, r.dc0);
+    }
+}
 static void recur_step_back(weft__device *d, const weft__recurrence *r, const step *at, real *arrived)
 {
     const int64_t H = r->hidden, W = r->width, ld = slots_of(r->cell) * H, front = r->cell == WEFT__GRU ? 2 : gates_of(r->cell);
-    const int64_t wanted = r->dh0 ? at->live : at->going;
+    const int64_t wanted = r->dh0 || r->reset.host ? at->live : at->going;
     const real *gates = r->gates + at->row * ld;
     if (r->w_hr) {
         LAUNCH(d, gather_arrived, blocks_for(at->live * W), THREADS, 0, at->live * W, r->carry_h,
@@ -132,6 +179,8 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
     times(d, wanted, gates, ld, r->w_hh, false, W, front * H, r->carry_h, W, r->cell == WEFT__GRU);
     if (r->cell == WEFT__GRU)
         times(d, wanted, gates + 3 * H, ld, r->w_hh + 2 * H * W, false, W, H, r->carry_h, W, true);
+    if (some_begin(r, at))
+        LAUNCH(d, hand_over_carries, unit_grid(W, at->live), unit_threads(W), 0, *r, *at);
 }
 static void all_steps_back(weft__device *d, const weft__recurrence *r)
 {
@@ -141,19 +190,20 @@ static void all_steps_back(weft__device *d, const weft__recurrence *r)
         step at = step_at(*r, r->live.host, r->start.host, r->reverse ? i : r->steps - 1 - i);
         recur_step_back(d, r, &at, arrived);
     }
-    if (r->dh0)
+    if (r->dh0 && !r->reset.host)
         K(scale)(d, live * r->width, 1, r->carry_h, r->dh0, true);
-    if (r->dc0)
+    if (r->dc0 && !r->reset.host)
         K(scale)(d, live * r->hidden, 1, r->carry_c, r->dc0, true);
 }
 
-static __global__ void keep_before(weft__recurrence r)           /* of all steps: the states lie as their rows do */
+static __global__ void keep_before(weft__recurrence r)           /* of all steps: the states lie as their rows do, or a column says otherwise */
 {
     const int64_t W = r.width;
     for (int64_t t = blockIdx.y; t < r.steps; t += gridDim.y) {
         const step at = step_at(r, r.live.device, r.start.device, t);
         for (int64_t i = first_index(); i < at.live * W; i += index_step())
-            r.h_before[at.row * W + i] = i < at.going * W ? r.h[at.before * W + i] : r.h0 ? r.h0[i] : 0;
+            r.h_before[at.row * W + i] = r.reset.device    ? state_before(r, r.h, r.h0, W, at, i / W, i % W)
+                                         : i < at.going * W ? r.h[at.before * W + i] : r.h0 ? r.h0[i] : 0;
     }
 }
 void K(recur_back)(weft__device *d, const weft__recurrence *r)

@@ -59,6 +59,11 @@ __host__ __device__ static inline step step_at(const weft__recurrence &r, const 
         at.before = start[u], at.going = live[u] < at.live ? live[u] : at.live;
     return at;
 }
+/* Which sequence begins at column s of a step, s itself where columns are sequences; WEFT__ON: none, the state before goes on. */
+__device__ static inline int64_t begins_at(const weft__recurrence &r, const step &at, int64_t s)
+{
+    return r.reset.device ? r.reset.device[at.row + s] : s < at.going ? (int64_t)WEFT__ON : s;
+}
 
 /* ---- all steps in one kernel ---- */
 enum { SEQUENCES = 8 };                          /* that stay together from first step to last */

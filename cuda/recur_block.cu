@@ -5,9 +5,9 @@
  * Forward, a thread has all slots of one unit of two sequences and finishes the cell by itself; c stays with it, h goes through shared
  * memory. Backward, the slots' gradients go through shared memory, and two warps share a tile of 16 units of dh, each with half of
  * the gates. What a step reads is loaded while the step before it is computed. */
+#ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
-#ifndef WEFT_DOUBLE
 enum { PAD = 4 };                                /* beside a row of units: what a warp reads lies in 32 banks */
 
 /* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in registers. */
@@ -108,7 +108,7 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
 }
 
 /* ---- forward ---- */
-template <weft__cell C, int UNITS>
+template <weft__cell C, bool RESET, int UNITS>
 static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(weft__recurrence r)
 {
     constexpr int DEEP = forward_deep(UNITS), TILES = forward_tiles(C), KEPT = kept_of(UNITS, DEEP, TILES);
@@ -120,12 +120,14 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
     const float bias = C == WEFT__GRU && r.b_hn && me.unit < r.hidden ? r.b_hn[me.unit] : 0;
     weights<KEPT, TILES> w;
     float h[2], c[2] = {}, sum[TILES][4], ahead[TILES][4];
+    int begins[2];
     load_weights<C, UNITS, false, DEEP>(r, me, w, rest);
-    for (int q = 0; q < 2; q++) {
-        h[q] = state[0][me.sequence + q][me.unit] = first_state(r, r.h0, me, q);
-        c[q] = C == WEFT__LSTM ? first_state(r, r.c0, me, q) : 0;
-    }
     moment now = moment_at(r, me.first, steps, 0, r.reverse), next = moment_at(r, me.first, steps, 1, r.reverse);
+    for (int q = 0; q < 2; q++) {
+        const int first = first_sequence<RESET>(r, me, now, me.sequence + q);
+        h[q] = state[0][me.sequence + q][me.unit] = first_state(r, r.h0, first, me.unit);
+        c[q] = C == WEFT__LSTM ? first_state(r, r.c0, first, me.unit) : 0;
+    }
     load_sums<C, 2>(r, me, now, bias, ahead);
     __syncthreads();
     for (int i = 0; i < steps; i++) {
@@ -133,9 +135,12 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
         for (int k = 0; k < 4 * TILES; k++)
             sum[k / 4][k % 4] = ahead[k / 4][k % 4];
         load_sums<C, 2>(r, me, next, bias, ahead);
+        for (int q = 0; q < 2; q++)
+            begins[q] = RESET ? begins_at(r, next, me.sequence + q) : (int)WEFT__ON;
         multiply<C, false, DEEP>(w, rest, &state[i % 2][me.group][me.part], sum);
         for (int q = 0; q < 2; q++) {
             forward_unit<C>(r, me, now, q, sum, h[q], c[q]);
+            enter<C>(r, me, begins[q], h[q], c[q]);
             state[(i + 1) % 2][me.sequence + q][me.unit] = h[q];
         }
         now = next, next = after;
@@ -144,7 +149,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
 }
 
 /* ---- backward ---- */
-template <weft__cell C, int UNITS>
+template <weft__cell C, bool RESET, int UNITS>
 static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r)
 {
     constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1), WIDE = gates_of(C) * UNITS + PAD;
@@ -156,16 +161,17 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
     weights<KEPT, 1> w;
     float dh[2] = {}, dc[2] = {};
     tape x[2], ahead[2];
+    int begins[2];
     load_weights<C, UNITS, true, DEEP>(r, me, w, rest);
     moment now = moment_at(r, me.first, steps, 0, !r.reverse), next = moment_at(r, me.first, steps, 1, !r.reverse);
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
-    load_tape<C>(r, me, now, next, ahead);
+    load_tape<C, RESET>(r, me, now, next, ahead);
     for (int i = 0; i < steps; i++) {
         for (int q = 0; q < 2; q++)
             x[q] = ahead[q];
-        load_tape<C>(r, me, next, after, ahead);
+        load_tape<C, RESET>(r, me, next, after, ahead);
         for (int q = 0; q < 2; q++) {
-            backward_unit<C>(r, me, now, q, x[q], dh[q], dc[q]);
+            backward_unit<C, RESET>(r, me, now, q, x[q], dh[q], dc[q]);
             for (int gate = 0; gate < gates_of(C); gate++)
                 d[me.sequence + q][gate * UNITS + me.unit] = x[q].slot[slot_of(C, gate)];
         }
@@ -174,23 +180,30 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
         multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], sum);
         for (int j = 0; j < 4; j++)
             part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
+        for (int q = 0; q < 2; q++)              /* once more: that of x would be a register too many in the product */
+            begins[q] = RESET ? begins_at(r, now, me.sequence + q) : (int)WEFT__ON;
         __syncthreads();
-        for (int q = 0; q < 2; q++)
+        for (int q = 0; q < 2; q++) {
             if (me.sequence + q < now.live)
                 dh[q] += part[0][me.sequence + q][me.unit] + part[1][me.sequence + q][me.unit];
+            hand_over(r, me, begins[q], dh[q], dc[q]);
+        }
         now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
     }
-    add_first_gradients(r, me, dh, dc);
+    if (!RESET)
+        add_first_gradients(r, me, dh, dc);
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, UNITS)                                                                                                     \
-    { { forward_steps<C, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) }, { backward_steps<C, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) } }
-#define SIZES(C) { BOTH(C, 32), BOTH(C, 64), BOTH(C, 128) }
-static const way ways[][3][2] = { SIZES(WEFT__RNN_TANH), SIZES(WEFT__RNN_RELU), SIZES(WEFT__GRU), SIZES(WEFT__LSTM) };
+#define BOTH(C, RESET, UNITS)                                                                                              \
+    { { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) },                                           \
+      { backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) } }
+#define SIZES(C, RESET) { BOTH(C, RESET, 32), BOTH(C, RESET, 64), BOTH(C, RESET, 128) }
+#define KINDS(C) { SIZES(C, false), SIZES(C, true) }
+static const way ways[][2][3][2] = { KINDS(WEFT__RNN_TANH), KINDS(WEFT__RNN_RELU), KINDS(WEFT__GRU), KINDS(WEFT__LSTM) };
 
 way block_way(const weft__recurrence *r, bool back)
 {
-    return r->hidden > 128 ? way{} : ways[r->cell][r->hidden > 64 ? 2 : r->hidden > 32][back];
+    return r->hidden > 128 ? way{} : ways[r->cell][r->reset.host != NULL][r->hidden > 64 ? 2 : r->hidden > 32][back];
 }
 #endif

@@ -6,9 +6,9 @@
  * Numbers go over in fours: a unit's eight sequences are two fours in memory, those of even place and those of odd, since a group of
  * four threads has just such four after a product. A place is written again two steps later, when all who read it have since
  * sent something that the writer has waited for; so there is nothing to wait for but data. sm_90 only. */
+#ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
-#ifndef WEFT_DOUBLE
 enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };      /* a block's units, warps, threads; products whose weights are in registers */
 
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
@@ -137,15 +137,16 @@ __device__ static void meet(const who &me, float4 *desk, const float (&half)[TIL
     for (int k = 0; k < 2 * TILES; k++)
         x[k / 2][k % 2 * 2] += mine[k] + rest[k];
 }
-template <int UNITS> __device__ static void load_states(const weft__recurrence &r, int first, float (*state)[SEQUENCES])     /* of the whole layer */
+/* Of the whole layer, those that enter the first step. */
+template <bool RESET, int UNITS>
+__device__ static void load_states(const weft__recurrence &r, const who &me, const moment &at, float (*state)[SEQUENCES])
 {
     for (int i = (int)threadIdx.x; i < UNITS * SEQUENCES; i += BLOCK) {
         const int unit = i / SEQUENCES, s = i % SEQUENCES;
-        const bool is = r.h0 && unit < r.hidden && first + s < r.sequences;
-        state[unit][place_of(s)] = is ? r.h0[(int64_t)(first + s) * r.hidden + unit] : 0;
+        state[unit][place_of(s)] = first_state(r, r.h0, first_sequence<RESET>(r, me, at, s), unit);
     }
 }
-template <weft__cell C, int BLOCKS>
+template <weft__cell C, bool RESET, int BLOCKS>
 static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurrence r)
 {
     constexpr int UNITS = BLOCKS * OWN, DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
@@ -157,10 +158,12 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
     const int steps = steps_of(r, me.first), half = me.warp / 4;
     const float bias = C == WEFT__GRU && r.b_hn && me.unit < r.hidden ? r.b_hn[me.unit] : 0;
     float4 w[least_of(DEEP * TILES, KEPT)];
-    float h = first_state(r, r.h0, me, 0), c = C == WEFT__LSTM ? first_state(r, r.c0, me, 0) : 0, sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
-    load_weights<DEEP, TILES>([&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
-    load_states<UNITS>(r, me.first, state[0]);
     moment now = moment_at(r, me.first, steps, 0, r.reverse), next = moment_at(r, me.first, steps, 1, r.reverse);
+    const int first = first_sequence<RESET>(r, me, now, me.sequence);
+    float h = first_state(r, r.h0, first, me.unit), c = C == WEFT__LSTM ? first_state(r, r.c0, first, me.unit) : 0;
+    float sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
+    load_weights<DEEP, TILES>([&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
+    load_states<RESET, UNITS>(r, me, now, state[0]);
     load_sums<C, 1>(r, me, now, bias, ahead);
     open_channel(&link);
     for (int i = 0; i < steps; i++) {
@@ -169,6 +172,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
         for (int k = 0; k < 4 * TILES; k++)
             x[k / 4][k % 4] = ahead[k / 4][k % 4];
         load_sums<C, 1>(r, me, next, bias, ahead);
+        const int begins = RESET ? begins_at(r, next, me.sequence) : (int)WEFT__ON;
         if (!last)
             expect(&link, i, sizeof state[0]);
         if (i > 0)
@@ -176,6 +180,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
         multiply<DEEP, TILES>(w, rest, &state[i % 2][half * DEEP * 8 + me.part][place_of(me.group)], sum);
         meet(me, desk[i % 2], sum, x);
         forward_unit<C>(r, me, now, 0, x, h, c);
+        enter<C>(r, me, begins, h, c);
         float of_group[4];
         for (int k = 0; k < 4; k++)
             of_group[k] = __shfl_sync(~0u, h, me.group * 4 + k);
@@ -188,7 +193,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
 }
 
 /* ---- backward ---- */
-template <weft__cell C, int BLOCKS>
+template <weft__cell C, bool RESET, int BLOCKS>
 static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r)
 {
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
@@ -210,12 +215,12 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     }, w, rest);
     moment now = moment_at(r, me.first, steps, 0, !r.reverse), next = moment_at(r, me.first, steps, 1, !r.reverse);
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
-    load_tape<C>(r, me, now, next, ahead);
+    load_tape<C, RESET>(r, me, now, next, ahead);
     open_channel(&link);
     for (int i = 0; i < steps; i++) {
         x[0] = ahead[0];
-        load_tape<C>(r, me, next, after, ahead);
-        backward_unit<C>(r, me, now, 0, x[0], dh[0], dc[0]);
+        load_tape<C, RESET>(r, me, next, after, ahead);
+        backward_unit<C, RESET>(r, me, now, 0, x[0], dh[0], dc[0]);
         for (int gate = 0; gate < gates_of(C); gate++)
             d[i % 2][gate * OWN + mine][place] = x[0].slot[slot_of(C, gate)];
         expect(&link, i, sizeof part[0]);
@@ -229,21 +234,24 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
         receive(&link, i);
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += part[i % 2][from][mine][place];
+        hand_over(r, me, x[0].begins, dh[0], dc[0]);
         now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
     }
-    add_first_gradients(r, me, dh, dc);
+    if (!RESET)
+        add_first_gradients(r, me, dh, dc);
     cluster_sync();
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, BLOCKS)                                                                                                    \
-    { { forward_cluster<C, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) },                                            \
-      { backward_cluster<C, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) } }
-#define SIZES(C) { BOTH(C, 4), BOTH(C, 8), BOTH(C, 16) }
-static const way ways[][3][2] = { SIZES(WEFT__RNN_TANH), SIZES(WEFT__RNN_RELU), SIZES(WEFT__GRU), SIZES(WEFT__LSTM) };
+#define BOTH(C, RESET, BLOCKS)                                                                                             \
+    { { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) },                                      \
+      { backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) } }
+#define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
+#define KINDS(C) { SIZES(C, false), SIZES(C, true) }
+static const way ways[][2][3][2] = { KINDS(WEFT__RNN_TANH), KINDS(WEFT__RNN_RELU), KINDS(WEFT__GRU), KINDS(WEFT__LSTM) };
 
 way cluster_way(const weft__recurrence *r, bool back)
 {
-    return r->hidden > 16 * OWN ? way{} : ways[r->cell][r->hidden > 8 * OWN ? 2 : r->hidden > 4 * OWN][back];
+    return r->hidden > 16 * OWN ? way{} : ways[r->cell][r->reset.host != NULL][r->hidden > 8 * OWN ? 2 : r->hidden > 4 * OWN][back];
 }
 #endif

@@ -4,7 +4,10 @@
  * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a warp has eight units:
  * the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of results then gives a thread all slots of one unit
  * of two sequences. The tensor cores take tf32: a number is split into a high and a low half of 11 bits each, and three products of
- * halves make one as exact as fp32. A column never depends on its neighbours, nor does a sequence. */
+ * halves make one as exact as fp32. A column never depends on its neighbours, nor does a sequence.
+ *
+ * RESET: a column may be several sequences, one after the other. Forward, the state that a step leaves is the one that enters the
+ * next, so it is there that one that begins takes its place; backward, it is after a step that what arrived is handed over. */
 #ifndef WEFT_RECUR_STEPS_H
 #define WEFT_RECUR_STEPS_H
 #include "cuda/ptx.h"
@@ -46,10 +49,32 @@ __device__ static int steps_of(const weft__recurrence &r, int first)            
     }
     return low;
 }
-__device__ static inline float first_state(const weft__recurrence &r, const float *from, const who &me, int q)
+
+/* ---- where sequences begin ---- */
+/* The sequence that begins with number s of the eight in this step; WEFT__ON: none. */
+__device__ static inline int begins_at(const weft__recurrence &r, const moment &at, int s)
 {
-    const int64_t s = me.first + me.sequence + q;
-    return from && s < r.sequences && me.unit < r.hidden ? from[s * r.hidden + me.unit] : 0;
+    return s < at.live ? r.reset.device[at.row + s] : (int)WEFT__ON;
+}
+/* The first sequence of number s of the eight, `at` their first step. Less than 0: zeros, or it is not there yet. */
+template <bool RESET> __device__ static inline int first_sequence(const weft__recurrence &r, const who &me, const moment &at, int s)
+{
+    return RESET ? begins_at(r, at, s) : me.first + s;
+}
+__device__ static inline float first_state(const weft__recurrence &r, const float *from, int64_t sequence, int unit)
+{
+    return from && sequence >= 0 && sequence < r.sequences && unit < r.hidden ? from[sequence * r.hidden + unit] : 0;
+}
+/* What has arrived at a first state is its gradient. */
+__device__ static inline void add_first_gradient(const weft__recurrence &r, int64_t sequence, int unit, float dh, float dc)
+{
+    const int64_t i = sequence * r.hidden + unit;
+    if (unit >= r.hidden)
+        return;
+    if (r.dh0)
+        r.dh0[i] += dh;
+    if (r.dc0)
+        r.dc0[i] += dc;
 }
 
 /* ---- products ---- */
@@ -109,11 +134,20 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
     if (C == WEFT__LSTM)
         r.c[row * H + me.unit] = c;
 }
+/* h and c enter the next step: as they are, or those of the sequence that begins there. */
+template <weft__cell C> __device__ static inline void enter(const weft__recurrence &r, const who &me, int begins, float &h, float &c)
+{
+    if (begins == WEFT__ON)
+        return;
+    h = first_state(r, r.h0, begins, me.unit);
+    c = C == WEFT__LSTM ? first_state(r, r.c0, begins, me.unit) : 0;
+}
 
 /* ---- backward ---- */
-typedef struct tape { float slot[4], before, c, dh, dc; } tape;  /* what a step reads of a unit of one sequence */
+/* What a step reads of a unit of one sequence. RESET: before is of the row before, even where begins says that another sequence ends there. */
+typedef struct tape { float slot[4], before, c, dh, dc; int begins; } tape;
 
-template <weft__cell C, int Q>
+template <weft__cell C, bool RESET, int Q>
 __device__ static void load_tape(const weft__recurrence &r, const who &me, const moment &at, const moment &earlier, tape (&x)[Q])
 {
     const int H = (int)r.hidden;
@@ -124,36 +158,43 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
         for (int k = 0; k < 4; k++)
             x[q].slot[k] = k < slots_of(C) && live ? r.gates[(int64_t)(at.row + s) * slots_of(C) * H + k * H + me.unit] : 0;
         x[q].c = C == WEFT__LSTM && live ? r.c[i] : 0, x[q].before = 0;
+        x[q].begins = RESET ? begins_at(r, at, s) : (int)WEFT__ON;
         if (C >= WEFT__GRU && live && s < earlier.live)
             x[q].before = (C == WEFT__LSTM ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
-        else if (C >= WEFT__GRU && live)
-            x[q].before = first_state(r, C == WEFT__LSTM ? r.c0 : r.h0, me, q);
+        else if (C >= WEFT__GRU && live && !RESET)
+            x[q].before = first_state(r, C == WEFT__LSTM ? r.c0 : r.h0, me.first + s, me.unit);
         x[q].dh = r.dy && live ? r.dy[i] : 0, x[q].dc = C == WEFT__LSTM && r.dyc && live ? r.dyc[i] : 0;
     }
 }
 /* The cell of one sequence: its slots become their gradients, zeros where it takes no part. */
-template <weft__cell C>
+template <weft__cell C, bool RESET>
 __device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, tape &x, float &dh, float &dc)
 {
     const int H = (int)r.hidden;
     if (me.sequence + q >= at.live || me.unit >= H)
         return;                                  /* the slots came as zeros */
+    if (RESET && C >= WEFT__GRU && x.begins != WEFT__ON)         /* loaded late: ahead, each step would wait for its `begins` */
+        x.before = first_state(r, C == WEFT__LSTM ? r.c0 : r.h0, x.begins, me.unit);
     dc += x.dc;
     dh = backward_cell(C, x.slot, x.before, x.c, dh + x.dh, dc);
     for (int k = 0; k < slots_of(C); k++)
         r.gates[(int64_t)(at.row + me.sequence + q) * slots_of(C) * H + k * H + me.unit] = x.slot[k];
 }
+/* After a step at which a sequence begins: the column's sequence before it finds zeros. */
+__device__ static inline void hand_over(const weft__recurrence &r, const who &me, int begins, float &dh, float &dc)
+{
+    if (begins == WEFT__ON)
+        return;
+    if (begins >= 0)
+        add_first_gradient(r, begins, me.unit, dh, dc);
+    dh = dc = 0;
+}
+/* At the end, where columns are sequences. */
 template <int Q> __device__ static void add_first_gradients(const weft__recurrence &r, const who &me, const float (&dh)[Q], const float (&dc)[Q])
 {
-    for (int q = 0; q < Q; q++) {
-        const int64_t s = me.first + me.sequence + q, i = s * r.hidden + me.unit;
-        if (s >= r.live.device[0] || me.unit >= r.hidden)
-            continue;
-        if (r.dh0)
-            r.dh0[i] += dh[q];
-        if (r.dc0)
-            r.dc0[i] += dc[q];
-    }
+    for (int q = 0; q < Q; q++)
+        if (me.first + me.sequence + q < r.live.device[0])
+            add_first_gradient(r, me.first + me.sequence + q, me.unit, dh[q], dc[q]);
 }
 
 #endif
