@@ -43,20 +43,11 @@ static void attention_run(weft_call *c)
     RUN(c, attention, &a);
 }
 
-static real *into(const weft_call *c, int i)     /* where the gradient of x[i] is added; NULL: not wanted */
-{
-    bool add;
-    real *dx = weft_dx(c, i, &add);
-    if (dx && !add)
-        RUN(c, fill, count(c->x[i]), 0, dx);
-    return dx;
-}
-
 static void attention_fused(const weft_call *c)
 {
     weft__attention a = record_of(c);
     a.map = NULL;
-    a.dy = weft_dy(c, OUT), a.dq = into(c, Q), a.dk_ = into(c, K), a.dv_ = into(c, V);
+    a.dy = weft_dy(c, OUT), a.dq = weft__dx_added(c, Q), a.dk_ = weft__dx_added(c, K), a.dv_ = weft__dx_added(c, V);
     if (a.dy && !c->y[0]->w->status)
         RUN(c, attention_back, &a);
 }

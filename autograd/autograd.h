@@ -10,6 +10,8 @@ weft_tensor *weft__view(weft_tensor *, const weft__form *);                     
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);        /* to another layout of its batch */
 bool         weft__run_call(weft_call *);
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
+/* walk.c */
+real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
 /* pointwise.c */
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                         /* 1 where a > b, 1/2 where equal, else 0 */
 /* broadcast.c */
@@ -20,6 +22,7 @@ weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
+weft__along  weft__along_now(const weft_call *);                                  /* the attribute, in the layout in which the input came */
 weft__segments weft__segments_of(const weft__along *);
 weft__form   weft__less(const weft__along *);                                     /* without the axis; of tokens [sequences, ..] */
 weft_tensor *weft__pool_max(weft_tensor *);

@@ -128,6 +128,15 @@ real *weft_dx(const weft_call *c, int i, bool *add)
     return x->grad ? x->grad->data : NULL;
 }
 
+real *weft__dx_added(const weft_call *c, int i)
+{
+    bool add;
+    real *dx = weft_dx(c, i, &add);
+    if (dx && !add)
+        RUN(c, fill, count(c->x[i]), 0, dx);
+    return dx;
+}
+
 /* ---- one entry ---- */
 static void walk(weft *w, int64_t top, int64_t bottom);
 
