@@ -18,6 +18,7 @@ weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                       
 bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, weft__form *y);   /* y and, merged, the steps of the n operands */
 weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);                     /* transposes of each other; NULL stays NULL */
 weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
+int64_t      weft__numbers(const weft__form *);                                   /* elements without the pads that a layout may have */
 /* along.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */

@@ -156,8 +156,11 @@ static void record(weft *w, weft_call *c)
 static bool possible(weft_call *c)
 {
     bool fine = !c->x[0]->w->status;
-    for (int k = 0; fine && k < c->m; k++)
+    for (int k = 0; fine && k < c->m; k++) {
         fine = weft__possible(c->x[0]->w, &c->y[k]->f);
+        if (fine && !c->op->forward && (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
+            fine = weft_refuse(c, "a view has as many elements as its input, and of its type");
+    }
     return fine;
 }
 

@@ -114,7 +114,10 @@ weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times)
     many.size[axis] = times;
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
         return weft__failed(x, WEFT_ESHAPE, "repeat", "so many times are too many elements");
-    return weft__view(weft__spread_to(weft__view(x, &one), &many), &end);
+    weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
+    if (y->f.batch)                              /* rows lie where the spreading put them */
+        end.layout = y->f.layout, end.place = y->f.place, end.size[0] = y->f.size[0];
+    return weft__view(y, &end);
 }
 
 /* ---- slice, and its transpose, the inset into zeros ---- */

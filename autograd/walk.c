@@ -67,13 +67,21 @@ static bool fits(const weft_tensor *x, const weft_tensor *g)
     return false;
 }
 
+/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want it as it lies. */
+static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
+{
+    if (a->f.layout != WEFT_ROWS)
+        return weft_add(a, b);
+    return weft__view(weft_add(weft_plain(a), weft_plain(b)), &a->f);
+}
+
 static void give(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     if (w->status || !fits(x, g))
         return;
     if (w->recording) {
-        x->grad = x->grad ? weft_add(x->grad, g) : g;
+        x->grad = x->grad ? sum_of(x->grad, g) : g;
         return;
     }
     bool add = x->grad;

@@ -3,6 +3,7 @@
  * What a mask leaves out is replaced before anything is computed from it: multiplied afterwards, a NaN there would reach the sum,
  * and its gradient would be 0 * NaN. So every loss is the same three steps: begin (check, replace), its formula, end (weigh, sum). */
 #include <math.h>
+#include "autograd/autograd.h"
 #include "nn/loss.h"
 
 weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_inverse(l.weight)); }     /* inverse(0) is 0 */
@@ -94,20 +95,12 @@ static bool begin(const char *name, weft_tensor **x, weft_tensor **y, const char
 }
 
 /* ---- end ---- */
-static int64_t elements(const weft__form *f)     /* without the pads that a layout may have */
-{
-    int64_t n = f->batch ? f->batch->tokens : f->rank ? f->size[0] : 1;
-    for (int i = 1; i < f->rank; i++)
-        n *= f->size[i];
-    return n;
-}
-
 static weft_tensor *counted(const weft_tensor *x, const weft_loss_opts *o)      /* the sum of the mask over x's elements */
 {
     if (!o || !o->mask)
-        return weft_scalar(x->w, (real)elements(&x->f));
-    int64_t of_mask = elements(&o->mask->f);
-    return weft_scale(weft_total(o->mask), of_mask ? (real)(elements(&x->f) / of_mask) : 0);
+        return weft_scalar(x->w, (real)weft__numbers(&x->f));
+    int64_t of_mask = weft__numbers(&o->mask->f);
+    return weft_scale(weft_total(o->mask), of_mask ? (real)(weft__numbers(&x->f) / of_mask) : 0);
 }
 
 static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           /* times weights and mask */
