@@ -262,6 +262,17 @@ static bool good(weft *w, weft_tensor *of, const char *function)
     return !w->status;
 }
 
+static void backward_of_itself(weft_tensor *parameter)            /* of each element 1, and there is nothing to walk */
+{
+    weft *w = parameter->w;
+    weft_mark here = weft_here(w);
+    weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
+    if (w->status)
+        return;
+    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->grad->data, true);
+    weft_rewind(w, here);
+}
+
 void weft_backward(weft_tensor *loss)
 {
     weft *w = loss ? loss->w : weft__nowhere();
@@ -269,6 +280,11 @@ void weft_backward(weft_tensor *loss)
         return;
     if (!loss->born && !loss->parameter) {
         weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
+        return;
+    }
+    if (loss->parameter) {
+        if (!loss->frozen)
+            backward_of_itself(loss);
         return;
     }
     w->walk++, w->to_parameters = true;

@@ -185,6 +185,41 @@ Test(ops, walks)
     }
 }
 
+/* A comparison is a constant, also of what the network gives: as a mask it stops no walk. */
+Test(ops, comparisons_have_no_gradient)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), (weft_init){ WEFT_INIT_CONSTANT, (weft_real).5, 0 }), *g[2], *x = weft_scalar(w, 2);
+        weft_tensor *logits = weft_matmul(weft_full(w, 1, WEFT_SHAPE(4, 2)), p), *zero = weft_scalar(w, 0);
+        weft_tensor *(*const all[])(weft_tensor *, weft_tensor *) = { weft_less, weft_less_equal, weft_greater, weft_greater_equal, weft_equal, weft_not_equal };
+        for (int i = 0; i < COUNT(all); i++) {
+            weft_tensor *mask = all[i](weft_max_along(logits, 1), zero);
+            weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)), &(weft_ce_opts){ .mask = mask })));
+            OK(w);
+            weft_gradients(all[i](weft_square(x), zero), (weft_tensor *[]){ x, zero }, 2, g);
+            cr_assert_eq(weft_item(g[0]), 0);
+            cr_assert_eq(weft_item(g[1]), 0);
+        }
+        weft_gradients(weft_mul(weft_greater(weft_tanh(x), zero), x), &x, 1, g);
+        cr_assert_eq(weft_item(g[0]), 1);
+    }
+}
+
+Test(ops, backward_of_a_parameter_adds_ones)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+        weft_backward(p);
+        weft_backward(weft_square(p));
+        weft_backward(p);
+        cr_assert_eq(numbers(weft_gradient(p))[1], 1 + 2 * 3 + 1);
+        weft_freeze_parameter(p, true);          /* which zeroes what was there */
+        weft_backward(p);
+        cr_assert_eq(numbers(weft_gradient(p))[0], 0);
+    }
+}
+
 /* The kernel's map (when nothing is recorded) is the operators'. */
 Test(ops, attention_maps)
 {
