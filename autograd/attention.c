@@ -110,10 +110,10 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     attention a = { opts ? *opts : (weft_attention_opts){ .heads = 1 }, 0, 0, 0, NULL };
     a.o.heads = a.o.heads ? a.o.heads : 1;
     if ((unsigned)a.o.causal > WEFT_CAUSAL_BOTTOM_RIGHT)
-        return weft__failed(q, WEFT_EARG, "attention", "one of weft_causal is wanted");
+        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "one of weft_causal is wanted");
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
-    weft *w = q ? q->w : weft__nowhere();
+    weft *w = weft__context(LIST(q, k, v));
     bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch && q->f.batch->n == k->f.batch->n;
     if (sound)
         a.pairs = pairs_of(q, k);

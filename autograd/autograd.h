@@ -9,6 +9,7 @@ const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, cons
 weft_tensor *weft__view(weft_tensor *, const weft__form *);                       /* the same numbers, another form */
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);        /* to another layout of its batch */
 bool         weft__run_call(weft_call *);
+weft        *weft__context(weft_tensor *const *x, int n);                         /* that a function of these fails: the first that has not failed */
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
 /* walk.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
@@ -30,6 +31,7 @@ weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *), *weft__expand(weft_tensor *y, const weft__along *);
 weft_tensor *weft__no_third(const weft_call *);
 weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *why);   /* the error, and the inert tensor */
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function, const char *why);   /* of several, all of them wanted */
 
 /* Short words for raw functions: the device, and the numbers of x and y. */
 static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w->dev; }

@@ -54,7 +54,8 @@ static const weft_op op_norm = { .name = "layer_norm", .results = RESULTS, .shap
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, real eps)
 {
     norm n = { eps };
-    if (eps < 0 || (gain == NULL) != (shift == NULL))
-        return weft__failed(x, WEFT_EARG, "layer_norm", "eps >= 0, and gain and shift or neither, are wanted");
+    weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
+    if (!(eps >= 0) || (gain == NULL) != (shift == NULL))
+        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm", "eps >= 0, and gain and shift or neither, are wanted");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }

@@ -141,7 +141,7 @@ static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   
 weft_tensor *weft_spread(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
-        return weft__failed(is_ragged(like) || !like ? x : like, WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
+        return weft__failed_of(LIST(x, like), WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
     char why[120];
     snprintf(why, sizeof why, "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)

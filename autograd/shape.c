@@ -50,7 +50,7 @@ weft_tensor *weft_detach(weft_tensor *x)
 weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
     if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
-        return weft__failed(x && !weft__wrong(x->w, x) ? like : x, WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
+        return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
         return weft__failed(x, WEFT_ESHAPE, "ragged_like", "a plain tensor with as many rows as a ragged one is wanted");
     weft__form f = x->f;
@@ -230,6 +230,6 @@ weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
     if (!x || n < 1)
         return weft__failed(NULL, WEFT_EARG, "concat", "at least one tensor is wanted");
     if (!weft__axis(x[0], &axis, "concat"))
-        return weft__failed(x[0], WEFT_EARG, "concat", "");
+        return weft__failed_of(x, n, WEFT_EARG, "concat", "");
     return weft_apply(&op_concat, x, n, &axis, sizeof axis);
 }

@@ -328,7 +328,8 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 
 void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out)
 {
-    weft *w = of ? of->w : weft__nowhere();
+    weft *w = weft__context(&of, 1);
+    w = w->status && by && n > 0 ? weft__context(by, n) : w;
     for (int i = 0; out && i < n; i++)
         out[i] = &w->nil;
     if (!by || !out || n < 0)
