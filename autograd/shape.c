@@ -202,7 +202,8 @@ static bool concat_shape(weft_call *c)
             f.size[axis] = c->x[i]->f.size[axis];
         if (!weft__same(&f, &c->x[i]->f))
             return weft_refuse(c, "all but the axis must be the same");
-        y->size[axis] += f.size[axis];
+        if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
+            return weft_refuse(c, "so many are too many elements");
     }
     return true;
 }
