@@ -46,8 +46,7 @@ weft__form weft__less(const weft__along *a)
     return f;
 }
 
-/* The attribute's form is brought up to date with the layout in which the input came. */
-static weft__along now(const weft_call *c)
+weft__along weft__along_now(const weft_call *c)
 {
     weft__along a = *(const weft__along *)c->attributes;
     a.whole = c->x[0]->f;
@@ -135,7 +134,7 @@ static void max_run(weft_call *c)
 }
 static weft_tensor *max_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = now(c);
+    weft__along a = weft__along_now(c);
     (void)i;
     return place_along(&a, dy, c->y[1]);
 }

@@ -173,13 +173,13 @@ typedef struct weft_call {
 
 struct weft_op {
     const char *name;
-    int         results;                         /* 0 means 1 */
+    int         results;                         /* up to 4; 0 means 1 */
     weft_layout layout;                          /* of ragged inputs; PLAIN: the first ragged input's, but concat for rows; ROWS: as they come */
     bool        adds, in_place;                  /* forward obeys add; y[0] may overwrite an input of its shape */
     bool        ragged_apart;                    /* ragged inputs may be of different batches */
     bool        no_gradient;                     /* says that there is none: gradients stop here */
     bool (*shape)(weft_call *);                  /* sets the results' shapes (weft_like, weft_set_shape), or returns weft_refuse */
-    void (*forward)(weft_call *);                /* NULL: the result is a view of x[0] */
+    void (*forward)(weft_call *);                /* NULL: the result is a view of x[0], with as many elements and of its type */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);         /* gradient of x[i] from that of y[0], in operators; NULL: none */
     void (*fused)(const weft_call *);            /* instead, for walks that are not recorded: raw, by weft_dy and weft_dx */
     bool        once;                            /* fused destroys what was saved */

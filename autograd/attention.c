@@ -43,20 +43,11 @@ static void attention_run(weft_call *c)
     RUN(c, attention, &a);
 }
 
-static real *into(const weft_call *c, int i)     /* where the gradient of x[i] is added; NULL: not wanted */
-{
-    bool add;
-    real *dx = weft_dx(c, i, &add);
-    if (dx && !add)
-        RUN(c, fill, count(c->x[i]), 0, dx);
-    return dx;
-}
-
 static void attention_fused(const weft_call *c)
 {
     weft__attention a = record_of(c);
     a.map = NULL;
-    a.dy = weft_dy(c, OUT), a.dq = into(c, Q), a.dk_ = into(c, K), a.dv_ = into(c, V);
+    a.dy = weft_dy(c, OUT), a.dq = weft__dx_added(c, Q), a.dk_ = weft__dx_added(c, K), a.dv_ = weft__dx_added(c, V);
     if (a.dy && !c->y[0]->w->status)
         RUN(c, attention_back, &a);
 }
@@ -119,10 +110,10 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     attention a = { opts ? *opts : (weft_attention_opts){ .heads = 1 }, 0, 0, 0, NULL };
     a.o.heads = a.o.heads ? a.o.heads : 1;
     if ((unsigned)a.o.causal > WEFT_CAUSAL_BOTTOM_RIGHT)
-        return weft__failed(q, WEFT_EARG, "attention", "one of weft_causal is wanted");
+        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "one of weft_causal is wanted");
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
-    weft *w = q ? q->w : weft__nowhere();
+    weft *w = weft__context(LIST(q, k, v));
     bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch && q->f.batch->n == k->f.batch->n;
     if (sound)
         a.pairs = pairs_of(q, k);

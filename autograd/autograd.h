@@ -9,23 +9,29 @@ const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, cons
 weft_tensor *weft__view(weft_tensor *, const weft__form *);                       /* the same numbers, another form */
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);        /* to another layout of its batch */
 bool         weft__run_call(weft_call *);
+weft        *weft__context(weft_tensor *const *x, int n);                         /* that a function of these fails: the first that has not failed */
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
+/* walk.c */
+real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
 /* pointwise.c */
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                         /* 1 where a > b, 1/2 where equal, else 0 */
 /* broadcast.c */
 bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, weft__form *y);   /* y and, merged, the steps of the n operands */
 weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);                     /* transposes of each other; NULL stays NULL */
 weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
+int64_t      weft__numbers(const weft__form *);                                   /* elements without the pads that a layout may have */
 /* along.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
+weft__along  weft__along_now(const weft_call *);                                  /* the attribute, in the layout in which the input came */
 weft__segments weft__segments_of(const weft__along *);
 weft__form   weft__less(const weft__along *);                                     /* without the axis; of tokens [sequences, ..] */
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *), *weft__expand(weft_tensor *y, const weft__along *);
 weft_tensor *weft__no_third(const weft_call *);
 weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *why);   /* the error, and the inert tensor */
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function, const char *why);   /* of several, all of them wanted */
 
 /* Short words for raw functions: the device, and the numbers of x and y. */
 static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w->dev; }

@@ -116,8 +116,17 @@ weft_tensor *weft_total(weft_tensor *x)
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 
+int64_t weft__numbers(const weft__form *f)
+{
+    int64_t n = f->batch ? f->batch->tokens : f->rank ? f->size[0] : 1;
+    for (int i = 1; i < f->rank; i++)
+        n *= f->size[i];
+    return n;
+}
+
 weft_tensor *weft_mean_of_all(weft_tensor *x)
 {
-    int64_t n = x ? count(x) : 0;
-    return weft_scale(weft_total(x), n ? 1 / (real)n : 0);
+    weft_tensor *sum = weft_total(x);
+    int64_t n = weft_ok(sum->w) ? weft__numbers(&x->f) : 0;
+    return weft_scale(sum, n ? 1 / (real)n : 0);
 }

@@ -7,12 +7,15 @@
 #include "autograd/autograd.h"
 
 /* ---- handles ---- */
-static weft *context(weft_tensor *const *x, int n)
+weft *weft__context(weft_tensor *const *x, int n)
 {
+    weft *failed = weft__nowhere();
     for (int i = 0; i < n; i++)
-        if (x[i])
+        if (x[i] && !x[i]->w->status)
             return x[i]->w;
-    return weft__nowhere();
+        else if (x[i] && failed == weft__nowhere())
+            failed = x[i]->w;
+    return failed;
 }
 
 static bool usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
@@ -56,6 +59,19 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     weft__fail(w, status, "%s: %s: %s", function, x ? weft__text(&x->f, text) : "", why);
+    return &w->nil;
+}
+
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, const char *function, const char *why)
+{
+    weft *w = weft__context(x, n);
+    char text[128];
+    for (int i = 0; i < n; i++) {
+        const char *wrong = weft__wrong(w, x[i]);
+        if (wrong)
+            weft__fail(w, WEFT_EARG, "%s: input %d %s", function, i, wrong);
+    }
+    weft__fail(w, status, "%s: %s: %s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why);
     return &w->nil;
 }
 
@@ -158,14 +174,17 @@ static void record(weft *w, weft_call *c)
 static bool possible(weft_call *c)
 {
     bool fine = !c->x[0]->w->status;
-    for (int k = 0; fine && k < c->m; k++)
+    for (int k = 0; fine && k < c->m; k++) {
         fine = weft__possible(c->x[0]->w, &c->y[k]->f);
+        if (fine && !c->op->forward && (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
+            fine = weft_refuse(c, "a view has as many elements as its input, and of its type");
+    }
     return fine;
 }
 
 const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
 {
-    weft *w = context(x, n);
+    weft *w = weft__context(x, n);
     if (!usable(w, op, x, n))
         return inert(w);
     const char *before = w->running;
@@ -184,14 +203,25 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
     return c;
 }
 
+static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote */
+{
+    if ((unsigned)op->results > WEFT__RESULTS)
+        weft__fail(w, WEFT_EARG, "apply: %s has %d results; 0 (which means 1) .. %d are wanted", op->name, op->results, WEFT__RESULTS);
+    else if ((unsigned)op->layout > WEFT_ROWS)
+        weft__fail(w, WEFT_EARG, "apply: %s wants the layout %d; plain, packed, concat or rows is wanted", op->name, (int)op->layout);
+    else if (!op->forward && op->adds)
+        weft__fail(w, WEFT_EARG, "apply: %s adds and has no forward; a view adds nothing", op->name);
+    return !w->status;
+}
+
 weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
 {
-    weft *w = context(x, n < 0 || !x ? 0 : n);
-    if (!op || !x || n < 0 || !op->shape || (bytes && !attributes)) {
-        weft__fail(w, WEFT_EARG, "apply: an operator with a shape function, its inputs and attributes are wanted");
-        return &w->nil;
-    }
-    return weft__apply(op, x, n, attributes, bytes)->y[0];
+    weft *w = weft__context(x, n < 0 || !x ? 0 : n);
+    if (!op || !x || n < 0 || !op->shape || !op->name || (bytes && !attributes))
+        weft__fail(w, WEFT_EARG, "apply: an operator with a name and a shape function, its inputs and attributes are wanted");
+    else if (sound(w, op))
+        return weft__apply(op, x, n, attributes, bytes)->y[0];
+    return &w->nil;
 }
 
 /* ---- for records ---- */

@@ -52,9 +52,12 @@ static double difference(function *f, weft_tensor *const *x, void *user, int i, 
 
 double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
 {
-    weft *w = n > 0 && x && x[0] ? x[0]->w : weft__nowhere();
+    weft *w = n > 0 && x ? weft__context(x, n) : weft__nowhere();
     if (!f)
         weft__fail(w, WEFT_EARG, "gradcheck: a function is wanted");
+    for (int i = 0; i < n && !w->status; i++)
+        if (weft__wrong(w, x[i]))
+            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "");
     w->running = "gradcheck";
     weft_tensor **dx = weft__take(w, &w->keep, 2 * (int64_t)n * (int64_t)sizeof *dx);
     if (!dx)

@@ -56,7 +56,7 @@ weft_tensor *weft_gather(weft_tensor *table, weft_tensor *index) { return APPLY(
 weft_tensor *weft_scatter(weft_tensor *x, weft_tensor *index, int64_t rows)
 {
     if (!x || weft__wrong(x->w, x) || x->f.rank < 1 || weft__wrong(x->w, index) || index->f.rank < 1 || rows < 0 || rows > INT32_MAX)
-        return weft__failed(x, WEFT_EARG, "scatter", "rows of reals, an int for each and a number of rows are wanted");
+        return weft__failed_of(LIST(x, index), WEFT_EARG, "scatter", "rows of reals, an int for each and a number of rows are wanted");
     weft__form table = weft__plain(WEFT_REAL, 1, &rows);
     for (int i = index->f.rank; i < x->f.rank && table.rank < WEFT_RANK; i++)
         table.size[table.rank++] = x->f.size[i];

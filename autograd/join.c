@@ -2,16 +2,15 @@
  * gather by an index made on the host. */
 #include "autograd/autograd.h"
 
-static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)   /* a good one keeps silent about a bad one's error */
+static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)
 {
-    weft *w = a && (!b || !weft__wrong(a->w, a)) ? a->w : b ? b->w : weft__nowhere();
-    weft_tensor *bad = a && !weft__wrong(a->w, a) && a->f.batch ? b : a;
+    weft *w = weft__context(LIST(a, b));
+    const char *wrong = weft__wrong(w, a) ? weft__wrong(w, a) : weft__wrong(w, b);
     char text[128];
-    const char *wrong = weft__wrong(w, bad);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, wrong);
-    else if (!bad->f.batch)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are wanted", function, weft__text(&bad->f, text));
+    else if (!a->f.batch || !b->f.batch)
+        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are wanted", function, weft__text(a->f.batch ? &b->f : &a->f, text));
     else
         weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are wanted", function, (long long)a->f.batch->n, (long long)b->f.batch->n);
     return &w->nil;

@@ -27,18 +27,9 @@ static void norm_run(weft_call *c)
     RUN(c, layer_norm, weft__rows(&c->x[X_]->f), width(c->x[X_]), n->eps, X(c, X_), scaled ? X(c, GAIN) : NULL, scaled ? X(c, SHIFT) : NULL, Y(c, Y_), Y(c, MEAN), Y(c, RSTD));
 }
 
-static real *into(const weft_call *c, int i)     /* where the gradient of x[i] is added; NULL: not wanted */
-{
-    bool add;
-    real *dx = i < c->n ? weft_dx(c, i, &add) : NULL;
-    if (dx && !add)
-        RUN(c, fill, count(c->x[i]), 0, dx);
-    return dx;
-}
-
 static void norm_fused(const weft_call *c)
 {
-    real *dx = into(c, X_), *dgain = into(c, GAIN), *dshift = into(c, SHIFT);
+    real *dx = weft__dx_added(c, X_), *dgain = weft__dx_added(c, GAIN), *dshift = weft__dx_added(c, SHIFT);
     if (!c->y[0]->w->status)
         RUN(c, layer_norm_back, weft__rows(&c->x[X_]->f), width(c->x[X_]), X(c, X_), c->n > 1 ? X(c, GAIN) : NULL, Y(c, MEAN), Y(c, RSTD), weft_dy(c, Y_), dx, dgain, dshift);
 }
@@ -63,7 +54,8 @@ static const weft_op op_norm = { .name = "layer_norm", .results = RESULTS, .shap
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, real eps)
 {
     norm n = { eps };
-    if (eps < 0 || (gain == NULL) != (shift == NULL))
-        return weft__failed(x, WEFT_EARG, "layer_norm", "eps >= 0, and gain and shift or neither, are wanted");
+    weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
+    if (!(eps >= 0) || (gain == NULL) != (shift == NULL))
+        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm", "eps >= 0, and gain and shift or neither, are wanted");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }

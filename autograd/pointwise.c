@@ -126,7 +126,8 @@ static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
     return weft__sum_to(g, &c->x[i]->f);
 }
 
-#define BINARY(id, ...) { .name = #id, .adds = true, .in_place = true, .shape = broadcast_shape, .forward = binary_run, .backward = binary_back },
+/* Those with steps for values, which pointwise.def has last, have no gradient. */
+#define BINARY(id, ...) { .name = #id, .adds = true, .in_place = true, .no_gradient = WEFT__##id >= WEFT__share, .shape = broadcast_shape, .forward = binary_run, .backward = binary_back },
 static const weft_op binary_op[WEFT__BINARIES] = {
 #include "core/pointwise.def"
 };

@@ -28,6 +28,13 @@ weft_tensor *weft_arrange_rows(weft_tensor *x, const weft_placement *placement)
 }
 
 /* ---- pack and pad ---- */
+static bool rows_are_few(weft *w, int64_t n, int64_t total, const char *function)   /* their numbers are int32 */
+{
+    if (n && total > INT32_MAX / n)
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld sequences of %lld steps; fewer than 2^31 steps in all, pads too, are wanted", function, (long long)n, (long long)total);
+    return !w->status;
+}
+
 static bool sequences_fit(weft_tensor *x, const weft_lengths *l, const char *function)
 {
     weft *w = x->w;
@@ -35,6 +42,8 @@ static bool sequences_fit(weft_tensor *x, const weft_lengths *l, const char *fun
         weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..] is wanted");
     else if (!l || (l->n && !l->len) || l->n != x->f.size[0])
         weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences", function, (long long)(l ? l->n : 0), (long long)x->f.size[0]);
+    else
+        rows_are_few(w, l->n, x->f.size[1], function);
     for (int64_t s = 0; !w->status && s < l->n; s++)
         if (l->len[s] < 0 || l->len[s] > x->f.size[1])
             weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is wanted", function, (long long)s, l->len[s], (long long)x->f.size[1]);
@@ -100,6 +109,8 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
         weft__fail(x->w, WEFT_ESHAPE, "%s: total %lld; at least the longest sequence, %lld, is wanted", function, (long long)total, (long long)b->longest);
         return &x->w->nil;
     }
+    if (!rows_are_few(x->w, b->n, total ? total : b->longest, function))
+        return &x->w->nil;
     weft__form to = weft__laid(x->f, b, WEFT_PADDED, total ? total : b->longest, align, NULL);
     return weft_plain(weft__arranged(x, &to, fill));
 }
@@ -108,6 +119,8 @@ weft_tensor *weft_pad_packed(weft_tensor *x, int64_t total, real fill, weft_alig
 
 weft_tensor *weft_realign(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
+    if ((unsigned)to > WEFT_ALIGN_RIGHT)
+        return weft__failed(x, WEFT_EARG, "realign", "one of weft_align is wanted");
     weft_tensor *padded = as_padded(x, l, from, "realign");
     if (!padded->f.batch)
         return padded;
@@ -141,7 +154,7 @@ static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   
 weft_tensor *weft_spread(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
-        return weft__failed(is_ragged(like) || !like ? x : like, WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
+        return weft__failed_of(LIST(x, like), WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
     char why[120];
     snprintf(why, sizeof why, "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)

@@ -50,7 +50,7 @@ weft_tensor *weft_detach(weft_tensor *x)
 weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
     if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
-        return weft__failed(x && !weft__wrong(x->w, x) ? like : x, WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
+        return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
         return weft__failed(x, WEFT_ESHAPE, "ragged_like", "a plain tensor with as many rows as a ragged one is wanted");
     weft__form f = x->f;
@@ -114,7 +114,10 @@ weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times)
     many.size[axis] = times;
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
         return weft__failed(x, WEFT_ESHAPE, "repeat", "so many times are too many elements");
-    return weft__view(weft__spread_to(weft__view(x, &one), &many), &end);
+    weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
+    if (y->f.batch)                              /* rows lie where the spreading put them */
+        end.layout = y->f.layout, end.place = y->f.place, end.size[0] = y->f.size[0];
+    return weft__view(y, &end);
 }
 
 /* ---- slice, and its transpose, the inset into zeros ---- */
@@ -199,7 +202,8 @@ static bool concat_shape(weft_call *c)
             f.size[axis] = c->x[i]->f.size[axis];
         if (!weft__same(&f, &c->x[i]->f))
             return weft_refuse(c, "all but the axis must be the same");
-        y->size[axis] += f.size[axis];
+        if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
+            return weft_refuse(c, "so many are too many elements");
     }
     return true;
 }
@@ -227,6 +231,6 @@ weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
     if (!x || n < 1)
         return weft__failed(NULL, WEFT_EARG, "concat", "at least one tensor is wanted");
     if (!weft__axis(x[0], &axis, "concat"))
-        return weft__failed(x[0], WEFT_EARG, "concat", "");
+        return weft__failed_of(x, n, WEFT_EARG, "concat", "");
     return weft_apply(&op_concat, x, n, &axis, sizeof axis);
 }

@@ -9,13 +9,6 @@ static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft
 static weft_tensor *mask_of(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
 static const real *mask_data(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
 
-static weft__along now(const weft_call *c)
-{
-    weft__along a = *(const weft__along *)c->attributes;
-    a.whole = c->x[0]->f;
-    return a;
-}
-
 static bool check(weft_call *c)
 {
     ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
@@ -44,7 +37,7 @@ static void softmax_run(weft_call *c)
 }
 static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = now(c);
+    weft__along a = weft__along_now(c);
     weft_tensor *y = c->y[0];
     dy = kept(c, dy);
     return i ? NULL : weft_mul(y, weft_sub(dy, across(weft_mul(dy, y), &a)));
@@ -66,7 +59,7 @@ static void log_softmax_run(weft_call *c)
 }
 static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = now(c);
+    weft__along a = weft__along_now(c);
     if (i)
         return NULL;
     dy = kept(c, dy);
@@ -89,7 +82,7 @@ static void logsumexp_run(weft_call *c)
 }
 static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 {
-    weft__along a = now(c);
+    weft__along a = weft__along_now(c);
     return i ? NULL : weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_of(c)), weft__expand(dy, &a));
 }
 
@@ -109,7 +102,7 @@ static weft_tensor *along(int which, weft_tensor *x, int axis, weft_tensor *mask
 {
     const char *name = records[0][which].name;
     if (!weft__axis(x, &axis, name))
-        return weft__failed(x, WEFT_EARG, name, "");
+        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "") : weft__failed(x, WEFT_EARG, name, "");
     weft__along a = weft__along_axis(x, axis, true);
     return run_on(which, &a, x, mask);
 }

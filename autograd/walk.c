@@ -67,11 +67,12 @@ static bool fits(const weft_tensor *x, const weft_tensor *g)
     return false;
 }
 
-/* On the tape; in x's layout, which that of a sum need not be. */
-static weft_tensor *sum_of(const weft_tensor *x, weft_tensor *g)
+/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want it as it lies. */
+static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
 {
-    weft_tensor *sum = x->grad ? weft_add(x->grad, g) : g;
-    return x->w->status || weft__same(&sum->f, &x->f) ? sum : weft__arranged(sum, &x->f, 0);
+    if (a->f.layout != WEFT_ROWS)
+        return weft_add(a, b);
+    return weft__view(weft_add(weft_plain(a), weft_plain(b)), &a->f);
 }
 
 static void give(weft_tensor *x, weft_tensor *g)
@@ -80,7 +81,7 @@ static void give(weft_tensor *x, weft_tensor *g)
     if (w->status || !fits(x, g))
         return;
     if (w->recording) {
-        x->grad = sum_of(x, g);
+        x->grad = x->grad ? sum_of(x->grad, g) : g;
         return;
     }
     bool add = x->grad;
@@ -133,6 +134,15 @@ real *weft_dx(const weft_call *c, int i, bool *add)
     if (!x->grad)
         x->grad = slot_new(x->w, &x->f);
     return x->grad ? x->grad->data : NULL;
+}
+
+real *weft__dx_added(const weft_call *c, int i)
+{
+    bool add;
+    real *dx = weft_dx(c, i, &add);
+    if (dx && !add)
+        RUN(c, fill, count(c->x[i]), 0, dx);
+    return dx;
 }
 
 /* ---- one entry ---- */
@@ -252,6 +262,17 @@ static bool good(weft *w, weft_tensor *of, const char *function)
     return !w->status;
 }
 
+static void backward_of_itself(weft_tensor *parameter)            /* of each element 1, and there is nothing to walk */
+{
+    weft *w = parameter->w;
+    weft_mark here = weft_here(w);
+    weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
+    if (w->status)
+        return;
+    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->grad->data, true);
+    weft_rewind(w, here);
+}
+
 void weft_backward(weft_tensor *loss)
 {
     weft *w = loss ? loss->w : weft__nowhere();
@@ -259,6 +280,11 @@ void weft_backward(weft_tensor *loss)
         return;
     if (!loss->born && !loss->parameter) {
         weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
+        return;
+    }
+    if (loss->parameter) {
+        if (!loss->frozen)
+            backward_of_itself(loss);
         return;
     }
     w->walk++, w->to_parameters = true;
@@ -302,7 +328,8 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 
 void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out)
 {
-    weft *w = of ? of->w : weft__nowhere();
+    weft *w = weft__context(&of, 1);
+    w = w->status && by && n > 0 ? weft__context(by, n) : w;
     for (int i = 0; out && i < n; i++)
         out[i] = &w->nil;
     if (!by || !out || n < 0)

@@ -5,7 +5,8 @@
  *
  * Errors are sticky. The first failure is kept in the context with its text; every later operator returns an inert tensor,
  * never NULL, so expressions need no checks, and a failed step changes no parameter. A NULL, stale or foreign tensor is such
- * an error, too. Functions on files return a weft_status of their own and leave the context alone.
+ * an error, too; where NULL is all that a function gets there is no context to fail, and what it returns is the error of the
+ * next operator that gets a good tensor as well. Functions on files return a weft_status of their own and leave the context alone.
  *
  * Threads. A context is used by one thread at a time; many contexts may exist. See docs/conventions.md for fork. */
 #ifndef WEFT_API_CORE_H

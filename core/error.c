@@ -56,6 +56,8 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
 {
     if (!x)
         return "is NULL";
+    if (x->w == weft__nowhere())
+        return "is what a function given NULL returned";
     if (x->w != w)
         return "is of another context";
     if (x == &w->nil)

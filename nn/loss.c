@@ -3,6 +3,7 @@
  * What a mask leaves out is replaced before anything is computed from it: multiplied afterwards, a NaN there would reach the sum,
  * and its gradient would be 0 * NaN. So every loss is the same three steps: begin (check, replace), its formula, end (weigh, sum). */
 #include <math.h>
+#include "autograd/autograd.h"
 #include "nn/loss.h"
 
 weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_inverse(l.weight)); }     /* inverse(0) is 0 */
@@ -31,9 +32,8 @@ static weft_loss failed(weft_tensor *x)
     return (weft_loss){ &w->nil, &w->nil };
 }
 
-static bool usable(const char *name, weft_tensor *x, const weft_tensor *y, const char *what)
+static bool usable(const char *name, weft *w, const weft_tensor *y, const char *what)
 {
-    weft *w = x ? x->w : weft__nowhere();
     const char *wrong = weft__wrong(w, y);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
@@ -76,8 +76,8 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
 
 static bool weighed(const char *name, weft_tensor *x, const weft_loss_opts *o)
 {
-    return !o || ((!o->mask || (usable(name, x, o->mask, "mask") && broadcasts(name, x, o->mask, "mask")))
-                  && (!o->weights || (usable(name, x, o->weights, "weights") && broadcasts(name, x, o->weights, "weights"))));
+    return !o || ((!o->mask || (usable(name, x->w, o->mask, "mask") && broadcasts(name, x, o->mask, "mask")))
+                  && (!o->weights || (usable(name, x->w, o->weights, "weights") && broadcasts(name, x, o->weights, "weights"))));
 }
 
 static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwise)
@@ -87,27 +87,20 @@ static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwi
 
 static bool begin(const char *name, weft_tensor **x, weft_tensor **y, const char *what, const weft_loss_opts *o)
 {
-    if (!usable(name, *x, *x, "predicted") || !usable(name, *x, *y, what) || !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
+    weft *w = weft__context(LIST(*x, *y));
+    if (!usable(name, w, *x, "predicted") || !usable(name, w, *y, what) || !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
         return false;
     *x = chosen(*x, o, 0), *y = chosen(*y, o, 0);
     return true;
 }
 
 /* ---- end ---- */
-static int64_t elements(const weft__form *f)     /* without the pads that a layout may have */
-{
-    int64_t n = f->batch ? f->batch->tokens : f->rank ? f->size[0] : 1;
-    for (int i = 1; i < f->rank; i++)
-        n *= f->size[i];
-    return n;
-}
-
 static weft_tensor *counted(const weft_tensor *x, const weft_loss_opts *o)      /* the sum of the mask over x's elements */
 {
     if (!o || !o->mask)
-        return weft_scalar(x->w, (real)elements(&x->f));
-    int64_t of_mask = elements(&o->mask->f);
-    return weft_scale(weft_total(o->mask), of_mask ? (real)(elements(&x->f) / of_mask) : 0);
+        return weft_scalar(x->w, (real)weft__numbers(&x->f));
+    int64_t of_mask = weft__numbers(&o->mask->f);
+    return weft_scale(weft_total(o->mask), of_mask ? (real)(weft__numbers(&x->f) / of_mask) : 0);
 }
 
 static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           /* times weights and mask */
@@ -160,7 +153,7 @@ weft_loss weft_bce(weft_tensor *logits, weft_tensor *target, const weft_loss_opt
 weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, real eps, const weft_loss_opts *opts)
 {
     weft_tensor *m = mean;
-    if (!begin("gaussian_nll", &m, &target, "target", opts) || !usable("gaussian_nll", mean, variance, "variance")
+    if (!begin("gaussian_nll", &m, &target, "target", opts) || !usable("gaussian_nll", mean->w, variance, "variance")
         || !alike("gaussian_nll", mean, variance, "variance", -1))
         return failed(mean);
     if (!(eps >= 0))
@@ -210,7 +203,8 @@ static int64_t sequences(const weft_tensor *x)
 weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n, bool per_batch,
                         const weft_loss_opts *opts)
 {
-    if (!usable("quantile", predicted, predicted, "predicted") || !usable("quantile", predicted, target, "target")
+    weft *w = weft__context(LIST(predicted, target));
+    if (!usable("quantile", w, predicted, "predicted") || !usable("quantile", w, target, "target")
         || !in_order(predicted, quantiles, n))
         return failed(predicted);
     weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;

@@ -7,6 +7,7 @@
  * start at multiples of WEFT__GRAIN numbers, so that wide loads of a weight are aligned whatever stands before it. */
 #include <stddef.h>
 #include <string.h>
+#include "autograd/autograd.h"
 #include "nn/nn.h"
 
 /* ---- the flat vectors ---- */
@@ -178,18 +179,17 @@ weft__parameter *weft__parameter_of(const weft_tensor *value)
     return value && value->parameter ? (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) : NULL;
 }
 
-static weft *of_handle(const weft_tensor *x, const char *function, const char *what)   /* its context; NULL if it cannot be used */
+static weft *of_handle(weft *w, const weft_tensor *x, const char *function, const char *what)   /* its context, w; NULL if it cannot be used */
 {
-    weft *w = x && x->w ? x->w : weft__nowhere();
     const char *wrong = weft__wrong(w, x);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the %s %s", function, what, wrong);
     return w->status ? NULL : w;
 }
 
-static weft *of_lasting(const weft_tensor *x, const char *function)
+static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
 {
-    weft *w = of_handle(x, function, "tensor to assign to");
+    w = of_handle(w, x, function, "tensor to assign to");
     if (w && x->step)
         weft__fail(w, WEFT_EARG, "%s: the tensor to assign to ends with the step; a buffer or a parameter is wanted", function);
     return w && !w->status ? w : NULL;
@@ -204,7 +204,7 @@ static void changed(const weft_tensor *x)
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)
 {
-    weft *w = of_lasting(kept, "assign");
+    weft *w = of_lasting(weft__context(LIST(kept, value)), kept, "assign");
     if (!w)
         return;
     char to[128], from[128];
@@ -222,7 +222,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
 
 void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 {
-    weft *w = of_lasting(kept, "assign_values");
+    weft *w = of_lasting(weft__context(&kept, 1), kept, "assign_values");
     if (!w)
         return;
     char to[128];
@@ -237,7 +237,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 
 static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
 {
-    weft *w = of_handle(x, function, "parameter");
+    weft *w = of_handle(x ? x->w : weft__nowhere(), x, function, "parameter");
     if (w && !x->parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is no parameter", function);
     return w && !w->status ? weft__parameter_of(x) : NULL;

@@ -141,7 +141,7 @@ static weft_tensor *selected(weft *w, weft_tensor *stack, const int32_t *parent,
 
 weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n)
 {
-    weft *w = s.h ? s.h->w : s.c ? s.c->w : NULL;
+    weft *w = weft__context(LIST(s.h, s.c));
     return (weft_state){ s.h ? selected(w, s.h, parent, n) : NULL, s.c ? selected(w, s.c, parent, n) : NULL };
 }
 
@@ -150,7 +150,7 @@ weft_state weft_state_repeat(weft_state s, int64_t times)
     weft_tensor *any = s.h ? s.h : s.c;
     if (!any)
         return s;
-    weft *w = any->w;
+    weft *w = weft__context(LIST(s.h, s.c));
     int64_t n = weft_size(any, 1);
     w->running = "state_repeat";
     bool fine = times >= 1 && (n == 0 || times <= INT32_MAX / n);

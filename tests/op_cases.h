@@ -157,7 +157,7 @@ static const op_case op_cases[] = {
     { "matmul_tt", f_matmul_tt, { "ab", "ca" }, -2, 2, 2 }, { "matmul_tt batched", f_matmul_tt, { "dab", "dca" }, -2, 2, 2 },
     { "sum 0", f_sum0, { "abc" }, -2, 2, 2 },        { "sum 1", f_sum1, { "abc" }, -2, 2, 2 },      { "sum tokens", f_sum0, { "~na" }, -2, 2, 2 },
     { "sum columns", f_sum1, { "~nab" }, -2, 2, 2 }, { "mean", f_mean, { "abc" }, -2, 2, 2 },       { "mean tokens", f_mean0, { "~na" }, -2, 2, 2 },
-    { "total", f_total, { "~nab" }, -2, 2, 2 },      { "mean of all", f_mean_all, { "abc" }, -2, 2, 2 },
+    { "total", f_total, { "~nab" }, -2, 2, 2 },      { "mean of all", f_mean_all, { "abc" }, -2, 2, 2 }, { "mean of all ragged", f_mean_all, { "~na" }, -2, 2, 2 },
     { "max_along", f_max_along, { "abc" }, -2, 2, 2 }, { "max_along 0", f_max_along0, { "ab" }, -2, 2, 2 }, { "max_along ragged", f_max_along, { "~na" }, -2, 2, 2 },
     { "cumsum", f_cumsum, { "abc" }, -2, 2, 2 },     { "cumsum tokens", f_cumsum0, { "~na" }, -2, 2, 2 },
     { "flip", f_flip, { "abc" }, -2, 2, 2 },         { "flip tokens", f_flip0, { "~na" }, -2, 2, 2 },

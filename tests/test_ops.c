@@ -1,7 +1,7 @@
 /* test_ops.c - every operator of op_cases.h: gradients and gradients of gradients against central differences in the double build
  * (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and random shapes; and the proof that these checks see: a
  * kernel spoiled a little in its derivative is caught. */
-#include "op_cases.h"
+#include "op_inputs.h"
 
 typedef struct { function *f; } probed;
 
@@ -17,94 +17,11 @@ static weft_tensor *scalar_of(weft_tensor *const *x, void *user)  /* sum y sin(1
     return p ? weft_total(weft_mul(y, weft__tensor(w, &y->f, p))) : y;
 }
 
-static int32_t lens[2][8];
-static int64_t sequences, extent_of[128];
-
-static void draw_round(void)
-{
-    sequences = 1 + (int64_t)dice(4);
-    for (int b = 0; b < 2; b++)
-        for (int64_t s = 0; s < sequences; s++)
-            lens[b][s] = (int32_t)dice(5);
-    for (int c = 'a'; c <= 'd'; c++)
-        extent_of[c] = 1 + (int64_t)dice(3);
-    for (int c = '0'; c <= '9'; c++)
-        extent_of[c] = c - '0';
-}
-
-static int64_t shape_of(const char *shape, int *rank, int64_t size[6], int *batch)
-{
-    int64_t n = 1;
-    *batch = *shape == '~' ? 0 : *shape == '=' ? 1 : -1, *rank = 0;
-    for (const char *c = shape + (*batch >= 0); *c; c++, n *= size[(*rank)++]) {
-        size[*rank] = *rank || *batch < 0 ? extent_of[(unsigned char)*c] : 0;
-        for (int64_t s = 0; *batch >= 0 && *rank == 0 && s < sequences; s++)
-            size[0] += lens[*batch][s];
-    }
-    return n;
-}
-
-/* The numbers of all inputs of a case are the points of one even grid in a shuffled order: no two are near each other, none is
- * near 0, so that a difference quotient never steps over the kink of a max, a where or a mask. */
-static int64_t grid_points, grid_step, grid_at;
-
-static void grid_new(int64_t n)
-{
-    grid_points = n ? n : 1;
-    grid_at = (int64_t)dice((uint64_t)grid_points);
-    for (grid_step = 1 + (int64_t)dice((uint64_t)grid_points);; grid_step++) {
-        int64_t a = grid_points, b = grid_step;
-        while (b) {
-            int64_t rest = a % b;
-            a = b, b = rest;
-        }
-        if (a == 1)
-            return;
-    }
-}
-
-static weft_real grid_next(double low, double high)
-{
-    grid_at = (grid_at + grid_step) % grid_points;
-    return (weft_real)(low + (high - low) * ((double)grid_at + .5 + (grid_points % 2 ? .01 : 0)) / (double)grid_points);
-}
-
-/* x, ragged in one of the layouts if its shape says so */
-static weft_tensor *input(weft *w, const char *shape, double low, double high)
-{
-    int64_t size[6], n;
-    int rank, b;
-    n = shape_of(shape, &rank, size, &b);
-    weft_real *values = calloc((size_t)n + 1, sizeof *values);
-    for (int64_t i = 0; i < n; i++)
-        values[i] = grid_next(low, high);
-    weft_tensor *x = weft_reals(w, values, rank, size);
-    free(values);
-    if (b < 0)
-        return x;
-    weft_tensor *like = weft_arrange(weft_ragged(w, (weft_real[64]){ 0 }, 1, &(weft_lengths){ sequences, lens[b], NULL }), dice(2) ? WEFT_PACKED : WEFT_CONCAT);
-    return weft_ragged_like(x, like);
-}
-
-static int inputs(weft *w, const op_case *c, weft_tensor **x)
-{
-    int n = 0, rank, b;
-    int64_t size[6], all = 0;
-    bool was = weft_recording(w, false);
-    for (int i = 0; i < 4 && c->shapes[i]; i++)
-        all += shape_of(c->shapes[i], &rank, size, &b);
-    grid_new(all);
-    for (; n < 4 && c->shapes[n]; n++)
-        x[n] = input(w, c->shapes[n], c->low, c->high);
-    weft_recording(w, was);
-    return n;
-}
-
 static double error_of(weft *w, const op_case *c, bool second)
 {
     weft_tensor *x[4];
     probed p = { c->f };
-    int n = inputs(w, c, x);
+    int n = inputs(w, c, x, WEFT_PLAIN);
     double e = (second ? weft_gradcheck2 : weft_gradcheck)(scalar_of, x, n, &p);
     cr_expect(weft_ok(w), "%s: %s", c->name, weft_message(w));
     weft_clear(w);
@@ -265,6 +182,41 @@ Test(ops, walks)
         weft_recording(w, true);
         weft_gradients(off, &x, 1, &g);
         FAILS(w, WEFT_EARG, "not the result of an operator on the tape");
+    }
+}
+
+/* A comparison is a constant, also of what the network gives: as a mask it stops no walk. */
+Test(ops, comparisons_have_no_gradient)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), (weft_init){ WEFT_INIT_CONSTANT, (weft_real).5, 0 }), *g[2], *x = weft_scalar(w, 2);
+        weft_tensor *logits = weft_matmul(weft_full(w, 1, WEFT_SHAPE(4, 2)), p), *zero = weft_scalar(w, 0);
+        weft_tensor *(*const all[])(weft_tensor *, weft_tensor *) = { weft_less, weft_less_equal, weft_greater, weft_greater_equal, weft_equal, weft_not_equal };
+        for (int i = 0; i < COUNT(all); i++) {
+            weft_tensor *mask = all[i](weft_max_along(logits, 1), zero);
+            weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)), &(weft_ce_opts){ .mask = mask })));
+            OK(w);
+            weft_gradients(all[i](weft_square(x), zero), (weft_tensor *[]){ x, zero }, 2, g);
+            cr_assert_eq(weft_item(g[0]), 0);
+            cr_assert_eq(weft_item(g[1]), 0);
+        }
+        weft_gradients(weft_mul(weft_greater(weft_tanh(x), zero), x), &x, 1, g);
+        cr_assert_eq(weft_item(g[0]), 1);
+    }
+}
+
+Test(ops, backward_of_a_parameter_adds_ones)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+        weft_backward(p);
+        weft_backward(weft_square(p));
+        weft_backward(p);
+        cr_assert_eq(numbers(weft_gradient(p))[1], 1 + 2 * 3 + 1);
+        weft_freeze_parameter(p, true);          /* which zeroes what was there */
+        weft_backward(p);
+        cr_assert_eq(numbers(weft_gradient(p))[0], 0);
     }
 }
 

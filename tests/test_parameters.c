@@ -60,6 +60,7 @@ Test(parameters, what_cannot_be_assigned)
         FAILS(w, bad[kind].status, bad[kind].part);
     }
     weft_assign(NULL, p);
+    FAILS(w, WEFT_EARG, "the tensor to assign to is NULL");
     weft_assign_values(p, row, 5);
     FAILS(w, WEFT_ESHAPE, "5 numbers to [2, 3]");
     weft_assign_values(p, NULL, 6);

@@ -1,12 +1,12 @@
 /* test_refused.c - every public function, called with handles that are NULL, stale, foreign or inert, and with numbers as large and as
- * small as they get: an error or nothing, never a crash (the sanitizers look on), and a bad tensor never passes without a word. That none
- * of the declared functions is missing here is a test, too. */
+ * small as they get: an error or nothing, never a crash (the sanitizers look on), and a bad tensor never passes without a word, where
+ * there is a context that could have it. That none of the declared functions is missing here is a test, too. */
 #include <limits.h>
 #include "check.h"
 #include "core/core.h"
 
 typedef struct bad {
-    weft *w, *other; int kind; weft_tensor *x;
+    weft *w, *other; int kind; weft_tensor *x, *g;  /* g: good */
     weft_module *m; int64_t n; int i; weft_real r;
     const char *name; const weft_lengths *l;
 } bad;
@@ -22,38 +22,63 @@ static void note(const char *f)
         snprintf(called[calls++], sizeof *called, "%s", f);
 }
 
-/* x of this kind; a stale one stays so. */
-enum { NOTHING, STALE, FOREIGN, INERT, GOOD, RAGGED, KINDS };
+/* x of this kind; a stale one stays so. ECHO is what a function given NULL returned. */
+enum { NOTHING, ECHO, STALE, FOREIGN, INERT, GOOD, RAGGED, KINDS };
 static weft_tensor *of_kind(int kind, weft *w, weft *other)
 {
     static const int32_t len[] = { 2, 0, 1 };
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
     if (kind == STALE)
         weft_clear(w);
-    return kind == NOTHING ? NULL : kind == FOREIGN ? weft_zeros(other, WEFT_SHAPE(2)) : kind == INERT ? &w->nil
+    return kind == NOTHING ? NULL : kind == ECHO ? weft_tanh(NULL) : kind == FOREIGN ? weft_zeros(other, WEFT_SHAPE(2)) : kind == INERT ? &w->nil
          : kind == RAGGED ? weft_ragged(w, NULL, 0, &(weft_lengths){ 3, len, NULL }) : x;
 }
 
-static void after(bad *b, const char *f, bool must)
+/* Of x alone, x beside g, x beside g where it may be NULL, x beside NULL: which kinds must fail? */
+enum { NOT_AT_ALL, ALONE, BESIDE_GOOD, AT_WILL, BESIDE_NULL };
+static bool must_fail(int kind, int how)
 {
-    cr_expect(!must || (b->kind != STALE && b->kind != INERT) || !weft_ok(b->w), "%s took a tensor that is none", f);
+    switch (how) {
+    case ALONE:       return kind == STALE || kind == INERT;
+    case BESIDE_GOOD: return kind < GOOD;
+    case AT_WILL:     return kind < GOOD && kind != NOTHING;
+    case BESIDE_NULL: return kind != NOTHING && kind != ECHO;
+    default:          return false;
+    }
+}
+
+static void renew(bad *b)
+{
+    b->x = of_kind(b->kind, b->w, b->other);
+    b->g = weft_zeros(b->w, WEFT_SHAPE(2));
+}
+
+static void after(bad *b, const char *f, int how)
+{
+    bool told = !weft_ok(b->w) || (b->kind == FOREIGN && !weft_ok(b->other));
+    cr_expect(told || !must_fail(b->kind, how), "%s took a tensor that is none: kind %d, way %d", f, b->kind, how);
     cr_assert(weft_ok(b->w) || *weft_message(b->w), "%s fails without a word", f);
     if (weft_ok(b->w) && weft_ok(b->other))
         return;
-    weft_recover(b->w), weft_recover(b->other);  /* which ends x, too */
-    b->x = of_kind(b->kind, b->w, b->other);
+    weft_recover(b->w), weft_recover(b->other);  /* which ends x and g, too */
+    renew(b);
 }
 
-#define TRY(f, ...)  (note(#f), (void)f(__VA_ARGS__), after(b, #f, false))   /* no crash */
-#define MUST(f, ...) (note(#f), (void)f(__VA_ARGS__), after(b, #f, true))    /* a bad tensor fails */
+#define CALL(how, f, ...) (note(#f), (void)f(__VA_ARGS__), after(b, #f, how))
+#define TRY(f, ...)     CALL(NOT_AT_ALL, f, __VA_ARGS__)          /* no crash */
+#define MUST(f, ...)    CALL(ALONE, f, __VA_ARGS__)               /* a bad tensor fails */
+#define BESIDE(f, ...)  CALL(BESIDE_GOOD, f, __VA_ARGS__)         /* NULL and what is foreign, too */
+#define OPTION(f, ...)  CALL(AT_WILL, f, __VA_ARGS__)             /* but NULL is allowed */
+#define WITHOUT(f, ...) CALL(BESIDE_NULL, f, __VA_ARGS__)         /* NULL fails the context of the other */
 #define FILE_FAILS(f, ...)                                                                                                      \
     do {                                                                                                                        \
         note(#f);                                                                                                               \
         cr_assert(f(__VA_ARGS__) != WEFT_OK && *weft_file_message(), #f " took what is no good");                               \
-        after(b, #f, false);                                                                                                    \
+        after(b, #f, NOT_AT_ALL);                                                                                                  \
     } while (0)
 
 #define X b->x
+#define G b->g
 #define Q (weft_tensor *[]){ X, X }
 #define FEW (b->i < 0 ? b->i : 2)                 /* no more than Q has */
 #define SHAPE b->i, (const int64_t[]){ b->n, b->n, b->n, b->n, b->n, b->n }
@@ -121,7 +146,7 @@ static void tensors(bad *b)
 }
 
 #define ONE(f) MUST(f, X)
-#define TWO(f) MUST(f, X, X); MUST(f, X, NULL); TRY(f, NULL, X)
+#define TWO(f) MUST(f, X, X); WITHOUT(f, X, NULL); WITHOUT(f, NULL, X); BESIDE(f, X, G); BESIDE(f, G, X)
 static void pointwise(bad *b)
 {
     ONE(weft_neg); ONE(weft_exp); ONE(weft_log); ONE(weft_sqrt); ONE(weft_rsqrt); ONE(weft_square); ONE(weft_abs); ONE(weft_inverse);
@@ -184,6 +209,57 @@ static void gradients(bad *b)
     TRY(weft_refuse, NULL, NULL);                TRY(weft_data, NULL);
     TRY(weft_int_data, NULL);                    TRY(weft_dy, NULL, b->i);
     TRY(weft_dx, NULL, b->i, NULL);
+}
+
+/* ---- beside a good tensor ---- */
+#define PAIR(a, c) (weft_tensor *[]){ a, c }
+static bool as_x(weft_call *c) { weft_like(c->y[0], c->x[0]); return true; }
+static void no_run(weft_call *c) { (void)c; }
+
+static void beside(bad *b)
+{
+    weft_tensor *a, *c, *g[2];
+    const weft_op fine = { .name = "fine", .shape = as_x, .forward = no_run };
+    BESIDE(weft_where, X, G, G);                 BESIDE(weft_where, G, X, G);
+    BESIDE(weft_where, G, G, X);                 WITHOUT(weft_where, X, X, NULL);
+    BESIDE(weft_matmul_with, X, true, G, false); BESIDE(weft_matmul_with, G, true, X, false);
+    BESIDE(weft_softmax_masked, X, 0, G);        OPTION(weft_softmax_masked, G, 0, X);
+    BESIDE(weft_log_softmax_masked, X, 0, G);    OPTION(weft_log_softmax_masked, G, 0, X);
+    BESIDE(weft_logsumexp_masked, X, 0, G);      OPTION(weft_logsumexp_masked, G, 0, X);
+    BESIDE(weft_layer_norm, X, G, G, 1);         BESIDE(weft_layer_norm, G, X, G, 1);
+    BESIDE(weft_layer_norm, G, G, X, 1);         WITHOUT(weft_layer_norm, X, NULL, X, 1);
+    BESIDE(weft_concat, PAIR(X, G), 2, 0);       BESIDE(weft_concat, PAIR(G, X), 2, 0);
+    BESIDE(weft_concat, PAIR(X, G), 2, 7);       BESIDE(weft_apply, &fine, PAIR(X, G), 2, NULL, 0);
+    BESIDE(weft_apply, &fine, PAIR(G, X), 2, NULL, 0);
+    BESIDE(weft_scatter, X, G, 2);               BESIDE(weft_scatter, G, X, 2);
+    BESIDE(weft_attention, X, G, G, NULL, NULL); BESIDE(weft_attention, G, X, G, NULL, &a);
+    BESIDE(weft_attention, G, G, X, NULL, &a);   BESIDE(weft_attention, X, G, G, NULL, &a);
+    BESIDE(weft_attention, X, G, G, &(weft_attention_opts){ .causal = (weft_causal)7 }, NULL);
+    BESIDE(weft_pairs, X, G, &a, &c);            BESIDE(weft_pairs, G, X, &a, &c);
+    BESIDE(weft_gradients, X, &G, 1, g);         BESIDE(weft_gradients, G, PAIR(G, X), 2, g);
+    BESIDE(weft_gradcheck, keeps_quiet, PAIR(X, G), 2, NULL);     BESIDE(weft_gradcheck, keeps_quiet, PAIR(G, X), 2, NULL);
+    BESIDE(weft_gradcheck2, keeps_quiet, PAIR(X, G), 2, NULL);    BESIDE(weft_gradcheck2, keeps_quiet, PAIR(G, X), 2, NULL);
+    BESIDE(weft_assign, X, G);                   BESIDE(weft_assign, G, X);
+    BESIDE(weft_state_repeat, ((weft_state){ X, G }), 2);         OPTION(weft_state_repeat, ((weft_state){ G, X }), 2);
+    BESIDE(weft_state_select, ((weft_state){ X, G }), NULL, 0);   OPTION(weft_state_select, ((weft_state){ G, X }), NULL, 0);
+}
+
+static void losses_beside(bad *b)
+{
+#define MASK(x) &(weft_loss_opts){ .mask = x }
+#define WEIGHTS(x) &(weft_loss_opts){ .weights = x }
+#define LOSS_OF(f) BESIDE(f, X, G, NULL); BESIDE(f, G, X, NULL); OPTION(f, G, G, MASK(X)); OPTION(f, G, G, WEIGHTS(X))
+    LOSS_OF(weft_mse); LOSS_OF(weft_mae); LOSS_OF(weft_bce); LOSS_OF(weft_smape); LOSS_OF(weft_mape);
+    BESIDE(weft_huber, X, G, 1, NULL);           BESIDE(weft_huber, G, X, 1, NULL);
+    BESIDE(weft_gaussian_nll, X, G, G, 1, NULL); BESIDE(weft_gaussian_nll, G, X, G, 1, NULL);
+    BESIDE(weft_gaussian_nll, G, G, X, 1, NULL); BESIDE(weft_quantile, X, G, NULL, 0, true, NULL);
+    BESIDE(weft_quantile, G, X, NULL, 0, true, NULL);
+    BESIDE(weft_cross_entropy, X, G, NULL);      BESIDE(weft_cross_entropy, G, X, NULL);
+    BESIDE(weft_token_accuracy, X, G, NULL);     BESIDE(weft_token_accuracy, G, X, NULL);
+    BESIDE(weft_sequence_accuracy, X, G, NULL);  BESIDE(weft_sequence_accuracy, G, X, NULL);
+    BESIDE(weft_mean_loss, ((weft_loss){ X, G }));                BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
+    BESIDE(weft_add_losses, ((weft_loss){ G, G }), ((weft_loss){ X, G }));
+    BESIDE(weft_add_losses, ((weft_loss){ G, X }), ((weft_loss){ G, G }));
 }
 
 static void modules(bad *b)
@@ -320,7 +396,7 @@ static void files(bad *b)
 }
 
 static void (*const groups[])(bad *) = {
-    contexts, tensors, pointwise, along, ragged_ones, gradients, modules, layers, decoding, losses, plain_data, optimisers, files,
+    contexts, tensors, pointwise, along, ragged_ones, gradients, beside, losses_beside, modules, layers, decoding, losses, plain_data, optimisers, files,
 };
 
 static void all_of(weft *w, weft *other, int kind, int number)
@@ -332,8 +408,8 @@ static void all_of(weft *w, weft *other, int kind, int number)
     const weft_lengths   l[] = { { n[number], NULL, NULL }, { 2, len, NULL }, { 1, len + 1, NULL } };
     const char *const names[] = { NULL, "", "a.b/c and much more than any name may ever have, which is the end of it, surely now it is" };
     for (int g = 0; g < COUNT(groups); g++) {
-        bad b = { w, other, kind, of_kind(kind, w, other), number ? NULL : weft_module_new(NULL, "m"), n[number], i[number],
-                  r[number], names[number], &l[number] };
+        bad b = { w, other, kind, NULL, NULL, number ? NULL : weft_module_new(NULL, "m"), n[number], i[number], r[number], names[number], &l[number] };
+        renew(&b);
         groups[g](&b);
     }
 }
@@ -346,6 +422,23 @@ Test(refused, bad_handles_and_numbers)
             all_of(w, other, kind, number);
     CLEAN(w);
     CLEAN(other);
+}
+
+/* Where NULL is all that a function got, the next that gets a good tensor says so. */
+Test(refused, what_came_of_null)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2)), *of_null = weft_tanh(NULL);
+    cr_assert(of_null && weft_ok(w));
+    weft_add(x, of_null);
+    FAILS(w, WEFT_EARG, "add: input 1 is what a function given NULL returned");
+    weft_mul(weft_mean_loss((weft_loss){ NULL, NULL }), weft_zeros(w, WEFT_SHAPE(2)));
+    FAILS(w, WEFT_EARG, "mul: input 0 is what a function given NULL returned");
+    weft_mean_loss((weft_loss){ weft_zeros(w, WEFT_SHAPE(2)), NULL });
+    FAILS(w, WEFT_EARG, "mul: input 1 is what a function given NULL returned");
+    weft_add(NULL, weft_zeros(w, WEFT_SHAPE(2)));
+    FAILS(w, WEFT_EARG, "add: input 0 is NULL");
+    CLEAN(w);
 }
 
 Test(refused, no_function_is_missing)
