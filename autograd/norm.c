@@ -1,4 +1,5 @@
 /* norm.c - layer normalisation over the last axis: one fused operator, and the same function from operators for second derivatives. */
+#include <math.h>
 #include "autograd/autograd.h"
 
 typedef struct { real eps; } norm;
@@ -63,7 +64,7 @@ static const weft_op op_norm = { .name = "layer_norm", .results = RESULTS, .shap
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, real eps)
 {
     norm n = { eps };
-    if (eps < 0 || (gain == NULL) != (shift == NULL))
-        return weft__failed(x, WEFT_EARG, "layer_norm", "eps >= 0, and gain and shift or neither, are wanted");
+    if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
+        return weft__failed(x, WEFT_EARG, "layer_norm", "a finite eps >= 0, and gain and shift or neither, are wanted");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }
