@@ -54,10 +54,10 @@ WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis), *weft_mean(weft_tensor
 WEFT_API weft_tensor *weft_max_along(weft_tensor *x, int axis);
 /* Over all elements, to rank 0. */
 WEFT_API weft_tensor *weft_total(weft_tensor *x), *weft_mean_of_all(weft_tensor *x);
-/* y_i = x_0 + .. + x_i along an axis; of a ragged tensor along axis 0: within each sequence. */
+/* y_i = x_0 + .. + x_i along an axis; of a ragged tensor along axis 0: within each sequence. Reals. */
 WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 
-/* Softmax and its kin along an axis; along axis 0 of a ragged tensor: over the tokens of each sequence. mask NULL, or x's shape:
+/* Softmax and its kin of reals along an axis; along axis 0 of a ragged tensor: over the tokens of each sequence. mask NULL, or x's shape:
  * where it is 0 the element takes no part and its result is 0. A row without elements is 0 (logsumexp: -inf). */
 WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis), *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
 WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis), *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
@@ -69,13 +69,13 @@ WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_te
 /* ---- shapes ---- */
 /* The same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows as axis 0. */
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
-/* Two axes exchanged (copied); not the rows of a ragged tensor. */
+/* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
 /* n tensors end to end along an axis, the others equal. Ragged ones along any axis but 0 (weft_join is that). Reals or ints. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis);
 /* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
-/* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. */
+/* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
 /* `times` copies end to end along an axis. Reals of rank 0 .. 5, not the rows of a ragged tensor. */
 WEFT_API weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times);

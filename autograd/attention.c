@@ -111,6 +111,8 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     a.o.heads = a.o.heads ? a.o.heads : 1;
     if ((unsigned)a.o.causal > WEFT_CAUSAL_BOTTOM_RIGHT)
         return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "one of weft_causal is wanted");
+    if (!isfinite(a.o.scale))
+        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "a finite scale is wanted");
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
     weft *w = weft__context(LIST(q, k, v));

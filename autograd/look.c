@@ -3,7 +3,7 @@
 
 void weft_watch(weft *w, void (*fn)(const weft_tensor *, const char *, void *), void *user)
 {
-    if (w && w != weft__nowhere())
+    if (w && !weft__is_nowhere(w))
         w->watch = fn, w->watch_user = user;
 }
 

@@ -1,4 +1,5 @@
 /* norm.c - layer normalisation over the last axis: one fused operator, and the same function from operators for second derivatives. */
+#include <math.h>
 #include "autograd/autograd.h"
 
 typedef struct { real eps; } norm;
@@ -55,7 +56,7 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
 {
     norm n = { eps };
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
-    if (!(eps >= 0) || (gain == NULL) != (shift == NULL))
-        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm", "eps >= 0, and gain and shift or neither, are wanted");
+    if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
+        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm", "a finite eps >= 0, and gain and shift or neither, are wanted");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }

@@ -1,7 +1,8 @@
 /* api_core.h - contexts, errors, tensors, ragged batches, random numbers.
  *
  * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every tensor that a function
- * returns belongs to the step and ends at weft_clear (or at weft_rewind). Nothing else is ever freed by hand.
+ * returns belongs to the step and ends at weft_clear (or at weft_rewind). Only weft_decoded, weft_dataset and weft_journal are
+ * the program's own, each with a function that ends it.
  *
  * Errors are sticky. The first failure is kept in the context with its text; every later operator returns an inert tensor,
  * never NULL, so expressions need no checks, and a failed step changes no parameter. A NULL, stale or foreign tensor is such
@@ -84,9 +85,10 @@ typedef struct {
 
 /* The version of the library, "0.1.0". */
 WEFT_API const char *weft_version(void);
-/* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed and says why. The
- * environment variable WEFT_DEVICE (cpu, ref, cuda, cuda:1) overrides the device, WEFT_TIER (portable, avx2, avx512) the
- * instruction set of the CPU's kernels, WEFT_BLAS (openblas, or a library's path) its matrix products; what is not there is an error. */
+/* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed, says why, and can be closed
+ * (without memory for a context WEFT_ENOMEM, for good). The environment variable WEFT_DEVICE (cpu, ref, cuda, cuda:1) overrides the
+ * device, WEFT_TIER (portable, avx2, avx512) the instruction set of the CPU's kernels, WEFT_BLAS (openblas, or a library's path) its
+ * matrix products; what is not there is an error. */
 WEFT_API weft *weft_open(const weft_opts *opts);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);
@@ -102,7 +104,8 @@ WEFT_API weft_status weft_error(const weft *w);
 WEFT_API const char *weft_message(const weft *w);
 /* "ESHAPE" for WEFT_ESHAPE, and so on. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn at the first failure of a step, at the spot; NULL for nobody. */
+/* Calls fn at the first failure of a step, at the spot; NULL for nobody. The function that has failed is still at work: fn may look, and
+ * weft_clear, weft_recover and weft_rewind do nothing until it returns, which it must; nor may it close the context. */
 WEFT_API void weft_on_error(weft *w, void (*fn)(weft_status status, const char *message, void *user), void *user);
 /* Makes the context fail as an operator does, with text as printf; a program's own checks use it. */
 WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -120,11 +123,15 @@ WEFT_API void weft_wait(weft *w);
 typedef struct weft_mark { int64_t at[4]; uint64_t step; } weft_mark;
 /* The present moment of a step. */
 WEFT_API weft_mark weft_here(weft *w);
-/* Ends the tensors made since the mark, so that a decoder loop of any length runs in constant memory. */
+/* Ends the tensors made since the mark, so that a decoder loop of any length runs in constant memory. An error: a mark of another step, one that an
+ * earlier rewind has ended, and in a decoder's step function one of before its call. A handle that it has ended is recognised until
+ * another tensor takes its place: then it is that one. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 typedef struct { int64_t host_bytes, device_bytes, allocations, tape; } weft_usage;
-/* What the context holds at this moment, and how often it has asked the allocator since weft_open. */
+/* What the context holds at this moment: all that it has asked the allocator for, itself, its threads' seats and the kernels' scratch included,
+ * but for what each block is rounded up by; on a GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for
+ * themselves. allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows in the bytes). tape: entries. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- *
@@ -142,7 +149,7 @@ WEFT_API weft_tensor *weft_full(weft *w, weft_real value, int rank, const int64_
 WEFT_API weft_tensor *weft_scalar(weft *w, weft_real value);
 /* 0, 1, .. n - 1 as int32. */
 WEFT_API weft_tensor *weft_iota(weft *w, int64_t n);
-/* Standard normal, or uniform in [low, high), from the context's stream "tensor". */
+/* Standard normal, or uniform in [low, high), low <= high, from the context's stream "tensor". */
 WEFT_API weft_tensor *weft_normal(weft *w, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_uniform(weft *w, weft_real low, weft_real high, int rank, const int64_t *shape);
 /* The context of a tensor; NULL for NULL. */
@@ -205,7 +212,7 @@ WEFT_API void weft_print_layout(FILE *file, weft_tensor *x);
  * Philox4x32-10 (Salmon et al. 2011), counter-based: a stream is a name and a counter, so drawing from one never disturbs
  * another; the counters of all streams are part of a checkpoint. */
 typedef struct weft_stream weft_stream;
-/* The stream of that name, made at the first call; owned by the context. */
+/* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
 WEFT_API uint64_t weft_draw(weft_stream *stream);
 /* Uniform in [0, 1). */

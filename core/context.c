@@ -14,6 +14,7 @@ const char *weft_version(void)
 
 enum { MOST_THREADS = 1024 };
 
+static bool lives(const weft *w) { return w && !weft__is_nowhere(w); }
 static void *allocate(size_t bytes, void *user) { (void)user; return malloc(bytes); }
 static void release(void *p, void *user)        { (void)user; free(p); }
 
@@ -110,7 +111,7 @@ weft *weft_open(const weft_opts *opts)
         o.allocate = allocate, o.release = release;
     weft *w = o.allocate(sizeof *w, o.user);
     if (!w)
-        return weft__nowhere();
+        return weft__no_memory();
     memset(w, 0, sizeof *w);
     w->dev = (weft__device){ .allocate = o.allocate, .release = o.release, .user = o.user, .precision = o.precision, .deterministic = o.deterministic };
     w->seed = o.seed, w->step = 1, w->recording = w->training = true;
@@ -136,7 +137,7 @@ static void end_owned(weft *w)
 
 void weft_close(weft *w)
 {
-    if (!w || w == weft__nowhere())
+    if (!lives(w))
         return;
     w->dev.k->wait(&w->dev);
     weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
@@ -153,7 +154,7 @@ void weft_close(weft *w)
 /* ---- steps ---- */
 void weft_clear(weft *w)
 {
-    if (!w || w == weft__nowhere())
+    if (!lives(w) || w->telling)
         return;
     w->step++, w->draw++;                        /* headers of the step before stay readable: their step is wrong */
     weft__arena *all[] = { &w->heads[w->step & 1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
@@ -179,7 +180,7 @@ static void give_back(weft *w)                   /* what steps up to now have ne
 
 void weft_recover(weft *w)
 {
-    if (!w || w == weft__nowhere())
+    if (!lives(w) || w->telling)
         return;
     if (w->status == WEFT_ENOMEM)
         give_back(w);
@@ -211,12 +212,25 @@ static void bury(weft__arena *heads, int64_t from)                /* headers mad
     }
 }
 
+/* A place above the present one was given back by an earlier rewind; one below the floor is memory of whoever calls the program back. */
+static const char *why_not(weft *w, weft_mark m)
+{
+    if (!lives(w) || m.step != w->step)
+        return "is of another step";
+    weft_mark now = weft_here(w), floor = w->floor.step == w->step ? w->floor : (weft_mark){ 0 };
+    bool ahead = false, below = false;
+    for (size_t i = 0; i < sizeof m.at / sizeof *m.at; i++)
+        ahead |= m.at[i] > now.at[i], below |= m.at[i] < floor.at[i];
+    return ahead ? "was ended by an earlier rewind" : below ? "is older than the call that this function is called by, and that still goes on" : NULL;
+}
+
 void weft_rewind(weft *w, weft_mark m)
 {
-    if (!w || w == weft__nowhere() || m.step != w->step || m.at[0] > w->entries) {
-        weft__fail(w, WEFT_EARG, "rewind: the mark is of another step");
+    const char *why = why_not(w, m);
+    if (why)
+        weft__fail(w, WEFT_EARG, "rewind: the mark %s", why);
+    if (why || w->telling)
         return;
-    }
     weft__arena *heads = &w->heads[w->step & 1];
     bury(heads, m.at[1]);
     weft__back_to(w, heads, m.at[1]);
@@ -227,8 +241,8 @@ void weft_rewind(weft *w, weft_mark m)
 
 /* ---- small questions ---- */
 static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
-bool weft_training(weft *w, bool on)    { return w ? set(&w->training, on) : false; }
-bool weft_recording(weft *w, bool on)   { return w ? set(&w->recording, on) : false; }
+bool weft_training(weft *w, bool on)    { return lives(w) ? set(&w->training, on) : false; }
+bool weft_recording(weft *w, bool on)   { return lives(w) ? set(&w->recording, on) : false; }
 int  weft_threads(const weft *w)        { return w && w->dev.pool ? weft__pool_threads(w->dev.pool) : 1; }
 const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->name : "none"; }
 
@@ -242,5 +256,9 @@ void weft_wait(weft *w)
 
 weft_usage weft_usage_of(const weft *w)
 {
-    return w ? (weft_usage){ w->host_bytes, w->device_bytes, w->allocations, w->entries } : (weft_usage){ 0 };
+    if (!w || weft__is_nowhere(w))
+        return (weft_usage){ 0 };
+    int64_t scratch = (int64_t)w->dev.workspace_bytes, own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
+    bool host = w->dev.k->synchronous;
+    return (weft_usage){ w->host_bytes + own + (host ? scratch : 0), w->device_bytes + (host ? 0 : scratch), w->allocations, w->entries };
 }

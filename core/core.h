@@ -74,6 +74,8 @@ struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, co
 struct weft {
     weft__device dev; weft_status status; char message[WEFT__MESSAGE];
     void (*on_error)(weft_status, const char *, void *); void *on_error_user;
+    bool telling;                                /* on_error is at work: what is in use must not end */
+    bool nowhere;                                /* none that was opened: it has failed for good, and nobody writes to it */
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
     bool recording, training, walking, to_parameters;
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
@@ -85,6 +87,7 @@ struct weft {
     weft_batch *batches;
     weft__entry *tape; int64_t entries, room;
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
+    weft_mark floor;                             /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
     const char *running;                         /* the operator or function at work, for messages */
     void (*settle)(weft *);                      /* runs `late`; set with it */
     struct weft__drops *drops;                   /* calls of each dropout in this step */
@@ -98,6 +101,8 @@ struct weft {
 /* error.c: formats "layer: text"; only the first failure counts. */
 #define weft__fail weft_fail
 weft *weft__nowhere(void);                       /* the context of NULL: always failed */
+weft *weft__no_memory(void);                     /* what weft_open returns without memory: always failed, the same in every thread */
+static inline bool weft__is_nowhere(const weft *w) { return w->nowhere; }   /* one of those two, of whichever thread */
 /* arena.c */
 enum { WEFT__LINE = 64 };                        /* what pieces of an arena begin at and end before, in bytes */
 static inline int64_t weft__whole_lines(int64_t bytes) { return (bytes + WEFT__LINE - 1) & ~(int64_t)(WEFT__LINE - 1); }
@@ -146,6 +151,7 @@ typedef void weft__task(void *argument, int64_t index);
 struct weft__pool *weft__pool_new(weft__device *, int threads);                   /* threads start at the first parallel call */
 void           weft__pool_end(weft__device *, struct weft__pool *);
 int            weft__pool_threads(const struct weft__pool *);
+size_t         weft__pool_bytes(const struct weft__pool *);
 void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);   /* all done when it returns; task order free */
 /* cpu.c: which table serves this machine (and the environment) */
 const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);

@@ -23,15 +23,26 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     vsnprintf(w->message + at, sizeof w->message - at, format, list);
     va_end(list);
     w->status = status;
-    if (w->on_error)
-        w->on_error(status, w->message, w->on_error_user);
+    if (!w->on_error)
+        return;
+    w->telling = true;                           /* the operator that has failed goes on with what the step has */
+    w->on_error(status, w->message, w->on_error_user);
+    w->telling = false;
 }
 
 weft *weft__nowhere(void)
 {
-    static _Thread_local weft nowhere = { .status = WEFT_EARG, .message = "a NULL tensor, module or context was given" };
+    static _Thread_local weft nowhere = { .nowhere = true, .status = WEFT_EARG, .message = "a NULL tensor, module or context was given" };
     nowhere.nil.w = &nowhere;
     return &nowhere;
+}
+
+/* A program may hand it to another thread and outlive the one that asked, so there is one for all. Nothing of it changes but `running`,
+ * and that nobody reads in a context that has failed. */
+weft *weft__no_memory(void)
+{
+    static weft none = { .nowhere = true, .status = WEFT_ENOMEM, .message = "open: no memory for a context", .nil = { .w = &none } };
+    return &none;
 }
 
 bool        weft_ok(const weft *w)      { return w && !w->status; }
@@ -40,7 +51,7 @@ const char *weft_message(const weft *w) { return w ? w->message : "no context"; 
 
 void weft_on_error(weft *w, void (*fn)(weft_status, const char *, void *), void *user)
 {
-    if (w && w != weft__nowhere())
+    if (w && !weft__is_nowhere(w))
         w->on_error = fn, w->on_error_user = user;
 }
 

@@ -118,7 +118,8 @@ static void rmsprop_range(const void *job, int64_t from, int64_t to)
             mean = u->beta2 * v_load_to(j->a + i, n) + (1 - u->beta2) * g;
             v_store_to(j->a + i, mean, n);
         }
-        vec step = g / (v_sqrt(v - mean * mean) + u->eps);
+        vec spread = v - mean * mean;            /* of equal gradients 0, and below it by rounding */
+        vec step = g / (v_sqrt(v_select((veci)(spread < 0), v_set(0), spread)) + u->eps);
         if (u->beta1 != 0) {
             step = u->beta1 * v_load_to(j->m + i, n) + step;
             v_store_to(j->m + i, step, n);

@@ -34,7 +34,8 @@ WEFT__BOTH void rmsprop(const weft__update *u, real dx, real *m, real *v, real *
     *v = square;
     if (u->centered)
         mean = *a = u->beta2 * *a + (1 - u->beta2) * g;
-    real step = g / (sqrt(square - mean * mean) + u->eps);
+    real spread = square - mean * mean;          /* of equal gradients 0, and below it by rounding */
+    real step = g / (sqrt(spread < 0 ? 0 : spread) + u->eps);
     if (u->beta1 != 0)
         step = *m = u->beta1 * *m + step;
     *x -= u->lr * step;

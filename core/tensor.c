@@ -147,7 +147,12 @@ static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, re
 }
 
 weft_tensor *weft_normal(weft *w, int rank, const int64_t *shape)                        { return drawn(w, "normal", true, 0, 1, rank, shape); }
-weft_tensor *weft_uniform(weft *w, real low, real high, int rank, const int64_t *shape)  { return drawn(w, "uniform", false, low, high - low, rank, shape); }
+weft_tensor *weft_uniform(weft *w, real low, real high, int rank, const int64_t *shape)
+{
+    if (!(low <= high) || !isfinite(high - low))
+        weft__fail(w, WEFT_EARG, "uniform: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted", (double)low, (double)high);
+    return drawn(w, "uniform", false, low, high - low, rank, shape);
+}
 
 weft_tensor *weft_iota(weft *w, int64_t n)
 {

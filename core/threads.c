@@ -172,10 +172,12 @@ void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argume
 }
 
 /* ---- its life ---- */
+static size_t bytes_for(int threads) { return sizeof(struct weft__pool) + (size_t)(threads - 1) * sizeof(struct seat); }
+
 struct weft__pool *weft__pool_new(weft__device *d, int threads)
 {
     threads = threads < 1 ? 1 : threads;
-    struct weft__pool *p = d->allocate(sizeof *p + (size_t)(threads - 1) * sizeof *p->seats, d->user);
+    struct weft__pool *p = d->allocate(bytes_for(threads), d->user);
     if (!p)
         return NULL;
     memset(p, 0, sizeof *p);
@@ -205,3 +207,4 @@ void weft__pool_end(weft__device *d, struct weft__pool *p)
 }
 
 int weft__pool_threads(const struct weft__pool *p) { return p ? p->threads : 1; }
+size_t weft__pool_bytes(const struct weft__pool *p) { return p ? bytes_for(p->threads) : 0; }

@@ -17,7 +17,9 @@ WEFT_API const char *weft_file_message(void);
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random streams, and the user's items;
  * all with checksums, in no time-dependent bytes. Writing goes to a temporary file, is flushed and renamed: an old file is never lost. */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_item_of_user;   /* epoch, best score, vocabulary ... */
-/* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part of m. docs/design/checkpoints.md describes the file. */
+/* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part of m. docs/design/checkpoints.md describes the file.
+ * Of an optimiser its rule, rate, counts and vectors are saved. Betas, momentum, eps, decays, weft_optim_group and schedules are the program's own:
+ * neither saved nor compared, and a run that is resumed with others goes on with those. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were. o and items may be NULL, 0. Items must
  * be in the file with that type and at most n numbers (text: n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file;
@@ -56,8 +58,8 @@ WEFT_API void weft_data_end(weft_dataset *data);
  * by tokens, shuffles the batches. keep_order: none of that but the cutting. */
 typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;   /* at most so many sequences, tokens (one sequence at least); 0: any */
 typedef struct weft_loader weft_loader;
-/* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles, so no two share a name. Owned by the
- * context; NULL and its error if that could not be. */
+/* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles, so no two share a name, of at most 30 bytes.
+ * Owned by the context; NULL and its error if that could not be. */
 WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *opts);
 /* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the end of an epoch (the next call begins another). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);

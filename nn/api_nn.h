@@ -25,7 +25,7 @@ WEFT_API weft *weft_of_module(const weft_module *m);
  * out)), Glorot & Bengio 2010; KAIMING in +-a sqrt(6 / in), He et al. 2015; further extents multiply both in and out. ORTHOGONAL: as [out, rest]
  * its rows or columns, whichever are fewer, are orthogonal and of length a, Saxe et al. 2013. */
 typedef enum { WEFT_INIT_ZERO, WEFT_INIT_CONSTANT, WEFT_INIT_UNIFORM, WEFT_INIT_NORMAL, WEFT_INIT_XAVIER, WEFT_INIT_KAIMING, WEFT_INIT_ORTHOGONAL } weft_init_kind;
-typedef struct { weft_init_kind kind; weft_real a, b; } weft_init;        /* UNIFORM: from a to b; NORMAL: mean a, deviation b */
+typedef struct { weft_init_kind kind; weft_real a, b; } weft_init;        /* UNIFORM: from a to b, a <= b; NORMAL: mean a, deviation b */
 /* A trained tensor of the module; lives until weft_close. Its first values depend on (seed, path of the parameter from the root's name on)
  * only: not on what else was made, or when. */
 WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const int64_t *shape, weft_init init);
@@ -86,7 +86,7 @@ WEFT_API weft_tensor *weft_drop_run(weft_drop *d, weft_tensor *x);
 
 typedef struct weft_mlp weft_mlp;
 typedef enum { WEFT_RELU, WEFT_LEAKY_RELU, WEFT_ELU, WEFT_GELU, WEFT_SILU, WEFT_TANH, WEFT_SIGMOID } weft_activation;
-typedef struct { int layers; const int64_t *widths; weft_activation activation; weft_real dropout; } weft_mlp_opts;   /* widths: layers + 1 of them */
+typedef struct { int layers; const int64_t *widths; weft_activation activation; weft_real dropout; } weft_mlp_opts;   /* 1 .. 9999 layers; widths: layers + 1 */
 /* Linear layers "0", "1", .. with the activation (LEAKY_RELU: slope .01, ELU: alpha 1) and dropout between them, none after the last. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
@@ -171,8 +171,8 @@ typedef struct { weft_real lr, beta1, beta2, eps, weight_decay; } weft_adam_opts
 #define WEFT_SGD_DEFAULTS     { (weft_real)1e-3, 0, 0, 0, false }
 #define WEFT_RMSPROP_DEFAULTS { (weft_real)1e-2, (weft_real).99, (weft_real)1e-8, 0, 0, false }
 #define WEFT_ADAM_DEFAULTS    { (weft_real)1e-3, (weft_real).9, (weft_real).999, (weft_real)1e-8, 0 }
-/* For the parameters that are below m at this moment; opts NULL: the defaults. eps must be more than 0. Each parameter counts its own
- * steps: frozen, it has none. */
+/* For the parameters that are below m at this moment; opts NULL: the defaults. Rates and decays are 0 or more, eps is more than 0, betas below 1,
+ * RMSprop's alpha is 0 .. 1, and all are finite. Each parameter counts its own steps: frozen, it has none. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);     /* decay added to the gradient */
@@ -180,7 +180,7 @@ WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);
 /* Of the parameters below `part`: the rate is multiplied, the decay replaced. */
 WEFT_API void weft_optim_group(weft_optim *o, weft_module *part, weft_real lr_scale, weft_real weight_decay);
 /* Changes the parameters and zeroes their gradients. A failed step changes nothing; a gradient that is not finite skips the step
- * (counted, the first bad parameter named by weft_optim_bad); ten in a row are a sticky error. */
+ * (counted, the first bad parameter named by weft_optim_bad); ten in a row are a sticky error, and weft_recover begins a new row. */
 WEFT_API void weft_optim_step(weft_optim *o);
 WEFT_API void weft_optim_set_lr(weft_optim *o, weft_real lr);
 WEFT_API weft_real weft_optim_lr(const weft_optim *o);
@@ -195,7 +195,8 @@ WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, weft_real max);
 WEFT_API weft_tensor *weft_clip_grad_norm_of(weft_module *m, weft_real max, weft_real power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved
  * with m as buffers "ema.<path>". update comes after update number `updates` of the parameters (from 1): over the first 1 / (1 - decay)
- * of them the average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and back. */
+ * of them the average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and back; until it is back an
+ * update is an error, and what is saved has the averages for its parameters: for a model to be used, say. Swap back before loading. */
 typedef struct weft_average weft_average;
 WEFT_API weft_average *weft_average_new(weft_module *m, weft_real decay);
 WEFT_API void weft_average_update(weft_average *a, int64_t updates);

@@ -5,7 +5,7 @@
 #include "nn/nn.h"
 
 typedef struct { weft_tensor *value, *mean; } pair;
-struct weft_average { weft *w; weft_module *root; real decay; int64_t largest; int n; pair pairs[]; };
+struct weft_average { weft *w; weft_module *root; real decay; int64_t largest; bool swapped; int n; pair pairs[]; };
 
 static bool count(weft__parameter *p, void *user)
 {
@@ -68,6 +68,10 @@ void weft_average_update(weft_average *a, int64_t updates)
 {
     if (!works(a))
         return;
+    if (a->swapped) {                            /* it would be its own average, and the parameters would follow it */
+        weft__fail(a->w, WEFT_EARG, "average_update: the averages stand in the place of the parameters; swap them back first");
+        return;
+    }
     weft__device *d = &a->w->dev;
     bool early = (double)updates * (1 - (double)a->decay) <= 1;
     for (int i = 0; i < a->n; i++) {
@@ -95,6 +99,7 @@ void weft_average_swap(weft_average *a)
         copy(p->value, p->mean);
         copy(p->mean, spare);
     }
+    a->swapped ^= !w->status;
     a->root->version++;
     weft__check_faults(w, "average_swap");
     if (!w->status)

@@ -72,6 +72,9 @@ bool weft__init_is_sound(weft *w, const char *function, const char *path, const 
     else if (!isfinite(init.a) || !isfinite(init.b))
         weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are wanted", function, path, (double)init.a,
                    (double)init.b);
+    else if (init.kind == WEFT_INIT_UNIFORM && !(init.a <= init.b && isfinite(init.b - init.a)))
+        weft__fail(w, WEFT_EARG, "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, is wanted", function, path,
+                   (double)init.a, (double)init.b);
     else if (init.kind >= WEFT_INIT_XAVIER && f->rank < 2)
         weft__fail(w, WEFT_ESHAPE, "%s: %s: Xavier, Kaiming and orthogonal first values want a rank of 2 or more, not %d", function, path, f->rank);
     return !w->status;

@@ -28,7 +28,7 @@ static bool fits(const weft_linear *l, const weft_tensor *x)
     char text[128];
     int64_t in = l->weight->f.size[1];
     if (x->f.type != WEFT_REAL || x->f.rank < 2 || x->f.size[x->f.rank - 1] != in)
-        weft__fail(x->w, WEFT_ESHAPE, "linear: the input is %s; [.., %lld] of reals is wanted", weft__text(&x->f, text), (long long)in);
+        weft__fail(x->w, WEFT_ESHAPE, "linear: the input is %s; [.., %lld] of reals, of rank 2 or more, is wanted", weft__text(&x->f, text), (long long)in);
     return !x->w->status;
 }
 

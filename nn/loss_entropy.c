@@ -52,6 +52,8 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
     want.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
         return weft_refuse(c, "classes are ints");
+    if (m->classes == 0 && weft__elements(&classes->f))
+        return weft_refuse(c, "there are rows, but no classes to choose from: a last extent of 1 or more is wanted");
     if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 || weight->f.size[0] != m->classes))
         return weft_refuse(c, "class_weight is [classes], plain");
     if (mask && !weft__same(&mask->f, &want))

@@ -1,6 +1,8 @@
 /* mlp.c - linear layers in a row, an activation and dropout between them. */
 #include "nn/nn.h"
 
+enum { MOST_LAYERS = 9999 };
+
 struct weft_mlp { weft_module *m; weft_activation activation; real dropout; int layers; weft_linear *linear[]; };
 
 static weft_tensor *activated(weft_activation a, weft_tensor *x)
@@ -22,8 +24,8 @@ static bool is_sound(weft_module *m, const weft_mlp_opts *o)
     weft *w = weft__ready(m);
     if (w && (!o || !o->widths))
         weft__fail(w, WEFT_EARG, "mlp: %s is NULL", o ? "widths" : "opts");
-    else if (w && (o->layers < 1 || o->layers > 9999))
-        weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 or more are wanted", o->layers);
+    else if (w && (o->layers < 1 || o->layers > MOST_LAYERS))
+        weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 .. %d are wanted", o->layers, MOST_LAYERS);
     else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout < 1)))
         weft__fail(w, WEFT_EARG, "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted", (int)o->activation,
                    (double)o->dropout);

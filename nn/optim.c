@@ -3,6 +3,7 @@
  * Whether all gradients are finite, and how many steps were applied, is known to the device alone (weft__guard), so a step does
  * not wait: the update kernel reads the guard and does nothing if a gradient is not finite. Only where looking costs nothing,
  * on the CPU, is the guard looked at in each step; elsewhere when somebody asks. */
+#include <math.h>
 #include "nn/optim.h"
 
 enum { BAD_IN_A_ROW = 10 };
@@ -16,6 +17,18 @@ static void optim_end(void *p)
     weft__device_release(o->w, o->a);
     weft__device_release(o->w, o->guard);
     weft__device_release(o->w, o->pasts);
+}
+
+static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW; }
+
+/* Bad steps that were told are over. Those of which nobody knows yet, and fewer of them, count on: recovering from something else is no good step. */
+static void optim_recover(void *p)
+{
+    weft_optim *o = p;
+    if (!too_many(o))
+        return;
+    o->counts[2] = 0;
+    o->w->dev.k->upload(&o->w->dev, &o->guard->in_a_row, &o->counts[2], sizeof o->counts[2]);
 }
 
 static real *zeros(weft_optim *o, bool wanted)
@@ -42,7 +55,7 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
         return &none;
     w->running = name;
     int n = weft__slots(m);
-    weft_optim *o = weft__own(w, sizeof *o + (size_t)n * (sizeof *o->slot + sizeof *o->ages), optim_end, NULL);
+    weft_optim *o = weft__own(w, sizeof *o + (size_t)n * (sizeof *o->slot + sizeof *o->ages), optim_end, optim_recover);
     if (!o)
         return &none;
     o->w = w, o->module = m, o->how = *how, o->n = n, o->counts[3] = -1;
@@ -67,8 +80,8 @@ void weft_optim_group(weft_optim *o, weft_module *part, real lr_scale, real weig
     weft *w = holds(o) ? o->w : NULL;
     if (!w || w->status)
         return;
-    if (!part || part->root != o->module->root || !(lr_scale >= 0) || !(weight_decay >= 0)) {
-        weft__fail(w, WEFT_EARG, "optim_group: rate times %g, decay %g%s; 0 or more of a part of the optimiser's module is wanted",
+    if (!part || part->root != o->module->root || !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
+        weft__fail(w, WEFT_EARG, "optim_group: rate times %g, decay %g%s; 0 or more, and finite, of a part of the optimiser's module is wanted",
                    (double)lr_scale, (double)weight_decay, part && part->root == o->module->root ? "" : " of another tree");
         return;
     }
@@ -85,19 +98,24 @@ static void name_bad(weft_optim *o)
             weft__parameter_path(o->slot[i].p, o->module, o->bad, sizeof o->bad);
 }
 
-static void look(weft_optim *o)
+static void look_quietly(weft_optim *o)           /* the context stays as it is */
 {
     weft__guard g;
     o->w->dev.k->download(&o->w->dev, &g, o->guard, sizeof g);
-    weft__check_faults(o->w, "optim_step");
     if (o->w->dev.failure[0])
         return;                                  /* nothing came */
     bool news = g.skipped != o->counts[1];
     o->counts[0] = g.applied, o->counts[1] = g.skipped, o->counts[2] = g.in_a_row, o->counts[3] = g.bad;
     if (news)
         name_bad(o);
-    if (g.in_a_row >= BAD_IN_A_ROW)
-        weft__fail(o->w, WEFT_ENUMERIC, "optim_step: gradients were not finite in %lld steps in a row, first in %s", (long long)g.in_a_row, o->bad);
+}
+
+static void look(weft_optim *o)
+{
+    look_quietly(o);
+    weft__check_faults(o->w, "optim_step");
+    if (too_many(o))
+        weft__fail(o->w, WEFT_ENUMERIC, "optim_step: gradients were not finite in %lld steps in a row, first in %s", (long long)o->counts[2], o->bad);
 }
 
 int64_t weft_optim_skipped(weft_optim *o)
@@ -168,8 +186,8 @@ void weft_optim_set_lr(weft_optim *o, real lr)
 {
     if (!holds(o))
         return;
-    if (!(lr >= 0))
-        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more is wanted", (double)lr);
+    if (!(lr >= 0) || isinf(lr))
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is wanted", (double)lr);
     else
         o->how.lr = lr;
 }
@@ -184,7 +202,7 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
 {
     if (!holds(o) || o->w->status)
         return 0;
-    look(o);
+    look_quietly(o);
     weft__pasts_read(o);
     o->rule = o->how.rule;
     const weft__saved all[] = {
@@ -205,6 +223,7 @@ void weft__optim_restored(weft_optim *o)
         return;
     o->rule = o->how.rule;                       /* io has compared it */
     o->bad[0] = 0;
+    o->counts[2] = too_many(o) ? 0 : o->counts[2];               /* whoever loads after ten bad steps has been told */
     name_bad(o);
     send_guard(o);
     weft__pasts_write(o);

@@ -1,10 +1,11 @@
 /* optim_rules.c - SGD, RMSprop, Adam and AdamW: their options, checked, and the vectors that each keeps. */
+#include <math.h>
 #include "nn/optim.h"
 
 static void sound(const weft_module *m, const char *name, const char *option, real value)
 {
-    if (!(value >= 0))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more is wanted", name, option, (double)value);
+    if (!(value >= 0) || isinf(value))
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more, and finite, is wanted", name, option, (double)value);
 }
 
 static void below_one(const weft_module *m, const char *name, const char *option, real value)
@@ -16,8 +17,8 @@ static void below_one(const weft_module *m, const char *name, const char *option
 /* 0 would divide 0 by 0 wherever a gradient is 0: in rows of an embedding that a batch lacks, in the gaps between parameters. */
 static void positive(const weft_module *m, const char *name, real eps)
 {
-    if (!(eps > 0))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: eps %g; more than 0 is wanted", name, (double)eps);
+    if (!(eps > 0) || isinf(eps))
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: eps %g; more than 0, and finite, is wanted", name, (double)eps);
 }
 
 weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
@@ -26,6 +27,8 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
     sound(m, "sgd", "lr", o.lr);
     sound(m, "sgd", "momentum", o.momentum);
     sound(m, "sgd", "weight_decay", o.weight_decay);
+    if (!isfinite(o.dampening))
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: dampening %g; a finite number is wanted", (double)o.dampening);
     if (o.nesterov && (!(o.momentum > 0) || o.dampening != 0))
         weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: nesterov needs a momentum and no dampening");
     weft__update how = { .rule = WEFT__SGD, .lr = o.lr, .decay = o.weight_decay, .beta1 = o.momentum, .beta2 = o.dampening, .nesterov = o.nesterov };
@@ -36,7 +39,8 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
 {
     weft_rmsprop_opts o = opts ? *opts : (weft_rmsprop_opts)WEFT_RMSPROP_DEFAULTS;
     sound(m, "rmsprop", "lr", o.lr);
-    sound(m, "rmsprop", "alpha", o.alpha);
+    if (!(o.alpha >= 0 && o.alpha <= 1))         /* more would be the root of a negative average */
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "rmsprop: alpha %g; 0 .. 1 is wanted", (double)o.alpha);
     positive(m, "rmsprop", o.eps);
     sound(m, "rmsprop", "momentum", o.momentum);
     sound(m, "rmsprop", "weight_decay", o.weight_decay);

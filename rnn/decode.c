@@ -115,6 +115,17 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
     return !w->status;
 }
 
+/* What stands below the call, the decoder's own arrays and the states, must outlive whatever the program rewinds. */
+static weft_tensor *asked(weft__decoder *d, weft_tensor *last, weft_state *s)
+{
+    weft *w = d->w;
+    weft_mark before = w->floor;
+    w->floor = weft_here(w);
+    weft_tensor *scores = d->step(last, s, d->beams, d->user);
+    w->floor = before;
+    return scores;
+}
+
 weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const int32_t *parent)
 {
     weft *w = d->w;
@@ -122,7 +133,7 @@ weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const i
         weft_rewind(w, d->mark);
     weft_state s = entering(d, parent);
     weft_tensor *last = weft_ints(w, tokens, WEFT_SHAPE(d->rows));
-    weft_tensor *scores = w->status ? NULL : d->step(last, &s, d->beams, d->user);
+    weft_tensor *scores = w->status ? NULL : asked(d, last, &s);
     w->running = d->name;                        /* what follows until the next step is its work */
     if (w->status || !scores_are_good(d, scores) || !states_are_good(d, s))
         return NULL;
@@ -144,7 +155,7 @@ weft_decoded weft__decoder_end(weft__decoder *d)
 {
     weft *w = d->w;
     weft_recording(w, d->recording), weft_training(w, d->training);
-    if (w->step == d->start.step && w != weft__nowhere())
+    if (w->step == d->start.step && !weft__is_nowhere(w))
         weft_rewind(w, d->start);
     if (w->status)
         weft_decoded_end(&d->out);

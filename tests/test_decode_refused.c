@@ -61,6 +61,65 @@ Test(decode, a_faulty_step_is_an_error)
     fails(FAILS_ITSELF, 3, WEFT_EARG, "the step gave up");
 }
 
+/* What the decoder has made for itself and for the step is not the step's to end; what the step makes is. */
+typedef struct { weft_mark before; int at, step; bool own; } rewinder;
+
+static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    rewinder *r = user;
+    weft *w = weft_of(tokens);
+    int64_t rows = weft_size(tokens, 0);
+    weft_mark here = weft_here(w);
+    (void)s, (void)beams;
+    for (int i = 0; i < 10; i++) {
+        weft_full(w, 9, WEFT_SHAPE(1000));
+        if (r->own)
+            weft_rewind(w, here);
+    }
+    if (r->own && r->step == 0) {                /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
+        rewinder inner = { here, -1, 1, true };
+        weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner, &(weft_decode_opts){ .end = NEVER, .limit = 3 });
+        cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_message(w));
+        weft_decoded_end(&d);
+        weft_rewind(w, here);
+        OK(w);
+        weft_rewind(w, r->before);
+    }
+    if (r->step++ == r->at)
+        weft_rewind(w, r->before);
+    return weft_zeros(w, WEFT_SHAPE(rows, 4));
+}
+
+Test(decode, a_step_does_not_rewind_its_decoder)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    FOR_DEVICES(w)
+        for (int i = 0; i < 3 * COUNT(decoders); i++) {
+            rewinder r = { weft_here(w), i / 3, 0, false };
+            weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
+            weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 1 };
+            weft_decoded d = decoders[i % 3](w, 2, first, rewinding_step, &r, &o);
+            cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
+            FAILS(w, WEFT_EARG, "rewind: the mark is older than the call that this function is called by, and that still goes on");
+            r = (rewinder){ r.before, -1, 1, true };
+            d = decoders[i % 3](w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
+            cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_message(w));
+            weft_decoded_end(&d);
+            weft_mark before = weft_here(w);
+            weft_zeros(w, WEFT_SHAPE(4));
+            weft_rewind(w, before);              /* the floor is gone with the call */
+        }
+}
+
+Test(decode, a_decoder_in_a_decoders_step)
+{
+    weft *w = open_on(WEFT_CPU);
+    rewinder r = { weft_here(w), -1, 0, true };
+    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &(weft_decode_opts){ .end = NEVER, .limit = 5 });
+    FAILS(w, WEFT_EARG, "still goes on");
+    CLEAN(w);
+}
+
 Test(decode, options_are_checked)
 {
     weft *w = open_on(WEFT_CPU);

@@ -13,13 +13,54 @@ Test(messages, a_layer_says_its_width)
     weft *w = open_on(WEFT_CPU);
     weft_linear *l = weft_linear_new(weft_module_new(w, "net"), "out", 3, 2);
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 4)));
-    FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [1, 4]; [.., 3] of reals is wanted");
+    FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [1, 4]; [.., 3] of reals, of rank 2 or more, is wanted");
+    weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(3)));
+    FAILS(w, WEFT_ESHAPE, "the input is [3]; [.., 3] of reals, of rank 2 or more, is wanted");
     weft_linear_run(l, of(w, 2, one_two));
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [3, 2] concat; [.., 3] of reals");
     weft_linear_run(l, weft_ints(w, NULL, WEFT_SHAPE(2, 3)));
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [2, 3] of ints; [.., 3] of reals");
     weft_matmul(weft_ints(w, NULL, WEFT_SHAPE(2, 3)), weft_zeros(w, WEFT_SHAPE(3, 1)));
     FAILS(w, WEFT_ESHAPE, "matmul: [2, 3] of ints, [3, 1]: reals of rank 2 or more are wanted");
+    CLEAN(w);
+}
+
+Test(messages, limits)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_mlp_new(weft_module_new(w, "net"), "l", &(weft_mlp_opts){ .layers = 10000, .widths = (int64_t[]){ 1 } });
+    FAILS(w, WEFT_EARG, "mlp: 10000 layers; 1 .. 9999 are wanted");
+    weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 0)), weft_ints(w, NULL, WEFT_SHAPE(2)), NULL);
+    FAILS(w, WEFT_ESHAPE, "cross_entropy: [2, 0], [2] of ints: there are rows, but no classes to choose from");
+    weft_loss none = weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(0, 0)), weft_ints(w, NULL, WEFT_SHAPE(0)), NULL);
+    cr_assert(weft_item(none.sum) == 0 && weft_item(none.weight) == 0, "%s", weft_message(w));
+    CLEAN(w);
+}
+
+/* What is not finite would spoil all that comes after it, and nobody would know where it came from. */
+Test(messages, settings)
+{
+    const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "net");
+    weft_uniform(w, nan, 1, WEFT_SHAPE(2));
+    FAILS(w, WEFT_EARG, "uniform: from nan to 1; finite numbers, not too far apart and the lower one first, are wanted");
+    weft_uniform(w, 3, 1, WEFT_SHAPE(2));
+    FAILS(w, WEFT_EARG, "uniform: from 3 to 1");
+    weft_uniform(w, 0, inf, WEFT_SHAPE(2));
+    FAILS(w, WEFT_EARG, "uniform: from 0 to inf");
+    weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 1, -1 });
+    FAILS(w, WEFT_EARG, "parameter: net.p: uniform first values from 1 to -1; the lower one first");
+    weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, nan, 1 });
+    FAILS(w, WEFT_EARG, "parameter: net.p: first values from a = nan");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 2, 2 });
+    cr_assert_eq(numbers(p)[1], 2);
+    for (int i = 0; i < 2; i++) {
+        weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two), &(weft_attention_opts){ .heads = 1, .scale = i ? inf : nan }, NULL);
+        FAILS(w, WEFT_EARG, "attention: [3, 2] concat: a finite scale is wanted");
+        weft_layer_norm(weft_zeros(w, WEFT_SHAPE(2, 2)), NULL, NULL, i ? inf : nan);
+        FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: a finite eps >= 0");
+    }
     CLEAN(w);
 }
 

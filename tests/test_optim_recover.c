@@ -1,0 +1,224 @@
+/* test_optim_recover.c - what comes after ten bad steps: recovering, saving, loading, and steps again; settings and gradients that would
+ * poison parameters without a word. */
+#include <unistd.h>
+#include "optim_model.h"
+
+static char path[160];                           /* a file of this process, until it is unlinked */
+static void name_file(void) { snprintf(path, sizeof path, "%s/weft_recover_%d.h5", P_tmpdir, (int)getpid()); }
+
+static weft_real *everything(const model *a)
+{
+    static weft_real x[PARTS * MOST];
+    int64_t at = 0;
+    for (int k = 0; k < PARTS; at += a->n[k++])
+        memcpy(x + at, numbers(a->p[k]), (size_t)a->n[k] * sizeof *x);
+    return memcpy(calloc(PARTS * MOST, sizeof *x), x, sizeof x);
+}
+
+static bool same_model(const model *a, const model *b)
+{
+    weft_real *x = everything(a), *y = everything(b);
+    bool same = is_same("a parameter", x, y, PARTS * MOST);
+    free(x), free(y);
+    return same;
+}
+
+static void good_step(model *a, weft_optim *o, int t)
+{
+    pull(a, t);
+    weft_optim_step(o);
+    weft_clear(a->w);
+}
+
+static void bad_steps(model *a, weft_optim *o, int n)
+{
+    for (int t = 0; t < n; t++) {
+        pull(a, t);
+        poison(a, 1, 4, NAN);
+        weft_optim_step(o);
+        weft_clear(a->w);
+    }
+}
+
+static void diverged(model *a, weft_optim *o)    /* as far as anybody knows, and recovered */
+{
+    bad_steps(a, o, 10);
+    weft_optim_skipped(o);                       /* a GPU is asked */
+    FAILS(a->w, WEFT_ENUMERIC, "10 steps in a row, first in enc.weight");
+}
+
+/* ---- the context stays recovered ---- */
+Test(recover, questions_do_not_fail_it_again)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_optim *o = weft_adam_new(a.m, NULL);
+        diverged(&a, o);
+        cr_assert_eq(weft_optim_skipped(o), 10);
+        cr_assert_str_eq(weft_optim_bad(o), "enc.weight");
+        OK(w);
+        bad_steps(&a, o, 9);                     /* the count starts anew */
+        cr_assert_eq(weft_optim_skipped(o), 19);
+        OK(w);
+        bad_steps(&a, o, 1);
+        weft_optim_skipped(o);
+        FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
+        cr_assert_eq(weft_optim_steps(o), 20);
+    }
+}
+
+Test(recover, other_errors_do_not_make_a_step_good)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_optim *o = weft_sgd_new(a.m, NULL);
+        bad_steps(&a, o, 9);
+        weft_fail(w, WEFT_EARG, "on purpose");
+        FAILS(w, WEFT_EARG, "on purpose");
+        bad_steps(&a, o, 1);
+        weft_optim_skipped(o);
+        FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
+    }
+}
+
+Test(recover, saving_leaves_it_alone)
+{
+    name_file();
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_optim *o = weft_adam_new(a.m, NULL);
+        diverged(&a, o);
+        cr_assert_eq(weft_save(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        OK(w);
+        bad_steps(&a, o, 1);
+        cr_assert(weft_ok(w) && weft_optim_skipped(o) == 11 && weft_ok(w), "%s", weft_message(w));
+    }
+    unlink(path);
+}
+
+/* A run that diverged goes back to its last file, and goes on as one that was started from it. */
+Test(recover, a_run_goes_back)
+{
+    name_file();
+    FOR_DEVICES(w) {
+        model a = model_in(w), b = model_in(w);
+        weft_optim *o = weft_adam_new(a.m, NULL), *p = weft_adam_new(b.m, NULL);
+        for (int t = 0; t < 3; t++)
+            good_step(&a, o, t);
+        cr_assert_eq(weft_save(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        for (int t = 3; t < 40; t++)
+            good_step(&a, o, t);
+        diverged(&a, o);
+        cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        cr_assert_eq(weft_load(path, b.m, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
+        OK(w);
+        cr_assert(weft_optim_steps(o) == 3 && weft_optim_skipped(o) == 0 && !*weft_optim_bad(o));
+        for (int t = 3; t < 6; t++) {
+            good_step(&a, o, t), good_step(&b, p, t);
+            cr_assert(same_model(&a, &b), "step %d after going back", t);
+        }
+    }
+    unlink(path);
+}
+
+/* A device that is not the host is asked by the file functions, too: it does not tell the context there, but does when it is asked. */
+Test(recover, files_ask_a_device_and_fail_nothing)
+{
+    weft__kernels far = weft__ref;
+    far.synchronous = false;
+    name_file();
+    weft *w = open_on(WEFT_REF);
+    w->dev.k = &far;
+    model a = model_in(w);
+    weft_optim *o = weft_adam_new(a.m, NULL);
+    bad_steps(&a, o, 12);
+    cr_assert_eq(weft_save(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+    OK(w);
+    weft_optim_skipped(o);
+    FAILS(w, WEFT_ENUMERIC, "12 steps in a row");
+    bad_steps(&a, o, 3);
+    cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
+    cr_assert(weft_optim_skipped(o) == 12 && weft_ok(w), "whoever loads has been told: %s", weft_message(w));
+    CLEAN(w);
+    unlink(path);
+}
+
+/* ---- numbers that poison ---- */
+/* The mean of squares of equal gradients is the square of their mean, and by rounding less; where, depends on alpha and the instructions. */
+static void pulled_evenly(weft *w, double alpha)
+{
+    enum { N = 64, BLOCKS = 5 };
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(BLOCKS * N), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    weft_optim *o = weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real)1e-3, .alpha = (weft_real)alpha, .eps = (weft_real)1e-8, .centered = true });
+    weft_real g[BLOCKS * N];
+    for (int i = 0; i < BLOCKS * N; i++)
+        g[i] = (weft_real)((i % N + 1) * .013 * (i / N + 1));
+    for (int t = 0; t < rounds(100, 3000); t++) {
+        weft_assign_values(weft_gradient(p), g, BLOCKS * N);
+        weft_optim_step(o);
+        weft_clear(w);
+    }
+    weft_real *x = numbers(p);
+    for (int i = 0; i < BLOCKS * N; i++)
+        cr_assert(isfinite(x[i]), "alpha %g: parameter %d is %g on %s", alpha, i, (double)x[i], weft_device_name(w));
+    cr_assert_eq(weft_optim_skipped(o), 0);
+}
+
+Test(recover, centred_rmsprop_of_equal_gradients)
+{
+    FOR_DEVICES(w)
+        for (int alpha = 1; alpha < 10; alpha++)
+            pulled_evenly(w, alpha / 10.);
+}
+
+Test(recover, settings_that_are_not_finite)
+{
+    const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
+    weft *w = open_on(WEFT_REF);
+    model a = model_in(w);
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = inf });
+    FAILS(w, WEFT_EARG, "sgd: lr inf; 0 or more, and finite, is wanted");
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1, .momentum = inf });
+    FAILS(w, WEFT_EARG, "sgd: momentum inf");
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1, .momentum = (weft_real).9, .dampening = nan });
+    FAILS(w, WEFT_EARG, "sgd: dampening nan; a finite number is wanted");
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1, .weight_decay = inf });
+    FAILS(w, WEFT_EARG, "sgd: weight_decay inf");
+    weft_adam_new(a.m, &(weft_adam_opts){ 1, 0, 0, inf, 0 });
+    FAILS(w, WEFT_EARG, "adam: eps inf; more than 0, and finite, is wanted");
+    weft_adam_new(a.m, &(weft_adam_opts){ nan, 0, 0, 1, 0 });
+    FAILS(w, WEFT_EARG, "adam: lr nan");
+    weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ .lr = 1, .alpha = 2, .eps = 1 });
+    FAILS(w, WEFT_EARG, "rmsprop: alpha 2; 0 .. 1 is wanted");
+    weft_optim *o = weft_sgd_new(a.m, NULL);
+    weft_optim_set_lr(o, inf);
+    FAILS(w, WEFT_EARG, "optim_set_lr: inf; 0 or more, and finite, is wanted");
+    weft_optim_set_lr(o, nan);
+    FAILS(w, WEFT_EARG, "optim_set_lr: nan");
+    weft_optim_group(o, a.enc, inf, 0);
+    FAILS(w, WEFT_EARG, "optim_group: rate times inf, decay 0; 0 or more, and finite, of a part");
+    weft_optim_group(o, a.enc, 1, inf);
+    FAILS(w, WEFT_EARG, "optim_group: rate times 1, decay inf");
+    cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
+    CLEAN(w);
+}
+
+/* ---- averages that stand in the place of the parameters ---- */
+Test(recover, an_average_is_not_updated_while_it_is_in_use)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w), b = model_in(w);
+        weft_average *e = weft_average_new(a.m, (weft_real).5);
+        weft_assign(a.p[1], weft_full(w, 7, WEFT_SHAPE(3, 5)));
+        weft_average_swap(e);
+        cr_assert(same_model(&a, &b));
+        weft_average_update(e, 9);
+        FAILS(w, WEFT_EARG, "average_update: the averages stand in the place of the parameters; swap them back first");
+        cr_assert(same_model(&a, &b));
+        weft_average_swap(e);
+        cr_assert(numbers(a.p[1])[14] == 7 && numbers(weft_find(a.m, "ema.enc.weight"))[14] == numbers(b.p[1])[14]);
+        weft_average_update(e, 1);
+        cr_assert_eq(numbers(weft_find(a.m, "ema.enc.weight"))[14], 7);
+    }
+}
