@@ -103,7 +103,7 @@ golden() {                              # under TSan, where every thread of a ke
 recurrent() {                           # PROGRAM...: with asynchronous copies and stores as late as they may come, and streams early
     for t; do
         case ${t##*/} in
-        test_recur) WEFT_MANAGED=${GPU:-} WEFT_EMU_SEED=1 WEFT_EMU_ASYNC=1 criterion "$t" ;;
+        test_recur*) WEFT_MANAGED=${GPU:-} WEFT_EMU_SEED=1 WEFT_EMU_ASYNC=1 criterion "$t" ;;
         test_rnn)   [ -z "${GPU:-}" ] || criterion "$t" ;;
         golden)     WEFT_GOLDEN=${WEFT_GOLDEN:+gru_1layer_bi_state} counted "golden_recurrent$tag" $start "$t" tests/golden/recurrent.json ;;
         esac
@@ -117,7 +117,7 @@ cuda() {                                # PROGRAM...
     for t; do
         export WEFT_EMU_ORDER=$((order++ % 3))
         case ${t##*/} in
-        test_recur) WEFT_MANAGED=${GPU:-} criterion "$t" ;;
+        test_recur*) WEFT_MANAGED=${GPU:-} criterion "$t" ;;
         test_*) if on_gpu "$t"; then criterion "$t"; fi ;;
         golden) golden "$t" ;;
         emu_test) counted emu_test $start env ASAN_OPTIONS=allocator_may_return_null=1 "$t" ;;     # its children must die of sanitizers
