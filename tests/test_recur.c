@@ -147,7 +147,7 @@ static void same_rows(const layer *l, int64_t s, const real *one, const real *al
 static void same_alone(weft *w, const layer *l)
 {
     weft__recurrence all = run(w, l, false), all_back = run(w, l, true);
-    for (int64_t s = 0; s < l->n; s += 1 + l->n / 4) {
+    for (int64_t s = 0; s < l->n; s += 1 + l->n / (getenv("WEFT_SMALL") ? 2 : 4)) {
         layer a = alone(l, s);
         weft__recurrence one = run(w, &a, false), back = run(w, &a, true);
         same_rows(l, s, one.gates, all.gates, l->S);
@@ -167,7 +167,7 @@ Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
     FOR_DEVICES(w)
         for (int i = 0; i < (getenv("WEFT_SMALL") ? 3 : COUNT(sizes)); i++) {
             dice_seed((uint64_t)i);
-            every_layer(w, sizes[i], 3 + (int64_t)dice(40), 5, same_alone);
+            every_layer(w, sizes[i], 3 + (int64_t)dice(getenv("WEFT_SMALL") ? 9 : 40), 5, same_alone);
         }
 }
 
@@ -192,7 +192,7 @@ Test(recur, threads_change_no_bit)
         one_thread = open_with((weft_opts){ .device = tables[i].device, .threads = 1 });
         unsetenv("WEFT_TIER");
         dice_seed(7);
-        every_layer(w, 64, 50, 7, same_by_threads);
+        every_layer(w, 64, getenv("WEFT_SMALL") ? 17 : 50, 7, same_by_threads);
         CLEAN(one_thread);
         CLEAN(w);
     }
