@@ -180,7 +180,7 @@ Test(decode, every_piece_of_memory_may_fail)
                 FAILS(w, WEFT_ENOMEM, "out of memory");
         }
         w->fail_in = 0;
-        cr_assert(failed > 20, "%d", failed);
+        cr_assert(failed > 10, "%d", failed);
         CLEAN(w);
     }
 }
