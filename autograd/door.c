@@ -287,3 +287,11 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
     arrangement a = { *to, fill };
     return APPLY_WITH(&op_arrange, a, x);
 }
+
+weft_tensor *weft__arranged_as(weft_tensor *x, const weft__form *like)
+{
+    if (x->w->status)
+        return x;
+    weft__form to = weft__laid(x->f, like->batch, like->layout, 0, WEFT_ALIGN_LEFT, like->place);
+    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
+}

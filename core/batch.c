@@ -18,33 +18,37 @@ void weft__sent(weft *w, weft__ints *index, int64_t n)
         w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host, (size_t)weft__whole_lines(n * (int64_t)sizeof *index->host));
 }
 
-static int32_t *filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }   /* while it is being made */
-
 /* ---- the order ---- *
  * live[t] sequences are longer than t: suffix sums of the histogram of lengths. Those of length l stand at live[l] ..
  * live[l - 1] - 1 from the top, in the user's order: a stable counting sort, longest first. */
-static void order(weft_batch *b, int32_t *next)
+void weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *o, int32_t *next)
 {
-    int32_t *offset = filled(b->offset), *sorted = filled(b->sorted), *unsorted = filled(b->unsorted), *live = filled(b->live), *start = filled(b->start);
-    memset(next, 0, (size_t)(b->longest + 1) * sizeof *next);
-    offset[0] = start[0] = 0;
-    for (int64_t s = 0; s < b->n; s++) {
-        offset[s + 1] = offset[s] + b->len[s];
-        next[b->len[s]]++;
-    }
-    for (int64_t t = b->longest, longer = 0; t >= 0; t--) {
+    int32_t *live = weft__filled(o->live), *start = weft__filled(o->start);
+    memset(next, 0, (size_t)(longest + 1) * sizeof *next);
+    for (int64_t s = 0; s < n; s++)
+        next[len[s]]++;
+    for (int64_t t = longest, longer = 0; t >= 0; t--) {
         int32_t of_this_length = next[t];
         next[t] = (int32_t)longer;
         longer += of_this_length;
         if (t > 0)
             live[t - 1] = (int32_t)longer;
     }
-    for (int64_t t = 0; t < b->longest; t++)
+    start[0] = 0;
+    for (int64_t t = 0; t < longest; t++)
         start[t + 1] = start[t] + live[t];
-    for (int64_t s = 0; s < b->n; s++) {
-        unsorted[s] = next[b->len[s]]++;
-        sorted[unsorted[s]] = (int32_t)s;
-    }
+    for (int64_t s = 0; s < n; s++)
+        o->rank[s] = next[len[s]]++;
+}
+
+static void order(weft_batch *b, int32_t *next)
+{
+    int32_t *offset = weft__filled(b->offset), *sorted = weft__filled(b->sorted);
+    weft__order o = { b->live, b->start, weft__filled(b->unsorted) };
+    weft__rank(b->n, b->len, b->longest, &o, next);
+    offset[0] = 0;
+    for (int64_t s = 0; s < b->n; s++)
+        offset[s + 1] = offset[s] + b->len[s], sorted[o.rank[s]] = (int32_t)s;
 }
 
 static bool make_indices(weft *w, weft_batch *b)

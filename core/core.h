@@ -18,10 +18,14 @@ typedef struct weft__block { struct weft__block *next; void *memory; size_t byte
 
 /* ---- ragged batches ---- */
 typedef struct weft_batch weft_batch;
+typedef struct weft__order {                     /* lengths sorted, the longest first, ties as they came */
+    weft__ints live, start;                      /* [longest], [longest + 1]: how many are longer than t, and their sum over the t before */
+    int32_t *rank;                               /* [n] the place of each */
+} weft__order;
 typedef struct weft__fold {                      /* rows of a placement as columns of a recurrence, longest first, see fold.c */
     int64_t columns, steps;                      /* columns that are not empty */
-    weft__ints live, start, reset[2];            /* as in weft__recurrence; reset: forwards, backwards */
-    int32_t *rank;                               /* [rows of the placement] the column of each */
+    weft__order order;
+    weft__ints reset[2];                         /* as in weft__recurrence; forwards, backwards */
 } weft__fold;
 typedef struct weft__place {
     struct weft__place *next; int64_t rows, width; int32_t *row, *column;
@@ -134,7 +138,10 @@ void         weft__check_faults(weft *, const char *what);                      
 weft_batch    *weft__batch(weft *, const weft_lengths *, const char *function);   /* NULL and a sticky error if they are wrong */
 void           weft__difference(const weft_batch *, const weft_batch *, char *text, size_t);
 weft__ints     weft__index(weft *, int64_t n);                                    /* host part to be filled, then weft__sent */
+static inline int32_t *weft__filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }
 void           weft__sent(weft *, weft__ints *, int64_t n);                       /* makes the device copy */
+/* A stable counting sort. next: [longest + 1] of scratch. */
+void           weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *, int32_t *next);
 /* layout.c */
 weft__ints     weft__map_between(weft_batch *, const weft__form *from, const weft__form *to);
 weft__form     weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);

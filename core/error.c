@@ -67,7 +67,7 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
 {
     if (!x)
         return "is NULL";
-    if (x->w == weft__nowhere())
+    if (weft__is_nowhere(x->w))
         return "is what a function given NULL returned";
     if (x->w != w)
         return "is of another context";

@@ -4,8 +4,6 @@
 #include <string.h>
 #include "core/core.h"
 
-static int32_t *filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }   /* while it is being made */
-
 /* [rows] where each ends; the largest. */
 static int64_t find_ends(const weft_batch *b, const weft__place *p, int32_t *end)
 {
@@ -19,30 +17,9 @@ static int64_t find_ends(const weft_batch *b, const weft__place *p, int32_t *end
     return longest;
 }
 
-/* As the packed order of a batch whose sequences are the rows. next: [steps + 1] of scratch. */
-static void rank_rows(const weft__place *p, const int32_t *end, weft__fold *f, int32_t *next)
-{
-    int32_t *live = filled(f->live), *start = filled(f->start);
-    memset(next, 0, (size_t)(f->steps + 1) * sizeof *next);
-    for (int64_t r = 0; r < p->rows; r++)
-        next[end[r]]++;
-    for (int64_t t = f->steps, longer = 0; t >= 0; t--) {
-        int32_t of_this_length = next[t];
-        next[t] = (int32_t)longer;
-        longer += of_this_length;
-        if (t > 0)
-            live[t - 1] = (int32_t)longer;
-    }
-    start[0] = 0;
-    for (int64_t t = 0; t < f->steps; t++)
-        start[t + 1] = start[t] + live[t];
-    for (int64_t r = 0; r < p->rows; r++)
-        f->rank[r] = next[end[r]]++;
-}
-
 static void mark_beginnings(const weft_batch *b, const weft__form *f, int64_t cells)
 {
-    int32_t *forwards = filled(f->place->fold->reset[0]), *backwards = filled(f->place->fold->reset[1]);
+    int32_t *forwards = weft__filled(f->place->fold->reset[0]), *backwards = weft__filled(f->place->fold->reset[1]);
     for (int64_t i = 0; i < cells; i++)
         forwards[i] = backwards[i] = WEFT__ANEW;
     for (int64_t s = 0; s < b->n; s++)
@@ -60,14 +37,14 @@ static weft__fold *fold_new(weft_batch *b, const weft__place *p)
     int32_t *rank = weft__take(w, &w->keep, p->rows * (int64_t)sizeof *rank), *end = weft__take(w, &w->keep, p->rows * (int64_t)sizeof *end);
     if (!f || !rank || !end)
         return NULL;
-    *f = (weft__fold){ .steps = find_ends(b, p, end), .rank = rank };
-    f->live = weft__index(w, f->steps), f->start = weft__index(w, f->steps + 1);
+    *f = (weft__fold){ .steps = find_ends(b, p, end), .order.rank = rank };
+    f->order.live = weft__index(w, f->steps), f->order.start = weft__index(w, f->steps + 1);
     int32_t *next = weft__take(w, &w->keep, (f->steps + 1) * (int64_t)sizeof *next);
     if (w->status)
         return NULL;
-    rank_rows(p, end, f, next);
-    f->columns = f->steps ? f->live.host[0] : 0;
-    int64_t cells = f->start.host[f->steps];
+    weft__rank(p->rows, end, f->steps, &f->order, next);
+    f->columns = f->steps ? f->order.live.host[0] : 0;
+    int64_t cells = f->order.start.host[f->steps];
     f->reset[0] = weft__index(w, cells), f->reset[1] = weft__index(w, cells);
     return w->status ? NULL : f;
 }
@@ -81,11 +58,11 @@ const weft__place *weft__by_time(weft_batch *b, const weft__place *p)
     weft__fold *f = folded ? fold_new(b, p) : NULL;
     if (!f)
         return NULL;
-    int64_t cells = f->start.host[f->steps];
+    int64_t cells = f->order.start.host[f->steps];
     *folded = *p;
     folded->next = NULL, folded->cells = cells, folded->fold = f;
     mark_beginnings(b, &(weft__form){ .batch = b, .layout = WEFT_ROWS, .place = folded }, cells);
-    weft__sent(w, &f->live, f->steps), weft__sent(w, &f->start, f->steps + 1);
+    weft__sent(w, &f->order.live, f->steps), weft__sent(w, &f->order.start, f->steps + 1);
     weft__sent(w, &f->reset[0], cells), weft__sent(w, &f->reset[1], cells);
     ((weft__place *)(uintptr_t)p)->by_time = folded;              /* the batch's own, handed out as const */
     return folded;

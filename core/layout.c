@@ -8,7 +8,7 @@
 static int64_t of_placed(const weft__place *p, int64_t s, int64_t t)
 {
     int64_t row = p->row[s], column = p->column[s] + t;
-    return p->fold ? p->fold->start.host[column] + p->fold->rank[row] : row * p->width + column;
+    return p->fold ? p->fold->order.start.host[column] + p->fold->order.rank[row] : row * p->width + column;
 }
 
 int64_t weft__row_of(const weft_batch *b, const weft__form *f, int64_t s, int64_t t)
@@ -71,7 +71,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
     weft__ints index = weft__index(b->w, rows);
     if (!m || !index.host)
         return (weft__ints){ NULL, NULL };
-    int32_t *host = (int32_t *)(uintptr_t)index.host;
+    int32_t *host = weft__filled(index);
     memset(host, -1, (size_t)rows * sizeof *host);                /* -1: a pad */
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0; t < b->len[s]; t++)
@@ -128,7 +128,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     struct weft__rows *r = rows_new(b, f, rows);
     if (!r)
         return NULL;
-    int32_t *sequence = (int32_t *)(uintptr_t)r->sequence.host, *position = (int32_t *)(uintptr_t)r->position.host;
+    int32_t *sequence = weft__filled(r->sequence), *position = weft__filled(r->position);
     for (int64_t i = 0; i < rows; i++)
         sequence[i] = position[i] = -1, r->id[i] = -1;
     for (int64_t s = 0; s < b->n; s++)

@@ -77,17 +77,9 @@ static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, w
     return weft_ragged_like(T ? weft_concat(steps, (int)T, 0) : weft_slice(first, 0, 0, 0), x);
 }
 
-static weft_tensor *as_it_came(const weft__direction *d, weft_tensor *y)        /* in x's layout */
-{
-    const weft__form *x = &d->in[WEFT__X]->f;
-    if (x->layout == WEFT_PACKED || !weft_ok(y->w))
-        return y;
-    weft__form to = weft__laid(y->f, x->batch, x->layout, 0, WEFT_ALIGN_LEFT, x->place);
-    return weft__arranged(y, &to, 0);
-}
-
 weft_state weft__recurrent_composed(const weft__direction *d)
 {
+    const weft__form *form = &d->in[WEFT__X]->f;                  /* packed, or rows step by step */
     weft_tensor *x = weft_arrange(d->in[WEFT__X], WEFT_PACKED), *in = weft_plain(affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]));
     weft *w = x->w;
     int64_t T, from = 0;
@@ -105,5 +97,5 @@ weft_state weft__recurrent_composed(const weft__direction *d)
         h[t] = s.h, c[t] = s.c;
         from = d->reverse ? start : start + rows;
     }
-    return (weft_state){ as_it_came(d, joined(h, T, first.h, x)), s.c ? as_it_came(d, joined(c, T, first.c, x)) : NULL };
+    return (weft_state){ weft__arranged_as(joined(h, T, first.h, x), form), s.c ? weft__arranged_as(joined(c, T, first.c, x), form) : NULL };
 }

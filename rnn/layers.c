@@ -113,15 +113,6 @@ static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
     return weft_dropout(x, r->o.dropout, name, false);
 }
 
-/* In the order of a recurrence: packed, or rows step by step; what is between two layers may have changed it. */
-static weft_tensor *in_order(weft_tensor *x, const weft__form *order)
-{
-    if (x->w->status)
-        return x;
-    weft__form to = weft__laid(x->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
-    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
-}
-
 static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_state first)      /* x packed, or rows step by step */
 {
     const weft__form form = x->f;
@@ -130,7 +121,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_state first)      
     weft_tensor *h[2 * LAYERS], *c[2 * LAYERS], *y[2];
     first = (weft_state){ weft__rows_of_stack(first.h), weft__rows_of_stack(first.c) };
     for (int l = 0, k = 0; l < r->o.layers; l++) {
-        x = in_order(dropped(r, x, l), &form);
+        x = weft__arranged_as(dropped(r, x, l), &form);           /* what is between two layers may have arranged it otherwise */
         for (int d = 0; d < directions(r); d++, k++) {
             if (w->status)
                 return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
@@ -194,8 +185,8 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     weft__form order = { .batch = x->f.batch, .layout = rows ? WEFT_ROWS : WEFT_PACKED, .place = rows ? weft__by_time(x->f.batch, x->f.place) : NULL };
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
-    weft_rnn_out o = through(r, in_order(x, &order), first);
-    o.y = in_order(o.y, &x->f);
+    weft_rnn_out o = through(r, weft__arranged_as(x, &order), first);
+    o.y = weft__arranged_as(o.y, &x->f);
     return o;
 }
 

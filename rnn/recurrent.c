@@ -67,7 +67,7 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
     return (weft__recurrence){
         .cell = how(c)->cell, .reverse = how(c)->reverse,
         .sequences = e->n, .tokens = e->N, .steps = f ? f->steps : b->longest, .hidden = e->H, .width = e->W,
-        .live = f ? f->live : b->live, .start = f ? f->start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
+        .live = f ? f->order.live : b->live, .start = f ? f->order.start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
         .w_hh = numbers(c, WEFT__W_HH), .b_hn = b_hh && how(c)->cell == WEFT__GRU ? b_hh + 2 * e->H : NULL, .w_hr = numbers(c, WEFT__W_HR),
         .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0),
         .gates = Y(c, k), .h = Y(c, 0), .c = k == 2 ? Y(c, 1) : NULL, .raw = c->m > k + 1 ? Y(c, k + 1) : NULL,
@@ -126,14 +126,7 @@ static real *into(const weft_call *c, int k, bool *add)           /* where the g
     return input(c, k) ? weft_dx(c, how(c)->at[k], add) : NULL;
 }
 
-static real *added(const weft_call *c, int k)                     /* the same, for kernels that add */
-{
-    bool add;
-    real *p = into(c, k, &add);
-    if (p && !add)
-        RUN(c, fill, count(input(c, k)), 0, p);
-    return p;
-}
+static real *added(const weft_call *c, int k) { return input(c, k) ? weft__dx_added(c, how(c)->at[k]) : NULL; }      /* the same, for kernels that add */
 
 static bool recurrent_back(const weft_call *c, const extents *e, weft__recurrence *r)
 {

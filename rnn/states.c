@@ -7,14 +7,12 @@
 #include "rnn/rnn.h"
 
 /* ---- index arrays ---- */
-static int32_t *filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }   /* while it is being made */
-
 static bool has_empty(const weft_batch *b) { return b->n > (b->longest ? b->live.host[0] : 0); }
 
 static void fill_stacks(const weft__ends *e, int stacked)
 {
     const weft_batch *b = e->batch;
-    int32_t *order = filled(e->order), *none = filled(e->none);
+    int32_t *order = weft__filled(e->order), *none = weft__filled(e->none);
     for (int64_t k = 0; k < stacked; k++)
         for (int64_t s = 0; s < b->n; s++) {
             order[k * e->stride + s] = (int32_t)(k * b->n + b->sorted.host[s]);
@@ -27,7 +25,7 @@ static void fill_last(const weft__ends *e, bool reverse)
 {
     const weft_batch *b = e->batch;
     const weft__form x = { .batch = (weft_batch *)(uintptr_t)b, .layout = e->place ? WEFT_ROWS : WEFT_PACKED, .place = e->place };
-    int32_t *last = filled(e->last[reverse]);
+    int32_t *last = weft__filled(e->last[reverse]);
     for (int64_t s = 0; s < b->n; s++)
         last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
 }
