@@ -66,4 +66,33 @@ UNUSED static weft_tensor *loss_of(weft_rnn_out o)
     weft_tensor *loss = weft_add(weighted(o.y, 11), weighted(o.last.h, 12));
     return o.last.c ? weft_add(loss, weighted(o.last.c, 13)) : loss;
 }
+
+/* Every piece of memory that a step takes fails in turn (later ones are thinned out: 1 in 1 + i / dense); the context goes on each time. */
+UNUSED static int failures_of(weft *w, int dense, void (*step)(weft *, void *), void *user)
+{
+    int failed = 0;
+    for (int i = 1;; i += 1 + i / dense) {
+        w->fail_in = i;
+        step(w, user);
+        if (weft_ok(w))
+            break;
+        failed++;
+        FAILS(w, WEFT_ENOMEM, "out of memory");
+    }
+    w->fail_in = 0;
+    weft_clear(w);
+    return failed;
+}
+
+/* Steps after the first three ask the allocator for nothing. */
+UNUSED static void is_steady(weft *w, void (*step)(weft *, void *), void *user)
+{
+    int64_t before = 0;
+    for (int i = 0; i < 10; i++) {
+        before = i < 4 ? allocations(w) : before;
+        step(w, user);
+        weft_clear(w);
+    }
+    cr_assert_eq(allocations(w), before);
+}
 #endif

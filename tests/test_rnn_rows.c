@@ -112,25 +112,22 @@ Test(rnn_rows, no_tokens_at_all)
     }
 }
 
+static const kind lstm = { LSTM, { .input = FEATURES, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+static void one_step(weft *w, void *layer)
+{
+    weft_tensor *x;
+    weft_state first;
+    weft_backward(loss_of(run(w, &lstm, layer, true, &x, &first)));
+}
+Test(rnn_rows, a_steady_step_allocates_nothing)
+{
+    FOR_DEVICES(w)
+        is_steady(w, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
+}
 Test(rnn_rows, every_piece_of_memory_may_fail)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "m");
-    kind k = { LSTM, { .input = FEATURES, .hidden = 3, .layers = 2, .bidirectional = true }, true };
-    weft_rnn *r = rnn_of(m, "r", &k);
-    weft_tensor *x;
-    weft_state first;
-    int failed = 0;
-    for (int i = 1;; i++) {
-        w->fail_in = i;
-        weft_backward(loss_of(run(w, &k, r, true, &x, &first)));
-        if (weft_ok(w))
-            break;
-        failed++;
-        FAILS(w, WEFT_ENOMEM, "out of memory");
-    }
+    int failed = failures_of(w, 4000, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));
     cr_assert(failed > 50, "%d", failed);
-    w->fail_in = 0;
-    weft_clear(w);
     CLEAN(w);
 }

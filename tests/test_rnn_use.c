@@ -243,47 +243,32 @@ Test(rnn, what_comes_in_is_checked)
 }
 
 /* ---- memory ---- */
-static void one_step(weft *w, weft_module *m, weft_rnn *r)
+static void one_step(weft *w, void *layer)
 {
     static const int32_t len[] = { 3, 0, 5 };
+    weft_rnn *r = layer;
     weft_tensor *x = random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL });
     weft_state s = { random_tensor(w, 1, WEFT_SHAPE(4, 3, 3)), random_tensor(w, 2, WEFT_SHAPE(4, 3, 3)) };
     weft_backward(loss_of(weft_rnn_run(r, x, s)));
-    weft_zero_grad(m);
+    weft_zero_grad(weft_rnn_module(r));
+}
+static weft_rnn *four_parts(weft *w)
+{
+    return weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
 }
 
 Test(rnn, a_steady_step_allocates_nothing)
 {
-    FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m");
-        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
-        int64_t before = 0;
-        for (int i = 0; i < 10; i++) {
-            before = i < 4 ? allocations(w) : before;
-            one_step(w, m, r);
-            weft_clear(w);
-        }
-        cr_assert_eq(allocations(w), before);
-    }
+    FOR_DEVICES(w)
+        is_steady(w, one_step, four_parts(w));
 }
 
 Test(rnn, every_piece_of_memory_may_fail)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "m");
-    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
-    int failed = 0;
-    for (int i = 1;; i += 1 + i / rounds(40, 4000)) {
-        w->fail_in = i;
-        one_step(w, m, r);
-        if (weft_ok(w))
-            break;
-        failed++;
-        FAILS(w, WEFT_ENOMEM, "out of memory");
-    }
+    weft_rnn *r = four_parts(w);
+    int failed = failures_of(w, rounds(40, 4000), one_step, r);
     cr_assert(failed > 10, "%d", failed);
-    w->fail_in = 0;
-    weft_clear(w);
-    one_step(w, m, r);
+    one_step(w, r);
     CLEAN(w);
 }
