@@ -38,7 +38,8 @@ static inline cudaLaunchAttribute as_cooperative()
     return a;
 }
 /* How many such clusters the GPU can run at the same time. */
-static inline cudaError_t clusters_at_once(int *n, void (*kernel)(weft__recurrence), int blocks, int threads, size_t shared, cudaStream_t stream)
+template <class... P>
+static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threads, size_t shared, cudaStream_t stream)
 {
     cudaLaunchAttribute as = as_cluster((unsigned)blocks);
     cudaLaunchConfig_t how = {};

@@ -1,14 +1,15 @@
 /* gpu_micro.cu - the few numbers of a GPU that the choices between kernels rest on: what a launch costs, alone and in a row, what the
- * product of a recurrent step costs through cuBLAS, what moving memory costs. One JSON object a line. Compiles for the emulation,
- * too, where its times mean nothing. */
+ * product of a recurrent step costs through cuBLAS, what moving memory costs; what the kernels for all steps are made of: a tensor core's
+ * product that waits for the one before, an exchange within a cluster, a barrier of the whole grid. One JSON object a line. Compiles for
+ * the emulation, too, where its times mean nothing. */
 #include <stdio.h>
 #include <stdlib.h>
-#include "cuda/cuda.h"
+#include "cuda/ptx.h"
 
 #ifdef WEFT_EMULATED
-enum { NUMBERS = 1 << 12, TIMES = 3 };
+enum { NUMBERS = 1 << 12, TIMES = 3, ROUNDS = 4 };
 #else
-enum { NUMBERS = 1 << 26, TIMES = 200 };
+enum { NUMBERS = 1 << 26, TIMES = 200, ROUNDS = 1000 };
 #endif
 static cudaStream_t stream;
 static cudaEvent_t begun, ended;
@@ -30,7 +31,55 @@ static __global__ void add_one(float *x, int64_t n)
         x[i] += 1;
 }
 
-typedef struct piece { int B, H; } piece;
+/* ---- within a kernel: ROUNDS of each ---- */
+static __global__ void products(float *out)      /* each waits for the one before */
+{
+    const uint32_t a[4] = { to_tf32(.5f), 0, 0, 0 }, b[2] = { to_tf32(.5f), 0 };
+    float d[4] = {};
+    for (int i = 0; i < ROUNDS; i++)
+        mma_tf32(d, a, b);
+    out[threadIdx.x] = d[0];
+}
+static __global__ void exchanges(float *out)     /* each block of a cluster sends 16 bytes to all, and waits for all: a step of recur_cluster.cu */
+{
+    SHARED(place, float4[2][16]);
+    SHARED(full, uint64_t[2]);
+    const unsigned rank = cluster_rank(), size = cluster_size();
+    float seen = 0;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&full[0], 1), mbarrier_init(&full[1], 1);
+        mbarrier_init_done();
+    }
+    cluster_sync();
+    for (int i = 0; i < ROUNDS; i++) {
+        if (threadIdx.x == 0)
+            mbarrier_arrive_expect(&full[i % 2], size * sizeof(float4));
+        if (threadIdx.x < size)
+            st_async(&place[i % 2][rank], &full[i % 2], threadIdx.x, make_float4(seen, 1, 2, 3));
+        mbarrier_wait(&full[i % 2], i / 2 % 2);
+        seen = place[i % 2][threadIdx.x % size].x + 1;
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = seen;
+    cluster_sync();
+}
+static __global__ void meetings(unsigned *counter)
+{
+    for (int i = 0; i < ROUNDS; i++)
+        grid_sync(counter);
+}
+
+typedef struct piece { int B, H; } piece;        /* exchanges: B blocks; meetings: B blocks */
+static void multiply(piece)     { LAUNCH_RAW(products, dim3(1), dim3(32), 0, stream, to); }
+static void exchange(piece p)   { LAUNCH_CLUSTER_RAW(exchanges, dim3((unsigned)p.B), dim3(256), 0, stream, (unsigned)p.B, to); }
+static void meet(piece p)
+{
+    need(cudaMemsetAsync(to, 0, sizeof(unsigned), stream), "filling");
+    LAUNCH_COOP_RAW(meetings, dim3((unsigned)p.B), dim3(256), 0, stream, (unsigned *)to);
+}
+static cudaGraphExec_t graph;
+static void launch_graph(piece) { need(cudaGraphLaunch(graph, stream), "graph"); }
+
+/* ---- kernels and copies ---- */
 static void launch(piece) { LAUNCH_RAW(nothing, dim3(1), dim3(32), 0, stream); }
 static void launch_and_wait(piece p)
 {
@@ -81,7 +130,40 @@ static void tell(const char *what, void (*work)(piece), piece p, int times, doub
     printf("}\n");
 }
 
-static void set_up()
+static void tell_round(const char *what, void (*work)(piece), piece p, int of)   /* of so many in one call of work */
+{
+    const double us = mean_us(work, p, TIMES / 10 + 1) / of;
+    need(cudaGetLastError(), what);
+    printf("{\"micro\": \"%s\", \"blocks\": %d, \"us\": %.4f}\n", what, p.B, us);
+}
+static void within_kernels(int multiprocessors)
+{
+    static const int sizes[] = { 2, 4, 8, 16 };
+    tell_round("tensor core product, one after the other", multiply, piece{ 1, 0 }, ROUNDS);
+    need(cudaFuncSetAttribute(exchanges, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
+    for (int blocks : sizes)
+        tell_round("exchange within a cluster", exchange, piece{ blocks, 0 }, ROUNDS);
+    tell_round("barrier of the grid", meet, piece{ multiprocessors, 0 }, ROUNDS);
+    need(cudaFuncSetAttribute(exchanges, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10), "200 KB");
+    for (int blocks = 8; blocks <= 16; blocks *= 2)
+        for (int kilobytes = 130; kilobytes <= 200; kilobytes += 70) {
+            int clusters = 0;
+            need(clusters_at_once(&clusters, exchanges, blocks, 256, (size_t)kilobytes << 10, stream), "occupancy");
+            printf("{\"micro\": \"clusters at once\", \"blocks\": %d, \"shared_kb\": %d, \"clusters\": %d}\n", blocks, kilobytes, clusters);
+        }
+}
+static void graphs()
+{
+    cudaGraph_t recorded;
+    need(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "capture");
+    for (int i = 0; i < TIMES; i++)
+        launch(piece{ 0, 0 });
+    need(cudaStreamEndCapture(stream, &recorded) || cudaGraphInstantiate(&graph, recorded, 0), "graph");
+    tell_round("node of a graph", launch_graph, piece{ 1, 0 }, TIMES);
+    cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
+}
+
+static int set_up()                              /* how many multiprocessors there are */
 {
     cudaDeviceProp about;
     need(cudaGetDeviceProperties(&about, 0), "no GPU");
@@ -95,13 +177,16 @@ static void set_up()
         pinned[i] = (float)i;
     printf("{\"micro\": \"device\", \"name\": \"%s\", \"multiprocessors\": %d, \"shared_bytes\": %zu, \"capability\": \"%d.%d\"}\n", about.name,
            about.multiProcessorCount, (size_t)about.sharedMemPerBlockOptin, about.major, about.minor);
+    return about.multiProcessorCount;
 }
 
 int main()
 {
     static const piece steps[] = { { 8, 16 }, { 64, 32 }, { 512, 32 }, { 8, 128 }, { 64, 128 }, { 512, 128 }, { 64, 256 }, { 64, 512 }, { 64, 1024 } };
     const double bytes = (double)NUMBERS * sizeof(float);
-    set_up();
+    const int multiprocessors = set_up();
+    within_kernels(multiprocessors);
+    graphs();
     tell("launch", launch, piece{ 0, 0 }, TIMES * 5, 0, 0);
     tell("launch and wait", launch_and_wait, piece{ 0, 0 }, TIMES, 0, 0);
     for (piece p : steps) {
