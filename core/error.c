@@ -68,7 +68,7 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
     if (!x)
         return "is NULL";
     if (weft__is_nowhere(x->w))
-        return "is what a function given NULL returned";
+        return x->w == weft__no_memory() ? "is of a context that could not be opened" : "is what a function given NULL returned";
     if (x->w != w)
         return "is of another context";
     if (x == &w->nil)

@@ -50,7 +50,7 @@ Test(context, without_memory_it_says_so_in_any_thread)
     cr_assert(!memcmp(&before, w, sizeof before), "somebody wrote to a context that is all threads'");
     weft *good = open_on(WEFT_CPU);
     weft_add(weft_zeros(good, WEFT_SHAPE(1)), weft_zeros(w, WEFT_SHAPE(1)));
-    FAILS(good, WEFT_EARG, "add: input 1 is of another context");
+    FAILS(good, WEFT_EARG, "add: input 1 is of a context that could not be opened");
     CLEAN(good);
 }
 
