@@ -5,6 +5,7 @@ Test(cuda, contexts_on_two_gpus_do_not_meet)
 {
     weft *w[2] = { open_gpu(0), open_gpu(1) };
     if (!weft_ok(w[1])) {                        /* there is one only */
+        cr_assert(strstr(weft_message(w[1]), "no device 1"), "%s", weft_message(w[1]));
         CLEAN_FAILED(w[1]);
         w[1] = open_gpu(0);
     }
