@@ -65,6 +65,16 @@ WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, 
 WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
 WEFT_API void weft_decoded_end(weft_decoded *d);
 
+/* ---- forecasting: models of past series, future series and static covariates ---- *
+ * past [N, past features] and future [M, future features] ragged, of as many sequences; or plain [n, T, features] with their lengths
+ * (NULL: every sequence is full). The data of a plain past are first or last, as past_align says; those of a plain future are first.
+ * fixed: [n, static features], or NULL. */
+typedef struct {
+    weft_tensor *past, *future, *fixed;
+    const weft_lengths *past_lengths, *future_lengths;
+    weft_align past_align;
+} weft_series;
+
 #ifdef __cplusplus
 }
 #endif
