@@ -12,6 +12,8 @@ weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);          
 bool         weft__run_call(weft_call *);
 weft        *weft__context(weft_tensor *const *x, int n);                         /* that a function of these fails: the first that has not failed */
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
+/* ragged.c */
+weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);       /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
 /* walk.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
 /* pointwise.c */

@@ -143,6 +143,21 @@ weft_tensor *weft_mask(weft *w, const weft_lengths *l, int64_t total, weft_align
     return padded(ones, total, 0, align, "mask");
 }
 
+/* ---- a plain [n, T, F] is n sequences of T tokens in the layout concat ---- */
+weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T)
+{
+    weft *w = x->w;
+    int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
+    for (int64_t s = 0; len && s < n; s++)
+        len[s] = (int32_t)T;
+    weft_batch *b = len ? weft__batch(w, &(weft_lengths){ n, len, NULL }, function) : NULL;
+    if (!b)
+        return &w->nil;
+    weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ b->tokens, width(x) });
+    f.batch = b, f.layout = T == 1 ? WEFT_PACKED : WEFT_CONCAT;   /* of single tokens both are the same */
+    return weft__view(x, &f);
+}
+
 /* ---- spread: one row a sequence to every token of it; pool: back ---- */
 static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   /* all tokens in concat order, rows as wide as `row`'s */
 {

@@ -87,7 +87,8 @@ WEFT_API weft_tensor *weft_drop_run(weft_drop *d, weft_tensor *x);
 typedef struct weft_mlp weft_mlp;
 typedef enum { WEFT_RELU, WEFT_LEAKY_RELU, WEFT_ELU, WEFT_GELU, WEFT_SILU, WEFT_TANH, WEFT_SIGMOID } weft_activation;
 typedef struct { int layers; const int64_t *widths; weft_activation activation; weft_real dropout; } weft_mlp_opts;   /* 1 .. 9999 layers; widths: layers + 1 */
-/* Linear layers "0", "1", .. with the activation (LEAKY_RELU: slope .01, ELU: alpha 1) and dropout between them, none after the last. */
+/* Linear layers with the activation (LEAKY_RELU: slope .01, ELU: alpha 1) and dropout between them, none after the last. Named as in a
+ * torch.nn.Sequential of all of them: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
@@ -108,6 +109,65 @@ typedef struct weft_multihead weft_multihead;
  * et al. 2017. */
 WEFT_API weft_multihead *weft_multihead_new(weft_module *m, const char *name, int64_t width, int heads);
 WEFT_API weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
+
+/* ---- blocks of gated residual networks ---- *
+ * Lim, Arik, Loeff, Pfister 2021 (Temporal Fusion Transformers), as TransformerTF builds and names them; ragged and plain tensors [.., in]
+ * alike. Dropouts are 0 .. 1 (but not 1) and in training only; a skip has the shape of the result. */
+typedef struct weft_glu weft_glu;
+/* Gated linear unit, Dauphin et al. 2017: dropout of x, then a sigmoid(b) of a, b = fc1 x. fc1 [2 out, in] (Xavier) with bias 0. */
+WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, int64_t in, int64_t out, weft_real dropout);
+WEFT_API weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x);         /* [.., in] -> [.., out] */
+
+typedef struct weft_add_norm weft_add_norm;
+/* norm(x + skip); trainable_add: norm(x + 2 sigmoid(mask) skip), mask [width] 0 at first. */
+WEFT_API weft_add_norm *weft_add_norm_new(weft_module *m, const char *name, int64_t width, bool trainable_add);
+WEFT_API weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *skip);
+
+typedef struct weft_gate_add_norm weft_gate_add_norm;
+/* add_norm(glu(x), skip). */
+WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name, int64_t in, int64_t out, weft_real dropout, bool trainable_add);
+WEFT_API weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_tensor *skip);
+
+typedef struct weft_resample_norm weft_resample_norm;
+/* The in features taken as a line and read at `out` even places from its first to its last (out 1: the first), then times 2 sigmoid(mask) if
+ * trainable_add, then norm. */
+WEFT_API weft_resample_norm *weft_resample_norm_new(weft_module *m, const char *name, int64_t in, int64_t out, bool trainable_add);
+WEFT_API weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x);
+
+typedef struct weft_grn weft_grn;
+typedef struct {
+    int64_t in, out, hidden;                     /* hidden 0: in */
+    int64_t context;                             /* width of a context, 0: none */
+    weft_real dropout; weft_activation activation;
+    bool interpolate;                            /* the skip where in is not out: a resample_norm "resample"; else a linear "project" */
+} weft_grn_opts;
+#define WEFT_GRN_DEFAULTS { .dropout = (weft_real).1, .activation = WEFT_ELU }
+/* Gated residual network: norm(glu1(dropout(fc2 activation(fc1 x + fc3 context))) + skip of x); fc3 has no bias. fc1, fc2, glu1.fc1 start
+ * normal with deviation sqrt(2 / in), biases 0. The two dropouts in a row are the original's. */
+WEFT_API weft_grn *weft_grn_new(weft_module *m, const char *name, const weft_grn_opts *opts);
+/* context: NULL if there is none; [.., context] like x, or [n, context]: one for each sequence of a ragged x, or of a plain [n, T, in]. */
+WEFT_API weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context);
+
+typedef struct weft_variable_selection weft_variable_selection;
+typedef struct { int64_t num_features, d_hidden, d_model, context; weft_real dropout; } weft_variable_selection_opts;   /* context 0: none */
+#define WEFT_VARIABLE_SELECTION_DEFAULTS { .d_hidden = 8, .d_model = 300, .dropout = (weft_real).1 }
+/* Each of the features [.., num_features] by its own linear layer "prescalers.i" and GRN "single_grn.i" to d_model, and their sum weighted by a
+ * softmax of what "flattened_grn" says of all and of the context. One feature: its weight is 1, and the context is not looked at. */
+WEFT_API weft_variable_selection *weft_variable_selection_new(weft_module *m, const char *name, const weft_variable_selection_opts *opts);
+/* [.., num_features] -> [.., d_model]; context as in weft_grn_run; weights: NULL, or set to [.., num_features]. */
+WEFT_API weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights);
+
+typedef struct weft_interpretable weft_interpretable;
+/* InterpretableMultiHeadAttention: heads of width d_model / heads with queries and keys of their own ("query_layers.h", "key_layers.h"), one
+ * projection of values for all ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the result. heads
+ * divide d_model. Weights are Xavier, biases 0. */
+WEFT_API weft_interpretable *weft_interpretable_new(weft_module *m, const char *name, int64_t d_model, int heads, weft_real dropout);
+/* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n, d_model], one query for each sequence of the memory.
+ * map as in weft_attention: NULL, or set to the weights. */
+WEFT_API weft_tensor *weft_interpretable_run(weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
+/* The same of plain tensors by a mask [n, Tq (or 1), Tk] that is not 0 where a key is forbidden (weft_get_attention_mask; NULL: nowhere), as PyTorch computes it:
+ * with all scores in memory, and a query whose keys are all forbidden sees all of them evenly. map [n, heads, Tq, Tk]. */
+WEFT_API weft_tensor *weft_interpretable_masked(weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map);
 
 /* ---- losses: a total, and what it is to be divided by, both of rank 0; nothing to count is 0 with weight 0 ---- */
 typedef struct { weft_tensor *sum, *weight; } weft_loss;

@@ -1,62 +1,7 @@
-/* attention.c - attention layers over a ragged memory: additive, general, and of several heads.
- *
- * The query may be ragged, or plain [n, dq], one for each sequence of the memory: what a decoder has at each step. That is taken as
- * a batch of sequences of length 1 (a view, no copy), and the result is plain again. A decoder asks a memory many times, so
+/* attention.c - attention layers over a ragged memory: additive, general, and of several heads. A decoder asks a memory many times, so
  * whatever can be done to the few queries instead of the long memory is: general attention's q . (W m) is (W^T q) . m. */
 #include <math.h>
-#include "autograd/autograd.h"
-#include "nn/nn.h"
-
-/* ---- queries ---- */
-static weft_tensor *one_each(weft_tensor *q, const weft_batch *memory)       /* [n, dq] plain -> n sequences of length 1 */
-{
-    weft *w = q->w;
-    int32_t *one = weft__take(w, &w->notes, memory->n * (int64_t)sizeof *one);
-    for (int64_t s = 0; one && s < memory->n; s++)
-        one[s] = 1;
-    weft_batch *b = one ? weft__batch(w, &(weft_lengths){ memory->n, one, NULL }, "attention") : NULL;
-    weft__form f = q->f;
-    f.batch = b, f.layout = WEFT_CONCAT;
-    return b ? weft__view(q, &f) : &w->nil;
-}
-
-static weft_tensor *queries(weft_tensor *q, weft_tensor *memory)  /* ragged ones; inert if something is wrong */
-{
-    weft *w = q->w;
-    const char *wrong = weft__wrong(w, memory);
-    char text[2][128];
-    if (wrong)
-        weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
-    else if (q->f.rank != 2 || memory->f.rank != 2 || !memory->f.batch)
-        weft__fail(w, WEFT_ESHAPE, "attention: query %s, memory %s: a query of rank 2 and a ragged memory of rank 2 are wanted",
-                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
-    else if ((q->f.batch ? q->f.batch->n : q->f.size[0]) != memory->f.batch->n)
-        weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, but the memory has %lld sequences",
-                   q->f.batch ? "sequences of queries:" : "plain queries, one a sequence:",
-                   (long long)(q->f.batch ? q->f.batch->n : q->f.size[0]), (long long)memory->f.batch->n);
-    return w->status ? &w->nil : q->f.batch ? q : one_each(q, memory->f.batch);
-}
-
-/* ---- what the three have in common ---- */
-typedef weft_tensor *method(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
-typedef struct { const weft_module *m; const char *name; const void *layer; method *how; } asked;
-
-static weft_tensor *run(asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
-{
-    weft_tensor *bad = weft__refused(a.m, q, a.name);
-    if (map)
-        *map = bad ? bad : &q->w->nil;
-    if (bad)
-        return bad;
-    const weft_module *before = weft__enter(a.m);
-    weft_tensor *y = queries(q, memory);
-    if (y->f.batch)
-        y = a.how(a.layer, y, memory, causal, map);
-    if (y->f.batch && !q->f.batch)
-        y = weft_plain(y);
-    weft__leave(a.m, before);
-    return y;
-}
+#include "nn/attention.h"
 
 static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_ZERO, 0, 0 };
 
@@ -102,7 +47,7 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
 
 weft_tensor *weft_additive_run(weft_additive *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return run((asked){ a ? a->m : NULL, "additive", a, additive }, q, memory, WEFT_ALL_KEYS, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "additive", a, additive }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- general ---- */
@@ -128,7 +73,7 @@ static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memo
 
 weft_tensor *weft_general_run(weft_general *g, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return run((asked){ g ? g->m : NULL, "general", g, general }, q, memory, WEFT_ALL_KEYS, map);
+    return weft__attend((weft__asked){ g ? g->m : NULL, "general", g, general }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- several heads ---- */
@@ -147,9 +92,7 @@ weft_multihead *weft_multihead_new(weft_module *parent, const char *name, int64_
     a->m = m, a->width = width, a->heads = heads;
     a->weight = weft_parameter(m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
     a->bias = weft_parameter(m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
-    a->out = weft_linear_new(m, "out_proj", width, width);
-    if (weft_ok(m->w))
-        weft_initialise(weft_find(m, "out_proj.bias"), zero);
+    a->out = weft__linear_as(m, "out_proj", width, width, weft__by_width(width));
     return weft__finished(m, a, &none);
 }
 
@@ -174,5 +117,5 @@ static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *me
 
 weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    return run((asked){ a ? a->m : NULL, "multihead", a, multihead }, q, memory, causal, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "multihead", a, multihead }, q, memory, causal, map);
 }

@@ -2,6 +2,15 @@
  * draw apart from each other, and the same layer draws the same after a restart. */
 #include "nn/nn.h"
 
+weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, real p)
+{
+    char place[WEFT__PATH + WEFT__NAME];
+    if (p == 0 || !x->w->training)
+        return x;
+    snprintf(place, sizeof place, "%s.%s", m->path, part);
+    return weft_dropout(x, p, place, false);
+}
+
 struct weft_drop { weft_module *m; real p; bool per_sequence; };
 
 weft_drop *weft_drop_new(weft_module *parent, const char *name, real p, bool per_sequence)

@@ -5,23 +5,37 @@
 
 struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
 
-static weft_linear *made(weft_module *parent, const char *name, int64_t in, int64_t out, bool biased)
+static weft_linear *made(weft_module *parent, const char *name, int64_t in, int64_t out, weft_init weight, const weft_init *bias)
 {
     static weft_linear none;
     weft_module *m = weft_module_in(parent, name);
     weft_linear *l = weft__layer(m, sizeof *l);
     if (!l)
         return weft__finished(m, l, &none);
-    real bound = in > 0 ? (real)(1 / sqrt((double)in)) : 0;
-    weft_init init = { WEFT_INIT_UNIFORM, -bound, bound };
     l->m = m;
-    l->weight = weft_parameter(m, "weight", WEFT_SHAPE(out, in), init);
-    l->bias = biased ? weft_parameter(m, "bias", WEFT_SHAPE(out), init) : NULL;
+    l->weight = weft_parameter(m, "weight", WEFT_SHAPE(out, in), weight);
+    l->bias = bias ? weft_parameter(m, "bias", WEFT_SHAPE(out), *bias) : NULL;
     return weft__finished(m, l, &none);
 }
 
-weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64_t out)      { return made(m, name, in, out, true); }
-weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out) { return made(m, name, in, out, false); }
+weft_init weft__by_width(int64_t in)
+{
+    real bound = in > 0 ? (real)(1 / sqrt((double)in)) : 0;
+    return (weft_init){ WEFT_INIT_UNIFORM, -bound, bound };
+}
+
+weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64_t out)
+{
+    weft_init init = weft__by_width(in);
+    return made(m, name, in, out, init, &init);
+}
+weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out) { return made(m, name, in, out, weft__by_width(in), NULL); }
+
+weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight)
+{
+    return made(m, name, in, out, weight, &(weft_init){ WEFT_INIT_ZERO, 0, 0 });
+}
+weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight) { return made(m, name, in, out, weight, NULL); }
 
 static bool fits(const weft_linear *l, const weft_tensor *x)
 {

@@ -1,11 +1,11 @@
 /* mlp.c - linear layers in a row, an activation and dropout between them. */
 #include "nn/nn.h"
 
-enum { MOST_LAYERS = 9999 };
+enum { MOST_LAYERS = 9999 };                    /* said in the header */
 
 struct weft_mlp { weft_module *m; weft_activation activation; real dropout; int layers; weft_linear *linear[]; };
 
-static weft_tensor *activated(weft_activation a, weft_tensor *x)
+weft_tensor *weft__activated(weft_activation a, weft_tensor *x)
 {
     switch (a) {
     case WEFT_RELU:       return weft_relu(x);
@@ -18,6 +18,9 @@ static weft_tensor *activated(weft_activation a, weft_tensor *x)
     }
     return x;
 }
+
+/* Of linear layer i in a torch.nn.Sequential, where activations and dropouts have numbers, too. */
+static int number_of(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
 
 static bool is_sound(weft_module *m, const weft_mlp_opts *o)
 {
@@ -44,7 +47,7 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     l->m = m, l->activation = opts->activation, l->dropout = opts->dropout, l->layers = opts->layers;
     for (int i = 0; i < l->layers; i++) {
         char number[16];
-        snprintf(number, sizeof number, "%d", i);
+        snprintf(number, sizeof number, "%d", number_of(l, i));
         l->linear[i] = weft_linear_new(m, number, opts->widths[i], opts->widths[i + 1]);
     }
     return weft__finished(m, l, &none);
@@ -59,9 +62,9 @@ weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
     for (int i = 0; i < l->layers; i++) {
         x = weft_linear_run(l->linear[i], x);
         if (i + 1 < l->layers) {
-            char place[WEFT__PATH + 16];
-            snprintf(place, sizeof place, "%s.%d", l->m->path, i);
-            x = weft_dropout(activated(l->activation, x), l->dropout, place, false);
+            char drop[16];
+            snprintf(drop, sizeof drop, "%d", number_of(l, i) + 2);
+            x = weft__dropped(l->m, drop, weft__activated(l->activation, x), l->dropout);
         }
     }
     weft__leave(l->m, before);

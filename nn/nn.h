@@ -63,9 +63,20 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise);
 /* ---- parameter.c, init.c ---- */
 int64_t weft__piece(const weft__parameter *p);                    /* the numbers it takes in the flat vectors: its own and the gap behind */
 void weft__cut_back(weft_module *root, int64_t n);                /* of the flat vectors the first n numbers stay */
+void weft__tie_module(weft_module *m, const char *name, const weft_module *original);         /* a module `name` in m, all of whose parameters are the original's */
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */
 void weft__first_values(weft__parameter *p, weft_init init);
 bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init);
+
+/* ---- parts that layers share ---- */
+weft_init weft__by_width(int64_t in);            /* uniform in +-1/sqrt(in), as PyTorch's linear layers start */
+/* Linear layers whose weight starts so; the bias starts at 0. */
+weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
+weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
+weft_tensor *weft__activated(weft_activation, weft_tensor *x);
+bool weft__dropout_is_sound(weft *w, const char *function, real p);              /* else the context fails */
+/* Dropout of a layer's part: its masks have the name "path of m.part". */
+weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, real p);
 
 /* ---- describe.c ---- */
 /* Keeps a text with the module, "cell" = "lstm": checkpoints hold it, and loading compares it. A key said again replaces its value. */

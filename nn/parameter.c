@@ -265,6 +265,15 @@ void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
     joined(p);
 }
 
+void weft__tie_module(weft_module *m, const char *name, const weft_module *original)
+{
+    weft_module *own = original ? weft_module_in(m, name) : NULL;
+    for (weft__parameter *p = original ? original->parameters : NULL; p; p = p->next)
+        weft_tie(own, p->name, p->tied ? &p->tied->value : &p->value);
+    for (const weft_module *child = original ? original->child : NULL; child; child = child->sibling)
+        weft__tie_module(own, child->name, child);
+}
+
 /* ---- freezing ---- */
 static void freeze(weft__parameter *p, bool frozen)
 {

@@ -66,14 +66,95 @@ WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, wef
 WEFT_API void weft_decoded_end(weft_decoded *d);
 
 /* ---- forecasting: models of past series, future series and static covariates ---- *
- * past [N, past features] and future [M, future features] ragged, of as many sequences; or plain [n, T, features] with their lengths
- * (NULL: every sequence is full). The data of a plain past are first or last, as past_align says; those of a plain future are first.
- * fixed: [n, static features], or NULL. */
+ * TransformerTF's six models (CERN), with its names of options and parameters, so that its checkpoints load. All of a future is known at once: the
+ * decoder reads known covariates, nothing is fed back. past [N, past features] and future [M, future features] ragged, of as many
+ * sequences; or plain [n, T, features] with their lengths (NULL: every sequence is full). The data of a plain past are first or last, as
+ * past_align says; those of a plain future are first. What lies beyond the lengths is never looked at. fixed: static covariates [n, static features], or NULL. */
 typedef struct {
     weft_tensor *past, *future, *fixed;
     const weft_lengths *past_lengths, *future_lengths;
     weft_align past_align;
 } weft_series;
+
+/* How close to the original. EXACT: lengths are honoured everywhere, a sequence's result is the same alone and in any batch (but for the TFT family, whose
+ * LSTMs run over what stands before a short past, and which depends on that), a step without keys attends to nothing. PADDED: as the original computes
+ * on padded tensors with masks and all scores in memory, but lengths are honoured: an oracle. AS_CODED: the original's numbers with its quirks:
+ * lengths honoured only where weft_should_use_packing says so, no masks at all without lengths, PF-TFT's lengths multiplied.
+ * In the last two pads are read as they are, and a step without keys attends to all of them evenly, pads included. */
+typedef enum { WEFT_COMPAT_EXACT, WEFT_COMPAT_PADDED, WEFT_COMPAT_AS_CODED } weft_compat;
+
+typedef struct weft_forecaster weft_forecaster;
+/* y: [M, output_dim] ragged as the future is, or plain [n, T, output_dim] with 0 in its pads if the future was plain (other than EXACT: with what the
+ * computation leaves there). encoder: the last state of the past's LSTM. */
+typedef struct { weft_tensor *y; weft_state encoder; } weft_forecast;
+/* attention: of the last block that asks about the past, as in weft_interpretable_run (keys: past, then future; in the last two modes [n, heads, T, keys]).
+ * The weights of variable selection [.., features], of the TFT family; the past's are plain [n, T, features], its data last. NULL: there are none. */
+typedef struct { weft_tensor *attention, *past_selection, *future_selection, *static_selection; } weft_forecast_maps;
+/* maps may be NULL. */
+WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series *series, weft_forecast_maps *maps);
+
+/* In all options: widths and counts of 1 or more, dropouts 0 .. 1 (but not 1). num_static_features (the first three models; the original has none):
+ * fixed is appended to every step of past and future. dropout of LSTMs is between their layers. */
+typedef struct {
+    int64_t num_past_features, num_future_features, num_static_features;
+    int64_t d_encoder, d_decoder;                /* widths of the LSTMs; unlike: h and c go through linear layers "state_projection" */
+    int num_encoder_layers, num_decoder_layers;  /* unlike: decoder layer k begins with the state of encoder layer k, or of the last */
+    weft_real dropout;
+    int num_mlp_hidden; const int64_t *d_mlp_hidden;             /* 0: the head "mlp_head" is a linear layer */
+    weft_activation mlp_activation; weft_real mlp_dropout;
+    int64_t output_dim;
+    weft_compat compat;
+} weft_encoder_decoder_lstm_opts;
+#define WEFT_ENCODER_DECODER_LSTM_DEFAULTS { .d_encoder = 128, .d_decoder = 128, .num_encoder_layers = 2, .num_decoder_layers = 2, \
+    .dropout = (weft_real).1, .mlp_activation = WEFT_RELU, .mlp_dropout = (weft_real).1, .output_dim = 1 }
+/* An LSTM reads the past, another goes on from its state over the future, a head makes the outputs. */
+WEFT_API weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *m, const char *name, const weft_encoder_decoder_lstm_opts *opts);
+
+typedef struct {
+    int64_t num_past_features, num_future_features, num_static_features;
+    int64_t d_model, d_encoder, d_decoder;       /* the last two 0: d_model; unlike: states and the encoder's outputs are projected */
+    int num_layers;                              /* of both LSTMs */
+    weft_real dropout;
+    int num_heads;                               /* divide d_decoder */
+    bool use_gating, trainable_add;              /* gate_add_norm(attended, decoder), or layer_norm(attended + decoder) */
+    bool causal_attention;                       /* a step sees the past and the decoder's steps strictly before it; else all of both */
+    int64_t output_dim;
+    weft_compat compat;
+} weft_attention_lstm_opts;
+#define WEFT_ATTENTION_LSTM_DEFAULTS { .d_model = 128, .num_layers = 2, .dropout = (weft_real).1, .num_heads = 4, .use_gating = true, \
+    .causal_attention = true, .output_dim = 1 }
+/* The encoder and decoder LSTMs, and attention of every decoder step to both their outputs. */
+WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *name, const weft_attention_lstm_opts *opts);
+
+typedef struct {
+    int64_t num_past_features, num_future_features, num_static_features;
+    int64_t d_model; int num_layers, num_transformer_blocks; weft_real dropout; int num_heads;      /* heads divide d_model */
+    bool causal_attention, share_lstm_weights;   /* share: one LSTM "encoder", which is the decoder, too */
+    int64_t output_dim;
+    weft_compat compat;
+} weft_transformer_lstm_opts;
+#define WEFT_TRANSFORMER_LSTM_DEFAULTS { .d_model = 128, .num_layers = 2, .num_transformer_blocks = 2, .dropout = (weft_real).1, .num_heads = 4, \
+    .causal_attention = true, .output_dim = 1 }
+/* GRNs, LSTMs with a residual sum, then blocks in which the past attends to itself and the future to both. */
+WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name, const weft_transformer_lstm_opts *opts);
+
+typedef struct {
+    int64_t num_past_features, num_future_features, num_static_features;         /* no static ones: those contexts are 0 */
+    int64_t d_model, d_hidden_continuous; int num_heads, num_lstm_layers;        /* heads divide d_model; d_hidden_continuous: of variable selection */
+    weft_real dropout;
+    bool causal_attention;
+    int64_t ctxt_seq_len;                        /* the longest past there can be: without fixed the one static feature is 2 length / that - 1 */
+    int64_t output_dim;
+    weft_compat compat;
+} weft_tft_opts;
+#define WEFT_TFT_DEFAULTS { .num_static_features = 1, .d_model = 300, .d_hidden_continuous = 8, .num_heads = 4, .num_lstm_layers = 2, \
+    .dropout = (weft_real).1, .causal_attention = true, .output_dim = 7 }
+/* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, as long as the longest of the batch: pads of 0 come first. */
+WEFT_API weft_forecaster *weft_temporal_fusion_transformer_new(weft_module *m, const char *name, const weft_tft_opts *opts);
+/* The same, but that without fixed the static feature is length / ctxt_seq_len (ctxt_seq_len 0, or AS_CODED: / the longest past of the batch). */
+WEFT_API weft_forecaster *weft_pf_temporal_fusion_transformer_new(weft_module *m, const char *name, const weft_tft_opts *opts);
+/* The same without anything static: num_static_features and ctxt_seq_len are not looked at, fixed must be NULL. */
+WEFT_API weft_forecaster *weft_xtft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
 #ifdef __cplusplus
 }

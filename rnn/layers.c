@@ -190,26 +190,11 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     return o;
 }
 
-/* n sequences of T tokens each: a plain [n, T, F] is that batch in the layout concat. */
-static weft_tensor *as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T)
-{
-    weft *w = x->w;
-    int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
-    for (int64_t s = 0; len && s < n; s++)
-        len[s] = (int32_t)T;
-    weft_batch *b = len ? weft__batch(w, &(weft_lengths){ n, len, NULL }, function) : NULL;
-    if (!b)
-        return &w->nil;
-    weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ b->tokens, width(x) });
-    f.batch = b, f.layout = T == 1 ? WEFT_PACKED : WEFT_CONCAT;   /* of single tokens both are the same */
-    return weft__view(x, &f);
-}
-
 static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, int64_t T, weft_state first)
 {
     weft *w = x->w;
     weft__form f = x->f;
-    weft_tensor *rows = as_batch(x, function, f.size[0], T);
+    weft_tensor *rows = weft__as_batch(x, function, f.size[0], T);
     weft_rnn_out o = weft_ok(w) ? on_ragged(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
     f.size[f.rank - 1] = width(o.y);
     o.y = weft__view(o.y, &f);

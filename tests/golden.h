@@ -8,7 +8,7 @@
 enum { PACKED = 1, RECORDED = 2, COMPOSED = 4, PADDED = 8, WAYS = 16 };
 
 typedef struct source { char name[64]; weft_tensor *x; weft_lengths len; int64_t padded; bool ragged, parameter; } source;
-enum { SOURCES = 64, PIECES = 4096 };
+enum { SOURCES = 1024, PIECES = 8192 };
 
 typedef struct trial {
     const json_t *c;
@@ -27,7 +27,7 @@ typedef struct kind {
     weft_tensor *(*run)(trial *);                /* compares values; the loss whose gradients are probed, or NULL */
     int ways;
 } kind;
-extern const kind golden_recurrent[], golden_layers[], golden_optimisers[];      /* each ends with a NULL name */
+extern const kind golden_recurrent[], golden_layers[], golden_optimisers[], golden_models[];   /* each ends with a NULL name */
 
 /* ---- the case ---- */
 void    *hold(trial *t, int64_t bytes);          /* zeroed memory until the end of the trial */
@@ -46,6 +46,9 @@ weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, con
 weft_tensor *laid(trial *t, weft_tensor *ragged);                                            /* in the layout of this way */
 /* Every parameter of the case's list gets its values: factor u(place in the list, k) / sqrt(scale; 0: last extent). Found below `layer`. */
 bool set_parameters(trial *t, const char *layer, double factor, double scale);
+/* The same by any rule: element k of parameter s. */
+typedef double value_of(const void *how, int64_t s, int64_t k, const weft_tensor *p);
+bool set_parameters_by(trial *t, const char *layer, value_of *rule, const void *how);
 /* sum over sequences b, rows i, columns o of y * sin(first + 0.5 b + 0.7 i + 0.9 o). */
 weft_tensor *wavy_sum(trial *t, weft_tensor *y, const weft_lengths *l, double first);
 

@@ -108,7 +108,7 @@ weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, con
 
 weft_tensor *laid(trial *t, weft_tensor *ragged) { return t->way & PACKED ? weft_arrange(ragged, WEFT_PACKED) : ragged; }
 
-static bool set_parameter(trial *t, const char *layer, const json_t *entry, int64_t s, double factor, double scale)
+static bool set_parameter(trial *t, const char *layer, const json_t *entry, int64_t s, value_of *rule, const void *how)
 {
     const char   *name = json_string_value(json_array_get(entry, 0));
     const json_t *shape = json_array_get(entry, 1);
@@ -123,28 +123,36 @@ static bool set_parameter(trial *t, const char *layer, const json_t *entry, int6
         same = weft_size(p, i) == json_integer_value(json_array_get(shape, (size_t)i));
     if (!same)
         return wrong(t, "parameter \"%s\" has another shape", path);
-    double by = sqrt(scale > 0 ? scale : (double)weft_size(p, -1));
     int64_t    n = weft_count(p);
-    weft_real *v = formula(t, factor / by, 0, s, n);
-    for (int64_t k = 0; k < n; k++)              /* in the order of the formula: product, then quotient */
-        v[k] = (weft_real)(factor * u(s, k) / by);
+    weft_real *v = hold(t, n * (int64_t)sizeof *v);
+    for (int64_t k = 0; k < n; k++)
+        v[k] = (weft_real)rule(how, s, k, p);
     weft_assign_values(p, v, n);
     ask(t, name, p, NULL, 0);
     t->source[t->sources - 1].parameter = true;
     return true;
 }
 
-bool set_parameters(trial *t, const char *layer, double factor, double scale)
+bool set_parameters_by(trial *t, const char *layer, value_of *rule, const void *how)
 {
     const json_t *list = field(t, "params"), *entry;
     size_t        s;
     json_array_foreach(list, s, entry)
-        if (!set_parameter(t, layer, entry, (int64_t)s, factor, scale))
+        if (!set_parameter(t, layer, entry, (int64_t)s, rule, how))
             return false;
     if (weft_parameters(t->m) != (int)json_array_size(list))
         return wrong(t, "the layer has %d parameters, the case %d", weft_parameters(t->m), (int)json_array_size(list));
     return true;
 }
+
+typedef struct { double factor, scale; } scaling;
+static double scaled(const void *how, int64_t s, int64_t k, const weft_tensor *p)              /* in the order of the formula: product, then quotient */
+{
+    const scaling *by = how;
+    return by->factor * u(s, k) / sqrt(by->scale > 0 ? by->scale : (double)weft_size(p, -1));
+}
+
+bool set_parameters(trial *t, const char *layer, double factor, double scale) { return set_parameters_by(t, layer, scaled, &(scaling){ factor, scale }); }
 
 weft_tensor *wavy_sum(trial *t, weft_tensor *y, const weft_lengths *l, double first)
 {

@@ -168,8 +168,8 @@ Test(layers, mlp)
             memcpy(buffer[0], numbers(x), TOKENS * 4 * sizeof(weft_real));
             for (int i = 0; i < 3; i++) {
                 char weight[32], bias[32];
-                snprintf(weight, sizeof weight, "mlp.%d.weight", i);
-                snprintf(bias, sizeof bias, "mlp.%d.bias", i);
+                snprintf(weight, sizeof weight, "mlp.%d.weight", 2 * i);
+                snprintf(bias, sizeof bias, "mlp.%d.bias", 2 * i);
                 product(buffer[i & 1], of(m, weight), of(m, bias), TOKENS, widths[i], widths[i + 1], buffer[!(i & 1)]);
                 for (int j = 0; i < 2 && j < TOKENS * widths[i + 1]; j++)
                     buffer[!(i & 1)][j] = (weft_real)activation((weft_activation)a, (double)buffer[!(i & 1)][j]);
@@ -191,9 +191,9 @@ Test(layers, mlp_drops_between_its_layers)
     weft_real *a = numbers(weft_mlp_run(l, x)), *b = numbers(weft_mlp_run(l, x));
     weft *twin = open_on(WEFT_CPU);
     weft_module *of_twin = weft_module_in(weft_module_new(twin, "m"), "mlp");
-    weft_linear *first = weft_linear_new(of_twin, "0", 3, 100), *second = weft_linear_new(of_twin, "1", 100, 2);
+    weft_linear *first = weft_linear_new(of_twin, "0", 3, 100), *second = weft_linear_new(of_twin, "3", 100, 2);
     weft_tensor *y = weft_tanh(weft_linear_run(first, weft_reals(twin, numbers(x), WEFT_SHAPE(4, 3))));
-    same_bits("its steps", a, numbers(weft_linear_run(second, weft_dropout(y, (weft_real).5, "m.mlp.0", false))), 8);
+    same_bits("its steps", a, numbers(weft_linear_run(second, weft_dropout(y, (weft_real).5, "m.mlp.2", false))), 8);
     close_twin(twin);
     cr_assert(a[0] != b[0] && numbers(weft_mlp_run(one, x))[0] == numbers(weft_mlp_run(one, x))[0]);
     weft_training(w, false);

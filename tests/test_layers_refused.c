@@ -84,9 +84,9 @@ Test(layers_refused, memories_that_cannot_be)
         for (int kind = 0; kind < 6; kind++) {
             weft_tensor *q = ragged(w, 3, &some), *plain = weft_zeros(w, WEFT_SHAPE(N, 3));
             struct { weft_tensor *q, *memory; const char *part; } bad[] = {
-                { q, NULL, "memory is NULL" }, { q, plain, "ragged memory" }, { q, ragged(w, 4, &some), "" },
+                { q, NULL, "memory is NULL" }, { q, plain, "ragged of rank 2" }, { q, ragged(w, 4, &some), "" },
                 { q, ragged(w, 3, &(weft_lengths){ 3, lengths_of_n, NULL }), "4, but the memory has 3 sequences" },
-                { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" }, { weft_zeros(w, WEFT_SHAPE(N, 3, 3)), q, "rank 2" } };
+                { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" }, { weft_zeros(w, WEFT_SHAPE(N, 3, 3, 1)), q, "rank 2" } };
             weft_tensor *map = NULL;
             run_layer(&l, i, bad[kind].q, bad[kind].memory, &map);
             cr_assert(map && !weft_ok(w) && strstr(weft_message(w), bad[kind].part) && strstr(weft_message(w), layer_names[i]), "%s, kind %d: %s", layer_names[i], kind, weft_message(w));

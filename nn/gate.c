@@ -1,0 +1,144 @@
+/* gate.c - gates and the residual sums around them: GLU, AddNorm, GateAddNorm, ResampleNorm. */
+#include <string.h>
+#include "nn/nn.h"
+
+static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
+
+bool weft__dropout_is_sound(weft *w, const char *function, real p)
+{
+    if (w && !(p >= 0 && p < 1))
+        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is wanted", function, (double)p);
+    return w && !w->status;
+}
+
+/* ---- GLU ---- */
+struct weft_glu { weft_module *m; weft_linear *fc1; int64_t out; real dropout; };
+
+weft_glu *weft_glu_new(weft_module *parent, const char *name, int64_t in, int64_t out, real dropout)
+{
+    static weft_glu none;
+    if (!weft__dropout_is_sound(weft__ready(parent), "glu", dropout))
+        return &none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_glu *g = weft__layer(m, sizeof *g);
+    if (!g)
+        return weft__finished(m, g, &none);
+    *g = (weft_glu){ m, weft__linear_as(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 }), out, dropout };
+    return weft__finished(m, g, &none);
+}
+
+weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x)
+{
+    weft_tensor *bad = weft__refused(g ? g->m : NULL, x, "glu");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(g->m);
+    weft_tensor *both = weft_linear_run(g->fc1, weft__dropped(g->m, "dropout", x, g->dropout));
+    weft_tensor *y = weft_mul(weft_slice(both, -1, 0, g->out), weft_sigmoid(weft_slice(both, -1, g->out, 2 * g->out)));
+    weft__leave(g->m, before);
+    return y;
+}
+
+/* ---- a skip whose features a mask scales, by 1 at first ---- */
+static weft_tensor *mask_new(weft_module *m, bool wanted, int64_t width)
+{
+    return wanted ? weft_parameter(m, "mask", WEFT_SHAPE(width), zero) : NULL;
+}
+static weft_tensor *scaled(weft_tensor *mask, weft_tensor *x) { return mask ? weft_mul(x, weft_scale(weft_sigmoid(mask), 2)) : x; }
+
+/* ---- AddNorm ---- */
+struct weft_add_norm { weft_module *m; weft_norm *norm; weft_tensor *mask; };
+
+weft_add_norm *weft_add_norm_new(weft_module *parent, const char *name, int64_t width, bool trainable_add)
+{
+    static weft_add_norm none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_add_norm *a = weft__layer(m, sizeof *a);
+    if (!a)
+        return weft__finished(m, a, &none);
+    *a = (weft_add_norm){ m, weft_norm_new(m, "norm", width), mask_new(m, trainable_add, width) };
+    return weft__finished(m, a, &none);
+}
+
+weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *skip)
+{
+    weft_tensor *bad = weft__refused(a ? a->m : NULL, x, "add_norm");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(a->m);
+    weft_tensor *y = weft_norm_run(a->norm, weft_add(x, scaled(a->mask, skip)));
+    weft__leave(a->m, before);
+    return y;
+}
+
+/* ---- GateAddNorm ---- */
+struct weft_gate_add_norm { weft_module *m; weft_glu *glu; weft_add_norm *add_norm; };
+
+weft_gate_add_norm *weft_gate_add_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out, real dropout, bool trainable_add)
+{
+    static weft_gate_add_norm none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_gate_add_norm *g = weft__layer(m, sizeof *g);
+    if (!g)
+        return weft__finished(m, g, &none);
+    *g = (weft_gate_add_norm){ m, weft_glu_new(m, "glu", in, out, dropout), weft_add_norm_new(m, "add_norm", out, trainable_add) };
+    return weft__finished(m, g, &none);
+}
+
+weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_tensor *skip)
+{
+    weft_tensor *bad = weft__refused(g ? g->m : NULL, x, "gate_add_norm");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(g->m);
+    weft_tensor *y = weft_add_norm_run(g->add_norm, weft_glu_run(g->glu, x), skip);
+    weft__leave(g->m, before);
+    return y;
+}
+
+/* ---- ResampleNorm ---- */
+struct weft_resample_norm { weft_module *m; weft_norm *norm; weft_tensor *mask; int64_t in, out; };
+
+weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out, bool trainable_add)
+{
+    static weft_resample_norm none;
+    weft *w = weft__ready(parent);
+    if (w && in < 1)
+        weft__fail(w, WEFT_ESHAPE, "resample_norm: in is %lld; 1 or more is wanted", (long long)in);
+    weft_module *m = weft_module_in(parent, name);
+    weft_resample_norm *r = weft__layer(m, sizeof *r);
+    if (!r)
+        return weft__finished(m, r, &none);
+    *r = (weft_resample_norm){ m, weft_norm_new(m, "norm", out), mask_new(m, trainable_add, out), in, out };
+    return weft__finished(m, r, &none);
+}
+
+/* [in, out]: column j holds the shares of the two features that place j lies between. */
+static weft_tensor *places(const weft_resample_norm *r)
+{
+    weft *w = r->m->w;
+    real *at = weft__take(w, &w->notes, r->in * r->out * (int64_t)sizeof *at);
+    if (!at)
+        return &w->nil;
+    memset(at, 0, (size_t)(r->in * r->out) * sizeof *at);
+    for (int64_t j = 0; j < r->out; j++) {
+        double place = r->out > 1 ? (double)j * (double)(r->in - 1) / (double)(r->out - 1) : 0;
+        int64_t first = (int64_t)place;
+        at[first * r->out + j] += (real)(1 - (place - (double)first));
+        if (first + 1 < r->in)
+            at[(first + 1) * r->out + j] += (real)(place - (double)first);
+    }
+    return weft_reals(w, at, WEFT_SHAPE(r->in, r->out));
+}
+
+weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x)
+{
+    weft_tensor *bad = weft__refused(r ? r->m : NULL, x, "resample_norm");
+    if (bad)
+        return bad;
+    const weft_module *before = weft__enter(r->m);
+    weft_tensor *line = r->in == r->out ? x : weft_matmul(x, places(r));
+    weft_tensor *y = weft_norm_run(r->norm, scaled(r->mask, line));
+    weft__leave(r->m, before);
+    return y;
+}

@@ -1,0 +1,108 @@
+/* variable_selection.c - which features matter at each token: a GRN for each, and one over all of them that weighs the others. */
+#include <string.h>
+#include "nn/nn.h"
+
+enum { MOST_FEATURES = 4096 };
+
+struct weft_variable_selection {
+    weft_module *m; weft_variable_selection_opts o;
+    weft_tensor **weight, **bias;                /* of the prescalers */
+    weft_grn *flattened, **single;               /* flattened: NULL of one feature */
+};
+
+static bool selection_is_sound(weft_module *m, const weft_variable_selection_opts *o)
+{
+    weft *w = weft__ready(m);
+    if (w && !o)
+        weft__fail(w, WEFT_EARG, "variable_selection: opts is NULL");
+    else if (w && (o->num_features < 1 || o->num_features > MOST_FEATURES || o->d_hidden < 1 || o->d_model < 1 || o->context < 0))
+        weft__fail(w, WEFT_ESHAPE, "variable_selection: %lld features, d_hidden %lld, d_model %lld, context %lld; 1 .. %d features, widths of 1 or more and a "
+                   "context of 0 or more are wanted", (long long)o->num_features, (long long)o->d_hidden, (long long)o->d_model, (long long)o->context, MOST_FEATURES);
+    return weft__dropout_is_sound(w, "variable_selection", o ? o->dropout : 0);
+}
+
+static void feature_new(weft_variable_selection *v, weft_module *prescalers, weft_module *singles, int i)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", i);
+    weft_module *m = weft_module_in(prescalers, number);
+    v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__by_width(1));
+    v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__by_width(1));
+    v->single[i] = weft_grn_new(singles, number, &(weft_grn_opts){ .in = v->o.d_hidden, .out = v->o.d_model, .interpolate = true, .activation = WEFT_ELU,
+        .hidden = v->o.d_hidden < v->o.d_model ? v->o.d_hidden : v->o.d_model, .dropout = v->o.dropout });
+}
+
+static bool features_new(weft_variable_selection *v)
+{
+    size_t n = (size_t)v->o.num_features;
+    v->weight = weft__layer(v->m, 2 * n * sizeof *v->weight), v->bias = v->weight + n;
+    v->single = weft__layer(v->m, n * sizeof *v->single);
+    if (!v->single)
+        return false;
+    weft_module *prescalers = weft_module_in(v->m, "prescalers"), *singles = weft_module_in(v->m, "single_grn");
+    for (int i = 0; i < (int)n; i++)
+        feature_new(v, prescalers, singles, i);
+    if (n > 1)
+        v->flattened = weft_grn_new(v->m, "flattened_grn", &(weft_grn_opts){ .in = (int64_t)n * v->o.d_hidden, .out = (int64_t)n, .interpolate = true, .activation = WEFT_ELU,
+            .hidden = v->o.d_model < (int64_t)n ? v->o.d_model : (int64_t)n, .context = v->o.context, .dropout = v->o.dropout });
+    return true;
+}
+
+weft_variable_selection *weft_variable_selection_new(weft_module *parent, const char *name, const weft_variable_selection_opts *opts)
+{
+    static weft_variable_selection none;
+    if (!selection_is_sound(parent, opts))
+        return &none;
+    weft_module *m = weft_module_in(parent, name);
+    weft_variable_selection *v = weft__layer(m, sizeof *v);
+    if (!v)
+        return weft__finished(m, v, &none);
+    v->m = m, v->o = *opts;
+    return weft__finished(m, features_new(v) ? v : NULL, &none);
+}
+
+/* [.., features] -> [.., features * d_hidden]: each by its own line. */
+static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
+{
+    int n = (int)v->o.num_features, rank = x->f.rank;
+    int64_t wide = v->o.d_hidden, shape[WEFT_RANK];
+    const int64_t table[] = { n, wide };
+    weft_tensor *slope = weft_reshape(weft_concat(v->weight, n, 0), 2, table), *shift = weft_reshape(weft_concat(v->bias, n, 0), 2, table);
+    memcpy(shape, x->f.size, sizeof shape);
+    shape[rank] = 1;
+    weft_tensor *p = weft_add(weft_mul(weft_reshape(x, rank + 1, shape), slope), shift);
+    shape[rank - 1] = n * wide;
+    return weft_reshape(p, rank, shape);
+}
+
+static weft_tensor *selected(const weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights)
+{
+    int64_t n = v->o.num_features, wide = v->o.d_hidden;
+    weft_tensor *all = prescaled(v, x), *sum = NULL;
+    weft_tensor *share = v->flattened ? weft_softmax(weft_grn_run(v->flattened, all, context), -1) : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        weft_tensor *e = weft_grn_run(v->single[i], share ? weft_slice(all, -1, i * wide, (i + 1) * wide) : all, NULL);
+        e = share ? weft_mul(e, weft_slice(share, -1, i, i + 1)) : e;
+        sum = sum ? weft_add(sum, e) : e;
+    }
+    if (weights)
+        *weights = share ? share : weft_where(weft_scalar(x->w, 0), weft_detach(x), weft_scalar(x->w, 1));
+    return sum;
+}
+
+weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights)
+{
+    weft_tensor *y = weft__refused(v ? v->m : NULL, x, "variable_selection");
+    char text[128];
+    if (weights)
+        *weights = y ? y : &x->w->nil;
+    if (y)
+        return y;
+    const weft_module *before = weft__enter(v->m);
+    if (x->f.rank < 2 || x->f.rank >= WEFT_RANK || x->f.type != WEFT_REAL || x->f.size[x->f.rank - 1] != v->o.num_features)
+        weft__fail(x->w, WEFT_ESHAPE, "variable_selection: the input is %s; [.., %lld] of reals, of rank 2 .. %d, is wanted", weft__text(&x->f, text),
+                   (long long)v->o.num_features, WEFT_RANK - 1);
+    y = weft_ok(x->w) ? selected(v, x, context, weights) : &x->w->nil;
+    weft__leave(v->m, before);
+    return y;
+}
