@@ -131,9 +131,11 @@ WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
 
 /* ---- attention between ragged tensors ---- *
  * softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk, heads * dk], v [Nk, heads * dv]; their batches
- * have the same number of sequences. scale 0: 1 / sqrt(dk). A query without keys gives 0. map, if not NULL, is set to the
+ * have the same number of sequences. scale 0: 1 / sqrt(dk). Of Lq queries and Lk keys of a sequence query i sees all keys, those with
+ * j <= i (top left), j <= i + Lk - Lq (bottom right: the last query sees all), or j < i + Lk - Lq (strict: the same without its own:
+ * a decoder's step i over [encoder; decoder] sees the encoder and the steps before it). A query without keys gives 0. map, if not NULL, is set to the
  * weights [Nq * ., heads]: a ragged tensor, one sequence for each query row in concat order, one token for each of its keys. */
-typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT } weft_causal;
+typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT } weft_causal;
 typedef struct { int heads; weft_real scale; weft_causal causal; bool shared_values; } weft_attention_opts;   /* shared: v [Nk, dv] */
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map);
 /* All pairs of a query and a key of the same sequence as a ragged batch: one sequence for each query row (concat order), one token

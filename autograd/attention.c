@@ -2,6 +2,7 @@
  * their log sum exp; the composed form works on all pairs of a query and a key, gives the map, and second derivatives. */
 #include <math.h>
 #include "autograd/autograd.h"
+#include "core/shared_attention.h"
 
 typedef struct { weft_attention_opts o; real scale; int64_t dk, dv; weft_batch *pairs; } attention;   /* pairs: of the map, if one is wanted */
 enum { Q, K, V };
@@ -62,7 +63,7 @@ static weft_tensor *allowed(const attention *a, const weft_batch *q, const weft_
         for (int64_t i = 0; i < q->len[s]; i++)
             for (int64_t j = 0; j < k->len[s]; j++)
                 for (int64_t h = 0; h < heads; h++)
-                    *at++ = j <= i + (a->o.causal == WEFT_CAUSAL_BOTTOM_RIGHT ? k->len[s] - q->len[s] : 0);
+                    *at++ = j < weft__keys_seen((int)a->o.causal, i, q->len[s], k->len[s]);
     weft_lengths l = weft_lengths_of(like);
     return values ? weft_ragged(w, values, heads, &(weft_lengths){ l.n, l.len, NULL }) : &w->nil;
 }
@@ -109,7 +110,7 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
 {
     attention a = { opts ? *opts : (weft_attention_opts){ .heads = 1 }, 0, 0, 0, NULL };
     a.o.heads = a.o.heads ? a.o.heads : 1;
-    if ((unsigned)a.o.causal > WEFT_CAUSAL_BOTTOM_RIGHT)
+    if ((unsigned)a.o.causal > WEFT_CAUSAL_STRICT)
         return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "one of weft_causal is wanted");
     if (!isfinite(a.o.scale))
         return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "a finite scale is wanted");

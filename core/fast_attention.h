@@ -39,7 +39,7 @@ static head head_of(const attention_job *j, int64_t s, int64_t h, int matrices)
     t.pack = t.scores + matrices * QUERIES * j->most;
     return t;
 }
-static inline int64_t seen_by(const head *t, int64_t i) { return keys_seen(t->a, i, t->queries, t->keys); }
+static inline int64_t seen_by(const head *t, int64_t i) { return weft__keys_seen(t->a->causal, i, t->queries, t->keys); }
 static inline view rows_of_q(const head *t, int64_t i)
 {
     return (view){ t->a->q + (t->row + i) * t->wide + t->h * t->a->dk, t->wide, 1 };

@@ -47,8 +47,9 @@ typedef struct weft__product {
 
 /* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows
  * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h * dv ... A row
- * without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys - queries). shared_values: v has
- * dv columns, used by every head. map, if not NULL: the weight of key j of its sequence, at (map_offset[query row] + j) * heads + head. */
+ * without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys - queries), 3 the same without its last key
+ * (j < i + keys - queries). shared_values: v has dv columns, used by every head. map, if not NULL: the weight of key j of its sequence, at
+ * (map_offset[query row] + j) * heads + head. */
 typedef struct weft__attention {
     int64_t sequences, queries, keys, heads, dk, dv;
     weft__ints q_offset, k_offset, map_offset;

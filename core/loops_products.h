@@ -2,6 +2,7 @@
 #ifndef WEFT_LOOPS_PRODUCTS_H
 #define WEFT_LOOPS_PRODUCTS_H
 #include "core/loops_memory.h"
+#include "core/shared_attention.h"
 
 /* WEFT_BF16 says so of a product's operands; numbers of double precision are left alone. */
 static inline bool rounds(const weft__product *p) { return p->precision == WEFT_BF16 && sizeof(real) == sizeof(float); }
@@ -34,12 +35,6 @@ static void plain_product(const weft__product *p, const real *a, const real *b, 
 }
 
 /* ---- attention: sequence s, head h, query i, key j ---- */
-/* The keys that query i of a sequence sees: the first so many. */
-static inline int64_t keys_seen(const weft__attention *a, int64_t i, int64_t queries, int64_t keys)
-{
-    int64_t n = a->causal == 0 ? keys : a->causal == 1 ? i + 1 : i + 1 + keys - queries;
-    return n < 0 ? 0 : n < keys ? n : keys;
-}
 static inline int64_t value_width(const weft__attention *a) { return a->shared_values ? a->dv : a->heads * a->dv; }
 
 typedef struct query {                            /* one query of one head, its keys and values */
@@ -59,7 +54,7 @@ static void each_query(const weft__attention *a, void (*visit)(const weft__atten
         for (int64_t i = a->q_offset.host[s], queries = a->q_offset.host[s + 1] - i; i < a->q_offset.host[s + 1]; i++)
             for (int64_t h = 0; h < a->heads; h++) {
                 query p = { .row = i, .head = h, .first = a->k_offset.host[s], .ldk = a->heads * a->dk, .ldv = value_width(a) };
-                p.seen = keys_seen(a, i - a->q_offset.host[s], queries, a->k_offset.host[s + 1] - p.first);
+                p.seen = weft__keys_seen(a->causal, i - a->q_offset.host[s], queries, a->k_offset.host[s + 1] - p.first);
                 p.q = a->q + i * p.ldk + h * a->dk, p.k = a->k + p.first * p.ldk + h * a->dk;
                 p.v = a->v + p.first * p.ldv + (a->shared_values ? 0 : h * a->dv);
                 visit(a, &p);

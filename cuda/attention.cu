@@ -7,6 +7,7 @@
  * are taken in pieces; where a head is wider than a tile, each tile of its columns makes the scores anew. Scores come from one
  * function everywhere: the weight of a single key is 1 exactly, also backward. */
 #include <math.h>
+#include "core/shared_attention.h"
 #include "cuda/cuda.h"
 
 enum {
@@ -181,8 +182,7 @@ __device__ static inline rows columns(rows x, int64_t column)
 /* How many keys query i sees: the first ones. */
 __device__ static int64_t seen_by(const weft__attention &a, const tile &t, int64_t i)
 {
-    int64_t n = i >= t.queries ? 0 : a.causal == 0 ? t.keys : a.causal == 1 ? i + 1 : i + 1 + t.keys - t.queries;
-    return n < 0 ? 0 : n < t.keys ? n : t.keys;
+    return i >= t.queries ? 0 : weft__keys_seen(a.causal, i, t.queries, t.keys);
 }
 /* How many keys the queries of a tile see; the last of them sees most. */
 __device__ static int64_t seen_by_tile(const weft__attention &a, const tile &t)
@@ -370,8 +370,7 @@ static __global__ void TILED gradient_of_queries(weft__attention a, const real *
 /* The first query that sees a key of the tile: it begins there to look. */
 __device__ static int64_t first_query(const weft__attention &a, const tile &t)
 {
-    const int64_t i = a.causal == 0 ? 0 : a.causal == 1 ? t.first : t.first - t.keys + t.queries;
-    return i < 0 ? 0 : i;
+    return weft__first_seeing(a.causal, t.first, t.queries, t.keys);
 }
 static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
 {

@@ -47,6 +47,7 @@ F(plain, weft_plain(x[0]))       F(join, weft_join(x[0], x[1]))
 F(attention, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2 }, NULL))
 F(attention_causal, weft_attention(x[0], x[1], x[1], &(weft_attention_opts){ .heads = 1, .causal = WEFT_CAUSAL_TOP_LEFT }, NULL))
 F(attention_bottom, weft_attention(x[0], x[1], x[1], &(weft_attention_opts){ .heads = 1, .causal = WEFT_CAUSAL_BOTTOM_RIGHT }, NULL))
+F(attention_strict, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2, .causal = WEFT_CAUSAL_STRICT }, NULL))
 F(attention_shared, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2, .shared_values = true }, NULL))
 
 static weft_tensor *map_of(weft_tensor *q, weft_tensor *k)
@@ -185,6 +186,6 @@ static const op_case op_cases[] = {
     { "join", f_join, { "~na", "=na" }, -2, 2, 2 },  { "split", f_split, { "~na" }, -1, 1, 2 },
     { "attention", f_attention, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention causal", f_attention_causal, { "~n3", "=n3" }, -2, 2, 2 },
     { "attention bottom right", f_attention_bottom, { "~n3", "=n3" }, -2, 2, 2 }, { "attention shared", f_attention_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
-    { "attention map", f_attention_map, { "~n4", "=n4" }, -2, 2, 2 },
+    { "attention strict", f_attention_strict, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention map", f_attention_map, { "~n4", "=n4" }, -2, 2, 2 },
 };
 #endif

@@ -40,7 +40,7 @@ static void attend(const weft_module *m, score *f, weft_causal causal, int heads
         for (int h = 0; h < heads; h++) {
             double e[PAIRS], total = 0;
             for (int64_t j = 0; j < s.k; j++) {
-                bool seen = !causal || j <= i + (causal == WEFT_CAUSAL_BOTTOM_RIGHT ? s.k - s.q : 0);
+                bool seen = !causal || j <= i + (causal == WEFT_CAUSAL_TOP_LEFT ? 0 : s.k - s.q - (causal == WEFT_CAUSAL_STRICT));
                 total += e[j] = seen ? exp(f(m, q + (s.first_q + i) * dq, k + (s.first_k + j) * dk, h)) : 0;
             }
             for (int64_t j = 0; j < s.k; j++)
@@ -153,7 +153,7 @@ Test(attention, multihead_attention)
         cr_assert(weft_parameter_count(m) == 3 * DM * DM + 3 * DM + DM * DM + DM);
         cr_assert(of(m, "l.in_proj_bias")[0] == 0 && of(m, "l.out_proj.bias")[0] == 0);
         renew(m);
-        for (int causal = WEFT_ALL_KEYS; causal <= WEFT_CAUSAL_BOTTOM_RIGHT; causal++)
+        for (int causal = WEFT_ALL_KEYS; causal <= WEFT_CAUSAL_STRICT; causal++)
             for (int kind = 0; kind < 3; kind++)
                 heads_hold(w, m, l, kind == 1, kind == 2, (weft_causal)causal);
         gradients_hold(m, (probe){ probe_cross, l }, (weft_tensor *[]){ ragged(w, DM, &q_lengths), ragged(w, DM, &m_lengths) }, 2);

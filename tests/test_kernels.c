@@ -240,7 +240,7 @@ static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 static void play_attention(run *t)
 {
     weft__attention a = { .sequences = size(6), .heads = 1 + size(3), .dk = 1 + size(20), .dv = 1 + size(20),
-                          .causal = (int)dice(3), .shared_values = coin(), .scale = dice_real(.1, .6) };
+                          .causal = (int)dice(4), .shared_values = coin(), .scale = dice_real(.1, .6) };
     int64_t longest = t->large ? 250 : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, longest, &a.q_offset);
     if (coin())

@@ -227,7 +227,7 @@ Test(ops, attention_maps)
         int32_t nq[3] = { 2, 0, 3 }, nk[3] = { 4, 2, 1 };
         weft_real x[5 * 4], y[7 * 4];
         weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ 3, nq, NULL }), *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ 3, nk, NULL });
-        for (int causal = 0; causal < 3; causal++) {
+        for (int causal = 0; causal < 4; causal++) {
             weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
             weft_tensor *maps[2], *out[2];
             for (int recorded = 0; recorded < 2; recorded++) {
