@@ -23,6 +23,12 @@ bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, we
 weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);                     /* transposes of each other; NULL stays NULL */
 weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
 int64_t      weft__numbers(const weft__form *);                                   /* elements without the pads that a layout may have */
+/* ragged.c: fail, and say which sequence, if there are not n lengths of 0 .. total each; if x is no plain [n, T, ..] of such lengths; if
+ * what lies beside them is not 0, too, which waits for the device */
+bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
+bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
+bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
+weft_tensor *weft__inert_beside(const weft_tensor *x);                            /* the inert tensor of its context, of nowhere for NULL */
 /* along.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */

@@ -4,6 +4,8 @@
 #include <string.h>
 #include "autograd/autograd.h"
 
+weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__nowhere()->nil; }
+
 static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.batch; }
 
 /* ---- arrange ---- */
@@ -35,28 +37,34 @@ static bool rows_are_few(weft *w, int64_t n, int64_t total, const char *function
     return !w->status;
 }
 
-static bool sequences_fit(weft_tensor *x, const weft_lengths *l, const char *function)
+bool weft__lengths_fit(weft *w, const weft_lengths *l, int64_t n, int64_t total, const char *function)
 {
-    weft *w = x->w;
-    if (x->f.rank < 2 || x->f.batch)
-        weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..] is wanted");
-    else if (!l || (l->n && !l->len) || l->n != x->f.size[0])
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences", function, (long long)(l ? l->n : 0), (long long)x->f.size[0]);
-    else
-        rows_are_few(w, l->n, x->f.size[1], function);
-    for (int64_t s = 0; !w->status && s < l->n; s++)
-        if (l->len[s] < 0 || l->len[s] > x->f.size[1])
-            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is wanted", function, (long long)s, l->len[s], (long long)x->f.size[1]);
+    if (!l || (l->n && !l->len) || l->n != n)
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences", function, (long long)(l ? l->n : 0), (long long)n);
+    for (int64_t s = 0; !w->status && s < n; s++)
+        if (l->len[s] < 0 || l->len[s] > total)
+            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is wanted", function, (long long)s, l->len[s], (long long)total);
     return !w->status;
+}
+
+bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
+{
+    if (!x || weft__wrong(x->w, x) || (unsigned)align > WEFT_ALIGN_RIGHT)
+        weft__failed(x, WEFT_EARG, function, "a plain tensor and an alignment are wanted");
+    else if (x->f.rank < 2 || x->f.batch)
+        weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..] is wanted");
+    else
+        return weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], function) && rows_are_few(x->w, l->n, x->f.size[1], function);
+    return false;
 }
 
 /* A plain padded tensor under the form of its batch: only weft__arranged ever meets it. */
 static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
-    if (!x || weft__wrong(x->w, x) || (unsigned)align > WEFT_ALIGN_RIGHT)
-        return weft__failed(x, WEFT_EARG, function, "a plain tensor and an alignment are wanted");
+    if (!weft__is_padded(x, l, align, function))
+        return weft__inert_beside(x);
     x->w->running = function;
-    weft_batch *b = sequences_fit(x, l, function) ? weft__batch(x->w, l, function) : NULL;
+    weft_batch *b = weft__batch(x->w, l, function);
     if (!b)
         return &x->w->nil;
     weft__form f = x->f;
@@ -73,31 +81,37 @@ weft_tensor *weft_pack_padded(weft_tensor *x, const weft_lengths *l, weft_align 
     return weft__arranged(padded, &to, 0);
 }
 
-static bool any(const char *p, size_t bytes)     /* a byte that is not 0 */
+static bool any(const weft_tensor *x, const void *all, int64_t from, int64_t n)   /* a number that is not 0; -0 is */
 {
-    for (size_t i = 0; i < bytes; i++)
-        if (p[i])
+    const real    *reals = (const real *)all + from;
+    const int32_t *ints = (const int32_t *)all + from;
+    for (int64_t i = 0; i < n; i++)
+        if (x->f.type == WEFT_REAL ? reals[i] != 0 : ints[i] != 0)
             return true;
     return false;
 }
 
+bool weft__pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
+{
+    weft *w = weft__inert_beside(x)->w;
+    size_t bytes = weft__is_padded(x, l, align, function) ? (size_t)weft__bytes(&x->f) : 0;
+    w->running = function;
+    int64_t cells = bytes ? x->f.size[0] * x->f.size[1] : 0, cell = cells ? weft__elements(&x->f) / cells : 0;
+    void *all = cells ? weft__take(w, &w->keep, (int64_t)bytes) : NULL;
+    if (!all || weft_read(x, all, bytes) != WEFT_OK)
+        return !w->status;
+    for (int64_t i = 0, T = x->f.size[1]; i < cells && !w->status; i++) {
+        int64_t s = i / T, t = i % T, from = align == WEFT_ALIGN_RIGHT ? T - l->len[s] : 0;
+        if ((t < from || t >= from + l->len[s]) && any(x, all, i * cell, cell))
+            weft__fail(w, WEFT_EARG, "%s: sequence %lld of length %d has data at step %lld, outside it", function, (long long)s, l->len[s], (long long)t);
+    }
+    return !w->status;
+}
+
 weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
-    weft_tensor *packed = weft_pack_padded(x, l, align);
-    weft *w = packed->w;
-    size_t bytes = weft_ok(w) ? (size_t)weft__bytes(&x->f) : 0;
-    w->running = "pack_padded_checked";
-    int64_t cells = weft_ok(w) ? x->f.size[0] * x->f.size[1] : 0;
-    char *all = cells ? weft__take(w, &w->keep, (int64_t)bytes) : NULL;
-    if (!all || weft_read(x, all, bytes) != WEFT_OK)
-        return packed;
-    size_t cell = bytes / (size_t)cells;
-    for (int64_t i = 0, T = x->f.size[1]; i < cells && weft_ok(w); i++) {
-        int64_t s = i / T, t = i % T, from = align == WEFT_ALIGN_RIGHT ? T - l->len[s] : 0;
-        if ((t < from || t >= from + l->len[s]) && any(all + (size_t)i * cell, cell))
-            weft__fail(w, WEFT_EARG, "pack_padded_checked: sequence %lld of length %d has data at step %lld, outside it", (long long)s, l->len[s], (long long)t);
-    }
-    return weft_ok(w) ? packed : &w->nil;
+    bool sound = weft__pads_are_zero(x, l, align, "pack_padded_checked");
+    return sound ? weft_pack_padded(x, l, align) : weft__inert_beside(x);
 }
 
 static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align align, const char *function)

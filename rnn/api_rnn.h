@@ -65,6 +65,37 @@ WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, 
 WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
 WEFT_API void weft_decoded_end(weft_decoded *d);
 
+/* ---- the sequence helpers of TransformerTF ---- *
+ * Its names (antolu/transformertf, utils/sequence.py) for this library's functions. Padded tensors are plain [n, T, ..] with n lengths of
+ * 0 .. T; LEFT: data first. Unlike there, how the data lie is said, never guessed from zeros, bad lengths are errors that name the sequence, and
+ * nothing that is computed depends on whether it was packed. */
+/* That library's rule, a pure function: all equal, none or NULL: no; else if the lengths differ by more than a tenth of the longest, or
+ * there are 8 sequences or more. It advises: every layer here takes ragged tensors, and with either answer gives the same numbers. */
+WEFT_API bool weft_should_use_packing(const weft_lengths *lengths);
+/* The data of each sequence moved from one side of its row to the other, [n, T, ..] -> [n, T, ..]; pads become 0 (weft_realign). */
+WEFT_API weft_tensor *weft_align_encoder_sequences(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
+/* [n, T, ..] -> packed, data where align says; of a decoder's, first (weft_pack_padded). Sequences need no order. */
+WEFT_API weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
+WEFT_API weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded, const weft_lengths *lengths);
+/* Ragged -> [n, total, ..], data first, then 0; total 0: the longest. lengths, if not NULL, is set to those of the sequences, owned by the step. */
+WEFT_API weft_tensor *weft_unpack_to_fixed_length(weft_tensor *ragged, int64_t total, weft_lengths *lengths);
+/* Whether all that lies beside the data is 0 (NaN is not); if not the context fails, naming sequence and step. NULL lengths: true. Waits for the
+ * device and reads the whole tensor: a check of a first batch. */
+WEFT_API bool weft_validate_encoder_alignment(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
+/* [n, size]: 1 where there is a pad, else 0; inverse: 1 where the data are. A constant. */
+WEFT_API weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *lengths, weft_align align, bool inverse);
+typedef struct { bool not_causal; weft_align encoder_align, decoder_align; } weft_attention_mask_opts;
+/* [n, future, past + future]: 1 where query i of the decoder may not look, else 0. Keys are the encoder's steps, forbidden in pads, then the
+ * decoder's: forbidden from i itself on (strictly past), or, not_causal, in pads. decoder NULL: every sequence is full; opts NULL: zeros. A
+ * constant; weft_softmax_masked wants the opposite, 1 where a key takes part. */
+WEFT_API weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder, int64_t past, const weft_lengths *decoder, int64_t future,
+                                              const weft_attention_mask_opts *opts);
+/* Random shorter lengths, as augmentation: into out [n], which may be lengths->len itself, the lesser of each sequence's length and a draw,
+ * uniform in least .. most, both included; one draw a sequence. WEFT_EARG, and nothing drawn, of NULLs or of a range that is none. */
+WEFT_API weft_status weft_draw_lengths(weft_stream *stream, const weft_lengths *lengths, int32_t least, int32_t most, int32_t *out);
+/* The first, or newest: the last, shorter->len[s] rows of each sequence of a ragged tensor; ids stay. Reals or ints; an error: longer ones. */
+WEFT_API weft_tensor *weft_shorten(weft_tensor *ragged, const weft_lengths *shorter, bool newest);
+
 /* ---- forecasting: models of past series, future series and static covariates ---- *
  * TransformerTF's six models (CERN), with its names of options and parameters, so that its checkpoints load. All of a future is known at once: the
  * decoder reads known covariates, nothing is fed back. past [N, past features] and future [M, future features] ragged, of as many
@@ -76,6 +107,12 @@ typedef struct {
     weft_align past_align;
 } weft_series;
 
+/* A series of random shorter lengths: of past the newest rows stay, of future the first, so that they still meet. Lengths are drawn by
+ * weft_draw_lengths, those of past before those of future; a side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps
+ * its shape and alignment, what is dropped is 0, and its new lengths are the step's. The target goes the way of the future: shorten it
+ * to the lengths of the result's. */
+typedef struct { int32_t past_least, past_most, future_least, future_most; } weft_shorten_opts;
+WEFT_API weft_series weft_shorten_series(weft_series series, weft_stream *stream, const weft_shorten_opts *opts);
 /* How close to the original. EXACT: lengths are honoured everywhere, a sequence's result is the same alone and in any batch (but for the TFT family, whose
  * LSTMs run over what stands before a short past, and which depends on that), a step without keys attends to nothing. PADDED: as the original computes
  * on padded tensors with masks and all scores in memory, but lengths are honoured: an oracle. AS_CODED: the original's numbers with its quirks:
