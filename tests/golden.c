@@ -23,7 +23,7 @@ static void probe_sequences(trial *t, const source *s, const weft_real *g, int64
 {
     int64_t rows = s->padded ? s->len.n * s->padded : tokens(&s->len), width = rows ? count / rows : 0;
     for (int64_t b = 0; b < s->len.n; b++) {
-        char name[96];
+        char name[160];
         snprintf(name, sizeof name, "%s.%lld", s->name, (long long)b);
         int64_t n = s->len.len[b] * width, step = s->padded ? s->padded * width : n;
         hold_probe(t, name, g, n);
@@ -116,18 +116,18 @@ static bool all_ways(const kind *k, const json_t *c, int *ways, char *why, size_
     return true;
 }
 
-/* WEFT_GOLDEN: only the cases with this in their names. */
-static bool is_wanted(const json_t *c)
-{
-    const char *part = getenv("WEFT_GOLDEN"), *name = json_string_value(json_object_get(c, "name"));
-    return !part || !*part || !name || strstr(name, part);
-}
-
 /* The text under a key, or under the other key by which some files call it. */
 static const char *text_of(const json_t *c, const char *key, const char *other)
 {
     const char *s = json_string_value(json_object_get(c, key));
     return s ? s : json_string_value(json_object_get(c, other));
+}
+
+/* WEFT_GOLDEN: only the cases with this in their names. */
+static bool is_wanted(const json_t *c)
+{
+    const char *part = getenv("WEFT_GOLDEN"), *name = text_of(c, "name", "case");
+    return !part || !*part || !name || strstr(name, part);
 }
 
 static bool check(const json_t *c)

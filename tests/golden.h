@@ -7,7 +7,7 @@
 /* Ways to compute the same: a kind lists those that it has, and every combination of them is tried. */
 enum { PACKED = 1, RECORDED = 2, COMPOSED = 4, PADDED = 8, WAYS = 16 };
 
-typedef struct source { char name[64]; weft_tensor *x; weft_lengths len; int64_t padded; bool ragged, parameter; } source;
+typedef struct source { char name[128]; weft_tensor *x; weft_lengths len; int64_t padded; bool ragged, parameter; } source;
 enum { SOURCES = 1024, PIECES = 8192 };
 
 typedef struct trial {
