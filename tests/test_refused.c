@@ -1,95 +1,7 @@
 /* test_refused.c - every public function, called with handles that are NULL, stale, foreign or inert, and with numbers as large and as
  * small as they get: an error or nothing, never a crash (the sanitizers look on), and a bad tensor never passes without a word, where
  * there is a context that could have it. That none of the declared functions is missing here is a test, too. */
-#include <limits.h>
-#include "check.h"
-#include "core/core.h"
-
-typedef struct bad {
-    weft *w, *other; int kind; weft_tensor *x, *g;  /* g: good */
-    weft_module *m; int64_t n; int i; weft_real r;
-    const char *name; const weft_lengths *l;
-} bad;
-
-static char called[512][40];
-static int calls;
-static void note(const char *f)
-{
-    int i = 0;
-    while (i < calls && strcmp(called[i], f))
-        i++;
-    if (i == calls)
-        snprintf(called[calls++], sizeof *called, "%s", f);
-}
-
-/* x of this kind; a stale one stays so. ECHO is what a function given NULL returned. */
-enum { NOTHING, ECHO, STALE, FOREIGN, INERT, GOOD, RAGGED, KINDS };
-static weft_tensor *of_kind(int kind, weft *w, weft *other)
-{
-    static const int32_t len[] = { 2, 0, 1 };
-    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
-    if (kind == STALE)
-        weft_clear(w);
-    return kind == NOTHING ? NULL : kind == ECHO ? weft_tanh(NULL) : kind == FOREIGN ? weft_zeros(other, WEFT_SHAPE(2)) : kind == INERT ? &w->nil
-         : kind == RAGGED ? weft_ragged(w, NULL, 0, &(weft_lengths){ 3, len, NULL }) : x;
-}
-
-/* Of x alone, x beside g, x beside g where it may be NULL, x beside NULL: which kinds must fail? */
-enum { NOT_AT_ALL, ALONE, BESIDE_GOOD, AT_WILL, BESIDE_NULL };
-static bool must_fail(int kind, int how)
-{
-    switch (how) {
-    case ALONE:       return kind == STALE || kind == INERT;
-    case BESIDE_GOOD: return kind < GOOD;
-    case AT_WILL:     return kind < GOOD && kind != NOTHING;
-    case BESIDE_NULL: return kind != NOTHING && kind != ECHO;
-    default:          return false;
-    }
-}
-
-static void renew(bad *b)
-{
-    b->x = of_kind(b->kind, b->w, b->other);
-    b->g = weft_zeros(b->w, WEFT_SHAPE(2));
-}
-
-static void after(bad *b, const char *f, int how)
-{
-    bool told = !weft_ok(b->w) || (b->kind == FOREIGN && !weft_ok(b->other));
-    cr_expect(told || !must_fail(b->kind, how), "%s took a tensor that is none: kind %d, way %d", f, b->kind, how);
-    cr_assert(weft_ok(b->w) || *weft_message(b->w), "%s fails without a word", f);
-    if (weft_ok(b->w) && weft_ok(b->other))
-        return;
-    weft_recover(b->w), weft_recover(b->other);  /* which ends x and g, too */
-    renew(b);
-}
-
-#define CALL(how, f, ...) (note(#f), (void)f(__VA_ARGS__), after(b, #f, how))
-#define TRY(f, ...)     CALL(NOT_AT_ALL, f, __VA_ARGS__)          /* no crash */
-#define MUST(f, ...)    CALL(ALONE, f, __VA_ARGS__)               /* a bad tensor fails */
-#define BESIDE(f, ...)  CALL(BESIDE_GOOD, f, __VA_ARGS__)         /* NULL and what is foreign, too */
-#define OPTION(f, ...)  CALL(AT_WILL, f, __VA_ARGS__)             /* but NULL is allowed */
-#define WITHOUT(f, ...) CALL(BESIDE_NULL, f, __VA_ARGS__)         /* NULL fails the context of the other */
-#define FILE_FAILS(f, ...)                                                                                                      \
-    do {                                                                                                                        \
-        note(#f);                                                                                                               \
-        cr_assert(f(__VA_ARGS__) != WEFT_OK && *weft_file_message(), #f " took what is no good");                               \
-        after(b, #f, NOT_AT_ALL);                                                                                                  \
-    } while (0)
-
-#define X b->x
-#define G b->g
-#define Q (weft_tensor *[]){ X, X }
-#define FEW (b->i < 0 ? b->i : 2)                 /* no more than Q has */
-#define SHAPE b->i, (const int64_t[]){ b->n, b->n, b->n, b->n, b->n, b->n }
-
-static weft_tensor *keeps_quiet(weft_tensor *const *x, void *user) { (void)user; return x[0]; }
-static weft_tensor *no_scores(weft_tensor *tokens, weft_state *state, int64_t beams, void *user)
-{
-    (void)tokens, (void)state, (void)beams;
-    return user;
-}
-static bool no_shape(weft_call *c) { return weft_refuse(c, "no"); }
+#include "refused_nets.h"
 
 static void contexts(bad *b)
 {
@@ -296,43 +208,6 @@ static void modules(bad *b)
     TRY(weft_scale_grad, b->m, X);
 }
 
-static void layers(bad *b)
-{
-    weft_tensor *map;
-    weft_rnn_opts o = { .input = b->n, .hidden = b->n, .layers = b->i };
-    TRY(weft_linear_new, b->m, b->name, b->n, b->n);              MUST(weft_linear_run, NULL, X);
-    TRY(weft_linear_unbiased, b->m, b->name, b->n, b->n);         MUST(weft_linear_run, weft_linear_new(b->m, NULL, 0, 0), X);
-    TRY(weft_embedding_new, b->m, b->name, b->n, b->n);           MUST(weft_embed, NULL, X);
-    TRY(weft_embedding_with, b->m, b->name, NULL);                MUST(weft_embed, weft_embedding_with(b->m, NULL, NULL), X);
-    TRY(weft_norm_new, b->m, b->name, b->n);                      MUST(weft_norm_run, NULL, X);
-    TRY(weft_drop_new, b->m, b->name, b->r, true);                MUST(weft_drop_run, NULL, X);
-    TRY(weft_mlp_new, b->m, b->name, NULL);                       MUST(weft_mlp_run, NULL, X);
-    TRY(weft_mlp_new, b->m, b->name, &(weft_mlp_opts){ b->i, NULL, (weft_activation)b->i, b->r });
-    TRY(weft_additive_new, b->m, b->name, b->n, b->n, b->n);      MUST(weft_additive_run, NULL, X, X, &map);
-    TRY(weft_general_new, b->m, b->name, b->n, b->n);             MUST(weft_general_run, NULL, X, X, NULL);
-    TRY(weft_multihead_new, b->m, b->name, b->n, b->i);           MUST(weft_multihead_run, NULL, X, X, (weft_causal)b->i, &map);
-    TRY(weft_rnn_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
-    TRY(weft_lstm_new, b->m, b->name, &o);                        TRY(weft_lstm_new, b->m, b->name, NULL);
-    MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);                 MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
-    TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_composed, NULL, true);
-    TRY(weft_rnn_module, NULL);                                   TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);
-    MUST(weft_state_select, ((weft_state){ X, NULL }), NULL, b->n);
-    MUST(weft_state_repeat, ((weft_state){ X, X }), b->n);        MUST(weft_state_repeat, ((weft_state){ NULL, X }), (int64_t)1 << 60);
-}
-
-static void decoding(bad *b)
-{
-    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, (double)b->r, b->n, b->name };
-    weft *both[] = { NULL, b->w };
-    for (int i = 0; i < 2; i++) {
-        TRY(weft_decode_greedy, both[i], b->n, ((weft_state){ X, X }), no_scores, NULL, &o);
-        TRY(weft_decode_sampled, both[i], b->n, WEFT_ZERO_STATE, NULL, NULL, &o);
-        TRY(weft_decode_beam, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, NULL);
-    }
-    MUST(weft_decode_beam, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2 });
-    TRY(weft_decoded_end, NULL);
-}
-
 static void losses(bad *b)
 {
 #define BOTH &(weft_loss_opts){ X, X }
@@ -414,7 +289,7 @@ static void files(bad *b)
 }
 
 static void (*const groups[])(bad *) = {
-    contexts, tensors, pointwise, along, ragged_ones, sequences, gradients, beside, losses_beside, modules, layers, decoding, losses, plain_data, optimisers, files,
+    contexts, tensors, pointwise, along, ragged_ones, sequences, gradients, beside, losses_beside, modules, layers, blocks, forecasting, decoding, losses, plain_data, optimisers, files,
 };
 
 static void all_of(weft *w, weft *other, int kind, int number)
