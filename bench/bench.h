@@ -8,7 +8,7 @@ typedef struct settings { weft_opts open; int runs; bool quick, tiny; } settings
 /* One measurement's fields, those of the peers' programs. */
 typedef struct row {
     const char *name, *what, *lengths, *layout, *pass;   /* what: of the case pack the operation, else NULL */
-    int64_t     B, T, I, H, tokens;
+    int64_t     B, T, I, H, tokens, horizon;     /* horizon: steps of the future, of a forecast */
     int         layers;
     bool        bidirectional;
     double      loss, norm;                      /* of a training step with the weights of formula(): the proof of equal work */
@@ -26,10 +26,15 @@ void   emit(const settings *s, weft *w, const row *r, times *t);
 /* A context that failed, to stderr; true if so. */
 bool   failed(weft *w, const char *where);
 
+/* Number i of an array that is called so: in -1/2 .. 1/2, by steps of 2^-16. */
+double formula(const char *name, int64_t i);
+/* scale times the formula; false: no memory. Every parameter of a module, called as PyTorch calls it. */
+bool fill(weft_tensor *kept, const char *name, double scale);
+bool set_weights(weft_module *m, double scale);
 /* "triangle": T, T-1, .. 1, T ..; "equal": T; "uniform": lo + (x >> 8) % (T - lo + 1) with lo = max(1, T / 8) and
- * x <- (1103515245 x + 12345) mod 2^31 from 1. The sum. */
-int64_t make_lengths(const char *kind, int32_t *len, int64_t n, int32_t longest);
+ * x <- (1103515245 x + 12345) mod 2^31 from the seed. The sum. */
+int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest);
 
 bool bench_net(const settings *s), bench_lstm(const settings *s), bench_bilstm(const settings *s), bench_long(const settings *s);
-bool bench_pack(const settings *s), bench_sweep(const settings *s);
+bool bench_pack(const settings *s), bench_sweep(const settings *s), bench_transformer_lstm(const settings *s);
 #endif

@@ -1,7 +1,6 @@
 /* models.c - the cases that train: a small classifier, and recurrent layers alone.
  *
- * Weights, inputs and token ids come from formula(), which any language can repeat, so that loss and gradient norm of a training step
- * prove that both sides of a comparison did the same work (bench/peers/torch_bench.py prints its own). */
+ * Weights, inputs and token ids come from a formula (formula.c). */
 #include <math.h>
 #include <stdlib.h>
 #include "bench.h"
@@ -14,30 +13,6 @@ typedef struct bench {
     weft_tensor *x;                              /* [tokens, I], on the device from the start, as its peers have it */
     row row;
 } bench;
-
-/* Number i of an array that is called so: in -1/2 .. 1/2, by steps of 2^-16. */
-static double formula(const char *name, int64_t i)
-{
-    uint64_t key = 0;
-    for (; *name; name++)
-        key = key * 31 + (unsigned char)*name;
-    uint64_t x = ((uint64_t)i * 2654435761u + key % 65521 * 40503u) % (1u << 31);
-    x = (1103515245 * x + 12345) % (1u << 31);
-    return (double)(x >> 15) / 65536 - .5;
-}
-
-/* scale times the formula; false: no memory. */
-static bool fill(weft_tensor *kept, const char *name, double scale)
-{
-    int64_t    n = weft_count(kept);
-    weft_real *v = malloc((size_t)n * sizeof *v);
-    for (int64_t i = 0; v && i < n; i++)
-        v[i] = (weft_real)(scale * formula(name, i));
-    if (v)
-        weft_assign_values(kept, v, n);
-    free(v);
-    return v;
-}
 
 static weft_tensor *classifier_loss(bench *b)
 {
@@ -108,25 +83,13 @@ static void build(bench *b)
         b->out = weft_linear_new(b->all, "linear", r->H, 2);
 }
 
-/* Every parameter by the formula, named as PyTorch names it, within 1 / sqrt(H). */
-static bool set_weights(bench *b)
-{
-    const char *path;
-    bool good = true;
-    for (int i = 0; good && i < weft_parameters(b->all); i++) {
-        weft_tensor *p = weft_parameter_at(b->all, i, &path);
-        good = fill(p, path, 2 / sqrt((double)b->row.H));
-    }
-    return good;
-}
-
 /* Tokens are 1 .. 9, classes 0 and 1 in turn; of 0, the padding, there is none. */
 static bool make_data(bench *b)
 {
     row *r = &b->row;
     b->len = calloc((size_t)r->B, sizeof *b->len);
     b->classes = calloc((size_t)r->B, sizeof *b->classes);
-    r->tokens = b->len ? make_lengths(r->lengths, b->len, r->B, (int32_t)r->T) : 0;
+    r->tokens = b->len ? make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T) : 0;
     b->lengths = (weft_lengths){ r->B, b->len, NULL };
     b->ids = calloc((size_t)r->tokens, sizeof *b->ids);
     if (!b->len || !b->classes || !b->ids)
@@ -148,7 +111,7 @@ static bool run(row r, bool classifier, const settings *s)
         r.B = at_most(r.B, 8), r.T = at_most(r.T, 12), r.I = at_most(r.I, 16), r.H = at_most(r.H, 16);
     bench b = { .row = r, .classifier = classifier, .w = weft_open(&s->open) };
     build(&b);
-    bool good = make_data(&b) && set_weights(&b) && measure(&b, s);
+    bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)b.row.H)) && measure(&b, s);
     weft_close(b.w);
     free(b.len); free(b.classes); free(b.ids);
     return good;

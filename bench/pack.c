@@ -81,7 +81,7 @@ static bool at_length(int64_t T, const settings *s)
     bool         good = len && data && to;
     if (good) {
         weft_lengths l = { r.B, len, NULL };
-        r.tokens = make_lengths(r.lengths, len, r.B, (int32_t)T);
+        r.tokens = make_lengths(r.lengths, 1, len, r.B, (int32_t)T);
         for (size_t i = 0; i < room; i++)
             data[i] = (weft_real)(i % 1009);
         size_t bytes = (size_t)(r.tokens * r.I) * sizeof *data;

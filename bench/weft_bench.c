@@ -1,12 +1,14 @@
 /* weft_bench.c - measures training steps and packing; one JSON object a line on stdout.
  *
- *     weft_bench --case net,lstm,bilstm,long,pack,sweep --threads N --runs R [--quick] [--tiny] [--device cpu|ref|cuda] [--precision fp32|..]
+ *     weft_bench --case net,lstm,bilstm,long,pack,sweep,transformer_lstm --threads N --runs R [--quick] [--tiny] [--device cpu|ref|cuda] [--precision fp32|..]
  *
  * net     Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512, triangle lengths
  * lstm    one LSTM layer, I=H, B=64, lengths uniform in [T/8, T], loss = sum of outputs
  * bilstm  two bidirectional layers, I=H=256, B=64
  * long    one LSTM layer, H=128, the same 32,768 tokens as sequences of 512 and of 4,096, and a single one of 70,000
  * sweep   one LSTM layer, H = 16 .. 128, B = 1 .. 2,048 equal lengths of 128
+ * transformer_lstm  d=128, 4 heads, 2 LSTM layers, 2 blocks, dropout 0, B=64, past up to 300 steps of 4 features, future up to 100 of 3, masked MSE;
+ *         packed, and padded as PyTorch does it (plain tensors, masks), for the three kinds of lengths
  * pack    arrange there and back, pack_padded, pad_packed, forward and backward, beside a plain copy of the same bytes
  *
  * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
@@ -56,6 +58,8 @@ void emit(const settings *s, weft *w, const row *r, times *t)
     printf("\"B\": %lld, \"T\": %lld, \"I\": %lld, ", (long long)r->B, (long long)r->T, (long long)r->I);
     if (!r->what)
         printf("\"H\": %lld, \"layers\": %d, \"bidirectional\": %s, ", (long long)r->H, r->layers, r->bidirectional ? "true" : "false");
+    if (r->horizon)
+        printf("\"horizon\": %lld, ", (long long)r->horizon);
     printf("\"lengths\": \"%s\", \"tokens\": %lld, \"layout\": \"%s\", \"pass\": \"%s\", \"precision\": \"%s\", ", r->lengths, (long long)r->tokens,
            r->layout, r->pass, sizeof(weft_real) == 8 ? "fp64" : precisions[s->open.precision]);
     if (r->what)
@@ -73,26 +77,11 @@ bool failed(weft *w, const char *where)
     return !weft_ok(w);
 }
 
-int64_t make_lengths(const char *kind, int32_t *len, int64_t n, int32_t longest)
-{
-    int32_t  low = longest / 8 > 1 ? longest / 8 : 1;
-    uint64_t x = 1;
-    int64_t  sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        x = (1103515245 * x + 12345) % (1u << 31);
-        len[i] = !strcmp(kind, "triangle") ? longest - (int32_t)(i % longest)
-                 : !strcmp(kind, "equal")  ? longest
-                                           : low + (int32_t)((x >> 8) % (uint64_t)(longest - low + 1));
-        sum += len[i];
-    }
-    return sum;
-}
-
 static bool run_case(const char *name, const settings *s)
 {
     static const struct { const char *name; bool (*run)(const settings *); } cases[] = {
         { "net", bench_net }, { "lstm", bench_lstm }, { "bilstm", bench_bilstm }, { "long", bench_long }, { "pack", bench_pack },
-        { "sweep", bench_sweep },
+        { "sweep", bench_sweep }, { "transformer_lstm", bench_transformer_lstm },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (!strcmp(cases[i].name, name))
@@ -128,7 +117,7 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[i], "--tiny"))
             s.tiny = true;
         else if (i + 1 == argc || !read_option(argv[i], argv[i + 1], &s, &cases)) {
-            fprintf(stderr, "usage: weft_bench [--case net,lstm,bilstm,long,pack,sweep] [--threads N] [--runs R] [--quick] [--tiny] [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\n");
+            fprintf(stderr, "usage: weft_bench [--case net,lstm,bilstm,long,pack,sweep,transformer_lstm] [--threads N] [--runs R] [--quick] [--tiny] [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\n");
             return 2;
         } else
             i++;

@@ -127,6 +127,8 @@ typedef struct { weft_tensor *y; weft_state encoder; } weft_forecast;
 /* attention: of the last block that asks about the past, as in weft_interpretable_run (keys: past, then future; in the last two modes [n, heads, T, keys]).
  * The weights of variable selection [.., features], of the TFT family; the past's are plain [n, T, features], its data last. NULL: there are none. */
 typedef struct { weft_tensor *attention, *past_selection, *future_selection, *static_selection; } weft_forecast_maps;
+/* The module of the model, NULL if it could not be made. */
+WEFT_API weft_module *weft_forecaster_module(weft_forecaster *f);
 /* maps may be NULL. */
 WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series *series, weft_forecast_maps *maps);
 

@@ -35,6 +35,8 @@ weft_forecaster *weft__model_finished(void *model)
     return model ? weft__finished(((weft__model *)model)->m, model, &none) : &none;
 }
 
+weft_module *weft_forecaster_module(weft_forecaster *f) { return f ? f->is.m : NULL; }
+
 /* ---- what comes in ---- */
 static const char *lengths_wrong(const weft_lengths *l, int64_t n, int64_t T, int64_t *sequence)
 {

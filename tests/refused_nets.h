@@ -70,7 +70,7 @@ static void forecasting(bad *b)
     TRY(weft_transformer_lstm_new, b->m, b->name, &transformer);             TRY(weft_transformer_lstm_new, b->m, b->name, NULL);
     TRY(weft_temporal_fusion_transformer_new, b->m, b->name, &tft);          TRY(weft_temporal_fusion_transformer_new, NULL, b->name, NULL);
     TRY(weft_pf_temporal_fusion_transformer_new, b->m, b->name, &tft);       TRY(weft_xtft_new, b->m, b->name, &tft);
-    MUST(weft_forecast_run, NULL, &series, &maps);
+    TRY(weft_forecaster_module, NULL);                                       MUST(weft_forecast_run, NULL, &series, &maps);
     MUST(weft_forecast_run, weft_xtft_new(b->m, NULL, NULL), &series, NULL); TRY(weft_forecast_run, NULL, NULL, NULL);
     weft_forecaster *f = weft_encoder_decoder_lstm_new(weft_module_new(b->w, "good"), "model", &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
         .num_future_features = 1, .d_encoder = 1, .d_decoder = 1, .num_encoder_layers = 1, .num_decoder_layers = 1, .output_dim = 1 });

@@ -1,0 +1,119 @@
+/* forecast.c - the case transformer_lstm: a whole training step of a forecasting model, on ragged series and on padded ones. */
+#include <math.h>
+#include <stdlib.h>
+#include "bench.h"
+
+enum { PAST_FEATURES = 4, FUTURE_FEATURES = 3 };
+typedef struct side { weft_lengths lengths; int32_t *len; int64_t tokens, longest; weft_tensor *flat, *padded; } side;     /* flat [tokens, F] */
+typedef struct bench {
+    weft *w; weft_module *all; weft_forecaster *model;
+    side past, future, target;                   /* target: of the future's lengths */
+    bool packed; row row;
+} bench;
+
+static weft_tensor *ragged(const bench *b, const side *s)
+{
+    return weft_ragged_like(s->flat, weft_ragged(b->w, NULL, 0, &s->lengths));
+}
+
+static weft_tensor *loss_of(bench *b)
+{
+    weft_series s = { .past = b->past.padded, .future = b->future.padded, .past_lengths = &b->past.lengths, .future_lengths = &b->future.lengths };
+    if (b->packed)
+        s = (weft_series){ .past = ragged(b, &b->past), .future = ragged(b, &b->future) };
+    weft_tensor *y = weft_forecast_run(b->model, &s, NULL).y;
+    weft_tensor *target = b->packed ? ragged(b, &b->target) : b->target.padded;
+    weft_tensor *mask = b->packed ? NULL : weft_reshape(weft_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT), 3, (int64_t[]){ b->row.B, -1, 1 });
+    return weft_mean_loss(weft_mse(y, target, &(weft_loss_opts){ .mask = mask }));
+}
+
+static void step(bench *b, bool train)
+{
+    weft_recording(b->w, train);
+    if (train)
+        weft_zero_grad(b->all);
+    weft_tensor *loss = loss_of(b);
+    if (train)
+        weft_backward(loss);
+    weft_wait(b->w);
+    weft_clear(b->w);
+}
+
+static void proof(bench *b)
+{
+    weft_zero_grad(b->all);
+    weft_tensor *loss = loss_of(b);
+    weft_backward(loss);
+    weft_tensor *norm = weft_clip_grad_norm(b->all, (weft_real)INFINITY);
+    b->row.loss = (double)weft_item(loss), b->row.norm = (double)weft_item(norm);
+    weft_clear(b->w);
+}
+
+static bool measure(bench *b, const settings *s)
+{
+    b->row.layout = b->packed ? "packed" : "padded";
+    proof(b);
+    for (int train = 0; train < 2; train++) {
+        times  t = { 0 };
+        double start;
+        step(b, train), step(b, train);
+        do {
+            start = now_ms();
+            step(b, train);
+        } while (more(&t, now_ms() - start, s));
+        if (failed(b->w, b->row.name))
+            return false;
+        b->row.pass = train ? "train" : "forward";
+        emit(s, b->w, &b->row, &t);
+    }
+    return true;
+}
+
+static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_t longest, int64_t features)
+{
+    char padded[32];
+    s->len = calloc((size_t)b->row.B, sizeof *s->len);
+    s->tokens = s->len ? make_lengths(b->row.lengths, seed, s->len, b->row.B, (int32_t)longest) : 0;
+    for (int64_t i = 0; s->len && i < b->row.B; i++)
+        s->longest = s->len[i] > s->longest ? s->len[i] : s->longest;
+    s->lengths = (weft_lengths){ b->row.B, s->len, NULL };
+    snprintf(padded, sizeof padded, "%s_padded", name);
+    s->flat = weft_buffer(b->all, name, WEFT_SHAPE(s->tokens, features));
+    s->padded = weft_buffer(b->all, padded, WEFT_SHAPE(b->row.B, s->longest, features));
+    if (!s->len || !fill(s->flat, name, 2))
+        return false;
+    weft_assign(s->padded, weft_pad_packed(ragged(b, s), s->longest, 0, WEFT_ALIGN_LEFT));
+    weft_clear(b->w);
+    return true;
+}
+
+static bool run(row r, bool packed, const settings *s)
+{
+    bool small = s->tiny;
+    if (small)
+        r.B = 4, r.T = 12, r.horizon = 6, r.H = 16;
+    bench b = { .row = r, .packed = packed, .w = weft_open(&s->open) };
+    weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
+    o.num_past_features = PAST_FEATURES, o.num_future_features = FUTURE_FEATURES, o.d_model = r.H, o.dropout = 0;
+    o.compat = packed ? WEFT_COMPAT_EXACT : WEFT_COMPAT_PADDED;
+    b.all = weft_module_new(b.w, "bench");
+    b.model = weft_transformer_lstm_new(weft_module_new(b.w, "root"), "model", &o);
+    bool good = make_side(&b, &b.past, "past", 1, r.T, PAST_FEATURES) && make_side(&b, &b.future, "future", 2, r.horizon, FUTURE_FEATURES) &&
+                make_side(&b, &b.target, "target", 2, r.horizon, 1);
+    b.all = weft_forecaster_module(b.model);
+    b.row.tokens = b.past.tokens + b.future.tokens, b.row.T = b.past.longest, b.row.horizon = b.future.longest;
+    good = good && set_weights(b.all, 2 / sqrt((double)r.H)) && measure(&b, s);
+    weft_close(b.w);
+    free(b.past.len), free(b.future.len), free(b.target.len);
+    return good;
+}
+
+bool bench_transformer_lstm(const settings *s)
+{
+    static const char *const lengths[] = { "uniform", "equal", "triangle" };
+    bool good = true;
+    for (int i = 0; i < (s->quick || s->tiny ? 1 : 3); i++)
+        for (int packed = 0; packed < 2; packed++)
+            good &= run((row){ .name = "transformer_lstm", .lengths = lengths[i], .B = 64, .T = 300, .horizon = 100, .I = PAST_FEATURES, .H = 128, .layers = 2 }, packed, s);
+    return good;
+}

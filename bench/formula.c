@@ -1,0 +1,53 @@
+/* formula.c - weights, inputs and token ids come from a formula that any language can repeat, so that loss and gradient norm of a training
+ * step prove that both sides of a comparison did the same work (bench/peers/torch_bench.py prints its own). */
+#include <stdlib.h>
+#include <string.h>
+#include "bench.h"
+
+double formula(const char *name, int64_t i)
+{
+    uint64_t key = 0;
+    for (; *name; name++)
+        key = key * 31 + (unsigned char)*name;
+    uint64_t x = ((uint64_t)i * 2654435761u + key % 65521 * 40503u) % (1u << 31);
+    x = (1103515245 * x + 12345) % (1u << 31);
+    return (double)(x >> 15) / 65536 - .5;
+}
+
+bool fill(weft_tensor *kept, const char *name, double scale)
+{
+    int64_t    n = weft_count(kept);
+    weft_real *v = malloc((size_t)n * sizeof *v);
+    for (int64_t i = 0; v && i < n; i++)
+        v[i] = (weft_real)(scale * formula(name, i));
+    if (v)
+        weft_assign_values(kept, v, n);
+    free(v);
+    return v;
+}
+
+bool set_weights(weft_module *m, double scale)
+{
+    const char *path;
+    bool good = true;
+    for (int i = 0; good && i < weft_parameters(m); i++) {
+        weft_tensor *p = weft_parameter_at(m, i, &path);
+        good = fill(p, path, scale);
+    }
+    return good;
+}
+
+int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest)
+{
+    int32_t  low = longest / 8 > 1 ? longest / 8 : 1;
+    uint64_t x = seed;
+    int64_t  sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        x = (1103515245 * x + 12345) % (1u << 31);
+        len[i] = !strcmp(kind, "triangle") ? longest - (int32_t)(i % longest)
+                 : !strcmp(kind, "equal")  ? longest
+                                           : low + (int32_t)((x >> 8) % (uint64_t)(longest - low + 1));
+        sum += len[i];
+    }
+    return sum;
+}
