@@ -1,0 +1,239 @@
+/* test_forecast.c - the six forecasting models: the same alone, in a batch, ragged and padded; what a step may depend on and what not. */
+#include "forecast_models.h"
+
+/* All parameters' gradients of one pass, end to end. */
+static int64_t gradients(weft_module *m, weft_real *out)
+{
+    int64_t n = 0;
+    for (int i = 0; i < weft_parameters(m); i++) {
+        weft_tensor *p = weft_parameter_at(m, i, NULL);
+        memcpy(out + n, numbers(weft_gradient(p)), (size_t)weft_count(p) * sizeof *out);
+        n += weft_count(p);
+    }
+    return n;
+}
+
+enum { NUMBERS = 20000 };
+typedef struct { int64_t n, outputs; weft_real gradient[NUMBERS], output[MOST * LONGEST * OUTPUTS]; } found;
+
+static void find(weft_forecaster *f, weft_module *m, const batch *b, form how, found *out)
+{
+    weft *w = weft_of_module(m);
+    cr_assert(weft_parameter_count(m) <= NUMBERS);
+    weft_zero_grad(m);
+    weft_series s = series_of(w, b, how);
+    weft_tensor *y = rows_of(weft_forecast_run(f, &s, NULL).y, &s);
+    OK(w);
+    out->outputs = weft_count(y);
+    memcpy(out->output, numbers(y), (size_t)out->outputs * sizeof *out->output);
+    weft_backward(loss_of(y, b));
+    out->n = gradients(m, out->gradient);
+    OK(w);
+    weft_clear(w);
+}
+
+#define RAGGED ((form){ 0 })
+#define PLAIN(pads) ((form){ .plain = true, .pad = pads })
+static const double gradient_tol = TOL(1e-11, 2e-4);
+
+/* ---- lengths ---- */
+Test(forecast, alone_and_in_a_batch)
+{
+    static found all, one, sum;
+    FOR_DEVICES(w)
+        for (int kind = ENCODER_DECODER; kind <= TRANSFORMER; kind++)
+            for (int other = 0; other < 2; other++) {
+                weft_module *m = weft_module_new(w, model_names[kind]);
+                weft_forecaster *f = model_new(m, kind, (wish){ .other = other, .all_keys = other });
+                batch b = some_batch();
+                find(f, m, &b, RAGGED, &all);
+                memset(&sum, 0, sizeof sum);
+                for (int i = 0, at = 0; i < b.n; i++) {
+                    batch alone = only(&b, i);
+                    find(f, m, &alone, RAGGED, &one);
+                    cr_assert(is_same_in_company(model_names[kind], all.output + at, one.output, one.outputs), "sequence %d on %s", i, weft_device_name(w));
+                    at += (int)one.outputs;
+                    for (int64_t k = 0; k < one.n; k++)
+                        sum.gradient[k] += one.gradient[k];
+                }
+                close_to(model_names[kind], all.gradient, sum.gradient, all.n, gradient_tol);
+            }
+}
+
+Test(forecast, ragged_and_padded_are_one)
+{
+    static found ragged, plain;
+    FOR_DEVICES(w)
+        for (int kind = 0; kind < MODELS; kind++) {
+            weft_module *m = weft_module_new(w, model_names[kind]);
+            weft_forecaster *f = model_new(m, kind, (wish){ .fixed = 0 });
+            batch b = some_batch();
+            const form forms[] = { PLAIN(0), PLAIN(NAN), { .plain = true, .right = true, .pad = NAN }, { .plain = true, .right = true, .pad = 1e30 } };
+            find(f, m, &b, forms[0], &ragged);
+            for (int i = 1; i < COUNT(forms); i++) {             /* whatever is in the pads, and whichever side they are on */
+                find(f, m, &b, forms[i], &plain);
+                same_bits(model_names[kind], plain.output, ragged.output, ragged.outputs);
+                same_bits(model_names[kind], plain.gradient, ragged.gradient, ragged.n);
+            }
+            if (kind >= TFT)                     /* whose results depend on what stands before the data, and a ragged past has one step less of that */
+                continue;
+            find(f, m, &b, RAGGED, &plain);
+            same_bits(model_names[kind], plain.output, ragged.output, ragged.outputs);
+            close_to(model_names[kind], plain.gradient, ragged.gradient, ragged.n, gradient_tol);
+        }
+}
+
+/* By masks and stored scores, as PyTorch would: the oracle. */
+Test(forecast, is_what_padded_computation_gives)
+{
+    static found exact, padded;
+    FOR_DEVICES(w)
+        for (int kind = 0; kind < MODELS; kind++)
+            for (int other = 0; other < 2; other++) {
+                weft_module *m = weft_module_new(w, model_names[kind]), *twin = weft_module_new(w, model_names[kind]);
+                weft_forecaster *f = model_new(m, kind, (wish){ .other = other, .all_keys = other, .fixed = 2 });
+                weft_forecaster *g = model_new(twin, kind, (wish){ .other = other, .all_keys = other, .fixed = 2, .compat = WEFT_COMPAT_PADDED });
+                batch b = some_batch();
+                form how = PLAIN(0);
+                how.fixed = kind == XTFT ? 0 : 2;
+                find(f, m, &b, how, &exact);
+                find(g, twin, &b, how, &padded);
+                close_to(model_names[kind], exact.output, padded.output, padded.outputs, TOL(1e-12, 2e-5));
+                close_to(model_names[kind], exact.gradient, padded.gradient, padded.n, gradient_tol);
+                how.plain = false;               /* ragged series go through the padded computation, too */
+                if (kind < TFT) {
+                    find(g, twin, &b, how, &exact);
+                    close_to(model_names[kind], exact.output, padded.output, padded.outputs, TOL(1e-12, 2e-5));
+                }
+            }
+}
+
+Test(forecast, nothing_to_read_and_nothing_to_say)
+{
+    static found out, less;
+    FOR_DEVICES(w)
+        for (int kind = 0; kind < MODELS; kind++) {
+            weft_module *m = weft_module_new(w, model_names[kind]);
+            weft_forecaster *f = model_new(m, kind, (wish){ .fixed = 0 });
+            batch b = { 4, { 0, 1, 2, 3 }, { 4, 0, 3, 0 }, { 2, 3, 0, 0 } }, none = { 0 }, no_past = { 1, { 1 }, { 0 }, { 3 } };
+            find(f, m, &b, RAGGED, &out);
+            for (int64_t i = 0; i < out.n; i++)
+                cr_assert(isfinite(out.gradient[i]), "%s: gradient %lld", model_names[kind], (long long)i);
+            find(f, m, &no_past, RAGGED, &less);
+            if (kind < TFT)
+                cr_assert(is_same_in_company(model_names[kind], less.output, out.output + 2 * OUTPUTS, less.outputs));
+            for (int64_t i = 0; i < less.outputs; i++)
+                cr_assert(isfinite(less.output[i]), "%s: output %lld", model_names[kind], (long long)i);
+            find(f, m, &none, RAGGED, &less);
+            cr_assert(less.outputs == 0);
+        }
+}
+
+/* ---- what a step depends on ---- */
+static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence, int t, weft_real *out)       /* with future step t of one sequence another */
+{
+    weft_series s = series_of(w, b, RAGGED);
+    int64_t row = t;
+    for (int i = 0; i < sequence; i++)
+        row += b->future[i];
+    weft_real *x = numbers(s.future);
+    if (t >= 0)
+        x[row * FUTURE] += 3;
+    s.future = weft_ragged(w, x, FUTURE, &(weft_lengths){ b->n, b->future, NULL });
+    weft_tensor *y = weft_arrange(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT);
+    OK(w);
+    memcpy(out, numbers(y), (size_t)weft_count(y) * sizeof *out);
+    weft_clear(w);
+}
+
+Test(forecast, what_comes_later_changes_nothing_before_it_where_attention_is_causal)
+{
+    weft_real was[MOST * LONGEST * OUTPUTS], is[MOST * LONGEST * OUTPUTS];
+    FOR_DEVICES(w)
+        for (int kind = 0; kind < MODELS; kind++)
+            for (int all_keys = 0; all_keys < 2; all_keys++) {
+                weft_module *m = weft_module_new(w, model_names[kind]);
+                weft_forecaster *f = model_new(m, kind, (wish){ .all_keys = all_keys });
+                batch b = some_batch();
+                outputs_of(f, w, &b, 0, -1, was);
+                outputs_of(f, w, &b, 1, 3, is);  /* of five steps */
+                int64_t from = b.future[0] * OUTPUTS, changed = from + 3 * OUTPUTS, to = from + 5 * OUTPUTS, end = to + (2 + 1 + 4) * OUTPUTS;
+                bool sees_all = all_keys && kind != ENCODER_DECODER;
+                same_bits("neighbours", is, was, from);
+                same_bits("neighbours", is + to, was + to, end - to);
+                cr_assert(memcmp(is + changed, was + changed, OUTPUTS * sizeof *is), "%s does not look at its future", model_names[kind]);
+                cr_assert(sees_all == (memcmp(is + from, was + from, 3 * OUTPUTS * sizeof *is) != 0), "%s: causal %d", model_names[kind], !all_keys);
+            }
+}
+
+/* Strictly: of the decoder's own outputs a step attends to those before it, so that of a single step without a past nothing is seen. */
+Test(forecast, a_step_does_not_attend_to_itself)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_forecaster *f = model_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
+    batch b = { 2, { 0, 1 }, { 2, 0 }, { 3, 2 } };
+    weft_series s = series_of(w, &b, RAGGED);
+    weft_forecast_maps maps;
+    weft_forecast_run(f, &s, &maps);
+    OK(w);
+    weft_lengths l = weft_lengths_of(maps.attention);
+    static const int32_t keys[] = { 5, 5, 5, 2, 2 }, seen[] = { 2, 3, 4, 0, 1 };
+    weft_real *map = numbers(weft_arrange(maps.attention, WEFT_CONCAT));
+    for (int q = 0, at = 0; q < 5; q++) {
+        double sum = 0;
+        cr_assert(l.n == 5 && l.len[q] == keys[q]);
+        for (int k = 0; k < keys[q]; k++, at++) {
+            cr_assert((map[at * 2] > 0) == (k < seen[q]), "query %d, key %d", q, k);
+            sum += (double)map[at * 2];
+        }
+        cr_assert(fabs(sum - (seen[q] > 0)) < 1e-5);
+    }
+    cr_assert(!maps.past_selection && !maps.static_selection);
+    CLEAN(w);
+}
+
+/* ---- maps ---- */
+Test(forecast, selections_add_up_to_one)
+{
+    FOR_DEVICES(w)
+        for (int kind = TFT; kind < MODELS; kind++) {
+            weft_forecaster *f = model_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
+            batch b = some_batch();
+            weft_series s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 3 });
+            weft_forecast_maps maps;
+            weft_forecast_run(f, &s, &maps);
+            OK(w);
+            weft_tensor *of[] = { maps.past_selection, maps.future_selection, maps.static_selection };
+            cr_assert(maps.attention && weft_size(maps.past_selection, 2) == PAST && weft_size(maps.future_selection, 1) == FUTURE && !maps.static_selection == (kind == XTFT));
+            for (int i = 0; i < 3 && of[i]; i++) {
+                weft_tensor *sum = weft_sum(of[i], -1);
+                weft_real *v = numbers(sum);
+                for (int64_t k = 0; k < weft_count(sum); k++)
+                    cr_assert(fabs((double)v[k] - 1) < 1e-5);
+            }
+        }
+}
+
+/* ---- memory ---- */
+static int64_t bytes_of(int kind, int32_t T)
+{
+    weft *w = open_with((weft_opts){ .device = WEFT_CPU, .seed = 1, .threads = 1 });
+    weft_forecaster *f = model_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
+    weft_lengths past = { 1, &(int32_t){ T }, NULL }, future = { 1, &(int32_t){ T / 4 }, NULL };
+    weft_series s = { .past = weft_pack_padded(weft_normal(w, WEFT_SHAPE(1, T, PAST)), &past, WEFT_ALIGN_LEFT),
+                      .future = weft_pack_padded(weft_normal(w, WEFT_SHAPE(1, T / 4, FUTURE)), &future, WEFT_ALIGN_LEFT) };
+    weft_backward(weft_total(weft_forecast_run(f, &s, NULL).y));
+    OK(w);
+    int64_t bytes = weft_usage_of(w).host_bytes;
+    CLEAN(w);
+    return bytes;
+}
+
+Test(forecast, memory_grows_as_the_series_do)
+{
+    const int32_t T = CHECK_SANITIZED ? 250 : 1000;
+    for (int kind = ATTENTION; kind < MODELS; kind++) {
+        double times = (double)bytes_of(kind, 8 * T) / (double)bytes_of(kind, T);
+        cr_assert(times <= 9, "%s: eight times as long takes %.1f times the memory", model_names[kind], times);
+    }
+}
