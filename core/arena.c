@@ -1,5 +1,5 @@
 /* arena.c - memory. A step's tensors come from arenas that grow by blocks and are rewound at its end; a cleared arena becomes
- * one block of the size it had, so a steady-state step asks the allocator for nothing. What has ended is poisoned under
+ * one block of the most that a step has needed, and a little more, so a steady-state step asks the allocator for nothing. What has ended is poisoned under
  * AddressSanitizer. All of a context's memory comes through here, and so do a test's planned failures. */
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +156,7 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
 
 void weft__back_to(weft *w, weft__arena *a, int64_t position)
 {
+    a->most = larger(a->most, weft__position(a));
     int last = a->at;
     int64_t end = a->used;
     while (a->at > 0 && a->block[a->at].start > position)
@@ -182,7 +183,8 @@ void weft__arena_end(weft *w, weft__arena *a)
 
 void weft__arena_clear(weft *w, weft__arena *a)
 {
-    a->first = larger(extent(a), a->first);
+    a->most = larger(a->most, weft__position(a));
+    a->first = weft__whole_lines(a->most + a->most / 16);
     if (a->n > 1 && !a->stays)
         weft__arena_end(w, a);                   /* the next step finds one block of this size */
     else
@@ -194,5 +196,5 @@ void weft__arena_forget(weft *w, weft__arena *a)
 {
     if (!a->stays)
         weft__arena_end(w, a);
-    a->first = 0;
+    a->first = a->most = 0;
 }

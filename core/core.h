@@ -7,9 +7,9 @@
 enum { WEFT__BLOCKS = 48, WEFT__CLASSES = 192, WEFT__RESULTS = 4, WEFT__MESSAGE = 512 };
 
 /* ---- memory ---- */
-typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of the size it had */
+typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of what was needed */
     struct { char *base; int64_t start, size; } block[WEFT__BLOCKS];
-    int n, at; int64_t used, first;              /* used: of block[at]; first: size of a first block */
+    int n, at; int64_t used, most, first;        /* used: of block[at]; most: the furthest that was ever used; first: size of a first block */
     bool stays;                                  /* blocks are kept and never poisoned: stale headers are looked at */
     bool device;                                 /* device memory */
 } weft__arena;
