@@ -14,6 +14,8 @@ weft        *weft__context(weft_tensor *const *x, int n);                       
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
 /* walk.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
+/* dropout.c */
+uint64_t     weft__mask_key(weft *, const char *name);                            /* of the next mask of that name in this step */
 /* pointwise.c */
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                         /* 1 where a > b, 1/2 where equal, else 0 */
 /* broadcast.c */
