@@ -131,12 +131,20 @@ WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
 
 /* ---- attention between ragged tensors ---- *
  * softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk, heads * dk], v [Nk, heads * dv]; their batches
- * have the same number of sequences. scale 0: 1 / sqrt(dk). Of Lq queries and Lk keys of a sequence query i sees all keys, those with
- * j <= i (top left), j <= i + Lk - Lq (bottom right: the last query sees all), or j < i + Lk - Lq (strict: the same without its own:
- * a decoder's step i over [encoder; decoder] sees the encoder and the steps before it). A query without keys gives 0. map, if not NULL, is set to the
- * weights [Nq * ., heads]: a ragged tensor, one sequence for each query row in concat order, one token for each of its keys. */
+ * have the same number of sequences. scale 0: 1 / sqrt(dk). A query without keys gives 0. map, if not NULL, is set to the
+ * weights [Nq * ., heads]: a ragged tensor, one sequence for each query row in concat order, one token for each of its keys.
+ *
+ * Of the Lk keys of its sequence query i of Lq sees all, or those with j <= i (top left), j <= i + Lk - Lq (bottom right), or
+ * j < i + Lk - Lq (strict: with keys [encoder; decoder] step i of the decoder sees the encoder and the steps before it).
+ *
+ * In training each weight becomes 0 with probability dropout and is divided by 1 - dropout otherwise, in the map, too. The mask is that
+ * of weft_dropout under `name`, of tokens that are the queries and columns that are the keys, and each head has one of its own: a
+ * function of (seed, name, number of the step, how many-th call of that name in the step, id of the query's sequence, head, i, j). */
 typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT } weft_causal;
-typedef struct { int heads; weft_real scale; weft_causal causal; bool shared_values; } weft_attention_opts;   /* shared: v [Nk, dv] */
+typedef struct {
+    int heads; weft_real scale; weft_causal causal; bool shared_values;      /* shared: v [Nk, dv] */
+    weft_real dropout; const char *name;                                     /* 0 <= dropout < 1; above 0 a name is wanted */
+} weft_attention_opts;
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map);
 /* All pairs of a query and a key of the same sequence as a ragged batch: one sequence for each query row (concat order), one token
  * for each of its keys. The rows of q (spread) and of k (gathered) for every pair. */

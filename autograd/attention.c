@@ -1,10 +1,14 @@
 /* attention.c - softmax(scale q k^T) v within each sequence, between two ragged tensors. The fused operator stores no scores, only
- * their log sum exp; the composed form works on all pairs of a query and a key, gives the map, and second derivatives. */
+ * their log sum exp; the composed form works on all pairs of a query and a key, gives the map, and second derivatives. No mask of dropout
+ * is stored either: it is a function of what the record has, and all of them draw it anew. */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "core/shared_attention.h"
 
-typedef struct { weft_attention_opts o; real scale; int64_t dk, dv; weft_batch *pairs; } attention;   /* pairs: of the map, if one is wanted */
+typedef struct {
+    weft_attention_opts o; real scale; int64_t dk, dv;           /* o.dropout: 0 outside of training */
+    uint64_t mask_key; weft_batch *pairs;                        /* pairs: of the map, if one is wanted */
+} attention;
 enum { Q, K, V };
 enum { OUT, LSE, MAP };
 
@@ -12,10 +16,12 @@ static weft__attention record_of(const weft_call *c)
 {
     const attention *a = c->attributes;
     const weft_batch *q = c->x[Q]->f.batch, *k = c->x[K]->f.batch;
+    const struct weft__rows *rows = a->o.dropout > 0 ? weft__rows_of(c->x[Q]->f.batch, &c->x[Q]->f) : NULL;
     return (weft__attention){
         .sequences = q->n, .queries = q->tokens, .keys = k->tokens, .heads = a->o.heads, .dk = a->dk, .dv = a->dv,
         .q_offset = q->offset, .k_offset = k->offset, .map_offset = a->pairs ? a->pairs->offset : (weft__ints){ NULL, NULL },
         .causal = (int)a->o.causal, .shared_values = a->o.shared_values, .scale = a->scale,
+        .dropout = a->o.dropout, .mask_key = a->mask_key, .id = rows ? rows->id : NULL,
         .q = X(c, Q), .k = X(c, K), .v = X(c, V), .y = Y(c, OUT), .lse = Y(c, LSE), .map = a->pairs ? Y(c, MAP) : NULL };
 }
 
@@ -41,7 +47,8 @@ static bool attention_shape(weft_call *c)
 static void attention_run(weft_call *c)
 {
     weft__attention a = record_of(c);
-    RUN(c, attention, &a);
+    if (!c->y[0]->w->status)                     /* there was memory for the rows */
+        RUN(c, attention, &a);
 }
 
 static void attention_fused(const weft_call *c)
@@ -54,16 +61,25 @@ static void attention_fused(const weft_call *c)
 }
 
 /* ---- composed ---- */
-static weft_tensor *allowed(const attention *a, const weft_batch *q, const weft_batch *k, weft_tensor *like)   /* [pairs, heads] of 0 and 1 */
+typedef struct { int64_t id, i, j, queries, keys, head; } pair;
+typedef real of_pair(const attention *, const pair *);
+static real allowed(const attention *a, const pair *p) { return p->j < weft__keys_seen((int)a->o.causal, p->i, p->queries, p->keys); }
+static real kept(const attention *a, const pair *p)
+{
+    uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), p->id, (int32_t)p->i, p->j);
+    return draw < weft__threshold((double)a->o.dropout) ? 0 : 1 / (1 - a->o.dropout);
+}
+static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_tensor *like, of_pair *f)         /* [pairs, heads] of f */
 {
     weft *w = like->w;
+    const weft_batch *q = x[Q]->f.batch, *k = x[K]->f.batch;
     int64_t heads = a->o.heads;
     real *values = weft__take(w, &w->notes, count(like) * (int64_t)sizeof *values), *at = values;
     for (int64_t s = 0; values && s < q->n; s++)
         for (int64_t i = 0; i < q->len[s]; i++)
             for (int64_t j = 0; j < k->len[s]; j++)
                 for (int64_t h = 0; h < heads; h++)
-                    *at++ = j < weft__keys_seen((int)a->o.causal, i, q->len[s], k->len[s]);
+                    *at++ = f(a, &(pair){ q->id[s], i, j, q->len[s], k->len[s], h });
     weft_lengths l = weft_lengths_of(like);
     return values ? weft_ragged(w, values, heads, &(weft_lengths){ l.n, l.len, NULL }) : &w->nil;
 }
@@ -79,8 +95,10 @@ static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_ten
     weft_tensor *scores = weft_scale(weft_sum(by_heads(weft_mul(q, k), heads, a->dk), 2), a->scale);
     if (!weft_ok(x[Q]->w))
         return scores;
-    weft_tensor *mask = a->o.causal ? allowed(a, x[Q]->f.batch, x[K]->f.batch, scores) : NULL;
+    weft_tensor *mask = a->o.causal ? constant(a, x, scores, allowed) : NULL;
     weft_tensor *weights = mask ? weft_softmax_masked(scores, 0, mask) : weft_softmax(scores, 0);
+    if (a->o.dropout > 0 && weft_ok(x[Q]->w))
+        weights = weft_mul(weights, constant(a, x, weights, kept));
     weft_tensor *parts = weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv), by_heads(weights, heads, 1));
     weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
     if (map)
@@ -106,17 +124,27 @@ static weft_batch *pairs_of(weft_tensor *q, weft_tensor *k)       /* one sequenc
     return len ? weft__batch(w, &(weft_lengths){ bq->tokens, len, NULL }, "attention") : NULL;
 }
 
+static const char *wrong_with(const weft_attention_opts *o)
+{
+    return (unsigned)o->causal > WEFT_CAUSAL_STRICT ? "causal: one of weft_causal is wanted"
+         : !isfinite(o->scale) ? "a finite scale is wanted"
+         : !(o->dropout >= 0 && o->dropout < 1) ? "dropout: 0 <= dropout < 1 is wanted"
+         : o->dropout > 0 && !o->name ? "name: dropout wants one for its masks" : NULL;
+}
+
 weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map)
 {
-    attention a = { opts ? *opts : (weft_attention_opts){ .heads = 1 }, 0, 0, 0, NULL };
+    attention a = { .o = opts ? *opts : (weft_attention_opts){ .heads = 1 } };
     a.o.heads = a.o.heads ? a.o.heads : 1;
-    if ((unsigned)a.o.causal > WEFT_CAUSAL_STRICT)
-        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "one of weft_causal is wanted");
-    if (!isfinite(a.o.scale))
-        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "a finite scale is wanted");
+    const char *wrong = wrong_with(&a.o);
+    if (wrong)
+        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", wrong);
+    weft *w = weft__context(LIST(q, k, v));
+    a.o.dropout = w->training && weft_ok(w) ? a.o.dropout : 0;
+    a.mask_key = a.o.dropout > 0 ? weft__mask_key(w, a.o.name) : 0;
+    a.o.name = NULL;                             /* which is the caller's */
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
-    weft *w = weft__context(LIST(q, k, v));
     bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch && q->f.batch->n == k->f.batch->n;
     if (sound)
         a.pairs = pairs_of(q, k);

@@ -16,6 +16,8 @@ bool         weft__form_shape(weft_call *);                                     
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);       /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
 /* walk.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
+/* dropout.c */
+uint64_t     weft__mask_key(weft *, const char *name);                            /* of the next mask of that name in this step */
 /* pointwise.c */
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                         /* 1 where a > b, 1/2 where equal, else 0 */
 /* broadcast.c */

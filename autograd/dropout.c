@@ -43,6 +43,12 @@ static uint64_t call_number(weft *w, uint64_t name)
     return 0;
 }
 
+uint64_t weft__mask_key(weft *w, const char *name)
+{
+    uint64_t key = weft__hash(w->seed, name), number = call_number(w, key);
+    return key ^ (w->draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u);
+}
+
 weft_tensor *weft_dropout(weft_tensor *x, real p, const char *name, bool per_sequence)
 {
     if (!x || weft__wrong(x->w, x) || !(p >= 0 && p < 1) || !name)
@@ -50,8 +56,6 @@ weft_tensor *weft_dropout(weft_tensor *x, real p, const char *name, bool per_seq
     weft *w = x->w;
     if (!w->training || p == 0)
         return x;
-    uint64_t key = weft__hash(w->seed, name);
-    uint64_t number = call_number(w, key);
-    drop d = { p, key ^ (w->draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u), per_sequence };
+    drop d = { p, weft__mask_key(w, name), per_sequence };
     return APPLY_WITH(&op_dropout, d, x);
 }

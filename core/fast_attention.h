@@ -4,6 +4,7 @@
  * sequences). */
 #include "core/fast_gemm.h"
 #include "core/fast_norm.h"
+#include "core/fast_random.h"
 
 enum { QUERIES = MC };                           /* of a block */
 typedef struct attention_job {
@@ -13,7 +14,7 @@ typedef struct attention_job {
 typedef struct head {                            /* of one sequence */
     const weft__attention *a; int64_t h, row, queries, first, keys;          /* row, first: of query 0 and of key 0 */
     int64_t wide, wide_v;                        /* steps from row to row: of queries and keys, of values */
-    const real *k, *v; real *scores, *grads, *pack;
+    const real *k, *v; real *scores, *grads, *kept, *pack;   /* kept: of a row, what dropout makes of 1 */
 } head;
 
 /* c [m, n] (+)= a [m, k] b [k, n] */
@@ -25,7 +26,7 @@ static void multiply_views(const head *t, view a, view b, real *c, int64_t c_row
 }
 static int64_t scratch_reals(int64_t most, int matrices)
 {
-    return up(matrices * QUERIES * most + (MC + NC + 2 * VLEN) * KC + 16, 16);
+    return up(matrices * QUERIES * most + up(most, DRAWS) + (MC + NC + 2 * VLEN) * KC + 16, 16);
 }
 
 static head head_of(const attention_job *j, int64_t s, int64_t h, int matrices)
@@ -36,7 +37,7 @@ static head head_of(const attention_job *j, int64_t s, int64_t h, int matrices)
     t.queries = a->q_offset.host[s + 1] - t.row, t.keys = a->k_offset.host[s + 1] - t.first;
     t.k = a->k + t.first * t.wide + h * a->dk, t.v = a->v + t.first * t.wide_v + (a->shared_values ? 0 : h * a->dv);
     t.scores = j->scratch + weft__worker() * j->each, t.grads = t.scores + (matrices - 1) * QUERIES * j->most;
-    t.pack = t.scores + matrices * QUERIES * j->most;
+    t.kept = t.scores + matrices * QUERIES * j->most, t.pack = t.kept + up(j->most, DRAWS);
     return t;
 }
 static inline int64_t seen_by(const head *t, int64_t i) { return weft__keys_seen(t->a->causal, i, t->queries, t->keys); }
@@ -52,6 +53,15 @@ static void scale_row(int64_t n, real factor, real *x)
     EACH_VECTOR(i, n)
         v_store_to(x + i, factor * v_load_to(x + i, n - i), n - i);
 }
+/* Of query i's weights, of their gradients x. */
+static void draw_row(const head *t, int64_t i)
+{
+    const weft__attention *a = t->a;
+    const uint64_t key = weft__head_key(a->mask_key, t->h);
+    for (int64_t j = 0, seen = seen_by(t, i); j < seen; j += DRAWS)
+        draw_kept(key, a->id[t->row + i], (int32_t)i, j, weft__threshold((double)a->dropout), 1 / (1 - a->dropout), t->kept + j);
+}
+static void drop_row(const head *t, int64_t i, real *x) { keep(seen_by(t, i), t->kept, x, x); }
 /* Scores to weights; 0 for the keys that are not seen. */
 static void weigh_row(const head *t, int64_t i, int64_t n, real *s)
 {
@@ -79,6 +89,10 @@ static void attend_block(const head *t, int64_t i, int64_t m)
     multiply_views(t, rows_of_q(t, i), (view){ t->k, 1, t->wide }, t->scores, n, m, n, a->dk, false);
     for (int64_t r = 0; r < m; r++) {
         weigh_row(t, i + r, n, t->scores + r * n);
+        if (a->dropout > 0) {
+            draw_row(t, i + r);
+            drop_row(t, i + r, t->scores + r * n);
+        }
         if (a->map)
             write_map_row(t, i + r, n, t->scores + r * n);
     }
@@ -116,8 +130,8 @@ static void K(attention)(weft__device *d, const weft__attention *a)
         plain_attention(a);
 }
 
-/* ---- backward: with weights w, dw = dy v^T and D = sum of w dw along a row:
- *      ds = scale w (dw - D), dq += ds k, dk += ds^T q, dv += w^T dy ---- */
+/* ---- backward: with weights w, what dropout makes of them m w, dw = m dy v^T and D = sum of w dw along a row:
+ *      ds = scale w (dw - D), dq += ds k, dk += ds^T q, dv += (m w)^T dy ---- */
 static void weigh_row_again(const head *t, int64_t i, int64_t n, real *s)
 {
     int64_t seen = seen_by(t, i);
@@ -146,7 +160,13 @@ static void attend_block_back(const head *t, int64_t i, int64_t m)
     multiply_views(t, dy, (view){ t->v, 1, t->wide_v }, ds, n, m, n, a->dv, false);
     for (int64_t r = 0; r < m; r++) {
         weigh_row_again(t, i + r, n, w + r * n);
+        if (a->dropout > 0) {
+            draw_row(t, i + r);
+            drop_row(t, i + r, ds + r * n);
+        }
         score_gradients(t, n, w + r * n, ds + r * n);
+        if (a->dropout > 0)
+            drop_row(t, i + r, w + r * n);
     }
     if (a->dq)
         multiply_views(t, (view){ ds, n, 1 }, (view){ t->k, t->wide, 1 }, a->dq + (q.at - a->q), t->wide, m, a->dk, n, true);

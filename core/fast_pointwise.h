@@ -3,6 +3,7 @@
  * Values go through a buffer of BLOCK elements, so that one loop per function serves all: out = value or out += value, times an
  * incoming gradient or not, operands in place, dense, strided or broadcast. */
 #include "core/fast_functions.h"
+#include "core/fast_random.h"
 #include "core/loops_pointwise.h"
 
 enum { BLOCK = 256 };
@@ -200,33 +201,7 @@ static void K(select)(weft__device *d, const weft__grid *grid, const real *condi
     each_range(d, rows_of(&g) * columns(&g), CHUNK, select_range, &(binary_job){ &g, NULL, a, b, condition, y, add });
 }
 
-/* ---- dropout: the draws of 128 columns at a time, see weft__philox_mask ---- */
-enum { LANES = 16, DRAWS = 8 * LANES };
-static void philox_lanes(uint64_t key, int64_t id, int32_t position, int64_t from, uint32_t word[4][LANES])   /* LANES counters */
-{
-    uint32_t *a = word[0], *b = word[1], *c = word[2], *e = word[3], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int i = 0; i < LANES; i++) {
-        a[i] = (uint32_t)(from + i), b[i] = (uint32_t)position;
-        c[i] = (uint32_t)(uint64_t)id, e[i] = (uint32_t)((uint64_t)id >> 32);
-    }
-    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-        for (int i = 0; i < LANES; i++) {
-            uint64_t p = (uint64_t)0xD2511F53u * a[i], q = (uint64_t)0xCD9E8D57u * c[i];
-            a[i] = (uint32_t)(q >> 32) ^ b[i] ^ k0, b[i] = (uint32_t)q;
-            c[i] = (uint32_t)(p >> 32) ^ e[i] ^ k1, e[i] = (uint32_t)p;
-        }
-}
-static void draws(uint64_t key, int64_t id, int32_t position, int64_t column, uint32_t out[DRAWS])
-{
-    uint32_t word[4][LANES];
-    philox_lanes(key, id, position, column / 8, word);
-    for (int half = 0; half < LANES / 8; half++)
-        for (int k = 0; k < 4; k++)
-            for (int i = 0; i < 8; i++) {
-                out[64 * half + 16 * k + i] = word[k][8 * half + i] & 0xFFFF;
-                out[64 * half + 16 * k + 8 + i] = word[k][8 * half + i] >> 16;
-            }
-}
+/* ---- dropout ---- */
 typedef struct dropout_job {
     int64_t width; real p; uint64_t key;
     const int64_t *id; const int32_t *position;
@@ -239,13 +214,10 @@ static void dropout_rows(const void *job, int64_t from, int64_t to)
     uint32_t below = weft__threshold((double)j->p);
     for (int64_t r = from; r < to; r++)
         for (int64_t c = 0; c < j->width; c += DRAWS) {
-            uint32_t draw[DRAWS];
             real kept[DRAWS];
             int64_t n = least(DRAWS, j->width - c);
-            const real *x = j->x + r * j->width + c;
-            draws(j->key, j->id ? j->id[r] : r, j->position ? j->position[r] : 0, c, draw);
-            for (int64_t i = 0; i < n; i++)
-                kept[i] = draw[i] < below ? 0 : x[i] * factor;
+            draw_kept(j->key, j->id ? j->id[r] : r, j->position ? j->position[r] : 0, c, below, factor, kept);
+            keep(n, kept, j->x + r * j->width + c, kept);
             deliver(n, kept, j->y + r * j->width + c, j->add);
         }
 }

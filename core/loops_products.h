@@ -38,7 +38,7 @@ static void plain_product(const weft__product *p, const real *a, const real *b, 
 static inline int64_t value_width(const weft__attention *a) { return a->shared_values ? a->dv : a->heads * a->dv; }
 
 typedef struct query {                            /* one query of one head, its keys and values */
-    const real *q, *k, *v; int64_t row, seen, ldk, ldv, head, first;              /* first: the row of key 0 */
+    const real *q, *k, *v; int64_t row, seen, ldk, ldv, head, first, i;           /* first: the row of key 0; i: its number in the sequence */
 } query;
 
 static real score(const weft__attention *a, const query *p, int64_t j)
@@ -48,17 +48,29 @@ static real score(const weft__attention *a, const query *p, int64_t j)
         s += p->q[e] * p->k[j * p->ldk + e];
     return a->scale * s;
 }
+/* What dropout makes of key j's weight, and of its gradient. */
+static real dropped(const weft__attention *a, const query *p, int64_t j, real w)
+{
+    if (!(a->dropout > 0))
+        return w;
+    uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), a->id[p->row], (int32_t)p->i, j);
+    return draw < weft__threshold((double)a->dropout) ? 0 : w * (1 / (1 - a->dropout));
+}
 static void each_query(const weft__attention *a, void (*visit)(const weft__attention *, const query *))
 {
     for (int64_t s = 0; s < a->sequences; s++)
         for (int64_t i = a->q_offset.host[s], queries = a->q_offset.host[s + 1] - i; i < a->q_offset.host[s + 1]; i++)
             for (int64_t h = 0; h < a->heads; h++) {
-                query p = { .row = i, .head = h, .first = a->k_offset.host[s], .ldk = a->heads * a->dk, .ldv = value_width(a) };
-                p.seen = weft__keys_seen(a->causal, i - a->q_offset.host[s], queries, a->k_offset.host[s + 1] - p.first);
+                query p = { .row = i, .i = i - a->q_offset.host[s], .head = h, .first = a->k_offset.host[s], .ldk = a->heads * a->dk, .ldv = value_width(a) };
+                p.seen = weft__keys_seen(a->causal, p.i, queries, a->k_offset.host[s + 1] - p.first);
                 p.q = a->q + i * p.ldk + h * a->dk, p.k = a->k + p.first * p.ldk + h * a->dk;
                 p.v = a->v + p.first * p.ldv + (a->shared_values ? 0 : h * a->dv);
                 visit(a, &p);
             }
+}
+static real weight(const weft__attention *a, const query *p, int64_t j)      /* before dropout */
+{
+    return exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]);
 }
 static void attend(const weft__attention *a, const query *p)
 {
@@ -69,12 +81,14 @@ static void attend(const weft__attention *a, const query *p)
     }
     for (int64_t j = 0; j < p->seen; j++)
         sum += exp(score(a, p, j) - most);
-    real lse = a->lse[p->row * a->heads + p->head] = p->seen ? most + log(sum) : -(real)INFINITY;
+    a->lse[p->row * a->heads + p->head] = p->seen ? most + log(sum) : -(real)INFINITY;
     for (int64_t c = 0; c < a->dv; c++)
         y[c] = 0;
-    for (int64_t j = 0; j < p->seen; j++)
+    for (int64_t j = 0; j < p->seen; j++) {
+        real w = dropped(a, p, j, weight(a, p, j));
         for (int64_t c = 0; c < a->dv; c++)
-            y[c] += exp(score(a, p, j) - lse) * p->v[j * p->ldv + c];
+            y[c] += w * p->v[j * p->ldv + c];
+    }
 }
 /* The weights, and 0 for the keys that a query does not see. */
 static void write_map(const weft__attention *a, const query *p)
@@ -85,7 +99,7 @@ static void write_map(const weft__attention *a, const query *p)
     int64_t keys = a->k_offset.host[s + 1] - p->first;
     real *map = a->map + a->map_offset.host[p->row] * a->heads + p->head;
     for (int64_t j = 0; j < keys; j++)
-        map[j * a->heads] = j < p->seen ? exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]) : 0;
+        map[j * a->heads] = j < p->seen ? dropped(a, p, j, weight(a, p, j)) : 0;
 }
 static void plain_attention(const weft__attention *a)
 {
@@ -94,20 +108,16 @@ static void plain_attention(const weft__attention *a)
         each_query(a, write_map);
 }
 
-static real weight(const weft__attention *a, const query *p, int64_t j)
-{
-    return exp(score(a, p, j) - a->lse[p->row * a->heads + p->head]);
-}
 static real weight_gradient(const weft__attention *a, const query *p, int64_t j, const real *dy)
 {
     real dw = 0;
     for (int64_t c = 0; c < a->dv; c++)
         dw += dy[c] * p->v[j * p->ldv + c];
-    return dw;
+    return dropped(a, p, j, dw);
 }
 
-/* With weights w, dw = dy . v and D = sum of w dw (which is dy . y, but exactly dw where there is one key):
- * ds = scale w (dw - D), dq += ds k, dk += ds q, dv += w dy. */
+/* With weights w, what dropout makes of them m w (m = 1 without it), dw = m dy . v and D = sum of w dw (which is dy . y, but exactly dw
+ * where there is one key): ds = scale w (dw - D), dq += ds k, dk += ds q, dv += m w dy. */
 static void attend_back(const weft__attention *a, const query *p)
 {
     const real *dy = a->dy + (p->row * a->heads + p->head) * a->dv;
@@ -116,9 +126,9 @@ static void attend_back(const weft__attention *a, const query *p)
     for (int64_t j = 0; j < p->seen; j++)
         all += weight(a, p, j) * weight_gradient(a, p, j, dy);
     for (int64_t j = 0; j < p->seen; j++) {
-        real w = weight(a, p, j), ds = a->scale * w * (weight_gradient(a, p, j, dy) - all);
+        real w = weight(a, p, j), ds = a->scale * w * (weight_gradient(a, p, j, dy) - all), kept = dropped(a, p, j, w);
         for (int64_t c = 0; dv && c < a->dv; c++)
-            dv[j * p->ldv + c] += w * dy[c];
+            dv[j * p->ldv + c] += kept * dy[c];
         for (int64_t e = 0; dq && e < a->dk; e++)
             dq[e] += ds * p->k[j * p->ldk + e];
         for (int64_t e = 0; dk && e < a->dk; e++)

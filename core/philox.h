@@ -37,6 +37,8 @@ WEFT__BOTH uint32_t weft__philox_mask(uint64_t key, int64_t id, int32_t position
     return out[draw / 2] >> 16 * (draw % 2) & 0xFFFF;
 }
 WEFT__BOTH uint32_t weft__threshold(double p) { return (uint32_t)(p * 65536 + .5); }
+/* Attention draws a mask [queries, keys] as that of [tokens, columns] for each of its heads, and each has a key of its own. */
+WEFT__BOTH uint64_t weft__head_key(uint64_t key, int64_t head) { return key + (uint64_t)head * 0xA0761D6478BD642Fu; }
 /* In [0, 1) by steps of 2^-24, exact in float and in double. */
 WEFT__BOTH float weft__unit(uint32_t bits) { return (float)(bits >> 8) * 5.9604644775390625e-8f; }
 

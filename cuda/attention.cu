@@ -22,6 +22,7 @@ typedef struct room {                            /* of a block, in shared memory
         few weight[TILE][SIDE + 1];              /* turned */
     };
     real value[TILE][TILE];
+    uint8_t gone[TILE][8];                       /* of each query of a tile: bit j / 8 % 8 of byte j % 8 is key j's */
 } room;
 typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;   /* up to TILE are looked at; all times factor */
 
@@ -197,6 +198,41 @@ __device__ static bool sees_all(const weft__attention &a, const tile &t, int64_t
 }
 __device__ static inline int64_t of_query(const weft__attention &a, const tile &t, int64_t i) { return (t.q + i) * a.heads + t.head; }
 
+/* ---- dropout ---- *
+ * A counter of philox.h is a byte of a query's row: 64 keys have eight, and a tile lies within 64. Its marks are drawn once for all
+ * threads, whichever of them has which weight. Kernels without dropout are compiled without all this. */
+enum { MARKS = 8 };
+#define WHICH(kernel) (a->dropout > 0 ? kernel<true> : kernel<false>)
+__device__ static void draw(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key)
+{
+    const uint64_t philox = weft__head_key(a.mask_key, t.head);
+    const uint32_t below = weft__threshold((double)a.dropout);
+    for (int i = (int)threadIdx.x; i < TILE * MARKS && query + i / MARKS < t.queries; i += SIDE * SIDE) {
+        const int64_t q = query + i / MARKS;
+        const uint64_t id = (uint64_t)a.id[t.q + q];
+        const uint32_t counter[4] = { (uint32_t)(key / 64 * 8 + i % MARKS), (uint32_t)q, (uint32_t)id, (uint32_t)(id >> 32) };
+        uint32_t out[4], bits = 0;
+        weft__philox(philox, counter, out);
+        for (int j = 0; j < 8; j++)
+            bits |= (uint32_t)((out[j / 2] >> 16 * (j % 2) & 0xFFFF) < below) << j;
+        m.gone[i / MARKS][i % MARKS] = (uint8_t)bits;
+    }
+}
+/* What dropout makes of a thread's weights, or of their gradients, of queries from `query` and keys from `key` on, or turned. */
+template <bool turned>
+__device__ static void drop(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key, real (&w)[EACH][EACH])
+{
+    const real factor = 1 / (1 - a.dropout);
+    __syncthreads();
+    draw(m, a, t, query, key);
+    __syncthreads();
+    for (int i = 0; i < EACH; i++)
+        for (int j = 0; j < EACH; j++) {
+            const int q = turned ? column_of(j) : row_of(i), k = (int)(key % 64) + (turned ? row_of(i) : column_of(j));
+            w[i][j] = m.gone[q][k % 8] >> k / 8 & 1 ? 0 : w[i][j] * factor;
+        }
+}
+
 /* ---- over the threads that have one row ---- */
 __device__ static inline real larger(real a, real b) { return a > b || isnan(a) ? a : b; }
 __device__ static real row_max(real x)
@@ -247,7 +283,7 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
             a.lse[at] = !seen ? -(real)INFINITY : r[i].sum == 0 ? r[i].sum / r[i].sum : r[i].most + log(r[i].sum);
     }
 }
-static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
+template <bool drops> static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
@@ -262,6 +298,8 @@ static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t t
                 for (int j = 0; j < EACH; j++)
                     sum[i][j] *= old;
             }
+            if (drops)
+                drop<false>(m, a, t, t.first, key, score);
             add_products(m, score, from(columns(values_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
         }
         write_results(a, t, r, sum);
@@ -279,7 +317,7 @@ __device__ static void weigh_again(const weft__attention &a, const tile &t, int6
             score[i][j] = k < seen_by(a, t, q) ? exp(score[i][j] - a.lse[of_query(a, t, q)]) : 0;
         }
 }
-static __global__ void TILED write_map(weft__attention a, int64_t tiles)
+template <bool drops> static __global__ void TILED write_map(weft__attention a, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t)
@@ -287,6 +325,8 @@ static __global__ void TILED write_map(weft__attention a, int64_t tiles)
             real w[EACH][EACH];
             dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), w);
             weigh_again<false>(a, t, t.first, key, w);
+            if (drops)
+                drop<false>(m, a, t, t.first, key, w);
             for (int i = 0; i < EACH; i++)
                 for (int j = 0; j < EACH; j++) {
                     const int64_t q = t.first + row_of(i), k = key + column_of(j);
@@ -298,14 +338,14 @@ static __global__ void TILED write_map(weft__attention a, int64_t tiles)
 void K(attention)(weft__device *d, const weft__attention *a)
 {
     const int64_t pieces = pieces_of(a->dv), tiles = places(a->q_offset, a->sequences) * a->heads;
-    LAUNCH(d, attend, grid_of(tiles * pieces), SIDE * SIDE, 0, *a, pieces, tiles * pieces);
+    LAUNCH(d, WHICH(attend), grid_of(tiles * pieces), SIDE * SIDE, 0, *a, pieces, tiles * pieces);
     if (a->map)
-        LAUNCH(d, write_map, grid_of(tiles), SIDE * SIDE, 0, *a, tiles);
+        LAUNCH(d, WHICH(write_map), grid_of(tiles), SIDE * SIDE, 0, *a, tiles);
 }
 
-/* ---- backward: with weights w, dw = dy v^T and D = sum of w dw of a query:
- *      ds = w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += w^T dy ---- */
-static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t tiles)     /* D */
+/* ---- backward: with weights w, what dropout makes of them m w, dw = m dy v^T and D = sum of w dw of a query:
+ *      ds = w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += (m w)^T dy ---- */
+template <bool drops> static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t tiles)     /* D */
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t) {
@@ -314,6 +354,8 @@ static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t
             dots(m, from(queries_of(a, t), t.first), from(keys_of(a, t), key), w);
             dots(m, from(gradients_of(a, t), t.first), from(values_of(a, t), key), dw);
             weigh_again<false>(a, t, t.first, key, w);
+            if (drops)
+                drop<false>(m, a, t, t.first, key, dw);
             for (int i = 0; i < EACH; i++)
                 for (int j = 0; j < EACH; j++)
                     sum[i] += key + column_of(j) < seen_by(a, t, t.first + row_of(i)) ? w[i][j] * dw[i][j] : 0;
@@ -327,7 +369,7 @@ static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t
     }
 }
 /* ds of a tile of queries by keys, or turned. */
-template <bool turned>
+template <bool turned, bool drops>
 __device__ static void score_gradients(room &m, const weft__attention &a, const tile &t, const real *all, int64_t query, int64_t key,
                                        real (&ds)[EACH][EACH])
 {
@@ -337,6 +379,8 @@ __device__ static void score_gradients(room &m, const weft__attention &a, const 
     dots(m, turned ? k : q, turned ? q : k, ds);
     weigh_again<turned>(a, t, query, key, ds);
     dots(m, turned ? v : dy, turned ? dy : v, dw);
+    if (drops)
+        drop<turned>(m, a, t, query, key, dw);
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) {
             const int64_t at = query + (turned ? column_of(j) : row_of(i));
@@ -354,13 +398,13 @@ __device__ static void add_results(real *y, const rows &x, const tile &t, real f
                 y[row * x.step + c] += factor * sum[i][j];
         }
 }
-static __global__ void TILED gradient_of_queries(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+template <bool drops> static __global__ void TILED gradient_of_queries(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
-            score_gradients<false>(m, a, t, all, t.first, key, ds);
+            score_gradients<false, drops>(m, a, t, all, t.first, key, ds);
             add_products(m, ds, from(columns(keys_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
         }
         const rows q = queries_of(a, t);
@@ -372,13 +416,13 @@ __device__ static int64_t first_query(const weft__attention &a, const tile &t)
 {
     return weft__first_seeing(a.causal, t.first, t.queries, t.keys);
 }
-static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+template <bool drops> static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.k_offset, a.heads, pieces, tiles, t) {
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
-            score_gradients<true>(m, a, t, all, query, t.first, ds);
+            score_gradients<true, drops>(m, a, t, all, query, t.first, ds);
             add_products(m, ds, from(columns(queries_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
         }
         const rows k = keys_of(a, t);
@@ -386,7 +430,7 @@ static __global__ void TILED gradient_of_keys(weft__attention a, const real *all
     }
 }
 /* Shared values have one tile for all heads, which are added in their order. */
-static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads, int64_t pieces, int64_t tiles)
+template <bool drops> static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads, int64_t pieces, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.k_offset, heads, pieces, tiles, t) {
@@ -395,6 +439,8 @@ static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads
             for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
                 dots(m, from(keys_of(a, t), t.first), from(queries_of(a, t), query), w);
                 weigh_again<true>(a, t, query, t.first, w);
+                if (drops)
+                    drop<true>(m, a, t, query, t.first, w);
                 add_products(m, w, from(columns(gradients_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
             }
         t.head = heads == 1 ? 0 : t.head - 1;
@@ -409,11 +455,11 @@ void K(attention_back)(weft__device *d, const weft__attention *a)
     const int64_t keys = key_places * a->heads * wide_k, values = key_places * heads * wide_v;         /* tiles */
     real *all = (real *)scratch(d, (size_t)(a->queries * a->heads) * sizeof(real));
     if (a->dq || a->dk_)
-        LAUNCH(d, sum_gradients, grid_of(queries), SIDE * SIDE, 0, *a, all, queries);
+        LAUNCH(d, WHICH(sum_gradients), grid_of(queries), SIDE * SIDE, 0, *a, all, queries);
     if (a->dq)
-        LAUNCH(d, gradient_of_queries, grid_of(queries * wide_k), SIDE * SIDE, 0, *a, all, wide_k, queries * wide_k);
+        LAUNCH(d, WHICH(gradient_of_queries), grid_of(queries * wide_k), SIDE * SIDE, 0, *a, all, wide_k, queries * wide_k);
     if (a->dk_)
-        LAUNCH(d, gradient_of_keys, grid_of(keys), SIDE * SIDE, 0, *a, all, wide_k, keys);
+        LAUNCH(d, WHICH(gradient_of_keys), grid_of(keys), SIDE * SIDE, 0, *a, all, wide_k, keys);
     if (a->dv_)
-        LAUNCH(d, gradient_of_values, grid_of(values), SIDE * SIDE, 0, *a, heads, wide_v, values);
+        LAUNCH(d, WHICH(gradient_of_values), grid_of(values), SIDE * SIDE, 0, *a, heads, wide_v, values);
 }
