@@ -402,6 +402,7 @@ static void files(bad *b)
         FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, &data); FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);            FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
         FILE_FAILS(weft_write_hdf5, path, NULL, NULL);            FILE_FAILS(weft_draw_curves, path, NULL, NULL, NULL, NULL, NULL, b->i);
+        FILE_FAILS(weft_draw_charts, path, NULL, NULL, b->i, b->i);
         FILE_FAILS(weft_draw_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
         FILE_FAILS(weft_draw_batch, path, NULL, b->l, NULL);
         cr_assert_eq(weft_item_size(path, b->name), -1);
