@@ -86,6 +86,10 @@ WEFT_API void weft_journal_close(weft_journal *journal);
 /* ---- pictures: SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same numbers ---- */
 typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; } weft_curve;
 WEFT_API weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right, const weft_curve *curves, int n) WEFT_MUST_USE;
+/* Several such charts in one picture, row by row, as many in a row as there are columns. A base of 2 or 10 makes an axis logarithmic, marked at
+ * powers (0: even); what is not above 0 is left out there. */
+typedef struct { const char *title, *x_label, *left, *right; int x_base, y_base; const weft_curve *curves; int n; } weft_chart;
+WEFT_API weft_status weft_draw_charts(const char *path, const char *title, const weft_chart *charts, int n, int columns) WEFT_MUST_USE;
 /* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and columns labels, or NULL. */
 WEFT_API weft_status weft_draw_heatmap(const char *path, const char *title, int rows, int columns, const double *weights, const char *const *row_labels, const char *const *column_labels) WEFT_MUST_USE;
 /* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat order (may be NULL). At most 100,000

@@ -195,6 +195,31 @@ WEFT_API weft_forecaster *weft_pf_temporal_fusion_transformer_new(weft_module *m
 /* The same without anything static: num_static_features and ctxt_seq_len are not looked at, fixed must be NULL. */
 WEFT_API weft_forecaster *weft_xtft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
+/* ---- losses and metrics of forecasts ---- *
+ * predicted: ragged [M, outputs]; or plain [n, T, outputs] with the lengths of the decoder, data first: what lies behind them then counts
+ * nothing, may be NaN, and has a gradient of 0. lengths NULL: all T steps count; beside ragged ones they must be its own. target and
+ * weights are of the same layout; a last axis of 1 may be missing from any of them. */
+typedef enum { WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_HUBER, WEFT_FORECAST_QUANTILE, WEFT_FORECAST_SMAPE, WEFT_FORECAST_MAPE } weft_forecast_kind;
+typedef struct {
+    weft_forecast_kind kind;
+    weft_real delta;                             /* HUBER: 0 means 1 */
+    const weft_real *quantiles; int n;           /* QUANTILE: one for each output, none less than the one before; n 0: .02 .1 .25 .5 .75 .9 .98 */
+    bool per_batch;                              /* QUANTILE: divided by sequences * n, as TransformerTF has it */
+    bool no_loss_masking;                        /* plain: pads count, too; lengths are checked all the same */
+    weft_tensor *weights;                        /* factors of the elements, not in the divisor; [n, 1] is one for each sequence; NULL: 1 */
+} weft_forecast_loss_opts;
+/* The losses of nn by those names; opts NULL: MSE. To be divided by the number of real elements (outputs of real steps; SMAPE and MAPE as well). */
+WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const weft_lengths *lengths, const weft_forecast_loss_opts *opts);
+/* [.., quantiles] -> [.., 1]: column quantiles / 2, of an odd number of quantiles the one in the middle. */
+WEFT_API weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles);
+/* Running metrics of point predictions over real elements; plain data, zeros at first, each read by weft_meter_mean; a NULL one swallows all.
+ * One wrong forecast of a target of 0 makes mape infinite. */
+typedef struct { weft_meter mse, mae, smape, mape; } weft_forecast_meters;
+/* Adds a batch's sums and their weight; point, target and lengths as in weft_forecast_loss. Not recorded; waits. Nothing is added on error. */
+WEFT_API void weft_forecast_meters_add(weft_forecast_meters *meters, weft_tensor *point, weft_tensor *target, const weft_lengths *lengths);
+/* The root of mse's mean: over all that was added, not a mean of the batches' roots. NaN if nothing was. */
+WEFT_API double weft_forecast_rmse(const weft_forecast_meters *meters);
+
 #ifdef __cplusplus
 }
 #endif

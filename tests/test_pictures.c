@@ -160,7 +160,61 @@ Test(pictures, curves_of_odd_numbers)
         char *text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
+        static const int bases[] = { 0, 2, 10 };
+        weft_curve c = { "c", n, x, y, dice(2) };
+        cr_assert_eq(weft_draw_charts(path, NULL, &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1, 1), WEFT_OK);
+        text = text_of_file();
+        cr_assert(well_formed(text) < 200);
+        free(text);
     }
+    unlink(path);
+}
+
+/* Where a point of this value lies on the axis of the n-th chart, by its dot: cx or cy. */
+static double place(const char *text, int chart, const char *axis, const char *tip)
+{
+    char want[64];
+    for (; chart >= 0; chart--)
+        cr_assert_not_null(text = strstr(text, "<g transform=\"translate") + 1);
+    snprintf(want, sizeof want, "<title>%s</title>", tip);
+    const char *end = strstr(text, want), *dot = end;
+    cr_assert_not_null(end);
+    while (strncmp(dot, "<circle", 7))
+        dot--;
+    return atof(strstr(dot, axis) + 4);
+}
+
+Test(pictures, charts_by_powers)
+{
+    begin();
+    const double x[] = { 32, 64, 128, 256, 0 }, y[] = { 1, 10, 1000, -3, 1 };
+    const weft_curve curve = { "c", 5, x, y, false };
+    const weft_curve between = { "b", 2, (double[]){ 30, 500 }, (double[]){ 1, 2 }, false };
+    const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 }, { nasty, "T", "ms", NULL, 2, 10, &curve, 1 }, { .y_base = 2 } };
+    cr_assert_eq(weft_draw_charts(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
+    char *text = text_of_file();
+    well_formed(text);
+    cr_assert_eq(count(text, "<circle"), 5 + 3, "0 and -3 have no logarithm");
+    cr_assert(strstr(text, "viewBox=\"0 0 1920 1044\"") && strstr(text, "translate(960 44)") && strstr(text, "translate(0 544)"));
+    double at[] = { place(text, 1, "cx=", "32: 1"), place(text, 1, "cx=", "64: 10"), place(text, 1, "cx=", "128: 1000") };
+    double up[] = { place(text, 1, "cy=", "32: 1"), place(text, 1, "cy=", "64: 10"), place(text, 1, "cy=", "128: 1000") };
+    cr_assert(at[1] > at[0] && fabs(2 * at[1] - at[0] - at[2]) < .3, "even steps for powers of two: %g %g %g", at[0], at[1], at[2]);
+    cr_assert(up[1] < up[0] && fabs(3 * up[1] - 2 * up[0] - up[2]) < .4, "and of ten: %g %g %g", up[0], up[1], up[2]);
+    double even[] = { place(text, 0, "cx=", "32: 1"), place(text, 0, "cx=", "64: 10"), place(text, 0, "cx=", "128: 1000") };
+    cr_assert(fabs((even[2] - even[1]) - 2 * (even[1] - even[0])) < .4);
+    const char *second = strstr(text, "translate(960 44)");
+    static const char *const marks[] = { ">32<", ">64<", ">128<", ">1<", ">2<", ">5<", ">10<", ">1000<" };
+    for (int i = 0; i < COUNT(marks); i++)
+        cr_assert(strstr(second, marks[i]), "no mark %s", marks[i]);
+    free(text);
+    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1), WEFT_OK);
+    text = text_of_file();
+    cr_assert(strstr(text, ">50<") && strstr(text, ">100<") && strstr(text, ">500<") && !strstr(text, ">20<") && !strstr(text, ">1000<"));
+    free(text);
+    cr_assert_eq(weft_draw_charts(path, "t", charts, 0, 1), WEFT_EARG);
+    cr_assert_eq(weft_draw_charts(path, "t", charts, 1, 0), WEFT_EARG);
+    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .x_base = 3 }, 1, 1), WEFT_EARG);
+    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .n = 1 }, 1, 1), WEFT_EARG);
     unlink(path);
 }
 

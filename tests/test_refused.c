@@ -185,6 +185,9 @@ static void losses_beside(bad *b)
     BESIDE(weft_gaussian_nll, G, G, X, 1, NULL); BESIDE(weft_quantile, X, G, NULL, 0, true, NULL);
     BESIDE(weft_quantile, G, X, NULL, 0, true, NULL);
     BESIDE(weft_cross_entropy, X, G, NULL);      BESIDE(weft_cross_entropy, G, X, NULL);
+    BESIDE(weft_forecast_loss, X, G, NULL, NULL); BESIDE(weft_forecast_loss, G, X, NULL, NULL);
+    weft_tensor *two = weft_zeros(b->w, WEFT_SHAPE(1, 2));
+    OPTION(weft_forecast_loss, two, two, NULL, &(weft_forecast_loss_opts){ .weights = X });
     BESIDE(weft_token_accuracy, X, G, NULL);     BESIDE(weft_token_accuracy, G, X, NULL);
     BESIDE(weft_sequence_accuracy, X, G, NULL);  BESIDE(weft_sequence_accuracy, G, X, NULL);
     BESIDE(weft_mean_loss, ((weft_loss){ X, G }));                BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
@@ -220,6 +223,10 @@ static void losses(bad *b)
     MUST(weft_huber, X, X, b->r, BOTH);            MUST(weft_gaussian_nll, X, X, NULL, b->r, BOTH);
     MUST(weft_quantile, X, X, NULL, b->i, true, BOTH);
     MUST(weft_quantile, X, X, &b->r, 1, false, NULL);
+    MUST(weft_forecast_loss, X, X, b->l, &(weft_forecast_loss_opts){ .kind = (weft_forecast_kind)b->i, .n = b->i, .delta = b->r, .weights = X });
+    MUST(weft_forecast_loss, X, X, NULL, &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE, .n = b->i });
+    MUST(weft_point_prediction, X, b->i);        MUST(weft_forecast_meters_add, NULL, X, X, b->l);
+    TRY(weft_forecast_rmse, NULL);
     MUST(weft_token_accuracy, X, X, NULL);       MUST(weft_token_accuracy, X, X, CLASSES);
     MUST(weft_sequence_accuracy, X, X, NULL);    MUST(weft_sequence_accuracy, X, NULL, CLASSES);
 }
@@ -270,6 +277,7 @@ static void files(bad *b)
         FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, &data); FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);            FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
         FILE_FAILS(weft_write_hdf5, path, NULL, NULL);            FILE_FAILS(weft_draw_curves, path, NULL, NULL, NULL, NULL, NULL, b->i);
+        FILE_FAILS(weft_draw_charts, path, NULL, NULL, b->i, b->i);
         FILE_FAILS(weft_draw_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
         FILE_FAILS(weft_draw_batch, path, NULL, b->l, NULL);
         cr_assert_eq(weft_item_size(path, b->name), -1);
