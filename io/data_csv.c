@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "io/data.h"
+#include "io/frame.h"
 #include "io/text.h"
 
 typedef struct { char *text; int64_t size; } field;
@@ -14,6 +14,8 @@ typedef struct {
     char *at, *end;
     int64_t line, next_line;                     /* of the record just read, of the one after it; from 1 */
     field *fields; int n, room;
+    const char *id, *const *columns; int wanted; /* what the caller wants of a record */
+    int *where; double *row; bool narrow;        /* their places, the id's first; their numbers */
     weft_status status;
 } csv;
 
@@ -118,22 +120,21 @@ static int find_column(csv *c, const char *name)
     return found;
 }
 
-/* where [0]: the id's column, then the others'. */
-static bool read_header(csv *c, const char *id, const char *const *columns, int n, int *where)
+static bool read_header(csv *c)
 {
     if (c->end - c->at >= 3 && !memcmp(c->at, "\xEF\xBB\xBF", 3))
         c->at += 3;
     if (!next_record(c))
         return c->status == WEFT_OK ? fail(c, WEFT_EFORMAT, "a header line was expected, the file is empty") : false;
-    for (int i = 0; i <= n; i++) {
-        where[i] = find_column(c, i ? columns[i - 1] : id);
-        if (where[i] < 0)
+    for (int i = !c->id; i <= c->wanted; i++) {
+        c->where[i] = find_column(c, i ? c->columns[i - 1] : c->id);
+        if (c->where[i] < 0)
             return false;
     }
     return true;
 }
 
-static bool number(csv *c, int column, const char *name, weft_real *out)
+static bool number(csv *c, int column, const char *name, double *out)
 {
     const field *f = &c->fields[column];
     char *end, why[300];
@@ -145,51 +146,76 @@ static bool number(csv *c, int column, const char *name, weft_real *out)
         snprintf(why, sizeof why, "column \"%.100s\": a number was expected, not \"%.100s\"", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
-    *out = (weft_real)value;
-    if ((errno == ERANGE && fabs(value) > 1) || (isfinite(value) && !isfinite(*out))) {
+    *out = value;
+    if ((errno == ERANGE && fabs(value) > 1) || (c->narrow && isfinite(value) && !isfinite((weft_real)value))) {
         snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
     return true;
 }
 
-static bool add_record(csv *c, weft__growing *g, const char *const *columns, int n, const int *where)
-{
-    if (!weft__grow_row(g, false))
-        return fail(c, WEFT_ENOMEM, "out of memory");
-    weft_real *row = g->data.rows + (g->rows - 1) * n;
-    for (int i = 0; i < n; i++)
-        if (!number(c, where[i + 1], columns[i], &row[i]))
-            return false;
-    return true;
-}
-
 /* ---- the file ---- */
-static bool end_sequence(csv *c, weft__growing *g)
+static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
 {
-    return g->rows == g->first || weft__grow_sequence(g) || fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
+    char why[100];
+    if (c->n != width) {
+        snprintf(why, sizeof why, "%d fields, the header has %d", c->n, width);
+        return fail(c, WEFT_EFORMAT, why);
+    }
+    for (int i = 0; i < c->wanted; i++)
+        if (!number(c, c->where[i + 1], c->columns[i], &c->row[i]))
+            return false;
+    return take(user, c->id ? c->fields[c->where[0]].text : NULL, c->row) || fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
 }
 
-static void read_rows(csv *c, const char *const *columns, int n, const int *where, weft__growing *g)
+static void read_all(csv *c, weft__csv_row *take, void *user)
 {
-    int width = c->n;
-    const char *id = NULL;                       /* of the open sequence: stays where it is in the file's text */
-    while (next_record(c)) {
-        if (c->n != width) {
-            char why[100];
-            snprintf(why, sizeof why, "%d fields, the header has %d", c->n, width);
-            fail(c, WEFT_EFORMAT, why);
-            return;
-        }
-        const char *now = c->fields[where[0]].text;
-        if (id && strcmp(id, now) && !end_sequence(c, g))
-            return;
-        id = now;
-        if (!add_record(c, g, columns, n, where))
-            return;
+    c->where = malloc(((size_t)c->wanted + 1) * sizeof *c->where);
+    c->row = malloc((size_t)c->wanted * sizeof *c->row);
+    if (!c->where || !c->row) {
+        fail(c, WEFT_ENOMEM, "out of memory");
+        return;
     }
-    if (c->status == WEFT_OK)
-        end_sequence(c, g);
+    if (!read_header(c))
+        return;
+    int width = c->n;
+    while (next_record(c) && read_record(c, take, user, width))
+        ;
+}
+
+weft_status weft__read_csv_rows(const char *path, char **text, const char *id, const char *const *columns, int n, bool narrow, weft__csv_row *take, void *user)
+{
+    size_t size;
+    *text = NULL;
+    weft_status status = weft__slurp(path, text, &size);
+    if (status != WEFT_OK)
+        return status;
+    csv c = { .path = path, .at = *text, .end = *text + size, .line = 1, .next_line = 1, .id = id, .columns = columns, .wanted = n, .narrow = narrow };
+    locale_t before = weft__plain_locale();
+    read_all(&c, take, user);
+    weft__plain_locale_end(before);
+    free(c.where);
+    free(c.row);
+    free(c.fields);
+    return c.status;
+}
+
+/* ---- ragged data ---- */
+typedef struct { weft__growing g; const char *id; } ragged;      /* id: of the open sequence */
+
+static bool add_row(void *user, const char *id, const double *values)
+{
+    ragged *r = user;
+    weft__growing *g = &r->g;
+    if (r->id && strcmp(r->id, id) && g->rows > g->first && !weft__grow_sequence(g))
+        return false;
+    r->id = id;
+    if (!weft__grow_row(g, false))
+        return false;
+    weft_real *row = g->data.rows + (g->rows - 1) * g->data.columns;
+    for (int64_t i = 0; i < g->data.columns; i++)
+        row[i] = (weft_real)values[i];
+    return true;
 }
 
 static bool complete(const char *id, const char *const *columns, int n, const weft_dataset *out)
@@ -206,22 +232,11 @@ weft_status weft_read_csv(const char *path, const char *id, const char *const *c
         *out = (weft_dataset){ 0 };
     if (!complete(id, columns, n, out))
         return weft__file_fail(WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are needed");
+    ragged r = { .g = { .data = { .columns = n } } };
     char *text;
-    size_t size;
-    weft_status status = weft__slurp(path, &text, &size);
-    if (status != WEFT_OK)
-        return status;
-    csv c = { .path = path, .at = text, .end = text + size, .line = 1, .next_line = 1 };
-    weft__growing g = { .data = { .columns = n } };
-    int *where = malloc(((size_t)n + 1) * sizeof *where);
-    locale_t before = weft__plain_locale();
-    if (!where)
-        fail(&c, WEFT_ENOMEM, "out of memory");
-    else if (read_header(&c, id, columns, n, where))
-        read_rows(&c, columns, n, where, &g);
-    weft__plain_locale_end(before);
-    free(where);
-    free(c.fields);
+    weft_status status = weft__read_csv_rows(path, &text, id, columns, n, true, add_row, &r);
+    if (status == WEFT_OK && r.g.rows > r.g.first && !weft__grow_sequence(&r.g))
+        status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);
     free(text);
-    return weft__grown(&g, c.status, path, out);
+    return weft__grown(&r.g, status, path, out);
 }
