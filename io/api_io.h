@@ -211,7 +211,7 @@ typedef struct {
 /* Rows `from` (1 or more) and on of a series in hops of the horizon, each window with the predictions before it as the past of its target. out [rows,
  * targets] in the series' units; of quantiles, ascending, number quantiles / 2. Known covariates must be there for all rows, past ones
  * for those before the last hop. On error out is NaN; the context has failed, and its error is returned. */
-WEFT_API weft_status weft_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_forecast_opts *opts, double *out);
+WEFT_API weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_forecast_opts *opts, double *out);
 
 /* ---- logs ---- */
 typedef struct weft_journal weft_journal;

@@ -64,7 +64,9 @@ static weft_tensor *put_out(const weft_interpretable *a, weft_tensor *seen)     
 static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
     const weft_interpretable *a = layer;
-    weft_attention_opts opts = { .heads = a->heads, .causal = causal, .shared_values = true };
+    char name[WEFT__PATH + WEFT__NAME];
+    snprintf(name, sizeof name, "%s.weights", a->m->path);
+    weft_attention_opts opts = { .heads = a->heads, .causal = causal, .shared_values = true, .dropout = a->dropout, .name = name };
     weft_tensor *seen = weft_attention(projected(a, a->query, q), projected(a, a->key, memory), weft_linear_run(a->value, memory), &opts, map);
     return put_out(a, weft_mean(weft_reshape(seen, 3, (int64_t[]){ -1, a->heads, a->dk }), 1));
 }

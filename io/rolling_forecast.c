@@ -1,4 +1,4 @@
-/* forecast.c - a forecast of any length: windows one after the other, each with what was predicted before it as the past of its target. */
+/* rolling_forecast.c - a forecast of any length: windows one after the other, each with what was predicted before it as the past of its target. */
 #include <math.h>
 #include <string.h>
 #include "io/features.h"
@@ -189,7 +189,7 @@ static void run(job *j)
         weft_rewind(w, j->start);
 }
 
-weft_status weft_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_forecast_opts *o,
+weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_forecast_opts *o,
                           double *out)
 {
     weft *w = x ? x->w : weft__nowhere();
