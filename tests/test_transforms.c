@@ -1,0 +1,387 @@
+/* test_transforms.c - the transforms of time series: worked numbers, there and back, least squares, what is refused, saved and loaded. */
+#include <unistd.h>
+#include "series_data.h"
+
+static const double knots[] = { -1, 0, 2, 5 }, heights[] = { 3, -1, 0, 4 }, powers[] = { .5, -1, .25 };
+
+/* Features of one column y (and u, known) with these transforms and no scaler behind them. */
+static weft_features *features_of(weft *w, const weft_transform *t, int n)
+{
+    const weft_features_opts o = { .context = 3, .horizon = 2, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y"), .transforms = t, .n = n, .unscaled = true };
+    return weft_features_new(w, "x", &o);
+}
+
+static weft_frame frame_of(const double *u, const double *y, int64_t n)
+{
+    weft_frame f = { 0 };
+    DOES(weft_frame_add(&f, NULL, WEFT_NAMES("u", "y"), (const double *const[]){ u, y }, n));
+    return f;
+}
+
+static void near(const char *what, const double *got, const double *want, int64_t n, double tol)
+{
+    for (int64_t i = 0; i < n; i++)
+        cr_assert(fabs(got[i] - want[i]) <= tol * fmax(1, fabs(want[i])), "%s: at %lld: %.17g, expected %.17g", what, (long long)i, got[i], want[i]);
+}
+
+/* ---- worked numbers ---- */
+Test(transforms, worked_numbers)
+{
+    static const double u[] = { -2, 1, 4 }, y[] = { 1, 2, 6 };
+    static const struct { weft_transform t; double want[3]; } given[] = {
+        { { .kind = WEFT_STANDARD_SCALER }, { -2 / 2.6457513110645906, -1 / 2.6457513110645906, 3 / 2.6457513110645906 } },     /* sqrt(14 / 2) */
+        { { .kind = WEFT_MAX_SCALER }, { 1. / 6, 1. / 3, 1 } },
+        { { .kind = WEFT_MAX_SCALER, .max = 3 }, { .5, 1, 3 } },
+        { { .kind = WEFT_MIN_MAX_SCALER }, { 0, .2, 1 } },
+        { { .kind = WEFT_MIN_MAX_SCALER, .min = -1, .max = 1 }, { -1, -.6, 1 } },
+        { { .kind = WEFT_DELTA }, { 0, 1, 4 } },
+        { { .kind = WEFT_LOG, .bias = 1 }, { 0.69314718055994531, 1.0986122886681098, 1.9459101490553132 } },
+        { { .kind = WEFT_LOG1P }, { 0.69314718055994531, 1.0986122886681098, 1.9459101490553132 } },
+        { { .kind = WEFT_LOGISTIC }, { 0.7310585786300049, 0.8807970779778823, 0.9975273768433653 } },
+        { { .kind = WEFT_LOGISTIC, .k = 2, .x0 = 1 }, { .5, 0.8807970779778823, 0.9999546021312976 } },
+        { { .kind = WEFT_ADAPTIVE_LOGISTIC, .k = 2, .x0 = 2, .alpha = .1 }, { 0.14185106490048777, .5, 0.99183742884684012 } },   /* of -1.8, 0, 4.8 */
+        { { .kind = WEFT_DIVIDE_BY, .depends_on = "u" }, { -.5, 2, 1.5 } },
+        { { .kind = WEFT_POLYNOMIAL, .depends_on = "u", .degree = 0 }, { -2, -1, 3 } },
+        { { .kind = WEFT_POLYNOMIAL, .depends_on = "u", .degree = 1 }, { .5, -1, .5 } },
+        { { .kind = WEFT_POLYNOMIAL, .depends_on = "u", .degree = 2 }, { 0, 0, 0 } },
+        { { .kind = WEFT_FIXED_POLYNOMIAL, .depends_on = "u", .degree = 2, .a = powers }, { 1 - 3.5, 2 + .25, 6 - .5 } },
+        { { .kind = WEFT_DISCRETE_FUNCTION, .depends_on = "u", .a = knots, .b = heights, .points = 4 }, { 1 - 3, 2.5, 6 - 8. / 3 } },
+    };
+    weft *w = open_on(WEFT_REF);
+    weft_frame f = frame_of(u, y, 3);
+    for (int i = 0; i < COUNT(given); i++) {
+        weft_transform t = given[i].t;
+        t.column = "y";
+        weft_features *x = features_of(w, &t, 1);
+        weft_features_fit(x, &f);
+        double out[3], back[3];
+        weft_features_apply(x, "y", &f, 0, out);
+        OK(w);
+        near("worked", out, given[i].want, 3, 1e-12);
+        int64_t from = t.kind == WEFT_DELTA;
+        weft_features_undo(x, "y", &f, 0, from, 3 - from, out + from, back + from);
+        OK(w);
+        near("back", back + from, y + from, 3 - from, 1e-12);
+    }
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+Test(transforms, scaler_of_several_series_is_that_of_all_rows)
+{
+    static const double low[] = { 0, 2 }, high[] = { 10, 12 };
+    weft *w = open_on(WEFT_REF);
+    weft_frame f = frame_of(low, low, 2);
+    DOES(weft_frame_add(&f, NULL, WEFT_NAMES("y", "u"), (const double *const[]){ high, high }, 2));
+    weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_STANDARD_SCALER }, 1);
+    weft_features_fit(x, &f);
+    double out[2], std = sqrt(104. / 3);         /* without the means' own spread it would be sqrt(2) */
+    weft_features_apply(x, "y", &f, 1, out);
+    near("pooled", out, (double[]){ 4 / std, 6 / std }, 2, 1e-14);
+    for (int k = 0; k < rounds(30, 300); k++) {
+        weft_frame g = series_random(4, (int64_t[]){ (int64_t)dice(9), 1, (int64_t)dice(30), 20 });
+        weft_features *all = weft_features_new(w, "all", &series_features);
+        weft_features_fit(all, &g);
+        double mean, deviation, z[60];
+        series_moments(&g, "p", &mean, &deviation);
+        weft_features_apply(all, "p", &g, 3, z);
+        OK(w);
+        for (int64_t i = 0; i < 20; i++)
+            near("random", &z[i], (double[]){ (weft_frame_column(&g, "p")[g.start[3] + i] - mean) / deviation }, 1, 1e-12);
+        weft_frame_end(&g);
+    }
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+Test(transforms, constants)
+{
+    static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
+    static const struct { weft_transform_kind kind; double want; } given[] = { { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 } };
+    weft *w = open_on(WEFT_REF);
+    weft_frame f = frame_of(u, y, 3);
+    for (int i = 0; i < COUNT(given); i++) {
+        weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = given[i].kind }, 1);
+        weft_features_fit(x, &f);
+        double out[3], back[3];
+        weft_features_apply(x, "y", &f, 0, out);
+        cr_assert(out[0] == given[i].want && out[1] == out[0] && out[2] == out[0], "%d: %.17g", i, out[0]);
+        weft_features_undo(x, "y", &f, 0, 0, 3, out, back);
+        cr_assert(back[0] == .1 && back[2] == .1);
+        OK(w);
+    }
+    CLEAN(w);
+    weft_frame_end(&f);
+}
+
+Test(transforms, beyond_the_range)
+{
+    static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 6 }, more[] = { 0, 3, 7 };
+    weft *w = open_on(WEFT_REF);
+    weft_frame f = frame_of(u, y, 3), g = frame_of(u, more, 3);
+    double out[3];
+    weft_features *free_ = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
+    weft_features *clamped = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
+    weft_features_fit(free_, &f), weft_features_fit(clamped, &f);
+    weft_features_apply(free_, "y", &g, 0, out);
+    near("free", out, (double[]){ -.2, .4, 1.2 }, 3, 1e-14);
+    weft_features_apply(clamped, "y", &g, 0, out);
+    near("clamped", out, (double[]){ 0, .4, 1 }, 3, 1e-14);
+    weft_features_undo(clamped, "y", &g, 0, 0, 3, (double[]){ -1, .4, 2 }, out);
+    near("clamped back", out, (double[]){ 1, 3, 6 }, 3, 1e-14);
+    weft_features *s = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
+    weft_features_fit(s, &f);
+    weft_features_undo(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);      /* a model may say so: as far as the function goes */
+    cr_assert(out[0] < -60 && isfinite(out[0]) && out[1] == 3 && out[2] > 60 && isfinite(out[2]));
+    weft_features *a = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .05, .x0 = 3 }, 1);
+    weft_features_fit(a, &f);
+    weft_features_undo(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
+    near("to the turn", out, (double[]){ 3 - 10, 3, 3 + 10 }, 3, 1e-12);
+    OK(w);
+    weft_frame_end(&f), weft_frame_end(&g);
+    CLEAN(w);
+}
+
+/* ---- there and back ---- */
+#define ON_U .depends_on = "u"
+static const struct { int n; weft_transform t[4]; } chains[] = {
+    { 1, { { .kind = WEFT_STANDARD_SCALER } } },
+    { 2, { { .kind = WEFT_LOG, .bias = 3 }, { .kind = WEFT_STANDARD_SCALER } } },
+    { 3, { { .kind = WEFT_LOG1P }, { .kind = WEFT_DELTA }, { .kind = WEFT_MIN_MAX_SCALER, .min = -1, .max = 1 } } },
+    { 4, { { .kind = WEFT_DELTA }, { .kind = WEFT_DELTA }, { .kind = WEFT_DELTA }, { .kind = WEFT_STANDARD_SCALER } } },
+    { 3, { { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 3 }, { .kind = WEFT_DELTA }, { .kind = WEFT_MAX_SCALER, .max = 2 } } },
+    { 3, { { .kind = WEFT_DELTA }, { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 1 }, { .kind = WEFT_DELTA } } },
+    { 3, { { .kind = WEFT_DIVIDE_BY, ON_U }, { .kind = WEFT_LOGISTIC, .k = -.5, .x0 = 1 }, { .kind = WEFT_STANDARD_SCALER } } },
+    { 2, { { .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 2, .a = powers }, { .kind = WEFT_ADAPTIVE_LOGISTIC, .k = .3, .alpha = .01, .x0 = 2 } } },
+    { 2, { { .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = knots, .b = heights, .points = 4 }, { .kind = WEFT_MIN_MAX_SCALER, .clamp = true } } },
+};
+
+static int chain_of(int i, weft_transform to[4])
+{
+    for (int k = 0; k < chains[i].n; k++)
+        to[k] = chains[i].t[k], to[k].column = "y";
+    return chains[i].n;
+}
+
+Test(transforms, there_and_back)
+{
+    weft *w = open_on(WEFT_REF);
+    for (int i = 0; i < COUNT(chains); i++)
+        for (int k = 0; k < rounds(20, 200); k++) {
+            weft_transform t[4];
+            int n = chain_of(i, t);
+            weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
+            weft_features *x = features_of(w, t, n);
+            weft_features_fit(x, &f);
+            double z[25], back[25];
+            weft_features_apply(x, "y", &f, 1, z);
+            OK(w);
+            const double *y = weft_frame_column(&f, "y") + f.start[1];
+            int64_t from = 1 + (int64_t)dice(24), rows = (int64_t)dice((uint64_t)(25 - from) + 1);
+            double kept[25];
+            memcpy(kept, y, sizeof kept);
+            for (int64_t r = from; r < 25; r++)  /* what lies ahead is not looked at */
+                weft_frame_column(&f, "y")[f.start[1] + r] = (double)NAN;
+            weft_features_undo(x, "y", &f, 1, from, rows, z + from, back);
+            OK(w);
+            near("back", back, kept + from, rows, 1e-9);
+            weft_frame_end(&f);
+        }
+    CLEAN(w);
+}
+
+/* ---- least squares ---- */
+Test(transforms, polynomials_are_least_squares)
+{
+    weft *w = open_on(WEFT_REF);
+    for (int k = 0; k < rounds(40, 400); k++) {
+        enum { N = 60 };
+        double u[N], y[N], z[N], offset = k % 3 ? 0 : 1e6, width = k % 2 ? 1 : 1e-3;
+        int degree = (int)dice(7);
+        for (int i = 0; i < N; i++) {
+            double s = (double)dice_real(-1, 1), p = 0;
+            u[i] = offset + width * s;
+            s = (u[i] - offset) / width;         /* as it was rounded */
+            for (int j = degree; j >= 0; j--)
+                p = p * s + (j + 1);
+            y[i] = k % 5 ? (double)dice_real(-1, 1) : p;
+        }
+        weft_frame f = frame_of(u, y, N);
+        weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
+        weft_features_fit(x, &f);
+        weft_features_apply(x, "y", &f, 0, z);
+        OK(w);
+        for (int j = 0; j <= degree; j++) {      /* what is left has nothing of any power in it */
+            double sum = 0;
+            for (int i = 0; i < N; i++)
+                sum += z[i] * pow((u[i] - offset) / width, j);
+            cr_assert(fabs(sum) < 1e-7, "degree %d, power %d: %g", degree, j, sum);
+        }
+        for (int i = 0; i < N && k % 5 == 0; i++)
+            cr_assert(fabs(z[i]) < 1e-7, "%g is left of a polynomial", z[i]);
+        weft_frame_end(&f);
+    }
+    CLEAN(w);
+}
+
+/* ---- what is refused ---- */
+Test(transforms, descriptions_that_make_no_sense)
+{
+    static const double falling[] = { 1, 1 }, bad[] = { 1, NAN, 2 };
+    static const struct { weft_transform t; const char *says; } given[] = {
+        { { .column = "z" }, "\"z\": there is no such column" },
+        { { .column = NULL }, "there is no such column" },
+        { { .column = "y", .kind = WEFT_TRANSFORMS }, "no such kind" },
+        { { .column = "y", .kind = WEFT_LOG, ON_U }, "depends on no column" },
+        { { .column = "y", .kind = WEFT_DIVIDE_BY }, "the column it depends on" },
+        { { .column = "y", .kind = WEFT_MIN_MAX_SCALER, .min = 2, .max = 2 }, "a max above min" },
+        { { .column = "y", .kind = WEFT_MIN_MAX_SCALER, .min = 2 }, "a max above min" },
+        { { .column = "y", .kind = WEFT_MAX_SCALER, .max = -2 }, "a max of more than 0" },
+        { { .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = -1 }, "an alpha of 0" },
+        { { .column = "y", .kind = WEFT_LOGISTIC, .k = INFINITY }, "must be finite" },
+        { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = 16 }, "a degree of 0 .. 15" },
+        { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = -1 }, "a degree of 0 .. 15" },
+        { { .column = "y", .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 1 }, "degree + 1 finite numbers" },
+        { { .column = "y", .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 2, .a = bad }, "degree + 1 finite numbers" },
+        { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = knots, .b = heights }, "one point or more" },
+        { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = falling, .b = heights, .points = 2 }, "a must increase" },
+    };
+    weft *w = open_on(WEFT_REF);
+    for (int i = 0; i < COUNT(given); i++) {
+        cr_assert_null(features_of(w, &given[i].t, 1));
+        FAILS(w, WEFT_EARG, given[i].says);
+    }
+    cr_assert_null(features_of(w, NULL, 1));
+    FAILS(w, WEFT_EARG, "as many as n says");
+    weft_transform many[17];
+    for (int i = 0; i < 17; i++)
+        many[i] = (weft_transform){ .column = "y", .kind = WEFT_DELTA };
+    cr_assert_null(features_of(w, many, 17));
+    FAILS(w, WEFT_EARG, "more than 15 transforms");
+    weft_features_opts o = series_features;
+    o.transforms = &(weft_transform){ .column = "s", .kind = WEFT_DELTA }, o.n = 1;
+    cr_assert_null(weft_features_new(w, "x", &o));
+    FAILS(w, WEFT_EARG, "\"s\": a fixed column has one value");
+    o.transforms = &(weft_transform){ .column = "t", .kind = WEFT_DELTA };
+    cr_assert_null(weft_features_new(w, "x", &o));
+    FAILS(w, WEFT_EARG, "\"t\": there is no such column, or it is the time");
+    CLEAN(w);
+}
+
+Test(transforms, numbers_outside_of_the_domain)
+{
+    static const double u[] = { 1, 0, 3, 3 }, y[] = { 1, 2, -1, 6 };
+    static const struct { weft_transform t; weft_status kind; const char *says; } given[] = {
+        { { .kind = WEFT_LOG, .bias = 1 }, WEFT_ENUMERIC, "series 0 (\"0\"), row 2, column \"y\": outside of what transform 0" },
+        { { .kind = WEFT_LOG1P }, WEFT_ENUMERIC, "row 2, column \"y\": outside" },
+        { { .kind = WEFT_DIVIDE_BY, ON_U }, WEFT_ENUMERIC, "row 1, column \"y\": outside" },
+        { { .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .1, .x0 = 1 }, WEFT_ENUMERIC, "row 3, column \"y\": outside" },
+        { { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 3 }, WEFT_EARG, "column \"y\": transform 0: the column it depends on has too few different values" },
+    };
+    weft *w = open_on(WEFT_REF);
+    weft_frame f = frame_of(u, y, 4);
+    for (int i = 0; i < COUNT(given); i++) {
+        weft_transform t = given[i].t;
+        t.column = "y";
+        weft_features *x = features_of(w, &t, 1);
+        OK(w);
+        weft_features_fit(x, &f);
+        FAILS(w, given[i].kind, given[i].says);
+        cr_assert(!weft_features_fitted(x));
+    }
+    weft_frame_column(&f, "u")[1] = (double)NAN;
+    weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_DIVIDE_BY, ON_U }, 1);
+    weft_features_fit(x, &f);
+    FAILS(w, WEFT_ENUMERIC, "row 1, column \"u\": the value is nan");
+    weft_frame_column(&f, "u")[1] = 1;
+    weft_frame_column(&f, "y")[3] = (double)-INFINITY;
+    weft_features_fit(x, &f);
+    FAILS(w, WEFT_ENUMERIC, "row 3, column \"y\": the value is -inf");
+    weft_frame_end(&f);
+    f = frame_of(u, y, 0);
+    x = features_of(w, &(weft_transform){ .column = "y" }, 1);
+    weft_features_fit(x, &f);
+    FAILS(w, WEFT_EARG, "no rows to fit it on");
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+Test(transforms, rows_that_cannot_be_undone)
+{
+    static const double u[] = { 1, 2, 3 }, y[] = { 1, 2, 4 };
+    weft *w = open_on(WEFT_REF);
+    weft_frame f = frame_of(u, y, 3);
+    weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_DELTA }, 1);
+    double out[3] = { 0 };
+    weft_features_undo(x, "y", &f, 0, 1, 1, u, out);
+    FAILS(w, WEFT_EARG, "features_undo: features \"x\" are not fitted");
+    weft_features_fit(x, &f);
+    weft_features_undo(x, "y", &f, 0, 0, 3, u, out);
+    FAILS(w, WEFT_EARG, "\"y\" is made of differences");
+    weft_features_undo(x, "y", &f, 0, 2, 2, u, out);
+    FAILS(w, WEFT_EARG, "has 3 rows, not 2 from row 2 on");
+    weft_features_undo(x, "y", &f, 1, 1, 1, u, out);
+    FAILS(w, WEFT_EARG, "no series 1 of 1");
+    weft_features_undo(x, "q", &f, 0, 1, 1, u, out);
+    FAILS(w, WEFT_EARG, "no column \"q\"");
+    weft_features_undo(x, "y", &f, 0, 1, 1, NULL, out);
+    FAILS(w, WEFT_EARG, "values or out is NULL");
+    weft_features_undo(x, "y", &f, 0, 1, 1, (double[]){ NAN }, out);
+    FAILS(w, WEFT_ENUMERIC, "row 1, column \"y\"");
+    weft_features_apply(x, "y", &f, 0, NULL);
+    FAILS(w, WEFT_EARG, "out is NULL");
+    weft_features_apply(x, NULL, &f, 0, out);
+    FAILS(w, WEFT_EARG, "no column");
+    weft_features_undo(x, "y", &f, 0, 1, 2, (double[]){ 10, 20 }, out);
+    OK(w);
+    cr_assert(out[0] == 11 && out[1] == 31);
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+/* ---- saved and loaded ---- */
+Test(transforms, saved_and_loaded)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/weft_features.%d.h5", P_tmpdir, (int)getpid());
+    weft *w = open_on(WEFT_REF);
+    weft_module *m = weft_module_new(w, "model");
+    weft_linear_new(m, "out", 2, 2);
+    weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
+    weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U }, { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };
+    weft_features *a = features_of(w, t, 2), *b = features_of(w, t, 2), *c = features_of(w, t, 1), *one = features_of(w, (t[1].k = .2, t), 2);
+    weft_item_of_user items[WEFT_FEATURES_ITEMS];
+    weft_features_fit(a, &f);
+    OK(w);
+    weft_features_items(a, items);
+    DOES(weft_save(path, m, NULL, items, WEFT_FEATURES_ITEMS));
+    double za[25], zb[25];
+    weft_features_apply(b, "y", &f, 1, zb);
+    FAILS(w, WEFT_EARG, "not fitted");
+    weft_features_items(b, items);
+    DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
+    cr_assert(weft_features_fitted(a) && weft_features_fitted(b));
+    weft_features_apply(a, "y", &f, 1, za);
+    weft_features_apply(b, "y", &f, 1, zb);
+    OK(w);
+    cr_assert(!memcmp(za, zb, sizeof za));
+    weft_features_items(one, items);             /* as many numbers, another slope: told by the text alone */
+    DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
+    cr_assert(!weft_features_fitted(one));
+    weft_features_apply(one, "y", &f, 1, zb);
+    FAILS(w, WEFT_EFORMAT, "what was loaded is of others: it has target \"y\": polynomial of degree 2, on \"u\"; logistic, k 0.1");
+    weft_features_fit(one, &f);                  /* its own again */
+    weft_features_apply(one, "y", &f, 1, zb);
+    OK(w);
+    weft_features_items(c, items);               /* fewer numbers wanted than there are */
+    if (weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS) == WEFT_OK) {
+        weft_features_apply(c, "y", &f, 1, zb);
+        FAILS(w, WEFT_EFORMAT, "of others");
+    }
+    cr_assert(!weft_features_fitted(c));
+    weft_features_items(NULL, items);
+    cr_assert_null(items[0].name);
+    remove(path);
+    weft_frame_end(&f);
+    CLEAN(w);
+}
