@@ -5,25 +5,27 @@
 #include "core/loops_memory.h"
 
 #ifndef FAST
-/* log sum exp of n numbers, `step` apart, where the mask (NULL: ones) is not 0. */
-static real log_sum(int64_t n, int64_t step, const real *mask, const real *x)
+/* Of n numbers, `step` apart, where the mask (NULL: ones) is not 0: the largest, and the sum of exp(x - largest). */
+typedef struct exponents { real most, sum; } exponents;
+static exponents exponents_of(int64_t n, int64_t step, const real *mask, const real *x)
 {
-    real most = -(real)INFINITY, sum = 0;
+    exponents e = { -(real)INFINITY, 0 };
     for (int64_t i = 0; i < n * step; i += step)
-        if ((!mask || mask[i] != 0) && (x[i] > most || isnan(x[i])))
-            most = x[i];
-    for (int64_t i = 0; i < n * step && most != -(real)INFINITY; i += step)
+        if ((!mask || mask[i] != 0) && (x[i] > e.most || isnan(x[i])))
+            e.most = x[i];
+    for (int64_t i = 0; i < n * step && e.most != -(real)INFINITY; i += step)
         if (!mask || mask[i] != 0)
-            sum += exp(x[i] - most);
-    return most + log(sum);
+            e.sum += exp(x[i] - e.most);
+    return e;
 }
+static real log_sum(exponents e) { return e.most + log(e.sum); }
 static void K(logsumexp)(weft__device *d, const weft__segments *s, const real *mask, const real *x, real *y)
 {
     (void)d;
     for (int64_t run = 0, w = s->inner; run < s->count; run++)
         for (int64_t j = 0; j < w; j++) {
             int64_t at = first_row(s, run) * w + j;
-            y[run * w + j] = log_sum(run_length(s, run), w, mask ? mask + at : NULL, x + at);
+            y[run * w + j] = log_sum(exponents_of(run_length(s, run), w, mask ? mask + at : NULL, x + at));
         }
 }
 static void softmax_or_log(const weft__segments *s, const real *mask, const real *x, real *y, bool logarithm)
@@ -31,10 +33,10 @@ static void softmax_or_log(const weft__segments *s, const real *mask, const real
     for (int64_t run = 0, w = s->inner; run < s->count; run++)
         for (int64_t j = 0; j < w; j++) {
             int64_t at = first_row(s, run) * w + j, end = at + run_length(s, run) * w;
-            real total = log_sum(run_length(s, run), w, mask ? mask + at : NULL, x + at);
+            exponents e = exponents_of(run_length(s, run), w, mask ? mask + at : NULL, x + at);
             for (; at < end; at += w) {
-                bool none = total == -(real)INFINITY;
-                y[at] = mask && mask[at] == 0 ? 0 : logarithm ? (none ? total : x[at] - total) : none ? 0 : exp(x[at] - total);
+                bool none = e.most == -(real)INFINITY;
+                y[at] = mask && mask[at] == 0 ? 0 : logarithm ? (none ? e.most : x[at] - log_sum(e)) : none ? 0 : exp(x[at] - e.most) / e.sum;
             }
         }
 }

@@ -49,7 +49,7 @@ UNUSED static weft_tensor *weighted(weft_tensor *const *x, void *user)
 
 UNUSED static void gradients_hold(const weft_module *m, probe p, weft_tensor *const *x, int n)
 {
-    weft_tensor *all[16];
+    weft_tensor *all[64];
     int k = 0;
     for (; k < n; k++)
         all[k] = x[k];
