@@ -10,7 +10,7 @@ enum { PAST = 3, FUTURE = 2, OUTPUTS = 2, LONGEST = 9, MOST = 8 };
 /* What a test may want otherwise. */
 typedef struct { weft_compat compat; bool all_keys, other; int64_t fixed; weft_real dropout; } wish;      /* other: the options that are off by default */
 
-UNUSED static weft_forecaster *model_new(weft_module *root, int kind, wish o)
+UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish o)
 {
     weft_module *m = root;
     switch (kind) {

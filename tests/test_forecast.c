@@ -44,7 +44,7 @@ Test(forecast, alone_and_in_a_batch)
         for (int kind = ENCODER_DECODER; kind <= TRANSFORMER; kind++)
             for (int other = 0; other < 2; other++) {
                 weft_module *m = weft_module_new(w, model_names[kind]);
-                weft_forecaster *f = model_new(m, kind, (wish){ .other = other, .all_keys = other });
+                weft_forecaster *f = forecaster_new(m, kind, (wish){ .other = other, .all_keys = other });
                 batch b = some_batch();
                 find(f, m, &b, RAGGED, &all);
                 memset(&sum, 0, sizeof sum);
@@ -66,7 +66,7 @@ Test(forecast, ragged_and_padded_are_one)
     FOR_DEVICES(w)
         for (int kind = 0; kind < MODELS; kind++) {
             weft_module *m = weft_module_new(w, model_names[kind]);
-            weft_forecaster *f = model_new(m, kind, (wish){ .fixed = 0 });
+            weft_forecaster *f = forecaster_new(m, kind, (wish){ .fixed = 0 });
             batch b = some_batch();
             const form forms[] = { PLAIN(0), PLAIN(NAN), { .plain = true, .right = true, .pad = NAN }, { .plain = true, .right = true, .pad = 1e30 } };
             find(f, m, &b, forms[0], &ragged);
@@ -91,8 +91,8 @@ Test(forecast, is_what_padded_computation_gives)
         for (int kind = 0; kind < MODELS; kind++)
             for (int other = 0; other < 2; other++) {
                 weft_module *m = weft_module_new(w, model_names[kind]), *twin = weft_module_new(w, model_names[kind]);
-                weft_forecaster *f = model_new(m, kind, (wish){ .other = other, .all_keys = other, .fixed = 2 });
-                weft_forecaster *g = model_new(twin, kind, (wish){ .other = other, .all_keys = other, .fixed = 2, .compat = WEFT_COMPAT_PADDED });
+                weft_forecaster *f = forecaster_new(m, kind, (wish){ .other = other, .all_keys = other, .fixed = 2 });
+                weft_forecaster *g = forecaster_new(twin, kind, (wish){ .other = other, .all_keys = other, .fixed = 2, .compat = WEFT_COMPAT_PADDED });
                 batch b = some_batch();
                 form how = PLAIN(0);
                 how.fixed = kind == XTFT ? 0 : 2;
@@ -114,7 +114,7 @@ Test(forecast, nothing_to_read_and_nothing_to_say)
     FOR_DEVICES(w)
         for (int kind = 0; kind < MODELS; kind++) {
             weft_module *m = weft_module_new(w, model_names[kind]);
-            weft_forecaster *f = model_new(m, kind, (wish){ .fixed = 0 });
+            weft_forecaster *f = forecaster_new(m, kind, (wish){ .fixed = 0 });
             batch b = { 4, { 0, 1, 2, 3 }, { 4, 0, 3, 0 }, { 2, 3, 0, 0 } }, none = { 0 }, no_past = { 1, { 1 }, { 0 }, { 3 } };
             find(f, m, &b, RAGGED, &out);
             for (int64_t i = 0; i < out.n; i++)
@@ -153,7 +153,7 @@ Test(forecast, what_comes_later_changes_nothing_before_it_where_attention_is_cau
         for (int kind = 0; kind < MODELS; kind++)
             for (int all_keys = 0; all_keys < 2; all_keys++) {
                 weft_module *m = weft_module_new(w, model_names[kind]);
-                weft_forecaster *f = model_new(m, kind, (wish){ .all_keys = all_keys });
+                weft_forecaster *f = forecaster_new(m, kind, (wish){ .all_keys = all_keys });
                 batch b = some_batch();
                 outputs_of(f, w, &b, 0, -1, was);
                 outputs_of(f, w, &b, 1, 3, is);  /* of five steps */
@@ -170,7 +170,7 @@ Test(forecast, what_comes_later_changes_nothing_before_it_where_attention_is_cau
 Test(forecast, a_step_does_not_attend_to_itself)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_forecaster *f = model_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
+    weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
     batch b = { 2, { 0, 1 }, { 2, 0 }, { 3, 2 } };
     weft_series s = series_of(w, &b, RAGGED);
     weft_forecast_maps maps;
@@ -197,7 +197,7 @@ Test(forecast, selections_add_up_to_one)
 {
     FOR_DEVICES(w)
         for (int kind = TFT; kind < MODELS; kind++) {
-            weft_forecaster *f = model_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
+            weft_forecaster *f = forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
             batch b = some_batch();
             weft_series s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 3 });
             weft_forecast_maps maps;
@@ -218,7 +218,7 @@ Test(forecast, selections_add_up_to_one)
 static int64_t bytes_of(int kind, int32_t T)     /* of a steady step: at first blocks of memory double */
 {
     weft *w = open_with((weft_opts){ .device = WEFT_CPU, .seed = 1, .threads = 1 });
-    weft_forecaster *f = model_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
+    weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
     weft_lengths past = { 1, &(int32_t){ T }, NULL }, future = { 1, &(int32_t){ T / 4 }, NULL };
     for (int step = 0; step < 2; step++) {
         weft_clear(w);
