@@ -144,7 +144,7 @@ Test(forecast_models, a_run_that_is_cut_goes_on_with_the_same_bits)
         for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {
             run whole = begun(kind, t);
             train_steps(&whole, 0, STEPS);
-            for (int cut = 0; cut <= STEPS; cut += rounds(1, 1)) {
+            for (int cut = 1; cut <= STEPS; cut += getenv("WEFT_SMALL") || CHECK_SANITIZED ? STEPS : 1) {
                 run before = begun(kind, t);
                 train_steps(&before, 0, cut);
                 const char *path = in_folder("cut.h5");
