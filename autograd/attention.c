@@ -6,8 +6,9 @@
 #include "core/shared_attention.h"
 
 typedef struct {
-    weft_attention_opts o; real scale; int64_t dk, dv;           /* o.dropout: 0 outside of training */
-    uint64_t mask_key; weft_batch *pairs;                        /* pairs: of the map, if one is wanted */
+    weft_attention_opts o; real scale; int64_t dk, dv;
+    uint32_t below; real kept; uint64_t mask_key;                /* of dropout, as in the kernels' record; below 0 outside of training */
+    weft_batch *pairs;                                           /* of the map, if one is wanted */
 } attention;
 enum { Q, K, V };
 enum { OUT, LSE, MAP };
@@ -16,12 +17,12 @@ static weft__attention record_of(const weft_call *c)
 {
     const attention *a = c->attributes;
     const weft_batch *q = c->x[Q]->f.batch, *k = c->x[K]->f.batch;
-    const struct weft__rows *rows = a->o.dropout > 0 ? weft__rows_of(c->x[Q]->f.batch, &c->x[Q]->f) : NULL;
+    const struct weft__rows *rows = a->below ? weft__rows_of(c->x[Q]->f.batch, &c->x[Q]->f) : NULL;
     return (weft__attention){
         .sequences = q->n, .queries = q->tokens, .keys = k->tokens, .heads = a->o.heads, .dk = a->dk, .dv = a->dv,
         .q_offset = q->offset, .k_offset = k->offset, .map_offset = a->pairs ? a->pairs->offset : (weft__ints){ NULL, NULL },
         .causal = (int)a->o.causal, .shared_values = a->o.shared_values, .scale = a->scale,
-        .dropout = a->o.dropout, .mask_key = a->mask_key, .id = rows ? rows->id : NULL,
+        .below = a->below, .kept = a->kept, .mask_key = a->mask_key, .id = rows ? rows->id : NULL,
         .q = X(c, Q), .k = X(c, K), .v = X(c, V), .y = Y(c, OUT), .lse = Y(c, LSE), .map = a->pairs ? Y(c, MAP) : NULL };
 }
 
@@ -67,7 +68,7 @@ static real allowed(const attention *a, const pair *p) { return p->j < weft__key
 static real kept(const attention *a, const pair *p)
 {
     uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), p->id, (int32_t)p->i, p->j);
-    return draw < weft__threshold((double)a->o.dropout) ? 0 : 1 / (1 - a->o.dropout);
+    return draw < a->below ? 0 : a->kept;
 }
 static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_tensor *like, of_pair *f)         /* [pairs, heads] of f */
 {
@@ -97,7 +98,7 @@ static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_ten
         return scores;
     weft_tensor *mask = a->o.causal ? constant(a, x, scores, allowed) : NULL;
     weft_tensor *weights = mask ? weft_softmax_masked(scores, 0, mask) : weft_softmax(scores, 0);
-    if (a->o.dropout > 0 && weft_ok(x[Q]->w))
+    if (a->below && weft_ok(x[Q]->w))
         weights = weft_mul(weights, constant(a, x, weights, kept));
     weft_tensor *parts = weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv), by_heads(weights, heads, 1));
     weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
@@ -132,6 +133,13 @@ static const char *wrong_with(const weft_attention_opts *o)
          : o->dropout > 0 && !o->name ? "name: dropout wants one for its masks" : NULL;
 }
 
+static void set_dropout(weft *w, attention *a)
+{
+    a->below = weft__threshold((double)a->o.dropout), a->kept = 1 / (1 - a->o.dropout);
+    if (a->below)
+        a->mask_key = weft__mask_key(w, a->o.name);
+}
+
 weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map)
 {
     attention a = { .o = opts ? *opts : (weft_attention_opts){ .heads = 1 } };
@@ -140,9 +148,8 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     if (wrong)
         return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", wrong);
     weft *w = weft__context(LIST(q, k, v));
-    a.o.dropout = w->training && weft_ok(w) ? a.o.dropout : 0;
-    a.mask_key = a.o.dropout > 0 ? weft__mask_key(w, a.o.name) : 0;
-    a.o.name = NULL;                             /* which is the caller's */
+    if (w->training && weft_ok(w))
+        set_dropout(w, &a);
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
     bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch && q->f.batch->n == k->f.batch->n;

@@ -59,7 +59,7 @@ static void draw_row(const head *t, int64_t i)
     const weft__attention *a = t->a;
     const uint64_t key = weft__head_key(a->mask_key, t->h);
     for (int64_t j = 0, seen = seen_by(t, i); j < seen; j += DRAWS)
-        draw_kept(key, a->id[t->row + i], (int32_t)i, j, weft__threshold((double)a->dropout), 1 / (1 - a->dropout), t->kept + j);
+        draw_kept(key, a->id[t->row + i], (int32_t)i, j, a->below, a->kept, t->kept + j);
 }
 static void drop_row(const head *t, int64_t i, real *x) { keep(seen_by(t, i), t->kept, x, x); }
 /* Scores to weights; 0 for the keys that are not seen. */
@@ -89,7 +89,7 @@ static void attend_block(const head *t, int64_t i, int64_t m)
     multiply_views(t, rows_of_q(t, i), (view){ t->k, 1, t->wide }, t->scores, n, m, n, a->dk, false);
     for (int64_t r = 0; r < m; r++) {
         weigh_row(t, i + r, n, t->scores + r * n);
-        if (a->dropout > 0) {
+        if (a->below) {
             draw_row(t, i + r);
             drop_row(t, i + r, t->scores + r * n);
         }
@@ -160,12 +160,12 @@ static void attend_block_back(const head *t, int64_t i, int64_t m)
     multiply_views(t, dy, (view){ t->v, 1, t->wide_v }, ds, n, m, n, a->dv, false);
     for (int64_t r = 0; r < m; r++) {
         weigh_row_again(t, i + r, n, w + r * n);
-        if (a->dropout > 0) {
+        if (a->below) {
             draw_row(t, i + r);
             drop_row(t, i + r, ds + r * n);
         }
         score_gradients(t, n, w + r * n, ds + r * n);
-        if (a->dropout > 0)
+        if (a->below)
             drop_row(t, i + r, w + r * n);
     }
     if (a->dq)

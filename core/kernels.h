@@ -49,13 +49,13 @@ typedef struct weft__product {
  * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h * dv ... A row
  * without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys - queries), 3 the same without its last key
  * (j < i + keys - queries). shared_values: v has dv columns, used by every head. map, if not NULL: the weight of key j of its sequence, at
- * (map_offset[query row] + j) * heads + head. dropout > 0: what softmax gives key j goes if weft__philox_mask(weft__head_key(mask_key,
- * head), id[query row], i, j) < weft__threshold(dropout), and is divided by 1 - dropout if not, also in the map; lse knows nothing of it. */
+ * (map_offset[query row] + j) * heads + head. Dropout: what softmax gives key j becomes 0 if weft__philox_mask(weft__head_key(mask_key,
+ * head), id[query row], i, j) < below, and is multiplied by `kept` if not, in the map, too; lse is that of all keys. below 0: there is none. */
 typedef struct weft__attention {
     int64_t sequences, queries, keys, heads, dk, dv;
     weft__ints q_offset, k_offset, map_offset;
     int causal; bool shared_values; real scale;
-    real dropout; uint64_t mask_key; const int64_t *id;   /* [queries] of the sequence; may be NULL without dropout */
+    uint32_t below; real kept; uint64_t mask_key; const int64_t *id;          /* dropout; id [queries]: of the sequence */
     const real *q, *k, *v;                       /* [queries, heads * dk], [keys, heads * dk], [keys, heads * dv] */
     real *y, *lse, *map;                         /* [queries, heads * dv], [queries, heads] log sum exp of the scores */
     const real *dy; real *dq, *dk_, *dv_;        /* backward: added to; NULL: not wanted */

@@ -51,10 +51,10 @@ static real score(const weft__attention *a, const query *p, int64_t j)
 /* What dropout makes of key j's weight, and of its gradient. */
 static real dropped(const weft__attention *a, const query *p, int64_t j, real w)
 {
-    if (!(a->dropout > 0))
+    if (!a->below)
         return w;
     uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), a->id[p->row], (int32_t)p->i, j);
-    return draw < weft__threshold((double)a->dropout) ? 0 : w * (1 / (1 - a->dropout));
+    return draw < a->below ? 0 : w * a->kept;
 }
 static void each_query(const weft__attention *a, void (*visit)(const weft__attention *, const query *))
 {

@@ -21,8 +21,10 @@ typedef struct room {                            /* of a block, in shared memory
         struct { few a[DEPTH][SIDE + 1]; real b[TILE][DEPTH + 1]; } deep;    /* a is turned */
         few weight[TILE][SIDE + 1];              /* turned */
     };
-    real value[TILE][TILE];
-    uint8_t gone[TILE][8];                       /* of each query of a tile: bit j / 8 % 8 of byte j % 8 is key j's */
+    union {
+        real value[TILE][TILE];
+        uint64_t gone[TILE];                     /* of each query of a tile: bit j / 8 of byte j % 8 is the tile's key j */
+    };
 } room;
 typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;   /* up to TILE are looked at; all times factor */
 
@@ -199,14 +201,14 @@ __device__ static bool sees_all(const weft__attention &a, const tile &t, int64_t
 __device__ static inline int64_t of_query(const weft__attention &a, const tile &t, int64_t i) { return (t.q + i) * a.heads + t.head; }
 
 /* ---- dropout ---- *
- * A counter of philox.h is a byte of a query's row: 64 keys have eight, and a tile lies within 64. Its marks are drawn once for all
+ * 64 keys of a query are eight counters of philox.h, and a tile lies within 64: so a counter makes a byte of marks, drawn once for all
  * threads, whichever of them has which weight. Kernels without dropout are compiled without all this. */
 enum { MARKS = 8 };
-#define WHICH(kernel) (a->dropout > 0 ? kernel<true> : kernel<false>)
+#define WHICH(kernel) (a->below ? kernel<true> : kernel<false>)
 __device__ static void draw(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key)
 {
     const uint64_t philox = weft__head_key(a.mask_key, t.head);
-    const uint32_t below = weft__threshold((double)a.dropout);
+    __syncthreads();
     for (int i = (int)threadIdx.x; i < TILE * MARKS && query + i / MARKS < t.queries; i += SIDE * SIDE) {
         const int64_t q = query + i / MARKS;
         const uint64_t id = (uint64_t)a.id[t.q + q];
@@ -214,23 +216,25 @@ __device__ static void draw(room &m, const weft__attention &a, const tile &t, in
         uint32_t out[4], bits = 0;
         weft__philox(philox, counter, out);
         for (int j = 0; j < 8; j++)
-            bits |= (uint32_t)((out[j / 2] >> 16 * (j % 2) & 0xFFFF) < below) << j;
-        m.gone[i / MARKS][i % MARKS] = (uint8_t)bits;
+            bits |= (uint32_t)((out[j / 2] >> 16 * (j % 2) & 0xFFFF) < a.below) << j;
+        ((uint8_t *)m.gone)[i] = (uint8_t)(bits >> key / 8 % 8);
     }
+    __syncthreads();
 }
-/* What dropout makes of a thread's weights, or of their gradients, of queries from `query` and keys from `key` on, or turned. */
+/* What dropout makes of a thread's weights, or of their gradients, of queries from `query` and keys from `key` on; turned: rows are keys. The
+ * marks that a thread wants of a query are one number, for with one each the kernels of the gradients would spill. */
 template <bool turned>
 __device__ static void drop(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key, real (&w)[EACH][EACH])
 {
-    const real factor = 1 / (1 - a.dropout);
-    __syncthreads();
     draw(m, a, t, query, key);
-    __syncthreads();
-    for (int i = 0; i < EACH; i++)
-        for (int j = 0; j < EACH; j++) {
-            const int q = turned ? column_of(j) : row_of(i), k = (int)(key % 64) + (turned ? row_of(i) : column_of(j));
-            w[i][j] = m.gone[q][k % 8] >> k / 8 & 1 ? 0 : w[i][j] * factor;
+    const int first = turned ? row_of(0) : column_of(0), next = turned ? 8 : SIDE / 8;     /* keys, and how far their marks are apart */
+    for (int q = 0; q < EACH; q++) {
+        const uint32_t gone = (uint32_t)(m.gone[turned ? column_of(q) : row_of(q)] >> (first % 8 * 8 + first / 8));
+        for (int k = 0; k < EACH; k++) {
+            real &x = turned ? w[k][q] : w[q][k];
+            x = gone >> next * k & 1 ? 0 : x * a.kept;
         }
+    }
 }
 
 /* ---- over the threads that have one row ---- */

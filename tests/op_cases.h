@@ -50,6 +50,19 @@ F(attention_bottom, weft_attention(x[0], x[1], x[1], &(weft_attention_opts){ .he
 F(attention_strict, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2, .causal = WEFT_CAUSAL_STRICT }, NULL))
 F(attention_shared, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2, .shared_values = true }, NULL))
 
+/* Every time with the same mask. */
+static weft_tensor *dropped(weft_tensor *const *x, bool shared, weft_causal causal, weft_tensor **map)
+{
+    weft_of(x[0])->drops = NULL;
+    return weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ 2, 0, causal, shared, (weft_real).4, "case" }, map);
+}
+static weft_tensor *dropped_map_of(weft_tensor *const *x)
+{
+    weft_tensor *map, *y = dropped(x, false, WEFT_CAUSAL_STRICT, &map);
+    return weft_add(weft_total(weft_square(y)), weft_total(weft_square(map)));
+}
+F(attention_dropped, dropped(x, false, WEFT_ALL_KEYS, NULL))    F(attention_dropped_shared, dropped(x, true, WEFT_CAUSAL_BOTTOM_RIGHT, NULL))
+F(attention_dropped_map, dropped_map_of(x))
 static weft_tensor *map_of(weft_tensor *q, weft_tensor *k)
 {
     weft_tensor *map, *y = weft_attention(q, k, k, &(weft_attention_opts){ .heads = 2 }, &map);
@@ -187,5 +200,7 @@ static const op_case op_cases[] = {
     { "attention", f_attention, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention causal", f_attention_causal, { "~n3", "=n3" }, -2, 2, 2 },
     { "attention bottom right", f_attention_bottom, { "~n3", "=n3" }, -2, 2, 2 }, { "attention shared", f_attention_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
     { "attention strict", f_attention_strict, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention map", f_attention_map, { "~n4", "=n4" }, -2, 2, 2 },
+    { "attention dropped", f_attention_dropped, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention dropped shared", f_attention_dropped_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
+    { "attention dropped map", f_attention_dropped_map, { "~n4", "=n4", "=n6" }, -2, 2, 2 },
 };
 #endif

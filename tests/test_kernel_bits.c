@@ -174,7 +174,7 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
                 for (int64_t i = offset[s]; i < offset[s + 1]; i++)
                     id[i] = (s - 2) << 33;
             weft__attention a = { .sequences = S, .queries = N, .keys = N, .heads = HEADS, .dk = DK, .dv = DV, .causal = causal,
-                                  .scale = (real).4, .dropout = causal % 2 ? (real).2 : 0, .mask_key = 5, .id = id, .q_offset = { offset, offset }, .k_offset = { offset, offset },
+                                  .scale = (real).4, .below = causal % 2 ? 20000 : 0, .kept = (real)1.5, .mask_key = 5, .id = id, .q_offset = { offset, offset }, .k_offset = { offset, offset },
                                   .map_offset = { map_offset, map_offset } };
             a.q = reals(t, N * HEADS * DK, -1, 1), a.k = reals(t, N * HEADS * DK, -1, 1), a.v = reals(t, N * HEADS * DV, -1, 1);
             a.dy = reals(t, N * HEADS * DV, -1, 1);

@@ -258,7 +258,7 @@ static void play_attention(run *t)
     int64_t *id = room(t, a.queries, sizeof *id);
     for (int64_t i = 0; i < a.queries; i++)
         id[i] = (int64_t)dice(0);
-    a.id = id, a.mask_key = dice(0), a.dropout = coin() ? dice_real(0, .9) : 0;
+    a.id = id, a.mask_key = dice(0), a.below = coin() ? (uint32_t)dice(60000) : 0, a.kept = dice_real(1, 2);
     a.q = reals(t, nq, -1, 1), a.k = reals(t, nk, -1, 1), a.v = reals(t, nv, -1, 1), a.dy = reals(t, ny, -1, 1);
     a.y = result_of(t, ny, 1e-13, 1e-5), a.lse = result_of(t, a.queries * a.heads, 1e-13, 1e-5);
     a.map = coin() ? result_of(t, map_offset[a.queries] * a.heads, 1e-13, 1e-5) : NULL;

@@ -24,7 +24,7 @@ static weft_tensor *run(const net *m, weft_tensor *x, weft_tensor **pooled, weft
 {
     weft_rnn_out r = weft_rnn_run(m->rnn, x, WEFT_ZERO_STATE);
     weft_tensor *h = weft_norm_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
-    weft_tensor *a = weft_attention(weft_linear_run(m->query, h), h, h, NULL, NULL);
+    weft_tensor *a = weft_attention(weft_linear_run(m->query, h), h, h, &(weft_attention_opts){ .dropout = (weft_real).25, .name = "attention" }, NULL);
     weft_tensor *y = weft_linear_run(m->out, weft_concat((weft_tensor *[]){ h, a }, 2, 1));
     y = weft_mul(weft_tanh(y), weft_softmax(y, 0));
     *pooled = weft_pool(y, WEFT_POOL_MAX);
