@@ -1,8 +1,8 @@
 /* api_core.h - contexts, errors, tensors, ragged batches, random numbers.
  *
  * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every tensor that a function
- * returns belongs to the step and ends at weft_clear (or at weft_rewind). Only weft_decoded, weft_dataset and weft_journal are
- * the program's own, each with a function that ends it.
+ * returns belongs to the step and ends at weft_clear (or at weft_rewind). Only weft_decoded, weft_dataset, weft_frame
+ * and weft_journal are the program's own, each with a function that ends it.
  *
  * Errors are sticky. The first failure is kept in the context with its text; every later operator returns an inert tensor,
  * never NULL, so expressions need no checks, and a failed step changes no parameter. A NULL, stale or foreign tensor is such

@@ -87,6 +87,17 @@ static void apply_step(fitting *p, const weft__column *c, const weft__step *step
     }
 }
 
+static bool all_finite(fitting *p, const char *name, const double *on)
+{
+    for (int64_t s = 0; s < p->f->n; s++)
+        for (int64_t i = p->f->start[s]; i < p->f->start[s + 1]; i++)
+            if (!isfinite(on[i])) {
+                weft__features_fail(p->x, p->f, s, i - p->f->start[s], name, "the value is %g", on[i]);
+                return false;
+            }
+    return true;
+}
+
 static void fit_column(fitting *p, const weft__column *c)
 {
     weft_features *x = p->x;
@@ -96,12 +107,8 @@ static void fit_column(fitting *p, const weft__column *c)
         return;
     for (int i = 0; i < c->n && !x->w->status; i++) {
         const weft__step *s = &c->step[i];
-        for (int64_t r = 0; on[i] && r < p->f->rows; r++)
-            if (!isfinite(on[i][r])) {
-                weft__fail(x->w, WEFT_ENUMERIC, "features \"%s\": row %lld of all series, column \"%.100s\": the value is %g", x->name, (long long)r,
-                           s->t.depends_on, on[i][r]);
-                return;
-            }
+        if (on[i] && !all_finite(p, s->t.depends_on, on[i]))
+            return;
         const char *why = weft__step_fit(&s->t, p->state + s->at, fixed ? p->f->n : p->f->rows, p->y, on[i], p->spare);
         if (why)
             weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name, c->name, i, why);

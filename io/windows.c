@@ -96,9 +96,24 @@ static bool set_options(weft_windows *v, const weft_windows_opts *o)
     return !v->w->status;
 }
 
+/* Others of that name that draw, too, would disturb each other. */
+static bool is_taken(const weft_windows *v)
+{
+    for (weft__owned *o = v->w->owned; o; o = o->next) {
+        const weft_windows *other = o->end == end ? (const weft_windows *)(void *)(o + 1) : NULL;
+        if (other && other != v && (other->shorten || other->noise) && !strcmp(other->name, v->name))
+            return true;
+    }
+    return false;
+}
+
 static weft_stream *stream(weft_windows *v, const char *kind)
 {
     char name[48];
+    if (is_taken(v)) {
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": there are some of that name; two would disturb each other's random numbers", v->name);
+        return NULL;
+    }
     snprintf(name, sizeof name, "%s.%s", kind, v->name);
     return weft_stream_of(v->w, name);
 }

@@ -1,35 +1,7 @@
-/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of weft's own code fails once.
- *
- * Files are read where there may be no context, so io asks malloc and not a context's allocator. This program brings its own malloc, which
- * fails on demand when the call comes from the program itself (the library is linked into it), never from libhdf5 or Criterion.
- * Under a sanitizer, whose malloc cannot be replaced, the same calls run without failures. */
-#include <errno.h>
+/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of weft's own code fails once. */
 #include <hdf5.h>
 #include "checkpoint.h"
-
-static long fail_at, seen;                       /* the so-many-th call fails; calls so far; counting while armed */
-static bool armed;
-
-#if !CHECK_SANITIZED && defined(__GLIBC__)
-#define COUNTED 1
-extern char __executable_start, etext;
-void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-
-static bool fails(const void *caller)
-{
-    const char *at = caller;
-    if (!armed || at < &__executable_start || at >= &etext || ++seen != fail_at)
-        return false;
-    errno = ENOMEM;
-    return true;
-}
-
-void *malloc(size_t n)             { return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t m)   { return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(n, m); }
-void *realloc(void *p, size_t n)   { return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(p, n); }
-#else
-#define COUNTED 0
-#endif
+#include "failing_malloc.h"
 
 static const char *checkpoint_path, *dict_path;
 static int32_t number[2] = { 1, 2 };

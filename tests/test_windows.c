@@ -1,4 +1,5 @@
 /* test_windows.c - windows over series: where they lie, what stands in them row by row, lengths and noise drawn at random, padded, undone. */
+#include <unistd.h>
 #include "series_data.h"
 
 /* ---- where windows lie ---- */
@@ -165,4 +166,244 @@ Test(windows, rows_come_from_where_they_should)
             }
             weft_frame_end(&f);
         }
+}
+
+/* ---- by chance ---- */
+static const weft_windows_opts at_random = { .stride = 1, .min_context = 3, .min_horizon = 2, .shorten = true };
+
+Test(windows, lengths_are_drawn_from_all_there_are)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    weft_features *x = weft_features_new(w, "x", &series_features);
+    weft_features_fit(x, &f);
+    weft_windows *v = weft_windows_new(x, "v", &f, &at_random);
+    OK(w);
+    int64_t seen[8][5] = { { 0 } };
+    int32_t first = 8, edge = 0;                 /* windows with all their rows, and one that has but 4 + 4 */
+    while (weft_window_at(v, edge).origin != 4)
+        edge++;
+    cr_assert(weft_window_at(v, first).past == 7 && weft_window_at(v, first).future == 4 && weft_window_at(v, edge).past == 4);
+    for (int k = 0; k < 2000; k++) {
+        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ first, edge }, 2);
+        OK(w);
+        weft_lengths past = weft_lengths_of(b.series.past), future = weft_lengths_of(b.series.future);
+        cr_assert(past.len[0] >= 3 && past.len[0] <= 7 && future.len[0] >= 2 && future.len[0] <= 4 && past.len[1] >= 3 && past.len[1] <= 4);
+        seen[past.len[0]][future.len[0]]++;
+        if (k < 20)
+            batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2, b, true);
+        weft_clear(w);
+    }
+    for (int p = 3; p <= 7; p++)                 /* 15 pairs, each about 133 times */
+        for (int q = 2; q <= 4; q++)
+            cr_assert(seen[p][q] > 80 && seen[p][q] < 200, "%d, %d: %lld", p, q, (long long)seen[p][q]);
+    weft_training(w, false);
+    for (int k = 0; k < 20; k++)
+        batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2, weft_windows_batch(v, (int32_t[]){ first, edge }, 2), false);
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+/* The numbers of n batches, a hash of all of them. */
+static uint64_t hash_of(weft *w, weft_windows *v, int n)
+{
+    uint64_t hash = 0;
+    for (int k = 0; k < n; k++) {
+        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ k, 2 * k, 9 }, 3);
+        weft_tensor *all[] = { b.series.past, b.series.future, b.target };
+        for (int i = 0; i < 3; i++) {
+            weft_real *a = numbers(all[i]);
+            for (int64_t j = 0; j < weft_count(all[i]); j++) {
+                uint64_t bits = 0;
+                memcpy(&bits, &a[j], sizeof a[j]);
+                hash = (hash ^ bits) * 0x9E3779B97F4A7C15u ^ hash >> 31;
+            }
+        }
+        OK(w);
+        weft_clear(w);
+    }
+    return hash;
+}
+
+static weft *with_noise(weft_frame *f, weft_windows **v)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_features *x = weft_features_new(w, "x", &series_features);
+    weft_features_fit(x, f);
+    weft_windows_opts o = at_random;
+    o.past_noise = .1, o.future_noise = .3;
+    *v = weft_windows_new(x, "v", f, &o);
+    OK(w);
+    return w;
+}
+
+Test(windows, runs_repeat_and_go_on)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/weft_windows.%d.h5", P_tmpdir, (int)getpid());
+    weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+    weft_windows *u, *v;
+    weft *a = with_noise(&f, &u), *b = with_noise(&f, &v);
+    cr_assert(hash_of(a, u, 9) == hash_of(b, v, 9) && hash_of(a, u, 1) != hash_of(a, u, 1));
+    weft_windows_opts again = at_random;
+    weft_features *y = weft_features_new(a, "y", &series_features);
+    weft_features_fit(y, &f);
+    cr_assert_null(weft_windows_new(y, "v", &f, &again));
+    FAILS(a, WEFT_EARG, "windows \"v\": there are some of that name");
+    cr_assert_not_null(weft_windows_new(y, "other", &f, &again));
+    weft_module *m = weft_module_new(a, "m"), *n = weft_module_new(b, "m");
+    weft_linear_new(m, "out", 1, 1), weft_linear_new(n, "out", 1, 1);
+    DOES(weft_save(path, m, NULL, NULL, 0));
+    uint64_t next = hash_of(a, u, 5);
+    DOES(weft_load(path, n, NULL, NULL, 0));
+    cr_assert(hash_of(b, v, 5) == next);         /* the streams are in the file */
+    weft_training(a, false), weft_training(b, false);
+    cr_assert(hash_of(a, u, 1) == hash_of(a, u, 1) && hash_of(b, v, 9) == hash_of(a, u, 9));
+    remove(path);
+    weft_frame_end(&f);
+    CLEAN(a);
+    CLEAN(b);
+}
+
+Test(windows, noise_is_where_it_should_be)
+{
+    weft_frame f = series_random(3, (int64_t[]){ 60, 5, 70 });
+    weft *w = open_on(WEFT_CPU);
+    weft_features_opts fo = series_features;
+    fo.masked = masked;
+    weft_features *x = weft_features_new(w, "x", &fo);
+    weft_features_fit(x, &f);
+    weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 1, .past_noise = .1, .future_noise = .4 });
+    OK(w);
+    double past = 0, future = 0, n = 0, m = 0;
+    for (int32_t i = 0; i < 60; i++) {
+        weft_real *noisy[3], *clean[3];
+        for (int training = 0; training < 2; training++) {
+            weft_training(w, training);
+            weft_window_batch b = weft_windows_batch(v, &i, 1);
+            weft_real **to = training ? noisy : clean;
+            to[0] = numbers(b.series.past), to[1] = numbers(b.series.future), to[2] = numbers(b.target);
+        }
+        for (int r = 0; r < 7 * 5; r++) {
+            double d = (double)noisy[0][r] - (double)clean[0][r];
+            cr_assert(r % 5 == 0 || r % 5 == 3 ? d == 0 : d != 0, "time and what is masked have none");
+            cr_assert(r % 5 != 3 || noisy[0][r] == 0);
+            past += d * d, n += r % 5 != 0 && r % 5 != 3;
+        }
+        for (int r = 0; r < 4 * 3; r++) {
+            double d = (double)noisy[1][r] - (double)clean[1][r];
+            cr_assert(r % 3 == 0 ? d == 0 : d != 0);
+            future += d * d, m += r % 3 != 0;
+        }
+        same_bits("target", noisy[2], clean[2], 4);
+        weft_clear(w);
+    }
+    cr_assert(fabs(sqrt(past / n) - .1) < .01 && fabs(sqrt(future / m) - .4) < .05, "%g, %g", sqrt(past / n), sqrt(future / m));
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+/* ---- padded ---- */
+Test(windows, padded_is_the_same_as_ragged)
+{
+    FOR_DEVICES(w) {
+        weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+        weft_features *x = weft_features_new(w, "x", &series_features);
+        weft_features_fit(x, &f);
+        weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
+        OK(w);
+        for (int k = 0; k < 10; k++) {
+            int32_t index[6];
+            for (int i = 0; i < 6; i++)
+                index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
+            weft_align align = k % 2 ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
+            weft_window_batch r = weft_windows_batch(v, index, 6), p = weft_windows_padded(v, index, 6, align);
+            OK(w);
+            cr_assert(p.series.past_align == align && p.series.past_lengths->n == 6 && p.series.future_lengths->id[5] == index[5]);
+            struct { weft_tensor *ragged, *padded; weft_align align; } pair[] = {
+                { r.series.past, p.series.past, align }, { r.series.future, p.series.future, WEFT_ALIGN_LEFT }, { r.target, p.target, WEFT_ALIGN_LEFT } };
+            for (int i = 0; i < COUNT(pair); i++) {
+                weft_tensor *want = weft_pad_packed(pair[i].ragged, 0, 0, pair[i].align);
+                cr_assert(weft_count(want) == weft_count(pair[i].padded) && weft_size(want, 1) == weft_size(pair[i].padded, 1));
+                same_bits("padded", numbers(pair[i].padded), numbers(want), weft_count(want));
+            }
+            same_bits("fixed", numbers(p.series.fixed), numbers(r.series.fixed), 6);
+            weft_tensor *back = weft_pack_padded_checked(p.series.past, p.series.past_lengths, align);     /* nothing but 0 in pads */
+            cr_assert(weft_count(back) == weft_count(r.series.past));
+            weft_clear(w);
+        }
+        weft_frame_end(&f);
+    }
+}
+
+Test(windows, a_batch_of_none)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_frame f = series_random(1, (int64_t[]){ 30 });
+    weft_features *x = weft_features_new(w, "x", &series_features);
+    weft_features_fit(x, &f);
+    weft_windows *v = weft_windows_new(x, "v", &f, NULL);
+    weft_window_batch b = weft_windows_batch(v, NULL, 0), p = weft_windows_padded(v, NULL, 0, WEFT_ALIGN_LEFT);
+    OK(w);
+    cr_assert(weft_size(b.series.past, 0) == 0 && weft_size(b.target, 0) == 0 && weft_size(p.series.past, 0) == 0);
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+/* ---- back ---- */
+Test(windows, predictions_come_back_in_the_series_units)
+{
+    FOR_DEVICES(w) {
+        weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
+        const weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" }, { .column = "y", .kind = WEFT_DELTA } };
+        weft_features_opts o = series_features;
+        o.transforms = t, o.n = 2;
+        weft_features *x = weft_features_new(w, "x", &o);
+        weft_features_fit(x, &f);
+        weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
+        OK(w);
+        for (int k = 0; k < 10; k++) {
+            int32_t index[5];
+            for (int i = 0; i < 5; i++)
+                index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
+            weft_window_batch b = weft_windows_batch(v, index, 5);
+            weft_lengths l = weft_lengths_of(b.target);
+            weft_tensor *pair = weft_arrange(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1), k % 2 ? WEFT_PACKED : WEFT_CONCAT);
+            double out[2 * 5 * 4], *at = out;
+            cr_assert_eq(weft_windows_undo(v, pair, out), WEFT_OK, "%s", weft_message(w));
+            for (int i = 0; i < 5; i++) {
+                weft_window a = weft_window_at(v, index[i]);
+                for (int32_t r = 0; r < l.len[i]; r++, at += 2) {
+                    double want = weft_frame_column(&f, "y")[f.start[a.series] + a.origin + r];
+                    cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g", at[0], want);
+                }
+            }
+            weft_clear(w);
+        }
+        weft_frame_end(&f);
+    }
+}
+
+/* ---- time ---- */
+Test(windows, time_of_even_steps)
+{
+    weft *w = open_on(WEFT_REF);
+    for (int k = 0; k < 2; k++) {
+        weft_features_opts o = { .context = 3, .horizon = 2, .target = WEFT_NAMES("y"), .time = "t", .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
+        weft_frame f = { 0 };
+        double t[20], y[20];
+        for (int i = 0; i < 20; i++)
+            t[i] = 1.7e9 + .1 * i, y[i] = i;     /* steps that differ by rounding */
+        DOES(weft_frame_add(&f, NULL, WEFT_NAMES("t", "y"), (const double *const[]){ t, y }, 20));
+        weft_features *x = weft_features_new(w, "x", &o);
+        weft_features_fit(x, &f);
+        weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 1 });
+        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 4 }, 1);
+        OK(w);
+        cr_assert(weft_size(b.series.past, 1) == 2 && weft_size(b.series.future, 1) == 1 && !b.series.fixed);
+        weft_real *past = numbers(b.series.past), *future = numbers(b.series.future), got[5] = { past[0], past[2], past[4], future[0], future[1] };
+        close_to("time", got, k ? ((weft_real[]){ 0, 0, 0, 0, 0 }) : ((weft_real[]){ -1, (weft_real)-.5, 0, (weft_real).5, 1 }), 5, 1e-5);
+        weft_frame_end(&f);
+    }
+    CLEAN(w);
 }

@@ -1,0 +1,132 @@
+/* test_windows_refused.c - features, series and windows that cannot be, and what is said of them. */
+#include "series_data.h"
+
+Test(windows_refused, features_that_make_no_sense)
+{
+    weft *w = open_on(WEFT_REF);
+#define REFUSED(says, change)                                                                                                  \
+    do {                                                                                                                        \
+        weft_features_opts o = series_features;                                                                                 \
+        change;                                                                                                                 \
+        cr_assert_null(weft_features_new(w, "x", &o));                                                                           \
+        FAILS(w, WEFT_EARG, says);                                                                                              \
+    } while (0)
+    REFUSED("a context and a horizon of 1 row or more", o.context = 0);
+    REFUSED("not 7 and -1", o.horizon = -1);
+    REFUSED("\"u\": it is there twice", o.target = WEFT_NAMES("u"));
+    REFUSED("\"t\": it is there twice", o.past = WEFT_NAMES("t"));
+    REFUSED("\"\": it is there twice, or has no name", o.past = WEFT_NAMES(""));
+    REFUSED("a target is wanted", o.target = NULL);
+    REFUSED("what else would a model know of the future", (o.known = NULL, o.time = NULL));
+    REFUSED("masked \"s\": it is no column of the past", o.masked = WEFT_NAMES("s"));
+    REFUSED("masked \"q\"", o.masked = WEFT_NAMES("q"));
+    cr_assert_null(weft_features_new(w, NULL, &series_features));
+    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
+    cr_assert_null(weft_features_new(w, "a/b", &series_features));
+    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
+    cr_assert_null(weft_features_new(w, "x", NULL));
+    FAILS(w, WEFT_EARG, "a context and a horizon");
+    cr_assert_null(weft_features_new(NULL, "x", &series_features));
+    weft_feature_counts none = weft_features_counts(NULL);
+    cr_assert(none.past == 0 && !weft_features_fitted(NULL));
+    weft_features_fit(NULL, NULL);
+    weft_features *x = weft_features_new(w, "x", &series_features);
+    weft_features_fit(x, NULL);
+    FAILS(w, WEFT_EARG, "no frame given");
+    weft_feature_counts n = weft_features_counts(x);
+    cr_assert(n.past == 5 && n.future == 3 && n.fixed == 1 && n.target == 1);
+    CLEAN(w);
+}
+
+Test(windows_refused, series_that_are_not_as_they_should)
+{
+    weft *w = open_on(WEFT_REF);
+    weft_features *x = weft_features_new(w, "x", &series_features);
+    weft_frame good = series_random(2, (int64_t[]){ 20, 20 }), f = series_random(2, (int64_t[]){ 20, 20 });
+    cr_assert_null(weft_windows_new(x, "v", &good, NULL));
+    FAILS(w, WEFT_EARG, "features \"x\" are not fitted");
+    weft_features_fit(x, &good);
+    OK(w);
+    static const struct { const char *column; int64_t row; double value; const char *says; } wrong[] = {
+        { "u", 3, NAN, "features \"x\": series 0 (\"0\"), row 3, column \"u\": the value is nan" },
+        { "p", 25, INFINITY, "series 1 (\"1\"), row 5, column \"p\": the value is inf" },
+        { "y", 39, NAN, "series 1 (\"1\"), row 19, column \"y\": the value is nan" },
+        { "t", 7, 0, "row 7, column \"t\": time must increase" },
+        { "t", 7, NAN, "row 7, column \"t\": " },
+        { "s", 22, 5, "series 1 (\"1\"), row 2, column \"s\": a fixed column is constant, but the value is 5 after 1.25" },
+        { "s", 22, NAN, "row 2, column \"s\": the value is nan" },
+    };
+    for (int i = 0; i < COUNT(wrong); i++) {
+        double *at = weft_frame_column(&f, wrong[i].column) + wrong[i].row, before = *at;
+        *at = wrong[i].value;
+        cr_assert_null(weft_windows_new(x, "v", &f, NULL));
+        FAILS(w, WEFT_ENUMERIC, wrong[i].says);
+        weft_features *other = weft_features_new(w, "x", &series_features);
+        weft_features_fit(other, &f);
+        FAILS(w, WEFT_ENUMERIC, wrong[i].says);
+        cr_assert(!weft_features_fitted(other));
+        *at = before;
+    }
+    weft_frame less = { 0 };
+    const double a[] = { 1, 2 };
+    DOES(weft_frame_add(&less, NULL, WEFT_NAMES("t", "u"), (const double *const[]){ a, a }, 2));
+    cr_assert_null(weft_windows_new(x, "v", &less, NULL));
+    FAILS(w, WEFT_EARG, "column \"s\": the frame has none");
+    weft_features_fit(x, &less);
+    FAILS(w, WEFT_EARG, "column \"v\": the frame has none");
+    cr_assert(weft_features_fitted(x));          /* as it was */
+    weft_frame_end(&less), weft_frame_end(&good), weft_frame_end(&f);
+    CLEAN(w);
+}
+
+Test(windows_refused, windows_that_cannot_be)
+{
+    weft *w = open_on(WEFT_REF);
+    weft_features *x = weft_features_new(w, "x", &series_features);
+    weft_frame f = series_random(2, (int64_t[]){ 20, 20 }), shorter = series_random(2, (int64_t[]){ 0, 10 }), none = { 0 };
+    weft_features_fit(x, &f);
+    cr_assert_null(weft_windows_new(x, "v", &shorter, NULL));
+    FAILS(w, WEFT_EARG, "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of future");
+    cr_assert_null(weft_windows_new(x, "v", &none, NULL));
+    FAILS(w, WEFT_EARG, "0 windows");
+    static const weft_windows_opts bad[] = { { .stride = -1 }, { .min_context = 8 }, { .min_context = -1 }, { .min_horizon = 5 }, { .min_horizon = -2 },
+                                             { .past_noise = -1 }, { .future_noise = NAN }, { .past_noise = INFINITY } };
+    for (int i = 0; i < COUNT(bad); i++) {
+        cr_assert_null(weft_windows_new(x, "v", &f, &bad[i]));
+        FAILS(w, WEFT_EARG, i < 5 ? "a stride of 1 or more, min_context in 1 .. 7 and min_horizon in 1 .. 4" : "noise of 0 or more");
+    }
+    cr_assert_null(weft_windows_new(x, "", &f, NULL));
+    FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
+    cr_assert_null(weft_windows_new(x, "v", NULL, NULL));
+    FAILS(w, WEFT_EARG, "no frame given");
+    cr_assert_null(weft_windows_new(NULL, "v", &f, NULL));
+    weft_windows *v = weft_windows_new(x, "v", &f, NULL);
+    OK(w);
+    weft_window a = weft_window_at(v, weft_windows_count(v));
+    FAILS(w, WEFT_EARG, "windows \"v\": there is no window 6 of 6");
+    cr_assert(a.past == 0);
+    weft_windows_batch(v, (int32_t[]){ 0, -1 }, 2);
+    FAILS(w, WEFT_EARG, "there is no window -1");
+    weft_windows_batch(v, NULL, 2);
+    FAILS(w, WEFT_EARG, "2 windows at NULL");
+    weft_windows_padded(v, (int32_t[]){ 6 }, 1, WEFT_ALIGN_LEFT);
+    FAILS(w, WEFT_EARG, "there is no window 6");
+    cr_assert(!weft_windows_batch(NULL, NULL, 0).target && !weft_windows_padded(NULL, NULL, 0, WEFT_ALIGN_LEFT).target && !weft_windows_count(NULL));
+    double out[64];
+    weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1);
+    cr_assert_eq(weft_windows_undo(v, NULL, out), WEFT_EARG);
+    FAILS(w, WEFT_EARG, "windows_undo: the predictions' tensor");
+    cr_assert_eq(weft_windows_undo(v, b.target, out), WEFT_EARG);
+    FAILS(w, WEFT_EARG, "of a step that has ended");
+    cr_assert_eq(weft_windows_undo(v, weft_zeros(w, WEFT_SHAPE(4, 1)), out), WEFT_ESHAPE);
+    FAILS(w, WEFT_ESHAPE, "a ragged [rows, 1 * columns]");
+    weft_real nan[5] = { (weft_real)NAN };
+    weft_windows_undo(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 5 }, NULL }), out);
+    FAILS(w, WEFT_ESHAPE, "sequence 0 has 5 rows, window 0 has 4 of future");
+    weft_windows_undo(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, (int64_t[]){ 6 } }), out);
+    FAILS(w, WEFT_EARG, "there is no window 6");
+    weft_windows_undo(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, NULL }), out);
+    FAILS(w, WEFT_ENUMERIC, "window 0, row 0, target \"y\": nan");
+    weft_frame_end(&f), weft_frame_end(&shorter);
+    CLEAN(w);
+}
