@@ -207,11 +207,11 @@ typedef struct {
     int64_t rows;                                /* how many, 0: to the end of the series */
     bool true_past;                              /* what is known of the target is its past, predictions where it is NaN; else always predictions */
     int quantiles; double *all;                  /* of each target, 0 means 1; all NULL, or [rows, targets * quantiles] in the series' units */
-} weft_forecast_opts;
+} weft_rolling_forecast_opts;
 /* Rows `from` (1 or more) and on of a series in hops of the horizon, each window with the predictions before it as the past of its target. out [rows,
  * targets] in the series' units; of quantiles, ascending, number quantiles / 2. Known covariates must be there for all rows, past ones
  * for those before the last hop. On error out is NaN; the context has failed, and its error is returned. */
-WEFT_API weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_forecast_opts *opts, double *out);
+WEFT_API weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_rolling_forecast_opts *opts, double *out);
 
 /* ---- logs ---- */
 typedef struct weft_journal weft_journal;

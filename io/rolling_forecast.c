@@ -17,26 +17,26 @@ typedef struct {
 } job;
 
 /* ---- begin ---- */
-static bool sensible(job *j, const weft_forecast_opts *o)
+static bool sensible(job *j, const weft_rolling_forecast_opts *o)
 {
     const weft_frame *f = j->f;
     weft *w = j->w;
     if (!weft__features_frame(j->x, f))
         return false;
     if (!j->model || !j->out)
-        weft__fail(w, WEFT_EARG, "forecast: %s is NULL", j->model ? "out" : "the model");
+        weft__fail(w, WEFT_EARG, "rolling_forecast: %s is NULL", j->model ? "out" : "the model");
     else if (j->series < 0 || j->series >= f->n)
-        weft__fail(w, WEFT_EARG, "forecast: there is no series %lld of %lld", (long long)j->series, (long long)f->n);
+        weft__fail(w, WEFT_EARG, "rolling_forecast: there is no series %lld of %lld", (long long)j->series, (long long)f->n);
     if (w->status)
         return false;
     int64_t rows = f->start[j->series + 1] - f->start[j->series];
     j->rows = o && o->rows ? o->rows : rows - j->from;
     j->quantiles = o && o->quantiles ? o->quantiles : 1;
     if (j->from < 1 || j->from > rows || j->rows < 0 || j->rows > rows - j->from)
-        weft__fail(w, WEFT_EARG, "forecast: series %lld has %lld rows; those from row 1 or more on are wanted, not %lld from row %lld on", (long long)j->series,
+        weft__fail(w, WEFT_EARG, "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are wanted, not %lld from row %lld on", (long long)j->series,
                    (long long)rows, (long long)j->rows, (long long)j->from);
     else if (j->quantiles < 1 || j->quantiles > 1 << 20)
-        weft__fail(w, WEFT_EARG, "forecast: 1 quantile or more is wanted (0 means 1)");
+        weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is wanted (0 means 1)");
     return !w->status;
 }
 
@@ -92,7 +92,7 @@ static weft_tensor *asked(job *j, int64_t at, int64_t rows)
     w->floor = weft_here(w);
     weft_tensor *y = w->status ? NULL : j->model(s, j->user);
     w->floor = before;
-    w->running = "forecast";
+    w->running = "rolling_forecast";
     return y;
 }
 
@@ -102,9 +102,9 @@ static bool is_good(job *j, const weft_tensor *y, int64_t at, int64_t wanted)
     char text[128];
     const char *wrong = w->status ? NULL : w->step != j->start.step ? "came after the end of the step (weft_clear)" : weft__wrong(w, y);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "forecast: row %lld: the model's tensor %s", (long long)at, wrong);
+        weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)at, wrong);
     else if (!w->status && (y->f.type != WEFT_REAL || (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens : weft__elements(&y->f)) != wanted))
-        weft__fail(w, WEFT_ESHAPE, "forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld quantiles are wanted", (long long)at,
+        weft__fail(w, WEFT_ESHAPE, "rolling_forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld quantiles are wanted", (long long)at,
                    weft__text(&y->f, text), (long long)(wanted / (j->n.target * j->quantiles)), (long long)j->n.target, (long long)j->quantiles);
     return !w->status;
 }
@@ -177,7 +177,7 @@ static void run(job *j)
     weft *w = j->w;
     bool recording = weft_recording(w, false), training = weft_training(w, false);
     j->start = weft_here(w);
-    w->running = "forecast";
+    w->running = "rolling_forecast";
     if (weft__prepare(&j->p, j->x, j->f, j->series, 1, true) && make_room(j))
         for (int64_t at = j->from, end = j->from + j->rows; at < end; at += j->x->horizon)
             if (!step(j, at, end - at < j->x->horizon ? end - at : j->x->horizon))
@@ -189,14 +189,14 @@ static void run(job *j)
         weft_rewind(w, j->start);
 }
 
-weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_forecast_opts *o,
+weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_rolling_forecast_opts *o,
                           double *out)
 {
     weft *w = x ? x->w : weft__nowhere();
     job j = { .w = w, .x = x, .f = f, .series = series, .model = model, .user = user, .from = from, .out = out };
     if (o)
         j.true_past = o->true_past, j.all = o->all;
-    if (!weft__features_ready(x, "forecast") || !sensible(&j, o))
+    if (!weft__features_ready(x, "rolling_forecast") || !sensible(&j, o))
         return w->status;
     j.n = weft_features_counts(x);
     run(&j);

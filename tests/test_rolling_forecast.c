@@ -89,7 +89,7 @@ Test(rolling_forecast, is_what_a_loop_over_rows_gives)
                 weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
             double out[60], want[60];
             formula m = { .quantiles = 1, .pack = k % 3 == 0 };
-            cr_assert_eq(weft_rolling_forecast(x, &f, 1, from, model, &m, &(weft_forecast_opts){ .true_past = truth }, out), WEFT_OK, "%s", weft_message(w));
+            cr_assert_eq(weft_rolling_forecast(x, &f, 1, from, model, &m, &(weft_rolling_forecast_opts){ .true_past = truth }, out), WEFT_OK, "%s", weft_message(w));
             by_hand(&f, 1, from, truth, k % 2, want);
             for (int64_t i = 0; i < n - from; i++)
                 cr_assert(fabs(out[i] - want[i]) < TOL(1e-10, 1e-4) * fmax(1, fabs(want[i])), "%d: row %lld: %g, expected %g", k, (long long)i, out[i], want[i]);
@@ -107,8 +107,8 @@ Test(rolling_forecast, a_part_and_quantiles)
     double one[40], part[10], point[10], all[30];
     formula m = { .quantiles = 1 }, three = { .quantiles = 3 };
     weft_rolling_forecast(x, &f, 0, 8, model, &m, NULL, one);
-    weft_rolling_forecast(x, &f, 0, 8, model, &m, &(weft_forecast_opts){ .rows = 10 }, part);
-    weft_rolling_forecast(x, &f, 0, 8, model, &three, &(weft_forecast_opts){ .rows = 10, .quantiles = 3, .all = all }, point);
+    weft_rolling_forecast(x, &f, 0, 8, model, &m, &(weft_rolling_forecast_opts){ .rows = 10 }, part);
+    weft_rolling_forecast(x, &f, 0, 8, model, &three, &(weft_rolling_forecast_opts){ .rows = 10, .quantiles = 3, .all = all }, point);
     OK(w);
     for (int i = 0; i < 10; i++)                 /* the middle one is what is fed back */
         cr_assert(part[i] == one[i] && point[i] == one[i] && all[3 * i + 1] == one[i] && fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
@@ -125,7 +125,7 @@ Test(rolling_forecast, memory_is_constant)
     double out[90];
     formula m = { .quantiles = 1 }, n = m;
     weft_tensor *before = weft_scalar(w, 3);
-    weft_rolling_forecast(x, &f, 0, 5, model, &m, &(weft_forecast_opts){ .rows = 9 }, out);
+    weft_rolling_forecast(x, &f, 0, 5, model, &m, &(weft_rolling_forecast_opts){ .rows = 9 }, out);
     int64_t bytes = weft_usage_of(w).host_bytes;
     weft_rolling_forecast(x, &f, 0, 5, model, &n, NULL, out);
     OK(w);
@@ -145,7 +145,7 @@ static weft_tensor *plain(weft_series s, void *user)    { return (void)user, wef
 Test(rolling_forecast, models_that_do_not_behave)
 {
     static const struct { weft_forecast_model *model; weft_status kind; const char *says; } bad[] = {
-        { too_few, WEFT_ESHAPE, "forecast: row 5: the model gives" }, { nothing, WEFT_EARG, "the model's tensor is NULL" },
+        { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model gives" }, { nothing, WEFT_EARG, "the model's tensor is NULL" },
         { clears, WEFT_EARG, "came after the end of the step" }, { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model gives" }, { fails, WEFT_ESHAPE, "matmul" },
     };
     weft *w = open_on(WEFT_CPU);
@@ -172,7 +172,7 @@ Test(rolling_forecast, rows_that_cannot_be_forecast)
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[12];
     formula m = { .quantiles = 1 };
-    static const struct { int64_t series, from; weft_forecast_opts o; const char *says; } bad[] = {
+    static const struct { int64_t series, from; weft_rolling_forecast_opts o; const char *says; } bad[] = {
         { 2, 1, { 0 }, "no series 2 of 2" }, { 0, 0, { 0 }, "those from row 1 or more" }, { 0, 13, { 0 }, "has 12 rows" }, { 1, 1, { 0 }, "has 0 rows" },
         { 0, 5, { .rows = 8 }, "not 8 from row 5 on" }, { 0, 5, { .rows = -1 }, "not -1" }, { 0, 5, { .quantiles = -1 }, "1 quantile or more" },
     };
