@@ -59,13 +59,14 @@ def ms(rows):
 
 # ---- equal work ----
 def differences(rows):
-    """(pairs, texts): of all training rows that both sides have; a bidirectional layer reads pads, so that its padded rows differ"""
+    """(pairs, texts): of all training rows that both sides have; PyTorch's padded layers read pads, which shows where a layer has two directions
+    or hands on its last state, as that of transformer_lstm does"""
     pairs, bad = 0, []
     mine = of(rows, "weft", **{"pass": "train"})
     for layout in ("packed", "padded"):
         theirs = of(rows, "torch", **{"pass": "train"}, layout=layout)
         for key in mine.keys() & theirs.keys():
-            if layout == "padded" and key[SHAPE.index("bidirectional")]:
+            if layout == "padded" and (key[SHAPE.index("bidirectional")] or key[0] == "transformer_lstm"):
                 continue
             tolerance = TOLERANCE.get(key[SHAPE.index("precision")])
             for a in mine[key]:
@@ -174,6 +175,20 @@ def training(rows):
     return out
 
 
+def layouts(rows):
+    """a whole model on ragged series, and as PyTorch has to do it"""
+    sides = {(layout, which): of(rows, "weft", layout=layout, **{"pass": which}) for layout in ("packed", "padded") for which in ("train", "forward")}
+    body = []
+    for k in sides["padded", "train"]:
+        cell = []
+        for which in ("train", "forward"):
+            ragged, plain = (ms(sides[layout, which].get(k)) for layout in ("packed", "padded"))
+            cell += [number(ragged), number(plain), f"{plain / ragged:.2f}" if ragged and plain else "-"]
+        body.append([k[0], k[7], str(k[1]), str(k[2]), str(k[8]), *cell])
+    return ["weft's own two ways: ragged, and padded with masks.", ""] + \
+        lines_of(["case", "lengths", "B", "T", "threads", "training, ragged", "padded", "ratio", "forward, ragged", "padded", "ratio"], body) if body else []
+
+
 def packing(rows):
     body = [[r["what"], str(r["B"]), str(r["T"]), r["pass"], str(r["threads"]), number(r["ms"]), f"{r['gb_s']:.1f}", f"{r['copies']:.2f}"]
             for r in rows if r.get("case") == "pack" and "ms" in r]
@@ -189,7 +204,7 @@ def section(path):
     proof = f"Loss and gradient norm agree in {pairs} of {pairs} comparisons of rows." if pairs and not bad else \
             f"**Loss or gradient norm differ {len(bad)} times in {pairs} comparisons.**" if bad else "There are no rows of both sides to compare."
     errors = [f"{r['who']}, {r['case']}, {r['layout']}, {r['pass']}: {r['error']}" for r in rows if "error" in r]
-    return [f"### {text}", ""] + training(rows) + [proof, ""] + [f"- {e}" for e in errors] + packing(rows)
+    return [f"### {text}", ""] + training(rows) + [proof, ""] + [f"- {e}" for e in errors] + layouts(rows) + packing(rows)
 
 
 def rewrite(page, folder):
