@@ -23,6 +23,8 @@ static void multiply_views(const head *t, view a, view b, real *c, int64_t c_row
     gemm_job w = { .a = a, .b = b, .c_row = c_row, .c_column = 1, .k = k, .add = add, .of_a = up((MC + VLEN) * KC, 16) };
     if (k > 0)
         block(&w, a.at, b.at, c, m, n, t->pack);
+    for (int64_t i = 0; k == 0 && !add && i < m; i++)
+        memset(c + i * c_row, 0, (size_t)n * sizeof *c);
 }
 static int64_t scratch_reals(int64_t most, int matrices)
 {
@@ -96,8 +98,6 @@ static void attend_block(const head *t, int64_t i, int64_t m)
         if (a->map)
             write_map_row(t, i + r, n, t->scores + r * n);
     }
-    for (int64_t r = 0; n == 0 && r < m; r++)
-        memset(a->y + result_at(t, i + r), 0, (size_t)a->dv * sizeof *a->y);
     multiply_views(t, (view){ t->scores, n, 1 }, (view){ t->v, t->wide_v, 1 }, a->y + result_at(t, i), ldy, m, a->dv, n, false);
 }
 static void attend_task(void *argument, int64_t task)

@@ -208,7 +208,7 @@ enum { MARKS = 8 };
 __device__ static void draw(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key)
 {
     const uint64_t philox = weft__head_key(a.mask_key, t.head);
-    __syncthreads();
+    __syncthreads();                             /* for heads of width 0: they have not waited since the values were read */
     for (int i = (int)threadIdx.x; i < TILE * MARKS && query + i / MARKS < t.queries; i += SIDE * SIDE) {
         const int64_t q = query + i / MARKS;
         const uint64_t id = (uint64_t)a.id[t.q + q];

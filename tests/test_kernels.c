@@ -65,7 +65,7 @@ static void play_flat(run *t)
     settle(t);
     for (int64_t i = 0; i < n; i++)
         cr_assert(filled[i] == 3);
-    CALL(random, n, dice(0), dice(0), coin(), (real)1, (real)2, result_of(t, n, 1e-14, 2e-6));
+    CALL(random, n, dice(UINT64_MAX), dice(UINT64_MAX), coin(), (real)1, (real)2, result_of(t, n, 1e-14, 2e-6));
 }
 KERNEL_TEST(flat)
 
@@ -208,9 +208,9 @@ static void play_dropout(run *t)
 {
     int64_t rows = t->large ? 500 : size(20), width = t->large ? 300 + size(99) : size(200), *id = room(t, rows, sizeof *id);
     for (int64_t r = 0; r < rows; r++)
-        id[r] = (int64_t)dice(0);
+        id[r] = (int64_t)dice(UINT64_MAX);
     int32_t *position = indices(t, rows, 0, 5000);
-    CALL(dropout, rows, width, dice_real(0, 1), dice(0), coin() ? id : NULL, coin() ? position : NULL,
+    CALL(dropout, rows, width, dice_real(0, 1), dice(UINT64_MAX), coin() ? id : NULL, coin() ? position : NULL,
          reals(t, rows * width, -1, 1), result_of(t, rows * width, 1e-13, 1e-5), coin());
 }
 KERNEL_TEST(dropout)
@@ -239,7 +239,7 @@ static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 }
 static void play_attention(run *t)
 {
-    weft__attention a = { .sequences = size(6), .heads = 1 + size(3), .dk = 1 + size(20), .dv = 1 + size(20),
+    weft__attention a = { .sequences = size(6), .heads = 1 + size(3), .dk = size(8) ? 1 + size(20) : 0, .dv = 1 + size(20),
                           .causal = (int)dice(4), .shared_values = coin(), .scale = dice_real(.1, .6) };
     int64_t longest = t->large ? 250 : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, longest, &a.q_offset);
@@ -257,8 +257,8 @@ static void play_attention(run *t)
     a.map_offset = (weft__ints){ map_offset, map_offset };
     int64_t *id = room(t, a.queries, sizeof *id);
     for (int64_t i = 0; i < a.queries; i++)
-        id[i] = (int64_t)dice(0);
-    a.id = id, a.mask_key = dice(0), a.below = coin() ? (uint32_t)dice(60000) : 0, a.kept = dice_real(1, 2);
+        id[i] = (int64_t)dice(UINT64_MAX);
+    a.id = id, a.mask_key = dice(UINT64_MAX), a.below = coin() ? (uint32_t)dice(60000) : 0, a.kept = dice_real(1, 2);
     a.q = reals(t, nq, -1, 1), a.k = reals(t, nk, -1, 1), a.v = reals(t, nv, -1, 1), a.dy = reals(t, ny, -1, 1);
     a.y = result_of(t, ny, 1e-13, 1e-5), a.lse = result_of(t, a.queries * a.heads, 1e-13, 1e-5);
     a.map = coin() ? result_of(t, map_offset[a.queries] * a.heads, 1e-13, 1e-5) : NULL;
