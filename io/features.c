@@ -126,7 +126,7 @@ static void write_text(FILE *to, const weft_features *x)
     if (x->time)
         fprintf(to, "time \"%s\": %s", x->time, x->time_as == WEFT_TIME_RELATIVE ? "relative\n" : "absolute");
     if (x->time && x->time_as == WEFT_TIME_ABSOLUTE)
-        fprintf(to, " in windows of %lld rows\n", (long long)(x->context + x->horizon));
+        fprintf(to, " in windows of %lld rows\n", (long long)x->context + x->horizon);
     for (int64_t k = 0, part = 0; k < x->columns; k++) {
         while (k >= ends[part])
             part++;

@@ -167,7 +167,7 @@ static void drop_columns(weft_frame *f, int64_t from)
 static char *id_of(const weft_frame *f, const char *id, int64_t number)
 {
     char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)(f->n + number));
+    snprintf(text, sizeof text, "%lld", (long long)f->n + number);
     return copied(id ? id : text);
 }
 
