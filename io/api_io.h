@@ -196,7 +196,7 @@ WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *in
 /* The same padded with 0 to the longest: plain tensors [n, T, ..] and their lengths; pads of the past lie as past_align says, others behind. */
 WEFT_API weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n, weft_align past_align);
 /* Predictions of windows in the series' units: predicted ragged, in the batch of a future [M, targets * columns] (target 0's columns first), in
- * any layout; out [M, targets * columns], sequence by sequence. Waits for the device. */
+ * any layout (padded ones: weft_pack_padded with future_lengths first); out [M, targets * columns], sequence by sequence. Waits for the device. */
 WEFT_API weft_status weft_windows_undo(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- time series: a forecast of any length ---- *

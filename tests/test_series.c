@@ -199,6 +199,25 @@ Test(series, csv_that_is_wrong_changes_nothing)
     end_folder();
 }
 
+Test(series, csv_of_any_bytes_does_no_harm)
+{
+    static const char letters[] = "id,ab\n\"\r,1.e-x1,2\n";
+    for (int k = rounds(1000, 20000); k--; ) {
+        char text[200] = "id,a,b\n";
+        size_t n = 7 + dice(190);
+        for (size_t i = dice(4) ? 7 : 0; i < n; i++)
+            text[i] = letters[dice(sizeof letters - 1)];
+        text[n] = 0;
+        weft_frame f = { 0 };
+        weft_status s = weft_frame_read_csv(&f, put("f.csv", text), dice(2) ? "id" : NULL, AB);
+        cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0 && f.columns == 0));
+        for (int64_t i = 0; i < f.n; i++)
+            cr_assert(f.start[i + 1] >= f.start[i] && f.id[i]);
+        weft_frame_end(&f);
+    }
+    end_folder();
+}
+
 /* ---- fixed columns ---- */
 Test(series, fixed_columns)
 {

@@ -16,6 +16,7 @@ Test(windows_refused, features_that_make_no_sense)
     REFUSED("\"u\": it is there twice", o.target = WEFT_NAMES("u"));
     REFUSED("\"t\": it is there twice", o.past = WEFT_NAMES("t"));
     REFUSED("\"\": it is there twice, or has no name", o.past = WEFT_NAMES(""));
+    REFUSED("time is absolute or relative, not 2", o.time_as = (weft_time)2);
     REFUSED("a target is wanted", o.target = NULL);
     REFUSED("what else would a model know of the future", (o.known = NULL, o.time = NULL));
     REFUSED("masked \"s\": it is no column of the past", o.masked = WEFT_NAMES("s"));
@@ -111,6 +112,8 @@ Test(windows_refused, windows_that_cannot_be)
     FAILS(w, WEFT_EARG, "2 windows at NULL");
     weft_windows_padded(v, (int32_t[]){ 6 }, 1, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_EARG, "there is no window 6");
+    weft_windows_padded(v, (int32_t[]){ 0 }, 1, (weft_align)7);
+    FAILS(w, WEFT_EARG, "the past is aligned left or right, not 7");
     cr_assert(!weft_windows_batch(NULL, NULL, 0).target && !weft_windows_padded(NULL, NULL, 0, WEFT_ALIGN_LEFT).target && !weft_windows_count(NULL));
     double out[64];
     weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1);
