@@ -68,6 +68,13 @@ Test(windows_refused, series_that_are_not_as_they_should)
         cr_assert(!weft_features_fitted(other));
         *at = before;
     }
+    double *t = weft_frame_column(&f, "t"), before = t[12];
+    t[12] = t[11];                               /* stands still */
+    cr_assert_null(weft_windows_new(x, "v", &f, NULL));
+    FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
+    weft_features_fit(x, &f);
+    FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
+    t[12] = before;
     weft_frame less = { 0 };
     const double a[] = { 1, 2 };
     DOES(weft_frame_add(&less, NULL, WEFT_NAMES("t", "u"), (const double *const[]){ a, a }, 2));
