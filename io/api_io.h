@@ -90,8 +90,8 @@ WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *c
 /* The series of a CSV file as weft_read_csv reads it: rows with the same text in column `id`, next to each other or not, are one series, in the
  * order in which the ids come. id NULL: the whole file is one, and its path its id. */
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) a data set [N] of floats or ints for each name, and "lengths" [n]; without lengths all is one series.
- * Written is a new file with this group and all columns, as float64. */
+/* HDF5: below `group` (NULL: the root) a data set [N] of floats or ints for each name, and "lengths" [n]; without lengths all is one series. A
+ * text "ids" of n lines names them. Written is a new file with this group and all columns, as float64; no id may have a line end. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group, const char *const *names) WEFT_MUST_USE;
 WEFT_API weft_status weft_frame_write_hdf5(const char *path, const char *group, const weft_frame *f) WEFT_MUST_USE;
 /* One more column, values [rows], copied; NULL: zeros, to be filled through weft_frame_column. */
@@ -196,7 +196,7 @@ WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *in
 /* The same padded with 0 to the longest: plain tensors [n, T, ..] and their lengths; pads of the past lie as past_align says, others behind. */
 WEFT_API weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n, weft_align past_align);
 /* Predictions of windows in the series' units: predicted ragged, in the batch of a future [M, targets * columns] (target 0's columns first), in
- * any layout; out [M, targets * columns], sequence by sequence. Waits for the device. */
+ * any layout (padded ones: weft_pack_padded with future_lengths first); out [M, targets * columns], sequence by sequence. Waits for the device. */
 WEFT_API weft_status weft_windows_undo(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- time series: a forecast of any length ---- *

@@ -126,7 +126,7 @@ static void write_text(FILE *to, const weft_features *x)
     if (x->time)
         fprintf(to, "time \"%s\": %s", x->time, x->time_as == WEFT_TIME_RELATIVE ? "relative\n" : "absolute");
     if (x->time && x->time_as == WEFT_TIME_ABSOLUTE)
-        fprintf(to, " in windows of %lld rows\n", (long long)(x->context + x->horizon));
+        fprintf(to, " in windows of %lld rows\n", (long long)x->context + x->horizon);
     for (int64_t k = 0, part = 0; k < x->columns; k++) {
         while (k >= ends[part])
             part++;
@@ -169,6 +169,8 @@ static bool sensible(weft *w, const char *name, const weft_features_opts *o)
     else if (!o || o->context < 1 || o->horizon < 1 || o->context >= INT32_MAX / 2 || o->horizon >= INT32_MAX / 2)
         weft__fail(w, WEFT_EARG, "features \"%s\": a context and a horizon of 1 row or more are wanted, not %lld and %lld", name,
                    o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
+    else if (o->time_as != WEFT_TIME_ABSOLUTE && o->time_as != WEFT_TIME_RELATIVE)
+        weft__fail(w, WEFT_EARG, "features \"%s\": time is absolute or relative, not %d", name, (int)o->time_as);
     return !w->status;
 }
 

@@ -46,11 +46,16 @@ static char *copied(const char *text)
 }
 
 /* ---- what there is ---- */
-static bool sound(const weft_frame *f)
+static bool sound_outside(const weft_frame *f)   /* quick: asked for each series that is added */
 {
     if (f->n < 0 || f->rows < 0 || f->columns < 0 || (f->n && (!f->start || !f->id || f->start[0] != 0 || f->start[f->n] != f->rows)))
         return false;
-    if (f->columns ? !f->column || !f->name : f->n > 0)
+    return f->columns ? f->column && f->name : f->n == 0;
+}
+
+static bool sound(const weft_frame *f)
+{
+    if (!sound_outside(f))
         return false;
     for (int64_t s = 0; s < f->n; s++)
         if (f->start[s] > f->start[s + 1] || !f->id[s])
@@ -61,15 +66,17 @@ static bool sound(const weft_frame *f)
     return true;
 }
 
-weft_status weft__frame_good(const char *where, const weft_frame *f)
+static weft_status good_if(bool good, const char *where, const weft_frame *f)
 {
-    return !f ? weft__file_fail(WEFT_EARG, "%s: no frame given", where) :
-           !sound(f) ? weft__file_fail(WEFT_EARG, "%s: the frame is not what weft_frame_add and its kin make", where) : WEFT_OK;
+    return good ? WEFT_OK : !f ? weft__file_fail(WEFT_EARG, "%s: no frame given", where) :
+           weft__file_fail(WEFT_EARG, "%s: the frame is not what weft_frame_add and its kin make", where);
 }
+
+weft_status weft__frame_good(const char *where, const weft_frame *f) { return good_if(f && sound(f), where, f); }
 
 weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names)
 {
-    weft_status s = weft__frame_good(where, f);
+    weft_status s = good_if(f && sound_outside(f), where, f);
     if (s == WEFT_OK)
         s = weft__names_good(where, names);
     if (s != WEFT_OK || !f->columns)
@@ -167,7 +174,7 @@ static void drop_columns(weft_frame *f, int64_t from)
 static char *id_of(const weft_frame *f, const char *id, int64_t number)
 {
     char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)(f->n + number));
+    snprintf(text, sizeof text, "%lld", (long long)f->n + number);
     return copied(id ? id : text);
 }
 

@@ -1,4 +1,5 @@
-/* frame_hdf5.c - frames in HDF5: below a group one data set [N] for each column, and "lengths" [n] where there are several series. */
+/* frame_hdf5.c - frames in HDF5: below a group one data set [N] for each column, and where there are several series "lengths" [n] and "ids", a text
+ * of as many lines. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/frame.h"
@@ -17,7 +18,7 @@ static bool is_number(weft__number t) { return t != WEFT__CHARS && t != WEFT__OD
 static bool is_int(weft__number t)    { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
 
 /* ---- reading ---- */
-typedef struct { weft__h5 *h; const char *group, *path; double **column; int64_t columns, rows, n; weft__stretch *parts; } reader;
+typedef struct { weft__h5 *h; const char *group, *path; double **column; int64_t columns, rows, n; weft__stretch *parts; char *ids; } reader;
 
 /* The kind of a set of one axis; false and the session's error if it is not there or is something else. */
 static bool find(reader *r, const char *name, char path[PATH], weft__kind *kind, bool ints)
@@ -89,6 +90,31 @@ static void read_parts(reader *r)
     free(len);
 }
 
+/* If there is such a text; the lines become the parts' ids where they stand. */
+static void read_ids(reader *r)
+{
+    char path[PATH];
+    weft__kind kind;
+    if (!join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || kind.type != WEFT__CHARS || weft__h5_status(r->h) != WEFT_OK)
+        return;
+    r->ids = calloc(weft__kind_bytes(&kind) + 1, 1);
+    if (!r->ids)
+        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the series' ids");
+    else
+        weft__h5_read(r->h, path, &kind, WEFT__CHARS, r->ids);
+    char *at = r->ids;
+    for (int64_t i = 0; i < r->n && weft__h5_status(r->h) == WEFT_OK; i++) {
+        char *end = strchr(at, '\n');
+        if (!end) {
+            weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld lines, there are %lld series", path, (long long)i, (long long)r->n);
+            return;
+        }
+        *end = 0;
+        r->parts[i].id = at;
+        at = end + 1;
+    }
+}
+
 static weft_status read_image(reader *r, char *image, size_t size, const char *const *names)
 {
     r->h = weft__h5_open(r->path, (unsigned char *)image, size, false);
@@ -98,6 +124,8 @@ static weft_status read_image(reader *r, char *image, size_t size, const char *c
         read_column(r, names[c]);
     if (weft__h5_status(r->h) == WEFT_OK)
         read_parts(r);
+    if (weft__h5_status(r->h) == WEFT_OK)
+        read_ids(r);
     return weft__h5_end(r->h);
 }
 
@@ -120,6 +148,7 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
         free(r.column[c]);
     free(r.column);
     free(r.parts);
+    free(r.ids);
     free(image);
     return s;
 }
@@ -130,13 +159,33 @@ static weft_status can_be_written(const weft_frame *f, const char *group)
     char place[PATH];
     for (int64_t c = 0; c < f->columns; c++) {
         const char *name = f->name[c];
-        if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") || !join(place, group, name))
+        if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") || !strcmp(name, "ids") || !join(place, group, name))
             return weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: \"%.100s\" is no name for a data set here", name);
     }
+    for (int64_t s = 0; s < f->n; s++)
+        if (strchr(f->id[s], '\n'))
+            return weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the id of series %lld has more than one line", (long long)s);
     return join(place, group, "lengths") ? WEFT_OK : weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the group's name is too long");
 }
 
-static void write_all(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len)
+static char *lines_of(const weft_frame *f)
+{
+    size_t n = 1;
+    for (int64_t s = 0; s < f->n; s++)
+        n += strlen(f->id[s]) + 1;
+    char *text = malloc(n), *at = text;
+    for (int64_t s = 0; text && s < f->n; s++) {
+        size_t bytes = strlen(f->id[s]);
+        memcpy(at, f->id[s], bytes);
+        at[bytes] = '\n';
+        at += bytes + 1;
+    }
+    if (text)
+        *at = 0;
+    return text;
+}
+
+static void write_all(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len, const char *ids)
 {
     char path[PATH];
     join(path, group, "lengths");
@@ -148,6 +197,8 @@ static void write_all(weft__h5 *h, const char *group, const weft_frame *f, int64
     for (int64_t s = 0; s < f->n; s++)
         len[s] = f->start[s + 1] - f->start[s];
     weft__h5_write(h, path, &(weft__kind){ WEFT__I64, 1, { f->n } }, len);
+    join(path, group, "ids");
+    weft__h5_write(h, path, &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(ids) + 1 } }, ids);
     for (int64_t c = 0; c < f->columns; c++) {
         join(path, group, f->name[c]);
         weft__h5_write(h, path, &(weft__kind){ WEFT__F64, 1, { f->rows } }, f->column[c]);
@@ -162,18 +213,20 @@ weft_status weft_frame_write_hdf5(const char *path, const char *group, const wef
     if (s == WEFT_OK)
         s = can_be_written(f, group);
     int64_t *len = s == WEFT_OK ? malloc((size_t)(f->n + 1) * sizeof *len) : NULL;
-    weft__h5 *h = len ? weft__h5_new(path, 0, false) : NULL;
+    char *ids = len ? lines_of(f) : NULL;
+    weft__h5 *h = ids ? weft__h5_new(path, 0, false) : NULL;
     if (s == WEFT_OK && !h)
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     unsigned char *image = NULL;
     size_t size = 0;
     if (h) {
-        write_all(h, group, f, len);
+        write_all(h, group, f, len, ids);
         s = weft__h5_finish(h, &image, &size);
     }
     if (s == WEFT_OK)
         s = weft__write_file(path, &(weft__span){ image, size }, 1);
     free(image);
     free(len);
+    free(ids);
     return s;
 }

@@ -295,6 +295,8 @@ weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int
 {
     choice c;
     weft_window_batch b = { 0 };
+    if (v && past_align != WEFT_ALIGN_LEFT && past_align != WEFT_ALIGN_RIGHT)
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name, (int)past_align);
     if (!v || !choose(&c, v, index, n))
         return b;
     weft *w = v->w;

@@ -85,7 +85,7 @@ Test(rolling_forecast, is_what_a_loop_over_rows_gives)
             for (int64_t i = from + 4; truth && i < n; i++)      /* the truth is known for a while, and here and there */
                 if (i > from + 9 || dice(3) == 0)
                     weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
-            for (int64_t i = from; !truth && i < n; i++)
+            for (int64_t i = from; !truth && k % 3 && i < n; i++)         /* what is there is not looked at */
                 weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
             double out[60], want[60];
             formula m = { .quantiles = 1, .pack = k % 3 == 0 };
@@ -113,6 +113,52 @@ Test(rolling_forecast, a_part_and_quantiles)
     for (int i = 0; i < 10; i++)                 /* the middle one is what is fed back */
         cr_assert(part[i] == one[i] && point[i] == one[i] && all[3 * i + 1] == one[i] && fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
     cr_assert_eq(weft_rolling_forecast(x, &f, 0, 40, model, &m, NULL, one), WEFT_OK);     /* of nothing */
+    weft_frame_end(&f);
+    CLEAN(w);
+}
+
+/* Two targets: the first's prediction is its own last value, the second's the mean of both last ones; quantiles one apart. */
+static weft_tensor *of_two(weft_series s, void *user)
+{
+    weft_lengths past = weft_lengths_of(s.past), future = weft_lengths_of(s.future);
+    weft_real x[CONTEXT * 3], out[HORIZON * 6];
+    weft_read(s.past, x, (size_t)past.len[0] * 3 * sizeof *x);
+    const weft_real *last = x + 3 * (past.len[0] - 1);           /* u, y, v */
+    for (int i = 0; i < future.len[0]; i++)
+        for (int q = 0; q < 3; q++)
+            out[6 * i + q] = last[1] + (weft_real)(q - 1), out[6 * i + 3 + q] = (last[1] + last[2]) / 2 + (weft_real)(q - 1);
+    return (void)user, weft_ragged(weft_of(s.past), out, 6, &(weft_lengths){ 1, future.len, NULL });
+}
+
+Test(rolling_forecast, several_targets)
+{
+    enum { ROWS = 20, FROM = 6, LEFT = ROWS - FROM };
+    const weft_transform t[] = { { .column = "v", .kind = WEFT_FIXED_POLYNOMIAL, .degree = 0, .a = (double[]){ 100 }, .depends_on = "u" } };
+    const weft_features_opts o = { .context = CONTEXT, .horizon = HORIZON, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y", "v"), .transforms = t, .n = 1,
+                                   .unscaled = true };
+    weft *w = open_on(WEFT_CPU);
+    weft_frame f = series_random(1, (int64_t[]){ ROWS });
+    weft_features *x = weft_features_new(w, "x", &o);
+    weft_features_fit(x, &f);
+    double out[2 * LEFT], all[6 * LEFT], y = weft_frame_column(&f, "y")[FROM - 1], v = weft_frame_column(&f, "v")[FROM - 1] - 100;
+    weft_rolling_forecast(x, &f, 0, FROM, of_two, NULL, &(weft_rolling_forecast_opts){ .quantiles = 3, .all = all }, out);
+    OK(w);
+    for (int i = 0; i < LEFT; i++) {
+        v = i % HORIZON ? v : (y + v) / 2;
+        cr_assert(fabs(out[2 * i] - y) < 1e-5 && fabs(out[2 * i + 1] - (v + 100)) < 1e-4, "row %d: %g and %g, expected %g and %g", i, out[2 * i], out[2 * i + 1], y, v + 100);
+        for (int q = 0; q < 3; q++)
+            cr_assert(fabs(all[6 * i + q] - out[2 * i] - (q - 1)) < 1e-4 && fabs(all[6 * i + 3 + q] - out[2 * i + 1] - (q - 1)) < 1e-4);
+    }
+    weft_windows *windows = weft_windows_new(x, "v", &f, NULL);
+    weft_window_batch b = weft_windows_batch(windows, (int32_t[]){ 1, 0 }, 2);
+    weft_tensor *one = weft_slice(b.target, 1, 0, 1), *other = weft_slice(b.target, 1, 1, 2);
+    weft_windows_undo(windows, weft_concat((weft_tensor *[]){ one, one, other, other }, 4, 1), all);
+    OK(w);
+    for (int i = 0; i < 6; i++) {
+        int64_t row = weft_window_at(windows, i < 3).origin + i % 3;
+        for (int k = 0; k < 4; k++)
+            cr_assert(fabs(all[4 * i + k] - weft_frame_column(&f, k < 2 ? "y" : "v")[row]) < 1e-4);
+    }
     weft_frame_end(&f);
     CLEAN(w);
 }

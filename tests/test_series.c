@@ -47,7 +47,7 @@ static bool same_frames(const weft_frame *f, const weft_frame *g)
 {
     bool same = f->n == g->n && f->rows == g->rows && f->columns == g->columns;
     for (int64_t s = 0; same && s < f->n; s++)
-        same = f->start[s + 1] == g->start[s + 1];
+        same = f->start[s + 1] == g->start[s + 1] && !strcmp(f->id[s], g->id[s]);
     for (int64_t c = 0; same && c < f->columns; c++)
         same = !strcmp(f->name[c], g->name[c]) && !memcmp(f->column[c], g->column[c], (size_t)f->rows * sizeof **f->column);
     return same;
@@ -199,6 +199,25 @@ Test(series, csv_that_is_wrong_changes_nothing)
     end_folder();
 }
 
+Test(series, csv_of_any_bytes_does_no_harm)
+{
+    static const char letters[] = "id,ab\n\"\r,1.e-x1,2\n";
+    for (int k = rounds(1000, 20000); k--; ) {
+        char text[200] = "id,a,b\n";
+        size_t n = 7 + dice(190);
+        for (size_t i = dice(4) ? 7 : 0; i < n; i++)
+            text[i] = letters[dice(sizeof letters - 1)];
+        text[n] = 0;
+        weft_frame f = { 0 };
+        weft_status s = weft_frame_read_csv(&f, put("f.csv", text), dice(2) ? "id" : NULL, AB);
+        cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0 && f.columns == 0));
+        for (int64_t i = 0; i < f.n; i++)
+            cr_assert(f.start[i + 1] >= f.start[i] && f.id[i]);
+        weft_frame_end(&f);
+    }
+    end_folder();
+}
+
 /* ---- fixed columns ---- */
 Test(series, fixed_columns)
 {
@@ -232,6 +251,8 @@ Test(series, hdf5_there_and_back)
         for (int i = 0; i < n; i++)
             rows[i] = (int64_t)dice(9);
         weft_frame f = series_random((int)n, rows), g = { 0 };
+        for (int64_t s = 0; s < n; s++)
+            snprintf(f.id[s], 2, "%c", "ab c\"e"[s]);
         const char *path = in_folder("f.h5");
         DOES(weft_frame_write_hdf5(path, groups[k % 5], &f));
         if (n) {
@@ -279,6 +300,14 @@ Test(series, hdf5_of_others)
     DOES(weft_frame_read_hdf5(&f, foreign(i32, i32, 1, 3, u8, 0, 3), NULL, WEFT_NAMES("b", "a")));
     series_is(&f, 3, "3", 0, NULL);
     SERIES(&f, 4, "4", 1, 2, 3);
+    DOES(weft_frame_write_hdf5(in_folder("ids.h5"), NULL, &f));
+    hid_t file = H5Fopen(file_name, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, 8), H5Tset_cset(text, H5T_CSET_UTF8);
+    H5Ldelete(file, "ids", H5P_DEFAULT);
+    hid_t set = H5Dcreate2(file, "ids", text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(set, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, "a\nb\nc\n\0") >= 0);
+    H5Dclose(set), H5Tclose(text), H5Sclose(space), H5Fclose(file);
+    REFUSES(WEFT_EFORMAT, "\"ids\" has 3 lines, there are 5 series", weft_frame_read_hdf5(&f, file_name, NULL, AB));
 #define WRONG(says, ...) REFUSES(WEFT_EFORMAT, says, weft_frame_read_hdf5(&f, foreign(__VA_ARGS__), NULL, AB))
     WRONG("\"b\" has 2 rows, other columns have 3", f64, f64, 1, 2, no, 0, 0);
     WRONG("\"b\" is", f64, f64, 2, 3, no, 0, 0);
@@ -293,6 +322,9 @@ Test(series, hdf5_of_others)
     REFUSES(WEFT_ENOENT, "nowhere", weft_frame_read_hdf5(&g, in_folder("nowhere"), NULL, AB));
     REFUSES(WEFT_EFORMAT, "no.h5", weft_frame_read_hdf5(&g, put("no.h5", "not HDF5"), NULL, AB));
     cr_assert(f.n == 5 && g.n == 0 && g.columns == 0);
+    f.id[2][0] = '\n';
+    REFUSES(WEFT_EARG, "the id of series 2 has more than one line", weft_frame_write_hdf5(file_name, NULL, &f));
+    f.id[2][0] = 'x';
     REFUSES(WEFT_EARG, "no path", weft_frame_write_hdf5(NULL, NULL, &f));
     REFUSES(WEFT_EARG, "no frame", weft_frame_write_hdf5("x", NULL, NULL));
     cr_assert_neq(weft_frame_write_hdf5("/nowhere/x.h5", NULL, &f), WEFT_OK);

@@ -16,6 +16,7 @@ Test(windows_refused, features_that_make_no_sense)
     REFUSED("\"u\": it is there twice", o.target = WEFT_NAMES("u"));
     REFUSED("\"t\": it is there twice", o.past = WEFT_NAMES("t"));
     REFUSED("\"\": it is there twice, or has no name", o.past = WEFT_NAMES(""));
+    REFUSED("time is absolute or relative, not 2", o.time_as = (weft_time)2);
     REFUSED("a target is wanted", o.target = NULL);
     REFUSED("what else would a model know of the future", (o.known = NULL, o.time = NULL));
     REFUSED("masked \"s\": it is no column of the past", o.masked = WEFT_NAMES("s"));
@@ -67,6 +68,13 @@ Test(windows_refused, series_that_are_not_as_they_should)
         cr_assert(!weft_features_fitted(other));
         *at = before;
     }
+    double *t = weft_frame_column(&f, "t"), before = t[12];
+    t[12] = t[11];                               /* stands still */
+    cr_assert_null(weft_windows_new(x, "v", &f, NULL));
+    FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
+    weft_features_fit(x, &f);
+    FAILS(w, WEFT_ENUMERIC, "row 12, column \"t\": time must increase");
+    t[12] = before;
     weft_frame less = { 0 };
     const double a[] = { 1, 2 };
     DOES(weft_frame_add(&less, NULL, WEFT_NAMES("t", "u"), (const double *const[]){ a, a }, 2));
@@ -111,6 +119,8 @@ Test(windows_refused, windows_that_cannot_be)
     FAILS(w, WEFT_EARG, "2 windows at NULL");
     weft_windows_padded(v, (int32_t[]){ 6 }, 1, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_EARG, "there is no window 6");
+    weft_windows_padded(v, (int32_t[]){ 0 }, 1, (weft_align)7);
+    FAILS(w, WEFT_EARG, "the past is aligned left or right, not 7");
     cr_assert(!weft_windows_batch(NULL, NULL, 0).target && !weft_windows_padded(NULL, NULL, 0, WEFT_ALIGN_LEFT).target && !weft_windows_count(NULL));
     double out[64];
     weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1);
