@@ -67,10 +67,9 @@ WEFT_API void weft_decoded_end(weft_decoded *d);
 
 /* ---- the sequence helpers of TransformerTF ---- *
  * Its names (antolu/transformertf, utils/sequence.py) for this library's functions. Padded tensors are plain [n, T, ..] with n lengths of
- * 0 .. T; LEFT: data first. Unlike there, how the data lie is said, never guessed from zeros, bad lengths are errors that name the sequence, and
- * nothing that is computed depends on whether it was packed. */
+ * 0 .. T; LEFT: data first. Unlike there, how the data lie is said, never guessed from zeros, and bad lengths are errors that name the sequence. */
 /* That library's rule, a pure function: all equal, none or NULL: no; else if the lengths differ by more than a tenth of the longest, or
- * there are 8 sequences or more. It advises: every layer here takes ragged tensors, and with either answer gives the same numbers. */
+ * there are 8 sequences or more. It is advice about time: nothing here asks it, and ragged tensors are right with either answer. */
 WEFT_API bool weft_should_use_packing(const weft_lengths *lengths);
 /* The data of each sequence moved from one side of its row to the other, [n, T, ..] -> [n, T, ..]; pads become 0 (weft_realign). */
 WEFT_API weft_tensor *weft_align_encoder_sequences(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
