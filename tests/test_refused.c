@@ -2,6 +2,7 @@
  * small as they get: an error or nothing, never a crash (the sanitizers look on), and a bad tensor never passes without a word, where
  * there is a context that could have it. That none of the declared functions is missing here is a test, too. */
 #include "refused_nets.h"
+#include "refused_series.h"
 
 static void contexts(bad *b)
 {
@@ -297,7 +298,8 @@ static void files(bad *b)
 }
 
 static void (*const groups[])(bad *) = {
-    contexts, tensors, pointwise, along, ragged_ones, sequences, gradients, beside, losses_beside, modules, layers, blocks, forecasting, decoding, losses, plain_data, optimisers, files,
+    contexts, tensors, pointwise, along, ragged_ones, sequences, gradients, beside, losses_beside, modules, layers, blocks, forecasting, decoding, losses, plain_data, optimisers, files, frames,
+    features,
 };
 
 static void all_of(weft *w, weft *other, int kind, int number)
