@@ -33,11 +33,11 @@ static bool options_are_known(trial *t)
     return true;
 }
 
-typedef struct { int64_t B, Te, Td, outputs; weft_lengths past, future; bool known, right, tft; weft_compat compat; } shape;
+typedef struct { int64_t B, Te, Td, outputs; weft_lengths past, future; bool past_known, future_known, right, tft; weft_compat compat; } shape;
 
 static weft_lengths lengths_or_full(trial *t, const char *key, int64_t n, int64_t T)
 {
-    if (!json_is_null(json_object_get(t->c, key)))
+    if (json_is_array(json_object_get(t->c, key)))
         return lengths(t, key);
     int32_t *len = hold(t, n * (int64_t)sizeof *len);
     for (int64_t b = 0; b < n; b++)
@@ -49,7 +49,7 @@ static shape shape_of(trial *t)
 {
     shape s = { .B = integer(t, "B"), .Te = integer(t, "Te"), .Td = integer(t, "Td") };
     const char *align = json_string_value(json_object_get(t->c, "encoder_alignment")), *model = text(t, "model");
-    s.known = !json_is_null(json_object_get(t->c, "encoder_lengths"));
+    s.past_known = json_is_array(json_object_get(t->c, "encoder_lengths")), s.future_known = json_is_array(json_object_get(t->c, "decoder_lengths"));
     s.past = lengths_or_full(t, "encoder_lengths", s.B, s.Te), s.future = lengths_or_full(t, "decoder_lengths", s.B, s.Td);
     s.right = align && !strcmp(align, "right"), s.tft = strstr(model, "tft") != NULL;
     bool as_coded = s.tft ? !strncmp(text(t, "case"), "as_coded", 8) : !yes(t, "exact_lengths", false);
@@ -178,7 +178,24 @@ static bool is_exact(trial *t, const shape *s)
             least[i] = n < least[i] ? n : least[i], most[i] = n > most[i] ? n : most[i];
         }
     bool full = least[0] == most[0] && least[1] == most[1];
-    return s->known && (yes(t, "exact_lengths", false) || full || ((least[0] == most[0] || weft_should_use_packing(&s->past)) && (least[1] == most[1] || weft_should_use_packing(&s->future))));
+    return s->past_known && s->future_known && (yes(t, "exact_lengths", false) || full || ((least[0] == most[0] || weft_should_use_packing(&s->past)) && (least[1] == most[1] || weft_should_use_packing(&s->future))));
+}
+
+/* Static covariates [B, n], a list of numbers or of lists; NULL: none. */
+static weft_tensor *fixed_of(trial *t, const shape *s)
+{
+    const json_t *fixed = json_object_get(t->c, "static");
+    size_t n = json_array_size(fixed) / (size_t)s->B;
+    if (!json_is_array(fixed))
+        return NULL;
+    if (json_is_array(json_array_get(fixed, 0)))
+        n = json_array_size(json_array_get(fixed, 0));
+    weft_real *v = hold(t, s->B * (int64_t)(n * sizeof *v));
+    for (size_t k = 0; k < (size_t)s->B * n; k++) {
+        const json_t *row = json_array_get(fixed, k / n);
+        v[k] = (weft_real)json_number_value(json_is_array(row) ? json_array_get(row, k % n) : json_array_get(fixed, k));
+    }
+    return weft_reals(t->w, v, WEFT_SHAPE(s->B, (int64_t)n));
 }
 
 static weft_tensor *run(trial *t, weft_forecaster *(*make)(trial *, const shape *))
@@ -190,16 +207,10 @@ static weft_tensor *run(trial *t, weft_forecaster *(*make)(trial *, const shape 
     if (t->why[0] || !weft_ok(t->w) || !set_parameters_by(t, "model", wave, NULL))
         return NULL;
     weft_training(t->w, false);
-    weft_series series = { .past_align = s.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT, .past_lengths = s.known ? &s.past : NULL, .future_lengths = s.known ? &s.future : NULL };
+    weft_series series = { .past_align = s.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT, .past_lengths = s.past_known ? &s.past : NULL, .future_lengths = s.future_known ? &s.future : NULL };
     series.past = input(t, "encoder_input", &s.past, s.Te, whole(t, "num_past_features", 0), true, s.right);
     series.future = input(t, "decoder_input", &s.future, s.Td, whole(t, "num_future_features", 0), false, false);
-    const json_t *fixed = json_object_get(t->c, "static");
-    if (json_is_array(fixed)) {
-        weft_real *v = hold(t, s.B * (int64_t)sizeof *v);
-        for (int64_t b = 0; b < s.B; b++)
-            v[b] = (weft_real)json_number_value(json_array_get(fixed, (size_t)b));
-        series.fixed = weft_reals(t->w, v, WEFT_SHAPE(s.B, 1));
-    }
+    series.fixed = fixed_of(t, &s);
     weft_tensor *y = weft_forecast_run(f, &series, NULL).y;
     if (!weft_ok(t->w))
         return NULL;
