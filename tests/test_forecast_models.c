@@ -161,6 +161,38 @@ Test(forecast_models, a_run_that_is_cut_goes_on_with_the_same_bits)
     end_folder();
 }
 
+/* ---- dropout ---- */
+static void count_dropouts(const weft_tensor *y, const char *name, void *user) { (void)y, *(int *)user += !strcmp(name, "dropout"); }
+
+/* Everywhere the original has it: between layers of an LSTM, twice in a GRN, before a GLU, behind attention (whose weights have theirs inside), in
+ * an MLP; not in the last gate of a TFT. */
+Test(forecast_models, dropout_is_where_the_original_has_it)
+{
+    enum { GRN = 2, LSTMS = 2, HEAD = 1, GLU = 1, SELECTION_OF_1 = GRN, PAST_SELECTION = (PAST + 1) * GRN, FUTURE_SELECTION = (FUTURE + 1) * GRN };
+    static const int places[MODELS] = {
+        [ENCODER_DECODER] = 1 + 2 + 2,           /* two encoder layers, three of the decoder, two hidden ones of the MLP */
+        [ATTENTION] = LSTMS + HEAD + GLU, [TRANSFORMER] = 2 * GRN + LSTMS + 2 * (2 * HEAD + 2 * GLU),
+        [TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN + HEAD + GLU + GRN,
+        [PF_TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN + HEAD + GLU + GRN,
+        [XTFT] = PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN };
+    weft *w = open_on(WEFT_CPU);
+    for (int kind = 0; kind < MODELS; kind++)
+        for (int training = 0; training < 2; training++) {
+            weft_forecaster *f = forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .dropout = (weft_real).1, .other = kind == ENCODER_DECODER });
+            batch b = some_batch();
+            weft_series s = series_of(w, &b, (form){ 0 });
+            int n = 0;
+            weft_training(w, training);
+            weft_watch(w, count_dropouts, &n);
+            weft_forecast_run(f, &s, NULL);
+            weft_watch(w, NULL, NULL);
+            OK(w);
+            cr_assert(n == training * places[kind], "%s: %d dropouts, %d are wanted", model_names[kind], n, training * places[kind]);
+        }
+    weft_training(w, true);
+    CLEAN(w);
+}
+
 /* ---- options ---- */
 Test(forecast_models, unlike_layers_take_the_state_that_is_there)
 {
