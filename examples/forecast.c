@@ -198,7 +198,7 @@ static void prepare(run *r, const char *path)
     r->windows[VALIDATION] = windows_to_judge(&r->m, s, "validation", &r->frame[VALIDATION]);
     r->windows[TEST] = windows_to_judge(&r->m, s, "test", &r->frame[TEST]);
     check_context(r->m.w, "windows");
-    r->ar = arx_fit(&r->frame[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
+    r->ar = arx_fit(&r->frame[TRAIN], r->windows[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
     r->history = memory(PER_EPOCH * (size_t)s->epochs + 1, sizeof *r->history);
     r->stopper = (weft_stopper){ .patience = s->patience };
 }

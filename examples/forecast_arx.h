@@ -7,8 +7,9 @@
 enum { ORDER = 32 };                             /* p and q at most */
 typedef struct { int p, q; double ridge, weight[3 * ORDER + 1]; } arx;
 
-/* Least squares over the rows of all training series; the orders and the ridge are those whose forecasts of the windows are best. */
-arx    arx_fit(const weft_frame *training, const weft_frame *validation, const weft_windows *windows);
+/* Least squares over the rows of all training series, one row ahead; then of some orders the weights that are best over whole windows of them, where errors
+ * add up. Orders, ridge and which of the two: what forecasts the windows of the validation best. */
+arx    arx_fit(const weft_frame *training, const weft_windows *to_train, const weft_frame *validation, const weft_windows *to_judge);
 /* The field in rows from .. from + n - 1 of a series from that before, its own forecasts standing for what is not known. Of the past only `past` rows
  * are looked at; before them all is as in the first of them. */
 void   arx_forecast(const arx *a, const weft_frame *f, int64_t series, int64_t from, int64_t past, int64_t n, double *out);
