@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/program.h"
 #include "g2p_pictures.h"
 
 enum { WORD = 64, WORDS = 16 };                  /* letters of a word, words of a batch that are drawn */
