@@ -259,8 +259,8 @@ static void begin(run *r)
 static int do_train(run *r, int argc, char **argv)
 {
     char speed[64];
-    begin(r);
     obey_signals();
+    begin(r);
     train(r);
     if (r->over) {
         double rate = progress_rate(&r->bar, weft_optim_steps(r->optim));

@@ -54,7 +54,7 @@ static int32_t telling_window(const gallery *g)
     return (int32_t)best;
 }
 
-enum { CURVES = 7 };
+enum { CURVES = 6 };
 /* Past, truth, forecast with its band, AR-X; and the current. */
 static weft_chart time_chart(const view *v, const char *title, weft_curve curves[CURVES])
 {
@@ -64,7 +64,6 @@ static weft_chart time_chart(const view *v, const char *title, weft_curve curves
         { "field, to come", v->n, row, v->B + v->past, false, NULL },
         { "forecast", v->n, row, v->q[MEDIAN], false, NULL },
         { "5 .. 95 %", v->n, row, v->q[QUANTILES - 1], false, v->q[0] },
-        { "25 .. 75 %", v->n, row, v->q[QUANTILES - 2], false, v->q[1] },
         { "AR-X", v->n, row, v->linear, false, NULL },
         { "current", v->past + v->n, v->row, v->I, true, NULL },
     };
@@ -85,17 +84,20 @@ static weft_chart loop_chart(const view *v, weft_curve curves[CURVES])
     return (weft_chart){ "the same window: the field over the current, a loop of hysteresis", "I", "B", NULL, 0, 0, curves, 4 };
 }
 
+/* Quantiles without the truth: by how much they are wrong. misses [QUANTILES, n]. */
 static weft_chart error_chart(const view *v, double *misses, weft_curve curves[CURVES])
 {
-    double *low = misses, *high = low + v->n, *middle = high + v->n;
-    for (int64_t t = 0; t < v->n; t++) {
-        low[t] = v->q[0][t] - v->B[v->past + t];
-        high[t] = v->q[QUANTILES - 1][t] - v->B[v->past + t];
-        middle[t] = v->q[MEDIAN][t] - v->B[v->past + t];
+    const double *row = v->row + v->past;
+    double *miss[QUANTILES];
+    for (int q = 0; q < QUANTILES; q++) {
+        miss[q] = misses + q * v->n;
+        for (int64_t t = 0; t < v->n; t++)
+            miss[q][t] = v->q[q][t] - v->B[v->past + t];
     }
-    curves[0] = (weft_curve){ "forecast - field", v->n, v->row + v->past, middle, false, NULL };
-    curves[1] = (weft_curve){ "5 .. 95 %", v->n, v->row + v->past, high, false, low };
-    return (weft_chart){ "the same series: by how much it is wrong", "row", "B", NULL, 0, 0, curves, 2 };
+    curves[0] = (weft_curve){ "forecast - field", v->n, row, miss[MEDIAN], false, NULL };
+    curves[1] = (weft_curve){ "5 .. 95 %", v->n, row, miss[QUANTILES - 1], false, miss[0] };
+    curves[2] = (weft_curve){ "25 .. 75 %", v->n, row, miss[QUANTILES - 2], false, miss[1] };
+    return (weft_chart){ "the same series: by how much it is wrong", "row", "B", NULL, 0, 0, curves, 3 };
 }
 
 /* The quantiles of a window, in B's unit; to be freed. */
@@ -114,7 +116,7 @@ static void draw_forecasts(const char *path, const gallery *g, int32_t window, c
     weft_window w = weft_window_at(g->windows, window);
     int64_t series = w.series, from = rolling_from(g->set, g->frame, series), rows = g->frame->start[series + 1] - g->frame->start[series];
     view one = view_new(g, series, w.origin, w.past, w.future), whole = view_new(g, series, from, from, rows - from);
-    double *all = memory((size_t)(whole.n * (QUANTILES + 3)), sizeof *all), *misses = all + whole.n * QUANTILES;
+    double *all = memory((size_t)(whole.n * 2 * QUANTILES), sizeof *all), *misses = all + whole.n * QUANTILES;
     take(&one, predicted);
     rolling(g->m, g->frame, series, from, all, misses);
     take(&whole, all);
