@@ -159,6 +159,7 @@ static void report(run *r, const char *speed)
     const settings *s = &r->o.set;
     const char *name = model_names[s->model];
     const weft_frame *f = &r->frame[TEST];
+    r->ar = arx_fit(&r->frame[TRAIN], r->windows[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
     score it = judge(&r->m, r->m.best, r->windows[TEST], f);
     double still = baseline_rmse(NULL, f, r->windows[TEST]), linear = baseline_rmse(&r->ar, f, r->windows[TEST]);
     printf("RMSE on %lld windows of %lld series that it never saw:\n", (long long)weft_windows_count(r->windows[TEST]), (long long)f->n);
@@ -181,7 +182,7 @@ static void report(run *r, const char *speed)
 }
 
 /* ---- the two things it does ---- */
-/* Series, windows, model and AR-X for these settings; path: a file with the scalers, NULL: they are fitted. */
+/* Series, windows and model for these settings; path: a file with the scalers, NULL: they are fitted. */
 static void prepare(run *r, const char *path)
 {
     const settings *s = &r->o.set;
@@ -198,7 +199,6 @@ static void prepare(run *r, const char *path)
     r->windows[VALIDATION] = windows_to_judge(&r->m, s, "validation", &r->frame[VALIDATION]);
     r->windows[TEST] = windows_to_judge(&r->m, s, "test", &r->frame[TEST]);
     check_context(r->m.w, "windows");
-    r->ar = arx_fit(&r->frame[TRAIN], r->windows[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
     r->history = memory(PER_EPOCH * (size_t)s->epochs + 1, sizeof *r->history);
     r->stopper = (weft_stopper){ .patience = s->patience };
 }

@@ -192,8 +192,8 @@ static void try(contest *c, const arx *a)
 
 arx arx_fit(const weft_frame *training, const weft_windows *to_train, const weft_frame *validation, const weft_windows *to_judge)
 {
-    static const int orders[] = { 1, 2, 4, 8, 16, 32 };
-    enum { N = sizeof orders / sizeof *orders, RIDGES = 5, STEPS = 6 };
+    static const int orders[] = { 1, 2, 3, 4, 6, 8, 12, 16 };
+    enum { N = sizeof orders / sizeof *orders, RIDGES = 5, STEPS = 5 };
     contest c = { .least = INFINITY, .frame = validation, .windows = to_judge };
     sums *all = sums_of(training);
     for (int i = 0; i < N * N * RIDGES; i++) {
@@ -201,7 +201,7 @@ arx arx_fit(const weft_frame *training, const weft_windows *to_train, const weft
         if (fit(&a, all))
             try(&c, &a);
     }
-    for (int i = 0; i < N - 2; i++) {
+    for (int i = 1; i < N; i += 2) {             /* 2, 4, 8, 16 of each */
         arx a = { .p = orders[i], .q = orders[i], .ridge = 1e-6 };
         fit(&a, all);
         for (int step = 0; step < STEPS; step++) {

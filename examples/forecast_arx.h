@@ -4,7 +4,7 @@
 #include "weft.h"
 
 /* B[t] = sum of weights of B[t-1] .. B[t-p], of I[t] .. I[t-q+1], of dI[t] .. dI[t-q+1], and a constant. */
-enum { ORDER = 32 };                             /* p and q at most */
+enum { ORDER = 16 };                             /* p and q at most */
 typedef struct { int p, q; double ridge, weight[3 * ORDER + 1]; } arx;
 
 /* Least squares over the rows of all training series, one row ahead; then of some orders the weights that are best over whole windows of them, where errors
