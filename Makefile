@@ -8,7 +8,7 @@
 #   PREFIX= LIBDIR= DESTDIR=   of make install
 #
 # Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
-# X_*.c beside an examples/X.c belongs to that program.
+# X_*.c beside an examples/X.c belongs to that program, examples/common/ to all that want it.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
@@ -140,7 +140,11 @@ $(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 .SECONDEXPANSION:
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
 $(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/planted/*.c)): | $(BUILD)/.needs-test
-$(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
+$(B)/examples/common.a: $(patsubst %.c,$(B)/%.o,$(wildcard examples/common/*.c))
+	@rm -f $@
+	$(call say,AR  )
+	$(Q)$(AR) rcs $@ $^
+$(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/examples/common.a $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
@@ -211,4 +215,4 @@ endif
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d
--include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c bench/*.c tests/*.c tests/planted/*.c))
+-include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c bench/*.c tests/*.c tests/planted/*.c))

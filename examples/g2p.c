@@ -9,17 +9,17 @@
  * for bit. It holds no times, so a run that was killed and resumed ends in the same bytes as one that was not. The log is no such file: after
  * kill -9 it repeats the points since FILE was saved; and the seconds of a resumed run, there and in the last line, are its last process's. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "common/program.h"
+#include "common/progress.h"
 #include "g2p_data.h"
 #include "g2p_model.h"
 #include "g2p_options.h"
 #include "g2p_pictures.h"
-#include "weft.h"
+
+const char program[] = "g2p";
 
 /* ---- how good it is ---- */
 enum { CHUNK = 256 };                            /* words at a time */
@@ -60,24 +60,14 @@ typedef struct {
     double  meter[2], *curve, *judged;           /* sum and number of losses read; [points]; [epochs][per, wer] */
     weft_loader_state at;
     char    phones[PHONES * NAME], *test;
-    double  start, shown; int64_t first;         /* this process: seconds, the update with which it began */
+    progress bar;                                /* this process */
 } run;
-
-static volatile sig_atomic_t stopped;
-static void stop(int signal) { stopped = signal; }
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* What the file holds beside weights, optimiser and random streams; the test's words last. */
 enum { ITEMS = SETTINGS + 8 };
 static void items_of(run *r, weft_item_of_user items[ITEMS])
 {
-    settings_items(&r->o.set, items);
+    options_items(&g2p_table, &r->o, items);
     const weft_item_of_user more[ITEMS - SETTINGS] = {
         { "epochs_done", WEFT_I64, &r->epochs, 1 }, { "dictionary", WEFT_I64, &r->print, 1 }, { "loader", WEFT_I64, r->at.at, 4 },
         { "meter", WEFT_F64, r->meter, 2 }, { "loss", WEFT_F64, r->curve, r->points + 1 },
@@ -92,19 +82,16 @@ static void save(run *r)
     weft_item_of_user items[ITEMS];
     r->at = weft_loader_save(r->loader);
     items_of(r, items);
-    if (weft_save(r->o.out, r->m.all, r->optim, items, ITEMS) != WEFT_OK)
-        quit(1, "%s", weft_file_message());
+    check_file(weft_save(r->o.out, r->m.all, r->optim, items, ITEMS));
 }
 
 static void restore(run *r)
 {
     weft_item_of_user items[ITEMS];
     items_of(r, items);
-    if (weft_load(r->o.out, r->m.all, r->optim, items, ITEMS - 1) != WEFT_OK)
-        quit(1, "%s", weft_file_message());
+    check_file(weft_load(r->o.out, r->m.all, r->optim, items, ITEMS - 1));
     weft_loader_restore(r->loader, r->at);
-    r->first = weft_optim_steps(r->optim);
-    printf("goes on after update %lld of %lld\n", (long long)r->first, (long long)r->total);
+    printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim), (long long)r->total);
 }
 
 /* Every distinct pronunciation of every training word. Sorted by letters first and phones second, a batch is even on both sides. */
@@ -161,7 +148,7 @@ static void log_point(run *r, double norm)
     weft_journal_number(r->log, "loss", loss);
     weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
     weft_journal_number(r->log, "norm", norm);
-    weft_journal_number(r->log, "seconds", seconds() - r->start);
+    weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
     weft_journal_end(r->log);
 }
 
@@ -186,8 +173,7 @@ static void update(run *r, int64_t n)
     if (updates % POINT == 0)
         log_point(r, (double)weft_item(norm));
     weft_clear(r->m.w);
-    if (!weft_ok(r->m.w))
-        quit(1, "update %lld: %s", (long long)updates, weft_message(r->m.w));
+    check_context(r->m.w, "update %lld", (long long)updates);
 }
 
 /* ---- the bar ---- */
@@ -197,29 +183,12 @@ static double last_loss(const run *r)
     return r->meter[1] > 0 ? r->meter[0] / r->meter[1] : points ? r->curve[points - 1] : NAN;
 }
 
-/* On a terminal a bar, ten times a second; elsewhere a line now and then. */
 static void show(run *r)
 {
-    bool terminal = isatty(STDERR_FILENO);
-    double now = seconds(), spent = now - r->start;
-    int64_t done = weft_optim_steps(r->optim), mine = done - r->first;
-    if (mine < READ || now - r->shown < (terminal ? 0.1 : 15))    /* at first there is nothing to show */
-        return;
-    r->shown = now;
-    double share = r->total ? (double)done / (double)r->total : 1;
-    double left = mine ? spent / (double)mine * (double)(r->total - done) : 0;
-    char bar[] = "                              ";
-    memset(bar, '=', (size_t)(share * (sizeof bar - 1)));
-    fprintf(stderr, terminal ? "\r\033[K[%s] %3.0f %%" : "%s%3.0f %%", terminal ? bar : "", 100 * share);
-    fprintf(stderr, "  epoch %lld of %lld  loss %.3f  %.0f words/s  %d:%02d left", (long long)weft_loader_epoch(r->loader),
-            (long long)r->o.set.epochs, last_loss(r), (double)(mine * r->o.set.batch) / spent, (int)(left / 60), (int)left % 60);
-    fputs(terminal ? "" : "\n", stderr);
-}
-
-static void wipe(void)
-{
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    int64_t done = weft_optim_steps(r->optim);
+    if (progress_due(&r->bar, done))
+        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.3f  %.0f words/s", (long long)weft_loader_epoch(r->loader),
+                      (long long)r->o.set.epochs, last_loss(r), progress_rate(&r->bar, done) * (double)r->o.set.batch);
 }
 
 /* ---- epochs ---- */
@@ -229,15 +198,15 @@ static void end_epoch(run *r)
     r->judged[2 * r->epochs] = score_per(&s);
     r->judged[2 * r->epochs + 1] = score_wer(&s);
     r->epochs++;
-    wipe();
+    progress_wipe();
     printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs,
-           (long long)r->o.set.epochs, last_loss(r), score_per(&s), score_wer(&s), seconds() - r->start);
+           (long long)r->o.set.epochs, last_loss(r), score_per(&s), score_wer(&s), progress_seconds(&r->bar));
     fflush(stdout);
     weft_journal_begin(r->log);
     weft_journal_number(r->log, "epochs_done", (double)r->epochs);
     weft_journal_number(r->log, "dev_per", score_per(&s));
     weft_journal_number(r->log, "dev_wer", score_wer(&s));
-    weft_journal_number(r->log, "seconds", seconds() - r->start);
+    weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
     weft_journal_end(r->log);
 }
 
@@ -245,10 +214,10 @@ static void end_epoch(run *r)
 static bool train(run *r)
 {
     bool saved = false;
-    if (r->first == 0)
+    r->bar = progress_begin(weft_optim_steps(r->optim));
+    if (r->bar.first == 0)
         save(r);                                 /* a path that cannot be written is better known now */
-    r->start = seconds();
-    while (r->epochs < r->o.set.epochs && !stopped) {
+    while (r->epochs < r->o.set.epochs && !signal_came()) {
         int64_t n;
         const int32_t *pick = weft_loader_next(r->loader, &n);
         if (pick) {
@@ -264,7 +233,7 @@ static bool train(run *r)
     }
     if (!saved)
         save(r);
-    wipe();
+    progress_wipe();
     return r->epochs == r->o.set.epochs;
 }
 
@@ -331,14 +300,6 @@ static void last_line(const score *s, const model *m, double spent)
 }
 
 /* ---- the three things it does ---- */
-static weft *open_context(const options *o)
-{
-    weft *w = weft_open(&(weft_opts){ .device = o->device, .seed = (uint64_t)o->set.seed, .threads = (int)o->threads });
-    if (!weft_ok(w))
-        quit(1, "%s", weft_message(w));
-    return w;
-}
-
 static char *text_item(const char *path, const char *name)
 {
     int64_t n = weft_item_size(path, name);
@@ -351,13 +312,12 @@ static char *text_item(const char *path, const char *name)
 /* The model of a file, its weights averaged. */
 static model load_model(options *o, const char *path, phone_set *phones)
 {
-    settings_of_file(o, path);
+    options_of_file(&g2p_table, o, o->given, path);
     char *names = text_item(path, "phone_set");
     *phones = phones_parse(names);
     free(names);
-    model m = model_new(open_context(o), &o->set, phones->n);
-    if (weft_load(path, m.all, NULL, NULL, 0) != WEFT_OK)
-        quit(1, "%s", weft_file_message());
+    model m = model_new(open_context(o->device, o->set.seed, o->threads), &o->set, phones->n);
+    check_file(weft_load(path, m.all, NULL, NULL, 0));
     return m;
 }
 
@@ -397,19 +357,18 @@ static int do_test(options *o)
 static void must_be_the_same(const run *r)      /* dictionary as when the file was begun */
 {
     int64_t print;
-    if (weft_load_items(r->o.out, &(weft_item_of_user){ "dictionary", WEFT_I64, &print, 1 }, 1) != WEFT_OK)
-        quit(1, "%s", weft_file_message());
+    check_file(weft_load_items(r->o.out, &(weft_item_of_user){ "dictionary", WEFT_I64, &print, 1 }, 1));
     if (print != r->print)
         quit(1, "%s was begun with another dictionary than %s", r->o.out, r->o.data);
 }
 
 static void begin(run *r)
 {
-    bool resumes = r->o.resume && access(r->o.out, F_OK) == 0;
+    bool resumes = r->o.resume && is_there(r->o.out);
     if (r->o.resume && !resumes)
         printf("there is no %s yet: a fresh start\n", r->o.out);
     if (resumes)
-        settings_of_file(&r->o, r->o.out);
+        options_of_file(&g2p_table, &r->o, r->o.given, r->o.out);
     const settings *s = &r->o.set;
     r->d = dictionary_read(r->o.data, s->words);
     r->print = dictionary_print(&r->d);
@@ -418,7 +377,7 @@ static void begin(run *r)
     phones_text(&r->d.phones, r->phones);
     r->test = dictionary_text(&r->d, TEST);
     r->dev = words_of(&r->d, DEV, &r->devs);
-    r->m = model_new(open_context(&r->o), s, r->d.phones.n);
+    r->m = model_new(open_context(r->o.device, s->seed, r->o.threads), s, r->d.phones.n);
     weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
     adam.weight_decay = (weft_real)s->decay;
     r->optim = weft_adamw_new(r->m.all, &adam);
@@ -429,14 +388,13 @@ static void begin(run *r)
     r->judged = memory(2 * (size_t)s->epochs + 2, sizeof *r->judged);
     if (resumes)
         restore(r);
-    if (!weft_ok(r->m.w))
-        quit(1, "%s", weft_message(r->m.w));
+    check_context(r->m.w, "%s", "");
     if (r->o.log && !(r->log = weft_journal_open(r->o.log, resumes)))
         quit(1, "%s", weft_file_message());
     weft_journal_begin(r->log);
     weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
-    weft_journal_number(r->log, "update", (double)r->first);
-    settings_log(s, r->log);
+    weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
+    options_log(&g2p_table, &r->o, r->log);
     weft_journal_end(r->log);
 }
 
@@ -454,7 +412,7 @@ static void end(run *r)
 
 static void finish(run *r)
 {
-    double spent = seconds() - r->start;
+    double spent = progress_seconds(&r->bar);
     int64_t n, *test = words_of(&r->d, TEST, &n);
     score s = judge(&r->m, &r->d, test, n, r->o.beam);
     weft_journal_begin(r->log);
@@ -472,10 +430,8 @@ static void finish(run *r)
 static int do_train(const options *o, int argc, char **argv)
 {
     run r = { .o = *o };
-    struct sigaction once = { .sa_handler = stop, .sa_flags = (int)SA_RESETHAND };       /* the second Ctrl-C ends it at once */
     begin(&r);
-    sigaction(SIGINT, &once, NULL);
-    sigaction(SIGTERM, &once, NULL);
+    obey_signals();
     bool complete = train(&r);
     if (complete) {
         finish(&r);
@@ -485,7 +441,7 @@ static int do_train(const options *o, int argc, char **argv)
         print_resume(argc, argv);
     }
     end(&r);
-    return complete ? 0 : 128 + (int)stopped;
+    return complete ? 0 : 128 + signal_came();
 }
 
 int main(int argc, char **argv)

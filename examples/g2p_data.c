@@ -3,12 +3,11 @@
  *     ("aaberg" nil (((aa) 1) ((b er g) 0))) */
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/program.h"
 #include "g2p_data.h"
-#include "weft.h"
 
 typedef struct { char *word; int32_t *phones; int32_t n; } entry;
 typedef struct {
@@ -18,27 +17,6 @@ typedef struct {
     entry *entries; int64_t n;
     int32_t *pool; int64_t used;                 /* phones of all entries, by number of appearance */
 } reader;
-
-/* ---- the program's own ---- */
-_Noreturn void quit(int status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fflush(stdout);
-    fputs("g2p: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    exit(status);
-}
-
-void *memory(size_t n, size_t size)
-{
-    void *p = calloc(n ? n : 1, size);
-    if (!p)
-        quit(1, "out of memory: %zu times %zu bytes", n, size);
-    return p;
-}
 
 static void *own(dictionary *d, size_t n, size_t size) { return d->owned[d->owns++] = memory(n, size); }
 

@@ -23,10 +23,6 @@ typedef struct {
 
 typedef enum { TRAIN, DEV, TEST, ALL } part;
 
-/* A message and the end of the program: 1 for what went wrong, 2 for a wrong call. */
-_Noreturn void quit(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void *memory(size_t n, size_t size);             /* zeroed, or quits */
-
 /* Reads the file of festlex-cmu; words with other characters than letters are left out, capitals count as small letters, the
  * phone ax is ah. limit: about so many words, evenly spread; 0: all. Quits with file and line if it is no such file. */
 dictionary dictionary_read(const char *path, int64_t limit);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/program.h"
 #include "g2p_data.h"
 #include "g2p_model.h"
 

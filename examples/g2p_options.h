@@ -1,7 +1,7 @@
 /* g2p_options.h - what the user of g2p can choose. The settings make the model and its training; they are saved with it. */
 #ifndef G2P_OPTIONS_H
 #define G2P_OPTIONS_H
-#include "weft.h"
+#include "common/options.h"
 
 typedef struct {
     int64_t hidden, embed, layers, decoder_layers, batch, pool, epochs, warmup, seed, words;
@@ -11,7 +11,7 @@ enum { SETTINGS = 16 };
 
 typedef struct {
     settings    set;
-    bool        given[SETTINGS];                 /* on the command line */
+    bool        given[OPTIONS];                  /* on the command line */
     const char *data, *out, *log, *pictures, *test, *say;
     char      **words;                           /* of --say */
     int         count;
@@ -20,14 +20,7 @@ typedef struct {
     weft_device device;
 } options;
 
+extern const option_table g2p_table;
 /* Reads the command line; --help and mistakes end the program. */
 options command_line(int argc, char **argv);
-/* The settings as items of a file. */
-void    settings_items(settings *s, weft_item_of_user items[SETTINGS]);
-/* The settings of the file `path` into o; those given on the command line must agree. */
-void    settings_of_file(options *o, const char *path);
-/* The settings as members of a line of the log. */
-void    settings_log(const settings *s, weft_journal *log);
-/* The command that goes on with a run: this one with --resume. */
-void    print_resume(int argc, char **argv);
 #endif

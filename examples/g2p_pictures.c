@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/program.h"
 #include "g2p_pictures.h"
 
 enum { WORD = 64, WORDS = 16 };                  /* letters of a word, words of a batch that are drawn */
@@ -18,9 +19,9 @@ weft_status draw_history(const char *path, const history *h)
         wer[i] = h->judged[2 * i + 1];
     }
     const weft_curve curves[] = {
-        { "training loss", h->points, x, h->losses, false },
-        { "words wrong (dev)", h->epochs, end, wer, true },
-        { "phones wrong (dev)", h->epochs, end, per, true },
+        { "training loss", h->points, x, h->losses, false, NULL },
+        { "words wrong (dev)", h->epochs, end, wer, true, NULL },
+        { "phones wrong (dev)", h->epochs, end, per, true, NULL },
     };
     weft_status status = weft_draw_curves(path, "Learning to pronounce English", "updates", "loss", "errors, %", curves, 3);
     free(x);

@@ -204,7 +204,7 @@ static weft_status draw(const options *o, const results *r, bool with_peer, cons
     for (int i = 0; i < 4; i++) {
         int setup = i / 2, train = i % 2;
         for (int way = 0; way < WAYS; way++)
-            curves[i][way] = (weft_curve){ way_names[way], r->lengths, r->T, r->ms[setup][train][way], false };
+            curves[i][way] = (weft_curve){ way_names[way], r->lengths, r->T, r->ms[setup][train][way], false, NULL };
         snprintf(titles[i], sizeof titles[i], "%s: %s", setup ? "B, lengths T, T - 1, .. 1" : "A, all of length T", pass_names[train]);
         charts[i] = (weft_chart){ titles[i], "length T", "ms", NULL, 2, 10, curves[i], with_peer ? WAYS : PEER_PADDED };
     }

@@ -225,7 +225,9 @@ WEFT_API void weft_journal_end(weft_journal *journal);
 WEFT_API void weft_journal_close(weft_journal *journal);
 
 /* ---- pictures: SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same numbers ---- */
-typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; } weft_curve;
+/* low, if not NULL: not a curve but a band, the area between low and y, light and below all curves, in the colour of the curve before it (the first: in
+ * its own). Where a number is not finite curves and bands have a gap. */
+typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; const double *low; } weft_curve;
 WEFT_API weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right, const weft_curve *curves, int n) WEFT_MUST_USE;
 /* Several such charts in one picture, row by row, as many in a row as there are columns. A base of 2 or 10 makes an axis logarithmic, marked at
  * powers (0: even); what is not above 0 is left out there. */

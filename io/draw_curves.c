@@ -1,5 +1,5 @@
-/* draw_curves.c - charts: curves over a common x axis, with a y axis on the left and, if a curve wants it, another on the right; axes even or
- * by powers; several charts in one picture. */
+/* draw_curves.c - charts: curves and bands over a common x axis, with a y axis on the left and, if a curve wants it, another on the right; axes
+ * even or by powers; several charts in one picture. */
 #include <math.h>
 #include "io/svg.h"
 
@@ -16,7 +16,8 @@ static bool   fits(const range *r, double value)   { return fabs(value) < 1e100 
 
 static bool drawable(const picture *p, const weft_curve *c, int64_t i)
 {
-    return fits(&p->x, c->x[i]) && fits(&p->y[c->right_axis], c->y[i]);
+    const range *y = &p->y[c->right_axis];
+    return fits(&p->x, c->x[i]) && fits(y, c->y[i]) && (!c->low || fits(y, c->low[i]));
 }
 
 static void widen(range *r, double value)
@@ -34,6 +35,8 @@ static void widen_all(picture *p)
             if (drawable(p, &p->curves[k], i)) {
                 widen(&p->x, p->curves[k].x[i]);
                 widen(&p->y[p->curves[k].right_axis], p->curves[k].y[i]);
+                if (p->curves[k].low)
+                    widen(&p->y[p->curves[k].right_axis], p->curves[k].low[i]);
             }
 }
 
@@ -119,10 +122,45 @@ static void draw_y_axis(picture *p, bool right)
 
 /* ---- curves ---- */
 static double x_of(const picture *p, const weft_curve *c, int64_t i) { return across(p, scaled(&p->x, c->x[i])); }
-static double y_of(const picture *p, const weft_curve *c, int64_t i)
+static double level_of(const picture *p, const weft_curve *c, double value)
 {
     const range *y = &p->y[c->right_axis];
-    return down(y, scaled(y, c->y[i]));
+    return down(y, scaled(y, value));
+}
+static double y_of(const picture *p, const weft_curve *c, int64_t i) { return level_of(p, c, c->y[i]); }
+
+/* Colours are counted by curves: a band has that of the curve before it. */
+static const char *colour_of(const picture *p, int k)
+{
+    int curves = 0;
+    for (int i = 0; i <= k; i++)
+        curves += !p->curves[i].low;
+    return weft__svg_colour(curves ? curves - 1 : 0);
+}
+
+/* Points from .. to - 1, along the upper edge and back along the lower one. */
+static void draw_area(picture *p, const weft_curve *c, int64_t from, int64_t to)
+{
+    for (int64_t i = from; i < to; i++)
+        weft__svg_put(p->svg, "%s%.1f %.1f", i > from ? "L" : "M", x_of(p, c, i), y_of(p, c, i));
+    for (int64_t i = to - 1; i >= from; i--)
+        weft__svg_put(p->svg, "L%.1f %.1f", x_of(p, c, i), level_of(p, c, c->low[i]));
+    weft__svg_put(p->svg, "Z");
+}
+
+static void draw_band(picture *p, const weft_curve *c, const char *colour)
+{
+    weft__svg_put(p->svg, "<path class=\"band\" fill=\"%s\" d=\"", colour);
+    for (int64_t i = 0; i < c->n; ) {
+        int64_t from = i;
+        while (i < c->n && drawable(p, c, i))
+            i++;
+        if (i > from)
+            draw_area(p, c, from, i);
+        else
+            i++;
+    }
+    weft__svg_put(p->svg, "\"/>\n");
 }
 
 static void draw_line(picture *p, const weft_curve *c, const char *colour)
@@ -152,8 +190,11 @@ static void draw_legend(picture *p)
     double x = LEFT;
     for (int k = 0; k < p->n; k++) {
         const char *name = p->curves[k].name;
-        weft__svg_put(p->svg, "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x, x + 24,
-                      weft__svg_colour(k));
+        if (p->curves[k].low)
+            weft__svg_put(p->svg, "<rect x=\"%.1f\" y=\"51\" width=\"24\" height=\"14\" class=\"band\" fill=\"%s\"/>\n", x, colour_of(p, k));
+        else
+            weft__svg_put(p->svg, "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x, x + 24,
+                          colour_of(p, k));
         weft__svg_text(p->svg, x + 31, 62, "name", WEFT__START, name);
         x += 31 + 7.5 * (name ? weft__utf8_length(name) : 0) + 24;
     }
@@ -182,10 +223,15 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
     draw_x_axis(&p, c->x_label);
     draw_y_axis(&p, false);
     draw_y_axis(&p, true);
+    for (int k = 0; k < p.n; k++)
+        if (p.curves[k].low)
+            draw_band(&p, &p.curves[k], colour_of(&p, k));
     for (int k = 0; k < p.n; k++) {
-        draw_line(&p, &p.curves[k], weft__svg_colour(k));
+        if (p.curves[k].low)
+            continue;
+        draw_line(&p, &p.curves[k], colour_of(&p, k));
         if (p.curves[k].n <= MARKED)
-            draw_dots(&p, &p.curves[k], weft__svg_colour(k));
+            draw_dots(&p, &p.curves[k], colour_of(&p, k));
     }
     draw_legend(&p);
 }

@@ -16,6 +16,7 @@ static const char style[] =
     ".grid { stroke: #e4e4e4; stroke-width: 1; fill: none }\n"
     ".mark { stroke: #333333; stroke-width: 1.5; fill: none }\n"
     ".curve { stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; fill: none }\n"
+    ".band { fill-opacity: 0.22; stroke: none }\n"
     "</style>\n"
     "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
     "<rect width=\"6\" height=\"6\" fill=\"#f5f5f5\"/><rect width=\"1.6\" height=\"6\" fill=\"#bbbbbb\"/></pattern></defs>\n";

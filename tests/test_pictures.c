@@ -130,7 +130,7 @@ Test(pictures, curves)
         y[i] = i == 50 ? NAN : exp(-i / 20.0);
         z[i] = 40 - i / 10.0;
     }
-    const weft_curve curves[] = { { "loss", 100, x, y, false }, { nasty, 20, x, z, true }, { NULL, 0, NULL, NULL, true } };
+    const weft_curve curves[] = { { "loss", 100, x, y, false, NULL }, { nasty, 20, x, z, true, NULL }, { NULL, 0, NULL, NULL, true, NULL } };
     cr_assert_eq(weft_draw_curves(path, nasty, "updates", "loss", nasty, curves, 3), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
@@ -156,17 +156,55 @@ Test(pictures, curves_of_odd_numbers)
             x[i] = odd[dice(COUNT(odd))];
             y[i] = odd[dice(COUNT(odd))];
         }
-        cr_assert_eq(weft_draw_curves(path, NULL, NULL, NULL, NULL, &(weft_curve){ "c", n, x, y, dice(2) }, (int)dice(2)), WEFT_OK);
+        cr_assert_eq(weft_draw_curves(path, NULL, NULL, NULL, NULL, &(weft_curve){ "c", n, x, y, dice(2), dice(2) ? x : NULL }, (int)dice(2)), WEFT_OK);
         char *text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
         static const int bases[] = { 0, 2, 10 };
-        weft_curve c = { "c", n, x, y, dice(2) };
+        weft_curve c = { "c", n, x, y, dice(2), dice(2) ? x : NULL };
         cr_assert_eq(weft_draw_charts(path, NULL, &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1, 1), WEFT_OK);
         text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
     }
+    unlink(path);
+}
+
+Test(pictures, bands)
+{
+    begin();
+    enum { N = 100 };
+    double x[N], y[N], low[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = i == 40 ? NAN : 1;
+        low[i] = i == 70 ? -INFINITY : i == 5 ? -4 : 0;
+    }
+    const weft_curve curves[] = { { "a band first", N, x, y, false, x }, { "past", N, x, y, false, NULL }, { "truth", N, x, x, true, NULL },
+                                  { "band", N, x, y, false, low }, { "inner", 2, x, y, false, low }, { "last", N, x, x, false, NULL }, { .low = low } };
+    cr_assert_eq(weft_draw_curves(path, "t", "x", "l", "r", curves, 7), WEFT_OK, "%s", weft_file_message());
+    char *text = text_of_file();
+    well_formed(text);
+    cr_assert_eq(count(text, "class=\"curve\""), 3);
+    cr_assert_eq(count(text, "<path class=\"band\""), 4);
+    cr_assert_eq(count(text, "<rect x"), 4, "the legend's boxes");
+    cr_assert_eq(count(text, "<circle"), 0, "bands have no dots");
+    cr_assert(strstr(text, "<path class=\"curve\"") > strstr(text, "<path class=\"band\" fill=\"#d55e00\""), "bands lie below");
+    static const int want[] = { 2, 3, 1, 0 };    /* pieces: all but y's gap; also but low's; the inner one; the empty one */
+    const char *at = text;
+    for (int k = 0; k < 4; k++) {
+        cr_assert_not_null(at = strstr(at, "<path class=\"band\""));
+        char *one = strndup(at, (size_t)(strchr(at, '\n') - at));
+        cr_assert_eq(count(one, "M"), want[k], "%d: %s", k, one);
+        cr_assert_eq(count(one, "Z"), want[k]);
+        static const char *const colours[] = { "#0072b2", "#d55e00", "#d55e00", "#009e73" };
+        cr_assert(strstr(one, colours[k]), "the colour of the curve before: %d: %s", k, one);
+        free(one);
+        at++;
+    }
+    cr_assert_eq(count(text, "#cc79a7"), 0, "bands use no colours up");
+    cr_assert(strstr(text, ">-20<"), "the axis has room for low");
+    free(text);
     unlink(path);
 }
 
@@ -188,8 +226,8 @@ Test(pictures, charts_by_powers)
 {
     begin();
     const double x[] = { 32, 64, 128, 256, 0 }, y[] = { 1, 10, 1000, -3, 1 };
-    const weft_curve curve = { "c", 5, x, y, false };
-    const weft_curve between = { "b", 2, (double[]){ 30, 500 }, (double[]){ 1, 2 }, false };
+    const weft_curve curve = { "c", 5, x, y, false, NULL };
+    const weft_curve between = { "b", 2, (double[]){ 30, 500 }, (double[]){ 1, 2 }, false, NULL };
     const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 }, { nasty, "T", "ms", NULL, 2, 10, &curve, 1 }, { .y_base = 2 } };
     cr_assert_eq(weft_draw_charts(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
@@ -294,7 +332,7 @@ Test(pictures, same_bytes_in_every_locale)
     for (int k = 0; k < 2; k++) {
         if (k)
             setlocale(LC_ALL, "de_DE.UTF-8");
-        cr_assert_eq(weft_draw_curves(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false }, 1), WEFT_OK);
+        cr_assert_eq(weft_draw_curves(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false, NULL }, 1), WEFT_OK);
         text[k] = text_of_file();
         setlocale(LC_ALL, "C");
     }

@@ -1,0 +1,163 @@
+/* options.c - see options.h. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "options.h"
+#include "program.h"
+
+/* ---- a field ---- */
+static void *field(const option *a, void *o) { return (char *)o + a->at; }
+
+static void put(const option *a, void *o, double value)
+{
+    if (a->kind == REAL)
+        *(double *)field(a, o) = value;
+    else if (a->kind == WHOLE || a->kind == CHOICE)
+        *(int64_t *)field(a, o) = (int64_t)value;
+}
+
+static double get(const option *a, void *o) { return a->kind == REAL ? *(double *)field(a, o) : (double)*(int64_t *)field(a, o); }
+
+/* A setting's value as text, into out. */
+static const char *said(const option *a, double value, char out[32])
+{
+    if (a->kind == CHOICE)
+        return a->choices[(int)value];
+    snprintf(out, 32, "%g", value);
+    return out;
+}
+
+/* ---- from texts ---- */
+static double number(const option *a, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    bool whole = a->kind == WHOLE;
+    if (end == text || *end || !(value >= a->least && value <= a->most) || (whole && value != floor(value)))
+        quit(2, "--%s: %s from %g to %g was expected, not \"%s\"", a->name, whole ? "a whole number" : "a number", a->least, a->most, text);
+    return value;
+}
+
+static double choice(const option *a, const char *text)
+{
+    char list[400] = "";
+    for (int i = 0; a->choices[i]; i++) {
+        if (!strcmp(text, a->choices[i]))
+            return i;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? a->choices[i + 1] ? ", " : " or " : "", a->choices[i]);
+    }
+    quit(2, "--%s: %s was expected, not \"%s\"", a->name, list, text);
+}
+
+static weft_device device(const option *a, const char *text)
+{
+    static const char *const names[] = { [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda" };
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(text, names[i]))
+            return (weft_device)i;
+    quit(2, "--%s: cpu, cuda or best was expected, not \"%s\"", a->name, text);
+}
+
+static void set(const option *a, void *o, const char *text)
+{
+    switch (a->kind) {
+    case WHOLE: case REAL: put(a, o, number(a, text)); break;
+    case CHOICE: put(a, o, choice(a, text)); break;
+    case DEVICE: *(weft_device *)field(a, o) = device(a, text); break;
+    case TEXT: *(const char **)field(a, o) = text; break;
+    case FLAG: *(bool *)field(a, o) = true; break;
+    }
+}
+
+/* ---- the command line ---- */
+enum { FIRST = 1000, HELP = 'h' };
+
+_Noreturn static void help(const option_table *t)
+{
+    char text[32];
+    fputs(t->usage, stdout);
+    for (const option *a = t->all; a < t->all + t->settings; a++)
+        printf("  --%-16s %-8s %s\n", a->name, said(a, a->preset, text), a->what);
+    exit(0);
+}
+
+void options_preset(const option_table *t, void *o)
+{
+    for (const option *a = t->all; a < t->all + t->n; a++)
+        put(a, o, a->preset);
+}
+
+int options_read(const option_table *t, void *o, bool *given, int argc, char **argv)
+{
+    struct option all[OPTIONS + 2] = { 0 };
+    for (int i = 0; i < t->n; i++)
+        all[i] = (struct option){ t->all[i].name, t->all[i].kind != FLAG, NULL, FIRST + i };
+    all[t->n] = (struct option){ "help", 0, NULL, HELP };
+    for (int found; (found = getopt_long(argc, argv, "", all, NULL)) != -1; ) {
+        if (found == HELP)
+            help(t);
+        if (found < FIRST)
+            quit(2, "`%s --help` lists the options", program);
+        set(&t->all[found - FIRST], o, optarg);
+        given[found - FIRST] = true;
+    }
+    return optind;
+}
+
+void must_be_a_folder(const char *name, const char *path)
+{
+    char inside[4096];
+    snprintf(inside, sizeof inside, "%s/.", path);
+    if (access(inside, W_OK | X_OK))
+        quit(1, "--%s %s: %s", name, path, strerror(errno));
+}
+
+void print_resume(int argc, char **argv)
+{
+    bool resumes = false;
+    printf("    ");
+    for (int i = 0; i < argc; i++) {
+        bool plain = strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+") == strlen(argv[i]);
+        printf(plain ? "%s " : "'%s' ", argv[i]);
+        resumes = resumes || !strcmp(argv[i], "--resume");
+    }
+    puts(resumes ? "" : "--resume");
+}
+
+/* ---- in a file, in a log ---- */
+void options_items(const option_table *t, void *o, weft_item_of_user *items)
+{
+    for (int i = 0; i < t->settings; i++)
+        items[i] = (weft_item_of_user){ t->all[i].name, t->all[i].kind == REAL ? WEFT_F64 : WEFT_I64, field(&t->all[i], o), 1 };
+}
+
+void options_of_file(const option_table *t, void *o, const bool *given, const char *path)
+{
+    double asked[OPTIONS];
+    char text[2][32];
+    weft_item_of_user items[OPTIONS];
+    for (int i = 0; i < t->settings; i++)
+        asked[i] = get(&t->all[i], o);
+    options_items(t, o, items);
+    check_file(weft_load_items(path, items, t->settings));
+    for (int i = 0; i < t->settings; i++) {
+        const option *a = &t->all[i];
+        double is = get(a, o);
+        if (a->kind == CHOICE && !(is >= a->least && is <= a->most))
+            quit(1, "%s: %s is %g", path, a->name, is);
+        if (given[i] && asked[i] != is)
+            quit(2, "%s was begun with --%s %s, not %s; leave that out", path, a->name, said(a, is, text[0]), said(a, asked[i], text[1]));
+    }
+}
+
+void options_log(const option_table *t, void *o, weft_journal *log)
+{
+    for (const option *a = t->all; a < t->all + t->settings; a++)
+        if (a->kind == CHOICE)
+            weft_journal_text(log, a->name, a->choices[*(int64_t *)field(a, o)]);
+        else
+            weft_journal_number(log, a->name, get(a, o));
+}

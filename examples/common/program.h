@@ -1,0 +1,27 @@
+/* program.h - what the example programs share: how they end, memory, time, signals, a context, texts of files. */
+#ifndef EXAMPLES_PROGRAM_H
+#define EXAMPLES_PROGRAM_H
+#include "weft.h"
+
+/* The program's name, in its messages; each program defines it. */
+extern const char program[];
+
+/* A message and the end of the program: 1 for what went wrong, 2 for a wrong call. */
+_Noreturn void quit(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void  *memory(size_t n, size_t size);            /* zeroed, or quits */
+double seconds(void);                            /* of a clock that nobody sets */
+
+/* From now on the first Ctrl-C, or SIGTERM, is a wish, the second ends the program at once. */
+void   obey_signals(void);
+/* The signal that came, 0 if none. */
+int    signal_came(void);
+
+/* A context, or the end with its message. */
+weft  *open_context(weft_device device, int64_t seed, int64_t threads);
+/* Quits unless all is well with it; what was being done stands in the message, as printf. */
+void   check_context(const weft *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Quits with the library's message unless a function on files went well. */
+void   check_file(weft_status status);
+/* Whether there is such a file. */
+bool   is_there(const char *path);
+#endif
