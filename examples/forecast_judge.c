@@ -68,7 +68,7 @@ int64_t rolling_from(const settings *s, const weft_frame *frame, int64_t series)
 
 void rolling(const model *m, const weft_frame *frame, int64_t series, int64_t from, double *all, double *out)
 {
-    weft_forecast_opts o = { .quantiles = QUANTILES, .all = all };
+    weft_rolling_forecast_opts o = { .quantiles = QUANTILES, .all = all };
     weft_rolling_forecast(m->features, frame, series, from, predict, m->best, &o, out);
     weft_clear(m->w);
     check_context(m->w, "a rolling forecast");
