@@ -77,10 +77,10 @@ sweep() {
 
 side_by_side() {                        # PRECISION
     local peers= way rc=0
-    [ "$1" = fp32 ] || peers=--tf32
-    bench --device cuda --precision "$1" --case net,lstm,bilstm $flags >>"$results" || rc=1
+    case $1${emulated:+,emulated} in fp32) peers=--compile ;; tf32*) peers=--tf32 ;; esac
+    bench --device cuda --precision "$1" --case net,lstm,bilstm,transformer_lstm $flags >>"$results" || rc=1
     for way in block cluster; do
-        WEFT_RECUR=$way bench --device cuda --precision "$1" --case net,lstm,bilstm $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results" || rc=1
+        WEFT_RECUR=$way bench --device cuda --precision "$1" --case net,lstm,bilstm,transformer_lstm $flags | sed -u "s/^{/{\"recur\": \"$way\", /" >>"$results" || rc=1
     done
     "$python" bench/peers/torch_bench.py --device $peer $peers $flags >>"$results" || rc=1
     return $rc

@@ -272,7 +272,7 @@ def cases(args):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--case", default="net,lstm,bilstm")
+    p.add_argument("--case", default="net,lstm,bilstm,transformer_lstm")
     p.add_argument("--device", default="cpu")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--runs", type=int, default=7)
