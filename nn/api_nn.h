@@ -158,9 +158,9 @@ WEFT_API weft_variable_selection *weft_variable_selection_new(weft_module *m, co
 WEFT_API weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights);
 
 typedef struct weft_interpretable weft_interpretable;
-/* InterpretableMultiHeadAttention: heads of width d_model / heads with queries and keys of their own ("query_layers.h", "key_layers.h"), one
- * projection of values for all ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the result. heads
- * divide d_model. Weights are Xavier, biases 0. */
+/* InterpretableMultiHeadAttention: heads of width d_model / heads (rounded down) with queries and keys of their own ("query_layers.h", "key_layers.h"), one
+ * projection of values for all ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the
+ * result. Weights are Xavier, biases 0. */
 WEFT_API weft_interpretable *weft_interpretable_new(weft_module *m, const char *name, int64_t d_model, int heads, weft_real dropout);
 /* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n, d_model], one query for each sequence of the memory.
  * map as in weft_attention: NULL, or set to the weights. */

@@ -35,8 +35,8 @@ weft_interpretable *weft_interpretable_new(weft_module *parent, const char *name
 {
     static weft_interpretable none;
     weft *w = weft__ready(parent);
-    if (w && (d_model < 1 || heads < 1 || heads > MOST_HEADS || d_model % heads))
-        weft__fail(w, WEFT_EARG, "interpretable: d_model %lld, %d heads; a width that 1 .. %d heads divide is wanted", (long long)d_model, heads, MOST_HEADS);
+    if (w && (d_model < 1 || heads < 1 || heads > MOST_HEADS || heads > d_model))
+        weft__fail(w, WEFT_EARG, "interpretable: d_model %lld, %d heads; 1 .. %d heads, and no more than the width, are wanted", (long long)d_model, heads, MOST_HEADS);
     if (!weft__dropout_is_sound(w, "interpretable", dropout))
         return &none;
     weft_module *m = weft_module_in(parent, name);

@@ -138,7 +138,7 @@ typedef struct {
     int64_t d_encoder, d_decoder;                /* widths of the LSTMs; unlike: h and c go through linear layers "state_projection" */
     int num_encoder_layers, num_decoder_layers;  /* unlike: decoder layer k begins with the state of encoder layer k, or of the last */
     weft_real dropout;
-    int num_mlp_hidden; const int64_t *d_mlp_hidden;             /* 0: the head "mlp_head" is a linear layer */
+    int num_mlp_hidden; const int64_t *d_mlp_hidden;             /* NULL: the head "mlp_head" is a linear layer; else an MLP */
     weft_activation mlp_activation; weft_real mlp_dropout;
     int64_t output_dim;
     weft_compat compat;
@@ -178,7 +178,7 @@ WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *
 
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;         /* no static ones: those contexts are 0 */
-    int64_t d_model, d_hidden_continuous; int num_heads, num_lstm_layers;        /* heads divide d_model; d_hidden_continuous: of variable selection */
+    int64_t d_model, d_hidden_continuous; int num_heads, num_lstm_layers;        /* d_hidden_continuous: of variable selection */
     weft_real dropout;
     bool causal_attention;
     int64_t ctxt_seq_len;                        /* the longest past there can be: without fixed the one static feature is 2 length / that - 1 */

@@ -31,8 +31,8 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
 {
     weft *w = m->is.m->w;
     int layers = o->num_mlp_hidden + 1;
-    int64_t *widths = o->num_mlp_hidden ? weft__take(w, &w->notes, (layers + 1) * (int64_t)sizeof *widths) : NULL;
-    if (!o->num_mlp_hidden)
+    int64_t *widths = o->d_mlp_hidden ? weft__take(w, &w->notes, (layers + 1) * (int64_t)sizeof *widths) : NULL;
+    if (!o->d_mlp_hidden)
         m->linear = weft_linear_new(m->is.m, "mlp_head", o->d_decoder, o->output_dim);
     if (!widths)
         return;

@@ -16,7 +16,7 @@ UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish 
     switch (kind) {
     case ENCODER_DECODER:
         return weft_encoder_decoder_lstm_new(m, "model", &(weft_encoder_decoder_lstm_opts){ PAST, FUTURE, o.fixed, 5, o.other ? 4 : 5, 2, o.other ? 3 : 2, o.dropout,
-            o.other ? 2 : 0, (int64_t[]){ 4, 3 }, WEFT_ELU, o.dropout, OUTPUTS, o.compat });
+            o.other ? 2 : 0, o.other ? (int64_t[]){ 4, 3 } : NULL, WEFT_ELU, o.dropout, OUTPUTS, o.compat });
     case ATTENTION:
         return weft_attention_lstm_new(m, "model", &(weft_attention_lstm_opts){ PAST, FUTURE, o.fixed, 6, o.other ? 5 : 0, 0, o.other ? 1 : 2, o.dropout, 2,
             !o.other, false, !o.all_keys, OUTPUTS, o.compat });

@@ -79,7 +79,7 @@ static weft_forecaster *encoder_decoder(trial *t, const shape *s)
     o.num_past_features = whole(t, "num_past_features", 0), o.num_future_features = whole(t, "num_future_features", 0);
     o.d_encoder = whole(t, "d_encoder", o.d_encoder), o.d_decoder = whole(t, "d_decoder", o.d_decoder);
     o.num_encoder_layers = (int)whole(t, "num_encoder_layers", 2), o.num_decoder_layers = (int)whole(t, "num_decoder_layers", 2);
-    o.num_mlp_hidden = n, o.d_mlp_hidden = widths, o.mlp_activation = activation_of(t), o.mlp_dropout = (weft_real)share(t, "mlp_dropout", .1);
+    o.num_mlp_hidden = n, o.d_mlp_hidden = hidden ? widths : NULL, o.mlp_activation = activation_of(t), o.mlp_dropout = (weft_real)share(t, "mlp_dropout", .1);
     o.dropout = (weft_real)share(t, "dropout", .1), o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
     return weft_encoder_decoder_lstm_new(t->m, "model", &o);
 }

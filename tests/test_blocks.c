@@ -364,8 +364,8 @@ Test(blocks, what_cannot_be)
     FAILS(w, WEFT_ESHAPE, "a mask [n, Tq (or 1), Tk]");
     weft_interpretable_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)), weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL);
     FAILS(w, WEFT_ESHAPE, "sequences");
-    weft_interpretable_new(m, "b", 5, 2, 0);
-    FAILS(w, WEFT_EARG, "d_model 5, 2 heads");
+    weft_interpretable_new(m, "b", 2, 5, 0);
+    FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
     weft_glu_new(m, "b", 5, 2, 1);
     FAILS(w, WEFT_EARG, "glu: dropout 1");
     weft_grn_new(m, "b", &(weft_grn_opts){ .in = 0, .out = 2 });

@@ -253,7 +253,7 @@ Test(forecast_models, what_cannot_be)
     FAILS(w, WEFT_ESHAPE, "attention_lstm: 0 past, 0 future");
     a.num_past_features = PAST, a.num_future_features = FUTURE, a.num_heads = 3;
     weft_attention_lstm_new(m, "a", &a);
-    FAILS(w, WEFT_EARG, "d_model 128, 3 heads");
+    FAILS(w, WEFT_EARG, "attention_lstm: num_heads that divide");
     a.num_heads = 4, a.compat = (weft_compat)7;
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_EARG, "attention_lstm: compat");
