@@ -177,7 +177,7 @@ typedef struct {
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name, const weft_transformer_lstm_opts *opts);
 
 typedef struct {
-    int64_t num_past_features, num_future_features, num_static_features;         /* no static ones: those contexts are 0 */
+    int64_t num_past_features, num_future_features, num_static_features;         /* no static ones: what is made of them is made of 0 */
     int64_t d_model, d_hidden_continuous; int num_heads, num_lstm_layers;        /* d_hidden_continuous: of variable selection */
     weft_real dropout;
     bool causal_attention;
@@ -187,7 +187,8 @@ typedef struct {
 } weft_tft_opts;
 #define WEFT_TFT_DEFAULTS { .num_static_features = 1, .d_model = 300, .d_hidden_continuous = 8, .num_heads = 4, .num_lstm_layers = 2, \
     .dropout = (weft_real).1, .causal_attention = true, .output_dim = 7 }
-/* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, as long as the longest of the batch: pads of 0 come first. */
+/* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, a ragged one as long as the longest of the batch, a plain one as
+ * long as it is: pads of 0 come first. */
 WEFT_API weft_forecaster *weft_temporal_fusion_transformer_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 /* The same, but that without fixed the static feature is length / ctxt_seq_len (ctxt_seq_len 0, or AS_CODED: / the longest past of the batch). */
 WEFT_API weft_forecaster *weft_pf_temporal_fusion_transformer_new(weft_module *m, const char *name, const weft_tft_opts *opts);

@@ -92,8 +92,8 @@ on_gpu() {                              # PROGRAM: may it run on the GPU that is
     esac
 }
 golden() {                              # under TSan, where every thread of a kernel is one of the machine, one case or a few of each
-    local f part=(1layer_bi_state ragged proj_nogate_noncausal)
-    for f in recurrent layers models; do
+    local f part=(1layer_bi_state ragged proj_nogate_noncausal only_enc)
+    for f in recurrent layers models models_edges; do
         [ "${V:-}${tag:+GPU}" != tsanGPU ] || export WEFT_GOLDEN=${part[0]}
         part=("${part[@]:1}")
         counted "golden_$f$tag" $start "$1" "tests/golden/$f.json"
