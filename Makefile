@@ -1,4 +1,4 @@
-# weft: make, make test, make demo, make slow_pack, make bench, make lint, make install.
+# weft: make, make test, make demo, make forecast, make slow_pack, make bench, make lint, make install.
 #
 #   V=double|asan|dasan|tsan   a variant, in build/<variant>/ in the same shape; build/double/libweft.so is a target, too
 #   BUILD=dir                  another place than build/
@@ -178,6 +178,11 @@ demo: $(B)/examples/g2p
 	@mkdir -p $(B)/demo
 	$< --data $(BUILD)/data/cmudict.out --out $(B)/demo/g2p.h5 --log $(B)/demo/log.jsonl --pictures $(B)/demo $(DEMO_FLAGS)
 
+# A magnet's field from its current, by a model of the six: see examples/forecast.c. FORECAST_FLAGS="--model tft", or --resume.
+forecast: $(B)/examples/forecast
+	@mkdir -p $(B)/forecast
+	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
+
 # Is packing slow? Padded and packed, beside PyTorch if there is one: see examples/slow_pack.c.
 slow_pack: $(B)/examples/slow_pack
 	@mkdir -p $(B)/slow_pack
@@ -211,7 +216,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted lint bench demo slow_pack install installcheck clean
+.PHONY: all everything test test-cuda soak planted lint bench demo forecast slow_pack install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d
