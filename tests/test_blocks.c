@@ -202,7 +202,7 @@ static const weft_module *below(const weft_module *m, const char *name)
 static row select_by_loops(const weft_module *m, row x, row context, int d_hidden, int d_model, double *share)
 {
     row all = { .n = x.n * d_hidden }, y = { .n = d_model };
-    char number[8];
+    char number[16];
     for (int i = 0; i < x.n; i++) {
         snprintf(number, sizeof number, "%d", i);
         row one = linear(below(below(m, "prescalers"), number)->parent, number, (row){ { x.x[i] }, 1 }, d_hidden);
