@@ -91,18 +91,19 @@ on_gpu() {                              # PROGRAM: may it run on the GPU that is
     *) grep -q WEFT_TABLES "$1" ;;
     esac
 }
-golden() {                              # under TSan, where every thread of a kernel is one of the machine, one case or a few of each
+golden() {                              # under TSan, where every thread of a kernel is one of the machine, one case or a few of each, and of models on the CPU, too
     local f part=(1layer_bi_state ragged proj_nogate_noncausal only_enc)
     for f in recurrent layers models models_edges; do
-        [ "${V:-}${tag:+GPU}" != tsanGPU ] || export WEFT_GOLDEN=${part[0]}
+        case ${V:-}${tag:+GPU},$f in tsanGPU,*|tsan,models*) export WEFT_GOLDEN=${part[0]} ;; esac
         part=("${part[@]:1}")
         counted "golden_$f$tag" $start "$1" "tests/golden/$f.json"
+        [ "${V:-}" != tsan ] || unset WEFT_GOLDEN
     done
 }
 
 recurrent() {                           # PROGRAM...: with asynchronous copies and stores as late as they may come, and streams early
-    local t some=${WEFT_GOLDEN:+gru_1layer_bi_state}             # golden cases: all, but a few where each takes long
-    [ "${V:-}$tag" != asan.cluster ] || some=1layer
+    local t some=                                                # golden cases: all, but a few where each takes long
+    case ${V:-}$tag in tsan*) some=gru_1layer_bi_state ;; asan.cluster) some=1layer ;; esac
     for t; do
         case ${t##*/} in
         test_recur*) WEFT_MANAGED=${GPU:-} WEFT_EMU_SEED=1 WEFT_EMU_ASYNC=1 criterion "$t" ;;

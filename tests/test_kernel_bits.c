@@ -172,7 +172,7 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
             int64_t *id = room(t, N, sizeof *id);
             for (int64_t s = 0; s < S; s++)
                 for (int64_t i = offset[s]; i < offset[s + 1]; i++)
-                    id[i] = (s - 2) << 33;
+                    id[i] = (s - 2) * ((int64_t)1 << 33);
             weft__attention a = { .sequences = S, .queries = N, .keys = N, .heads = HEADS, .dk = DK, .dv = DV, .causal = causal,
                                   .scale = (real).4, .below = causal % 2 ? 20000 : 0, .kept = (real)1.5, .mask_key = 5, .id = id, .q_offset = { offset, offset }, .k_offset = { offset, offset },
                                   .map_offset = { map_offset, map_offset } };
