@@ -7,6 +7,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 good=0 all=0
 
+is_sanitized() { case ${V:-} in asan|dasan|tsan) true ;; *) false ;; esac; }
 check() {                               # WHAT COMMAND...: what it says is in out and err
     local what=$1; shift
     all=$((all + 1))

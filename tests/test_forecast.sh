@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # test_forecast.sh    examples/forecast as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, draws, complains.
-# B is the build; WEFT_KILLS how often it is killed (3; 100 under WEFT_SOAK).
+# B is the build; WEFT_KILLS how often it is killed (3, 1 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
-kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || echo 3)}
+kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || { is_sanitized && echo 1 || echo 3; })}
 forecast=$examples/forecast
 models="encoder_decoder_lstm attention_lstm transformer_lstm tft pf_tft xtft"
 says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern

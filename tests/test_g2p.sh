@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # test_g2p.sh    examples/g2p as its user meets it: trains, is stopped, is killed, goes on to the same bytes, tests, speaks, complains.
-# B is the build; WEFT_KILLS how often it is killed (5; 100 under WEFT_SOAK).
+# B is the build; WEFT_KILLS how often it is killed (5, 2 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
-kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || echo 5)}
+kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || { is_sanitized && echo 2 || echo 5; })}
 says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern
     local status=$1 pattern=$2; shift 2
     "$@" >said 2>&1
