@@ -4,8 +4,8 @@
  *     slow_pack [--out FOLDER] [--quick] [--runs N] [--threads N] [--batch N] [--device cpu|cuda|best] [--peer SCRIPT]
  *
  * Setup A has sequences of one length, where packing can win nothing; setup B those of T, T - 1, .. 1, where half of the padded batch is
- * pads. The question is a thread of PyTorch's forum, whose backward through pad_packed_sequence takes a time that grows with the square of T. Where
- * a Python with torch is found (WEFT_PYTHON, else python3) it does the same work in the same program, by turns, and is drawn beside.
+ * pads. Users of PyTorch ask it (its issue 149194), whose backward through a packed LSTM and pad_packed_sequence grows with the square of T. Where a
+ * Python with torch is found (WEFT_PYTHON, else python3) it does the same work, run by run in turns with weft, and is drawn beside.
  * A table on stdout, slow_pack.jsonl and slow_pack.svg in FOLDER. The status is not 0 if losses or gradients of all ways do not agree. */
 #include <getopt.h>
 #include <math.h>
