@@ -128,7 +128,7 @@ cuda() {                                # PROGRAM...
     done
     # The ways of recurrent layers that run all steps in one kernel, of float alone.
     case ${V:-} in double|dasan) ;; *) for way in block cluster; do tag=.$way; WEFT_RECUR=$way recurrent "$@"; done ;; esac
-    case ${V:-} in ''|double|asan|dasan) counted demo.cuda bash tests/cuda_demo.sh ;; esac
+    case ${V:-} in ''|double) counted demo.cuda bash tests/cuda_demo.sh ;; esac
 }
 
 [ $# -gt 0 ] || { echo "run.sh: no tests"; exit 1; }
