@@ -35,6 +35,10 @@ bool set_weights(weft_module *m, double scale);
  * x <- (1103515245 x + 12345) mod 2^31 from the seed. The sum. */
 int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest);
 
+/* Something that trains: `loss` makes the graph of a step; `all` are its parameters. Measures and emits both passes. */
+typedef struct training { weft *w; weft_module *all; weft_tensor *(*loss)(void *user); void *user; row row; } training;
+bool measure_training(training *t, const settings *s);
+
 bool bench_net(const settings *s), bench_lstm(const settings *s), bench_bilstm(const settings *s), bench_long(const settings *s);
 bool bench_pack(const settings *s), bench_sweep(const settings *s), bench_transformer_lstm(const settings *s);
 #endif

@@ -16,8 +16,9 @@ static weft_tensor *ragged(const bench *b, const side *s)
     return weft_ragged_like(s->flat, weft_ragged(b->w, NULL, 0, &s->lengths));
 }
 
-static weft_tensor *loss_of(bench *b)
+static weft_tensor *loss_of(void *user)
 {
+    bench *b = user;
     weft_series s = { .past = b->past.padded, .future = b->future.padded, .past_lengths = &b->past.lengths, .future_lengths = &b->future.lengths };
     if (b->packed)
         s = (weft_series){ .past = ragged(b, &b->past), .future = ragged(b, &b->future) };
@@ -25,48 +26,6 @@ static weft_tensor *loss_of(bench *b)
     weft_tensor *target = b->packed ? ragged(b, &b->target) : b->target.padded;
     weft_tensor *mask = b->packed ? NULL : weft_reshape(weft_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT), 3, (int64_t[]){ b->row.B, -1, 1 });
     return weft_mean_loss(weft_mse(y, target, &(weft_loss_opts){ .mask = mask }));
-}
-
-static void step(bench *b, bool train)
-{
-    weft_recording(b->w, train);
-    if (train)
-        weft_zero_grad(b->all);
-    weft_tensor *loss = loss_of(b);
-    if (train)
-        weft_backward(loss);
-    weft_wait(b->w);
-    weft_clear(b->w);
-}
-
-static void proof(bench *b)
-{
-    weft_zero_grad(b->all);
-    weft_tensor *loss = loss_of(b);
-    weft_backward(loss);
-    weft_tensor *norm = weft_clip_grad_norm(b->all, (weft_real)INFINITY);
-    b->row.loss = (double)weft_item(loss), b->row.norm = (double)weft_item(norm);
-    weft_clear(b->w);
-}
-
-static bool measure(bench *b, const settings *s)
-{
-    b->row.layout = b->packed ? "packed" : "padded";
-    proof(b);
-    for (int train = 0; train < 2; train++) {
-        times  t = { 0 };
-        double start;
-        step(b, train), step(b, train);
-        do {
-            start = now_ms();
-            step(b, train);
-        } while (more(&t, now_ms() - start, s));
-        if (failed(b->w, b->row.name))
-            return false;
-        b->row.pass = train ? "train" : "forward";
-        emit(s, b->w, &b->row, &t);
-    }
-    return true;
 }
 
 static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_t longest, int64_t features)
@@ -102,7 +61,8 @@ static bool run(row r, bool packed, const settings *s)
                 make_side(&b, &b.target, "target", 2, r.horizon, 1);
     b.all = weft_forecaster_module(b.model);
     b.row.tokens = b.past.tokens + b.future.tokens, b.row.T = b.past.longest, b.row.horizon = b.future.longest;
-    good = good && set_weights(b.all, 2 / sqrt((double)r.H)) && measure(&b, s);
+    b.row.layout = packed ? "packed" : "padded";
+    good = good && set_weights(b.all, 2 / sqrt((double)r.H)) && measure_training(&(training){ b.w, b.all, loss_of, &b, b.row }, s);
     weft_close(b.w);
     free(b.past.len), free(b.future.len), free(b.target.len);
     return good;

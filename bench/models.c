@@ -28,49 +28,7 @@ static weft_tensor *sum_of_outputs(bench *b)
     return weft_total(weft_rnn_run(b->rnn, x, WEFT_ZERO_STATE).y);
 }
 
-/* Loss and gradient norm of one training step. */
-static void proof(bench *b)
-{
-    weft_zero_grad(b->all);
-    weft_tensor *loss = (b->classifier ? classifier_loss : sum_of_outputs)(b);
-    weft_backward(loss);
-    weft_tensor *norm = weft_clip_grad_norm(b->all, (weft_real)INFINITY);
-    b->row.loss = (double)weft_item(loss);
-    b->row.norm = (double)weft_item(norm);
-    weft_clear(b->w);
-}
-
-static void step(bench *b, bool train)
-{
-    weft_recording(b->w, train);
-    if (train)
-        weft_zero_grad(b->all);
-    weft_tensor *loss = (b->classifier ? classifier_loss : sum_of_outputs)(b);
-    if (train)
-        weft_backward(loss);
-    weft_wait(b->w);
-    weft_clear(b->w);
-}
-
-static bool measure(bench *b, const settings *s)
-{
-    proof(b);
-    for (int train = 0; train < 2; train++) {
-        times  t = { 0 };
-        double start;
-        step(b, train);
-        step(b, train);
-        do {
-            start = now_ms();
-            step(b, train);
-        } while (more(&t, now_ms() - start, s));
-        if (failed(b->w, b->row.name))
-            return false;
-        b->row.pass = train ? "train" : "forward";
-        emit(s, b->w, &b->row, &t);
-    }
-    return true;
-}
+static weft_tensor *loss_of(void *user) { return (((bench *)user)->classifier ? classifier_loss : sum_of_outputs)(user); }
 
 static void build(bench *b)
 {
@@ -111,7 +69,7 @@ static bool run(row r, bool classifier, const settings *s)
         r.B = at_most(r.B, 8), r.T = at_most(r.T, 12), r.I = at_most(r.I, 16), r.H = at_most(r.H, 16);
     bench b = { .row = r, .classifier = classifier, .w = weft_open(&s->open) };
     build(&b);
-    bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)b.row.H)) && measure(&b, s);
+    bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)b.row.H)) && measure_training(&(training){ b.w, b.all, loss_of, &b, b.row }, s);
     weft_close(b.w);
     free(b.len); free(b.classes); free(b.ids);
     return good;
