@@ -5,8 +5,6 @@
 #include "forecast_model.h"
 #include "forecast_options.h"
 
-#define SETTING(name, kind, field, preset, least, most, what) { name, kind, offsetof(options, set.field), preset, least, most, what, NULL }
-#define OTHER(name, kind, field, preset, least, most)         { name, kind, offsetof(options, field), preset, least, most, NULL, NULL }
 static const option table[] = {
     { "model", CHOICE, offsetof(options, set.model), ATTENTION_LSTM, 0, MODELS - 1, "encoder_decoder_lstm, attention_lstm, transformer_lstm, tft, pf_tft or xtft", model_names },
     SETTING("hidden", WHOLE, hidden, 64, 1, 4096, "width of the model (d_model, or units of each LSTM)"),

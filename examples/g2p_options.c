@@ -2,8 +2,6 @@
 #include "common/program.h"
 #include "g2p_options.h"
 
-#define SETTING(name, kind, field, preset, least, most, what) { name, kind, offsetof(options, set.field), preset, least, most, what, NULL }
-#define OTHER(name, kind, field, preset, least, most)         { name, kind, offsetof(options, field), preset, least, most, NULL, NULL }
 static const option table[] = {
     SETTING("hidden", WHOLE, hidden, 128, 1, 4096, "units of each recurrent layer, in each direction"),
     SETTING("embed", WHOLE, embed, 32, 1, 4096, "width of the vectors of letters and phones"),

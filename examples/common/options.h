@@ -1,6 +1,7 @@
 /* options.h - one table of a program's options serves the command line, the help, the file and the log. */
 #ifndef EXAMPLES_OPTIONS_H
 #define EXAMPLES_OPTIONS_H
+#include <stddef.h>
 #include "weft.h"
 
 /* The field of an option in the program's struct is an int64_t (WHOLE, and CHOICE: which one), double, weft_device, const char * or bool. */
@@ -11,6 +12,9 @@ typedef struct {
     const char *what;                            /* for the help */
     const char *const *choices;                  /* of CHOICE, ends with NULL */
 } option;
+/* Lines of a program's table, whose struct is called `options`, with the settings in its member `set`. */
+#define SETTING(name, kind, field, preset, least, most, what) { name, kind, offsetof(options, set.field), preset, least, most, what, NULL }
+#define OTHER(name, kind, field, preset, least, most)         { name, kind, offsetof(options, field), preset, least, most, NULL, NULL }
 /* The first `settings` of the n options make the model and its training: they are listed by the help, saved and logged; none is TEXT, FLAG or DEVICE. */
 enum { OPTIONS = 64 };                           /* n at most */
 typedef struct { const char *usage; const option *all; int n, settings; } option_table;
