@@ -76,12 +76,12 @@ static void take_masked(weft_features *x, const char *const *masked)
 }
 
 /* ---- chains ---- */
-static bool is_fixed(const weft_features *x, const weft__column *c) { return c - x->column >= x->columns - x->fixed; }
+bool weft__features_is_fixed(const weft_features *x, const weft__column *c) { return c - x->column >= x->columns - x->fixed; }
 
 static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
 {
     const char *why = weft__step_bad(t);
-    if (!why && is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
+    if (!why && weft__features_is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
         why = "a fixed column has one value a series: no rows to go along, nothing to depend on";
     if (!why && c->n == WEFT__STEPS)
         why = "there are more than 15 transforms on it";
@@ -292,6 +292,16 @@ bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, 
             return false;
         }
     }
+    return true;
+}
+
+bool weft__features_increases(const weft_features *x, const weft_frame *f, int64_t s, const double *t)
+{
+    for (int64_t i = 1, n = f->start[s + 1] - f->start[s]; i < n; i++)
+        if (t[i] <= t[i - 1]) {
+            weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %.17g after %.17g", t[i], t[i - 1]);
+            return false;
+        }
     return true;
 }
 

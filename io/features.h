@@ -45,12 +45,15 @@ bool        weft__features_ready(const weft_features *x, const char *function);
 const double *weft__features_column(const weft_features *x, const weft_frame *f, const char *name);
 bool        weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first, weft__on on);
 const weft__column *weft__features_find(const weft_features *x, const char *name);
+bool        weft__features_is_fixed(const weft_features *x, const weft__column *c);
 bool        weft__features_frame(const weft_features *x, const weft_frame *f);         /* it is sound; else an error */
 /* The error that says where: series s of f, a row within it, a column, and a text as printf. */
 void        weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s, int64_t row, const char *column, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 /* The raw values of a column of one series as doubles to `to`, checked to be finite unless gaps are allowed. */
 bool        weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, const char *name, bool gaps, double *to);
+/* Whether time increases along a series, of the rows at t. */
+bool        weft__features_increases(const weft_features *x, const weft_frame *f, int64_t s, const double *t);
 /* The value of a fixed column of a series, which must be constant; a series without rows has 0. */
 bool        weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s, const char *name, double *value);
 double      weft__features_time(const weft_features *x, double t);                     /* a span, or a step, scaled to -1 .. 1 */

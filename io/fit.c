@@ -9,17 +9,6 @@ typedef struct { weft_features *x; const weft_frame *f; double *y, *spare, *stat
 static int64_t length(const weft_frame *f, int64_t s) { return f->start[s + 1] - f->start[s]; }
 
 /* ---- time ---- */
-static bool increases(const weft_features *x, const weft_frame *f, const double *t)
-{
-    for (int64_t s = 0; s < f->n; s++)
-        for (int64_t i = f->start[s]; i < f->start[s + 1]; i++)
-            if (!isfinite(t[i]) || (i > f->start[s] && t[i] <= t[i - 1])) {
-                weft__features_fail(x, f, s, i - f->start[s], x->time, "time must increase, but it is %.17g%s", t[i], i > f->start[s] ? " there" : "");
-                return false;
-            }
-    return true;
-}
-
 static double longest_span(const weft_features *x, const weft_frame *f, const double *t)
 {
     double longest = 0;
@@ -53,14 +42,18 @@ static void extreme_steps(const weft_frame *f, const double *t, double *low, dou
 static void fit_time(fitting *p)
 {
     weft_features *x = p->x;
-    const double *t = x->time ? weft__features_column(x, p->f, x->time) : NULL;
     double low = 0, high = 0;
-    if (!t || !increases(x, p->f, t))
+    if (!x->time)
         return;
+    for (int64_t s = 0; s < p->f->n; s++) {
+        double *t = p->y + p->f->start[s];
+        if (!weft__features_raw(x, p->f, s, x->time, false, t) || !weft__features_increases(x, p->f, s, t))
+            return;
+    }
     if (x->time_as == WEFT_TIME_ABSOLUTE)
-        high = longest_span(x, p->f, t);
+        high = longest_span(x, p->f, p->y);
     else
-        extreme_steps(p->f, t, &low, &high);
+        extreme_steps(p->f, p->y, &low, &high);
     p->state[x->n - 3] = low;
     p->state[x->n - 2] = high;
 }
@@ -102,7 +95,7 @@ static void fit_column(fitting *p, const weft__column *c)
 {
     weft_features *x = p->x;
     weft__on on;
-    bool fixed = c - x->column >= x->columns - x->fixed;
+    bool fixed = weft__features_is_fixed(x, c);
     if (!gather(p, c, fixed) || !weft__features_on(x, c, p->f, 0, on))
         return;
     for (int i = 0; i < c->n && !x->w->status; i++) {
@@ -159,7 +152,7 @@ void weft_features_apply(const weft_features *x, const char *column, const weft_
     const weft__column *c = asked(x, "features_apply", column, f, series);
     if (!c || !weft__features_on(x, c, f, f->start[series], on))
         return;
-    bool fixed = c - x->column >= x->columns - x->fixed;
+    bool fixed = weft__features_is_fixed(x, c);
     if (!out)
         weft__fail(x->w, WEFT_EARG, "features_apply: out is NULL");
     else if (fixed ? weft__features_fixed(x, f, series, column, out) : weft__features_raw(x, f, series, column, false, out)) {
@@ -185,7 +178,7 @@ void weft_features_undo(const weft_features *x, const char *column, const weft_f
     const weft__column *c = asked(x, "features_undo", column, f, series);
     if (!c || !weft__features_on(x, c, f, f->start[series], on))
         return;
-    bool fixed = c - x->column >= x->columns - x->fixed;
+    bool fixed = weft__features_is_fixed(x, c);
     if (n && (!values || !out))
         weft__fail(x->w, WEFT_EARG, "features_undo: values or out is NULL");
     if (x->w->status || !rows_are_there(x, c, f, series, from, n, fixed))

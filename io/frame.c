@@ -161,7 +161,7 @@ static bool add_name(weft_frame *f, const char *name, int64_t room)
     return f->column[c] != NULL;
 }
 
-static void drop_columns(weft_frame *f, int64_t from)
+void weft__frame_drop(weft_frame *f, int64_t from)
 {
     while (f->columns > from) {
         f->columns--;
@@ -222,7 +222,7 @@ weft_status weft__frame_take(weft_frame *f, const char *where, const char *const
     for (int64_t c = 0; good && !before && names[c]; c++)
         good = add_name(f, names[c], f->room);
     if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + n) || !new_ids(f, parts, n, &series)) {
-        drop_columns(f, before);
+        weft__frame_drop(f, before);
         f->room = before ? f->room : 0;
         return no_memory(where, rows);
     }

@@ -14,6 +14,9 @@ weft_status weft__frame_good(const char *where, const weft_frame *f);
 /* Whether series of these columns can be added to f: the same, or the first. */
 weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names);
 
+/* Columns `from` and on go. */
+void weft__frame_drop(weft_frame *f, int64_t from);
+
 /* Series to be added to a frame: rows first .. first + rows - 1 of columns in the order of the names. */
 typedef struct weft__stretch { const char *id; int64_t first, rows, group; } weft__stretch;
 /* Stretches of one group, next to each other, are one series. All or nothing. */

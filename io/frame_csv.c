@@ -147,11 +147,8 @@ static weft_status fix_all(weft_frame *f, const char *const *names, const store 
             values[i] = t->column[c][row[i]];
         s = weft_frame_fix(f, names[c], values);
     }
-    while (s != WEFT_OK && f->columns > before) {                 /* all or none */
-        f->columns--;
-        free(f->name[f->columns]);
-        free(f->column[f->columns]);
-    }
+    if (s != WEFT_OK)                            /* all or none */
+        weft__frame_drop(f, before);
     return s;
 }
 

@@ -46,15 +46,7 @@ static bool make_room(weft__prepared *r)
 /* ---- one series ---- */
 static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t at)
 {
-    int64_t n = f->start[s + 1] - f->start[s];
-    if (!weft__features_raw(r->x, f, s, r->x->time, false, r->time + at))
-        return false;
-    for (int64_t i = 1; i < n; i++)
-        if (r->time[at + i] <= r->time[at + i - 1]) {
-            weft__features_fail(r->x, f, s, i, r->x->time, "time must increase, but it is %.17g after %.17g", r->time[at + i], r->time[at + i - 1]);
-            return false;
-        }
-    return true;
+    return weft__features_raw(r->x, f, s, r->x->time, false, r->time + at) && weft__features_increases(r->x, f, s, r->time + at);
 }
 
 /* What undoing needs later: the target as it came, and what its transforms depend on. */

@@ -189,8 +189,8 @@ static void run(job *j)
         weft_rewind(w, j->start);
 }
 
-weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_rolling_forecast_opts *o,
-                          double *out)
+weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user,
+                                  const weft_rolling_forecast_opts *o, double *out)
 {
     weft *w = x ? x->w : weft__nowhere();
     job j = { .w = w, .x = x, .f = f, .series = series, .model = model, .user = user, .from = from, .out = out };
