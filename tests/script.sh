@@ -7,11 +7,22 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 good=0 all=0
 
-is_sanitized() { case ${V:-} in asan|dasan|tsan) true ;; *) false ;; esac; }
+how_often() {                           # TIMES SANITIZED: how often a program is killed; WEFT_KILLS says otherwise
+    local times=$1
+    case ${V:-} in asan|dasan|tsan) times=$2 ;; esac
+    echo "${WEFT_KILLS:-${WEFT_SOAK:+100}}" | grep . || echo "$times"
+}
 check() {                               # WHAT COMMAND...: what it says is in out and err
     local what=$1; shift
     all=$((all + 1))
     if "$@" >out 2>err; then good=$((good + 1)); else echo "not so: $what: $*"; cat out err; fi
+}
+says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern
+    local status=$1 pattern=$2; shift 2
+    "$@" >said 2>&1
+    local rc=$?
+    cat said
+    [ $rc = "$status" ] && grep -q -e "$pattern" said
 }
 finish() {                              # WHAT: its checks hold, or the script fails
     echo "$good of $all checks of $1 hold"

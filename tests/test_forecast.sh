@@ -3,16 +3,9 @@
 # B is the build; WEFT_KILLS how often it is killed (3, 1 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
-kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || { is_sanitized && echo 1 || echo 3; })}
+kills=$(how_often 3 1)
 forecast=$examples/forecast
 models="encoder_decoder_lstm attention_lstm transformer_lstm tft pf_tft xtft"
-says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern
-    local status=$1 pattern=$2; shift 2
-    "$@" >said 2>&1
-    local rc=$?
-    cat said
-    [ $rc = "$status" ] && grep -q -e "$pattern" said
-}
 run=("$forecast" --quick --threads 2 --every 3)
 equal() { cmp whole.h5 "$1"; }
 number='[0-9]+\.[0-9]+'

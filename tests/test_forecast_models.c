@@ -161,6 +161,21 @@ Test(forecast_models, a_run_that_is_cut_goes_on_with_the_same_bits)
     end_folder();
 }
 
+Test(forecast_models, a_steady_step_allocates_nothing)
+{
+    for (int t = 0; t < COUNT(tables); t++)
+        for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {
+            run r = begun(kind, t);
+            for (int i = 0; i < 3; i++)
+                train_steps(&r, 0, 1);
+            int64_t before = allocations(r.w);
+            for (int i = 0; i < 3; i++)
+                train_steps(&r, 0, 1);
+            cr_assert_eq(allocations(r.w), before, "%s on %s: %lld", model_names[kind], tables[t].name, (long long)(allocations(r.w) - before));
+            CLEAN(r.w);
+        }
+}
+
 /* ---- dropout ---- */
 static void count_dropouts(const weft_tensor *y, const char *name, void *user) { (void)y, *(int *)user += !strcmp(name, "dropout"); }
 

@@ -3,14 +3,7 @@
 # B is the build; WEFT_KILLS how often it is killed (5, 2 under a sanitizer; 100 under WEFT_SOAK).
 set -u
 . "$(dirname "$0")/script.sh"
-kills=${WEFT_KILLS:-$([ -n "${WEFT_SOAK:-}" ] && echo 100 || { is_sanitized && echo 2 || echo 5; })}
-says() {                                # STATUS PATTERN COMMAND...: ends with that status, and what it says has the pattern
-    local status=$1 pattern=$2; shift 2
-    "$@" >said 2>&1
-    local rc=$?
-    cat said
-    [ $rc = "$status" ] && grep -q -e "$pattern" said
-}
+kills=$(how_often 5 2)
 
 { language 700; printf '%s\n' '("Mixed" n (((m ih k s t) 1)))' '("no-word" n (((n ow) 1)))' ''; } >dict
 run=("$g2p" --data dict --hidden 16 --embed 8 --batch 8 --epochs 2 --warmup 20 --every 7 --threads 2)
