@@ -91,7 +91,7 @@ $(BUILD)/.needs-%: tests/deps.sh
 $(OBJ): EXTRA = -fPIC -fvisibility=hidden $(WARN_LIB)
 $(B)/io/%.o: CPPFLAGS += $(HDF5)
 $(B)/tests/%.o: CPPFLAGS += $(HDF5)
-$(B)/core/cpu_portable.o: EXTRA += -O3 -ffp-contract=fast
+$(B)/core/cpu_generic.o: EXTRA += -O3 -ffp-contract=fast
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 $(B)/core/cpu_avx2.o: EXTRA += -O3 -march=x86-64-v3 -ffp-contract=fast
 $(B)/core/cpu_avx512.o: EXTRA += -O3 -march=x86-64-v4 -mprefer-vector-width=512 -ffp-contract=fast

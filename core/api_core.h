@@ -87,7 +87,7 @@ typedef struct {
 WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed, says why, and can be closed
  * (without memory for a context WEFT_ENOMEM, for good). The environment variable WEFT_DEVICE (cpu, ref, cuda, cuda:1) overrides the
- * device, WEFT_TIER (portable, avx2, avx512) the instruction set of the CPU's kernels, WEFT_BLAS (openblas, or a library's path) its
+ * device, WEFT_ISA (generic, avx2, avx512) the instruction set of the CPU's kernels, WEFT_GEMM (own, openblas, or a library's path) its
  * matrix products; what is not there is an error. */
 WEFT_API weft *weft_open(const weft_opts *opts);
 /* Ends the context and everything below it. NULL is allowed. */
@@ -113,7 +113,7 @@ WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...) __
 WEFT_API bool weft_training(weft *w, bool on);
 /* The tape on (the default) or off; returns what it was. */
 WEFT_API bool weft_recording(weft *w, bool on);
-/* What runs the kernels: "ref", "portable", "avx2", "avx512", "cuda". */
+/* What runs the kernels: "ref", "generic", "avx2", "avx512", "cuda". */
 WEFT_API const char *weft_device_name(const weft *w);
 /* How many threads the CPU kernels use. */
 WEFT_API int weft_threads(const weft *w);

@@ -1,4 +1,4 @@
-/* blas.c - OpenBLAS, for those who ask for it: WEFT_BLAS=openblas, or the path of such a library. It is opened by hand, not
+/* blas.c - OpenBLAS, for those who ask for it: WEFT_GEMM=openblas, or the path of such a library. It is opened by hand, not
  * linked, for two reasons: weft runs without it, and some versions take a new CPU for one of 2004 and then run at a fifth of its
  * speed (0.3.21 and "Prescott"), which OPENBLAS_CORETYPE prevents if it is set before the library is loaded. */
 #include <dlfcn.h>
@@ -39,8 +39,8 @@ static bool lend(const char *name, const char *value) { return value && !getenv(
 
 static void open_library(void)
 {
-    const char *wanted = getenv("WEFT_BLAS");
-    if (!wanted || !*wanted || !strcmp(wanted, "none"))
+    const char *wanted = getenv("WEFT_GEMM");
+    if (!wanted || !*wanted || !strcmp(wanted, "own"))
         return;
     bool core = lend("OPENBLAS_CORETYPE", core_type()), threads = lend("OPENBLAS_NUM_THREADS", "1");
     void *library = load(wanted);                /* stays for the life of the process */
@@ -50,7 +50,7 @@ static void open_library(void)
         unsetenv("OPENBLAS_NUM_THREADS");
     if (!library) {
         const char *why = dlerror();
-        snprintf(failure, sizeof failure, "WEFT_BLAS=%.100s: %.200s", wanted, why ? why : "no such library");
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: %.200s", wanted, why ? why : "no such library");
         return;
     }
     void (*set_threads)(int) = NULL;
@@ -59,7 +59,7 @@ static void open_library(void)
         set_threads(1);                          /* the pool's threads call it, each for a piece of its own */
     *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
     if (!gemm)
-        snprintf(failure, sizeof failure, "WEFT_BLAS=%.100s: it has no cblas_%cgemm", wanted, sizeof(real) == sizeof(float) ? 's' : 'd');
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: it has no cblas_%cgemm", wanted, sizeof(real) == sizeof(float) ? 's' : 'd');
 }
 
 weft__blas_gemm *weft__blas(void)

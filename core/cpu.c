@@ -1,4 +1,4 @@
-/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has, or the one that WEFT_TIER names. */
+/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has, or the one that WEFT_ISA names. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/cpu.h"
@@ -23,13 +23,13 @@ static const struct tier { const weft__kernels *k; bool (*here)(void); } tiers[]
 #if defined(__x86_64__)
     { &weft__avx512, has_avx512 }, { &weft__avx2, has_avx2 },
 #endif
-    { &weft__portable, always }, { &weft__ref, always },
+    { &weft__generic, always }, { &weft__ref, always },
 };
 enum { TIERS = sizeof tiers / sizeof *tiers };
 
 const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t size)
 {
-    const char *want = device == WEFT_REF ? "ref" : getenv("WEFT_TIER");
+    const char *want = device == WEFT_REF ? "ref" : getenv("WEFT_ISA");
     int i = 0;
     if (!want || !*want)
         while (!tiers[i].here())
@@ -39,8 +39,8 @@ const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t siz
             i++;
     if (i < TIERS && tiers[i].here())
         return tiers[i].k;
-    snprintf(why, size, i < TIERS ? "WEFT_TIER=%s: this machine does not have those instructions" :
-             "WEFT_TIER=%s: ref, portable, avx2 or avx512 is wanted", want);
+    snprintf(why, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
+             "WEFT_ISA=%s: ref, generic, avx2 or avx512 is wanted", want);
     return NULL;
 }
 

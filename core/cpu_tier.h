@@ -1,4 +1,4 @@
-/* cpu_tier.h - the fast back ends, one source for all: cpu_portable.c, cpu_avx2.c and cpu_avx512.c define K, TABLE and
+/* cpu_tier.h - the fast back ends, one source for all: cpu_generic.c, cpu_avx2.c and cpu_avx512.c define K, TABLE and
  * TABLE_NAME, include this, and are compiled for their instruction set. What has no fast version is the plain loop, vectorised by
  * the compiler. */
 #define FAST

@@ -125,7 +125,7 @@ struct weft__kernels {
 #include "core/kernels.def"
 };
 
-extern const weft__kernels weft__ref, weft__portable, weft__avx2, weft__avx512;
+extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512;
 
 #define UNARY(name, ...) WEFT__##name,
 enum {

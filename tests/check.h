@@ -3,7 +3,7 @@
  *
  *     Test(topic, name)
  *     {
- *         FOR_DEVICES(w) {                              // ref, portable, avx2, avx512: what this machine has
+ *         FOR_DEVICES(w) {                              // ref, generic, avx2, avx512: what this machine has
  *             weft_tensor *y = weft_tanh(...);
  *             close_to("tanh", numbers(y), want, n, TOL(1e-12, 2e-6));
  *         }                                             // closed by CLEAN(w): no error, nothing leaked
@@ -142,9 +142,9 @@ UNUSED static weft *open_table(int i)
     if (!table_is_here(t->name))
         return NULL;
     if (t->tier)
-        setenv("WEFT_TIER", t->name, 1);
+        setenv("WEFT_ISA", t->name, 1);
     weft *w = open_on(t->device);
-    unsetenv("WEFT_TIER");
+    unsetenv("WEFT_ISA");
     cr_assert_str_eq(weft_device_name(w), t->name, "asked for %s, got %s", t->name, weft_device_name(w));
     return w;
 }

@@ -73,9 +73,9 @@ static void probe_parameters(trial *t, weft_tensor *loss)
 static weft *open_table(const struct table *table)
 {
     if (table->tier)
-        setenv("WEFT_TIER", table->name, 1);
+        setenv("WEFT_ISA", table->name, 1);
     weft *w = weft_open(&(weft_opts){ .device = table->device, .seed = 1, .threads = 2 });
-    unsetenv("WEFT_TIER");
+    unsetenv("WEFT_ISA");
     return w;
 }
 

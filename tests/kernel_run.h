@@ -88,10 +88,10 @@ UNUSED static const weft__kernels *table_of(int i)
     for (int seen = 0, l = 0; l < COUNT(tables); l++) {
         if (!table_is_here(tables[l].name) || seen++ < i)
             continue;
-        setenv("WEFT_TIER", tables[l].tier ? tables[l].name : "", 1);
+        setenv("WEFT_ISA", tables[l].tier ? tables[l].name : "", 1);
         bool gpu = tables[l].device == WEFT_CUDA;
         const weft__kernels *k = gpu ? weft__cuda_kernels(why, sizeof why) : weft__cpu_kernels(tables[l].device, why, sizeof why);
-        unsetenv("WEFT_TIER");
+        unsetenv("WEFT_ISA");
         cr_assert_not_null(k, "%s", why);
         return k;
     }

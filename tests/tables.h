@@ -9,7 +9,7 @@
 #define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
 
 static const struct table { const char *name; weft_device device; bool tier; } tables[] = {
-    { "ref", WEFT_REF, false }, { "portable", WEFT_CPU, true }, { "avx2", WEFT_CPU, true }, { "avx512", WEFT_CPU, true },
+    { "ref", WEFT_REF, false }, { "generic", WEFT_CPU, true }, { "avx2", WEFT_CPU, true }, { "avx512", WEFT_CPU, true },
     { "cuda", WEFT_CUDA, false },
 };
 
@@ -27,6 +27,6 @@ static inline bool table_is_here(const char *name)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl");
 #endif
-    return !strcmp(name, "ref") || !strcmp(name, "portable");
+    return !strcmp(name, "ref") || !strcmp(name, "generic");
 }
 #endif

@@ -46,11 +46,11 @@ Test(core, devices_that_are_not_there)
     cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_DEVICE=abacus"));
     CLEAN_FAILED(w);
     unsetenv("WEFT_DEVICE");
-    setenv("WEFT_TIER", "mmx", 1);
+    setenv("WEFT_ISA", "mmx", 1);
     w = open_with((weft_opts){ 0 });
     cr_assert_eq(weft_error(w), WEFT_EDEVICE);
     CLEAN_FAILED(w);
-    unsetenv("WEFT_TIER");
+    unsetenv("WEFT_ISA");
     w = open_with((weft_opts){ .threads = -1 });
     cr_assert_eq(weft_error(w), WEFT_EARG);
     CLEAN_FAILED(w);
@@ -92,9 +92,9 @@ Test(core, options_of_a_context_that_cannot_be)
 
 Test(core, a_blas_that_is_not_there)
 {
-    setenv("WEFT_BLAS", "/no/such/lib.so", 1);
+    setenv("WEFT_GEMM", "/no/such/lib.so", 1);
     weft *w = weft_open(NULL);
-    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_BLAS=/no/such/lib.so: "), "%s", weft_message(w));
+    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_GEMM=/no/such/lib.so: "), "%s", weft_message(w));
     weft_close(w);
 }
 

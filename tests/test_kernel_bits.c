@@ -1,6 +1,6 @@
 /* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the same bits alone and in
  * any company; random numbers are those of the published generator; an index out of range is told and not followed; without
- * memory, and with somebody else's BLAS, products come out, too; WEFT_TIER chooses or is refused. */
+ * memory, and with somebody else's BLAS, products come out, too; WEFT_ISA chooses or is refused. */
 #include "kernel_run.h"
 #include "core/philox.h"
 
@@ -256,17 +256,17 @@ static void one_product(run *t, int64_t M, int64_t N, int64_t K, int way, const 
 static void product_by(const char *library)
 {
     static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 }, { 7, 513, 3 }, { 64, 1, 1000 }, { 1, 130, 257 }, { 33, 40, 65 } };
-    setenv("WEFT_BLAS", library, 1);
+    setenv("WEFT_GEMM", library, 1);
     ON_EVERY_TABLE(t)
         for (int i = 0; i < 8 * COUNT(shapes); i++)
             one_product(t, shapes[i / 8][0], shapes[i / 8][1], shapes[i / 8][2], i % 8, library);
 }
 Test(bits, openblas_multiplies)            { product_by("openblas"); cr_assert_not_null(weft__blas(), "%s", weft__blas_failure()); }
-Test(bits, no_blas)                        { product_by("none"); cr_assert_null(weft__blas()); }
-Test(bits, a_blas_that_is_not_there)       { product_by("/nowhere/libopenblas.so"); cr_assert(!weft__blas() && strstr(weft__blas_failure(), "WEFT_BLAS=/nowhere")); }
+Test(bits, no_blas)                        { product_by("own"); cr_assert_null(weft__blas()); }
+Test(bits, a_blas_that_is_not_there)       { product_by("/nowhere/libopenblas.so"); cr_assert(!weft__blas() && strstr(weft__blas_failure(), "WEFT_GEMM=/nowhere")); }
 Test(bits, the_environment_stays_as_it_was)
 {
-    setenv("WEFT_BLAS", "openblas", 1);
+    setenv("WEFT_GEMM", "openblas", 1);
     weft__blas();
     cr_assert_null(getenv("OPENBLAS_CORETYPE"));
     cr_assert_null(getenv("OPENBLAS_NUM_THREADS"));
@@ -277,15 +277,15 @@ Test(bits, tiers_are_chosen_or_refused)
     char why[160] = "";
     unsetenv("WEFT_TABLES");
     for (int i = 0; i < COUNT(tables) && tables[i].device != WEFT_CUDA; i++) {
-        setenv("WEFT_TIER", tables[i].name, 1);
+        setenv("WEFT_ISA", tables[i].name, 1);
         const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
         cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) : !k && strstr(why, tables[i].name)
             && strstr(why, "instructions"));
         cr_assert(weft__cpu_kernels(WEFT_REF, why, sizeof why) == &weft__ref);
     }
-    setenv("WEFT_TIER", "sse9", 1);
+    setenv("WEFT_ISA", "sse9", 1);
     cr_assert_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
-    cr_assert(strstr(why, "sse9") && strstr(why, "portable"));
-    unsetenv("WEFT_TIER");
+    cr_assert(strstr(why, "sse9") && strstr(why, "generic"));
+    unsetenv("WEFT_ISA");
     cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
 }

@@ -150,7 +150,7 @@ static void one_batch(weft *w, int round, double tol)             /* tol 0: the 
 
 Test(ragged, layouts_orders_and_neighbours_change_no_bit)
 {
-    setenv("WEFT_BLAS", "none", 1);
+    setenv("WEFT_GEMM", "own", 1);
     for (int r = 0; r < rounds(150, 10000); r++)
         FOR_DEVICES(w)
             one_batch(w, r, COMPANY_TOL);
@@ -158,7 +158,7 @@ Test(ragged, layouts_orders_and_neighbours_change_no_bit)
 
 Test(ragged, openblas_changes_little)
 {
-    setenv("WEFT_BLAS", "openblas", 1);
+    setenv("WEFT_GEMM", "openblas", 1);
     cr_assert_not_null(weft__blas(), "%s", weft__blas_failure());
     for (int r = 0; r < rounds(100, 10000); r++)
         FOR_DEVICES(w)

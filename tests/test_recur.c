@@ -188,9 +188,9 @@ Test(recur, threads_change_no_bit)
         if (!w)
             continue;
         if (tables[i].tier)
-            setenv("WEFT_TIER", tables[i].name, 1);
+            setenv("WEFT_ISA", tables[i].name, 1);
         one_thread = open_with((weft_opts){ .device = tables[i].device, .threads = 1 });
-        unsetenv("WEFT_TIER");
+        unsetenv("WEFT_ISA");
         dice_seed(7);
         every_layer(w, 64, getenv("WEFT_SMALL") ? 17 : 50, 7, same_by_threads);
         CLEAN(one_thread);

@@ -100,9 +100,9 @@ int main(void)
         if (!table_is_here(tables[i].name))
             continue;
         if (tables[i].tier)
-            setenv("WEFT_TIER", tables[i].name, 1);
+            setenv("WEFT_ISA", tables[i].name, 1);
         else
-            unsetenv("WEFT_TIER");
+            unsetenv("WEFT_ISA");
         good += two_trainers(&tables[i]);
         all++;
     }
