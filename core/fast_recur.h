@@ -7,6 +7,7 @@
 #include "core/cpu.h"
 #include "core/fast_recur_cell.h"
 #include "core/fast_recur_tile.h"
+#include "core/shared_recur.h"
 
 enum {
     RECUR_BYTES = 1 << 18,                       /* gates of a block in one step: they stay in the second cache */
@@ -260,3 +261,5 @@ static void recur_all(weft__device *d, const weft__recurrence *r, bool back)
 }
 static void K(recur)(weft__device *d, const weft__recurrence *r)          { recur_all(d, r, false); }
 static void K(recur_back)(weft__device *d, const weft__recurrence *r)     { recur_all(d, r, true); }
+static void K(recur_layer)(weft__device *d, const weft__recur_layer *l)               { layer_forward(d, l); }
+static void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l)          { layer_backward(d, l); }

@@ -94,6 +94,19 @@ typedef struct weft__recurrence {
     real *dh;                                    /* out [tokens, width]: all that arrived at h; only with a projection */
 } weft__recurrence;
 
+typedef struct weft__into { real *to; bool add; } weft__into;      /* where a gradient goes, or is added; NULL: not wanted */
+
+/* The whole layer in that direction: the recurrence and what is one product or sum over all its tokens. The gates come in as rubbish, for
+ * the kernel makes the sums; a back end may do both a few tokens at a time, while they are in its caches. r.b_hn is the kernel's to set;
+ * r.h_before, r.dh and `total` are scratch of its backward, which leaves the gates as rubbish. */
+typedef struct weft__recur_layer {
+    weft__recurrence r;
+    int64_t inputs;
+    const real *x, *w_ih, *b_ih, *b_hh;          /* [tokens, inputs], [gates * hidden, inputs], [gates * hidden]: both or none */
+    real *total;                                 /* scratch [slots * hidden] */
+    weft__into dx, dw_ih, dw_hh, dw_hr, db_ih, db_hh;
+} weft__recur_layer;
+
 /* What an optimiser knows on the device itself, so that a step needs no wait. */
 typedef struct weft__guard {
     double norm;                                 /* of the last gradient, in the norm asked for; before norm_end the sum so far */

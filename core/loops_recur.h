@@ -6,6 +6,7 @@
 #include <string.h>
 #include <tgmath.h>
 #include "core/kernels.h"
+#include "core/shared_recur.h"
 
 static inline real recur_sigmoid(real x) { return 1 / (1 + exp(-x)); }
 
@@ -187,3 +188,7 @@ static void K(recur_back)(weft__device *d, const weft__recurrence *r)
         for (int64_t s = 0, t = r->reverse ? i : r->steps - 1 - i; s < r->live.host[t]; s++)
             recur_token_back(r, t, s);
 }
+
+/* ---- the whole layer ---- */
+static void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, l); }
+static void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, l); }

@@ -9,6 +9,7 @@
  * Where a column is several sequences, a step at which one of them begins has its entering states gathered into rows of their own,
  * and backward hands the carries over there and then. The other steps go as ever: all their columns have a row before. */
 #include "cuda/recur.h"
+#include "core/shared_recur.h"
 
 /* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. */
 static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed, int64_t n, int64_t k,
@@ -213,3 +214,7 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
     if (r->h_before && r->steps)
         LAUNCH(d, keep_before, unit_grid(r->live.host[0] * r->width, r->steps), THREADS, 0, *r);
 }
+
+/* ---- the whole layer ---- */
+void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, l); }
+void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, l); }

@@ -1,7 +1,7 @@
 /* recurrent.c - the fused recurrent layer: one tape entry for one direction over a whole packed batch, or over rows of several sequences.
  *
- * The projection of x, dx and the gradients of the weights are one product each over all N tokens; only what is recurrent runs
- * step by step, inside the kernels `recur` and `recur_back`. The buffer of the gates holds sums, then gates, then their
+ * The kernels `recur_layer` and `recur_layer_back` do it all: the projection of x, dx and the gradients of the weights are one product each over all N
+ * tokens, or done while a token is in the caches; only what is recurrent must run step by step. The buffer of the gates holds sums, then gates, then their
  * gradients, so it serves one walk back; a second one, and second derivatives, go through the composed form.
  *
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S = slots H columns of the
@@ -18,7 +18,6 @@ static real *numbers(const weft_call *c, int k)      { return input(c, k) ? inpu
 
 /* Results: h, [LSTM: c,] then the gates and, with a projection, h before it. */
 static int slot_of_gates(const weft_call *c) { return how(c)->cell == WEFT__LSTM ? 2 : 1; }
-static real *gates(const weft_call *c)       { return Y(c, slot_of_gates(c)); }
 
 static extents sizes(const weft_call *c)
 {
@@ -62,13 +61,12 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
 {
     const weft_batch *b = c->x[WEFT__X]->f.batch;
     const weft__fold *f = fold(c);
-    const real *b_hh = numbers(c, WEFT__B_HH);
     int k = slot_of_gates(c);
     return (weft__recurrence){
         .cell = how(c)->cell, .reverse = how(c)->reverse,
         .sequences = e->n, .tokens = e->N, .steps = f ? f->steps : b->longest, .hidden = e->H, .width = e->W,
         .live = f ? f->order.live : b->live, .start = f ? f->order.start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
-        .w_hh = numbers(c, WEFT__W_HH), .b_hn = b_hh && how(c)->cell == WEFT__GRU ? b_hh + 2 * e->H : NULL, .w_hr = numbers(c, WEFT__W_HR),
+        .w_hh = numbers(c, WEFT__W_HH), .w_hr = numbers(c, WEFT__W_HR),
         .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0),
         .gates = Y(c, k), .h = Y(c, 0), .c = k == 2 ? Y(c, 1) : NULL, .raw = c->m > k + 1 ? Y(c, k + 1) : NULL,
     };
@@ -88,112 +86,59 @@ static real *zeros(const weft_call *c, int64_t n)
     return p;
 }
 
-/* ---- forward ---- */
-/* The gates begin as the biases, both where both apply: of a GRU's n only b_ih, its b_hh belongs to h's side. */
-static bool biases(const weft_call *c, const extents *e)
+static weft__recur_layer layer(const weft_call *c, const extents *e)
 {
-    real *sum = zeros(c, e->S);
-    if (!sum)
-        return false;
-    RUN(c, scale, e->G, 1, numbers(c, WEFT__B_IH), sum, true);
-    RUN(c, scale, how(c)->cell == WEFT__GRU ? 2 * e->H : e->G, 1, numbers(c, WEFT__B_HH), sum, true);
-    RUN(c, spread, &(weft__grid){ 2, { e->N, e->S }, { { 0, 1 } } }, sum, gates(c), false);
-    return true;
-}
-
-static void product(const weft_call *c, bool ta, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, bool tb, const real *b, real *y, int64_t ldy, bool add)
-{
-    weft__product p = { .ta = ta, .tb = tb, .add = add, .m = m, .n = n, .k = k, .lda = lda, .ldb = tb ? k : n, .ldc = ldy, .batches = 1,
-                        .precision = dev(c)->precision };
-    RUN(c, gemm, &p, a, b, y);
+    return (weft__recur_layer){
+        .r = recurrence(c, e), .inputs = e->F, .x = X(c, WEFT__X), .w_ih = X(c, WEFT__W_IH),
+        .b_ih = numbers(c, WEFT__B_IH), .b_hh = numbers(c, WEFT__B_HH), .total = scratch(c, e->S),
+    };
 }
 
 static void run(weft_call *c)
 {
     extents e = sizes(c);
-    bool biased = input(c, WEFT__B_IH);
-    if (e.N == 0 || (biased && !biases(c, &e)))
+    if (e.N == 0)
         return;
-    product(c, false, e.N, e.G, e.F, X(c, WEFT__X), e.F, true, X(c, WEFT__W_IH), gates(c), e.S, biased);
-    weft__recurrence r = recurrence(c, &e);
-    RUN(c, recur, &r);
+    weft__recur_layer l = layer(c, &e);
+    if (l.total)
+        RUN(c, recur_layer, &l);
 }
 
 /* ---- backward ---- */
-static real *into(const weft_call *c, int k, bool *add)           /* where the gradient of an input goes; NULL: absent or not wanted */
+static weft__into into(const weft_call *c, int k)                 /* where the gradient of an input goes */
 {
-    *add = false;
-    return input(c, k) ? weft_dx(c, how(c)->at[k], add) : NULL;
+    weft__into i = { NULL, false };
+    if (input(c, k))
+        i.to = weft_dx(c, how(c)->at[k], &i.add);
+    return i;
 }
 
 static real *added(const weft_call *c, int k) { return input(c, k) ? weft__dx_added(c, how(c)->at[k]) : NULL; }      /* the same, for kernels that add */
 
-static bool recurrent_back(const weft_call *c, const extents *e, weft__recurrence *r)
+static void back(const weft_call *c, const extents *e)
 {
+    weft__recur_layer l = layer(c, e);
+    weft__recurrence *r = &l.r;
     bool lstm = r->cell == WEFT__LSTM;
     int64_t columns = fold(c) ? fold(c)->columns : e->n;
     r->dy = weft_dy(c, 0), r->dyc = lstm ? weft_dy(c, 1) : NULL;
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
     r->carry_h = zeros(c, columns * e->W), r->carry_c = lstm ? zeros(c, columns * e->H) : NULL;
     r->h_before = scratch(c, e->N * e->W), r->dh = r->w_hr ? scratch(c, e->N * e->W) : NULL;
-    if (c->y[0]->w->status)
-        return false;
-    RUN(c, recur_back, r);
-    return true;
-}
-
-static void inputs_back(const weft_call *c, const extents *e)     /* from here on the gates' buffer holds gradients */
-{
-    bool add;
-    real *dx = into(c, WEFT__X, &add);
-    if (dx)
-        product(c, false, e->N, e->F, e->G, gates(c), e->S, false, X(c, WEFT__W_IH), dx, e->F, add);
-    real *dw = into(c, WEFT__W_IH, &add);
-    if (dw)
-        product(c, true, e->G, e->F, e->N, gates(c), e->S, false, X(c, WEFT__X), dw, e->F, add);
-}
-
-static void weights_back(const weft_call *c, const extents *e, const weft__recurrence *r)
-{
-    bool add;
-    int64_t shared = r->cell == WEFT__GRU ? 2 * e->H : e->G;      /* rows whose two sides have the same gradient */
-    real *dw = into(c, WEFT__W_HH, &add);
-    if (dw)
-        product(c, true, shared, e->W, e->N, gates(c), e->S, false, r->h_before, dw, e->W, add);
-    if (dw && shared < e->G)
-        product(c, true, e->H, e->W, e->N, gates(c) + 3 * e->H, e->S, false, r->h_before, dw + shared * e->W, e->W, add);
-    dw = into(c, WEFT__W_HR, &add);
-    if (dw)
-        product(c, true, e->W, e->H, e->N, r->dh, e->W, false, r->raw, dw, e->H, add);
-}
-
-static void biases_back(const weft_call *c, const extents *e)
-{
-    bool add_ih, add_hh, gru = how(c)->cell == WEFT__GRU;
-    real *ih = into(c, WEFT__B_IH, &add_ih), *hh = into(c, WEFT__B_HH, &add_hh), *sum = ih || hh ? zeros(c, e->S) : NULL;
-    if (!sum)
-        return;
-    RUN(c, sum, &(weft__grid){ 2, { e->N, e->S }, { { 0, 1 } } }, gates(c), sum);
-    if (ih)
-        RUN(c, scale, e->G, 1, sum, ih, add_ih);
-    if (hh)
-        RUN(c, scale, gru ? 2 * e->H : e->G, 1, sum, hh, add_hh);
-    if (hh && gru)
-        RUN(c, scale, e->H, 1, sum + 3 * e->H, hh + 2 * e->H, add_hh);
+    l.dx = into(c, WEFT__X);
+    l.dw_ih = into(c, WEFT__W_IH), l.dw_hh = into(c, WEFT__W_HH), l.dw_hr = into(c, WEFT__W_HR);
+    l.db_ih = into(c, WEFT__B_IH), l.db_hh = into(c, WEFT__B_HH);
+    if (!c->y[0]->w->status)
+        RUN(c, recur_layer_back, &l);
 }
 
 static void fused(const weft_call *c)
 {
     extents e = sizes(c);
-    weft__recurrence r = recurrence(c, &e);
-    if (e.N == 0)                                                 /* nothing ran: all gradients are zeros */
-        for (int k = 0; k < WEFT__RNN_INPUTS; k++)
-            added(c, k);
-    else if (recurrent_back(c, &e, &r)) {
-        inputs_back(c, &e);
-        weights_back(c, &e, &r);
-        biases_back(c, &e);
-    }
+    if (e.N)
+        back(c, &e);
+    for (int k = 0; e.N == 0 && k < WEFT__RNN_INPUTS; k++)        /* nothing ran: all gradients are zeros */
+        added(c, k);
 }
 
 static void composed(const weft_call *c, weft_tensor **y)

@@ -1,0 +1,106 @@
+/* shared_recur.h - a recurrent layer from the kernels of its table: the projection of x is one product over all tokens, then comes the
+ * recurrence; backward the recurrence first, then one product or sum over all tokens for each gradient. What every back end does, a GPU
+ * too, where it has nothing better.
+ *
+ * N tokens, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S = slots H columns of the buffer: a
+ * GRU's has one slot more, since n's two sides have gradients of their own. */
+#ifndef WEFT_SHARED_RECUR_H
+#define WEFT_SHARED_RECUR_H
+#include <string.h>
+#include "core/kernels.h"
+
+static inline int64_t layer_gates(const weft__recur_layer *l) { return l->r.hidden * (l->r.cell == WEFT__LSTM ? 4 : l->r.cell == WEFT__GRU ? 3 : 1); }
+static inline int64_t layer_slots(const weft__recur_layer *l) { return l->r.hidden * (l->r.cell < WEFT__GRU ? 1 : 4); }
+
+/* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
+static inline void layer_product(weft__device *d, bool ta, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, bool tb, const real *b,
+                                 real *c, int64_t ldc, bool add)
+{
+    weft__product p;
+    memset(&p, 0, sizeof p);
+    p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n, p.ldc = ldc, p.batches = 1;
+    p.precision = d->precision;
+    d->k->gemm(d, &p, a, b, c);
+}
+/* Rows [N, S] of the same S numbers, or their sum. */
+static inline weft__grid layer_columns(const weft__recur_layer *l)
+{
+    weft__grid g;
+    memset(&g, 0, sizeof g);
+    g.rank = 2, g.size[0] = l->r.tokens, g.size[1] = layer_slots(l), g.step[0][1] = 1;
+    return g;
+}
+static inline const real *layer_b_hn(const weft__recur_layer *l)
+{
+    return l->b_hh && l->r.cell == WEFT__GRU ? l->b_hh + 2 * l->r.hidden : NULL;
+}
+
+/* ---- forward ---- */
+/* The gates begin as the biases, both where both apply: of a GRU's n only b_ih, its b_hh belongs to h's side. */
+static inline void layer_biases(weft__device *d, const weft__recur_layer *l)
+{
+    const int64_t G = layer_gates(l);
+    const weft__grid g = layer_columns(l);
+    d->k->fill(d, layer_slots(l), 0, l->total);
+    d->k->scale(d, G, 1, l->b_ih, l->total, true);
+    d->k->scale(d, l->r.cell == WEFT__GRU ? 2 * l->r.hidden : G, 1, l->b_hh, l->total, true);
+    d->k->spread(d, &g, l->total, l->r.gates, false);
+}
+static inline void layer_forward(weft__device *d, const weft__recur_layer *l)
+{
+    const int64_t N = l->r.tokens, G = layer_gates(l), F = l->inputs;
+    if (l->b_ih)
+        layer_biases(d, l);
+    layer_product(d, false, N, G, F, l->x, F, true, l->w_ih, l->r.gates, layer_slots(l), l->b_ih);
+    weft__recurrence r = l->r;
+    r.b_hn = layer_b_hn(l);
+    d->k->recur(d, &r);
+}
+
+/* ---- backward: after the recurrence the gates' buffer holds gradients ---- */
+static inline void layer_inputs_back(weft__device *d, const weft__recur_layer *l)
+{
+    const int64_t N = l->r.tokens, G = layer_gates(l), S = layer_slots(l), F = l->inputs;
+    if (l->dx.to)
+        layer_product(d, false, N, F, G, l->r.gates, S, false, l->w_ih, l->dx.to, F, l->dx.add);
+    if (l->dw_ih.to)
+        layer_product(d, true, G, F, N, l->r.gates, S, false, l->x, l->dw_ih.to, F, l->dw_ih.add);
+}
+static inline void layer_weights_back(weft__device *d, const weft__recur_layer *l)
+{
+    const weft__recurrence *r = &l->r;
+    const int64_t N = r->tokens, G = layer_gates(l), S = layer_slots(l), H = r->hidden, W = r->width;
+    const int64_t both = r->cell == WEFT__GRU ? 2 * H : G;        /* rows whose two sides have the same gradient */
+    if (l->dw_hh.to)
+        layer_product(d, true, both, W, N, r->gates, S, false, r->h_before, l->dw_hh.to, W, l->dw_hh.add);
+    if (l->dw_hh.to && both < G)
+        layer_product(d, true, H, W, N, r->gates + 3 * H, S, false, r->h_before, l->dw_hh.to + both * W, W, l->dw_hh.add);
+    if (l->dw_hr.to)
+        layer_product(d, true, W, H, N, r->dh, W, false, r->raw, l->dw_hr.to, H, l->dw_hr.add);
+}
+static inline void layer_biases_back(weft__device *d, const weft__recur_layer *l)
+{
+    const int64_t G = layer_gates(l), H = l->r.hidden;
+    const bool gru = l->r.cell == WEFT__GRU;
+    const weft__grid g = layer_columns(l);
+    if (!l->db_ih.to && !l->db_hh.to)
+        return;
+    d->k->fill(d, layer_slots(l), 0, l->total);
+    d->k->sum(d, &g, l->r.gates, l->total);
+    if (l->db_ih.to)
+        d->k->scale(d, G, 1, l->total, l->db_ih.to, l->db_ih.add);
+    if (l->db_hh.to)
+        d->k->scale(d, gru ? 2 * H : G, 1, l->total, l->db_hh.to, l->db_hh.add);
+    if (l->db_hh.to && gru)
+        d->k->scale(d, H, 1, l->total + 3 * H, l->db_hh.to + 2 * H, l->db_hh.add);
+}
+static inline void layer_backward(weft__device *d, const weft__recur_layer *l)
+{
+    weft__recurrence r = l->r;
+    r.b_hn = layer_b_hn(l);
+    d->k->recur_back(d, &r);
+    layer_inputs_back(d, l);
+    layer_weights_back(d, l);
+    layer_biases_back(d, l);
+}
+#endif
