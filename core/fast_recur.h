@@ -18,9 +18,14 @@ enum {
 /* Weights, where they come from, and the column of the gates that their product adds to (forward) or takes (backward). */
 typedef struct { packed_weights w; const real *from; int64_t slot; } recur_part;
 
-typedef struct {
+/* Tokens beside each other in one step, whose states of the step before lie beside each other, too. first: they begin here, from the
+ * first states of `sequence` and those after it (-1: from zeros). */
+typedef struct { int64_t row, n, column; const real *h, *c; bool first; int64_t sequence, block; } recur_run;   /* h, c NULL: zeros */
+
+typedef struct recur_job {
     const weft__recurrence *r;
     bool back;
+    void (*step)(const struct recur_job *, const recur_run *);
     recur_cell *cell;
     int64_t gates;                               /* columns of r->gates */
     recur_part part[3];                          /* h's, two if a GRU: n's h side is not the slot of n; then the projection */
@@ -28,10 +33,6 @@ typedef struct {
     real *zeros, *arrived;                       /* [hidden]; [sequences, hidden] gradients of h before the projection */
     int64_t *cut, blocks;                        /* [blocks + 1] the first sequence of each block */
 } recur_job;
-
-/* Tokens beside each other in one step, whose states of the step before lie beside each other, too. first: they begin here, from the
- * first states of `sequence` and those after it (-1: from zeros). */
-typedef struct { int64_t row, n, column; const real *h, *c; bool first; int64_t sequence; } recur_run;   /* h, c NULL: zeros */
 
 /* ---- before the first step: weights, memory, blocks ---- */
 static void recur_add_part(recur_job *j, const real *w, int64_t out, int64_t in, int64_t slot)      /* w [out, in] */
@@ -83,12 +84,16 @@ static size_t recur_divide(recur_job *j, void *memory)
     j->zeros = (real *)memory + at[n], j->arrived = (real *)memory + at[n + 1], j->cut = (int64_t *)((real *)memory + at[n + 2]);
     return 0;
 }
+static int64_t recur_most_rows(const recur_job *j)
+{
+    int64_t most = RECUR_BYTES / (j->gates * (int64_t)sizeof(real));
+    return most < RECUR_ROWS ? RECUR_ROWS : most;
+}
 /* Cuts the sequences into blocks of about equal numbers of tokens. */
 static void recur_cut(recur_job *j, int64_t wanted)
 {
     const weft__recurrence *r = j->r;
-    int64_t tokens = 0, length = r->steps, n = recur_live(r), most = RECUR_BYTES / (j->gates * (int64_t)sizeof(real));
-    most = most < RECUR_ROWS ? RECUR_ROWS : most;
+    int64_t tokens = 0, length = r->steps, n = recur_live(r), most = recur_most_rows(j);
     j->blocks = 0, j->cut[0] = 0;
     for (int64_t s = 0; s < n; s++) {
         while (r->live.host[length - 1] <= s)
@@ -98,12 +103,17 @@ static void recur_cut(recur_job *j, int64_t wanted)
             j->cut[++j->blocks] = s + 1;
     }
 }
+static void *recur_memory(weft__device *d, const recur_job *j, size_t bytes)
+{
+    void *memory = weft__scratch(d, bytes);
+    if (!memory && !d->failure[0])
+        d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: the packed weights of %lld hidden units", (long long)j->r->hidden);
+    return memory;
+}
 static bool recur_prepare(weft__device *d, recur_job *j)
 {
     recur_describe(j);
-    void *memory = weft__scratch(d, recur_divide(j, NULL));
-    if (!memory && !d->failure[0])
-        d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: the packed weights of %lld hidden units", (long long)j->r->hidden);
+    void *memory = recur_memory(d, j, recur_divide(j, NULL));
     if (!memory)
         return false;
     recur_divide(j, memory);
@@ -123,7 +133,7 @@ static const real *recur_of_first(const real *first, int64_t sequence, int64_t w
 }
 static recur_run recur_begins(const weft__recurrence *r, int64_t row, int64_t n, int64_t column, int64_t sequence)
 {
-    return (recur_run){ row, n, column, recur_of_first(r->h0, sequence, r->width), recur_of_first(r->c0, sequence, r->hidden), true, sequence };
+    return (recur_run){ row, n, column, recur_of_first(r->h0, sequence, r->width), recur_of_first(r->c0, sequence, r->hidden), true, sequence, 0 };
 }
 /* The run of columns at .. at most end. */
 static recur_run recur_next_run(const weft__recurrence *r, int64_t t, int64_t at, int64_t end)
@@ -139,7 +149,7 @@ static recur_run recur_next_run(const weft__recurrence *r, int64_t t, int64_t at
     if (n == 0)
         return recur_begins(r, row, end - at, at, at);
     int64_t before = r->start.host[u] + at;
-    return (recur_run){ row, n, at, r->h + before * r->width, r->c ? r->c + before * r->hidden : NULL, false, -1 };
+    return (recur_run){ row, n, at, r->h + before * r->width, r->c ? r->c + before * r->hidden : NULL, false, -1, 0 };
 }
 /* Token i of a run; a state that is not there is the zeros for every token. */
 static recur_token recur_token_of(const recur_job *j, const recur_run *run, int64_t i)
@@ -248,18 +258,34 @@ static void recur_block(void *argument, int64_t b)
         int64_t t = r->reverse == j->back ? i : r->steps - 1 - i, end = j->cut[b + 1] < r->live.host[t] ? j->cut[b + 1] : r->live.host[t];
         for (int64_t at = j->cut[b]; at < end;) {
             recur_run run = recur_next_run(r, t, at, end);
-            (j->back ? recur_backward : recur_forward)(j, &run);
+            run.block = b;
+            j->step(j, &run);
             at += run.n;
         }
     }
 }
 static void recur_all(weft__device *d, const weft__recurrence *r, bool back)
 {
-    recur_job j = { .r = r, .back = back };
+    recur_job j = { .r = r, .back = back, .step = back ? recur_backward : recur_forward };
     if (recur_live(r) && recur_prepare(d, &j))
         weft__parallel(d, j.blocks, recur_block, &j);
 }
 static void K(recur)(weft__device *d, const weft__recurrence *r)          { recur_all(d, r, false); }
 static void K(recur_back)(weft__device *d, const weft__recurrence *r)     { recur_all(d, r, true); }
-static void K(recur_layer)(weft__device *d, const weft__recur_layer *l)               { layer_forward(d, l); }
-static void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l)          { layer_backward(d, l); }
+
+#include "core/fast_recur_small.h"
+
+static void K(recur_layer)(weft__device *d, const weft__recur_layer *l)
+{
+    if (recur_live(&l->r) && is_small(l))
+        small_layer(d, l, false);
+    else
+        layer_forward(d, l);
+}
+static void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l)
+{
+    if (recur_live(&l->r) && is_small(l))
+        small_layer(d, l, true);
+    else
+        layer_backward(d, l);
+}

@@ -23,8 +23,8 @@ typedef struct { real *panel; int64_t k, n; } packed_weights;
 static inline int64_t packed_panels(int64_t n)              { return (n + PANEL - 1) / PANEL; }
 static inline int64_t packed_size(int64_t k, int64_t n)     { return packed_panels(n) * k * PANEL; }
 
-/* to[i][c] = w[c][i] for i < k, c < columns <= VLEN, and 0 beyond; rows of w are k long, of `to` PANEL. */
-static void pack_transposed(const real *w, int64_t k, int64_t columns, real *to)
+/* to[i][c] = w[c][i] for i < k, c < columns, VLEN at most, and 0 beyond; rows of w are k long, those of `to` `row` apart. */
+static void pack_transposed(const real *w, int64_t k, int64_t columns, real *to, int64_t row)
 {
     vec x[VLEN];
     for (int64_t i = 0, left; i < k; i += VLEN) {
@@ -33,7 +33,7 @@ static void pack_transposed(const real *w, int64_t k, int64_t columns, real *to)
             x[c] = c < columns ? v_load_to(w + c * k + i, left) : v_set(0);
         v_transpose(x);
         for (int64_t r = 0; r < VLEN && r < left; r++)
-            v_store(to + (i + r) * PANEL, x[r]);
+            v_store(to + (i + r) * row, x[r]);
     }
 }
 static void pack_straight(const real *w, int64_t k, int64_t n, int64_t columns, real *to)
@@ -46,7 +46,7 @@ static void pack_panel(bool transposed, const real *w, int64_t k, int64_t n, int
 {
     for (int64_t c = p * PANEL; c < (p + 1) * PANEL; c += VLEN, to += VLEN)
         if (transposed)
-            pack_transposed(w + (c < n ? c * k : 0), k, n - c, to);
+            pack_transposed(w + (c < n ? c * k : 0), k, n - c, to, PANEL);
         else
             pack_straight(w + (c < n ? c : 0), k, n, n - c, to);
 }

@@ -1,0 +1,216 @@
+/* fast_recur_small.h - small recurrent layers whole: a token's projection, recurrence and cell in one go, and backward its dx and its
+ * share of the weights' gradients while its gates are in the first cache. What is large in such a layer is not the arithmetic but the
+ * gates' buffer: it is written once forward, and once backward.
+ *
+ * Sequences are cut into blocks by what the batch is, not by the number of threads: each block sums gradients of the weights of
+ * its own, and those are added in the order of the blocks. So they have the same bits with any number of threads. */
+#include "core/fast_recur_units.h"
+
+enum {
+    SMALL_WEIGHTS = 40960,                       /* of both matrices: they and a block's sums lie in the second cache */
+    SMALL_BLOCKS  = 16
+};
+
+typedef struct {
+    recur_job j;
+    const weft__recur_layer *l;
+    unit_weights forward;
+    packed_weights to_x;                         /* backward: of w_ih */
+    real *sums; int64_t each;                    /* of each block: inputs x slots, width x slots, slots */
+    int64_t most_blocks;
+} small_job;
+
+static bool is_small(const weft__recur_layer *l)
+{
+    return !l->r.w_hr && (l->inputs + l->r.width) * layer_slots(l) <= SMALL_WEIGHTS;
+}
+
+/* ---- memory ---- */
+static size_t small_divide(small_job *s, char *memory)           /* NULL: only says how many bytes that is */
+{
+    const weft__recur_layer *l = s->l;
+    const int64_t S = layer_slots(l), front = recur_lines((int64_t)(recur_divide(&s->j, NULL) / sizeof(real)) + 1);
+    int64_t at[4] = { front };
+    s->forward = (unit_weights){ .cell = l->r.cell, .hidden = l->r.hidden, .inputs = l->inputs, .width = l->r.width,
+                                 .x_gates = l->r.cell == WEFT__GRU ? 3 : 4, .h_gates = l->r.cell == WEFT__GRU ? 3 : 4 };
+    s->forward.each = (4 + (l->inputs + l->r.width) * s->forward.x_gates) * VLEN;
+    s->to_x = (packed_weights){ .k = layer_gates(l), .n = l->inputs };
+    s->each = recur_lines((l->inputs + l->r.width + 1) * S);
+    at[1] = at[0] + (s->j.back ? 0 : recur_lines(unit_panels(&s->forward) * s->forward.each));
+    at[2] = at[1] + (s->j.back && l->dx.to ? recur_lines(packed_size(s->to_x.k, s->to_x.n)) : 0);
+    at[3] = at[2] + (s->j.back ? s->most_blocks * s->each : 0);
+    if (!memory)
+        return (size_t)at[3] * sizeof(real);
+    recur_divide(&s->j, memory);
+    s->forward.panel = (real *)(void *)memory + at[0], s->to_x.panel = (real *)(void *)memory + at[1], s->sums = (real *)(void *)memory + at[2];
+    return 0;
+}
+static void small_pack(void *argument, int64_t i)
+{
+    small_job *s = argument;
+    if (!s->j.back)
+        unit_pack(&s->forward, s->l, i);
+    else if (i < packed_panels(s->to_x.n))
+        pack_panel(false, s->l->w_ih, s->to_x.k, s->to_x.n, i, s->to_x.panel + i * s->to_x.k * PANEL);
+    else
+        recur_pack(&s->j, i - packed_panels(s->to_x.n));
+}
+static int64_t small_pack_tasks(const small_job *s)
+{
+    int64_t n = s->j.back ? packed_panels(s->to_x.n) : unit_panels(&s->forward);
+    for (int i = 0; i < s->j.parts; i++)
+        n += packed_panels(s->j.part[i].w.n);
+    return n;
+}
+static bool small_prepare(weft__device *d, small_job *s)
+{
+    recur_describe(&s->j);
+    if (!s->j.back)
+        s->j.parts = s->j.products = 0;
+    s->most_blocks = SMALL_BLOCKS + 1 + recur_live(s->j.r) / recur_most_rows(&s->j);
+    char *memory = recur_memory(d, &s->j, small_divide(s, NULL));
+    if (!memory)
+        return false;
+    small_divide(s, memory);
+    memset(s->j.zeros, 0, (size_t)s->j.r->hidden * sizeof(real));
+    for (int64_t i = 0, n = small_pack_tasks(s); i < n; i++)      /* too little to wake anybody */
+        if (!s->j.back || s->l->dx.to || i >= packed_panels(s->to_x.n))
+            small_pack(s, i);
+    recur_cut(&s->j, SMALL_BLOCKS);
+    return true;
+}
+
+/* ---- forward ---- */
+static void small_forward(const recur_job *j, const recur_run *run)
+{
+    const small_job *s = (const small_job *)j;
+    const weft__recurrence *r = j->r;
+    unit_rows t = { .x = s->l->x + run->row * s->l->inputs, .before = run->h, .c_before = run->c ? run->c : j->zeros, .c_step = run->c ? r->hidden : 0,
+                    .gates = r->gates + run->row * j->gates, .c = r->c ? r->c + run->row * r->hidden : NULL, .h = r->h + run->row * r->hidden };
+    unit_step(&s->forward, run->n, t);
+}
+
+/* ---- backward ---- */
+#ifdef __clang__
+#define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
+#else
+#define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
+#endif
+/* y [rows, 2 VLEN or `left`] += x^T d over m tokens: x [m, ..], d [m, ..] */
+#define ARGUMENTS int64_t m, const real *x, int64_t ldx, const real *d, int64_t ldd, real *y, int64_t ldy, int64_t left
+static inline __attribute__((always_inline)) void outer_by(const int rows, const bool whole, ARGUMENTS)
+{
+    vec sum[TILE_ROWS][2];
+    EACH(r, rows) {
+        sum[r][0] = whole ? v_load(y + r * ldy) : v_load_to(y + r * ldy, left);
+        sum[r][1] = whole ? v_load(y + r * ldy + VLEN) : v_set(0);
+    }
+    for (int64_t i = 0; i < m; i++, x += ldx, d += ldd) {
+        vec a = whole ? v_load(d) : v_load_to(d, left), b = whole ? v_load(d + VLEN) : v_set(0);
+        EACH(r, rows) {
+            sum[r][0] = v_fma(v_set(x[r]), a, sum[r][0]);
+            if (whole)
+                sum[r][1] = v_fma(v_set(x[r]), b, sum[r][1]);
+        }
+    }
+    EACH(r, rows) {
+        if (whole)
+            v_store(y + r * ldy, sum[r][0]), v_store(y + r * ldy + VLEN, sum[r][1]);
+        else
+            v_store_to(y + r * ldy, sum[r][0], left);
+    }
+}
+typedef void outer_tile(ARGUMENTS);
+#define TILE(rows)                                                                                                     \
+    static void outer_##rows(ARGUMENTS)      { outer_by(rows, true, m, x, ldx, d, ldd, y, ldy, left); }                \
+    static void outer_edge_##rows(ARGUMENTS) { outer_by(rows, false, m, x, ldx, d, ldd, y, ldy, left); }
+TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
+static outer_tile *const outer_tiles[][6] = { { outer_1, outer_2, outer_3, outer_4, outer_5, outer_6 },
+                                              { outer_edge_1, outer_edge_2, outer_edge_3, outer_edge_4, outer_edge_5, outer_edge_6 } };
+#undef TILE
+#undef EACH
+
+/* y [k, n] += x^T d over m tokens, all read where they are. */
+static void outer_product(int64_t m, int64_t k, const real *x, int64_t ldx, int64_t n, const real *d, int64_t ldd, real *y, int64_t ldy)
+{
+    enum { ROWS = 6 };
+    for (int64_t c = 0, columns; c < n; c += columns) {
+        bool whole = n - c >= 2 * VLEN;
+        columns = whole ? 2 * VLEN : VLEN;
+        for (int64_t i = 0, rows; i < k; i += rows) {
+            rows = k - i < ROWS ? k - i : ROWS;
+            outer_tiles[!whole][rows - 1](m, x + i, ldx, d + c, ldd, y + i * ldy + c, ldy, n - c);
+        }
+    }
+}
+static void small_sums(const small_job *s, const recur_run *run, real *sums)
+{
+    const weft__recur_layer *l = s->l;
+    const weft__recurrence *r = s->j.r;
+    const int64_t S = s->j.gates, F = l->inputs, W = r->width, both = r->cell == WEFT__GRU ? 2 * r->hidden : S;
+    const real *d = r->gates + run->row * S;
+    real *of_h = sums + F * S, *of_bias = of_h + W * S;
+    if (l->dw_ih.to)
+        outer_product(run->n, F, l->x + run->row * F, F, layer_gates(l), d, S, sums, S);
+    if (l->dw_hh.to && run->h)
+        outer_product(run->n, W, run->h, W, both, d, S, of_h, S);
+    if (l->dw_hh.to && run->h && both < S)
+        outer_product(run->n, W, run->h, W, r->hidden, d + 3 * r->hidden, S, of_h + 3 * r->hidden, S);
+    for (int64_t i = 0; (l->db_ih.to || l->db_hh.to) && i < run->n; i++)
+        recur_plus(S, d + i * S, of_bias);
+}
+static void small_backward(const recur_job *j, const recur_run *run)
+{
+    const small_job *s = (const small_job *)j;
+    const weft__recur_layer *l = s->l;
+    recur_backward(j, run);
+    real *dx = l->dx.to ? l->dx.to + run->row * l->inputs : NULL;
+    if (dx && !l->dx.add)
+        memset(dx, 0, (size_t)(run->n * l->inputs) * sizeof *dx);
+    if (dx)
+        recur_product(&s->to_x, run->n, j->r->gates + run->row * j->gates, j->gates, dx, l->inputs);
+    small_sums(s, run, s->sums + run->block * s->each);
+}
+
+/* ---- the blocks' sums become gradients ---- */
+static void small_add_up(void *argument, int64_t row)             /* one row of the sums over all blocks, into the first */
+{
+    const small_job *s = argument;
+    for (int64_t b = 1; b < s->j.blocks; b++)
+        recur_plus(s->j.gates, s->sums + b * s->each + row * s->j.gates, s->sums + row * s->j.gates);
+}
+/* to [G, n] (+)= the transpose of sums [n, S]; of_h: a GRU's last gate has a slot of its own. */
+static void small_give(const small_job *s, weft__into into, bool of_h, int64_t n, const real *sums)
+{
+    const int64_t H = s->j.r->hidden, G = layer_gates(s->l), S = s->j.gates;
+    for (int64_t g = 0; into.to && g < G; g++) {
+        const int64_t slot = of_h && s->j.r->cell == WEFT__GRU && g >= 2 * H ? g + H : g;
+        for (int64_t i = 0; i < n; i++)
+            into.to[g * n + i] = (into.add ? into.to[g * n + i] : 0) + sums[i * S + slot];
+    }
+}
+static void small_give_all(weft__device *d, small_job *s)
+{
+    const weft__recur_layer *l = s->l;
+    const int64_t F = l->inputs, W = l->r.width, S = s->j.gates;
+    weft__parallel(d, F + W + 1, small_add_up, s);
+    small_give(s, l->dw_ih, false, F, s->sums);
+    small_give(s, l->dw_hh, true, W, s->sums + F * S);
+    small_give(s, l->db_ih, false, 1, s->sums + (F + W) * S);
+    small_give(s, l->db_hh, true, 1, s->sums + (F + W) * S);
+}
+
+static bool small_layer(weft__device *d, const weft__recur_layer *l, bool back)
+{
+    weft__recurrence r = l->r;
+    r.h_before = NULL;
+    small_job s = { .j = { .r = &r, .back = back, .step = back ? small_backward : small_forward }, .l = l };
+    if (!small_prepare(d, &s))
+        return false;
+    if (back)
+        memset(s.sums, 0, (size_t)(s.j.blocks * s.each) * sizeof *s.sums);
+    weft__parallel(d, s.j.blocks, recur_block, &s.j);
+    if (back)
+        small_give_all(d, &s);
+    return true;
+}

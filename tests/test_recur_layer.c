@@ -1,0 +1,121 @@
+/* test_recur_layer.c - recur_layer and recur_layer_back of every table, projection and sums over tokens included, against the plain loops: small layers
+ * and large ones, which go other ways; what is wanted and what is not, what is added; the same bits with any number of threads. */
+#include "recur_layer.h"
+
+typedef struct { weft__recur_layer l; real *dx, *dw_ih, *dw_hh, *dw_hr, *db_ih, *db_hh; } whole;
+enum { WANTED = 1, ADDED = 2 };                  /* of all gradients; else none */
+static int64_t inputs;
+static int how;
+static uint64_t seed;                            /* of the layer at hand */
+
+static real *random_reals(int64_t n, double scale)    /* the same for every table: the dice are thrown anew for each layer */
+{
+    real *p = hold(n, sizeof *p);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = dice_real(-scale, scale);
+    return p;
+}
+static real *gradient(weft__into *into, int64_t n)
+{
+    real *p = random_reals(n, 1);
+    if (how & WANTED)
+        *into = (weft__into){ p, how & ADDED };
+    return p;
+}
+static whole layer_of(const layer *l)
+{
+    dice_seed(seed);
+    whole y = { .l = { .r = record(l), .inputs = inputs } };
+    double scale = 1 / sqrt((double)(inputs + l->W));
+    y.l.x = random_reals(l->tokens * inputs, 1), y.l.w_ih = random_reals(l->G * inputs, scale), y.l.total = hold(l->S, sizeof(real));
+    if (l->bias || l->states != l->reverse)
+        y.l.b_ih = random_reals(l->G, 1), y.l.b_hh = random_reals(l->G, 1);
+    for (int64_t i = 0; i < l->tokens * l->S; i++)
+        y.l.r.gates[i] = (real)NAN;              /* rubbish */
+    add_backward(l, &y.l.r);
+    y.dx = gradient(&y.l.dx, l->tokens * inputs), y.dw_ih = gradient(&y.l.dw_ih, l->G * inputs), y.dw_hh = gradient(&y.l.dw_hh, l->G * l->W);
+    y.dw_hr = l->project ? gradient(&y.l.dw_hr, l->W * l->H) : NULL;
+    y.db_ih = gradient(&y.l.db_ih, l->G), y.db_hh = gradient(&y.l.db_hh, l->G);
+    return y;
+}
+static whole run_whole(weft *w, const layer *l)
+{
+    whole y = layer_of(l);
+    w->dev.k->recur_layer(&w->dev, &y.l);
+    w->dev.k->recur_layer_back(&w->dev, &y.l);
+    w->dev.k->wait(&w->dev);
+    return y;
+}
+
+/* ---- like the plain loops ---- */
+static void near(const char *what, const real *got, const real *want, int64_t n)
+{
+    double most = 1;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)want[i]));
+    close_to(what, got, want, n, TOL(1e-12, 1e-5) * most);
+}
+static void like_plain_loops(weft *w, const layer *l)
+{
+    seed++;
+    whole a = run_whole(w, l), b = run_whole(plain_loops, l);
+    near("h", a.l.r.h, b.l.r.h, l->tokens * l->W);
+    near("dx", a.dx, b.dx, l->tokens * inputs);
+    near("dw_ih", a.dw_ih, b.dw_ih, l->G * inputs);
+    near("dw_hh", a.dw_hh, b.dw_hh, l->G * l->W);
+    near("db_ih", a.db_ih, b.db_ih, l->G);
+    near("db_hh", a.db_hh, b.db_hh, l->G);
+    near("dh0", a.l.r.dh0, b.l.r.dh0, l->n * l->W);
+    if (a.l.r.dc0)
+        near("dc0", a.l.r.dc0, b.l.r.dc0, l->n * l->H);
+    if (l->project)
+        near("dw_hr", a.dw_hr, b.dw_hr, l->W * l->H);
+}
+static void every_size(weft *w, try_layer *fn)
+{
+    static const struct { int64_t H, inputs, n; } sizes[] = { { 1, 1, 3 }, { 5, 3, 9 }, { 8, 16, 20 }, { 13, 7, 30 }, { 32, 16, 40 }, { 33, 1, 17 }, { 64, 64, 9 },
+                                                              { 100, 40, 7 }, { 129, 2, 5 } };
+    for (int i = 0; i < (getenv("WEFT_SMALL") ? 4 : COUNT(sizes)); i++) {
+        dice_seed((uint64_t)i);
+        inputs = sizes[i].inputs;
+        every_layer(w, sizes[i].H, sizes[i].n, 6, fn);
+    }
+}
+Test(recur_layer, is_what_the_plain_loops_make_of_it)
+{
+    plain_loops = open_on(WEFT_REF);
+    for (how = 0; how < 4; how++)
+        FOR_DEVICES(w)
+            if (how != ADDED)
+                every_size(w, like_plain_loops);
+    CLEAN(plain_loops);
+}
+
+/* ---- the same bits ---- */
+static weft *one_thread;
+static void same_by_threads(weft *w, const layer *l)
+{
+    seed++;
+    whole a = run_whole(w, l), b = run_whole(one_thread, l);
+    same_bits("h", a.l.r.h, b.l.r.h, l->tokens * l->W);
+    same_bits("dx", a.dx, b.dx, l->tokens * inputs);
+    same_bits("dw_ih", a.dw_ih, b.dw_ih, l->G * inputs);
+    same_bits("dw_hh", a.dw_hh, b.dw_hh, l->G * l->W);
+    same_bits("db_hh", a.db_hh, b.db_hh, l->G);
+}
+Test(recur_layer, threads_change_no_bit)
+{
+    how = WANTED;
+    for (int i = 0; i < COUNT(tables); i++) {
+        weft *w = open_table(i);
+        if (!w)
+            continue;
+        if (tables[i].tier)
+            setenv("WEFT_ISA", tables[i].name, 1);
+        one_thread = open_with((weft_opts){ .device = tables[i].device, .threads = 1 });
+        unsetenv("WEFT_ISA");
+        every_size(w, same_by_threads);
+        CLEAN(one_thread);
+        CLEAN(w);
+    }
+}
