@@ -50,10 +50,11 @@ def about(rows):
 
 # ---- how many times as fast ----
 def ratios(rows):
-    """of the most threads, in the default precision"""
+    """of the most threads, in the default precision; one bar is no picture"""
     found = [r for r in comparison(rows, "train") if r["ratio"] and r["precision"] == "fp32" and r["case"] not in APART]
     most = max((r["threads"] for r in found), default=0)
-    return [r for r in found if r["threads"] == most]
+    bars = [r for r in found if r["threads"] == most]
+    return bars if len(bars) > 1 else []
 
 
 def ratio_chart(rows):
@@ -113,12 +114,20 @@ def token_chart(rows):
     return page(760, bottom + 54, "One LSTM layer, training: microseconds a token", about(rows), body)
 
 
+CHARTS = (("ratio.svg", "how many times as fast as PyTorch a training step is, case by case", ratios, ratio_chart),
+          ("per_token.svg", "what a token costs, by the length of its sequence", curves, token_chart))
+
+
 def draw(files, folder):
+    """(name, what it shows) of those that could be drawn"""
     newest = sorted(files, key=lambda f: (next((r.get("date", "") for r in read(f) if "machine" in r), ""), f))
-    for name, has, chart in (("ratio.svg", ratios, ratio_chart), ("per_token.svg", curves, token_chart)):
+    drawn = []
+    for name, shows, has, chart in CHARTS:
         for path in reversed(newest):
             rows = read(path)
             if any(is_own(r) and "cuda" not in r["who"] for r in rows) and has(rows):
                 with open(os.path.join(folder, name), "w") as f:
                     f.write(chart(rows))
+                drawn.append((name, shows))
                 break
+    return drawn

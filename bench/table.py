@@ -80,10 +80,10 @@ def sweep(path):
 def rewrite(page, folder):
     with open(page) as f:
         before, rest = f.read().split(BEGIN)
-    text = before + BEGIN + "\n\n" + "\n".join(tables.all_sections(folder)) + "\n" + END + rest.split(END)[1]
+    pictures = charts.draw(glob.glob(os.path.join(folder, "*.jsonl")), os.path.dirname(page))
+    made = [line for name, shows in pictures for line in (f"![{shows}]({name})", "")] + tables.all_sections(folder)
     with open(page, "w") as f:
-        f.write(text)
-    charts.draw(sorted(glob.glob(os.path.join(folder, "*.jsonl"))), os.path.dirname(page))
+        f.write(before + BEGIN + "\n\n" + "\n".join(made) + "\n" + END + rest.split(END)[1])
 
 
 # ---- this machine ----

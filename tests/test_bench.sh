@@ -79,7 +79,7 @@ check "no such thing to make" says 2 'table.py' python3 "$root/bench/table.py" -
 long() { both "$((40 * $1))" | sed "s/\"lstm\"/\"long\"/; s/\"T\": 128/\"T\": $(($1 * 32))/; s/\"ms\": 10,/\"ms\": $((9 + $1)),/"; }
 mkdir -p tree/docs tree/bench/results
 cp "$root"/bench/*.py tree/bench
-{ echo '{"machine": "a machine", "cores": 2, "date": "2026-01-02"}'; both; both | sed 's/"lstm"/"never_slower"/'; long 1; long 4; } >tree/bench/results/a.jsonl
+{ echo '{"machine": "a machine", "cores": 2, "date": "2026-01-02"}'; both; both 50 | sed 's/"lstm"/"gru"/'; both | sed 's/"lstm"/"never_slower"/'; long 1; long 4; } >tree/bench/results/a.jsonl
 printf 'before\n<!-- table.py begins -->\nold\n<!-- table.py ends -->\nafter\n' >tree/docs/performance.md
 check "the page is made" eval 'python3 tree/bench/table.py'
 check "and has the ratio, and no old table" eval 'grep -q "^| lstm | 128 | 64 | 128 | 10.0 | 40.0 | 60.0 | - | \*\*4.0\*\* |" tree/docs/performance.md && ! grep -q old tree/docs/performance.md && [ "$(tail -n 1 tree/docs/performance.md)" = after ]'
@@ -87,7 +87,8 @@ check "memory beside padded times real tokens" eval 'grep -q "| 5.000 | 20.0 | -
 check "more memory than that" eval 'sed -i "s/5000000/13000000/" tree/bench/results/a.jsonl; python3 tree/bench/table.py; grep -q "| 13.0 | 20.0 | - | 12.6 | \*\*no\*\* |" tree/docs/performance.md'
 check "the grid counts what is slower" eval 'grep -q "1 or more in 1 of 1" tree/docs/performance.md; sed -i "/never_slower.*packed\|never_slower.*padded/s/\"ms\": [46]0/\"ms\": 9/" tree/bench/results/a.jsonl; python3 tree/bench/table.py; grep -q "1 or more in 0 of 1" tree/docs/performance.md'
 check "both charts are pictures" python3 -c 'import sys, xml.dom.minidom as x; [x.parse("tree/docs/" + f) for f in ("ratio.svg", "per_token.svg")]'
-check "a bar and its number" eval '[ "$(grep -c "class=\"weft bar\"" tree/docs/ratio.svg)" = 1 ] && grep -q ">4.0<" tree/docs/ratio.svg'
+check "bars and their numbers" eval '[ "$(grep -c "class=\"weft bar\"" tree/docs/ratio.svg)" = 2 ] && grep -q ">4.0<" tree/docs/ratio.svg && grep -q ">5.0<" tree/docs/ratio.svg'
+check "and the page shows them" eval '[ "$(grep -c "^!\[.*\](.*svg)$" tree/docs/performance.md)" = 2 ]'
 check "a curve of each side" eval '[ "$(grep -c " curve\"" tree/docs/per_token.svg)" = 3 ]'
 check "the tree's page is what its results say" eval 'rm -r tree && mkdir -p tree && cp -r "$root/docs" "$root/bench" tree && python3 tree/bench/table.py && cmp tree/docs/performance.md "$root/docs/performance.md"'
 
