@@ -59,7 +59,7 @@ def ratios(rows):
 
 def ratio_chart(rows):
     bars = ratios(rows)
-    left, right, top, step = 250, 700, 70, 24
+    left, right, top, step = 300, 710, 70, 24
     most = max(2, math.ceil(max(r["ratio"] for r in bars)))
     tick = max(1, most // 10)
     x_of = lambda ratio: left + (right - left) * ratio / most
