@@ -159,7 +159,7 @@ $(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
@@ -169,7 +169,7 @@ planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 	@B=$(B) CC='$(CC)' bash tests/lint.sh
 bench: $(BENCH)
-	$< --case net,lstm,pack $(BENCH_FLAGS)
+	bench/compare --bench $< $(BENCH_FLAGS)
 
 # An encoder-decoder learns to pronounce English: see examples/g2p.c.
 demo: $(B)/examples/g2p

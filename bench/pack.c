@@ -54,7 +54,7 @@ static double once(weft *w, const move *m, const weft_real *data, const row *r, 
     return ms;
 }
 
-static void measure(weft *w, const move *m, const weft_real *data, row *r, const weft_lengths *l, const settings *s)
+static void measure_move(weft *w, const move *m, const weft_real *data, row *r, const weft_lengths *l, const settings *s)
 {
     for (int back = 0; back < 2; back++) {
         times t = { 0 };
@@ -89,7 +89,7 @@ static bool at_length(int64_t T, const settings *s)
         for (int i = 0; i < 3; i++) {
             r.bytes = (double)bytes * 2 * moves[i].copies;   /* read and written */
             r.copy_ms = copy * moves[i].copies;
-            measure(w, &moves[i], data, &r, &l, s);
+            measure_move(w, &moves[i], data, &r, &l, s);
         }
         good = weft_ok(w);
     }

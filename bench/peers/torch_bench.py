@@ -1,164 +1,190 @@
 #!/usr/bin/env python3
 """torch_bench.py - PyTorch on the work of weft_bench: one JSON object a line, the same fields.
 
-    python3 bench/peers/torch_bench.py --case net,lstm,bilstm,transformer_lstm [--compile] [--device cpu|cuda] [--threads N] [--runs R] [--tf32] [--quick] [--tiny]
+    python3 bench/peers/torch_bench.py --case net,lstm,gru,bilstm,transformer_lstm,attention,g2p,gemm,long,never_slower
+                                       [--device cpu|cuda] [--threads N] [--runs R] [--precision fp32|tf32|bf16] [--compile] [--peak] [--quick] [--tiny]
 
-Every case runs padded and packed. Weights, inputs and lengths come from the formulas of bench/models.c and weft_bench.c; loss and
-norm are those of one training step, so that equal numbers prove equal work. On CUDA the default is fp32 for products and for
-cuDNN's recurrent layers alike (PyTorch lets the latter use TF32 unless it is told); --tf32 allows it for both. A device that fails is a result, too.
+Every case runs padded, and packed: recurrent layers by pack_padded_sequence, attention sequence by sequence over tokens end to end, and nested
+where there is such a way. Weights, inputs and lengths come from the formulas of bench/formula.c; loss and norm are those of one training
+step, so that equal numbers prove equal work. --peak: what memory a step takes, as bench/memory.c has it. bf16 is autocast; tf32 is for CUDA, where
+fp32 means fp32 for products and for cuDNN's recurrent layers alike (PyTorch lets the latter use TF32 unless it is told). A way that fails is a
+result, too; what would take minutes by its nature is left out, and says so.
 """
 import argparse
+import contextlib
+import ctypes
+import gc
 import json
+import os
 import statistics
+import sys
 import time
 
+sys.dont_write_bytecode = True
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from torch_models import G2P, MultiHead, Recurrent, TransformerLSTM, formula, lengths, padded, reals, set_weights
+
+PACKED_BYTES = 1e11              # that the backward of packed layers may move: each of T steps writes gradients of all tokens
+LONG = 10                        # seconds of a step above which it is run once
 
 
-def formula(name, n):
-    key = 0
-    for c in name.encode():
-        key = (key * 31 + c) % 2**64
-    i = torch.arange(n, dtype=torch.int64)
-    x = (i * 2654435761 + key % 65521 * 40503) % 2**31
-    x = (1103515245 * x + 12345) % 2**31
-    return (x >> 15).double() / 65536 - .5
+# ---- what is run: a module, and for each way its loss. `step`: a whole training step, if it is more than a loss and its backward ----
+class Work:
+    def __init__(self, net, ways, step=None, graphs=1):
+        self.net, self.ways, self.step, self.graphs = net, ways, step, graphs
 
 
-def lengths(kind, batch, longest, seed=1):
-    if kind == "triangle":
-        return [longest - i % longest for i in range(batch)]
-    if kind == "equal":
-        return [longest] * batch
-    low, x, out = max(1, longest // 8), seed, []
-    for _ in range(batch):
-        x = (1103515245 * x + 12345) % 2**31
-        out.append(low + (x >> 8) % (longest - low + 1))
-    return out
-
-
-def set_weights(module, hidden):
-    with torch.no_grad():
-        for name, p in module.named_parameters():
-            p.copy_((2 / hidden**.5 * formula(name, p.numel())).reshape(p.shape))
-
-
-def padded(flat, lens, longest):
-    """[tokens, ..] end to end -> [B, T, ..] with zeros behind each sequence"""
-    out, at = flat.new_zeros((len(lens), longest) + flat.shape[1:]), 0
-    for i, n in enumerate(lens):
-        out[i, :n] = flat[at:at + n]
-        at += n
-    return out
-
-
-class Net(nn.Module):
-    """what both cases are: an embedding (or none), LSTM layers, a linear head summed over time (or none)"""
-
-    def __init__(self, row):
-        super().__init__()
-        if row["case"] == "net":
-            self.embedding = nn.Embedding(10, row["I"], padding_idx=0)
-        self.lstm = nn.LSTM(row["I"], row["H"], row["layers"], batch_first=True, bidirectional=row["bidirectional"])
-        if row["case"] == "net":
-            self.linear = nn.Linear(row["H"], 2)
-
-    def forward(self, x, lens, keep, packed):
-        if hasattr(self, "embedding"):
-            x = self.embedding(x)
-        if packed:
-            y, _ = self.lstm(pack_padded_sequence(x, lens, batch_first=True, enforce_sorted=False))
-            y, _ = pad_packed_sequence(y, batch_first=True)
-        else:
-            y = self.lstm(x)[0]
-        if hasattr(self, "linear"):
-            return (self.linear(y) * keep).sum(1)
-        return y * keep
-
-
-class GLU(nn.Module):
-    def __init__(self, n, m):
-        super().__init__()
-        self.fc1 = nn.Linear(n, 2 * m)
-
-    def forward(self, x):
-        a, b = self.fc1(x).chunk(2, -1)
-        return a * torch.sigmoid(b)
-
-
-class GRN(nn.Module):
-    def __init__(self, n, m):
-        super().__init__()
-        self.project, self.fc1, self.fc2, self.glu1, self.norm = nn.Linear(n, m), nn.Linear(n, m), nn.Linear(m, m), GLU(m, m), nn.LayerNorm(m)
-
-    def forward(self, x):
-        return self.norm(self.glu1(self.fc2(nn.functional.elu(self.fc1(x)))) + self.project(x))
-
-
-class Attention(nn.Module):
-    """heads with queries and keys of their own and shared values; one product for all heads, and the mean of their maps before the values: the
-    faster way. Its weights are filled as if each head had its own layers, as they have by name in weft"""
-
-    def __init__(self, d, heads):
-        super().__init__()
-        self.heads, self.k = heads, d // heads
-        self.query_layers, self.key_layers = nn.Linear(d, d), nn.Linear(d, d)
-        self.value_layer, self.output_layer = nn.Linear(d, d // heads), nn.Linear(d // heads, d)
-
-    def forward(self, q, memory, forbidden):
-        B, Tq, _ = q.shape
-        Q = self.query_layers(q).view(B, Tq, self.heads, self.k).transpose(1, 2)
-        K = self.key_layers(memory).view(B, memory.shape[1], self.heads, self.k).transpose(1, 2)
-        scores = ((Q @ K.transpose(2, 3)) * self.k**-.5).masked_fill(forbidden[:, None], -1e9)
-        return self.output_layer(scores.softmax(-1).mean(1) @ self.value_layer(memory))
-
-
-class Gate(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.glu, self.add_norm = GLU(d, d), nn.ModuleDict({"norm": nn.LayerNorm(d)})
-
-    def forward(self, x, skip):
-        return self.add_norm["norm"](self.glu(x) + skip)
-
-
-class TransformerLSTM(nn.Module):
-    def __init__(self, past, future, d, layers, heads=4, blocks=2):
-        super().__init__()
-        self.encoder_grn, self.decoder_grn = GRN(past, d), GRN(future, d)
-        self.encoder, self.decoder = (nn.LSTM(d, d, layers, batch_first=True) for _ in range(2))
-        self.transformer_blocks = nn.ModuleList(nn.ModuleDict({
-            "encoder_self_attention": Attention(d, heads), "cross_attention": Attention(d, heads),
-            "encoder_gate_add_norm": Gate(d), "decoder_gate_add_norm": Gate(d)}) for _ in range(blocks))
-        self.output_head = nn.Linear(d, 1)
-
-    def set_weights(self, hidden):
+def recurrent(args, row):
+    lens = lengths(row["lengths"], row["B"], row["T"])
+    tokens, classifier = sum(lens), row["case"] == "net"
+    flat = 1 + ((formula("ids", tokens) + .5) * 9).long() if classifier else reals("x", tokens, row["I"])
+    x = padded(flat, lens, row["T"]).to(args.device)
+    keep = padded(torch.ones(tokens, 1), lens, row["T"]).to(args.device)
+    classes = (torch.arange(row["B"]) % 2).to(args.device)
+    net, lens = Recurrent(row), torch.tensor(lens)
+    set_weights(net, row["H"])
+    if classifier:                               # weft's embedding, too, has zeros in the row of the padding
         with torch.no_grad():
-            for name, p in self.named_parameters():
-                part = next((w for w in ("query_layers", "key_layers") if w in name), None)
-                names = [name.replace(part, f"{part}.{h}") for h in range(4)] if part else [name]
-                p.copy_(torch.cat([2 / hidden**.5 * formula(n, p.numel() // len(names)) for n in names]).reshape(p.shape))
+            net.embedding.weight[0] = 0
+    net.to(args.device)
+    row["tokens"] = tokens
 
-    def run(self, lstm, x, lens, state, packed):
-        if not packed:
-            return lstm(x, state)
-        y, state = lstm(pack_padded_sequence(x, lens, batch_first=True, enforce_sorted=False), state)
-        return pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])[0], state
+    def loss(packed):
+        y = net(x, lens, keep, packed)
+        return nn.functional.cross_entropy(y, classes) if classifier else y.float().sum()
+    moved = row["T"] * tokens * 16 * row["H"]
+    too_long = f"left out: packed, its backward writes {moved / 1e12:.1f} TB" if moved > PACKED_BYTES and row["case"] == "long" else None
+    return Work(net, {"padded": lambda: loss(False), "packed": too_long or (lambda: loss(True))})
 
-    def forward(self, past, future, past_lens, future_lens, packed):
-        ge, gd = self.encoder_grn(past), self.decoder_grn(future)
-        e, state = self.run(self.encoder, ge, past_lens, None, packed)
-        d, _ = self.run(self.decoder, gd, future_lens, state, packed)
-        e, d, Te, Td = e + ge, d + gd, past.shape[1], future.shape[1]
-        pads = torch.arange(Te, device=past.device)[None] >= past_lens[:, None].to(past.device)
-        causal = torch.ones(Td, Td, dtype=torch.bool, device=past.device).triu()
-        both = torch.cat([pads[:, None].expand(-1, Td, -1), causal[None].expand(past.shape[0], -1, -1)], 2)
-        for b in self.transformer_blocks:
-            e = b["encoder_gate_add_norm"](b["encoder_self_attention"](e, e, pads[:, None].expand(-1, Te, -1)), e)
-            d = b["decoder_gate_add_norm"](b["cross_attention"](d, torch.cat([e, d], 1), both), d)
-        return self.output_head(d)
+
+def transformer_lstm(args, row):
+    """a padded LSTM that runs over its pads hands on another state: its loss is not weft's; the work, and what must be paid for it, are"""
+    past_lens, future_lens = lengths(row["lengths"], row["B"], row["T"], 1), lengths(row["lengths"], row["B"], row["horizon"], 2)
+    row.update(T=max(past_lens), horizon=max(future_lens), tokens=sum(past_lens) + sum(future_lens))
+
+    def side(name, lens, features):
+        return padded(reals(name, sum(lens), features), lens, max(lens)).to(args.device)
+    past, future, target = side("past", past_lens, 4), side("future", future_lens, 3), side("target", future_lens, 1)
+    keep = padded(torch.ones(sum(future_lens), 1), future_lens, row["horizon"]).to(args.device)
+    net = TransformerLSTM(4, 3, row["H"], row["layers"])
+    net.set_weights(row["H"])
+    net.to(args.device)
+    past_lens, future_lens = torch.tensor(past_lens), torch.tensor(future_lens)
+
+    def loss_by(model, packed):
+        return lambda: ((model(past, future, past_lens, future_lens, packed) - target).square() * keep).sum() / keep.sum()
+    ways = {"padded": loss_by(net, False), "packed": loss_by(net, True)}
+    if args.compile:
+        ways["padded-compile"] = loss_by(torch.compile(net), False)
+    return Work(net, ways)
+
+
+def attention(args, row):
+    lens = lengths(row["lengths"], row["B"], row["T"])
+    tokens = row["tokens"] = sum(lens)
+    flat = reals("x", tokens, row["H"])
+    x, keep = padded(flat, lens, row["T"]).to(args.device), padded(torch.ones(tokens, 1), lens, row["T"]).to(args.device)
+    flat = flat.to(args.device)
+    mask = keep[:, None, None, :, 0] > 0
+    net = nn.ModuleDict({"attention": MultiHead(row["H"], row["heads"])})
+    set_weights(net, row["H"])
+    net.to(args.device)
+
+    def nested():
+        offsets = torch.tensor([0] + lens, device=args.device).cumsum(0)
+        return net["attention"](torch.nested.nested_tensor_from_jagged(flat, offsets)).values().float().sum()
+
+    def loss_by(model):
+        return lambda: (model(x, mask) * keep).float().sum()
+    ways = {"padded": loss_by(net["attention"]), "packed": lambda: net["attention"](flat, lens=lens).float().sum(), "nested": nested}
+    if args.compile:
+        ways["padded-compile"] = loss_by(torch.compile(net["attention"]))
+    return Work(net, ways)
+
+
+def g2p(args, row, updates=16, classes=40):
+    """sixteen updates of the demo's model, AdamW with a rate of 0 and clipping included; see bench/g2p.c"""
+    words, B = updates * row["B"], row["B"]
+    read = sorted(lengths("uniform", words, row["T"]))
+    write = [max(2, n - i % 3) for i, n in enumerate(read)]
+    row["tokens"] = sum(read) + sum(write)
+    letter = ((formula("word", sum(read)) + .5) * 26).long()
+    after = 1 + ((formula("said", sum(write)) + .5) * (classes - 1)).long()
+    after[torch.tensor(write).cumsum(0) - 1] = 0
+    before = torch.cat([torch.zeros(1, dtype=torch.long), after[:-1]])
+    net = G2P(row["I"], row["H"], classes)
+    set_weights(net, row["H"])
+    net.to(args.device)
+    adam = torch.optim.AdamW(net.parameters(), lr=0, weight_decay=0)
+    batches, at_read, at_write = [], 0, 0
+    for k in range(0, words, B):
+        r, w = read[k:k + B], write[k:k + B]
+        parts = [padded(flat[at:at + sum(n)], n, max(n), fill).to(args.device)
+                 for flat, at, n, fill in ((letter, at_read, r, 0), (before, at_write, w, 0), (after, at_write, w, -100))]
+        forbidden = (torch.arange(max(r))[None] >= torch.tensor(r)[:, None]).to(args.device)
+        batches.append((*parts, torch.tensor(r), torch.tensor(w), forbidden))
+        at_read, at_write = at_read + sum(r), at_write + sum(w)
+
+    def loss_of(batch, packed):
+        letter, before, after, r, w, forbidden = batch
+        logits = net(letter, before, r, w, forbidden, packed)
+        return nn.functional.cross_entropy(logits.float().flatten(0, 1), after.flatten(), ignore_index=-100, label_smoothing=.05)
+
+    def losses(packed):
+        return lambda: (loss_of(b, packed) for b in batches)
+
+    def step(loss):
+        for value in loss():
+            net.zero_grad(set_to_none=True)
+            value.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 2)
+            adam.step()
+    return Work(net, {"padded": losses(False), "packed": losses(True)}, step, updates)
+
+
+BUILD = {"transformer_lstm": transformer_lstm, "attention": attention, "g2p": g2p}
+
+
+# ---- steps ----
+def precision(args):
+    return torch.autocast(args.device, torch.bfloat16) if args.precision == "bf16" else contextlib.nullcontext()
+
+
+def graphs_of(args, work, loss):
+    """the losses of a step, one after the other: each is to be used before the next is made"""
+    with precision(args):
+        if work.graphs == 1:
+            yield loss()
+        else:
+            yield from loss()
+
+
+def train(args, work, loss):
+    if work.step:
+        work.step(lambda: graphs_of(args, work, loss))
+    else:
+        work.net.zero_grad(set_to_none=True)
+        for value in graphs_of(args, work, loss):
+            value.backward()
+
+
+def forward(args, work, loss):
+    with torch.no_grad():
+        for _ in graphs_of(args, work, loss):
+            pass
+
+
+def prove(args, work, loss):
+    """loss and norm of the gradient, of a step without its optimiser, and its seconds"""
+    work.net.zero_grad(set_to_none=True)
+    start, total = time.perf_counter(), 0.
+    for value in graphs_of(args, work, loss):
+        value.backward()
+        total += value.item()
+    norm = sum(p.grad.double().square().sum() for p in work.net.parameters()).sqrt().item()
+    return total, norm, time.perf_counter() - start
 
 
 def timed(step, device, runs):
@@ -175,117 +201,153 @@ def timed(step, device, runs):
     return out
 
 
-def run(args, row):
-    if args.tiny:
-        row.update(B=min(row["B"], 8), T=min(row["T"], 12), I=min(row["I"], 16), H=min(row["H"], 16))
-    lens = lengths(row["lengths"], row["B"], row["T"])
-    tokens, classifier = sum(lens), row["case"] == "net"
-    flat = 1 + ((formula("ids", tokens) + .5) * 9).long() if classifier else (2 * formula("x", tokens * row["I"])).float().reshape(tokens, row["I"])
-    x = padded(flat, lens, row["T"]).to(args.device)
-    keep = padded(torch.ones(tokens, 1), lens, row["T"]).to(args.device)
-    classes = (torch.arange(row["B"]) % 2).to(args.device)
-    net, lens = Net(row), torch.tensor(lens)
-    set_weights(net, row["H"])
-    net.to(args.device)
-    if classifier:                               # weft's embedding, too, has zeros in the row of the padding
-        with torch.no_grad():
-            net.embedding.weight[0] = 0
-
-    def loss(packed):
-        y = net(x, lens, keep, packed)
-        return nn.functional.cross_entropy(y, classes) if classifier else y.sum()
-
-    def train(packed):
-        net.zero_grad(set_to_none=True)
-        loss(packed).backward()
-
-    def forward(packed):
-        with torch.no_grad():
-            loss(packed)
-
-    for packed in (False, True):
-        for name, step in (("forward", forward), ("train", train)):
-            measure(args, dict(row, tokens=tokens, layout="packed" if packed else "padded", **{"pass": name}), net, loss, lambda: step(packed), packed)
+# ---- memory, as in bench/memory.c ----
+def resident(which):
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) * 1024 for line in f if line.startswith(which))
 
 
-def run_transformer_lstm(args, row):
-    """a padded LSTM that runs over its pads hands on another state: its loss is not weft's; the work, and what must be paid for it, are"""
-    if args.tiny:
-        row.update(B=4, T=12, horizon=6, H=16)
-    past_lens, future_lens = lengths(row["lengths"], row["B"], row["T"], 1), lengths(row["lengths"], row["B"], row["horizon"], 2)
-    row.update(T=max(past_lens), horizon=max(future_lens))
-    tokens = sum(past_lens) + sum(future_lens)
-
-    def side(name, lens, features):
-        return padded((2 * formula(name, sum(lens) * features)).float().reshape(-1, features), lens, max(lens)).to(args.device)
-    past, future, target = side("past", past_lens, 4), side("future", future_lens, 3), side("target", future_lens, 1)
-    keep = padded(torch.ones(sum(future_lens), 1), future_lens, row["horizon"]).to(args.device)
-    net = TransformerLSTM(4, 3, row["H"], row["layers"])
-    net.set_weights(row["H"])
-    net.to(args.device)
-    past_lens, future_lens = torch.tensor(past_lens), torch.tensor(future_lens)
-
-    def loss_by(model):
-        return lambda packed: ((model(past, future, past_lens, future_lens, packed) - target).square() * keep).sum() / keep.sum()
-
-    ways = [(loss_by(net), packed, "packed" if packed else "padded", "") for packed in (False, True)]
-    if args.compile:
-        ways.append((loss_by(torch.compile(net)), False, "padded", "-compile"))
-    for loss, packed, layout, suffix in ways:
-        def train():
-            net.zero_grad(set_to_none=True)
-            loss(packed).backward()
-
-        def forward():
-            with torch.no_grad():
-                loss(packed)
-        for name, step in (("forward", forward), ("train", train)):
-            measure(args, dict(row, tokens=tokens, layout=layout, **{"pass": name}), net, loss, step, packed, suffix)
+def grow(args, row, way):
+    """in a child: the growth of its peak over one step"""
+    small = dict(row, B=1, T=1, **({"horizon": 1} if "horizon" in row else {}))
+    torch.set_num_threads(args.threads)
+    for shape in (small, dict(row)):
+        work = build(args, shape)
+        for p in work.net.parameters():
+            p.grad = torch.zeros_like(p)
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        with open("/proc/self/clear_refs", "w") as f:
+            f.write("5")
+        begin = resident("VmRSS")
+        train(args, work, work.ways[way])
+        growth = resident("VmHWM") - begin
+    return growth
 
 
-def measure(args, row, net, loss, step, packed, suffix=""):
-    row = {"who": f"torch-{torch.__version__}-{args.device}{suffix}", "threads": torch.get_num_threads(), **row, "precision": "tf32" if args.tf32 else "fp32"}
-    try:
-        net.zero_grad(set_to_none=True)
-        value = loss(packed)
-        value.backward()
-        row["loss"] = float(f"{value.item():.6g}")
-        row["norm"] = float(f"{sum(p.grad.double().square().sum() for p in net.parameters()).sqrt().item():.6g}")
-        ms = timed(step, args.device, args.runs)
-        row.update(ms=round(statistics.median(ms), 4), ms_min=round(min(ms), 4), runs=len(ms))
-    except Exception as e:
-        row["error"] = f"{type(e).__name__}: {e}"[:200]
-    print(json.dumps(row), flush=True)
+def step_bytes(args, row, way):
+    ends = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(ends[1], str(grow(args, row, way)).encode())
+        finally:
+            os._exit(0)
+    os.close(ends[1])
+    with os.fdopen(ends[0]) as f:
+        said = f.read()
+    os.waitpid(child, 0)
+    return int(said) if said else None
+
+
+def peaks(args, names):
+    """before this process has computed anything, since threads do not come along into a child"""
+    found = {}
+    for case in names:
+        for row in cases(args)[case]:
+            for way in ("padded", "packed", "nested") if case != "gemm" and args.device == "cpu" else ():
+                found[json.dumps(row), way] = step_bytes(args, row, way) if way != "nested" or case == "attention" else None
+    return found
+
+
+# ---- rows ----
+def print_row(args, row, suffix="", **more):
+    print(json.dumps({"who": f"torch-{torch.__version__}-{args.device}{suffix}", "threads": torch.get_num_threads(), **row,
+                      "precision": args.precision, **more}), flush=True)
+
+
+def numbers(ms):
+    return dict(ms=round(statistics.median(ms), 4), ms_min=round(min(ms), 4), runs=len(ms))
+
+
+def shortened(x):
+    return float(f"{x:.6g}")
+
+
+def build(args, row):
+    return BUILD.get(row["case"], recurrent)(args, row)
+
+
+def run(args, row, found):
+    key = json.dumps(row)
+    work = build(args, row)
+    for way, loss in work.ways.items():
+        layout, suffix = way.split("-")[0], "-compile" if way.endswith("compile") else ""
+        try:
+            if isinstance(loss, str):
+                raise TimeoutError(loss)
+            total, norm, seconds = prove(args, work, loss)
+            proof = dict(loss=shortened(total), norm=shortened(norm))
+            for name, step in (("forward", forward), ("train", train)):
+                ms = [seconds * 1e3] if seconds > LONG and name == "train" else timed(lambda: step(args, work, loss), args.device, args.runs)
+                peak = {"peak_bytes": found[key, way]} if name == "train" and found.get((key, way)) else {}
+                print_row(args, row, suffix, layout=layout, **{"pass": name}, **proof, **peak, **numbers(ms))
+        except Exception as e:
+            print_row(args, row, suffix, layout=layout, **{"pass": "train"}, error=f"{type(e).__name__}: {e}"[:200])
+
+
+def gemm(args, row):
+    x, weight, dy = (reals(name, *shape).to(args.device) for name, shape in
+                     (("x", (row["B"], row["I"])), ("weight", (row["H"], row["I"])), ("dy", (row["B"], row["H"]))))
+    for name, product in (("forward", lambda: torch.mm(x, weight.t())), ("dx", lambda: torch.mm(dy, weight)), ("dw", lambda: torch.mm(dy.t(), x))):
+        with torch.no_grad(), precision(args):
+            y = product().float()
+            ms = timed(product, args.device, args.runs)
+        print_row(args, row, layout="plain", **{"pass": name}, loss=shortened(y.sum().item()), norm=shortened(y.norm().item()), **numbers(ms))
+
+
+# ---- shapes: those of weft_bench ----
+def layer(case, H, B, T, kind, layers=1, both=False):
+    return dict(case=case, B=B, T=T, I=H, H=H, layers=layers, bidirectional=both, lengths=kind)
 
 
 def cases(args):
     quick, gpu = args.quick, args.device == "cuda"
     net = [dict(case="net", B=512, T=T, I=16, H=32, layers=1, bidirectional=False, lengths="triangle") for T in ((64, 256) if quick else (32, 64, 128, 256, 512))]
     shapes = [(128, 64, 512), (256, 64, 512), (32, 64, 512), (64, 64, 512), (512, 64, 512), (1024, 64, 512)] if gpu else \
-             [(128, 64, 128), (256, 64, 128), (128, 8, 256), (512, 64, 128), (1024, 64, 64)]
-    lstm = [dict(case="lstm", B=B, T=T, I=H, H=H, layers=1, bidirectional=False, lengths="uniform") for H, B, T in (shapes[:2] if quick else shapes)]
-    bilstm = [dict(case="bilstm", B=64, T=128, I=256, H=256, layers=2, bidirectional=True, lengths="uniform")]
+             [(128, 64, 128), (256, 64, 128), (512, 64, 128), (128, 8, 256), (1024, 64, 64)]
+    alone = {case: [layer(case, *s, "uniform") for s in (shapes[:2 if gpu else 3] if quick else shapes)] for case in ("lstm", "gru")}
     transformer = [dict(case="transformer_lstm", B=64, T=300, horizon=100, I=4, H=128, layers=2, bidirectional=False, lengths=kind)
-                   for kind in (("uniform",) if quick else ("uniform", "equal", "triangle"))]
-    return {"net": net, "lstm": lstm, "bilstm": bilstm, "transformer_lstm": transformer}
+                   for kind in (("uniform",) if quick or args.tiny else ("uniform", "equal", "triangle"))]
+    heads = [dict(layer("attention", H, B, T, "uniform"), heads=n) for H, n, B, T in ((128, 4, 64, 300), (512, 8, 64, 128), (256, 8, 8, 1024))[:2 if quick else 3]]
+    words = [dict(case="g2p", B=32, T=16, I=32, H=128, layers=2, bidirectional=True, lengths="pooled")]
+    products = [dict(case="gemm", B=B, T=1, I=I, H=H, layers=1, bidirectional=False, lengths="equal", tokens=B) for B, I, H in
+                ((5176, 128, 512), (5176, 256, 1024), (65792, 16, 128), (65792, 32, 2), (5176, 512, 2048), (5176, 128, 128), (1024, 512, 8000),
+                 (64, 256, 1024), (1, 512, 2048))[:4 if quick else 9]]
+    long = [layer("long", H, 2**18 // T, T, "equal") for H in ((32,) if quick else (32, 128)) for T in ((32, 4096) if quick else (32, 4096, 128, 512, 2048))]
+    grid = [layer("never_slower", H, B, min(max(2**32 // (48 * H * H * B), 4), 128), "uniform")
+            for H in (32, 128, 1024, 16, 100, 256, 512)[:3 if quick else 7] for B in (1, 64, 8, 512)[:2 if quick else 4]]
+    found = {"net": net, **alone, "bilstm": [layer("bilstm", 256, 64, 128, "uniform", 2, True)], "transformer_lstm": transformer, "attention": heads,
+             "g2p": words, "gemm": products, "long": long + ([] if quick else [layer("long", 128, 1, 70000, "equal")]), "never_slower": grid}
+    for row in (r for rows in found.values() for r in rows) if args.tiny else ():
+        row.update({k: min(row[k], most) for k, most in dict(B=8, T=12, I=16, H=16, horizon=6, tokens=8).items() if k in row})
+    return found
 
 
-def main():
+def arguments():
     p = argparse.ArgumentParser()
     p.add_argument("--case", default="net,lstm,bilstm,transformer_lstm")
     p.add_argument("--device", default="cpu")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--runs", type=int, default=7)
-    p.add_argument("--tf32", action="store_true")
+    p.add_argument("--precision", default="fp32", choices=("fp32", "tf32", "bf16"))
+    p.add_argument("--tf32", action="store_const", dest="precision", const="tf32")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--tiny", action="store_true")
-    p.add_argument("--compile", action="store_true", help="transformer_lstm padded under torch.compile, too")
-    args = p.parse_args()
+    p.add_argument("--peak", action="store_true", help="what memory a training step takes, too")
+    p.add_argument("--compile", action="store_true", help="transformer_lstm and attention padded under torch.compile, too")
+    return p.parse_args()
+
+
+def main():
+    args = arguments()
+    names = args.case.split(",")
+    found = peaks(args, names) if args.peak else {}
     torch.set_num_threads(args.threads)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.tf32
-    for name in args.case.split(","):
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
+    for name in names:
         for row in cases(args)[name]:
-            (run_transformer_lstm if name == "transformer_lstm" else run)(args, row)
+            gemm(args, row) if name == "gemm" else run(args, row, found)
 
 
 main()

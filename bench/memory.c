@@ -1,0 +1,74 @@
+/* memory.c - what memory a step takes: how far the peak of a process' resident memory grows over what it held before, in a child that
+ * builds the case and runs one training step. Parameters, their gradients and the inputs are there before; the peers' programs do the
+ * same in the same way, so what is compared is all that one step has to have beside them.
+ *
+ * Before that the child has run the same case with one sequence of one token, and given back what was free: what is read from disk, started or
+ * made once in a process is not part of a step. Linux alone: /proc/self/clear_refs sets the peak back to what is held. */
+#include <malloc.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "bench.h"
+
+/* In bytes, "VmRSS:" or "VmHWM:"; 0: there is none. */
+static double resident(const char *which)
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long long kib = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, which, strlen(which)))
+            sscanf(line + strlen(which), "%lld", &kib);
+    if (f)
+        fclose(f);
+    return (double)kib * 1024;
+}
+
+static bool set_peak_back(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+    bool good = f && fputs("5", f) >= 0;
+    return (f ? !fclose(f) : false) && good;
+}
+
+double begin_growth(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    return set_peak_back() ? resident("VmRSS:") : 0;
+}
+
+double growth_since(double begin) { return begin > 0 ? resident("VmHWM:") - begin : 0; }
+
+static void child(run_case *run, row r, const settings *s, double *growth)
+{
+    settings told = *s;
+    row      small = r;
+    told.growth = growth;
+    small.B = small.T = 1;
+    small.horizon = r.horizon ? 1 : 0;
+    if (!run(small, &told) || !run(r, &told))
+        *growth = 0;
+}
+
+double step_bytes(run_case *run, row r, const settings *s)
+{
+    if (s->open.device == WEFT_CUDA)             /* its context does not live on in a child */
+        return 0;
+    double *growth = mmap(NULL, sizeof *growth, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (growth == MAP_FAILED)
+        return 0;
+    fflush(stdout);
+    pid_t id = fork();
+    if (!id) {
+        child(run, r, s, growth);
+        _exit(0);
+    }
+    int    status = 1;
+    bool   good = id > 0 && waitpid(id, &status, 0) == id && !status;
+    double bytes = good && *growth > 0 ? *growth : 0;
+    munmap(growth, sizeof *growth);
+    return bytes;
+}

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""torch_models.py - the models of the benchmarks in PyTorch, with the parameter names that they have in weft, and the formulas of weights and data.
+
+Each model has a loss for every way in which PyTorch can run it: padded with masks, packed where it is recurrent, nested where it is not."""
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+def formula(name, n):
+    key = 0
+    for c in name.encode():
+        key = (key * 31 + c) % 2**64
+    i = torch.arange(n, dtype=torch.int64)
+    x = (i * 2654435761 + key % 65521 * 40503) % 2**31
+    x = (1103515245 * x + 12345) % 2**31
+    return (x >> 15).double() / 65536 - .5
+
+
+def lengths(kind, batch, longest, seed=1):
+    if kind == "triangle":
+        return [longest - i % longest for i in range(batch)]
+    if kind == "equal":
+        return [longest] * batch
+    low, x, out = max(1, longest // 8), seed, []
+    for _ in range(batch):
+        x = (1103515245 * x + 12345) % 2**31
+        out.append(low + (x >> 8) % (longest - low + 1))
+    return out
+
+
+def padded(flat, lens, longest, fill=0):
+    """[tokens, ..] end to end -> [B, T, ..] with `fill` behind each sequence"""
+    out, at = flat.new_full((len(lens), longest) + flat.shape[1:], fill), 0
+    for i, n in enumerate(lens):
+        out[i, :n] = flat[at:at + n]
+        at += n
+    return out
+
+
+def reals(name, *shape):
+    n = 1
+    for k in shape:
+        n *= k
+    return (2 * formula(name, n)).float().reshape(shape)
+
+
+def set_weights(module, hidden):
+    with torch.no_grad():
+        for name, p in module.named_parameters():
+            p.copy_((2 / hidden**.5 * formula(name, p.numel())).reshape(p.shape))
+
+
+def packed_run(layer, x, lens, state=None):
+    """from and to padded tensors"""
+    y, state = layer(pack_padded_sequence(x, lens, batch_first=True, enforce_sorted=False), state)
+    return pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])[0], state
+
+
+class Recurrent(nn.Module):
+    """recurrent layers alone, or between an embedding and a linear head that is summed over time"""
+
+    def __init__(self, row):
+        super().__init__()
+        self.cell, self.classifier = "gru" if row["case"] == "gru" else "lstm", row["case"] == "net"
+        if self.classifier:
+            self.embedding = nn.Embedding(10, row["I"], padding_idx=0)
+        setattr(self, self.cell, {"gru": nn.GRU, "lstm": nn.LSTM}[self.cell](row["I"], row["H"], row["layers"], batch_first=True, bidirectional=row["bidirectional"]))
+        if self.classifier:
+            self.linear = nn.Linear(row["H"], 2)
+
+    def forward(self, x, lens, keep, packed):
+        layer = getattr(self, self.cell)
+        if self.classifier:
+            x = self.embedding(x)
+        y = (packed_run(layer, x, lens) if packed else layer(x))[0]
+        return (self.linear(y) * keep).sum(1) if self.classifier else y * keep
+
+
+class MultiHead(nn.Module):
+    """torch.nn.MultiheadAttention's parameters and work, by scaled_dot_product_attention"""
+
+    def __init__(self, d, heads):
+        super().__init__()
+        self.heads = heads
+        self.in_proj_weight, self.in_proj_bias = nn.Parameter(torch.empty(3 * d, d)), nn.Parameter(torch.empty(3 * d))
+        self.out_proj = nn.Linear(d, d)
+
+    def attend(self, qkv, mask=None):
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(-3, -2) for part in qkv.chunk(3, -1))
+        return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(-3, -2).flatten(-2)
+
+    def forward(self, x, mask=None, lens=None):
+        """x padded with a mask, or nested; or tokens end to end with their lengths: then attention is done sequence by sequence"""
+        qkv = nn.functional.linear(x, self.in_proj_weight, self.in_proj_bias)
+        y = self.attend(qkv, mask) if lens is None else torch.cat([self.attend(part[None])[0] for part in qkv.split(lens)])
+        return self.out_proj(y)
+
+
+class General(nn.Module):
+    """q . (weight m), Luong et al. 2015"""
+
+    def __init__(self, dq, dm):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(dq, dm))
+
+    def forward(self, q, memory, forbidden):
+        scores = ((q @ self.weight) @ memory.transpose(1, 2)).masked_fill(forbidden[:, None], -torch.inf)
+        return scores.softmax(-1) @ memory
+
+
+class G2P(nn.Module):
+    """the demo's encoder-decoder: a bidirectional LSTM reads letters, an LSTM that starts from its last states writes phones and looks at all letters"""
+
+    def __init__(self, embed, hidden, classes=40):
+        super().__init__()
+        self.letters, self.phones = nn.Embedding(26, embed), nn.Embedding(classes, embed)
+        self.encoder = nn.LSTM(embed, hidden, 2, batch_first=True, bidirectional=True)
+        self.decoder = nn.LSTM(embed, hidden, batch_first=True)
+        self.bridge_h, self.bridge_c = nn.Linear(2 * hidden, hidden), nn.Linear(2 * hidden, hidden)
+        self.attention = General(hidden, 2 * hidden)
+        self.combine, self.output = nn.Linear(3 * hidden, hidden), nn.Linear(hidden, classes)
+
+    def run(self, layer, x, lens, state, packed):
+        return packed_run(layer, x, lens, state) if packed else layer(x, state)
+
+    def forward(self, letter, before, read, write, forbidden, packed):
+        memory, (h, c) = self.run(self.encoder, self.letters(letter), read, None, packed)
+        first = tuple(torch.tanh(bridge(torch.cat([s[-2], s[-1]], 1)))[None] for bridge, s in ((self.bridge_h, h), (self.bridge_c, c)))
+        y, _ = self.run(self.decoder, self.phones(before), write, first, packed)
+        return self.output(torch.tanh(self.combine(torch.cat([y, self.attention(y, memory, forbidden)], 2))))
+
+
+class GLU(nn.Module):
+    def __init__(self, n, m):
+        super().__init__()
+        self.fc1 = nn.Linear(n, 2 * m)
+
+    def forward(self, x):
+        a, b = self.fc1(x).chunk(2, -1)
+        return a * torch.sigmoid(b)
+
+
+class GRN(nn.Module):
+    def __init__(self, n, m):
+        super().__init__()
+        self.project, self.fc1, self.fc2, self.glu1, self.norm = nn.Linear(n, m), nn.Linear(n, m), nn.Linear(m, m), GLU(m, m), nn.LayerNorm(m)
+
+    def forward(self, x):
+        return self.norm(self.glu1(self.fc2(nn.functional.elu(self.fc1(x)))) + self.project(x))
+
+
+class Attention(nn.Module):
+    """heads with queries and keys of their own and shared values; one product for all heads, and the mean of their maps before the values: the
+    faster way. Its weights are filled as if each head had its own layers, as they have by name in weft"""
+
+    def __init__(self, d, heads):
+        super().__init__()
+        self.heads, self.k = heads, d // heads
+        self.query_layers, self.key_layers = nn.Linear(d, d), nn.Linear(d, d)
+        self.value_layer, self.output_layer = nn.Linear(d, d // heads), nn.Linear(d // heads, d)
+
+    def forward(self, q, memory, forbidden):
+        B, Tq, _ = q.shape
+        Q = self.query_layers(q).view(B, Tq, self.heads, self.k).transpose(1, 2)
+        K = self.key_layers(memory).view(B, memory.shape[1], self.heads, self.k).transpose(1, 2)
+        scores = ((Q @ K.transpose(2, 3)) * self.k**-.5).masked_fill(forbidden[:, None], -1e9)
+        return self.output_layer(scores.softmax(-1).mean(1) @ self.value_layer(memory))
+
+
+class Gate(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.glu, self.add_norm = GLU(d, d), nn.ModuleDict({"norm": nn.LayerNorm(d)})
+
+    def forward(self, x, skip):
+        return self.add_norm["norm"](self.glu(x) + skip)
+
+
+class TransformerLSTM(nn.Module):
+    def __init__(self, past, future, d, layers, heads=4, blocks=2):
+        super().__init__()
+        self.encoder_grn, self.decoder_grn = GRN(past, d), GRN(future, d)
+        self.encoder, self.decoder = (nn.LSTM(d, d, layers, batch_first=True) for _ in range(2))
+        self.transformer_blocks = nn.ModuleList(nn.ModuleDict({
+            "encoder_self_attention": Attention(d, heads), "cross_attention": Attention(d, heads),
+            "encoder_gate_add_norm": Gate(d), "decoder_gate_add_norm": Gate(d)}) for _ in range(blocks))
+        self.output_head = nn.Linear(d, 1)
+
+    def set_weights(self, hidden):
+        with torch.no_grad():
+            for name, p in self.named_parameters():
+                part = next((w for w in ("query_layers", "key_layers") if w in name), None)
+                names = [name.replace(part, f"{part}.{h}") for h in range(4)] if part else [name]
+                p.copy_(torch.cat([2 / hidden**.5 * formula(n, p.numel() // len(names)) for n in names]).reshape(p.shape))
+
+    def run(self, lstm, x, lens, state, packed):
+        return packed_run(lstm, x, lens, state) if packed else lstm(x, state)
+
+    def forward(self, past, future, past_lens, future_lens, packed):
+        ge, gd = self.encoder_grn(past), self.decoder_grn(future)
+        e, state = self.run(self.encoder, ge, past_lens, None, packed)
+        d, _ = self.run(self.decoder, gd, future_lens, state, packed)
+        e, d, Te, Td = e + ge, d + gd, past.shape[1], future.shape[1]
+        pads = torch.arange(Te, device=past.device)[None] >= past_lens[:, None].to(past.device)
+        causal = torch.ones(Td, Td, dtype=torch.bool, device=past.device).triu()
+        both = torch.cat([pads[:, None].expand(-1, Td, -1), causal[None].expand(past.shape[0], -1, -1)], 2)
+        for b in self.transformer_blocks:
+            e = b["encoder_gate_add_norm"](b["encoder_self_attention"](e, e, pads[:, None].expand(-1, Te, -1)), e)
+            d = b["decoder_gate_add_norm"](b["cross_attention"](d, torch.cat([e, d], 1), both), d)
+        return self.output_head(d)
