@@ -8,7 +8,7 @@
 #include "core/fast_gemm.h"
 #include "core/fast_norm.h"
 #include "core/fast_losses.h"
-#include "core/fast_attention.h"
+#include "core/fast_attention_back.h"
 #include "core/fast_recur.h"
 #include "core/fast_optimisers.h"
 #include "core/cpu_table.h"

@@ -1,196 +1,200 @@
-/* fast_attention.h - attention by products over blocks of queries, each head of each sequence apart: so a sequence's bits depend
- * on itself only. A task has the scores of one block of queries with all keys at a time; the whole score matrix is never there.
- * Forward, tasks are blocks; backward, the blocks' gradients of keys and values add up, so tasks are heads (with shared values
- * sequences). */
-#include "core/fast_gemm.h"
+/* fast_attention.h - attention by blocks of queries and blocks of keys, each head of each sequence apart; the matrix of scores is never
+ * there, and the memory that a thread needs does not depend on how long sequences are.
+ *
+ * Blocks of keys begin at multiples of KEYS in their sequence, and a row of scores meets them in order: of those before it keeps the
+ * largest score, the sum of exp(score - largest), and y times that sum. So a row's bits depend on its query and on its sequence's keys
+ * alone; blocks of queries, and who computes which, are free. */
+#ifndef WEFT_FAST_ATTENTION_H
+#define WEFT_FAST_ATTENTION_H
+#include "core/fast_attention_deal.h"
 #include "core/fast_norm.h"
 #include "core/fast_random.h"
 
-enum { QUERIES = MC };                           /* of a block */
+enum {
+    ROW = KEYS + NR,                             /* from row to row of a block of scores, which whole vectors may cross, and cache lines share out well */
+    ROWS = MR * (MR > 8 ? 4 : 8)                 /* of a block of scores, at most */
+};
+enum { OF_KEYS_T, OF_VALUES, OF_KEYS, OF_QUERIES, OF_RESULTS, SCORES, GRADS, KEPT, MOST, SUM, DOTS, ROOMS };  /* of a thread's scratch; _T: transposed */
 typedef struct attention_job {
-    const weft__attention *a; int64_t blocks;    /* blocks: of the longest sequence */
-    real *scratch; int64_t most, each;           /* most: keys of a sequence, in vectors; each: scratch of a thread */
+    const weft__attention *a; bool back;
+    dealt d; real *scratch; int64_t at[ROOMS + 1];   /* where each room begins; the last: of the next thread */
 } attention_job;
 typedef struct head {                            /* of one sequence */
     const weft__attention *a; int64_t h, row, queries, first, keys;          /* row, first: of query 0 and of key 0 */
     int64_t wide, wide_v;                        /* steps from row to row: of queries and keys, of values */
-    const real *k, *v; real *scores, *grads, *kept, *pack;   /* kept: of a row, what dropout makes of 1 */
+    const real *k, *v; real *room[ROOMS];
 } head;
 
-/* c [m, n] (+)= a [m, k] b [k, n] */
-static void multiply_views(const head *t, view a, view b, real *c, int64_t c_row, int64_t m, int64_t n, int64_t k, bool add)
-{
-    gemm_job w = { .a = a, .b = b, .c_row = c_row, .c_column = 1, .k = k, .add = add, .of_a = up((MC + VLEN) * KC, 16) };
-    if (k > 0)
-        block(&w, a.at, b.at, c, m, n, t->pack);
-    for (int64_t i = 0; k == 0 && !add && i < m; i++)
-        memset(c + i * c_row, 0, (size_t)n * sizeof *c);
-}
-static int64_t scratch_reals(int64_t most, int matrices)
-{
-    return up(matrices * QUERIES * most + up(most, DRAWS) + (MC + NC + 2 * VLEN) * KC + 16, 16);
-}
-
-static head head_of(const attention_job *j, int64_t s, int64_t h, int matrices)
+static head head_of(const attention_job *j, int64_t s, int64_t h)
 {
     const weft__attention *a = j->a;
     head t = { .a = a, .h = h, .row = a->q_offset.host[s], .first = a->k_offset.host[s] };
     t.wide = a->heads * a->dk, t.wide_v = value_width(a);
     t.queries = a->q_offset.host[s + 1] - t.row, t.keys = a->k_offset.host[s + 1] - t.first;
     t.k = a->k + t.first * t.wide + h * a->dk, t.v = a->v + t.first * t.wide_v + (a->shared_values ? 0 : h * a->dv);
-    t.scores = j->scratch + weft__worker() * j->each, t.grads = t.scores + (matrices - 1) * QUERIES * j->most;
-    t.kept = t.scores + matrices * QUERIES * j->most, t.pack = t.kept + up(j->most, DRAWS);
+    for (int i = 0; i < ROOMS; i++)
+        t.room[i] = j->scratch + weft__worker() * j->at[ROOMS] + j->at[i];
     return t;
 }
 static inline int64_t seen_by(const head *t, int64_t i) { return weft__keys_seen(t->a->causal, i, t->queries, t->keys); }
-static inline view rows_of_q(const head *t, int64_t i)
+/* Of the n keys from j on. */
+static inline int64_t seen_of(const head *t, int64_t i, int64_t j, int64_t n)
 {
-    return (view){ t->a->q + (t->row + i) * t->wide + t->h * t->a->dk, t->wide, 1 };
+    int64_t seen = seen_by(t, i) - j;
+    return seen < 0 ? 0 : least(seen, n);
 }
-/* Where query i's row of y, and of its gradient, begins. */
-static inline int64_t result_at(const head *t, int64_t i) { return ((t->row + i) * t->a->heads + t->h) * t->a->dv; }
+static inline in_lines rows_of_q(const head *t, int64_t i)
+{
+    return (in_lines){ t->a->q + (t->row + i) * t->wide + t->h * t->a->dk, t->wide, false };
+}
+/* Where query i's row of y, and of its gradient, begins; and its number among all heads' rows. */
+static inline int64_t head_row(const head *t, int64_t i)  { return (t->row + i) * t->a->heads + t->h; }
+static inline int64_t result_at(const head *t, int64_t i) { return head_row(t, i) * t->a->dv; }
 
+/* exp, for a number that is not much above 0; what is no normal number is 0. */
+static inline vec weight_at(vec x)
+{
+    vec power, p = v_decay_(x, &power);
+    return v_fma(power, p, power);
+}
 static void scale_row(int64_t n, real factor, real *x)
 {
     EACH_VECTOR(i, n)
         v_store_to(x + i, factor * v_load_to(x + i, n - i), n - i);
 }
-/* Of query i's weights, of their gradients x. */
-static void draw_row(const head *t, int64_t i)
+static inline void zero_unseen(int64_t seen, int64_t n, real *s)
+{
+    if (seen < n)
+        memset(s + seen, 0, (size_t)(n - seen) * sizeof *s);
+}
+/* What dropout makes of 1, for query i and n keys from j on. */
+static const real *drawn_row(const head *t, int64_t i, int64_t j, int64_t n)
 {
     const weft__attention *a = t->a;
     const uint64_t key = weft__head_key(a->mask_key, t->h);
-    for (int64_t j = 0, seen = seen_by(t, i); j < seen; j += DRAWS)
-        draw_kept(key, a->id[t->row + i], (int32_t)i, j, a->below, a->kept, t->kept + j);
+    for (int64_t c = 0; c < n; c += DRAWS)
+        draw_kept(key, a->id[t->row + i], (int32_t)i, j + c, a->below, a->kept, t->room[KEPT] + c);
+    return t->room[KEPT];
 }
-static void drop_row(const head *t, int64_t i, real *x) { keep(seen_by(t, i), t->kept, x, x); }
-/* Scores to weights; 0 for the keys that are not seen. */
-static void weigh_row(const head *t, int64_t i, int64_t n, real *s)
+/* The scores of query i and n keys from j on become exp(score - most), 0 for those that it does not see. The result: what the sum and y
+ * must be multiplied by, as they were made for another `most`. */
+static real weigh_row(const head *t, int64_t i, int64_t j, int64_t n, real *s, real *most, real *sum)
 {
-    int64_t seen = seen_by(t, i), row = (t->row + i) * t->a->heads + t->h;
-    memset(s + seen, 0, (size_t)(n - seen) * sizeof *s);
-    t->a->lse[row] = nothing;
-    if (!seen)
-        return;
-    scale_row(seen, t->a->scale, s);
-    real most = most_of(seen, NULL, s), sum = sum_of_exp(seen, NULL, s, most, s);
-    scale_row(seen, 1 / sum, s);
-    t->a->lse[row] = most + log(sum);
+    int64_t seen = seen_of(t, i, j, n), whole = up(seen, VLEN);
+    vec top = v_set(*most), all = v_set(0);
+    for (int64_t c = seen; c < whole; c++)
+        s[c] = nothing;
+    for (int64_t c = 0; c < whole; c += VLEN)
+        top = v_max(v_load(s + c), top);         /* NaN is left for the sum */
+    real before = *most, now = v_largest(top), base = now == nothing ? 0 : now;
+    for (int64_t c = 0; c < whole; c += VLEN) {
+        vec e = weight_at(v_load(s + c) - base);
+        v_store(s + c, e), all += e;
+    }
+    zero_unseen(whole, n, s);
+    real fade = before == now ? 1 : weight_at(v_set(before - base))[0];
+    *most = now, *sum = *sum * fade + v_sum(all);
+    if (t->a->below)
+        keep(seen, drawn_row(t, i, j, seen), s, s);
+    return fade;
 }
-static void write_map_row(const head *t, int64_t i, int64_t n, const real *s)
-{
-    int64_t heads = t->a->heads;
-    real *map = t->a->map + t->a->map_offset.host[t->row + i] * heads + t->h;
-    for (int64_t j = 0; j < t->keys; j++)
-        map[j * heads] = j < n ? s[j] : 0;
-}
-static void attend_block(const head *t, int64_t i, int64_t m)
+static void attend_block(const head *t, int64_t i, int64_t m, int64_t j, int64_t n, in_panels keys, in_panels values, real *most, real *sum)
 {
     const weft__attention *a = t->a;
-    int64_t n = seen_by(t, i + m - 1), ldy = a->heads * a->dv;   /* the last query sees most */
-    multiply_views(t, rows_of_q(t, i), (view){ t->k, 1, t->wide }, t->scores, n, m, n, a->dk, false);
+    real *s = t->room[SCORES], *y = a->y + result_at(t, i);
+    int64_t ldy = a->heads * a->dv;
+    attention_product(m, up(n, NR), a->dk, rows_of_q(t, i), keys, s, ROW, false, a->scale);
     for (int64_t r = 0; r < m; r++) {
-        weigh_row(t, i + r, n, t->scores + r * n);
-        if (a->below) {
-            draw_row(t, i + r);
-            drop_row(t, i + r, t->scores + r * n);
-        }
-        if (a->map)
-            write_map_row(t, i + r, n, t->scores + r * n);
+        real fade = weigh_row(t, i + r, j, n, s + r * ROW, most + r, sum + r);
+        if (j && fade != 1)
+            scale_row(a->dv, fade, y + r * ldy);
     }
-    multiply_views(t, (view){ t->scores, n, 1 }, (view){ t->v, t->wide_v, 1 }, a->y + result_at(t, i), ldy, m, a->dv, n, false);
+    attention_product(m, a->dv, n, (in_lines){ s, ROW, false }, values, y, ldy, j > 0, 1);
 }
+static void attend_keys(const head *t, int64_t i, int64_t m, int64_t j, int64_t n)
+{
+    in_panels keys = packed_lines(n, t->a->dk, t->k + j * t->wide, t->wide, t->room[OF_KEYS_T]);
+    in_panels values = packed_rows(m <= FEW_ROWS, n, t->a->dv, t->v + j * t->wide_v, t->wide_v, t->room[OF_VALUES]);
+    for (int64_t r = 0, block = even_block(m, ROWS); r < m; r += block) {
+        int64_t rows = least(block, m - r), seen = seen_of(t, i + r + rows - 1, j, n);          /* the last query sees most */
+        if (seen)
+            attend_block(t, i + r, rows, j, seen, keys, values, t->room[MOST] + r, t->room[SUM] + r);
+    }
+}
+static void finish_row(const head *t, int64_t i, real most, real sum)
+{
+    real *y = t->a->y + result_at(t, i);
+    bool seen = seen_by(t, i);
+    t->a->lse[head_row(t, i)] = seen ? most + log(sum) : nothing;
+    if (seen)
+        scale_row(t->a->dv, 1 / sum, y);
+    else
+        memset(y, 0, (size_t)t->a->dv * sizeof *y);
+}
+
+/* ---- the map: weights from the scores and their log sum exp, 0 for the keys that are not seen ---- */
+static void weigh_again(const head *t, int64_t i, int64_t n, int64_t seen, real *s)
+{
+    real lse = t->a->lse[head_row(t, i)];
+    for (int64_t c = 0; c < seen; c += VLEN)
+        v_store(s + c, weight_at(v_load(s + c) - lse));
+    zero_unseen(seen, n, s);
+}
+static void write_weights(const head *t, int64_t i, int64_t m, int64_t j, int64_t n)
+{
+    const weft__attention *a = t->a;
+    in_panels keys = packed_lines(n, a->dk, t->k + j * t->wide, t->wide, t->room[OF_KEYS_T]);
+    for (int64_t r = 0; r < m; r++) {
+        real *s = t->room[SCORES], *map = a->map + (a->map_offset.host[t->row + i + r] + j) * a->heads + t->h;
+        int64_t seen = seen_of(t, i + r, j, n);
+        attention_product(1, up(n, NR), a->dk, rows_of_q(t, i + r), keys, s, ROW, false, a->scale);
+        weigh_again(t, i + r, n, seen, s);
+        if (a->below)
+            keep(seen, drawn_row(t, i + r, j, seen), s, s);
+        for (int64_t c = 0; c < n; c++)
+            map[c * a->heads] = s[c];
+    }
+}
+
+/* ---- tasks ---- */
 static void attend_task(void *argument, int64_t task)
 {
-    const attention_job *j = argument;
-    int64_t pair = task / j->blocks, i = task % j->blocks * QUERIES;
-    head t = head_of(j, pair / j->a->heads, pair % j->a->heads, 1);
-    if (i < t.queries)
-        attend_block(&t, i, least(QUERIES, t.queries - i));
+    const attention_job *job = argument;
+    const attention_piece *p = &job->d.piece[task];
+    head t = head_of(job, p->s, p->h);
+    int64_t block = even_block(t.queries, QUERIES), i = p->part * block, m = least(block, t.queries - i), n = seen_by(&t, i + m - 1);
+    for (int64_t r = 0; r < m; r++)
+        t.room[MOST][r] = nothing, t.room[SUM][r] = 0;
+    for (int64_t j = 0; j < n; j += KEYS)
+        attend_keys(&t, i, m, j, least(KEYS, n - j));
+    for (int64_t r = 0; r < m; r++)
+        finish_row(&t, i + r, t.room[MOST][r], t.room[SUM][r]);
+    for (int64_t j = 0; t.a->map && j < t.keys; j += KEYS)
+        write_weights(&t, i, m, j, least(KEYS, t.keys - j));
 }
-/* Scratch for every thread: so many matrices of scores and the packed panels. */
-static bool attention_scratch(weft__device *d, attention_job *j, int matrices)
+/* Scratch for the tasks' list and every thread. */
+static bool attention_scratch(weft__device *d, attention_job *j, int64_t pieces)
 {
-    int64_t threads = weft__pool_threads(d->pool), queries = 0;
-    for (int64_t s = 0; s < j->a->sequences; s++) {
-        int64_t keys = j->a->k_offset.host[s + 1] - j->a->k_offset.host[s], n = j->a->q_offset.host[s + 1] - j->a->q_offset.host[s];
-        j->most = keys > j->most ? keys : j->most, queries = n > queries ? n : queries;
-    }
-    j->most = up(j->most, 16), j->blocks = (queries + QUERIES - 1) / QUERIES;
-    j->each = scratch_reals(j->most, matrices);
-    j->scratch = weft__scratch(d, (size_t)(j->each * threads) * sizeof(real));
-    return j->scratch;
+    const weft__attention *a = j->a;
+    int64_t threads = weft__pool_threads(d->pool), longest = 0, dk = up(a->dk, NR), dv = up(a->dv, NR), back = j->back;
+    for (int64_t s = 0; s < a->sequences; s++)
+        longest = a->q_offset.host[s + 1] - a->q_offset.host[s] > longest ? a->q_offset.host[s + 1] - a->q_offset.host[s] : longest;
+    const int64_t sizes[ROOMS] = { KEYS * dk, KEYS * dv, back * KEYS * dk, back * ROWS * dk, back * ROWS * dv, ROWS * ROW, back * ROWS * ROW,
+                                   KEYS, QUERIES, QUERIES, back * longest };
+    for (int i = 0; i < ROOMS; i++)
+        j->at[i + 1] = j->at[i] + up(sizes[i] + VLEN, 16);
+    int64_t list = up(pieces * (int64_t)sizeof(attention_piece), 64);
+    char *scratch = weft__scratch(d, (size_t)list + (size_t)(j->at[ROOMS] * threads) * sizeof(real));
+    if (scratch)
+        j->d.piece = (attention_piece *)scratch, j->scratch = (real *)(scratch + list);
+    return scratch;
 }
 static void K(attention)(weft__device *d, const weft__attention *a)
 {
     attention_job j = { .a = a };
-    if (attention_scratch(d, &j, 1))
-        weft__parallel(d, a->sequences * a->heads * j.blocks, attend_task, &j);
+    if (attention_scratch(d, &j, pieces_of(a, BY_QUERIES)))
+        deal(d, a, BY_QUERIES, &j.d, attend_task, &j);
     else
         plain_attention(a);
 }
-
-/* ---- backward: with weights w, what dropout makes of them m w, dw = m dy v^T and D = sum of w dw along a row:
- *      ds = scale w (dw - D), dq += ds k, dk += ds^T q, dv += (m w)^T dy ---- */
-static void weigh_row_again(const head *t, int64_t i, int64_t n, real *s)
-{
-    int64_t seen = seen_by(t, i);
-    real lse = t->a->lse[(t->row + i) * t->a->heads + t->h];
-    scale_row(seen, t->a->scale, s);             /* rounded as forward: the weight of a single key is 1 exactly */
-    EACH_VECTOR(c, seen)
-        v_store_to(s + c, v_exp(v_load_to(s + c, seen - c) - lse), seen - c);
-    memset(s + seen, 0, (size_t)(n - seen) * sizeof *s);
-}
-static void score_gradients(const head *t, int64_t n, const real *w, real *ds)   /* ds comes in as dw */
-{
-    vec dot = v_set(0);
-    EACH_VECTOR(c, n)
-        dot = v_fma(v_load_to(w + c, n - c), v_load_to(ds + c, n - c), dot);
-    real all = v_sum(dot);
-    EACH_VECTOR(c, n)
-        v_store_to(ds + c, t->a->scale * v_load_to(w + c, n - c) * (v_load_to(ds + c, n - c) - all), n - c);
-}
-static void attend_block_back(const head *t, int64_t i, int64_t m)
-{
-    const weft__attention *a = t->a;
-    int64_t n = seen_by(t, i + m - 1);
-    real *w = t->scores, *ds = t->grads;
-    view q = rows_of_q(t, i), dy = { a->dy + result_at(t, i), a->heads * a->dv, 1 };
-    multiply_views(t, q, (view){ t->k, 1, t->wide }, w, n, m, n, a->dk, false);
-    multiply_views(t, dy, (view){ t->v, 1, t->wide_v }, ds, n, m, n, a->dv, false);
-    for (int64_t r = 0; r < m; r++) {
-        weigh_row_again(t, i + r, n, w + r * n);
-        if (a->below) {
-            draw_row(t, i + r);
-            drop_row(t, i + r, ds + r * n);
-        }
-        score_gradients(t, n, w + r * n, ds + r * n);
-        if (a->below)
-            drop_row(t, i + r, w + r * n);
-    }
-    if (a->dq)
-        multiply_views(t, (view){ ds, n, 1 }, (view){ t->k, t->wide, 1 }, a->dq + (q.at - a->q), t->wide, m, a->dk, n, true);
-    if (a->dk_)
-        multiply_views(t, (view){ ds, 1, n }, q, a->dk_ + (t->k - a->k), t->wide, n, a->dk, m, true);
-    if (a->dv_)
-        multiply_views(t, (view){ w, 1, n }, dy, a->dv_ + (t->v - a->v), t->wide_v, n, a->dv, m, true);
-}
-static bool heads_share(const weft__attention *a) { return a->shared_values && a->dv_; }
-static void attend_back_task(void *argument, int64_t task)
-{
-    const attention_job *j = argument;
-    int64_t heads = heads_share(j->a) ? j->a->heads : 1, first = task * heads;
-    for (int64_t pair = first; pair < first + heads; pair++) {
-        head t = head_of(j, pair / j->a->heads, pair % j->a->heads, 2);
-        for (int64_t i = 0; i < t.queries; i += QUERIES)
-            attend_block_back(&t, i, least(QUERIES, t.queries - i));
-    }
-}
-static void K(attention_back)(weft__device *d, const weft__attention *a)
-{
-    attention_job j = { .a = a };
-    if (attention_scratch(d, &j, 2))
-        weft__parallel(d, a->sequences * (heads_share(a) ? 1 : a->heads), attend_back_task, &j);
-    else
-        plain_attention_back(a);
-}
+#endif

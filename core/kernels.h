@@ -58,7 +58,7 @@ typedef struct weft__attention {
     uint32_t below; real kept; uint64_t mask_key; const int64_t *id;          /* dropout; id [queries]: of the sequence */
     const real *q, *k, *v;                       /* [queries, heads * dk], [keys, heads * dk], [keys, heads * dv] */
     real *y, *lse, *map;                         /* [queries, heads * dv], [queries, heads] log sum exp of the scores */
-    const real *dy; real *dq, *dk_, *dv_;        /* backward: added to; NULL: not wanted */
+    const real *dy; real *dq, *dk_, *dv_;        /* backward, which reads y and lse, too: added to; NULL: not wanted */
 } weft__attention;
 
 /* One direction of one recurrent layer over a packed batch: rows start[t] .. start[t] + live[t] are step t, the same

@@ -159,8 +159,19 @@ static inline real v_largest(vec x)
     return x[0];
 }
 
-/* x[i][j] becomes x[j][i], by log2(VLEN) rounds of zipping the first half of the vectors with the second. */
-#if VBYTES / V_SIZE == 2
+/* x[i][j] becomes x[j][i], by log2(VLEN) rounds of zipping the first half of the vectors with the second. With 32 bytes what crosses the
+ * middle of a vector is dear: so one round exchanges halves, and the others zip within them. */
+#if VBYTES == 32 && V_SIZE == 8
+#define V_HALF_LOW  0, 1, 4, 5
+#define V_HALF_HIGH 2, 3, 6, 7
+#define V_ZIP_LOW   0, 4, 2, 6
+#define V_ZIP_HIGH  1, 5, 3, 7
+#elif VBYTES == 32
+#define V_HALF_LOW  0, 1, 2, 3, 8, 9, 10, 11
+#define V_HALF_HIGH 4, 5, 6, 7, 12, 13, 14, 15
+#define V_ZIP_LOW   0, 8, 1, 9, 4, 12, 5, 13
+#define V_ZIP_HIGH  2, 10, 3, 11, 6, 14, 7, 15
+#elif VBYTES / V_SIZE == 2
 #define V_ZIP_LOW  0, 2
 #define V_ZIP_HIGH 1, 3
 #elif VBYTES / V_SIZE == 4
@@ -173,17 +184,29 @@ static inline real v_largest(vec x)
 #define V_ZIP_LOW  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define V_ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #endif
-static inline void v_transpose(vec x[VLEN])
+static inline void v_zip_(vec *x, int count)     /* all rounds */
 {
-    for (int n = 1; n < VLEN; n *= 2) {
+    for (int n = 1; n < count; n *= 2) {
         vec y[VLEN];
-        for (int i = 0; i < VLEN / 2; i++) {
-            y[2 * i] = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_ZIP_LOW);
-            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_ZIP_HIGH);
+        for (int i = 0; i < count / 2; i++) {
+            y[2 * i] = __builtin_shufflevector(x[i], x[i + count / 2], V_ZIP_LOW);
+            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + count / 2], V_ZIP_HIGH);
         }
-        for (int i = 0; i < VLEN; i++)
+        for (int i = 0; i < count; i++)
             x[i] = y[i];
     }
+}
+static inline void v_transpose(vec x[VLEN])
+{
+#ifdef V_HALF_LOW
+    for (int i = 0; i < VLEN / 2; i++) {
+        vec low = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_HALF_LOW);
+        x[i + VLEN / 2] = __builtin_shufflevector(x[i], x[i + VLEN / 2], V_HALF_HIGH), x[i] = low;
+    }
+    v_zip_(x, VLEN / 2), v_zip_(x + VLEN / 2, VLEN / 2);
+#else
+    v_zip_(x, VLEN);
+#endif
 }
 
 /* ---- functions ---- */

@@ -165,8 +165,8 @@ Test(bits, a_product_does_not_know_its_neighbours)
 
 Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
 {
-    static const int32_t offset[] = { 0, 3, 3, 110, 117, 330 }, map_offset[331];
-    enum { S = 5, HEADS = 2, DK = 12, DV = 9, N = 330 };
+    static const int32_t offset[] = { 0, 3, 3, 110, 117, 530 }, map_offset[531];
+    enum { S = 5, HEADS = 2, DK = 12, DV = 9, N = 530 };
     ON_EVERY_TABLE(t)
         for (int causal = 0; causal < 4; causal++) {
             int64_t *id = room(t, N, sizeof *id);
@@ -196,6 +196,38 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
             }
             for (int i = 0; i < 5; i++)
                 same_bits("a sequence alone", all[1][i], all[0][i], N * HEADS * (DK + DV));
+            forget(t);
+        }
+}
+
+/* Each query of a sequence by itself, as a decoder asks them: y and dq, which other queries have no part in. */
+Test(bits, attention_of_a_query_does_not_know_the_other_queries)
+{
+    enum { HEADS = 2, DK = 44, DV = 37, Q = 140, KEYS = 300 };
+    static const int32_t all[] = { 0, Q }, keys[] = { 0, KEYS };
+    ON_EVERY_TABLE(t)
+        for (int shared = 0; shared < 2; shared++) {
+            weft__attention a = { .sequences = 1, .queries = Q, .keys = KEYS, .heads = HEADS, .dk = DK, .dv = DV, .scale = (real).3,
+                                  .shared_values = shared, .q_offset = { all, all }, .k_offset = { keys, keys } };
+            a.q = reals(t, Q * HEADS * DK, -1, 1), a.k = reals(t, KEYS * HEADS * DK, -1, 1), a.v = reals(t, KEYS * HEADS * DV, -1, 1);
+            a.dy = reals(t, Q * HEADS * DV, -1, 1);
+            real *y[2], *lse[2], *dq[2];
+            for (int way = 0; way < 2; way++) {
+                y[way] = room(t, Q * HEADS * DV, sizeof(real)), lse[way] = room(t, Q * HEADS, sizeof(real));
+                dq[way] = room(t, Q * HEADS * DK, sizeof(real));
+                for (int32_t i = 0; i < (way ? Q : 1); i++) {
+                    const int32_t one[] = { i, i + 1 };
+                    weft__attention b = a;
+                    b.q_offset = way ? (weft__ints){ one, one } : a.q_offset;
+                    b.y = y[way], b.lse = lse[way];
+                    t->k->attention(&t->d, &b);
+                    b.dq = dq[way];
+                    t->k->attention_back(&t->d, &b);
+                }
+            }
+            same_bits("y of a query alone", y[1], y[0], Q * HEADS * DV);
+            same_bits("lse of a query alone", lse[1], lse[0], Q * HEADS);
+            same_bits("dq of a query alone", dq[1], dq[0], Q * HEADS * DK);
             forget(t);
         }
 }

@@ -1,0 +1,154 @@
+/* fast_attention_tile.h - the products of attention: c [m, n] = factor a b, or c += a b, where m, n and k are each a block of queries,
+ * a block of keys or the width of a head, so that what is packed is used a few dozen times only.
+ *
+ * a is read where it lies, a number at a time, so it may be transposed for nothing. b comes in panels of NR columns: packed, or
+ * in place where so few rows of a pass that packing would cost more than they do. An element of c is one chain of fused
+ * multiplications and additions in the order of k, begun with 0 or with what is in c; a product in pieces of k is that chain, too.
+ * So no choice of blocks, of tiles or of what is packed changes a bit. */
+#ifndef WEFT_FAST_ATTENTION_TILE_H
+#define WEFT_FAST_ATTENTION_TILE_H
+#include "core/fast_gemm.h"
+
+/* b: row p of panel l begins at at + p * step + l * far; the panel of columns `there` on, if there is one, at rest + p * NR. Every row of
+ * a panel has NR numbers that may be read. */
+typedef struct in_panels { const real *at; int64_t step, far, there; const real *rest; } in_panels;
+/* Element (r, p) of a is at r * line + p; transposed, at r + p * line. */
+typedef struct in_lines { const real *at; int64_t line; bool transposed; } in_lines;
+enum {
+    ONCE_PANELS = 4,                             /* the most panels that a tile of few rows takes: a sum waits for the one before it */
+    FEW_ROWS = 2 * MR,                           /* so few that b is read where it is */
+    FEW_TERMS = 2
+};
+
+/* The tile: rows of a by `across` panels. */
+#define ARGUMENTS int64_t k, const real *a, int64_t line, const in_panels *b, real *c, int64_t ldc, bool add, real factor
+ALWAYS void attention_tile(int rows, int across, bool transposed, ARGUMENTS)
+{
+    vec sum[MR][2 * ONCE_PANELS], by[2 * ONCE_PANELS];
+    const real *from = b->at;
+    const int64_t step = b->step, far = b->far;
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int v = 0; v < 2 * across; v++)
+            sum[r][v] = add ? v_load(c + r * ldc + v * VLEN) : (vec){ 0 };
+    for (int64_t p = 0; p < k; p++, from += step, a += transposed ? line : 1) {
+        UNROLLED for (int v = 0; v < 2 * across; v++)
+            by[v] = v_load(from + v / 2 * far + v % 2 * VLEN);
+        UNROLLED for (int r = 0; r < rows; r++) {
+            vec x = v_set(a[transposed ? r : r * line]);
+            UNROLLED for (int v = 0; v < 2 * across; v++)
+                sum[r][v] = v_fma(x, by[v], sum[r][v]);
+        }
+    }
+    UNROLLED for (int r = 0; r < rows; r++)
+        UNROLLED for (int v = 0; v < 2 * across; v++)
+            v_store(c + r * ldc + v * VLEN, add ? sum[r][v] : factor * sum[r][v]);
+}
+typedef void attention_tile_fn(ARGUMENTS);
+#define ONE(rows, across, way, transposed)                                                                                     \
+    static void attend_##rows##_##across##_##way(ARGUMENTS)                                                                    \
+    {                                                                                                                          \
+        attention_tile(rows, across, transposed, k, a, line, b, c, ldc, add, factor);                                          \
+    }
+#define TILE(rows, across) ONE(rows, across, as, false) ONE(rows, across, by, true)
+#define PAIR(rows, across) { attend_##rows##_##across##_as, attend_##rows##_##across##_by }
+TILE(1, 1) TILE(2, 1) TILE(3, 1) TILE(4, 1) TILE(5, 1) TILE(6, 1) TILE(1, 2) TILE(2, 2) TILE(3, 2) TILE(1, 4)
+#if VBYTES == 64
+TILE(7, 1) TILE(8, 1) TILE(9, 1) TILE(10, 1) TILE(11, 1) TILE(12, 1) TILE(13, 1) TILE(14, 1)
+TILE(4, 2) TILE(5, 2) TILE(6, 2) TILE(2, 4) TILE(3, 4)
+static attention_tile_fn *const tiles_of_one[][2] = {
+    PAIR(1, 1), PAIR(2, 1), PAIR(3, 1), PAIR(4, 1), PAIR(5, 1), PAIR(6, 1), PAIR(7, 1), PAIR(8, 1), PAIR(9, 1), PAIR(10, 1),
+    PAIR(11, 1), PAIR(12, 1), PAIR(13, 1), PAIR(14, 1) };
+static attention_tile_fn *const tiles_of_two[][2] = { PAIR(1, 2), PAIR(2, 2), PAIR(3, 2), PAIR(4, 2), PAIR(5, 2), PAIR(6, 2) };
+static attention_tile_fn *const tiles_of_four[][2] = { PAIR(1, 4), PAIR(2, 4), PAIR(3, 4) };
+#else
+static attention_tile_fn *const tiles_of_one[][2] = { PAIR(1, 1), PAIR(2, 1), PAIR(3, 1), PAIR(4, 1), PAIR(5, 1), PAIR(6, 1) };
+static attention_tile_fn *const tiles_of_two[][2] = { PAIR(1, 2), PAIR(2, 2), PAIR(3, 2) };
+static attention_tile_fn *const tiles_of_four[][2] = { PAIR(1, 4) };
+#endif
+/* As many as a tile of that height has registers for, of those that are left. */
+static inline int panels_at_once(int64_t rows, int64_t left)
+{
+    return rows <= (int64_t)(sizeof tiles_of_four / sizeof *tiles_of_four) && left >= 4 ? 4
+         : rows <= (int64_t)(sizeof tiles_of_two / sizeof *tiles_of_two) && left >= 2 ? 2 : 1;
+}
+#undef PAIR
+#undef TILE
+#undef ONE
+#undef ARGUMENTS
+
+/* A panel of which c has only the first columns: by way of a copy. */
+static void attention_edge(attention_tile_fn *tile, int64_t rows, int64_t columns, int64_t k, const real *a, int64_t line, const in_panels *b,
+                           real *c, int64_t ldc, bool add, real factor)
+{
+    real copy[MR * NR] = { 0 };
+    for (int64_t r = 0; add && r < rows; r++)
+        memcpy(copy + r * NR, c + r * ldc, (size_t)columns * sizeof *c);
+    tile(k, a, line, b, copy, NR, add, factor);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(c + r * ldc, copy + r * NR, (size_t)columns * sizeof *c);
+}
+/* All rows of some panels; the tiles are of about equal height. */
+static void attention_strip(int64_t m, int64_t tallest, int64_t columns, int at_once, int64_t k, in_lines a, const in_panels *b,
+                            real *c, int64_t ldc, bool add, real factor)
+{
+    attention_tile_fn *const (*of)[2] = at_once == 1 ? tiles_of_one : at_once == 2 ? tiles_of_two : tiles_of_four;
+    for (int64_t tiles = parts(m, tallest), rows; tiles; tiles--, m -= rows, a.at += rows * (a.transposed ? 1 : a.line), c += rows * ldc) {
+        rows = parts(m, tiles);
+        attention_tile_fn *tile = of[rows - 1][a.transposed];
+        if (columns < NR)
+            attention_edge(tile, rows, columns, k, a.at, a.line, b, c, ldc, add, factor);
+        else
+            tile(k, a.at, a.line, b, c, ldc, add, factor);
+    }
+}
+/* add: c += a b, else c = factor a b. Few terms are a walk over c, by whole rows. */
+static void attention_product(int64_t m, int64_t n, int64_t k, in_lines a, in_panels b, real *c, int64_t ldc, bool add, real factor)
+{
+    int64_t tallest = k <= FEW_TERMS && n >= 4 * NR ? 1 : MR;
+    int at_once;
+    for (int64_t j = 0; j < n; j += at_once * NR, b.at += at_once * b.far) {
+        at_once = panels_at_once(least(m, tallest), (least(n, b.there) - j) / NR);
+        if (j >= b.there)
+            b.at = b.rest, b.step = NR;
+        attention_strip(m, tallest, n - j, at_once, k, a, &b, c + j, ldc, add, factor);
+    }
+}
+
+/* VLEN lines from x on, `some` of which are there, side by side: numbers p of all of them at to + p * NR. */
+static void turn_lines(int64_t some, int64_t width, const real *x, int64_t line, real *to)
+{
+    for (int64_t p = 0; p < width; p += VLEN, to += VLEN * NR) {
+        vec r[VLEN];
+        int64_t n = least(VLEN, width - p);
+        if (some >= VLEN && n == VLEN)
+            UNROLLED for (int i = 0; i < VLEN; i++)
+                r[i] = v_load(x + i * line + p);
+        else
+            for (int i = 0; i < VLEN; i++)
+                r[i] = i < some ? v_load_to(x + i * line + p, n) : v_set(0);
+        v_transpose(r);
+        if (n == VLEN)
+            UNROLLED for (int i = 0; i < VLEN; i++)
+                v_store(to + i * NR, r[i]);
+        else
+            for (int i = 0; i < n; i++)
+                v_store(to + i * NR, r[i]);
+    }
+}
+/* n rows of `width` numbers as columns of b, whose k is `width`. What is beyond them stays as it was, and c's columns there are rubbish.
+ * Room for up(n, NR) * width numbers. */
+static in_panels packed_lines(int64_t n, int64_t width, const real *x, int64_t line, real *to)
+{
+    for (int64_t i = 0; i < n; i += VLEN)
+        turn_lines(n - i, width, x + i * line, line, to + i / NR * NR * width + i % NR);
+    return (in_panels){ to, NR, width * NR, up(n, NR), NULL };
+}
+/* n rows of `width` numbers as rows of b, whose k is n. For `few` rows of a whole panels stay where they are. Room for n * up(width, NR)
+ * numbers. */
+static in_panels packed_rows(bool few, int64_t n, int64_t width, const real *x, int64_t line, real *to)
+{
+    int64_t there = few ? width / NR * NR : 0;
+    pack(NR, width - there, n, x + there, 1, line, false, to);
+    return few ? (in_panels){ x, line, NR, there, to } : (in_panels){ to, NR, n * NR, width, NULL };
+}
+#endif
