@@ -93,8 +93,11 @@ $(B)/io/%.o: CPPFLAGS += $(HDF5)
 $(B)/tests/%.o: CPPFLAGS += $(HDF5)
 $(B)/core/cpu_generic.o: EXTRA += -O3 -ffp-contract=fast
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
-$(B)/core/cpu_avx2.o: EXTRA += -O3 -march=x86-64-v3 -ffp-contract=fast
-$(B)/core/cpu_avx512.o: EXTRA += -O3 -march=x86-64-v4 -mprefer-vector-width=512 -ffp-contract=fast
+$(B)/core/cpu_avx2.o $(B)/core/cpu_amx_emulated.o: EXTRA += -O3 -march=x86-64-v3 -ffp-contract=fast
+$(B)/core/cpu_avx512.o $(B)/core/cpu_amx.o: EXTRA += -O3 -march=x86-64-v4 -mprefer-vector-width=512 -ffp-contract=fast
+$(B)/core/cpu_amx.o: EXTRA += $(shell $(CC) -mamx-tile -mamx-bf16 -x c -fsyntax-only /dev/null 2>/dev/null && echo -mamx-tile -mamx-bf16)
+else
+$(B)/core/cpu_amx_emulated.o: EXTRA += -O3 -ffp-contract=fast
 endif
 
 $(B)/%.o: %.c $(B)/flags | $(BUILD)/.needs-build

@@ -8,4 +8,6 @@
 int weft__worker(void);
 /* cpu.c: at least that many bytes of the device's workspace, 64-byte aligned, its old contents gone; NULL: no memory. */
 void *weft__scratch(weft__device *, size_t bytes);
+/* cpu_amx.c: whether the chip's tiles give the bits that tiles.h promises; the process must have the permission to use them. */
+bool weft__amx_agrees(void);
 #endif

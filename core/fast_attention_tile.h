@@ -77,13 +77,13 @@ static inline int panels_at_once(int64_t rows, int64_t left)
 #undef ARGUMENTS
 
 /* A panel of which c has only the first columns: by way of a copy. */
-static void attention_edge(attention_tile_fn *tile, int64_t rows, int64_t columns, int64_t k, const real *a, int64_t line, const in_panels *b,
+static void attention_edge(attention_tile_fn *run, int64_t rows, int64_t columns, int64_t k, const real *a, int64_t line, const in_panels *b,
                            real *c, int64_t ldc, bool add, real factor)
 {
     real copy[MR * NR] = { 0 };
     for (int64_t r = 0; add && r < rows; r++)
         memcpy(copy + r * NR, c + r * ldc, (size_t)columns * sizeof *c);
-    tile(k, a, line, b, copy, NR, add, factor);
+    run(k, a, line, b, copy, NR, add, factor);
     for (int64_t r = 0; r < rows; r++)
         memcpy(c + r * ldc, copy + r * NR, (size_t)columns * sizeof *c);
 }
@@ -94,11 +94,11 @@ static void attention_strip(int64_t m, int64_t tallest, int64_t columns, int at_
     attention_tile_fn *const (*of)[2] = at_once == 1 ? tiles_of_one : at_once == 2 ? tiles_of_two : tiles_of_four;
     for (int64_t tiles = parts(m, tallest), rows; tiles; tiles--, m -= rows, a.at += rows * (a.transposed ? 1 : a.line), c += rows * ldc) {
         rows = parts(m, tiles);
-        attention_tile_fn *tile = of[rows - 1][a.transposed];
+        attention_tile_fn *run = of[rows - 1][a.transposed];
         if (columns < NR)
-            attention_edge(tile, rows, columns, k, a.at, a.line, b, c, ldc, add, factor);
+            attention_edge(run, rows, columns, k, a.at, a.line, b, c, ldc, add, factor);
         else
-            tile(k, a.at, a.line, b, c, ldc, add, factor);
+            run(k, a.at, a.line, b, c, ldc, add, factor);
     }
 }
 /* add: c += a b, else c = factor a b. Few terms are a walk over c, by whole rows. */

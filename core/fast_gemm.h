@@ -211,6 +211,9 @@ static void by_tiles(weft__device *d, gemm_job *w, const real *a, const real *b,
     else
         plain_product(w->p, a, b, c);
 }
+#ifdef TILES
+#include "core/fast_gemm_tiles.h"
+#endif
 static void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
     if (p->k == 0 && !p->add)
@@ -225,6 +228,10 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
     bool fits = p->k <= INT_MAX && p->lda <= INT_MAX && p->ldb <= INT_MAX && p->ldc <= INT_MAX;
     if (!w.bf16 && fits && (w.blas = weft__blas()))
         by_blas(d, &w);
+#ifdef TILES
+    else if (tiles_for(&w) && by_matrix_tiles(d, &w))
+        return;
+#endif
     else
         by_tiles(d, &w, a, b, c);
 }

@@ -8,6 +8,9 @@
 #include "core/fast_recur_cell.h"
 #include "core/fast_recur_tile.h"
 #include "core/shared_recur.h"
+#ifdef TILES
+#include "core/fast_recur_tiles.h"
+#endif
 
 enum {
     RECUR_BYTES = 1 << 18,                       /* gates of a block in one step: they stay in the second cache */
@@ -32,7 +35,16 @@ typedef struct recur_job {
     int parts, products;                         /* with and without the projection */
     real *zeros, *arrived;                       /* [hidden]; [sequences, hidden] gradients of h before the projection */
     int64_t *cut, blocks;                        /* [blocks + 1] the first sequence of each block */
+    int64_t most;                                /* sequences of a block */
+#ifdef TILES
+    recur_tiles tiles;                           /* instead of the packed weights */
+#endif
 } recur_job;
+#ifdef TILES
+#define RECUR_TILES(j) ((j)->tiles.parts)
+#else
+#define RECUR_TILES(j) 0
+#endif
 
 /* ---- before the first step: weights, memory, blocks ---- */
 static void recur_add_part(recur_job *j, const real *w, int64_t out, int64_t in, int64_t slot)      /* w [out, in] */
@@ -67,6 +79,8 @@ static void recur_describe(recur_job *j)
     j->products = j->parts;
     if (r->w_hr)
         recur_add_part(j, r->w_hr, r->width, H, 0);
+    j->most = RECUR_BYTES / (j->gates * (int64_t)sizeof(real));
+    j->most = j->most < RECUR_ROWS ? RECUR_ROWS : j->most;
 }
 /* Divides memory between all that a job needs; NULL: only says how many bytes that is. */
 static size_t recur_divide(recur_job *j, void *memory)
@@ -74,7 +88,7 @@ static size_t recur_divide(recur_job *j, void *memory)
     const weft__recurrence *r = j->r;
     int64_t at[6] = { 0 }, n = 0;
     for (; n < j->parts; n++)
-        at[n + 1] = at[n] + packed_panels(j->part[n].w.n) * j->part[n].w.k * PANEL;
+        at[n + 1] = at[n] + (RECUR_TILES(j) ? 0 : packed_size(j->part[n].w.k, j->part[n].w.n));
     at[n + 1] = at[n] + recur_lines(r->hidden);
     at[n + 2] = at[n + 1] + (j->back && r->w_hr ? recur_lines(recur_live(r) * r->hidden) : 0);
     if (!memory)
@@ -84,28 +98,56 @@ static size_t recur_divide(recur_job *j, void *memory)
     j->zeros = (real *)memory + at[n], j->arrived = (real *)memory + at[n + 1], j->cut = (int64_t *)((real *)memory + at[n + 2]);
     return 0;
 }
-static int64_t recur_most_rows(const recur_job *j)
-{
-    int64_t most = RECUR_BYTES / (j->gates * (int64_t)sizeof(real));
-    return most < RECUR_ROWS ? RECUR_ROWS : most;
-}
 /* Cuts the sequences into blocks of about equal numbers of tokens. */
 static void recur_cut(recur_job *j, int64_t wanted)
 {
     const weft__recurrence *r = j->r;
-    int64_t tokens = 0, length = r->steps, n = recur_live(r), most = recur_most_rows(j);
+    int64_t tokens = 0, length = r->steps, n = recur_live(r);
     j->blocks = 0, j->cut[0] = 0;
     for (int64_t s = 0; s < n; s++) {
         while (r->live.host[length - 1] <= s)
             length--;
         tokens += length;
-        if (s + 1 == n || tokens * wanted >= (j->blocks + 1) * r->tokens || s + 1 - j->cut[j->blocks] == most)
+        if (s + 1 == n || tokens * wanted >= (j->blocks + 1) * r->tokens || s + 1 - j->cut[j->blocks] == j->most)
             j->cut[++j->blocks] = s + 1;
     }
 }
-static void *recur_memory(weft__device *d, const recur_job *j, size_t bytes)
+#ifdef TILES
+static void *recur_memory(weft__device *d, recur_job *j)      /* for all that is in recur_divide and, behind it, for tiles */
 {
-    void *memory = weft__scratch(d, bytes);
+    recur_tiles *t = &j->tiles;
+    t->parts = recur_parts(d, j->r);
+    for (int i = 0; i < j->parts; i++)
+        t->w[i] = recur_weights(t->parts, j->part[i].from, !j->back, j->part[i].w.k, j->part[i].w.n);
+    j->most = t->parts && j->most < RECUR_TILES_ROWS ? RECUR_TILES_ROWS : j->most;
+    size_t own = (recur_divide(j, NULL) + sizeof(tile) - 1) / sizeof(tile) * sizeof(tile);
+    int threads = weft__pool_threads(d->pool);
+    char *memory = weft__scratch(d, own + (t->parts ? recur_divide_tiles(t, j->parts, j->most, threads, NULL) : 0));
+    if (memory && t->parts)
+        recur_divide_tiles(t, j->parts, j->most, threads, (tile *)(memory + own));
+    return memory;
+}
+static void recur_pack_tiles(weft__device *d, const recur_job *j)
+{
+    for (int i = 0; i < j->parts; i++)
+        pack_for_all(d, &j->tiles.w[i]);
+}
+#else
+static void *recur_memory(weft__device *d, recur_job *j)      { return weft__scratch(d, recur_divide(j, NULL)); }
+static void recur_pack_tiles(weft__device *d, const recur_job *j)     { (void)d, (void)j; }
+#endif
+static void recur_pack_all(weft__device *d, recur_job *j)
+{
+    int64_t panels = 0;
+    for (int i = 0; i < j->parts; i++)
+        panels += packed_panels(j->part[i].w.n);
+    if (RECUR_TILES(j))
+        recur_pack_tiles(d, j);
+    else
+        weft__parallel(d, panels, recur_pack, j);
+}
+static bool recur_granted(weft__device *d, const recur_job *j, const void *memory)
+{
     if (!memory && !d->failure[0])
         d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: the packed weights of %lld hidden units", (long long)j->r->hidden);
     return memory;
@@ -113,15 +155,13 @@ static void *recur_memory(weft__device *d, const recur_job *j, size_t bytes)
 static bool recur_prepare(weft__device *d, recur_job *j)
 {
     recur_describe(j);
-    void *memory = recur_memory(d, j, recur_divide(j, NULL));
-    if (!memory)
+    void *memory = recur_memory(d, j);
+    if (!recur_granted(d, j, memory))
         return false;
     recur_divide(j, memory);
     memset(j->zeros, 0, (size_t)j->r->hidden * sizeof(real));
-    int64_t panels = 0, work = j->r->tokens * j->gates * j->r->width;
-    for (int i = 0; i < j->parts; i++)
-        panels += packed_panels(j->part[i].w.n);
-    weft__parallel(d, panels, recur_pack, j);
+    int64_t work = j->r->tokens * j->gates * j->r->width;
+    recur_pack_all(d, j);
     recur_cut(j, work < RECUR_SMALL ? 1 : weft__pool_threads(d->pool));
     return true;
 }
@@ -174,6 +214,18 @@ static void recur_cells(const recur_job *j, const recur_run *run)
     }
 }
 
+/* y [m, n] += x w, the i-th of the job's products. */
+static void recur_times(const recur_job *j, int i, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
+{
+#ifdef TILES
+    if (j->tiles.parts) {
+        recur_tile_product(&j->tiles, i, m, x, ldx, y, ldy);
+        return;
+    }
+#endif
+    recur_product(&j->part[i].w, m, x, ldx, y, ldy);
+}
+
 /* ---- forward ---- */
 static void recur_fourth_slot(const recur_job *j, const recur_run *run)
 {
@@ -188,12 +240,12 @@ static void recur_forward(const recur_job *j, const recur_run *run)
     if (r->cell == WEFT__GRU)
         recur_fourth_slot(j, run);
     for (int p = 0; run->h && p < j->products; p++)
-        recur_product(&j->part[p].w, run->n, run->h, r->width, gates + j->part[p].slot, j->gates);
+        recur_times(j, p, run->n, run->h, r->width, gates + j->part[p].slot, j->gates);
     recur_cells(j, run);
     if (!r->w_hr)
         return;
     memset(h, 0, (size_t)(run->n * r->width) * sizeof *h);
-    recur_product(&j->part[j->products].w, run->n, r->raw + run->row * r->hidden, r->hidden, h, r->width);
+    recur_times(j, j->products, run->n, r->raw + run->row * r->hidden, r->hidden, h, r->width);
 }
 
 /* ---- backward ---- */
@@ -213,7 +265,7 @@ static void recur_unproject(const recur_job *j, const recur_run *run)
         recur_plus(n, r->dy + from, r->dh + from);
     memset(carry, 0, (size_t)n * sizeof *carry);
     memset(raw, 0, (size_t)(run->n * r->hidden) * sizeof *raw);
-    recur_product(&j->part[j->products].w, run->n, r->dh + from, r->width, raw, r->hidden);
+    recur_times(j, j->products, run->n, r->dh + from, r->width, raw, r->hidden);
 }
 static void recur_keep_before(const weft__recurrence *r, const recur_run *run)
 {
@@ -242,7 +294,7 @@ static void recur_backward(const recur_job *j, const recur_run *run)
     if (r->h_before)
         recur_keep_before(r, run);
     for (int p = 0; wanted && p < j->products; p++)
-        recur_product(&j->part[p].w, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + run->column * r->width, r->width);
+        recur_times(j, p, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + run->column * r->width, r->width);
     if (run->first)
         recur_hand_over(r, run, r->width, r->carry_h, r->dh0);
     if (run->first && r->carry_c)
@@ -263,6 +315,10 @@ static void recur_block(void *argument, int64_t b)
             at += run.n;
         }
     }
+#ifdef TILES
+    if (j->tiles.parts)
+        tiles_release();
+#endif
 }
 static void recur_all(weft__device *d, const weft__recurrence *r, bool back)
 {

@@ -67,9 +67,9 @@ static bool small_prepare(weft__device *d, small_job *s)
     recur_describe(&s->j);
     if (!s->j.back)
         s->j.parts = s->j.products = 0;
-    s->most_blocks = SMALL_BLOCKS + 1 + recur_live(s->j.r) / recur_most_rows(&s->j);
-    char *memory = recur_memory(d, &s->j, small_divide(s, NULL));
-    if (!memory)
+    s->most_blocks = SMALL_BLOCKS + 1 + recur_live(s->j.r) / s->j.most;
+    char *memory = weft__scratch(d, small_divide(s, NULL));
+    if (!recur_granted(d, &s->j, memory))
         return false;
     small_divide(s, memory);
     memset(s->j.zeros, 0, (size_t)s->j.r->hidden * sizeof(real));
@@ -133,12 +133,12 @@ static outer_tile *const outer_tiles[][6] = { { outer_1, outer_2, outer_3, outer
 /* y [k, n] += x^T d over m tokens, all read where they are. */
 static void outer_product(int64_t m, int64_t k, const real *x, int64_t ldx, int64_t n, const real *d, int64_t ldd, real *y, int64_t ldy)
 {
-    enum { ROWS = 6 };
+    enum { OUTER_ROWS = 6 };
     for (int64_t c = 0, columns; c < n; c += columns) {
         bool whole = n - c >= 2 * VLEN;
         columns = whole ? 2 * VLEN : VLEN;
         for (int64_t i = 0, rows; i < k; i += rows) {
-            rows = k - i < ROWS ? k - i : ROWS;
+            rows = k - i < OUTER_ROWS ? k - i : OUTER_ROWS;
             outer_tiles[!whole][rows - 1](m, x + i, ldx, d + c, ldd, y + i * ldy + c, ldy, n - c);
         }
     }

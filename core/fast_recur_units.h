@@ -130,17 +130,17 @@ INLINE void unit_tile(const int rows, const weft__cell cell, const unit_weights 
 typedef void unit_tile_fn(const unit_weights *w, int64_t p, const unit_rows *t);
 #define TILE(rows, name, cell) \
     static void name##_units_##rows(const unit_weights *w, int64_t p, const unit_rows *t) { unit_tile(rows, cell, w, p, t); }
-#define TILES(rows) TILE(rows, rnn_tanh, WEFT__RNN_TANH) TILE(rows, rnn_relu, WEFT__RNN_RELU) TILE(rows, gru, WEFT__GRU) TILE(rows, lstm, WEFT__LSTM)
+#define UNIT_TILES(rows) TILE(rows, rnn_tanh, WEFT__RNN_TANH) TILE(rows, rnn_relu, WEFT__RNN_RELU) TILE(rows, gru, WEFT__GRU) TILE(rows, lstm, WEFT__LSTM)
 #define OF(rows) { rnn_tanh_units_##rows, rnn_relu_units_##rows, gru_units_##rows, lstm_units_##rows }     /* in the order of weft__cell */
-TILES(1) TILES(2) TILES(3)
+UNIT_TILES(1) UNIT_TILES(2) UNIT_TILES(3)
 #if VBYTES == 64
-TILES(4) TILES(5) TILES(6)
+UNIT_TILES(4) UNIT_TILES(5) UNIT_TILES(6)
 static unit_tile_fn *const unit_tiles[][4] = { OF(1), OF(2), OF(3), OF(4), OF(5), OF(6) };
 #else
 static unit_tile_fn *const unit_tiles[][4] = { OF(1), OF(2), OF(3) };
 #endif
 #undef OF
-#undef TILES
+#undef UNIT_TILES
 #undef TILE
 
 /* All units of m tokens beside each other: by groups of rows that stay in the first cache while all panels pass. */

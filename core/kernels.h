@@ -138,7 +138,7 @@ struct weft__kernels {
 #include "core/kernels.def"
 };
 
-extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512;
+extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512, weft__amx, weft__amx_emulated;   /* the last two: float only */
 
 #define UNARY(name, ...) WEFT__##name,
 enum {

@@ -2,6 +2,7 @@
  * those that a run is about, "ref cuda" say; a GPU, or its emulation, is one only if it is named there. */
 #ifndef WEFT_TESTS_TABLES_H
 #define WEFT_TESTS_TABLES_H
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "weft.h"
@@ -10,8 +11,20 @@
 
 static const struct table { const char *name; weft_device device; bool tier; } tables[] = {
     { "ref", WEFT_REF, false }, { "generic", WEFT_CPU, true }, { "avx2", WEFT_CPU, true }, { "avx512", WEFT_CPU, true },
+    { "amx", WEFT_CPU, true }, { "amx-emulated", WEFT_CPU, true },
     { "cuda", WEFT_CUDA, false },
 };
+
+static inline bool machine_says(const char *flag)    /* the system's list of what the processor can do */
+{
+    char line[8192] = "";
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && fgets(line, sizeof line, f) && strncmp(line, "flags", 5))
+        ;
+    if (f)
+        fclose(f);
+    return strstr(line, flag);
+}
 
 static inline bool table_is_here(const char *name)
 {
@@ -20,13 +33,17 @@ static inline bool table_is_here(const char *name)
         return false;
     if (!strcmp(name, "cuda"))
         return wanted && *wanted;
+    if (sizeof(weft_real) == 8 && !strncmp(name, "amx", 3))      /* the library of doubles has no use for tiles */
+        return false;
 #if defined(__x86_64__)
-    if (!strcmp(name, "avx2"))
+    if (!strcmp(name, "amx"))
+        return machine_says(" amx_tile") && machine_says(" amx_bf16") && __builtin_cpu_supports("avx512bw");
+    if (!strcmp(name, "avx2") || !strcmp(name, "amx-emulated"))
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (!strcmp(name, "avx512"))
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl");
 #endif
-    return !strcmp(name, "ref") || !strcmp(name, "generic");
+    return !strcmp(name, "ref") || !strcmp(name, "generic") || !strcmp(name, "amx-emulated");
 }
 #endif

@@ -1,0 +1,144 @@
+/* test_recur_tiles.c - recurrent layers whose products are on matrix tiles, on the machine's and on emulated ones: every precision
+ * against the plain loops, the same bits by threads and in company, and what is not finite: it is as in fp32, and stays in its
+ * sequence. (test_recur.c has tables with tiles among all others, in the default precision.) */
+#include "recur_layer.h"
+
+#ifndef WEFT_DOUBLE
+static weft *tiles_open(const char *name, weft_precision precision, int threads)
+{
+    setenv("WEFT_ISA", name, 1);
+    weft *w = open_with((weft_opts){ .device = WEFT_CPU, .precision = precision, .threads = threads });
+    unsetenv("WEFT_ISA");
+    OK(w);
+    return w;
+}
+/* w is a context on each table with tiles. */
+#define ON_TILES(w, precision)                                                                                              \
+    for (int tiles_i = 0; tiles_i < 2; tiles_i++)                                                                           \
+        for (weft *w = table_is_here(tile_tables[tiles_i]) ? tiles_open(tile_tables[tiles_i], precision, 2) : NULL; w; CLEAN(w), w = NULL)
+static const char *const tile_tables[] = { "amx", "amx-emulated" };
+
+static double allowed;
+static bool differ;
+static void near_the_plain_loops(weft *w, const layer *l)
+{
+    bool back = l->cell != WEFT__RNN_RELU;       /* its slope jumps at 0, to either side of which a sum may be rounded */
+    weft__recurrence a = run(w, l, back), b = run(plain_loops, l, back);
+    close_to(text(l), a.gates, b.gates, l->tokens * l->S, allowed);
+    close_to(text(l), a.h, b.h, l->tokens * l->W, allowed);
+    differ |= l->tokens && memcmp(a.gates, b.gates, (size_t)(l->tokens * l->S) * sizeof *a.gates);
+    if (back)
+        close_to(text(l), a.dh0, b.dh0, l->n * l->W, allowed);
+    if (a.dc0)
+        close_to(text(l), a.dc0, b.dc0, l->n * l->H, allowed);
+    if (a.dh)
+        close_to(text(l), a.dh, b.dh, l->tokens * l->W, allowed);
+}
+Test(recur_tiles, each_precision_is_near_to_the_plain_loops)
+{
+    static const struct { weft_precision mode; double off; } modes[] = { { WEFT_FP32, 1e-5 }, { WEFT_TF32, 1e-4 }, { WEFT_BF16, 5e-2 } };
+    static const int64_t sizes[] = { 64, 81, 130 };
+    plain_loops = open_on(WEFT_REF);
+    for (int m = 0; m < COUNT(modes); m++)
+        ON_TILES(w, modes[m].mode)
+            for (int i = 0; i < COUNT(sizes); i++) {
+                dice_seed((uint64_t)i);
+                allowed = modes[m].off, differ = false;
+                every_layer(w, sizes[i], 1 + (int64_t)dice(20), 5, near_the_plain_loops);
+                cr_assert(differ);
+            }
+    CLEAN(plain_loops);
+}
+
+/* Narrow layers, and strict ones, do not go on tiles. */
+static weft *vectors;
+static void as_vectors(weft *w, const layer *l)
+{
+    weft__recurrence a = run(w, l, true), b = run(vectors, l, true);
+    same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
+    same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
+}
+Test(recur_tiles, narrow_and_strict_layers_have_the_bits_of_vectors)
+{
+    for (int i = 0; i < 2 && table_is_here("avx2"); i++) {
+        weft *w = tiles_open("amx-emulated", i ? WEFT_STRICT_FP32 : WEFT_FP32, 2);
+        vectors = tiles_open("avx2", WEFT_FP32, 2);
+        dice_seed(3);
+        every_layer(w, i ? 70 : 63, 9, 5, as_vectors);
+        CLEAN(w);
+        CLEAN(vectors);
+    }
+}
+
+static weft *one_thread;
+static void same_by_threads(weft *w, const layer *l)
+{
+    weft__recurrence a = run(w, l, true), b = run(one_thread, l, true);
+    same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
+    same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
+}
+Test(recur_tiles, threads_change_no_bit)
+{
+    for (int i = 0; i < 2; i++)
+        ON_TILES(w, i ? WEFT_TF32 : WEFT_BF16) {
+            one_thread = tiles_open(weft_device_name(w), i ? WEFT_TF32 : WEFT_BF16, 1);
+            dice_seed(7);
+            every_layer(w, 66, 50, 7, same_by_threads);
+            CLEAN(one_thread);
+        }
+}
+
+/* ---- not finite ---- */
+static int64_t odd_one;
+static void spoil(layer *l, double odd)          /* one sequence's first state, and one of its tokens */
+{
+    if (l->states)
+        l->x[l->at_h0 + odd_one * l->W + (int64_t)dice((uint64_t)l->W)] = odd;
+    int64_t t = l->len[odd_one] / 2, row = l->start[t] + odd_one;
+    l->x[row * l->G + (int64_t)dice((uint64_t)l->G)] = odd;
+    l->dy[row * l->W] = odd;
+}
+static void same_but_one(const layer *l, const real *got, const real *want, int64_t width)
+{
+    for (int64_t s = 0; s < l->n; s++)
+        for (int64_t t = 0; t < l->len[s] && s != odd_one; t++)
+            same_bits(text(l), got + (l->start[t] + s) * width, want + (l->start[t] + s) * width, width);
+}
+/* NaN where there is NaN, infinity where there is infinity; a number is near. */
+static void of_one_kind(const layer *l, const real *got, const real *want, int64_t width)
+{
+    for (int64_t t = 0; t < l->len[odd_one]; t++)
+        for (int64_t j = 0, at = (l->start[t] + odd_one) * width; j < width; j++, at++) {
+            real x = got[at], y = want[at];
+            cr_assert(isnan(y) ? isnan(x) : isinf(y) ? x == y : fabsf(x - y) <= 1e-4f * fmaxf(1, fabsf(y)),
+                      "%s: step %lld, column %lld: %g, plain loops give %g", text(l), (long long)t, (long long)j, (double)x, (double)y);
+        }
+}
+static void odd_numbers_stay(weft *w, const layer *l)
+{
+    static const double odd[] = { INFINITY, -INFINITY, NAN };
+    odd_one = (int64_t)dice((uint64_t)l->n);
+    if (!l->len[odd_one] || l->cell == WEFT__RNN_RELU)           /* which makes infinity less infinity of what is a matter of order */
+        return;
+    weft__recurrence good = run(w, l, true);
+    layer bad = *l;
+    spoil(&bad, odd[dice(COUNT(odd))]);
+    weft__recurrence a = run(w, &bad, true), b = run(plain_loops, &bad, true);
+    same_but_one(l, a.gates, good.gates, l->S);
+    same_but_one(l, a.h, good.h, l->W);
+    of_one_kind(l, a.gates, b.gates, l->S);
+    of_one_kind(l, a.h, b.h, l->W);
+}
+Test(recur_tiles, what_is_not_finite_is_as_in_fp32_and_stays_in_its_sequence)
+{
+    plain_loops = open_on(WEFT_REF);
+    ON_TILES(w, WEFT_FP32)
+        for (int i = 0; i < rounds(8, 100); i++) {
+            dice_seed((uint64_t)i);
+            every_layer(w, 64, 1 + (int64_t)dice(40), 5, odd_numbers_stay);
+        }
+    CLEAN(plain_loops);
+}
+#else
+Test(recur_tiles, the_library_of_doubles_has_none) { cr_assert(!table_is_here("amx-emulated")); }
+#endif
