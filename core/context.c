@@ -50,6 +50,19 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
     return false;
 }
 
+static bool threads_overridden(weft_opts *o)     /* by WEFT_THREADS: a number as in weft_opts */
+{
+    const char *want = getenv("WEFT_THREADS");
+    char *end = NULL;
+    if (!want || !*want)
+        return true;
+    long n = *want >= '0' && *want <= '9' ? strtol(want, &end, 10) : -1;
+    if (n < 0 || n > MOST_THREADS || *end)
+        return false;
+    o->threads = (int)n;
+    return true;
+}
+
 static int cores(void)                           /* that this process may use */
 {
     cpu_set_t set;
@@ -79,12 +92,14 @@ static void settle_in(weft *w, const weft_opts *o)
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG, "open: threads >= 0 and a precision of weft_precision are wanted");
+    else if (!threads_overridden(&real_opts))
+        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", getenv("WEFT_THREADS"), MOST_THREADS);
     else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
         weft__fail(w, WEFT_EDEVICE, "%s", why);
     if (!w->dev.k)
         w->dev.k = &weft__ref;                   /* a failed context can still be closed, and asked for its message */
     w->dev.lost = w->status;                     /* but is of no other use */
-    int threads = o->threads ? o->threads : cores();
+    int threads = real_opts.threads ? real_opts.threads : cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
