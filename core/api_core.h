@@ -88,7 +88,7 @@ WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed, says why, and can be closed
  * (without memory for a context WEFT_ENOMEM, for good). The environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the
  * device and the threads, WEFT_ISA (generic, avx2, avx512) the instruction set of the CPU's kernels, WEFT_GEMM (own, openblas, or a library's path) its
- * matrix products; what is not there is an error. */
+ * matrix products; what is not there is an error. WEFT_LOG=1 and 2 print to stderr, see docs/conventions.md. */
 WEFT_API weft *weft_open(const weft_opts *opts);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);
@@ -128,10 +128,11 @@ WEFT_API weft_mark weft_here(weft *w);
  * another tensor takes its place: then it is that one. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
-typedef struct { int64_t host_bytes, device_bytes, allocations, tape; } weft_usage;
+typedef struct { int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak; } weft_usage;
 /* What the context holds at this moment: all that it has asked the allocator for, itself, its threads' seats and the kernels' scratch included,
  * but for what each block is rounded up by; on a GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for
- * themselves. allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows in the bytes). tape: entries. */
+ * themselves. allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows in the bytes). tape: entries. The peaks: the most
+ * bytes that it has held since weft_open. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- *

@@ -26,6 +26,8 @@ static char *aligned(void *raw) { return (char *)(((uintptr_t)raw + sizeof(tag) 
 
 static const char *at_work(const weft *w) { return w->running ? w->running : "weft"; }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 /* ---- blocks ---- */
 static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if there is no memory */
 {
@@ -36,6 +38,7 @@ static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if ther
     char *p = aligned(raw);
     ((tag *)(void *)p)[-1] = (tag){ raw, bytes };
     w->allocations++, w->host_bytes += (int64_t)bytes;
+    w->host_peak = larger(w->host_peak, w->host_bytes);
     return p;
 }
 
@@ -70,6 +73,7 @@ static void *tried_on_device(weft *w, size_t bytes)
     *b = (weft__block){ w->blocks, p, bytes };
     w->blocks = b;
     w->allocations++, w->device_bytes += (int64_t)bytes;
+    w->device_peak = larger(w->device_peak, w->device_bytes);
     return p;
 }
 
@@ -102,8 +106,6 @@ static int64_t extent(const weft__arena *a) { return a->n ? a->block[a->n - 1].s
 int64_t weft__position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
 
 static bool visible(const weft *w, const weft__arena *a) { return !a->stays && (!a->device || w->dev.k->synchronous); }
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* A block that doubles the arena, or is as large as it was; smaller ones, down to what is needed, where there is no memory for it. */
 static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/log.h"
 
 const char *weft_version(void)
 {
@@ -88,10 +88,13 @@ static void settle_in(weft *w, const weft_opts *o)
 {
     char why[320] = "";
     weft_opts real_opts = *o;
+    int log = 0;
     bool known = overridden(&real_opts, why, sizeof why);
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG, "open: threads >= 0 and a precision of weft_precision are wanted");
+    else if (!weft__log_level(&log))
+        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", getenv("WEFT_LOG"));
     else if (!threads_overridden(&real_opts))
         weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", getenv("WEFT_THREADS"), MOST_THREADS);
     else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
@@ -103,6 +106,7 @@ static void settle_in(weft *w, const weft_opts *o)
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
+    weft__log_open(w, log);
 }
 
 static bool sound(weft *w, const weft_opts *o)
@@ -155,6 +159,7 @@ void weft_close(weft *w)
     if (!lives(w))
         return;
     w->dev.k->wait(&w->dev);
+    weft__log_close(w);
     weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
@@ -274,6 +279,6 @@ weft_usage weft_usage_of(const weft *w)
     if (!w || weft__is_nowhere(w))
         return (weft_usage){ 0 };
     int64_t scratch = (int64_t)w->dev.workspace_bytes, own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
-    bool host = w->dev.k->synchronous;
-    return (weft_usage){ w->host_bytes + own + (host ? scratch : 0), w->device_bytes + (host ? 0 : scratch), w->allocations, w->entries };
+    int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0), of_device = w->dev.k->synchronous ? 0 : scratch;
+    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device, w->allocations, w->entries, w->host_peak + of_host, w->device_peak + of_device };
 }

@@ -82,6 +82,7 @@ struct weft {
     bool nowhere;                                /* none that was opened: it has failed for good, and nobody writes to it */
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
     bool recording, training, walking, to_parameters;
+    bool logging;                                /* operators are timed: WEFT_LOG=2 */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
     uint32_t walk;
     weft__arena heads[2], notes, keep;           /* host: headers by the step's parity; calls; batches (not rewound) */
@@ -98,7 +99,8 @@ struct weft {
     const struct weft_module *scope;             /* the layer that is running, for messages */
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
     uint32_t habits;                             /* see layout.c */
-    int64_t allocations, host_bytes, device_bytes;
+    int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
+    struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
 };
 
