@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "core/log.h"
 
 const char *weft_version(void)
@@ -12,11 +13,24 @@ const char *weft_version(void)
     return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
 }
 
-enum { MOST_THREADS = 1024 };
+enum { MOST_THREADS = 1024, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
 static bool lives(const weft *w) { return w && !weft__is_nowhere(w); }
-static void *allocate(size_t bytes, void *user) { (void)user; return malloc(bytes); }
-static void release(void *p, void *user)        { (void)user; free(p); }
+
+/* Unless the program has its own. Large blocks in huge pages, where the system gives them to who asks: see docs/design/memory.md. */
+static void *allocate(size_t bytes, void *user)
+{
+    (void)user;
+#ifdef MADV_HUGEPAGE
+    void *p = NULL;
+    if (bytes >= HUGE_BLOCK && !posix_memalign(&p, HUGE_PAGE, bytes)) {
+        madvise(p, bytes, MADV_HUGEPAGE);        /* advice: without it there are small pages */
+        return p;
+    }
+#endif
+    return malloc(bytes);
+}
+static void release(void *p, void *user) { (void)user; free(p); }
 
 void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void *))
 {

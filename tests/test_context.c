@@ -1,6 +1,7 @@
 /* test_context.c - the life of a context where it is odd: opened without memory, failing under a callback that will not have it, rewound to
  * marks that are no more, asked what it holds. */
 #include <pthread.h>
+#include <unistd.h>
 #include "check.h"
 #include "core/core.h"
 
@@ -160,4 +161,42 @@ Test(context, its_usage_is_what_the_allocator_gave)
         weft_close(w);
         cr_assert(l.bytes == 0 && l.blocks == 0);
     }
+}
+
+/* ---- huge pages ---- */
+static bool advised(const void *at)              /* the kernel's flags of the mapping say so: "hg" */
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool here = false, huge = false;
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            here = (uintptr_t)at >= from && (uintptr_t)at < to;
+        if (here && !strncmp(line, "VmFlags:", 8))
+            huge = strstr(line, " hg");
+    }
+    if (f)
+        fclose(f);
+    return huge;
+}
+static bool can_be_advised(void)
+{
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    if (f)
+        fclose(f);
+    return f && !access("/proc/self/smaps", R_OK);
+}
+
+Test(context, large_blocks_of_its_own_come_in_huge_pages)
+{
+    if (!can_be_advised())
+        return;
+    weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU });
+    weft_real *small = weft_data(weft_zeros(w, WEFT_SHAPE(1000))), *large = weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
+    cr_assert(small && large && !advised(small) && advised(large));
+    weft_close(w);
+    w = open_on(WEFT_CPU);                       /* memory of the program's is the program's affair */
+    cr_assert(!advised(weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)))));
+    CLEAN(w);
 }
