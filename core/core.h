@@ -8,8 +8,8 @@ enum { WEFT__BLOCKS = 48, WEFT__CLASSES = 192, WEFT__RESULTS = 4, WEFT__MESSAGE 
 
 /* ---- memory ---- */
 typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of what was needed */
-    struct { char *base; int64_t start, size; } block[WEFT__BLOCKS];
-    int n, at; int64_t used, most, first;        /* used: of block[at]; most: the furthest that was ever used; first: size of a first block */
+    struct { char *base; int64_t start, size, left; } block[WEFT__BLOCKS];   /* left: used of it when the next one was begun */
+    int n, at; int64_t used, most, first;        /* used: of block[at]; most: what was ever needed at once, if it were one block; first: size of a first block */
     bool stays;                                  /* blocks are kept and never poisoned: stale headers are looked at */
     bool device;                                 /* device memory */
 } weft__arena;

@@ -163,6 +163,29 @@ Test(context, its_usage_is_what_the_allocator_gave)
     }
 }
 
+/* Blocks that were too short for what came next count once only, and a large arena is not doubled for a little more. */
+Test(context, a_steady_step_holds_what_it_needs)
+{
+    FOR_DEVICES(w)
+        for (int k = 0; k < 4; k++) {
+            static const int64_t pieces[4][3] = { { 9, 300000, 0 }, { 40, 20000, 70000 }, { 3, 1 << 20, 1 << 21 }, { 30, 1 << 20, 1000 } };
+            int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
+            for (int step = 0; step < 3; step++, weft_clear(w))
+                for (int64_t i = need = 0; i < pieces[k][0]; i++) {
+                    int64_t n = i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1];
+                    weft_zeros(w, WEFT_SHAPE(n));
+                    need += n * (int64_t)sizeof(weft_real) + 64;
+                }
+            OK(w);
+            weft_usage u = weft_usage_of(w);
+            int64_t held = u.host_bytes + u.device_bytes - before, most = u.host_peak + u.device_peak - before;
+            cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k, (long long)held, (long long)need);
+            cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k, (long long)most, (long long)need);
+            weft__arena_end(w, &w->data);
+            w->data.first = w->data.most = w->host_peak = w->device_peak = 0;
+        }
+}
+
 /* ---- huge pages ---- */
 static bool advised(const void *at)              /* the kernel's flags of the mapping say so: "hg" */
 {
