@@ -147,7 +147,7 @@ weft *weft_open(const weft_opts *opts)
         return weft__no_memory();
     memset(w, 0, sizeof *w);
     w->dev = (weft__device){ .allocate = o.allocate, .release = o.release, .user = o.user, .precision = o.precision, .deterministic = o.deterministic };
-    w->seed = o.seed, w->step = 1, w->recording = w->training = true;
+    w->seed = o.seed, w->step = 1, w->recording = w->training = true, w->lean = o.lean;
     w->heads[0].stays = w->heads[1].stays = true;
     w->data.device = w->grads.device = w->maps.device = true;
     w->nil = (weft_tensor){ .w = w };

@@ -82,6 +82,7 @@ struct weft {
     bool nowhere;                                /* none that was opened: it has failed for good, and nobody writes to it */
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
     bool recording, training, walking, to_parameters;
+    bool lean;                                   /* every recurrent layer is */
     bool logging;                                /* operators are timed: WEFT_LOG=2 */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
     uint32_t walk;
@@ -102,6 +103,7 @@ struct weft {
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
+    int64_t segment_rows;                        /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
 };
 
 /* error.c: formats "layer: text"; only the first failure counts. */

@@ -60,7 +60,17 @@ static double of_product(const weft__product *p) { return 2. * (double)p->m * (d
 static double of_recurrence(const weft__recurrence *r)
 {
     int gates = r->cell == WEFT__LSTM ? 4 : r->cell == WEFT__GRU ? 3 : 1;
-    return 2. * (double)r->tokens * (double)r->width * (double)r->hidden * (gates + (r->w_hr != NULL));
+    int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
+    return 2. * (double)tokens * (double)r->width * (double)r->hidden * (gates + (r->w_hr != NULL));
+}
+
+static double of_layer(const weft__recur_layer *l, bool back)    /* and those that are the caller's */
+{
+    const weft__recurrence *r = &l->r;
+    double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]), G = (double)r->hidden * (r->cell == WEFT__LSTM ? 4 : r->cell == WEFT__GRU ? 3 : 1);
+    int of_x = back ? (l->dx.to != NULL) + (l->dw_ih.to != NULL) : 1;
+    double more = back && l->dw_hh.to ? G * (double)r->width : 0, projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
+    return of_recurrence(r) + tokens * (of_x * G * (double)l->inputs + more + projected);
 }
 
 static double pairs_of(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */
@@ -98,6 +108,22 @@ static void counted_recur_back(weft__device *d, const weft__recurrence *r)
 {
     log_of(d)->now->flops += of_recurrence(r);
     log_of(d)->plain->recur_back(d, r);
+}
+static void counted_recur_layer(weft__device *d, const weft__recur_layer *l)
+{
+    struct weft__log *log = log_of(d);
+    log->now->flops += of_layer(l, false);
+    d->k = log->plain;                           /* which may call itself in turn */
+    log->plain->recur_layer(d, l);
+    d->k = &log->counting;
+}
+static void counted_recur_layer_back(weft__device *d, const weft__recur_layer *l)
+{
+    struct weft__log *log = log_of(d);
+    log->now->flops += of_layer(l, true);
+    d->k = log->plain;
+    log->plain->recur_layer_back(d, l);
+    d->k = &log->counting;
 }
 static void counted_attention(weft__device *d, const weft__attention *a)
 {
@@ -154,6 +180,7 @@ static void count_kernels(weft *w)
     struct weft__log *l = w->log;
     l->counting = *l->plain;
     l->counting.gemm = counted_gemm, l->counting.recur = counted_recur, l->counting.recur_back = counted_recur_back;
+    l->counting.recur_layer = counted_recur_layer, l->counting.recur_layer_back = counted_recur_layer_back;
     l->counting.attention = counted_attention, l->counting.attention_back = counted_attention_back;
     l->counting.norm = counted_norm, l->counting.clip = counted_clip, l->counting.update = counted_update;
     w->dev.k = &l->counting;
