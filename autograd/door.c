@@ -5,6 +5,7 @@
  * gather between two layouts), because the door itself brings the ragged inputs of an operator to one layout. */
 #include <string.h>
 #include "autograd/autograd.h"
+#include "core/log.h"
 
 /* ---- handles ---- */
 weft *weft__context(weft_tensor *const *x, int n)
@@ -129,6 +130,19 @@ static bool agree(weft_call *c)
     return !c->x[0]->w->status;
 }
 
+static void logged(weft *w, weft_call *c)        /* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
+{
+    bool own = !w->walking;
+    weft__log_row *before = own ? weft__log_enter(w, c->op->name, false) : NULL;
+    for (int i = 0; i < c->n; i++)
+        weft__log_bytes(w, weft__bytes(&c->x[i]->f));
+    for (int k = 0; k < c->m; k++)
+        weft__log_bytes(w, weft__bytes(&c->y[k]->f));
+    c->op->forward(c);
+    if (own)
+        weft__log_leave(w, before);
+}
+
 bool weft__run_call(weft_call *c)
 {
     weft *w = c->x[0]->w;
@@ -137,7 +151,9 @@ bool weft__run_call(weft_call *c)
             c->y[k]->data = c->x[0]->data;
         else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__bytes(&c->y[k]->f))))
             return false;
-    if (c->op->forward)
+    if (c->op->forward && w->logging)
+        logged(w, c);
+    else if (c->op->forward)
         c->op->forward(c);
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);

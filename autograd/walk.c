@@ -8,6 +8,7 @@
  * walk is recorded, gradients are ordinary tensors. */
 #include <string.h>
 #include "autograd/autograd.h"
+#include "core/log.h"
 
 /* ---- buffers of gradients: four size classes an octave ---- */
 static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }    /* 64 80 96 112 128 .. */
@@ -193,6 +194,19 @@ static void pass(weft *w, weft_call *c, bool *spent)
         weft__check_faults(w, c->op->name);
 }
 
+/* By WEFT_LOG=2. A raw function looks at inputs and results, and at the gradients of both. */
+static void pass_logged(weft *w, weft_call *c, bool *spent)
+{
+    weft__log_row *before = weft__log_enter(w, c->op->name, true);
+    bool raw = c->op->fused && !w->recording && !*spent;
+    for (int i = 0; raw && i < c->n; i++)
+        weft__log_bytes(w, 2 * weft__bytes(&c->x[i]->f));
+    for (int k = 0; raw && k < c->m; k++)
+        weft__log_bytes(w, 2 * weft__bytes(&c->y[k]->f));
+    pass(w, c, spent);
+    weft__log_leave(w, before);
+}
+
 static void drop(weft *w, weft_tensor *y)
 {
     if (y->grad && y->kept != w->walk) {
@@ -212,7 +226,7 @@ static void walk(weft *w, int64_t top, int64_t bottom)
             any |= c->y[k]->grad && c->y[k]->reached == w->walk;
         weft_mark here = weft_here(w);
         if (any)
-            pass(w, c, &spent);
+            (w->logging ? pass_logged : pass)(w, c, &spent);
         w->tape[e].spent = spent;
         if (any && !w->recording && !w->status)
             weft_rewind(w, here);

@@ -78,6 +78,8 @@ typedef struct {
     int            threads;                      /* up to 1024; 0: the cores that this process may use */
     weft_precision precision;
     bool           deterministic;                /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
+    bool           lean;                         /* recurrent layers keep the states of each token alone, and make its gates again on the way back, a segment of */
+                                                 /* steps at a time: an LSTM 2 numbers a unit instead of 6, for a third of the time more; on the CPU outputs are the same bits */
     void *(*allocate)(size_t bytes, void *user); /* NULL, and release NULL: malloc and free */
     void  (*release)(void *memory, void *user);
     void  *user;
@@ -86,9 +88,9 @@ typedef struct {
 /* The version of the library, "0.1.0". */
 WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed, says why, and can be closed
- * (without memory for a context WEFT_ENOMEM, for good). The environment variable WEFT_DEVICE (cpu, ref, cuda, cuda:1) overrides the
- * device, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels, WEFT_GEMM (own, openblas, or a library's path)
- * its matrix products; what is not there is an error. */
+ * (without memory for a context WEFT_ENOMEM, for good). The environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the
+ * device and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels, WEFT_GEMM (own, openblas, or a library's path) its
+ * matrix products; what is not there is an error. WEFT_LOG=1 and 2 print to stderr, see docs/conventions.md. */
 WEFT_API weft *weft_open(const weft_opts *opts);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);
@@ -128,10 +130,11 @@ WEFT_API weft_mark weft_here(weft *w);
  * another tensor takes its place: then it is that one. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
-typedef struct { int64_t host_bytes, device_bytes, allocations, tape; } weft_usage;
+typedef struct { int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak; } weft_usage;
 /* What the context holds at this moment: all that it has asked the allocator for, itself, its threads' seats and the kernels' scratch included,
  * but for what each block is rounded up by; on a GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for
- * themselves. allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows in the bytes). tape: entries. */
+ * themselves. allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows in the bytes). tape: entries. The peaks: the most
+ * bytes that it has held since weft_open. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- *

@@ -26,6 +26,8 @@ static char *aligned(void *raw) { return (char *)(((uintptr_t)raw + sizeof(tag) 
 
 static const char *at_work(const weft *w) { return w->running ? w->running : "weft"; }
 
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
 /* ---- blocks ---- */
 static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if there is no memory */
 {
@@ -36,6 +38,7 @@ static void *tried(weft *w, size_t bytes)         /* NULL, and no error, if ther
     char *p = aligned(raw);
     ((tag *)(void *)p)[-1] = (tag){ raw, bytes };
     w->allocations++, w->host_bytes += (int64_t)bytes;
+    w->host_peak = larger(w->host_peak, w->host_bytes);
     return p;
 }
 
@@ -70,6 +73,7 @@ static void *tried_on_device(weft *w, size_t bytes)
     *b = (weft__block){ w->blocks, p, bytes };
     w->blocks = b;
     w->allocations++, w->device_bytes += (int64_t)bytes;
+    w->device_peak = larger(w->device_peak, w->device_bytes);
     return p;
 }
 
@@ -101,16 +105,24 @@ void weft__device_release(weft *w, void *p)
 static int64_t extent(const weft__arena *a) { return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0; }
 int64_t weft__position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
 
+static int64_t needed(const weft__arena *a)      /* at this moment; ends of blocks that were too short for what came next are not */
+{
+    int64_t bytes = a->used;
+    for (int b = 0; b < a->at; b++)
+        bytes += a->block[b].left;
+    return bytes;
+}
+
 static bool visible(const weft *w, const weft__arena *a) { return !a->stays && (!a->device || w->dev.k->synchronous); }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
-/* A block that doubles the arena, or is as large as it was; smaller ones, down to what is needed, where there is no memory for it. */
+/* What was needed before, if it is the first; then one that doubles the arena while that is small, and adds a quarter later: of a large one, what is not
+ * needed would be missed. Smaller ones, down to what is needed, where there is no memory for it. */
 static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
 {
-    int64_t least = larger(bytes, 1 << 16);
+    enum { SMALL = 1 << 26 };
+    int64_t least = larger(bytes, 1 << 16), all = extent(a);
     char *base = NULL;
-    *size = larger(least, larger(extent(a), a->first));
+    *size = larger(least, a->n == 0 ? a->first : all < SMALL ? all : weft__whole_lines(all / 4));
     while (a->n < WEFT__BLOCKS && !(base = a->device ? tried_on_device(w, (size_t)*size) : tried(w, (size_t)*size)) && *size > least)
         *size = larger(least, *size / 2 & ~(int64_t)(WEFT__LINE - 1));
     return base;
@@ -126,6 +138,8 @@ static bool grow(weft *w, weft__arena *a, int64_t bytes)
                    (long long)bytes, full ? ", in an arena of too many blocks" : "");
         return false;
     }
+    if (a->n)
+        a->block[a->at].left = a->used;
     a->block[a->n].start = extent(a), a->block[a->n].base = base, a->block[a->n].size = size;
     a->at = a->n++;
     a->used = 0;
@@ -144,7 +158,7 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
     }
     bytes = bytes > 0 ? weft__whole_lines(bytes) : WEFT__LINE;
     while (a->at < a->n - 1 && a->used + bytes > a->block[a->at].size)
-        a->at++, a->used = 0;
+        a->block[a->at++].left = a->used, a->used = 0;
     if ((a->n == 0 || a->used + bytes > a->block[a->at].size) && !grow(w, a, bytes))
         return NULL;
     void *p = a->block[a->at].base + a->used;
@@ -156,7 +170,7 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
 
 void weft__back_to(weft *w, weft__arena *a, int64_t position)
 {
-    a->most = larger(a->most, weft__position(a));
+    a->most = larger(a->most, needed(a));
     int last = a->at;
     int64_t end = a->used;
     while (a->at > 0 && a->block[a->at].start > position)
@@ -183,7 +197,7 @@ void weft__arena_end(weft *w, weft__arena *a)
 
 void weft__arena_clear(weft *w, weft__arena *a)
 {
-    a->most = larger(a->most, weft__position(a));
+    a->most = larger(a->most, needed(a));
     a->first = weft__whole_lines(a->most + a->most / 16);
     if (a->n > 1 && !a->stays)
         weft__arena_end(w, a);                   /* the next step finds one block of this size */

@@ -3,7 +3,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/core.h"
+#include <sys/mman.h>
+#include "core/log.h"
 
 const char *weft_version(void)
 {
@@ -12,11 +13,24 @@ const char *weft_version(void)
     return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
 }
 
-enum { MOST_THREADS = 1024 };
+enum { MOST_THREADS = 1024, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
 static bool lives(const weft *w) { return w && !weft__is_nowhere(w); }
-static void *allocate(size_t bytes, void *user) { (void)user; return malloc(bytes); }
-static void release(void *p, void *user)        { (void)user; free(p); }
+
+/* Unless the program has its own. Large blocks in huge pages, where the system gives them to who asks: see docs/design/memory.md. */
+static void *allocate(size_t bytes, void *user)
+{
+    (void)user;
+#ifdef MADV_HUGEPAGE
+    void *p = NULL;
+    if (bytes >= HUGE_BLOCK && !posix_memalign(&p, HUGE_PAGE, bytes)) {
+        madvise(p, bytes, MADV_HUGEPAGE);        /* advice: without it there are small pages */
+        return p;
+    }
+#endif
+    return malloc(bytes);
+}
+static void release(void *p, void *user) { (void)user; free(p); }
 
 void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void *))
 {
@@ -50,6 +64,19 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
     return false;
 }
 
+static bool threads_overridden(weft_opts *o)     /* by WEFT_THREADS: a number as in weft_opts */
+{
+    const char *want = getenv("WEFT_THREADS");
+    char *end = NULL;
+    if (!want || !*want)
+        return true;
+    long n = *want >= '0' && *want <= '9' ? strtol(want, &end, 10) : -1;
+    if (n < 0 || n > MOST_THREADS || *end)
+        return false;
+    o->threads = (int)n;
+    return true;
+}
+
 static int cores(void)                           /* that this process may use */
 {
     cpu_set_t set;
@@ -75,19 +102,25 @@ static void settle_in(weft *w, const weft_opts *o)
 {
     char why[320] = "";
     weft_opts real_opts = *o;
+    int log = 0;
     bool known = overridden(&real_opts, why, sizeof why);
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG, "open: threads >= 0 and a precision of weft_precision are wanted");
+    else if (!weft__log_level(&log))
+        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", getenv("WEFT_LOG"));
+    else if (!threads_overridden(&real_opts))
+        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", getenv("WEFT_THREADS"), MOST_THREADS);
     else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
         weft__fail(w, WEFT_EDEVICE, "%s", why);
     if (!w->dev.k)
         w->dev.k = &weft__ref;                   /* a failed context can still be closed, and asked for its message */
     w->dev.lost = w->status;                     /* but is of no other use */
-    int threads = o->threads ? o->threads : cores();
+    int threads = real_opts.threads ? real_opts.threads : cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
+    weft__log_open(w, log);
 }
 
 static bool sound(weft *w, const weft_opts *o)
@@ -114,7 +147,7 @@ weft *weft_open(const weft_opts *opts)
         return weft__no_memory();
     memset(w, 0, sizeof *w);
     w->dev = (weft__device){ .allocate = o.allocate, .release = o.release, .user = o.user, .precision = o.precision, .deterministic = o.deterministic };
-    w->seed = o.seed, w->step = 1, w->recording = w->training = true;
+    w->seed = o.seed, w->step = 1, w->recording = w->training = true, w->lean = o.lean;
     w->heads[0].stays = w->heads[1].stays = true;
     w->data.device = w->grads.device = w->maps.device = true;
     w->nil = (weft_tensor){ .w = w };
@@ -140,6 +173,7 @@ void weft_close(weft *w)
     if (!lives(w))
         return;
     w->dev.k->wait(&w->dev);
+    weft__log_close(w);
     weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
@@ -259,6 +293,6 @@ weft_usage weft_usage_of(const weft *w)
     if (!w || weft__is_nowhere(w))
         return (weft_usage){ 0 };
     int64_t scratch = (int64_t)w->dev.workspace_bytes, own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
-    bool host = w->dev.k->synchronous;
-    return (weft_usage){ w->host_bytes + own + (host ? scratch : 0), w->device_bytes + (host ? 0 : scratch), w->allocations, w->entries };
+    int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0), of_device = w->dev.k->synchronous ? 0 : scratch;
+    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device, w->allocations, w->entries, w->host_peak + of_host, w->device_peak + of_device };
 }

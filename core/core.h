@@ -8,8 +8,8 @@ enum { WEFT__BLOCKS = 48, WEFT__CLASSES = 192, WEFT__RESULTS = 4, WEFT__MESSAGE 
 
 /* ---- memory ---- */
 typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of what was needed */
-    struct { char *base; int64_t start, size; } block[WEFT__BLOCKS];
-    int n, at; int64_t used, most, first;        /* used: of block[at]; most: the furthest that was ever used; first: size of a first block */
+    struct { char *base; int64_t start, size, left; } block[WEFT__BLOCKS];   /* left: used of it when the next one was begun */
+    int n, at; int64_t used, most, first;        /* used: of block[at]; most: what was ever needed at once, if it were one block; first: size of a first block */
     bool stays;                                  /* blocks are kept and never poisoned: stale headers are looked at */
     bool device;                                 /* device memory */
 } weft__arena;
@@ -82,6 +82,8 @@ struct weft {
     bool nowhere;                                /* none that was opened: it has failed for good, and nobody writes to it */
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
     bool recording, training, walking, to_parameters;
+    bool lean;                                   /* every recurrent layer is */
+    bool logging;                                /* operators are timed: WEFT_LOG=2 */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
     uint32_t walk;
     weft__arena heads[2], notes, keep;           /* host: headers by the step's parity; calls; batches (not rewound) */
@@ -98,8 +100,10 @@ struct weft {
     const struct weft_module *scope;             /* the layer that is running, for messages */
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
     uint32_t habits;                             /* see layout.c */
-    int64_t allocations, host_bytes, device_bytes;
+    int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
+    struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
+    int64_t segment_rows;                        /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
 };
 
 /* error.c: formats "layer: text"; only the first failure counts. */

@@ -60,7 +60,8 @@ static void recur_pack(void *argument, int64_t i)           /* task i: panel i, 
         i -= packed_panels(p->w.n);
     pack_panel(!j->back, p->from, p->w.k, p->w.n, i, p->w.panel + i * p->w.k * PANEL);
 }
-static int64_t recur_live(const weft__recurrence *r)        { return r->steps ? r->live.host[0] : 0; }   /* not empty */
+static int64_t recur_live(const weft__recurrence *r)        { return r->to > r->from ? r->live.host[r->from] : 0; }   /* with a token in these steps */
+static int64_t recur_tokens(const weft__recurrence *r)      { return r->start.host[r->to] - r->start.host[r->from]; }
 static int64_t recur_lines(int64_t n)                       { return (n + 15) / 16 * 16; }   /* to whole lines of the cache */
 
 static void recur_describe(recur_job *j)
@@ -102,13 +103,13 @@ static size_t recur_divide(recur_job *j, void *memory)
 static void recur_cut(recur_job *j, int64_t wanted)
 {
     const weft__recurrence *r = j->r;
-    int64_t tokens = 0, length = r->steps, n = recur_live(r);
+    int64_t tokens = 0, all = recur_tokens(r), length = r->to, n = recur_live(r);
     j->blocks = 0, j->cut[0] = 0;
     for (int64_t s = 0; s < n; s++) {
         while (r->live.host[length - 1] <= s)
             length--;
-        tokens += length;
-        if (s + 1 == n || tokens * wanted >= (j->blocks + 1) * r->tokens || s + 1 - j->cut[j->blocks] == j->most)
+        tokens += length - r->from;
+        if (s + 1 == n || tokens * wanted >= (j->blocks + 1) * all || s + 1 - j->cut[j->blocks] == j->most)
             j->cut[++j->blocks] = s + 1;
     }
 }
@@ -160,7 +161,7 @@ static bool recur_prepare(weft__device *d, recur_job *j)
         return false;
     recur_divide(j, memory);
     memset(j->zeros, 0, (size_t)j->r->hidden * sizeof(real));
-    int64_t work = j->r->tokens * j->gates * j->r->width;
+    int64_t work = recur_tokens(j->r) * j->gates * j->r->width;
     recur_pack_all(d, j);
     recur_cut(j, work < RECUR_SMALL ? 1 : weft__pool_threads(d->pool));
     return true;
@@ -306,8 +307,8 @@ static void recur_block(void *argument, int64_t b)
 {
     const recur_job *j = argument;
     const weft__recurrence *r = j->r;
-    for (int64_t i = 0; i < r->steps; i++) {
-        int64_t t = r->reverse == j->back ? i : r->steps - 1 - i, end = j->cut[b + 1] < r->live.host[t] ? j->cut[b + 1] : r->live.host[t];
+    for (int64_t i = 0; i < r->to - r->from; i++) {
+        int64_t t = r->reverse == j->back ? r->from + i : r->to - 1 - i, end = j->cut[b + 1] < r->live.host[t] ? j->cut[b + 1] : r->live.host[t];
         for (int64_t at = j->cut[b]; at < end;) {
             recur_run run = recur_next_run(r, t, at, end);
             run.block = b;

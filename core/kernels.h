@@ -74,12 +74,15 @@ typedef struct weft__attention {
  * With a projection (LSTM only) raw = o tanh(c'), and h' = W_hr raw is what goes on, out and into the next step.
  * backward takes the gates as forward left them, with the same h, c and raw, and turns the slots into gradients: of the sums;
  * GRU: of r, z, n's x side, n's h side (r times n's x side). What is left for the caller is sums over tokens: dW_hh = d^T h_before
- * (GRU: d = slots 0, 1, 3, and db_hn = the column sums of slot 3), dW_hr = dh^T raw, dx and the rest from the slots. */
+ * (GRU: d = slots 0, 1, 3, and db_hn = the column sums of slot 3), dW_hr = dh^T raw, dx and the rest from the slots.
+ * A call does the steps from .. to - 1, of which there is at least one. Segment by segment, in the order of the direction, calls give the bits of one; what went before
+ * lies in h and c, and backward in the carries. Of gates, raw, h_before and dh only the rows of these steps need be there. */
 enum { WEFT__ON = -1, WEFT__ANEW = -2 };         /* the first token of a column, in the direction of the recurrence, is never WEFT__ON */
 typedef enum { WEFT__RNN_TANH, WEFT__RNN_RELU, WEFT__GRU, WEFT__LSTM } weft__cell;
 typedef struct weft__recurrence {
     weft__cell cell; bool reverse;
     int64_t sequences, tokens, steps, hidden, width;   /* width of h: hidden, or the projection's */
+    int64_t from, to;                            /* the steps of this call; 0, steps: all of them */
     weft__ints live, start;                      /* [steps], [steps + 1]: columns that take part in a step, and the row of its first */
     weft__ints reset;                            /* [tokens]; {NULL}: column s is sequence s. Else a column is several sequences, one after the other: of */
                                                  /* each token s, if sequence s begins here; WEFT__ANEW: from zeros; WEFT__ON: the state before goes on */
@@ -98,7 +101,8 @@ typedef struct weft__into { real *to; bool add; } weft__into;      /* where a gr
 
 /* The whole layer in that direction: the recurrence and what is one product or sum over all its tokens. The gates come in as rubbish, for
  * the kernel makes the sums; a back end may do both a few tokens at a time, while they are in its caches. r.b_hn is the kernel's to set;
- * r.h_before, r.dh and `total` are scratch of its backward, which leaves the gates as rubbish. */
+ * r.h_before, r.dh and `total` are scratch of its backward, which leaves the gates as rubbish. Of the steps r.from .. r.to - 1 alone, as for the
+ * recurrence: dx is written in their rows, the other gradients are sums over their tokens. */
 typedef struct weft__recur_layer {
     weft__recurrence r;
     int64_t inputs;

@@ -94,8 +94,8 @@ static void recur_token(const weft__recurrence *r, int64_t t, int64_t s)
 static void K(recur)(weft__device *d, const weft__recurrence *r)
 {
     (void)d;
-    for (int64_t i = 0; i < r->steps; i++)
-        for (int64_t s = 0, t = r->reverse ? r->steps - 1 - i : i; s < r->live.host[t]; s++)
+    for (int64_t i = 0; i < r->to - r->from; i++)
+        for (int64_t s = 0, t = r->reverse ? r->to - 1 - i : r->from + i; s < r->live.host[t]; s++)
             recur_token(r, t, s);
 }
 
@@ -184,8 +184,8 @@ static void recur_token_back(const weft__recurrence *r, int64_t t, int64_t s)
 static void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
     (void)d;
-    for (int64_t i = 0; i < r->steps; i++)
-        for (int64_t s = 0, t = r->reverse ? i : r->steps - 1 - i; s < r->live.host[t]; s++)
+    for (int64_t i = 0; i < r->to - r->from; i++)
+        for (int64_t s = 0, t = r->reverse ? r->from + i : r->to - 1 - i; s < r->live.host[t]; s++)
             recur_token_back(r, t, s);
 }
 

@@ -110,8 +110,8 @@ void K(recur)(weft__device *d, const weft__recurrence *r)
         return;
     const int64_t live = r->steps ? r->live.host[0] : 0;
     real *entering = r->reset.host ? (real *)scratch(d, (size_t)(live * r->width) * sizeof(real)) : NULL;
-    for (int64_t i = 0; i < r->steps && !d->failure[0]; i++) {
-        step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->steps - 1 - i : i);
+    for (int64_t i = 0; i < r->to - r->from && !d->failure[0]; i++) {
+        step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->to - 1 - i : r->from + i);
         recur_step(d, r, &at, some_begin(r, &at) ? entering : NULL);
     }
 }
@@ -187,20 +187,21 @@ static void all_steps_back(weft__device *d, const weft__recurrence *r)
 {
     const int64_t live = r->steps ? r->live.host[0] : 0;
     real *arrived = r->w_hr ? (real *)scratch(d, (size_t)(live * r->hidden) * sizeof(real)) : NULL;
-    for (int64_t i = 0; i < r->steps && !d->failure[0]; i++) {
-        step at = step_at(*r, r->live.host, r->start.host, r->reverse ? i : r->steps - 1 - i);
+    const bool last = r->reverse ? r->to == r->steps : r->from == 0;            /* of the calls for all steps */
+    for (int64_t i = 0; i < r->to - r->from && !d->failure[0]; i++) {
+        step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->from + i : r->to - 1 - i);
         recur_step_back(d, r, &at, arrived);
     }
-    if (r->dh0 && !r->reset.host)
+    if (last && r->dh0 && !r->reset.host)
         K(scale)(d, live * r->width, 1, r->carry_h, r->dh0, true);
-    if (r->dc0 && !r->reset.host)
+    if (last && r->dc0 && !r->reset.host)
         K(scale)(d, live * r->hidden, 1, r->carry_c, r->dc0, true);
 }
 
-static __global__ void keep_before(weft__recurrence r)           /* of all steps: the states lie as their rows do, or a column says otherwise */
+static __global__ void keep_before(weft__recurrence r)           /* of these steps: the states lie as their rows do, or a column says otherwise */
 {
     const int64_t W = r.width;
-    for (int64_t t = blockIdx.y; t < r.steps; t += gridDim.y) {
+    for (int64_t t = r.from + blockIdx.y; t < r.to; t += gridDim.y) {
         const step at = step_at(r, r.live.device, r.start.device, t);
         for (int64_t i = first_index(); i < at.live * W; i += index_step())
             r.h_before[at.row * W + i] = r.reset.device    ? state_before(r, r.h, r.h0, W, at, i / W, i % W)
@@ -211,8 +212,8 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
     if (!recur_persistent(d, r, true))
         all_steps_back(d, r);
-    if (r->h_before && r->steps)
-        LAUNCH(d, keep_before, unit_grid(r->live.host[0] * r->width, r->steps), THREADS, 0, *r);
+    if (r->h_before && r->to > r->from)
+        LAUNCH(d, keep_before, unit_grid(r->live.host[r->from] * r->width, r->to - r->from), THREADS, 0, *r);
 }
 
 /* ---- the whole layer ---- */

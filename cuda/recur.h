@@ -71,6 +71,6 @@ enum { SEQUENCES = 8 };                          /* that stay together from firs
 typedef struct way { void (*kernel)(weft__recurrence); int threads, blocks; size_t bytes; } way;
 way block_way(const weft__recurrence *, bool back);              /* recur_block.cu: up to 128 units */
 way cluster_way(const weft__recurrence *, bool back);            /* recur_cluster.cu: up to 512, on sm_90 */
-/* recur_choice.cu: takes one of them where that is there and was measured to be faster; else false, and nothing is done. */
+/* recur_choice.cu: takes one of them where that is there, was measured to be faster, and all steps are wanted; else false, and nothing is done. */
 bool recur_persistent(weft__device *, const weft__recurrence *, bool back);
 #endif

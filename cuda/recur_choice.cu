@@ -47,7 +47,7 @@ static bool possible(weft__device *d, const way *w, cudaStream_t stream)
 
 bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back)
 {
-    if (r->hidden == 0 || r->steps == 0 || r->w_hr || d->precision == WEFT_STRICT_FP32)
+    if (r->hidden == 0 || r->steps == 0 || r->from > 0 || r->to < r->steps || r->w_hr || d->precision == WEFT_STRICT_FP32)
         return false;
     const kind which = chosen(d, r);
     const way w = which == BLOCKS ? block_way(r, back) : which == CLUSTERS ? cluster_way(r, back) : way{};

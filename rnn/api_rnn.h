@@ -19,6 +19,7 @@ typedef struct {
     int64_t   proj;                              /* LSTM: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
     weft_real dropout;                           /* between layers, in training, 0 .. 1 */
     bool      relu;                              /* weft_rnn_new only: max(0, x) instead of tanh */
+    bool      lean;                              /* less memory, more time: see weft_opts.lean, which is this for all layers */
 } weft_rnn_opts;
 typedef struct { weft_tensor *h, *c; } weft_state;                /* c: LSTM only, else NULL */
 typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;

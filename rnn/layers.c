@@ -95,7 +95,7 @@ void weft_rnn_composed(weft_rnn *r, bool on)
 /* ---- layers and directions over a packed batch ---- */
 static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft_state first, int k, const weft__ends *e)      /* first: rows of the stacks */
 {
-    weft__direction d = { .cell = r->cell, .reverse = k % directions(r), .in = { x } };
+    weft__direction d = { .cell = r->cell, .reverse = k % directions(r), .lean = r->o.lean || x->w->lean, .in = { x } };
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
     d.in[WEFT__H0] = weft__first_state(e, first.h, k);

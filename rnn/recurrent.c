@@ -4,6 +4,9 @@
  * tokens, or done while a token is in the caches; only what is recurrent must run step by step. The buffer of the gates holds sums, then gates, then their
  * gradients, so it serves one walk back; a second one, and second derivatives, go through the composed form.
  *
+ * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time, in a buffer that stays in
+ * the cache, and backward runs each segment forward once more: from the h and c that it has, by the same kernel, to the same bits.
+ *
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S = slots H columns of the
  * buffer: a GRU's has one slot more, since n's two sides have gradients of their own. */
 #include "autograd/autograd.h"
@@ -16,8 +19,9 @@ static const attributes *how(const weft_call *c) { return c->attributes; }
 static weft_tensor *input(const weft_call *c, int k) { return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]]; }
 static real *numbers(const weft_call *c, int k)      { return input(c, k) ? input(c, k)->data : NULL; }
 
-/* Results: h, [LSTM: c,] then the gates and, with a projection, h before it. */
+/* Results: h, [LSTM: c,] then, unless they are made again, the gates and, with a projection, h before it. */
 static int slot_of_gates(const weft_call *c) { return how(c)->cell == WEFT__LSTM ? 2 : 1; }
+static bool is_lean(const weft_call *c)      { return c->m == slot_of_gates(c); }
 
 static extents sizes(const weft_call *c)
 {
@@ -61,14 +65,12 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
 {
     const weft_batch *b = c->x[WEFT__X]->f.batch;
     const weft__fold *f = fold(c);
-    int k = slot_of_gates(c);
     return (weft__recurrence){
         .cell = how(c)->cell, .reverse = how(c)->reverse,
         .sequences = e->n, .tokens = e->N, .steps = f ? f->steps : b->longest, .hidden = e->H, .width = e->W,
         .live = f ? f->order.live : b->live, .start = f ? f->order.start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
         .w_hh = numbers(c, WEFT__W_HH), .w_hr = numbers(c, WEFT__W_HR),
-        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0),
-        .gates = Y(c, k), .h = Y(c, 0), .c = k == 2 ? Y(c, 1) : NULL, .raw = c->m > k + 1 ? Y(c, k + 1) : NULL,
+        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0), .h = Y(c, 0), .c = how(c)->cell == WEFT__LSTM ? Y(c, 1) : NULL,
     };
 }
 
@@ -86,22 +88,68 @@ static real *zeros(const weft_call *c, int64_t n)
     return p;
 }
 
-static weft__recur_layer layer(const weft_call *c, const extents *e)
+/* ---- segments ---- */
+enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
+
+/* Steps that are run at one time, and what is kept of them alone; room: rows of the buffers. A layer that keeps its gates is one segment. */
+typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
+
+/* So few rows that the gates stay in a cache, so many that packing the weights for each segment costs nothing beside the
+ * products. Never by the number of threads: the gradients of weights are sums over segments. */
+static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__recurrence *r)
 {
-    return (weft__recur_layer){
-        .r = recurrence(c, e), .inputs = e->F, .x = X(c, WEFT__X), .w_ih = X(c, WEFT__W_IH),
-        .b_ih = numbers(c, WEFT__B_IH), .b_hh = numbers(c, WEFT__B_HH), .total = scratch(c, e->S),
-    };
+    int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real)), planned = c->y[0]->w->segment_rows;
+    rows = planned ? planned : (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
+    rows = rows > r->live.host[0] ? rows : r->live.host[0];       /* at least one step */
+    return is_lean(c) && rows < e->N ? rows : e->N;
+}
+
+static segment segments_of(const weft_call *c, const extents *e)
+{
+    segment s = { .l = { .r = recurrence(c, e), .inputs = e->F, .x = X(c, WEFT__X), .w_ih = X(c, WEFT__W_IH),
+                         .b_ih = numbers(c, WEFT__B_IH), .b_hh = numbers(c, WEFT__B_HH), .total = scratch(c, e->S) } };
+    int k = slot_of_gates(c);
+    s.room = rows_at_once(c, e, &s.l.r);
+    s.gates = is_lean(c) ? scratch(c, s.room * e->S) : Y(c, k);
+    s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? scratch(c, s.room * e->H) : Y(c, k + 1);
+    return s;
+}
+
+static real *as_of_row(real *p, int64_t row, int64_t columns)     /* where row 0 would be, if p is that row */
+{
+    return p ? (real *)((uintptr_t)p - (uintptr_t)(row * columns) * sizeof *p) : NULL;
+}
+
+/* The segment after `s` upwards or downwards through the steps, from the first one if it has none; false: there is none left. */
+static bool next_segment(segment *s, const extents *e, bool down)
+{
+    weft__recurrence *r = &s->l.r;
+    const int32_t *start = r->start.host;
+    if (r->to == r->from)
+        r->from = r->to = down ? r->steps : 0;
+    if (down) {
+        for (r->to = r->from; r->from > 0 && start[r->to] - start[r->from - 1] <= s->room;)
+            r->from--;
+    } else
+        for (r->from = r->to; r->to < r->steps && start[r->to + 1] - start[r->from] <= s->room;)
+            r->to++;
+    int64_t row = start[r->from];
+    r->gates = as_of_row(s->gates, row, e->S), r->raw = as_of_row(s->raw, row, e->H);
+    r->h_before = as_of_row(s->h_before, row, e->W), r->dh = as_of_row(s->dh, row, e->W);
+    return r->to > r->from;
 }
 
 static void run(weft_call *c)
 {
     extents e = sizes(c);
+    weft *w = c->y[0]->w;
     if (e.N == 0)
         return;
-    weft__recur_layer l = layer(c, &e);
-    if (l.total)
-        RUN(c, recur_layer, &l);
+    int64_t before = weft__position(&w->data);
+    segment s = segments_of(c, &e);
+    while (!w->status && !w->dev.failure[0] && next_segment(&s, &e, how(c)->reverse))
+        RUN(c, recur_layer, &s.l);
+    weft__back_to(w, &w->data, before);
 }
 
 /* ---- backward ---- */
@@ -115,21 +163,34 @@ static weft__into into(const weft_call *c, int k)                 /* where the g
 
 static real *added(const weft_call *c, int k) { return input(c, k) ? weft__dx_added(c, how(c)->at[k]) : NULL; }      /* the same, for kernels that add */
 
-static void back(const weft_call *c, const extents *e)
+static void prepare_back(const weft_call *c, const extents *e, segment *s)
 {
-    weft__recur_layer l = layer(c, e);
-    weft__recurrence *r = &l.r;
+    weft__recur_layer *l = &s->l;
+    weft__recurrence *r = &l->r;
     bool lstm = r->cell == WEFT__LSTM;
     int64_t columns = fold(c) ? fold(c)->columns : e->n;
     r->dy = weft_dy(c, 0), r->dyc = lstm ? weft_dy(c, 1) : NULL;
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
     r->carry_h = zeros(c, columns * e->W), r->carry_c = lstm ? zeros(c, columns * e->H) : NULL;
-    r->h_before = scratch(c, e->N * e->W), r->dh = r->w_hr ? scratch(c, e->N * e->W) : NULL;
-    l.dx = into(c, WEFT__X);
-    l.dw_ih = into(c, WEFT__W_IH), l.dw_hh = into(c, WEFT__W_HH), l.dw_hr = into(c, WEFT__W_HR);
-    l.db_ih = into(c, WEFT__B_IH), l.db_hh = into(c, WEFT__B_HH);
-    if (!c->y[0]->w->status)
-        RUN(c, recur_layer_back, &l);
+    s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
+    l->dx = into(c, WEFT__X);
+    l->dw_ih = into(c, WEFT__W_IH), l->dw_hh = into(c, WEFT__W_HH), l->dw_hr = into(c, WEFT__W_HR);
+    l->db_ih = into(c, WEFT__B_IH), l->db_hh = into(c, WEFT__B_HH);
+}
+
+static void back(const weft_call *c, const extents *e)
+{
+    weft *w = c->y[0]->w;
+    segment s = segments_of(c, e);
+    prepare_back(c, e, &s);
+    while (!w->status && !w->dev.failure[0] && next_segment(&s, e, !how(c)->reverse)) {
+        if (is_lean(c))
+            RUN(c, recur_layer, &s.l);
+        RUN(c, recur_layer_back, &s.l);
+        weft__into *sums[] = { &s.l.dw_ih, &s.l.dw_hh, &s.l.dw_hr, &s.l.db_ih, &s.l.db_hh };
+        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+            sums[i]->add = true;                 /* the next segment's */
+    }
 }
 
 static void fused(const weft_call *c)
@@ -152,13 +213,16 @@ static void composed(const weft_call *c, weft_tensor **y)
         y[1] = s.c;
 }
 
-/* ---- the records ---- */
-#define RECORD(its_name, its_results)                                                                                      \
-    { .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run, .fused = fused, .once = true, .composed = composed }
-static const weft_op op_rnn = RECORD("rnn", 2), op_gru = RECORD("gru", 2), op_lstm = RECORD("lstm", 3), op_projected = RECORD("lstm", 4);
+/* ---- the records; a lean one destroys nothing that was saved ---- */
+#define RECORD(its_name, its_results, is_once)                                                                             \
+    { .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run, .fused = fused, .once = is_once, .composed = composed }
+static const weft_op op_rnn = RECORD("rnn", 2, true), op_gru = RECORD("gru", 2, true), op_lstm = RECORD("lstm", 3, true), op_projected = RECORD("lstm", 4, true);
+static const weft_op lean_rnn = RECORD("rnn", 1, false), lean_gru = RECORD("gru", 1, false), lean_lstm = RECORD("lstm", 2, false);
 
 static const weft_op *record_of(const weft__direction *d)
 {
+    if (d->lean || !d->in[WEFT__X]->w->recording)
+        return d->cell < WEFT__GRU ? &lean_rnn : d->cell == WEFT__GRU ? &lean_gru : &lean_lstm;
     return d->cell < WEFT__GRU ? &op_rnn : d->cell == WEFT__GRU ? &op_gru : d->in[WEFT__W_HR] ? &op_projected : &op_lstm;
 }
 

@@ -11,7 +11,7 @@
 enum { WEFT__X, WEFT__W_IH, WEFT__W_HH, WEFT__B_IH, WEFT__B_HH, WEFT__W_HR, WEFT__H0, WEFT__C0, WEFT__RNN_INPUTS };
 enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* as many in a row, from W_IH */
 
-typedef struct weft__direction { weft__cell cell; bool reverse; weft_tensor *in[WEFT__RNN_INPUTS]; } weft__direction;
+typedef struct weft__direction { weft__cell cell; bool reverse, lean; weft_tensor *in[WEFT__RNN_INPUTS]; } weft__direction;
 
 /* h [N, W] and, of an LSTM, c [N, H] (else NULL) of every token, packed. */
 weft_state weft__recurrent(const weft__direction *);

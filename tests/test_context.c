@@ -1,6 +1,7 @@
 /* test_context.c - the life of a context where it is odd: opened without memory, failing under a callback that will not have it, rewound to
  * marks that are no more, asked what it holds. */
 #include <pthread.h>
+#include <unistd.h>
 #include "check.h"
 #include "core/core.h"
 
@@ -160,4 +161,65 @@ Test(context, its_usage_is_what_the_allocator_gave)
         weft_close(w);
         cr_assert(l.bytes == 0 && l.blocks == 0);
     }
+}
+
+/* Blocks that were too short for what came next count once only, and a large arena is not doubled for a little more. */
+Test(context, a_steady_step_holds_what_it_needs)
+{
+    FOR_DEVICES(w)
+        for (int k = 0; k < 4; k++) {
+            static const int64_t pieces[4][3] = { { 9, 300000, 0 }, { 40, 20000, 70000 }, { 3, 1 << 20, 1 << 21 }, { 30, 1 << 20, 1000 } };
+            int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
+            for (int step = 0; step < 3; step++, weft_clear(w))
+                for (int64_t i = need = 0; i < pieces[k][0]; i++) {
+                    int64_t n = i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1];
+                    weft_zeros(w, WEFT_SHAPE(n));
+                    need += n * (int64_t)sizeof(weft_real) + 64;
+                }
+            OK(w);
+            weft_usage u = weft_usage_of(w);
+            int64_t held = u.host_bytes + u.device_bytes - before, most = u.host_peak + u.device_peak - before;
+            cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k, (long long)held, (long long)need);
+            cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k, (long long)most, (long long)need);
+            weft__arena_end(w, &w->data);
+            w->data.first = w->data.most = w->host_peak = w->device_peak = 0;
+        }
+}
+
+/* ---- huge pages ---- */
+static bool advised(const void *at)              /* the kernel's flags of the mapping say so: "hg" */
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool here = false, huge = false;
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            here = (uintptr_t)at >= from && (uintptr_t)at < to;
+        if (here && !strncmp(line, "VmFlags:", 8))
+            huge = strstr(line, " hg");
+    }
+    if (f)
+        fclose(f);
+    return huge;
+}
+static bool can_be_advised(void)
+{
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    if (f)
+        fclose(f);
+    return f && !access("/proc/self/smaps", R_OK);
+}
+
+Test(context, large_blocks_of_its_own_come_in_huge_pages)
+{
+    if (!can_be_advised())
+        return;
+    weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU });
+    weft_real *small = weft_data(weft_zeros(w, WEFT_SHAPE(1000))), *large = weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
+    cr_assert(small && large && !advised(small) && advised(large));
+    weft_close(w);
+    w = open_on(WEFT_CPU);                       /* memory of the program's is the program's affair */
+    cr_assert(!advised(weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)))));
+    CLEAN(w);
 }

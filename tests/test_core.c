@@ -56,6 +56,32 @@ Test(core, devices_that_are_not_there)
     CLEAN_FAILED(w);
 }
 
+Test(core, threads_of_the_environment)
+{
+    static const char *const bad[] = { "two", "-1", "+2", " 2", "2 ", "1025", "99999999999999999999", "0x2" };
+    static const struct { const char *text; int threads; } good[] = { { "1", 1 }, { "3", 3 }, { "1024", 1024 }, { "", 2 } };
+    for (int i = 0; i < COUNT(good); i++) {
+        setenv("WEFT_THREADS", good[i].text, 1);
+        weft *w = open_on(WEFT_CPU);             /* which asks for two */
+        cr_assert_eq(weft_threads(w), good[i].threads, "WEFT_THREADS=%s: %d", good[i].text, weft_threads(w));
+        CLEAN(w);
+    }
+    unsetenv("WEFT_THREADS");
+    weft *all = open_with((weft_opts){ 0 });
+    setenv("WEFT_THREADS", "0", 1);
+    weft *w = open_on(WEFT_CPU);
+    cr_assert_eq(weft_threads(w), weft_threads(all), "0 are all cores");
+    CLEAN(w);
+    CLEAN(all);
+    for (int i = 0; i < COUNT(bad); i++) {
+        setenv("WEFT_THREADS", bad[i], 1);
+        w = open_with((weft_opts){ .threads = 2 });
+        cr_assert(weft_error(w) == WEFT_EARG && strstr(weft_message(w), "open: WEFT_THREADS="), "%s: %s", bad[i], weft_message(w));
+        CLEAN_FAILED(w);
+    }
+    unsetenv("WEFT_THREADS");
+}
+
 Test(core, bad_shapes)
 {
     weft *w = open_on(WEFT_CPU);
