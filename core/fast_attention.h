@@ -22,7 +22,7 @@ static void multiply_views(const head *t, view a, view b, real *c, int64_t c_row
 {
     gemm_job w = { .a = a, .b = b, .c_row = c_row, .c_column = 1, .k = k, .add = add, .of_a = up((MC + VLEN) * KC, 16) };
     if (k > 0)
-        block(&w, a.at, b.at, c, m, n, t->pack);
+        block(&w, a.at, b.at, c, m, n, 0, t->pack);
     for (int64_t i = 0; k == 0 && !add && i < m; i++)
         memset(c + i * c_row, 0, (size_t)n * sizeof *c);
 }
