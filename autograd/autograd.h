@@ -16,9 +16,14 @@ bool         weft__form_shape(weft_call *);                                     
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);       /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
 /* walk.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
+real        *weft__dy_spent(const weft_call *, int k);                            /* weft_dy, to be overwritten, where nobody else will look at it; else NULL */
+/* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or WEFT__UNARIES, none. a sigmoid(b) of x = [a, b] */
+weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
+weft_tensor *weft__glu(weft_tensor *x);
 /* dropout.c */
 uint64_t     weft__mask_key(weft *, const char *name);                            /* of the next mask of that name in this step */
 /* pointwise.c */
+weft_tensor *weft__unary(int f, weft_tensor *x, real p);                          /* a function of pointwise.def with one parameter or none */
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                         /* 1 where a > b, 1/2 where equal, else 0 */
 /* broadcast.c */
 bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, weft__form *y);   /* y and, merged, the steps of the n operands */

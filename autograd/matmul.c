@@ -62,7 +62,7 @@ static void matmul_run(weft_call *c)
     const turns *t = c->attributes;
     plan p = plan_of(c);
     const weft_tensor *a = c->x[0], *b = c->x[1];
-    weft__product g = { t->ta, t->tb, c->add, p.m, p.n, p.k, width(a), width(b), p.n, 1, 0, 0, p.m * p.n, dev(c)->precision };
+    weft__product g = { t->ta, t->tb, c->add, p.m, p.n, p.k, width(a), width(b), p.n, 1, 0, 0, p.m * p.n, dev(c)->precision, NULL };
     if (p.kind == BATCHED) {
         int64_t of_one = p.m * p.n;
         g.batches = of_one ? count(c->y[0]) / of_one : 0;

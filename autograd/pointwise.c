@@ -58,6 +58,7 @@ static weft_tensor *unary(int f, weft_tensor *x, real p, real q)
     return APPLY_WITH(&unary_op[f][0], u, x);
 }
 
+weft_tensor *weft__unary(int f, weft_tensor *x, real p) { return unary(f, x, p, 0); }
 weft_tensor *weft_neg(weft_tensor *x)      { return unary(WEFT__neg, x, 0, 0); }
 weft_tensor *weft_exp(weft_tensor *x)      { return unary(WEFT__exp, x, 0, 0); }
 weft_tensor *weft_log(weft_tensor *x)      { return unary(WEFT__log, x, 0, 0); }

@@ -125,6 +125,12 @@ static bool hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 
 const real *weft_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->grad ? c->y[k]->grad->data : NULL; }
 
+real *weft__dy_spent(const weft_call *c, int k)
+{
+    const weft_tensor *y = c->y[k];
+    return y->grad && y->kept != y->w->walk ? y->grad->data : NULL;
+}
+
 real *weft_dx(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;

@@ -125,6 +125,33 @@ ALWAYS void pack(int width, int64_t lines, int64_t k, const real *x, int64_t lin
         to[p] = rounded(to[p]);
 }
 
+/* ---- what becomes of complete sums: m x n of them, the first one in that column; while they are in the first level of cache ---- */
+static void finish(const weft__product *p, int64_t column, int64_t m, int64_t n, real *c)
+{
+    const weft__finish *f = p->then;
+    map_fn *fast = f->f < WEFT__UNARIES ? vector_map(f->f, 0) : NULL, *map = fast || f->f >= WEFT__UNARIES ? fast : maps[f->f][0];
+    for (int64_t i = 0; i < m; i++, c += p->ldc)
+        for (int64_t j = 0, some; j < n; j += some) {
+            real sum[BLOCK], value[BLOCK];
+            some = least(BLOCK, n - j);
+            EACH_VECTOR(l, some) {
+                vec v = v_load_to(c + j + l, some - l);
+                v = f->bias ? v + v_load_to(f->bias + column + j + l, some - l) : v;
+                if (map)
+                    v_store(sum + l, v);
+                else
+                    v_store_to(c + j + l, v, some - l);
+            }
+            if (map)
+                map(some, sum, sum, f->p, f->q, value), memcpy(c + j, value, (size_t)some * sizeof *c);
+        }
+}
+static void finish_all(const weft__product *p, real *c)
+{
+    for (int64_t l = 0; p->then && l < p->batches; l++)
+        finish(p, 0, p->m, p->n, c + l * p->stride_c);
+}
+
 /* What will be packed or read next: strips of so many numbers side by side, to be in the second level of cache by then. */
 typedef struct ahead { const real *at; int64_t step, strips, length; } ahead;
 static void fetch(ahead *f, int64_t strips)
@@ -137,7 +164,7 @@ static void fetch(ahead *f, int64_t strips)
 /* ---- a product ---- */
 typedef struct gemm_job {                            /* c (+)= a b for each of some products, cut into blocks */
     const weft__product *p; view a, b; real *c; int64_t c_row, c_column;
-    int64_t m, n, k, step_a, step_b; bool add, bf16;
+    int64_t m, n, k, step_a, step_b; bool add, bf16, finish, turned;
     int64_t block_m, block_n, across, blocks;    /* across: blocks side by side; blocks: of one product */
     real *scratch; int64_t of_a, each;           /* packed panels: those of b begin at of_a; of each thread */
     weft__blas_gemm *blas;
@@ -151,7 +178,7 @@ static ahead strips_of(const view *v, const real *first, int64_t i, int64_t j, i
 }
 
 /* One run of terms: up to NC columns of b, the first `there` of them where they are, the others packed. */
-typedef struct gemm_run { int64_t k, n, there; const real *b, *packed; bool add; ahead next; } gemm_run;
+typedef struct gemm_run { int64_t k, n, there, column; const real *b, *packed; bool add, finish; ahead next; } gemm_run;    /* column: of c, its first */
 static void run_rows(const gemm_job *w, gemm_run *r, int64_t m, view a, real *c, ahead next)
 {
     int64_t tiles = parts(m, MR) * parts(r->n, NR), of_a = parts(next.strips, tiles), of_b = parts(r->next.strips, tiles);
@@ -163,6 +190,8 @@ static void run_rows(const gemm_job *w, gemm_run *r, int64_t m, view a, real *c,
             fetch(&r->next, of_b);
             gemm_tiles[least(MR, m - i) - 1](least(NR, r->n - j), r->k, rows, j < r->there ? r->b + j : r->packed + (j - r->there) * r->k,
                 j < r->there ? w->b.row : NR, c + i * w->c_row + j * w->c_column, w->c_row, w->c_column, r->add);
+            if (r->finish)
+                finish(w->p, r->column + j, least(MR, m - i), least(NR, r->n - j), c + i * w->c_row + j);
         }
 }
 
@@ -173,15 +202,16 @@ static bool lies_well(const gemm_job *w, int64_t n)
     int64_t bytes = (w->a.column == 1 ? w->a.row : w->a.column) * (int64_t)sizeof(real);
     return !w->bf16 && (w->a.column == 1 ? n < NC && bytes % 4096 : bytes <= 1024);
 }
-static void block(const gemm_job *w, const real *a, const real *b, real *c, int64_t m, int64_t n, real *pa)
+static void block(const gemm_job *w, const real *a, const real *b, real *c, int64_t m, int64_t n, int64_t column, real *pa)
 {
     real *pb = pa + w->of_a;
     bool in_place = w->b.column == 1 && m <= 2 * MR && !w->bf16, straight = lies_well(w, n);
     int64_t high = straight && w->a.column != 1 ? 3 * MC : MC;
     for (int64_t jc = 0; jc < n; jc += NC)
         for (int64_t pc = 0; pc < w->k; pc += KC) {
-            gemm_run r = { .k = least(KC, w->k - pc), .n = least(NC, n - jc), .b = b + pc * w->b.row + jc * w->b.column, .packed = pb, .add = w->add || pc };
+            gemm_run r = { .k = least(KC, w->k - pc), .n = least(NC, n - jc), .b = b + pc * w->b.row + jc * w->b.column, .packed = pb, .add = w->add || pc, .column = column + jc };
             int64_t then = least(KC, w->k - pc - r.k);                   /* terms of the next run */
+            r.finish = w->finish && !w->turned && then == 0;
             r.there = in_place ? r.n / NR * NR : 0;                      /* few rows: whole panels are read where they are */
             r.next = strips_of(&w->b, b, pc + r.k, jc, then, r.n);
             pack(NR, r.n - r.there, r.k, r.b + r.there * w->b.column, w->b.column, w->b.row, w->bf16, pb);
@@ -208,7 +238,11 @@ static void block_task(void *argument, int64_t index)
         w->blas(101, w->p->ta ? 112 : 111, w->p->tb ? 112 : 111,             /* CblasRowMajor, CblasTrans, CblasNoTrans */
                 (int)m, (int)n, (int)w->k, 1, a, (int)w->p->lda, b, (int)w->p->ldb, w->p->add, c, (int)w->p->ldc);
     else
-        block(w, a, b, c, m, n, w->scratch + weft__worker() * w->each);
+        block(w, a, b, c, m, n, j, w->scratch + weft__worker() * w->each);
+    if (w->finish && w->turned)
+        finish(w->p, i, n, m, c);                /* its rows are c's columns */
+    else if (w->finish && w->blas)
+        finish(w->p, j, m, n, c);
 }
 
 /* About four blocks a thread, but none that is not worth dealing out, and one a thread while packing (each block packs its own panels)
@@ -238,7 +272,7 @@ static void turn(gemm_job *w)
     const gemm_job v = *w;
     w->a = (view){ v.b.at, v.b.column, v.b.row }, w->b = (view){ v.a.at, v.a.column, v.a.row };
     w->m = v.n, w->n = v.m, w->step_a = v.step_b, w->step_b = v.step_a;
-    w->c_row = v.c_column, w->c_column = v.c_row;
+    w->c_row = v.c_column, w->c_column = v.c_row, w->turned = true;
 }
 static void by_blas(weft__device *d, gemm_job *w)    /* in fixed blocks: its bits do depend on the shape */
 {
@@ -259,7 +293,7 @@ static void by_tiles(weft__device *d, gemm_job *w, const real *a, const real *b,
     if (w->scratch)
         weft__parallel(d, w->blocks * w->p->batches, block_task, w);
     else
-        plain_product(w->p, a, b, c);
+        plain_product(w->p, a, b, c), finish_all(w->p, c);
 }
 #ifdef TILES
 #include "core/fast_gemm_tiles.h"
@@ -270,11 +304,13 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
         for (int64_t i = 0; i < p->batches * p->m; i++)
             for (int64_t j = 0; j < p->n; j++)
                 c[i / p->m * p->stride_c + i % p->m * p->ldc + j] = 0;
+    if (p->k == 0)
+        finish_all(p, c);
     if (p->m == 0 || p->n == 0 || p->k == 0 || p->batches == 0)
         return;
     gemm_job w = { .p = p, .a = { a, p->ta ? 1 : p->lda, p->ta ? p->lda : 1 }, .b = { b, p->tb ? 1 : p->ldb, p->tb ? p->ldb : 1 },
         .c = c, .c_row = p->ldc, .c_column = 1, .m = p->m, .n = p->n, .k = p->k, .step_a = p->stride_a, .step_b = p->stride_b,
-        .add = p->add, .bf16 = rounds(p) };
+        .add = p->add, .bf16 = rounds(p), .finish = p->then };
     bool fits = p->k <= INT_MAX && p->lda <= INT_MAX && p->ldb <= INT_MAX && p->ldc <= INT_MAX;
     if (!w.bf16 && fits && (w.blas = weft__blas()))
         by_blas(d, &w);

@@ -216,8 +216,11 @@ static void tile_task(void *argument, int64_t index)
     view a = { w->a.at + l * w->step_a + i * w->a.row + j->from * w->a.column, w->a.row, w->a.column };
     packed_tiles part = j->right;
     part.at += at / TILE_ROW * k_tiles(part.k) * part.parts, part.from.at += at * part.from.column, part.n = least(w->block_n, part.n - at);
-    multiply_tiles(&part, a, least(w->block_m, w->m - i), w->c + l * w->p->stride_c + i * w->c_row + at, w->c_row, w->add || j->from,
-                   j->scratch + weft__worker() * j->each);
+    real *c = w->c + l * w->p->stride_c + i * w->c_row + at;
+    int64_t m = least(w->block_m, w->m - i);
+    multiply_tiles(&part, a, m, c, w->c_row, w->add || j->from, j->scratch + weft__worker() * j->each);
+    if (w->finish && j->from + part.k == w->k)
+        finish(w->p, at, m, part.n, c);
     tiles_release();
 }
 /* Rows first, in whole strips; then columns, for which the rows are packed more than once. */

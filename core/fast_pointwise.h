@@ -133,6 +133,39 @@ static void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real 
     each_range(d, n, CHUNK, unary_range, &(unary_job){ fast ? fast : maps[f][order], p, q, x, y, order ? g : NULL, out, add });
 }
 
+/* ---- gated linear units ---- */
+typedef struct glu_job { int64_t width; const real *x, *dy; real *to; bool add; } glu_job;
+static void glu_rows(const void *job, int64_t from, int64_t to)
+{
+    const glu_job *j = job;
+    for (int64_t r = from, w = j->width; r < to; r++) {
+        const real *a = j->x + 2 * r * w, *b = a + w;
+        EACH_VECTOR(i, w)
+            v_store_to(j->to + r * w + i, v_load_to(a + i, w - i) * v_sigmoid(v_load_to(b + i, w - i)), w - i);
+    }
+}
+static void K(glu)(weft__device *d, int64_t rows, int64_t width, const real *x, real *y)
+{
+    each_range(d, rows, rows_a_chunk(4 * width), glu_rows, &(glu_job){ width, x, NULL, y, false });
+}
+static void glu_back_rows(const void *job, int64_t from, int64_t to)
+{
+    const glu_job *j = job;
+    for (int64_t r = from, w = j->width; r < to; r++) {
+        const real *a = j->x + 2 * r * w, *b = a + w, *dy = j->dy + r * w;
+        real *da = j->to + 2 * r * w, *db = da + w;
+        EACH_VECTOR(i, w) {
+            vec s = v_sigmoid(v_load_to(b + i, w - i)), g = v_load_to(dy + i, w - i) * s, h = g * v_load_to(a + i, w - i) * (1 - s);
+            v_store_to(da + i, j->add ? v_load_to(da + i, w - i) + g : g, w - i);
+            v_store_to(db + i, j->add ? v_load_to(db + i, w - i) + h : h, w - i);
+        }
+    }
+}
+static void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *dy, real *dx, bool add)
+{
+    each_range(d, rows, rows_a_chunk(8 * width), glu_back_rows, &(glu_job){ width, x, dy, dx, add });
+}
+
 /* ---- functions of two ---- */
 typedef void pair_fn(int64_t n, const real *as, const real *bs, real *out);
 #define BINARY(name, value, ...)                                                                                           \

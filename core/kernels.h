@@ -37,12 +37,17 @@ typedef struct weft__segments { int64_t count, length, inner; const int32_t *off
 
 typedef struct weft__ints { const int32_t *host, *device; } weft__ints;           /* an index array in both places */
 
+/* What becomes of a product's numbers once their sums are complete: c = f(c + bias[column]). f is a function of pointwise.def, or
+ * WEFT__UNARIES, which is none. */
+typedef struct weft__finish { const real *bias; int f; real p, q; } weft__finish;    /* bias [n], or NULL */
+
 /* c[i] (+)= op(a[i]) op(b[i]) for i < batches; op is a transposition if ta, tb. op(a): m x k, op(b): k x n, c: m x n. */
 typedef struct weft__product {
     bool ta, tb, add;
     int64_t m, n, k, lda, ldb, ldc;
     int64_t batches, stride_a, stride_b, stride_c;
     weft_precision precision;
+    const weft__finish *then;                    /* host memory; NULL: nothing */
 } weft__product;
 
 /* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows

@@ -36,6 +36,24 @@ static void K(random)(weft__device *d, int64_t n, uint64_t key, uint64_t from, b
 }
 
 #ifndef FAST
+/* y = a s, s = sigmoid(b); da = dy s, db = dy a s (1 - s) */
+static void K(glu)(weft__device *d, int64_t rows, int64_t width, const real *x, real *y)
+{
+    (void)d;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < width; j++)
+            y[r * width + j] = x[2 * r * width + j] * SIGMOID(x[(2 * r + 1) * width + j]);
+}
+static void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *dy, real *dx, bool add)
+{
+    (void)d;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < width; j++) {
+            int64_t a = 2 * r * width + j, b = a + width;
+            real s = SIGMOID(x[b]), g = dy[r * width + j];
+            dx[a] = (add ? dx[a] : 0) + g * s, dx[b] = (add ? dx[b] : 0) + g * x[a] * s * (1 - s);
+        }
+}
 static void K(fill)(weft__device *d, int64_t n, real value, real *y)
 {
     (void)d;

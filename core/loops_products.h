@@ -143,6 +143,12 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
 {
     (void)d;
     plain_product(p, a, b, c);
+    for (int64_t i = 0; p->then && i < p->batches * p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            real *to = c + i / p->m * p->stride_c + i % p->m * p->ldc + j;
+            *to += p->then->bias ? p->then->bias[j] : 0;
+            *to = p->then->f < WEFT__UNARIES ? function(p->then->f, 0, *to, 0, p->then->p, p->then->q) : *to;
+        }
 }
 static void K(attention)(weft__device *d, const weft__attention *a)      { (void)d; plain_attention(a); }
 static void K(attention_back)(weft__device *d, const weft__attention *a) { (void)d; plain_attention_back(a); }

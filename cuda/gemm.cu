@@ -1,7 +1,7 @@
 /* gemm.cu - matrix products through cuBLAS. Its matrices are column-major, so that a row-major c is its transpose to it: what is
  * computed is c^T = op(b)^T op(a)^T, and no number moves. cuBLAS adds in one order as long as shapes, stream and workspace stay. */
 #include <limits.h>
-#include "cuda/cuda.h"
+#include "cuda/groups.h"
 
 static cublasComputeType_t arithmetic(weft_precision precision)
 {
@@ -56,10 +56,29 @@ static __global__ void zero_matrices(weft__product p, real *c)
         c[i / of_one * p.stride_c + i % of_one / p.n * p.ldc + i % p.n] = 0;
 }
 
-void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
+/* ---- what becomes of complete sums ---- */
+__device__ static inline real finished(const weft__finish &f, real x)
+{
+    const real y = 0, p = f.p, q = f.q;
+    (void)y, (void)p, (void)q;
+    switch (f.f) {
+#define UNARY(name, value, ...) case WEFT__##name: return value;
+#include "core/pointwise.def"
+    }
+    return x;
+}
+static __global__ void finish_each(weft__product p, weft__finish f, real *c)
+{
+    for (int64_t i = first_index(), of_one = p.m * p.n; i < p.batches * of_one; i += index_step()) {
+        real *to = c + i / of_one * p.stride_c + i % of_one / p.n * p.ldc + i % p.n;
+        *to = finished(f, *to + (f.bias ? f.bias[i % p.n] : 0));
+    }
+}
+
+static void product(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
     const int64_t numbers = p->batches * p->m * p->n;
-    if (numbers == 0 || (p->k == 0 && p->add))
+    if (p->k == 0 && p->add)
         return;
     if (p->k == 0)
         LAUNCH(d, zero_matrices, blocks_for(numbers), THREADS, 0, *p, c);
@@ -70,4 +89,14 @@ void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real 
     else                                         /* all products into one matrix, one after the other */
         for (int64_t i = 0; i < p->batches; i++)
             multiply(d, p, 1, a + i * p->stride_a, b + i * p->stride_b, c);
+}
+
+void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
+{
+    const int64_t numbers = p->batches * p->m * p->n;
+    if (numbers == 0)
+        return;
+    product(d, p, a, b, c);
+    if (p->then)
+        LAUNCH(d, finish_each, blocks_for(numbers), THREADS, 0, *p, *p->then, c);
 }

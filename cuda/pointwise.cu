@@ -100,6 +100,32 @@ void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, cons
     LAUNCH(d, unaries[f][order], blocks_for(n), THREADS, 0, n, p, q, x, y, g, out, add);
 }
 
+/* ---- gated linear units ---- */
+__global__ static void glu_each(int64_t n, int64_t width, const real *x, real *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_step()) {
+        int64_t a = 2 * (i - i % width) + i % width;
+        y[i] = x[a] * SIGMOID(x[a + width]);
+    }
+}
+void K(glu)(weft__device *d, int64_t rows, int64_t width, const real *x, real *y)
+{
+    LAUNCH(d, glu_each, blocks_for(rows * width), THREADS, 0, rows * width, width, x, y);
+}
+__global__ static void glu_back_each(int64_t n, int64_t width, const real *x, const real *dy, real *dx, bool add)
+{
+    for (int64_t i = first_index(); i < n; i += index_step()) {
+        int64_t a = 2 * (i - i % width) + i % width;
+        real s = SIGMOID(x[a + width]), g = dy[i] * s;
+        put(dx + a, g, add);
+        put(dx + a + width, g * x[a] * (1 - s), add);
+    }
+}
+void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *dy, real *dx, bool add)
+{
+    LAUNCH(d, glu_back_each, blocks_for(rows * width), THREADS, 0, rows * width, width, x, dy, dx, add);
+}
+
 /* ---- random numbers ---- */
 /* A thread takes a whole counter of philox.h: eight columns, eight apart, of the 64 that belong together. */
 __global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below, real scale, uint64_t key, const int64_t *id,

@@ -1,5 +1,6 @@
 /* gate.c - gates and the residual sums around them: GLU, AddNorm, GateAddNorm, ResampleNorm. */
 #include <string.h>
+#include "autograd/autograd.h"
 #include "nn/nn.h"
 
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
@@ -33,8 +34,7 @@ weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(g->m);
-    weft_tensor *both = weft_linear_run(g->fc1, weft__dropped(g->m, "dropout", x, g->dropout));
-    weft_tensor *y = weft_mul(weft_slice(both, -1, 0, g->out), weft_sigmoid(weft_slice(both, -1, g->out, 2 * g->out)));
+    weft_tensor *y = weft__glu(weft_linear_run(g->fc1, weft__dropped(g->m, "dropout", x, g->dropout)));
     weft__leave(g->m, before);
     return y;
 }

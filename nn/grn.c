@@ -63,15 +63,16 @@ static weft_tensor *spread_over(weft_tensor *c, weft_tensor *x)
     return x->f.rank == 3 && c->f.rank == 2 ? weft_reshape(c, 3, (int64_t[]){ c->f.size[0], 1, c->f.size[1] }) : c;
 }
 
-static weft_tensor *summed(const weft_grn *g, weft_tensor *x, weft_tensor *context)
+/* The activation of fc1 x + fc3 context. */
+static weft_tensor *hidden(const weft_grn *g, weft_tensor *x, weft_tensor *context)
 {
-    weft_tensor *h = weft_linear_run(g->fc1, x);
     if (!g->fc3 && !context)
-        return h;
+        return weft__linear_activated(g->fc1, g->o.activation, x);
+    weft_tensor *h = weft_linear_run(g->fc1, x);
     const char *wrong = weft__wrong(x->w, context);
     if (!g->fc3 || wrong)
         weft__fail(x->w, WEFT_EARG, "grn: the context %s", g->fc3 ? wrong : "was given to a network made without one");
-    return weft_ok(x->w) ? weft_add(h, spread_over(weft_linear_run(g->fc3, context), h)) : &x->w->nil;
+    return weft_ok(x->w) ? weft__activated(g->o.activation, weft_add(h, spread_over(weft_linear_run(g->fc3, context), h))) : &x->w->nil;
 }
 
 weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context)
@@ -80,7 +81,7 @@ weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(g->m);
-    weft_tensor *h = weft_linear_run(g->fc2, weft__activated(g->o.activation, summed(g, x, context)));
+    weft_tensor *h = weft_linear_run(g->fc2, hidden(g, x, context));
     h = weft_glu_run(g->glu1, weft__dropped(g->m, "dropout", h, g->o.dropout));
     weft_tensor *skip = g->project ? weft_linear_run(g->project, x) : g->resample ? weft_resample_norm_run(g->resample, x) : x;
     weft_tensor *y = weft_norm_run(g->norm, weft_add(h, skip));

@@ -53,7 +53,7 @@ weft_interpretable *weft_interpretable_new(weft_module *parent, const char *name
 /* ---- running ---- */
 static weft_tensor *projected(const weft_interpretable *a, weft_tensor *const *of, weft_tensor *x)    /* [.., width] -> [.., heads * dk] */
 {
-    return weft_add(weft_matmul_with(x, false, weft_concat(of, a->heads, 0), true), weft_concat(of + a->heads, a->heads, 0));
+    return weft__linear(x, weft_concat(of, a->heads, 0), weft_concat(of + a->heads, a->heads, 0), WEFT__UNARIES, 0);
 }
 
 static weft_tensor *put_out(const weft_interpretable *a, weft_tensor *seen)      /* the mean of what the heads saw */

@@ -1,6 +1,7 @@
 /* linear.c - y = x W^T + b. The weight lies as in PyTorch, [out, in], so that both read each other's files; the product takes it
  * transposed, and no copy is made. */
 #include <math.h>
+#include "autograd/autograd.h"
 #include "nn/nn.h"
 
 struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
@@ -46,14 +47,26 @@ static bool fits(const weft_linear *l, const weft_tensor *x)
     return !x->w->status;
 }
 
-weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x)
+static weft_tensor *run(weft_linear *l, weft_tensor *x, int f, real p)
 {
     weft_tensor *bad = weft__refused(l ? l->m : NULL, x, "linear");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);
-    weft_tensor *y = fits(l, x) ? weft_matmul_with(x, false, l->weight, true) : &x->w->nil;
-    y = l->bias ? weft_add(y, l->bias) : y;
+    weft_tensor *y = fits(l, x) ? weft__linear(x, l->weight, l->bias, f, p) : &x->w->nil;
     weft__leave(l->m, before);
     return y;
+}
+weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x) { return run(l, x, WEFT__UNARIES, 0); }
+
+weft_tensor *weft__linear_activated(weft_linear *l, weft_activation a, weft_tensor *x)
+{
+    switch (a) {
+    case WEFT_RELU:       return run(l, x, WEFT__relu, 0);
+    case WEFT_LEAKY_RELU: return run(l, x, WEFT__leaky_relu, (real).01);
+    case WEFT_ELU:        return run(l, x, WEFT__elu, 1);
+    case WEFT_TANH:       return run(l, x, WEFT__tanh, 0);
+    case WEFT_SIGMOID:    return run(l, x, WEFT__sigmoid, 0);
+    default:              return weft__activated(a, weft_linear_run(l, x));
+    }
 }

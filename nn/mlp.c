@@ -60,12 +60,12 @@ weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
         return bad;
     const weft_module *before = weft__enter(l->m);
     for (int i = 0; i < l->layers; i++) {
-        x = weft_linear_run(l->linear[i], x);
-        if (i + 1 < l->layers) {
-            char drop[16];
-            snprintf(drop, sizeof drop, "%d", number_of(l, i) + 2);
-            x = weft__dropped(l->m, drop, weft__activated(l->activation, x), l->dropout);
-        }
+        char drop[16];
+        snprintf(drop, sizeof drop, "%d", number_of(l, i) + 2);
+        if (i + 1 < l->layers)
+            x = weft__dropped(l->m, drop, weft__linear_activated(l->linear[i], l->activation, x), l->dropout);
+        else
+            x = weft_linear_run(l->linear[i], x);
     }
     weft__leave(l->m, before);
     return x;

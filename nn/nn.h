@@ -74,6 +74,7 @@ weft_init weft__by_width(int64_t in);            /* uniform in +-1/sqrt(in), as 
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
 weft_tensor *weft__activated(weft_activation, weft_tensor *x);
+weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);          /* the activation of the layer's output, in one pass where that can be */
 bool weft__dropout_is_sound(weft *w, const char *function, real p);              /* else the context fails */
 /* Dropout of a layer's part: its masks have the name "path of m.part". */
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, real p);

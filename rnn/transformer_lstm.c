@@ -18,7 +18,7 @@ static weft_forecast run(void *model, const weft__reading *t)
     weft_tensor *gd = weft_grn_run(m->decoder_grn, weft__with_fixed(t, t->future.x), NULL);
     weft_rnn_out past = weft__recur(t, &t->past, m->encoder, ge, WEFT_ZERO_STATE);
     weft_rnn_out future = weft__recur(t, &t->future, m->decoder, gd, past.last);
-    weft_tensor *e = weft_add(past.y, ge), *d = weft_add(future.y, gd);
+    weft_tensor *e = weft_add(ge, past.y), *d = weft_add(gd, future.y);          /* laid out as the series, not as the recurrence wants it */
     for (int i = 0; i < m->blocks; i++) {
         const block *b = &m->block[i];
         e = weft_gate_add_norm_run(b->encoder, weft__attend_to_past(t, b->self, e), e);

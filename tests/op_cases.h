@@ -5,7 +5,7 @@
 #ifndef WEFT_OP_CASES_H
 #define WEFT_OP_CASES_H
 #include "check.h"
-#include "core/core.h"
+#include "autograd/autograd.h"
 
 typedef weft_tensor *function(weft_tensor *const *x, void *user);
 typedef struct { const char *name; function *f; const char *shapes[4]; double low, high; int orders; } op_case;   /* orders: 2 with second derivatives */
@@ -33,6 +33,10 @@ F(softmax_masked0, weft_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(w
 F(log_softmax_masked1, weft_log_softmax_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
 F(log_softmax_masked, weft_log_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
 F(layer_norm, weft_layer_norm(x[0], x[1], x[2], (weft_real)1e-5)) F(layer_norm_bare, weft_layer_norm(x[0], NULL, NULL, (weft_real)1e-2))
+F(linear, weft__linear(x[0], x[1], x[2], WEFT__UNARIES, 0))     F(linear_bare, weft__linear(x[0], x[1], NULL, WEFT__UNARIES, 0))
+F(linear_tanh, weft__linear(x[0], x[1], x[2], WEFT__tanh, 0))   F(linear_sigmoid, weft__linear(x[0], x[1], NULL, WEFT__sigmoid, 0))
+F(linear_elu, weft__linear(x[0], x[1], x[2], WEFT__elu, 1))     F(linear_leaky, weft__linear(x[0], x[1], x[2], WEFT__leaky_relu, (weft_real).2))
+F(glu, weft__glu(x[0]))          F(linear_same, weft__linear(x[0], x[0], NULL, WEFT__tanh, 0))
 F(reshape, weft_tanh(weft_reshape(x[0], 1, (int64_t[]){ -1 })))  F(reshape_rows, weft_reshape(x[0], 3, (int64_t[]){ weft_size(x[0], 0), 1, -1 }))
 F(transpose, weft_transpose(x[0], 0, 2))                        F(transpose_rows, weft_transpose(x[0], 1, 2))
 F(concat, weft_concat((weft_tensor *[]){ x[0], x[1], x[0] }, 3, 1)) F(concat0, weft_concat((weft_tensor *[]){ x[0], x[1] }, 2, 0))
@@ -169,6 +173,11 @@ static const op_case op_cases[] = {
     { "matmul_ta shared", f_matmul_ta, { "dab", "ac" }, -2, 2, 2 }, { "matmul_tb", f_matmul_tb, { "ab", "cb" }, -2, 2, 2 }, { "matmul_tb ragged", f_matmul_tb, { "~na", "ba" }, -2, 2, 2 },
     { "matmul_tb batched", f_matmul_tb, { "dab", "dcb" }, -2, 2, 2 }, { "matmul first shared", f_matmul_tb, { "ab", "dcb" }, -2, 2, 2 },
     { "matmul_tt", f_matmul_tt, { "ab", "ca" }, -2, 2, 2 }, { "matmul_tt batched", f_matmul_tt, { "dab", "dca" }, -2, 2, 2 },
+    { "linear", f_linear, { "dab", "cb", "c" }, -2, 2, 2 }, { "linear ragged", f_linear, { "~na", "ba", "b" }, -2, 2, 2 }, { "linear bare", f_linear_bare, { "~nab", "cb" }, -2, 2, 2 },
+    { "linear tanh", f_linear_tanh, { "~na", "ba", "b" }, -1, 1, 2 }, { "linear sigmoid", f_linear_sigmoid, { "ab", "cb" }, -2, 2, 2 },
+    { "linear elu", f_linear_elu, { "ab", "cb", "c" }, .1, 1, 2 }, { "linear leaky_relu", f_linear_leaky, { "~na", "ba", "b" }, .1, 1, 2 },
+    { "linear of itself", f_linear_same, { "ab" }, -1, 1, 2 },
+    { "glu", f_glu, { "ab4" }, -2, 2, 2 },           { "glu ragged", f_glu, { "~n6" }, -2, 2, 2 },
     { "sum 0", f_sum0, { "abc" }, -2, 2, 2 },        { "sum 1", f_sum1, { "abc" }, -2, 2, 2 },      { "sum tokens", f_sum0, { "~na" }, -2, 2, 2 },
     { "sum columns", f_sum1, { "~nab" }, -2, 2, 2 }, { "mean", f_mean, { "abc" }, -2, 2, 2 },       { "mean tokens", f_mean0, { "~na" }, -2, 2, 2 },
     { "total", f_total, { "~nab" }, -2, 2, 2 },      { "mean of all", f_mean_all, { "abc" }, -2, 2, 2 }, { "mean of all ragged", f_mean_all, { "~na" }, -2, 2, 2 },

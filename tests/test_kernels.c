@@ -215,6 +215,15 @@ static void play_dropout(run *t)
 }
 KERNEL_TEST(dropout)
 
+static void play_glu(run *t)
+{
+    int64_t rows = t->large ? 500 : size(30), width = t->large ? 300 + size(99) : size(70);
+    real *x = reals(t, rows * 2 * width, -4, 4);
+    CALL(glu, rows, width, x, result_of(t, rows * width, 1e-14, 1e-5));
+    CALL(glu_back, rows, width, x, reals(t, rows * width, -1, 1), result_of(t, rows * 2 * width, 1e-14, 1e-5), coin());
+}
+KERNEL_TEST(glu)
+
 /* ---- products ---- */
 static void play_gemm(run *t)
 {
@@ -226,6 +235,11 @@ static void play_gemm(run *t)
     p.stride_a = (p.ta ? p.k : p.m) * p.lda + size(3), p.stride_b = (p.tb ? p.n : p.k) * p.ldb + size(3);
     p.stride_c = p.m * p.ldc + size(3);
     real *a = reals(t, p.batches * p.stride_a, -1, 1), *b = reals(t, p.batches * p.stride_b, -1, 1);
+    static const int functions[] = { WEFT__UNARIES, WEFT__relu, WEFT__leaky_relu, WEFT__elu, WEFT__tanh, WEFT__sigmoid, WEFT__gelu, WEFT__square };
+    weft__finish then = { coin() ? reals(t, p.n, -1, 1) : NULL, functions[size(COUNT(functions))], (real).5, 0 };
+    p.then = coin() ? &then : NULL;
+    if (then.f == WEFT__square && !dice(3))
+        p.k = 0;
     CALL(gemm, &p, a, b, result_of(t, p.batches * p.stride_c, 1e-12, 1e-4));
 }
 Test(kernels, gemm) { everywhere("gemm", play_gemm, rounds(300, 5000)); }

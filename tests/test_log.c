@@ -78,7 +78,7 @@ Test(log, says_what_was_asked_for)
             bool some = *level == '1' || *level == '2', all = *level == '2';
             cr_assert(some || !*text, "without being asked: %s", text);
             cr_assert(!some || (strstr(text, tables[i].name) && strstr(text, "threads") && strstr(text, "MB of host memory")), "%s", text);
-            static const char *const rows[] = { "lstm ", "backward", "matmul ", "square ", "update ", "clip ", "GF/s", "beside operators" };
+            static const char *const rows[] = { "lstm ", "backward", "linear ", "square ", "update ", "clip ", "GF/s", "beside operators" };
             for (int r = 0; some && r < COUNT(rows); r++)
                 cr_assert(all == !!strstr(text, rows[r]), "level %s, \"%s\": %s", level, rows[r], text);
         }
@@ -112,8 +112,8 @@ Test(log, counts_calls_and_arithmetic)
         double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN, out = 2. * N * HIDDEN * 3;
         has_flops(w, "lstm", false, 2, 2 * (in + recurrent));
         has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent));          /* dW of both; x is no parameter; dh of the step before */
-        has_flops(w, "matmul", false, 2, 2 * out);
-        has_flops(w, "matmul", true, 2, 4 * out);
+        has_flops(w, "linear", false, 2, 2 * out);
+        has_flops(w, "linear", true, 2, 4 * out);
         const weft__log_row *square = row_of(w, "square", false);
         cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes", square->bytes);
         int64_t ns = 0;

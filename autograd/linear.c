@@ -1,0 +1,114 @@
+/* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) of x = [a, b]: what layers are made of, each as one
+ * fused operator, and as the same function from operators for second derivatives.
+ *
+ * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their factors above 0) have the sign of
+ * x, tanh and sigmoid have derivatives in y. */
+#include "autograd/autograd.h"
+
+typedef struct { int f; real p; } curve;
+enum { X_, WEIGHT, BIAS };
+
+static bool linear_shape(weft_call *c)
+{
+    const weft_tensor *x = c->x[X_], *weight = c->x[WEIGHT];
+    for (int i = 0; i < c->n; i++)
+        if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
+            return weft_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are wanted");
+    if (x->f.rank < 2 || width(x) != width(weight) || (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
+        return weft_refuse(c, "rows as wide as the weight's and a bias as long as it has rows are wanted");
+    weft_like(c->y[0], x);
+    c->y[0]->f.size[x->f.rank - 1] = weight->f.size[0];
+    return true;
+}
+
+static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b, real *y, bool add, const weft__finish *then)
+{
+    int64_t m = mnk[0], n = mnk[1], k = mnk[2];
+    weft__product p = { .ta = ta, .tb = tb, .add = add, .m = m, .n = n, .k = k, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n, .batches = 1,
+                        .precision = dev(c)->precision, .then = then };
+    RUN(c, gemm, &p, a, b, y);
+}
+
+static void linear_run(weft_call *c)
+{
+    const curve *u = c->attributes;
+    weft__finish then = { c->n > BIAS ? X(c, BIAS) : NULL, u->f, u->p, 0 };
+    product(c, false, true, (int64_t[]){ weft__rows(&c->x[X_]->f), width(c->y[0]), width(c->x[X_]) }, X(c, X_), X(c, WEIGHT), Y(c, 0), false, &then);
+}
+
+static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL: no memory */
+{
+    const curve *u = c->attributes;
+    weft *w = c->y[0]->w;
+    int64_t n = count(c->y[0]);
+    if (u->f == WEFT__UNARIES)
+        return weft_dy(c, 0);
+    real *dz = weft__dy_spent(c, 0);
+    if (!dz && !(dz = weft__take(w, &w->data, n * (int64_t)sizeof *dz)))
+        return NULL;
+    RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_dy(c, 0), dz, false);
+    return dz;
+}
+
+static void linear_fused(const weft_call *c)
+{
+    bool add;
+    int64_t rows = weft__rows(&c->x[X_]->f), in = width(c->x[X_]), out = width(c->y[0]);
+    const real *dz = of_sums(c);
+    real *dw = dz ? weft_dx(c, WEIGHT, &add) : NULL;
+    if (dw)
+        product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw, add, NULL);
+    real *db = dz && c->n > BIAS ? weft__dx_added(c, BIAS) : NULL;
+    if (db)
+        RUN(c, sum, &(weft__grid){ 2, { rows, out }, { { 0, 1 } } }, dz, db);
+    real *dx = dz ? weft_dx(c, X_, &add) : NULL;
+    if (dx)
+        product(c, false, false, (int64_t[]){ rows, in, out }, dz, X(c, WEIGHT), dx, add, NULL);
+}
+
+static void linear_composed(const weft_call *c, weft_tensor **y)
+{
+    const curve *u = c->attributes;
+    weft_tensor *sum = weft_matmul_with(c->x[X_], false, c->x[WEIGHT], true);
+    sum = c->n > BIAS ? weft_add(sum, c->x[BIAS]) : sum;
+    y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
+}
+
+static const weft_op op_linear = { .name = "linear", .shape = linear_shape, .forward = linear_run, .fused = linear_fused, .composed = linear_composed };
+
+weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p)
+{
+    curve u = { f, p };
+    return bias ? APPLY_WITH(&op_linear, u, x, weight, bias) : APPLY_WITH(&op_linear, u, x, weight);
+}
+
+/* ---- gated linear units ---- */
+static bool glu_shape(weft_call *c)
+{
+    const weft_tensor *x = c->x[0];
+    if (!is_real(c, 0) || x->f.rank < (x->f.batch ? 2 : 1) || width(x) % 2)
+        return weft_refuse(c, "a last axis of two halves, of reals, is wanted");
+    weft_like(c->y[0], x);
+    c->y[0]->f.size[x->f.rank - 1] /= 2;
+    return true;
+}
+
+static void glu_run(weft_call *c) { RUN(c, glu, weft__rows(&c->x[0]->f), width(c->y[0]), X(c, 0), Y(c, 0)); }
+
+static void glu_fused(const weft_call *c)
+{
+    bool add;
+    real *dx = weft_dx(c, 0, &add);
+    if (dx)
+        RUN(c, glu_back, weft__rows(&c->x[0]->f), width(c->y[0]), X(c, 0), weft_dy(c, 0), dx, add);
+}
+
+static void glu_composed(const weft_call *c, weft_tensor **y)
+{
+    int64_t half = width(c->y[0]);
+    y[0] = weft_mul(weft_slice(c->x[0], -1, 0, half), weft_sigmoid(weft_slice(c->x[0], -1, half, 2 * half)));
+}
+
+static const weft_op op_glu = { .name = "glu", .shape = glu_shape, .forward = glu_run, .fused = glu_fused, .composed = glu_composed };
+
+weft_tensor *weft__glu(weft_tensor *x) { return APPLY(&op_glu, x); }
