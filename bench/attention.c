@@ -9,16 +9,14 @@
 typedef struct bench {
     weft *w; weft_module *all; weft_multihead *attention;
     weft_lengths lengths; int32_t *len;
-    weft_tensor *x, *padded;                     /* [tokens, H]; [B, T, H], or NULL */
+    weft_tensor *x; bool padded;                 /* [tokens, H], or [B, T, H] */
     row row;
 } bench;
-
-static weft_tensor *ragged(const bench *b) { return weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths)); }
 
 static weft_tensor *loss_of(void *user)
 {
     bench *b = user;
-    weft_tensor *x = b->padded ? weft_pack_padded(b->padded, &b->lengths, WEFT_ALIGN_LEFT) : ragged(b);
+    weft_tensor *x = b->padded ? weft_pack_padded(b->x, &b->lengths, WEFT_ALIGN_LEFT) : weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
     weft_tensor *y = weft_multihead_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
     return weft_total(b->padded ? weft_pad_packed(y, b->row.T, 0, WEFT_ALIGN_LEFT) : y);
 }
@@ -42,21 +40,14 @@ static bool make_data(bench *b)
         return false;
     r->tokens = make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T);
     b->lengths = (weft_lengths){ r->B, b->len, NULL };
-    b->x = weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->H));
-    if (!fill(b->x, "x", 2))
-        return false;
-    if (!strcmp(r->layout, "padded")) {
-        b->padded = weft_buffer(b->all, "padded", WEFT_SHAPE(r->B, r->T, r->H));
-        weft_assign(b->padded, weft_pad_packed(ragged(b), r->T, 0, WEFT_ALIGN_LEFT));
-        weft_clear(b->w);
-    }
+    b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->H)) : weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->H));
     count_work(b);
-    return true;
+    return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill(b->x, "x", 2);
 }
 
 static bool run(row r, const settings *s)
 {
-    bench b = { .row = r, .w = weft_open(&s->open) };
+    bench b = { .row = r, .padded = !strcmp(r.layout, "padded"), .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
     b.attention = weft_multihead_new(b.all, "attention", r.H, r.heads);
     bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) && measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);

@@ -40,11 +40,7 @@ static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_
     snprintf(padded, sizeof padded, "%s_padded", name);
     s->flat = weft_buffer(b->all, name, WEFT_SHAPE(s->tokens, features));
     s->padded = weft_buffer(b->all, padded, WEFT_SHAPE(b->row.B, s->longest, features));
-    if (!s->len || !fill(s->flat, name, 2))
-        return false;
-    weft_assign(s->padded, weft_pad_packed(ragged(b, s), s->longest, 0, WEFT_ALIGN_LEFT));
-    weft_clear(b->w);
-    return true;
+    return s->len && fill(s->flat, name, 2) && fill_padded(s->padded, name, 2, &s->lengths);
 }
 
 /* A gated residual network from so many features. */

@@ -26,6 +26,19 @@ bool fill(weft_tensor *kept, const char *name, double scale)
     return v;
 }
 
+bool fill_padded(weft_tensor *kept, const char *name, double scale, const weft_lengths *l)
+{
+    int64_t    n = weft_count(kept), from = 0, wide = l->n ? n / l->n : 0, width = weft_size(kept, -1);
+    weft_real *v = calloc((size_t)n, sizeof *v);
+    for (int64_t s = 0; v && s < l->n; s++)
+        for (int64_t i = 0; i < l->len[s] * width; i++)
+            v[s * wide + i] = (weft_real)(scale * formula(name, from++));
+    if (v)
+        weft_assign_values(kept, v, n);
+    free(v);
+    return v;
+}
+
 bool set_weights(weft_module *m, double scale)
 {
     const char *path;

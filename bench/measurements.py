@@ -99,9 +99,9 @@ def median_of(rows, name):
 
 
 # ---- equal work ----
-def comparable(layout, row):
-    """PyTorch's padded layers read pads, which shows where a layer has two directions or hands on its last state"""
-    return layout != PADDED or not (row["bidirectional"] or row["case"] in ("transformer_lstm", "g2p"))
+def comparable(row):
+    """PyTorch's padded layers, compiled or not, read pads, which shows where a layer has two directions or hands on its last state"""
+    return "loss" in row and (row["layout"] != "padded" or not (row["bidirectional"] or row["case"] in ("transformer_lstm", "g2p")))
 
 
 def differences(rows):
@@ -112,7 +112,7 @@ def differences(rows):
         for padded in (False, True):
             for key, mine in own(rows, padded, **{"pass": which}).items():
                 if which == "train" or field(key, "case") == "gemm":
-                    others = [b for b in beside(theirs, key, rows) or () if "loss" in b and comparable(column(b), b)]
+                    others = [b for b in beside(theirs, key, rows) or () if comparable(b)]
                     pairs += len(mine) * len(others)
                     bad += [text for a in mine for b in others for text in unequal(a, b, key)]
     return pairs, bad

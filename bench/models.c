@@ -100,16 +100,8 @@ static bool make_inputs(bench *b)
     const row *r = &b->row;
     if (b->classifier)
         return true;
-    b->x = weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->I));
-    if (!fill(b->x, "x", 2))
-        return false;
-    if (b->padded) {
-        weft_tensor *flat = b->x;
-        b->x = weft_buffer(b->all, "padded", WEFT_SHAPE(r->B, r->T, r->I));
-        weft_assign(b->x, weft_pad_packed(weft_ragged_like(flat, weft_ragged_ints(b->w, b->ids, &b->lengths)), r->T, 0, WEFT_ALIGN_LEFT));
-        weft_clear(b->w);
-    }
-    return true;
+    b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->I)) : weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->I));
+    return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill(b->x, "x", 2);
 }
 
 static bool make_data(bench *b)

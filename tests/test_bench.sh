@@ -65,6 +65,7 @@ check "PyTorch's fp32 stands beside tf32, and its bounds are wider" eval 'both 4
 check "nothing to compare" eval 'both | grep weft >rows; ! table --check rows'
 check "another shape is nothing to compare" eval 'both | sed "/torch/s/\"H\": 128/\"H\": 64/" >rows; ! table --check rows'
 check "what PyTorch reads of pads is not compared" eval 'both 40 7 | sed s/false/true/ >rows; table --check rows >said && grep -q "1 of 1 pairs" said'
+check "nor if it is compiled" eval '{ both 40 7; row torch-2-cpu-compile padded 30 7 7; } | sed s/false/true/ >rows; table --check rows >said && grep -q "1 of 1 pairs" said'
 check "OpenBLAS is not ours" eval 'both | sed "s/avx2/avx2-openblas/" >rows; ! table --check rows'
 check "half a line" eval '{ both; both | head -c 100; } >rows; table --check rows 2>err && grep -q "not JSON" err'
 check "products are compared, each with its own" eval 'both 40 100 | sed "s/lstm/gemm/; s/\"train\"/\"dw\"/" >rows; table --check rows && sed "/torch/s/\"dw\"/\"dx\"/" rows >other; ! table --check other'
@@ -73,6 +74,8 @@ check "compiled may be it" eval '{ both; row torch-2-cpu-compile padded 30 100 1
 check "the median of the rounds counts" eval '{ both; row weft-0-avx2 packed 30 100 10; row weft-0-avx2 packed 20 100 10; } >rows; table --ratios rows | grep -q " 2.00 "'
 check "what failed is said" eval '{ both; row torch-2-cpu nested 1 1 1 | sed "s/\"ms\".*/\"error\": \"no such luck\"}/"; } >rows; table --ratios rows | grep -q "^- torch.*nested: no such luck$"'
 check "this machine, its flags, and more" eval 'table --machine rounds=3 | grep -q "\"flags\": .*\"rounds\": \"3\""'
+check "goals of a GPU" eval 'both | sed "s/-cpu/-cuda/; s/-avx2/-cuda/; s/\"T\": 128/\"T\": 512/" >rows; table --goals rows | grep -q "^goals: 0 of 1 met" && sed "s/\"ms\": 60/\"ms\": 160/" rows >other && table --goals other | grep -q "^goals: 1 of 1 met"'
+check "the sweep's table" eval '{ row weft-0-cuda packed 4 1 1; row weft-0-cuda packed 3 1 1 "\"recur\": \"block\""; } | sed s/lstm/sweep/ >rows; table --sweep rows | grep -Eq "^ +128 +64 .* 3.000 +- +block$"'
 check "no such thing to make" says 2 'table.py' python3 "$root/bench/table.py" --no
 
 # ---- tables and charts
