@@ -51,17 +51,6 @@ static inline in_lines rows_of_q(const head *t, int64_t i)
 static inline int64_t head_row(const head *t, int64_t i)  { return (t->row + i) * t->a->heads + t->h; }
 static inline int64_t result_at(const head *t, int64_t i) { return head_row(t, i) * t->a->dv; }
 
-/* exp, for a number that is not much above 0; what is no normal number is 0. */
-static inline vec weight_at(vec x)
-{
-    vec power, p = v_decay_(x, &power);
-    return v_fma(power, p, power);
-}
-static void scale_row(int64_t n, real factor, real *x)
-{
-    EACH_VECTOR(i, n)
-        v_store_to(x + i, factor * v_load_to(x + i, n - i), n - i);
-}
 static inline void zero_unseen(int64_t seen, int64_t n, real *s)
 {
     if (seen < n)
@@ -73,7 +62,7 @@ static const real *drawn_row(const head *t, int64_t i, int64_t j, int64_t n)
     const weft__attention *a = t->a;
     const uint64_t key = weft__head_key(a->mask_key, t->h);
     for (int64_t c = 0; c < n; c += DRAWS)
-        draw_kept(key, a->id[t->row + i], (int32_t)i, j + c, a->below, a->kept, t->room[KEPT] + c);
+        draw_kept(key, a->id[t->row + i], (int32_t)i, j + c, n - c, a->below, a->kept, t->room[KEPT] + c);
     return t->room[KEPT];
 }
 /* The scores of query i and n keys from j on become exp(score - most), 0 for those that it does not see. The result: what the sum and y
@@ -88,11 +77,11 @@ static real weigh_row(const head *t, int64_t i, int64_t j, int64_t n, real *s, r
         top = v_max(v_load(s + c), top);         /* NaN is left for the sum */
     real before = *most, now = v_largest(top), base = now == nothing ? 0 : now;
     for (int64_t c = 0; c < whole; c += VLEN) {
-        vec e = weight_at(v_load(s + c) - base);
+        vec e = exp_low(v_load(s + c) - base);
         v_store(s + c, e), all += e;
     }
     zero_unseen(whole, n, s);
-    real fade = before == now ? 1 : weight_at(v_set(before - base))[0];
+    real fade = before == now ? 1 : exp_low(v_set(before - base))[0];
     *most = now, *sum = *sum * fade + v_sum(all);
     if (t->a->below)
         keep(seen, drawn_row(t, i, j, seen), s, s);
@@ -107,7 +96,7 @@ static void attend_block(const head *t, int64_t i, int64_t m, int64_t j, int64_t
     for (int64_t r = 0; r < m; r++) {
         real fade = weigh_row(t, i + r, j, n, s + r * ROW, most + r, sum + r);
         if (j && fade != 1)
-            scale_row(a->dv, fade, y + r * ldy);
+            scaled(a->dv, fade, y + r * ldy);
     }
     attention_product(m, a->dv, n, (in_lines){ s, ROW, false }, values, y, ldy, j > 0, 1);
 }
@@ -127,7 +116,7 @@ static void finish_row(const head *t, int64_t i, real most, real sum)
     bool seen = seen_by(t, i);
     t->a->lse[head_row(t, i)] = seen ? most + log(sum) : nothing;
     if (seen)
-        scale_row(t->a->dv, 1 / sum, y);
+        scaled(t->a->dv, 1 / sum, y);
     else
         memset(y, 0, (size_t)t->a->dv * sizeof *y);
 }
@@ -137,7 +126,7 @@ static void weigh_again(const head *t, int64_t i, int64_t n, int64_t seen, real 
 {
     real lse = t->a->lse[head_row(t, i)];
     for (int64_t c = 0; c < seen; c += VLEN)
-        v_store(s + c, weight_at(v_load(s + c) - lse));
+        v_store(s + c, exp_low(v_load(s + c) - lse));
     zero_unseen(seen, n, s);
 }
 static void write_weights(const head *t, int64_t i, int64_t m, int64_t j, int64_t n)

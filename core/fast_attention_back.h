@@ -27,7 +27,7 @@ static void row_back(const head *t, int64_t i, const key_block *b, int64_t n, re
     const real *kept = a->below ? drawn_row(t, i, b->j, seen) : NULL;
     real lse = a->lse[head_row(t, i)], all = t->room[DOTS][i];
     for (int64_t c = 0; c < seen; c += VLEN) {
-        vec w = weight_at(v_load(s + c) - lse), dw = v_load(ds + c), k;
+        vec w = exp_low(v_load(s + c) - lse), dw = v_load(ds + c), k;
         if (kept) {
             k = v_load(kept + c);
             veci stays = (veci)(k != 0);

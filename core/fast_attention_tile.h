@@ -120,12 +120,9 @@ static void turn_lines(int64_t some, int64_t width, const real *x, int64_t line,
     for (int64_t p = 0; p < width; p += VLEN, to += VLEN * NR) {
         vec r[VLEN];
         int64_t n = least(VLEN, width - p);
-        if (some >= VLEN && n == VLEN)
-            UNROLLED for (int i = 0; i < VLEN; i++)
-                r[i] = v_load(x + i * line + p);
-        else
-            for (int i = 0; i < VLEN; i++)
-                r[i] = i < some ? v_load_to(x + i * line + p, n) : v_set(0);
+        bool whole = some >= VLEN && n == VLEN;
+        UNROLLED for (int i = 0; i < VLEN; i++)
+            r[i] = whole ? v_load(x + i * line + p) : i < some ? v_load_to(x + i * line + p, n) : v_set(0);
         v_transpose(r);
         if (n == VLEN)
             UNROLLED for (int i = 0; i < VLEN; i++)

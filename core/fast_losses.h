@@ -18,6 +18,18 @@ static int64_t counted_class(const entropy_job *j, int64_t r)
     weft__device nobody = { .fault.is = true };
     return class_of(&nobody, j->e, j->class_, r);
 }
+/* sum of w (lse - x), which smoothing shares out. */
+static real smoothed_sum(const weft__entropy *e, const real *x, real lse)
+{
+    vec all = v_set(0);
+    EACH_VECTOR(i, e->classes) {
+        int64_t n = e->classes - i;
+        vec v = lse - v_load_to(x + i, n);
+        v = e->class_weight ? v_load_to(e->class_weight + i, n) * v : v;
+        all += n < VLEN ? v_select(lanes_below(n), v, v_set(0)) : v;
+    }
+    return v_sum(all);
+}
 static void entropy_rows(const void *job, int64_t from, int64_t to)
 {
     const entropy_job *j = job;
@@ -25,9 +37,7 @@ static void entropy_rows(const void *job, int64_t from, int64_t to)
     for (int64_t r = from, n = e->classes; r < to; r++) {
         const real *x = j->logits + r * n;
         int64_t c = counted_class(j, r);
-        real lse = c < 0 ? 0 : log_sum_exp(n, NULL, x), all = 0;
-        for (int64_t i = 0; c >= 0 && e->smoothing != 0 && i < n; i++)
-            all += weight_of(e, i) * (lse - x[i]);
+        real lse = c < 0 ? 0 : log_sum_exp(n, NULL, x), all = c >= 0 && e->smoothing != 0 ? smoothed_sum(e, x, lse) : 0;
         j->y[r] = c < 0 ? 0 : mask_of(e, r) * ((1 - e->smoothing) * weight_of(e, c) * (lse - x[c]) + e->smoothing / (real)n * all);
     }
 }
@@ -53,8 +63,9 @@ static void entropy_back_rows(const void *job, int64_t from, int64_t to)
             continue;
         }
         real lse = log_sum_exp(n, NULL, x), g = mask_of(e, r) * j->dy[r], own = (1 - e->smoothing) * weight_of(e, c);
+        real of_p = g * (own + share * j->all);
         EACH_VECTOR(i, n) {
-            vec v = g * ((own + share * j->all) * v_exp(v_load_to(x + i, n - i) - lse));
+            vec v = of_p * exp_low(v_load_to(x + i, n - i) - lse);
             if (share != 0)
                 v -= g * share * (e->class_weight ? v_load_to(e->class_weight + i, n - i) : v_set(1));
             v_store_to(dx + i, j->add ? v_load_to(dx + i, n - i) + v : v, n - i);

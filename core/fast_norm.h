@@ -9,6 +9,12 @@ static const real lane_numbers[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 static const real nothing = -(real)INFINITY;
 static inline veci lanes_below(int64_t n) { return (veci)(v_load(lane_numbers) < (real)least(n, VLEN)); }
 
+/* exp of what is not much above 0; a result that would be no normal number is 0. Half as dear as v_exp. */
+V_INLINE vec exp_low(vec x)
+{
+    vec power, p = v_decay_(x, &power);
+    return v_fma(power, p, power);
+}
 /* The next n numbers: -infinity where the mask is 0 and in the lanes that are left. */
 ALWAYS vec unmasked(const real *mask, const real *x, int64_t n)
 {
@@ -21,7 +27,10 @@ ALWAYS vec unmasked(const real *mask, const real *x, int64_t n)
 static real most_of(int64_t n, const real *mask, const real *x)
 {
     vec most = v_set(nothing);
-    EACH_VECTOR(i, n)
+    int64_t whole = mask ? 0 : n / VLEN * VLEN;
+    EACH_VECTOR(i, whole)
+        most = v_max(v_load(x + i), most);
+    for (int64_t i = whole; i < n; i += VLEN)
         most = v_max(unmasked(mask ? mask + i : NULL, x + i, n - i), most);
     real m = v_largest(most);
     for (int64_t i = 0; m == nothing && i < n; i++)
@@ -33,8 +42,15 @@ static real most_of(int64_t n, const real *mask, const real *x)
 static real sum_of_exp(int64_t n, const real *mask, const real *x, real most, real *e)
 {
     vec sum = v_set(0);
-    EACH_VECTOR(i, n) {
-        vec v = v_exp(unmasked(mask ? mask + i : NULL, x + i, n - i) - most);
+    int64_t whole = mask ? 0 : n / VLEN * VLEN;
+    EACH_VECTOR(i, whole) {
+        vec v = exp_low(v_load(x + i) - most);
+        sum += v;
+        if (e)
+            v_store(e + i, v);
+    }
+    for (int64_t i = whole; i < n; i += VLEN) {
+        vec v = exp_low(unmasked(mask ? mask + i : NULL, x + i, n - i) - most);
         sum += v;
         if (e)
             v_store_to(e + i, v, n - i);
@@ -50,6 +66,14 @@ static real log_sum_exp(int64_t n, const real *mask, const real *x)
 typedef enum { SOFTMAX, LOG_SOFTMAX, LOG_SUM } kind;
 typedef struct norm_job { const weft__segments *s; kind what; const real *mask, *x; real *y; } norm_job;
 
+static void scaled(int64_t n, real factor, real *x)
+{
+    int64_t i = 0;
+    for (; i + VLEN <= n; i += VLEN)
+        v_store(x + i, factor * v_load(x + i));
+    if (i < n)
+        v_store_n(x + i, factor * v_load_n(x + i, n - i), n - i);
+}
 static void along(kind what, int64_t n, const real *mask, const real *x, real *y)
 {
     if (what == LOG_SUM) {
@@ -57,10 +81,14 @@ static void along(kind what, int64_t n, const real *mask, const real *x, real *y
         return;
     }
     real most = most_of(n, mask, x), sum = most == nothing ? 0 : sum_of_exp(n, mask, x, most, what == SOFTMAX ? y : NULL);
-    real lse = most == nothing ? nothing : most + log(sum);
+    real lse = most == nothing ? nothing : most + log(sum), share = 1 / sum;
+    if (what == SOFTMAX && !mask && most != nothing) {
+        scaled(n, share, y);
+        return;
+    }
     EACH_VECTOR(i, n) {
         vec v = most == nothing ? (what == SOFTMAX ? v_set(0) : v_load_to(x + i, n - i))
-              : what == SOFTMAX ? v_load_to(y + i, n - i) / sum : v_load_to(x + i, n - i) - lse;
+              : what == SOFTMAX ? v_load_to(y + i, n - i) * share : v_load_to(x + i, n - i) - lse;
         if (mask)
             v = v_select((veci)(v_load_to(mask + i, n - i) != 0), v, v_set(0));
         v_store_to(y + i, v, n - i);
@@ -76,14 +104,18 @@ static void across(kind what, int64_t n, int64_t w, int64_t lanes, const real *m
     }
     veci none = (veci)(most == nothing);
     vec base = v_select(none, v_set(0), most);
-    for (int64_t r = 0; r < n; r++)
-        sum += v_exp(unmasked(mask ? mask + r * w : NULL, x + r * w, lanes) - base);
-    vec lse = v_select((veci)(bad == bad), v_select(none, v_set(nothing), base + v_log(sum)), bad);
+    for (int64_t r = 0; r < n; r++) {
+        vec e = exp_low(unmasked(mask ? mask + r * w : NULL, x + r * w, lanes) - base);
+        sum += e;
+        if (what == SOFTMAX)
+            v_store_to(y + r * w, e, lanes);
+    }
+    vec share = 1 / sum, lse = v_select((veci)(bad == bad), v_select(none, v_set(nothing), base + v_log(sum)), bad);
     if (what == LOG_SUM)
         v_store_to(y, lse, lanes);
     for (int64_t r = 0; what != LOG_SUM && r < n; r++) {
-        vec v = unmasked(mask ? mask + r * w : NULL, x + r * w, lanes);
-        v = what == SOFTMAX ? v_select(none, bad, v_exp(v - base) / sum) : v - v_select(none, v_set(0), lse);
+        vec v = what == SOFTMAX ? v_select(none, bad, v_load_to(y + r * w, lanes) * share)
+              : unmasked(mask ? mask + r * w : NULL, x + r * w, lanes) - v_select(none, v_set(0), lse);
         if (mask)
             v = v_select((veci)(v_load_to(mask + r * w, lanes) != 0), v, v_set(0));
         v_store_to(y + r * w, v, lanes);
@@ -170,25 +202,38 @@ typedef struct layer_job {
     const real *x, *gain, *shift, *dy; real *y, *mean, *rstd, *dx, *dgain, *dshift;
 } layer_job;
 
+/* sum of (x - mean)^2, in four chains, so that none waits for itself. */
+static real spread_about(real mean, int64_t n, const real *x)
+{
+    vec s[4] = { v_set(0), v_set(0), v_set(0), v_set(0) }, c;
+    int64_t i = 0;
+    for (; i + 4 * VLEN <= n; i += 4 * VLEN)
+        UNROLLED for (int l = 0; l < 4; l++)
+            c = v_load(x + i + l * VLEN) - mean, s[l] = v_fma(c, c, s[l]);
+    for (; i + VLEN <= n; i += VLEN)
+        c = v_load(x + i) - mean, s[0] = v_fma(c, c, s[0]);
+    if (i < n)
+        c = v_select(lanes_below(n - i), v_load_n(x + i, n - i) - mean, v_set(0)), s[1] = v_fma(c, c, s[1]);
+    return v_sum((s[0] + s[1]) + (s[2] + s[3]));
+}
+ALWAYS vec layer_of(const layer_job *j, vec x, real mean, real rstd, int64_t i, int64_t n)
+{
+    vec v = (x - mean) * rstd;
+    v = j->gain ? v * v_load_to(j->gain + i, n) : v;
+    return j->shift ? v + v_load_to(j->shift + i, n) : v;
+}
 static void layer_rows(const void *job, int64_t from, int64_t to)
 {
     const layer_job *j = job;
     for (int64_t r = from, w = j->width; r < to; r++) {
         const real *x = j->x + r * w;
-        real *y = j->y + r * w, n = w ? (real)w : 1, mean = total(w, x) / n;
-        vec s = v_set(0);
-        EACH_VECTOR(i, w) {
-            vec c = v_load_to(x + i, w - i) - mean;
-            c = w - i < VLEN ? v_select(lanes_below(w - i), c, v_set(0)) : c;
-            s = v_fma(c, c, s);
-        }
-        real rstd = 1 / sqrt(v_sum(s) / n + j->eps);
+        real *y = j->y + r * w, n = w ? (real)w : 1, mean = total(w, x) / n, rstd = 1 / sqrt(spread_about(mean, w, x) / n + j->eps);
+        int64_t i = 0;
         j->mean[r] = mean, j->rstd[r] = rstd;
-        EACH_VECTOR(i, w) {
-            vec v = (v_load_to(x + i, w - i) - mean) * rstd;
-            v = j->gain ? v * v_load_to(j->gain + i, w - i) : v;
-            v_store_to(y + i, j->shift ? v + v_load_to(j->shift + i, w - i) : v, w - i);
-        }
+        for (; i + VLEN <= w; i += VLEN)
+            v_store(y + i, layer_of(j, v_load(x + i), mean, rstd, i, VLEN));
+        if (i < w)
+            v_store_n(y + i, layer_of(j, v_load_n(x + i, w - i), mean, rstd, i, w - i), w - i);
     }
 }
 static void K(layer_norm)(weft__device *d, int64_t rows, int64_t width, real eps, const real *x, const real *gain, const real *shift,
@@ -219,21 +264,36 @@ static void layer_back_rows(const void *job, int64_t from, int64_t to)
     }
 }
 /* dgain += sum dy h, dshift += sum dy: threads own columns, PART rows are summed apart. */
+ALWAYS void layer_back_strip(const layer_job *j, int64_t first, int64_t end, int64_t c, int vectors, int64_t n)
+{
+    vec a[4], b[4];
+    UNROLLED for (int l = 0; l < vectors; l++)
+        a[l] = b[l] = v_set(0);
+    for (int64_t i = first; i < end; i++) {
+        const real *dy = j->dy + i * j->width + c, *x = j->x + i * j->width + c, mean = j->mean[i], rstd = j->rstd[i];
+        UNROLLED for (int l = 0; l < vectors; l++) {
+            vec g = v_load_to(dy + l * VLEN, n);
+            a[l] = v_fma(g, (v_load_to(x + l * VLEN, n) - mean) * rstd, a[l]), b[l] += g;
+        }
+    }
+    UNROLLED for (int l = 0; l < vectors; l++) {
+        int64_t at = c + l * VLEN;
+        if (j->dgain)
+            v_store_to(j->dgain + at, v_load_to(j->dgain + at, n) + a[l], n);
+        if (j->dshift)
+            v_store_to(j->dshift + at, v_load_to(j->dshift + at, n) + b[l], n);
+    }
+}
 static void layer_back_columns(const void *job, int64_t from, int64_t to)
 {
     const layer_job *j = job;
-    for (int64_t r = 0, w = j->width; r < j->rows; r += PART)
-        for (int64_t c = from; c < to; c += VLEN) {
-            vec a = v_set(0), b = a;
-            for (int64_t i = r; i < least(j->rows, r + PART); i++) {
-                vec dy = v_load_to(j->dy + i * w + c, to - c);
-                a = v_fma(dy, (v_load_to(j->x + i * w + c, to - c) - j->mean[i]) * j->rstd[i], a), b += dy;
-            }
-            if (j->dgain)
-                v_store_to(j->dgain + c, v_load_to(j->dgain + c, to - c) + a, to - c);
-            if (j->dshift)
-                v_store_to(j->dshift + c, v_load_to(j->dshift + c, to - c) + b, to - c);
-        }
+    for (int64_t r = 0; r < j->rows; r += PART) {
+        int64_t c = from, end = least(j->rows, r + PART);
+        for (; c + 4 * VLEN <= to; c += 4 * VLEN)
+            layer_back_strip(j, r, end, c, 4, VLEN);
+        for (; c < to; c += VLEN)
+            layer_back_strip(j, r, end, c, 1, to - c);
+    }
 }
 static void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain, const real *mean,
                                const real *rstd, const real *dy, real *dx, real *dgain, real *dshift)

@@ -249,7 +249,7 @@ static void dropout_rows(const void *job, int64_t from, int64_t to)
         for (int64_t c = 0; c < j->width; c += DRAWS) {
             real kept[DRAWS];
             int64_t n = least(DRAWS, j->width - c);
-            draw_kept(j->key, j->id ? j->id[r] : r, j->position ? j->position[r] : 0, c, below, factor, kept);
+            draw_kept(j->key, j->id ? j->id[r] : r, j->position ? j->position[r] : 0, c, n, below, factor, kept);
             keep(n, kept, j->x + r * j->width + c, kept);
             deliver(n, kept, j->y + r * j->width + c, j->add);
         }

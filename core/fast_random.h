@@ -43,17 +43,17 @@ static void philox_lanes(uint64_t key, int64_t id, int32_t position, int64_t fro
     for (int k = 0; k < 4; k++)
         *(vword_at_ *)(word + k * LANES) = (x[k][0] & 0xFFFFFFFFu) | x[k][1] << 32;
 }
-/* kept[i]: 0 if the element in column + i goes, else the factor; column is a multiple of DRAWS. */
+/* kept[i], i < n: 0 if the element in column + i goes, else the factor; column is a multiple of DRAWS. Eight counters make 64 columns. */
 typedef int32_t eight_ __attribute__((vector_size(32), aligned(4), may_alias));
 typedef vint_ eight_reals_ __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
-static void draw_kept(uint64_t key, int64_t id, int32_t position, int64_t column, uint32_t below, real factor, real kept[DRAWS])
+static void draw_kept(uint64_t key, int64_t id, int32_t position, int64_t column, int64_t n, uint32_t below, real factor, real kept[DRAWS])
 {
     uint32_t word[4 * LANES];
     vint_ bits;
     memcpy(&bits, &factor, sizeof bits);
-    for (int i = 0; i < LANES; i += TOGETHER)
+    for (int i = 0; i < LANES && i / 8 * 64 < n; i += TOGETHER)
         philox_lanes(key, id, position, column / 8 + i, word + i);
-    for (int half = 0; half < LANES; half += 8)
+    for (int half = 0; half < LANES && half * 8 < n; half += 8)
         for (int k = 0; k < 4; k++, kept += 16) {
             const eight_ x = *(const eight_ *)(word + k * LANES + half), low = x & 0xFFFF, high = x >> 16 & 0xFFFF;
             *(eight_reals_ *)kept = __builtin_convertvector(low >= (int32_t)below, eight_reals_) & bits;
