@@ -14,21 +14,23 @@ enum {
     ROW = KEYS + NR,                             /* from row to row of a block of scores, which whole vectors may cross, and cache lines share out well */
     ROWS = MR * (MR > 8 ? 4 : 8)                 /* of a block of scores, at most */
 };
-enum { OF_KEYS_T, OF_VALUES, OF_KEYS, OF_QUERIES, OF_RESULTS, SCORES, GRADS, KEPT, MOST, SUM, DOTS, ROOMS };  /* of a thread's scratch; _T: transposed */
+enum { OF_KEYS_T, OF_VALUES, OF_KEYS, OF_QUERIES, OF_RESULTS, SCORES, GRADS, KEPT, MOST, SUM, DOTS, LEFT, ROOMS };  /* of a thread's scratch; _T: transposed */
 typedef struct attention_job {
     const weft__attention *a; bool back;
+    int parts;                                   /* of a number on matrix tiles (fast_gemm_tiles.h); 0: by vectors */
     dealt d; real *scratch; int64_t at[ROOMS + 1];   /* where each room begins; the last: of the next thread */
 } attention_job;
 typedef struct head {                            /* of one sequence */
     const weft__attention *a; int64_t h, row, queries, first, keys;          /* row, first: of query 0 and of key 0 */
     int64_t wide, wide_v;                        /* steps from row to row: of queries and keys, of values */
     const real *k, *v; real *room[ROOMS];
+    int parts;
 } head;
 
 static head head_of(const attention_job *j, int64_t s, int64_t h)
 {
     const weft__attention *a = j->a;
-    head t = { .a = a, .h = h, .row = a->q_offset.host[s], .first = a->k_offset.host[s] };
+    head t = { .a = a, .h = h, .row = a->q_offset.host[s], .first = a->k_offset.host[s], .parts = j->parts };
     t.wide = a->heads * a->dk, t.wide_v = value_width(a);
     t.queries = a->q_offset.host[s + 1] - t.row, t.keys = a->k_offset.host[s + 1] - t.first;
     t.k = a->k + t.first * t.wide + h * a->dk, t.v = a->v + t.first * t.wide_v + (a->shared_values ? 0 : h * a->dv);
@@ -50,6 +52,24 @@ static inline in_lines rows_of_q(const head *t, int64_t i)
 /* Where query i's row of y, and of its gradient, begins; and its number among all heads' rows. */
 static inline int64_t head_row(const head *t, int64_t i)  { return (t->row + i) * t->a->heads + t->h; }
 static inline int64_t result_at(const head *t, int64_t i) { return head_row(t, i) * t->a->dv; }
+
+/* n rows of `width` numbers as columns of the right operand, or as its rows, in that room. */
+static in_panels as_columns(const head *t, int64_t n, int64_t width, const real *x, int64_t line, int room)
+{
+#ifdef TILES
+    if (t->parts)
+        return packed_for_tiles(t->parts, (view){ x, 1, line }, width, n, t->room[room], t->room[LEFT]);
+#endif
+    return packed_lines(n, width, x, line, t->room[room]);
+}
+static in_panels as_rows(const head *t, bool few, int64_t n, int64_t width, const real *x, int64_t line, int room)
+{
+#ifdef TILES
+    if (t->parts)
+        return packed_for_tiles(t->parts, (view){ x, line, 1 }, n, width, t->room[room], t->room[LEFT]);
+#endif
+    return packed_rows(few, n, width, x, line, t->room[room]);
+}
 
 static inline void zero_unseen(int64_t seen, int64_t n, real *s)
 {
@@ -102,8 +122,8 @@ static void attend_block(const head *t, int64_t i, int64_t m, int64_t j, int64_t
 }
 static void attend_keys(const head *t, int64_t i, int64_t m, int64_t j, int64_t n)
 {
-    in_panels keys = packed_lines(n, t->a->dk, t->k + j * t->wide, t->wide, t->room[OF_KEYS_T]);
-    in_panels values = packed_rows(m <= FEW_ROWS, n, t->a->dv, t->v + j * t->wide_v, t->wide_v, t->room[OF_VALUES]);
+    in_panels keys = as_columns(t, n, t->a->dk, t->k + j * t->wide, t->wide, OF_KEYS_T);
+    in_panels values = as_rows(t, m <= FEW_ROWS, n, t->a->dv, t->v + j * t->wide_v, t->wide_v, OF_VALUES);
     for (int64_t r = 0, block = even_block(m, ROWS); r < m; r += block) {
         int64_t rows = least(block, m - r), seen = seen_of(t, i + r + rows - 1, j, n);          /* the last query sees most */
         if (seen)
@@ -132,7 +152,7 @@ static void weigh_again(const head *t, int64_t i, int64_t n, int64_t seen, real 
 static void write_weights(const head *t, int64_t i, int64_t m, int64_t j, int64_t n)
 {
     const weft__attention *a = t->a;
-    in_panels keys = packed_lines(n, a->dk, t->k + j * t->wide, t->wide, t->room[OF_KEYS_T]);
+    in_panels keys = as_columns(t, n, a->dk, t->k + j * t->wide, t->wide, OF_KEYS_T);
     for (int64_t r = 0; r < m; r++) {
         real *s = t->room[SCORES], *map = a->map + (a->map_offset.host[t->row + i + r] + j) * a->heads + t->h;
         int64_t seen = seen_of(t, i + r, j, n);
@@ -146,6 +166,19 @@ static void write_weights(const head *t, int64_t i, int64_t m, int64_t j, int64_
 }
 
 /* ---- tasks ---- */
+static void attention_lets_go(const attention_job *j)        /* of the thread's tiles */
+{
+    (void)j;
+#ifdef TILES
+    if (j->parts)
+        tiles_release();
+#endif
+}
+/* Numbers of scratch for a right operand of that size. */
+static int64_t attention_room(const attention_job *j, int64_t rows, int64_t width)
+{
+    return j->parts ? up(rows, 32) * up(width, 32) * j->parts / 2 : rows * up(width, NR);
+}
 static void attend_task(void *argument, int64_t task)
 {
     const attention_job *job = argument;
@@ -160,16 +193,19 @@ static void attend_task(void *argument, int64_t task)
         finish_row(&t, i + r, t.room[MOST][r], t.room[SUM][r]);
     for (int64_t j = 0; t.a->map && j < t.keys; j += KEYS)
         write_weights(&t, i, m, j, least(KEYS, t.keys - j));
+    attention_lets_go(job);
 }
 /* Scratch for the tasks' list and every thread. */
 static bool attention_scratch(weft__device *d, attention_job *j, int64_t pieces)
 {
     const weft__attention *a = j->a;
-    int64_t threads = weft__pool_threads(d->pool), longest = 0, dk = up(a->dk, NR), dv = up(a->dv, NR), back = j->back;
+    int64_t threads = weft__pool_threads(d->pool), longest = 0, back = j->back;
     for (int64_t s = 0; s < a->sequences; s++)
         longest = a->q_offset.host[s + 1] - a->q_offset.host[s] > longest ? a->q_offset.host[s + 1] - a->q_offset.host[s] : longest;
-    const int64_t sizes[ROOMS] = { KEYS * dk, KEYS * dv, back * KEYS * dk, back * ROWS * dk, back * ROWS * dv, ROWS * ROW, back * ROWS * ROW,
-                                   KEYS, QUERIES, QUERIES, back * longest };
+    j->parts = attention_parts(d, a);
+    const int64_t keys = attention_room(j, KEYS, a->dk), values = attention_room(j, KEYS, a->dv), left = j->parts * up(ROWS, 32) * 512 / 2;
+    const int64_t sizes[ROOMS] = { keys, values, back * keys, back * attention_room(j, ROWS, a->dk), back * attention_room(j, ROWS, a->dv),
+                                   ROWS * ROW, back * ROWS * ROW, KEYS, QUERIES, QUERIES, back * longest, left };
     for (int i = 0; i < ROOMS; i++)
         j->at[i + 1] = j->at[i] + up(sizes[i] + VLEN, 16);
     int64_t list = up(pieces * (int64_t)sizeof(attention_piece), 64);

@@ -54,10 +54,10 @@ static void block_back(const head *t, int64_t i, int64_t m, const key_block *b, 
     if (b->want.q)
         attention_product(m, a->dk, n, (in_lines){ ds, ROW, false }, b->rows, a->dq + (q.at - a->q), t->wide, true, 1);
     if (b->want.kv && a->dk_)
-        attention_product(n, a->dk, m, (in_lines){ ds, ROW, true }, packed_rows(m <= FEW_ROWS, m, a->dk, q.at, q.line, t->room[OF_QUERIES]),
+        attention_product(n, a->dk, m, (in_lines){ ds, ROW, true }, as_rows(t, m <= FEW_ROWS, m, a->dk, q.at, q.line, OF_QUERIES),
                           a->dk_ + at_k, t->wide, true, 1);
     if (b->want.kv && a->dv_)
-        attention_product(n, a->dv, m, (in_lines){ w, ROW, true }, packed_rows(m <= FEW_ROWS, m, a->dv, dy.at, dy.line, t->room[OF_RESULTS]),
+        attention_product(n, a->dv, m, (in_lines){ w, ROW, true }, as_rows(t, m <= FEW_ROWS, m, a->dv, dy.at, dy.line, OF_RESULTS),
                           a->dv_ + at_v, t->wide_v, true, 1);
 }
 /* Queries from .. to, and a block of keys. */
@@ -68,10 +68,10 @@ static void keys_back(const head *t, int64_t from, int64_t to, int64_t j, back_w
     if (b.n <= 0)
         return;
     const real *k = t->k + j * t->wide;
-    b.keys = packed_lines(b.n, a->dk, k, t->wide, t->room[OF_KEYS_T]);
-    b.values = packed_lines(b.n, a->dv, t->v + j * t->wide_v, t->wide_v, t->room[OF_VALUES]);
+    b.keys = as_columns(t, b.n, a->dk, k, t->wide, OF_KEYS_T);
+    b.values = as_columns(t, b.n, a->dv, t->v + j * t->wide_v, t->wide_v, OF_VALUES);
     if (want.q)
-        b.rows = packed_rows(to - from <= FEW_ROWS, b.n, a->dk, k, t->wide, t->room[OF_KEYS]);
+        b.rows = as_rows(t, to - from <= FEW_ROWS, b.n, a->dk, k, t->wide, OF_KEYS);
     for (int64_t i = from, block = even_block(to - from, ROWS); i < to; i += block) {
         int64_t m = least(block, to - i), n = seen_of(t, i + m - 1, j, b.n);
         if (n)
@@ -96,6 +96,7 @@ static void attend_back_task(void *argument, int64_t task)
         head_back(w, p, h);
     if (p->h != ALL_HEADS)
         head_back(w, p, p->h);
+    attention_lets_go(&w->j);
 }
 static void deal_back(weft__device *d, attention_back_job *w, division by, back_wants want)
 {

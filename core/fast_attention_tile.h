@@ -11,7 +11,12 @@
 
 /* b: row p of panel l begins at at + p * step + l * far; the panel of columns `there` on, if there is one, at rest + p * NR. Every row of
  * a panel has NR numbers that may be read. */
-typedef struct in_panels { const real *at; int64_t step, far, there; const real *rest; } in_panels;
+typedef struct in_panels {
+    const real *at; int64_t step, far, there; const real *rest;
+#ifdef TILES
+    packed_tiles tiles; tile *left;              /* instead, if it has parts; left: for rows of a */
+#endif
+} in_panels;
 /* Element (r, p) of a is at r * line + p; transposed, at r + p * line. */
 typedef struct in_lines { const real *at; int64_t line; bool transposed; } in_lines;
 enum {
@@ -101,11 +106,31 @@ static void attention_strip(int64_t m, int64_t tallest, int64_t columns, int at_
             run(k, a.at, a.line, b, c, ldc, add, factor);
     }
 }
+#ifdef TILES
+/* A sum over k in pieces is then one of pieces, so these must not depend on other sequences, nor on the threads. */
+static void attention_on_tiles(int64_t m, int64_t n, int64_t k, in_lines a, const in_panels *b, real *c, int64_t ldc, bool add, real factor)
+{
+    packed_tiles w = b->tiles;
+    view rows = { a.at, a.transposed ? 1 : a.line, a.transposed ? a.line : 1 };
+    w.n = least(n, w.n);
+    for (int64_t p = 0; p < k; p += RUN)
+        multiply_run(&(tile_rows){ &w, rows, m, p, least(RUN, k - p), c, ldc, add || p }, b->left);
+    for (int64_t r = 0; !add && factor != 1 && r < m; r++)
+        EACH_VECTOR(i, w.n)
+            v_store_to(c + r * ldc + i, factor * v_load_to(c + r * ldc + i, w.n - i), w.n - i);
+}
+#endif
 /* add: c += a b, else c = factor a b. Few terms are a walk over c, by whole rows. */
 static void attention_product(int64_t m, int64_t n, int64_t k, in_lines a, in_panels b, real *c, int64_t ldc, bool add, real factor)
 {
     int64_t tallest = k <= FEW_TERMS && n >= 4 * NR ? 1 : MR;
     int at_once;
+#ifdef TILES
+    if (b.tiles.parts) {
+        attention_on_tiles(m, n, k, a, &b, c, ldc, add, factor);
+        return;
+    }
+#endif
     for (int64_t j = 0; j < n; j += at_once * NR, b.at += at_once * b.far) {
         at_once = panels_at_once(least(m, tallest), (least(n, b.there) - j) / NR);
         if (j >= b.there)
@@ -138,7 +163,7 @@ static in_panels packed_lines(int64_t n, int64_t width, const real *x, int64_t l
 {
     for (int64_t i = 0; i < n; i += VLEN)
         turn_lines(n - i, width, x + i * line, line, to + i / NR * NR * width + i % NR);
-    return (in_panels){ to, NR, width * NR, up(n, NR), NULL };
+    return (in_panels){ .at = to, .step = NR, .far = width * NR, .there = up(n, NR) };
 }
 /* n rows of `width` numbers as rows of b, whose k is n. For `few` rows of a whole panels stay where they are. Room for n * up(width, NR)
  * numbers. */
@@ -146,6 +171,25 @@ static in_panels packed_rows(bool few, int64_t n, int64_t width, const real *x, 
 {
     int64_t there = few ? width / NR * NR : 0;
     pack(NR, width - there, n, x + there, 1, line, false, to);
-    return few ? (in_panels){ x, line, NR, there, to } : (in_panels){ to, NR, n * NR, width, NULL };
+    return few ? (in_panels){ .at = x, .step = line, .far = NR, .there = there, .rest = to }
+               : (in_panels){ .at = to, .step = NR, .far = n * NR, .there = width };
+}
+#ifdef TILES
+/* A right operand [k, n] on tiles. Room for up(k, 32) * up(n, 32) numbers of so many parts. */
+static in_panels packed_for_tiles(int count, view from, int64_t k, int64_t n, real *to, real *left)
+{
+    in_panels b = { .tiles = { (tile *)to, from, k, n, count }, .left = (tile *)left };
+    pack_columns(&b.tiles, 0, packed_count(&b.tiles));
+    return b;
+}
+#endif
+/* How many parts the numbers have; the widths of heads decide, not the lengths of sequences. */
+static int attention_parts(const weft__device *d, const weft__attention *a)
+{
+#ifdef TILES
+    return a->dk >= TILES_WORTH && a->dv >= TILES_WORTH ? parts_in(d->precision) : 0;
+#else
+    return (void)d, (void)a, 0;
+#endif
 }
 #endif

@@ -253,7 +253,8 @@ static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 }
 static void play_attention(run *t)
 {
-    weft__attention a = { .sequences = t->large ? 1 + size(2) : size(6), .heads = 1 + size(3), .dk = size(8) ? 1 + size(20) : 0, .dv = 1 + size(20),
+    const int64_t width = dice(4) ? 1 : 32;      /* for which matrix tiles serve */
+    weft__attention a = { .sequences = t->large ? 1 + size(2) : size(6), .heads = 1 + size(3), .dk = size(8) ? width + size(20) : 0, .dv = width + size(20),
                           .causal = (int)dice(4), .shared_values = coin(), .scale = dice_real(.1, .6) };
     int64_t longest = t->large ? 700 : dice(8) ? 12 : 110;        /* 700: several blocks of keys, which one thread or many may own */
     draw_offsets(t, a.sequences, dice(6) ? longest : 4, &a.q_offset);
