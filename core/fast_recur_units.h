@@ -74,9 +74,10 @@ INLINE void unit_sums(const int rows, const int gates, const bool of_h, int64_t 
         }
     }
 }
+/* The cell, from sums in memory: they leave the registers here in any case. */
 INLINE void unit_lstm(const int rows, const unit_rows *t, int64_t H, int64_t j, int64_t left, vec sum[][4])
 {
-    EACH(r, rows) {
+    for (int r = 0; r < rows; r++) {
         real *gates = t->gates + r * 4 * H + j;
         vec i = v_sigmoid(sum[r][0]), f = v_sigmoid(sum[r][1]), g = v_tanh(sum[r][2]), o = v_sigmoid(sum[r][3]);
         vec c = v_fma(f, v_load_to(t->c_before + r * t->c_step + j, left), i * g);
@@ -84,12 +85,12 @@ INLINE void unit_lstm(const int rows, const unit_rows *t, int64_t H, int64_t j, 
         v_store_to(t->c + r * H + j, c, left);
         sum[r][0] = c, sum[r][1] = o;
     }
-    EACH(r, rows)
+    for (int r = 0; r < rows; r++)
         v_store_to(t->h + r * H + j, sum[r][1] * v_tanh(sum[r][0]), left);
 }
 INLINE void unit_gru(const int rows, const unit_rows *t, int64_t H, int64_t j, int64_t left, vec sum[][4])
 {
-    EACH(r, rows) {
+    for (int r = 0; r < rows; r++) {
         real *gates = t->gates + r * 4 * H + j;
         vec reset = v_sigmoid(sum[r][0]), z = v_sigmoid(sum[r][1]), fresh = v_tanh(v_fma(reset, sum[r][3], sum[r][2]));
         vec before = t->before ? v_load_to(t->before + r * H + j, left) : v_set(0);
@@ -100,7 +101,7 @@ INLINE void unit_gru(const int rows, const unit_rows *t, int64_t H, int64_t j, i
 }
 INLINE void unit_rnn(const bool relu, const int rows, const unit_rows *t, int64_t H, int64_t j, int64_t left, vec sum[][4])
 {
-    EACH(r, rows)
+    for (int r = 0; r < rows; r++)
         for (int g = 0; g < 4 && g * VLEN < left; g++) {
             vec y = relu ? v_max(v_set(0), sum[r][g]) : v_tanh(sum[r][g]);    /* in this order NaN stays */
             v_store_to(t->gates + r * H + j + g * VLEN, y, left - g * VLEN);
@@ -119,12 +120,16 @@ INLINE void unit_tile(const int rows, const weft__cell cell, const unit_weights 
     unit_sums(rows, gates, false, w->inputs, t->x, w->inputs, of_x, sum);
     if (t->before)
         unit_sums(rows, gates, true, w->width, t->before, w->width, of_h, sum);
+    vec done[UNIT_ROWS][4];
+    EACH(r, rows)
+        EACH(g, 4)
+            done[r][g] = sum[r][g];
     if (cell == WEFT__LSTM)
-        unit_lstm(rows, t, w->hidden, j, left, sum);
+        unit_lstm(rows, t, w->hidden, j, left, done);
     else if (cell == WEFT__GRU)
-        unit_gru(rows, t, w->hidden, j, left, sum);
+        unit_gru(rows, t, w->hidden, j, left, done);
     else
-        unit_rnn(cell == WEFT__RNN_RELU, rows, t, w->hidden, j, left, sum);
+        unit_rnn(cell == WEFT__RNN_RELU, rows, t, w->hidden, j, left, done);
 }
 
 typedef void unit_tile_fn(const unit_weights *w, int64_t p, const unit_rows *t);
