@@ -5,8 +5,8 @@
 #     B=build KERNEL=vmlinuz bash tests/emulated_cpu.sh test_ops:'ops/*matmul*'
 #
 # Bochs emulates a whole PC, whose CPU has AVX-512, and boots a Linux from memory: busybox, the programs with their shared libraries,
-# tests/golden. It is for bits, not for times, and no part of `make test`: some 60 million instructions a second, of vectors fewer; a core
-# of its own boots it in 20 s and is done with the tests of kernels in a quarter of an hour. Ends with "N of M programs hold".
+# tests/golden. It is for bits, not for times, and no part of `make test`: tens of millions of instructions a second, 20 s of a core to boot,
+# minutes of it for a program of tests. Ends with "N of M programs hold".
 #
 # Wants Debian's bochs, bochs-term (its rfb display needs no screen), bochsbios, vgabios, isolinux, syslinux-common, xorriso, busybox-static
 # and cpio; and KERNEL, a Linux with its serial port built in, else this machine's own: the package on which linux-image-cloud-amd64
