@@ -17,12 +17,12 @@ static inline int64_t layer_tokens(const weft__recur_layer *l)  { return l->r.st
 
 /* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
 static inline void layer_product(weft__device *d, bool ta, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, bool tb, const real *b,
-                                 real *c, int64_t ldc, bool add)
+                                 real *c, int64_t ldc, bool add, const weft__finish *then)
 {
     weft__product p;
     memset(&p, 0, sizeof p);
     p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n, p.ldc = ldc, p.batches = 1;
-    p.precision = d->precision;
+    p.precision = d->precision, p.then = then;
     d->k->gemm(d, &p, a, b, c);
 }
 /* Rows [N, S] of the same S numbers, or their sum. */
@@ -39,22 +39,22 @@ static inline const real *layer_b_hn(const weft__recur_layer *l)
 }
 
 /* ---- forward ---- */
-/* The gates begin as the biases, both where both apply: of a GRU's n only b_ih, its b_hh belongs to h's side. */
-static inline void layer_biases(weft__device *d, const weft__recur_layer *l)
+/* What is added to the sums, both biases where both apply: of a GRU's n only b_ih, its b_hh belongs to h's side. NULL: none. */
+static inline const real *layer_biases(weft__device *d, const weft__recur_layer *l)
 {
     const int64_t G = layer_gates(l);
-    const weft__grid g = layer_columns(l);
+    if (!l->b_ih)
+        return NULL;
     d->k->fill(d, layer_slots(l), 0, l->total);
     d->k->scale(d, G, 1, l->b_ih, l->total, true);
     d->k->scale(d, l->r.cell == WEFT__GRU ? 2 * l->r.hidden : G, 1, l->b_hh, l->total, true);
-    d->k->spread(d, &g, l->total, l->r.gates + layer_first(l) * layer_slots(l), false);
+    return l->total;
 }
 static inline void layer_forward(weft__device *d, const weft__recur_layer *l)
 {
     const int64_t N = layer_tokens(l), at = layer_first(l), G = layer_gates(l), S = layer_slots(l), F = l->inputs;
-    if (l->b_ih)
-        layer_biases(d, l);
-    layer_product(d, false, N, G, F, l->x + at * F, F, true, l->w_ih, l->r.gates + at * S, S, l->b_ih);
+    const weft__finish then = { layer_biases(d, l), WEFT__UNARIES, 0, 0 };
+    layer_product(d, false, N, G, F, l->x + at * F, F, true, l->w_ih, l->r.gates + at * S, S, false, l->b_ih ? &then : NULL);
     weft__recurrence r = l->r;
     r.b_hn = layer_b_hn(l);
     d->k->recur(d, &r);
@@ -66,9 +66,9 @@ static inline void layer_inputs_back(weft__device *d, const weft__recur_layer *l
     const int64_t N = layer_tokens(l), at = layer_first(l), G = layer_gates(l), S = layer_slots(l), F = l->inputs;
     const real *gates = l->r.gates + at * S;
     if (l->dx.to)
-        layer_product(d, false, N, F, G, gates, S, false, l->w_ih, l->dx.to + at * F, F, l->dx.add);
+        layer_product(d, false, N, F, G, gates, S, false, l->w_ih, l->dx.to + at * F, F, l->dx.add, NULL);
     if (l->dw_ih.to)
-        layer_product(d, true, G, F, N, gates, S, false, l->x + at * F, l->dw_ih.to, F, l->dw_ih.add);
+        layer_product(d, true, G, F, N, gates, S, false, l->x + at * F, l->dw_ih.to, F, l->dw_ih.add, NULL);
 }
 static inline void layer_weights_back(weft__device *d, const weft__recur_layer *l)
 {
@@ -77,11 +77,11 @@ static inline void layer_weights_back(weft__device *d, const weft__recur_layer *
     const int64_t both = r->cell == WEFT__GRU ? 2 * H : G;        /* rows whose two sides have the same gradient */
     const real *gates = r->gates + at * S, *before = r->h_before + at * W;
     if (l->dw_hh.to)
-        layer_product(d, true, both, W, N, gates, S, false, before, l->dw_hh.to, W, l->dw_hh.add);
+        layer_product(d, true, both, W, N, gates, S, false, before, l->dw_hh.to, W, l->dw_hh.add, NULL);
     if (l->dw_hh.to && both < G)
-        layer_product(d, true, H, W, N, gates + 3 * H, S, false, before, l->dw_hh.to + both * W, W, l->dw_hh.add);
+        layer_product(d, true, H, W, N, gates + 3 * H, S, false, before, l->dw_hh.to + both * W, W, l->dw_hh.add, NULL);
     if (l->dw_hr.to)
-        layer_product(d, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H, l->dw_hr.add);
+        layer_product(d, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H, l->dw_hr.add, NULL);
 }
 static inline void layer_biases_back(weft__device *d, const weft__recur_layer *l)
 {
