@@ -23,7 +23,7 @@ typedef struct { packed_weights w; const real *from; int64_t slot; } recur_part;
 
 /* Tokens beside each other in one step, whose states of the step before lie beside each other, too. first: they begin here, from the
  * first states of `sequence` and those after it (-1: from zeros). */
-typedef struct { int64_t row, n, column; const real *h, *c; bool first; int64_t sequence, block; } recur_run;   /* h, c NULL: zeros */
+typedef struct { int64_t row, n, column; const real *h, *c; bool first; int64_t sequence, block; recur_ahead *ahead; } recur_run;   /* h, c NULL: zeros */
 
 typedef struct recur_job {
     const weft__recurrence *r;
@@ -174,7 +174,7 @@ static const real *recur_of_first(const real *first, int64_t sequence, int64_t w
 }
 static recur_run recur_begins(const weft__recurrence *r, int64_t row, int64_t n, int64_t column, int64_t sequence)
 {
-    return (recur_run){ row, n, column, recur_of_first(r->h0, sequence, r->width), recur_of_first(r->c0, sequence, r->hidden), true, sequence, 0 };
+    return (recur_run){ row, n, column, recur_of_first(r->h0, sequence, r->width), recur_of_first(r->c0, sequence, r->hidden), true, sequence, 0, NULL };
 }
 /* The run of columns at .. at most end. */
 static recur_run recur_next_run(const weft__recurrence *r, int64_t t, int64_t at, int64_t end)
@@ -190,7 +190,7 @@ static recur_run recur_next_run(const weft__recurrence *r, int64_t t, int64_t at
     if (n == 0)
         return recur_begins(r, row, end - at, at, at);
     int64_t before = r->start.host[u] + at;
-    return (recur_run){ row, n, at, r->h + before * r->width, r->c ? r->c + before * r->hidden : NULL, false, -1, 0 };
+    return (recur_run){ row, n, at, r->h + before * r->width, r->c ? r->c + before * r->hidden : NULL, false, -1, 0, NULL };
 }
 /* Token i of a run; a state that is not there is the zeros for every token. */
 static recur_token recur_token_of(const recur_job *j, const recur_run *run, int64_t i)
@@ -216,7 +216,7 @@ static void recur_cells(const recur_job *j, const recur_run *run)
 }
 
 /* y [m, n] += x w, the i-th of the job's products. */
-static void recur_times(const recur_job *j, int i, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
+static void recur_times(const recur_job *j, int i, recur_ahead *f, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
 {
 #ifdef TILES
     if (j->tiles.parts) {
@@ -224,7 +224,7 @@ static void recur_times(const recur_job *j, int i, int64_t m, const real *x, int
         return;
     }
 #endif
-    recur_product(&j->part[i].w, m, x, ldx, y, ldy);
+    recur_product(&j->part[i].w, f, m, x, ldx, y, ldy);
 }
 
 /* ---- forward ---- */
@@ -241,12 +241,12 @@ static void recur_forward(const recur_job *j, const recur_run *run)
     if (r->cell == WEFT__GRU)
         recur_fourth_slot(j, run);
     for (int p = 0; run->h && p < j->products; p++)
-        recur_times(j, p, run->n, run->h, r->width, gates + j->part[p].slot, j->gates);
+        recur_times(j, p, run->ahead, run->n, run->h, r->width, gates + j->part[p].slot, j->gates);
     recur_cells(j, run);
     if (!r->w_hr)
         return;
     memset(h, 0, (size_t)(run->n * r->width) * sizeof *h);
-    recur_times(j, j->products, run->n, r->raw + run->row * r->hidden, r->hidden, h, r->width);
+    recur_times(j, j->products, run->ahead, run->n, r->raw + run->row * r->hidden, r->hidden, h, r->width);
 }
 
 /* ---- backward ---- */
@@ -266,7 +266,7 @@ static void recur_unproject(const recur_job *j, const recur_run *run)
         recur_plus(n, r->dy + from, r->dh + from);
     memset(carry, 0, (size_t)n * sizeof *carry);
     memset(raw, 0, (size_t)(run->n * r->hidden) * sizeof *raw);
-    recur_times(j, j->products, run->n, r->dh + from, r->width, raw, r->hidden);
+    recur_times(j, j->products, run->ahead, run->n, r->dh + from, r->width, raw, r->hidden);
 }
 static void recur_keep_before(const weft__recurrence *r, const recur_run *run)
 {
@@ -295,7 +295,7 @@ static void recur_backward(const recur_job *j, const recur_run *run)
     if (r->h_before)
         recur_keep_before(r, run);
     for (int p = 0; wanted && p < j->products; p++)
-        recur_times(j, p, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + run->column * r->width, r->width);
+        recur_times(j, p, run->ahead, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + run->column * r->width, r->width);
     if (run->first)
         recur_hand_over(r, run, r->width, r->carry_h, r->dh0);
     if (run->first && r->carry_c)
@@ -303,15 +303,36 @@ static void recur_backward(const recur_job *j, const recur_run *run)
 }
 
 /* ---- a block, all steps ---- */
+static int64_t recur_step(const recur_job *j, int64_t i)          /* the i-th that is walked */
+{
+    const weft__recurrence *r = j->r;
+    return r->reverse == j->back ? r->from + i : r->to - 1 - i;
+}
+/* The end of a block's columns at step t. */
+static int64_t recur_end(const recur_job *j, int64_t b, int64_t t)
+{
+    return j->cut[b + 1] < j->r->live.host[t] ? j->cut[b + 1] : j->r->live.host[t];
+}
+/* The gates of the block after the i-th step: all else that it reads is little beside them. */
+static recur_ahead recur_ahead_of(const recur_job *j, int64_t b, int64_t i)
+{
+    const weft__recurrence *r = j->r;
+    if (i + 1 >= r->to - r->from)
+        return (recur_ahead){ NULL, NULL };
+    int64_t t = recur_step(j, i + 1), row = r->start.host[t] + j->cut[b], n = recur_end(j, b, t) - j->cut[b];
+    const char *at = (const char *)(r->gates + row * j->gates);
+    return (recur_ahead){ at, n > 0 ? at + n * j->gates * (int64_t)sizeof(real) : at };
+}
 static void recur_block(void *argument, int64_t b)
 {
     const recur_job *j = argument;
     const weft__recurrence *r = j->r;
     for (int64_t i = 0; i < r->to - r->from; i++) {
-        int64_t t = r->reverse == j->back ? r->from + i : r->to - 1 - i, end = j->cut[b + 1] < r->live.host[t] ? j->cut[b + 1] : r->live.host[t];
+        int64_t t = recur_step(j, i), end = recur_end(j, b, t);
+        recur_ahead soon = recur_ahead_of(j, b, i);
         for (int64_t at = j->cut[b]; at < end;) {
             recur_run run = recur_next_run(r, t, at, end);
-            run.block = b;
+            run.block = b, run.ahead = &soon;
             j->step(j, &run);
             at += run.n;
         }

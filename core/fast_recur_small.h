@@ -168,7 +168,7 @@ static void small_backward(const recur_job *j, const recur_run *run)
     if (dx && !l->dx.add)
         memset(dx, 0, (size_t)(run->n * l->inputs) * sizeof *dx);
     if (dx)
-        recur_product(&s->to_x, run->n, j->r->gates + run->row * j->gates, j->gates, dx, l->inputs);
+        recur_product(&s->to_x, run->ahead, run->n, j->r->gates + run->row * j->gates, j->gates, dx, l->inputs);
     small_sums(s, run, s->sums + run->block * s->each);
 }
 

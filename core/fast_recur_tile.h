@@ -51,6 +51,15 @@ static void pack_panel(bool transposed, const real *w, int64_t k, int64_t n, int
             pack_straight(w + (c < n ? c : 0), k, n, n - c, to);
 }
 
+/* What the next step will read: fetched into the first cache, some lines with each tile of this one. */
+typedef struct recur_ahead { const char *at, *end; } recur_ahead;
+static inline void recur_fetch(recur_ahead *f)
+{
+    enum { LINE = 64, AT_ONCE = 8 };
+    for (int i = 0; i < AT_ONCE && f->at < f->end; i++, f->at += LINE)
+        __builtin_prefetch(f->at);
+}
+
 #ifdef __clang__                                 /* must be whole, or the sums do not become registers */
 #define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
 #else
@@ -115,26 +124,27 @@ static void recur_edge(int64_t rows, int64_t k, const real *x, int64_t ldx, cons
         memcpy(y + r * ldy, copy + r * PANEL, (size_t)columns * sizeof *y);
 }
 /* All rows of x, by rows from .. from + k of `panels` panels. The tiles are of about equal height: 7 rows are 4 and 3. */
-static void recur_strip(const packed_weights *w, int64_t p, int64_t panels, int64_t from, int64_t k, int64_t m,
+static void recur_strip(const packed_weights *w, recur_ahead *f, int64_t p, int64_t panels, int64_t from, int64_t k, int64_t m,
                         const real *x, int64_t ldx, real *y, int64_t ldy)
 {
     const real *panel = w->panel + (p * w->k + from) * PANEL;
     int64_t rows, columns = w->n - p * PANEL;
     for (int64_t tiles = (m + TILE_ROWS - 1) / TILE_ROWS; tiles; tiles--, m -= rows, x += rows * ldx, y += rows * ldy) {
         rows = (m + tiles - 1) / tiles;
+        recur_fetch(f);
         if (columns < PANEL)
             recur_edge(rows, k, x + from, ldx, panel, y + p * PANEL, ldy, columns);
         else
             (panels > 1 ? more_panels : one_panel)[rows](k, x + from, ldx, panel, w->k * PANEL, y + p * PANEL, ldy);
     }
 }
-static void recur_product(const packed_weights *w, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
+static void recur_product(const packed_weights *w, recur_ahead *f, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
 {
     int64_t many = tile_panels(m);
     for (int64_t p = 0, panels; p * PANEL < w->n; p += panels) {
         panels = (p + many) * PANEL <= w->n ? many : 1;
         for (int64_t from = 0; from < w->k; from += DEEP)
-            recur_strip(w, p, panels, from, w->k - from < DEEP ? w->k - from : DEEP, m, x, ldx, y, ldy);
+            recur_strip(w, f, p, panels, from, w->k - from < DEEP ? w->k - from : DEEP, m, x, ldx, y, ldy);
     }
 }
 #endif
