@@ -113,7 +113,7 @@ ALWAYS void pack_steps(int width, int64_t lines, int64_t k, const real *x, int64
 }
 ALWAYS void pack(int width, int64_t lines, int64_t k, const real *x, int64_t line, int64_t step, bool bf16, real *to)
 {
-    enum { SOME = 32 };                          /* steps at a time, so that what a panel leaves of a line of the cache the next one finds */
+    enum { SOME = 16 };                          /* steps at a time, so that what a panel leaves of a line of the cache the next one finds */
     if (line == 1)
         for (int64_t p = 0; p < k; p += SOME)
             for (int64_t i = 0; i < lines; i += width)
