@@ -68,6 +68,7 @@ static bool small_prepare(weft__device *d, small_job *s)
     if (!s->j.back)
         s->j.parts = s->j.products = 0;
     s->most_blocks = SMALL_BLOCKS + 1 + recur_live(s->j.r) / s->j.most;
+    s->most_blocks = s->most_blocks < recur_live(s->j.r) ? s->most_blocks : recur_live(s->j.r);
     char *memory = weft__scratch(d, small_divide(s, NULL));
     if (!recur_granted(d, &s->j, memory))
         return false;

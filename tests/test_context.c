@@ -172,7 +172,7 @@ Test(context, a_steady_step_holds_what_it_needs)
             int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
             for (int step = 0; step < 3; step++, weft_clear(w))
                 for (int64_t i = need = 0; i < pieces[k][0]; i++) {
-                    int64_t n = i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1];
+                    int64_t n = (i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1]) * 4 / (int64_t)sizeof(weft_real);   /* as many bytes in double */
                     weft_zeros(w, WEFT_SHAPE(n));
                     need += n * (int64_t)sizeof(weft_real) + 64;
                 }
