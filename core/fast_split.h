@@ -66,25 +66,25 @@ ALWAYS void pack_patches(int parts, bool nearest, const patch *x, const patch *y
         for (int j = 0; j < TILE_ROW; j += VLEN)
             split(parts, nearest, patch_row(&u, i, j), patch_row(&v, i, j), &to->pair[i][j]);
 }
-/* All parts of one tile: rows of a, 32 k's of it; or 32 k's of b by 16 columns of it. */
+static void pack_tile(int parts, bool nearest, const patch *x, const patch *y, tile *to)      /* all parts of one, in code for so many */
+{
+    switch (parts) {
+    case 1:  pack_patches(1, nearest, x, y, to); break;
+    case 2:  pack_patches(2, nearest, x, y, to); break;
+    default: pack_patches(3, nearest, x, y, to);
+    }
+}
+/* Rows of a, 32 k's of it; or 32 k's of b by 16 columns of it. */
 static void pack_left(int parts, patch a, tile *to)
 {
     patch next = a;
     next.at += TILE_ROW * a.column, next.columns -= TILE_ROW;
-    switch (parts) {
-    case 1:  pack_patches(1, false, &a, &next, to); break;
-    case 2:  pack_patches(2, false, &a, &next, to); break;
-    default: pack_patches(3, false, &a, &next, to);
-    }
+    pack_tile(parts, false, &a, &next, to);
 }
 static void pack_right(int parts, patch b, tile *to)
 {
     patch next = b;
     next.at += TILE_ROW * b.row, next.rows -= TILE_ROW;
-    switch (parts) {
-    case 1:  pack_patches(1, true, &b, &next, to); break;
-    case 2:  pack_patches(2, true, &b, &next, to); break;
-    default: pack_patches(3, true, &b, &next, to);
-    }
+    pack_tile(parts, true, &b, &next, to);
 }
 #endif
