@@ -95,4 +95,50 @@ UNUSED static void is_steady(weft *w, void (*step)(weft *, void *), void *user)
     }
     cr_assert_eq(allocations(w), before);
 }
+
+/* ---- everything that a layer gives, one after another ---- */
+enum { ROOM = 1 << 21, INPUTS = 100 };
+typedef struct { weft_real v[ROOM]; int64_t n, weights; } bag;       /* weights: where their gradients begin */
+UNUSED static void put(bag *b, weft_tensor *t)                       /* ragged ones sequence by sequence: rows have pads */
+{
+    t = weft_layout_of(t) ? weft_plain(weft_arrange(t, WEFT_CONCAT)) : t;
+    int64_t n = weft_count(t);
+    cr_assert(b->n + n <= ROOM);
+    memcpy(b->v + b->n, numbers(t), (size_t)n * sizeof *b->v);
+    b->n += n;
+}
+UNUSED static int inputs_of(weft_tensor *x, weft_state s, weft_module *m, weft_tensor **by)
+{
+    int n = 0;
+    by[n++] = x;
+    if (s.h)
+        by[n++] = s.h;
+    if (s.c)
+        by[n++] = s.c;
+    for (int i = 0; i < weft_parameters(m); i++)
+        by[n++] = weft_parameter_at(m, i, NULL);
+    return n;
+}
+/* Outputs, last states, gradients of x, of the first states, of the weights, where x comes in as `laid` lays it; NULL: as it is. */
+UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l, weft_tensor *(*laid)(weft_tensor *), bag *b)
+{
+    weft_tensor *by[INPUTS], *g[INPUTS], *x = random_ragged(w, 4, k->o.input, l);
+    weft_state s = random_state(w, k, l->n);
+    int n = inputs_of(x, s, weft_rnn_module(r), by), states = 1 + (s.h != NULL) + (s.c != NULL);
+    weft_rnn_out o = weft_rnn_run(r, laid ? laid(x) : x, s);
+    b->n = 0;
+    put(b, o.y), put(b, o.last.h);
+    if (o.last.c)
+        put(b, o.last.c);
+    weft_tensor *loss = loss_of(o);
+    weft_recording(w, false);
+    weft_gradients(loss, by, n, g);
+    for (int i = 0; i < n; i++) {
+        b->weights = i <= states ? b->n : b->weights;
+        put(b, g[i]);
+    }
+    weft_recording(w, true);
+    OK(w);
+    weft_clear(w);
+}
 #endif

@@ -3,18 +3,7 @@
  * in a steady step, a second walk, second derivatives, failures. */
 #include "tests/rnn_kinds.h"
 
-enum { INPUTS = 60, ROOM = 1 << 21 };
-typedef struct { weft_real v[ROOM]; int64_t n, weights; } bag;       /* weights: where their gradients begin */
 static bag kept, lean;
-
-static void put(bag *b, weft_tensor *t)
-{
-    t = weft_layout_of(t) ? weft_plain(weft_arrange(t, WEFT_CONCAT)) : t;        /* rows have pads */
-    int64_t n = weft_count(t);
-    cr_assert(b->n + n <= ROOM);
-    memcpy(b->v + b->n, numbers(t), (size_t)n * sizeof *b->v);
-    b->n += n;
-}
 
 static weft_tensor *in_rows(weft_tensor *x)
 {
@@ -23,36 +12,6 @@ static weft_tensor *in_rows(weft_tensor *x)
     int64_t rows;
     cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
     return weft_arrange_rows(x, &(weft_placement){ rows, 20, row, column });
-}
-
-static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l, bool rows, bag *b)
-{
-    weft_tensor *by[INPUTS], *g[INPUTS], *x = random_ragged(w, 4, k->o.input, l);
-    weft_state s = random_state(w, k, l->n);
-    int n = 0, states;
-    by[n++] = x;
-    if (s.h)
-        by[n++] = s.h;
-    if (s.c)
-        by[n++] = s.c;
-    states = n;
-    for (int i = 0; i < weft_parameters(weft_rnn_module(r)); i++)
-        by[n++] = weft_parameter_at(weft_rnn_module(r), i, NULL);
-    weft_rnn_out o = weft_rnn_run(r, rows ? in_rows(x) : x, s);
-    b->n = 0;
-    put(b, o.y), put(b, o.last.h);
-    if (o.last.c)
-        put(b, o.last.c);
-    weft_tensor *loss = loss_of(o);
-    weft_recording(w, false);
-    weft_gradients(loss, by, n, g);
-    for (int i = 0; i < n; i++) {
-        b->weights = i <= states ? b->n : b->weights;
-        put(b, g[i]);
-    }
-    weft_recording(w, true);
-    OK(w);
-    weft_clear(w);
 }
 
 static int32_t len[12];
@@ -73,19 +32,28 @@ static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
     return rnn_of(weft_module_new(w, name), "r", k);
 }
 
+/* A layer that keeps its gates, and the same in segments of so many rows, 0: as many as it likes; its cell. */
+static const char *both_ways(weft *w, int i, int64_t rows)
+{
+    kind k;
+    weft_lengths l;
+    weft_rnn *r = layer_of(w, i, &k, &l);
+    weft_tensor *(*laid)(weft_tensor *) = i % 3 == 1 ? in_rows : NULL;
+    w->lean = false;
+    all_of(w, &k, r, &l, laid, &kept);
+    w->lean = true, w->segment_rows = rows;
+    all_of(w, &k, r, &l, laid, &lean);
+    w->segment_rows = 0;
+    cr_assert(kept.n == lean.n && kept.weights == lean.weights);
+    return cell_name[k.cell];
+}
+
 Test(lean, one_segment_changes_no_bit)
 {
     FOR_DEVICES(w)
         for (int i = 0; i < rounds(40, 400); i++) {
-            kind k;
-            weft_lengths l;
-            weft_rnn *r = layer_of(w, i, &k, &l);
-            w->lean = false;
-            all_of(w, &k, r, &l, i % 3 == 1, &kept);
-            w->lean = true;
-            all_of(w, &k, r, &l, i % 3 == 1, &lean);
-            cr_assert_eq(kept.n, lean.n);
-            same_bits(cell_name[k.cell], lean.v, kept.v, kept.n);
+            const char *cell = both_ways(w, i, 0);
+            same_bits(cell, lean.v, kept.v, kept.n);
         }
 }
 
@@ -102,17 +70,9 @@ Test(lean, segments_change_only_the_order_of_sums_over_tokens)
 {
     FOR_DEVICES(w)
         for (int i = 0; i < rounds(60, 600); i++) {
-            kind k;
-            weft_lengths l;
-            weft_rnn *r = layer_of(w, i, &k, &l);
-            w->lean = false;
-            all_of(w, &k, r, &l, i % 3 == 1, &kept);
-            w->lean = true, w->segment_rows = 1 + (int64_t)dice(40);
-            all_of(w, &k, r, &l, i % 3 == 1, &lean);
-            w->segment_rows = 0;
-            cr_assert(kept.n == lean.n && kept.weights == lean.weights);
-            same_by_segments(w, cell_name[k.cell], lean.v, kept.v, kept.weights);
-            close_to(cell_name[k.cell], lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights, TOL(1e-12, 2e-5));
+            const char *cell = both_ways(w, i, 1 + i * 7 % 40);
+            same_by_segments(w, cell, lean.v, kept.v, kept.weights);
+            close_to(cell, lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights, TOL(1e-12, 2e-5));
         }
 }
 
@@ -125,9 +85,9 @@ static void long_sequences(weft *w, int64_t hidden, int32_t longest)
     kind k = { LSTM, { .input = 2, .hidden = hidden, .layers = 1, .bidirectional = true }, false };
     weft_rnn *r = rnn_of(weft_module_new(w, "long"), "r", &k);
     w->lean = false;
-    all_of(w, &k, r, &l, false, &kept);
+    all_of(w, &k, r, &l, NULL, &kept);
     w->lean = true;
-    all_of(w, &k, r, &l, false, &lean);
+    all_of(w, &k, r, &l, NULL, &lean);
     same_by_segments(w, "long", lean.v, kept.v, kept.weights);
     for (int64_t i = kept.weights; i < kept.n; i++)               /* sums of many tokens */
         cr_assert(fabs((double)(lean.v[i] - kept.v[i])) <= TOL(1e-10, 1e-3) * (1 + fabs((double)kept.v[i])), "%g, %g", (double)lean.v[i], (double)kept.v[i]);
@@ -148,8 +108,8 @@ Test(lean, threads_change_no_bit)
         weft_lengths l;
         one->segment_rows = two->segment_rows = 30;
         weft_rnn *a = layer_of(one, i, &k, &l), *b = layer_of(two, i, &k, &l);
-        all_of(one, &k, a, &l, false, &kept);
-        all_of(two, &k, b, &l, false, &lean);
+        all_of(one, &k, a, &l, NULL, &kept);
+        all_of(two, &k, b, &l, NULL, &lean);
         same_bits(cell_name[k.cell], lean.v, kept.v, kept.n);
     }
     CLEAN(one);

@@ -171,7 +171,6 @@ Test(recur, a_sequence_has_the_same_bits_alone_and_in_any_batch)
         }
 }
 
-static weft *one_thread;
 static void same_by_threads(weft *w, const layer *l)
 {
     weft__recurrence a = run(w, l, true), b = run(one_thread, l, true);
@@ -181,21 +180,14 @@ static void same_by_threads(weft *w, const layer *l)
     if (a.dc0)
         same_bits(text(l), a.dc0, b.dc0, l->n * l->H);
 }
+static void all_by_threads(weft *w)
+{
+    dice_seed(7);
+    every_layer(w, 64, getenv("WEFT_SMALL") ? 17 : 50, 7, same_by_threads);
+}
 Test(recur, threads_change_no_bit)
 {
-    for (int i = 0; i < COUNT(tables); i++) {
-        weft *w = open_table(i);
-        if (!w)
-            continue;
-        if (tables[i].tier)
-            setenv("WEFT_ISA", tables[i].name, 1);
-        one_thread = open_with((weft_opts){ .device = tables[i].device, .threads = 1 });
-        unsetenv("WEFT_ISA");
-        dice_seed(7);
-        every_layer(w, 64, getenv("WEFT_SMALL") ? 17 : 50, 7, same_by_threads);
-        CLEAN(one_thread);
-        CLEAN(w);
-    }
+    each_table_by_threads(all_by_threads);
 }
 
 /* ---- nothing, no memory ---- */

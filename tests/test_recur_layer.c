@@ -47,7 +47,20 @@ static whole run_whole(weft *w, const layer *l)
     return y;
 }
 
-/* ---- like the plain loops ---- */
+/* ---- two of a layer, number by number ---- */
+typedef void compare(const char *what, const real *got, const real *want, int64_t n);
+static void each_result(const layer *l, const whole *a, const whole *b, compare *fn)
+{
+    const struct { const char *what; const real *got, *want; int64_t n; } results[] = {
+        { "h", a->l.r.h, b->l.r.h, l->tokens * l->W }, { "dx", a->dx, b->dx, l->tokens * inputs },
+        { "dw_ih", a->dw_ih, b->dw_ih, l->G * inputs }, { "dw_hh", a->dw_hh, b->dw_hh, l->G * l->W }, { "dw_hr", a->dw_hr, b->dw_hr, l->W * l->H },
+        { "db_ih", a->db_ih, b->db_ih, l->G }, { "db_hh", a->db_hh, b->db_hh, l->G },
+        { "dh0", a->l.r.dh0, b->l.r.dh0, l->n * l->W }, { "dc0", a->l.r.dc0, b->l.r.dc0, l->n * l->H },
+    };
+    for (int i = 0; i < COUNT(results); i++)
+        if (results[i].got)                      /* some have no projection, or no c */
+            fn(results[i].what, results[i].got, results[i].want, results[i].n);
+}
 static void near(const char *what, const real *got, const real *want, int64_t n)
 {
     double most = 1;
@@ -55,22 +68,16 @@ static void near(const char *what, const real *got, const real *want, int64_t n)
         most = fmax(most, fabs((double)want[i]));
     close_to(what, got, want, n, TOL(1e-12, 1e-5) * most);
 }
-static void like_plain_loops(weft *w, const layer *l)
+static void alike(const char *what, const real *got, const real *want, int64_t n) { same_bits(what, got, want, n); }
+static void against(weft *w, weft *other, const layer *l, compare *fn)
 {
     seed++;
-    whole a = run_whole(w, l), b = run_whole(plain_loops, l);
-    near("h", a.l.r.h, b.l.r.h, l->tokens * l->W);
-    near("dx", a.dx, b.dx, l->tokens * inputs);
-    near("dw_ih", a.dw_ih, b.dw_ih, l->G * inputs);
-    near("dw_hh", a.dw_hh, b.dw_hh, l->G * l->W);
-    near("db_ih", a.db_ih, b.db_ih, l->G);
-    near("db_hh", a.db_hh, b.db_hh, l->G);
-    near("dh0", a.l.r.dh0, b.l.r.dh0, l->n * l->W);
-    if (a.l.r.dc0)
-        near("dc0", a.l.r.dc0, b.l.r.dc0, l->n * l->H);
-    if (l->project)
-        near("dw_hr", a.dw_hr, b.dw_hr, l->W * l->H);
+    whole a = run_whole(w, l), b = run_whole(other, l);
+    each_result(l, &a, &b, fn);
 }
+static void like_plain_loops(weft *w, const layer *l) { against(w, plain_loops, l, near); }
+static void same_by_threads(weft *w, const layer *l)  { against(w, one_thread, l, alike); }
+
 static void every_size(weft *w, try_layer *fn)
 {
     static const struct { int64_t H, inputs, n; } sizes[] = { { 1, 1, 3 }, { 5, 3, 9 }, { 8, 16, 20 }, { 13, 7, 30 }, { 32, 16, 40 }, { 33, 1, 17 }, { 64, 64, 9 },
@@ -92,30 +99,12 @@ Test(recur_layer, is_what_the_plain_loops_make_of_it)
 }
 
 /* ---- the same bits ---- */
-static weft *one_thread;
-static void same_by_threads(weft *w, const layer *l)
+static void all_by_threads(weft *w)
 {
-    seed++;
-    whole a = run_whole(w, l), b = run_whole(one_thread, l);
-    same_bits("h", a.l.r.h, b.l.r.h, l->tokens * l->W);
-    same_bits("dx", a.dx, b.dx, l->tokens * inputs);
-    same_bits("dw_ih", a.dw_ih, b.dw_ih, l->G * inputs);
-    same_bits("dw_hh", a.dw_hh, b.dw_hh, l->G * l->W);
-    same_bits("db_hh", a.db_hh, b.db_hh, l->G);
+    every_size(w, same_by_threads);
 }
 Test(recur_layer, threads_change_no_bit)
 {
     how = WANTED;
-    for (int i = 0; i < COUNT(tables); i++) {
-        weft *w = open_table(i);
-        if (!w)
-            continue;
-        if (tables[i].tier)
-            setenv("WEFT_ISA", tables[i].name, 1);
-        one_thread = open_with((weft_opts){ .device = tables[i].device, .threads = 1 });
-        unsetenv("WEFT_ISA");
-        every_size(w, same_by_threads);
-        CLEAN(one_thread);
-        CLEAN(w);
-    }
+    each_table_by_threads(all_by_threads);
 }

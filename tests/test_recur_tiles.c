@@ -50,41 +50,34 @@ Test(recur_tiles, each_precision_is_near_to_the_plain_loops)
     CLEAN(plain_loops);
 }
 
-/* Narrow layers, and strict ones, do not go on tiles. */
-static weft *vectors;
-static void as_vectors(weft *w, const layer *l)
+static weft *other;
+static void same_as_other(weft *w, const layer *l)
 {
-    weft__recurrence a = run(w, l, true), b = run(vectors, l, true);
+    weft__recurrence a = run(w, l, true), b = run(other, l, true);
     same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
     same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
 }
+/* Narrow layers, and strict ones, do not go on tiles. */
 Test(recur_tiles, narrow_and_strict_layers_have_the_bits_of_vectors)
 {
     for (int i = 0; i < 2 && table_is_here("avx2"); i++) {
         weft *w = tiles_open("amx-emulated", i ? WEFT_STRICT_FP32 : WEFT_FP32, 2);
-        vectors = tiles_open("avx2", WEFT_FP32, 2);
+        other = tiles_open("avx2", WEFT_FP32, 2);
         dice_seed(3);
-        every_layer(w, i ? 70 : 63, 9, 5, as_vectors);
+        every_layer(w, i ? 70 : 63, 9, 5, same_as_other);
         CLEAN(w);
-        CLEAN(vectors);
+        CLEAN(other);
     }
 }
 
-static weft *one_thread;
-static void same_by_threads(weft *w, const layer *l)
-{
-    weft__recurrence a = run(w, l, true), b = run(one_thread, l, true);
-    same_bits(text(l), a.gates, b.gates, l->tokens * l->S);
-    same_bits(text(l), a.dh0, b.dh0, l->n * l->W);
-}
 Test(recur_tiles, threads_change_no_bit)
 {
     for (int i = 0; i < 2; i++)
         ON_TILES(w, i ? WEFT_TF32 : WEFT_BF16) {
-            one_thread = tiles_open(weft_device_name(w), i ? WEFT_TF32 : WEFT_BF16, 1);
+            other = tiles_open(weft_device_name(w), i ? WEFT_TF32 : WEFT_BF16, 1);
             dice_seed(7);
-            every_layer(w, 66, 50, 7, same_by_threads);
-            CLEAN(one_thread);
+            every_layer(w, 66, 50, 7, same_as_other);
+            CLEAN(other);
         }
 }
 

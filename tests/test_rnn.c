@@ -2,52 +2,6 @@
  * layouts to the bit, empty sequences and batches. PyTorch's numbers are in tests/golden/recurrent.json. */
 #include "tests/rnn_kinds.h"
 
-/* ---- everything that a layer gives, one after another ---- */
-enum { ROOM = 1 << 21, INPUTS = 100 };
-typedef struct { weft_real v[ROOM]; int64_t n; } bag;
-
-static void put(bag *b, weft_tensor *t)
-{
-    int64_t n = weft_count(t);
-    cr_assert(b->n + n <= ROOM);
-    weft_real *v = weft_layout_of(t) ? concat_numbers(t) : numbers(t);
-    memcpy(b->v + b->n, v, (size_t)n * sizeof *v);
-    b->n += n;
-}
-
-static int inputs_of(weft_tensor *x, weft_state s, weft_module *m, weft_tensor **by)
-{
-    int n = 0;
-    by[n++] = x;
-    if (s.h)
-        by[n++] = s.h;
-    if (s.c)
-        by[n++] = s.c;
-    for (int i = 0; i < weft_parameters(m); i++)
-        by[n++] = weft_parameter_at(m, i, NULL);
-    return n;
-}
-
-static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l, bag *b)
-{
-    weft_tensor *by[INPUTS], *g[INPUTS], *x = random_ragged(w, 4, k->o.input, l);
-    weft_state s = random_state(w, k, l->n);
-    int n = inputs_of(x, s, weft_rnn_module(r), by);
-    weft_rnn_out o = weft_rnn_run(r, x, s);
-    b->n = 0;
-    put(b, o.y), put(b, o.last.h);
-    if (o.last.c)
-        put(b, o.last.c);
-    weft_tensor *loss = loss_of(o);
-    weft_recording(w, false);
-    weft_gradients(loss, by, n, g);
-    for (int i = 0; i < n; i++)
-        put(b, g[i]);
-    weft_recording(w, true);
-    OK(w);
-    weft_clear(w);
-}
-
 static bag fused, composed;
 
 static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
@@ -56,9 +10,9 @@ static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
     char name[40], text[200];
     snprintf(name, sizeof name, "r%d", number++);
     weft_rnn *r = rnn_of(m, name, k);
-    all_of(w, k, r, l, &fused);
+    all_of(w, k, r, l, NULL, &fused);
     weft_rnn_composed(r, true);
-    all_of(w, k, r, l, &composed);
+    all_of(w, k, r, l, NULL, &composed);
     snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences", weft_device_name(w), cell_name[k->cell], k->o.layers,
              k->o.bidirectional ? "two" : "one", k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input, (int)k->o.hidden, (int)l->n);
     cr_assert_eq(fused.n, composed.n, "%s", text);
