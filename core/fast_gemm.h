@@ -9,8 +9,9 @@
  * of a^T. While a tile is computed the strips that the next block will read are fetched into the second level of cache, and the rows of c
  * that the tile will write into the first: without that a product of 128 columns waits for memory a sixth of its time.
  *
- * It serves always. GFLOP/s on one core of an EPYC with AVX2 (Zen 3, peak 101): 11439 rows, n 128, k 128: 94; n 256: 93; n 32: 90; 5176 rows,
- * n 512: 92; gradients of weights over 11439 rows, 128 x 128: 80, 256 x 128: 82, 128 x 32: 80; 1024 cubed: 88 (OpenBLAS 0.3.21: 92).
+ * It serves always. GFLOP/s on one core of an EPYC with AVX2 (Zen 3, peak 101), operands not in the caches, other work beside it: 11439 rows,
+ * n 128, k 128: 91; n 128, k 256: 93; n 32, k 128: 88; 5176 rows, n 512, k 128: 90; gradients of weights over 11439 rows, 128 x 128: 76, 256 x 128: 78;
+ * 512 x 128 over 5176: 81; 1024 cubed: 87.
  * OpenBLAS is there for who asks for it (blas.c). */
 #ifndef WEFT_FAST_GEMM_H
 #define WEFT_FAST_GEMM_H
