@@ -39,19 +39,19 @@ check "a resumed run that was complete" "${run[@]}" --out again.h5 --resume
 check "changes nothing" equal again.h5
 
 # ---- stopped by Ctrl-C, killed at any moment
-interrupted() {                         # SIGNAL SECONDS COMMAND...: sends it that signal after a third of the time that it has taken once; its status.
-    local signal=$1 seconds=$2 rc=0 pid; shift 2      # What has become quicker and ends before is run again, with less patience.
+interrupted() {                         # SIGNAL FILE COMMAND...: sends it that signal when it has saved FILE for the first time; its status.
+    local signal=$1 file=$2 rc=0 pid; shift 2         # What has ended before the signal came is run again.
     for _ in 1 2 3 4 5; do
-        seconds=$(echo "$seconds" | awk '{ print $1 / 3 }')
+        rm -f "$file"
         "$@" >said 2>&1 & pid=$!
-        sleep "$seconds"
+        until [ -e "$file" ] || ! kill -0 $pid 2>/dev/null; do sleep .01; done
         kill -"$signal" $pid 2>/dev/null; wait $pid; rc=$?
         [ $rc = 0 ] || break
     done
     return $rc
 }
 for signal in INT TERM; do
-    interrupted $signal "$took" "${run[@]}" --out stopped.h5; rc=$?
+    interrupted $signal stopped.h5 "${run[@]}" --out stopped.h5; rc=$?
     check "$signal is obeyed" eval "[ $rc = $((128 + $(kill -l $signal))) ] && grep -q 'stopped and saved after update' said && grep -q -e '--resume' said"
     check "and it goes on" "${run[@]}" --out stopped.h5 --resume
     check "with the same errors" eval "[ '$(errors out)' = '$(errors first)' ]"
