@@ -23,7 +23,7 @@ static inline vec normal_cdf(vec x)              /* erfc(-x / sqrt 2) / 2 */
 }
 static inline vec normal_pdf(vec x) { return (real).39894228040143268 * v_exp((real)-.5 * x * x); }
 
-/* log(1 + x) and exp(x) - 1, x > -1: what 1 + x has lost by rounding, and what exp has, is in the quotient too (Kahan). */
+/* log(1 + x), x > -1: what 1 + x has lost by rounding is in the quotient too (Kahan). */
 static inline vec log_of_1_and(vec x)
 {
     vec u = 1 + x;
@@ -31,6 +31,6 @@ static inline vec log_of_1_and(vec x)
 }
 static inline vec exp_less_1(vec x)              /* for x <= 0 */
 {
-    vec u = v_exp(x), y = (u - 1) * (x / v_log(u));
-    return v_select((veci)(u == 1), x, v_select((veci)(u > (real)1e-9), y, u - 1));
+    vec power, p = v_decay_(x, &power);
+    return v_fma(power, p, power - 1);
 }

@@ -25,7 +25,8 @@ enum {
     MC = MR * 16, NC = NR * 32                   /* blocks of a and b, for the second level */
 };
 typedef struct view { const real *at; int64_t row, column; } view;           /* a matrix; the steps to its next row and column */
-/* ---- the tile: c (+)= sum over p of a[i][p] b[p][j], `rows` by up to NR; b's rows are b_step apart, their numbers neighbours ---- */
+/* ---- the tile: c (+)= sum over p of a[i][p] b[p][j], `rows` by up to NR, and then a number for each column, if any; b's rows are b_step
+ * apart, their numbers neighbours ---- */
 ALWAYS void multiply(int rows, int64_t k, view a_at, const real *b, int64_t b_step, vec (*sum)[2])
 {
     const real *a = a_at.at;
@@ -39,16 +40,21 @@ ALWAYS void multiply(int rows, int64_t k, view a_at, const real *b, int64_t b_st
         }
     }
 }
-static void put_part(const real *sum, int rows, int64_t columns, real *c, int64_t c_row, int64_t c_column, bool add)
+static void put_part(const real *sum, int rows, int64_t columns, real *c, int64_t c_row, int64_t c_column, bool add, const real *bias)
 {
     for (int i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
-            real *to = c + i * c_row + j * c_column;
-            *to = add ? *to + sum[i * NR + j] : sum[i * NR + j];
+            real *to = c + i * c_row + j * c_column, v = add ? *to + sum[i * NR + j] : sum[i * NR + j];
+            *to = bias ? v + bias[j] : v;
         }
 }
+ALWAYS void put_vector(vec sum, real *c, bool add, const real *bias)
+{
+    vec v = add ? v_load(c) + sum : sum;
+    v_store(c, bias ? v + v_load(bias) : v);
+}
 ALWAYS void gemm_tile(int rows, int64_t columns, int64_t k, view a, const real *b, int64_t b_step,
-                      real *c, int64_t c_row, int64_t c_column, bool add)
+                      real *c, int64_t c_row, int64_t c_column, bool add, const real *bias)
 {
     vec sum[MR][2];
     real all[MR * NR];
@@ -57,8 +63,8 @@ ALWAYS void gemm_tile(int rows, int64_t columns, int64_t k, view a, const real *
     multiply(rows, k, a, b, b_step, sum);
     if (c_column == 1 && columns == NR) {
         UNROLLED for (int i = 0; i < rows; i++, c += c_row) {
-            v_store(c, add ? v_load(c) + sum[i][0] : sum[i][0]);
-            v_store(c + VLEN, add ? v_load(c + VLEN) + sum[i][1] : sum[i][1]);
+            put_vector(sum[i][0], c, add, bias);
+            put_vector(sum[i][1], c + VLEN, add, bias ? bias + VLEN : NULL);
         }
         return;
     }
@@ -66,14 +72,14 @@ ALWAYS void gemm_tile(int rows, int64_t columns, int64_t k, view a, const real *
         v_store(all + i * NR, sum[i][0]);
         v_store(all + i * NR + VLEN, sum[i][1]);
     }
-    put_part(all, rows, columns, c, c_row, c_column, add);
+    put_part(all, rows, columns, c, c_row, c_column, add, bias);
 }
-typedef void tile_fn(int64_t, int64_t, view, const real *, int64_t, real *, int64_t, int64_t, bool);
+typedef void tile_fn(int64_t, int64_t, view, const real *, int64_t, real *, int64_t, int64_t, bool, const real *);
 #define TILE(rows)                                                                                                         \
-    static void tile_##rows(int64_t columns, int64_t k, view a, const real *b, int64_t b_step, real *c, int64_t c_row, \
-                            int64_t c_column, bool add)                                                                    \
+    static void tile_##rows(int64_t columns, int64_t k, view a, const real *b, int64_t b_step, real *c, int64_t c_row,     \
+                            int64_t c_column, bool add, const real *bias)                                                  \
     {                                                                                                                      \
-        gemm_tile(rows, columns, k, a, b, b_step, c, c_row, c_column, add);                                                     \
+        gemm_tile(rows, columns, k, a, b, b_step, c, c_row, c_column, add, bias);                                          \
     }
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
 #if VBYTES == 64
@@ -126,31 +132,27 @@ ALWAYS void pack(int width, int64_t lines, int64_t k, const real *x, int64_t lin
         to[p] = rounded(to[p]);
 }
 
-/* ---- what becomes of complete sums: m x n of them, the first one in that column; while they are in the first level of cache ---- */
-static void finish(const weft__product *p, int64_t column, int64_t m, int64_t n, real *c)
+/* ---- what becomes of complete sums: m x n of them, the first one in that column, with their biases already or not; while they are in a
+ * cache ---- */
+static void finish(const weft__product *p, int64_t column, bool biased, int64_t m, int64_t n, real *c)
 {
     const weft__finish *f = p->then;
+    const real *bias = biased ? NULL : f->bias;
     map_fn *fast = f->f < WEFT__UNARIES ? vector_map(f->f, 0) : NULL, *map = fast || f->f >= WEFT__UNARIES ? fast : maps[f->f][0];
-    for (int64_t i = 0; i < m; i++, c += p->ldc)
+    for (int64_t i = 0; (bias || map) && i < m; i++, c += p->ldc)
         for (int64_t j = 0, some; j < n; j += some) {
-            real sum[BLOCK], value[BLOCK];
+            real value[BLOCK];
             some = least(BLOCK, n - j);
-            EACH_VECTOR(l, some) {
-                vec v = v_load_to(c + j + l, some - l);
-                v = f->bias ? v + v_load_to(f->bias + column + j + l, some - l) : v;
-                if (map)
-                    v_store(sum + l, v);
-                else
-                    v_store_to(c + j + l, v, some - l);
-            }
+            EACH_VECTOR(l, bias ? some : 0)
+                v_store_to(c + j + l, v_load_to(c + j + l, some - l) + v_load_to(bias + column + j + l, some - l), some - l);
             if (map)
-                map(some, sum, sum, f->p, f->q, value), memcpy(c + j, value, (size_t)some * sizeof *c);
+                map(some, c + j, c + j, f->p, f->q, value), memcpy(c + j, value, (size_t)some * sizeof *c);
         }
 }
 static void finish_all(const weft__product *p, real *c)
 {
     for (int64_t l = 0; p->then && l < p->batches; l++)
-        finish(p, 0, p->m, p->n, c + l * p->stride_c);
+        finish(p, 0, false, p->m, p->n, c + l * p->stride_c);
 }
 
 /* What will be packed or read next: strips of so many numbers side by side, to be in the second level of cache by then. */
@@ -178,8 +180,8 @@ static ahead strips_of(const view *v, const real *first, int64_t i, int64_t j, i
     return v->column == 1 ? (ahead){ at, v->row, m, n } : (ahead){ at, v->column, n, m };
 }
 
-/* One run of terms: up to NC columns of b, the first `there` of them where they are, the others packed. */
-typedef struct gemm_run { int64_t k, n, there, column; const real *b, *packed; bool add, finish; ahead next; } gemm_run;    /* column: of c, its first */
+/* One run of terms: up to NC columns of b, the first `there` of them where they are, the others packed. bias: after the last run. */
+typedef struct gemm_run { int64_t k, n, there; const real *b, *packed, *bias; bool add; ahead next; } gemm_run;
 static void run_rows(const gemm_job *w, gemm_run *r, int64_t m, view a, real *c, ahead next)
 {
     int64_t tiles = parts(m, MR) * parts(r->n, NR), of_a = parts(next.strips, tiles), of_b = parts(r->next.strips, tiles);
@@ -190,9 +192,7 @@ static void run_rows(const gemm_job *w, gemm_run *r, int64_t m, view a, real *c,
             fetch(&next, of_a);
             fetch(&r->next, of_b);
             gemm_tiles[least(MR, m - i) - 1](least(NR, r->n - j), r->k, rows, j < r->there ? r->b + j : r->packed + (j - r->there) * r->k,
-                j < r->there ? w->b.row : NR, c + i * w->c_row + j * w->c_column, w->c_row, w->c_column, r->add);
-            if (r->finish)
-                finish(w->p, r->column + j, least(MR, m - i), least(NR, r->n - j), c + i * w->c_row + j);
+                j < r->there ? w->b.row : NR, c + i * w->c_row + j * w->c_column, w->c_row, w->c_column, r->add, r->bias ? r->bias + j : NULL);
         }
 }
 
@@ -210,9 +210,10 @@ static void block(const gemm_job *w, const real *a, const real *b, real *c, int6
     int64_t high = straight && w->a.column != 1 ? 3 * MC : MC;
     for (int64_t jc = 0; jc < n; jc += NC)
         for (int64_t pc = 0; pc < w->k; pc += KC) {
-            gemm_run r = { .k = least(KC, w->k - pc), .n = least(NC, n - jc), .b = b + pc * w->b.row + jc * w->b.column, .packed = pb, .add = w->add || pc, .column = column + jc };
+            gemm_run r = { .k = least(KC, w->k - pc), .n = least(NC, n - jc), .b = b + pc * w->b.row + jc * w->b.column, .packed = pb, .add = w->add || pc };
             int64_t then = least(KC, w->k - pc - r.k);                   /* terms of the next run */
-            r.finish = w->finish && !w->turned && then == 0;
+            bool last = w->finish && !w->turned && then == 0;
+            r.bias = last && w->p->then->bias ? w->p->then->bias + column + jc : NULL;
             r.there = in_place ? r.n / NR * NR : 0;                      /* few rows: whole panels are read where they are */
             r.next = strips_of(&w->b, b, pc + r.k, jc, then, r.n);
             pack(NR, r.n - r.there, r.k, r.b + r.there * w->b.column, w->b.column, w->b.row, w->bf16, pb);
@@ -225,6 +226,8 @@ static void block(const gemm_job *w, const real *a, const real *b, real *c, int6
                 }
                 run_rows(w, &r, mc, rows, c + ic * w->c_row + jc * w->c_column, ic + mc < m
                     ? strips_of(&w->a, a, ic + mc, pc, least(high, m - ic - mc), r.k) : strips_of(&w->a, a, 0, pc + r.k, least(high, m), then));
+                if (last)
+                    finish(w->p, 0, true, mc, r.n, c + ic * w->c_row + jc);
             }
         }
 }
@@ -241,9 +244,9 @@ static void block_task(void *argument, int64_t index)
     else
         block(w, a, b, c, m, n, j, w->scratch + weft__worker() * w->each);
     if (w->finish && w->turned)
-        finish(w->p, i, n, m, c);                /* its rows are c's columns */
+        finish(w->p, i, false, n, m, c);                /* its rows are c's columns */
     else if (w->finish && w->blas)
-        finish(w->p, j, m, n, c);
+        finish(w->p, j, false, m, n, c);
 }
 
 /* About four blocks a thread, but none that is not worth dealing out, and one a thread while packing (each block packs its own panels)

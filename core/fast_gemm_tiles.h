@@ -220,7 +220,7 @@ static void tile_task(void *argument, int64_t index)
     int64_t m = least(w->block_m, w->m - i);
     multiply_tiles(&part, a, m, c, w->c_row, w->add || j->from, j->scratch + weft__worker() * j->each);
     if (w->finish && j->from + part.k == w->k)
-        finish(w->p, at, m, part.n, c);
+        finish(w->p, at, false, m, part.n, c);
     tiles_release();
 }
 /* Rows first, in whole strips; then columns, for which the rows are packed more than once. */
