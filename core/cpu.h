@@ -2,10 +2,16 @@
  * function that a kernel file defines is static: an AVX-512 copy of a shared one could be linked for a machine without it. */
 #ifndef WEFT_CPU_H
 #define WEFT_CPU_H
+#include <stdatomic.h>
 #include "core/core.h"
 
 /* threads.c: 0 for the thread that called weft__parallel, 1 .. threads - 1 for the pool's own. */
 int weft__worker(void);
+/* So many tasks of one weft__parallel, and no fewer, are sure to run at once: they may wait for one another. 1 within a task. */
+int weft__together(weft__device *);
+/* Waits until `of` tasks that run at once are there, again and again; begun with zeros. */
+typedef struct weft__meeting { atomic_int here, round; } weft__meeting;
+void weft__meet(weft__meeting *, int of);
 /* cpu.c: at least that many bytes of the device's workspace, 64-byte aligned, its old contents gone; NULL: no memory. */
 void *weft__scratch(weft__device *, size_t bytes);
 /* cpu_amx.c: whether the chip's tiles give the bits that tiles.h promises; the process must have the permission to use them. */

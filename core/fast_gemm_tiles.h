@@ -122,6 +122,13 @@ static void pack_for_all(weft__device *d, const packed_tiles *w)
     each_range(d, packed_count(w), CHUNK / (TILE_ROW * TILE_PAIRS), pack_columns, w);
 }
 
+/* Columns from .. from + n of w, as far as there are any; from: a whole number of tiles. */
+static packed_tiles some_columns(packed_tiles w, int64_t from, int64_t n)
+{
+    w.at += from / TILE_ROW * k_tiles(w.k) * w.parts, w.from.at += from * w.from.column, w.n = least(n, w.n - from);
+    return w;
+}
+
 /* Some rows of a times w, or a run of that: c [m, n] (+)= . */
 typedef struct { const packed_tiles *w; view a; int64_t m, from, k; real *c; int64_t c_row; bool add; } tile_rows;
 
@@ -214,8 +221,7 @@ static void tile_task(void *argument, int64_t index)
     const gemm_job *w = j->w;
     int64_t l = index / w->blocks, i = index % w->blocks / w->across * w->block_m, at = index % w->blocks % w->across * w->block_n;
     view a = { w->a.at + l * w->step_a + i * w->a.row + j->from * w->a.column, w->a.row, w->a.column };
-    packed_tiles part = j->right;
-    part.at += at / TILE_ROW * k_tiles(part.k) * part.parts, part.from.at += at * part.from.column, part.n = least(w->block_n, part.n - at);
+    packed_tiles part = some_columns(j->right, at, w->block_n);
     real *c = w->c + l * w->p->stride_c + i * w->c_row + at;
     int64_t m = least(w->block_m, w->m - i);
     multiply_tiles(&part, a, m, c, w->c_row, w->add || j->from, j->scratch + weft__worker() * j->each);

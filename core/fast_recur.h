@@ -3,7 +3,10 @@
  * The weights are packed once a call. A thread owns a block of sequences for the whole recurrence, so nobody waits for anybody;
  * blocks are of about equal work, the longest sequences first. A step of a block is one product (fast_recur_tile.h; the gates'
  * slots already hold what it adds to) and one pass of the cell (fast_recur_cell.h), which finds the sums in the cache. Backward
- * is the cell first, then the product with the transposed weights. */
+ * is the cell first, then the product with the transposed weights.
+ *
+ * Where there are too few sequences for that, and the weights are many, a team of threads shares a block: each has some columns of every
+ * product, so that it reads but its share of the weights, and they meet after each. Who computes a sum changes no bit of it. */
 #include "core/cpu.h"
 #include "core/fast_recur_cell.h"
 #include "core/fast_recur_tile.h"
@@ -15,7 +18,9 @@
 enum {
     RECUR_BYTES = 1 << 18,                       /* gates of a block in one step: they stay in the second cache */
     RECUR_ROWS  = 4 * TILE_ROWS,                 /* but as many rows as make reading the weights worth it */
-    RECUR_SMALL = 200000                         /* multiply-adds that are not worth waking a thread */
+    RECUR_SMALL = 200000,                        /* multiply-adds that are not worth waking a thread */
+    RECUR_FEW   = TILE_ROWS,                     /* sequences of a thread: with fewer it waits for weights, not for sums */
+    RECUR_MANY  = 1 << 17                        /* weights that are too many for a second cache: a share of them is read sooner */
 };
 
 /* Weights, where they come from, and the column of the gates that their product adds to (forward) or takes (backward). */
@@ -23,7 +28,7 @@ typedef struct { packed_weights w; const real *from; int64_t slot; } recur_part;
 
 /* Tokens beside each other in one step, whose states of the step before lie beside each other, too. first: they begin here, from the
  * first states of `sequence` and those after it (-1: from zeros). */
-typedef struct { int64_t row, n, column; const real *h, *c; bool first; int64_t sequence, block; recur_ahead *ahead; } recur_run;   /* h, c NULL: zeros */
+typedef struct { int64_t row, n, column; const real *h, *c; bool first; int64_t sequence, block; int me; recur_ahead *ahead; } recur_run;   /* h, c NULL: zeros */
 
 typedef struct recur_job {
     const weft__recurrence *r;
@@ -36,6 +41,8 @@ typedef struct recur_job {
     real *zeros, *arrived;                       /* [hidden]; [sequences, hidden] gradients of h before the projection */
     int64_t *cut, blocks;                        /* [blocks + 1] the first sequence of each block */
     int64_t most;                                /* sequences of a block */
+    int threads, team;                           /* of the pool; that share a block */
+    weft__meeting *meeting;                      /* [threads] of each block's team */
 #ifdef TILES
     recur_tiles tiles;                           /* instead of the packed weights */
 #endif
@@ -87,16 +94,18 @@ static void recur_describe(recur_job *j)
 static size_t recur_divide(recur_job *j, void *memory)
 {
     const weft__recurrence *r = j->r;
-    int64_t at[6] = { 0 }, n = 0;
+    int64_t at[7] = { 0 }, n = 0;
     for (; n < j->parts; n++)
         at[n + 1] = at[n] + (RECUR_TILES(j) ? 0 : packed_size(j->part[n].w.k, j->part[n].w.n));
     at[n + 1] = at[n] + recur_lines(r->hidden);
     at[n + 2] = at[n + 1] + (j->back && r->w_hr ? recur_lines(recur_live(r) * r->hidden) : 0);
+    at[n + 3] = at[n + 2] + recur_lines((int64_t)(sizeof *j->meeting / sizeof(real)) * j->threads);
     if (!memory)
-        return (size_t)at[n + 2] * sizeof(real) + (size_t)(recur_live(r) + 1) * sizeof *j->cut;
+        return (size_t)at[n + 3] * sizeof(real) + (size_t)(recur_live(r) + 1) * sizeof *j->cut;
     for (int i = 0; i < j->parts; i++)
         j->part[i].w.panel = (real *)memory + at[i];
-    j->zeros = (real *)memory + at[n], j->arrived = (real *)memory + at[n + 1], j->cut = (int64_t *)((real *)memory + at[n + 2]);
+    j->zeros = (real *)memory + at[n], j->arrived = (real *)memory + at[n + 1], j->meeting = (weft__meeting *)((real *)memory + at[n + 2]);
+    j->cut = (int64_t *)((real *)memory + at[n + 3]);
     return 0;
 }
 /* Cuts the sequences into blocks of about equal numbers of tokens. */
@@ -153,17 +162,26 @@ static bool recur_granted(weft__device *d, const recur_job *j, const void *memor
         d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: the packed weights of %lld hidden units", (long long)j->r->hidden);
     return memory;
 }
+/* How many blocks, and threads to each: a team where there are but few rows to a thread, and many weights. */
+static void recur_share(weft__device *d, recur_job *j)
+{
+    int64_t live = recur_live(j->r), weights = j->gates * j->r->width, work = recur_tokens(j->r) * weights;
+    int together = live < j->threads * RECUR_FEW && weights >= RECUR_MANY && work >= RECUR_SMALL ? weft__together(d) : 1;
+    recur_cut(j, work < RECUR_SMALL ? 1 : together < 2 ? j->threads : live < RECUR_FEW ? 1 : live / RECUR_FEW);
+    j->team = j->blocks < together ? together / (int)j->blocks : 1;
+    memset(j->meeting, 0, (size_t)j->threads * sizeof *j->meeting);
+}
 static bool recur_prepare(weft__device *d, recur_job *j)
 {
+    j->threads = weft__pool_threads(d->pool);
     recur_describe(j);
     void *memory = recur_memory(d, j);
     if (!recur_granted(d, j, memory))
         return false;
     recur_divide(j, memory);
     memset(j->zeros, 0, (size_t)j->r->hidden * sizeof(real));
-    int64_t work = recur_tokens(j->r) * j->gates * j->r->width;
     recur_pack_all(d, j);
-    recur_cut(j, work < RECUR_SMALL ? 1 : weft__pool_threads(d->pool));
+    recur_share(d, j);
     return true;
 }
 
@@ -174,7 +192,7 @@ static const real *recur_of_first(const real *first, int64_t sequence, int64_t w
 }
 static recur_run recur_begins(const weft__recurrence *r, int64_t row, int64_t n, int64_t column, int64_t sequence)
 {
-    return (recur_run){ row, n, column, recur_of_first(r->h0, sequence, r->width), recur_of_first(r->c0, sequence, r->hidden), true, sequence, 0, NULL };
+    return (recur_run){ row, n, column, recur_of_first(r->h0, sequence, r->width), recur_of_first(r->c0, sequence, r->hidden), true, sequence, 0, 0, NULL };
 }
 /* The run of columns at .. at most end. */
 static recur_run recur_next_run(const weft__recurrence *r, int64_t t, int64_t at, int64_t end)
@@ -190,7 +208,7 @@ static recur_run recur_next_run(const weft__recurrence *r, int64_t t, int64_t at
     if (n == 0)
         return recur_begins(r, row, end - at, at, at);
     int64_t before = r->start.host[u] + at;
-    return (recur_run){ row, n, at, r->h + before * r->width, r->c ? r->c + before * r->hidden : NULL, false, -1, 0, NULL };
+    return (recur_run){ row, n, at, r->h + before * r->width, r->c ? r->c + before * r->hidden : NULL, false, -1, 0, 0, NULL };
 }
 /* Token i of a run; a state that is not there is the zeros for every token. */
 static recur_token recur_token_of(const recur_job *j, const recur_run *run, int64_t i)
@@ -209,22 +227,31 @@ static recur_token recur_token_of(const recur_job *j, const recur_run *run, int6
 }
 static void recur_cells(const recur_job *j, const recur_run *run)
 {
-    for (int64_t i = 0; i < run->n; i++) {
+    for (int64_t i = run->me; i < run->n; i += j->team) {
         recur_token t = recur_token_of(j, run, i);
         j->cell(&t, j->r->hidden);
     }
 }
 
-/* y [m, n] += x w, the i-th of the job's products. */
-static void recur_times(const recur_job *j, int i, recur_ahead *f, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
+/* ---- of a team: nobody goes on before all are here; what is not shared the first one does ---- */
+static void recur_meet(const recur_job *j, const recur_run *run)
 {
+    if (j->team > 1)
+        weft__meet(&j->meeting[run->block], j->team);
+}
+static bool recur_leads(const recur_run *run) { return run->me == 0; }
+/* y [run->n, n] += x w, the i-th of the job's products: this thread's columns. */
+static void recur_times(const recur_job *j, int i, const recur_run *run, const real *x, int64_t ldx, real *y, int64_t ldy)
+{
+    const packed_weights *w = &j->part[i].w;
+    int64_t panels = packed_panels(w->n), from = panels * run->me / j->team, to = panels * (run->me + 1) / j->team;
 #ifdef TILES
     if (j->tiles.parts) {
-        recur_tile_product(&j->tiles, i, m, x, ldx, y, ldy);
+        recur_tile_product(&j->tiles, i, from * PANEL, to * PANEL, run->n, x, ldx, y, ldy);
         return;
     }
 #endif
-    recur_product(&j->part[i].w, f, m, x, ldx, y, ldy);
+    recur_product(w, from, to, run->ahead, run->n, x, ldx, y, ldy);
 }
 
 /* ---- forward ---- */
@@ -238,15 +265,21 @@ static void recur_forward(const recur_job *j, const recur_run *run)
 {
     const weft__recurrence *r = j->r;
     real *gates = r->gates + run->row * j->gates, *h = r->h + run->row * r->width;
-    if (r->cell == WEFT__GRU)
+    if (r->cell == WEFT__GRU && recur_leads(run))
         recur_fourth_slot(j, run);
+    if (r->w_hr && recur_leads(run))
+        memset(h, 0, (size_t)(run->n * r->width) * sizeof *h);
+    if (r->cell == WEFT__GRU)
+        recur_meet(j, run);
     for (int p = 0; run->h && p < j->products; p++)
-        recur_times(j, p, run->ahead, run->n, run->h, r->width, gates + j->part[p].slot, j->gates);
+        recur_times(j, p, run, run->h, r->width, gates + j->part[p].slot, j->gates);
+    recur_meet(j, run);
     recur_cells(j, run);
+    recur_meet(j, run);
     if (!r->w_hr)
         return;
-    memset(h, 0, (size_t)(run->n * r->width) * sizeof *h);
-    recur_times(j, j->products, run->ahead, run->n, r->raw + run->row * r->hidden, r->hidden, h, r->width);
+    recur_times(j, j->products, run, r->raw + run->row * r->hidden, r->hidden, h, r->width);
+    recur_meet(j, run);
 }
 
 /* ---- backward ---- */
@@ -255,8 +288,8 @@ static void recur_plus(int64_t n, const real *x, real *y)
     for (int64_t i = 0; i < n; i++)
         y[i] += x[i];
 }
-/* dh = carry + dy; d raw = dh w_hr; the carry starts anew. */
-static void recur_unproject(const recur_job *j, const recur_run *run)
+/* dh = carry + dy, and the carry starts anew. */
+static void recur_arrive(const recur_job *j, const recur_run *run)
 {
     const weft__recurrence *r = j->r;
     int64_t n = run->n * r->width, from = run->row * r->width;
@@ -266,7 +299,16 @@ static void recur_unproject(const recur_job *j, const recur_run *run)
         recur_plus(n, r->dy + from, r->dh + from);
     memset(carry, 0, (size_t)n * sizeof *carry);
     memset(raw, 0, (size_t)(run->n * r->hidden) * sizeof *raw);
-    recur_times(j, j->products, run->ahead, run->n, r->dh + from, r->width, raw, r->hidden);
+}
+/* d raw = dh w_hr */
+static void recur_unproject(const recur_job *j, const recur_run *run)
+{
+    const weft__recurrence *r = j->r;
+    if (recur_leads(run))
+        recur_arrive(j, run);
+    recur_meet(j, run);
+    recur_times(j, j->products, run, r->dh + run->row * r->width, r->width, j->arrived + run->column * r->hidden, r->hidden);
+    recur_meet(j, run);
 }
 static void recur_keep_before(const weft__recurrence *r, const recur_run *run)
 {
@@ -292,14 +334,19 @@ static void recur_backward(const recur_job *j, const recur_run *run)
     if (r->w_hr)
         recur_unproject(j, run);
     recur_cells(j, run);
-    if (r->h_before)
+    if (r->h_before && recur_leads(run))
         recur_keep_before(r, run);
+    recur_meet(j, run);
     for (int p = 0; wanted && p < j->products; p++)
-        recur_times(j, p, run->ahead, run->n, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + run->column * r->width, r->width);
-    if (run->first)
+        recur_times(j, p, run, r->gates + run->row * j->gates + j->part[p].slot, j->gates, r->carry_h + run->column * r->width, r->width);
+    recur_meet(j, run);
+    if (!run->first)
+        return;
+    if (recur_leads(run))
         recur_hand_over(r, run, r->width, r->carry_h, r->dh0);
-    if (run->first && r->carry_c)
+    if (r->carry_c && recur_leads(run))
         recur_hand_over(r, run, r->hidden, r->carry_c, r->dc0);
+    recur_meet(j, run);
 }
 
 /* ---- a block, all steps ---- */
@@ -323,16 +370,17 @@ static recur_ahead recur_ahead_of(const recur_job *j, int64_t b, int64_t i)
     const char *at = (const char *)(r->gates + row * j->gates);
     return (recur_ahead){ at, n > 0 ? at + n * j->gates * (int64_t)sizeof(real) : at };
 }
-static void recur_block(void *argument, int64_t b)
+static void recur_block(void *argument, int64_t task)
 {
     const recur_job *j = argument;
     const weft__recurrence *r = j->r;
+    int64_t b = task / j->team;
     for (int64_t i = 0; i < r->to - r->from; i++) {
         int64_t t = recur_step(j, i), end = recur_end(j, b, t);
         recur_ahead soon = recur_ahead_of(j, b, i);
         for (int64_t at = j->cut[b]; at < end;) {
             recur_run run = recur_next_run(r, t, at, end);
-            run.block = b, run.ahead = &soon;
+            run.block = b, run.me = (int)(task % j->team), run.ahead = &soon;
             j->step(j, &run);
             at += run.n;
         }
@@ -346,7 +394,7 @@ static void recur_all(weft__device *d, const weft__recurrence *r, bool back)
 {
     recur_job j = { .r = r, .back = back, .step = back ? recur_backward : recur_forward };
     if (recur_live(r) && recur_prepare(d, &j))
-        weft__parallel(d, j.blocks, recur_block, &j);
+        weft__parallel(d, j.blocks * j.team, recur_block, &j);
 }
 static void K(recur)(weft__device *d, const weft__recurrence *r)          { recur_all(d, r, false); }
 static void K(recur_back)(weft__device *d, const weft__recurrence *r)     { recur_all(d, r, true); }

@@ -78,6 +78,7 @@ static bool small_prepare(weft__device *d, small_job *s)
         if (!s->j.back || s->l->dx.to || i >= packed_panels(s->to_x.n))
             small_pack(s, i);
     recur_cut(&s->j, SMALL_BLOCKS);
+    s->j.team = 1;
     return true;
 }
 
@@ -169,7 +170,7 @@ static void small_backward(const recur_job *j, const recur_run *run)
     if (dx && !l->dx.add)
         memset(dx, 0, (size_t)(run->n * l->inputs) * sizeof *dx);
     if (dx)
-        recur_product(&s->to_x, run->ahead, run->n, j->r->gates + run->row * j->gates, j->gates, dx, l->inputs);
+        recur_product(&s->to_x, 0, packed_panels(s->to_x.n), run->ahead, run->n, j->r->gates + run->row * j->gates, j->gates, dx, l->inputs);
     small_sums(s, run, s->sums + run->block * s->each);
 }
 

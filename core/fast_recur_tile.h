@@ -138,11 +138,12 @@ static void recur_strip(const packed_weights *w, recur_ahead *f, int64_t p, int6
             (panels > 1 ? more_panels : one_panel)[rows](k, x + from, ldx, panel, w->k * PANEL, y + p * PANEL, ldy);
     }
 }
-static void recur_product(const packed_weights *w, recur_ahead *f, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
+/* The columns of panels p .. end of y. */
+static void recur_product(const packed_weights *w, int64_t p, int64_t end, recur_ahead *f, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
 {
     int64_t many = tile_panels(m);
-    for (int64_t p = 0, panels; p * PANEL < w->n; p += panels) {
-        panels = (p + many) * PANEL <= w->n ? many : 1;
+    for (int64_t panels; p < end; p += panels) {
+        panels = p + many <= end && (p + many) * PANEL <= w->n ? many : 1;
         for (int64_t from = 0; from < w->k; from += DEEP)
             recur_strip(w, f, p, panels, from, w->k - from < DEEP ? w->k - from : DEEP, m, x, ldx, y, ldy);
     }

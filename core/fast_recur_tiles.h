@@ -32,9 +32,11 @@ static size_t recur_divide_tiles(recur_tiles *t, int count, int64_t rows, int th
     t->left = memory ? memory + at : NULL;
     return (size_t)(at + threads * t->each) * sizeof(tile);
 }
-/* y [m, n] += x w */
-static void recur_tile_product(const recur_tiles *t, int i, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
+/* y [m, n] += x w, columns from .. to of y. */
+static void recur_tile_product(const recur_tiles *t, int i, int64_t from, int64_t to, int64_t m, const real *x, int64_t ldx, real *y, int64_t ldy)
 {
-    multiply_tiles(&t->w[i], (view){ x, ldx, 1 }, m, y, ldy, true, t->left + weft__worker() * t->each);
+    packed_tiles w = some_columns(t->w[i], from, to - from);
+    if (w.n > 0)
+        multiply_tiles(&w, (view){ x, ldx, 1 }, m, y + from, ldy, true, t->left + weft__worker() * t->each);
 }
 #endif

@@ -8,6 +8,7 @@
  * other one it works serially. A call from within a task is serial, too. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -153,6 +154,24 @@ static bool alone(struct weft__pool *p, int64_t tasks)
     if (!p->process)
         start(p);
     return !p->started || p->process != getpid();
+}
+
+/* A worker has one task at most while the others wait for it, and the caller closes the job only when its own is done: so all get one. */
+int weft__together(weft__device *d) { return alone(d->pool, 2) ? 1 : d->pool->started + 1; }
+
+void weft__meet(weft__meeting *m, int of)
+{
+    int round = atomic_load(&m->round);
+    if (atomic_fetch_add(&m->here, 1) == of - 1) {
+        atomic_store(&m->here, 0);
+        atomic_store(&m->round, round + 1);
+        return;
+    }
+    for (int i = 0; atomic_load(&m->round) == round; i++)
+        if (i < PATIENCE)
+            pause_a_bit();
+        else
+            sched_yield();
 }
 
 void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argument)

@@ -239,16 +239,16 @@ UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, t
     }
 }
 
-/* fn with a context of several threads on each table, where one_thread is one of the same with one. */
+/* fn with a context of so many threads on each table, where one_thread is one of the same with one. */
 UNUSED static weft *one_thread;
-UNUSED static void each_table_by_threads(void (*fn)(weft *))
+UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
 {
     for (int i = 0; i < COUNT(tables); i++) {
-        weft *w = open_table(i);
-        if (!w)
+        if (!table_is_here(tables[i].name))
             continue;
         if (tables[i].tier)
             setenv("WEFT_ISA", tables[i].name, 1);
+        weft *w = open_with((weft_opts){ .device = tables[i].device, .threads = threads });
         one_thread = open_with((weft_opts){ .device = tables[i].device, .threads = 1 });
         unsetenv("WEFT_ISA");
         fn(w);

@@ -8,7 +8,7 @@
 #include "kernel_run.h"
 
 enum { MOST = 5000 };
-typedef struct counts { atomic_int done[MOST]; atomic_int worker_seen[16]; weft__device *d; int64_t inner; } counts;
+typedef struct counts { atomic_int done[MOST]; atomic_int worker_seen[16]; weft__device *d; int64_t inner; weft__meeting meeting; } counts;
 
 static int threads_now(void)
 {
@@ -73,6 +73,7 @@ static void nested(void *argument, int64_t i)
 {
     counts *c = argument;
     (void)i;
+    cr_assert(weft__together(c->d) == 1);
     weft__parallel(c->d, c->inner, count, c);
 }
 Test(pool, a_call_from_a_task_is_serial)
@@ -87,6 +88,34 @@ Test(pool, a_call_from_a_task_is_serial)
     run_end(t);
 }
 
+/* Each adds 1 to a number of its own, and finds all the others as far after they have met. */
+static void in_step(void *argument, int64_t i)
+{
+    counts *c = argument;
+    for (int round = 1; round <= 100; round++) {
+        atomic_store_explicit(&c->done[i], round, memory_order_relaxed);
+        weft__meet(&c->meeting, (int)c->inner);
+        for (int64_t j = 0; j < c->inner; j++)
+            if (atomic_load_explicit(&c->done[j], memory_order_relaxed) != round)
+                atomic_fetch_add(&c->worker_seen[15], 1);
+        weft__meet(&c->meeting, (int)c->inner);
+    }
+}
+Test(pool, tasks_that_run_at_once_may_wait_for_one_another)
+{
+    for (int threads = 1; threads <= 4; threads++) {
+        run *t = run_on(&weft__ref, threads);
+        counts *c = room(t, 1, sizeof *c);
+        cr_assert(weft__together(&t->d) == threads);
+        for (c->inner = 1; c->inner <= threads; c->inner++)
+            for (int i = 0; i < 3; i++) {
+                weft__parallel(&t->d, c->inner, in_step, c);
+                cr_assert(atomic_load(&c->worker_seen[15]) == 0);
+            }
+        run_end(t);
+    }
+}
+
 Test(pool, a_child_of_fork_works_alone)
 {
     run *t = run_on(&weft__ref, 3);
@@ -98,6 +127,7 @@ Test(pool, a_child_of_fork_works_alone)
         if (!child) {
             weft__parallel(&t->d, 100, count, c);
             all_once(c, 100, 1);
+            cr_assert(weft__together(&t->d) == 1);
             weft__pool_end(&t->d, t->d.pool);
             _exit(threads_now() == 1 ? 7 : 8);
         }

@@ -187,7 +187,20 @@ static void all_by_threads(weft *w)
 }
 Test(recur, threads_change_no_bit)
 {
-    each_table_by_threads(all_by_threads);
+    each_table_by_threads(2, all_by_threads);
+}
+/* Few sequences, many weights: of four threads all share a block, or two each of two. */
+static void teams(weft *w)
+{
+    static const int64_t sequences[] = { 1, 5, 17 };
+    for (int i = 0; i < COUNT(sequences); i++) {
+        dice_seed((uint64_t)i);
+        every_layer(w, 230, sequences[i], 4, same_by_threads);
+    }
+}
+Test(recur, a_team_of_threads_changes_no_bit)
+{
+    each_table_by_threads(4, teams);
 }
 
 /* ---- nothing, no memory ---- */

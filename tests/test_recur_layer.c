@@ -106,5 +106,5 @@ static void all_by_threads(weft *w)
 Test(recur_layer, threads_change_no_bit)
 {
     how = WANTED;
-    each_table_by_threads(all_by_threads);
+    each_table_by_threads(2, all_by_threads);
 }

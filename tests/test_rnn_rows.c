@@ -81,6 +81,40 @@ Test(rnn_rows, are_what_packed_ones_are)
     }
 }
 
+/* Of so many units that threads share them, since there are few sequences. */
+typedef struct gradients { weft_rnn_out o; weft_tensor *of[3]; } gradients;
+static gradients wide_ones(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bool rows)
+{
+    gradients g;
+    weft_tensor *x;
+    weft_state first;
+    g.o = run(w, k, r, rows, &x, &first);
+    weft_tensor *loss = loss_of(g.o);
+    weft_recording(w, false);                    /* the fused backward */
+    weft_gradients(loss, (weft_tensor *[]){ x, weight, first.h }, 3, g.of);
+    weft_recording(w, true);
+    return g;
+}
+Test(rnn_rows, wide_ones_are_what_packed_ones_are)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int i = 0; i < CELLS; i++) {
+            kind k = { i, { .input = FEATURES, .hidden = 380, .layers = 1 }, true };
+            weft_rnn *r = rnn_of(m, cell_name[i], &k);
+            char path[32];
+            snprintf(path, sizeof path, "%s.weight_hh_l0", cell_name[i]);
+            gradients packed = wide_ones(w, &k, r, weft_find(m, path), false), rows = wide_ones(w, &k, r, weft_find(m, path), true);
+            OK(w);
+            same_in_company(path, concat_numbers(rows.o.y), concat_numbers(packed.o.y), weft_count(packed.o.y));
+            same_in_company(path, numbers(rows.o.last.h), numbers(packed.o.last.h), weft_count(packed.o.last.h));
+            for (int j = 0; j < 3; j++)
+                close_to(path, (j ? numbers : concat_numbers)(rows.of[j]), (j ? numbers : concat_numbers)(packed.of[j]), weft_count(packed.of[j]), TOL(1e-12, 2e-5));
+            weft_clear(w);
+        }
+    }
+}
+
 Test(rnn_rows, the_result_lies_as_the_input_does)
 {
     FOR_DEVICES(w) {
