@@ -1,7 +1,7 @@
 /* fast_gemm.h - matrix products by register tiles of MR x NR elements over packed panels (Goto, van de Geijn 2008).
  *
  * Every element of c is computed in one way only, whatever else is computed with it: for each run of KC terms a chain of fused
- * multiplications and additions in the order of k, and the runs' sums added in order. No choice of tiles, blocks, threads or
+ * multiplications and additions in the order of k, and the runs' sums added in order (those of very many terms by segments: fast_gemm_deep.h). No choice of tiles, blocks, threads or
  * of which operand is packed changes a bit, so those choices may look at m, n, k and the number of threads, and a row has the
  * same bits alone and in any batch.
  *
@@ -25,8 +25,8 @@ enum {
     MC = MR * 16, NC = NR * 32                   /* blocks of a and b, for the second level */
 };
 typedef struct view { const real *at; int64_t row, column; } view;           /* a matrix; the steps to its next row and column */
-/* ---- the tile: c (+)= sum over p of a[i][p] b[p][j], `rows` by up to NR, and then a number for each column, if any; b's rows are b_step
- * apart, their numbers neighbours ---- */
+/* ---- the tile: c (+)= sum over p of a[i][p] b[p][j], `rows` by up to NR, and then a bias for each column, if any, or where columns are not
+ * neighbours for each row; b's rows are b_step apart, their numbers neighbours ---- */
 ALWAYS void multiply(int rows, int64_t k, view a_at, const real *b, int64_t b_step, vec (*sum)[2])
 {
     const real *a = a_at.at;
@@ -45,7 +45,7 @@ static void put_part(const real *sum, int rows, int64_t columns, real *c, int64_
     for (int i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
             real *to = c + i * c_row + j * c_column, v = add ? *to + sum[i * NR + j] : sum[i * NR + j];
-            *to = bias ? v + bias[j] : v;
+            *to = bias ? v + bias[c_column == 1 ? j : i] : v;
         }
 }
 ALWAYS void put_vector(vec sum, real *c, bool add, const real *bias)
@@ -112,7 +112,11 @@ ALWAYS void pack_lines(int width, int64_t lines, int64_t k, const real *x, int64
  * by the next step. */
 ALWAYS void pack_steps(int width, int64_t lines, int64_t k, const real *x, int64_t step, real *to)
 {
-    for (int64_t p = 0; p < k; p++)
+    const int64_t whole = lines >= up(width, VLEN) ? k - 1 : 0;  /* steps of whole vectors */
+    for (int64_t p = 0; p < whole; p++)
+        UNROLLED for (int left = 0; left < width; left += VLEN)
+            v_store(to + p * width + left, v_load(x + p * step + left));
+    for (int64_t p = whole; p < k; p++)
         for (int left = 0; left < width; left += VLEN) {
             vec v = left < lines ? v_load_to(x + p * step + left, lines - left) : v_set(0);
             v_store_to(to + p * width + left, v, p + 1 < k ? VLEN : width - left);
@@ -192,7 +196,7 @@ static void run_rows(const gemm_job *w, gemm_run *r, int64_t m, view a, real *c,
             fetch(&next, of_a);
             fetch(&r->next, of_b);
             gemm_tiles[least(MR, m - i) - 1](least(NR, r->n - j), r->k, rows, j < r->there ? r->b + j : r->packed + (j - r->there) * r->k,
-                j < r->there ? w->b.row : NR, c + i * w->c_row + j * w->c_column, w->c_row, w->c_column, r->add, r->bias ? r->bias + j : NULL);
+                j < r->there ? w->b.row : NR, c + i * w->c_row + j * w->c_column, w->c_row, w->c_column, r->add, r->bias ? r->bias + (w->turned ? i : j) : NULL);
         }
 }
 
@@ -203,7 +207,7 @@ static bool lies_well(const gemm_job *w, int64_t n)
     int64_t bytes = (w->a.column == 1 ? w->a.row : w->a.column) * (int64_t)sizeof(real);
     return !w->bf16 && (w->a.column == 1 ? n < NC && bytes % 4096 : bytes <= 1024);
 }
-static void block(const gemm_job *w, const real *a, const real *b, real *c, int64_t m, int64_t n, int64_t column, real *pa)
+static void block(const gemm_job *w, const real *a, const real *b, real *c, int64_t m, int64_t n, const real *bias, real *pa)
 {
     real *pb = pa + w->of_a;
     bool in_place = w->b.column == 1 && m <= 2 * MR && !w->bf16, straight = lies_well(w, n);
@@ -212,8 +216,6 @@ static void block(const gemm_job *w, const real *a, const real *b, real *c, int6
         for (int64_t pc = 0; pc < w->k; pc += KC) {
             gemm_run r = { .k = least(KC, w->k - pc), .n = least(NC, n - jc), .b = b + pc * w->b.row + jc * w->b.column, .packed = pb, .add = w->add || pc };
             int64_t then = least(KC, w->k - pc - r.k);                   /* terms of the next run */
-            bool last = w->finish && !w->turned && then == 0;
-            r.bias = last && w->p->then->bias ? w->p->then->bias + column + jc : NULL;
             r.there = in_place ? r.n / NR * NR : 0;                      /* few rows: whole panels are read where they are */
             r.next = strips_of(&w->b, b, pc + r.k, jc, then, r.n);
             pack(NR, r.n - r.there, r.k, r.b + r.there * w->b.column, w->b.column, w->b.row, w->bf16, pb);
@@ -224,9 +226,10 @@ static void block(const gemm_job *w, const real *a, const real *b, real *c, int6
                     pack(MR, mc, r.k, rows.at, w->a.row, w->a.column, w->bf16, pa);
                     rows = (view){ pa, 0, 0 };
                 }
+                r.bias = bias && then == 0 ? bias + (w->turned ? ic : jc) : NULL;
                 run_rows(w, &r, mc, rows, c + ic * w->c_row + jc * w->c_column, ic + mc < m
                     ? strips_of(&w->a, a, ic + mc, pc, least(high, m - ic - mc), r.k) : strips_of(&w->a, a, 0, pc + r.k, least(high, m), then));
-                if (last)
+                if (w->finish && !w->turned && then == 0)
                     finish(w->p, 0, true, mc, r.n, c + ic * w->c_row + jc);
             }
         }
@@ -238,15 +241,17 @@ static void block_task(void *argument, int64_t index)
     int64_t m = least(w->block_m, w->m - i), n = least(w->block_n, w->n - j);
     const real *a = w->a.at + l * w->step_a + i * w->a.row, *b = w->b.at + l * w->step_b + j * w->b.column;
     real *c = w->c + l * w->p->stride_c + i * w->c_row + j * w->c_column;
-    if (w->blas)
+    if (w->blas) {
         w->blas(101, w->p->ta ? 112 : 111, w->p->tb ? 112 : 111,             /* CblasRowMajor, CblasTrans, CblasNoTrans */
                 (int)m, (int)n, (int)w->k, 1, a, (int)w->p->lda, b, (int)w->p->ldb, w->p->add, c, (int)w->p->ldc);
-    else
-        block(w, a, b, c, m, n, j, w->scratch + weft__worker() * w->each);
+        if (w->finish)
+            finish(w->p, j, false, m, n, c);
+        return;
+    }
+    bool in_tiles = w->finish && w->p->then->bias && !(w->turned && w->c_column == 1);
+    block(w, a, b, c, m, n, in_tiles ? w->p->then->bias + (w->turned ? i : j) : NULL, w->scratch + weft__worker() * w->each);
     if (w->finish && w->turned)
-        finish(w->p, i, false, n, m, c);                /* its rows are c's columns */
-    else if (w->finish && w->blas)
-        finish(w->p, j, false, m, n, c);
+        finish(w->p, i, in_tiles, n, m, c);      /* its rows are c's columns */
 }
 
 /* About four blocks a thread, but none that is not worth dealing out, and one a thread while packing (each block packs its own panels)
@@ -285,7 +290,14 @@ static void by_blas(weft__device *d, gemm_job *w)    /* in fixed blocks: its bit
     w->blocks = w->across * parts(w->m, w->block_m);
     weft__parallel(d, w->blocks * w->p->batches, block_task, w);
 }
-static void by_tiles(weft__device *d, gemm_job *w, const real *a, const real *b, real *c)
+static gemm_job job_of(const weft__product *p, const real *a, const real *b, real *c)
+{
+    return (gemm_job){ .p = p, .a = { a, p->ta ? 1 : p->lda, p->ta ? p->lda : 1 }, .b = { b, p->tb ? 1 : p->ldb, p->tb ? p->ldb : 1 },
+        .c = c, .c_row = p->ldc, .c_column = 1, .m = p->m, .n = p->n, .k = p->k, .step_a = p->stride_a, .step_b = p->stride_b,
+        .add = p->add, .bf16 = rounds(p), .finish = p->then };
+}
+/* By tiles of registers; c NULL: into as many numbers of scratch, where c will point. False: there is no memory. */
+static bool run_tiles(weft__device *d, gemm_job *w, int64_t results)
 {
     int threads = weft__pool_threads(d->pool);
     turn(w);
@@ -293,12 +305,13 @@ static void by_tiles(weft__device *d, gemm_job *w, const real *a, const real *b,
     int64_t kc = least(KC, w->k);
     w->of_a = up(up(least(MC, w->block_m), MR) * kc + VLEN, 16);
     w->each = w->of_a + up(up(least(NC, w->block_n), NR) * kc + VLEN, 16);
-    w->scratch = weft__scratch(d, (size_t)(w->each * threads) * sizeof(real));
-    if (w->scratch)
+    real *scratch = weft__scratch(d, (size_t)(results + w->each * threads) * sizeof(real));
+    w->c = w->c ? w->c : scratch, w->scratch = scratch + results;
+    if (scratch)
         weft__parallel(d, w->blocks * w->p->batches, block_task, w);
-    else
-        plain_product(w->p, a, b, c), finish_all(w->p, c);
+    return scratch;
 }
+#include "core/fast_gemm_deep.h"
 #ifdef TILES
 #include "core/fast_gemm_tiles.h"
 #endif
@@ -312,9 +325,7 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
         finish_all(p, c);
     if (p->m == 0 || p->n == 0 || p->k == 0 || p->batches == 0)
         return;
-    gemm_job w = { .p = p, .a = { a, p->ta ? 1 : p->lda, p->ta ? p->lda : 1 }, .b = { b, p->tb ? 1 : p->ldb, p->tb ? p->ldb : 1 },
-        .c = c, .c_row = p->ldc, .c_column = 1, .m = p->m, .n = p->n, .k = p->k, .step_a = p->stride_a, .step_b = p->stride_b,
-        .add = p->add, .bf16 = rounds(p), .finish = p->then };
+    gemm_job w = job_of(p, a, b, c);
     bool fits = p->k <= INT_MAX && p->lda <= INT_MAX && p->ldb <= INT_MAX && p->ldc <= INT_MAX;
     if (!w.bf16 && fits && (w.blas = weft__blas()))
         by_blas(d, &w);
@@ -322,7 +333,7 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
     else if (tiles_for(&w) && by_matrix_tiles(d, &w))
         return;
 #endif
-    else
-        by_tiles(d, &w, a, b, c);
+    else if (!(is_deep(p) ? by_segments(d, p, a, b, c) : run_tiles(d, &w, 0)))
+        plain_product(p, a, b, c), finish_all(p, c);
 }
 #endif

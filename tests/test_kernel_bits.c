@@ -259,19 +259,24 @@ Test(bits, the_first_index_out_of_range_is_told)
         cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 is no class");
     }
 }
+static void without_memory(run *t, const weft__product *p, int64_t in_a, int64_t in_b)
+{
+    int64_t n = p->batches * p->m * p->n;
+    real *a = reals(t, in_a, -1, 1), *b = reals(t, in_b, -1, 1), *c = room(t, n, sizeof *c), *want = room(t, n, sizeof *c);
+    atomic_store(&t->heap.fail_in, 1);
+    t->k->gemm(&t->d, p, a, b, c);
+    atomic_store(&t->heap.fail_in, 0);
+    t->k->gemm(&t->d, p, a, b, want);
+    close_to("without memory", c, want, n, TOL(1e-13, 1e-4));
+}
 Test(bits, products_need_no_memory)
 {
-    ON_EVERY_TABLE(t) {
-        weft__product p = { .m = 70, .n = 30, .k = 300, .lda = 300, .ldb = 30, .ldc = 30, .batches = 2, .stride_a = 70 * 300,
-            .stride_c = 70 * 30 };
-        real *a = reals(t, 2 * 70 * 300, -1, 1), *b = reals(t, 300 * 30, -1, 1), *c = room(t, 2 * 70 * 30, sizeof *c),
-            *want = room(t, 2 * 70 * 30, sizeof *c);
-        atomic_store(&t->heap.fail_in, 1);
-        t->k->gemm(&t->d, &p, a, b, c);
-        atomic_store(&t->heap.fail_in, 0);
-        t->k->gemm(&t->d, &p, a, b, want);
-        close_to("without memory", c, want, 2 * 70 * 30, TOL(1e-13, 1e-4));
-    }
+    static const weft__product two = { .m = 70, .n = 30, .k = 300, .lda = 300, .ldb = 30, .ldc = 30, .batches = 2, .stride_a = 70 * 300, .stride_c = 70 * 30 },
+                               deep = { .ta = true, .m = 70, .n = 30, .k = 2100, .lda = 70, .ldb = 30, .ldc = 30, .batches = 1 };
+    ON_EVERY_TABLE(t)
+        without_memory(t, &deep, 2100 * 70, 2100 * 30);
+    ON_EVERY_TABLE(t)
+        without_memory(t, &two, 2 * 70 * 300, 300 * 30);
 }
 static double summed(const weft__product *p, const real *a, const real *b, int64_t i, int64_t j)
 {

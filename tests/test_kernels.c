@@ -244,6 +244,16 @@ static void play_gemm(run *t)
 }
 Test(kernels, gemm) { everywhere("gemm", play_gemm, rounds(300, 5000)); }
 
+static void play_deep_gemm(run *t)               /* gradients of weights: sums over many tokens */
+{
+    weft__product p = { .ta = true, .add = coin(), .batches = 1, .m = 1 + size(t->large ? 200 : 40), .n = 1 + size(t->large ? 120 : 30),
+                        .k = 2040 + size(t->large ? 900 : 40), .precision = dice(4) ? WEFT_FP32 : WEFT_BF16 };
+    p.lda = p.m + size(4), p.ldb = p.n + size(4), p.ldc = p.n + size(4);
+    real *a = reals(t, p.k * p.lda, -1, 1), *b = reals(t, p.k * p.ldb, -1, 1);
+    CALL(gemm, &p, a, b, result_of(t, p.m * p.ldc, 1e-11, 2e-4));
+}
+Test(kernels, deep_gemm) { everywhere("deep gemm", play_deep_gemm, rounds(24, 500)); }
+
 static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 {
     int32_t *x = room(t, n + 1, sizeof *x);
