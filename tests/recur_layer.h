@@ -244,7 +244,7 @@ UNUSED static weft *one_thread;
 UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
 {
     for (int i = 0; i < COUNT(tables); i++) {
-        if (!table_is_here(tables[i].name))
+        if (!table_is_here(tables[i].name) || (threads > 2 && !tables[i].tier))          /* others have no more of them */
             continue;
         if (tables[i].tier)
             setenv("WEFT_ISA", tables[i].name, 1);

@@ -9,10 +9,13 @@
 # small; the emulation in one of its three orders of threads each time. CUDA_ONLY=1: nothing else. GPU=1: it is no emulation, and what
 # hands a kernel the host's own memory is left out, and a sequence's bits may depend on its neighbours (WEFT_GPU, see check.h).
 # WEFT_REQUIRE=cuda: a test that was skipped is a failure, and so is a run without a GPU's tests.
+#
+# There are as many lanes as cores, up to four (WEFT_LANES says otherwise; on a GPU there is one): each walks the same list, and runs what
+# no other has claimed. What measures times runs before them, alone.
 set -u
 limit=${WEFT_LIMIT:-300}; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
-logs=$(realpath -m "$B")/logs; rm -rf "$logs"; mkdir -p "$logs"
+logs=$(realpath -m "$B")/logs; rm -rf "$logs"; mkdir -p "$logs/claims"
 export B V CC TMPDIR=$logs/tmp
 mkdir -p "$TMPDIR"
 export UBSAN_OPTIONS=print_stacktrace=1 WEFT_TESTS=$PWD/tests
@@ -28,6 +31,8 @@ report() {                              # NAME PASSED FAILED SECONDS WHY
     for f in "$logs/$1".san.*; do [ -f "$f" ] && head -n 60 "$f" | sed 's/^/        | /'; done
 }
 
+claimed() { ! mkdir "$logs/claims/$1" 2>/dev/null; }              # NAME: by another lane, or long since
+
 run() {                                 # NAME COMMAND...: into the log; sets rc and seconds
     local start=$EPOCHREALTIME name=$1; shift
     ASAN_OPTIONS="${asan}log_path=$logs/$name.san" LSAN_OPTIONS=$lsan TSAN_OPTIONS="exitcode=66" \
@@ -38,6 +43,7 @@ run() {                                 # NAME COMMAND...: into the log; sets rc
 
 criterion() {                           # PROGRAM
     local name=${1##*/}$tag listed tested good why=
+    if claimed "$name"; then return; fi
     listed=$("$1" --list 2>/dev/null </dev/null | grep -c '[├└]')
     # The leak sanitizer's own tracer crashes now and then (GCC 12), always or never with the same environment: then another one.
     for again in '' - --; do
@@ -58,6 +64,7 @@ criterion() {                           # PROGRAM
 
 counted() {                             # NAME COMMAND...
     local name=$1 n m why=
+    if claimed "$name"; then return; fi
     run "$@"
     read -r n m < <(sed -n 's/^\([0-9][0-9]*\) of \([0-9][0-9]*\) .*hold.*/\1 \2/p' "$logs/$name" | tail -n 1)
     if [ -z "${m:-}" ]; then n=$((rc == 0)) m=1; fi
@@ -131,11 +138,26 @@ cuda() {                                # PROGRAM...
     case ${V:-} in ''|double) counted demo.cuda bash tests/cuda_demo.sh ;; esac
 }
 
+lane() {                                # PROGRAM...: says what it ran, and leaves how many tests passed, failed, and passed on the GPU
+    passed=0 failed=0 tag=
+    [ -n "${CUDA_ONLY:-}" ] || plain "$@"
+    local before=$passed
+    [ -z "${CUDA:-}" ] || cuda "$@"
+    echo "$passed $failed $((passed - before))" >"$logs/lane.$BASHPID"
+}
+
 [ $# -gt 0 ] || { echo "run.sh: no tests"; exit 1; }
 tag=
-[ -n "${CUDA_ONLY:-}" ] || plain "$@"
-before=$passed
-[ -z "${CUDA:-}" ] || cuda "$@"
-if [ "${WEFT_REQUIRE:-}" = cuda ] && [ "$passed" = "$before" ]; then echo "  FAIL  no test ran on a GPU"; failed=$((failed + 1)); fi
+lanes=${WEFT_LANES:-$(nproc)}
+if [ -n "${GPU:-}" ]; then lanes=1; elif [ "$lanes" -gt 4 ]; then lanes=4; fi
+if [ -z "${CUDA_ONLY:-}" ]; then for t; do case ${t##*/} in test_speed|test_memory) criterion "$t" ;; esac; done; fi
+for ((l = 0; l < lanes; l++)); do lane "$@" & done
+wait
+on_cuda=0
+for l in "$logs"/lane.*; do
+    read -r p f c <"$l" && passed=$((passed + p)) failed=$((failed + f)) on_cuda=$((on_cuda + c))
+done
+if [ "$(find "$logs" -name 'lane.*' | wc -l)" != "$lanes" ]; then echo "  FAIL  a lane has not come to its end"; failed=$((failed + 1)); fi
+if [ "${WEFT_REQUIRE:-}" = cuda ] && [ "$on_cuda" = 0 ]; then echo "  FAIL  no test ran on a GPU"; failed=$((failed + 1)); fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
