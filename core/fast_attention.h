@@ -39,6 +39,11 @@ static head head_of(const attention_job *j, int64_t s, int64_t h)
     return t;
 }
 static inline int64_t seen_by(const head *t, int64_t i) { return weft__keys_seen(t->a->causal, i, t->queries, t->keys); }
+/* Query i sees that many of the keys from j on, and each query after it one more, if there are so many. */
+static inline int64_t stairs_of(const head *t, int64_t i, int64_t j)
+{
+    return t->a->causal ? i - j + (t->a->causal == 1 ? 1 : t->keys - t->queries + (t->a->causal == 2)) : all_seen;
+}
 /* Of the n keys from j on. */
 static inline int64_t seen_of(const head *t, int64_t i, int64_t j, int64_t n)
 {
@@ -47,7 +52,7 @@ static inline int64_t seen_of(const head *t, int64_t i, int64_t j, int64_t n)
 }
 static inline in_lines rows_of_q(const head *t, int64_t i)
 {
-    return (in_lines){ t->a->q + (t->row + i) * t->wide + t->h * t->a->dk, t->wide, false };
+    return (in_lines){ t->a->q + (t->row + i) * t->wide + t->h * t->a->dk, t->wide, false, all_seen };
 }
 /* Where query i's row of y, and of its gradient, begins; and its number among all heads' rows. */
 static inline int64_t head_row(const head *t, int64_t i)  { return (t->row + i) * t->a->heads + t->h; }
@@ -85,40 +90,57 @@ static const real *drawn_row(const head *t, int64_t i, int64_t j, int64_t n)
         draw_kept(key, a->id[t->row + i], (int32_t)i, j + c, n - c, a->below, a->kept, t->room[KEPT] + c);
     return t->room[KEPT];
 }
-/* The scores of query i and n keys from j on become exp(score - most), 0 for those that it does not see. The result: what the sum and y
- * must be multiplied by, as they were made for another `most`. */
-static real weigh_row(const head *t, int64_t i, int64_t j, int64_t n, real *s, real *most, real *sum)
+/* ---- softmax, some rows at a time: what one row waits for the others fill ---- */
+/* The largest of n scores that query i sees from key j on and of `most`; up to whole vectors the others become -infinity. */
+static real top_of_row(const head *t, int64_t i, int64_t j, int64_t n, real *s, real most)
 {
     int64_t seen = seen_of(t, i, j, n), whole = up(seen, VLEN);
-    vec top = v_set(*most), all = v_set(0);
+    vec top = v_set(most);
     for (int64_t c = seen; c < whole; c++)
         s[c] = nothing;
     for (int64_t c = 0; c < whole; c += VLEN)
         top = v_max(v_load(s + c), top);         /* NaN is left for the sum */
-    real before = *most, now = v_largest(top), base = now == nothing ? 0 : now;
+    return v_largest(top);
+}
+/* Scores become exp(score - base), 0 for the keys that are not seen; the result is their sum. */
+static real weigh_row(const head *t, int64_t i, int64_t j, int64_t n, real *s, real base)
+{
+    int64_t seen = seen_of(t, i, j, n), whole = up(seen, VLEN);
+    vec all = v_set(0);
     for (int64_t c = 0; c < whole; c += VLEN) {
         vec e = exp_low(v_load(s + c) - base);
         v_store(s + c, e), all += e;
     }
     zero_unseen(whole, n, s);
-    real fade = before == now ? 1 : exp_low(v_set(before - base))[0];
-    *most = now, *sum = *sum * fade + v_sum(all);
     if (t->a->below)
         keep(seen, drawn_row(t, i, j, seen), s, s);
-    return fade;
+    return v_sum(all);
+}
+/* For m rows: fade is what the sums and y must be multiplied by, as they were made for another `most`. */
+static void weigh_rows(const head *t, int64_t i, int64_t m, int64_t j, int64_t n, real *most, real *sum, real *fade)
+{
+    real *s = t->room[SCORES], base[ROWS + VLEN];
+    for (int64_t r = 0; r < m; r++)
+        base[r] = top_of_row(t, i + r, j, n, s + r * ROW, most[r]);
+    EACH_VECTOR(r, m) {
+        vec before = v_load_to(most + r, m - r), now = v_load_to(base + r, m - r), from = v_select((veci)(now == nothing), v_set(0), now);
+        v_store_to(most + r, now, m - r);
+        v_store(base + r, from), v_store(fade + r, v_select((veci)(before == now), v_set(1), exp_low(before - from)));
+    }
+    for (int64_t r = 0; r < m; r++)
+        sum[r] = sum[r] * fade[r] + weigh_row(t, i + r, j, n, s + r * ROW, base[r]);
 }
 static void attend_block(const head *t, int64_t i, int64_t m, int64_t j, int64_t n, in_panels keys, in_panels values, real *most, real *sum)
 {
     const weft__attention *a = t->a;
-    real *s = t->room[SCORES], *y = a->y + result_at(t, i);
-    int64_t ldy = a->heads * a->dv;
-    attention_product(m, up(n, NR), a->dk, rows_of_q(t, i), keys, s, ROW, false, a->scale);
-    for (int64_t r = 0; r < m; r++) {
-        real fade = weigh_row(t, i + r, j, n, s + r * ROW, most + r, sum + r);
-        if (j && fade != 1)
-            scaled(a->dv, fade, y + r * ldy);
-    }
-    attention_product(m, a->dv, n, (in_lines){ s, ROW, false }, values, y, ldy, j > 0, 1);
+    real *s = t->room[SCORES], *y = a->y + result_at(t, i), fade[ROWS + VLEN];
+    int64_t ldy = a->heads * a->dv, stairs = stairs_of(t, i, j);
+    attention_product(m, up(n, NR), a->dk, rows_of_q(t, i), keys, s, ROW, false, a->scale, stairs);
+    weigh_rows(t, i, m, j, n, most, sum, fade);
+    for (int64_t r = 0; j && r < m; r++)
+        if (fade[r] != 1)
+            scaled(a->dv, fade[r], y + r * ldy);
+    attention_product(m, a->dv, n, (in_lines){ s, ROW, false, stairs }, values, y, ldy, j > 0, 1, all_seen);
 }
 static void attend_keys(const head *t, int64_t i, int64_t m, int64_t j, int64_t n)
 {
@@ -130,15 +152,25 @@ static void attend_keys(const head *t, int64_t i, int64_t m, int64_t j, int64_t 
             attend_block(t, i + r, rows, j, seen, keys, values, t->room[MOST] + r, t->room[SUM] + r);
     }
 }
-static void finish_row(const head *t, int64_t i, real most, real sum)
+static void finish_row(const head *t, int64_t i, real lse, real share)
 {
     real *y = t->a->y + result_at(t, i);
     bool seen = seen_by(t, i);
-    t->a->lse[head_row(t, i)] = seen ? most + log(sum) : nothing;
+    t->a->lse[head_row(t, i)] = seen ? lse : nothing;
     if (seen)
-        scaled(t->a->dv, 1 / sum, y);
+        scaled(t->a->dv, share, y);
     else
         memset(y, 0, (size_t)t->a->dv * sizeof *y);
+}
+static void finish_rows(const head *t, int64_t i, int64_t m)
+{
+    for (int64_t r = 0; r < m; r += VLEN) {
+        real lse[VLEN], share[VLEN];
+        vec sum = v_load_to(t->room[SUM] + r, m - r);
+        v_store(lse, v_load_to(t->room[MOST] + r, m - r) + v_log(sum)), v_store(share, 1 / sum);
+        for (int64_t l = 0; l < least(VLEN, m - r); l++)
+            finish_row(t, i + r + l, lse[l], share[l]);
+    }
 }
 
 /* ---- the map: weights from the scores and their log sum exp, 0 for the keys that are not seen ---- */
@@ -156,7 +188,7 @@ static void write_weights(const head *t, int64_t i, int64_t m, int64_t j, int64_
     for (int64_t r = 0; r < m; r++) {
         real *s = t->room[SCORES], *map = a->map + (a->map_offset.host[t->row + i + r] + j) * a->heads + t->h;
         int64_t seen = seen_of(t, i + r, j, n);
-        attention_product(1, up(n, NR), a->dk, rows_of_q(t, i + r), keys, s, ROW, false, a->scale);
+        attention_product(1, up(n, NR), a->dk, rows_of_q(t, i + r), keys, s, ROW, false, a->scale, all_seen);
         weigh_again(t, i + r, n, seen, s);
         if (a->below)
             keep(seen, drawn_row(t, i + r, j, seen), s, s);
@@ -189,8 +221,7 @@ static void attend_task(void *argument, int64_t task)
         t.room[MOST][r] = nothing, t.room[SUM][r] = 0;
     for (int64_t j = 0; j < n; j += KEYS)
         attend_keys(&t, i, m, j, least(KEYS, n - j));
-    for (int64_t r = 0; r < m; r++)
-        finish_row(&t, i + r, t.room[MOST][r], t.room[SUM][r]);
+    finish_rows(&t, i, m);
     for (int64_t j = 0; t.a->map && j < t.keys; j += KEYS)
         write_weights(&t, i, m, j, least(KEYS, t.keys - j));
     attention_lets_go(job);

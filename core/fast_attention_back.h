@@ -45,20 +45,20 @@ static void block_back(const head *t, int64_t i, int64_t m, const key_block *b, 
 {
     const weft__attention *a = t->a;
     real *w = t->room[SCORES], *ds = t->room[GRADS];
-    in_lines q = rows_of_q(t, i), dy = { a->dy + result_at(t, i), a->heads * a->dv, false };
-    int64_t at_k = t->k - a->k + b->j * t->wide, at_v = t->v - a->v + b->j * t->wide_v;
-    attention_product(m, up(n, NR), a->dk, q, b->keys, w, ROW, false, a->scale);
-    attention_product(m, up(n, NR), a->dv, dy, b->values, ds, ROW, false, 1);
+    in_lines q = rows_of_q(t, i), dy = { a->dy + result_at(t, i), a->heads * a->dv, false, all_seen };
+    int64_t at_k = t->k - a->k + b->j * t->wide, at_v = t->v - a->v + b->j * t->wide_v, stairs = stairs_of(t, i, b->j);
+    attention_product(m, up(n, NR), a->dk, q, b->keys, w, ROW, false, a->scale, stairs);
+    attention_product(m, up(n, NR), a->dv, dy, b->values, ds, ROW, false, 1, stairs);
     for (int64_t r = 0; r < m; r++)
         row_back(t, i + r, b, n, w + r * ROW, ds + r * ROW);
     if (b->want.q)
-        attention_product(m, a->dk, n, (in_lines){ ds, ROW, false }, b->rows, a->dq + (q.at - a->q), t->wide, true, 1);
+        attention_product(m, a->dk, n, (in_lines){ ds, ROW, false, stairs }, b->rows, a->dq + (q.at - a->q), t->wide, true, 1, all_seen);
     if (b->want.kv && a->dk_)
-        attention_product(n, a->dk, m, (in_lines){ ds, ROW, true }, as_rows(t, m <= FEW_ROWS, m, a->dk, q.at, q.line, OF_QUERIES),
-                          a->dk_ + at_k, t->wide, true, 1);
+        attention_product(n, a->dk, m, (in_lines){ ds, ROW, true, stairs }, as_rows(t, m <= FEW_ROWS, m, a->dk, q.at, q.line, OF_QUERIES),
+                          a->dk_ + at_k, t->wide, true, 1, all_seen);
     if (b->want.kv && a->dv_)
-        attention_product(n, a->dv, m, (in_lines){ w, ROW, true }, as_rows(t, m <= FEW_ROWS, m, a->dv, dy.at, dy.line, OF_RESULTS),
-                          a->dv_ + at_v, t->wide_v, true, 1);
+        attention_product(n, a->dv, m, (in_lines){ w, ROW, true, stairs }, as_rows(t, m <= FEW_ROWS, m, a->dv, dy.at, dy.line, OF_RESULTS),
+                          a->dv_ + at_v, t->wide_v, true, 1, all_seen);
 }
 /* Queries from .. to, and a block of keys. */
 static void keys_back(const head *t, int64_t from, int64_t to, int64_t j, back_wants want)

@@ -5,7 +5,7 @@
 #include "core/fast_attention_tile.h"
 
 enum {
-    KEYS = 256, QUERIES = 126,                   /* of a block, at most; queries in whole tiles */
+    KEYS = 256, QUERIES = 378,                   /* of a block, at most; queries in whole tiles */
     ALL_HEADS = -1,
     WORTH_DEALING = 100000                       /* multiply-adds that are worth waking a thread */
 };

@@ -17,8 +17,10 @@ typedef struct in_panels {
     packed_tiles tiles; tile *left;              /* instead, if it has parts; left: for rows of a */
 #endif
 } in_panels;
-/* Element (r, p) of a is at r * line + p; transposed, at r + p * line. */
-typedef struct in_lines { const real *at; int64_t line; bool transposed; } in_lines;
+/* Element (r, p) of a is at r * line + p; transposed, at r + p * line. Where a is a block of scores, or one transposed, query r of it sees
+ * its first r + seen keys, and there are zeros at the others: most of them are not multiplied. */
+typedef struct in_lines { const real *at; int64_t line; bool transposed; int64_t seen; } in_lines;
+static const int64_t all_seen = INT64_MAX / 2;
 enum {
     ONCE_PANELS = 4,                             /* the most panels that a tile of few rows takes: a sum waits for the one before it */
     FEW_ROWS = 2 * MR,                           /* so few that b is read where it is */
@@ -106,6 +108,22 @@ static void attention_strip(int64_t m, int64_t tallest, int64_t columns, int at_
             run(k, a.at, a.line, b, c, ldc, add, factor);
     }
 }
+/* The same where not all is needed: tile by tile, of k terms those that are not 0 in its rows of a; of row r of c, counted from its first
+ * column here, the first r + wanted. */
+static void attention_stairs(int64_t m, int64_t tallest, int64_t columns, int at_once, int64_t k, in_lines a, const in_panels *b,
+                             real *c, int64_t ldc, bool add, real factor, int64_t wanted)
+{
+    for (int64_t row = 0, rows, tiles = parts(m, tallest); tiles; tiles--, row += rows) {
+        rows = parts(m - row, tiles);
+        int64_t last = row + rows - 1, from = a.transposed && row >= a.seen ? row - a.seen + 1 : 0, end = a.transposed ? k : least(k, last + a.seen);
+        if (last + wanted <= 0 || (add && end <= from))
+            continue;
+        in_lines left = a;
+        in_panels right = *b;
+        left.at += a.transposed ? row + from * a.line : row * a.line + from, right.at += from * b->step;
+        attention_strip(rows, tallest, columns, at_once, end > from ? end - from : 0, left, &right, c + row * ldc, ldc, add, factor);
+    }
+}
 #ifdef TILES
 /* A sum over k in pieces is then one of pieces, so these must not depend on other sequences, nor on the threads. */
 static void attention_on_tiles(int64_t m, int64_t n, int64_t k, in_lines a, const in_panels *b, real *c, int64_t ldc, bool add, real factor)
@@ -120,8 +138,8 @@ static void attention_on_tiles(int64_t m, int64_t n, int64_t k, in_lines a, cons
             v_store_to(c + r * ldc + i, factor * v_load_to(c + r * ldc + i, w.n - i), w.n - i);
 }
 #endif
-/* add: c += a b, else c = factor a b. Few terms are a walk over c, by whole rows. */
-static void attention_product(int64_t m, int64_t n, int64_t k, in_lines a, in_panels b, real *c, int64_t ldc, bool add, real factor)
+/* add: c += a b, else c = factor a b. Few terms are a walk over c, by whole rows. wanted: of row r of c the first r + wanted columns. */
+static void attention_product(int64_t m, int64_t n, int64_t k, in_lines a, in_panels b, real *c, int64_t ldc, bool add, real factor, int64_t wanted)
 {
     int64_t tallest = k <= FEW_TERMS && n >= 4 * NR ? 1 : MR;
     int at_once;
@@ -135,7 +153,10 @@ static void attention_product(int64_t m, int64_t n, int64_t k, in_lines a, in_pa
         at_once = panels_at_once(least(m, tallest), (least(n, b.there) - j) / NR);
         if (j >= b.there)
             b.at = b.rest, b.step = NR;
-        attention_strip(m, tallest, n - j, at_once, k, a, &b, c + j, ldc, add, factor);
+        if (a.seen == all_seen && wanted == all_seen)
+            attention_strip(m, tallest, n - j, at_once, k, a, &b, c + j, ldc, add, factor);
+        else
+            attention_stairs(m, tallest, n - j, at_once, k, a, &b, c + j, ldc, add, factor, wanted - j);
     }
 }
 

@@ -8,11 +8,13 @@ check "first" eval '"$examples/first" >ran'
 check "and its gradient is that of tanh" awk -F '[][ ,]+' '/^\[3, 2\]/ { off = $4 - 1.161; close_by = off * off < 1e-6 } END { exit !close_by }' ran
 check "ragged" eval '"$examples/ragged" >ran'
 check "and there is no difference" grep -q 'padded: the same bits$' ran
-check "seq2seq" eval '"$examples/seq2seq" a.h5 >ran'
-check "and it learns" awk '{ loss = $2 } END { exit !(NR == 10 && loss < 0.5) }' ran
-cp a.h5 b.h5
-check "seq2seq once more has nothing to do" "$examples/seq2seq" a.h5
-check "and changes nothing" cmp a.h5 b.h5
+case ${V:-} in asan|dasan) ;; *)         # where its thousand steps would take a minute
+    check "seq2seq" eval '"$examples/seq2seq" a.h5 >ran'
+    check "and it learns" awk '{ loss = $2 } END { exit !(NR == 10 && loss < 0.5) }' ran
+    cp a.h5 b.h5
+    check "seq2seq once more has nothing to do" "$examples/seq2seq" a.h5
+    check "and changes nothing" cmp a.h5 b.h5 ;;
+esac
 check "seq2seq will not have another's file" eval '! "$examples/seq2seq" /dev/null'
 
 # A peer that is none of PyTorch's: who it is, then as many answers as were ordered, all wrong.
