@@ -30,7 +30,7 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
     const weft_additive *a = layer;
     (void)causal;
     weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true), *of_q_pair, *of_m_pair, *value;
-    weft_tensor *of_m = weft_add(weft_matmul_with(memory, false, a->memory_weight, true), a->bias);
+    weft_tensor *of_m = weft__linear(memory, a->memory_weight, a->bias, WEFT__UNARIES, 0);
     weft_pairs(of_q, of_m, &of_q_pair, &of_m_pair);
     weft_pairs(of_q, memory, NULL, &value);
     weft_tensor *score = weft_reshape(a->score, 2, (int64_t[]){ 1, -1 });
@@ -96,23 +96,19 @@ weft_multihead *weft_multihead_new(weft_module *parent, const char *name, int64_
     return weft__finished(m, a, &none);
 }
 
-static weft_tensor *projected(const weft_multihead *a, weft_tensor *x, int from, int to)         /* by parts of the weight: 0 query, 1 key, 2 value */
+/* Query, key or value, 0 .. 2: by its part of the weight, which is little to copy beside what it gives. */
+static weft_tensor *projected(const weft_multihead *a, weft_tensor *x, int i)
 {
-    weft_tensor *weight = to - from == 3 ? a->weight : weft_slice(a->weight, 0, from * a->width, to * a->width);
-    weft_tensor *bias = to - from == 3 ? a->bias : weft_slice(a->bias, 0, from * a->width, to * a->width);
-    return weft_add(weft_matmul_with(x, false, weight, true), bias);
+    int64_t from = i * a->width, to = from + a->width;
+    return weft__linear(x, weft_slice(a->weight, 0, from, to), weft_slice(a->bias, 0, from, to), WEFT__UNARIES, 0);
 }
-
-static weft_tensor *part(const weft_multihead *a, weft_tensor *x, int i) { return weft_slice(x, 1, i * a->width, (i + 1) * a->width); }
 
 static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
     const weft_multihead *a = layer;
     weft_attention_opts opts = { .heads = a->heads, .causal = causal };
-    weft_tensor *all = projected(a, memory, q == memory ? 0 : 1, 3);         /* a memory that asks itself: one product */
-    weft_tensor *query = q == memory ? part(a, all, 0) : projected(a, q, 0, 1);
-    int key = q == memory ? 1 : 0;
-    return weft_linear_run(a->out, weft_attention(query, part(a, all, key), part(a, all, key + 1), &opts, map));
+    weft_tensor *query = projected(a, q, 0), *key = projected(a, memory, 1), *value = projected(a, memory, 2);
+    return weft_linear_run(a->out, weft_attention(query, key, value, &opts, map));
 }
 
 weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
