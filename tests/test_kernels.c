@@ -229,7 +229,7 @@ static void play_gemm(run *t)
 {
     weft__product p = { .ta = coin(), .tb = coin(), .add = coin(), .batches = 1 + (dice(3) ? 0 : size(4)) };
     p.precision = dice(4) ? WEFT_FP32 : WEFT_BF16;
-    p.m = t->large ? 60 + size(200) : size(coin() ? 8 : 70), p.n = t->large ? 100 + size(200) : size(coin() ? 5 : 90),
+    p.m = t->large ? 60 + size(200) : size(coin() ? 8 : 70), p.n = t->large ? (dice(3) ? 100 : 450) + size(200) : size(coin() ? 5 : 90),
         p.k = t->large ? 300 + size(300) : size(50);
     p.lda = (p.ta ? p.m : p.k) + size(4), p.ldb = (p.tb ? p.k : p.n) + size(4), p.ldc = p.n + size(4);
     p.stride_a = (p.ta ? p.k : p.m) * p.lda + size(3), p.stride_b = (p.tb ? p.n : p.k) * p.ldb + size(3);
