@@ -91,12 +91,15 @@ $(BUILD)/.needs-%: tests/deps.sh
 $(OBJ): EXTRA = -fPIC -fvisibility=hidden $(WARN_LIB)
 $(B)/io/%.o: CPPFLAGS += $(HDF5)
 $(B)/tests/%.o: CPPFLAGS += $(HDF5)
-# Kernels for tiers are optimised as far as it goes, but for a sanitizer, which would make that take three times as long.
-TIER := $(if $(findstring sanitize,$(VFLAGS)),-O1,-O3) -ffp-contract=fast
+# Kernels for tiers are optimised as far as it goes, but for a sanitizer, which would make that take three times as long; and where it will not
+# run them, five times as long again.
+SANITIZED := $(findstring sanitize,$(VFLAGS))
+TIER      := $(if $(SANITIZED),-O1,-O3) -ffp-contract=fast
+TIER_512  := $(if $(SANITIZED),$(shell grep -qs avx512f /proc/cpuinfo && echo -O1 || echo -O0),-O3) -ffp-contract=fast
 $(B)/core/cpu_generic.o: EXTRA += $(TIER)
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 $(B)/core/cpu_avx2.o $(B)/core/cpu_amx_emulated.o: EXTRA += $(TIER) -march=x86-64-v3
-$(B)/core/cpu_avx512.o $(B)/core/cpu_amx.o: EXTRA += $(TIER) -march=x86-64-v4 -mprefer-vector-width=512
+$(B)/core/cpu_avx512.o $(B)/core/cpu_amx.o: EXTRA += $(TIER_512) -march=x86-64-v4 -mprefer-vector-width=512
 $(B)/core/cpu_amx.o: EXTRA += $(shell $(CC) -mamx-tile -mamx-bf16 -x c -fsyntax-only /dev/null 2>/dev/null && echo -mamx-tile -mamx-bf16)
 else
 $(B)/core/cpu_amx_emulated.o: EXTRA += $(TIER)

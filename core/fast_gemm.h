@@ -1,17 +1,17 @@
 /* fast_gemm.h - matrix products by register tiles of MR x NR elements over packed panels (Goto, van de Geijn 2008).
  *
  * Every element of c is computed in one way only, whatever else is computed with it: for each run of KC terms a chain of fused
- * multiplications and additions in the order of k, and the runs' sums added in order (those of very many terms by segments: fast_gemm_deep.h). No choice of tiles, blocks, threads or
- * of which operand is packed changes a bit, so those choices may look at m, n, k and the number of threads, and a row has the
- * same bits alone and in any batch.
+ * multiplications and additions in the order of k, and the runs' sums added in order; gradients of weights over very many terms by segments
+ * (fast_gemm_deep.h). No choice of tiles, blocks, threads or of which operand is packed changes a bit, so those choices may look at m, n, k
+ * and the number of threads, and a row has the same bits alone and in any batch.
  *
  * What cannot be packed more cheaply than it is read, is read where it lies: rows of a whose numbers are neighbours, columns of few rows
  * of a^T. While a tile is computed the strips that the next block will read are fetched into the second level of cache, and the rows of c
  * that the tile will write into the first: without that a product of 128 columns waits for memory a sixth of its time.
  *
  * It serves always. GFLOP/s on one core of an EPYC with AVX2 (Zen 3, peak 101), operands not in the caches, other work beside it: 11439 rows,
- * n 128, k 128: 91; n 128, k 256: 93; n 32, k 128: 88; 5176 rows, n 512, k 128: 90; gradients of weights over 11439 rows, 128 x 128: 76, 256 x 128: 78;
- * 512 x 128 over 5176: 81; 1024 cubed: 87.
+ * n 128, k 128: 91; n 128, k 256: 93; n 32, k 128: 88; 5176 rows, n 512, k 128: 90; gradients of weights over 11439 rows, 128 x 128: 82, 256 x 128: 81,
+ * 512 x 128: 83; 1024 cubed: 87.
  * OpenBLAS is there for who asks for it (blas.c). */
 #ifndef WEFT_FAST_GEMM_H
 #define WEFT_FAST_GEMM_H
