@@ -34,6 +34,7 @@ typedef struct recur_job {
     const weft__recurrence *r;
     bool back;
     void (*step)(const struct recur_job *, const recur_run *);
+    void (*end)(const struct recur_job *, int64_t block);        /* when all its steps are done; may be NULL */
     recur_cell *cell;
     int64_t gates;                               /* columns of r->gates */
     recur_part part[3];                          /* h's, two if a GRU: n's h side is not the slot of n; then the projection */
@@ -370,6 +371,28 @@ static recur_ahead recur_ahead_of(const recur_job *j, int64_t b, int64_t i)
     const char *at = (const char *)(r->gates + row * j->gates);
     return (recur_ahead){ at, n > 0 ? at + n * j->gates * (int64_t)sizeof(real) : at };
 }
+/* Few rows of x [tokens, width], those of the block in the i-th step: too few for the chip to see what comes next. */
+static void recur_fetch_rows(const recur_job *j, int64_t b, int64_t i, const real *x, int64_t width)
+{
+    enum { LINE = 64 / sizeof(real), FEW_LINES = 32 };
+    const weft__recurrence *r = j->r;
+    if (!x || i >= r->to - r->from)
+        return;
+    int64_t t = recur_step(j, i), n = (recur_end(j, b, t) - j->cut[b]) * width;
+    const real *at = x + (r->start.host[t] + j->cut[b]) * width;
+    for (int64_t l = 0; n <= FEW_LINES * LINE && l < n; l += LINE)
+        __builtin_prefetch(at + l);
+}
+/* What the steps after this one will read of the states and of what arrives. */
+static void recur_fetch_states(const recur_job *j, int64_t b, int64_t i)
+{
+    const weft__recurrence *r = j->r;
+    if (!j->back)
+        return;
+    recur_fetch_rows(j, b, i + 2, r->h, r->width);
+    recur_fetch_rows(j, b, i + 2, r->c, r->hidden);
+    recur_fetch_rows(j, b, i + 1, r->dy, r->width);
+}
 static void recur_block(void *argument, int64_t task)
 {
     const recur_job *j = argument;
@@ -378,6 +401,7 @@ static void recur_block(void *argument, int64_t task)
     for (int64_t i = 0; i < r->to - r->from; i++) {
         int64_t t = recur_step(j, i), end = recur_end(j, b, t);
         recur_ahead soon = recur_ahead_of(j, b, i);
+        recur_fetch_states(j, b, i);
         for (int64_t at = j->cut[b]; at < end;) {
             recur_run run = recur_next_run(r, t, at, end);
             run.block = b, run.me = (int)(task % j->team), run.ahead = &soon;
@@ -385,6 +409,8 @@ static void recur_block(void *argument, int64_t task)
             at += run.n;
         }
     }
+    if (j->end)
+        j->end(j, b);
 #ifdef TILES
     if (j->tiles.parts)
         tiles_release();

@@ -8,8 +8,11 @@
 
 enum {
     SMALL_WEIGHTS = 40960,                       /* of both matrices: they and a block's sums lie in the second cache */
-    SMALL_BLOCKS  = 16
+    SMALL_BLOCKS  = 16,
+    SMALL_TOKENS  = 32, SMALL_RUNS = 16          /* that wait to be summed, at most: the sums go through registers once for all */
 };
+typedef struct { int64_t row, n; const real *h; } small_run;                 /* h: before it, or NULL */
+typedef struct { small_run run[SMALL_RUNS]; int64_t runs, tokens; } small_waiting;
 
 typedef struct {
     recur_job j;
@@ -17,6 +20,7 @@ typedef struct {
     unit_weights forward;
     packed_weights to_x;                         /* backward: of w_ih */
     real *sums; int64_t each;                    /* of each block: inputs x slots, width x slots, slots */
+    small_waiting *waiting;                      /* of each block */
     int64_t most_blocks;
 } small_job;
 
@@ -30,7 +34,7 @@ static size_t small_divide(small_job *s, char *memory)           /* NULL: only s
 {
     const weft__recur_layer *l = s->l;
     const int64_t S = layer_slots(l), front = recur_lines((int64_t)(recur_divide(&s->j, NULL) / sizeof(real)) + 1);
-    int64_t at[4] = { front };
+    int64_t at[5] = { front };
     s->forward = (unit_weights){ .cell = l->r.cell, .hidden = l->r.hidden, .inputs = l->inputs, .width = l->r.width,
                                  .x_gates = l->r.cell == WEFT__GRU ? 3 : 4, .h_gates = l->r.cell == WEFT__GRU ? 3 : 4 };
     s->forward.each = (4 + (l->inputs + l->r.width) * s->forward.x_gates) * VLEN;
@@ -39,10 +43,12 @@ static size_t small_divide(small_job *s, char *memory)           /* NULL: only s
     at[1] = at[0] + (s->j.back ? 0 : recur_lines(unit_panels(&s->forward) * s->forward.each));
     at[2] = at[1] + (s->j.back && l->dx.to ? recur_lines(packed_size(s->to_x.k, s->to_x.n)) : 0);
     at[3] = at[2] + (s->j.back ? s->most_blocks * s->each : 0);
+    at[4] = at[3] + (s->j.back ? s->most_blocks * (int64_t)(sizeof *s->waiting / sizeof(real)) : 0);
     if (!memory)
-        return (size_t)at[3] * sizeof(real);
+        return (size_t)at[4] * sizeof(real);
     recur_divide(&s->j, memory);
     s->forward.panel = (real *)(void *)memory + at[0], s->to_x.panel = (real *)(void *)memory + at[1], s->sums = (real *)(void *)memory + at[2];
+    s->waiting = (small_waiting *)((real *)(void *)memory + at[3]);
     return 0;
 }
 static void small_pack(void *argument, int64_t i)
@@ -98,8 +104,9 @@ static void small_forward(const recur_job *j, const recur_run *run)
 #else
 #define EACH(i, n) _Pragma("GCC unroll 16") for (int i = 0; i < (n); i++)
 #endif
-/* y [rows, 2 VLEN or `left`] += x^T d over m tokens: x [m, ..], d [m, ..] */
-#define ARGUMENTS int64_t m, const real *x, int64_t ldx, const real *d, int64_t ldd, real *y, int64_t ldy, int64_t left
+/* y [rows, 2 VLEN or `left`] += x^T d over some runs of m tokens: x [m, ..] from column i on, d [m, ..] from column c on */
+typedef struct { const real *x, *d; int64_t m; } outer_run;
+#define ARGUMENTS const outer_run *run, int64_t runs, int64_t i, int64_t ldx, int64_t c, int64_t ldd, real *y, int64_t ldy, int64_t left
 static inline __attribute__((always_inline)) void outer_by(const int rows, const bool whole, ARGUMENTS)
 {
     vec sum[TILE_ROWS][2];
@@ -107,12 +114,15 @@ static inline __attribute__((always_inline)) void outer_by(const int rows, const
         sum[r][0] = whole ? v_load(y + r * ldy) : v_load_to(y + r * ldy, left);
         sum[r][1] = whole ? v_load(y + r * ldy + VLEN) : v_set(0);
     }
-    for (int64_t i = 0; i < m; i++, x += ldx, d += ldd) {
-        vec a = whole ? v_load(d) : v_load_to(d, left), b = whole ? v_load(d + VLEN) : v_set(0);
-        EACH(r, rows) {
-            sum[r][0] = v_fma(v_set(x[r]), a, sum[r][0]);
-            if (whole)
-                sum[r][1] = v_fma(v_set(x[r]), b, sum[r][1]);
+    for (; runs > 0; runs--, run++) {
+        const real *x = run->x + i, *d = run->d + c;
+        for (int64_t t = 0; t < run->m; t++, x += ldx, d += ldd) {
+            vec a = whole ? v_load(d) : v_load_to(d, left), b = whole ? v_load(d + VLEN) : v_set(0);
+            EACH(r, rows) {
+                sum[r][0] = v_fma(v_set(x[r]), a, sum[r][0]);
+                if (whole)
+                    sum[r][1] = v_fma(v_set(x[r]), b, sum[r][1]);
+            }
         }
     }
     EACH(r, rows) {
@@ -124,16 +134,16 @@ static inline __attribute__((always_inline)) void outer_by(const int rows, const
 }
 typedef void outer_tile(ARGUMENTS);
 #define TILE(rows)                                                                                                     \
-    static void outer_##rows(ARGUMENTS)      { outer_by(rows, true, m, x, ldx, d, ldd, y, ldy, left); }                \
-    static void outer_edge_##rows(ARGUMENTS) { outer_by(rows, false, m, x, ldx, d, ldd, y, ldy, left); }
+    static void outer_##rows(ARGUMENTS)      { outer_by(rows, true, run, runs, i, ldx, c, ldd, y, ldy, left); }        \
+    static void outer_edge_##rows(ARGUMENTS) { outer_by(rows, false, run, runs, i, ldx, c, ldd, y, ldy, left); }
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
 static outer_tile *const outer_tiles[][6] = { { outer_1, outer_2, outer_3, outer_4, outer_5, outer_6 },
                                               { outer_edge_1, outer_edge_2, outer_edge_3, outer_edge_4, outer_edge_5, outer_edge_6 } };
 #undef TILE
 #undef EACH
 
-/* y [k, n] += x^T d over m tokens, all read where they are. */
-static void outer_product(int64_t m, int64_t k, const real *x, int64_t ldx, int64_t n, const real *d, int64_t ldd, real *y, int64_t ldy)
+/* y [k, n] += x^T d over all tokens of the runs, which are read where they are. */
+static void outer_product(const outer_run *run, int64_t runs, int64_t k, int64_t ldx, int64_t n, int64_t ldd, real *y, int64_t ldy)
 {
     enum { OUTER_ROWS = 6 };
     for (int64_t c = 0, columns; c < n; c += columns) {
@@ -141,25 +151,41 @@ static void outer_product(int64_t m, int64_t k, const real *x, int64_t ldx, int6
         columns = whole ? 2 * VLEN : VLEN;
         for (int64_t i = 0, rows; i < k; i += rows) {
             rows = k - i < OUTER_ROWS ? k - i : OUTER_ROWS;
-            outer_tiles[!whole][rows - 1](m, x + i, ldx, d + c, ldd, y + i * ldy + c, ldy, n - c);
+            outer_tiles[!whole][rows - 1](run, runs, i, ldx, c, ldd, y + i * ldy + c, ldy, n - c);
         }
     }
 }
-static void small_sums(const small_job *s, const recur_run *run, real *sums)
+/* Those that wait, as runs of inputs or of states before, with the gradients from column `slot` on; how many. */
+static int64_t small_list(const small_job *s, const small_waiting *w, bool of_h, int64_t slot, outer_run *list)
 {
+    int64_t n = 0;
+    for (int64_t i = 0; i < w->runs; i++) {
+        const small_run *run = &w->run[i];
+        const real *x = of_h ? run->h : s->l->x + run->row * s->l->inputs;
+        if (x)
+            list[n++] = (outer_run){ x, s->j.r->gates + run->row * s->j.gates + slot, run->n };
+    }
+    return n;
+}
+/* What waits is added to the block's sums. */
+static void small_sum_up(const recur_job *j, int64_t block)
+{
+    const small_job *s = (const small_job *)j;
     const weft__recur_layer *l = s->l;
-    const weft__recurrence *r = s->j.r;
-    const int64_t S = s->j.gates, F = l->inputs, W = r->width, both = r->cell == WEFT__GRU ? 2 * r->hidden : S;
-    const real *d = r->gates + run->row * S;
-    real *of_h = sums + F * S, *of_bias = of_h + W * S;
+    const int64_t S = j->gates, F = l->inputs, W = j->r->width, H = j->r->hidden, both = j->r->cell == WEFT__GRU ? 2 * H : S;
+    small_waiting *w = &s->waiting[block];
+    real *sums = s->sums + block * s->each, *of_h = sums + F * S, *of_bias = of_h + W * S;
+    outer_run list[SMALL_RUNS];
     if (l->dw_ih.to)
-        outer_product(run->n, F, l->x + run->row * F, F, layer_gates(l), d, S, sums, S);
-    if (l->dw_hh.to && run->h)
-        outer_product(run->n, W, run->h, W, both, d, S, of_h, S);
-    if (l->dw_hh.to && run->h && both < S)
-        outer_product(run->n, W, run->h, W, r->hidden, d + 3 * r->hidden, S, of_h + 3 * r->hidden, S);
-    for (int64_t i = 0; (l->db_ih.to || l->db_hh.to) && i < run->n; i++)
-        recur_plus(S, d + i * S, of_bias);
+        outer_product(list, small_list(s, w, false, 0, list), F, F, layer_gates(l), S, sums, S);
+    if (l->dw_hh.to)
+        outer_product(list, small_list(s, w, true, 0, list), W, W, both, S, of_h, S);
+    if (l->dw_hh.to && both < S)
+        outer_product(list, small_list(s, w, true, 3 * H, list), W, W, H, S, of_h + 3 * H, S);
+    for (int64_t i = 0; (l->db_ih.to || l->db_hh.to) && i < w->runs; i++)
+        for (int64_t t = 0; t < w->run[i].n; t++)
+            recur_plus(S, j->r->gates + (w->run[i].row + t) * S, of_bias);
+    w->runs = w->tokens = 0;
 }
 static void small_backward(const recur_job *j, const recur_run *run)
 {
@@ -171,7 +197,10 @@ static void small_backward(const recur_job *j, const recur_run *run)
         memset(dx, 0, (size_t)(run->n * l->inputs) * sizeof *dx);
     if (dx)
         recur_product(&s->to_x, 0, packed_panels(s->to_x.n), run->ahead, run->n, j->r->gates + run->row * j->gates, j->gates, dx, l->inputs);
-    small_sums(s, run, s->sums + run->block * s->each);
+    small_waiting *w = &s->waiting[run->block];
+    w->run[w->runs++] = (small_run){ run->row, run->n, run->h }, w->tokens += run->n;
+    if (w->runs == SMALL_RUNS || w->tokens >= SMALL_TOKENS)
+        small_sum_up(j, run->block);
 }
 
 /* ---- the blocks' sums become gradients ---- */
@@ -206,11 +235,11 @@ static bool small_layer(weft__device *d, const weft__recur_layer *l, bool back)
 {
     weft__recurrence r = l->r;
     r.h_before = NULL;
-    small_job s = { .j = { .r = &r, .back = back, .step = back ? small_backward : small_forward }, .l = l };
+    small_job s = { .j = { .r = &r, .back = back, .step = back ? small_backward : small_forward, .end = back ? small_sum_up : NULL }, .l = l };
     if (!small_prepare(d, &s))
         return false;
     if (back)
-        memset(s.sums, 0, (size_t)(s.j.blocks * s.each) * sizeof *s.sums);
+        memset(s.sums, 0, (size_t)(s.j.blocks * s.each) * sizeof *s.sums), memset(s.waiting, 0, (size_t)s.j.blocks * sizeof *s.waiting);
     weft__parallel(d, s.j.blocks, recur_block, &s.j);
     if (back)
         small_give_all(d, &s);
