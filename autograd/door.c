@@ -301,7 +301,10 @@ static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .add
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
-    return APPLY_WITH(&op_arrange, a, x);
+    weft_tensor *y = APPLY_WITH(&op_arrange, a, x);
+    if (weft_ok(y->w) && x->lookup)
+        y->lookup = x->lookup;                   /* pads may be others: nobody takes them for tokens */
+    return y;
 }
 
 weft_tensor *weft__arranged_as(weft_tensor *x, const weft__form *like)

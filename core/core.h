@@ -55,6 +55,10 @@ struct weft_batch {                              /* B sequences; equal lengths a
 
 /* ---- tensors ---- */
 struct weft_module;
+typedef struct weft__lookup {                    /* a tensor's rows are those of a table, by ids in the same layout of its batch or in another; -1: zeros */
+    weft_tensor *table, *ids;
+    const uint64_t *version; uint64_t then;      /* of the table's numbers; and when they were looked up */
+} weft__lookup;
 struct weft_tensor {
     weft *w; uint64_t step;                      /* step 0: until weft_close */
     weft__form f; real *data;                    /* device memory; int32_t * for WEFT_I32 */
@@ -62,6 +66,7 @@ struct weft_tensor {
     weft_tensor *grad;                           /* during a walk; a parameter's: always, its piece of the flat vector */
     uint32_t reached, kept;                      /* by the walk of this number: depends on a wanted one; its gradient stays */
     int16_t class_; bool parameter, frozen;      /* size class of a gradient's buffer */
+    const weft__lookup *lookup;                  /* NULL: no rows of a table, as far as is known */
 };
 
 /* ---- the context ---- */

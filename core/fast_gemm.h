@@ -306,10 +306,11 @@ static bool run_tiles(weft__device *d, gemm_job *w, int64_t results)
     w->of_a = up(up(least(MC, w->block_m), MR) * kc + VLEN, 16);
     w->each = w->of_a + up(up(least(NC, w->block_n), NR) * kc + VLEN, 16);
     real *scratch = weft__scratch(d, (size_t)(results + w->each * threads) * sizeof(real));
+    if (!scratch)
+        return false;
     w->c = w->c ? w->c : scratch, w->scratch = scratch + results;
-    if (scratch)
-        weft__parallel(d, w->blocks * w->p->batches, block_task, w);
-    return scratch;
+    weft__parallel(d, w->blocks * w->p->batches, block_task, w);
+    return true;
 }
 #include "core/fast_gemm_deep.h"
 #ifdef TILES

@@ -9,9 +9,17 @@ static inline int64_t good(const index_job *j, int64_t r)
     int32_t i = j->index[r];
     return i < j->n ? i : -1;
 }
+static bool all_good(int64_t rows, int64_t n, const int32_t *index)
+{
+    const int32_t end = (int32_t)least(n, INT32_MAX);
+    int32_t bad = 0;
+    for (int64_t r = 0; r < rows; r++)
+        bad |= (index[r] < -1) | (index[r] >= end);
+    return !bad;
+}
 static void look_over(weft__device *d, int64_t rows, int64_t n, const int32_t *index)
 {
-    for (int64_t r = 0; r < rows; r++)
+    for (int64_t r = 0, end = all_good(rows, n, index) ? 0 : rows; r < end; r++)
         checked(d, r, index[r], n);
 }
 static void gather_rows(const void *job, int64_t from, int64_t to)
@@ -32,6 +40,22 @@ static void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, c
 {
     look_over(d, rows, n, index);
     each_range(d, rows, rows_a_chunk(width), gather_rows, &(index_job){ rows, width, n, x, index, fill, y, add });
+}
+
+typedef struct ints_job { int64_t width, n; const int32_t *x, *index; int32_t fill, *y; } ints_job;
+static void gather_int_rows(const void *job, int64_t from, int64_t to)
+{
+    const ints_job *j = job;
+    for (int64_t r = from, w = j->width; r < to; r++) {
+        const int64_t i = j->index[r];
+        for (int64_t c = 0; c < w; c++)
+            j->y[r * w + c] = i >= 0 && i < j->n ? j->x[i * w + c] : j->fill;
+    }
+}
+static void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, const int32_t *x, const int32_t *index, int32_t fill, int32_t *y)
+{
+    look_over(d, rows, n, index);
+    each_range(d, rows, rows_a_chunk(width), gather_int_rows, &(ints_job){ width, n, x, index, fill, y });
 }
 
 /* Each thread adds all rows in order, to columns of its own. */

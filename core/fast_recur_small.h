@@ -1,6 +1,7 @@
 /* fast_recur_small.h - small recurrent layers whole: a token's projection, recurrence and cell in one go, and backward its dx and its
  * share of the weights' gradients while its gates are in the first cache. What is large in such a layer is not the arithmetic but the
- * gates' buffer: it is written once forward, and once backward.
+ * gates' buffer: it is written once forward, and once backward. Where x is a table, a token's projection is a row of sums by its id, and
+ * backward gates' gradients are added up by ids.
  *
  * Sequences are cut into blocks by what the batch is, not by the number of threads: each block sums gradients of the weights of
  * its own, and those are added in the order of the blocks. So they have the same bits with any number of threads. */
@@ -18,8 +19,8 @@ typedef struct {
     recur_job j;
     const weft__recur_layer *l;
     unit_weights forward;
-    packed_weights to_x;                         /* backward: of w_ih */
-    real *sums; int64_t each;                    /* of each block: inputs x slots, width x slots, slots */
+    packed_weights to_x;                         /* backward: of w_ih, if dx is of tokens */
+    real *sums; int64_t each, of_h;              /* of each block, rows of slots: of_h, one for each input or id; one for each number of h; one of biases */
     small_waiting *waiting;                      /* of each block */
     int64_t most_blocks;
 } small_job;
@@ -38,10 +39,11 @@ static size_t small_divide(small_job *s, char *memory)           /* NULL: only s
     s->forward = (unit_weights){ .cell = l->r.cell, .hidden = l->r.hidden, .inputs = l->inputs, .width = l->r.width,
                                  .x_gates = l->r.cell == WEFT__GRU ? 3 : 4, .h_gates = l->r.cell == WEFT__GRU ? 3 : 4 };
     s->forward.each = (4 + (l->inputs + l->r.width) * s->forward.x_gates) * VLEN;
-    s->to_x = (packed_weights){ .k = layer_gates(l), .n = l->inputs };
-    s->each = recur_lines((l->inputs + l->r.width + 1) * S);
+    s->to_x = (packed_weights){ .k = layer_gates(l), .n = l->dx.to && !l->ids ? l->inputs : 0 };
+    s->of_h = l->ids ? l->rows : l->inputs;
+    s->each = recur_lines((s->of_h + l->r.width + 1) * S);
     at[1] = at[0] + (s->j.back ? 0 : recur_lines(unit_panels(&s->forward) * s->forward.each));
-    at[2] = at[1] + (s->j.back && l->dx.to ? recur_lines(packed_size(s->to_x.k, s->to_x.n)) : 0);
+    at[2] = at[1] + (s->j.back ? recur_lines(packed_size(s->to_x.k, s->to_x.n)) : 0);
     at[3] = at[2] + (s->j.back ? s->most_blocks * s->each : 0);
     at[4] = at[3] + (s->j.back ? s->most_blocks * (int64_t)(sizeof *s->waiting / sizeof(real)) : 0);
     if (!memory)
@@ -81,8 +83,9 @@ static bool small_prepare(weft__device *d, small_job *s)
     small_divide(s, memory);
     memset(s->j.zeros, 0, (size_t)s->j.r->hidden * sizeof(real));
     for (int64_t i = 0, n = small_pack_tasks(s); i < n; i++)      /* too little to wake anybody */
-        if (!s->j.back || s->l->dx.to || i >= packed_panels(s->to_x.n))
-            small_pack(s, i);
+        small_pack(s, i);
+    for (int64_t i = 0; s->l->ids && !s->j.back && i < s->l->rows; i++)
+        unit_sums_of(&s->forward, s->l->x, i, s->l->of_rows);
     recur_cut(&s->j, SMALL_BLOCKS);
     s->j.team = 1;
     return true;
@@ -93,7 +96,8 @@ static void small_forward(const recur_job *j, const recur_run *run)
 {
     const small_job *s = (const small_job *)j;
     const weft__recurrence *r = j->r;
-    unit_rows t = { .x = s->l->x + run->row * s->l->inputs, .before = run->h, .c_before = run->c ? run->c : j->zeros, .c_step = run->c ? r->hidden : 0,
+    const int32_t *ids = s->l->ids ? s->l->ids + run->row : NULL;
+    unit_rows t = { .x = ids ? NULL : s->l->x + run->row * s->l->inputs, .sums = s->l->of_rows, .ids = ids, .before = run->h, .c_before = run->c ? run->c : j->zeros, .c_step = run->c ? r->hidden : 0,
                     .gates = r->gates + run->row * j->gates, .c = r->c ? r->c + run->row * r->hidden : NULL, .h = r->h + run->row * r->hidden };
     unit_step(&s->forward, run->n, t);
 }
@@ -167,6 +171,14 @@ static int64_t small_list(const small_job *s, const small_waiting *w, bool of_h,
     }
     return n;
 }
+/* Gates' gradients of what waits to rows of sums: by ids, or all to one. */
+static void small_add_rows(const small_job *s, const small_waiting *w, const int32_t *ids, real *sums)
+{
+    const int64_t S = s->j.gates;
+    for (int64_t i = 0; i < w->runs; i++)
+        for (int64_t row = w->run[i].row; row < w->run[i].row + w->run[i].n; row++)
+            recur_plus(S, s->j.r->gates + row * S, sums + (ids ? ids[row] * S : 0));
+}
 /* What waits is added to the block's sums. */
 static void small_sum_up(const recur_job *j, int64_t block)
 {
@@ -174,17 +186,18 @@ static void small_sum_up(const recur_job *j, int64_t block)
     const weft__recur_layer *l = s->l;
     const int64_t S = j->gates, F = l->inputs, W = j->r->width, H = j->r->hidden, both = j->r->cell == WEFT__GRU ? 2 * H : S;
     small_waiting *w = &s->waiting[block];
-    real *sums = s->sums + block * s->each, *of_h = sums + F * S, *of_bias = of_h + W * S;
+    real *sums = s->sums + block * s->each, *of_h = sums + s->of_h * S;
     outer_run list[SMALL_RUNS];
-    if (l->dw_ih.to)
+    if (l->ids)
+        small_add_rows(s, w, l->ids, sums);
+    else if (l->db_ih.to || l->db_hh.to)
+        small_add_rows(s, w, NULL, of_h + W * S);
+    if (l->dw_ih.to && !l->ids)
         outer_product(list, small_list(s, w, false, 0, list), F, F, layer_gates(l), S, sums, S);
     if (l->dw_hh.to)
         outer_product(list, small_list(s, w, true, 0, list), W, W, both, S, of_h, S);
     if (l->dw_hh.to && both < S)
         outer_product(list, small_list(s, w, true, 3 * H, list), W, W, H, S, of_h + 3 * H, S);
-    for (int64_t i = 0; (l->db_ih.to || l->db_hh.to) && i < w->runs; i++)
-        for (int64_t t = 0; t < w->run[i].n; t++)
-            recur_plus(S, j->r->gates + (w->run[i].row + t) * S, of_bias);
     w->runs = w->tokens = 0;
 }
 static void small_backward(const recur_job *j, const recur_run *run)
@@ -192,7 +205,7 @@ static void small_backward(const recur_job *j, const recur_run *run)
     const small_job *s = (const small_job *)j;
     const weft__recur_layer *l = s->l;
     recur_backward(j, run);
-    real *dx = l->dx.to ? l->dx.to + run->row * l->inputs : NULL;
+    real *dx = l->dx.to && !l->ids ? l->dx.to + run->row * l->inputs : NULL;
     if (dx && !l->dx.add)
         memset(dx, 0, (size_t)(run->n * l->inputs) * sizeof *dx);
     if (dx)
@@ -224,11 +237,17 @@ static void small_give_all(weft__device *d, small_job *s)
 {
     const weft__recur_layer *l = s->l;
     const int64_t F = l->inputs, W = l->r.width, S = s->j.gates;
-    weft__parallel(d, F + W + 1, small_add_up, s);
+    real *of_h = s->sums + s->of_h * S;
+    weft__parallel(d, s->of_h + W + 1, small_add_up, s);
+    small_give(s, l->dw_hh, true, W, of_h);
+    if (l->ids) {                                /* products of their own, which need the scratch that the sums are in */
+        memcpy(l->of_rows, s->sums, (size_t)(l->rows * S) * sizeof(real));
+        layer_rows_back(d, l);
+        return;
+    }
     small_give(s, l->dw_ih, false, F, s->sums);
-    small_give(s, l->dw_hh, true, W, s->sums + F * S);
-    small_give(s, l->db_ih, false, 1, s->sums + (F + W) * S);
-    small_give(s, l->db_hh, true, 1, s->sums + (F + W) * S);
+    small_give(s, l->db_ih, false, 1, of_h + W * S);
+    small_give(s, l->db_hh, true, 1, of_h + W * S);
 }
 
 static bool small_layer(weft__device *d, const weft__recur_layer *l, bool back)

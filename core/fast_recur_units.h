@@ -18,8 +18,9 @@ enum { UNIT_ROWS = 3 };
 /* The panels of one layer. A GRU's n has two sums, of inputs and of states: each side has three gates, but the tile four sums. */
 typedef struct { weft__cell cell; int64_t hidden, inputs, width; int x_gates, h_gates; real *panel; int64_t each; } unit_weights;
 
-/* Rows of a tile: tokens beside each other. before NULL: from zeros; c_step: from one c before to the next. */
-typedef struct { const real *x, *before, *c_before; real *gates, *c, *h; int64_t c_step; } unit_rows;
+/* Rows of a tile: tokens beside each other. ids: not of x, but of sums with it, [.., slots], a row for each id; NULL: there are none. before
+ * NULL: from zeros; c_step: from one c before to the next. */
+typedef struct { const real *x, *sums; const int32_t *ids; const real *before, *c_before; real *gates, *c, *h; int64_t c_step; } unit_rows;
 
 #ifdef __clang__
 #define EACH(i, n) _Pragma("clang loop unroll(full)") for (int i = 0; i < (n); i++)
@@ -108,16 +109,40 @@ INLINE void unit_rnn(const bool relu, const int rows, const unit_rows *t, int64_
             v_store_to(t->h + r * H + j + g * VLEN, y, left - g * VLEN);
         }
 }
-INLINE void unit_tile(const int rows, const weft__cell cell, const unit_weights *w, int64_t p, const unit_rows *t)
+/* Where a row of slots has gate g of the panel that begins at unit j; how many units of it there are. */
+INLINE int64_t unit_slot_at(const unit_weights *w, const weft__cell cell, int64_t j, int g) { return cell < WEFT__GRU ? j + g * VLEN : g * w->hidden + j; }
+INLINE int64_t unit_left(const unit_weights *w, const weft__cell cell, int64_t j, int g)    { return w->hidden - j - (cell < WEFT__GRU ? g * VLEN : 0); }
+
+/* Biases and inputs. */
+INLINE void unit_begin(const int rows, const weft__cell cell, const unit_weights *w, const real *panel, const real *x, vec sum[][4])
 {
-    const int gates = cell == WEFT__GRU ? 3 : 4;
-    const real *panel = w->panel + p * w->each, *of_x = panel + 4 * VLEN, *of_h = of_x + w->inputs * gates * VLEN;
-    int64_t j = p * unit_columns(w), left = w->hidden - j;
-    vec sum[UNIT_ROWS][4];
     EACH(r, rows)
         EACH(g, 4)
             sum[r][g] = v_load(panel + g * VLEN);
-    unit_sums(rows, gates, false, w->inputs, t->x, w->inputs, of_x, sum);
+    unit_sums(rows, cell == WEFT__GRU ? 3 : 4, false, w->inputs, x, w->inputs, panel + 4 * VLEN, sum);
+}
+/* They are there already, of each id. */
+INLINE void unit_look_up(const int rows, const weft__cell cell, const unit_weights *w, int64_t j, const unit_rows *t, vec sum[][4])
+{
+    const int64_t S = cell < WEFT__GRU ? w->hidden : 4 * w->hidden;
+    EACH(r, rows) {
+        const real *from = t->sums + t->ids[r] * S;
+        EACH(g, 4) {
+            int64_t left = unit_left(w, cell, j, g);
+            sum[r][g] = left > 0 ? v_load_to(from + unit_slot_at(w, cell, j, g), left) : v_set(0);
+        }
+    }
+}
+INLINE void unit_tile(const int rows, const weft__cell cell, const unit_weights *w, int64_t p, const unit_rows *t)
+{
+    const int gates = cell == WEFT__GRU ? 3 : 4;
+    const real *panel = w->panel + p * w->each, *of_h = panel + (4 + w->inputs * gates) * VLEN;
+    int64_t j = p * unit_columns(w), left = w->hidden - j;
+    vec sum[UNIT_ROWS][4];
+    if (t->ids)
+        unit_look_up(rows, cell, w, j, t, sum);
+    else
+        unit_begin(rows, cell, w, panel, t->x, sum);
     if (t->before)
         unit_sums(rows, gates, true, w->width, t->before, w->width, of_h, sum);
     vec done[UNIT_ROWS][4];
@@ -156,11 +181,29 @@ static void unit_step(const unit_weights *w, int64_t m, unit_rows t)
     for (int64_t from = 0; from < m; from += GROUP)
         for (int64_t p = 0; p < panels; p++)
             for (int64_t i = from, rows; i < m && i < from + GROUP; i += rows) {
-                unit_rows at = { t.x + i * w->inputs, t.before ? t.before + i * w->width : NULL, t.c_before + i * t.c_step, t.gates + i * S,
-                                 t.c ? t.c + i * H : NULL, t.h + i * H, t.c_step };
+                unit_rows at = { t.ids ? NULL : t.x + i * w->inputs, t.sums, t.ids ? t.ids + i : NULL, t.before ? t.before + i * w->width : NULL,
+                                 t.c_before + i * t.c_step, t.gates + i * S, t.c ? t.c + i * H : NULL, t.h + i * H, t.c_step };
                 rows = m - i < UNIT_ROWS ? m - i : UNIT_ROWS;
                 unit_tiles[rows - 1][w->cell](w, p, &at);
             }
+}
+/* The sums that row i of a table x begins with, for every unit: the same chains as of a token. */
+static void unit_sums_of(const unit_weights *w, const real *x, int64_t i, real *sums)
+{
+    const int64_t S = w->cell < WEFT__GRU ? w->hidden : 4 * w->hidden;
+    for (int64_t p = 0; p < unit_panels(w); p++) {
+        const real *panel = w->panel + p * w->each;
+        vec sum[1][4];
+        if (w->cell == WEFT__GRU)
+            unit_begin(1, WEFT__GRU, w, panel, x + i * w->inputs, sum);
+        else
+            unit_begin(1, WEFT__LSTM, w, panel, x + i * w->inputs, sum);
+        for (int g = 0; g < 4; g++) {
+            int64_t j = p * unit_columns(w), left = unit_left(w, w->cell, j, g);
+            if (left > 0)
+                v_store_to(sums + i * S + unit_slot_at(w, w->cell, j, g), sum[0][g], left);
+        }
+    }
 }
 #undef INLINE
 #undef EACH

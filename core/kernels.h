@@ -112,6 +112,8 @@ typedef struct weft__recur_layer {
     weft__recurrence r;
     int64_t inputs;
     const real *x, *w_ih, *b_ih, *b_hh;          /* [tokens, inputs], [gates * hidden, inputs], [gates * hidden]: both or none */
+    const int32_t *ids; int64_t rows;            /* not NULL: x is a table [rows, inputs], dx its gradient, and token i has row ids[i] of it, which is there */
+    real *of_rows;                               /* then: scratch [rows, slots * hidden], of the sums that rows begin with; backward, of their gradients */
     real *total;                                 /* scratch [slots * hidden] */
     weft__into dx, dw_ih, dw_hh, dw_hr, db_ih, db_hh;
 } weft__recur_layer;

@@ -60,6 +60,40 @@ void weft__follow_habits(weft_batch *b)
 }
 
 /* ---- from row to row ---- */
+/* Whether the rows of a sequence follow one another. */
+static bool in_a_row(const weft__form *f) { return f->layout == WEFT_CONCAT || f->layout == WEFT_PADDED || (f->layout == WEFT_ROWS && !f->place->fold); }
+
+/* first: of each packed sequence, where it begins. */
+static void fill_steps(const weft_batch *b, const int32_t *first, int32_t *index)
+{
+    for (int64_t t = 0; t < b->longest; index += b->live.host[t++])
+        for (int64_t i = 0; i < b->live.host[t]; i++)
+            index[i] = first[i] + (int32_t)t;
+}
+static void fill_sequence(const weft_batch *b, int64_t s, int32_t *index)      /* from packed */
+{
+    const int32_t *start = b->start.host, column = b->unsorted.host[s];
+    for (int64_t t = 0; t < b->len[s]; t++)
+        index[t] = start[t] + column;
+}
+static bool fill_index(weft_batch *b, const weft__form *from, const weft__form *to, int32_t *index)
+{
+    if (to->layout == WEFT_PACKED && in_a_row(from)) {
+        int32_t *first = weft__take(b->w, &b->w->keep, b->n * (int64_t)sizeof *first);
+        for (int64_t i = 0; first && i < b->n; i++)
+            first[i] = (int32_t)weft__row_of(b, from, b->sorted.host[i], 0);
+        if (first)
+            fill_steps(b, first, index);
+        return first;
+    }
+    for (int64_t s = 0; s < b->n; s++)
+        if (from->layout == WEFT_PACKED && in_a_row(to))
+            fill_sequence(b, s, index + weft__row_of(b, to, s, 0));
+        else
+            for (int64_t t = 0; t < b->len[s]; t++)
+                index[weft__row_of(b, to, s, t)] = (int32_t)weft__row_of(b, from, s, t);
+    return true;
+}
 weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__form *to)
 {
     for (weft__map *m = b->maps; m; m = m->next)
@@ -73,9 +107,8 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
         return (weft__ints){ NULL, NULL };
     int32_t *host = weft__filled(index);
     memset(host, -1, (size_t)rows * sizeof *host);                /* -1: a pad */
-    for (int64_t s = 0; s < b->n; s++)
-        for (int64_t t = 0; t < b->len[s]; t++)
-            host[weft__row_of(b, to, s, t)] = (int32_t)weft__row_of(b, from, s, t);
+    if (!fill_index(b, from, to, host))
+        return (weft__ints){ NULL, NULL };
     weft__sent(b->w, &index, rows);
     *m = (weft__map){ b->maps, *from, *to, index };
     b->maps = m;

@@ -70,7 +70,7 @@ static double of_layer(const weft__recur_layer *l, bool back)    /* and those th
     double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]), G = (double)r->hidden * (r->cell == WEFT__LSTM ? 4 : r->cell == WEFT__GRU ? 3 : 1);
     int of_x = back ? (l->dx.to != NULL) + (l->dw_ih.to != NULL) : 1;
     double more = back && l->dw_hh.to ? G * (double)r->width : 0, projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
-    return of_recurrence(r) + tokens * (of_x * G * (double)l->inputs + more + projected);
+    return of_recurrence(r) + (l->ids ? 2. * (double)l->rows : tokens) * of_x * G * (double)l->inputs + tokens * (more + projected);
 }
 
 static double pairs_of(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */

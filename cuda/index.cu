@@ -40,6 +40,21 @@ void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, con
     LAUNCH(d, gather_ints_each, s.grid, s.threads, 0, rows, width, n, x, index, fill, y, faults_of(d));
 }
 
+__global__ static void ids_used_each(int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used, faults f)
+{
+    for (int64_t i = first_index(); i < n; i += index_step()) {
+        int64_t v = checked(f, i, id[i], rows);
+        row[i] = (int32_t)(v < 0 ? rows : v);
+        if (v >= 0)
+            used[v] = (int32_t)v;                /* whoever comes writes the same */
+    }
+}
+void K(ids_used)(weft__device *d, int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used)
+{
+    K(fill_ints)(d, rows + 1, -1, used);
+    LAUNCH(d, ids_used_each, blocks_for(n), THREADS, 0, n, rows, id, row, used, faults_of(d));
+}
+
 /* ---- one element of each row ---- */
 __global__ static void pick_each(int64_t rows, int64_t width, const real *x, const int32_t *column, real *y, bool add, faults f)
 {

@@ -80,13 +80,22 @@ weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t row
     return weft_embedding_with(m, name, &(weft_embedding_opts){ .rows = rows, .columns = columns });
 }
 
+static void remember(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
+{
+    weft *w = y->w;
+    weft__lookup *l = w->status || !y->f.batch || y->f.rank != 2 ? NULL : weft__take(w, &w->notes, sizeof *l);
+    if (l)
+        *l = (weft__lookup){ e->weight, ids, &e->m->root->version, e->m->root->version }, y->lookup = l;
+}
+
 weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids)
 {
     weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embed");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(e->m);
-    weft_tensor *y = weft_gather(e->weight, e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids);
+    weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids, *y = weft_gather(e->weight, rows);
+    remember(e, rows, y);
     weft__leave(e->m, before);
     return y;
 }

@@ -93,9 +93,10 @@ void weft_rnn_composed(weft_rnn *r, bool on)
 }
 
 /* ---- layers and directions over a packed batch ---- */
-static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft_state first, int k, const weft__ends *e)      /* first: rows of the stacks */
+static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft_tensor *table, weft_state first, int k, const weft__ends *e)   /* first: rows of the stacks */
 {
     weft__direction d = { .cell = r->cell, .reverse = k % directions(r), .lean = r->o.lean || x->w->lean, .in = { x } };
+    d.in[WEFT__TABLE] = table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
     d.in[WEFT__H0] = weft__first_state(e, first.h, k);
@@ -113,7 +114,7 @@ static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
     return weft_dropout(x, r->o.dropout, name, false);
 }
 
-static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_state first)      /* x packed, or rows step by step */
+static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_tensor *table, weft_state first)     /* x packed, or rows step by step; ids if there is a table */
 {
     const weft__form form = x->f;
     weft *w = x->w;
@@ -125,7 +126,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_state first)      
         for (int d = 0; d < directions(r); d++, k++) {
             if (w->status)
                 return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
-            weft_rnn_out o = direction(r, x, first, k, e);
+            weft_rnn_out o = direction(r, x, l ? NULL : table, first, k, e);
             y[d] = o.y, h[k] = o.last.h, c[k] = o.last.c;
         }
         x = directions(r) == 2 ? weft_concat(y, 2, 1) : y[0];
@@ -185,7 +186,8 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     weft__form order = { .batch = x->f.batch, .layout = rows ? WEFT_ROWS : WEFT_PACKED, .place = rows ? weft__by_time(x->f.batch, x->f.place) : NULL };
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
-    weft_rnn_out o = through(r, weft__arranged_as(x, &order), first);
+    weft_tensor *table = NULL, *ids = r->composed ? NULL : weft__ids_of(x, &order, &table);
+    weft_rnn_out o = through(r, ids ? ids : weft__arranged_as(x, &order), table, first);
     o.y = weft__arranged_as(o.y, &x->f);
     return o;
 }

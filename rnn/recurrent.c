@@ -23,11 +23,13 @@ static real *numbers(const weft_call *c, int k)      { return input(c, k) ? inpu
 static int slot_of_gates(const weft_call *c) { return how(c)->cell == WEFT__LSTM ? 2 : 1; }
 static bool is_lean(const weft_call *c)      { return c->m == slot_of_gates(c); }
 
+static weft_tensor *rows_of_x(const weft_call *c) { return input(c, WEFT__TABLE) ? input(c, WEFT__TABLE) : c->x[WEFT__X]; }
+
 static extents sizes(const weft_call *c)
 {
     const weft__form *x = &c->x[WEFT__X]->f;
     int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W, S = how(c)->cell < WEFT__GRU ? 1 : 4;
-    return (extents){ x->size[0], x->batch->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, S * H };
+    return (extents){ x->size[0], x->batch->n, width(rows_of_x(c)), H, W, weft__gates(how(c)->cell) * H, S * H };
 }
 
 /* Of rows that are columns of several sequences; NULL: packed. */
@@ -45,7 +47,7 @@ static bool is(const weft_tensor *x, int64_t rows, int64_t columns)      /* [row
 static bool shape(weft_call *c)
 {
     const weft__form *x = &c->x[WEFT__X]->f;
-    if (!x->batch || x->rank != 2 || (x->layout != WEFT_PACKED && !fold(c)))
+    if (!x->batch || x->rank != (input(c, WEFT__TABLE) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
         return weft_refuse(c, "packed rows [tokens, input] are wanted");
     extents e = sizes(c);
     if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) || !is(input(c, WEFT__W_HR), e.W, e.H) ||
@@ -56,6 +58,7 @@ static bool shape(weft_call *c)
     int64_t of_gates = slot_of_gates(c);
     for (int k = 0; k < c->m; k++) {
         c->y[k]->f = *x;
+        c->y[k]->f.type = WEFT_REAL, c->y[k]->f.rank = 2;
         c->y[k]->f.size[1] = k == 0 ? e.W : k == of_gates ? e.S : e.H;
     }
     return true;
@@ -106,8 +109,10 @@ static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__re
 
 static segment segments_of(const weft_call *c, const extents *e)
 {
-    segment s = { .l = { .r = recurrence(c, e), .inputs = e->F, .x = X(c, WEFT__X), .w_ih = X(c, WEFT__W_IH),
+    segment s = { .l = { .r = recurrence(c, e), .inputs = e->F, .x = rows_of_x(c)->data, .w_ih = X(c, WEFT__W_IH),
                          .b_ih = numbers(c, WEFT__B_IH), .b_hh = numbers(c, WEFT__B_HH), .total = scratch(c, e->S) } };
+    if (input(c, WEFT__TABLE))
+        s.l.ids = I(c, WEFT__X), s.l.rows = rows_of_x(c)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
     int k = slot_of_gates(c);
     s.room = rows_at_once(c, e, &s.l.r);
     s.gates = is_lean(c) ? scratch(c, s.room * e->S) : Y(c, k);
@@ -173,7 +178,7 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
     r->carry_h = zeros(c, columns * e->W), r->carry_c = lstm ? zeros(c, columns * e->H) : NULL;
     s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
-    l->dx = into(c, WEFT__X);
+    l->dx = into(c, input(c, WEFT__TABLE) ? WEFT__TABLE : WEFT__X);
     l->dw_ih = into(c, WEFT__W_IH), l->dw_hh = into(c, WEFT__W_HH), l->dw_hr = into(c, WEFT__W_HR);
     l->db_ih = into(c, WEFT__B_IH), l->db_hh = into(c, WEFT__B_HH);
 }
@@ -190,6 +195,7 @@ static void back(const weft_call *c, const extents *e)
         weft__into *sums[] = { &s.l.dw_ih, &s.l.dw_hh, &s.l.dw_hr, &s.l.db_ih, &s.l.db_hh };
         for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
             sums[i]->add = true;                 /* the next segment's */
+        s.l.dx.add |= s.l.ids != NULL;           /* of a table it is a sum, too */
     }
 }
 
@@ -207,6 +213,8 @@ static void composed(const weft_call *c, weft_tensor **y)
     weft__direction d = { .cell = how(c)->cell, .reverse = how(c)->reverse };
     for (int k = 0; k < WEFT__RNN_INPUTS; k++)
         d.in[k] = input(c, k);
+    if (d.in[WEFT__TABLE])
+        d.in[WEFT__X] = weft_gather(d.in[WEFT__TABLE], d.in[WEFT__X]), d.in[WEFT__TABLE] = NULL;
     weft_state s = weft__recurrent_composed(&d);
     y[0] = s.h;
     if (s.c)

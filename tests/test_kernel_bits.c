@@ -255,6 +255,9 @@ Test(bits, the_first_index_out_of_range_is_told)
         t->d.fault = (weft__fault){ 0 };
         t->k->gather(&t->d, 2, 2, 5, x, index, -3, y, false);
         cr_assert(!t->d.fault.is, "-1 is no fault");
+        t->k->gather(&t->d, 1, 2, 5, x, (int32_t[]){ -2 }, -3, y, false);
+        cr_assert(t->d.fault.is && t->d.fault.value == -2, "-2 is one");
+        t->d.fault = (weft__fault){ 0 };
         t->k->entropy(&t->d, &(weft__entropy){ .rows = 1, .classes = 2 }, x, index + 1, y);
         cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 is no class");
     }

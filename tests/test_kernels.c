@@ -201,6 +201,16 @@ static void play_index(run *t)
         int32_t r = index[i / width];
         cr_assert(to[i] == (r < 0 || r >= n ? 7 : from[r * width + i % width]));
     }
+    int32_t *row = room(t, rows, sizeof *row), *used = room(t, n + 1, sizeof *used), *want = room(t, n + 1, sizeof *want);
+    memset(want, -1, (size_t)(n + 1) * sizeof *want);
+    CALL(ids_used, rows, n, index, row, used);
+    settle(t);
+    for (int64_t i = 0; i < rows; i++) {
+        int32_t r = index[i], is = r < 0 || r >= n ? (int32_t)n : r;
+        cr_assert(row[i] == is);
+        want[is] = is < n ? is : -1;
+    }
+    cr_assert(!memcmp(used, want, (size_t)(n + 1) * sizeof *want));
 }
 KERNEL_TEST(index)
 

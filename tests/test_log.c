@@ -125,6 +125,26 @@ Test(log, counts_calls_and_arithmetic)
     }
 }
 
+Test(log, counts_the_rows_of_an_embedding_once)
+{
+    enum { ROWS = 2, TOKENS = 24 };
+    static const int32_t len[] = { 20, 4 }, ids[TOKENS] = { 1, 0, -1, 1 };
+    for (int i = 0; i < COUNT(tables); i++) {
+        if (!table_is_here(tables[i].name))
+            continue;
+        weft *w = opened("2", i);
+        weft_module *m = weft_module_new(w, "m");
+        weft_embedding *e = weft_embedding_new(m, "e", ROWS, IN);
+        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
+        weft_backward(weft_total(weft_rnn_run(r, weft_embed(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })), WEFT_ZERO_STATE).y));
+        OK(w);
+        double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN;
+        has_flops(w, "lstm", false, 1, in + recurrent);
+        has_flops(w, "lstm", true, 1, 2 * (in + recurrent));
+        CLEAN(w);
+    }
+}
+
 static const int32_t queries[] = { 2, 0, 3 }, keys[] = { 4, 1, 2 };
 static double attended(weft *w, weft_causal causal)
 {

@@ -1,0 +1,46 @@
+/* lookup.c - what a recurrent layer makes of an embedding: instead of rows of the table it takes their ids.
+ *
+ * The projection of an embedding is the embedding of a projection. So where tokens are many and rows few (letters, phones, classes), a layer
+ * projects the rows, once, and a token's share of the gates' sums is the row of its id: to the same bits, as a row's projection does not
+ * depend on the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of the table are
+ * products of as many rows as the table has. */
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+enum { FEW_ROWS = 256, TOKENS_A_ROW = 4 };       /* at most so many rows, and at least so many tokens for each */
+
+static bool is_worth_it(const weft_tensor *x)
+{
+    const weft__lookup *l = x->lookup;
+    const weft__device *d = &x->w->dev;
+    bool by_tokens = d->deterministic && !d->k->synchronous;      /* a GPU's products may differ by how many rows there are */
+    return l && !by_tokens && *l->version == l->then && l->table->f.rank == 2 &&
+           l->table->f.size[0] <= FEW_ROWS && l->table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
+}
+
+/* ---- which rows are looked up; -1 looks up the one behind all, of zeros ---- */
+static bool used_shape(weft_call *c)             /* ids; the table */
+{
+    int64_t rows = c->x[1]->f.size[0] + 1;
+    weft_like(c->y[0], c->x[0]);
+    weft_set_shape(c->y[1], WEFT_I32, 1, &rows);
+    return true;
+}
+static void used_run(weft_call *c)
+{
+    RUN(c, ids_used, count(c->x[0]), c->x[1]->f.size[0], I(c, 0), (int32_t *)(void *)Y(c, 0), (int32_t *)(void *)Y(c, 1));
+}
+static const weft_op op_used = { .name = "embed", .results = 2, .layout = WEFT_ROWS, .no_gradient = true, .shape = used_shape, .forward = used_run };
+
+weft_tensor *weft__ids_of(weft_tensor *x, const weft__form *order, weft_tensor **table)
+{
+    if (!is_worth_it(x))
+        return NULL;
+    weft_tensor *rows = x->lookup->table, *ids = x->lookup->ids;
+    weft__form to = weft__laid(ids->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
+    if (!weft__same(&ids->f, &to))
+        ids = weft__arranged(ids, &to, -1);
+    const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
+    *table = weft_gather(rows, c->y[1]);         /* those that no token has are zeros, whatever is in them */
+    return c->y[0];
+}
