@@ -273,10 +273,11 @@ static void cut(gemm_job *w, int threads)
         w->blocks = w->across * parts(w->m, w->block_m);
     }
 }
-/* Where there are fewer columns than half a tile has, they become its rows: the transposed product has the same bits. */
+/* Where there are fewer columns than half a tile has, they become its rows: the transposed product has the same bits. But not where many
+ * rows of a can be read as they lie: packing them would cost more than idle columns do. */
 static void turn(gemm_job *w)
 {
-    if (w->n > NR / 2 || w->m <= w->n)
+    if (w->n > NR / 2 || w->m <= w->n || (w->a.column == 1 && w->m > 2 * MR))
         return;
     const gemm_job v = *w;
     w->a = (view){ v.b.at, v.b.column, v.b.row }, w->b = (view){ v.a.at, v.a.column, v.a.row };
