@@ -63,36 +63,34 @@ void weft__follow_habits(weft_batch *b)
 /* Whether the rows of a sequence follow one another. */
 static bool in_a_row(const weft__form *f) { return f->layout == WEFT_CONCAT || f->layout == WEFT_PADDED || (f->layout == WEFT_ROWS && !f->place->fold); }
 
-/* first: of each packed sequence, where it begins. */
-static void fill_steps(const weft_batch *b, const int32_t *first, int32_t *index)
+/* To packed, where what is asked for step 0 tells the others. */
+static void fill_steps(const weft_batch *b, const weft__form *from, int32_t *index)
 {
-    for (int64_t t = 0; t < b->longest; index += b->live.host[t++])
-        for (int64_t i = 0; i < b->live.host[t]; i++)
-            index[i] = first[i] + (int32_t)t;
+    const int32_t *live = b->live.host, *start = b->start.host;
+    for (int64_t i = 0; b->longest && i < live[0]; i++)
+        index[i] = (int32_t)weft__row_of(b, from, b->sorted.host[i], 0);
+    for (int64_t t = 1; t < b->longest; t++)
+        for (int64_t i = 0; i < live[t]; i++)
+            index[start[t] + i] = index[i] + (int32_t)t;
 }
-static void fill_sequence(const weft_batch *b, int64_t s, int32_t *index)      /* from packed */
+/* From packed. */
+static void fill_sequence(const weft_batch *b, int64_t s, int32_t *index)
 {
     const int32_t *start = b->start.host, column = b->unsorted.host[s];
     for (int64_t t = 0; t < b->len[s]; t++)
         index[t] = start[t] + column;
 }
-static bool fill_index(weft_batch *b, const weft__form *from, const weft__form *to, int32_t *index)
+static void fill_index(const weft_batch *b, const weft__form *from, const weft__form *to, int32_t *index)
 {
-    if (to->layout == WEFT_PACKED && in_a_row(from)) {
-        int32_t *first = weft__take(b->w, &b->w->keep, b->n * (int64_t)sizeof *first);
-        for (int64_t i = 0; first && i < b->n; i++)
-            first[i] = (int32_t)weft__row_of(b, from, b->sorted.host[i], 0);
-        if (first)
-            fill_steps(b, first, index);
-        return first;
-    }
-    for (int64_t s = 0; s < b->n; s++)
-        if (from->layout == WEFT_PACKED && in_a_row(to))
+    if (to->layout == WEFT_PACKED && in_a_row(from))
+        fill_steps(b, from, index);
+    else if (from->layout == WEFT_PACKED && in_a_row(to))
+        for (int64_t s = 0; s < b->n; s++)
             fill_sequence(b, s, index + weft__row_of(b, to, s, 0));
-        else
+    else
+        for (int64_t s = 0; s < b->n; s++)
             for (int64_t t = 0; t < b->len[s]; t++)
                 index[weft__row_of(b, to, s, t)] = (int32_t)weft__row_of(b, from, s, t);
-    return true;
 }
 weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__form *to)
 {
@@ -107,8 +105,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
         return (weft__ints){ NULL, NULL };
     int32_t *host = weft__filled(index);
     memset(host, -1, (size_t)rows * sizeof *host);                /* -1: a pad */
-    if (!fill_index(b, from, to, host))
-        return (weft__ints){ NULL, NULL };
+    fill_index(b, from, to, host);
     weft__sent(b->w, &index, rows);
     *m = (weft__map){ b->maps, *from, *to, index };
     b->maps = m;

@@ -24,6 +24,7 @@ lsan="suppressions=$PWD/tests/leak/suppressions:print_suppressions=0"
 
 report() {                              # NAME PASSED FAILED SECONDS WHY
     if [ -n "${WEFT_REQUIRE:-}" ] && [ "$3" = 0 ] && grep -q '^skipped: ' "$logs/$1"; then set -- "$1" "$2" 1 "$4" "a part was skipped"; fi
+    mkdir "$logs/claims/$1/told" || set -- "$1" "$2" 1 "$4" "it was run twice"
     passed=$((passed + $2)) failed=$((failed + $3))
     if [ "$3" = 0 ]; then printf '  ok    %-28s %6d  %5.1f s\n' "$1" "$2" "$4"; sed -n 's/^skipped: /        | &/p' "$logs/$1"; return; fi
     printf '  FAIL  %-28s %6d  %5.1f s   %s\n' "$1" "$3" "$4" "$5"
@@ -158,6 +159,7 @@ for l in "$logs"/lane.*; do
     read -r p f c <"$l" && passed=$((passed + p)) failed=$((failed + f)) on_cuda=$((on_cuda + c))
 done
 if [ "$(find "$logs" -name 'lane.*' | wc -l)" != "$lanes" ]; then echo "  FAIL  a lane has not come to its end"; failed=$((failed + 1)); fi
+for c in "$logs"/claims/*; do [ -d "$c/told" ] || { echo "  FAIL  ${c##*/} was begun, and nobody said how it ended"; failed=$((failed + 1)); }; done
 if [ "${WEFT_REQUIRE:-}" = cuda ] && [ "$on_cuda" = 0 ]; then echo "  FAIL  no test ran on a GPU"; failed=$((failed + 1)); fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
