@@ -302,8 +302,9 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
     weft_tensor *y = APPLY_WITH(&op_arrange, a, x);
-    if (weft_ok(y->w) && x->lookup)
-        y->lookup = x->lookup;                   /* pads may be others: nobody takes them for tokens */
+    weft__lookup *l = weft_ok(y->w) && x->lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
+    if (l)
+        *l = *x->lookup, l->from = x, y->lookup = l;              /* pads may be others: nobody takes them for tokens */
     return y;
 }
 

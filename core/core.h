@@ -58,6 +58,7 @@ struct weft_module;
 typedef struct weft__lookup {                    /* a tensor's rows are those of a table, by ids in the same layout of its batch or in another; -1: zeros */
     weft_tensor *table, *ids;
     const uint64_t *version; uint64_t then;      /* of the table's numbers; and when they were looked up */
+    const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
 } weft__lookup;
 struct weft_tensor {
     weft *w; uint64_t step;                      /* step 0: until weft_close */

@@ -93,10 +93,10 @@ void weft_rnn_composed(weft_rnn *r, bool on)
 }
 
 /* ---- layers and directions over a packed batch ---- */
-static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft_tensor *table, weft_state first, int k, const weft__ends *e)   /* first: rows of the stacks */
+static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k, const weft__ends *e)     /* first: rows of the stacks */
 {
     weft__direction d = { .cell = r->cell, .reverse = k % directions(r), .lean = r->o.lean || x->w->lean, .in = { x } };
-    d.in[WEFT__TABLE] = table;
+    d.in[WEFT__IDS] = by.ids, d.in[WEFT__TABLE] = by.table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
     d.in[WEFT__H0] = weft__first_state(e, first.h, k);
@@ -114,22 +114,24 @@ static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
     return weft_dropout(x, r->o.dropout, name, false);
 }
 
-static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft_tensor *table, weft_state first)     /* x packed, or rows step by step; ids if there is a table */
+static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)    /* x, or ids if there are any: packed, or rows step by step */
 {
-    const weft__form form = x->f;
+    const weft__form form = (by.ids ? by.ids : x)->f;
     weft *w = x->w;
     const weft__ends *e = w->status ? NULL : weft__ends_of(&r->ends, &form, stacked(r));
     weft_tensor *h[2 * LAYERS], *c[2 * LAYERS], *y[2];
     first = (weft_state){ weft__rows_of_stack(first.h), weft__rows_of_stack(first.c) };
     for (int l = 0, k = 0; l < r->o.layers; l++) {
-        x = weft__arranged_as(dropped(r, x, l), &form);           /* what is between two layers may have arranged it otherwise */
+        if (!by.ids)
+            x = weft__arranged_as(dropped(r, x, l), &form);       /* what is between two layers may have arranged it otherwise */
         for (int d = 0; d < directions(r); d++, k++) {
             if (w->status)
                 return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
-            weft_rnn_out o = direction(r, x, l ? NULL : table, first, k, e);
+            weft_rnn_out o = direction(r, x, by, first, k, e);
             y[d] = o.y, h[k] = o.last.h, c[k] = o.last.c;
         }
         x = directions(r) == 2 ? weft_concat(y, 2, 1) : y[0];
+        by = (weft__ids){ NULL, NULL };          /* of the first layer */
     }
     return (weft_rnn_out){ x, { weft__stack(h, stacked(r)), r->cell == WEFT__LSTM ? weft__stack(c, stacked(r)) : NULL } };
 }
@@ -186,8 +188,8 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     weft__form order = { .batch = x->f.batch, .layout = rows ? WEFT_ROWS : WEFT_PACKED, .place = rows ? weft__by_time(x->f.batch, x->f.place) : NULL };
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
-    weft_tensor *table = NULL, *ids = r->composed ? NULL : weft__ids_of(x, &order, &table);
-    weft_rnn_out o = through(r, ids ? ids : weft__arranged_as(x, &order), table, first);
+    weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
+    weft_rnn_out o = through(r, by.ids ? x : weft__arranged_as(x, &order), by, first);
     o.y = weft__arranged_as(o.y, &x->f);
     return o;
 }

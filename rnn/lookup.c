@@ -3,7 +3,7 @@
  * The projection of an embedding is the embedding of a projection. So where tokens are many and rows few (letters, phones, classes), a layer
  * projects the rows, once, and a token's share of the gates' sums is the row of its id: to the same bits, as a row's projection does not
  * depend on the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of the table are
- * products of as many rows as the table has. */
+ * products of as many rows as the table has. The rows that were looked up stay an input of the layer, for who asks for their gradient. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
@@ -32,15 +32,22 @@ static void used_run(weft_call *c)
 }
 static const weft_op op_used = { .name = "embed", .results = 2, .layout = WEFT_ROWS, .no_gradient = true, .shape = used_shape, .forward = used_run };
 
-weft_tensor *weft__ids_of(weft_tensor *x, const weft__form *order, weft_tensor **table)
+weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
 {
     if (!is_worth_it(x))
-        return NULL;
+        return (weft__ids){ NULL, NULL };
     weft_tensor *rows = x->lookup->table, *ids = x->lookup->ids;
     weft__form to = weft__laid(ids->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
-    *table = weft_gather(rows, c->y[1]);         /* those that no token has are zeros, whatever is in them */
-    return c->y[0];
+    return (weft__ids){ c->y[0], weft_gather(rows, c->y[1]) };    /* rows that no token has are zeros, whatever is in them */
+}
+
+bool weft__asked_for(const weft_tensor *x)
+{
+    for (; x; x = x->lookup ? x->lookup->from : NULL)
+        if (x->kept == x->w->walk)
+            return true;
+    return false;
 }

@@ -23,19 +23,20 @@ static real *numbers(const weft_call *c, int k)      { return input(c, k) ? inpu
 static int slot_of_gates(const weft_call *c) { return how(c)->cell == WEFT__LSTM ? 2 : 1; }
 static bool is_lean(const weft_call *c)      { return c->m == slot_of_gates(c); }
 
-static weft_tensor *rows_of_x(const weft_call *c) { return input(c, WEFT__TABLE) ? input(c, WEFT__TABLE) : c->x[WEFT__X]; }
+/* What is packed: x, or ids of the rows that it is. */
+static const weft__form *packed(const weft_call *c) { return &(input(c, WEFT__IDS) ? input(c, WEFT__IDS) : c->x[WEFT__X])->f; }
 
 static extents sizes(const weft_call *c)
 {
-    const weft__form *x = &c->x[WEFT__X]->f;
+    const weft__form *x = packed(c);
     int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W, S = how(c)->cell < WEFT__GRU ? 1 : 4;
-    return (extents){ x->size[0], x->batch->n, width(rows_of_x(c)), H, W, weft__gates(how(c)->cell) * H, S * H };
+    return (extents){ x->size[0], x->batch->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, S * H };
 }
 
 /* Of rows that are columns of several sequences; NULL: packed. */
 static const weft__fold *fold(const weft_call *c)
 {
-    const weft__form *x = &c->x[WEFT__X]->f;
+    const weft__form *x = packed(c);
     return x->layout == WEFT_ROWS ? x->place->fold : NULL;
 }
 
@@ -46,8 +47,8 @@ static bool is(const weft_tensor *x, int64_t rows, int64_t columns)      /* [row
 
 static bool shape(weft_call *c)
 {
-    const weft__form *x = &c->x[WEFT__X]->f;
-    if (!x->batch || x->rank != (input(c, WEFT__TABLE) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
+    const weft__form *x = packed(c);
+    if (!x->batch || x->rank != (input(c, WEFT__IDS) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
         return weft_refuse(c, "packed rows [tokens, input] are wanted");
     extents e = sizes(c);
     if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) || !is(input(c, WEFT__W_HR), e.W, e.H) ||
@@ -66,7 +67,7 @@ static bool shape(weft_call *c)
 
 static weft__recurrence recurrence(const weft_call *c, const extents *e)
 {
-    const weft_batch *b = c->x[WEFT__X]->f.batch;
+    const weft_batch *b = packed(c)->batch;
     const weft__fold *f = fold(c);
     return (weft__recurrence){
         .cell = how(c)->cell, .reverse = how(c)->reverse,
@@ -109,10 +110,12 @@ static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__re
 
 static segment segments_of(const weft_call *c, const extents *e)
 {
-    segment s = { .l = { .r = recurrence(c, e), .inputs = e->F, .x = rows_of_x(c)->data, .w_ih = X(c, WEFT__W_IH),
+    segment s = { .l = { .r = recurrence(c, e), .inputs = e->F, .x = X(c, WEFT__X), .w_ih = X(c, WEFT__W_IH),
                          .b_ih = numbers(c, WEFT__B_IH), .b_hh = numbers(c, WEFT__B_HH), .total = scratch(c, e->S) } };
-    if (input(c, WEFT__TABLE))
-        s.l.ids = I(c, WEFT__X), s.l.rows = rows_of_x(c)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
+    if (input(c, WEFT__IDS)) {
+        s.l.x = numbers(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers(c, WEFT__IDS);
+        s.l.rows = input(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
+    }
     int k = slot_of_gates(c);
     s.room = rows_at_once(c, e, &s.l.r);
     s.gates = is_lean(c) ? scratch(c, s.room * e->S) : Y(c, k);
@@ -178,15 +181,40 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
     r->carry_h = zeros(c, columns * e->W), r->carry_c = lstm ? zeros(c, columns * e->H) : NULL;
     s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
-    l->dx = into(c, input(c, WEFT__TABLE) ? WEFT__TABLE : WEFT__X);
+    if (!l->dx.to)
+        l->dx = into(c, l->ids ? WEFT__TABLE : WEFT__X);
     l->dw_ih = into(c, WEFT__W_IH), l->dw_hh = into(c, WEFT__W_HH), l->dw_hr = into(c, WEFT__W_HR);
     l->db_ih = into(c, WEFT__B_IH), l->db_hh = into(c, WEFT__B_HH);
+}
+
+/* Who asks for the gradient of rows that were looked up gets it, and the table gets its own through them. */
+static void by_rows_after_all(const weft_call *c, const extents *e, segment *s)
+{
+    weft__recur_layer *l = &s->l;
+    l->ids = NULL, l->x = weft_data(weft__arranged_as(c->x[WEFT__X], packed(c)));
+    l->dx = (weft__into){ scratch(c, e->N * e->F), false };
+}
+static void give_rows(const weft_call *c, const segment *s)
+{
+    const weft__form *x = &c->x[WEFT__X]->f;
+    weft__form rows = weft__laid(*x, x->batch, packed(c)->layout, 0, WEFT_ALIGN_LEFT, packed(c)->place);
+    real *dx = added(c, WEFT__X);
+    if (dx && weft__same(x, &rows))
+        RUN(c, scale, weft__elements(x), 1, s->l.dx.to, dx, true);
+    else if (dx) {
+        weft__ints index = weft__map_between(x->batch, &rows, x);
+        if (index.host)
+            RUN(c, gather, weft__layout_rows(x), s->l.inputs, rows.size[0], s->l.dx.to, index.device, 0, dx, true);
+    }
 }
 
 static void back(const weft_call *c, const extents *e)
 {
     weft *w = c->y[0]->w;
     segment s = segments_of(c, e);
+    bool rows_too = s.l.ids && weft__asked_for(c->x[WEFT__X]);
+    if (rows_too)
+        by_rows_after_all(c, e, &s);
     prepare_back(c, e, &s);
     while (!w->status && !w->dev.failure[0] && next_segment(&s, e, !how(c)->reverse)) {
         if (is_lean(c))
@@ -197,6 +225,8 @@ static void back(const weft_call *c, const extents *e)
             sums[i]->add = true;                 /* the next segment's */
         s.l.dx.add |= s.l.ids != NULL;           /* of a table it is a sum, too */
     }
+    if (rows_too && !w->status)
+        give_rows(c, &s);
 }
 
 static void fused(const weft_call *c)
@@ -213,8 +243,7 @@ static void composed(const weft_call *c, weft_tensor **y)
     weft__direction d = { .cell = how(c)->cell, .reverse = how(c)->reverse };
     for (int k = 0; k < WEFT__RNN_INPUTS; k++)
         d.in[k] = input(c, k);
-    if (d.in[WEFT__TABLE])
-        d.in[WEFT__X] = weft_gather(d.in[WEFT__TABLE], d.in[WEFT__X]), d.in[WEFT__TABLE] = NULL;
+    d.in[WEFT__X] = weft__arranged_as(d.in[WEFT__X], packed(c));
     weft_state s = weft__recurrent_composed(&d);
     y[0] = s.h;
     if (s.c)

@@ -7,8 +7,9 @@
 
 /* Inputs of one direction, G = 1, 3, 4 gates (RNN; GRU: r z n; LSTM: i f g o), W the width of h: x [N, F] packed, w_ih [G H, F],
  * w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH on they may be absent, NULL:
- * no biases, no projection (then W = H), a state of zeros. With a table [V, F] x is ids [N] of its rows, 0 .. V - 1. */
-enum { WEFT__X, WEFT__W_IH, WEFT__W_HH, WEFT__B_IH, WEFT__B_HH, WEFT__W_HR, WEFT__H0, WEFT__C0, WEFT__TABLE, WEFT__RNN_INPUTS };
+ * no biases, no projection (then W = H), a state of zeros. With a table [V, F] and ids [N], packed, of its rows, x is what it was looked up
+ * as, in any layout: nobody reads it, unless its own gradient is asked for. */
+enum { WEFT__X, WEFT__W_IH, WEFT__W_HH, WEFT__B_IH, WEFT__B_HH, WEFT__W_HR, WEFT__H0, WEFT__C0, WEFT__IDS, WEFT__TABLE, WEFT__RNN_INPUTS };
 enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* as many in a row, from W_IH */
 
 typedef struct weft__direction { weft__cell cell; bool reverse, lean; weft_tensor *in[WEFT__RNN_INPUTS]; } weft__direction;
@@ -17,9 +18,11 @@ typedef struct weft__direction { weft__cell cell; bool reverse, lean; weft_tenso
 weft_state weft__recurrent(const weft__direction *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
-/* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does better with them; then *table is that
- * table, and a row of zeros behind its own for the id -1. Else NULL. */
-weft_tensor *weft__ids_of(weft_tensor *x, const weft__form *order, weft_tensor **table);
+/* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does better with them, and that
+ * table, with a row of zeros behind its own for the id -1. Else NULL. */
+typedef struct weft__ids { weft_tensor *ids, *table; } weft__ids;
+weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
+bool weft__asked_for(const weft_tensor *x);      /* in this walk, its gradient: of rows that were looked up, or of what they were arranged from */
 
 /* states.c: between the user's stacks of states [stacked, n, width] and the packed rows of one batch; index arrays are made once
  * for a batch. None of an empty batch is a special case. */

@@ -36,8 +36,7 @@ static weft_tensor *embedded(weft *w, const net *s)
 static bool by_ids(weft_tensor *x)
 {
     weft__form packed = { .batch = x->f.batch, .layout = WEFT_PACKED };
-    weft_tensor *table;
-    return weft__ids_of(x, &packed, &table);
+    return weft__ids_of(x, &packed).ids;
 }
 static weft_tensor *loss(const net *s, const kind *k, weft_tensor *x, weft_rnn_out *o)
 {
@@ -161,6 +160,39 @@ Test(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
 }
 
 /* ---- derivatives ---- */
+/* Of what was looked up, in whichever layout: alone, and beside those of the table and of the weights. */
+Test(rnn_lookup, rows_have_gradients_for_who_asks)
+{
+    static const weft_layout layouts[] = { WEFT_CONCAT, WEFT_PACKED, WEFT_ROWS };
+    FOR_DEVICES(w)
+        for (int i = 0; i < 6 * CELLS; i++) {
+            dice_seed((uint64_t)i);
+            kind k = { i % CELLS, { .input = 4, .hidden = i % 8 ? 6 : 130, .layers = 1, .bidirectional = true, .lean = i % 4 == 0 }, true };
+            net s = net_of(w, &k, false, MANY);
+            const int asked_n = i / CELLS < 3 ? 3 : 1;
+            s.layout = layouts[i / CELLS % 3];
+            for (int known = 0; known < 2; known++) {
+                weft_rnn_out o;
+                weft_tensor *x = embedded(w, &s), *rows = weft_arrange(x, WEFT_PACKED), *g[3];
+                weft_tensor *asked[] = { i % 3 ? x : rows, weft_find(s.m, "e.weight"), weft_find(s.m, "r.weight_ih_l0") };
+                bag *b = known ? &fused : &composed;
+                w->segment_rows = k.o.lean ? 40 : 0;
+                weft_rnn_composed(s.r, !known);
+                weft_tensor *l = loss(&s, &k, i % 3 == 1 ? x : rows, &o);
+                b->n = 0;
+                weft_recording(w, false);
+                weft_gradients(l, asked, asked_n, g);
+                weft_recording(w, true);
+                for (int j = 0; j < asked_n; j++)
+                    put(b, g[j]);
+                w->segment_rows = 0;
+                OK(w);
+                weft_clear(w);
+            }
+            cr_assert_eq(fused.n, composed.n);
+            close_to(cell_name[k.cell], fused.v, composed.v, fused.n, TOL(1e-11, 5e-5));
+        }
+}
 typedef struct { const net *s; const kind *k; } problem;
 static weft_tensor *loss_at(weft_tensor *const *x, void *user)
 {
