@@ -97,7 +97,8 @@ static void small_forward(const recur_job *j, const recur_run *run)
     const small_job *s = (const small_job *)j;
     const weft__recurrence *r = j->r;
     const int32_t *ids = s->l->ids ? s->l->ids + run->row : NULL;
-    unit_rows t = { .x = ids ? NULL : s->l->x + run->row * s->l->inputs, .sums = s->l->of_rows, .ids = ids, .before = run->h, .c_before = run->c ? run->c : j->zeros, .c_step = run->c ? r->hidden : 0,
+    unit_rows t = { .x = ids ? NULL : s->l->x + run->row * s->l->inputs, .sums = s->l->of_rows, .ids = ids,
+                    .before = run->h, .c_before = run->c ? run->c : j->zeros, .c_step = run->c ? r->hidden : 0,
                     .gates = r->gates + run->row * j->gates, .c = r->c ? r->c + run->row * r->hidden : NULL, .h = r->h + run->row * r->hidden };
     unit_step(&s->forward, run->n, t);
 }

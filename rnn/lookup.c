@@ -1,8 +1,8 @@
 /* lookup.c - what a recurrent layer makes of an embedding: instead of rows of the table it takes their ids.
  *
  * The projection of an embedding is the embedding of a projection. So where tokens are many and rows few (letters, phones, classes), a layer
- * projects the rows, once, and a token's share of the gates' sums is the row of its id: to the same bits, as a row's projection does not
- * depend on the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of the table are
+ * projects the rows, once, and a token's share of the gates' sums is the row of its id: to the same bits where, as in the CPU's own
+ * products, a row's projection does not depend on the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of the table are
  * products of as many rows as the table has. The rows that were looked up stay an input of the layer, for who asks for their gradient. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"

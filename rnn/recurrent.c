@@ -188,33 +188,26 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
 }
 
 /* Who asks for the gradient of rows that were looked up gets it, and the table gets its own through them. */
-static void by_rows_after_all(const weft_call *c, const extents *e, segment *s)
+static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)       /* the result: where it comes, packed */
 {
-    weft__recur_layer *l = &s->l;
-    l->ids = NULL, l->x = weft_data(weft__arranged_as(c->x[WEFT__X], packed(c)));
-    l->dx = (weft__into){ scratch(c, e->N * e->F), false };
+    weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
+    s->l.ids = NULL, s->l.x = weft_data(x), s->l.dx = (weft__into){ dx->data, false };
+    return dx;
 }
-static void give_rows(const weft_call *c, const segment *s)
+static void give_rows(const weft_call *c, weft_tensor *packed_dx)
 {
-    const weft__form *x = &c->x[WEFT__X]->f;
-    weft__form rows = weft__laid(*x, x->batch, packed(c)->layout, 0, WEFT_ALIGN_LEFT, packed(c)->place);
+    const weft_tensor *x = c->x[WEFT__X];
+    const real *from = weft_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
     real *dx = added(c, WEFT__X);
-    if (dx && weft__same(x, &rows))
-        RUN(c, scale, weft__elements(x), 1, s->l.dx.to, dx, true);
-    else if (dx) {
-        weft__ints index = weft__map_between(x->batch, &rows, x);
-        if (index.host)
-            RUN(c, gather, weft__layout_rows(x), s->l.inputs, rows.size[0], s->l.dx.to, index.device, 0, dx, true);
-    }
+    if (dx && from)
+        RUN(c, scale, count(x), 1, from, dx, true);
 }
 
 static void back(const weft_call *c, const extents *e)
 {
     weft *w = c->y[0]->w;
     segment s = segments_of(c, e);
-    bool rows_too = s.l.ids && weft__asked_for(c->x[WEFT__X]);
-    if (rows_too)
-        by_rows_after_all(c, e, &s);
+    weft_tensor *rows_dx = s.l.ids && weft__asked_for(c->x[WEFT__X]) ? by_rows_after_all(c, &s) : NULL;
     prepare_back(c, e, &s);
     while (!w->status && !w->dev.failure[0] && next_segment(&s, e, !how(c)->reverse)) {
         if (is_lean(c))
@@ -225,8 +218,8 @@ static void back(const weft_call *c, const extents *e)
             sums[i]->add = true;                 /* the next segment's */
         s.l.dx.add |= s.l.ids != NULL;           /* of a table it is a sum, too */
     }
-    if (rows_too && !w->status)
-        give_rows(c, &s);
+    if (rows_dx && !w->status)
+        give_rows(c, rows_dx);
 }
 
 static void fused(const weft_call *c)

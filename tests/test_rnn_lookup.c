@@ -142,18 +142,19 @@ Test(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
 {
     FOR_DEVICES(w) {
         kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
-        net few = net_of(w, &k, false, 3), s = net_of(w, &k, false, MANY);
-        few.l.n = 1, ((int32_t *)few.l.len)[0] = 11;
+        net s = net_of(w, &k, false, MANY), few = s;
+        few.l = (weft_lengths){ 1, (int32_t[]){ 4 * ROWS - 1 }, NULL };
         cr_assert(!by_ids(embedded(w, &few)), "too few tokens");
+        few.l = (weft_lengths){ 1, (int32_t[]){ 4 * ROWS }, NULL };
+        cr_assert(by_ids(embedded(w, &few)), "enough");
         weft_tensor *x = embedded(w, &s), *table = weft_find(s.m, "e.weight");
         weft_rnn_out before, after;
         cr_assert(by_ids(x));
-        weft_tensor *l = loss(&s, &k, forgotten(x), &before);
+        loss(&s, &k, forgotten(x), &before);
         weft_assign(table, weft_scale(table, 2));
         cr_assert(!by_ids(x));
         loss(&s, &k, x, &after);
         same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y), weft_count(before.y));
-        (void)l;
         OK(w);
         weft_clear(w);
     }
@@ -205,14 +206,17 @@ Test(rnn_lookup, second_derivatives)
 {
     weft *w = open_on(WEFT_REF);
     for (int cell = 0; cell < CELLS; cell++) {
+        if (cell == RELU)
+            continue;                            /* it has a corner */
         dice_seed((uint64_t)cell);
         kind k = { cell, { .input = 1, .hidden = 2, .layers = 1 }, false };
         net s = net_of(w, &k, false, MANY);
         weft_tensor *by[INPUTS];
+        cr_assert(by_ids(embedded(w, &s)));
         int n = 0;
         for (; n < weft_parameters(s.m); n++)
             by[n] = weft_parameter_at(s.m, n, NULL);
-        double e = cell == RELU ? 0 : weft_gradcheck2(loss_at, by, n, &(problem){ &s, &k });
+        double e = weft_gradcheck2(loss_at, by, n, &(problem){ &s, &k });
         OK(w);
         cr_assert(e < TOL(1e-6, 1e-1), "%s: %g", cell_name[cell], e);
         weft_clear(w);
