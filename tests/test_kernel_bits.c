@@ -318,9 +318,10 @@ Test(bits, a_blas_that_is_not_there)       { product_by("/nowhere/libopenblas.so
 Test(bits, the_environment_stays_as_it_was)
 {
     setenv("WEFT_GEMM", "openblas", 1);
+    unsetenv("OPENBLAS_CORETYPE"), setenv("OPENBLAS_NUM_THREADS", "3", 1);
     weft__blas();
-    cr_assert_null(getenv("OPENBLAS_CORETYPE"));
-    cr_assert_null(getenv("OPENBLAS_NUM_THREADS"));
+    cr_assert_null(getenv("OPENBLAS_CORETYPE"), "what was lent for the loading was not taken back");
+    cr_assert_str_eq(getenv("OPENBLAS_NUM_THREADS"), "3", "what the user has set was changed");
 }
 
 Test(bits, tiers_are_chosen_or_refused)
