@@ -1,6 +1,7 @@
 /* print.c - tensors and layouts as text. */
 #include <stdlib.h>
 #include "core/core.h"
+#include "core/locale.h"
 
 enum { EDGE = 4 };                               /* of an axis the first and last so many are shown */
 
@@ -42,12 +43,14 @@ void weft_print(FILE *file, weft_tensor *x)
     }
     size_t bytes = (size_t)weft__bytes(&x->f);
     void *all = malloc(bytes + 1);
+    locale_t before = weft__plain_locale();
     fprintf(file, "%s ", weft__text(&x->f, text));
     if (!all || weft_read(x, all, bytes) != WEFT_OK)
         fprintf(file, "not to be read: %s", all ? weft_message(x->w) : "out of memory");
     else
         block(file, x, all, 0, 0);
     fputc('\n', file);
+    weft__plain_locale_end(before);
     free(all);
 }
 

@@ -1,23 +1,6 @@
-/* text.c - the locale and UTF-8; see text.h. */
+/* text.c - UTF-8; see text.h. */
 #include "io/text.h"
 
-/* ---- locale ---- */
-locale_t weft__plain_locale(void)                /* glibc's "C" locale is a constant: nothing is made, nothing to free */
-{
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    return plain ? uselocale(plain) : (locale_t)0;
-}
-
-void weft__plain_locale_end(locale_t before)
-{
-    if (!before)
-        return;
-    locale_t plain = uselocale(before);
-    if (plain != LC_GLOBAL_LOCALE && plain != before)
-        freelocale(plain);
-}
-
-/* ---- UTF-8 ---- */
 static bool is_tail(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
 int weft__utf8_character(const char *s)

@@ -1,14 +1,10 @@
-/* text.h - what every text that io reads or writes needs: the "C" locale whatever the program's own is (a decimal comma would spoil
- * CSV, JSON and SVG alike) and UTF-8 that is taken from nobody on trust. */
+/* text.h - what every text that io reads or writes needs: the "C" locale whatever the program's own is, and UTF-8 that is taken from nobody on trust. */
 #ifndef WEFT_IO_TEXT_H
 #define WEFT_IO_TEXT_H
-#include <locale.h>
 #include <stdio.h>
+#include "core/locale.h"
 #include "io/io.h"
 
-/* Puts this thread into the "C" locale; the result goes to weft__plain_locale_end. */
-locale_t weft__plain_locale(void);
-void     weft__plain_locale_end(locale_t before);
 /* Bytes of the well-formed UTF-8 character at s, 0 if it is none (overlong, surrogate, cut short) or the final 0. */
 int      weft__utf8_character(const char *s);
 /* Characters of s as a reader would count them, malformed bytes one each. */

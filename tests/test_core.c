@@ -1,6 +1,6 @@
 /* test_core.c - the small things of core and autograd as a user meets them: versions, callbacks, random streams, printing, an operator
  * of one's own with a raw backward. */
-#include "check.h"
+#include "comma.h"
 
 Test(core, version_and_status)
 {
@@ -236,6 +236,22 @@ Test(core, results_can_be_watched_and_the_tape_printed)
     weft_print_layout(f, weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 }, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL }));
     fclose(f);
     cr_assert(strstr(text, "%0 = tanh given[2] -> [2]") && strstr(text, "not ragged") && strstr(text, "concat: 2 sequences, 3 tokens, longest 2"), "%s", text);
+    CLEAN(w);
+}
+
+Test(core, numbers_are_printed_with_a_point_in_every_locale)
+{
+    char text[256] = "";
+    weft *w = open_on(WEFT_CPU);
+    comma_begin();
+    FILE *f = fmemopen(text, sizeof text, "w");
+    weft_print(f, weft_full(w, 1.5f, WEFT_SHAPE(2)));
+    fclose(f);
+    char after[8];
+    snprintf(after, sizeof after, "%g", 2.5);
+    cr_assert(strstr(text, "[1.5, 1.5]"), "%s", text);
+    cr_assert_str_eq(after, "2,5", "the program's locale has changed");
+    comma_end();
     CLEAN(w);
 }
 

@@ -1,0 +1,17 @@
+/* locale.c - the "C" locale for this thread; see locale.h. */
+#include "core/locale.h"
+
+locale_t weft__plain_locale(void)                /* glibc's "C" locale is a constant: nothing is made, nothing to free */
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return plain ? uselocale(plain) : (locale_t)0;
+}
+
+void weft__plain_locale_end(locale_t before)
+{
+    if (!before)
+        return;
+    locale_t plain = uselocale(before);
+    if (plain != LC_GLOBAL_LOCALE && plain != before)
+        freelocale(plain);
+}
