@@ -233,25 +233,40 @@ weft_loader_state weft_loader_save(const weft_loader *l)
     return (weft_loader_state){ { l->epoch, l->open ? l->at : -1, (int64_t)counter, (int64_t)l->print } };
 }
 
+/* Lays the epoch out that began at the stream's counter `begun`; true if it has a batch `at`, else all is as it was. */
+static bool lay_out_again(weft_loader *l, uint64_t begun, int64_t at, int64_t *found)
+{
+    const weft_loader before = *l;
+    uint64_t count = l->stream->count;
+    l->stream->count = begun;
+    lay_out(l);
+    *found = l->batches;
+    if (at <= l->batches)
+        return true;
+    l->stream->count = before.begun;             /* the arrays, too: what weft_loader_next gave last lies in them */
+    lay_out(l);
+    l->stream->count = count;
+    *l = before;
+    return false;
+}
+
 void weft_loader_restore(weft_loader *l, weft_loader_state state)
 {
     if (!l || !weft_ok(l->w))
         return;
     const int64_t *at = state.at;
-    if ((uint64_t)at[3] != l->print || at[0] < 0 || at[1] < -1) {
+    int64_t batches = 0;
+    if ((uint64_t)at[3] != l->print)
         weft__fail(l->w, WEFT_EARG, "%s: the position was saved of other sequences or options", l->stream->name);
+    else if (at[0] < 0 || at[0] > INT64_MAX / 2 || at[1] < -1 || (at[1] >= 0 && !at[0]))
+        weft__fail(l->w, WEFT_EARG, "%s: the position is damaged: epoch %lld, batch %lld", l->stream->name, (long long)at[0], (long long)at[1]);
+    else if (at[1] >= 0 && !lay_out_again(l, (uint64_t)at[2], at[1], &batches))
+        weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name, (long long)at[1], (long long)batches);
+    if (!weft_ok(l->w))
         return;
-    }
-    l->stream->count = (uint64_t)at[2];
     l->epoch = at[0];
     l->open = at[1] >= 0;
-    l->at = 0;
+    l->at = l->open ? at[1] : 0;
     if (!l->open)
-        return;
-    lay_out(l);
-    if (at[1] > l->batches)
-        weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name, (long long)at[1],
-                   (long long)l->batches);
-    else
-        l->at = at[1];
+        l->stream->count = (uint64_t)at[2];
 }

@@ -170,13 +170,50 @@ Test(loader, refuses)
     weft_loader_restore(l, weft_loader_save(other));
     FAILS(w, WEFT_EARG, "other sequences or options");
     weft_loader_state s = weft_loader_save(l);
-    s.at[1] = 77;
+    s.at[0] = 1, s.at[1] = 77;
     weft_loader_restore(l, s);
     FAILS(w, WEFT_EARG, "batch 77 of 2");
     cr_assert(!weft_loader_next(NULL, &size) && size == 0 && weft_loader_epoch(NULL) == 0 && weft_loader_batches(NULL) == 0);
     weft_loader_restore(NULL, s);
     cr_assert_eq(weft_loader_save(NULL).at[0], 0);
     CLEAN(w);
+}
+
+/* What is damaged is refused whole: the loader gives what another gives that was never asked. */
+Test(loader, a_damaged_position_changes_nothing)
+{
+    enum { N = 40 };
+    for (int k = 0; k < rounds(60, 600); k++) {
+        int32_t len[N];
+        int64_t sizes[2], steps = (int64_t)dice(30);
+        dice_lengths(len, N, 30);
+        weft *w = open_on(WEFT_CPU);
+        weft_loader_opts o = any_opts();
+        weft_loader *l[] = { weft_loader_new(w, "x", N, len, &o), NULL };
+        weft *v = open_on(WEFT_CPU);
+        l[1] = weft_loader_new(v, "x", N, len, &o);
+        const int32_t *last = NULL;
+        for (int64_t i = 0; i < steps; i++)
+            last = weft_loader_next(l[0], &sizes[0]), weft_loader_next(l[1], &sizes[1]);
+        int32_t kept = last ? last[0] : 0;
+        const int64_t bad[][2] = { { INT64_MAX, 0 }, { -1, 0 }, { 1, INT64_MAX }, { 1, N + 1 }, { 1, -2 }, { 0, 0 }, { INT64_MIN, -1 }, { INT64_MAX, -1 } };
+        weft_loader_state s = weft_loader_save(l[0]), before = s;
+        int which = (int)dice(COUNT(bad));
+        memcpy(s.at, bad[which], sizeof bad[which]);
+        s.at[2] = (int64_t)dice(UINT64_MAX);
+        int64_t batches = weft_loader_batches(l[0]);
+        weft_loader_restore(l[0], s);
+        FAILS(w, WEFT_EARG, "the position");
+        weft_loader_state after = weft_loader_save(l[0]);
+        cr_assert(!memcmp(&after, &before, sizeof after) && weft_loader_batches(l[0]) == batches && (!last || last[0] == kept), "position %d", which);
+        for (int i = 0; i < 60; i++) {
+            const int32_t *a = weft_loader_next(l[0], &sizes[0]), *b = weft_loader_next(l[1], &sizes[1]);
+            cr_assert(!a == !b && sizes[0] == sizes[1] && (!a || !memcmp(a, b, (size_t)sizes[0] * sizeof *a)), "position %d, batch %d", which, i);
+        }
+        cr_assert_eq(weft_loader_epoch(l[0]), weft_loader_epoch(l[1]));
+        CLEAN(w);
+        CLEAN(v);
+    }
 }
 
 Test(loader, allocates_nothing_once_made)
