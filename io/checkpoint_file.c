@@ -48,6 +48,9 @@ weft_status weft__sealed_write(weft__h5 *h, const char *path)
 static weft_status look(const char *path, const unsigned char *head, size_t n, size_t size)      /* before the rest is read */
 {
     static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
+    weft_status foreign = weft__foreign(path, head, n, size);
+    if (foreign)
+        return foreign;
     if (n < WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint: it has %zu bytes", path, size);
     if (!memcmp(head, "\211HDF\r\n\032\n", 8))

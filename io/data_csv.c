@@ -1,6 +1,7 @@
 /* data_csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every complaint names file and line.
  *
  * The file is read whole and cut in place: a field becomes a 0-terminated string where it stands, since unquoting only shortens. */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +15,9 @@ typedef struct {
     char *at, *end;
     int64_t line, next_line;                     /* of the record just read, of the one after it; from 1 */
     field *fields; int n, room;
-    const char *id, *const *columns; int wanted; /* what the caller wants of a record */
-    int *where; double *row; bool narrow;        /* their places, the id's first; their numbers */
+    weft__csv_want want;                         /* what the caller wants of a record */
+    int *where; double *row;                     /* places of its columns, the id's first; their numbers */
+    char delimiter; bool empty_is_nan;
     weft_status status;
 } csv;
 
@@ -42,7 +44,7 @@ static bool add_field(csv *c, char *text, char *end)
 
 static bool is_end(const csv *c)                 /* of a field */
 {
-    return c->at == c->end || *c->at == ',' || *c->at == '\n' || (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
+    return c->at == c->end || *c->at == c->delimiter || *c->at == '\n' || (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
 }
 
 static bool quoted(csv *c, char **stop)
@@ -73,7 +75,7 @@ static bool next_field(csv *c, bool *more)
             c->at++;
         stop = c->at;
     }
-    *more = c->at < c->end && *c->at == ',';
+    *more = c->at < c->end && *c->at == c->delimiter;
     if (c->at < c->end && !*more) {
         c->at += *c->at == '\r';
         c->next_line++;
@@ -99,6 +101,17 @@ static bool next_record(csv *c)
 }
 
 /* ---- columns ---- */
+/* A column that is not there: the header has others, and one column that holds them all is a file with another delimiter. */
+static void no_column(csv *c, const char *name)
+{
+    char why[900];
+    int at = snprintf(why, sizeof why, "no column is named \"%.100s\", but%s", name, c->n > 1 ? "" : " all of it is");
+    for (int i = 0; i < c->n && at < 700; i++)
+        at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
+    snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");
+    fail(c, WEFT_EFORMAT, why);
+}
+
 static int find_column(csv *c, const char *name)
 {
     int found = -1;
@@ -113,10 +126,8 @@ static int find_column(csv *c, const char *name)
         }
         found = i;
     }
-    if (found < 0) {
-        snprintf(why, sizeof why, "no column is named \"%.100s\"", name);
-        fail(c, WEFT_EFORMAT, why);
-    }
+    if (found < 0)
+        no_column(c, name);
     return found;
 }
 
@@ -126,8 +137,8 @@ static bool read_header(csv *c)
         c->at += 3;
     if (!next_record(c))
         return c->status == WEFT_OK ? fail(c, WEFT_EFORMAT, "a header line was expected, the file is empty") : false;
-    for (int i = !c->id; i <= c->wanted; i++) {
-        c->where[i] = find_column(c, i ? c->columns[i - 1] : c->id);
+    for (int i = !c->want.id; i <= c->want.n; i++) {
+        c->where[i] = find_column(c, i ? c->want.columns[i - 1] : c->want.id);
         if (c->where[i] < 0)
             return false;
     }
@@ -138,16 +149,21 @@ static bool number(csv *c, int column, const char *name, double *out)
 {
     const field *f = &c->fields[column];
     char *end, why[300];
+    if (f->size == 0 && c->empty_is_nan) {
+        *out = NAN;
+        return true;
+    }
     errno = 0;
     double value = strtod(f->text, &end);
+    bool none = end == f->text;                  /* before what follows is skipped: blanks alone are no number */
     while (*end == ' ' || *end == '\t')
         end++;
-    if (f->size == 0 || end != f->text + f->size || end == f->text) {
+    if (none || end != f->text + f->size) {
         snprintf(why, sizeof why, "column \"%.100s\": a number was expected, not \"%.100s\"", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
     *out = value;
-    if ((errno == ERANGE && fabs(value) > 1) || (c->narrow && isfinite(value) && !isfinite((weft_real)value))) {
+    if ((errno == ERANGE && fabs(value) > 1) || (c->want.narrow && isfinite(value) && !isfinite((weft_real)value))) {
         snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
@@ -162,16 +178,16 @@ static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
         snprintf(why, sizeof why, "%d fields, the header has %d", c->n, width);
         return fail(c, WEFT_EFORMAT, why);
     }
-    for (int i = 0; i < c->wanted; i++)
-        if (!number(c, c->where[i + 1], c->columns[i], &c->row[i]))
+    for (int i = 0; i < c->want.n; i++)
+        if (!number(c, c->where[i + 1], c->want.columns[i], &c->row[i]))
             return false;
-    return take(user, c->id ? c->fields[c->where[0]].text : NULL, c->row) || fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
+    return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) || fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
 }
 
 static void read_all(csv *c, weft__csv_row *take, void *user)
 {
-    c->where = malloc(((size_t)c->wanted + 1) * sizeof *c->where);
-    c->row = malloc((size_t)c->wanted * sizeof *c->row);
+    c->where = malloc(((size_t)c->want.n + 1) * sizeof *c->where);
+    c->row = malloc((size_t)c->want.n * sizeof *c->row);
     if (!c->where || !c->row) {
         fail(c, WEFT_ENOMEM, "out of memory");
         return;
@@ -183,14 +199,25 @@ static void read_all(csv *c, weft__csv_row *take, void *user)
         ;
 }
 
-weft_status weft__read_csv_rows(const char *path, char **text, const char *id, const char *const *columns, int n, bool narrow, weft__csv_row *take, void *user)
+weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
+{
+    unsigned char d = (unsigned char)(opts ? opts->delimiter : 0);
+    if (!d || d == '\t' || (d >= ' ' && d < 127 && !isalnum(d) && !strchr("\"+-.", d)))
+        return WEFT_OK;
+    return weft__file_fail(WEFT_EARG, "%s: the delimiter is byte %d; a character that can neither be in a number nor quote or end a field is wanted", function, d);
+}
+
+weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want, weft__csv_row *take, void *user)
 {
     size_t size;
     *text = NULL;
     weft_status status = weft__slurp(path, text, &size);
     if (status != WEFT_OK)
         return status;
-    csv c = { .path = path, .at = *text, .end = *text + size, .line = 1, .next_line = 1, .id = id, .columns = columns, .wanted = n, .narrow = narrow };
+    const weft_csv_opts o = want->opts ? *want->opts : (weft_csv_opts){ 0 };
+    csv c = { .path = path, .at = *text, .end = *text + size, .line = 1, .next_line = 1, .want = *want, .delimiter = ',', .empty_is_nan = o.empty_is_nan };
+    if (o.delimiter)
+        c.delimiter = o.delimiter;
     locale_t before = weft__plain_locale();
     read_all(&c, take, user);
     weft__plain_locale_end(before);
@@ -226,15 +253,18 @@ static bool complete(const char *id, const char *const *columns, int n, const we
     return good;
 }
 
-weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, weft_dataset *out)
+weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, const weft_csv_opts *opts, weft_dataset *out)
 {
     if (out)
         *out = (weft_dataset){ 0 };
     if (!complete(id, columns, n, out))
         return weft__file_fail(WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are needed");
+    weft_status status = weft__csv_opts_good("weft_read_csv", opts);
+    if (status != WEFT_OK)
+        return status;
     ragged r = { .g = { .data = { .columns = n } } };
     char *text;
-    weft_status status = weft__read_csv_rows(path, &text, id, columns, n, true, add_row, &r);
+    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, n, true, opts }, add_row, &r);
     if (status == WEFT_OK && r.g.rows > r.g.first && !weft__grow_sequence(&r.g))
         status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);
     free(text);

@@ -146,18 +146,21 @@ static bool room_for_series(weft_frame *f, int64_t n)
         return false;
     if (first)
         f->start[0] = 0;
+    f->id[f->n] = NULL;
     return true;
 }
 
 static bool add_name(weft_frame *f, const char *name, int64_t room)
 {
     int64_t c = f->columns;
-    if (!longer(&f->name, c + 1, sizeof *f->name) || !longer(&f->column, c + 1, sizeof *f->column) || !(f->name[c] = copied(name)))
+    if (!longer(&f->name, c + 2, sizeof *f->name) || !longer(&f->column, c + 1, sizeof *f->column))
         return false;
-    f->column[c] = calloc(room ? (size_t)room : 1, sizeof **f->column);
+    f->name[c] = copied(name);
+    f->column[c] = f->name[c] ? calloc(room ? (size_t)room : 1, sizeof **f->column) : NULL;
+    f->columns += f->column[c] != NULL;
     if (!f->column[c])
         free(f->name[c]);
-    f->columns += f->column[c] != NULL;
+    f->name[f->columns] = NULL;                  /* lists of names end with NULL, this one, too */
     return f->column[c] != NULL;
 }
 
@@ -167,6 +170,7 @@ void weft__frame_drop(weft_frame *f, int64_t from)
         f->columns--;
         free(f->name[f->columns]);
         free(f->column[f->columns]);
+        f->name[f->columns] = NULL;
     }
 }
 
@@ -190,10 +194,12 @@ static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n, int64_
         if (!*to) {
             while (*series)
                 free(f->id[f->n + --*series]);
+            f->id[f->n] = NULL;
             return false;
         }
         ++*series;
     }
+    f->id[f->n + *series] = NULL;
     return true;
 }
 

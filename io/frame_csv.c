@@ -82,24 +82,26 @@ static void gather(store *t)
     qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_group);
 }
 
-static weft_status read(const char *path, const char *id, const char *const *names, char **text, store *t)
+static weft_status read(const char *path, const char *id, const char *const *names, const weft_csv_opts *opts, char **text, store *t)
 {
     *text = NULL;
     *t = (store){ .columns = weft__names(names) };
     t->column = calloc((size_t)t->columns, sizeof *t->column);
     if (!t->column)
         return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    return weft__read_csv_rows(path, text, id, names, (int)t->columns, false, add_row, t);
+    return weft__read_csv_rows(path, text, &(weft__csv_want){ id, names, (int)t->columns, false, opts }, add_row, t);
 }
 
-weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names)
+weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts)
 {
     weft_status s = weft__frame_takes("weft_frame_read_csv", f, names);
+    if (s == WEFT_OK)
+        s = weft__csv_opts_good("weft_frame_read_csv", opts);
     if (s != WEFT_OK)
         return s;
     store t;
     char *text;
-    s = read(path, id, names, &text, &t);
+    s = read(path, id, names, opts, &text, &t);
     if (s == WEFT_OK && !id && !t.n && !new_run(&t, NULL))       /* without ids an empty file is an empty series */
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (s == WEFT_OK) {
@@ -117,7 +119,8 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
 /* to [series of f] the row of each; each id of the file once, each of the frame there. */
 static weft_status match(const weft_frame *f, const char *path, store *t, int64_t *to)
 {
-    qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_id);
+    if (t->n)                                    /* else there is no array, and qsort wants one even for nothing */
+        qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_id);
     for (int64_t i = 0; i < t->n; i++)
         if (t->runs[i].rows > 1 || (i && !strcmp(t->runs[i].id, t->runs[i - 1].id)))
             return weft__file_fail(WEFT_EFORMAT, "%s: there are two rows of \"%.100s\", one for each series is wanted", path, t->runs[i].id);
@@ -152,11 +155,13 @@ static weft_status fix_all(weft_frame *f, const char *const *names, const store 
     return s;
 }
 
-weft_status weft_frame_fix_csv(weft_frame *f, const char *path, const char *id, const char *const *names)
+weft_status weft_frame_fix_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts)
 {
     weft_status s = weft__frame_good("weft_frame_fix_csv", f);
     if (s == WEFT_OK)
         s = weft__names_good("weft_frame_fix_csv", names);
+    if (s == WEFT_OK)
+        s = weft__csv_opts_good("weft_frame_fix_csv", opts);
     if (s == WEFT_OK && !id)
         s = weft__file_fail(WEFT_EARG, "weft_frame_fix_csv: the name of the column with the series' ids is needed");
     if (s != WEFT_OK)
@@ -166,7 +171,7 @@ weft_status weft_frame_fix_csv(weft_frame *f, const char *path, const char *id, 
     size_t n = f->n ? (size_t)f->n : 1;
     int64_t *row = malloc(n * sizeof *row);
     double *values = malloc(n * sizeof *values);
-    s = read(path, id, names, &text, &t);
+    s = read(path, id, names, opts, &text, &t);
     if (s == WEFT_OK && (!row || !values))
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (s == WEFT_OK)

@@ -90,13 +90,17 @@ static void read_parts(reader *r)
     free(len);
 }
 
-/* If there is such a text; the lines become the parts' ids where they stand. */
+/* If there is such a text; the lines become the parts' ids where they stand. Numbers of that name are a column's. */
 static void read_ids(reader *r)
 {
     char path[PATH];
     weft__kind kind;
-    if (!join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || kind.type != WEFT__CHARS || weft__h5_status(r->h) != WEFT_OK)
+    if (!join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
         return;
+    if (kind.type != WEFT__CHARS) {
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is no text of fixed length with a line for each series, as h5py writes numpy.bytes_", path);
+        return;
+    }
     r->ids = calloc(weft__kind_bytes(&kind) + 1, 1);
     if (!r->ids)
         weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the series' ids");
@@ -104,14 +108,15 @@ static void read_ids(reader *r)
         weft__h5_read(r->h, path, &kind, WEFT__CHARS, r->ids);
     char *at = r->ids;
     for (int64_t i = 0; i < r->n && weft__h5_status(r->h) == WEFT_OK; i++) {
-        char *end = strchr(at, '\n');
-        if (!end) {
+        size_t n = strcspn(at, "\n");
+        bool last = !at[n];                      /* it may do without a line end */
+        if (last && !n) {
             weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld lines, there are %lld series", path, (long long)i, (long long)r->n);
             return;
         }
-        *end = 0;
+        at[n] = 0;
         r->parts[i].id = at;
-        at = end + 1;
+        at += n + !last;
     }
 }
 

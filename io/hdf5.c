@@ -42,9 +42,10 @@ bool weft__kind_same(const weft__kind *a, const weft__kind *b)
 const char *weft__kind_text(const weft__kind *k, char buffer[128])
 {
     int at = snprintf(buffer, 128, "%s [", number[k->type].name);
-    for (int i = 0; i < k->rank; i++)
+    for (int i = 0; i < k->rank && at < 128; i++)
         at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
-    snprintf(buffer + at, 128 - (size_t)at, "]");
+    if (at < 128)                                /* else it is cut: only nonsense is as large */
+        snprintf(buffer + at, 128 - (size_t)at, "]");
     return buffer;
 }
 

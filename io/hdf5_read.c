@@ -1,4 +1,6 @@
 /* hdf5_read.c - reading HDF5 files in memory, with suspicion; see hdf5.h. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "io/crc32c.h"
 #include "io/hdf5_session.h"
@@ -80,18 +82,7 @@ static bool kind_of(hid_t set, weft__kind *k)
     return good;
 }
 
-bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
-{
-    hid_t set = open_set(h, path);
-    if (set < 0)
-        return false;
-    if (!kind_of(set, k))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s has a shape that cannot be read", path);
-    weft__h5_close(set);
-    return !h->status;
-}
-
-/* ---- numbers ---- */
+/* ---- storage ---- */
 static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)             /* why its storage is not a plain array; NULL if it is */
 {
     hid_t list = H5Dget_create_plist(set);
@@ -107,6 +98,19 @@ static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)            
     return NULL;
 }
 
+bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
+{
+    hid_t set = open_set(h, path);
+    if (set < 0)
+        return false;
+    const char *why = !kind_of(set, k) ? "has a shape that cannot be read" : weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) : NULL;
+    if (why)                                     /* more bytes than the file has: told before anybody takes memory for them */
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+    weft__h5_close(set);
+    return !h->status;
+}
+
+/* ---- numbers ---- */
 static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *values, size_t bytes)
 {
     uint32_t crc = 0;
@@ -123,6 +127,41 @@ static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *valu
     weft__h5_close(a);
 }
 
+/* "weight[2, 1]": where number `at` of a set lies. */
+static void place_of(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
+{
+    char places[160] = "";
+    for (int i = k->rank - 1; i >= 0; i--) {     /* the last axis runs fastest */
+        char behind[sizeof places];
+        memcpy(behind, places, sizeof behind);
+        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(at % k->size[i]), *behind ? ", " : "", behind);
+        at /= k->size[i];
+    }
+    snprintf(text, 2 * NAME, "%.320s[%s]", path, places);
+}
+
+/* A number that a float64 holds and a float32 does not would be infinity from here on. What is infinite or NaN in the file is so here, too. */
+static void check_range(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, const float *values)
+{
+    char place[2 * NAME];
+    int64_t n = (int64_t)(weft__kind_bytes(want) / weft__number_bytes(want->type)), at = 0;
+    while (at < n && !isinf(values[at]))
+        at++;
+    double *wide = at < n ? malloc((size_t)n * sizeof *wide) : NULL;
+    if (at == n)
+        return;
+    if (!wide)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %lld numbers of %s", (long long)n, path);
+    else if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, wide) < 0)
+        weft__h5_broken(h, path, "cannot be read");
+    for (; !h->status && at < n; at++)
+        if (isinf(values[at]) && isfinite(wide[at])) {
+            place_of(path, want, at, place);
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide[at]);
+        }
+    free(wide);
+}
+
 static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
 {
     char a[128], b[128];
@@ -137,10 +176,12 @@ static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind 
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
         return;
     }
-    hid_t type = weft__h5_type(as, (size_t)want->size[0]);
+    hid_t type = as == WEFT__CHARS && !h->checked ? H5Dget_type(set) : weft__h5_type(as, (size_t)want->size[0]);
     if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
         weft__h5_broken(h, path, "cannot be read");
     weft__h5_close(type);
+    if (as == WEFT__F32 && weft__number_bytes(want->type) > sizeof(float) && !h->status)
+        check_range(h, set, path, want, values);
     if (h->checked && !h->status)
         check_crc(h, set, path, values, bytes);
 }

@@ -15,4 +15,7 @@ weft_status weft__write_file(const char *path, const weft__span *spans, int n);
  * a status of its own: nobody wants to read a terabyte only to learn that it is a film. */
 typedef weft_status weft__head(const char *path, const unsigned char *bytes, size_t head, size_t size);
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size);
+
+/* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch, NumPy, safetensors or ONNX does. */
+weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t head, size_t size);
 #endif

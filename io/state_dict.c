@@ -113,7 +113,9 @@ static bool look(const char *name, bool is_group, void *user)
 static weft_status foreign(const char *path, const unsigned char *head, size_t n, size_t size)
 {
     static const char ours[] = WEFT__MAGIC;
-    (void)size;
+    weft_status s = weft__foreign(path, head, n, size);
+    if (s)
+        return s;
     if (n >= sizeof ours && !memcmp(head, ours, sizeof ours - 1))
         return weft__file_fail(WEFT_EFORMAT, "%s is a checkpoint of weft; weft_load reads it", path);
     if (n < 8 || memcmp(head, "\211HDF\r\n\032\n", 8))

@@ -9,11 +9,11 @@ static void frames(bad *b)
     weft_frame f = { 0 };
     const double *columns[] = { NULL };
     FILE_FAILS(weft_frame_add, NULL, NULL, NULL, NULL, b->n);             FILE_FAILS(weft_frame_add, &f, b->name, none, columns, b->n);
-    FILE_FAILS(weft_frame_read_csv, &f, b->name, b->name, none);          FILE_FAILS(weft_frame_read_csv, NULL, "/nowhere.csv", NULL, NULL);
+    FILE_FAILS(weft_frame_read_csv, &f, b->name, b->name, none, NULL);          FILE_FAILS(weft_frame_read_csv, NULL, "/nowhere.csv", NULL, NULL, NULL);
     FILE_FAILS(weft_frame_read_hdf5, &f, b->name, b->name, none);         FILE_FAILS(weft_frame_read_hdf5, NULL, "/nowhere.h5", NULL, NULL);
     FILE_FAILS(weft_frame_write_hdf5, b->name, NULL, NULL);               FILE_FAILS(weft_frame_write_hdf5, "/nowhere/x.h5", NULL, &f);
     FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL);               FILE_FAILS(weft_frame_fix, NULL, b->name, NULL);
-    FILE_FAILS(weft_frame_fix_csv, &f, "/nowhere.csv", b->name, none);    FILE_FAILS(weft_frame_downsample, NULL, b->n, (weft_downsampling)b->i);
+    FILE_FAILS(weft_frame_fix_csv, &f, "/nowhere.csv", b->name, none, NULL);    FILE_FAILS(weft_frame_downsample, NULL, b->n, (weft_downsampling)b->i);
     TRY(weft_frame_column, NULL, b->name);                                TRY(weft_frame_column, &f, b->name);
     TRY(weft_frame_end, NULL);                                            TRY(weft_frame_end, &f);
 }

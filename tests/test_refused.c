@@ -275,7 +275,7 @@ static void files(bad *b)
         FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
         FILE_FAILS(weft_load_matching, path, b->m, &report);      FILE_FAILS(weft_import_state_dict, path, b->m, NULL);
         FILE_FAILS(weft_export_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, &data);
-        FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, &data); FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, &data);
+        FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data); FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);            FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
         FILE_FAILS(weft_write_hdf5, path, NULL, NULL);            FILE_FAILS(weft_draw_curves, path, NULL, NULL, NULL, NULL, NULL, b->i);
         FILE_FAILS(weft_draw_charts, path, NULL, NULL, b->i, b->i);

@@ -77,6 +77,42 @@ Test(series, from_memory)
     weft_frame_end(NULL);
 }
 
+static bool end_with_null(const weft_frame *f)
+{
+    return !f->id[f->n] && !f->name[f->columns];
+}
+
+/* A frame's own names are a list of names: what was read from one file is the frame that the next is asked for. */
+Test(series, lists_of_a_frame_end_with_null)
+{
+    weft_frame f = { 0 }, g = { 0 };
+    const double a[] = { 1, 2 }, b[] = { 10, 20 };
+    DOES(weft_frame_add(&f, "x", AB, (const double *const[]){ a, b }, 2));
+    cr_assert(end_with_null(&f));
+    DOES(weft_frame_add(&g, "y", (const char *const *)f.name, (const double *const *)f.column, f.rows));
+    for (int i = 0; i < 20; i++) {
+        DOES(weft_frame_add(&g, NULL, (const char *const *)g.name, (const double *const *)g.column, 1));
+        cr_assert(end_with_null(&g));
+    }
+    DOES(weft_frame_fix(&f, "s", a));
+    DOES(weft_frame_fix_csv(&f, put("t.csv", "id,u,v\nx,1,2\n"), "id", WEFT_NAMES("u", "v"), NULL));
+    cr_assert(end_with_null(&f) && f.columns == 5);
+    REFUSES(WEFT_EARG, "a new name", weft_frame_fix_csv(&f, put("t.csv", "id,w,u\nx,1,2\n"), "id", WEFT_NAMES("w", "u"), NULL));
+    cr_assert(end_with_null(&f) && f.columns == 5);
+    DOES(weft_frame_write_hdf5(in_folder("l.h5"), NULL, &f));
+    weft_frame_end(&g);
+    DOES(weft_frame_read_hdf5(&g, in_folder("l.h5"), NULL, (const char *const *)f.name));
+    cr_assert(end_with_null(&g) && same_frames(&f, &g));
+    DOES(weft_frame_downsample(&g, 2, WEFT_DOWN_MEAN));
+    cr_assert(end_with_null(&g));
+    weft_frame_end(&g);
+    DOES(weft_frame_read_csv(&g, put("c.csv", "a,b\n1,2\n"), NULL, AB, NULL));
+    cr_assert(end_with_null(&g));
+    weft_frame_end(&g);
+    weft_frame_end(&f);
+    end_folder();
+}
+
 Test(series, what_a_frame_does_not_take)
 {
     weft_frame f = { 0 };
@@ -109,11 +145,11 @@ Test(series, what_a_frame_does_not_take)
 Test(series, csv_one_file_or_many)
 {
     weft_frame f = { 0 };
-    DOES(weft_frame_read_csv(&f, put("one.csv", "b,other,a\n10,x,1\n20,,2\n"), NULL, AB));
-    DOES(weft_frame_read_csv(&f, put("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\n"), "id", AB));
-    DOES(weft_frame_read_csv(&f, put("none.csv", "id,a,b\n"), "id", AB));
+    DOES(weft_frame_read_csv(&f, put("one.csv", "b,other,a\n10,x,1\n20,,2\n"), NULL, AB, NULL));
+    DOES(weft_frame_read_csv(&f, put("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\n"), "id", AB, NULL));
+    DOES(weft_frame_read_csv(&f, put("none.csv", "id,a,b\n"), "id", AB, NULL));
     cr_assert_eq(f.n, 3);
-    DOES(weft_frame_read_csv(&f, put("empty.csv", "a,b\n"), NULL, AB));
+    DOES(weft_frame_read_csv(&f, put("empty.csv", "a,b\n"), NULL, AB, NULL));
     cr_assert_eq(f.n, 4);
     SERIES(&f, 0, in_folder("one.csv"), 1, 2);
     SERIES(&f, 1, "q", 3, 4);
@@ -126,7 +162,7 @@ Test(series, csv_one_file_or_many)
 Test(series, csv_rows_of_an_id_anywhere_are_one_series)
 {
     weft_frame f = { 0 };
-    DOES(weft_frame_read_csv(&f, put("mixed.csv", "t,id,a,b\n0,z,1,10\n0,m,2,20\n0,a,3,30\n1,z,4,40\n1,a,5,50\n2,m,6,60\n2,m,7,70\n2,z,8,80\n"), "id", AB));
+    DOES(weft_frame_read_csv(&f, put("mixed.csv", "t,id,a,b\n0,z,1,10\n0,m,2,20\n0,a,3,30\n1,z,4,40\n1,a,5,50\n2,m,6,60\n2,m,7,70\n2,z,8,80\n"), "id", AB, NULL));
     cr_assert_eq(f.n, 3);
     SERIES(&f, 0, "z", 1, 4, 8);
     SERIES(&f, 1, "m", 2, 6, 7);
@@ -146,7 +182,7 @@ Test(series, csv_rows_of_an_id_anywhere_are_one_series)
                 id[series++] = of[i], id[series] = 0;
         }
         fclose(out);
-        DOES(weft_frame_read_csv(&f, put("r.csv", text), "id", AB));
+        DOES(weft_frame_read_csv(&f, put("r.csv", text), "id", AB, NULL));
         cr_assert(f.n == series && f.rows == rows);
         for (int s = 0; s < series; s++) {
             cr_assert(f.id[s][0] == id[s] && !f.id[s][1]);
@@ -166,7 +202,7 @@ Test(series, csv_rows_of_an_id_anywhere_are_one_series)
 Test(series, csv_keeps_what_a_double_holds)
 {
     weft_frame f = { 0 };
-    DOES(weft_frame_read_csv(&f, put("d.csv", "a,b\n1700000000.125,nan\n1e300,-inf\n"), NULL, AB));
+    DOES(weft_frame_read_csv(&f, put("d.csv", "a,b\n1700000000.125,nan\n1e300,-inf\n"), NULL, AB, NULL));
     const double *a = weft_frame_column(&f, "a"), *b = weft_frame_column(&f, "b");
     cr_assert(a[0] == 1700000000.125 && a[1] == 1e300 && isnan(b[0]) && isinf(b[1]));
     weft_frame_end(&f);
@@ -184,16 +220,16 @@ Test(series, csv_that_is_wrong_changes_nothing)
     const double a[] = { 1 }, b[] = { 10 };
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < COUNT(bad); i++) {
-            REFUSES(WEFT_EFORMAT, bad[i].says, weft_frame_read_csv(&f, put("bad.csv", bad[i].text), "id", AB));
+            REFUSES(WEFT_EFORMAT, bad[i].says, weft_frame_read_csv(&f, put("bad.csv", bad[i].text), "id", AB, NULL));
             cr_assert(f.n == k && f.rows == k);
         }
-        REFUSES(WEFT_ENOENT, "nowhere.csv", weft_frame_read_csv(&f, in_folder("nowhere.csv"), "id", AB));
-        REFUSES(WEFT_EARG, "names of columns", weft_frame_read_csv(&f, "x", "id", NULL));
-        REFUSES(WEFT_EARG, "no frame", weft_frame_read_csv(NULL, "x", "id", AB));
+        REFUSES(WEFT_ENOENT, "nowhere.csv", weft_frame_read_csv(&f, in_folder("nowhere.csv"), "id", AB, NULL));
+        REFUSES(WEFT_EARG, "names of columns", weft_frame_read_csv(&f, "x", "id", NULL, NULL));
+        REFUSES(WEFT_EARG, "no frame", weft_frame_read_csv(NULL, "x", "id", AB, NULL));
         DOES(weft_frame_add(&f, NULL, AB, (const double *const[]){ a, b }, 1));
     }
-    cr_assert_neq(weft_frame_read_csv(&f, NULL, "id", AB), WEFT_OK);
-    REFUSES(WEFT_EARG, "a column \"c\"", weft_frame_read_csv(&f, "x", "id", WEFT_NAMES("a", "b", "c")));
+    cr_assert_neq(weft_frame_read_csv(&f, NULL, "id", AB, NULL), WEFT_OK);
+    REFUSES(WEFT_EARG, "a column \"c\"", weft_frame_read_csv(&f, "x", "id", WEFT_NAMES("a", "b", "c"), NULL));
     SERIES(&f, 0, "0", 1);
     weft_frame_end(&f);
     end_folder();
@@ -209,7 +245,7 @@ Test(series, csv_of_any_bytes_does_no_harm)
             text[i] = letters[dice(sizeof letters - 1)];
         text[n] = 0;
         weft_frame f = { 0 };
-        weft_status s = weft_frame_read_csv(&f, put("f.csv", text), dice(2) ? "id" : NULL, AB);
+        weft_status s = weft_frame_read_csv(&f, put("f.csv", text), dice(2) ? "id" : NULL, AB, NULL);
         cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0 && f.columns == 0));
         for (int64_t i = 0; i < f.n; i++)
             cr_assert(f.start[i + 1] >= f.start[i] && f.id[i]);
@@ -222,23 +258,33 @@ Test(series, csv_of_any_bytes_does_no_harm)
 Test(series, fixed_columns)
 {
     weft_frame f = { 0 };
-    DOES(weft_frame_read_csv(&f, put("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB));
+    DOES(weft_frame_read_csv(&f, put("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB, NULL));
     DOES(weft_frame_fix(&f, "s", (double[]){ 7, 8, 9 }));
     const double *s = weft_frame_column(&f, "s");
     cr_assert(s[0] == 7 && s[1] == 7 && s[2] == 8 && s[3] == 9);
-    DOES(weft_frame_fix_csv(&f, put("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"), "id", WEFT_NAMES("height", "x")));
+    DOES(weft_frame_fix_csv(&f, put("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"), "id", WEFT_NAMES("height", "x"), NULL));
     const double *h = weft_frame_column(&f, "height");
     cr_assert(h[0] == 2.5 && h[1] == 2.5 && h[2] == 1.5 && h[3] == 4 && weft_frame_column(&f, "x")[3] == 1);
     int64_t columns = f.columns;
-    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\nq,2\np,3\nr,4\n"), "id", WEFT_NAMES("c")));
-    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\np,3\nq,2\nr,4\n"), "id", WEFT_NAMES("c")));
-    REFUSES(WEFT_EFORMAT, "no row of the series \"r\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\nq,2\n"), "id", WEFT_NAMES("c")));
-    REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_fix_csv(&f, put("t.csv", "id,c,a\np,1,1\nq,2,2\nr,3,3\n"), "id", WEFT_NAMES("c", "a")));
-    REFUSES(WEFT_EARG, "the column with the series' ids", weft_frame_fix_csv(&f, "t.csv", NULL, WEFT_NAMES("c")));
-    REFUSES(WEFT_ENOENT, "nowhere", weft_frame_fix_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c")));
-    REFUSES(WEFT_EARG, "names of columns", weft_frame_fix_csv(&f, "t.csv", "id", NULL));
+    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\nq,2\np,3\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\np,3\nq,2\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EFORMAT, "no row of the series \"r\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\nq,2\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_fix_csv(&f, put("t.csv", "id,c,a\np,1,1\nq,2,2\nr,3,3\n"), "id", WEFT_NAMES("c", "a"), NULL));
+    REFUSES(WEFT_EARG, "the column with the series' ids", weft_frame_fix_csv(&f, "t.csv", NULL, WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_ENOENT, "nowhere", weft_frame_fix_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EARG, "names of columns", weft_frame_fix_csv(&f, "t.csv", "id", NULL, NULL));
     cr_assert(f.columns == columns && !weft_frame_column(&f, "c"));
     weft_frame_end(&f);
+    end_folder();
+}
+
+Test(series, a_table_of_no_rows)
+{
+    weft_frame f = { 0 };
+    DOES(weft_frame_add(&f, "q", AB, (const double *const[]){ (double[]){ 1 }, (double[]){ 10 } }, 1));
+    REFUSES(WEFT_EFORMAT, "no row of the series \"q\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
+    weft_frame_end(&f);
+    REFUSES(WEFT_EARG, "a frame that has a column", weft_frame_fix_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
     end_folder();
 }
 
