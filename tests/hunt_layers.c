@@ -33,13 +33,18 @@ static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *ki
     return *kind < 2 ? weft_lstm_new(s->m, s->name, o) : *kind == 2 ? weft_gru_new(s->m, s->name, o) : weft_rnn_new(s->m, s->name, o);
 }
 
-static weft_state any_state(hunt_scene *s, const weft_rnn_opts *o, int kind)   /* [layers * directions, n, width] of the input's states */
+/* [slabs, n, width] of the input's states. Not by weft_repeat: its gradient is a sum of a plain tensor along an axis, whose order depends on
+ * what it is a sum of: of single numbers, or of rows of several. */
+static weft_tensor *slabs_of(hunt_scene *s, const char *part, int64_t width, int slabs)
 {
-    int64_t slabs = o->layers * (o->bidirectional ? 2 : 1), width = o->proj ? o->proj : o->hidden, n = weft_size(s->state, 0);
-    weft_tensor *h = weft_repeat(weft_reshape(hunt_as_wide(s, s->state, width, "h"), 3, (int64_t[]){ 1, n, width }), 0, slabs), *c = NULL;
-    if (kind < 2)
-        c = weft_repeat(weft_reshape(hunt_as_wide(s, s->state, o->hidden, "c"), 3, (int64_t[]){ 1, n, o->hidden }), 0, slabs);
-    return (weft_state){ h, c };
+    weft_tensor *one = weft_reshape(hunt_as_wide(s, s->state, width, part), 3, (int64_t[]){ 1, weft_size(s->state, 0), width });
+    return weft_concat((weft_tensor *[]){ one, one, one, one }, slabs, 0);
+}
+static weft_state any_state(hunt_scene *s, const weft_rnn_opts *o, int kind)
+{
+    int slabs = o->layers * (o->bidirectional ? 2 : 1);
+    weft_tensor *h = slabs_of(s, "h", o->proj ? o->proj : o->hidden, slabs);
+    return (weft_state){ h, kind < 2 ? slabs_of(s, "c", o->hidden, slabs) : NULL };
 }
 
 static weft_tensor *recurrent_of(hunt_scene *s, weft_tensor *x)
