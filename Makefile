@@ -54,7 +54,7 @@ OBJ      := $(SRC:%.c=$(B)/%.o)
 program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*.c)))
 EXAMPLES := $(call program,examples)
 TESTS    := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
-TOOLS    := $(patsubst %.c,$(B)/%,$(wildcard tests/golden.c tests/tsan_main.c))
+TOOLS    := $(patsubst %.c,$(B)/%,$(wildcard tests/golden.c tests/tsan_main.c tests/hunt.c))
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 

@@ -272,6 +272,8 @@ weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
     return x && weft__same(&x->f, f) ? x : APPLY_WITH(&op_view, *f, x);
 }
 
+weft_tensor *weft__view_anew(weft_tensor *x) { return APPLY_WITH(&op_view, x->f, x); }
+
 /* ---- arrange: between two layouts of one batch; its own transpose, so this is all of pack and unpack ---- */
 typedef struct { weft__form to; real fill; } arrangement;
 
@@ -301,7 +303,8 @@ static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .add
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
-    weft_tensor *y = APPLY_WITH(&op_arrange, a, x);
+    bool lies_so = weft__same(&x->f, to) && x->f.align == to->align;
+    weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
     weft__lookup *l = weft_ok(y->w) && x->lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
     if (l)
         *l = *x->lookup, l->from = x, y->lookup = l;              /* pads may be others: nobody takes them for tokens */

@@ -14,7 +14,7 @@ weft_tensor *weft_arrange(weft_tensor *x, weft_layout layout)
     if (!is_ragged(x) || (layout != WEFT_PACKED && layout != WEFT_CONCAT))
         return weft__failed(x, WEFT_EARG, "arrange", "a ragged tensor, and packed or concat, are wanted (weft_pad_packed pads, weft_arrange_rows places)");
     weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
-    return x->f.layout == layout ? x : weft__arranged(x, &to, 0);
+    return weft__arranged(x, &to, 0);
 }
 
 weft_tensor *weft_arrange_rows(weft_tensor *x, const weft_placement *placement)
@@ -26,7 +26,7 @@ weft_tensor *weft_arrange_rows(weft_tensor *x, const weft_placement *placement)
     if (!place)
         return &x->w->nil;
     weft__form to = weft__laid(x->f, x->f.batch, WEFT_ROWS, 0, WEFT_ALIGN_LEFT, place);
-    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
+    return weft__arranged(x, &to, 0);
 }
 
 /* ---- pack and pad ---- */

@@ -1,187 +1,77 @@
 /* walk.c - the way back. The tape is in execution order, so a backward walk is a loop downwards that asks each entry for the
- * gradients of its inputs, written in operators too.
- *
- * Where the gradients go. When a walk is not recorded, the last operator of a backward is not run at once: the door keeps the
- * call in w->late, and give() runs it straight into the gradient's buffer, adding if something is there. So dW of a matrix
- * product used T times is T products into the flat vector, no temporary. All other temporaries of one entry's backward end when
- * the entry has been passed (the step's arenas are rewound); gradients of results go back to a list of spare buffers. When a
- * walk is recorded, gradients are ordinary tensors. */
+ * gradients of its inputs, written in operators too; give.c says where they go. All temporaries of one entry's backward end when the entry
+ * has been passed (the step's arenas are rewound); gradients of results go back to a list of spare buffers. */
 #include <string.h>
-#include "autograd/autograd.h"
+#include "autograd/walk.h"
 #include "core/log.h"
 
-/* ---- buffers of gradients: four size classes an octave ---- */
-static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }    /* 64 80 96 112 128 .. */
-
-static weft_tensor *slot_new(weft *w, const weft__form *f)
-{
-    int64_t bytes = weft__bytes(f);
-    int class_ = 0;
-    while (class_bytes(class_) < bytes)
-        class_++;
-    weft_tensor *s = w->spare[class_];
-    if (s)
-        w->spare[class_] = s->grad;
-    else if (!(s = weft__take(w, &w->keep, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
-        return NULL;
-    *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .class_ = (int16_t)class_ };
-    return s;
-}
-
-static void slot_end(weft *w, weft_tensor *s)
-{
-    s->grad = w->spare[s->class_];
-    w->spare[s->class_] = s;
-}
-
-static void settle(weft *w)
-{
-    if (w->late)
-        w->settle(w);
-}
-
-/* ---- what depends on what is wanted; no tensor needs to say beforehand that it will be asked for a gradient ---- */
-static bool wanted(const weft_tensor *t)
-{
-    return t->reached == t->w->walk || (t->w->to_parameters && t->parameter && !t->frozen);
-}
-
+/* ---- what depends on what is wanted ---- */
 static void reach(weft *w, int64_t from, int64_t to)
 {
     for (int64_t e = from; e < to; e++) {
         weft_call *c = w->tape[e].call;
         bool any = false;
         for (int i = 0; i < c->n && !any; i++)
-            any = wanted(c->x[i]);
+            any = weft__wanted(c->x[i]);
         for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
             c->y[k]->reached = w->walk;
     }
 }
 
-/* ---- handing a gradient to an input ---- */
-static bool fits(const weft_tensor *x, const weft_tensor *g)
-{
-    char a[128], b[128];
-    if (weft__same(&x->f, &g->f))
-        return true;
-    weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", x->w->running, weft__text(&g->f, a), weft__text(&x->f, b));
-    return false;
-}
-
-/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want it as it lies. */
-static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
-{
-    if (a->f.layout != WEFT_ROWS)
-        return weft_add(a, b);
-    return weft__view(weft_add(weft_plain(a), weft_plain(b)), &a->f);
-}
-
-static void give(weft_tensor *x, weft_tensor *g)
-{
-    weft *w = x->w;
-    if (w->status || !fits(x, g))
-        return;
-    if (w->recording) {
-        x->grad = x->grad ? sum_of(x->grad, g) : g;
-        return;
-    }
-    bool add = x->grad;
-    if (!add && !(x->grad = slot_new(w, &x->f)))
-        return;
-    weft_call *late = w->late;
-    if (late && late->y[0] == g) {
-        g->data = x->grad->data, late->add = add;
-        settle(w);
-    } else
-        w->dev.k->scale(&w->dev, count(g), 1, g->data, x->grad->data, add);
-}
-
-static bool takes(const weft_call *c, const weft_tensor *x)
-{
-    for (int i = 0; i < c->n; i++)
-        if (c->x[i] == x)
-            return true;
-    return false;
-}
-
-/* May the gradient of x take the buffer of dy, which nobody needs any more? If it is dy itself (add, view), or is about to be
- * computed from it element by element. */
-static bool hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
-{
-    weft *w = x->w;
-    weft_tensor *y = c->y[0];
-    if (w->status || w->recording || x->grad || y->kept == w->walk || !fits(x, g))
-        return false;
-    if (w->late && w->late->y[0] == g && w->late->op->in_place && weft__same(&g->f, &y->grad->f) && takes(w->late, y->grad)) {
-        g->data = y->grad->data;
-        settle(w);
-    }
-    if (g->data != y->grad->data)
-        return false;
-    x->grad = y->grad, x->grad->f = x->f;
-    y->grad = NULL;
-    return true;
-}
-
-const real *weft_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->grad ? c->y[k]->grad->data : NULL; }
-
-real *weft__dy_spent(const weft_call *c, int k)
-{
-    const weft_tensor *y = c->y[k];
-    return y->grad && y->kept != y->w->walk ? y->grad->data : NULL;
-}
-
-real *weft_dx(const weft_call *c, int i, bool *add)
-{
-    weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
-    if (!x || !add || !wanted(x))
-        return NULL;
-    settle(x->w);
-    *add = x->grad;
-    if (!x->grad)
-        x->grad = slot_new(x->w, &x->f);
-    return x->grad ? x->grad->data : NULL;
-}
-
-real *weft__dx_added(const weft_call *c, int i)
-{
-    bool add;
-    real *dx = weft_dx(c, i, &add);
-    if (dx && !add)
-        RUN(c, fill, count(c->x[i]), 0, dx);
-    return dx;
-}
-
 /* ---- one entry ---- */
 static void walk(weft *w, int64_t top, int64_t bottom);
 
-/* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through that. */
-static void through_composed(weft *w, const weft_call *c)
+static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
+{
+    weft_tensor **x = weft__take(w, &w->notes, c->n * (int64_t)sizeof *x);
+    if (x)
+        memset(x, 0, (size_t)c->n * sizeof *x);
+    return x;
+}
+
+static void by_kernel(weft *w, const weft_call *c)
+{
+    if (!(w->apart = list_of_inputs(w, c)))
+        return;
+    c->op->fused(c);
+    weft__settle(w);
+    weft__give_apart(w, c);
+    w->apart = NULL;
+}
+
+/* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through that. It sees views of its
+ * ragged inputs: what it gives to one of them in several places is summed there, and then added. */
+static void through_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
     int64_t from = w->entries;
     bool recording = w->recording, walking = w->walking;
+    weft_call own = *call, *c = &own;
+    if (!(own.x = list_of_inputs(w, call)))
+        return;
     w->recording = true, w->walking = false;
+    for (int i = 0; i < c->n; i++)
+        own.x[i] = call->x[i]->f.batch && weft__wanted(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
     c->op->composed(c, y);
     w->recording = recording, w->walking = walking;
     reach(w, from, w->entries);
     for (int k = 0; k < WEFT__RESULTS && !w->status; k++)
         if (y[k] && k < c->m && c->y[k]->grad)
-            give(y[k], c->y[k]->grad);
+            weft__give(y[k], c->y[k]->grad);
     walk(w, w->entries, from);
 }
 
 static void by_operators(weft *w, weft_call *c)  /* from the last input to the first wanted one */
 {
     int first = 0;
-    while (first < c->n && !wanted(c->x[first]))
+    while (first < c->n && !weft__wanted(c->x[first]))
         first++;
     for (int i = c->n; i-- > first && !w->status;) {
-        weft_tensor *x = c->x[i], *g = wanted(x) ? c->op->backward(c, c->y[0]->grad, i) : NULL;
-        if (g && !w->status && !(i == first && hand_over(c, x, g)))
-            give(x, g);
+        weft_tensor *x = c->x[i], *g = weft__wanted(x) ? c->op->backward(c, c->y[0]->grad, i) : NULL;
+        if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
+            weft__give(x, g);
     }
-    settle(w);
+    weft__settle(w);
 }
 
 static void pass(weft *w, weft_call *c, bool *spent)
@@ -189,7 +79,7 @@ static void pass(weft *w, weft_call *c, bool *spent)
     bool raw = c->op->fused && !w->recording && !*spent;
     w->running = c->op->name;
     if (raw)
-        *spent = c->op->once, c->op->fused(c);
+        *spent = c->op->once, by_kernel(w, c);
     else if (c->op->composed)
         through_composed(w, c);
     else if (c->op->backward)
@@ -217,7 +107,7 @@ static void drop(weft *w, weft_tensor *y)
 {
     if (y->grad && y->kept != w->walk) {
         if (!w->recording)
-            slot_end(w, y->grad);
+            weft__slot_end(w, y->grad);
         y->grad = NULL;
     }
 }
@@ -248,7 +138,7 @@ static void seed(weft_tensor *of)                /* the gradient of the sum of `
         of->grad = weft__spread_to(weft_scalar(w, 1), &of->f);
         return;
     }
-    of->grad = slot_new(w, &of->f);
+    of->grad = weft__slot(w, &of->f);
     if (of->grad)
         w->dev.k->fill(&w->dev, count(of), 1, of->grad->data);
 }

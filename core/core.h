@@ -96,6 +96,7 @@ struct weft {
     weft__arena data, grads, maps;               /* device: results; gradients; index arrays (the last two not rewound) */
     weft_tensor *spare[WEFT__CLASSES], nil;
     struct weft_call *late;                      /* a call not yet run, see autograd/walk.c */
+    weft_tensor **apart;                         /* while a fused backward runs: what it gives to each of its ragged inputs */
     weft_batch *batches;
     weft__entry *tape; int64_t entries, room;
     weft__owned *owned; weft_stream *streams; weft__block *blocks;

@@ -69,6 +69,7 @@ static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
     const int64_t table[] = { n, wide };
     weft_tensor *slope = weft_reshape(weft_concat(v->weight, n, 0), 2, table), *shift = weft_reshape(weft_concat(v->bias, n, 0), 2, table);
     memcpy(shape, x->f.size, sizeof shape);
+    shape[0] = x->f.batch ? -1 : shape[0];       /* of the layout rows tokens alone are seen, not its pads */
     shape[rank] = 1;
     weft_tensor *p = weft_add(weft_mul(weft_reshape(x, rank + 1, shape), slope), shift);
     shape[rank - 1] = n * wide;

@@ -51,13 +51,14 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_state s)
     return d->cell == WEFT__LSTM ? lstm(d, a, s) : d->cell == WEFT__GRU ? gru(d, a, s) : rnn(d, a, s);
 }
 
-/* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. */
+/* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is a tensor of its own even if
+ * all go on: what a step gives back to its state is summed first, and then added, whoever stands beside a sequence. */
 static weft_tensor *entering(weft_tensor *state, weft_tensor *first, int64_t rows)
 {
     int64_t have = weft_size(state, 0);
-    if (have > rows)
+    if (have >= rows)
         return weft_slice(state, 0, 0, rows);
-    return have == rows ? state : weft_concat((weft_tensor *[]){ state, weft_slice(first, 0, have, rows) }, 2, 0);
+    return weft_concat((weft_tensor *[]){ state, weft_slice(first, 0, have, rows) }, 2, 0);
 }
 
 static weft_state first_state(const weft__direction *d, int64_t n)

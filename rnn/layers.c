@@ -189,7 +189,8 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
     weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
-    weft_rnn_out o = through(r, by.ids ? x : weft__arranged_as(x, &order), by, first);
+    weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
+    weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);      /* a tensor of its own, which both directions read */
     o.y = weft__arranged_as(o.y, &x->f);
     return o;
 }
