@@ -22,7 +22,7 @@ static weft_tensor *slot_new(weft *w, const weft__form *f)
     weft_tensor *s = w->spare[class_];
     if (s)
         w->spare[class_] = s->grad;
-    else if (!(s = weft__take(w, &w->keep, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
+    else if (!(s = weft__take(w, &w->lasting, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
         return NULL;
     *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .class_ = (int16_t)class_ };
     return s;
@@ -235,7 +235,7 @@ static void walk(weft *w, int64_t top, int64_t bottom)
             (w->logging ? pass_logged : pass)(w, c, &spent);
         w->tape[e].spent = spent;
         if (any && !w->recording && !w->status)
-            weft_rewind(w, here);
+            weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
             drop(w, c->y[k]);
     }
@@ -338,12 +338,27 @@ static void set_aside(weft *w, weft_tensor *const *by, int n, weft_tensor **mine
     }
 }
 
+/* A buffer of gradients as a tensor that ends as all others do: then the next walks have the buffer again. */
+static weft_tensor *handed_out(weft *w, weft_tensor *slot)
+{
+    int64_t at = weft_here(w).at[1];
+    weft_tensor *g = weft__header(w, &slot->f);
+    if (!g)
+        return &w->nil;
+    g->data = slot->data;
+    if (slot->kept != w->walk)                   /* else it was asked for twice */
+        slot->kept = w->walk, slot->born = at, slot->grad = w->given, w->given = slot;
+    return g;
+}
+
 static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 {
     weft_tensor *g = by->grad;
     if (of == by && !of->born)
-        g = weft__spread_to(weft_scalar(w, 1), &by->f);
-    return w->status ? &w->nil : g ? g : weft__tensor(w, &by->f, NULL);
+        return weft__spread_to(weft_scalar(w, 1), &by->f);
+    if (w->status || !g)
+        return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
+    return w->recording ? g : handed_out(w, g);
 }
 
 void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out)
@@ -356,7 +371,7 @@ void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor 
         weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are wanted");
     if (w->status || !all_good(w, of, by, n))
         return;
-    weft_tensor **mine = weft__take(w, &w->keep, (n + 1) * (int64_t)sizeof *mine);
+    weft_tensor **mine = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *mine);
     if (!mine)
         return;
     w->walk++;
