@@ -35,7 +35,7 @@ static uint64_t call_number(weft *w, uint64_t name)
     for (weft__drops *d = w->drops; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
-    weft__drops *d = weft__take(w, &w->keep, sizeof *d);
+    weft__drops *d = weft__take(w, &w->lasting, sizeof *d);
     if (d) {
         *d = (weft__drops){ w->drops, name, 0 };
         w->drops = d;

@@ -22,7 +22,7 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
     weft_tensor *s = w->spare[class_];
     if (s)
         w->spare[class_] = s->grad;
-    else if (!(s = weft__take(w, &w->keep, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
+    else if (!(s = weft__take(w, &w->lasting, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
         return NULL;
     *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .class_ = (int16_t)class_ };
     return s;

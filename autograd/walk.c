@@ -125,7 +125,7 @@ static void walk(weft *w, int64_t top, int64_t bottom)
             (w->logging ? pass_logged : pass)(w, c, &spent);
         w->tape[e].spent = spent;
         if (any && !w->recording && !w->status)
-            weft_rewind(w, here);
+            weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
             drop(w, c->y[k]);
     }
@@ -228,12 +228,27 @@ static void set_aside(weft *w, weft_tensor *const *by, int n, weft_tensor **mine
     }
 }
 
+/* A buffer of gradients as a tensor that ends as all others do: then the next walks have the buffer again. */
+static weft_tensor *handed_out(weft *w, weft_tensor *slot)
+{
+    int64_t at = weft_here(w).at[1];
+    weft_tensor *g = weft__header(w, &slot->f);
+    if (!g)
+        return &w->nil;
+    g->data = slot->data;
+    if (slot->kept != w->walk)                   /* else it was asked for twice */
+        slot->kept = w->walk, slot->born = at, slot->grad = w->given, w->given = slot;
+    return g;
+}
+
 static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 {
     weft_tensor *g = by->grad;
     if (of == by && !of->born)
-        g = weft__spread_to(weft_scalar(w, 1), &by->f);
-    return w->status ? &w->nil : g ? g : weft__tensor(w, &by->f, NULL);
+        return weft__spread_to(weft_scalar(w, 1), &by->f);
+    if (w->status || !g)
+        return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
+    return w->recording ? g : handed_out(w, g);
 }
 
 void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out)
@@ -246,7 +261,7 @@ void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor 
         weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are wanted");
     if (w->status || !all_good(w, of, by, n))
         return;
-    weft_tensor **mine = weft__take(w, &w->keep, (n + 1) * (int64_t)sizeof *mine);
+    weft_tensor **mine = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *mine);
     if (!mine)
         return;
     w->walk++;

@@ -122,11 +122,12 @@ WEFT_API int weft_threads(const weft *w);
 /* Waits until the device has done everything asked of it so far. */
 WEFT_API void weft_wait(weft *w);
 
-typedef struct weft_mark { int64_t at[4]; uint64_t step; } weft_mark;
+typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;
 /* The present moment of a step. */
 WEFT_API weft_mark weft_here(weft *w);
-/* Ends the tensors made since the mark, so that a decoder loop of any length runs in constant memory. An error: a mark of another step, one that an
- * earlier rewind has ended, and in a decoder's step function one of before its call. A handle that it has ended is recognised until
+/* Ends the tensors and ragged batches made since the mark, so that a decoder loop of any length runs
+ * in constant memory. An error: a mark of another step, one that an earlier rewind has ended, and in a
+ * decoder's step function one of before its call. A handle that it has ended is recognised until
  * another tensor takes its place: then it is that one. */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 

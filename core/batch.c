@@ -1,5 +1,6 @@
 /* batch.c - a ragged batch: B sequences, their lengths and ids, and the order in which the packed layout wants them. Batches are
- * interned by lengths and ids within a step, so that tensors that were packed apart belong together. */
+ * interned by lengths and ids within a step, so that tensors that were packed apart belong together: they hang in a tree by their hash, which
+ * grows by one pointer a batch, and by one pointer less shrinks again when a rewind ends the batch. */
 #include <string.h>
 #include "core/core.h"
 
@@ -58,23 +59,25 @@ static bool make_indices(weft *w, weft_batch *b)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(*all[i].index = weft__index(w, all[i].n)).host)
             return false;
+    int64_t here = weft__position(&w->keep);
     int32_t *next = weft__take(w, &w->keep, (b->longest + 1) * (int64_t)sizeof *next);
     if (!next)
         return false;
     order(b, next);
+    weft__back_to(w, &w->keep, here);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__sent(w, all[i].index, all[i].n);
     return true;
 }
 
-static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest)
+static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, uint64_t hash)
 {
     weft_batch *b = weft__take(w, &w->keep, sizeof *b);
     int64_t *id = weft__take(w, &w->keep, l->n * (int64_t)sizeof *id);
     int32_t *len = weft__take(w, &w->keep, l->n * (int64_t)sizeof *len);
     if (!b || !id || !len)
         return NULL;
-    *b = (weft_batch){ .w = w, .n = l->n, .longest = longest, .id = id, .len = len, .own_ids = l->id };
+    *b = (weft_batch){ .w = w, .hash = hash, .n = l->n, .longest = longest, .id = id, .len = len, .own_ids = l->id };
     for (int64_t s = 0; s < l->n; s++)
         len[s] = l->len[s], id[s] = l->id ? l->id[s] : s;
     if (!make_indices(w, b))
@@ -82,15 +85,23 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest)
     b->tokens = b->offset.host[b->n];
     if (!w->dev.k->synchronous)
         weft__follow_habits(b);
-    if (w->status)
-        return NULL;
-    b->next = w->batches;
-    return w->batches = b;
+    return w->status ? NULL : b;
 }
 
-static bool equal(const weft_batch *b, const weft_lengths *l)
+static uint64_t hash_of(const weft_lengths *l)
 {
-    bool same = b->n == l->n && (b->n == 0 || b->len == l->len || !memcmp(b->len, l->len, (size_t)b->n * sizeof *b->len));
+    uint64_t h = (uint64_t)l->n;
+    for (int64_t s = 0; s < l->n; s++) {
+        h = (h ^ (uint32_t)l->len[s]) * 0x9E3779B97F4A7C15u;
+        h = (h ^ h >> 32 ^ (uint64_t)(l->id ? l->id[s] : s)) * 0xD1342543DE82EF95u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static bool equal(const weft_batch *b, const weft_lengths *l, uint64_t hash)
+{
+    bool same = b->hash == hash && b->n == l->n && (b->n == 0 || b->len == l->len || !memcmp(b->len, l->len, (size_t)b->n * sizeof *b->len));
     for (int64_t s = 0; same && s < b->n; s++)
         same = b->id[s] == (l->id ? l->id[s] : s);
     return same;
@@ -123,10 +134,13 @@ weft_batch *weft__batch(weft *w, const weft_lengths *l, const char *function)
     int64_t longest = 0;
     if (w->status || !sound(w, l, function, &longest))
         return NULL;
-    for (weft_batch *b = w->batches; b; b = b->next)
-        if (equal(b, l))
-            return b;
-    return batch_new(w, l, longest);
+    uint64_t hash = hash_of(l), rest = hash;
+    weft_batch **at = &w->batches;
+    for (; *at; at = &(*at)->child[rest >> 62], rest <<= 2)
+        if (equal(*at, l, hash))
+            return *at;
+    weft_batch *b = batch_new(w, l, longest, hash);
+    return b && weft__linked(w, at, b) ? b : NULL;
 }
 
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)

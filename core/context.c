@@ -174,7 +174,7 @@ void weft_close(weft *w)
         return;
     w->dev.k->wait(&w->dev);
     weft__log_close(w);
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
     end_owned(w);
@@ -191,17 +191,17 @@ void weft_clear(weft *w)
     if (!lives(w) || w->telling)
         return;
     w->step++, w->draw++;                        /* headers of the step before stay readable: their step is wrong */
-    weft__arena *all[] = { &w->heads[w->step & 1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    weft__arena *all[] = { &w->heads[w->step & 1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_clear(w, all[i]);
     memset(w->spare, 0, sizeof w->spare);
-    w->entries = 0, w->batches = NULL, w->late = NULL, w->scope = NULL, w->running = NULL, w->drops = NULL;
+    w->entries = 0, w->batches = NULL, w->links = NULL, w->given = NULL, w->late = NULL, w->scope = NULL, w->running = NULL, w->drops = NULL;
     w->walking = w->to_parameters = false;
 }
 
 static void give_back(weft *w)                   /* what steps up to now have needed, for smaller ones to come */
 {
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_forget(w, all[i]);
     weft__release(w, w->tape);
@@ -225,52 +225,6 @@ void weft_recover(weft *w)
     for (weft__owned *o = w->owned; o; o = o->next)
         if (o->recover)
             o->recover(o + 1);
-}
-
-weft_mark weft_here(weft *w)
-{
-    if (!w)
-        return (weft_mark){ 0 };
-    return (weft_mark){ { w->entries, weft__position(&w->heads[w->step & 1]), weft__position(&w->notes), weft__position(&w->data) }, w->step };
-}
-
-static void bury(weft__arena *heads, int64_t from)                /* headers made since: their step is over */
-{
-    enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
-    for (int b = heads->n ? heads->at : -1; b >= 0; b--) {
-        int64_t start = heads->block[b].start, end = b == heads->at ? heads->used : heads->block[b].size;
-        for (int64_t at = from > start ? from - start : 0; at + HEADER <= end; at += HEADER)
-            ((weft_tensor *)(void *)(heads->block[b].base + at))->step = UINT64_MAX;
-        if (start <= from)
-            break;
-    }
-}
-
-/* A place above the present one was given back by an earlier rewind; one below the floor is memory of whoever calls the program back. */
-static const char *why_not(weft *w, weft_mark m)
-{
-    if (!lives(w) || m.step != w->step)
-        return "is of another step";
-    weft_mark now = weft_here(w), floor = w->floor.step == w->step ? w->floor : (weft_mark){ 0 };
-    bool ahead = false, below = false;
-    for (size_t i = 0; i < sizeof m.at / sizeof *m.at; i++)
-        ahead |= m.at[i] > now.at[i], below |= m.at[i] < floor.at[i];
-    return ahead ? "was ended by an earlier rewind" : below ? "is older than the call that this function is called by, and that still goes on" : NULL;
-}
-
-void weft_rewind(weft *w, weft_mark m)
-{
-    const char *why = why_not(w, m);
-    if (why)
-        weft__fail(w, WEFT_EARG, "rewind: the mark %s", why);
-    if (why || w->telling)
-        return;
-    weft__arena *heads = &w->heads[w->step & 1];
-    bury(heads, m.at[1]);
-    weft__back_to(w, heads, m.at[1]);
-    weft__back_to(w, &w->notes, m.at[2]);
-    weft__back_to(w, &w->data, m.at[3]);
-    w->entries = m.at[0], w->late = NULL;
 }
 
 /* ---- small questions ---- */

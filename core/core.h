@@ -40,8 +40,9 @@ typedef struct weft__form {                      /* all of a tensor but its numb
 } weft__form;
 
 typedef struct weft__map { struct weft__map *next; weft__form from, to; weft__ints index; } weft__map;
+typedef struct weft__link { struct weft__link *next; void *pointer, *was; int64_t at; } weft__link;   /* see rewind.c */
 struct weft_batch {                              /* B sequences; equal lengths and ids are one batch within a step */
-    weft *w; weft_batch *next;
+    weft *w; uint64_t hash; weft_batch *child[4]; /* those of a step are a tree, by two bits of the hash a level */
     int64_t n, tokens, longest;
     bool own_ids;                                /* ids were given; else 0 .. n-1 */
     int32_t *len; int64_t *id;                   /* [n] as the user gave them, host */
@@ -51,6 +52,7 @@ struct weft_batch {                              /* B sequences; equal lengths a
     weft__map *maps;                             /* every gather between two layouts asked for so far */
     struct weft__rows { struct weft__rows *next; weft__form f; weft__ints sequence, position; int64_t *id; } *rows;
     weft__place *places;
+    struct weft__ends *ends;                     /* of rnn/states.c */
 };
 
 /* ---- tensors ---- */
@@ -92,12 +94,12 @@ struct weft {
     bool logging;                                /* operators are timed: WEFT_LOG=2 */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
     uint32_t walk;
-    weft__arena heads[2], notes, keep;           /* host: headers by the step's parity; calls; batches (not rewound) */
-    weft__arena data, grads, maps;               /* device: results; gradients; index arrays (the last two not rewound) */
-    weft_tensor *spare[WEFT__CLASSES], nil;
+    weft__arena heads[2], notes, keep, lasting;  /* host: headers by the step's parity; calls; batches; what no rewind ends */
+    weft__arena data, grads, maps;               /* device: results; gradients (no rewind ends them); index arrays */
+    weft_tensor *spare[WEFT__CLASSES], *given, nil;               /* buffers of gradients: nobody's; what weft_gradients has handed out, newest first */
     struct weft_call *late;                      /* a call not yet run, see autograd/walk.c */
     weft_tensor **apart;                         /* while a fused backward runs: what it gives to each of its ragged inputs */
-    weft_batch *batches;
+    weft_batch *batches; weft__link *links;
     weft__entry *tape; int64_t entries, room;
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
     weft_mark floor;                             /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
@@ -133,6 +135,9 @@ void   *weft__device_allocate(weft *, size_t);
 void    weft__device_release(weft *, void *);
 /* context.c */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));   /* zeroed; the hooks may be NULL */
+/* rewind.c */
+void    weft__rewind_numbers(weft *, weft_mark); /* ends tensors, calls and numbers since the mark; batches and index arrays stay, as a walk wants them */
+bool    weft__linked(weft *, void *pointer, void *to);            /* *pointer = to, until a rewind ends what it points to; false and a sticky error if there is no memory */
 /* tensor.c */
 weft_tensor *weft__header(weft *, const weft__form *);
 weft_tensor *weft__tensor(weft *, const weft__form *, const void *host_values);   /* NULL: zeros; never NULL itself */

@@ -64,6 +64,6 @@ const weft__place *weft__by_time(weft_batch *b, const weft__place *p)
     mark_beginnings(b, &(weft__form){ .batch = b, .layout = WEFT_ROWS, .place = folded }, cells);
     weft__sent(w, &f->order.live, f->steps), weft__sent(w, &f->order.start, f->steps + 1);
     weft__sent(w, &f->reset[0], cells), weft__sent(w, &f->reset[1], cells);
-    ((weft__place *)(uintptr_t)p)->by_time = folded;              /* the batch's own, handed out as const */
-    return folded;
+    weft__place *own = (weft__place *)(uintptr_t)p;               /* the batch's, handed out as const */
+    return weft__linked(w, &own->by_time, folded) ? folded : NULL;
 }

@@ -108,8 +108,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
     fill_index(b, from, to, host);
     weft__sent(b->w, &index, rows);
     *m = (weft__map){ b->maps, *from, *to, index };
-    b->maps = m;
-    return index;
+    return weft__linked(b->w, &b->maps, m) ? index : (weft__ints){ NULL, NULL };
 }
 
 weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align, const weft__place *place)
@@ -169,7 +168,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     weft__sent(b->w, &r->sequence, rows), weft__sent(b->w, &r->position, rows);
     if (!send_ids(b->w, r, rows))
         return NULL;
-    return b->rows = r;
+    return weft__linked(b->w, &b->rows, r) ? r : NULL;
 }
 
 /* ---- the layout `rows` ---- */
@@ -229,7 +228,7 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
     for (int64_t s = 0; s < b->n; s++)
         row[s] = p->row[s], row[b->n + s] = p->column[s];
     *place = (weft__place){ .next = b->places, .rows = p->rows, .width = p->width, .row = row, .column = row + b->n, .cells = p->rows * p->width };
-    return b->places = place;
+    return weft__linked(w, &b->places, place) ? place : NULL;
 }
 
 static void first_fit(const weft_lengths *l, int64_t width, int64_t *fill, int32_t *row, int32_t *column, int64_t *rows)

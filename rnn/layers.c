@@ -10,7 +10,6 @@ struct weft_rnn {
     weft_module *m;                              /* NULL: a layer that could not be made */
     weft_rnn_opts o; weft__cell cell; bool composed;
     weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];           /* of layer l, direction d at l * directions + d; absent ones NULL */
-    weft__ends_list ends;
 };
 
 static int directions(const weft_rnn *r)  { return 1 + r->o.bidirectional; }
@@ -118,7 +117,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
 {
     const weft__form form = (by.ids ? by.ids : x)->f;
     weft *w = x->w;
-    const weft__ends *e = w->status ? NULL : weft__ends_of(&r->ends, &form, stacked(r));
+    const weft__ends *e = w->status ? NULL : weft__ends_of(&form, stacked(r));
     weft_tensor *h[2 * LAYERS], *c[2 * LAYERS], *y[2];
     first = (weft_state){ weft__rows_of_stack(first.h), weft__rows_of_stack(first.c) };
     for (int l = 0, k = 0; l < r->o.layers; l++) {

@@ -25,18 +25,17 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
 bool weft__asked_for(const weft_tensor *x);      /* in this walk, its gradient: of rows that were looked up, or of what they were arranged from */
 
 /* states.c: between the user's stacks of states [stacked, n, width] and the packed rows of one batch; index arrays are made once
- * for a batch. None of an empty batch is a special case. */
+ * for a batch, and end with it. None of an empty batch is a special case. */
 typedef struct weft__ends {
     struct weft__ends *next;
     const weft_batch *batch;
     const weft__place *place;                    /* of rows of several sequences; NULL: packed */
-    int64_t stride;                              /* between the parts of order, of none */
+    int64_t stacked, stride;                     /* parts of order, of none; between the parts of order, of none */
     weft__ints order, none;                      /* rows of the stack seen as [stacked * n, width]: in packed order; of empty sequences, else -1 */
     weft__ints last[2];                          /* the row of each sequence's last token, forwards and backwards; -1: it has none */
 } weft__ends;
-typedef struct weft__ends_list { weft__ends *first; uint64_t step; } weft__ends_list;
 
-const weft__ends *weft__ends_of(weft__ends_list *, const weft__form *x, int stacked);    /* NULL and a sticky error if there is no memory */
+const weft__ends *weft__ends_of(const weft__form *x, int stacked);    /* NULL and a sticky error if there is no memory */
 weft_tensor *weft__rows_of_stack(weft_tensor *stack);                             /* [stacked * n, width]; NULL stays NULL */
 weft_tensor *weft__first_state(const weft__ends *, weft_tensor *rows_of_stack, int k);   /* part k in packed order */
 weft_tensor *weft__last_state(const weft__ends *, weft_tensor *y, bool reverse, weft_tensor *rows_of_stack, int k);   /* in the user's order */

@@ -39,7 +39,7 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
         return NULL;
     }
-    *e = (weft__ends){ .batch = b, .place = x->place, .stride = stride };
+    *e = (weft__ends){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
     struct { weft__ints *index; int64_t n; } wanted[] = {         /* taken and sent in one order: then they travel together */
         { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
     const int several = has_empty(b) ? 4 : 3;
@@ -53,19 +53,17 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
     return e;
 }
 
-const weft__ends *weft__ends_of(weft__ends_list *known, const weft__form *x, int stacked)
+const weft__ends *weft__ends_of(const weft__form *x, int stacked)
 {
-    weft *w = x->batch->w;
-    if (known->step != w->step)
-        *known = (weft__ends_list){ NULL, w->step };              /* batches ended with their step */
-    for (weft__ends *e = known->first; e; e = e->next)
-        if (e->batch == x->batch && e->place == x->place)
+    weft_batch *b = x->batch;
+    for (weft__ends *e = b->ends; e; e = e->next)
+        if (e->place == x->place && e->stacked == stacked)
             return e;
-    weft__ends *e = ends_new(w, x, stacked);
+    weft__ends *e = ends_new(b->w, x, stacked);
     if (!e)
         return NULL;
-    e->next = known->first;
-    return known->first = e;
+    e->next = b->ends;
+    return weft__linked(b->w, &b->ends, e) ? e : NULL;
 }
 
 static weft_tensor *index_at(weft *w, weft__ints index, int64_t from, int64_t n)        /* a tensor over a part of an index array */

@@ -100,7 +100,7 @@ static bool more_blocks(weft *w)           { return atomic_load(&heap_of(w)->fai
 static void fail_block(weft *w, int64_t n) { fail_in(w, n); }
 static void shrink(weft *w)                /* so that the next step asks for its blocks anew */
 {
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->data, &w->grads, &w->maps };
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
     weft_clear(w);
     for (int i = 0; i < COUNT(all); i++)
         weft__arena_end(w, all[i]), all[i]->first = 0;

@@ -1,0 +1,92 @@
+/* rewind.c - back to an earlier moment of the step: what was made since ends. Arenas go back to where they stood. Of older things that have come
+ * to point to newer ones (a batch to a new index array, the tree of batches to a new one) each is told by a link, and a rewind sets the
+ * pointers of ended links back to what they were. */
+#include <string.h>
+#include "core/core.h"
+
+bool weft__linked(weft *w, void *pointer, void *to)
+{
+    int64_t at = weft__position(&w->keep);
+    weft__link *l = weft__take(w, &w->keep, sizeof *l);
+    if (!l)
+        return false;
+    *l = (weft__link){ w->links, pointer, NULL, at };
+    memcpy(&l->was, pointer, sizeof l->was);     /* pointers to whatever */
+    memcpy(pointer, &to, sizeof to);
+    w->links = l;
+    return true;
+}
+
+static void unlink_since(weft *w, int64_t position)
+{
+    for (weft__link *l; (l = w->links) && l->at >= position; w->links = l->next)
+        memcpy(l->pointer, &l->was, sizeof l->was);
+}
+
+/* ---- marks ---- */
+enum { ENTRIES, HEADS, NOTES, DATA, KEEP, MAPS };                 /* what a mark tells of */
+
+weft_mark weft_here(weft *w)
+{
+    if (!w)
+        return (weft_mark){ 0 };
+    return (weft_mark){ { [ENTRIES] = w->entries, [HEADS] = weft__position(&w->heads[w->step & 1]), [NOTES] = weft__position(&w->notes),
+                          [DATA] = weft__position(&w->data), [KEEP] = weft__position(&w->keep), [MAPS] = weft__position(&w->maps) }, w->step };
+}
+
+/* A place above the present one was given back by an earlier rewind; one below the floor is memory of whoever calls the program back. */
+static const char *why_not(weft *w, weft_mark m)
+{
+    if (!w || weft__is_nowhere(w) || m.step != w->step)
+        return "is of another step";
+    weft_mark now = weft_here(w), floor = w->floor.step == w->step ? w->floor : (weft_mark){ 0 };
+    bool ahead = false, below = false;
+    for (size_t i = 0; i < sizeof m.at / sizeof *m.at; i++)
+        ahead |= m.at[i] > now.at[i], below |= m.at[i] < floor.at[i];
+    return ahead ? "was ended by an earlier rewind" : below ? "is older than the call that this function is called by, and that still goes on" : NULL;
+}
+
+/* ---- back ---- */
+static void bury(weft__arena *heads, int64_t from)                /* headers made since: their step is over */
+{
+    enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
+    for (int b = heads->n ? heads->at : -1; b >= 0; b--) {
+        int64_t start = heads->block[b].start, end = b == heads->at ? heads->used : heads->block[b].size;
+        for (int64_t at = from > start ? from - start : 0; at + HEADER <= end; at += HEADER)
+            ((weft_tensor *)(void *)(heads->block[b].base + at))->step = UINT64_MAX;
+        if (start <= from)
+            break;
+    }
+}
+
+static void take_back(weft *w, int64_t heads)    /* buffers of gradients whose headers end */
+{
+    for (weft_tensor *s; (s = w->given) && s->born >= heads;) {
+        w->given = s->grad;
+        s->grad = w->spare[s->class_], w->spare[s->class_] = s;
+    }
+}
+
+void weft__rewind_numbers(weft *w, weft_mark m)
+{
+    weft__arena *heads = &w->heads[w->step & 1];
+    take_back(w, m.at[HEADS]);
+    bury(heads, m.at[HEADS]);
+    weft__back_to(w, heads, m.at[HEADS]);
+    weft__back_to(w, &w->notes, m.at[NOTES]);
+    weft__back_to(w, &w->data, m.at[DATA]);
+    w->entries = m.at[ENTRIES], w->late = NULL;
+}
+
+void weft_rewind(weft *w, weft_mark m)
+{
+    const char *why = why_not(w, m);
+    if (why)
+        weft__fail(w, WEFT_EARG, "rewind: the mark %s", why);
+    if (why || w->telling)
+        return;
+    unlink_since(w, m.at[KEEP]);
+    weft__rewind_numbers(w, m);
+    weft__back_to(w, &w->keep, m.at[KEEP]);
+    weft__back_to(w, &w->maps, m.at[MAPS]);
+}
