@@ -188,6 +188,7 @@ struct weft_op {
     bool        adds, in_place;                  /* forward obeys add; y[0] may overwrite an input of its shape */
     bool        ragged_apart;                    /* ragged inputs may be of different batches */
     bool        no_gradient;                     /* says that there is none: gradients stop here */
+    uint32_t    unread;                          /* bit i: no backward reads the numbers of x[i], so a parameter or buffer there may change before it; 0: all are read */
     bool (*shape)(weft_call *);                  /* sets the results' shapes (weft_like, weft_set_shape), or returns weft_refuse */
     void (*forward)(weft_call *);                /* NULL: the result is a view of x[0], with as many elements and of its type */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);         /* gradient of x[i] from that of y[0], in operators; NULL: none */

@@ -231,6 +231,7 @@ static void walk(weft *w, int64_t top, int64_t bottom)
         for (int k = 0; k < c->m; k++)
             any |= c->y[k]->grad && c->y[k]->reached == w->walk;
         weft_mark here = weft_here(w);
+        any = any && weft__as_it_was(&w->tape[e]);
         if (any)
             (w->logging ? pass_logged : pass)(w, c, &spent);
         w->tape[e].spent = spent;

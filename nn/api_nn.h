@@ -32,7 +32,9 @@ WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank,
 /* Saved, not trained; zeros at first. */
 WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape);
 /* Copies a value into a buffer or a parameter (or a gradient) of the same shape, both plain: what must outlive a step (a carried state) goes this
- * way. The tape remembers its inputs by reference: assign to what this step has used after weft_backward, not before. */
+ * way. An operator's backward that reads a parameter or buffer which has changed since its call is an error of weft_backward: assign to
+ * what this step has used after weft_backward, or let the operator use a copy, weft_scale(x, 1). States that a recurrent layer was
+ * given are copies already. */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
 /* The same from host memory. */
 WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int64_t n);
