@@ -151,12 +151,12 @@ WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor
 WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair);
 
 /* ---- gradients ---- */
-/* Walks the tape back from a loss (any shape; of each element 1) and adds into the gradients of all parameters it reached that
- * are not frozen. */
+/* Walks the tape back from a loss, a tensor of one element, and adds into the gradients of all parameters that have led to it and are not
+ * frozen. Of no such parameter, and a second time of the same tensor, it is an error; of another loss that shares operators it is none. */
 WEFT_API void weft_backward(weft_tensor *loss);
 /* The gradient of a parameter, a tensor of its shape that lives as long; NULL of anything else. */
 WEFT_API weft_tensor *weft_gradient(weft_tensor *parameter);
-/* d of / d by[i] into out[i], zeros where there is no way; the walk is on the tape (if recording is on), so that gradients can be
+/* d of / d by[i] into out[i], of any shape (the gradient of its sum), zeros where there is no way; the walk is on the tape (if recording is on), so that gradients can be
  * differentiated again. by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG if `of` is neither on the tape nor one of them. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out);
 /* The largest difference between the gradients of f (a scalar) at x and central differences, relative to max(1, size of the

@@ -86,6 +86,7 @@ static void give(weft_tensor *x, weft_tensor *g)
         return;
     }
     bool add = x->grad;
+    x->given |= w->to_parameters;
     if (!add && !(x->grad = slot_new(w, &x->f)))
         return;
     weft_call *late = w->late;
@@ -138,6 +139,7 @@ real *weft_dx(const weft_call *c, int i, bool *add)
         return NULL;
     settle(x->w);
     *add = x->grad;
+    x->given |= x->w->to_parameters;
     if (!x->grad)
         x->grad = slot_new(x->w, &x->f);
     return x->grad ? x->grad->data : NULL;
@@ -262,7 +264,8 @@ static void walk_from(weft_tensor *of, bool recording)
     w->walking = !recording;
     weft_tensor *mine = of->grad;                /* of a parameter, or of a tensor asked for by weft_gradients */
     bool own = !of->born;
-    if (!own)
+    bool fine = !w->to_parameters || weft__reaches_parameters(of);
+    if (!own && fine)
         seed(of);
     if (!w->status)
         walk(w, of->born, 0);
@@ -291,6 +294,7 @@ static void backward_of_itself(weft_tensor *parameter)            /* of each ele
     if (w->status)
         return;
     w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->grad->data, true);
+    parameter->given = true;
     weft_rewind(w, here);
 }
 
@@ -299,12 +303,10 @@ void weft_backward(weft_tensor *loss)
     weft *w = loss ? loss->w : weft__nowhere();
     if (!good(w, loss, "backward"))
         return;
-    if (!loss->born && !loss->parameter) {
-        weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
+    if (!weft__is_loss(loss))
         return;
-    }
     if (loss->parameter) {
-        if (!loss->frozen)
+        if (weft__reaches_parameters(loss))
             backward_of_itself(loss);
         return;
     }

@@ -67,6 +67,7 @@ struct weft_tensor {
     weft_tensor *grad;                           /* during a walk; a parameter's: always, its piece of the flat vector */
     uint32_t reached, kept;                      /* by the walk of this number: depends on a wanted one; its gradient stays */
     int16_t class_; bool parameter, frozen;      /* size class of a gradient's buffer */
+    bool given;                                  /* a gradient has come since the last step of an optimiser or zero_grad */
     bool walked;                                 /* weft_backward has begun here */
     const weft__lookup *lookup;                  /* NULL: no rows of a table, as far as is known */
     const char *path; uint64_t changed;          /* of a parameter or buffer: its path, and w->changes after its numbers changed last */

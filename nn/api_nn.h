@@ -251,8 +251,8 @@ WEFT_API int64_t weft_optim_steps(const weft_optim *o);
 /* How many were skipped; the path below m of the parameter whose gradient was not finite last, "" if none. They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad(weft_optim *o);
-/* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max; returns the norm before, a scalar: no wait unless
- * it is read. */
+/* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more than 0 (INFINITY: as they are); returns the
+ * norm before, a scalar: no wait unless it is read. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, weft_real max);
 WEFT_API weft_tensor *weft_clip_grad_norm_of(weft_module *m, weft_real max, weft_real power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved

@@ -236,7 +236,7 @@ Test(modules, a_view_of_this_step_survives_growth)
         snprintf(name, sizeof name, "q%d", i);
         vector(m, name, 1000, zero);
     }
-    weft_backward(weft_mul(view, view));
+    weft_backward(weft_total(weft_mul(view, view)));
     cr_assert(all_are(view, 3) && all_are(weft_gradient(p), 6));
     CLEAN(w);
 }

@@ -377,6 +377,8 @@ Test(optim, refusals)
     FAILS(w, WEFT_EARG, "clip_grad_norm: norm 3");
     weft_clip_grad_norm(a.m, (weft_real)NAN);
     FAILS(w, WEFT_EARG, "at most nan");
+    weft_clip_grad_norm(a.m, 0);
+    FAILS(w, WEFT_EARG, "clip_grad_norm: norm 2, at most 0; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no limit)");
     weft_average_new(a.m, 2);
     FAILS(w, WEFT_EARG, "decay 2");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
