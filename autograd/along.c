@@ -91,8 +91,8 @@ static void expand_run(weft_call *c)
 static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft__expand(dy, c->attributes); }
 static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft__reduce(dy, c->attributes); }
 #define SUM_RECORDS(of) {                                                                                                    \
-    { .name = "sum", of, .adds = true, .shape = reduce_shape, .forward = reduce_run, .backward = reduce_back },              \
-    { .name = "spread", of, .adds = true, .shape = expand_shape, .forward = expand_run, .backward = expand_back } }
+    { .name = "sum", of, .adds = true, .unread = 1, .shape = reduce_shape, .forward = reduce_run, .backward = reduce_back },              \
+    { .name = "spread", of, .adds = true, .unread = 1, .shape = expand_shape, .forward = expand_run, .backward = expand_back } }
 static const weft_op op_sum[2][2] = { SUM_RECORDS(.layout = WEFT_PLAIN), SUM_RECORDS(.layout = WEFT_CONCAT) };   /* of an axis, of tokens */
 
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a) { return APPLY_WITH(&op_sum[a->tokens][0], *a, x); }
@@ -159,9 +159,9 @@ static void pick_run(weft_call *c)
 }
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : place_along(c->attributes, dy, c->x[1]); }
 #define MAX_RECORDS(of) {                                                                                                    \
-    { .name = "max", .results = 2, of, .shape = max_shape, .forward = max_run, .backward = max_back },                       \
-    { .name = "place", .layout = WEFT_ROWS, .adds = true, .shape = place_shape, .forward = place_run, .backward = place_back }, \
-    { .name = "pick", .layout = WEFT_ROWS, .adds = true, .shape = pick_shape, .forward = pick_run, .backward = pick_back } }
+    { .name = "max", .results = 2, of, .unread = 1, .shape = max_shape, .forward = max_run, .backward = max_back },                       \
+    { .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_shape, .forward = place_run, .backward = place_back }, \
+    { .name = "pick", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back } }
 static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at) { return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at); }
 static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)   { return APPLY_WITH(&op_max[a->tokens][2], *a, x, at); }
@@ -210,8 +210,8 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
     return APPLY_WITH(c->op, a, dy);
 }
 #define ORDER_RECORDS(of) {                                                                                                  \
-    { .name = "cumsum", of, .adds = true, .shape = same_shape, .forward = cumsum_run, .backward = cumsum_back },             \
-    { .name = "flip", of, .adds = true, .shape = same_shape, .forward = flip_run, .backward = flip_back } }
+    { .name = "cumsum", of, .adds = true, .unread = 1, .shape = same_shape, .forward = cumsum_run, .backward = cumsum_back },             \
+    { .name = "flip", of, .adds = true, .unread = 1, .shape = same_shape, .forward = flip_run, .backward = flip_back } }
 static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN), ORDER_RECORDS(.layout = WEFT_CONCAT) };
 
 static weft_tensor *ordered(weft_tensor *x, int axis, int which, const char *name)

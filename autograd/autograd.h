@@ -15,6 +15,11 @@ weft        *weft__context(weft_tensor *const *x, int n);                       
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
 /* ragged.c */
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);       /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
+/* versions.c: whether the parameters and buffers that the entry's backward reads are what its call read; else the context fails */
+bool         weft__as_it_was(const weft__entry *);
+/* backward.c: whether weft_backward may begin at t; whether what is to be trained has led to it (after the walk's scan). Else the context fails */
+bool         weft__is_loss(weft_tensor *t);
+bool         weft__reaches_parameters(const weft_tensor *loss);
 /* walk.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
 real        *weft__dy_spent(const weft_call *, int k);                            /* weft_dy, to be overwritten, where nobody else will look at it; else NULL */

@@ -148,7 +148,7 @@ bool weft__run_call(weft_call *c)
     weft *w = c->x[0]->w;
     for (int k = 0; k < c->m; k++)
         if (!c->op->forward)
-            c->y[k]->data = c->x[0]->data;
+            c->y[k]->data = c->x[0]->data, c->y[k]->base = c->x[0]->step ? c->x[0]->base : c->x[0];
         else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__bytes(&c->y[k]->f))))
             return false;
     if (c->op->forward && w->logging)
@@ -182,7 +182,7 @@ static void record(weft *w, weft_call *c)
         weft__release(w, w->tape);
         w->tape = tape, w->room = room;
     }
-    w->tape[w->entries++] = (weft__entry){ c, false };
+    w->tape[w->entries++] = (weft__entry){ c, w->changes, false };
     for (int k = 0; k < c->m; k++)
         c->y[k]->born = w->entries;
 }
@@ -265,7 +265,7 @@ int32_t *weft_int_data(const weft_tensor *t) { if (!t) return NULL; ready(t); re
 
 /* ---- view: the same numbers ---- */
 static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i) { return weft__view(dy, &c->x[i]->f); }
-static const weft_op op_view = { .name = "view", .layout = WEFT_ROWS, .shape = weft__form_shape, .backward = view_back };
+static const weft_op op_view = { .name = "view", .layout = WEFT_ROWS, .unread = 1, .shape = weft__form_shape, .backward = view_back };
 
 weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 {
@@ -298,7 +298,7 @@ static void arrange_run(weft_call *c)
 }
 
 static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i) { return weft__arranged(dy, &c->x[i]->f, 0); }
-static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .adds = true, .shape = arrange_shape, .forward = arrange_run, .backward = arrange_back };
+static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = arrange_shape, .forward = arrange_run, .backward = arrange_back };
 
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {

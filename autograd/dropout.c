@@ -27,7 +27,7 @@ static weft_tensor *dropout_back(const weft_call *c, weft_tensor *dy, int i)
     return APPLY_WITH(c->op, d, dy);
 }
 
-static const weft_op op_dropout = { .name = "dropout", .adds = true, .in_place = true, .shape = dropout_shape, .forward = dropout_run, .backward = dropout_back };
+static const weft_op op_dropout = { .name = "dropout", .adds = true, .in_place = true, .unread = 1, .shape = dropout_shape, .forward = dropout_run, .backward = dropout_back };
 
 /* Of this name the how many-th call in this step? */
 static uint64_t call_number(weft *w, uint64_t name)

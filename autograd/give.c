@@ -94,6 +94,7 @@ void weft__give(weft_tensor *x, weft_tensor *g)
         x->grad = x->grad ? sum_of(x->grad, g) : g;
         return;
     }
+    x->given |= w->to_parameters;
     if (w->late && w->late->y[0] == g) {
         give_late(x, g);
         return;
@@ -153,6 +154,7 @@ real *weft_dx(const weft_call *c, int i, bool *add)
         return NULL;
     weft *w = x->w;
     weft__settle(w);
+    x->given |= w->to_parameters;
     weft_tensor **to = x->f.batch && w->apart ? &w->apart[i] : &x->grad;
     *add = *to;
     if (!*to && (*to = weft__slot(w, &x->f)) && !x->grad && !again(c, i))
@@ -168,7 +170,6 @@ real *weft__dx_added(const weft_call *c, int i)
         RUN(c, fill, count(c->x[i]), 0, dx);
     return dx;
 }
-
 
 void weft__give_apart(weft *w, const weft_call *c)
 {

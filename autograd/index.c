@@ -47,8 +47,8 @@ static bool scatter_shape(weft_call *c)
 }
 static weft_tensor *gather_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *scatter_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft__view(weft_gather(dy, c->x[1]), &c->x[0]->f); }
-static const weft_op op_gather = { .name = "gather", .adds = true, .shape = gather_shape, .forward = gather_run, .backward = gather_back };
-static const weft_op op_scatter = { .name = "scatter", .adds = true, .shape = scatter_shape, .forward = scatter_run, .backward = scatter_back };
+static const weft_op op_gather = { .name = "gather", .adds = true, .unread = 1, .shape = gather_shape, .forward = gather_run, .backward = gather_back };
+static const weft_op op_scatter = { .name = "scatter", .adds = true, .unread = 1, .shape = scatter_shape, .forward = scatter_run, .backward = scatter_back };
 static weft_tensor *gather_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_scatter, c->x[0]->f, dy, c->x[1]); }
 
 weft_tensor *weft_gather(weft_tensor *table, weft_tensor *index) { return APPLY(&op_gather, table, index); }
@@ -83,8 +83,8 @@ static void place_run(weft_call *c)
 }
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft_pick(dy, c->x[1]); }
-static const weft_op op_pick = { .name = "pick", .adds = true, .shape = pick_shape, .forward = pick_run, .backward = pick_back };
-static const weft_op op_place = { .name = "place", .layout = WEFT_ROWS, .adds = true, .shape = weft__form_shape, .forward = place_run, .backward = place_back };
+static const weft_op op_pick = { .name = "pick", .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back };
+static const weft_op op_place = { .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = weft__form_shape, .forward = place_run, .backward = place_back };
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]); }
 weft_tensor *weft_pick(weft_tensor *x, weft_tensor *column) { return APPLY(&op_pick, x, column); }
 

@@ -27,8 +27,10 @@ static void unary_run(weft_call *c)
 }
 
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
-#define RECORD(text) { .name = text, .adds = true, .in_place = true, .shape = same_reals, .forward = unary_run, .backward = unary_back }
-#define UNARY(id, ...) { RECORD(#id), RECORD(#id "'"), RECORD(#id "''") },
+/* Those whose derivative y alone tells: no backward of theirs reads x. */
+#define IS_OF_Y(f) (f == WEFT__neg || f == WEFT__exp || f == WEFT__sqrt || f == WEFT__inverse || f == WEFT__tanh || f == WEFT__sigmoid)
+#define RECORD(text, of_y) { .name = text, .unread = of_y, .adds = true, .in_place = true, .shape = same_reals, .forward = unary_run, .backward = unary_back }
+#define UNARY(id, ...) { RECORD(#id, IS_OF_Y(WEFT__##id)), RECORD(#id "'", 0), RECORD(#id "''", 0) },
 static const weft_op unary_op[WEFT__UNARIES][3] = {
 #include "core/pointwise.def"
 };
@@ -128,7 +130,7 @@ static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
 }
 
 /* Those with steps for values, which pointwise.def has last, have no gradient. */
-#define BINARY(id, ...) { .name = #id, .adds = true, .in_place = true, .no_gradient = WEFT__##id >= WEFT__share, .shape = broadcast_shape, .forward = binary_run, .backward = binary_back },
+#define BINARY(id, ...) { .name = #id, .adds = true, .in_place = true, .no_gradient = WEFT__##id >= WEFT__share, .unread = WEFT__##id <= WEFT__sub ? 3 : 0, .shape = broadcast_shape, .forward = binary_run, .backward = binary_back },
 static const weft_op binary_op[WEFT__BINARIES] = {
 #include "core/pointwise.def"
 };
@@ -165,13 +167,13 @@ static weft_tensor *where_back(const weft_call *c, weft_tensor *dy, int i)
     return weft__sum_to(g, &c->x[i]->f);
 }
 
-static const weft_op op_where = { .name = "where", .adds = true, .shape = broadcast_shape, .forward = where_run, .backward = where_back };
+static const weft_op op_where = { .name = "where", .adds = true, .unread = 1 << 1 | 1 << 2, .shape = broadcast_shape, .forward = where_run, .backward = where_back };
 weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b) { return APPLY(&op_where, condition, a, b); }
 
 /* ---- scale, and ints as reals ---- */
 static void scale_run(weft_call *c) { RUN(c, scale, count(c->y[0]), *(const real *)c->attributes, X(c, 0), Y(c, 0), c->add); }
 static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_scale(dy, *(const real *)c->attributes); }
-static const weft_op op_scale = { .name = "scale", .adds = true, .in_place = true, .shape = same_reals, .forward = scale_run, .backward = scale_back };
+static const weft_op op_scale = { .name = "scale", .adds = true, .in_place = true, .unread = 1, .shape = same_reals, .forward = scale_run, .backward = scale_back };
 weft_tensor *weft_scale(weft_tensor *x, real factor) { return APPLY_WITH(&op_scale, factor, x); }
 
 static bool to_reals_shape(weft_call *c)

@@ -89,7 +89,7 @@ static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return APPLY_WITH(c->op, s, dy);
 }
-static const weft_op op_transpose = { .name = "transpose", .adds = true, .shape = transpose_shape, .forward = transpose_run, .backward = transpose_back };
+static const weft_op op_transpose = { .name = "transpose", .adds = true, .unread = 1, .shape = transpose_shape, .forward = transpose_run, .backward = transpose_back };
 
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
@@ -175,8 +175,8 @@ static void inset_run(weft_call *c)              /* adds its part only: T slices
 }
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
-static const weft_op op_slice = { .name = "slice", .adds = true, .shape = slice_shape, .forward = slice_run, .backward = slice_back };
-static const weft_op op_inset = { .name = "inset", .layout = WEFT_ROWS, .adds = true, .shape = inset_shape, .forward = inset_run, .backward = inset_back };
+static const weft_op op_slice = { .name = "slice", .adds = true, .unread = 1, .shape = slice_shape, .forward = slice_run, .backward = slice_back };
+static const weft_op op_inset = { .name = "inset", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = inset_shape, .forward = inset_run, .backward = inset_back };
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_apply(&op_inset, &dy, 1, c->attributes, sizeof(part)); }
 static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_apply(&op_slice, &dy, 1, c->attributes, sizeof(part)); }
 
@@ -224,7 +224,7 @@ static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
         from += c->x[j]->f.size[axis];
     return weft_slice(dy, axis, from, from + c->x[i]->f.size[axis]);
 }
-static const weft_op op_concat = { .name = "concat", .adds = true, .shape = concat_shape, .forward = concat_run, .backward = concat_back };
+static const weft_op op_concat = { .name = "concat", .adds = true, .unread = ~0u, .shape = concat_shape, .forward = concat_run, .backward = concat_back };
 
 weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
 {

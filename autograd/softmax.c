@@ -87,7 +87,7 @@ static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 }
 
 #define RECORDS(of) {                                                                                                        \
-    { .name = "softmax", of, .shape = same_shape, .forward = softmax_run, .backward = softmax_back, .fused = softmax_fused }, \
+    { .name = "softmax", of, .unread = 1, .shape = same_shape, .forward = softmax_run, .backward = softmax_back, .fused = softmax_fused }, \
     { .name = "log_softmax", of, .shape = same_shape, .forward = log_softmax_run, .backward = log_softmax_back },            \
     { .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, .backward = logsumexp_back } }
 static const weft_op records[2][3] = { RECORDS(.layout = WEFT_PLAIN), RECORDS(.layout = WEFT_CONCAT) };   /* of an axis, of tokens */

@@ -121,6 +121,7 @@ static void walk(weft *w, int64_t top, int64_t bottom)
         for (int k = 0; k < c->m; k++)
             any |= c->y[k]->grad && c->y[k]->reached == w->walk;
         weft_mark here = weft_here(w);
+        any = any && weft__as_it_was(&w->tape[e]);
         if (any)
             (w->logging ? pass_logged : pass)(w, c, &spent);
         w->tape[e].spent = spent;
@@ -151,7 +152,8 @@ static void walk_from(weft_tensor *of, bool recording)
     w->walking = !recording;
     weft_tensor *mine = of->grad;                /* of a parameter, or of a tensor asked for by weft_gradients */
     bool own = !of->born;
-    if (!own)
+    bool fine = !w->to_parameters || weft__reaches_parameters(of);
+    if (!own && fine)
         seed(of);
     if (!w->status)
         walk(w, of->born, 0);
@@ -180,6 +182,7 @@ static void backward_of_itself(weft_tensor *parameter)            /* of each ele
     if (w->status)
         return;
     w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->grad->data, true);
+    parameter->given = true;
     weft_rewind(w, here);
 }
 
@@ -188,12 +191,10 @@ void weft_backward(weft_tensor *loss)
     weft *w = loss ? loss->w : weft__nowhere();
     if (!good(w, loss, "backward"))
         return;
-    if (!loss->born && !loss->parameter) {
-        weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
+    if (!weft__is_loss(loss))
         return;
-    }
     if (loss->parameter) {
-        if (!loss->frozen)
+        if (weft__reaches_parameters(loss))
             backward_of_itself(loss);
         return;
     }

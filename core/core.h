@@ -59,7 +59,7 @@ struct weft_batch {                              /* B sequences; equal lengths a
 struct weft_module;
 typedef struct weft__lookup {                    /* a tensor's rows are those of a table, by ids in the same layout of its batch or in another; -1: zeros */
     weft_tensor *table, *ids;
-    const uint64_t *version; uint64_t then;      /* of the table's numbers; and when they were looked up */
+    uint64_t then;                               /* w->changes when they were looked up */
     const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
 } weft__lookup;
 struct weft_tensor {
@@ -69,12 +69,16 @@ struct weft_tensor {
     weft_tensor *grad;                           /* during a walk; a parameter's: always, its piece of the flat vector */
     uint32_t reached, kept;                      /* by the walk of this number: depends on a wanted one; its gradient stays */
     int16_t class_; bool parameter, frozen;      /* size class of a gradient's buffer */
+    bool given;                                  /* a gradient has come since the last step of an optimiser or zero_grad */
+    bool walked;                                 /* weft_backward has begun here */
     const weft__lookup *lookup;                  /* NULL: no rows of a table, as far as is known */
+    const char *path; uint64_t changed;          /* of a parameter or buffer: its path, and w->changes after its numbers changed last */
+    const weft_tensor *base;                     /* the one of step 0 whose numbers these are, as a view; NULL: none */
 };
 
 /* ---- the context ---- */
 struct weft_call;
-typedef struct weft__entry { struct weft_call *call; bool spent; } weft__entry;
+typedef struct weft__entry { struct weft_call *call; uint64_t then; bool spent; } weft__entry;      /* then: w->changes when it ran */
 typedef struct weft__owned {                     /* what lives until weft_close; newest first */
     struct weft__owned *next;
     void (*end)(void *); void (*recover)(void *);
@@ -109,11 +113,15 @@ struct weft {
     const struct weft_module *scope;             /* the layer that is running, for messages */
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
     uint32_t habits;                             /* see layout.c */
+    uint64_t changes;                            /* of parameters and buffers, so far */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
     int64_t segment_rows;                        /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
 };
+
+/* The numbers of a parameter or a buffer have changed: what has read them before no longer agrees with them, see autograd/versions.c. */
+static inline void weft__changed(weft_tensor *kept) { kept->changed = ++kept->w->changes; }
 
 /* error.c: formats "layer: text"; only the first failure counts. */
 #define weft__fail weft_fail

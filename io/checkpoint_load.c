@@ -190,7 +190,7 @@ static weft_status finish(loading *l, weft__sealed *file)
         return s;
     }
     weft__deliver(w, &l->stage);
-    l->m->root->version++;
+    weft__all_changed(l->m->root);
     return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s", w->dev.failure) : WEFT_OK;
 }
 

@@ -32,7 +32,9 @@ WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank,
 /* Saved, not trained; zeros at first. */
 WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape);
 /* Copies a value into a buffer or a parameter (or a gradient) of the same shape, both plain: what must outlive a step (a carried state) goes this
- * way. The tape remembers its inputs by reference: assign to what this step has used after weft_backward, not before. */
+ * way. An operator's backward that reads a parameter or buffer which has changed since its call is an error of weft_backward: assign to
+ * what this step has used after weft_backward, or let the operator use a copy, weft_scale(x, 1). States that a recurrent layer was
+ * given are copies already. */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
 /* The same from host memory. */
 WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int64_t n);
@@ -249,8 +251,8 @@ WEFT_API int64_t weft_optim_steps(const weft_optim *o);
 /* How many were skipped; the path below m of the parameter whose gradient was not finite last, "" if none. They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad(weft_optim *o);
-/* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max; returns the norm before, a scalar: no wait unless
- * it is read. */
+/* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more than 0 (INFINITY: as they are); returns the
+ * norm before, a scalar: no wait unless it is read. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, weft_real max);
 WEFT_API weft_tensor *weft_clip_grad_norm_of(weft_module *m, weft_real max, weft_real power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved

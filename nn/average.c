@@ -5,7 +5,7 @@
 #include "nn/nn.h"
 
 typedef struct { weft_tensor *value, *mean; } pair;
-struct weft_average { weft *w; weft_module *root; real decay; int64_t largest; bool swapped; int n; pair pairs[]; };
+struct weft_average { weft *w; real decay; int64_t largest; bool swapped; int n; pair pairs[]; };
 
 static bool count(weft__parameter *p, void *user)
 {
@@ -56,7 +56,7 @@ weft_average *weft_average_new(weft_module *m, real decay)
     weft_average *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
-    a->w = w, a->root = m->root, a->decay = decay;
+    a->w = w, a->decay = decay;
     weft_module *to = weft_module_in(m, "ema");
     mirror(a, m, to);
     return weft__finished(to, a, &none);
@@ -80,6 +80,7 @@ void weft_average_update(weft_average *a, int64_t updates)
         if (!early)
             d->k->scale(d, n, a->decay, p->mean->data, p->mean->data, false);
         d->k->scale(d, n, early ? 1 : 1 - a->decay, p->value->data, p->mean->data, !early);
+        weft__changed(p->mean);
     }
     weft__check_faults(a->w, "average_update");
 }
@@ -98,9 +99,9 @@ void weft_average_swap(weft_average *a)
         copy(spare, p->value);
         copy(p->value, p->mean);
         copy(p->mean, spare);
+        weft__changed(p->value), weft__changed(p->mean);
     }
     a->swapped ^= !w->status;
-    a->root->version++;
     weft__check_faults(w, "average_swap");
     if (!w->status)
         weft_rewind(w, here);

@@ -24,8 +24,8 @@ weft_tensor *weft_clip_grad_norm_of(weft_module *m, real max, real power)
     weft *w = weft__ready(m);
     if (!w)
         return weft__inert(m);
-    if (!(max >= 0) || (power != 1 && power != 2 && power != (real)INFINITY)) {
-        weft__fail(w, WEFT_EARG, "clip_grad_norm: norm %g, at most %g; 1, 2 or INFINITY, and 0 or more are wanted", (double)power, (double)max);
+    if (!(max > 0) || (power != 1 && power != 2 && power != (real)INFINITY)) {
+        weft__fail(w, WEFT_EARG, "clip_grad_norm: norm %g, at most %g; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no limit) are wanted", (double)power, (double)max);
         return &w->nil;
     }
     w->running = "clip_grad_norm";

@@ -107,5 +107,5 @@ void weft__first_values(weft__parameter *p, weft_init init)
     case WEFT_INIT_KAIMING:    uniform(p, key, gain * sqrt(6 / in)); break;
     case WEFT_INIT_ORTHOGONAL: orthogonal(p, key, gain); break;
     }
-    p->module->root->version++;
+    weft__changed(&p->value);
 }

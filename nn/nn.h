@@ -28,7 +28,6 @@ struct weft_module {
     /* of a root: */
     weft__parameter *first, *last;               /* all parameters and buffers in the order in which they were made */
     real *values, *gradients; int64_t n, room;   /* device memory; the gaps between parameters are 0 in both, always */
-    uint64_t version;                            /* grows when any value changes */
 };
 
 /* ---- module.c ---- */
@@ -62,6 +61,7 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise);
 
 /* ---- parameter.c, init.c ---- */
 int64_t weft__piece(const weft__parameter *p);                    /* the numbers it takes in the flat vectors: its own and the gap behind */
+void weft__all_changed(weft_module *root);                         /* the numbers of every parameter and buffer, as far as is known */
 void weft__cut_back(weft_module *root, int64_t n);                /* of the flat vectors the first n numbers stay */
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original);         /* a module `name` in m, all of whose parameters are the original's */
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */

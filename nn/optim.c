@@ -148,6 +148,13 @@ static void check_gradients(weft_optim *o)
 
 static real *part(real *x, int64_t from) { return x ? x + from : NULL; }
 
+static void moved(weft_optim *o)                 /* as far as is known: only the device knows whether the step was skipped */
+{
+    for (int i = 0; i < o->n; i++)
+        if (!o->slot[i].frozen)
+            weft__changed(&o->slot[i].p->value);
+}
+
 static void update(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
@@ -161,7 +168,7 @@ static void update(weft_optim *o)
             d->k->update(d, r.n, &u, o->pasts + r.past, root->gradients + r.at, m, v, a, root->values + r.at);
         d->k->fill(d, r.n, 0, root->gradients + r.at);
     }
-    root->version++;
+    moved(o);
 }
 
 void weft_optim_step(weft_optim *o)

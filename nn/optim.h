@@ -4,7 +4,7 @@
 #include "nn/nn.h"
 
 typedef struct weft__slot {                      /* one parameter and the gap to the next */
-    const weft__parameter *p;
+    weft__parameter *p;
     int64_t n, from;                             /* numbers; the place of the first in the optimiser's vectors */
     real scale, decay;                           /* of the rate; instead of the rule's */
     int past, parted;                            /* see optim_ages.c */

@@ -138,7 +138,7 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
     p->at = root->n;
     root->n += weft__piece(p);
     p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
-    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .grad = &p->grad, .parameter = true };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .grad = &p->grad, .parameter = true, .path = p->path };
     weft__first_values(p, init);
     if (w->status) {
         weft__cut_back(root, p->at);
@@ -168,7 +168,7 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
         return &w->nil;
     w->dev.k->fill(&w->dev, n, 0, data);
     p->buffer = true;
-    p->value = (weft_tensor){ .w = w, .f = f, .data = data };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = data, .path = p->path };
     joined(p);
     return &p->value;
 }
@@ -195,11 +195,11 @@ static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
     return w && !w->status ? w : NULL;
 }
 
-static void changed(const weft_tensor *x)
+void weft__all_changed(weft_module *root)
 {
-    weft__parameter *p = weft__parameter_of(x);
-    if (p)
-        p->module->root->version++;
+    for (weft__parameter *p = root->first; p; p = p->later)
+        if (!p->tied)
+            weft__changed(&p->value);
 }
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)
@@ -217,7 +217,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
         return;
     w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
     weft__check_faults(w, "assign");
-    changed(kept);
+    weft__changed(kept);
 }
 
 void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
@@ -232,7 +232,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
     weft__check_faults(w, "assign_values");
-    changed(kept);
+    weft__changed(kept);
 }
 
 static weft__parameter *of_parameter(const weft_tensor *x, const char *function)

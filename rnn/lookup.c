@@ -14,7 +14,7 @@ static bool is_worth_it(const weft_tensor *x)
     const weft__lookup *l = x->lookup;
     const weft__device *d = &x->w->dev;
     bool by_tokens = d->deterministic && !d->k->synchronous;      /* a GPU's products may differ by how many rows there are */
-    return l && !by_tokens && *l->version == l->then && l->table->f.rank == 2 &&
+    return l && !by_tokens && l->table->changed <= l->then && l->table->f.rank == 2 &&
            l->table->f.size[0] <= FEW_ROWS && l->table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
 }
 

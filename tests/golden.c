@@ -64,7 +64,11 @@ static void probe_all(trial *t, weft_tensor *loss)
 
 static void probe_parameters(trial *t, weft_tensor *loss)
 {
-    weft_backward(loss);
+    bool any = false;
+    for (int i = 0; i < t->sources; i++)
+        any |= t->source[i].parameter;
+    if (any)                                     /* else it is no loss */
+        weft_backward(loss);
     for (int i = 0; i < t->sources && weft_ok(t->w); i++)
         if (t->source[i].parameter)
             probe(t, &t->source[i], weft_gradient(t->source[i].x));

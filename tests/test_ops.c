@@ -213,14 +213,74 @@ Test(ops, comparisons_have_no_gradient)
 Test(ops, backward_of_a_parameter_adds_ones)
 {
     FOR_DEVICES(w) {
-        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(1), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
         weft_backward(p);
         weft_backward(weft_square(p));
         weft_backward(p);
-        cr_assert_eq(numbers(weft_gradient(p))[1], 1 + 2 * 3 + 1);
+        cr_assert_eq(numbers(weft_gradient(p))[0], 1 + 2 * 3 + 1);
         weft_freeze_parameter(p, true);          /* which zeroes what was there */
         weft_backward(p);
+        FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
         cr_assert_eq(numbers(weft_gradient(p))[0], 0);
+    }
+}
+
+/* ---- what is no loss ---- */
+static weft_tensor *two(weft *w, weft_module **m)
+{
+    *m = weft_module_new(w, "m");
+    return weft_parameter(*m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+}
+
+Test(ops, a_loss_has_one_element)
+{
+    FOR_DEVICES(w) {
+        weft_module *m;
+        weft_tensor *p = two(w, &m), *y = weft_square(p), *g;
+        weft_gradients(y, &p, 1, &g);
+        cr_assert_eq(numbers(g)[1], 6);
+        weft_backward(y);
+        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted (weft_mean_loss, weft_total)");
+        weft_backward(p);
+        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted");
+        weft_backward(weft_reshape(weft_total(weft_square(p)), WEFT_SHAPE(1, 1)));
+        cr_assert(weft_ok(w) && numbers(weft_gradient(p))[1] == 6, "%s", weft_message(w));
+    }
+}
+
+Test(ops, a_loss_is_gone_back_from_once)
+{
+    FOR_DEVICES(w) {
+        weft_module *m;
+        weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_total(shared), *other = weft_mean_of_all(shared), *g;
+        weft_gradients(loss, &p, 1, &g);
+        weft_backward(loss);
+        weft_gradients(loss, &p, 1, &g);
+        weft_backward(other);
+        cr_assert(weft_ok(w) && numbers(weft_gradient(p))[0] == 6 + 3, "%s", weft_message(w));
+        weft_backward(loss);
+        FAILS(w, WEFT_EARG, "backward: a second time of the same loss");
+        weft_backward(weft_total(weft_square(p)));
+        OK(w);
+    }
+}
+
+Test(ops, a_loss_depends_on_something_to_train)
+{
+    FOR_DEVICES(w) {
+        weft_module *m;
+        weft_tensor *p = two(w, &m), *none;
+        weft_backward(weft_total(weft_square(weft_detach(p))));
+        FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
+        weft_backward(weft_total(weft_less(p, weft_scalar(w, 0))));
+        FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
+        weft_freeze(m, true);
+        weft_backward(weft_total(weft_square(p)));
+        FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
+        weft_freeze(m, false);
+        none = weft_ragged(w, NULL, 2, &(weft_lengths){ 0, NULL, NULL });
+        weft_backward(weft_total(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));     /* a batch of nothing has a gradient, of zeros */
+        cr_assert(weft_ok(w) && p->given && numbers(weft_gradient(p))[0] == 0, "%s", weft_message(w));
     }
 }
 

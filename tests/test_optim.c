@@ -85,9 +85,9 @@ Test(optim, rules)
             begin(&a, s);
             for (int t = 0; t < STEPS; t++) {
                 pull(&a, t);
-                uint64_t version = a.m->version;
+                uint64_t version = a.w->changes;
                 weft_optim_step(o);
-                cr_assert_gt(a.m->version, version);
+                cr_assert_gt(a.w->changes, version);
                 for (int k = 0; k < PARTS; k++)
                     for (int64_t i = 0; i < a.n[k]; i++)
                         follow(&all[r], &s[k][i], slope(k, i, t));
@@ -285,14 +285,14 @@ Test(optim, failed_step)
     weft_optim *o = weft_adamw_new(a.m, NULL);
     weft_average *e = weft_average_new(a.m, (weft_real).5);
     weft_real *before = numbers(a.p[2]), *mean = numbers(weft_find(a.m, "ema.last"));
-    uint64_t version = a.m->version;
     pull(&a, 0);
+    uint64_t version = a.w->changes;
     weft_fail(w, WEFT_EARG, "on purpose");
     weft_optim_step(o);
     weft_average_update(e, 1);
     weft_average_swap(e);
     weft_clip_grad_norm(a.m, 1);
-    cr_assert(weft_optim_steps(o) == 0 && a.m->version == version);
+    cr_assert(weft_optim_steps(o) == 0 && a.w->changes == version);
     FAILS(w, WEFT_EARG, "on purpose");
     same_bits("values", numbers(a.p[2]), before, 16);
     same_bits("average", numbers(weft_find(a.m, "ema.last")), mean, 16);
@@ -377,6 +377,8 @@ Test(optim, refusals)
     FAILS(w, WEFT_EARG, "clip_grad_norm: norm 3");
     weft_clip_grad_norm(a.m, (weft_real)NAN);
     FAILS(w, WEFT_EARG, "at most nan");
+    weft_clip_grad_norm(a.m, 0);
+    FAILS(w, WEFT_EARG, "clip_grad_norm: norm 2, at most 0; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no limit)");
     weft_average_new(a.m, 2);
     FAILS(w, WEFT_EARG, "decay 2");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
