@@ -3,7 +3,7 @@
 #   V=double|asan|dasan|tsan   a variant, in build/<variant>/ in the same shape; build/double/libweft.so is a target, too
 #   BUILD=dir                  another place than build/
 #   CC=clang WERROR=1          as the CI does; VERBOSE=1 shows the commands
-#   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found; NVCC=none: not
+#   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found, for these instead of 80 90 100 120; NVCC=none: not
 #   DEPS=dir                   a folder of unpacked Debian libraries (tests/gpu_deps.sh fills one) instead of installed ones
 #   PREFIX= LIBDIR= DESTDIR=   of make install
 #
@@ -58,15 +58,18 @@ TOOLS    := $(patsubst %.c,$(B)/%,$(wildcard tests/golden.c tests/tsan_main.c te
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 
-# The GPU's back end: a library of its own, so that weft runs where there is no CUDA. Code for each of CUDA_ARCHS, and PTX of the last
-# for what comes later. The same sources compiled by g++ against tests/emu are what the tests open where there is no GPU.
+# The GPU's back end: a library of its own, so that weft runs where there is no CUDA. Code for each of CUDA_ARCHS, and PTX of 90 and 120
+# (else of the last) for what comes later, compressed. The same sources compiled by g++ against tests/emu are what the tests open where
+# there is no GPU.
 NVCC       := $(or $(NVCC),$(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null),none)
-CUDA_ARCHS ?= 80 90
+CUDA_ARCHS ?= 80 90 100 120
+CUDA_PTX   := $(or $(filter 90 120,$(CUDA_ARCHS)),$(lastword $(CUDA_ARCHS)))
 CUDA_SRC   := $(wildcard cuda/*.cu)
 CUDA_OBJ   := $(CUDA_SRC:%.cu=$(B)/%.o)
 EMU_OBJ    := $(CUDA_SRC:%.cu=$(B)/emu/%.o) $(patsubst tests/emu/%.cpp,$(B)/emu/%.o,$(filter-out %_test.cpp,$(wildcard tests/emu/*.cpp)))
 NVCC_FLAGS  = -std=c++17 -O3 -I. $(filter -D%,$(VFLAGS)) -Werror all-warnings -MMD -MP \
-              $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a,code=sm_$a) -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) \
+              $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$a$(comma)code=sm_$a) $(foreach a,$(CUDA_PTX),-gencode arch=compute_$a$(comma)code=compute_$a) \
+              -Xfatbin -compress-all \
               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-missing-field-initializers
 CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(CUDA_SRC),$(B)/libweft_cuda.so))
 
@@ -77,9 +80,16 @@ all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES) $(CUDA)
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # What was compiled by another command is compiled again.
+comma := ,
 STAMP := $(strip $(CC) $(filter-out -Werror,$(BASE)) $(CPPFLAGS) $(CFLAGS) $(VFLAGS))
 ifneq ($(STAMP),$(file <$(B)/flags))
 $(shell mkdir -p $(B))$(file >$(B)/flags,$(STAMP))
+endif
+CUDA_STAMP := $(strip $(NVCC) $(NVCC_FLAGS))
+ifneq ($(CUDA),)
+ifneq ($(CUDA_STAMP),$(file <$(B)/cuda_flags))
+$(shell mkdir -p $(B))$(file >$(B)/cuda_flags,$(CUDA_STAMP))
+endif
 endif
 
 # Debian's packages, installed when they are missing and that is allowed.
@@ -118,9 +128,8 @@ $(B)/libweft.so: $(OBJ) core/weft.map
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libweft.so.$(SOVERSION),--version-script,core/weft.map,--as-needed$(if $(findstring sanitize,$(VFLAGS)),,$(comma)-z$(comma)defs) \
 	    -o $@ $(OBJ) $(LIBS)
 	@ln -sf libweft.so $(B)/libweft.so.$(SOVERSION)
-comma := ,
 
-$(B)/cuda/%.o: cuda/%.cu $(B)/flags
+$(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }

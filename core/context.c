@@ -84,7 +84,7 @@ static int cores(void)                           /* that this process may use */
     return n < 1 ? 1 : n;
 }
 
-/* BEST: the GPU if there is one, and no word about it if there is none. */
+/* BEST: the GPU if there is one; why there is none is for the log. */
 static bool begun(weft__device *d, weft_device device, char *why, size_t size)
 {
     if (device == WEFT_BEST || device == WEFT_CUDA)
@@ -120,7 +120,7 @@ static void settle_in(weft *w, const weft_opts *o)
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
-    weft__log_open(w, log);
+    weft__log_open(w, log, why);
 }
 
 static bool sound(weft *w, const weft_opts *o)

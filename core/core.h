@@ -186,6 +186,8 @@ size_t         weft__pool_bytes(const struct weft__pool *);
 void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);   /* all done when it returns; task order free */
 /* cpu.c: which table serves this machine (and the environment) */
 const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
+/* driver.c: has this process an NVIDIA GPU? Opens no more than the driver's own library. */
+bool weft__driver_has_gpu(char *why, size_t);
 /* plugin.c: the table of libweft_cuda.so; NULL: why there is none */
 const weft__kernels *weft__cuda_kernels(char *why, size_t);
 /* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "core/core.h"
 #include "core/plugin.h"
 
@@ -33,7 +34,8 @@ static const char *own_folder(char path[4096])
     return path;
 }
 
-/* Why: what the loader said of the first file that is there but does not load, else of the last place. */
+/* Why: what the loader said of the first file that is there but does not load, else of the last place. Where a plug-in is, the driver is asked for
+ * a GPU before it is opened; not of one that the environment names: that may be the emulation. */
 static void *find(char *why, size_t size)
 {
     const char *wanted = getenv("WEFT_BACKEND_PATH");
@@ -44,6 +46,11 @@ static void *find(char *why, size_t size)
     own_folder(own);
     for (size_t i = 0; own[0] && i < sizeof below / sizeof *below; i++) {
         char none[256] = "", path[4200];
+        snprintf(path, sizeof path, "%s%s%s", own, below[i], name);
+        if (access(path, F_OK))
+            continue;
+        if (!weft__driver_has_gpu(why, size))
+            return NULL;
         snprintf(path, sizeof path, "%s%s", own, below[i]);
         void *library = open_in(path, "", none, sizeof none);
         if (library)
@@ -51,7 +58,7 @@ static void *find(char *why, size_t size)
         if (!strstr(none, "No such file"))
             snprintf(why, size, "%s", none);
     }
-    return why[0] ? NULL : open_in("", "", why, size);
+    return why[0] || !weft__driver_has_gpu(why, size) ? NULL : open_in("", "", why, size);
 }
 
 static const weft__kernels *greet(void *library, char *why, size_t size)

@@ -14,7 +14,12 @@ enum {
     SIDE = 16, EACH = sizeof(real) == 4 ? 4 : 2, /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */
     TILE = SIDE * EACH, DEPTH = 32               /* of a head's width, at a time */
 };
+/* Two blocks on a multiprocessor at least, which is 128 registers; for sm_120 that would be a few too few in memory. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define TILED __launch_bounds__(SIDE * SIDE, 1)
+#else
 #define TILED __launch_bounds__(SIDE * SIDE, 2)
+#endif
 typedef struct __align__(16) few { real x[EACH]; } few;          /* neighbours, read at once */
 typedef struct room {                            /* of a block, in shared memory; + 1: no two threads of a row in one bank */
     union {

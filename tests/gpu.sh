@@ -40,7 +40,7 @@ bench() { "$B/bench/weft_bench" "$@"; }
 
 smoke() {
     build "$plugin" "$B/bench/weft_bench" || return
-    [ -n "$emulated" ] || { nvcc --version | tail -n 2; nvidia-smi; B=$B bash tests/registers.sh; }
+    [ -n "$emulated" ] || { nvcc --version | tail -n 2; nvidia-smi; ARCHS=${CUDA_ARCHS:-90} B=$B bash tests/registers.sh; }
     for on in cpu cuda; do bench --case net --quick --runs 1 ${emulated:+--tiny} --device $on >"$out/.$on" || return; done
     echo "one step on the CPU and on the GPU:"
     paste -d' ' <(proof "$out/.cpu") <(proof "$out/.cuda") | awk '
