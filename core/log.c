@@ -169,7 +169,7 @@ static const char *precision_of(const weft *w)
 
 bool weft__log_level(int *level)
 {
-    const char *want = getenv("WEFT_LOG");
+    const char *want = secure_getenv("WEFT_LOG");
     bool known = !want || !*want || (want[0] >= '0' && want[0] <= '2' && !want[1]);
     *level = known && want && *want ? want[0] - '0' : 0;
     return known;
@@ -186,7 +186,7 @@ static void count_kernels(weft *w)
     w->dev.k = &l->counting;
 }
 
-void weft__log_open(weft *w, int level)
+void weft__log_open(weft *w, int level, const char *but)
 {
     struct weft__log *l = level && !w->status ? weft__allocate(w, sizeof *l) : NULL;
     if (!l)
@@ -201,6 +201,8 @@ void weft__log_open(weft *w, int level)
     const char *products = w->dev.k->synchronous && weft__blas() ? "OpenBLAS" : w->dev.k->synchronous ? "own" : "cuBLAS";
     fprintf(stderr, "weft %s: %s, %d thread%s, %s, %s products\n", weft_version(), w->dev.k->name, weft_threads(w), weft_threads(w) == 1 ? "" : "s",
             precision_of(w), products);
+    if (*but)
+        fprintf(stderr, "weft: %s\n", but);
 }
 
 /* ---- the end ---- */

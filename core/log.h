@@ -20,7 +20,7 @@ struct weft__log {
 
 /* log.c */
 bool weft__log_level(int *level);                /* what WEFT_LOG says, 0, 1 or 2; false: something else */
-void weft__log_open(weft *, int level);
+void weft__log_open(weft *, int level, const char *but); /* but: why it is not what was looked for first, or "" */
 /* If w->logging only: */
 weft__log_row *weft__log_enter(weft *, const char *name, bool back);              /* returns whose time it was, for weft__log_leave */
 void weft__log_leave(weft *, weft__log_row *before);
