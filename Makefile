@@ -185,6 +185,9 @@ soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
 planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 	@B=$(B) CC='$(CC)' bash tests/lint.sh
+
+# The library looks for libweft_cuda.so beside itself. Programs of this tree have the archive in them and lie elsewhere: they are told.
+bench demo forecast slow_pack: export WEFT_BACKEND_PATH ?= $(abspath $(B))
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 

@@ -1,4 +1,4 @@
-/* blas.c - OpenBLAS, for those who ask for it: WEFT_GEMM=openblas, or the path of such a library. It is opened by hand, not
+/* blas.c - OpenBLAS, for those who ask for it: WEFT_GEMM=openblas, or the absolute path of such a library. It is opened by hand, not
  * linked, for two reasons: weft runs without it, and some versions take a new CPU for one of 2004 and then run at a fifth of its
  * speed (0.3.21 and "Prescott"), which OPENBLAS_CORETYPE prevents if it is set before the library is loaded. */
 #include <dlfcn.h>
@@ -35,13 +35,10 @@ static void *load(const char *wanted)
 }
 
 /* For the time of the loading only, unless the user has set it; true: take it back afterwards. */
-static bool lend(const char *name, const char *value) { return value && !getenv(name) && !setenv(name, value, 0); }
+static bool lend(const char *name, const char *value) { return value && !secure_getenv(name) && !setenv(name, value, 0); }
 
-static void open_library(void)
+static void open_library(const char *wanted)
 {
-    const char *wanted = getenv("WEFT_GEMM");
-    if (!wanted || !*wanted || !strcmp(wanted, "own"))
-        return;
     bool core = lend("OPENBLAS_CORETYPE", core_type()), threads = lend("OPENBLAS_NUM_THREADS", "1");
     void *library = load(wanted);                /* stays for the life of the process */
     if (core)
@@ -62,10 +59,24 @@ static void open_library(void)
         snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: it has no cblas_%cgemm", wanted, sizeof(real) == sizeof(float) ? 's' : 'd');
 }
 
+static void open_what_is_wanted(void)
+{
+    const char *wanted = secure_getenv("WEFT_GEMM");
+    if (!wanted || !*wanted || !strcmp(wanted, "own"))
+        return;
+    if (*wanted != '/' && strcmp(wanted, "openblas")) {           /* else the loader would search for it */
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: own, openblas or an absolute path is wanted", wanted);
+        return;
+    }
+    weft__lock(WEFT__LOADING);
+    open_library(wanted);
+    weft__unlock(WEFT__LOADING);
+}
+
 weft__blas_gemm *weft__blas(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_library);
+    pthread_once(&once, open_what_is_wanted);
     return gemm;
 }
 

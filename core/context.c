@@ -46,7 +46,7 @@ void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void
 static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE: cpu, ref, cuda, cuda:1 */
 {
     static const struct { const char *name; weft_device device; } names[] = { { "best", WEFT_BEST }, { "cpu", WEFT_CPU }, { "ref", WEFT_REF }, { "cuda", WEFT_CUDA } };
-    const char *want = getenv("WEFT_DEVICE");
+    const char *want = secure_getenv("WEFT_DEVICE");
     if (!want || !*want)
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -66,7 +66,7 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
 
 static bool threads_overridden(weft_opts *o)     /* by WEFT_THREADS: a number as in weft_opts */
 {
-    const char *want = getenv("WEFT_THREADS");
+    const char *want = secure_getenv("WEFT_THREADS");
     char *end = NULL;
     if (!want || !*want)
         return true;
@@ -108,9 +108,9 @@ static void settle_in(weft *w, const weft_opts *o)
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG, "open: threads >= 0 and a precision of weft_precision are wanted");
     else if (!weft__log_level(&log))
-        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", getenv("WEFT_LOG"));
+        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", secure_getenv("WEFT_LOG"));
     else if (!threads_overridden(&real_opts))
-        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", getenv("WEFT_THREADS"), MOST_THREADS);
+        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", secure_getenv("WEFT_THREADS"), MOST_THREADS);
     else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
         weft__fail(w, WEFT_EDEVICE, "%s", why);
     if (!w->dev.k)

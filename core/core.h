@@ -188,6 +188,9 @@ void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void 
 const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
 /* driver.c: has this process an NVIDIA GPU? Opens no more than the driver's own library. */
 bool weft__driver_has_gpu(char *why, size_t);
+/* lock.c: of the process, not of a context; a fork waits for them */
+typedef enum { WEFT__LOADING, WEFT__FILES, WEFT__LOCKS } weft__lock_of;          /* libraries that are opened; libhdf5 */
+void weft__lock(weft__lock_of), weft__unlock(weft__lock_of);
 /* plugin.c: the table of libweft_cuda.so; NULL: why there is none */
 const weft__kernels *weft__cuda_kernels(char *why, size_t);
 /* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */

@@ -65,7 +65,7 @@ enum { TIERS = sizeof tiers / sizeof *tiers };
 
 const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t size)
 {
-    const char *want = device == WEFT_REF ? "ref" : getenv("WEFT_ISA");
+    const char *want = device == WEFT_REF ? "ref" : secure_getenv("WEFT_ISA");
     int i = 0;
     if (!want || !*want)
         while (!tiers[i].here())

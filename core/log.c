@@ -169,7 +169,7 @@ static const char *precision_of(const weft *w)
 
 bool weft__log_level(int *level)
 {
-    const char *want = getenv("WEFT_LOG");
+    const char *want = secure_getenv("WEFT_LOG");
     bool known = !want || !*want || (want[0] >= '0' && want[0] <= '2' && !want[1]);
     *level = known && want && *want ? want[0] - '0' : 0;
     return known;

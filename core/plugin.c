@@ -1,7 +1,8 @@
-/* plugin.c - finds and opens libweft_cuda.so: in $WEFT_BACKEND_PATH if that is set, else beside the library (or the program that
- * the library was linked into), else in its subfolder weft, else where the loader looks. It is never closed: drivers do not like it. */
+/* plugin.c - finds and opens libweft_cuda.so: in $WEFT_BACKEND_PATH, an absolute path, if that is set; else in the folder of the file that this
+ * code was loaded from, by its real path, or in its subfolder weft. Nowhere else: who chooses argv[0] or the working directory, or owns the
+ * folder above, does not choose what code runs here. It is never closed: drivers do not like it. */
 #include <dlfcn.h>
-#include <pthread.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,55 +11,64 @@
 #include "core/plugin.h"
 
 static const char name[] = "libweft_cuda.so";
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const weft__kernels *opened;
 
-static void *open_in(const char *folder, const char *sub, char *why, size_t size)
+/* Why: what the loader says of a file that is there. If it asks, the driver must have a GPU before the file is opened. */
+static void *open_in(const char *folder, const char *below, bool asks, char *why, size_t size)
 {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s%s%s", folder, sub, name) >= (int)sizeof path)
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s%s", folder, below, name) < 0)
         return NULL;
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library && !why[0])
+    bool there = access(path, F_OK) == 0 && (!asks || weft__driver_has_gpu(why, size));
+    void *library = there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (there && !library)
         snprintf(why, size, "%s", dlerror());
+    free(path);
     return library;
 }
 
-/* The folder of the file that this code was loaded from, with its slash; "" if unknown. */
-static const char *own_folder(char path[4096])
+/* The folder of the file that this code was loaded from; to be freed, NULL if it is unknown. The loader knows a program by its argv[0], so the
+ * kernel is asked; and a library that it has found by a relative path would be another one in another working directory. */
+static char *own_folder(void)
 {
     Dl_info here;
-    path[0] = 0;
-    if (dladdr(name, &here) && here.dli_fname && strchr(here.dli_fname, '/'))
-        snprintf(path, 4096, "%.*s", (int)(strrchr(here.dli_fname, '/') + 1 - here.dli_fname), here.dli_fname);
+    struct link_map *map = NULL;
+    bool library = dladdr1(name, &here, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0];
+    const char *file = library ? map->l_name : "/proc/self/exe";
+    char *path = *file == '/' ? realpath(file, NULL) : NULL;
+    if (path)
+        *strrchr(path, '/') = 0;
     return path;
 }
 
-/* Why: what the loader said of the first file that is there but does not load, else of the last place. Where a plug-in is, the driver is asked for
- * a GPU before it is opened; not of one that the environment names: that may be the emulation. */
+static void *find_beside(char *why, size_t size)
+{
+    char *own = own_folder();
+    if (!own) {
+        snprintf(why, size, "it is not known from where this library was loaded; WEFT_BACKEND_PATH names the folder of %s", name);
+        return NULL;
+    }
+    void *library = open_in(own, "", true, why, size);
+    if (!library && !*why)
+        library = open_in(own, "weft/", true, why, size);
+    if (!library && !*why)
+        snprintf(why, size, "there is no %s in %s and %s/weft; WEFT_BACKEND_PATH names another folder", name, own, own);
+    free(own);
+    return library;
+}
+
+/* The driver is not asked for one that the environment names: that may be the emulation. */
 static void *find(char *why, size_t size)
 {
-    const char *wanted = getenv("WEFT_BACKEND_PATH");
-    char own[4096];
-    if (wanted && *wanted)
-        return open_in(wanted, "/", why, size);
-    static const char *const below[] = { "", "../", "weft/" };    /* an example lies one folder below the library */
-    own_folder(own);
-    for (size_t i = 0; own[0] && i < sizeof below / sizeof *below; i++) {
-        char none[256] = "", path[4200];
-        snprintf(path, sizeof path, "%s%s%s", own, below[i], name);
-        if (access(path, F_OK))
-            continue;
-        if (!weft__driver_has_gpu(why, size))
-            return NULL;
-        snprintf(path, sizeof path, "%s%s", own, below[i]);
-        void *library = open_in(path, "", none, sizeof none);
-        if (library)
-            return library;
-        if (!strstr(none, "No such file"))
-            snprintf(why, size, "%s", none);
-    }
-    return why[0] || !weft__driver_has_gpu(why, size) ? NULL : open_in("", "", why, size);
+    const char *wanted = secure_getenv("WEFT_BACKEND_PATH");
+    if (!wanted || !*wanted)
+        return find_beside(why, size);
+    void *library = *wanted == '/' ? open_in(wanted, "", false, why, size) : NULL;
+    if (*wanted != '/')
+        snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is wanted", wanted);
+    else if (!library && !*why)
+        snprintf(why, size, "there is no %s/%s, where WEFT_BACKEND_PATH says", wanted, name);
+    return library;
 }
 
 static const weft__kernels *greet(void *library, char *why, size_t size)
@@ -81,15 +91,15 @@ static const weft__kernels *greet(void *library, char *why, size_t size)
 
 const weft__kernels *weft__cuda_kernels(char *why, size_t size)
 {
-    pthread_mutex_lock(&lock);
+    weft__lock(WEFT__LOADING);
     if (!opened) {
-        char text[256] = "";
+        char text[512] = "";
         void *library = find(text, sizeof text);
         opened = library ? greet(library, text, sizeof text) : NULL;
         if (!opened)
             snprintf(why, size, "open: no CUDA back end: %s", text);
     }
     const weft__kernels *k = opened;
-    pthread_mutex_unlock(&lock);
+    weft__unlock(WEFT__LOADING);
     return k;
 }

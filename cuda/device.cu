@@ -219,7 +219,7 @@ static void make(weft__device *d, gpu *g)
 
 static bool asked(const char *variable)
 {
-    const char *value = getenv(variable);
+    const char *value = secure_getenv(variable);
     return value && *value && *value != '0';
 }
 

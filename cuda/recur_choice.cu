@@ -16,7 +16,7 @@ enum { SIZES = sizeof recur_choice / sizeof *recur_choice };
 typedef enum { GENERAL, BLOCKS, CLUSTERS } kind;
 static kind chosen(const weft__device *d, const weft__recurrence *r)
 {
-    const char *asked = getenv("WEFT_RECUR");    /* "general", "block" or "cluster" */
+    const char *asked = secure_getenv("WEFT_RECUR");    /* "general", "block" or "cluster" */
     if (asked && *asked)
         return !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL;
     int size = 0;

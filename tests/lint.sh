@@ -43,6 +43,7 @@ banned() {
     grep -nE '(^|[^_a-zA-Z])(sprintf|vsprintf|strcpy|strcat|gets|strtok|alloca|system|rand|srand)\(' $(files $folders examples bench)
     grep -nE '(^|[^_a-zA-Z.>])(abort|exit|_exit|assert)\(' $(files $folders)
 }
+environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # it is a stranger's where a program is setuid
 exports() { bash tests/exports.sh compare; }
 public_functions_are_tested() {
     for f in $(bash tests/exports.sh declared | sed 's/^weft_open_f.*/weft_open/'); do
@@ -75,6 +76,7 @@ rule "include order: core, autograd, nn, rnn, io; programs: public headers" incl
 rule "no file over 500 lines" file_sizes
 rule "functions: median 12, nine of ten 35, none over 80 lines" function_sizes
 rule "no banned functions" banned
+rule "no getenv in the library, secure_getenv" environment
 rule "exported symbols are the declared ones" exports
 rule "every public function is in a test or an example" public_functions_are_tested
 rule "public headers stand alone, in C and in C++" headers_alone

@@ -4,7 +4,7 @@
 set -u
 good=0 all=0
 B=$BUILD/emu
-into=$BUILD/planted_cuda
+into=$(realpath -m "$BUILD/planted_cuda")
 export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_ASYNC=1
 
 # WHAT FILE SED TEST [FILTER]: the sed program must change the file
