@@ -170,7 +170,7 @@ static void update(run *r, int64_t n)
         r->meter[0] += (double)weft_item(loss);
         r->meter[1]++;
     }
-    if (updates % POINT == 0)
+    if (updates % POINT == 0 && weft_ok(r->m.w)) /* a failed step is no update */
         log_point(r, (double)weft_item(norm));
     weft_clear(r->m.w);
     check_context(r->m.w, "update %lld", (long long)updates);

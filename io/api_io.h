@@ -1,7 +1,7 @@
 /* api_io.h - checkpoints in HDF5, foreign weights, ragged data, batches, time series, logs, pictures.
  *
  * Functions on files return a weft_status and never change the context's error; weft_file_message has the text of this thread's
- * last one that failed. */
+ * last one that failed. A thread that calls them needs a stack of 64 KB, what is local to the thread included. */
 #ifndef WEFT_API_IO_H
 #define WEFT_API_IO_H
 #include "rnn/api_rnn.h"
@@ -15,7 +15,9 @@ WEFT_API const char *weft_file_message(void);
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random streams, and the user's items;
- * all with checksums, in no time-dependent bytes. Writing goes to a temporary file, is flushed and renamed: an old file is never lost. */
+ * all with checksums, in no time-dependent bytes. Writing goes to a temporary file of its own, PATH.tmp.XXXXXX, is flushed and renamed: an old
+ * file is never lost, and of two writers at once either's file is there, whole. Mode, group and owner stay as far as that is allowed, a new
+ * file follows the umask, a link is followed. What a killed program has left goes with a save of the same path a minute later. */
 typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_item_of_user;   /* epoch, best score, vocabulary ... */
 /* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part of m. docs/design/checkpoints.md describes the file.
  * Of an optimiser its rule, rate, counts and vectors are saved. Betas, momentum, eps, decays, weft_optim_group and schedules are the program's own:

@@ -1,5 +1,4 @@
 /* hdf5.c - the session, types and errors of HDF5 files in memory, and writing them; see hdf5.h. */
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +168,6 @@ static hid_t access_list(weft__h5 *h)
 }
 
 /* ---- sessions ---- */
-static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-
 static weft__h5 *begin(const char *path, bool checked)
 {
     weft__h5 *h = calloc(1, sizeof *h);
@@ -181,7 +178,7 @@ static weft__h5 *begin(const char *path, bool checked)
     h->path = path;
     h->checked = checked;
     h->file = H5I_INVALID_HID;
-    pthread_mutex_lock(&one);                    /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
+    weft__lock(WEFT__FILES);                     /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
     H5Eget_auto2(H5E_DEFAULT, &h->print, &h->print_user);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (H5PLget_loading_state(&h->plugins) >= 0)
@@ -195,7 +192,7 @@ static weft_status end(weft__h5 *h)
         weft__h5_broken(h, "the file", "cannot be closed");
     H5PLset_loading_state(h->plugins);
     H5Eset_auto2(H5E_DEFAULT, h->print, h->print_user);
-    pthread_mutex_unlock(&one);
+    weft__unlock(WEFT__FILES);
     return h->status;
 }
 

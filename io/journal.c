@@ -1,5 +1,5 @@
 /* journal.c - JSON lines. A line is composed in memory and written by one system call when it ends, so that a program killed at any
- * moment leaves whole lines; should one be cut all the same (a full disk), the next opening starts below it. */
+ * moment leaves whole lines; should one be cut all the same (a full disk), the next one starts below it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -13,6 +13,7 @@ struct weft_journal {
     size_t size, room;
     int fd, members;                             /* members of the open line */
     bool open, lost;                             /* lost: no memory for this line */
+    bool cut;                                    /* the file does not end with the end of a line */
 };
 
 /* ---- a line ---- */
@@ -74,6 +75,8 @@ void weft_journal_begin(weft_journal *j)
     j->members = 0;
     j->lost = false;
     j->open = true;
+    if (j->cut)
+        add(j, "\n", 1);
     add(j, "{", 1);
 }
 
@@ -105,25 +108,23 @@ void weft_journal_end(weft_journal *j)
         return;
     j->open = false;
     add(j, "}\n", 2);
-    for (size_t at = 0; at < j->size && !j->lost;) {
-        ssize_t n = write(j->fd, j->line + at, j->size - at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", j->path, strerror(errno));
-        j->lost = n < 0;
-        at += n > 0 ? (size_t)n : 0;
+    if (j->lost) {
+        weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which is left out", j->path);
+        return;
     }
+    size_t n = weft__write_all(j->fd, j->line, j->size);
+    if (n < j->size)
+        weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", j->path, strerror(errno));
+    if (n)
+        j->cut = j->line[n - 1] != '\n';
 }
 
 /* ---- the file ---- */
-static void below_a_cut_line(weft_journal *j)
+static bool is_cut(int fd)                       /* by a program that was killed, or a disk that was full */
 {
     char last = '\n';
-    off_t size = lseek(j->fd, 0, SEEK_END);
-    if (size > 0 && pread(j->fd, &last, 1, size - 1) == 1 && last != '\n')
-        while (write(j->fd, "\n", 1) < 0 && errno == EINTR)
-            ;
+    off_t size = lseek(fd, 0, SEEK_END);
+    return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
 }
 
 weft_journal *weft_journal_open(const char *path, bool append)
@@ -144,8 +145,7 @@ weft_journal *weft_journal_open(const char *path, bool append)
         free(j);
         return NULL;
     }
-    *j = (weft_journal){ .path = copy, .fd = fd };
-    below_a_cut_line(j);
+    *j = (weft_journal){ .path = copy, .fd = fd, .cut = is_cut(fd) };
     return j;
 }
 

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "check.h"
 #include "io/checkpoint.h"
@@ -33,6 +34,15 @@ UNUSED static int files_in_folder(void)
         n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
     closedir(d);
     return n;
+}
+
+UNUSED static void make_old(void)                /* all that lies in the folder, by two minutes */
+{
+    struct timespec then[2] = { { time(NULL) - 120, 0 }, { time(NULL) - 120, 0 } };
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d)); )
+        cr_assert_eq(utimensat(dirfd(d), e->d_name, then, AT_SYMLINK_NOFOLLOW), 0, "%s", e->d_name);
+    closedir(d);
 }
 
 UNUSED static void end_folder(void)

@@ -1,0 +1,269 @@
+/* file_write.c - whole files, written. A file appears at once or not at all: the bytes go to a temporary file beside it, to the disk, and are
+ * renamed into place; whatever fails, and whenever the process is killed, the old file or the new one is there.
+ *
+ * A temporary is called PATH.tmp.XXXXXX by chance and is always made anew, so nobody has put anything there before, and two writers of one
+ * path, in two containers, too, each have their own. Nobody else can read it before it has the mode of the file that it replaces. Its
+ * writer holds a lock on it: the next writer of that path removes those that nobody holds, once they are older than a minute. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "io/io.h"
+
+enum { CHANCE = 6, TRIES = 100, OLD = 60, LINKS = 40 };           /* letters; names; seconds; links in a row */
+static const char letter[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+typedef struct target {
+    char *path; const char *base;                /* links followed; its last part */
+    int folder;                                  /* open, for names in it alone */
+    bool is; struct stat old;                    /* what is there */
+    char temporary[NAME_MAX + 1];
+} target;
+
+static weft_status cannot(const char *path, int why)
+{
+    return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO, "%.500s cannot be written: %s; what was there is as it was", path, strerror(why));
+}
+
+/* ---- bytes ---- */
+size_t weft__write_all(int file, const void *bytes, size_t size)
+{
+    sigset_t limit, before, pending;             /* at a limit of the file's size the kernel sends this thread a signal that ends programs */
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    sigpending(&pending);
+    size_t at = 0;
+    int why = 0;
+    while (at < size && !why) {
+        ssize_t n = write(file, (const char *)bytes + at, size - at < 1 << 30 ? size - at : 1 << 30);
+        why = n < 0 && errno != EINTR ? errno : 0;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    if (why == EFBIG && !sigismember(&pending, SIGXFSZ))
+        while (sigtimedwait(&limit, NULL, &(struct timespec){ 0 }) < 0 && errno == EINTR)
+            ;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return at;
+}
+
+/* ---- where ---- */
+static char *pointed_at(const char *link)        /* to be freed; NULL and errno: it is no link, or there is no memory */
+{
+    char *to = malloc(PATH_MAX), *path = NULL;
+    ssize_t n = to ? readlink(link, to, PATH_MAX - 1) : -1;
+    const char *slash = strrchr(link, '/');
+    if (n > 0) {
+        to[n] = 0;
+        if (asprintf(&path, "%.*s%s", *to == '/' || !slash ? 0 : (int)(slash + 1 - link), link, to) < 0)
+            path = NULL;
+    }
+    int why = errno;
+    free(to);
+    errno = why;
+    return path;
+}
+
+/* What a link points to is replaced, or made, not the link. To be freed; NULL and errno. */
+static char *followed(const char *path)
+{
+    char *at = strdup(path);
+    for (int i = 0; at && i < LINKS; i++) {
+        char *next = pointed_at(at);
+        if (!next && errno != ENOMEM)
+            return at;
+        free(at);
+        at = next;
+    }
+    errno = at ? ELOOP : ENOMEM;
+    free(at);
+    return NULL;
+}
+
+static weft_status aim(target *t, const char *path)
+{
+    *t = (target){ .folder = -1, .path = followed(path) };
+    if (!t->path)
+        return cannot(path, errno);
+    const char *slash = strrchr(t->path, '/');
+    char *folder = slash ? strndup(t->path, (size_t)(slash + 1 - t->path)) : strdup(".");
+    t->base = slash ? slash + 1 : t->path;
+    t->folder = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int why = errno;
+    free(folder);
+    if (t->folder < 0)
+        return cannot(path, why);
+    t->is = *t->base == 0 || fstatat(t->folder, t->base, &t->old, AT_SYMLINK_NOFOLLOW) == 0;
+    if (t->is && !S_ISREG(t->old.st_mode))
+        return weft__file_fail(WEFT_EIO, "%.500s cannot be written: it is not a regular file", path);
+    return WEFT_OK;
+}
+
+static void end_target(target *t)
+{
+    if (t->folder >= 0)
+        close(t->folder);
+    free(t->path);
+}
+
+/* ---- temporaries of writers that were killed ---- */
+static bool is_temporary_of(const char *base, const char *name)
+{
+    size_t n = strlen(base);
+    return !strncmp(name, base, n) && !strncmp(name + n, ".tmp.", 5) && strlen(name + n + 5) == CHANCE && strspn(name + n + 5, letter) == CHANCE;
+}
+
+static void remove_if_dead(int folder, const char *name)
+{
+    struct stat s, now;
+    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode) || time(NULL) - s.st_mtime <= OLD)
+        return;
+    int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return;
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &s) == 0 && fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+        s.st_ino == now.st_ino && s.st_dev == now.st_dev)
+        unlinkat(folder, name, 0);
+    close(file);
+}
+
+static void sweep(const target *t)
+{
+    int list = openat(t->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = list < 0 ? NULL : fdopendir(list);
+    if (!d && list >= 0)
+        close(list);
+    for (struct dirent *e; d && (e = readdir(d)); )
+        if (is_temporary_of(t->base, e->d_name))
+            remove_if_dead(t->folder, e->d_name);
+    if (d)
+        closedir(d);
+}
+
+/* ---- a temporary of our own ---- */
+static bool name_by_chance(target *t)
+{
+    uint64_t chance;
+    struct timespec now;
+    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance) {     /* an early boot: it need not be a secret */
+        clock_gettime(CLOCK_REALTIME, &now);
+        chance = (uint64_t)now.tv_nsec << 16 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 40;
+    }
+    int n = snprintf(t->temporary, sizeof t->temporary, "%s.tmp.", t->base);
+    if (n + CHANCE >= (int)sizeof t->temporary) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (int i = 0; i < CHANCE; i++, chance /= sizeof letter - 1)
+        t->temporary[n + i] = letter[chance % (sizeof letter - 1)];
+    t->temporary[n + CHANCE] = 0;
+    return true;
+}
+
+static bool hold(int file)                       /* false: a sweep has it, or has removed it. Where a file system knows no locks, nothing is swept */
+{
+    struct stat s;
+    return (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(file, &s) == 0 && s.st_nlink > 0;
+}
+
+static int begin(target *t)                      /* -1 and errno */
+{
+    for (int i = 0; i < TRIES; i++) {
+        int file = name_by_chance(t) ? openat(t->folder, t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+        if (file < 0 && errno != EEXIST)
+            return -1;
+        if (file >= 0 && hold(file))
+            return file;
+        if (file >= 0)
+            close(file);
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+static mode_t mode_mask(void)                    /* umask() says it only by changing it, for all threads; where the kernel does not say it, a file is private */
+{
+    char text[512];
+    int status = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t n = status < 0 ? 0 : read(status, text, sizeof text - 1);
+    if (status >= 0)
+        close(status);
+    text[n > 0 ? n : 0] = 0;
+    const char *at = strstr(text, "\nUmask:");
+    return at ? (mode_t)strtoul(at + 7, NULL, 8) : 0077;
+}
+
+/* Group, mode and owner of the file that is replaced, as far as that is allowed and the file system has them. A group that cannot be kept
+ * leaves to ours what all others may. */
+static void dress(int file, const target *t)
+{
+    mode_t mode = t->is ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
+    struct stat s;
+    bool other = t->is && fstat(file, &s) == 0;
+    if (other && s.st_gid != t->old.st_gid && fchown(file, (uid_t)-1, t->old.st_gid))
+        mode = (mode & 0707) | (mode & 0007) << 3;
+    (void)!fchmod(file, mode);                   /* what is refused is no failure: the file was made with fewer rights, not with more */
+    if (other && s.st_uid != t->old.st_uid)
+        (void)!fchown(file, t->old.st_uid, (gid_t)-1);
+}
+
+static bool fill(int file, const target *t, const weft__span *spans, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (weft__write_all(file, spans[i].bytes, spans[i].size) < spans[i].size)
+            return false;
+    dress(file, t);
+    return fsync(file) == 0;
+}
+
+/* ---- into place ---- */
+static bool sync_folder(const target *t)         /* so that the new name survives a power cut; some file systems cannot */
+{
+    int d = openat(t->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d < 0)
+        return true;
+    bool good = fsync(d) == 0 || errno == EINVAL || errno == ENOTSUP;
+    int why = errno;
+    close(d);
+    errno = why;
+    return good;
+}
+
+static weft_status replace(target *t, const weft__span *spans, int n)
+{
+    sweep(t);
+    int file = begin(t);
+    if (file < 0)
+        return cannot(t->path, errno);
+    bool good = fill(file, t, spans, n) && renameat(t->folder, t->temporary, t->folder, t->base) == 0;
+    int why = errno;
+    if (!good)
+        unlinkat(t->folder, t->temporary, 0);
+    close(file);                                 /* and the lock ends */
+    if (!good)
+        return cannot(t->path, why);
+    if (!sync_folder(t))
+        return weft__file_fail(WEFT_EIO, "%.500s is written, but may not survive a power cut: %s", t->path, strerror(errno));
+    return WEFT_OK;
+}
+
+weft_status weft__write_file(const char *path, const weft__span *spans, int n)
+{
+    target t;
+    if (!path || !*path)
+        return weft__file_fail(WEFT_EARG, "no path is given for a file to be written");
+    weft_status s = aim(&t, path);
+    if (!s)
+        s = replace(&t, spans, n);
+    end_target(&t);
+    return s;
+}

@@ -1,0 +1,346 @@
+/* test_file_write.c - who else may be in the folder where a checkpoint is written: strangers with files, links and pipes of likely names, other
+ * writers of the same path, readers of what is private; and what a limit of the file's size does. */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include "checkpoint.h"
+
+/* The library's openat and flock: what mode a file is made with, and a sweep that comes between the two. */
+static mode_t made_with;
+static bool steal;                               /* the next file that is locked goes before it is */
+int openat(int folder_, const char *name, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    struct stat s;
+    int file = (int)syscall(SYS_openat, folder_, name, flags, mode);
+    if (file >= 0 && flags & O_CREAT && !fstat(file, &s))
+        made_with = s.st_mode & 0777;
+    return file;
+}
+int open(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    return openat(AT_FDCWD, path, flags, mode);
+}
+int flock(int file, int how)
+{
+    char name[64], path[400];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    ssize_t n = steal ? readlink(name, path, sizeof path - 1) : 0;
+    if (n > 0) {
+        path[n] = 0;
+        cr_assert(unlink(path) == 0, "%s", path);
+        steal = false;
+    }
+    return (int)syscall(SYS_flock, file, how);
+}
+
+static int ended(pid_t child)                    /* its exit status, 256 + the signal that killed it */
+{
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+static weft_status saves(const char *path, const model *k) { return weft_save(path, k->m, k->o, NULL, 0); }
+static mode_t mode_of(const char *path)
+{
+    struct stat s;
+    cr_assert_eq(stat(path, &s), 0, "%s", path);
+    return s.st_mode & 0777;
+}
+Test(file_write, a_likely_name_that_is_taken)
+{
+    model a = model_new(1);
+    const char *path = in_folder("a.h5"), *precious = in_folder("precious");
+    char name[200];
+    for (int kind = 0; kind < 2; kind++) {
+        pid_t child = fork();
+        if (!child) {
+            snprintf(name, sizeof name, "%s.tmp.%ld", path, (long)getpid());
+            write_bytes(precious, "precious", 8);
+            if (kind ? link(precious, name) : mkfifo(name, 0666))
+                _exit(9);
+            alarm(10);
+            _exit(saves(path, &a) ? 1 : 0);
+        }
+        cr_assert_eq(ended(child), 0, "a %s in its way", kind ? "link" : "pipe");
+        bytes b = read_bytes(precious);
+        cr_assert(b.n == 8 && !memcmp(b.at, "precious", 8));
+        free(b.at);
+        DOES(weft_load(path, a.m, a.o, NULL, 0));
+    }
+    CLEAN(a.w);
+    end_folder();
+}
+
+Test(file_write, only_dead_temporaries_are_swept)
+{
+    static const char *const name[] = { "a.h5.tmp.dead00", "a.h5.tmp.young0", "a.h5.tmp.locked", "a.h5.tmp.pipe00", "a.h5.tmp.link00", "a.h5.tmp.theirs0",
+                                        "a.h5.tmp.UPPER0", "b.h5.tmp.dead00" };
+    model a = model_new(1);
+    char path[COUNT(name)][160];
+    for (int i = 0; i < COUNT(name); i++) {
+        snprintf(path[i], sizeof *path, "%s", in_folder(name[i]));
+        if (i == 3)
+            cr_assert_eq(mkfifo(path[i], 0600), 0);
+        else if (i == 4)
+            cr_assert_eq(symlink("b.h5.tmp.dead00", path[i]), 0);
+        else
+            write_bytes(path[i], "x", 1);
+    }
+    make_old();
+    write_bytes(path[1], "x", 1);
+    int lock = open(path[2], O_RDWR);
+    cr_assert(lock >= 0 && flock(lock, LOCK_EX) == 0);
+    DOES(saves(in_folder("a.h5"), &a));
+    struct stat s;
+    for (int i = 0; i < COUNT(name); i++)
+        cr_assert_eq(lstat(path[i], &s) != 0, i == 0, "%s", name[i]);
+    close(lock);
+    DOES(saves(in_folder("a.h5"), &a));
+    cr_assert(lstat(path[2], &s) != 0, "nobody holds it any more");
+    CLEAN(a.w);
+    end_folder();
+}
+
+Test(file_write, one_that_was_swept_before_it_was_locked)
+{
+    model a = model_new(1);
+    const char *path = in_folder("a.h5");
+    steal = true;
+    DOES(saves(path, &a));
+    cr_assert(!steal && files_in_folder() == 1);
+    DOES(weft_load(path, a.m, a.o, NULL, 0));
+    CLEAN(a.w);
+    end_folder();
+}
+
+Test(file_write, nobody_reads_it_before_it_has_its_mode)
+{
+    static const struct { mode_t mask, mode; } new_[] = { { 0022, 0644 }, { 0027, 0640 }, { 0077, 0600 }, { 0, 0666 } };
+    model a = model_new(1);
+    const char *path = in_folder("a.h5");
+    for (int i = 0; i < COUNT(new_); i++) {
+        umask(new_[i].mask);
+        DOES(saves(path, &a));
+        cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: made with %o, then %o", new_[i].mask, made_with, mode_of(path));
+        cr_assert_eq(umask(0022), new_[i].mask);
+        cr_assert(chmod(path, 0604) == 0);
+        DOES(saves(path, &a));
+        cr_assert(made_with == 0600 && mode_of(path) == 0604);
+        cr_assert_eq(unlink(path), 0);
+    }
+    CLEAN(a.w);
+    end_folder();
+}
+
+Test(file_write, its_owner_and_its_group)
+{
+    enum { NOBODY = 65534, GROUP = 4321 };
+    if (geteuid()) {
+        puts("skipped: owners of files, which root alone gives away");
+        return;
+    }
+    model a = model_new(1);
+    const char *path = in_folder("a.h5"), *other = in_folder("other.h5");
+    struct stat s;
+    DOES(saves(path, &a));
+    cr_assert(chmod(path, 0600) == 0 && chown(path, NOBODY, GROUP) == 0);
+    DOES(saves(path, &a));
+    cr_assert(stat(path, &s) == 0 && s.st_uid == NOBODY && s.st_gid == GROUP && (s.st_mode & 0777) == 0600);
+    DOES(saves(other, &a));
+    cr_assert(chmod(other, 0664) == 0 && chown(other, 0, GROUP) == 0 && chmod(folder, 0777) == 0);
+    pid_t child = fork();
+    if (!child)
+        _exit(setgid(NOBODY) || setuid(NOBODY) || saves(other, &a) ? 1 : 0);
+    cr_assert_eq(ended(child), 0);
+    cr_assert(stat(other, &s) == 0 && s.st_uid == NOBODY && s.st_gid == NOBODY && (s.st_mode & 0777) == 0644, "mode %o of group %u", s.st_mode, s.st_gid);
+    CLEAN(a.w);
+    end_folder();
+}
+
+Test(file_write, links_are_followed_whatever_they_point_to)
+{
+    model a = model_new(1);
+    char below[200], loop[200], file[200];
+    snprintf(below, sizeof below, "%s", in_folder("below"));
+    snprintf(file, sizeof file, "%s", in_folder("file"));
+    snprintf(loop, sizeof loop, "%s", in_folder("loop"));
+    const char *first = in_folder("first"), *second = in_folder("below/second");
+    struct stat s;
+    cr_assert(mkdir(below, 0700) == 0 && symlink("below/second", first) == 0 && symlink("../file", second) == 0 && symlink("loop", loop) == 0);
+    for (int i = 0; i < 2; i++) {                /* nothing is there at first */
+        DOES(saves(first, &a));
+        cr_assert(lstat(first, &s) == 0 && S_ISLNK(s.st_mode) && lstat(second, &s) == 0 && S_ISLNK(s.st_mode) && lstat(file, &s) == 0 && S_ISREG(s.st_mode));
+    }
+    REFUSES(saves(loop, &a), WEFT_EIO, "Too many levels of symbolic links");
+    cr_assert(unlink(file) == 0 && symlink(file, loop) != 0 && unlink(loop) == 0 && symlink(file, loop) == 0);
+    DOES(saves(loop, &a));                       /* an absolute one */
+    cr_assert(lstat(loop, &s) == 0 && S_ISLNK(s.st_mode) && lstat(file, &s) == 0 && S_ISREG(s.st_mode));
+    cr_assert(unlink(second) == 0 && rmdir(below) == 0);
+    CLEAN(a.w);
+    end_folder();
+}
+
+/* ---- a limit of the file's size ---- */
+static bool is_pending(void)
+{
+    sigset_t set;
+    return sigpending(&set) == 0 && sigismember(&set, SIGXFSZ);
+}
+static int saves_beyond_the_limit(const char *path, const model *k, bool before)
+{
+    sigset_t set, then;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    if (before)
+        pthread_sigmask(SIG_BLOCK, &set, NULL), raise(SIGXFSZ);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, RLIM_INFINITY });
+    if (saves(path, k) != WEFT_EIO || !strstr(weft_file_message(), "File too large"))
+        return 1;
+    pthread_sigmask(SIG_SETMASK, NULL, &then);
+    return is_pending() != before || sigismember(&then, SIGXFSZ) != before ? 2 : 0;
+}
+
+Test(file_write, a_limit_of_its_size_is_an_error)
+{
+    model a = model_new(1);
+    const char *path = in_folder("a.h5"), *copy = in_folder("copy");
+    DOES(saves(path, &a));
+    DOES(saves(copy, &a));
+    train(&a, 1);
+    for (int before = 0; before < 2; before++) {
+        pid_t child = fork();
+        if (!child)
+            _exit(saves_beyond_the_limit(path, &a, before));
+        cr_assert_eq(ended(child), 0, "%s", before ? "with one that was pending" : "with none pending");
+        cr_assert(equal_files(path, copy) && files_in_folder() == 2);
+    }
+    CLEAN(a.w);
+    end_folder();
+}
+
+static void line(weft_journal *j, double n, const char *text)
+{
+    weft_journal_begin(j);
+    weft_journal_number(j, "n", n);
+    weft_journal_text(j, "text", text);
+    weft_journal_end(j);
+}
+static int writes_lines(const char *path)
+{
+    static char big[5000];
+    memset(big, 'x', sizeof big - 1);
+    weft_journal *j = weft_journal_open(path, false);
+    line(j, 1, "good");
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, RLIM_INFINITY });
+    for (int i = 0; i < 2; i++) {
+        line(j, 2, big);                         /* the first is cut, of the second there is nothing */
+        if (!strstr(weft_file_message(), "cannot be written: File too large"))
+            return 1;
+    }
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
+    line(j, 3, "good again");
+    line(j, 4, "and again");
+    weft_journal_close(j);
+    return 0;
+}
+
+Test(file_write, a_cut_line_of_a_journal_takes_no_other_with_it)
+{
+    const char *path = in_folder("log");
+    pid_t child = fork();
+    if (!child)
+        _exit(writes_lines(path));
+    cr_assert_eq(ended(child), 0);
+    bytes b = read_bytes(path);
+    b.at[b.n] = 0;
+    const char *text = (const char *)b.at, *last = "x\n{\"n\": 3, \"text\": \"good again\"}\n{\"n\": 4, \"text\": \"and again\"}\n";
+    cr_assert(!strncmp(text, "{\"n\": 1, \"text\": \"good\"}\n{\"n\": 2", 31));
+    cr_assert_str_eq(text + b.n - strlen(last), last);
+    free(b.at);
+    end_folder();
+}
+
+/* ---- writers of one path ---- */
+static int saves_often(const char *path, const model *k, int times)
+{
+    model back = model_new(3);
+    for (int i = 0; i < times; i++)
+        if (saves(path, k) || weft_load(path, back.m, back.o, NULL, 0))
+            return printf("%s\n", weft_file_message()), fflush(stdout), 1;
+    return 0;
+}
+
+/* As the first process of a container of its own, if that is allowed. */
+static int contained(const char *path, const model *k, int times)
+{
+    pid_t child = unshare(CLONE_NEWPID) ? -1 : fork();
+    if (child)
+        return child < 0 ? saves_often(path, k, times) : ended(child);
+    _exit(saves_often(path, k, times));
+}
+
+Test(file_write, two_writers_of_equal_numbers)
+{
+    model a = model_new(1), b = model_new(2), c = model_new(3);
+    const model *one[] = { &a, &b };
+    const char *path = in_folder("a.h5");
+    train(&b, 1);
+    uint32_t states[] = { state_of(&a), state_of(&b) };
+    pid_t child[2];
+    DOES(saves(path, &a));
+    for (int i = 0; i < 2; i++)
+        if (!(child[i] = fork()))
+            _exit(contained(path, one[i], rounds(40, 400)));
+    for (int i = 0; i < rounds(60, 600); i++) {
+        DOES(weft_load(path, c.m, c.o, NULL, 0));
+        uint32_t s = state_of(&c);
+        cr_assert(s == states[0] || s == states[1]);
+    }
+    cr_assert_eq(ended(child[0]) + ended(child[1]), 0);
+    cr_assert_eq(files_in_folder(), 1);
+    CLEAN(a.w);
+    CLEAN(b.w);
+    CLEAN(c.w);
+    end_folder();
+}
+
+/* ---- a small stack ---- */
+static void *saves_and_loads(void *k_)
+{
+    const model *k = k_;
+    weft_load_report report;
+    const char *path = in_folder("a.h5"), *dict = in_folder("dict.h5");
+    bool good = saves(path, k) == WEFT_OK && weft_load(path, k->m, k->o, NULL, 0) == WEFT_OK && weft_load_matching(path, k->m, &report) == WEFT_OK &&
+                weft_export_state_dict(dict, k->m) == WEFT_OK && weft_import_state_dict(dict, k->m, NULL) == WEFT_OK;
+    return good ? k_ : NULL;
+}
+
+Test(file_write, a_stack_of_64_kb_is_enough)
+{
+    model k = model_new(1);
+    pthread_attr_t small;
+    pthread_t t;
+    void *good;
+    in_folder("");
+    pthread_attr_init(&small);
+    cr_assert_eq(pthread_attr_setstacksize(&small, CHECK_SANITIZED ? 1 << 20 : 1 << 16), 0);      /* whose frames are larger */
+    cr_assert_eq(pthread_create(&t, &small, saves_and_loads, &k), 0);
+    pthread_join(t, &good);
+    cr_assert(good, "%s", weft_file_message());
+    CLEAN(k.w);
+    end_folder();
+}
