@@ -116,6 +116,9 @@ else
 $(B)/core/cpu_amx_emulated.o: EXTRA += $(TIER)
 endif
 
+# Draws are the same bits everywhere, see core/shared_normal.h: no product is part of a fused multiplication and addition.
+$(B)/core/random.o: EXTRA += -ffp-contract=off
+
 $(B)/%.o: %.c $(B)/flags | $(BUILD)/.needs-build
 	@mkdir -p $(@D)
 	$(call say,CC  )
@@ -137,7 +140,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/plugin.map
 	$(call say,LINK)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
-EMU_FLAGS = -std=c++17 -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
+EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)
 $(B)/emu/cuda/%.o: cuda/%.cu $(B)/flags | $(BUILD)/.needs-test
 	@mkdir -p $(@D)

@@ -177,6 +177,7 @@ int64_t        weft__row_of(const weft_batch *, const weft__form *, int64_t sequ
 int64_t        weft__layout_rows(const weft__form *);                             /* rows that the batch's layout takes in all */
 /* random.c */
 uint64_t weft__hash(uint64_t seed, const char *text);
+double   weft__standard_normal(uint64_t draw);
 /* threads.c */
 typedef void weft__task(void *argument, int64_t index);
 struct weft__pool *weft__pool_new(weft__device *, int threads);                   /* threads start at the first parallel call */

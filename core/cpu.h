@@ -14,6 +14,8 @@ typedef struct weft__meeting { atomic_int here, round; } weft__meeting;
 void weft__meet(weft__meeting *, int of);
 /* cpu.c: at least that many bytes of the device's workspace, 64-byte aligned, its old contents gone; NULL: no memory. */
 void *weft__scratch(weft__device *, size_t bytes);
+/* random.c: what the kernel `random` is on every instruction set. */
+void weft__random(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y);
 /* cpu_amx.c: whether the chip's tiles give the bits that tiles.h promises; the process must have the permission to use them. */
 bool weft__amx_agrees(void);
 #endif

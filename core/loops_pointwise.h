@@ -28,11 +28,7 @@ static void K(one_hot)(weft__device *d, int64_t rows, int64_t classes, const int
 static void K(random)(weft__device *d, int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y)
 {
     (void)d;
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t draw = weft__philox_draw(key, from + (uint64_t)i);
-        real u = sizeof(real) == sizeof(float) ? (real)weft__uniform_float(draw) : (real)weft__uniform(draw);
-        y[i] = a + b * (normal ? (real)weft__normal(draw) : u);
-    }
+    weft__random(n, key, from, normal, a, b, y);
 }
 
 #ifndef FAST

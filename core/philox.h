@@ -4,6 +4,7 @@
 #ifndef WEFT_PHILOX_H
 #define WEFT_PHILOX_H
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __CUDACC__
@@ -53,10 +54,4 @@ WEFT__BOTH uint64_t weft__philox_draw(uint64_t key, uint64_t n)
 WEFT__BOTH double weft__uniform(uint64_t draw) { return (double)(draw >> 11) * 1.1102230246251565e-16; }
 /* The same by steps of 2^-24: rounding the former to float could give 1. */
 WEFT__BOTH float weft__uniform_float(uint64_t draw) { return weft__unit((uint32_t)(draw >> 32)); }
-/* A draw as a standard normal: Box and Muller's cosine, its radius from the high 32 bits (in (0, 1]), its angle from the low. */
-WEFT__BOTH double weft__normal(uint64_t draw)
-{
-    double u = ((double)(draw >> 32) + 1) * 2.3283064365386963e-10, v = (double)(uint32_t)draw * 2.3283064365386963e-10;
-    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
-}
 #endif

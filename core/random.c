@@ -1,9 +1,8 @@
 /* random.c - named random streams: Philox4x32-10 keyed by (seed, name), numbered by a counter. Draw i of a stream is word pair
- * i % 2 of block i / 2, so the kernel `random` can draw n of them at once. */
-#include <math.h>
+ * i % 2 of block i / 2, so the kernel `random` can draw n of them at once: here, for all instruction sets. */
 #include <string.h>
-#include "core/core.h"
-#include "core/philox.h"
+#include "core/cpu.h"
+#include "core/shared_normal.h"
 
 uint64_t weft__hash(uint64_t seed, const char *text)              /* FNV-1a, then mixed with the seed (splitmix64's finaliser) */
 {
@@ -45,10 +44,10 @@ uint64_t weft_draw(weft_stream *s)
 
 double weft_draw_uniform(weft_stream *s) { return (double)(weft_draw(s) >> 11) * 0x1p-53; }
 
-double weft_draw_normal(weft_stream *s)          /* Box & Muller 1958; one of the pair */
+double weft_draw_normal(weft_stream *s)
 {
     double u = 1 - weft_draw_uniform(s), v = weft_draw_uniform(s);
-    return sqrt(-2 * log(u)) * cos(6.283185307179586477 * v);
+    return weft__normal_of(u, v);
 }
 
 uint64_t weft_draw_below(weft_stream *s, uint64_t below)
@@ -70,3 +69,15 @@ void weft_permutation(weft_stream *s, int64_t n, int32_t *out)    /* Fisher & Ya
         out[j] = (int32_t)i;
     }
 }
+
+/* ---- many at once ---- */
+void weft__random(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t draw = weft__philox_draw(key, from + (uint64_t)i);
+        y[i] = sizeof(real) == sizeof(float) ? (real)weft__random_float(draw, normal, (float)a, (float)b)
+                                             : (real)weft__random_double(draw, normal, (double)a, (double)b);
+    }
+}
+
+double weft__standard_normal(uint64_t draw) { return weft__normal(draw); }

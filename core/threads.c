@@ -2,7 +2,7 @@
  *
  * One word holds a job's state: how many workers are inside, whether it is open, and its number. A worker enters an open job
  * by adding 1 to the word, so the caller never waits for one that slept through it: it does tasks itself, closes the job, and
- * waits for those inside. All the rest (function, argument, tasks) changes only while nobody is inside a closed job.
+ * waits for those inside. All the rest (function, argument, tasks, rounding) changes only while nobody is inside a closed job.
  *
  * After fork the child has the pool's memory but none of its threads. A pool remembers which process started them; in any
  * other one it works serially. A call from within a task is serial, too. */
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/cpu.h"
+#include "core/rounding.h"
 
 enum { PATIENCE = 2000 };                        /* looks before sleeping: some tens of microseconds */
 #define OPEN   ((uint64_t)1 << 32)
@@ -25,6 +26,7 @@ struct weft__pool {
     int threads, started;                        /* wanted, the caller included; workers that run */
     pid_t process;                               /* that started them; 0: not yet */
     weft__task *fn; void *argument; int64_t tasks;
+    uint64_t rounding;                           /* the caller's */
     atomic_int_fast64_t next;
     atomic_uint_fast64_t state;
     atomic_int sleepers; atomic_bool quit;
@@ -100,6 +102,7 @@ static void *work(void *argument)
     uint64_t seen = 0;
     for (my_number = me->number; await(p, seen), !atomic_load(&p->quit);)
         if (enter(p, &seen)) {
+            weft__round_as(p->rounding);
             do_tasks(p);
             leave(p);
         }
@@ -182,7 +185,7 @@ void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argume
             fn(argument, i);
         return;
     }
-    p->fn = fn, p->argument = argument, p->tasks = tasks;
+    p->fn = fn, p->argument = argument, p->tasks = tasks, p->rounding = weft__rounding();
     atomic_store(&p->next, 0);
     atomic_store(&p->state, (atomic_load(&p->state) / NUMBER + 1) * NUMBER + OPEN);
     call_workers(p, tasks - 1);

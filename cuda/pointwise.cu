@@ -1,5 +1,6 @@
 /* pointwise.cu - fills, pointwise functions of one vector, random numbers. Every function of pointwise.def is a kernel of its
  * own, made from its line, so that nothing is decided inside a loop. */
+#include "core/shared_normal.h"
 #include "cuda/groups.h"
 
 /* A product that is rounded: never part of a fused one. */
@@ -155,8 +156,8 @@ __global__ static void random_each(int64_t n, uint64_t key, uint64_t from, bool 
 {
     for (int64_t i = first_index(); i < n; i += index_step()) {
         uint64_t draw = weft__philox_draw(key, from + (uint64_t)i);
-        real u = sizeof(real) == sizeof(float) ? (real)weft__uniform_float(draw) : (real)weft__uniform(draw);
-        y[i] = a + times(b, normal ? (real)weft__normal(draw) : u);
+        y[i] = sizeof(real) == sizeof(float) ? (real)weft__random_float(draw, normal, (float)a, (float)b)
+                                             : (real)weft__random_double(draw, normal, a, b);
     }
 }
 void K(random)(weft__device *d, int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y)

@@ -52,7 +52,7 @@ static void orthogonal(weft__parameter *p, uint64_t key, double gain)
     double *x = weft__allocate(w, (size_t)(m * n) * sizeof *x);
     real *y = x ? weft__allocate(w, (size_t)(m * n) * sizeof *y) : NULL;
     for (int64_t i = 0; y && i < m * n; i++)
-        x[i] = weft__normal(weft__philox_draw(key, (uint64_t)i));
+        x[i] = weft__standard_normal(weft__philox_draw(key, (uint64_t)i));
     if (y)
         orthonormalise(x, rows, length);
     for (int64_t i = 0; y && i < m; i++)
