@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "io/crc32c.h"
 #include "io/hdf5_session.h"
 
@@ -103,12 +104,28 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
  * may need is set aside before it begins, where running out of memory is an error like any other. */
 enum { SLACK = 1 << 17 };                        /* metadata of one operation, at most */
 
+/* What libhdf5 takes for itself cannot be set aside, and where it gets none it may crash. So before it begins it is seen whether there is
+ * plenty, which is given back for it to take: see docs/design/checkpoints.md. */
+enum { TO_BEGIN = 16 << 20, TO_GO_ON = 1 << 20 };
+
+static bool has_plenty(weft__h5 *h, size_t bytes)
+{
+    void *plenty = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (plenty == MAP_FAILED)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for libhdf5 to work in: it may take %zu MB", bytes >> 20);
+    else
+        munmap(plenty, bytes);
+    return !h->status;
+}
+
 static bool reserve(weft__h5 *h, size_t bytes)
 {
     hsize_t end = 0;
     if (!h->status && h->file >= 0 && H5Fget_filesize(h->file, &end) < 0)
         weft__h5_broken(h, "the file", "has no size");
     size_t have = h->size > h->spare_size ? h->size : h->spare_size, most = SIZE_MAX / 4;
+    if (!h->status && !has_plenty(h, TO_GO_ON))
+        return false;
     if (h->status || (bytes < most && end < most && (size_t)end + bytes + SLACK <= have))
         return !h->status;
     size_t want = bytes < most && end < most ? (size_t)end + bytes + SLACK : 0, room = want > 2 * h->size ? want : 2 * h->size;
@@ -178,6 +195,10 @@ static weft__h5 *begin(const char *path, bool checked)
     h->path = path;
     h->checked = checked;
     h->file = H5I_INVALID_HID;
+    if (!has_plenty(h, TO_BEGIN)) {
+        free(h);
+        return NULL;
+    }
     weft__lock(WEFT__FILES);                     /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
     H5Eget_auto2(H5E_DEFAULT, &h->print, &h->print_user);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);

@@ -1,5 +1,7 @@
 /* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of weft's own code fails once. */
 #include <hdf5.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include "checkpoint.h"
 #include "failing_malloc.h"
 
@@ -54,5 +56,52 @@ Test(checkpoint_memory, every_allocation_may_fail)
     free(dict.at);
     CLEAN(a.w);
     CLEAN(b.w);
+    end_folder();
+}
+
+/* ---- libhdf5's own allocations, which nobody may fail one by one: see docs/design/checkpoints.md ---- */
+static size_t address_space(void)                /* of this process, in bytes */
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    cr_assert(f && fscanf(f, "%ld", &pages) == 1);
+    fclose(f);
+    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int in_little_memory(const model *k, size_t more, bool load)
+{
+    size_t limit = address_space();
+    setrlimit(RLIMIT_AS, &(struct rlimit){ limit, RLIM_INFINITY });
+    for (size_t block = 1 << 16; block >= 16; block /= 2)        /* what the heap still has */
+        while (malloc(block))
+            ;
+    setrlimit(RLIMIT_AS, &(struct rlimit){ limit + more, RLIM_INFINITY });
+    weft_status s = load ? loads(k) : saves(k);
+    return s == WEFT_ENOMEM ? 1 : s ? 2 : 0;
+}
+
+Test(checkpoint_memory, a_limit_of_memory_is_an_error)
+{
+    model a = model_new(1);
+    int told[2][3] = { { 0 } };
+    checkpoint_path = in_folder("a.h5");
+    pid_t first = fork();                        /* this process has never used libhdf5, and neither have the children */
+    if (!first)
+        _exit(saves(&a) ? 1 : 0);
+    waitpid(first, NULL, 0);
+    for (int load = 0; load < 2; load++)
+        for (size_t more = 0; more < 24 << 20 && !CHECK_SANITIZED; more += more < 2 << 20 ? 128 << 10 : 1 << 20) {
+            int status;
+            pid_t child = fork();
+            if (!child)
+                _exit(in_little_memory(&a, more, load));
+            waitpid(child, &status, 0);
+            cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2, "%s with %zu KB: signal %d, status %d", load ? "loads" : "saves", more >> 10,
+                      WTERMSIG(status), WEXITSTATUS(status));
+            told[load][WEXITSTATUS(status)]++;
+        }
+    cr_assert(CHECK_SANITIZED || (told[0][0] && told[0][1] && told[1][0] && told[1][1]), "%d, %d saved, not; %d, %d loaded, not", told[0][0], told[0][1], told[1][0], told[1][1]);
+    CLEAN(a.w);
     end_folder();
 }
