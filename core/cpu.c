@@ -88,6 +88,8 @@ void *weft__scratch(weft__device *d, size_t bytes)
             d->release(d->workspace, d->user);
         d->workspace = d->allocate(all, d->user);
         d->workspace_bytes = d->workspace ? all : 0;
+        if (!d->workspace && !d->failure[0])
+            d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: %zu bytes of scratch", all);
     }
     uintptr_t at = (uintptr_t)d->workspace;
     return d->workspace ? (char *)d->workspace + (ALIGNED - at % ALIGNED) % ALIGNED : NULL;

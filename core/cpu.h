@@ -12,7 +12,8 @@ int weft__together(weft__device *);
 /* Waits until `of` tasks that run at once are there, again and again; begun with zeros. */
 typedef struct weft__meeting { atomic_int here, round; } weft__meeting;
 void weft__meet(weft__meeting *, int of);
-/* cpu.c: at least that many bytes of the device's workspace, 64-byte aligned, its old contents gone; NULL: no memory. */
+/* cpu.c: at least that many bytes of the device's workspace, 64-byte aligned, its old contents gone. NULL: the device has failed, and there is
+ * nothing to be done instead: another kernel would give other bits. */
 void *weft__scratch(weft__device *, size_t bytes);
 /* random.c: what the kernel `random` is on every instruction set. */
 void weft__random(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y);

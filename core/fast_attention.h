@@ -250,7 +250,5 @@ static void K(attention)(weft__device *d, const weft__attention *a)
     attention_job j = { .a = a };
     if (attention_scratch(d, &j, pieces_of(a, BY_QUERIES)))
         deal(d, a, BY_QUERIES, &j.d, attend_task, &j);
-    else
-        plain_attention(a);
 }
 #endif

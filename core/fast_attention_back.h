@@ -108,10 +108,8 @@ static void K(attention_back)(weft__device *d, const weft__attention *a)
     attention_back_job w = { .j = { .a = a, .back = true } };
     back_wants want = { a->dq, a->dk_ || a->dv_ };
     int64_t most = pieces_of(a, BY_QUERIES), n = pieces_of(a, BY_KEYS);
-    if (!attention_scratch(d, &w.j, most > n ? most : n)) {
-        plain_attention_back(a);
+    if (!attention_scratch(d, &w.j, most > n ? most : n))
         return;
-    }
     if (want.q && want.kv && !uneven(a, BY_HEADS, weft__pool_threads(d->pool))) {
         deal_back(d, &w, BY_HEADS, want);
         return;

@@ -332,10 +332,12 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
     if (!w.bf16 && fits && (w.blas = weft__blas()))
         by_blas(d, &w);
 #ifdef TILES
-    else if (tiles_for(&w) && by_matrix_tiles(d, &w))
-        return;
+    else if (tiles_for(&w))
+        by_matrix_tiles(d, &w);
 #endif
-    else if (!(is_deep(p) ? by_segments(d, p, a, b, c) : run_tiles(d, &w, 0)))
-        plain_product(p, a, b, c), finish_all(p, c);
+    else if (is_deep(p))
+        by_segments(d, p, a, b, c);
+    else
+        run_tiles(d, &w, 0);
 }
 #endif

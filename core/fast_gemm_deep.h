@@ -41,16 +41,14 @@ static void deep_rows(const void *job, int64_t i, int64_t to)
         EACH_VECTOR(l, n)
             v_store_to(j->c + i * j->p->ldc + l, deep_sum(j, i, l, n - l), n - l);
 }
-/* The segments are a batch of products. False: there is no memory for their sums. */
-static bool by_segments(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
+/* The segments are a batch of products. */
+static void by_segments(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
     weft__product part = *p;
     part.add = false, part.batches = SEGMENTS, part.k = p->k / SEGMENTS, part.ldc = p->n;
     part.stride_a = part.k * p->lda, part.stride_b = part.k * p->ldb, part.stride_c = p->m * p->n;
     gemm_job w = job_of(&part, a, b, NULL);
-    if (!run_tiles(d, &w, up(SEGMENTS * part.stride_c, 16)))
-        return false;
-    each_range(d, p->m, rows_a_chunk(SEGMENTS * p->n), deep_rows, &(deep_job){ p, a, b, w.c, c });
-    return true;
+    if (run_tiles(d, &w, up(SEGMENTS * part.stride_c, 16)))
+        each_range(d, p->m, rows_a_chunk(SEGMENTS * p->n), deep_rows, &(deep_job){ p, a, b, w.c, c });
 }
 #endif

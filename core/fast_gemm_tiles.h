@@ -252,8 +252,7 @@ static bool tiles_for(const gemm_job *w)
     return parts_in(w->p->precision) && (w->p->batches == 1 || w->p->stride_b == 0) && w->n >= TILES_WORTH
         && (w->p->ta ? w->m : w->k) >= TILES_WORTH;
 }
-/* False: there is no memory. */
-static bool by_matrix_tiles(weft__device *d, gemm_job *w)
+static void by_matrix_tiles(weft__device *d, gemm_job *w)
 {
     int threads = weft__pool_threads(d->pool), count = parts_in(w->p->precision);
     int64_t a_run = column_tiles(w->n) * RUN_TILES * count * (int64_t)sizeof(tile), deep = RUN * (1 + RIGHT_BYTES / a_run);
@@ -262,13 +261,12 @@ static bool by_matrix_tiles(weft__device *d, gemm_job *w)
     int64_t right = column_tiles(w->n) * k_tiles(least(deep, w->k)) * count;
     tile *memory = weft__scratch(d, (size_t)(right + threads * j.each) * sizeof(tile));
     if (!memory)
-        return false;
+        return;
     j.scratch = memory + right;
     for (; j.from < w->k; j.from += deep) {
         j.right = (packed_tiles){ memory, { w->b.at + j.from * w->b.row, w->b.row, w->b.column }, least(deep, w->k - j.from), w->n, count };
         pack_for_all(d, &j.right);
         weft__parallel(d, w->blocks * w->p->batches, tile_task, &j);
     }
-    return true;
 }
 #endif

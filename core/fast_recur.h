@@ -157,12 +157,6 @@ static void recur_pack_all(weft__device *d, recur_job *j)
     else
         weft__parallel(d, panels, recur_pack, j);
 }
-static bool recur_granted(weft__device *d, const recur_job *j, const void *memory)
-{
-    if (!memory && !d->failure[0])
-        d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: the packed weights of %lld hidden units", (long long)j->r->hidden);
-    return memory;
-}
 /* How many blocks, and threads to each: a team where there are but few rows to a thread, and many weights. */
 static void recur_share(weft__device *d, recur_job *j)
 {
@@ -177,7 +171,7 @@ static bool recur_prepare(weft__device *d, recur_job *j)
     j->threads = weft__pool_threads(d->pool);
     recur_describe(j);
     void *memory = recur_memory(d, j);
-    if (!recur_granted(d, j, memory))
+    if (!memory)
         return false;
     recur_divide(j, memory);
     memset(j->zeros, 0, (size_t)j->r->hidden * sizeof(real));

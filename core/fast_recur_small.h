@@ -78,7 +78,7 @@ static bool small_prepare(weft__device *d, small_job *s)
     s->most_blocks = SMALL_BLOCKS + 1 + recur_live(s->j.r) / s->j.most;
     s->most_blocks = s->most_blocks < recur_live(s->j.r) ? s->most_blocks : recur_live(s->j.r);
     char *memory = weft__scratch(d, small_divide(s, NULL));
-    if (!recur_granted(d, &s->j, memory))
+    if (!memory)
         return false;
     small_divide(s, memory);
     memset(s->j.zeros, 0, (size_t)s->j.r->hidden * sizeof(real));

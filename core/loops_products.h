@@ -19,6 +19,9 @@ static inline real rounded(real x)
     return (real)f;
 }
 
+static inline int64_t value_width(const weft__attention *a) { return a->shared_values ? a->dv : a->heads * a->dv; }
+
+#ifndef FAST
 static void plain_product(const weft__product *p, const real *a, const real *b, real *c)
 {
     bool bf16 = rounds(p);
@@ -35,8 +38,6 @@ static void plain_product(const weft__product *p, const real *a, const real *b, 
 }
 
 /* ---- attention: sequence s, head h, query i, key j ---- */
-static inline int64_t value_width(const weft__attention *a) { return a->shared_values ? a->dv : a->heads * a->dv; }
-
 typedef struct query {                            /* one query of one head, its keys and values */
     const real *q, *k, *v; int64_t row, seen, ldk, ldv, head, first, i;           /* first: the row of key 0; i: its number in the sequence */
 } query;
@@ -101,8 +102,9 @@ static void write_map(const weft__attention *a, const query *p)
     for (int64_t j = 0; j < keys; j++)
         map[j * a->heads] = j < p->seen ? dropped(a, p, j, weight(a, p, j)) : 0;
 }
-static void plain_attention(const weft__attention *a)
+static void K(attention)(weft__device *d, const weft__attention *a)
 {
+    (void)d;
     each_query(a, attend);
     if (a->map)
         each_query(a, write_map);
@@ -136,9 +138,12 @@ static void attend_back(const weft__attention *a, const query *p)
     }
 }
 
-static void plain_attention_back(const weft__attention *a) { each_query(a, attend_back); }
+static void K(attention_back)(weft__device *d, const weft__attention *a)
+{
+    (void)d;
+    each_query(a, attend_back);
+}
 
-#ifndef FAST                                     /* the fast ones fall back on the above when there is no memory */
 static void K(gemm)(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
     (void)d;
@@ -150,7 +155,5 @@ static void K(gemm)(weft__device *d, const weft__product *p, const real *a, cons
             *to = p->then->f < WEFT__UNARIES ? function(p->then->f, 0, *to, 0, p->then->p, p->then->q) : *to;
         }
 }
-static void K(attention)(weft__device *d, const weft__attention *a)      { (void)d; plain_attention(a); }
-static void K(attention_back)(weft__device *d, const weft__attention *a) { (void)d; plain_attention_back(a); }
 #endif
 #endif

@@ -196,3 +196,46 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system)
     }
     CLEAN(w);
 }
+
+/* Multi-head attention, forward and backward; the allocation that is the n-th from its beginning fails. False: it failed for want of memory. */
+static bool without(int table, int64_t n, weft_real *y, weft_real *dx)
+{
+    enum { D = 6 };
+    weft *w = open_table(table);
+    weft_multihead *a = weft_multihead_new(weft_module_new(w, "m"), "a", D, HEADS);
+    dice_seed(3);
+    weft_tensor *x = ragged(w, D, &m_lengths), *out, *d;
+    OK(w);
+    fail_in(w, n);
+    out = weft_multihead_run(a, x, x, WEFT_ALL_KEYS, NULL);
+    weft_gradients(weft_total(weft_mul(out, out)), &x, 1, &d);
+    bool fine = weft_ok(w);
+    cr_assert(fine || weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+    fail_in(w, 0);
+    if (fine) {
+        memcpy(y, numbers(out), (size_t)weft_count(out) * sizeof *y);
+        memcpy(dx, numbers(d), (size_t)weft_count(d) * sizeof *dx);
+    }
+    if (fine)
+        CLEAN(w);
+    else
+        CLEAN_FAILED(w);
+    return fine;
+}
+Test(attention, memory_that_is_not_there_is_told_or_changes_no_bit)
+{
+    for (int t = 0; t < COUNT(tables); t++) {
+        weft_real want[2][PAIRS] = { { 0 } }, got[2][PAIRS] = { { 0 } };
+        if (!table_is_here(tables[t].name) || tables[t].device == WEFT_CUDA)
+            continue;
+        cr_assert(without(t, 0, want[0], want[1]));
+        int told = 0;
+        for (int n = 1; n < 20; n++)
+            if (without(t, n, got[0], got[1])) {
+                same_bits(tables[t].name, got[0], want[0], PAIRS);
+                same_bits(tables[t].name, got[1], want[1], PAIRS);
+            } else
+                told++;
+        cr_expect(told > 1, "%s: %d failures", tables[t].name, told);
+    }
+}
