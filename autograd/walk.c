@@ -196,6 +196,7 @@ void weft_backward(weft_tensor *loss)
         return;
     if (!weft__is_loss(loss))
         return;
+    weft__count_walk(w);
     if (loss->parameter) {
         if (weft__reaches_parameters(loss))
             backward_of_itself(loss);

@@ -68,7 +68,7 @@ struct weft_tensor {
     int64_t born;                                /* the tape entry after it; 0: nobody's result */
     weft_tensor *grad;                           /* during a walk; a parameter's: always, its piece of the flat vector */
     uint32_t reached, kept;                      /* by the walk of this number: depends on a wanted one; its gradient stays */
-    int16_t class_; bool parameter, frozen;      /* size class of a gradient's buffer */
+    int16_t class_; bool parameter, gradient, frozen;      /* size class of a gradient's buffer; gradient: a parameter's */
     bool given;                                  /* a gradient has come since the last step of an optimiser or zero_grad */
     bool walked;                                 /* weft_backward has begun here */
     const weft__lookup *lookup;                  /* NULL: no rows of a table, as far as is known */
@@ -114,6 +114,7 @@ struct weft {
     const struct weft_module *scope;             /* the layer that is running, for messages */
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
     uint32_t habits;                             /* see layout.c */
+    struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
     uint64_t changes;                            /* of parameters and buffers, so far */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
@@ -143,6 +144,8 @@ void   *weft__allocate(weft *, size_t);          /* host memory until weft__rele
 void    weft__release(weft *, void *);
 void   *weft__device_allocate(weft *, size_t);
 void    weft__device_release(weft *, void *);
+/* forgotten.c: counts a weft_backward or weft_optim_step of this step, and tells the program that it has forgotten weft_clear */
+void    weft__count_walk(weft *), weft__count_update(weft *);
 /* context.c */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));   /* zeroed; the hooks may be NULL */
 /* rewind.c */

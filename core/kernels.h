@@ -118,12 +118,18 @@ typedef struct weft__recur_layer {
     weft__into dx, dw_ih, dw_hh, dw_hr, db_ih, db_hh;
 } weft__recur_layer;
 
+/* Sizes that no finite number exceeds: of this step's gradients; of values, m, v and a before it (a of Adam: |m| / sqrt(v)). */
+typedef struct weft__most { double g, x, m, v, a; } weft__most;
+
 /* What an optimiser knows on the device itself, so that a step needs no wait. */
 typedef struct weft__guard {
     double norm;                                 /* of the last gradient, in the norm asked for; before norm_end the sum so far */
     int64_t applied, skipped, in_a_row;          /* steps; skipped: a gradient that was not finite */
     int64_t bad;                                 /* in the last bad step the first element of the flat vector that was not finite; -1: none yet */
-    int32_t finite;
+    int32_t finite;                              /* the gradients are; once rehearsed, so is what the update would write */
+    int32_t over;                                /* the gradients were, but not what the update would have written */
+    int32_t known, sure;                         /* most.x, m, v, a hold; what the update will write is finite, without a look at it */
+    weft__most most;
 } weft__guard;
 
 typedef enum { WEFT__SGD, WEFT__RMSPROP, WEFT__ADAM, WEFT__ADAMW } weft__rule;

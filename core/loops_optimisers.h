@@ -20,6 +20,12 @@ static void K(guard_end)(weft__device *d, weft__guard *g)
         g->skipped++, g->in_a_row++;
 }
 
+static void K(foresee)(weft__device *d, const weft__update *u, bool anew, weft__guard *g)
+{
+    (void)d;
+    foresee_by(u, anew, g);
+}
+
 #ifndef FAST
 static void K(norm)(weft__device *d, int64_t n, real power, const real *x, bool start, weft__guard *g)
 {
@@ -45,10 +51,21 @@ static void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bo
 {
     (void)d;
     if (start)
-        g->finite = 1;
+        g->finite = 1, g->most.g = 0;
     for (int64_t i = 0; g->finite && i < n; i++)
         if (!isfinite(x[i]))
             g->finite = 0, g->bad = from + i;
+        else
+            g->most.g = larger(g->most.g, x[i]);
+}
+static void K(rehearse)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
+                        const real *a, const real *x, int64_t from, weft__guard *g)
+{
+    (void)d;
+    rule r = rule_of(u, past);
+    for (int64_t i = 0; !g->sure && g->finite && i < n; i++)
+        if (!rehearse_one(u, &r, moves, i, dx, m, v, a, x, &g->most))
+            rehearsed(from + i, g);
 }
 
 static void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx,

@@ -63,37 +63,53 @@ void K(clip)(weft__device *d, int64_t n, real limit, const weft__guard *g, real 
 }
 
 /* ---- what is not finite ---- */
-__global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, int64_t *pieces)
+typedef struct found { int64_t bad; weft__most most; } found;     /* by a block: the first bad element, n if there is none, and sizes */
+__device__ static double of_block(double v) { return together<LARGEST>(group_along(), v); }
+
+__global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, found *pieces)
 {
     int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
-    for (int64_t i = from + threadIdx.x; i < end; i += THREADS)
+    double most = 0;
+    for (int64_t i = from + threadIdx.x; i < end; i += THREADS) {
+        most = larger(most, x[i]);
         if (!(x[i] - x[i] == 0) && i < bad)
             bad = i;
+    }
     bad = together<LOWEST>(group_along(), bad);
+    most = of_block(most);
     if (threadIdx.x == 0)
-        pieces[blockIdx.x] = bad;
+        pieces[blockIdx.x] = { bad, { most, 0, 0, 0, 0 } };
 }
-__global__ static void guard_join(int64_t n, int64_t count, const int64_t *pieces, int64_t from, bool start, weft__guard *g)
+__global__ static void guard_join(int64_t n, int64_t count, const found *pieces, int64_t from, bool start, weft__guard *g)
 {
     int64_t bad = n;
-    for (int64_t i = threadIdx.x; i < count; i += THREADS)
-        bad = merged<LOWEST>(bad, pieces[i]);
+    double most = 0;
+    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
+        bad = merged<LOWEST>(bad, pieces[i].bad);
+        most = merged<LARGEST>(most, pieces[i].most.g);
+    }
     bad = together<LOWEST>(group_along(), bad);
+    most = of_block(most);
     if (threadIdx.x)
         return;
     if (start)
-        g->finite = 1;
+        g->finite = 1, g->most.g = 0;
+    if (g->finite)
+        g->most.g = merged<LARGEST>(g->most.g, most);
     if (g->finite && bad < n)
         g->finite = 0, g->bad = from + bad;
 }
 void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bool start, weft__guard *g)
 {
-    int64_t *pieces = (int64_t *)scratch(d, PIECES * sizeof *pieces);
+    found *pieces = (found *)scratch(d, PIECES * sizeof *pieces);
     if (!pieces)
         return;
     LAUNCH(d, guard_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), x, pieces);
     LAUNCH(d, guard_join, 1, THREADS, 0, n, parts(n, piece_of(n)), pieces, from, start, g);
 }
+__global__ static void foresee_alone(weft__update u, bool anew, weft__guard *g) { foresee_by(&u, anew, g); }
+void K(foresee)(weft__device *d, const weft__update *u, bool anew, weft__guard *g) { LAUNCH(d, foresee_alone, 1, 1, 0, *u, anew, g); }
+
 __global__ static void guard_count(weft__guard *g)
 {
     if (g->finite)
@@ -120,4 +136,45 @@ void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__gu
                real *x)
 {
     LAUNCH(d, update_each, blocks_for(n), THREADS, 0, n, *u, g, dx, m, v, a, x);
+}
+
+/* ---- the same without writing, where sizes alone do not prove that what is finite stays so ---- */
+__global__ static void rehearse_pieces(int64_t n, int64_t piece, weft__update u, const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
+                                       const real *a, const real *x, const weft__guard *g, found *pieces)
+{
+    if (g->sure || !g->finite)
+        return;
+    int64_t from = blockIdx.x * piece, end = from + piece < n ? from + piece : n, bad = n;
+    rule r = rule_of(&u, past);
+    weft__most most = {};
+    for (int64_t i = from + threadIdx.x; i < end; i += THREADS)
+        if (!rehearse_one(&u, &r, moves, i, dx, m, v, a, x, &most) && i < bad)
+            bad = i;
+    bad = together<LOWEST>(group_along(), bad);
+    most = { 0, of_block(most.x), of_block(most.m), of_block(most.v), of_block(most.a) };
+    if (threadIdx.x == 0)
+        pieces[blockIdx.x] = { bad, most };
+}
+__global__ static void rehearse_join(int64_t n, int64_t count, const found *pieces, int64_t from, weft__guard *g)
+{
+    if (threadIdx.x || g->sure || !g->finite)
+        return;
+    weft__most *most = &g->most;
+    int64_t bad = n;
+    for (int64_t i = 0; i < count; i++) {
+        bad = merged<LOWEST>(bad, pieces[i].bad);
+        most->x = merged<LARGEST>(most->x, pieces[i].most.x), most->m = merged<LARGEST>(most->m, pieces[i].most.m);
+        most->v = merged<LARGEST>(most->v, pieces[i].most.v), most->a = merged<LARGEST>(most->a, pieces[i].most.a);
+    }
+    if (bad < n)
+        rehearsed(from + bad, g);
+}
+void K(rehearse)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
+                 const real *a, const real *x, int64_t from, weft__guard *g)
+{
+    found *pieces = (found *)scratch(d, PIECES * sizeof *pieces);
+    if (!pieces)
+        return;
+    LAUNCH(d, rehearse_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), *u, past, moves, dx, m, v, a, x, g, pieces);
+    LAUNCH(d, rehearse_join, 1, 1, 0, n, parts(n, piece_of(n)), pieces, from, g);
 }

@@ -93,6 +93,8 @@ static void root_recover(void *p)
     weft_module *m = p;
     if (m->w && m->n)
         m->w->dev.k->fill(&m->w->dev, m->n, 0, m->gradients);
+    for (weft__parameter *q = m->first; q; q = q->later)
+        q->value.given = false;
 }
 
 static weft_module *begun(weft *w, weft_module *parent, const char *name)

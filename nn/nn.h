@@ -14,6 +14,7 @@ typedef struct weft__parameter {
     int64_t at;                                  /* where in the root's flat vectors, a multiple of WEFT__GRAIN; buffers: -1, their memory is their own */
     weft_tensor value, grad;                     /* value.grad is &grad; step 0: they live until weft_close */
     struct weft__parameter *tied;                /* this is another name of that one, and value, grad are empty; else NULL */
+    struct weft_optim *by;                       /* the optimiser that steps it; NULL: none */
     bool buffer;
 } weft__parameter;
 

@@ -13,11 +13,11 @@ enum { BAD_IN_A_ROW = 10 };
 static void optim_end(void *p)
 {
     weft_optim *o = p;
-    weft__device_release(o->w, o->m);
-    weft__device_release(o->w, o->v);
-    weft__device_release(o->w, o->a);
+    if (!o->w)
+        return;
+    weft__members_leave(o);
     weft__device_release(o->w, o->guard);
-    weft__device_release(o->w, o->pasts);
+    o->w = NULL;
 }
 
 static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW; }
@@ -30,15 +30,6 @@ static void optim_recover(void *p)
         return;
     o->counts[2] = 0;
     o->w->dev.k->upload(&o->w->dev, &o->guard->in_a_row, &o->counts[2], sizeof o->counts[2]);
-}
-
-static real *zeros(weft_optim *o, bool wanted)
-{
-    weft__device *d = &o->w->dev;
-    real *x = wanted && !o->w->status ? weft__device_allocate(o->w, (size_t)(o->elements + 1) * sizeof *x) : NULL;
-    if (x)
-        d->k->fill(d, o->elements, 0, x);
-    return x;
 }
 
 static void send_guard(weft_optim *o)
@@ -55,23 +46,20 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     if (!w)
         return &none;
     w->running = name;
-    int n = weft__slots(m);
-    weft_optim *o = weft__own(w, sizeof *o + (size_t)n * (sizeof *o->slot + sizeof *o->ages), optim_end, optim_recover);
+    weft_optim *o = weft__own(w, sizeof *o, optim_end, optim_recover);
     if (!o)
         return &none;
-    o->w = w, o->module = m, o->how = *how, o->n = n, o->counts[3] = -1;
-    o->ages = (int64_t *)(void *)(o->slot + n);
-    weft__slots_fill(m, o->slot);
-    for (int i = 0; i < n; i++)
-        o->slot[i].decay = how->decay, o->elements += o->slot[i].n;
-    o->m = zeros(o, first), o->v = zeros(o, second), o->a = zeros(o, average);
-    o->guard = w->status ? NULL : weft__device_allocate(w, sizeof *o->guard);
-    o->pasts = w->status ? NULL : weft__device_allocate(w, (size_t)(n + 1) * sizeof *o->pasts);
-    if (w->status)
-        return &none;
-    send_guard(o);
-    weft__pasts_write(o);
-    return o;
+    *o = (weft_optim){ .w = w, .module = m, .name = name, .how = *how, .first = first, .second = second, .average = average, .counts = { 0, 0, 0, -1 } };
+    o->guard = weft__device_allocate(w, sizeof *o->guard);
+    if (o->guard)
+        send_guard(o);
+    return o->guard && weft__members_join(o, name) ? o : &none;
+}
+
+void weft_optim_end(weft_optim *o)
+{
+    if (o)
+        optim_end(o);
 }
 
 static bool holds(const weft_optim *o) { return o && o->w; }
@@ -86,9 +74,7 @@ void weft_optim_group(weft_optim *o, weft_module *part, real lr_scale, real weig
                    (double)lr_scale, (double)weight_decay, part && part->root == o->module->root ? "" : " of another tree");
         return;
     }
-    for (int i = 0; i < o->n; i++)
-        if (weft__below(o->slot[i].p->module, part))
-            o->slot[i].scale = lr_scale, o->slot[i].decay = weight_decay;
+    weft__group_set(o, part, lr_scale, weight_decay);
 }
 
 /* ---- what the device knows ---- */
@@ -106,6 +92,7 @@ static void look_quietly(weft_optim *o)           /* the context stays as it is 
     if (o->w->dev.failure[0])
         return;                                  /* nothing came */
     bool news = g.skipped != o->counts[1];
+    o->over = g.over;
     o->counts[0] = g.applied, o->counts[1] = g.skipped, o->counts[2] = g.in_a_row, o->counts[3] = g.bad;
     if (news)
         name_bad(o);
@@ -116,7 +103,8 @@ static void look(weft_optim *o)
     look_quietly(o);
     weft__check_faults(o->w, "optim_step");
     if (too_many(o))
-        weft__fail(o->w, WEFT_ENUMERIC, "optim_step: gradients were not finite in %lld steps in a row, first in %s", (long long)o->counts[2], o->bad);
+        weft__fail(o->w, WEFT_ENUMERIC, "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g",
+                   o->over ? "gradients were finite, but values after the step" : "gradients were", (long long)o->counts[2], o->bad, (double)o->how.lr);
 }
 
 int64_t weft_optim_skipped(weft_optim *o)
@@ -141,7 +129,7 @@ static void check_gradients(weft_optim *o)
     bool start = true;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);)
-        if (!r.frozen)
+        if (!r.still)
             d->k->guard(d, r.n, dx + r.at, r.from, start, o->guard), start = false;
     if (start)
         d->k->guard(d, 0, NULL, 0, true, o->guard);              /* nothing to train: nothing is wrong */
@@ -149,37 +137,81 @@ static void check_gradients(weft_optim *o)
 
 static real *part(real *x, int64_t from) { return x ? x + from : NULL; }
 
-static void moved(weft_optim *o)                 /* as far as is known: only the device knows whether the step was skipped */
+static weft__update of_run(const weft_optim *o, const weft__run *r)
 {
-    for (int i = 0; i < o->n; i++)
-        if (!o->slot[i].frozen)
-            weft__changed(&o->slot[i].p->value);
+    weft__update u = o->how;
+    u.lr *= r->scale, u.decay = r->decay;
+    return u;
+}
+
+/* A step changes all or nothing, so before the first number is written the last is known to be finite: mostly from sizes alone. */
+static void check_results(weft_optim *o)
+{
+    weft__device *d = &o->w->dev;
+    const weft_module *root = o->module->root;
+    weft__update most = o->how;
+    real scale = 0;
+    bool anew = false;
+    for (int i = 0; i < o->n; i++) {
+        const weft__slot *s = o->slot + i;
+        scale = s->scale > scale ? s->scale : scale, most.decay = s->decay > most.decay ? s->decay : most.decay;
+        anew |= s->p->value.changed > o->then;
+    }
+    most.lr *= scale;
+    d->k->foresee(d, &most, anew, o->guard);
+    weft__run r;
+    for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
+        weft__update u = of_run(o, &r);
+        d->k->rehearse(d, r.n, &u, o->pasts + r.past, !r.still, root->gradients + r.at, part(o->m, r.from), part(o->v, r.from), part(o->a, r.from),
+                       root->values + r.at, r.from, o->guard);
+    }
 }
 
 static void update(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
-    weft_module *root = o->module->root;
+    const weft_module *root = o->module->root;
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
-        weft__update u = o->how;
-        u.lr *= r.scale, u.decay = r.decay;
+        weft__update u = of_run(o, &r);
         real *m = part(o->m, r.from), *v = part(o->v, r.from), *a = part(o->a, r.from);
-        if (!r.frozen)
+        if (!r.still)
             d->k->update(d, r.n, &u, o->pasts + r.past, root->gradients + r.at, m, v, a, root->values + r.at);
         d->k->fill(d, r.n, 0, root->gradients + r.at);
     }
-    moved(o);
+}
+
+static void moved(weft_optim *o)                 /* as far as is known: only the device knows whether the step was skipped */
+{
+    for (int i = 0; i < o->n; i++) {
+        if (!o->slot[i].still)
+            weft__changed(&o->slot[i].p->value);
+        o->slot[i].p->value.given = false;
+    }
+    o->then = o->w->changes;
+}
+
+static bool ready(weft_optim *o)
+{
+    if (!holds(o) || o->w->status || !weft__members_join(o, "optim_step"))
+        return false;
+    if (o->n == 0)
+        weft__fail(o->w, WEFT_EARG, "optim_step: the %s of %s has nothing to train: no parameter is made below it (a tied one belongs to where it was made)",
+                   o->name, o->module->path);
+    return o->n > 0;
 }
 
 void weft_optim_step(weft_optim *o)
 {
-    if (!holds(o) || o->w->status)
+    if (!ready(o))
         return;
+    weft__count_update(o->w);
     weft__pasts_part(o);
     check_gradients(o);
+    check_results(o);
     weft__pasts_begin(o);
     update(o);
+    moved(o);
     weft__pasts_end(o);
     o->w->dev.k->guard_end(&o->w->dev, o->guard);
     weft__check_faults(o->w, "optim_step");
@@ -208,9 +240,21 @@ int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 /* ---- saving: the guard goes as numbers of the host ---- */
 bool weft__optim_is_of(const weft_optim *o, const weft_module *m) { return !holds(o) || weft__below(o->module, m); }
 
+static bool joined_quietly(weft_optim *o)        /* what cannot be is the file function's error alone */
+{
+    weft *w = o->w;
+    void (*told)(weft_status, const char *, void *) = w->on_error;
+    w->on_error = NULL;
+    bool fine = weft__members_join(o, "optimiser");
+    w->on_error = told;
+    if (!fine)
+        w->status = WEFT_OK, w->message[0] = 0;
+    return fine;
+}
+
 int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
 {
-    if (!holds(o) || o->w->status)
+    if (!holds(o) || o->w->status || !joined_quietly(o))
         return 0;
     look_quietly(o);
     weft__pasts_read(o);

@@ -1,8 +1,8 @@
 /* optim_ages.c - how many steps each parameter has had. Adam's corrections and SGD's first step go by a parameter's own steps, and one
- * that is frozen has none; otherwise what is unfrozen late would start with steps three times too long.
+ * that is still, frozen or reached by no loss, has none; otherwise what moves late would start with steps three times too long.
  *
  * Only the device knows how many steps were applied, so a past is a weft__guard of its own there. All parameters begin with one past;
- * when some that share a past are frozen and others are not, those that differ from the first of them leave with a copy. So a
+ * when some that share a past are still and others are not, those that differ from the first of them leave with a copy. So a
  * past has the number of the first parameter that has it, and there are as few as there were histories. */
 #include "nn/optim.h"
 
@@ -21,15 +21,15 @@ void weft__pasts_part(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
         weft__slot *s = o->slot + i, *first = o->slot + s->past;
-        s->frozen = s->p->value.frozen;
+        s->still = s->p->value.frozen || !s->p->value.given;
         if (s == first)
             s->parted = -1;
-        else if (s->frozen != first->frozen)
+        else if (s->still != first->still)
             leave(o, i, first);
     }
 }
 
-static bool moves(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].frozen; }
+static bool moves(const weft_optim *o, int i) { return o->slot[i].past == i && !o->slot[i].still; }
 
 void weft__pasts_begin(weft_optim *o)
 {

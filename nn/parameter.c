@@ -137,7 +137,7 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         return &w->nil;
     p->at = root->n;
     root->n += weft__piece(p);
-    p->grad = (weft_tensor){ .w = w, .f = f, .data = root->gradients + p->at };
+    p->grad = (weft_tensor){ .w = w, .f = f, .gradient = true, .data = root->gradients + p->at };
     p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .grad = &p->grad, .parameter = true, .path = p->path };
     weft__first_values(p, init);
     if (w->status) {
@@ -202,6 +202,13 @@ void weft__all_changed(weft_module *root)
             weft__changed(&p->value);
 }
 
+static void assigned(weft_tensor *x)             /* a gradient that a program writes itself has come, too */
+{
+    weft__changed(x);
+    if (x->gradient)
+        ((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value.given = true;
+}
+
 void weft_assign(weft_tensor *kept, weft_tensor *value)
 {
     weft *w = of_lasting(weft__context(LIST(kept, value)), kept, "assign");
@@ -217,7 +224,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
         return;
     w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
     weft__check_faults(w, "assign");
-    weft__changed(kept);
+    assigned(kept);
 }
 
 void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
@@ -232,7 +239,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
     weft__check_faults(w, "assign_values");
-    weft__changed(kept);
+    assigned(kept);
 }
 
 static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
@@ -278,7 +285,7 @@ void weft__tie_module(weft_module *m, const char *name, const weft_module *origi
 static void freeze(weft__parameter *p, bool frozen)
 {
     weft *w = p->value.w;
-    p->value.frozen = frozen;
+    p->value.frozen = frozen, p->value.given &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);   /* what had come so far would be clipped and stepped */
 }
@@ -373,12 +380,20 @@ static void zero(weft_module *root, int64_t from, int64_t n, void *user)
     root->w->dev.k->fill(&root->w->dev, n, 0, root->gradients + from);
 }
 
+static bool none_has_come(weft__parameter *p, void *user)
+{
+    (void)user;
+    p->value.given = false;
+    return true;
+}
+
 void weft_zero_grad(weft_module *m)
 {
     weft *w = weft__ready(m);
     if (!w)
         return;
     weft__each_run(m, true, zero, NULL);
+    weft__each_parameter(m, none_has_come, NULL);
     weft__check_faults(w, "zero_grad");
 }
 

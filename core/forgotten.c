@@ -1,0 +1,42 @@
+/* forgotten.c - a line on stderr for a program that has forgotten weft_clear: the one mistake that fails only when memory does. What a
+ * step made is held until then, so a thousand steps without it are told, once in a context. A program that rewinds instead holds nothing,
+ * and its tape is short. */
+#include <stdlib.h>
+#include <string.h>
+#include "core/core.h"
+
+enum { MANY = 1000 };
+
+static bool silenced(void)                       /* by WEFT_LOG=0 */
+{
+    const char *level = secure_getenv("WEFT_LOG");
+    return level && !strcmp(level, "0");
+}
+
+static void counted(weft *w, int *count, const char *function)
+{
+    if (++*count < MANY || w->unended.told || w->entries < MANY)
+        return;
+    w->unended.told = true;
+    if (!silenced())
+        fprintf(stderr, "weft: %d calls of %s since the last weft_clear: what all of them made is held, %.1f MB so far; weft_clear ends a step, "
+                "WEFT_LOG=0 silences this\n", *count, function, (double)(w->host_bytes + w->device_bytes) / 1e6);
+}
+
+static void begin(weft *w)
+{
+    if (w->unended.step != w->step)
+        w->unended.step = w->step, w->unended.walks = w->unended.updates = 0;
+}
+
+void weft__count_walk(weft *w)
+{
+    begin(w);
+    counted(w, &w->unended.walks, "weft_backward");
+}
+
+void weft__count_update(weft *w)
+{
+    begin(w);
+    counted(w, &w->unended.updates, "weft_optim_step");
+}

@@ -1,0 +1,145 @@
+/* optim_members.c - which parameters an optimiser has: all below its module. Those that were made after it join before its next step, or
+ * before it is saved or loaded, with memory of zeros and an age of 0; the vectors grow at their end, since what is made later lies later in
+ * the root's flat vectors, too. A parameter has one optimiser at a time. Groups are kept in the order in which they were said, so that
+ * they hold for late parameters, and the last word counts. */
+#include <math.h>
+#include <string.h>
+#include "nn/optim.h"
+
+struct weft__group { weft__group *next; const weft_module *part; real scale, decay; };
+
+/* ---- groups ---- */
+static void apply(const weft__group *g, weft__slot *s)
+{
+    if (weft__below(s->p->module, g->part))
+        s->scale = g->scale, s->decay = g->decay;
+}
+
+static weft__group *taken_out(weft_optim *o, const weft_module *part)       /* the group of that part; NULL: there is none */
+{
+    for (weft__group **at = &o->groups; *at; at = &(*at)->next)
+        if ((*at)->part == part) {
+            weft__group *g = *at;
+            *at = g->next;
+            return g;
+        }
+    return NULL;
+}
+
+void weft__group_set(weft_optim *o, const weft_module *part, real scale, real decay)
+{
+    weft__group *g = taken_out(o, part), **last = &o->groups;
+    if (!g && !(g = weft__own(o->w, sizeof *g, NULL, NULL)))
+        return;
+    *g = (weft__group){ NULL, part, scale, decay };
+    while (*last)
+        last = &(*last)->next;
+    *last = g;
+    for (int i = 0; i < o->n; i++)
+        apply(g, o->slot + i);
+}
+
+/* ---- who is new ---- */
+static weft__parameter *next_new(const weft_optim *o, const weft__parameter *after)
+{
+    weft__parameter *p = after ? after->later : o->module->root->first;
+    while (p && (p->buffer || p->tied || !weft__below(p->module, o->module)))
+        p = p->later;
+    return p;
+}
+
+static bool is_free(const weft_optim *o, const weft__parameter *p, const char *function)
+{
+    if (p->by)
+        weft__fail(o->w, WEFT_EARG, "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is wanted (weft_optim_end ends one)", function, p->path,
+                   p->by->name, p->by->module->path, o->name, o->module->path);
+    return !p->by;
+}
+
+/* ---- room ---- */
+static real *longer(const weft_optim *o, bool wanted, const real *x, int64_t n)     /* a copy, followed by zeros */
+{
+    weft__device *d = &o->w->dev;
+    real *y = wanted && !o->w->status ? weft__device_allocate(o->w, (size_t)(n + 1) * sizeof *y) : NULL;
+    if (y && o->elements)
+        d->k->copy(d, y, x, (size_t)o->elements * sizeof *y);
+    if (y)
+        d->k->fill(d, n - o->elements, 0, y + o->elements);
+    return y;
+}
+
+static void let_go(weft_optim *o)
+{
+    weft__release(o->w, o->slot);
+    weft__release(o->w, o->ages);
+    weft__device_release(o->w, o->m);
+    weft__device_release(o->w, o->v);
+    weft__device_release(o->w, o->a);
+    weft__device_release(o->w, o->pasts);
+}
+
+static void fill_in(weft_optim *next, const weft_optim *o)        /* the slots: those of o, then the new ones */
+{
+    if (o->n) {
+        memcpy(next->slot, o->slot, (size_t)o->n * sizeof *o->slot);
+        memcpy(next->ages, o->ages, (size_t)o->n * sizeof *o->ages);
+    }
+    next->elements = weft__slots_join(next->slot, o->n);
+    const weft__parameter *p = o->seen;
+    for (int i = o->n; i < next->n; i++) {
+        weft__slot *s = next->slot + i;
+        *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->how.decay };
+        p = s->p, next->ages[i] = 0;
+        next->elements = weft__slots_join(next->slot, i + 1);
+        for (const weft__group *g = o->groups; g; g = g->next)
+            apply(g, s);
+    }
+}
+
+static bool grown(weft_optim *o, int more)
+{
+    weft *w = o->w;
+    weft_optim next = *o;
+    next.n = o->n + more;
+    next.slot = weft__allocate(w, (size_t)next.n * sizeof *next.slot);
+    next.ages = next.slot ? weft__allocate(w, (size_t)next.n * sizeof *next.ages) : NULL;
+    next.m = next.v = next.a = NULL, next.pasts = NULL;
+    if (next.ages) {
+        weft__pasts_read(o);
+        fill_in(&next, o);
+        next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
+        next.m = longer(o, o->first, o->m, next.elements), next.v = longer(o, o->second, o->v, next.elements), next.a = longer(o, o->average, o->a, next.elements);
+    }
+    let_go(w->status ? &next : o);
+    if (w->status)
+        return false;
+    *o = next;
+    weft__pasts_write(o);
+    return true;
+}
+
+bool weft__members_join(weft_optim *o, const char *function)
+{
+    weft__parameter *last = o->module->root->last;
+    int more = 0;
+    if (o->seen == last)
+        return true;
+    for (const weft__parameter *p = o->seen; (p = next_new(o, p)); more++)
+        if (!is_free(o, p, function))
+            return false;
+    o->w->running = function;
+    if (more && !grown(o, more))
+        return false;
+    for (int i = o->n - more; i < o->n; i++)
+        o->slot[i].p->by = o;
+    o->seen = last;
+    return true;
+}
+
+void weft__members_leave(weft_optim *o)
+{
+    for (int i = 0; i < o->n; i++)
+        o->slot[i].p->by = NULL;
+    let_go(o);
+    o->n = 0, o->slot = NULL, o->ages = NULL, o->m = o->v = o->a = NULL, o->pasts = NULL;
+}

@@ -1,0 +1,156 @@
+/* test_optim_finite.c - a step writes finite numbers or none. A rate, a gradient or a value too large for that is a skipped step that names the
+ * parameter; mostly sizes alone tell that there is none, and nothing is looked at twice. */
+#include "optim_model.h"
+
+#define HUGE_REAL ((weft_real)TOL(1.7e308, 3e38))
+
+static weft_optim *made(weft_module *m, int rule, weft_real lr)
+{
+    switch (rule) {
+    case 0: return weft_sgd_new(m, &(weft_sgd_opts){ .lr = lr });
+    case 1: return weft_sgd_new(m, &(weft_sgd_opts){ .lr = lr, .momentum = (weft_real).9, .nesterov = true, .weight_decay = (weft_real).1 });
+    case 2: return weft_rmsprop_new(m, &(weft_rmsprop_opts){ lr, (weft_real).9, (weft_real)1e-8, 0, (weft_real).5, true });
+    case 3: return weft_adam_new(m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).1 });
+    default: return weft_adamw_new(m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 });
+    }
+}
+enum { RULES = 5 };
+
+static weft_real *everything(const model *a)
+{
+    weft_real *x = calloc(PARTS * MOST, sizeof *x);
+    int64_t at = 0;
+    for (int k = 0; k < PARTS; at += a->n[k++])
+        memcpy(x + at, numbers(a->p[k]), (size_t)a->n[k] * sizeof *x);
+    return x;
+}
+static void same_values(const model *a, weft_real *before)
+{
+    weft_real *now = everything(a);
+    same_bits("a parameter", now, before, PARTS * MOST);
+    free(now), free(before);
+}
+
+Test(finite, a_rate_too_large_changes_nothing)
+{
+    FOR_DEVICES(w)
+        for (int rule = 0; rule < RULES; rule++) {
+            model a = model_in(w);
+            weft_optim *o = made(a.m, rule, HUGE_REAL);
+            weft_real *before = everything(&a);
+            for (int t = 0; t < 10; t++) {
+                OK(w);
+                pull(&a, 2);
+                weft_optim_step(o);
+                cr_assert(t == 9 || weft_optim_skipped(o) == t + 1);
+                cr_assert_str_eq(weft_optim_bad(o), "first");
+                weft_clear(w);
+            }
+            weft_optim_skipped(o);               /* a GPU is asked */
+            FAILS(w, WEFT_ENUMERIC, "optim_step: gradients were finite, but values after the step not finite in 10 steps in a row, first in first; the rate is ");
+            same_values(&a, before);
+            weft_optim_set_lr(o, (weft_real).01);
+            pull(&a, 0);
+            weft_optim_step(o);
+            cr_assert(weft_ok(w) && weft_optim_skipped(o) == 10 && numbers(a.p[0])[0] != 0);
+        }
+}
+
+/* In the one parameter where it would be so; the others are not written either, wherever they lie. */
+Test(finite, one_value_too_large)
+{
+    FOR_DEVICES(w)
+        for (int rule = 0; rule < RULES; rule++)
+            for (int k = 0; k < PARTS; k++) {
+                model a = model_in(w), b = model_in(w);
+                weft_optim *o = made(a.m, rule, (weft_real).01), *p = made(b.m, rule, (weft_real).01);
+                pull(&a, 0), weft_optim_step(o), pull(&b, 0), weft_optim_step(p);
+                weft_real *before = everything(&a);
+                pull(&a, 1);
+                poison(&a, k, a.n[k] - 1, -(double)HUGE_REAL);       /* its square is too large, or its sum with the decay */
+                weft_real was = numbers(a.p[k])[a.n[k] - 1];
+                if (rule < 2)
+                    weft_optim_set_lr(o, (weft_real)1e3);
+                weft_optim_step(o);
+                cr_assert_eq(weft_optim_skipped(o), 1, "rule %d, parameter %d from %g", rule, k, (double)was);
+                cr_assert_str_eq(weft_optim_bad(o), ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
+                same_values(&a, before);
+                weft_optim_set_lr(o, (weft_real).01);
+                for (int t = 2; t < 5; t++)
+                    pull(&a, t), weft_optim_step(o), pull(&b, t), weft_optim_step(p);
+                same_values(&a, everything(&b));  /* and no vector has kept anything of it */
+                weft_clear(w);
+            }
+}
+
+/* What is not finite already is no reason: a bias of -INFINITY may forbid a class. */
+Test(finite, infinities_that_were_there)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+        weft_assign_values(p, (weft_real[]){ 1, -(weft_real)INFINITY, 2 }, 3);
+        weft_optim *o = weft_adamw_new(m, NULL);
+        for (int t = 0; t < 3; t++) {
+            weft_assign_values(weft_gradient(p), (weft_real[]){ 1, 0, -1 }, 3);
+            weft_optim_step(o);
+        }
+        cr_assert(weft_optim_skipped(o) == 0 && numbers(p)[0] < 1 && !isfinite(numbers(p)[1]) && numbers(p)[2] > 2);
+    }
+}
+
+/* ---- how often it is looked at twice ---- */
+static int looks;
+static void rehearse(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves, const weft_real *dx, const weft_real *m, const weft_real *v,
+                     const weft_real *a, const weft_real *x, int64_t from, weft__guard *g)
+{
+    looks += g->finite && !g->sure;
+    weft__ref.rehearse(d, n, u, past, moves, dx, m, v, a, x, from, g);
+}
+
+Test(finite, sizes_prove_nearly_all)
+{
+    weft__kernels counting = weft__ref;
+    counting.rehearse = rehearse;
+    for (int rule = 0; rule < RULES; rule++) {
+        weft *w = open_on(WEFT_REF);
+        w->dev.k = &counting;
+        model a = model_in(w);
+        weft_optim *o = made(a.m, rule, (weft_real).01);
+        looks = 0;
+        for (int t = 0; t < 400; t++) {
+            pull(&a, t);
+            if (t == 100)
+                weft_assign_values(a.p[1], (weft_real[15]){ 1 }, 15);     /* then sizes are found out again */
+            weft_optim_step(o);
+            weft_clear(w);
+        }
+        cr_assert_eq(looks, 2, "rule %d: %d looks", rule, looks);
+        for (int t = 0; t < 4; t++) {            /* a value as large as is never proved to stay finite, and is looked at each time */
+            pull(&a, t);
+            weft_assign_values(a.p[3], (weft_real[]){ HUGE_REAL }, 1);
+            weft_optim_step(o);
+        }
+        cr_assert_eq(looks, 6);
+        CLEAN(w);
+    }
+}
+
+/* A value that is assigned between steps, and would overflow, is seen though sizes were known before. */
+Test(finite, what_came_from_elsewhere)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1 });
+        for (int t = 0; t < 3; t++)
+            pull(&a, t), weft_optim_step(o);
+        weft_real large = (weft_real)TOL(1.7e308, 3.3e38);
+        weft_assign_values(a.p[3], &large, 1);
+        pull(&a, 0);
+        poison(&a, 3, 0, -(double)large);
+        weft_optim_step(o);
+        cr_assert_eq(weft_optim_skipped(o), 1);
+        cr_assert_str_eq(weft_optim_bad(o), "enc.bias");
+        cr_assert_eq(numbers(a.p[3])[0], large);
+    }
+}

@@ -1,0 +1,179 @@
+/* test_optim_reached.c - a parameter that no loss has reached since the last step or weft_zero_grad stays as it is: no decay, no momentum, no
+ * step, no age. torch.optim's rule for parameters whose grad is None; a gradient of zeros is a gradient. */
+#include "optim_model.h"
+#include "rnn/api_rnn.h"
+
+static weft_optim *made(weft_module *m, int rule)          /* of each a rule that would move without a gradient: by decay and momentum */
+{
+    if (rule == 0)
+        return weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).1, .momentum = (weft_real).9, .weight_decay = (weft_real).1 });
+    if (rule == 1)
+        return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real).01, .alpha = (weft_real).9, .eps = (weft_real)1e-6, .momentum = (weft_real).5, .weight_decay = (weft_real).1 });
+    weft_adam_opts o = { (weft_real).01, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 };
+    return (rule == 2 ? weft_adam_new : weft_adamw_new)(m, &o);
+}
+enum { RULES = 4 };
+
+typedef struct { weft_module *m; weft_tensor *p, *q; weft_optim *o; } pair;
+static pair pair_in(weft *w, int rule)
+{
+    weft_init u = { WEFT_INIT_UNIFORM, (weft_real).5, 1 };
+    pair a = { .m = weft_module_new(w, "net") };
+    a.p = weft_parameter(a.m, "p", WEFT_SHAPE(5), u), a.q = weft_parameter(a.m, "q", WEFT_SHAPE(20), u), a.o = made(a.m, rule);
+    return a;
+}
+static weft_tensor *loss_of(weft_tensor *p) { return weft_total(weft_square(p)); }
+static bool moved(weft_tensor *p, void (*by)(pair *), pair *a)
+{
+    weft_real *before = numbers(p), now;
+    by(a);
+    now = numbers(p)[0];
+    return memcmp(before, &now, sizeof now) != 0;
+}
+
+/* ---- q is reached in the first and the last step alone: it is a run of two steps, p one of all ---- */
+Test(reached, what_was_not_stays)
+{
+    FOR_DEVICES(w)
+        for (int rule = 0; rule < RULES; rule++) {
+            pair a = pair_in(w, rule), of_q = pair_in(w, rule), of_p = pair_in(w, rule);
+            for (int t = 0; t < 6; t++) {
+                bool both = t == 0 || t == 5;
+                weft_backward(loss_of(a.p)), weft_backward(loss_of(of_p.p));
+                if (both)
+                    weft_backward(loss_of(a.q)), weft_backward(loss_of(of_q.q)), weft_optim_step(of_q.o);
+                weft_clip_grad_norm(a.m, (weft_real)INFINITY);
+                weft_scale_grad(a.m, weft_scalar(w, 1));
+                weft_optim_step(a.o), weft_optim_step(of_p.o);
+                weft_clear(w);
+            }
+            OK(w);
+            same_bits("p", numbers(a.p), numbers(of_p.p), 5);
+            same_bits("q", numbers(a.q), numbers(of_q.q), 20);
+        }
+}
+
+/* ---- what counts as reached ---- */
+static void by_nothing(pair *a)     { weft_backward(loss_of(a->p)); }
+static void by_zeros(pair *a)       { weft_backward(weft_scale(loss_of(a->q), 0)); }
+static void by_no_tokens(pair *a)
+{
+    weft *w = weft_of_module(a->m);
+    weft_backward(weft_total(weft_mul(weft_ragged(w, NULL, 20, &(weft_lengths){ 0, NULL, NULL }), weft_reshape(a->q, WEFT_SHAPE(1, 20)))));
+}
+static void by_assignment(pair *a)  { weft_assign(weft_gradient(a->q), weft_zeros(weft_of_module(a->m), WEFT_SHAPE(20))); }
+static void and_zeroed(pair *a)     { by_zeros(a), weft_zero_grad(a->m), by_nothing(a); }
+static void and_recovered(pair *a)
+{
+    weft *w = weft_of_module(a->m);
+    by_zeros(a);
+    weft_fail(w, WEFT_EARG, "on purpose");
+    weft_recover(w);
+    by_nothing(a);
+}
+static void and_frozen(pair *a)     { by_zeros(a), weft_freeze_parameter(a->q, true), weft_freeze_parameter(a->q, false), by_nothing(a); }
+static void before_another(pair *a) { by_zeros(a), by_nothing(a); }
+static void by_gradients(pair *a)
+{
+    weft_tensor *g;
+    weft_gradients(loss_of(a->q), &a->q, 1, &g);
+    by_nothing(a);
+}
+static void and_a_bad_step(pair *a)              /* the step is skipped, and what had come is gone */
+{
+    by_zeros(a);
+    weft_assign(weft_gradient(a->p), weft_full(weft_of_module(a->m), (weft_real)NAN, WEFT_SHAPE(5)));
+    weft_optim_step(a->o);
+    by_nothing(a);
+}
+static void by_no_loss(pair *a)     { (void)a; }
+
+static const struct { const char *name; void (*by)(pair *); bool moves; } cases[] = {
+    { "nothing", by_nothing, false },       { "a gradient of zeros", by_zeros, true },       { "an empty batch", by_no_tokens, true },
+    { "an assignment", by_assignment, true }, { "before zero_grad", and_zeroed, false },     { "before recovering", and_recovered, false },
+    { "before freezing", and_frozen, false }, { "one of two losses", before_another, true }, { "weft_gradients", by_gradients, false },
+    { "before a step that was skipped", and_a_bad_step, false }, { "no backward at all", by_no_loss, false },
+};
+
+static void (*what)(pair *);
+static void then_a_step(pair *a) { what(a), weft_optim_step(a->o); }
+
+Test(reached, ways)
+{
+    FOR_DEVICES(w)
+        for (int rule = 0; rule < RULES; rule++)
+            for (int i = 0; i < COUNT(cases); i++) {
+                pair a = pair_in(w, rule);
+                weft_backward(loss_of(a.q)), weft_optim_step(a.o);            /* momentum */
+                what = cases[i].by;
+                cr_assert_eq(moved(a.q, then_a_step, &a), cases[i].moves, "rule %d, %s: %s", rule, cases[i].name, weft_message(w));
+                OK(w);
+                weft_clear(w);
+            }
+}
+
+/* ---- an empty batch reaches all parameters of every layer ---- */
+static void all_reached(weft_module *m, const char *layer)
+{
+    for (int i = 0; i < weft_parameters(m); i++) {
+        const char *path;
+        cr_assert(weft_parameter_at(m, i, &path)->given, "%s: %s of a batch of nothing has no gradient", layer, path);
+    }
+}
+
+Test(reached, empty_batches)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < 12; i++) {
+            weft_module *m = weft_module_new(w, "m");
+            const weft_lengths none[] = { { 0, NULL, NULL }, { 2, (int32_t[]){ 0, 0 }, NULL } };
+            weft_tensor *x = weft_ragged(w, NULL, 4, &none[i % 2]), *y = NULL;
+            weft_rnn_opts o = { .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1 };
+            if (i < 2)
+                y = weft_norm_run(weft_norm_new(m, "norm", 4), weft_linear_run(weft_linear_new(m, "linear", 4, 4), x));
+            else if (i < 4)
+                y = weft_glu_run(weft_glu_new(m, "glu", 4, 4, 0), weft_embed(weft_embedding_new(m, "embed", 5, 4), weft_ragged_ints(w, NULL, &none[i % 2])));
+            else if (i < 6)
+                y = weft_multihead_run(weft_multihead_new(m, "heads", 4, 2), x, x, WEFT_ALL_KEYS, NULL);
+            else
+                y = weft_rnn_run((i < 8 ? weft_rnn_new : i < 10 ? weft_gru_new : weft_lstm_new)(m, "rnn", &o), x, WEFT_ZERO_STATE).y;
+            weft_backward(weft_mean_loss(weft_mse(y, weft_scale(y, 1), NULL)));
+            OK(w);
+            all_reached(m, i < 2 ? "linear, norm" : i < 4 ? "embed, glu" : i < 6 ? "heads" : "rnn");
+            weft_clear(w);
+        }
+}
+
+/* ---- few calls: parameters of one history are one run, and a still one costs none of its own ---- */
+static int updates;
+static void update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const weft_real *dx, weft_real *m, weft_real *v, weft_real *a, weft_real *x)
+{
+    updates++;
+    weft__ref.update(d, n, u, g, dx, m, v, a, x);
+}
+
+Test(reached, two_phases_are_two_runs)
+{
+    weft__kernels counting = weft__ref;
+    counting.update = update;
+    weft *w = open_on(WEFT_REF);
+    w->dev.k = &counting;
+    weft_module *m = weft_module_new(w, "net"), *part[] = { weft_module_in(m, "one"), weft_module_in(m, "two") };
+    weft_tensor *p[8];
+    for (int i = 0; i < 8; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "p%d", i);
+        p[i] = weft_parameter(part[i / 4], name, WEFT_SHAPE(3), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
+    }
+    weft_optim *o = weft_adam_new(m, NULL);
+    for (int t = 0; t < 6; t++) {
+        for (int i = 0; i < 8; i++)
+            if (t == 5 || i / 4 == t % 2)
+                weft_backward(loss_of(p[i]));
+        updates = 0;
+        weft_optim_step(o);
+        cr_assert_eq(updates, t == 5 ? 2 : 1);
+        weft_clear(w);
+    }
+    CLEAN(w);
+}
