@@ -130,6 +130,14 @@ static bool agree(weft_call *c)
     return !c->x[0]->w->status;
 }
 
+static void forward(weft *w, weft_call *c)
+{
+    const char *before = w->raw;
+    w->raw = c->op->name;
+    c->op->forward(c);
+    w->raw = before;
+}
+
 static void logged(weft *w, weft_call *c)        /* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
 {
     bool own = !w->walking;
@@ -138,10 +146,12 @@ static void logged(weft *w, weft_call *c)        /* by WEFT_LOG=2: what runs on 
         weft__log_bytes(w, weft__bytes(&c->x[i]->f));
     for (int k = 0; k < c->m; k++)
         weft__log_bytes(w, weft__bytes(&c->y[k]->f));
-    c->op->forward(c);
+    forward(w, c);
     if (own)
         weft__log_leave(w, before);
 }
+
+static const weft_op op_arrange;                 /* below */
 
 bool weft__run_call(weft_call *c)
 {
@@ -154,9 +164,11 @@ bool weft__run_call(weft_call *c)
     if (c->op->forward && w->logging)
         logged(w, c);
     else if (c->op->forward)
-        c->op->forward(c);
+        forward(w, c);
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);
+    if (w->check)
+        weft__check_results(c, c->op == &op_arrange);             /* it fills pads as it was told */
     if (w->watch)
         w->watch(c->y[0], c->op->name, w->watch_user);
     return !w->status;

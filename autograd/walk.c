@@ -77,7 +77,7 @@ static void by_operators(weft *w, weft_call *c)  /* from the last input to the f
 static void pass(weft *w, weft_call *c, bool *spent)
 {
     bool raw = c->op->fused && !w->recording && !*spent;
-    w->running = c->op->name;
+    w->running = w->passing = c->op->name;
     if (raw)
         *spent = c->op->once, by_kernel(w, c);
     else if (c->op->composed)
@@ -88,6 +88,9 @@ static void pass(weft *w, weft_call *c, bool *spent)
         weft__fail(w, WEFT_EARG, "%s has no derivative%s", c->op->name, c->op->fused ? " that can be differentiated again" : "");
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);
+    if (w->check)
+        weft__check_gradients(c);
+    w->passing = NULL;
 }
 
 /* By WEFT_LOG=2. A raw function looks at inputs and results, and at the gradients of both. */

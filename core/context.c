@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "core/check.h"
 #include "core/log.h"
 
 const char *weft_version(void)
@@ -103,12 +104,14 @@ static void settle_in(weft *w, const weft_opts *o)
     char why[320] = "";
     weft_opts real_opts = *o;
     int log = 0;
-    bool known = overridden(&real_opts, why, sizeof why);
+    bool known = overridden(&real_opts, why, sizeof why), check = false;
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG, "open: threads >= 0 and a precision of weft_precision are wanted");
     else if (!weft__log_level(&log))
         weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", secure_getenv("WEFT_LOG"));
+    else if (!weft__check_wanted(&check))
+        weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: 0 or 1 is wanted", secure_getenv("WEFT_CHECK"));
     else if (!threads_overridden(&real_opts))
         weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", secure_getenv("WEFT_THREADS"), MOST_THREADS);
     else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
@@ -121,6 +124,8 @@ static void settle_in(weft *w, const weft_opts *o)
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
     weft__log_open(w, log, why);
+    if (check)
+        weft__check_open(w);
 }
 
 static bool sound(weft *w, const weft_opts *o)
@@ -174,6 +179,7 @@ void weft_close(weft *w)
         return;
     w->dev.k->wait(&w->dev);
     weft__log_close(w);
+    weft__check_close(w);
     weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
@@ -190,12 +196,14 @@ void weft_clear(weft *w)
 {
     if (!lives(w) || w->telling)
         return;
+    if (w->check)
+        weft__check_clear(w);
     w->step++, w->draw++;                        /* headers of the step before stay readable: their step is wrong */
     weft__arena *all[] = { &w->heads[w->step & 1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t i = w->check ? 1 : 0; i < sizeof all / sizeof *all; i++)     /* under WEFT_CHECK headers are never used again */
         weft__arena_clear(w, all[i]);
     memset(w->spare, 0, sizeof w->spare);
-    w->entries = 0, w->batches = NULL, w->links = NULL, w->given = NULL, w->late = NULL, w->scope = NULL, w->running = NULL, w->drops = NULL;
+    w->entries = 0, w->batches = NULL, w->links = NULL, w->given = NULL, w->late = NULL, w->scope = NULL, w->running = w->raw = w->passing = NULL, w->drops = NULL;
     w->walking = w->to_parameters = false;
 }
 

@@ -108,6 +108,7 @@ struct weft {
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
     weft_mark floor;                             /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
     const char *running;                         /* the operator or function at work, for messages */
+    const char *raw, *passing;                   /* the operator whose raw function is at work; whose entry a walk passes */
     void (*settle)(weft *);                      /* runs `late`; set with it */
     struct weft__drops *drops;                   /* calls of each dropout in this step */
     const struct weft_module *scope;             /* the layer that is running, for messages */
@@ -116,6 +117,7 @@ struct weft {
     uint64_t changes;                            /* of parameters and buffers, so far */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
+    struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
     int64_t segment_rows;                        /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
 };

@@ -2,7 +2,7 @@
  * to point to newer ones (a batch to a new index array, the tree of batches to a new one) each is told by a link, and a rewind sets the
  * pointers of ended links back to what they were. */
 #include <string.h>
-#include "core/core.h"
+#include "core/check.h"
 
 bool weft__linked(weft *w, void *pointer, void *to)
 {
@@ -26,11 +26,13 @@ static void unlink_since(weft *w, int64_t position)
 /* ---- marks ---- */
 enum { ENTRIES, HEADS, NOTES, DATA, KEEP, MAPS };                 /* what a mark tells of */
 
+static int64_t headers(const weft *w) { return w->check ? w->check->n : weft__position(&w->heads[w->step & 1]); }
+
 weft_mark weft_here(weft *w)
 {
     if (!w)
         return (weft_mark){ 0 };
-    return (weft_mark){ { [ENTRIES] = w->entries, [HEADS] = weft__position(&w->heads[w->step & 1]), [NOTES] = weft__position(&w->notes),
+    return (weft_mark){ { [ENTRIES] = w->entries, [HEADS] = headers(w), [NOTES] = weft__position(&w->notes),
                           [DATA] = weft__position(&w->data), [KEEP] = weft__position(&w->keep), [MAPS] = weft__position(&w->maps) }, w->step };
 }
 
@@ -47,9 +49,10 @@ static const char *why_not(weft *w, weft_mark m)
 }
 
 /* ---- back ---- */
-static void bury(weft__arena *heads, int64_t from)                /* headers made since: their step is over */
+static void bury(weft *w, int64_t from)          /* headers made since: their step is over */
 {
     enum { HEADER = (sizeof(weft_tensor) + 63) / 64 * 64 };
+    weft__arena *heads = &w->heads[w->step & 1];
     for (int b = heads->n ? heads->at : -1; b >= 0; b--) {
         int64_t start = heads->block[b].start, end = b == heads->at ? heads->used : heads->block[b].size;
         for (int64_t at = from > start ? from - start : 0; at + HEADER <= end; at += HEADER)
@@ -57,6 +60,7 @@ static void bury(weft__arena *heads, int64_t from)                /* headers mad
         if (start <= from)
             break;
     }
+    weft__back_to(w, heads, from);
 }
 
 static void take_back(weft *w, int64_t heads)    /* buffers of gradients whose headers end */
@@ -69,10 +73,11 @@ static void take_back(weft *w, int64_t heads)    /* buffers of gradients whose h
 
 void weft__rewind_numbers(weft *w, weft_mark m)
 {
-    weft__arena *heads = &w->heads[w->step & 1];
     take_back(w, m.at[HEADS]);
-    bury(heads, m.at[HEADS]);
-    weft__back_to(w, heads, m.at[HEADS]);
+    if (w->check)
+        weft__check_rewind(w, m.at[HEADS], m.at[DATA]);
+    else
+        bury(w, m.at[HEADS]);
     weft__back_to(w, &w->notes, m.at[NOTES]);
     weft__back_to(w, &w->data, m.at[DATA]);
     w->entries = m.at[ENTRIES], w->late = NULL;
@@ -87,6 +92,8 @@ void weft_rewind(weft *w, weft_mark m)
         return;
     unlink_since(w, m.at[KEEP]);
     weft__rewind_numbers(w, m);
+    if (w->check)
+        weft__check_spoil(w, &w->keep, m.at[KEEP]), weft__check_spoil(w, &w->maps, m.at[MAPS]);
     weft__back_to(w, &w->keep, m.at[KEEP]);
     weft__back_to(w, &w->maps, m.at[MAPS]);
 }

@@ -1,7 +1,7 @@
 /* tensor.c - making and reading tensors. */
 #include <math.h>
 #include <string.h>
-#include "core/core.h"
+#include "core/check.h"
 
 static size_t width(weft_dtype t) { return t == WEFT_I32 ? sizeof(int32_t) : sizeof(real); }
 
@@ -53,6 +53,8 @@ weft_tensor *weft__header(weft *w, const weft__form *f)
     weft_tensor *t = weft__take(w, &w->heads[w->step & 1], sizeof *t);
     if (t)
         *t = (weft_tensor){ .w = w, .step = w->step, .f = *f };
+    if (t && w->check)
+        weft__check_made(w, t);
     return t;
 }
 

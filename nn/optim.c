@@ -4,6 +4,7 @@
  * not wait: the update kernel reads the guard and does nothing if a gradient is not finite. Only where looking costs nothing,
  * on the CPU, is the guard looked at in each step; elsewhere when somebody asks. */
 #include <math.h>
+#include "core/check.h"
 #include "nn/optim.h"
 
 enum { BAD_IN_A_ROW = 10 };
@@ -185,6 +186,8 @@ void weft_optim_step(weft_optim *o)
     if (o->w->status)
         return;
     o->steps++;
+    if (o->w->check)
+        weft__check_stepped(o->w, o);
     if (o->w->dev.k->synchronous)
         look(o);
 }

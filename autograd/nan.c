@@ -1,0 +1,123 @@
+/* nan.c - WEFT_CHECK=1 looks at what each operator has made, forward and back. The first NaN that an operator makes of numbers that are none is
+ * an error with the operator's name and the place: all later ones come of it. One that the program has given, as data, is told once and is
+ * no error, since it may stand for what is missing. What lies in pads is never looked at. */
+#include <math.h>
+#include "autograd/autograd.h"
+#include "core/check.h"
+
+/* ---- where ---- */
+static const real *numbers_of(const weft_tensor *t)               /* on the host; NULL: nobody could look */
+{
+    weft *w = t->w;
+    struct weft__check *c = w->check;
+    int64_t n = count(t);
+    if (w->dev.k->synchronous || !t->data)
+        return t->data;
+    if (n > c->elements) {
+        weft__release(w, c->copy);
+        c->copy = weft__allocate(w, (size_t)n * sizeof *c->copy);
+        c->elements = c->copy ? n : 0;
+    }
+    if (c->copy)
+        w->dev.k->download(&w->dev, c->copy, t->data, (size_t)n * sizeof *c->copy);
+    return c->copy;
+}
+
+static bool any_nan(const real *x, int64_t n)
+{
+    bool any = false;
+    for (int64_t i = 0; i < n; i++)
+        any |= x[i] != x[i];
+    return any;
+}
+
+static int32_t sequence_of(const weft_tensor *t, int64_t element) /* -1: of a pad, or of no sequence */
+{
+    const struct weft__rows *rows = weft__rows_of(t->f.batch, &t->f);
+    return rows ? rows->sequence.host[element / (count(t) / t->f.size[0])] : -1;
+}
+
+/* The element, or -1: there is none. */
+static int64_t first_nan(const weft_tensor *t)
+{
+    enum { CHUNK = 1024 };
+    int64_t n = t->f.type == WEFT_REAL ? count(t) : 0;
+    const real *x = n ? numbers_of(t) : NULL;
+    for (int64_t from = 0; x && from < n; from += CHUNK) {
+        int64_t end = n - from < CHUNK ? n : from + CHUNK;
+        for (int64_t i = any_nan(x + from, end - from) ? from : end; i < end; i++)
+            if (isnan(x[i]) && (t->f.layout != WEFT_ROWS || sequence_of(t, i) >= 0))
+                return i;
+    }
+    return -1;
+}
+
+static const char *place(const weft_tensor *t, int64_t element, char text[192])
+{
+    const struct weft__rows *rows = t->f.batch ? weft__rows_of(t->f.batch, &t->f) : NULL;
+    int64_t rest = element, inner = count(t), row = inner ? element / (inner / (t->f.rank ? t->f.size[0] : 1)) : 0;
+    int at = snprintf(text, 192, "[");
+    for (int i = 0; i < t->f.rank; i++) {
+        inner /= t->f.size[i];
+        at += snprintf(text + at, 192 - (size_t)at, i ? ", %lld" : "%lld", (long long)(rest / inner));
+        rest %= inner;
+    }
+    at += snprintf(text + at, 192 - (size_t)at, "]");
+    if (rows && t->f.layout)
+        snprintf(text + at, 192 - (size_t)at, " (sequence %d, position %d)", rows->sequence.host[row], rows->position.host[row]);
+    return text;
+}
+
+/* ---- whose ---- */
+static void given(weft_call *c, int i, int64_t element)           /* by the program, in input i */
+{
+    weft *w = c->x[i]->w;
+    char shape[128], where[192];
+    const char *from = c->x[i]->parameter ? "a parameter" : "which no operator has made";
+    if (!w->check->told_given)
+        fprintf(stderr, "weft: WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s\n", c->op->name, i, weft__text(&c->x[i]->f, shape), from,
+                place(c->x[i], element, where));
+    w->check->told_given = true;
+}
+
+/* Whether the result has NaN because an input has. An input that the result has overwritten can no longer be asked. */
+static bool passed_on(weft_call *c, const weft_tensor *y)
+{
+    bool any = false;
+    for (int i = 0; i < c->n; i++) {
+        int64_t element = c->x[i]->data == y->data ? -1 : first_nan(c->x[i]);
+        any |= element >= 0 || (c->x[i]->data == y->data && y->w->check->given);
+        if (element >= 0 && !c->x[i]->born && !y->w->passing)
+            given(c, i, element);
+    }
+    return any || (c->add && y->w->check->given);                 /* what it was added to may have had one */
+}
+
+void weft__check_results(weft_call *c, bool moves)
+{
+    weft *w = c->x[0]->w;
+    char shape[128], where[192];
+    for (int k = 0; k < c->m && !w->status; k++) {
+        const weft_tensor *y = c->y[k];
+        int64_t element = first_nan(y);
+        if (element >= 0 && (passed_on(c, y) || moves))
+            w->check->given = true;
+        else if (element >= 0)
+            weft__fail(w, WEFT_ENUMERIC, "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)", w->passing ? "backward of " : "",
+                       w->passing ? w->passing : "", w->passing ? ": " : "", c->op->name, weft__text(&y->f, shape), place(y, element, where));
+    }
+}
+
+/* What was there before would have been told before, but for what the program has given. */
+void weft__check_gradients(weft_call *c)
+{
+    weft *w = c->x[0]->w;
+    char shape[128], where[192];
+    for (int i = 0; i < c->n && !w->status && !w->check->given; i++) {
+        const weft_tensor *g = c->x[i]->grad;
+        int64_t element = g && !(c->x[i]->parameter && c->x[i]->frozen) ? first_nan(g) : -1;
+        if (element >= 0)
+            weft__fail(w, WEFT_ENUMERIC, "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)", c->op->name, i, weft__text(&g->f, shape),
+                       place(g, element, where));
+    }
+}
