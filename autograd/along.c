@@ -101,7 +101,7 @@ weft_tensor *weft__expand(weft_tensor *y, const weft__along *a) { return APPLY_W
 weft_tensor *weft_sum(weft_tensor *x, int axis)
 {
     if (!weft__axis(x, &axis, "sum"))
-        return weft__failed(x, WEFT_EARG, "sum", "");
+        return weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, false);
     return weft__reduce(x, &a);
 }
@@ -109,7 +109,7 @@ weft_tensor *weft_sum(weft_tensor *x, int axis)
 weft_tensor *weft_mean(weft_tensor *x, int axis)
 {
     if (!weft__axis(x, &axis, "mean"))
-        return weft__failed(x, WEFT_EARG, "mean", "");
+        return weft__inert_beside(x);
     int64_t n = axis == 0 && x->f.batch ? x->f.batch->tokens : x->f.size[axis];
     return weft_scale(weft_sum(x, axis), n ? 1 / (real)n : 0);
 }
@@ -174,7 +174,7 @@ static weft_tensor *largest(weft_tensor *x, int axis, bool tokens)
 
 weft_tensor *weft_max_along(weft_tensor *x, int axis)
 {
-    return weft__axis(x, &axis, "max_along") ? largest(x, axis, false) : weft__failed(x, WEFT_EARG, "max_along", "");
+    return weft__axis(x, &axis, "max_along") ? largest(x, axis, false) : weft__inert_beside(x);
 }
 
 weft_tensor *weft__pool_max(weft_tensor *x) { return largest(x, 0, true); }
@@ -217,7 +217,7 @@ static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN), ORD
 static weft_tensor *ordered(weft_tensor *x, int axis, int which, const char *name)
 {
     if (!weft__axis(x, &axis, name))
-        return weft__failed(x, WEFT_EARG, name, "");
+        return weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, true);
     return APPLY_WITH(&op_order[a.tokens][which], a, x);
 }

@@ -189,7 +189,7 @@ struct weft_op {
     bool        ragged_apart;                    /* ragged inputs may be of different batches */
     bool        no_gradient;                     /* says that there is none: gradients stop here */
     uint32_t    unread;                          /* bit i: no backward reads the numbers of x[i], so a parameter or buffer there may change before it; 0: all are read */
-    bool (*shape)(weft_call *);                  /* sets the results' shapes (weft_like, weft_set_shape), or returns weft_refuse */
+    bool (*shape)(weft_call *);                  /* sets each result's shape (weft_like, weft_set_shape), or returns weft_refuse */
     void (*forward)(weft_call *);                /* NULL: the result is a view of x[0], with as many elements and of its type */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);         /* gradient of x[i] from that of y[0], in operators; NULL: none */
     void (*fused)(const weft_call *);            /* instead, for walks that are not recorded: raw, by weft_dy and weft_dx */
@@ -202,7 +202,9 @@ WEFT_API weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n
 WEFT_API void weft_like(weft_tensor *y, const weft_tensor *x);
 WEFT_API void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 WEFT_API bool weft_refuse(const weft_call *call, const char *why);
-/* For raw functions: the numbers, in device memory. */
+/* For raw functions: the numbers, in device memory; NULL for NULL and, an error, for a handle that has
+ * ended. Ints for weft_data and reals for weft_int_data are an error that names the operator; what they
+ * return then may be read and written, in vain. */
 WEFT_API weft_real *weft_data(const weft_tensor *x);
 WEFT_API int32_t *weft_int_data(const weft_tensor *x);
 /* In `fused`: the gradient of result k (NULL: none came), and where that of input i goes (NULL: not wanted; *add: += or =). */

@@ -32,9 +32,11 @@ static bool attention_shape(weft_call *c)
     const weft__form *q = &c->x[Q]->f, *k = &c->x[K]->f, *v = &c->x[V]->f;
     int heads = a->o.heads;
     if (!q->batch || !k->batch || v->batch != k->batch || q->batch->n != k->batch->n || q->rank != 2 || k->rank != 2 || v->rank != 2)
-        return weft_refuse(c, "ragged rows with as many sequences, keys and values of one batch, are wanted");
+        return weft__refuse(c, "ragged rows of rank 2, queries of as many sequences as keys (%lld and %lld), keys and values of one batch, are wanted",
+                            (long long)(q->batch ? q->batch->n : 0), (long long)(k->batch ? k->batch->n : 0));
     if (!is_real(c, Q) || !is_real(c, K) || !is_real(c, V) || heads < 1 || q->size[1] != k->size[1] || q->size[1] % heads || (!a->o.shared_values && v->size[1] % heads))
-        return weft_refuse(c, "queries and keys of one width, and widths that the heads divide, are wanted");
+        return weft__refuse(c, "reals, queries and keys of one width (%lld and %lld), and widths that %d heads divide, are wanted", (long long)q->size[1],
+                            (long long)k->size[1], heads);
     a->dk = q->size[1] / heads, a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
     a->scale = a->o.scale != 0 ? a->o.scale : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
     c->y[OUT]->f = c->y[LSE]->f = *q;
@@ -146,7 +148,8 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     a.o.heads = a.o.heads ? a.o.heads : 1;
     const char *wrong = wrong_with(&a.o);
     if (wrong)
-        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", wrong);
+        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "%s; there are causal %d, scale %g, dropout %g, name %s", wrong, (int)a.o.causal,
+                               (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
     weft *w = weft__context(LIST(q, k, v));
     if (w->training && weft_ok(w))
         set_dropout(w, &a);

@@ -54,8 +54,10 @@ weft__form   weft__less(const weft__along *);                                   
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *), *weft__expand(weft_tensor *y, const weft__along *);
 weft_tensor *weft__no_third(const weft_call *);
-weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *why);   /* the error, and the inert tensor */
-weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function, const char *why);   /* of several, all of them wanted */
+/* Errors whose text ends as printf says: weft_refuse; a function's own, of x or of several tensors that are all wanted, and the inert tensor */
+bool         weft__refuse(const weft_call *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...) __attribute__((format(printf, 4, 5)));
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Short words for raw functions: the device, and the numbers of x and y. */
 static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w->dev; }

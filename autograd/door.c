@@ -3,6 +3,7 @@
  *
  * The door's own two operators stand here, too: the view (the same numbers under another form) and the arrangement (the one
  * gather between two layouts), because the door itself brings the ragged inputs of an operator to one layout. */
+#include <stdarg.h>
 #include <string.h>
 #include "autograd/autograd.h"
 #include "core/log.h"
@@ -52,8 +53,22 @@ bool weft_refuse(const weft_call *c, const char *why)
     return false;
 }
 
-weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *why)
+#define WHY(format)                              /* what the caller's arguments say */ \
+    char why[300];                                                                    \
+    va_list list;                                                                     \
+    va_start(list, format);                                                           \
+    vsnprintf(why, sizeof why, format, list);                                         \
+    va_end(list)
+
+bool weft__refuse(const weft_call *c, const char *format, ...)
 {
+    WHY(format);
+    return weft_refuse(c, why);
+}
+
+weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *format, ...)
+{
+    WHY(format);
     weft *w = x ? x->w : weft__nowhere();
     char text[128];
     const char *wrong = weft__wrong(w, x);
@@ -63,8 +78,9 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     return &w->nil;
 }
 
-weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, const char *function, const char *why)
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, const char *function, const char *format, ...)
 {
+    WHY(format);
     weft *w = weft__context(x, n);
     char text[128];
     for (int i = 0; i < n; i++) {
@@ -77,6 +93,8 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, c
 }
 
 /* ---- calls ---- */
+enum { UNSHAPED = -1 };                          /* the rank of a result that the shape function has not set */
+
 static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
 {
     int m = op->results ? op->results : 1;
@@ -90,7 +108,7 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
     if (bytes)
         memcpy(y + m + n, attributes, bytes);
     for (int k = 0; k < m; k++)
-        if (!(y[k] = weft__header(w, &(weft__form){ 0 })))
+        if (!(y[k] = weft__header(w, &(weft__form){ .rank = UNSHAPED })))
             return NULL;
     return c;
 }
@@ -114,7 +132,7 @@ static bool agree(weft_call *c)
         if (!f->batch)
             continue;
         if (first && first->batch != f->batch && !c->op->ragged_apart) {
-            char why[160];
+            char why[200];
             weft__difference(first->batch, f->batch, why, sizeof why);
             return weft_refuse(c, why);
         }
@@ -203,6 +221,8 @@ static bool possible(weft_call *c)
 {
     bool fine = !c->x[0]->w->status;
     for (int k = 0; fine && k < c->m; k++) {
+        if (c->y[k]->f.rank == UNSHAPED)
+            return weft__refuse(c, "its shape function has set no shape of result %d, or no possible one (weft_like, weft_set_shape)", k);
         fine = weft__possible(c->x[0]->w, &c->y[k]->f);
         if (fine && !c->op->forward && (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
             fine = weft_refuse(c, "a view has as many elements as its input, and of its type");
@@ -264,7 +284,7 @@ void weft_like(weft_tensor *y, const weft_tensor *x)
 void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape)
 {
     if (y && (shape || rank < 1))
-        y->f = weft__plain(type, rank < 0 ? 0 : rank > WEFT_RANK ? WEFT_RANK : rank, shape);
+        y->f = rank >= 0 && rank <= WEFT_RANK ? weft__plain(type, rank, shape) : (weft__form){ .rank = UNSHAPED };
 }
 
 static void ready(const weft_tensor *t)          /* a raw look at a tensor: no call may be waiting */
@@ -272,8 +292,31 @@ static void ready(const weft_tensor *t)          /* a raw look at a tensor: no c
     if (t->w->late)
         settle(t->w);
 }
-real    *weft_data(const weft_tensor *t)     { if (!t) return NULL; ready(t); return t->data; }
-int32_t *weft_int_data(const weft_tensor *t) { if (!t) return NULL; ready(t); return (int32_t *)(void *)t->data; }
+
+/* The raw function that asks goes on until it returns: with memory of the size that it takes for granted, and nobody looks at what comes of it. */
+static void *in_vain(const weft_tensor *t, weft_dtype asked)
+{
+    weft *w = t->w;
+    char text[128];
+    const char *by = w->raw ? w->raw : w->passing;
+    void *memory = asked == WEFT_REAL && sizeof(real) > sizeof(int32_t) ? weft__take(w, &w->data, count(t) * (int64_t)sizeof(real)) : t->data;
+    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "data" : "int_data",
+               weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_int_data" : "weft_data");
+    return memory;
+}
+
+static void *data_of(const weft_tensor *t, weft_dtype type)
+{
+    const char *wrong = t ? weft__wrong(t->w, t) : NULL;
+    if (wrong)
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "data" : "int_data", wrong);
+    if (!t || wrong)
+        return NULL;
+    ready(t);
+    return !t->data || t->f.type == type ? t->data : in_vain(t, type);
+}
+real    *weft_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
+int32_t *weft_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }
 
 /* ---- view: the same numbers ---- */
 static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i) { return weft__view(dy, &c->x[i]->f); }

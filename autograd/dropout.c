@@ -52,7 +52,7 @@ uint64_t weft__mask_key(weft *w, const char *name)
 weft_tensor *weft_dropout(weft_tensor *x, real p, const char *name, bool per_sequence)
 {
     if (!x || weft__wrong(x->w, x) || !(p >= 0 && p < 1) || !name)
-        return weft__failed(x, WEFT_EARG, "dropout", "a tensor, a name and 0 <= p < 1 are wanted");
+        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are wanted", (double)p, name ? "" : ", no name");
     weft *w = x->w;
     if (!w->training || p == 0)
         return x;

@@ -57,14 +57,14 @@ double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
         weft__fail(w, WEFT_EARG, "gradcheck: a function is wanted");
     for (int i = 0; i < n && !w->status; i++)
         if (weft__wrong(w, x[i]))
-            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "");
+            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "tensors of the step are wanted");
     w->running = "gradcheck";
     weft_tensor **dx = weft__take(w, &w->keep, 2 * (int64_t)n * (int64_t)sizeof *dx);
     if (!dx)
         return (double)NAN;
     weft_tensor *y = f(x, user);
     if (weft_ok(w) && y && count(y) != 1)
-        weft__fail(w, WEFT_ESHAPE, "gradcheck: a function with one element as its result is wanted");
+        weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is wanted");
     bool was = weft_recording(w, true);
     weft_gradients(y, x, n, dx);
     w->recording = false;

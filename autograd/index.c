@@ -43,7 +43,7 @@ static bool scatter_shape(weft_call *c)
     const weft__form *table = c->attributes, *x = &c->x[0]->f;
     c->y[0]->f = *table;
     return (is_real(c, 0) && !is_real(c, 1) && count(c->x[0]) == count(c->x[1]) * row_width(table) && x->batch == c->x[1]->f.batch)
-        || weft_refuse(c, "reals, and an int for each of their rows, are wanted");
+        || weft__refuse(c, "reals, and an int for each of their rows of %lld, are wanted", (long long)row_width(table));
 }
 static weft_tensor *gather_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *scatter_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft__view(weft_gather(dy, c->x[1]), &c->x[0]->f); }
@@ -56,7 +56,7 @@ weft_tensor *weft_gather(weft_tensor *table, weft_tensor *index) { return APPLY(
 weft_tensor *weft_scatter(weft_tensor *x, weft_tensor *index, int64_t rows)
 {
     if (!x || weft__wrong(x->w, x) || x->f.rank < 1 || weft__wrong(x->w, index) || index->f.rank < 1 || rows < 0 || rows > INT32_MAX)
-        return weft__failed_of(LIST(x, index), WEFT_EARG, "scatter", "rows of reals, an int for each and a number of rows are wanted");
+        return weft__failed_of(LIST(x, index), WEFT_EARG, "scatter", "rows of reals, an int for each and 0 .. %d rows are wanted, not %lld", INT32_MAX, (long long)rows);
     weft__form table = weft__plain(WEFT_REAL, 1, &rows);
     for (int i = index->f.rank; i < x->f.rank && table.rank < WEFT_RANK; i++)
         table.size[table.rank++] = x->f.size[i];
@@ -66,10 +66,11 @@ weft_tensor *weft_scatter(weft_tensor *x, weft_tensor *index, int64_t rows)
 /* ---- pick of one column a row, and place ---- */
 static bool pick_shape(weft_call *c)
 {
+    char text[128];
     weft__form want = c->x[0]->f;
     want.rank--, want.type = WEFT_I32;
     if (!is_real(c, 0) || c->x[0]->f.rank < (c->x[0]->f.batch ? 2 : 1) || !weft__same(&want, &c->x[1]->f))
-        return weft_refuse(c, "reals and a column for each of their rows are wanted");
+        return weft__refuse(c, "reals and a column, an int, for each of their rows, %s, are wanted", weft__text(&want, text));
     want.type = WEFT_REAL;
     c->y[0]->f = want;
     return true;
@@ -94,7 +95,7 @@ static bool one_hot_shape(weft_call *c)
     weft__form *y = &c->y[0]->f;
     *y = c->x[0]->f;
     if (is_real(c, 0) || y->rank == WEFT_RANK || *(const int64_t *)c->attributes < 1)
-        return weft_refuse(c, "ints and at least one class are wanted");
+        return weft__refuse(c, "%lld classes; ints of rank 0 .. %d and 1 class or more are wanted", (long long)*(const int64_t *)c->attributes, WEFT_RANK - 1);
     y->type = WEFT_REAL;
     y->size[y->rank++] = *(const int64_t *)c->attributes;
     return true;

@@ -68,10 +68,9 @@ static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *f
 static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 {
     weft *w = x ? x->w : weft__nowhere();
-    char why[120];
     if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n || (first->n && !first->len)) {
-        snprintf(why, sizeof why, "%lld lengths; a ragged tensor and a length for each of its sequences are wanted", (long long)(first ? first->n : 0));
-        weft__failed(x, WEFT_EARG, "split", why);
+        weft__failed(x, WEFT_EARG, "split", "%lld lengths; a ragged tensor and a length for each of its %lld sequences are wanted",
+                     (long long)(first ? first->n : 0), (long long)weft_lengths_of(x).n);
         return false;
     }
     for (int64_t s = 0; s < first->n; s++)

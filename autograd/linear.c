@@ -15,7 +15,8 @@ static bool linear_shape(weft_call *c)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
             return weft_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are wanted");
     if (x->f.rank < 2 || width(x) != width(weight) || (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
-        return weft_refuse(c, "rows as wide as the weight's and a bias as long as it has rows are wanted");
+        return weft__refuse(c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are wanted", (long long)width(weight),
+                            (long long)weight->f.size[0]);
     weft_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] = weight->f.size[0];
     return true;

@@ -37,6 +37,19 @@ static plan plan_of(const weft_call *c)
     return p;
 }
 
+static bool refused(const weft_call *c)
+{
+    const turns *t = c->attributes;
+    const weft_tensor *a = c->x[0], *b = c->x[1];
+    int64_t of_a = extent(a, t->ta ? 2 : 1), of_b = extent(b, t->tb ? 1 : 2);
+    static const char *const turned[] = { "", " (transposed)" };
+    if (of_a != of_b)
+        return weft__refuse(c, "the inner extents do not agree: %lld of a%s, %lld of b%s", (long long)of_a, turned[t->ta], (long long)of_b, turned[t->tb]);
+    if (a->f.batch || b->f.batch)
+        return weft_refuse(c, "they do not agree: rows of a ragged tensor meet only the same rows");
+    return weft_refuse(c, "the leading axes do not agree; the same ones, or a b of rank 2, are wanted");
+}
+
 static bool matmul_shape(weft_call *c)
 {
     plan p = plan_of(c);
@@ -44,7 +57,7 @@ static bool matmul_shape(weft_call *c)
     if (!is_real(c, 0) || !is_real(c, 1) || a->rank < 2 || b->rank < 2)
         return weft_refuse(c, "reals of rank 2 or more are wanted");
     if (p.kind == IMPOSSIBLE)
-        return weft_refuse(c, a->batch || b->batch ? "they do not agree (rows of a ragged tensor meet only the same rows)" : "they do not agree");
+        return refused(c);
     if (p.kind == CONTRACTED)
         c->y[0]->f = weft__plain(WEFT_REAL, 2, (int64_t[]){ p.m, p.n });
     else {

@@ -15,7 +15,7 @@ static bool norm_shape(weft_call *c)
         return weft_refuse(c, "a last axis of reals is wanted, and not the tokens");
     for (int i = GAIN; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(c->x[X_]))
-            return weft_refuse(c, "gain and shift as wide as the last axis are wanted");
+            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are wanted", (long long)width(c->x[X_]));
     row.rank--;
     c->y[Y_]->f = *x, c->y[MEAN]->f = c->y[RSTD]->f = row;
     return true;
@@ -57,6 +57,7 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
     norm n = { eps };
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
     if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
-        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm", "a finite eps >= 0, and gain and shift or neither, are wanted");
+        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm", "a finite eps >= 0, and gain and shift or neither, are wanted; eps is %g%s",
+                               (double)eps, gain && shift ? "" : gain ? ", shift NULL" : shift ? ", gain NULL" : "");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }

@@ -83,9 +83,8 @@ weft_tensor *weft_power(weft_tensor *x, real exponent)              { return una
 
 weft_tensor *weft_clamp(weft_tensor *x, real low, real high)
 {
-    char why[120];
-    snprintf(why, sizeof why, "from %g to %g; low <= high is wanted", (double)low, (double)high);
-    return low <= high ? unary(WEFT__clamp, x, low, high) : weft__failed(x, WEFT_EARG, "clamp", why);
+    return low <= high ? unary(WEFT__clamp, x, low, high)
+                       : weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; low <= high is wanted", (double)low, (double)high);
 }
 
 /* ---- binary ---- */

@@ -12,7 +12,8 @@ static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) 
 weft_tensor *weft_arrange(weft_tensor *x, weft_layout layout)
 {
     if (!is_ragged(x) || (layout != WEFT_PACKED && layout != WEFT_CONCAT))
-        return weft__failed(x, WEFT_EARG, "arrange", "a ragged tensor, and packed or concat, are wanted (weft_pad_packed pads, weft_arrange_rows places)");
+        return weft__failed(x, WEFT_EARG, "arrange", "layout %d; a ragged tensor, and packed or concat, are wanted (weft_pad_packed pads, weft_arrange_rows places)",
+                            (int)layout);
     weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
     return weft__arranged(x, &to, 0);
 }
@@ -40,7 +41,7 @@ static bool rows_are_few(weft *w, int64_t n, int64_t total, const char *function
 bool weft__lengths_fit(weft *w, const weft_lengths *l, int64_t n, int64_t total, const char *function)
 {
     if (!l || (l->n && !l->len) || l->n != n)
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences", function, (long long)(l ? l->n : 0), (long long)n);
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences; one for each is wanted", function, (long long)(l ? l->n : 0), (long long)n);
     for (int64_t s = 0; !w->status && s < n; s++)
         if (l->len[s] < 0 || l->len[s] > total)
             weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is wanted", function, (long long)s, l->len[s], (long long)total);
@@ -50,9 +51,9 @@ bool weft__lengths_fit(weft *w, const weft_lengths *l, int64_t n, int64_t total,
 bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, const char *function)
 {
     if (!x || weft__wrong(x->w, x) || (unsigned)align > WEFT_ALIGN_RIGHT)
-        weft__failed(x, WEFT_EARG, function, "a plain tensor and an alignment are wanted");
+        weft__failed(x, WEFT_EARG, function, "alignment %d; one of weft_align is wanted", (int)align);
     else if (x->f.rank < 2 || x->f.batch)
-        weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..] is wanted");
+        weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..], of rank 2 or more, is wanted");
     else
         return weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], function) && rows_are_few(x->w, l->n, x->f.size[1], function);
     return false;
@@ -117,7 +118,7 @@ weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, wef
 static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align align, const char *function)
 {
     if (!is_ragged(x) || (unsigned)align > WEFT_ALIGN_RIGHT || x->f.rank == WEFT_RANK)
-        return weft__failed(x, WEFT_EARG, function, "a ragged tensor and an alignment are wanted");
+        return weft__failed(x, WEFT_EARG, function, "alignment %d; a ragged tensor of rank 1 .. %d and one of weft_align are wanted", (int)align, WEFT_RANK - 1);
     weft_batch *b = x->f.batch;
     if (total < 0 || (total && total < b->longest)) {
         weft__fail(x->w, WEFT_ESHAPE, "%s: total %lld; at least the longest sequence, %lld, is wanted", function, (long long)total, (long long)b->longest);
@@ -134,7 +135,7 @@ weft_tensor *weft_pad_packed(weft_tensor *x, int64_t total, real fill, weft_alig
 weft_tensor *weft_realign(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
     if ((unsigned)to > WEFT_ALIGN_RIGHT)
-        return weft__failed(x, WEFT_EARG, "realign", "one of weft_align is wanted");
+        return weft__failed(x, WEFT_EARG, "realign", "to %d; one of weft_align is wanted", (int)to);
     weft_tensor *padded = as_padded(x, l, from, "realign");
     if (!padded->f.batch)
         return padded;
@@ -184,10 +185,8 @@ weft_tensor *weft_spread(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
         return weft__failed_of(LIST(x, like), WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
-    char why[120];
-    snprintf(why, sizeof why, "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, "spread", why);
+        return weft__failed(x, WEFT_ESHAPE, "spread", "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
     to.layout = like->f.layout, to.place = like->f.place, to.size[0] = like->f.size[0];
@@ -218,7 +217,7 @@ static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)           
 weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 {
     if (!is_ragged(x) || x->f.type != WEFT_REAL || (unsigned)how > WEFT_POOL_LAST)
-        return weft__failed(x, WEFT_EARG, "pool", "ragged reals and one of weft_pooling are wanted");
+        return weft__failed(x, WEFT_EARG, "pool", "pooling %d; ragged reals and one of weft_pooling are wanted", (int)how);
     x->w->running = "pool";
     weft__along a = tokens_of(x, x);
     switch (how) {

@@ -19,15 +19,23 @@ static bool completed(weft_tensor *x, int rank, const int64_t *shape, weft__form
     return rest * (free_axis >= 0 ? f->size[free_axis] : 1) == count(x);
 }
 
+static const char *asked(const weft_tensor *x, int rank, const int64_t *shape, char text[128])
+{
+    weft__form f = weft__plain(x->f.type, rank, shape);
+    return weft__text(&f, text);
+}
+
 weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
 {
+    char text[128];
     weft__form f;
     if (!x || weft__wrong(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
-        return weft__failed(x, WEFT_EARG, "reshape", "a shape of rank 0 .. 6 is wanted");
+        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; a shape of rank 0 .. %d is wanted", rank, rank && !shape ? " without a shape" : "", WEFT_RANK);
     if (!completed(x, rank, shape, &f))
-        return weft__failed(x, WEFT_ESHAPE, "reshape", "the new shape has another number of elements");
+        return weft__failed(x, WEFT_ESHAPE, "reshape", "its %lld elements do not make %s", (long long)count(x), asked(x, rank, shape, text));
     if (x->f.batch && (rank == 0 || f.size[0] != x->f.size[0]))
-        return weft__failed(x, WEFT_ESHAPE, "reshape", "a ragged tensor keeps its rows as axis 0 (weft_plain)");
+        return weft__failed(x, WEFT_ESHAPE, "reshape", "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)", asked(x, rank, shape, text),
+                            (long long)x->f.size[0]);
     f.batch = x->f.batch, f.layout = x->f.layout, f.place = x->f.place;
     return weft__view(x, &f);
 }
@@ -49,10 +57,11 @@ weft_tensor *weft_detach(weft_tensor *x)
 
 weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
+    char text[128];
     if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
         return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
-        return weft__failed(x, WEFT_ESHAPE, "ragged_like", "a plain tensor with as many rows as a ragged one is wanted");
+        return weft__failed(x, WEFT_ESHAPE, "ragged_like", "a plain tensor with the rows of a ragged one is wanted, like is %s", weft__text(&like->f, text));
     weft__form f = x->f;
     f.batch = like->f.batch, f.layout = like->f.layout, f.place = like->f.place;
     return weft__view(x, &f);
@@ -67,7 +76,7 @@ static bool transpose_shape(weft_call *c)
     weft__form *y = &c->y[0]->f;
     *y = c->x[0]->f;
     if (!is_real(c, 0) || (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0)))
-        return weft_refuse(c, "reals are wanted, and the rows of a ragged tensor stay axis 0");
+        return weft__refuse(c, "axes %d and %d: reals are wanted, and the rows of a ragged tensor stay axis 0", s->axis, s->other);
     y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
     return true;
 }
@@ -94,7 +103,7 @@ static const weft_op op_transpose = { .name = "transpose", .adds = true, .unread
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
     if (!weft__axis(x, &axis, "transpose") || !weft__axis(x, &other, "transpose"))
-        return weft__failed(x, WEFT_EARG, "transpose", "");
+        return weft__inert_beside(x);
     swap s = { axis, other };
     return APPLY_WITH(&op_transpose, s, x);
 }
@@ -103,9 +112,10 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times)
 {
     if (!weft__axis(x, &axis, "repeat"))
-        return weft__failed(x, WEFT_EARG, "repeat", "");
+        return weft__inert_beside(x);
     if (times < 0 || x->f.rank == WEFT_RANK || x->f.type != WEFT_REAL || (x->f.batch && axis == 0))
-        return weft__failed(x, WEFT_ESHAPE, "repeat", "reals of rank 1 .. 5, times >= 0, and not the rows of a ragged tensor, are wanted");
+        return weft__failed(x, WEFT_ESHAPE, "repeat", "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of a ragged tensor, are wanted",
+                            axis, (long long)times);
     weft__form one = x->f, many, end = x->f;
     for (int i = one.rank++; i > axis; i--)
         one.size[i] = one.size[i - 1];
@@ -113,7 +123,7 @@ weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times)
     many = one;
     many.size[axis] = times;
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
-        return weft__failed(x, WEFT_ESHAPE, "repeat", "so many times are too many elements");
+        return weft__failed(x, WEFT_ESHAPE, "repeat", "%lld times are too many elements", (long long)times);
     weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
     if (y->f.batch)                              /* rows lie where the spreading put them */
         end.layout = y->f.layout, end.place = y->f.place, end.size[0] = y->f.size[0];
@@ -149,7 +159,8 @@ static bool slice_shape(weft_call *c)
     part *p = (part *)(uintptr_t)c->attributes;
     p->whole = c->x[0]->f;
     if (p->from < 0 || p->to < p->from || p->to > p->whole.size[p->axis])
-        return weft_refuse(c, "there is no such part");
+        return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are wanted", (long long)p->from, (long long)p->to, p->axis,
+                            (long long)p->whole.size[p->axis]);
     if (p->axis == 0 && p->whole.batch)
         return weft_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split)");
     c->y[0]->f = p->whole;
@@ -183,7 +194,7 @@ static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i) { (vo
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
     if (!weft__axis(x, &axis, "slice"))
-        return weft__failed(x, WEFT_EARG, "slice", "");
+        return weft__inert_beside(x);
     int64_t n = x->f.size[axis];
     part p = { x->f, axis, from < 0 ? from + n : from, to < 0 ? to + n : to };
     return APPLY_WITH(&op_slice, p, x);
@@ -193,6 +204,7 @@ weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 static bool concat_shape(weft_call *c)
 {
     int axis = *(const int *)c->attributes;
+    char text[2][128];
     weft__form *y = &c->y[0]->f, f = c->x[0]->f;
     *y = f;
     if (axis == 0 && y->batch)
@@ -201,9 +213,10 @@ static bool concat_shape(weft_call *c)
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];
         if (!weft__same(&f, &c->x[i]->f))
-            return weft_refuse(c, "all but the axis must be the same");
+            return weft__refuse(c, "along axis %d: input %d is %s, input 0 %s; all but that axis must be the same", axis, i, weft__text(&c->x[i]->f, text[0]),
+                                weft__text(&c->x[0]->f, text[1]));
         if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
-            return weft_refuse(c, "so many are too many elements");
+            return weft__refuse(c, "%d such tensors are too many elements", c->n);
     }
     return true;
 }
@@ -229,8 +242,8 @@ static const weft_op op_concat = { .name = "concat", .adds = true, .unread = ~0u
 weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
 {
     if (!x || n < 1)
-        return weft__failed(NULL, WEFT_EARG, "concat", "at least one tensor is wanted");
+        return weft__failed(NULL, WEFT_EARG, "concat", "%d tensors%s; at least one is wanted", n, x ? "" : ", NULL");
     if (!weft__axis(x[0], &axis, "concat"))
-        return weft__failed_of(x, n, WEFT_EARG, "concat", "");
+        return weft__failed_of(x, n, WEFT_EARG, "concat", "%d tensors are wanted", n);
     return weft_apply(&op_concat, x, n, &axis, sizeof axis);
 }

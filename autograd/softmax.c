@@ -102,7 +102,7 @@ static weft_tensor *along(int which, weft_tensor *x, int axis, weft_tensor *mask
 {
     const char *name = records[0][which].name;
     if (!weft__axis(x, &axis, name))
-        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "") : weft__failed(x, WEFT_EARG, name, "");
+        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are wanted") : weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, true);
     return run_on(which, &a, x, mask);
 }

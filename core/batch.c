@@ -146,15 +146,19 @@ weft_batch *weft__batch(weft *w, const weft_lengths *l, const char *function)
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)
 {
     if (a->n != b->n) {
-        snprintf(text, size, "two batches: %lld and %lld sequences", (long long)a->n, (long long)b->n);
+        snprintf(text, size, "the inputs belong to different batches: the first has %lld sequences, the second %lld", (long long)a->n, (long long)b->n);
         return;
     }
-    for (int64_t s = 0; s < a->n; s++)
-        if (a->len[s] != b->len[s] || a->id[s] != b->id[s]) {
-            snprintf(text, size, "two batches: sequence %lld has length %d, id %lld and length %d, id %lld",
-                     (long long)s, a->len[s], (long long)a->id[s], b->len[s], (long long)b->id[s]);
-            return;
-        }
+    int64_t s = 0, i = 0;
+    while (s < a->n && a->len[s] == b->len[s])
+        s++;
+    while (i < a->n && a->id[i] == b->id[i])
+        i++;
+    if (s < a->n)
+        snprintf(text, size, "the inputs belong to different batches: sequence %lld has %d tokens in the first and %d in the second", (long long)s, a->len[s], b->len[s]);
+    else if (i < a->n)
+        snprintf(text, size, "the inputs belong to different batches: their lengths agree, but sequence %lld has the id %lld in the first and %lld in the second",
+                 (long long)i, (long long)a->id[i], (long long)b->id[i]);
 }
 
 /* ---- ragged tensors from the user's rows ---- */

@@ -107,7 +107,7 @@ static void settle_in(weft *w, const weft_opts *o)
     bool known = overridden(&real_opts, why, sizeof why), check = false;
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
-        weft__fail(w, WEFT_EARG, "open: threads >= 0 and a precision of weft_precision are wanted");
+        weft__fail(w, WEFT_EARG, "open: %d threads, precision %d; 0 threads or more and one of weft_precision are wanted", o->threads, (int)o->precision);
     else if (!weft__log_level(&log))
         weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", secure_getenv("WEFT_LOG"));
     else if (!weft__check_wanted(&check))

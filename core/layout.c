@@ -182,7 +182,9 @@ static bool fits(weft_batch *b, const weft_placement *p)
             return false;
         }
     if (!sane)
-        weft__fail(b->w, WEFT_EARG, "arrange_rows: a placement with a row and a column for each sequence is wanted");
+        weft__fail(b->w, WEFT_EARG, "arrange_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences are wanted", !p ? "NULL" :
+                   b->n && !p->row ? "row NULL" : b->n && !p->column ? "column NULL" : "given", (long long)(p ? p->rows : 0), (long long)(p ? p->width : 0),
+                   (long long)b->n);
     return sane;
 }
 

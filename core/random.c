@@ -22,7 +22,7 @@ weft_stream *weft_stream_of(weft *w, const char *name)
         if (!strcmp(s->name, name))
             return s;
     if (!name || !*name || strlen(name) >= sizeof w->streams->name)
-        weft__fail(w, WEFT_EARG, "stream_of: a name of 1 .. %zu bytes is wanted", sizeof w->streams->name - 1);
+        weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; a name of 1 .. %zu bytes is wanted", name ? name : "", sizeof w->streams->name - 1);
     weft_stream *s = w->status ? NULL : weft__own(w, sizeof *s, NULL, NULL);
     if (!s)
         return NULL;

@@ -70,7 +70,8 @@ WEFT_API weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int
 WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);   /* [.., in] -> [.., out] */
 
 typedef struct weft_embedding weft_embedding;
-typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } weft_embedding_opts;   /* padding: a row that stays 0 */
+/* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its number alone. */
+typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } weft_embedding_opts;
 /* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient, whatever is written to it. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns);
 WEFT_API weft_embedding *weft_embedding_with(weft_module *m, const char *name, const weft_embedding_opts *opts);
@@ -180,7 +181,8 @@ WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
 
 /* smoothing a: (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c]), Szegedy et al. 2016; weight: sum of w[target].
  * mask, of the shape of the classes, or NULL, multiplies both; where it is 0 logits and class are not looked at. class_weight [classes] or
- * NULL; ignore: a class that counts nothing. Mask and class_weight are constants: they have no gradient. */
+ * NULL; ignore: a class that counts nothing (class 0 wants has_ignore said, any other is meant by its number alone, -100, too).
+ * Mask and class_weight are constants: they have no gradient. */
 typedef struct { weft_tensor *mask, *class_weight; weft_real smoothing; int32_t ignore; bool has_ignore; } weft_ce_opts;
 /* logits [.., classes], classes [..] ints, ragged or plain; opts may be NULL. A class out of range is an error that names its
  * sequence and token. */

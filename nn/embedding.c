@@ -14,7 +14,7 @@ struct weft_embedding {
 static bool skip_shape(weft_call *c)
 {
     weft_like(c->y[0], c->x[0]);
-    return !is_real(c, 0) || weft_refuse(c, "ints are wanted");
+    return !is_real(c, 0) || weft_refuse(c, "ids, ints, are wanted");
 }
 static void skip_run(weft_call *c)
 {
@@ -46,6 +46,8 @@ static bool map_ids(weft_embedding *e, int64_t rows, int64_t padding)
 }
 
 /* ---- the layer ---- */
+static bool has_padding(const weft_embedding_opts *o) { return o->has_padding || o->padding != 0; }
+
 static bool is_sound(weft_module *m, const weft_embedding_opts *o)
 {
     weft *w = weft__ready(m);
@@ -53,7 +55,7 @@ static bool is_sound(weft_module *m, const weft_embedding_opts *o)
         weft__fail(w, WEFT_EARG, "embedding: opts is NULL");
     else if (w && (o->rows < 1 || o->rows > INT32_MAX))
         weft__fail(w, WEFT_EARG, "embedding: %lld rows; 1 .. %d are wanted", (long long)o->rows, INT32_MAX);
-    else if (w && o->has_padding && (o->padding < 0 || o->padding >= o->rows))
+    else if (w && has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
         weft__fail(w, WEFT_EARG, "embedding: padding %lld; 0 .. %lld is wanted", (long long)o->padding, (long long)o->rows - 1);
     return w && !w->status;
 }
@@ -70,7 +72,7 @@ weft_embedding *weft_embedding_with(weft_module *parent, const char *name, const
         return weft__finished(m, e, &none);
     e->m = m;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
-    if (!w->status && opts->has_padding && map_ids(e, opts->rows, opts->padding))
+    if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
     return weft__finished(m, e, &none);
 }
@@ -94,6 +96,8 @@ weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(e->m);
+    if (ids->f.type != WEFT_I32)
+        weft__failed(ids, WEFT_ESHAPE, "embed", "ids, ints below %lld, are wanted", (long long)e->weight->f.size[0]);
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids, *y = weft_gather(e->weight, rows);
     remember(e, rows, y);
     weft__leave(e->m, before);

@@ -137,6 +137,8 @@ weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(r->m);
+    if (x->f.type != WEFT_REAL || weft_size(x, -1) != r->in)
+        weft__failed(x, WEFT_ESHAPE, "resample_norm", "[.., %lld] of reals is wanted", (long long)r->in);
     weft_tensor *line = r->in == r->out ? x : weft_matmul(x, places(r));
     weft_tensor *y = weft_norm_run(r->norm, scaled(r->mask, line));
     weft__leave(r->m, before);

@@ -2,6 +2,7 @@
  *
  * The composed form is the same sum over a target distribution, from public operators: it has the second derivatives. Mask and
  * class weights are constants here, as in PyTorch; a walk that wants their gradient is told so. */
+#include "autograd/autograd.h"
 #include "nn/loss.h"
 
 typedef struct {
@@ -49,15 +50,16 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
     const manner *m = c->attributes;
     const weft_tensor *weight = input(c, m->weight), *mask = input(c, m->mask);
     weft__form want = classes->f;
+    char text[128];
     want.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
-        return weft_refuse(c, "classes are ints");
+        return weft_refuse(c, "classes are ints; reals were given");
     if (m->classes == 0 && weft__elements(&classes->f))
         return weft_refuse(c, "there are rows, but no classes to choose from: a last extent of 1 or more is wanted");
     if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 || weight->f.size[0] != m->classes))
-        return weft_refuse(c, "class_weight is [classes], plain");
+        return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is wanted", weft__text(&weight->f, text), (long long)m->classes);
     if (mask && !weft__same(&mask->f, &want))
-        return weft_refuse(c, "the mask has the shape of the classes");
+        return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are wanted", weft__text(&mask->f, text));
     c->y[0]->f = want;
     return true;
 }
@@ -87,23 +89,37 @@ static int with_options(weft_tensor **x, int n, manner *m, weft_tensor *class_we
     return n;
 }
 
+static bool ignores(const weft_ce_opts *o) { return o->has_ignore || o->ignore != 0; }
+
 weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce_opts *opts, bool weighted)
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
-    manner m = { .classes = n, .ignore = o.ignore, .has_ignore = o.has_ignore };
+    manner m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
     weft_tensor *x[3] = { classes };
     int inputs = with_options(x, 1, &m, weighted ? o.class_weight : NULL, o.mask);
     return weft_apply(&op_weight, x, inputs, &m, sizeof m);
 }
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
+static bool refused(const weft_call *c)          /* PyTorch's [n, classes, T ..] beside [n, T ..], or anything else */
+{
+    const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;
+    bool second = x->rank > 2 && x->rank == t->rank + 1 && x->size[0] == t->size[0] && !x->batch && !t->batch;
+    for (int i = 1; second && i < t->rank; i++)
+        second = x->size[i + 1] == t->size[i];
+    if (second)
+        return weft__refuse(c, "classes are the last axis, of extent %lld here; they seem to be axis 1, of extent %lld, as in PyTorch%s", (long long)x->size[x->rank - 1],
+                            (long long)x->size[1], x->rank == 3 ? ": weft_transpose(logits, 1, 2)" : "");
+    return weft_refuse(c, "logits [.., classes] and classes [..] are wanted, both ragged or both plain");
+}
+
 static bool entropy_shape(weft_call *c)
 {
     const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;
     bool agree = x->type == WEFT_REAL && x->rank == t->rank + 1 && x->batch == t->batch;
     for (int i = 0; agree && i < t->rank; i++)
         agree = x->size[i] == t->size[i];
-    return agree ? shapes(c, c->x[1]) : weft_refuse(c, "logits [.., classes] and classes [..] are wanted, both ragged or both plain");
+    return agree ? shapes(c, c->x[1]) : refused(c);
 }
 
 static void entropy_run(weft_call *c)
@@ -154,7 +170,7 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
         weft__fail(weft_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted", (double)o.smoothing);
-    manner m = { weft_size(logits, -1), o.smoothing, o.ignore, o.has_ignore, 0, 0 };
+    manner m = { weft_size(logits, -1), o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
     weft_tensor *rows = weft_apply(&op_entropy, x, inputs, &m, sizeof m);

@@ -34,11 +34,10 @@ static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes
 {
     char a[128], b[128];
     weft_tensor *best = weft_argmax(scores);
-    hits h = { weft_equal(weft_to_reals(best), weft_to_reals(classes)), weft__entropy_weight(classes, weft_size(scores, -1), opts, false) };
-    if (best->w->status == WEFT_OK && !weft__alike(&best->f, &classes->f, -1))
+    if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
         weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are wanted", name, weft__text(&scores->f, a),
                    weft__text(&classes->f, b));
-    return h;
+    return (hits){ weft_equal(weft_to_reals(best), weft_to_reals(classes)), weft__entropy_weight(classes, weft_size(scores, -1), opts, false) };
 }
 
 static weft_loss token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)

@@ -1,4 +1,5 @@
 /* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight and bias. */
+#include "autograd/autograd.h"
 #include "nn/nn.h"
 
 struct weft_norm { weft_module *m; weft_tensor *weight, *bias; };
@@ -25,6 +26,8 @@ weft_tensor *weft_norm_run(weft_norm *n, weft_tensor *x)
     if (bad)
         return bad;
     const weft_module *before = weft__enter(n->m);
+    if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
+        weft__failed(x, WEFT_ESHAPE, "norm", "[.., %lld] of reals is wanted", (long long)n->weight->f.size[0]);
     weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, (real)1e-5);
     weft__leave(n->m, before);
     return y;

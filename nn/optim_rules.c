@@ -30,7 +30,7 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
     if (!isfinite(o.dampening))
         weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: dampening %g; a finite number is wanted", (double)o.dampening);
     if (o.nesterov && (!(o.momentum > 0) || o.dampening != 0))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: nesterov needs a momentum and no dampening");
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: momentum %g, dampening %g; nesterov wants a momentum above 0 and no dampening", (double)o.momentum, (double)o.dampening);
     weft__update how = { .rule = WEFT__SGD, .lr = o.lr, .decay = o.weight_decay, .beta1 = o.momentum, .beta2 = o.dampening, .nesterov = o.nesterov };
     return weft__optim_new(m, "sgd", &how, o.momentum != 0, false, false);
 }

@@ -52,7 +52,7 @@ WEFT_API weft_state weft_state_repeat(weft_state s, int64_t times);
 typedef weft_tensor *weft_decode_step(weft_tensor *tokens, weft_state *state, int64_t beams, void *user);
 typedef struct {
     int32_t  begin, end;                         /* tokens that start and finish a sequence; end -1: only the limit does */
-    int64_t  limit;                              /* tokens at most, end not counted */
+    int64_t  limit;                              /* tokens at most, 1 or more, end not counted */
     int      beams;                              /* beam search: hypotheses kept for each sequence, 0 means 1 */
     double   length_penalty;                     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */
     double   temperature; int64_t top_k;         /* sampling: logits / temperature (0: 1) among the k best (0: all) */

@@ -24,8 +24,9 @@ static weft_forecast run(void *model, const weft__reading *t)
 weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name, const weft_attention_lstm_opts *o)
 {
     static const char *const function = "attention_lstm";
-    bool sound = weft__model_wants(parent, function, o, "opts is NULL") && weft__model_wants(parent, function, o->num_layers > 0, "num_layers of 1 or more is wanted") &&
-        weft__model_wants(parent, function, o->num_heads > 0 && (o->d_decoder ? o->d_decoder : o->d_model) % o->num_heads == 0, "num_heads that divide d_decoder are wanted");
+    bool sound = weft__model_wants(parent, function, o, "opts is NULL") && weft__model_wants(parent, function, o->num_layers > 0, "num_layers of 1 or more is wanted, not %d", o->num_layers) &&
+        weft__model_wants(parent, function, o->num_heads > 0 && (o->d_decoder ? o->d_decoder : o->d_model) % o->num_heads == 0, "num_heads that divide d_decoder are wanted, not %d of %lld", o->num_heads,
+                          (long long)(o->d_decoder ? o->d_decoder : o->d_model));
     attention_lstm *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
         .past = o->num_past_features, .future = o->num_future_features, .fixed = o->num_static_features, .causal = o->causal_attention });
     if (!m)

@@ -11,7 +11,7 @@ static const char *why_not(const weft__decoder *d, int64_t n)
     return !d->step ? "a step function is wanted" :
            !o ? "options are wanted" :
            n < 0 ? "0 or more sequences are wanted" :
-           o->limit < 0 || o->limit > INT_MAX ? "a limit of 0 or more, below 2^31, is wanted" :
+           o->limit < 1 || o->limit > INT_MAX ? "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted" :
            o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ? "1 or more beams are wanted (0 means 1), and not too many" :
            !isfinite(o->length_penalty) ? "a finite length_penalty is wanted" :
            !(o->temperature >= 0) || isinf(o->temperature) ? "a temperature of 0 (means 1) or more is wanted" :
@@ -60,7 +60,10 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
     w->running = d->name;
     d->recording = weft_recording(w, false), d->training = weft_training(w, false);
     const char *why = w->status ? NULL : why_not(d, n);
-    if (why)
+    if (why && d->o)
+        weft__fail(w, WEFT_EARG, "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, temperature %g, top_k %lld", d->name, why, (long long)n,
+                   (long long)d->o->limit, d->o->beams, d->o->length_penalty, d->o->temperature, (long long)d->o->top_k);
+    else if (why)
         weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
     if (w->status)
         return false;

@@ -46,8 +46,10 @@ weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *
 {
     static const char *const function = "encoder_decoder_lstm";
     bool sound = weft__model_wants(parent, function, o, "opts is NULL") &&
-        weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0, "layers of encoder and decoder of 1 or more are wanted") &&
-        weft__model_wants(parent, function, o->num_mlp_hidden >= 0 && (!o->num_mlp_hidden || o->d_mlp_hidden), "num_mlp_hidden of 0 or more, and its widths, are wanted");
+        weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0, "%d layers of the encoder, %d of the decoder; 1 or more of each are wanted",
+                          o->num_encoder_layers, o->num_decoder_layers) &&
+        weft__model_wants(parent, function, o->num_mlp_hidden >= 0 && (!o->num_mlp_hidden || o->d_mlp_hidden), "num_mlp_hidden %d%s; 0 or more, and its widths, are wanted",
+                          o->num_mlp_hidden, o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL");
     encoder_decoder *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
         .past = o->num_past_features, .future = o->num_future_features, .fixed = o->num_static_features });
     if (!m)

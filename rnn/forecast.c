@@ -1,13 +1,19 @@
 /* forecast.c - the way into a forecasting model and out of it: what comes in is checked and made ragged or padded as the model reads it. */
+#include <stdarg.h>
 #include "autograd/autograd.h"
 #include "rnn/forecast.h"
 
 /* ---- making ---- */
 static weft_forecaster none;
 
-bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *why)
+bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *format, ...)
 {
     weft *w = weft__ready(parent);
+    char why[200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
     if (w && !holds)
         weft__fail(w, WEFT_EARG, "%s: %s", function, why);
     return w && !w->status;
@@ -19,7 +25,7 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
     if (w && (is->past < 1 || is->future < 1 || is->fixed < 0))
         weft__fail(w, WEFT_ESHAPE, "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are wanted", is->name,
                    (long long)is->past, (long long)is->future, (long long)is->fixed);
-    if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED, "compat: a weft_compat is wanted"))
+    if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED, "compat %d; a weft_compat is wanted", (int)is->compat))
         return NULL;
     weft_module *m = weft_module_in(parent, name);
     weft__model *model = weft__layer(m, bytes);

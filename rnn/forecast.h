@@ -28,7 +28,7 @@ struct weft_forecaster { weft__model is; };
 void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *is);
 weft_forecaster *weft__model_finished(void *model);              /* the model, or an empty one if anything has failed */
 /* For constructors: fails with `why` unless it holds. */
-bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *why);
+bool weft__model_wants(weft_module *parent, const char *function, bool holds, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* An LSTM over one side: over its data only, with zeros in its pads, unless AS_CODED says otherwise. */
 weft_rnn_out weft__recur(const weft__reading *, const weft__side *, weft_rnn *, weft_tensor *x, weft_state first);

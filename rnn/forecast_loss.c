@@ -96,11 +96,8 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
 /* ---- the forecast in the middle, and its metrics ---- */
 weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles)
 {
-    if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 || weft_size(predicted, -1) != quantiles) {
-        char why[80];
-        snprintf(why, sizeof why, "[.., %d], a column for each quantile, is wanted", quantiles);
-        return weft__failed(predicted, WEFT_ESHAPE, "point_prediction", why);
-    }
+    if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 || weft_size(predicted, -1) != quantiles)
+        return weft__failed(predicted, WEFT_ESHAPE, "point_prediction", "[.., %d], a column for each quantile, is wanted", quantiles);
     return weft_slice(predicted, -1, quantiles / 2, quantiles / 2 + 1);
 }
 

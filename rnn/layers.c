@@ -59,10 +59,13 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     static weft_rnn none;
     weft *w = weft_of_module(parent);
     const char *why = o ? why_not(cell, o) : "options are NULL";
-    if (why) {
+    if (why && o)
+        weft__fail(w, WEFT_EARG, "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g", function, name ? name : "", why,
+                   (long long)o->input, (long long)o->hidden, o->layers, (long long)o->proj, (double)o->dropout);
+    else if (why)
         weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", why);
+    if (why)
         return &none;
-    }
     weft_module *m = weft_module_in(parent, name);
     weft_rnn *r = weft__layer(m, sizeof *r);
     if (!r)

@@ -19,7 +19,7 @@ bool weft_should_use_packing(const weft_lengths *l)
 weft_tensor *weft_align_encoder_sequences(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
     if ((unsigned)to > WEFT_ALIGN_RIGHT)
-        return weft__failed(x, WEFT_EARG, "align_encoder_sequences", "one of weft_align is wanted");
+        return weft__failed(x, WEFT_EARG, "align_encoder_sequences", "to %d; one of weft_align is wanted", (int)to);
     return weft__is_padded(x, l, from, "align_encoder_sequences") ? weft_realign(x, l, from, to) : weft__inert_beside(x);
 }
 

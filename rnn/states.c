@@ -111,9 +111,9 @@ static bool possible(weft *w, const weft_tensor *stack, const int32_t *parent, i
     if (wrong)
         weft__fail(w, WEFT_EARG, "state_select: the state %s", wrong);
     else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "state_select: the state is %s; [layers * directions, sequences, width] is wanted", weft__text(&stack->f, text));
+        weft__fail(w, WEFT_ESHAPE, "state_select: the state is %s; a plain [layers * directions, sequences, width] of reals is wanted", weft__text(&stack->f, text));
     else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
-        weft__fail(w, WEFT_EARG, "state_select: %lld parents%s", (long long)n, parent ? "" : ", NULL");
+        weft__fail(w, WEFT_EARG, "state_select: %lld parents%s; 0 or more, and not too many in all, are wanted", (long long)n, parent ? "" : ", NULL");
     for (int64_t j = 0; j < n && !w->status; j++)
         if (parent[j] < 0 || parent[j] >= stack->f.size[1])
             weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is wanted", (long long)j, parent[j], (long long)stack->f.size[1] - 1);

@@ -69,8 +69,8 @@ static void aliases_new(weft__tft *m)
 weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char *function, const weft_tft_opts *o, bool contexts, weft__model_run *run)
 {
     bool sound = weft__model_wants(parent, function, o, "opts is NULL") &&
-        weft__model_wants(parent, function, o->num_lstm_layers > 0, "num_lstm_layers of 1 or more is wanted") &&
-        weft__model_wants(parent, function, o->ctxt_seq_len >= 0 || !contexts, "ctxt_seq_len of 0 or more is wanted");
+        weft__model_wants(parent, function, o->num_lstm_layers > 0, "num_lstm_layers of 1 or more is wanted, not %d", o->num_lstm_layers) &&
+        weft__model_wants(parent, function, o->ctxt_seq_len >= 0 || !contexts, "ctxt_seq_len of 0 or more is wanted, not %lld", (long long)o->ctxt_seq_len);
     weft__tft *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
         .past = o->num_past_features, .future = o->num_future_features, .fixed = contexts ? o->num_static_features : 0,
         .causal = o->causal_attention, .right_aligned = true });

@@ -56,8 +56,9 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
     static const char *const function = "transformer_lstm";
     bool sound = weft__model_wants(parent, function, o, "opts is NULL") &&
         weft__model_wants(parent, function, o->num_layers > 0 && o->num_transformer_blocks >= 0 && o->num_transformer_blocks <= 4096,
-                          "num_layers of 1 or more and 0 .. 4096 blocks are wanted") &&
-        weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0, "num_heads that divide d_model are wanted");
+                          "num_layers %d, num_transformer_blocks %d; 1 or more and 0 .. 4096 are wanted", o->num_layers, o->num_transformer_blocks) &&
+        weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0, "num_heads that divide d_model are wanted, not %d of %lld", o->num_heads,
+                          (long long)o->d_model);
     transformer_lstm *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
         .past = o->num_past_features, .future = o->num_future_features, .fixed = o->num_static_features, .causal = o->causal_attention });
     if (!m)

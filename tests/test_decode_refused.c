@@ -132,7 +132,13 @@ Test(decode, options_are_checked)
     weft_decode_sampled(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &good);
     FAILS(w, WEFT_EARG, "decode_sampled: 0 or more sequences");
     weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));
-    FAILS(w, WEFT_EARG, "a limit of 0 or more");
+    FAILS(w, WEFT_EARG, "decode_greedy: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted; there are 2 sequences, limit -1");
+    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    FAILS(w, WEFT_EARG, "limit 0,");
+    weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    FAILS(w, WEFT_EARG, "limit 0,");
+    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    FAILS(w, WEFT_EARG, "limit 0,");
     weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.beams = -1, &o));
     FAILS(w, WEFT_EARG, "1 or more beams");
     weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.length_penalty = NAN, &o));
