@@ -23,7 +23,7 @@ bool         weft__reaches_parameters(const weft_tensor *loss);
 /* walk.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
 real        *weft__dy_spent(const weft_call *, int k);                            /* weft_dy, to be overwritten, where nobody else will look at it; else NULL */
-/* nan.c, if w->check: what a call has made, or moves numbers alone; and what it has handed to its inputs on the way back */
+/* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way back */
 void         weft__check_results(weft_call *, bool moves), weft__check_gradients(weft_call *);
 /* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or WEFT__UNARIES, none. a sigmoid(b) of x = [a, b] */
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);

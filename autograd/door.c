@@ -186,7 +186,7 @@ bool weft__run_call(weft_call *c)
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);
     if (w->check)
-        weft__check_results(c, c->op == &op_arrange);             /* it fills pads as it was told */
+        weft__check_results(c, c->op == &op_arrange || !c->op->forward);      /* which fill pads as they were told, or make nothing */
     if (w->watch)
         w->watch(c->y[0], c->op->name, w->watch_user);
     return !w->status;

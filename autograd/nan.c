@@ -31,10 +31,13 @@ static bool any_nan(const real *x, int64_t n)
     return any;
 }
 
-static int32_t sequence_of(const weft_tensor *t, int64_t element) /* -1: of a pad, or of no sequence */
+/* In the layouts that have pads. */
+static bool is_pad(const weft_tensor *t, int64_t element)
 {
+    if (t->f.layout != WEFT_ROWS && t->f.layout != WEFT_PADDED)
+        return false;
     const struct weft__rows *rows = weft__rows_of(t->f.batch, &t->f);
-    return rows ? rows->sequence.host[element / (count(t) / t->f.size[0])] : -1;
+    return !rows || rows->sequence.host[element / (count(t) / weft__layout_rows(&t->f))] < 0;
 }
 
 /* The element, or -1: there is none. */
@@ -46,7 +49,7 @@ static int64_t first_nan(const weft_tensor *t)
     for (int64_t from = 0; x && from < n; from += CHUNK) {
         int64_t end = n - from < CHUNK ? n : from + CHUNK;
         for (int64_t i = any_nan(x + from, end - from) ? from : end; i < end; i++)
-            if (isnan(x[i]) && (t->f.layout != WEFT_ROWS || sequence_of(t, i) >= 0))
+            if (isnan(x[i]) && !is_pad(t, i))
                 return i;
     }
     return -1;
@@ -55,7 +58,7 @@ static int64_t first_nan(const weft_tensor *t)
 static const char *place(const weft_tensor *t, int64_t element, char text[192])
 {
     const struct weft__rows *rows = t->f.batch ? weft__rows_of(t->f.batch, &t->f) : NULL;
-    int64_t rest = element, inner = count(t), row = inner ? element / (inner / (t->f.rank ? t->f.size[0] : 1)) : 0;
+    int64_t rest = element, inner = count(t), row = rows ? element / (inner / weft__layout_rows(&t->f)) : 0;
     int at = snprintf(text, 192, "[");
     for (int i = 0; i < t->f.rank; i++) {
         inner /= t->f.size[i];
@@ -80,13 +83,14 @@ static void given(weft_call *c, int i, int64_t element)           /* by the prog
     w->check->told_given = true;
 }
 
-/* Whether the result has NaN because an input has. An input that the result has overwritten can no longer be asked. */
+/* Whether the result has NaN because an input has. An input that the result has overwritten can no longer be asked; a view's has not been. */
 static bool passed_on(weft_call *c, const weft_tensor *y)
 {
     bool any = false;
     for (int i = 0; i < c->n; i++) {
-        int64_t element = c->x[i]->data == y->data ? -1 : first_nan(c->x[i]);
-        any |= element >= 0 || (c->x[i]->data == y->data && y->w->check->given);
+        bool overwritten = c->op->forward && c->x[i]->data == y->data;
+        int64_t element = overwritten ? -1 : first_nan(c->x[i]);
+        any |= element >= 0 || (overwritten && y->w->check->given);
         if (element >= 0 && !c->x[i]->born && !y->w->passing)
             given(c, i, element);
     }

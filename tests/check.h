@@ -46,6 +46,10 @@ UNUSED static int rounds(int few, int many)
     return getenv("WEFT_SMALL") ? (few + 3) / 4 : few;
 }
 
+/* A variant's tests run under WEFT_CHECK=1 (run.sh), which keeps every header, looks at every result and says so of a NaN. Test(.., .init = unchecked)
+ * is one that counts memory or waits, measures time, or makes NaN on purpose. */
+UNUSED static void unchecked(void) { unsetenv("WEFT_CHECK"); }
+
 /* ---- contexts ---- */
 typedef struct heap {                            /* of one context; the pool's threads may allocate, too */
     atomic_llong live, calls, fail_in;           /* blocks held; asked for since the start; the so-many-th from now fails, 0: none */

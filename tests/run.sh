@@ -80,7 +80,8 @@ counted() {                             # NAME COMMAND...
 start=
 if [ "${V:-}" = tsan ] && ! "$B/tests/tsan_main" --list >/dev/null 2>&1 </dev/null; then start="setarch -R"; fi
 
-plain() {                               # PROGRAM...
+plain() {                               # PROGRAM...; in double under WEFT_CHECK, which changes no bit
+    [ "${V:-}" != double ] || export WEFT_CHECK=1
     for t; do
         case ${t##*/} in
         test_cuda*) ;;                 # see cuda()
@@ -89,6 +90,7 @@ plain() {                               # PROGRAM...
         tsan_main) [ "${V:-}" = tsan ] && counted tsan_main $start "$t" ;;
         esac
     done
+    unset WEFT_CHECK
     case ${V:-} in ''|double) counted doccheck bash tests/doccheck.sh ;; esac
     case ${V:-} in ''|double|asan|dasan) for s in tests/test_*.sh; do [ -f "$s" ] && counted "$(basename "$s")" bash "$s"; done ;; esac
 }

@@ -177,7 +177,7 @@ Test(attention, a_plain_query_is_one_token_a_sequence)
     CLEAN(w);
 }
 
-Test(attention, a_decoder_step_takes_no_memory_from_the_system)
+Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");

@@ -161,7 +161,7 @@ Test(core, too_many_elements_are_no_number)
     weft_repeat(weft_zeros(w, WEFT_SHAPE(2)), 0, huge / 4);
     FAILS(w, WEFT_ESHAPE, "not too many in all");
     weft_reshape(weft_zeros(w, WEFT_SHAPE(0)), 3, (int64_t[]){ huge, huge, 6 });
-    FAILS(w, WEFT_ESHAPE, "reshape: [0]: the new shape has another number");
+    FAILS(w, WEFT_ESHAPE, "reshape: [0]: its 0 elements do not make");
     weft_one_hot(weft_iota(w, 8), huge);
     FAILS(w, WEFT_ESHAPE, "one_hot: extent");
     weft_state_repeat((weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL }, huge / 4);

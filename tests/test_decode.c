@@ -203,7 +203,7 @@ Test(decode, a_run_over_the_decoded_gives_its_scores)
         }
 }
 
-Test(decode, thousands_of_steps_take_no_memory)
+Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
 {
     static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
     for (int i = 0; i < COUNT(decoders); i++) {

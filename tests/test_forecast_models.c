@@ -161,7 +161,7 @@ Test(forecast_models, a_run_that_is_cut_goes_on_with_the_same_bits)
     end_folder();
 }
 
-Test(forecast_models, a_steady_step_allocates_nothing)
+Test(forecast_models, a_steady_step_allocates_nothing, .init = unchecked)
 {
     for (int t = 0; t < COUNT(tables); t++)
         for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {

@@ -200,7 +200,7 @@ Test(lean, keeps_the_states_alone)
     }
 }
 
-Test(lean, a_steady_step_allocates_nothing)
+Test(lean, a_steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w) {
         model m = model_new(w, "m", true);

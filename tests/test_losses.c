@@ -399,8 +399,8 @@ Test(losses, refusals)
     BAD(WEFT_EARG, "smoothing 2", weft_cross_entropy(x, i, &(weft_ce_opts){ .smoothing = 2 }));
     BAD(WEFT_ESHAPE, "classes are ints", weft_cross_entropy(x, y, NULL));
     BAD(WEFT_ESHAPE, "logits [.., classes]", weft_cross_entropy(y, i, NULL));
-    BAD(WEFT_ESHAPE, "class_weight is [classes]", weft_cross_entropy(x, i, &(weft_ce_opts){ .class_weight = y }));
-    BAD(WEFT_ESHAPE, "shape of the classes", weft_cross_entropy(x, i, &(weft_ce_opts){ .mask = x }));
+    BAD(WEFT_ESHAPE, "class_weight is [4]; a plain [3] of reals", weft_cross_entropy(x, i, &(weft_ce_opts){ .class_weight = y }));
+    BAD(WEFT_ESHAPE, "the mask is [4, 3]; reals of the classes' shape", weft_cross_entropy(x, i, &(weft_ce_opts){ .mask = x }));
     cr_assert_not_null(weft_mse(NULL, NULL, NULL).sum);
     cr_assert_not_null(weft_cross_entropy(NULL, NULL, NULL).sum);
     CLEAN(w);

@@ -199,7 +199,7 @@ Test(memory, opening_and_building_failed_once)
     }
 }
 
-Test(memory, a_steady_step_allocates_nothing)
+Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w) {
         model m = model_new(w);
@@ -242,7 +242,7 @@ static double chain(weft *w, int n)
     return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 }
 
-Test(memory, doubling_a_tape_of_a_million_operators)
+Test(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_recording(w, true);
@@ -258,7 +258,7 @@ Test(memory, doubling_a_tape_of_a_million_operators)
 }
 
 /* ---- lifetimes ---- */
-Test(memory, a_decoder_of_any_length_in_constant_memory)
+Test(memory, a_decoder_of_any_length_in_constant_memory, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     model m = model_new(w);

@@ -225,7 +225,7 @@ Test(messages, an_operator_without_a_shape)
     CLEAN(w);
 }
 
-Test(messages, numbers_of_the_wrong_kind)
+Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_tensor *ids = weft_ints(w, NULL, WEFT_SHAPE(9));

@@ -437,7 +437,7 @@ static weft_tensor *whole_loss(const model *a)
     return weft_mean_loss(weft_add_losses(l, m));
 }
 
-Test(optim, a_step_does_not_wait)
+Test(optim, a_step_does_not_wait, .init = unchecked)
 {
     weft__kernels far = weft__ref;
     far.synchronous = false, far.download = download, far.wait = wait;

@@ -64,6 +64,6 @@ Test(refused_records, extents_beyond_int)
     weft_pad_packed(weft_slice(x, 1, 0, 0), 1 << 15, 0, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "pad_packed: 65536 sequences of 32768 steps");
     weft_realign(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }, WEFT_ALIGN_LEFT, (weft_align)99);
-    FAILS(w, WEFT_EARG, "realign: [1, 3]: one of weft_align");
+    FAILS(w, WEFT_EARG, "realign: [1, 3]: to 99; one of weft_align");
     CLEAN(w);
 }

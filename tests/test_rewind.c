@@ -39,7 +39,7 @@ static weft_tensor *everything(const scene *s, weft_tensor *x)
     return weft_add(weft_total(weft_pad_packed(both, 9, 1, WEFT_ALIGN_RIGHT)), weft_total(weft_spread(weft_pool(both, WEFT_POOL_LAST), x)));
 }
 
-Test(rewind, batches_and_their_index_arrays_end)
+Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
 {
     FOR_DEVICES(w) {
         scene s = scene_new(w);
@@ -51,15 +51,15 @@ Test(rewind, batches_and_their_index_arrays_end)
         weft_clear(w);
         before = batch_of(w, &s, -9), b = before->f.batch;
         weft_arrange(before, WEFT_PACKED);
-        weft__map *map = b->maps;
+        const void *map = b->maps, *rows = b->rows;              /* habits may have made some */
         weft_mark here = weft_here(w);
         int64_t bytes = 0;
         for (int i = 0, n = rounds(3000, 30000); i < n; i++) {
             weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))), weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
             same_bits("round", got, ((weft_real[]){ want, want }), 2);
-            cr_assert(b->maps != map && b->rows && b->places && b->ends);
+            cr_assert(b->maps != map && b->rows != rows && b->places && b->ends);
             weft_rewind(w, here);
-            cr_assert(b->maps == map && !b->rows && !b->places && !b->ends, "what was made after the mark is still linked");
+            cr_assert(b->maps == map && b->rows == rows && !b->places && !b->ends, "what was made after the mark is still linked");
             bytes = i == 1 ? held(w) : bytes;
             cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i, (long long)held(w), (long long)bytes);
         }
@@ -81,7 +81,7 @@ static weft_tensor *remembers(weft_tensor *last, weft_state *state, int64_t beam
     return weft_add(weft_scalar(w, 0), weft_sum(weft_reshape(weft_pool(weft_ragged(w, g->zeros, 4, &(weft_lengths){ 2, len, NULL }), WEFT_POOL_MEAN), WEFT_SHAPE(2, 1, 4)), 0));
 }
 
-Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory)
+Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     growing g = { .zeros = calloc(4 * 2000, sizeof *g.zeros) };
@@ -98,7 +98,7 @@ Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory)
 }
 
 /* ---- gradients ---- */
-Test(rewind, gradients_that_were_handed_out_end)
+Test(rewind, gradients_that_were_handed_out_end, .init = unchecked)
 {
     FOR_DEVICES(w) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3));

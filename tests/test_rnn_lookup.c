@@ -232,7 +232,7 @@ static void step(weft *w, void *user)
     weft_rnn_out o;
     weft_backward(loss(s, &small, embedded(w, s), &o));
 }
-Test(rnn_lookup, a_steady_step_takes_no_memory)
+Test(rnn_lookup, a_steady_step_takes_no_memory, .init = unchecked)
 {
     FOR_DEVICES(w) {
         net s = net_of(w, &small, false, MANY);

@@ -153,7 +153,7 @@ static void one_step(weft *w, void *layer)
     weft_state first;
     weft_backward(loss_of(run(w, &lstm, layer, true, &x, &first)));
 }
-Test(rnn_rows, a_steady_step_allocates_nothing)
+Test(rnn_rows, a_steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w)
         is_steady(w, one_step, rnn_of(weft_module_new(w, "m"), "r", &lstm));

@@ -58,7 +58,7 @@ Test(rnn, steps_are_a_run)
 }
 
 /* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index arrays are made once. */
-Test(rnn, thousands_of_steps_take_no_memory)
+Test(rnn, thousands_of_steps_take_no_memory, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2 });
@@ -257,7 +257,7 @@ static weft_rnn *four_parts(weft *w)
     return weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
 }
 
-Test(rnn, a_steady_step_allocates_nothing)
+Test(rnn, a_steady_step_allocates_nothing, .init = unchecked)
 {
     FOR_DEVICES(w)
         is_steady(w, one_step, four_parts(w));

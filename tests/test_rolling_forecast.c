@@ -163,7 +163,7 @@ Test(rolling_forecast, several_targets)
     CLEAN(w);
 }
 
-Test(rolling_forecast, memory_is_constant)
+Test(rolling_forecast, memory_is_constant, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(1, (int64_t[]){ 90 });
@@ -188,7 +188,7 @@ static weft_tensor *not_finite(weft_series s, void *user) { return (void)user, w
 static weft_tensor *fails(weft_series s, void *user)    { return (void)user, weft_matmul(s.past, s.future); }
 static weft_tensor *plain(weft_series s, void *user)    { return (void)user, weft_plain(s.future); }
 
-Test(rolling_forecast, models_that_do_not_behave)
+Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
 {
     static const struct { weft_forecast_model *model; weft_status kind; const char *says; } bad[] = {
         { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model gives" }, { nothing, WEFT_EARG, "the model's tensor is NULL" },

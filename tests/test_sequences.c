@@ -271,7 +271,7 @@ Test(sequences, refused)
         weft_create_mask(w, 5, &good, (weft_align)2, false);
         FAILS(w, WEFT_EARG, "weft_align");
         weft_align_encoder_sequences(weft_zeros(w, WEFT_SHAPE(3, 5)), &good, WEFT_ALIGN_LEFT, (weft_align)7);
-        FAILS(w, WEFT_EARG, "align_encoder_sequences: [3, 5]: one of weft_align");
+        FAILS(w, WEFT_EARG, "align_encoder_sequences: [3, 5]: to 7; one of weft_align");
         weft_get_attention_mask(w, &good, 5, NULL, -1, NULL);
         FAILS(w, WEFT_EARG, "get_attention_mask: decoder: size -1");
         weft_pack_decoder_sequences(weft_zeros(w, WEFT_SHAPE(3)), &good);
