@@ -7,7 +7,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { WEFT__PLUGIN_ABI = 2 };                   /* counts changes of kernels.def and kernels.h that sizes do not show */
+enum { WEFT__PLUGIN_ABI = 3 };                   /* counts changes of kernels.def and kernels.h that sizes do not show */
 typedef struct weft__plugin {
     int32_t abi, real_bytes, device_bytes, table_bytes;
     const weft__kernels *kernels;

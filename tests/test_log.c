@@ -1,30 +1,7 @@
 /* test_log.c - WEFT_LOG: silence without it, one line to begin with and one to end with, a table whose rows are the operators that ran,
  * with as much arithmetic as they have; the results are the same, and a steady step still allocates nothing. */
-#include <unistd.h>
-#include "check.h"
+#include "hear.h"
 #include "core/log.h"
-
-/* ---- what a context says on stderr ---- */
-static int before_fd;
-static char said[1 << 16];
-static FILE *heard;
-static void listen_to_stderr(void)
-{
-    fflush(stderr);
-    heard = tmpfile();
-    before_fd = dup(STDERR_FILENO);
-    cr_assert(heard && before_fd >= 0 && dup2(fileno(heard), STDERR_FILENO) >= 0);
-}
-static const char *stop_listening(void)
-{
-    fflush(stderr);
-    dup2(before_fd, STDERR_FILENO);
-    close(before_fd);
-    rewind(heard);
-    said[fread(said, 1, sizeof said - 1, heard)] = 0;
-    fclose(heard);
-    return said;
-}
 
 /* ---- a small training step ---- */
 enum { N = 6, IN = 5, HIDDEN = 7 };
