@@ -1,16 +1,19 @@
-/* recur_check.cu - a kernel for all steps of a recurrent layer earns its place: before it is used on a device for the first time, a small
- * layer is run by it and by a kernel a step. Forward, states must agree, backward gradients, but for rounding.
+/* recur_check.cu - a kernel for all steps of a recurrent layer earns its place: before it is used
+ * on a device for the first time, a small layer is run by it and by a kernel a step. Forward,
+ * states must agree, backward gradients, but for rounding.
  *
- * Two groups of sequences, the second not full, of different lengths; not all units of a block; where columns are several sequences, some
- * begin in the middle. Nothing of that is the context's: a launch that is refused, numbers that are wrong, a wait that has to be given up
- * leave it as it was. */
+ * Two groups of sequences, the second not full, of different lengths; not all units of a block;
+ * where columns are several sequences, some begin in the middle. Nothing of that is the context's:
+ * a launch that is refused, numbers that are wrong, a wait that has to be given up leave it as it
+ * was. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur.h"
 
 enum { COLUMNS = 11, SEQUENCES_IN_ALL = 14, STEPS = 5, TOKENS = 42 };
 static const int32_t live[STEPS] = { COLUMNS, COLUMNS, 9, 8, 3 }, start[STEPS + 1] = { 0, 11, 22, 31, 39, TOKENS };
 
-/* What the two ways have each: gates as they come in and as they are left, states, gradients of the first ones. */
+/* What the two ways have each: gates as they come in and as they are left, states, gradients of the
+ * first ones. */
 typedef struct side { float *gates, *h, *c, *dh0, *dc0; } side;
 typedef struct trial {
     weft__recurrence r;
@@ -44,7 +47,8 @@ static float *drawn(weft__device *d, trial *t, int64_t n, float scale)
 }
 static float *zeros(weft__device *d, trial *t, int64_t n) { return drawn(d, t, n, 0); }
 
-static void set_columns(trial *t)                /* sequences 11, 12, 13 begin where 0, 2 and 4 end, and one from zeros */
+/* Sequences 11, 12, 13 begin where 0, 2 and 4 end, and one from zeros. */
+static void set_columns(trial *t)
 {
     for (int i = 0; i < TOKENS; i++)
         t->reset[i] = i < COLUMNS ? i : (int)WEFT__ON;
@@ -60,16 +64,18 @@ static void lay_out(weft__device *d, trial *t, const choice &c)
     weft__recurrence *r = &t->r;
     t->used = 0;
     *r = weft__recurrence{};
-    r->cell = c.cell, r->sequences = c.reset ? SEQUENCES_IN_ALL : COLUMNS, r->tokens = TOKENS, r->steps = r->to = STEPS, r->hidden = r->width = H;
+    r->cell = c.cell, r->sequences = c.reset ? SEQUENCES_IN_ALL : COLUMNS;
+    r->tokens = TOKENS, r->steps = r->to = STEPS, r->hidden = r->width = H;
     r->w_hh = drawn(d, t, gates_of(c.cell) * H * H, 1 / sqrtf((float)H));
     r->b_hn = c.cell == WEFT__GRU ? drawn(d, t, H, 1) : NULL;
     r->h0 = drawn(d, t, states, 1), r->c0 = lstm ? drawn(d, t, states, 1) : NULL;
     r->dy = drawn(d, t, TOKENS * H, 1), r->dyc = lstm ? drawn(d, t, TOKENS * H, 1) : NULL;
     r->carry_h = zeros(d, t, COLUMNS * H), r->carry_c = zeros(d, t, COLUMNS * H);
     for (side &s : t->sides) {
-        s = side{ drawn(d, t, TOKENS * slots, 1), zeros(d, t, TOKENS * H), zeros(d, t, TOKENS * H), zeros(d, t, states), zeros(d, t, states) };
+        s.gates = drawn(d, t, TOKENS * slots, 1), s.h = zeros(d, t, TOKENS * H), s.c = zeros(d, t, TOKENS * H);
+        s.dh0 = zeros(d, t, states), s.dc0 = zeros(d, t, states);
         if (s.gates && &s != t->sides)
-            failed(d, cudaMemcpyAsync(s.gates, t->sides[0].gates, (size_t)(TOKENS * slots) * sizeof(float), cudaMemcpyDeviceToDevice, stream_of(d)), "recur");
+            K(copy)(d, s.gates, t->sides[0].gates, (size_t)(TOKENS * slots) * sizeof(float));
     }
     t->ints = (int32_t *)room(t, 2 * STEPS + 1 + TOKENS + 2);
 }
@@ -96,7 +102,8 @@ static weft__recurrence on_side(const trial *t, int which)
     r.dh0 = s.dh0, r.dc0 = r.cell == WEFT__LSTM ? s.dc0 : NULL;
     return r;
 }
-/* Sums of tensor cores are cut where others are rounded: some 1e-6 of numbers of about 1. One of the halves forgotten is 1e-4. */
+/* Sums of tensor cores are cut where others are rounded: some 1e-6 of numbers of about 1. One of
+ * the halves forgotten is 1e-4. */
 static __global__ void compare(int64_t n, const float *a, const float *b, unsigned *different)
 {
     for (int64_t i = first_index(); i < n; i += index_step())
@@ -114,7 +121,8 @@ static void compare_sides(weft__device *d, const trial *t, bool back)
     for (int i = 0; i < (back ? 5 : 3); i++)
         LAUNCH(d, compare, blocks_for(pairs[i].n), THREADS, 0, pairs[i].n, pairs[i].a, pairs[i].b, cells_of(t) + 1);
 }
-/* By kernels a step; forward on both sides, if it is the way back that is tried. Waits, so that what fails later is the kernel that is tried. */
+/* By kernels a step; forward on both sides, if it is the way back that is tried. Waits, so that
+ * what fails later is the kernel that is tried. */
 static bool prepare(weft__device *d, const trial *t, bool back)
 {
     weft__recurrence plain = on_side(t, 0), other = on_side(t, 1);
@@ -134,7 +142,9 @@ static const char *verdict(weft__device *d, trial *t, const choice &c)
         return cudaGetErrorString(error);
     compare_sides(d, t, c.back);
     K(download)(d, cells, cells_of(t), sizeof cells);
-    return d->failure[0] ? "a failure of the device" : cells[0] != NOBODY ? "a wait without an end" : cells[1] ? "other numbers than rounding explains" : NULL;
+    if (d->failure[0])
+        return "a failure of the device";
+    return cells[0] != NOBODY ? "a wait without an end" : cells[1] ? "other numbers than rounding explains" : NULL;
 }
 
 const char *recur_check(weft__device *d, const choice &c)

@@ -1,9 +1,10 @@
-/* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all steps, in single blocks or in
- * clusters of them.
+/* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all
+ * steps, in single blocks or in clusters of them.
  *
- * The fastest by an estimate. Its times are read off the kernels' machine code and NVIDIA's figures for an H100, nothing has been measured:
- * but two launches a step are slow enough that it need not be exact. What a device cannot do, or refuses to say, is another way. And a kernel
- * for all steps is tried before it is used (recur_check.cu): a wrong one is never taken again. */
+ * The fastest by an estimate. Its times are read off the kernels' machine code and NVIDIA's figures
+ * for an H100, nothing has been measured: but two launches a step are slow enough that it need not
+ * be exact. What a device cannot do, or refuses to say, is another way. And a kernel for all steps
+ * is tried before it is used (recur_check.cu): a wrong one is never taken again. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +21,11 @@ typedef struct gpu_facts {
     bool known;
     int major, shared, multiprocessors;          /* shared: bytes that a block can have if it asks */
     double slower;                               /* than the clock that the times below are for */
-    int at_once[CHOICES];                        /* eights of sequences, each a block or a cluster; -1: it cannot do that; 0: not asked yet */
+    int at_once[CHOICES];                        /* eights of sequences; -1: it cannot do that; 0: not asked yet */
 } gpu_facts;
 static gpu_facts facts[MOST_GPUS];
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;            /* trying waits, and a wait may tell of a kernel that gave up */
+/* Recursive: trying waits, and a wait may tell of a kernel that gave up. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static way way_of(const choice &c) { return c.way == BLOCKS ? block_way(c) : cluster_way(c); }
 
@@ -39,23 +41,28 @@ static gpu_facts *facts_of(const weft__device *d)
     if (f->known)
         return f;
     const double mhz = attribute(d, cudaDevAttrClockRate) / 1e3;
-    f->major = attribute(d, cudaDevAttrComputeCapabilityMajor), f->shared = attribute(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    f->multiprocessors = attribute(d, cudaDevAttrMultiProcessorCount), f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
+    f->major = attribute(d, cudaDevAttrComputeCapabilityMajor);
+    f->shared = attribute(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    f->multiprocessors = attribute(d, cudaDevAttrMultiProcessorCount);
+    f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
     return f;
 }
-/* Shared memory beyond 48 KB, and clusters beyond eight blocks, must be asked for. A refusal is an answer, not an error. */
+/* Shared memory beyond 48 KB, and clusters beyond eight blocks, must be asked for. A refusal is an
+ * answer, not an error. */
 static int ask(const gpu_facts *f, const way &w, cudaStream_t stream)
 {
     int clusters = 0;
     if (w.bytes > (size_t)f->shared || (w.blocks > 1 && f->major < 9))
         return -1;
-    if (w.bytes > 48 << 10 && refused(cudaFuncSetAttribute(w.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)w.bytes)))
+    const cudaFuncAttribute shared = cudaFuncAttributeMaxDynamicSharedMemorySize, wide = cudaFuncAttributeNonPortableClusterSizeAllowed;
+    if (w.bytes > 48 << 10 && refused(cudaFuncSetAttribute(w.kernel, shared, (int)w.bytes)))
         return -1;
-    if (w.blocks > 8 && refused(cudaFuncSetAttribute(w.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1)))
+    if (w.blocks > 8 && refused(cudaFuncSetAttribute(w.kernel, wide, 1)))
         return -1;
     if (w.blocks == 1)
         return f->multiprocessors > 0 ? f->multiprocessors : -1;
-    return !refused(clusters_at_once(&clusters, w.kernel, w.blocks, w.threads, w.bytes, stream)) && clusters > 0 ? clusters : -1;
+    const bool none = refused(clusters_at_once(&clusters, w.kernel, w.blocks, w.threads, w.bytes, stream));
+    return !none && clusters > 0 ? clusters : -1;
 }
 static int at_once(weft__device *d, const choice &c)
 {
@@ -72,11 +79,13 @@ static double step_of(const gpu_facts *f, const choice &c, int64_t n)
 {
     static const double blocks[] = { 0.6, 0.9, 2.3 }, clusters[] = { 1.2, 1.5, 2.2 };
     const int64_t eights = (n + SEQUENCES - 1) / SEQUENCES, together = f->at_once[number_of(c)];
-    return (double)((eights + together - 1) / together) * (c.way == BLOCKS ? blocks : clusters)[c.size] * (c.back ? 1.2 : 1) * f->slower;
+    const double alone = (c.way == BLOCKS ? blocks : clusters)[c.size] * (c.back ? 1.2 : 1) * f->slower;
+    return alone * (double)((eights + together - 1) / together);
 }
 
 /* ---- the choice ---- */
-static choice smallest(const weft__recurrence *r, recur_way way, bool back)      /* of that way, which takes the layer; GENERAL: there is none */
+/* The smallest kernel of that way that takes the layer; GENERAL: there is none. */
+static choice smallest(const weft__recurrence *r, recur_way way, bool back)
 {
     choice c = { way, r->cell, r->reset.host != NULL, back, 0 };
     while (c.size < 2 && r->hidden > most_units(c))
@@ -110,8 +119,9 @@ static void condemn(const weft__device *d, const choice &c, const char *what)
     keep_verdict(d, number_of(c), '-'), keep_verdict(d, number_of(other), '-');
     static const char *const cells[] = { "RNN", "ReLU RNN", "GRU", "LSTM" };
     if (d->log > 0)
-        fprintf(stderr, "weft: GPU %d: no kernel for all steps in %s any more for %s layers of up to %d units%s: %s had %s\n", d->index,
-                c.way == BLOCKS ? "blocks" : "clusters", cells[c.cell], most_units(c), c.reset ? " in rows" : "", c.back ? "backward" : "forward", what);
+        fprintf(stderr, "weft: GPU %d: no kernel for all steps in %s any more for %s layers of up to %d units%s: %s had %s\n",
+                d->index, c.way == BLOCKS ? "blocks" : "clusters", cells[c.cell], most_units(c), c.reset ? " in rows" : "",
+                c.back ? "backward" : "forward", what);
 }
 /* True if it is right. Without memory to try it, it is not taken, but may be next time. */
 static bool tried(weft__device *d, const choice &c)
@@ -139,7 +149,8 @@ static choice chosen(weft__device *d, const weft__recurrence *r, bool back)
     const char *asked = secure_getenv("WEFT_RECUR");              /* "general"; "block", "cluster": wherever that is possible, untried */
     if (!asked || !*asked)
         return trusted(d, r, back);
-    const choice c = smallest(r, !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL, back);
+    const recur_way way = !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL;
+    const choice c = smallest(r, way, back);
     return c.way != GENERAL && at_once(d, c) > 0 ? c : choice{};
 }
 
@@ -148,10 +159,11 @@ cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence 
     const way w = way_of(c);
     const distress call = { cell, (unsigned)number_of(c) };
     const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES), blocks = (unsigned)w.blocks;
-    const auto block_kernel = w.kernel, cluster_kernel = w.kernel;
+    const dim3 grid(eights * blocks), threads((unsigned)w.threads);
+    const auto block_kernel = w.kernel, cluster_kernel = w.kernel;               /* the names that the emulation knows */
     if (blocks == 1)
-        return LAUNCH_RAW(block_kernel, dim3(eights), dim3((unsigned)w.threads), w.bytes, stream_of(d), r, call);
-    return LAUNCH_CLUSTER_RAW(cluster_kernel, dim3(eights * blocks), dim3((unsigned)w.threads), w.bytes, stream_of(d), blocks, r, call);
+        return LAUNCH_RAW(block_kernel, grid, threads, w.bytes, stream_of(d), r, call);
+    return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, w.bytes, stream_of(d), blocks, r, call);
 }
 
 bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back)
@@ -171,10 +183,12 @@ bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back)
 void recur_gave_up(weft__device *d, unsigned number)
 {
     const int i = (int)number;
-    const choice c = { (recur_way)(BLOCKS + i / 48), (weft__cell)(i / 12 % 4), i / 6 % 2 != 0, i / 3 % 2 != 0, i % 3 };   /* as number_of */
+    /* as number_of */
+    const choice c = { (recur_way)(BLOCKS + i / 48), (weft__cell)(i / 12 % 4), i / 6 % 2 != 0, i / 3 % 2 != 0, i % 3 };
     pthread_mutex_lock(&lock);
     condemn(d, c, "a wait without an end");
     pthread_mutex_unlock(&lock);
-    fail(d, WEFT_EDEVICE, "recur: blocks that run one layer waited for each other in vain; from now on such layers take a kernel a step");
+    fail(d, WEFT_EDEVICE, "recur: blocks that run one layer waited for each other in vain; "
+                          "from now on such layers take a kernel a step");
 }
 #endif

@@ -1,9 +1,12 @@
-/* verdicts.cu - what recur_check.cu found, kept for the next program: in ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file for each kind of GPU,
- * driver and build of this plug-in. Another driver or plug-in tries everything again.
+/* verdicts.cu - what recur_check.cu found, kept for the next program: in
+ * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file for each kind of GPU, driver and build of this
+ * plug-in. Another driver or plug-in tries everything again.
  *
- * The file is three lines: its format, what it is about, a verdict for each choice with a sum over all of it. One that cannot be read, is
- * somebody else's or damaged is as good as none; one that cannot be written costs a few milliseconds next time. It is replaced by rename,
- * so nobody reads half of it, and of two programs that write at once one tries again what the other has found. WEFT_CACHE=off: no file. */
+ * The file is three lines: its format, what it is about, a verdict for each choice with a sum over
+ * all of it. One that cannot be read, is somebody else's or damaged is as good as none; one that
+ * cannot be written costs a few milliseconds next time. It is replaced by rename, so nobody reads
+ * half of it, and of two programs that write at once one tries again what the other has found.
+ * WEFT_CACHE=off: no file. */
 #ifndef WEFT_DOUBLE
 #include <fcntl.h>
 #include <link.h>
@@ -18,12 +21,14 @@ enum { MOST_GPUS = 64, PATH = 4096, LINE = 512, WHOLE = 2048 };
 static struct { bool loaded; char verdict[CHOICES + 1]; } known[MOST_GPUS];
 
 /* ---- what a verdict is about ---- */
-static int note_build(struct dl_phdr_info *module, size_t, void *to)             /* the linker's build-id of this plug-in, in hexadecimal */
+/* The linker's build-id of this plug-in, in hexadecimal. */
+static int note_build(struct dl_phdr_info *module, size_t, void *to)
 {
     bool us = false;
     for (int i = 0; i < module->dlpi_phnum; i++) {
-        const ElfW(Addr) from = module->dlpi_addr + module->dlpi_phdr[i].p_vaddr, here = (ElfW(Addr))(uintptr_t)known;
-        us = us || (module->dlpi_phdr[i].p_type == PT_LOAD && here >= from && here - from < module->dlpi_phdr[i].p_memsz);
+        const ElfW(Phdr) &p = module->dlpi_phdr[i];
+        const ElfW(Addr) from = module->dlpi_addr + p.p_vaddr, here = (ElfW(Addr))(uintptr_t)known;
+        us = us || (p.p_type == PT_LOAD && here >= from && here - from < p.p_memsz);
     }
     for (int i = 0; us && i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) &p = module->dlpi_phdr[i];
@@ -38,7 +43,8 @@ static int note_build(struct dl_phdr_info *module, size_t, void *to)            
     }
     return us;
 }
-static void note_driver(char *text, size_t size) /* its own version where Linux says it, else the CUDA version that it knows */
+/* Its own version where Linux says it, and the CUDA version that it knows. */
+static void note_driver(char *text, size_t size)
 {
     int cuda = 0;
     const int file = open("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
@@ -58,8 +64,8 @@ static bool about(int index, char line[LINE])    /* false: this plug-in cannot b
     note_driver(driver, sizeof driver);
     if (!*build || refused(cudaGetDeviceProperties(&p, index)))
         return false;
-    snprintf(line, LINE, "%.96s, sm_%d%d, %d multiprocessors, %zu bytes of shared memory, driver %s, plug-in %s", p.name, p.major, p.minor,
-             p.multiProcessorCount, p.sharedMemPerBlockOptin, driver, build);
+    snprintf(line, LINE, "%.96s, sm_%d%d, %d multiprocessors, %zu bytes of shared memory, driver %s, plug-in %s", p.name,
+             p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin, driver, build);
     return true;
 }
 
@@ -73,7 +79,8 @@ static uint64_t sum_of(const char *text)         /* FNV-1a */
 }
 static bool folder_of(char path[PATH], bool make)
 {
-    const char *off = secure_getenv("WEFT_CACHE"), *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    const char *off = secure_getenv("WEFT_CACHE");
+    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     const bool own = cache && *cache == '/';
     if ((off && !strcmp(off, "off")) || (!own && (!home || *home != '/')))
         return false;
@@ -106,7 +113,8 @@ static bool read_file(const char *path, const char *line, char verdict[CHOICES +
     const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return false;
-    const bool ours = !fstat(file, &s) && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 022) && s.st_size < WHOLE;
+    const bool ours = !fstat(file, &s) && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 022) &&
+                      s.st_size < WHOLE;
     const ssize_t n = ours ? read(file, text, WHOLE - 1) : -1;
     close(file);
     if (n < 0)

@@ -1,5 +1,6 @@
-/* test_cuda_recur.c - which kernels a recurrent layer takes on a GPU, on emulated ones of several kinds: the estimate, what a device cannot
- * or does not want to do, kernels that are tried first and found wrong, and what is remembered of it. */
+/* test_cuda_recur.c - which kernels a recurrent layer takes on a GPU, on emulated ones of several
+ * kinds: the estimate, what a device cannot or does not want to do, kernels that are tried first
+ * and found wrong, and what is remembered of it. */
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -37,7 +38,8 @@ static bool in_one_kernel(const char *capability, bool deterministic, int32_t H,
     return one;
 }
 
-/* What fn says in a process of its own, as a program that starts anew; the planted fault is there for it alone. */
+/* What fn says in a process of its own, as a program that starts anew; the planted fault is there
+ * for it alone. */
 static int in_a_process(int (*fn)(void), const char *variable, const char *value)
 {
     int status = 0;
@@ -55,15 +57,18 @@ static int in_a_process(int (*fn)(void), const char *variable, const char *value
 /* ---- the estimate ---- */
 static const struct { const char *capability; int32_t H; int64_t n; bool one, one_if_deterministic; } wanted[] = {
     { "80", 32, 9, true, true }, { "80", 64, 3, true, true }, { "80", 65, 3, false, false }, { "80", 300, 3, false, false },
-    { "90", 60, 3, true, true }, { "90", 65, 3, true, true }, { "90", 250, 2, true, true }, { "90", 290, 1, true, true }, { "90", 513, 1, false, false },
-    { "100", 100, 1, true, true }, { "120", 33, 3, true, true }, { "120", 100, 2, true, true }, { "120", 250, 1, true, true }, { "120", 290, 1, false, false },
+    { "90", 60, 3, true, true }, { "90", 65, 3, true, true }, { "90", 250, 2, true, true }, { "90", 290, 1, true, true },
+    { "90", 513, 1, false, false }, { "100", 100, 1, true, true }, { "120", 33, 3, true, true }, { "120", 100, 2, true, true },
+    { "120", 250, 1, true, true }, { "120", 290, 1, false, false },
     { "90", 20, 900, false, true },              /* eight multiprocessors: blocks of eight sequences, fifteen times over */
 };
 static int which;
 static int as_wanted(void)
 {
-    const bool one = in_one_kernel(wanted[which].capability, false, wanted[which].H, wanted[which].n);
-    return one == wanted[which].one && in_one_kernel(wanted[which].capability, true, wanted[which].H, wanted[which].n) == wanted[which].one_if_deterministic ? 7 : 8;
+    const char *capability = wanted[which].capability;
+    const bool one = in_one_kernel(capability, false, wanted[which].H, wanted[which].n);
+    const bool deterministic = in_one_kernel(capability, true, wanted[which].H, wanted[which].n);
+    return one == wanted[which].one && deterministic == wanted[which].one_if_deterministic ? 7 : 8;
 }
 Test(recur_choice, follows_the_device_the_units_and_the_sequences)
 {
@@ -176,7 +181,8 @@ Test(recur_choice, refused_queries_are_an_answer)
     cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | ONE_KERNEL);     /* right() has taken that away again */
 }
 
-/* After it has been found right, on a day when a cluster's stores are lost. A step of training that meets it changes nothing. */
+/* After it has been found right, on a day when a cluster's stores are lost. A step of training that meets it changes nothing, though memory
+ * has good numbers of a step before. */
 static int gives_up_later(void)
 {
     weft *w = open_on(WEFT_CUDA);
@@ -185,12 +191,17 @@ static int gives_up_later(void)
     weft_module *m = weft_module_new(w, "net");
     weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
     weft_optim *sgd = weft_sgd_new(m, NULL);
-    weft_real *before = numbers(weft_find(m, "rnn.bias_ih_l0"));
-    setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
-    weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
-    weft_backward(weft_total(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
-    weft_optim_step(sgd);
-    weft_wait(w);
+    weft_real *before = NULL;
+    for (int day = 0; day < 2; day++) {
+        weft_clear(w);
+        before = numbers(weft_find(m, "rnn.bias_ih_l0"));
+        if (day)
+            setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
+        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
+        weft_backward(weft_total(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
+        weft_optim_step(sgd);
+        weft_wait(w);
+    }
     if (weft_ok(w) || !strstr(weft_message(w), "waited for each other in vain"))
         return 2;
     weft_recover(w);
