@@ -139,7 +139,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	$(Q)$(NVCC) $(NVCC_FLAGS) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/plugin.map
 	$(call say,LINK)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
+	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
 EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)
 $(B)/emu/cuda/%.o: cuda/%.cu $(B)/flags | $(BUILD)/.needs-test
@@ -155,7 +155,7 @@ $(B)/emu/emu_test: $(B)/emu/emu_test.o $(filter-out $(B)/emu/cuda/%,$(EMU_OBJ))
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -o $@ $^ -lpthread
 $(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 	$(call say,LINK)
-	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--version-script,tests/emu/plugin.map -o $@ $(EMU_OBJ) -lpthread
+	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--build-id,--version-script,tests/emu/plugin.map -o $@ $(EMU_OBJ) -lpthread
 
 # Programs link the archive: tests may look inside, and a program runs wherever it lies.
 .SECONDEXPANSION:

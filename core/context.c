@@ -103,12 +103,11 @@ static void settle_in(weft *w, const weft_opts *o)
 {
     char why[320] = "";
     weft_opts real_opts = *o;
-    int log = 0;
     bool known = overridden(&real_opts, why, sizeof why), check = false;
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG, "open: %d threads, precision %d; 0 threads or more and one of weft_precision are wanted", o->threads, (int)o->precision);
-    else if (!weft__log_level(&log))
+    else if (!weft__log_level(&w->dev.log))
         weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", secure_getenv("WEFT_LOG"));
     else if (!weft__check_wanted(&check))
         weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: 0 or 1 is wanted", secure_getenv("WEFT_CHECK"));
@@ -123,7 +122,7 @@ static void settle_in(weft *w, const weft_opts *o)
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
     if (!w->dev.pool)
         weft__fail(w, WEFT_ENOMEM, "open: no memory for a pool of %d threads", threads);
-    weft__log_open(w, log, why);
+    weft__log_open(w, w->dev.log, why);
     if (check)
         weft__check_open(w);
 }

@@ -1,9 +1,11 @@
-/* driver.c - is there a GPU at all? NVIDIA's driver is asked, before a plug-in is looked for: that one brings cuBLAS along, 150 MB of
- * it, which a machine without a GPU should not load to find that out.
+/* driver.c - is there a GPU at all? NVIDIA's driver is asked, before a plug-in is looked for: that
+ * one brings cuBLAS along, 150 MB of it, which a machine without a GPU should not load to find that
+ * out.
  *
- * The driver is libcuda.so.1, found by the loader under that name, which is also how CUDA's runtime finds it: on Linux, in WSL (where
- * there is no /dev/nvidia0), on Jetson and in containers. Device files tell less: they may have other numbers, or be made by the first
- * program that asks. Where the library is there but no GPU, as in a container that was given none, its own answer is no. */
+ * The driver is libcuda.so.1, found by the loader under that name, which is also how CUDA's runtime
+ * finds it: on Linux, in WSL (where there is no /dev/nvidia0), on Jetson and in containers. Device
+ * files tell less: they may have other numbers, or be made by the first program that asks. Where
+ * the library is there but no GPU, as in a container that was given none, its own answer is no. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -22,6 +22,7 @@ typedef struct weft__device {                    /* first argument of every kern
     int index;
     weft_precision precision;
     bool deterministic;
+    int log;                                     /* what WEFT_LOG says */
     weft__fault fault;                           /* host memory; a GPU fills it at the next wait */
     char failure[160];                           /* the first failure of the back end itself; "" if none */
     weft_status status;                          /* its kind: WEFT_ENOMEM, WEFT_EDEVICE */

@@ -11,8 +11,18 @@
 #ifndef WEFT_EMULATED                            /* else the command line includes the emulation first */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
-#define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) kernel<<<grid, threads, shared, stream>>>(__VA_ARGS__)
-template <class T> struct same_ { typedef T type; };        /* so that float[8][9] declares an array */
+template <class T> struct same_ { typedef T type; };        /* so that float[8][9] declares an array; and what is not deduced */
+/* With `count` attributes, or none. The error is this launch's own; that of the thread may be the host program's. */
+template <class... P>
+static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned count, void (*kernel)(P...), dim3 grid, dim3 threads, size_t shared,
+                                    cudaStream_t stream, typename same_<P>::type... arguments)
+{
+    cudaLaunchConfig_t how = {};
+    how.gridDim = grid, how.blockDim = threads, how.dynamicSmemBytes = shared, how.stream = stream;
+    how.attrs = const_cast<cudaLaunchAttribute *>(as), how.numAttrs = count;
+    return cudaLaunchKernelEx(&how, kernel, arguments...);
+}
+#define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) launch_as(NULL, 0, kernel, grid, threads, shared, stream, ##__VA_ARGS__)
 #define SHARED(name, ...) __shared__ typename same_<__VA_ARGS__>::type name
 #define DYN_SHARED(type, name) extern __shared__ __align__(128) unsigned char name##_bytes[]; type *name = (type *)name##_bytes
 #endif
@@ -26,7 +36,7 @@ template <class T> struct same_ { typedef T type; };        /* so that float[8][
 
 /* ---- a context's GPU ---- */
 typedef struct gpu gpu;                          /* device.cu; hangs at weft__device.handle */
-cudaStream_t   stream_of(weft__device *);        /* makes the GPU current, and sends uploads that wait in the ring */
+cudaStream_t   stream_of(weft__device *);        /* sends uploads that wait in the ring */
 cublasHandle_t blas_of(weft__device *);          /* as stream_of */
 /* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and d->failure says why. */
 void          *scratch(weft__device *, size_t bytes);
@@ -34,16 +44,29 @@ void          *scratch(weft__device *, size_t bytes);
 bool           fail(weft__device *, weft_status, const char *format, ...);
 bool           failed(weft__device *, cudaError_t, const char *kernel);
 bool           blas_failed(weft__device *, cublasStatus_t, const char *what);
+/* CUDA keeps a thread's last error for whoever asks for it: one of ours, which was returned to us, is taken away. True if it is one. */
+bool           refused(cudaError_t);
 /* After every launch: its own error; with WEFT_SYNC=1 waits, so that the kernel that is named is the one that failed. */
-void           launched(weft__device *, const char *kernel);
+void           launched(weft__device *, cudaError_t, const char *kernel);
+
+/* ---- current.cu: the context's GPU becomes the thread's, and then whatever the caller had again ---- */
+typedef struct CUctx_st *gpu_context;
+gpu_context    context_on(weft__device *);       /* of that GPU; NULL, and d->failure says why */
+bool           enter(gpu_context);               /* true: it was not there, and leave is called at the end */
+void           leave();
+gpu_context    context_of(const weft__device *); /* device.cu; NULL: not open */
+struct visit {                                   /* for as long as it lives */
+    bool entered;
+    explicit visit(gpu_context c) : entered(enter(c)) {}
+    ~visit() { if (entered) leave(); }
+};
 
 /* LAUNCH(d, kernel, grid, threads, bytes of dynamic shared memory, arguments...): nothing after a failure or for an empty grid. */
 #define LAUNCH(d, kernel, grid, threads, shared, ...)                                                                      \
     do {                                                                                                                   \
         dim3 grid_ = (grid);                                                                                               \
         if (!(d)->failure[0] && grid_.x && grid_.y && grid_.z) {                                                           \
-            LAUNCH_RAW(kernel, grid_, dim3(threads), shared, stream_of(d), __VA_ARGS__);                                   \
-            launched(d, __func__);                                                                                         \
+            launched(d, LAUNCH_RAW(kernel, grid_, dim3(threads), shared, stream_of(d), __VA_ARGS__), __func__);            \
         }                                                                                                                  \
     } while (0)
 
@@ -65,10 +88,12 @@ typedef struct fault_cell {
     unsigned long long first;                    /* the lowest number; ~0: none */
     unsigned long long at;                       /* row << 32 | value of its lowest row; ~0: none */
     unsigned long long below, by;                /* what the value had to be below; the kernel's name, a pointer of the host's */
+    unsigned distress;                           /* the number of a kernel that has waited in vain (recur.h); ~0: none */
 } fault_cell;
 typedef struct faults { fault_cell *cell; unsigned long long number; const char *by; } faults;   /* a kernel's argument */
 faults faults_for(weft__device *, const char *kernel);
 #define faults_of(d) faults_for(d, __func__)     /* for one launch */
+unsigned *distress_cell(weft__device *);
 
 /* value if least <= value < below, else -1 and a fault. */
 __device__ static inline int64_t within(faults f, int64_t row, int64_t value, int64_t least, int64_t below)

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cuda/cuda.h"
+#include "cuda/recur.h"
 
 enum { PART = 1 << 20, PARTS = 4, BLAS_ROOM = 32 << 20, ALIGNED = 256 };
 
 struct gpu {
-    int index;
+    gpu_context context;
     cudaStream_t stream;
     cublasHandle_t blas; void *blas_room;        /* made when the first product asks; a room of fixed size keeps its choices the same */
     char *ring; cudaEvent_t sent[PARTS]; size_t at;              /* sent: the copies of a part; at: the next byte */
@@ -22,6 +23,7 @@ struct gpu {
 };
 
 static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
+gpu_context context_of(const weft__device *d) { return d->handle ? ((const gpu *)d->handle)->context : NULL; }
 
 /* ---- errors ---- */
 static const char *plain(const char *kernel) { return strncmp(kernel, "weft_cuda_", 10) ? kernel : kernel + 10; }
@@ -37,14 +39,19 @@ bool fail(weft__device *d, weft_status status, const char *format, ...)
     d->status = status;
     /* A call that is refused harms nobody; after a crash every call is refused with the crash's error. */
     gpu *g = gpu_of(d);
-    cudaGetLastError();
     cudaError_t now = g && g->stream ? cudaStreamQuery(g->stream) : cudaSuccess;
-    d->lost = now != cudaSuccess && now != cudaErrorNotReady;
+    d->lost = refused(now) && now != cudaErrorNotReady;
     return true;
+}
+bool refused(cudaError_t error)
+{
+    if (error != cudaSuccess)
+        cudaGetLastError();
+    return error != cudaSuccess;
 }
 bool failed(weft__device *d, cudaError_t error, const char *kernel)
 {
-    if (error == cudaSuccess)
+    if (!refused(error))
         return d->failure[0] != 0;
     return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel), cudaGetErrorString(error));
 }
@@ -58,9 +65,9 @@ bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
 static void look_at_faults(weft__device *d)      /* after a wait */
 {
     fault_cell *c = gpu_of(d)->fault;
-    if (c->first == ~0ULL)
-        return;
-    if (!d->fault.is)
+    if (c->distress != ~0u)
+        recur_gave_up(d, c->distress);
+    if (c->first != ~0ULL && !d->fault.is)
         d->fault = weft__fault{ true, (int64_t)(c->at >> 32), (int32_t)(uint32_t)c->at, (int64_t)c->below, plain((const char *)c->by) };
     memset(c, 0xFF, sizeof *c);
 }
@@ -73,13 +80,15 @@ static bool waited(weft__device *d, const char *kernel)
     return true;
 }
 
-void launched(weft__device *d, const char *kernel)
+void launched(weft__device *d, cudaError_t error, const char *kernel)
 {
-    if (failed(d, cudaGetLastError(), kernel) || !gpu_of(d)->sync)
+    if (failed(d, error, kernel) || !gpu_of(d)->sync)
         return;
     if (waited(d, kernel))
         d->fault.by = NULL;                      /* whoever runs now has done it */
 }
+
+unsigned *distress_cell(weft__device *d) { return &gpu_of(d)->fault_there->distress; }
 
 faults faults_for(weft__device *d, const char *kernel)
 {
@@ -88,8 +97,6 @@ faults faults_for(weft__device *d, const char *kernel)
 }
 
 /* ---- uploads ---- */
-static void make_current(const gpu *g) { cudaSetDevice(g->index); }      /* of this thread: others in the process may have their own */
-
 static void send(weft__device *d)                /* what waits in the ring */
 {
     gpu *g = gpu_of(d);
@@ -101,7 +108,6 @@ static void send(weft__device *d)                /* what waits in the ring */
 
 cudaStream_t stream_of(weft__device *d)
 {
-    make_current(gpu_of(d));
     send(d);
     return gpu_of(d)->stream;
 }
@@ -119,7 +125,6 @@ void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
 {
     gpu *g = gpu_of(d);
     const char *from = (const char *)from_host;
-    make_current(g);
     for (char *there = (char *)to; bytes && !d->failure[0];) {
         size_t left = PART - g->at % PART, n = bytes < left ? bytes : left;
         if (g->waiting && g->to + g->waiting != there)
@@ -145,8 +150,7 @@ void K(copy)(weft__device *d, void *to, const void *from, size_t bytes)
 {
     if (!bytes || d->failure[0])
         return;
-    if (!failed(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(d)), __func__))
-        launched(d, __func__);
+    launched(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(d)), __func__);
 }
 
 void K(wait)(weft__device *d)
@@ -161,10 +165,9 @@ void *K(allocate)(weft__device *d, size_t bytes)
     void *p = NULL;
     stream_of(d);
     cudaError_t error = gpu_of(d)->managed ? cudaMallocManaged(&p, bytes + 1) : cudaMalloc(&p, bytes + 1);
-    if (error == cudaSuccess)
+    if (!refused(error))
         return p;
-    cudaGetLastError();                          /* want of memory is the caller's to tell */
-    if (error != cudaErrorMemoryAllocation)
+    if (error != cudaErrorMemoryAllocation)      /* which is the caller's to tell */
         failed(d, error, __func__);
     return NULL;
 }
@@ -172,7 +175,7 @@ void *K(allocate)(weft__device *d, size_t bytes)
 void K(release)(weft__device *d, void *p)
 {
     if (p && d->handle)
-        stream_of(d), cudaFree(p);               /* which waits for whoever still reads it */
+        stream_of(d), refused(cudaFree(p));      /* which waits for whoever still reads it */
 }
 
 void *scratch(weft__device *d, size_t bytes)
@@ -189,23 +192,47 @@ void *scratch(weft__device *d, size_t bytes)
 }
 
 /* ---- opening and closing ---- */
-static bool usable(weft__device *d)              /* is there such a GPU, and can it run this code? */
+static bool answers(weft__device *d, int *count) /* the driver */
+{
+    int knows = 0, made_with = 0;
+    const cudaError_t error = cudaGetDeviceCount(count);
+    if (error != cudaErrorInsufficientDriver)
+        return !failed(d, error, "CUDA");
+    refused(error), refused(cudaDriverGetVersion(&knows)), refused(cudaRuntimeGetVersion(&made_with));
+    return !fail(d, WEFT_EDEVICE, "CUDA: the driver is too old: it knows CUDA %d.%d, and libweft_cuda.so was made with %d.%d", knows / 1000,
+                 knows % 1000 / 10, made_with / 1000, made_with % 1000 / 10);
+}
+
+static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there such a GPU? */
 {
     int count = 0;
-    cudaDeviceProp about;
-    if (failed(d, cudaGetDeviceCount(&count), "CUDA"))
+    if (!answers(d, &count))
         return false;
     if (d->index < 0 || d->index >= count)
         fail(d, WEFT_EDEVICE, "CUDA: no device %d, there are %d", d->index, count);
-    else if (!failed(d, cudaGetDeviceProperties(&about, d->index), "CUDA") && about.major < 8)
-        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about.name, about.major, about.minor);
+    else if (!failed(d, cudaGetDeviceProperties(about, d->index), "CUDA") && about->major < 8)
+        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about->name, about->major, about->minor);
     return !d->failure[0];
+}
+
+/* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from the driver's translation. */
+static __global__ void nothing() {}
+static bool loads(weft__device *d, const cudaDeviceProp *about)
+{
+    cudaFuncAttributes kernel;
+    const cudaError_t error = cudaFuncGetAttributes(&kernel, nothing);
+    if (!refused(error))
+        return true;
+    if (error == cudaErrorNoKernelImageForDevice)
+        return !fail(d, WEFT_EDEVICE, "CUDA: libweft_cuda.so has no code for %.48s; it is to be made with CUDA_ARCHS=%d%d", about->name, about->major,
+                     about->minor);
+    return !fail(d, WEFT_EDEVICE, "CUDA: libweft_cuda.so does not load on %.48s (sm_%d%d): %s", about->name, about->major, about->minor,
+                 cudaGetErrorString(error));
 }
 
 static void make(weft__device *d, gpu *g)
 {
     void *there = NULL;
-    make_current(g);
     failed(d, cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "CUDA");
     failed(d, cudaMallocHost((void **)&g->ring, (size_t)PART * PARTS), "CUDA");
     failed(d, cudaHostAlloc((void **)&g->fault, sizeof *g->fault, cudaHostAllocMapped), "CUDA");
@@ -225,13 +252,16 @@ static bool asked(const char *variable)
 
 bool K(open)(weft__device *d)
 {
-    if (!usable(d))
+    cudaDeviceProp about;
+    const gpu_context context = usable(d, &about) ? context_on(d) : NULL;
+    const visit here(context);
+    if (!context || !loads(d, &about))
         return false;
     gpu *g = (gpu *)d->allocate(sizeof *g, d->user);
     if (!g)
         return !fail(d, WEFT_ENOMEM, "CUDA: out of memory");
     memset(g, 0, sizeof *g);
-    g->index = d->index, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
+    g->context = context, g->sync = asked("WEFT_SYNC"), g->managed = asked("WEFT_MANAGED");
     d->handle = g;
     make(d, g);
     d->stream = g->stream;
@@ -245,7 +275,7 @@ void K(close)(weft__device *d)
     gpu *g = gpu_of(d);
     if (!g)
         return;
-    make_current(g);
+    const bool clean = cudaPeekAtLastError() == cudaSuccess;
     cudaFree(d->workspace), cudaFree(g->blas_room);
     if (g->blas)
         cublasDestroy(g->blas);
@@ -255,7 +285,8 @@ void K(close)(weft__device *d)
     if (g->stream)
         cudaStreamDestroy(g->stream);
     cudaFreeHost(g->ring), cudaFreeHost(g->fault);
-    cudaGetLastError();                          /* of a device that was lost */
+    if (clean)
+        cudaGetLastError();                      /* of a device that was lost */
     d->release(g, d->user);
     d->handle = d->stream = d->workspace = NULL, d->workspace_bytes = 0;
 }

@@ -46,8 +46,8 @@ static void multiply(weft__device *d, const weft__product *p, int64_t batches, c
     else
         status = cublasGemmStridedBatchedEx(blas, tb, ta, n, m, k, &one, b, type, ldb, p->stride_b, a, type, lda, p->stride_a, &beta, c, type,
                                             ldc, p->stride_c, (int)batches, arithmetic(p->precision), CUBLAS_GEMM_DEFAULT);
-    blas_failed(d, status, "gemm");
-    launched(d, "gemm");
+    if (!blas_failed(d, status, "gemm"))
+        launched(d, cudaSuccess, "gemm");
 }
 
 static __global__ void zero_matrices(weft__product p, real *c)

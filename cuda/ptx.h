@@ -14,15 +14,11 @@
 #endif
 
 /* ---- launches of blocks that wait for each other: LAUNCH_RAW with the size of a cluster, or of a grid that runs all at once ---- */
-template <class T> struct argument_ { typedef T type; };
 template <class... P>
-static inline cudaError_t launch_as(cudaLaunchAttribute as, void (*kernel)(P...), dim3 grid, dim3 threads, size_t shared, cudaStream_t stream,
-                                    typename argument_<P>::type... arguments)
+static inline cudaError_t launch_with(cudaLaunchAttribute as, void (*kernel)(P...), dim3 grid, dim3 threads, size_t shared, cudaStream_t stream,
+                                      typename same_<P>::type... arguments)
 {
-    cudaLaunchConfig_t how = {};
-    how.gridDim = grid, how.blockDim = threads, how.dynamicSmemBytes = shared, how.stream = stream;
-    how.attrs = &as, how.numAttrs = 1;
-    return cudaLaunchKernelEx(&how, kernel, arguments...);
+    return launch_as(&as, 1, kernel, grid, threads, shared, stream, arguments...);
 }
 static inline cudaLaunchAttribute as_cluster(unsigned blocks)
 {
@@ -48,9 +44,9 @@ static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blo
     return cudaOccupancyMaxActiveClusters(n, kernel, &how);
 }
 #define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...)                                            \
-    (void)launch_as(as_cluster(cluster), kernel, grid, threads, shared, stream, __VA_ARGS__)
+    launch_with(as_cluster(cluster), kernel, grid, threads, shared, stream, __VA_ARGS__)
 #define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...)                                                        \
-    (void)launch_as(as_cooperative(), kernel, grid, threads, shared, stream, __VA_ARGS__)
+    launch_with(as_cooperative(), kernel, grid, threads, shared, stream, __VA_ARGS__)
 
 /* ---- tensor cores: d += a b, d 16 x 8, spread over a warp. With g = lane / 4, t = lane % 4:
  * d: (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1)
@@ -108,13 +104,13 @@ PTX void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
 {
     SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(b)), "r"(bytes) : "memory");
 }
-PTX void mbarrier_wait(uint64_t *b, unsigned parity)             /* until the phase of that parity is over; the first has parity 0 */
+/* Is the phase of that parity over? The first has parity 0. Waits a while for it, as long as the hardware likes. */
+PTX bool mbarrier_try_wait(uint64_t *b, unsigned parity)
 {
     uint32_t over = 1;
-    do
-        SM90("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-             : "=r"(over) : "r"(shared_address(b)), "r"(parity) : "memory");
-    while (!over);
+    SM90("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+         : "=r"(over) : "r"(shared_address(b)), "r"(parity) : "memory");
+    return over;
 }
 
 /* ---- clusters ---- */
@@ -173,12 +169,16 @@ PTX unsigned load_acquire(const unsigned *p)
 #undef SM90
 #endif
 
+__device__ static __forceinline__ void mbarrier_wait(uint64_t *b, unsigned parity)
+{
+    while (!mbarrier_try_wait(b, parity)) {}
+}
+
 /* As LAUNCH, in clusters of so many blocks. */
 #define LAUNCH_CLUSTER(d, kernel, grid, threads, shared, cluster, ...)                                                     \
     do {                                                                                                                   \
         if (!(d)->failure[0]) {                                                                                            \
-            LAUNCH_CLUSTER_RAW(kernel, grid, dim3(threads), shared, stream_of(d), cluster, __VA_ARGS__);                   \
-            launched(d, __func__);                                                                                         \
+            launched(d, LAUNCH_CLUSTER_RAW(kernel, grid, dim3(threads), shared, stream_of(d), cluster, __VA_ARGS__), __func__); \
         }                                                                                                                  \
     } while (0)
 

@@ -104,16 +104,20 @@ static void recur_step(weft__device *d, const weft__recurrence *r, const step *a
     if (r->w_hr)
         times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false);
 }
-void K(recur)(weft__device *d, const weft__recurrence *r)
+void recur_general(weft__device *d, const weft__recurrence *r)
 {
-    if (recur_persistent(d, r, false))
-        return;
     const int64_t live = r->steps ? r->live.host[0] : 0;
     real *entering = r->reset.host ? (real *)scratch(d, (size_t)(live * r->width) * sizeof(real)) : NULL;
     for (int64_t i = 0; i < r->to - r->from && !d->failure[0]; i++) {
         step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->to - 1 - i : r->from + i);
         recur_step(d, r, &at, some_begin(r, &at) ? entering : NULL);
     }
+}
+
+void K(recur)(weft__device *d, const weft__recurrence *r)
+{
+    if (!recur_persistent(d, r, false))
+        recur_general(d, r);
 }
 
 /* ---- backward ---- */
@@ -183,7 +187,7 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
     if (some_begin(r, at))
         LAUNCH(d, hand_over_carries, unit_grid(W, at->live), unit_threads(W), 0, *r, *at);
 }
-static void all_steps_back(weft__device *d, const weft__recurrence *r)
+void recur_general_back(weft__device *d, const weft__recurrence *r)
 {
     const int64_t live = r->steps ? r->live.host[0] : 0;
     real *arrived = r->w_hr ? (real *)scratch(d, (size_t)(live * r->hidden) * sizeof(real)) : NULL;
@@ -211,7 +215,7 @@ static __global__ void keep_before(weft__recurrence r)           /* of these ste
 void K(recur_back)(weft__device *d, const weft__recurrence *r)
 {
     if (!recur_persistent(d, r, true))
-        all_steps_back(d, r);
+        recur_general_back(d, r);
     if (r->h_before && r->to > r->from)
         LAUNCH(d, keep_before, unit_grid(r->live.host[r->from] * r->width, r->to - r->from), THREADS, 0, *r);
 }

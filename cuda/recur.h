@@ -67,10 +67,31 @@ __device__ static inline int64_t begins_at(const weft__recurrence &r, const step
 
 /* ---- all steps in one kernel ---- */
 enum { SEQUENCES = 8 };                          /* that stay together from first step to last */
-/* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. No kernel: it does not take that layer. */
-typedef struct way { void (*kernel)(weft__recurrence); int threads, blocks; size_t bytes; } way;
-way block_way(const weft__recurrence *, bool back);              /* recur_block.cu: up to 128 units */
-way cluster_way(const weft__recurrence *, bool back);            /* recur_cluster.cu: up to 512, on sm_90 */
-/* recur_choice.cu: takes one of them where that is there, was measured to be faster, and all steps are wanted; else false, and nothing is done. */
+/* Where a kernel leaves its number when what it waits for does not come. One that finds a number there does not wait any longer, either. */
+enum : unsigned { NOBODY = ~0u };
+typedef struct distress { unsigned *cell, number; } distress;
+/* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. */
+typedef struct way { void (*kernel)(weft__recurrence, distress); int threads, blocks; size_t bytes; } way;
+/* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters, too, of up to 128, 256, 512. */
+typedef enum { GENERAL, BLOCKS, CLUSTERS } recur_way;
+typedef struct choice { recur_way way; weft__cell cell; bool reset, back; int size; } choice;
+enum { CHOICES = 2 * 4 * 2 * 2 * 3 };
+static inline int number_of(const choice &c) { return ((((int)c.way - 1) * 4 + (int)c.cell) * 4 + c.reset * 2 + c.back) * 3 + c.size; }
+static inline int most_units(const choice &c) { return (c.way == BLOCKS ? 32 : 128) << c.size; }
+way block_way(const choice &);                   /* recur_block.cu */
+way cluster_way(const choice &);                 /* recur_cluster.cu; sm_90 */
+/* recur_choice.cu: takes one of them where that is there, is expected to be faster, has been seen to be right on this device, and all steps are
+ * wanted; else false, and nothing is done. */
 bool recur_persistent(weft__device *, const weft__recurrence *, bool back);
+cudaError_t launch_way(weft__device *, const choice &, const weft__recurrence &, unsigned *distress_cell);
+/* It has left its number: from now on it is not taken. */
+void recur_gave_up(weft__device *, unsigned number);
+/* recur.cu: a kernel a step */
+void recur_general(weft__device *, const weft__recurrence *);
+void recur_general_back(weft__device *, const weft__recurrence *);
+/* recur_check.cu: a small layer by that kernel and by a kernel a step. NULL: the same, but for rounding; "": it could not be tried; else what is wrong. */
+const char *recur_check(weft__device *, const choice &);
+/* verdicts.cu: what is known of each choice on a device, '+' it is right, '-' it is not, '.' nothing yet. Both under the lock of recur_choice.cu. */
+const char *verdicts_of(const weft__device *);
+void keep_verdict(const weft__device *, int number, char verdict);
 #endif

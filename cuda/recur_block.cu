@@ -109,7 +109,7 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
 
 /* ---- forward ---- */
 template <weft__cell C, bool RESET, int UNITS>
-static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(weft__recurrence r)
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(weft__recurrence r, distress)
 {
     constexpr int DEEP = forward_deep(UNITS), TILES = forward_tiles(C), KEPT = kept_of(UNITS, DEEP, TILES);
     DYN_SHARED(float, memory);
@@ -150,7 +150,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
 
 /* ---- backward ---- */
 template <weft__cell C, bool RESET, int UNITS>
-static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r)
+static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r, distress)
 {
     constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1), WIDE = gates_of(C) * UNITS + PAD;
     DYN_SHARED(float, memory);
@@ -202,8 +202,5 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
 #define KINDS(C) { SIZES(C, false), SIZES(C, true) }
 static const way ways[][2][3][2] = { KINDS(WEFT__RNN_TANH), KINDS(WEFT__RNN_RELU), KINDS(WEFT__GRU), KINDS(WEFT__LSTM) };
 
-way block_way(const weft__recurrence *r, bool back)
-{
-    return r->hidden > 128 ? way{} : ways[r->cell][r->reset.host != NULL][r->hidden > 64 ? 2 : r->hidden > 32][back];
-}
+way block_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -1,5 +1,12 @@
-/* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all steps, in single blocks or in
- * clusters of them. The table is data: what was measured to be faster. */
+/* recur_choice.cu - which way a recurrent layer takes: a kernel a step (recur.cu), or one for all
+ * steps, in single blocks or in clusters of them.
+ *
+ * The fastest by an estimate. Its times are read off the kernels' machine code and NVIDIA's figures
+ * for an H100, nothing has been measured: but two launches a step are slow enough that it need not
+ * be exact. What a device cannot do, or refuses to say, is another way. And a kernel for all steps
+ * is tried before it is used (recur_check.cu): a wrong one is never taken again. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cuda/ptx.h"
@@ -7,57 +14,181 @@
 
 #ifdef WEFT_DOUBLE
 bool recur_persistent(weft__device *, const weft__recurrence *, bool) { return false; }
+void recur_gave_up(weft__device *, unsigned) {}
 #else
-/* Layers of up to so many units: up to how many sequences blocks are the fastest way, else up to how many clusters are, else a kernel
- * a step is. Nothing has been measured yet. */
-static const struct { int units; int64_t blocks, clusters; } recur_choice[] = { { 32, 0, 0 }, { 64, 0, 0 }, { 128, 0, 0 }, { 256, 0, 0 }, { 512, 0, 0 } };
-enum { SIZES = sizeof recur_choice / sizeof *recur_choice };
+enum { MOST_GPUS = 64 };                         /* of others nothing is remembered, and they take a kernel a step */
+typedef struct gpu_facts {
+    bool known;
+    int major, shared, multiprocessors;          /* shared: bytes that a block can have if it asks */
+    double slower;                               /* than the clock that the times below are for */
+    int at_once[CHOICES];                        /* eights of sequences; -1: it cannot do that; 0: not asked yet */
+} gpu_facts;
+static gpu_facts facts[MOST_GPUS];
+/* Recursive: trying waits, and a wait may tell of a kernel that gave up. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-typedef enum { GENERAL, BLOCKS, CLUSTERS } kind;
-static kind chosen(const weft__device *d, const weft__recurrence *r)
+static way way_of(const choice &c) { return c.way == BLOCKS ? block_way(c) : cluster_way(c); }
+
+/* ---- what the device can do, asked once ---- */
+static int attribute(const weft__device *d, cudaDeviceAttr which)               /* 0 if it does not say */
 {
-    const char *asked = secure_getenv("WEFT_RECUR");    /* "general", "block" or "cluster" */
-    if (asked && *asked)
-        return !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL;
-    int size = 0;
-    while (size < SIZES && r->hidden > recur_choice[size].units)
-        size++;
-    if (size == SIZES)
-        return GENERAL;
-    const int64_t n = d->deterministic ? 1 : r->live.host[0];     /* deterministic: by the units alone */
-    return n <= recur_choice[size].blocks ? BLOCKS : n <= recur_choice[size].clusters ? CLUSTERS : GENERAL;
+    int value = 0;
+    return refused(cudaDeviceGetAttribute(&value, which, d->index)) ? 0 : value;
+}
+static gpu_facts *facts_of(const weft__device *d)
+{
+    gpu_facts *f = &facts[d->index];
+    if (f->known)
+        return f;
+    const double mhz = attribute(d, cudaDevAttrClockRate) / 1e3;
+    f->major = attribute(d, cudaDevAttrComputeCapabilityMajor);
+    f->shared = attribute(d, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    f->multiprocessors = attribute(d, cudaDevAttrMultiProcessorCount);
+    f->slower = mhz > 0 ? 1980 / mhz : 1, f->known = true;
+    return f;
+}
+/* Shared memory beyond 48 KB, and clusters beyond eight blocks, must be asked for. A refusal is an
+ * answer, not an error. */
+static int ask(const gpu_facts *f, const way &w, cudaStream_t stream)
+{
+    int clusters = 0;
+    if (w.bytes > (size_t)f->shared || (w.blocks > 1 && f->major < 9))
+        return -1;
+    const cudaFuncAttribute shared = cudaFuncAttributeMaxDynamicSharedMemorySize, wide = cudaFuncAttributeNonPortableClusterSizeAllowed;
+    if (w.bytes > 48 << 10 && refused(cudaFuncSetAttribute(w.kernel, shared, (int)w.bytes)))
+        return -1;
+    if (w.blocks > 8 && refused(cudaFuncSetAttribute(w.kernel, wide, 1)))
+        return -1;
+    if (w.blocks == 1)
+        return f->multiprocessors > 0 ? f->multiprocessors : -1;
+    const bool none = refused(clusters_at_once(&clusters, w.kernel, w.blocks, w.threads, w.bytes, stream));
+    return !none && clusters > 0 ? clusters : -1;
+}
+static int at_once(weft__device *d, const choice &c)
+{
+    gpu_facts *f = facts_of(d);
+    int *known = &f->at_once[number_of(c)];
+    if (*known == 0)
+        *known = ask(f, way_of(c), stream_of(d));
+    return *known;
 }
 
-/* Has the GPU what it takes: clusters, shared memory? Beyond 48 KB, and beyond eight blocks, it must be asked for. */
-static bool possible(weft__device *d, const way *w, cudaStream_t stream)
+/* ---- the estimate, in microseconds a step ---- */
+static double step_of_general(int64_t units, int64_t n) { return 8 + (double)n * 8e-6 / 30 * (double)(units * units); }
+static double step_of(const gpu_facts *f, const choice &c, int64_t n)
 {
-    int major = 0, most = 0, clusters = 0;
-    const char *here = "recur";
-    if (failed(d, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->index), here) ||
-        failed(d, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->index), here))
-        return false;
-    if (w->bytes > (size_t)most || (w->blocks > 1 && major < 9))
-        return false;
-    if (w->bytes > 48 << 10 && failed(d, cudaFuncSetAttribute(w->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)w->bytes), here))
-        return false;
-    if (w->blocks > 8 && failed(d, cudaFuncSetAttribute(w->kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), here))
-        return false;
-    return w->blocks == 1 || (!failed(d, clusters_at_once(&clusters, w->kernel, w->blocks, w->threads, w->bytes, stream), here) && clusters > 0);
+    static const double blocks[] = { 0.6, 0.9, 2.3 }, clusters[] = { 1.2, 1.5, 2.2 };
+    const int64_t eights = (n + SEQUENCES - 1) / SEQUENCES, together = f->at_once[number_of(c)];
+    const double alone = (c.way == BLOCKS ? blocks : clusters)[c.size] * (c.back ? 1.2 : 1) * f->slower;
+    return alone * (double)((eights + together - 1) / together);
+}
+
+/* ---- the choice ---- */
+/* The smallest kernel of that way that takes the layer; GENERAL: there is none. */
+static choice smallest(const weft__recurrence *r, recur_way way, bool back)
+{
+    choice c = { way, r->cell, r->reset.host != NULL, back, 0 };
+    while (c.size < 2 && r->hidden > most_units(c))
+        c.size++;
+    if (r->hidden > most_units(c))
+        c.way = GENERAL;
+    return c;
+}
+static choice fastest(weft__device *d, const weft__recurrence *r, bool back, const char *verdicts)
+{
+    const int64_t n = d->deterministic ? 1 : r->live.host[0];     /* deterministic: by the units alone */
+    double least = step_of_general(r->hidden, n);
+    choice best = {};
+    for (int way = BLOCKS; way <= CLUSTERS; way++) {
+        const choice c = smallest(r, (recur_way)way, back);
+        if (c.way == GENERAL || verdicts[number_of(c)] == '-' || at_once(d, c) < 0)
+            continue;
+        const double time = step_of(facts_of(d), c, n);
+        if (time < least)
+            least = time, best = c;
+    }
+    return best;
+}
+
+/* ---- trying ---- */
+/* The layers that it was for go by a kernel a step from now on, in both directions. */
+static void condemn(const weft__device *d, const choice &c, const char *what)
+{
+    choice other = c;
+    other.back = !c.back;
+    keep_verdict(d, number_of(c), '-'), keep_verdict(d, number_of(other), '-');
+    static const char *const cells[] = { "RNN", "ReLU RNN", "GRU", "LSTM" };
+    if (d->log > 0)
+        fprintf(stderr, "weft: GPU %d: no kernel for all steps in %s any more for %s layers of up to %d units%s: %s had %s\n",
+                d->index, c.way == BLOCKS ? "blocks" : "clusters", cells[c.cell], most_units(c), c.reset ? " in rows" : "",
+                c.back ? "backward" : "forward", what);
+}
+/* True if it is right. Without memory to try it, it is not taken, but may be next time. */
+static bool tried(weft__device *d, const choice &c)
+{
+    const char *wrong = recur_check(d, c);
+    if (!wrong)
+        keep_verdict(d, number_of(c), '+');
+    else if (*wrong)
+        condemn(d, c, wrong);
+    return !wrong;
+}
+static choice trusted(weft__device *d, const weft__recurrence *r, bool back)
+{
+    for (;;) {
+        const char *verdicts = verdicts_of(d);
+        const choice c = fastest(d, r, back, verdicts);
+        if (c.way == GENERAL || verdicts[number_of(c)] == '+' || tried(d, c))
+            return c;
+        if (verdicts[number_of(c)] != '-' || d->failure[0])
+            return choice{};
+    }
+}
+static choice chosen(weft__device *d, const weft__recurrence *r, bool back)
+{
+    const char *asked = secure_getenv("WEFT_RECUR");              /* "general"; "block", "cluster": wherever that is possible, untried */
+    if (!asked || !*asked)
+        return trusted(d, r, back);
+    const recur_way way = !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL;
+    const choice c = smallest(r, way, back);
+    return c.way != GENERAL && at_once(d, c) > 0 ? c : choice{};
+}
+
+cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence &r, unsigned *cell)
+{
+    const way w = way_of(c);
+    const distress call = { cell, (unsigned)number_of(c) };
+    const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES), blocks = (unsigned)w.blocks;
+    const dim3 grid(eights * blocks), threads((unsigned)w.threads);
+    const auto block_kernel = w.kernel, cluster_kernel = w.kernel;               /* the names that the emulation knows */
+    if (blocks == 1)
+        return LAUNCH_RAW(block_kernel, grid, threads, w.bytes, stream_of(d), r, call);
+    return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, w.bytes, stream_of(d), blocks, r, call);
 }
 
 bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back)
 {
-    if (r->hidden == 0 || r->steps == 0 || r->from > 0 || r->to < r->steps || r->w_hr || d->precision == WEFT_STRICT_FP32)
+    if (r->hidden == 0 || r->steps == 0 || r->from > 0 || r->to < r->steps || r->w_hr || d->precision == WEFT_STRICT_FP32 ||
+        d->index >= MOST_GPUS || d->failure[0])
         return false;
-    const kind which = chosen(d, r);
-    const way w = which == BLOCKS ? block_way(r, back) : which == CLUSTERS ? cluster_way(r, back) : way{};
-    if (!w.kernel || !possible(d, &w, stream_of(d)))
+    pthread_mutex_lock(&lock);
+    const choice c = chosen(d, r, back);
+    pthread_mutex_unlock(&lock);
+    if (c.way == GENERAL)
         return false;
-    const unsigned eights = (unsigned)((r->live.host[0] + SEQUENCES - 1) / SEQUENCES);
-    if (w.blocks == 1)
-        LAUNCH(d, w.kernel, dim3(eights), (unsigned)w.threads, w.bytes, *r);
-    else
-        LAUNCH_CLUSTER(d, w.kernel, dim3(eights * (unsigned)w.blocks), (unsigned)w.threads, w.bytes, (unsigned)w.blocks, *r);
+    launched(d, launch_way(d, c, *r, distress_cell(d)), "recur");
     return true;
+}
+
+void recur_gave_up(weft__device *d, unsigned number)
+{
+    const int i = (int)number;
+    /* as number_of */
+    const choice c = { (recur_way)(BLOCKS + i / 48), (weft__cell)(i / 12 % 4), i / 6 % 2 != 0, i / 3 % 2 != 0, i % 3 };
+    pthread_mutex_lock(&lock);
+    condemn(d, c, "a wait without an end");
+    pthread_mutex_unlock(&lock);
+    fail(d, WEFT_EDEVICE, "recur: blocks that run one layer waited for each other in vain; "
+                          "from now on such layers take a kernel a step");
 }
 #endif

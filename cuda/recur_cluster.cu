@@ -5,7 +5,7 @@
  *
  * Numbers go over in fours: a unit's eight sequences are two fours in memory, those of even place and those of odd, since a group of
  * four threads has just such four after a product. A place is written again two steps later, when all who read it have since
- * sent something that the writer has waited for; so there is nothing to wait for but data. sm_90 only. */
+ * sent something that the writer has waited for; so there is nothing to wait for but data, and that not for ever. sm_90 only. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
@@ -36,11 +36,13 @@ __device__ static inline who whoami()
 __device__ static inline int place_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }      /* of the eight, in memory */
 
 /* ---- what blocks send ---- */
-typedef struct channel { uint64_t full[2]; } channel;             /* barriers of the two places that steps use in turn */
+/* Barriers of the two places that steps use in turn; has a thread of this block waited there in vain? */
+typedef struct channel { uint64_t full[2]; unsigned given_up[2]; } channel;
 __device__ static inline void open_channel(channel *c)
 {
     if (threadIdx.x == 0) {
         mbarrier_init(&c->full[0], 1), mbarrier_init(&c->full[1], 1);
+        c->given_up[0] = c->given_up[1] = 0;
         mbarrier_init_done();
     }
     cluster_sync();
@@ -50,7 +52,35 @@ __device__ static inline void expect(channel *c, int i, unsigned bytes)         
     if (threadIdx.x == 0)
         mbarrier_arrive_expect(&c->full[i % 2], bytes);
 }
-__device__ static inline void receive(channel *c, int i) { mbarrier_wait(&c->full[i % 2], i / 2 % 2); }
+/* Clocks that a wait may last, some two seconds, and how many of them a single look counts for: a GPU that meanwhile did something else has not
+ * waited. After so many the others' distress counts, too. */
+enum : long long { PATIENCE = 1LL << 32, GLANCE = 1LL << 28, UNUSUAL = 1LL << 22 };
+/* A wait ends in any case. Who has waited in vain goes on to the block's next barrier, and behind it all threads leave together: given_up. */
+__device__ static inline void receive(channel *c, int i, const distress &call)
+{
+    if (mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
+        return;
+    long long gone = 0, last = clock64();
+    while (!mbarrier_try_wait(&c->full[i % 2], i / 2 % 2)) {
+        const long long now = clock64();
+        gone += now - last < GLANCE ? now - last : GLANCE, last = now;
+        if (gone > PATIENCE || (gone > UNUSUAL && load_acquire(call.cell) != NOBODY)) {
+            atomicExch(call.cell, call.number), atomicExch(&c->given_up[i % 2], 1u);
+            return;
+        }
+    }
+}
+/* Behind a barrier of the block that follows a use of the channel: the next but one writes here again, when all have looked. */
+__device__ static inline bool given_up(const channel *c, int i) { return i >= 0 && c->given_up[i % 2]; }
+/* What was not computed is NaN, so that nobody takes it for a result: of step i and those after it. */
+__device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down, float *rows, int64_t width)
+{
+    for (; i < steps; i++) {
+        const moment at = moment_at(r, me.first, steps, i, down);
+        if (me.sequence < at.live && me.unit < r.hidden)
+            rows[(at.row + me.sequence) * width + me.unit] = __int_as_float(0x7fffffff);
+    }
+}
 
 /* Of four neighbouring threads number k gets value k of each. */
 __device__ static inline float4 transposed(float (&v)[4], int k)
@@ -147,7 +177,7 @@ __device__ static void load_states(const weft__recurrence &r, const who &me, con
     }
 }
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurrence r)
+static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurrence r, distress call)
 {
     constexpr int UNITS = BLOCKS * OWN, DEEP = forward_deep(BLOCKS), TILES = forward_tiles(C);
     DYN_SHARED(float, memory);
@@ -166,7 +196,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
     load_states<RESET, UNITS>(r, me, now, state[0]);
     load_sums<C, 1>(r, me, now, bias, ahead);
     open_channel(&link);
-    for (int i = 0; i < steps; i++) {
+    int i = 0;
+    for (; i < steps; i++) {
         const moment after = moment_at(r, me.first, steps, i + 2, r.reverse);
         const bool last = i + 1 == steps;
         for (int k = 0; k < 4 * TILES; k++)
@@ -176,9 +207,11 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
         if (!last)
             expect(&link, i, sizeof state[0]);
         if (i > 0)
-            receive(&link, i - 1);
+            receive(&link, i - 1, call);
         multiply<DEEP, TILES>(w, rest, &state[i % 2][half * DEEP * 8 + me.part][place_of(me.group)], sum);
         meet(me, desk[i % 2], sum, x);
+        if (given_up(&link, i - 1))
+            break;
         forward_unit<C>(r, me, now, 0, x, h, c);
         enter<C>(r, me, begins, h, c);
         float of_group[4];
@@ -189,12 +222,13 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
                      make_float4(of_group[0], of_group[1], of_group[2], of_group[3]));
         now = next, next = after;
     }
+    spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
     cluster_sync();
 }
 
 /* ---- backward ---- */
 template <weft__cell C, bool RESET, int BLOCKS>
-static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r)
+static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r, distress call)
 {
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
@@ -217,7 +251,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
     load_tape<C, RESET>(r, me, now, next, ahead);
     open_channel(&link);
-    for (int i = 0; i < steps; i++) {
+    int i = 0;
+    for (; i < steps; i++) {
         x[0] = ahead[0];
         load_tape<C, RESET>(r, me, next, after, ahead);
         backward_unit<C, RESET>(r, me, now, 0, x[0], dh[0], dc[0]);
@@ -225,18 +260,21 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
             d[i % 2][gate * OWN + mine][place] = x[0].slot[slot_of(C, gate)];
         expect(&link, i, sizeof part[0]);
         __syncthreads();
+        if (given_up(&link, i - 1))
+            break;
         multiply<DEEP, TILES>(w, rest, &d[i % 2][me.part][place_of(me.group)], sum);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
             const int out = (first_tile + tile) * 16 + me.group + me.part / 2 * 8;
             st_async((float4 *)&part[i % 2][rank][out % OWN][me.part % 2 * 4], &link.full[i % 2], (unsigned)(out / OWN),
                      transposed(sum[tile], me.part));
         }
-        receive(&link, i);
+        receive(&link, i, call);
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += part[i % 2][from][mine][place];
         hand_over(r, me, x[0].begins, dh[0], dc[0]);
         now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
     }
+    spoil(r, me, i, steps, !r.reverse, r.gates, slots_of(C) * r.hidden);
     if (!RESET)
         add_first_gradients(r, me, dh, dc);
     cluster_sync();
@@ -250,8 +288,5 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
 #define KINDS(C) { SIZES(C, false), SIZES(C, true) }
 static const way ways[][2][3][2] = { KINDS(WEFT__RNN_TANH), KINDS(WEFT__RNN_RELU), KINDS(WEFT__GRU), KINDS(WEFT__LSTM) };
 
-way cluster_way(const weft__recurrence *r, bool back)
-{
-    return r->hidden > 16 * OWN ? way{} : ways[r->cell][r->reset.host != NULL][r->hidden > 8 * OWN ? 2 : r->hidden > 4 * OWN][back];
-}
+way cluster_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -2,7 +2,16 @@
 #include "cuda/cuda.h"
 #include "core/plugin.h"
 
-#define KERNEL(result, name, arguments) K(name),
+/* Every kernel begins and ends with the caller's own GPU. */
+template <auto F> struct visiting;
+template <class R, class... A, R (*F)(weft__device *, A...)> struct visiting<F> {
+    static R call(weft__device *d, A... a)
+    {
+        const visit here(context_of(d));
+        return F(d, a...);
+    }
+};
+#define KERNEL(result, name, arguments) visiting<K(name)>::call,
 static const weft__kernels table = { "cuda", false,
 #include "core/kernels.def"
 };

@@ -6,7 +6,7 @@
 # smoke      builds for sm_90 alone (CUDA_ARCHS) with all cores; a training step on the CPU and on the GPU, the same loss and norm
 # micro      launches, nodes of a graph, the product of a recurrent step, copies; dependent tensor core products, exchanges within clusters, barriers of the grid
 # suite      make test-cuda on the GPU; a test that is skipped is a failure
-# sweep      recurrent layers with a kernel a step, and with one for all in blocks and in clusters: the table of choices is made from it
+# sweep      recurrent layers with a kernel a step, and with one for all in blocks and in clusters: cuda/recur_choice.cu's estimate beside it
 # bench      weft_bench beside PyTorch on the same GPU, in fp32 and in TF32; loss and gradient norm must agree
 # sanitizer  compute-sanitizer, where it works; "unavailable" is a result
 #

@@ -1,4 +1,4 @@
-/* listen.h - what a context says on stderr. */
+/* listen.h - what is said on stderr between two points of a test. */
 #ifndef WEFT_LISTEN_H
 #define WEFT_LISTEN_H
 #include <unistd.h>
@@ -7,14 +7,14 @@
 static int before_fd;
 static char said[1 << 16];
 static FILE *heard;
-static void listen_to_stderr(void)
+UNUSED static void listen_to_stderr(void)
 {
     fflush(stderr);
     heard = tmpfile();
     before_fd = dup(STDERR_FILENO);
     cr_assert(heard && before_fd >= 0 && dup2(fileno(heard), STDERR_FILENO) >= 0);
 }
-static const char *stop_listening(void)
+UNUSED static const char *stop_listening(void)
 {
     fflush(stderr);
     dup2(before_fd, STDERR_FILENO);

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# planted_cuda.sh: sixteen bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
+# planted_cuda.sh: bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
 # test that is named beside it. MAKE and BUILD come from make; everything else is built by then.
 set -u
 good=0 all=0
 B=$BUILD/emu
 into=$(realpath -m "$BUILD/planted_cuda")
-export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_ASYNC=1
+export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_ASYNC=1 WEFT_CACHE=off
 
 # WHAT FILE SED TEST [FILTER]: the sed program must change the file
 catches() {
@@ -33,7 +33,7 @@ catches() {
 catches "a missing barrier in a tile's loads"        attention.cu        '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
 catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
 export WEFT_RECUR=cluster
-catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        receive\(&link, i\);//'                           test_recur 'recur/wide*'
+catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        receive\(&link, i, call\);//'                           test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
 catches "a missing barrier between two halves"       recur_cluster.cu    '/^    desk\[threadIdx/,/^    const/s/__syncthreads\(\);//'  test_recur 'recur/wide*'
 catches "a missing barrier in a sum of a block"      sums.cu             '0,/^        __syncthreads\(\);/s///'                       test_kernels 'kernels/runs'
@@ -43,9 +43,24 @@ catches "a kernel on another stream"                 pointwise.cu        's/LAUN
 catches "a wait that does not wait"                  device.cu           '/^void K\(wait\)/,/^}/s/waited\(d, __func__\)/(void)d/'    test_kernels 'kernels/flat'
 catches "pinned memory written again too early"      device.cu           '/cudaEventSynchronize/d'                                  test_kernels 'kernels/uploads*'
 catches "an upload that is never sent"               device.cu           '/^    send\(d\);/d'                                      test_kernels 'kernels/memory'
-catches "host code that looks into device memory"    device.cu           's/^        launched\(d, __func__\);/        *(volatile char *)to;/' test_modules
+catches "host code that looks into device memory"    device.cu           's/^    launched\(d, cudaMemcpyAsync\(to, from, bytes, cudaMemcpyDeviceToDevice.*/    *(volatile char *)to;/' test_modules
 catches "a product that forgets to add"              gemm.cu             's/beta = p->add/beta = 0/'                                test_kernels 'kernels/gemm'
 catches "an index that is followed out of range"     index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
 catches "equal indices in one place"                 scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
+export WEFT_RECUR= WEFT_CACHE=
+catches "a kernel that is taken untried"             recur_choice.cu     "s/verdicts\[number_of\(c\)\] == '.' \|\| tried/true || tried/"  test_cuda_recur 'recur_choice/a_wrong*'
+catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +atomicExch\(different, 1u\);/{}/'                    test_cuda_recur 'recur_choice/a_wrong*'
+catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
+catches "a wait without an end"                      recur_cluster.cu    's/gone > PATIENCE/false/'                                 test_cuda_recur 'recur_choice/a_wait*'
+catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/a_wait*'
+catches "rubbish where a kernel gave up"             recur_cluster.cu    '/^    spoil\(/d'                                          test_cuda_recur 'recur_choice/a_wait*'
+catches "a verdict of another driver"                verdicts.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'
+catches "a verdict that is damaged"                  verdicts.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/what_is*'
+catches "a verdict by somebody else"                 verdicts.cu         's/ && !\(s.st_mode & 022\) &&/ \&\&/'                             test_cuda_recur 'recur_choice/what_is*'
+catches "a query that is not an answer"              recur_choice.cu     's/return refused\(cudaDeviceGetAttribute.*;/return failed((weft__device *)d, cudaDeviceGetAttribute(\&value, which, d->index), "recur") ? 0 : value;/'  test_cuda_recur 'recur_choice/refused*'
+catches "attributes that are asked for each time"    recur_choice.cu     's/if \(\*known == 0\)//'                                  test_cuda_recur 'recur_choice/follows*'
+catches "a GPU that stays the thread's"              current.cu          's/driver.pop\(&was\);/(void)was;/'                        test_cuda_emulated 'emulated/the_caller*'
+catches "the host's error taken for ours"            device.cu           's/failed\(d, error, kernel\) \|\| !gpu_of/failed(d, cudaGetLastError(), kernel) || !gpu_of/'  test_cuda_emulated 'emulated/the_caller*'
+catches "a card without code that opens"             device.cu           's/\|\| !loads\(d, &about\)//'                             test_cuda_emulated 'emulated/a_gpu*'
 echo "$good of $all nets hold"
 [ "$good" = "$all" ]

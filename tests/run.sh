@@ -16,8 +16,8 @@ set -u
 limit=${WEFT_LIMIT:-300}; [ -n "${WEFT_SOAK:-}" ] && limit=0
 passed=0 failed=0
 logs=$(realpath -m "$B")/logs; rm -rf "$logs"; mkdir -p "$logs/claims"
-export B V CC TMPDIR=$logs/tmp
-mkdir -p "$TMPDIR"
+export B V CC TMPDIR=$logs/tmp XDG_CACHE_HOME=$logs/cache
+mkdir -p "$TMPDIR" "$XDG_CACHE_HOME"
 export UBSAN_OPTIONS=print_stacktrace=1 WEFT_TESTS=$PWD/tests
 asan="allocator_may_return_null=1:"
 lsan="suppressions=$PWD/tests/leak/suppressions:print_suppressions=0"
@@ -96,7 +96,7 @@ plain() {                               # PROGRAM...; in double under WEFT_CHECK
 }
 on_gpu() {                              # PROGRAM: may it run on the GPU that is meant?
     case ${1##*/} in
-    test_kernel_bits|test_vector|test_cuda_emulated) [ -z "${GPU:-}" ] ;;
+    test_kernel_bits|test_vector|test_cuda_emulated|test_cuda_recur) [ -z "${GPU:-}" ] ;;
     test_cuda) true ;;
     *) grep -q WEFT_TABLES "$1" ;;
     esac
@@ -125,7 +125,7 @@ recurrent() {                           # PROGRAM...: with asynchronous copies a
 cuda() {                                # PROGRAM...
     local order=0
     [ -z "${GPU:-}" ] || export WEFT_GPU=1
-    export WEFT_BACKEND_PATH=$CUDA WEFT_TABLES="ref cuda" WEFT_SMALL=1
+    export WEFT_BACKEND_PATH=$CUDA WEFT_TABLES="ref cuda" WEFT_SMALL=1 WEFT_RECUR=general
     tag=.cuda
     for t; do
         export WEFT_EMU_ORDER=$((order++ % 3))
@@ -138,7 +138,21 @@ cuda() {                                # PROGRAM...
     done
     # The ways of recurrent layers that run all steps in one kernel, of float alone.
     case ${V:-} in double|dasan) ;; *) for way in block cluster; do tag=.$way; WEFT_RECUR=$way recurrent "$@"; done ;; esac
+    [ -n "${V:-}${GPU:-}" ] || { capability 80 "$@"; capability 120 "$@"; }
     case ${V:-} in ''|double) counted demo.cuda bash tests/cuda_demo.sh ;; esac
+}
+capability() {                          # CC PROGRAM...: recurrent layers as they are by default on an emulated GPU of that capability
+    local cc=$1 t; shift
+    export WEFT_EMU_CC=$cc
+    tag=.sm$cc
+    unset WEFT_RECUR
+    for t; do
+        case ${t##*/} in
+        test_recur|test_recur_layer) criterion "$t" ;;
+        golden) counted "golden_recurrent$tag" "$t" tests/golden/recurrent.json ;;
+        esac
+    done
+    unset WEFT_EMU_CC
 }
 
 lane() {                                # PROGRAM...: says what it ran, and leaves how many tests passed, failed, and passed on the GPU

@@ -1,6 +1,6 @@
 /* test_cuda_emulated.c - what only an emulated GPU lets us see: how often a program waits for it, and failures on demand. */
-#include <dlfcn.h>
-#include "cuda_net.h"
+#include "cuda_emulated.h"
+#include "listen.h"
 
 Test(emulated, no_gpu_in_the_machine)
 {
@@ -11,21 +11,59 @@ Test(emulated, no_gpu_in_the_machine)
     CLEAN(w);
 }
 
-/* ---- no waiting ---- */
-enum { LAUNCHES, UPLOADS, WAITS, COUNTS };
-static void counts(long long out[COUNTS])        /* of the emulation, since it was loaded */
+/* What cannot be used is told by who insists; who does not is on the CPU, and the log knows why. */
+static void not_usable(const char *variable, const char *value, const char *why)
 {
-    static void (*fn)(long long *);
-    char path[4096];
-    if (!fn) {
-        snprintf(path, sizeof path, "%s/libweft_cuda.so", getenv("WEFT_BACKEND_PATH"));
-        void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD), *symbol = library ? dlsym(library, "weft_emu_counts") : NULL;
-        cr_assert_not_null(symbol, "%s is not the emulation", path);
-        memcpy(&fn, &symbol, sizeof fn);
-    }
-    fn(out);
+    setenv(variable, value, 1);
+    asked_for("cuda", 0, why);
+    setenv("WEFT_LOG", "1", 1);
+    listen_to_stderr();
+    weft *w = open_with((weft_opts){ .device = WEFT_BEST });
+    const char *log = stop_listening();
+    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda") && strstr(log, why), "%s, %s: %s", weft_device_name(w), weft_message(w), log);
+    CLEAN(w);
+    unsetenv("WEFT_LOG");
+    unsetenv(variable);
+}
+Test(emulated, a_gpu_that_cannot_be_used)
+{
+    not_usable("WEFT_EMU_CC", "86", "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
+    not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0 has compute capability 7.5; 8.0 is wanted");
+    not_usable("WEFT_EMU_DRIVER", "12040", "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
+    not_usable("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
 }
 
+/* ---- beside a host program's own CUDA calls ---- */
+static void left_alone(int device, int index)
+{
+    enum { STALE = 1 };
+    thread_is(device, STALE);
+    weft *w = open_gpu(index);
+    stays(device, STALE, "open");
+    net n = net_in(w);
+    train_few(&n);
+    stays(device, STALE, "a training step");
+    OK(w);
+    same_bits("bias", bias(&n), bias_after(1), WORDS);
+    stays(device, STALE, "a download");
+    CLEAN(w);
+    stays(device, STALE, "close");
+    thread_is(device, 0);
+}
+Test(emulated, the_caller_keeps_its_device_and_its_error)
+{
+    left_alone(0, 0);
+    left_alone(1, 0);
+    left_alone(0, 1);
+    weft *w = open_gpu(1);
+    thread_is(0, 0);
+    cr_assert_null(weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20))->data);
+    weft_recover(w);
+    stays(0, 0, "an error of ours");             /* is taken away: it was told */
+    CLEAN(w);
+}
+
+/* ---- no waiting ---- */
 Test(emulated, a_training_step_does_not_wait)
 {
     long long before[COUNTS], after[COUNTS];

@@ -1,4 +1,5 @@
 /* cores.cpp - tensor cores, asynchronous copies and counting barriers of cores.h. */
+#include <utility>
 #include "tests/emu/cores.h"
 
 /* ---- tensor cores: the last lane that comes multiplies for all of them ---- */
@@ -47,9 +48,12 @@ void mma(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], emu::Fin
 {
     emu::Quiet quiet;
     emu::Lane &lane = emu::my_lane();
+    uint32_t fragment[4] = { a[0], a[1], a[2], a[3] };
     if (emu::warp_of(emu::me).alive != emu::EVERY)
         emu::fail("a matrix product in a warp that has not 32 lanes");
-    memcpy(&lane.a, a, sizeof a), memcpy(&lane.b, b, sizeof b), memcpy(&lane.d, d, sizeof d);
+    if (emu::launch->wrong)                      /* two of the four fragments in each other's place */
+        std::swap(fragment[1], fragment[2]);
+    memcpy(&lane.a, fragment, sizeof fragment), memcpy(&lane.b, b, sizeof b), memcpy(&lane.d, d, sizeof d);
     emu::together(emu::EVERY, how);
     memcpy(d, &lane.d, sizeof d);
 }
@@ -122,8 +126,14 @@ void deliver(counter *c)                         /* what was stored late, and is
             i++;
 }
 } // namespace
+void emu::sm90()
+{
+    if (launch->capability < 90)
+        fail("an instruction of sm_90 on an older GPU");
+}
 void mbarrier_init(uint64_t *b, unsigned count)
 {
+    emu::sm90();
     counter c = { 0, (uint16_t)count, (uint16_t)(count & 0x7FFF), 0 };
     memcpy(b, &c, sizeof c);
 }
@@ -137,16 +147,18 @@ void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
     c->pending--, c->bytes += (int32_t)bytes;
     settle(c);
 }
-void mbarrier_wait(uint64_t *b, unsigned parity)
+bool mbarrier_try_wait(uint64_t *b, unsigned parity)
 {
     emu::Quiet quiet;
     counter *c = (counter *)b;
-    while (c->phase == (parity & 1)) {
+    if (c->phase == (parity & 1))
         deliver(c);
-        if (c->phase == (parity & 1))
-            emu::yield();
-    }
+    if (c->phase == (parity & 1))
+        emu::yield();
+    if (c->phase == (parity & 1))
+        return false;
     emu::acquire(b);
+    return true;
 }
 void emu::store_async(void *mine, uint64_t *barrier, unsigned rank, const void *v, size_t bytes)
 {
@@ -154,6 +166,8 @@ void emu::store_async(void *mine, uint64_t *barrier, unsigned rank, const void *
     Store s = { cluster_map((char *)mine, rank), cluster_map(barrier, rank), bytes, {} };
     memcpy(s.bytes, v, bytes);
     release(s.barrier);
+    if (launch->lost)
+        return;
     launch->stores.push_back(s);
     if (!launch->late)
         deliver((counter *)s.barrier);

@@ -26,15 +26,17 @@ template <int N> void cp_async_wait() { emu::copies_wait(N); }
 
 void mbarrier_init(uint64_t *, unsigned count);
 void mbarrier_arrive_expect(uint64_t *, unsigned bytes);
-void mbarrier_wait(uint64_t *, unsigned parity);
+bool mbarrier_try_wait(uint64_t *, unsigned parity);
 inline void mbarrier_arrive(uint64_t *b) { mbarrier_arrive_expect(b, 0); }
 inline void mbarrier_init_done() {}
 
 inline unsigned cluster_rank() { return emu::me->block->rank; }
 inline unsigned cluster_size() { return emu::launch->cluster; }
+namespace emu { void sm90(); }                   /* instructions of that: on an older GPU they are a failure */
 inline void cluster_arrive()
 {
     emu::Quiet quiet;
+    emu::sm90();
     emu::me->cluster_phase = emu::me->block->cluster->barrier.phase;
     emu::arrive(emu::me->block->cluster->barrier);
 }
@@ -43,7 +45,7 @@ inline void cluster_wait()
     emu::Quiet quiet;
     emu::await(emu::me->block->cluster->barrier, emu::me->cluster_phase);
 }
-inline void cluster_sync() { emu::sync(emu::me->block->cluster->barrier); }
+inline void cluster_sync() { emu::sm90(), emu::sync(emu::me->block->cluster->barrier); }
 template <class T> T *cluster_map(T *mine, unsigned rank)
 {
     emu::Block *b = emu::me->block;

@@ -12,6 +12,11 @@
  *     WEFT_EMU_MEMORY  bytes of device memory; more is cudaErrorMemoryAllocation
  *     WEFT_EMU_DEVICES devices (2)
  *     WEFT_EMU_FAIL    a kernel whose name contains this fails as by an illegal address, and the device is lost until cudaDeviceReset
+ *     WEFT_EMU_REFUSE  the launch of such a kernel is refused
+ *     WEFT_EMU_WRONG   such a kernel's tensor cores err; WEFT_EMU_LOSE: what it sends to other blocks never comes
+ *     WEFT_EMU_CC      75, 80, 86, 90, 100, 120: the GPU's compute capability, with its shared memory and clusters; for 75 and 86 there is no code
+ *     WEFT_EMU_QUERIES 0: what is asked of a device's and a kernel's attributes is refused
+ *     WEFT_EMU_DRIVER  the CUDA version that the driver knows (13000)
  *
  * It cannot show: tensor cores beyond their rounding, weak memory order, bank conflicts, occupancy, registers, time. */
 #ifndef WEFT_EMU_H

@@ -26,7 +26,7 @@ enum : bool { FRESH = true };                     /* memory that is used again w
 enum : bool { FRESH = false };
 #endif
 enum : size_t { STACK = FRESH ? 64 << 10 : 256 << 10, STACKS = 64 };  /* address space: pages that are never touched cost nothing */
-enum : unsigned { PATIENCE = 100000 };            /* polls without any progress before it counts as a deadlock */
+enum : unsigned { PATIENCE = 300000 };            /* polls without any progress before it counts as a deadlock */
 
 static Thread host;                               /* the CPU thread's own stack */
 #if defined(__SANITIZE_ADDRESS__)
@@ -41,6 +41,7 @@ static std::vector<Cluster> &clusters = *new std::vector<Cluster>;
 static std::vector<Thread *> &ready = *new std::vector<Thread *>;   /* the last goes on first: who was let go runs ahead */
 static std::deque<Thread *> &polling = *new std::deque<Thread *>;
 static unsigned living, begun, count, order, first_lot, lots, polls;
+static long long time_gone;
 static size_t failed_launches;
 
 int setting(const char *variable, int otherwise)
@@ -194,10 +195,13 @@ void ready_again(Thread *t) { ready.push_back(t); }
 
 UNSEEN void progress() { polls = 0; }
 
+UNSEEN long long ticks() { return time_gone; }
+
 void yield()
 {
     Quiet quiet;
-    polls++;
+    if (++polls > 2 * count)
+        time_gone += 1 << 26;
     polling.push_back(me);
     go_on();
 }

@@ -108,7 +108,8 @@ struct Launch {
     bool together;
     std::function<void()> body;
     std::vector<Variable> variables;
-    bool late;                                   /* asynchronous copies and stores */
+    bool late, wrong, lost;                      /* asynchronous copies and stores; tensor cores that err; stores that never come */
+    int capability;
     std::vector<Store> stores;
     const char *failure;                         /* NULL, or why it was given up */
 };
@@ -119,6 +120,7 @@ extern Launch *launch;
 void run(Launch &);                              /* to its end, or to its failure */
 void fail(const char *why);                      /* gives the launch up; does not come back */
 void yield();                                    /* for who polls: all others first */
+long long ticks();                               /* the clock, which goes on only while all that can go on do nothing but poll */
 void progress();                                 /* what a poller may have waited for has happened */
 void arrive(Barrier &);
 void await(Barrier &, unsigned phase);           /* until that phase is over */

@@ -35,21 +35,31 @@ template <class T> T &shared(const void *key) { return *(T *)shared_variable(key
     auto &name = emu::shared<__VA_ARGS__>(&name##_key)
 #define DYN_SHARED(type, name) type *name = (type *)emu::me->block->shared
 
+/* CUDA's, of the launches below */
+enum cudaError_t {
+    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidMemcpyDirection = 21, cudaErrorInsufficientDriver = 35, cudaErrorNoDevice = 100, cudaErrorInvalidDevice = 101,
+    cudaErrorNoKernelImageForDevice = 209, cudaErrorUnsupportedPtxVersion = 222,
+    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700, cudaErrorLaunchOutOfResources = 701, cudaErrorLaunchFailure = 719,
+    cudaErrorCooperativeLaunchTooLarge = 720, cudaErrorNotSupported = 801, cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901, cudaErrorIllegalState = 401
+};
+
 /* ---- launches: (kernel, grid, threads, bytes of shared memory, stream, [blocks of a cluster,] arguments...) ---- */
 typedef struct emu_stream *cudaStream_t;
 namespace emu {
-void submit(Launch, cudaStream_t, const void *kernel);
+enum cudaError_t submit(Launch, cudaStream_t, const void *kernel);
 template <class T> struct as_is { typedef T type; };
 template <class... P>
-void start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename as_is<P>::type... arguments)
+cudaError_t start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename as_is<P>::type... arguments)
 {
     std::tuple<P...> kept(arguments...);
     l.body = [kernel, kept] { std::apply(kernel, kept); };
-    submit(l, stream, (const void *)kernel);
+    return submit(l, stream, (const void *)kernel);
 }
 inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
 {
-    return Launch{ name, grid, threads, shared, cluster, together, NULL, {}, false, {}, NULL };
+    return Launch{ name, grid, threads, shared, cluster, together, NULL, {}, false, false, false, 90, {}, NULL };
 }
 } // namespace emu
 #define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...)                                                             \
@@ -65,6 +75,7 @@ inline void __threadfence() {}                   /* all is seen in order, and th
 inline void __threadfence_block() { __threadfence(); }
 inline void __threadfence_system() { __threadfence(); }
 inline void __nanosleep(unsigned) { emu::yield(); }
+inline long long clock64() { return emu::ticks(); }
 
 /* ---- lanes ---- */
 namespace emu {

@@ -163,6 +163,9 @@ static const struct { cudaError_t e; const char *name, *text; } errors[] = {
     { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy" },
     { cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
     { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
+    { cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version" },
+    { cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device" },
+    { cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
     { cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
     { cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state" },
     { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
@@ -196,9 +199,14 @@ cudaError_t cudaGetLastError()
 }
 
 /* ---- devices ---- */
-cudaError_t cudaGetDeviceCount(int *n) { return *n = devices(), emu::note(*n > 0 ? cudaSuccess : cudaErrorNoDevice); }
+static int driver() { return emu::setting("WEFT_EMU_DRIVER", 13000); }
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = devices();
+    return emu::note(driver() < 13000 ? cudaErrorInsufficientDriver : *n > 0 ? cudaSuccess : cudaErrorNoDevice);
+}
 cudaError_t cudaGetDevice(int *device) { return *device = current, cudaSuccess; }
-cudaError_t cudaDriverGetVersion(int *v) { return *v = 13000, cudaSuccess; }
+cudaError_t cudaDriverGetVersion(int *v) { return *v = driver(), cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int *v) { return *v = 13000, cudaSuccess; }
 cudaError_t cudaSetDevice(int device)
 {
@@ -207,6 +215,62 @@ cudaError_t cudaSetDevice(int device)
     current = device;
     return cudaSuccess;
 }
+void weft_emu_thread(int *device, int *last_error)
+{
+    if (*device >= 0)
+        current = *device;
+    if (*last_error >= 0)
+        last = (cudaError_t)*last_error;
+    *device = current, *last_error = last;
+}
+
+/* The contexts are the devices' numbers, and one more. */
+static thread_local std::vector<int> below;      /* what push has covered */
+static CUresult cuDeviceGet(CUdevice *d, int i) { return *d = i, i >= 0 && i < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE; }
+static CUcontext context_of(int device) { return (CUcontext)(intptr_t)(device + 1); }
+static CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) { return *c = context_of(d), CUDA_SUCCESS; }
+static CUresult cuCtxGetCurrent(CUcontext *c) { return *c = context_of(current), CUDA_SUCCESS; }
+static CUresult cuCtxPushCurrent(CUcontext c)
+{
+    if (!c)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    below.push_back(current);
+    current = (int)(intptr_t)c - 1;
+    return CUDA_SUCCESS;
+}
+static CUresult cuCtxPopCurrent(CUcontext *c)
+{
+    if (below.empty())
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *c = context_of(current), current = below.back();
+    below.pop_back();
+    return CUDA_SUCCESS;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *how)
+{
+    static const struct { const char *name; void *function; } known[] = {
+        { "cuDeviceGet", (void *)cuDeviceGet }, { "cuDevicePrimaryCtxRetain", (void *)cuDevicePrimaryCtxRetain },
+        { "cuCtxGetCurrent", (void *)cuCtxGetCurrent }, { "cuCtxPushCurrent", (void *)cuCtxPushCurrent }, { "cuCtxPopCurrent", (void *)cuCtxPopCurrent },
+    };
+    *how = cudaDriverEntryPointSymbolNotFound;
+    for (auto &k : known)
+        if (!strcmp(k.name, name))
+            *function = k.function, *how = cudaDriverEntryPointSuccess;
+    return cudaSuccess;
+}
+
+namespace emu {
+const Model &model()
+{
+    static const Model models[] = { { 90, 227 << 10, 16, true }, { 75, 64 << 10, 1, false }, { 80, 163 << 10, 1, true }, { 86, 99 << 10, 1, false },
+                                    { 100, 227 << 10, 16, true }, { 120, 99 << 10, 8, true } };
+    const int wanted = setting("WEFT_EMU_CC", 90);
+    for (const Model &m : models)
+        if (m.capability == wanted)
+            return m;
+    return models[0];
+}
+} // namespace emu
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
 {
     if (device < 0 || device >= devices())
@@ -214,16 +278,20 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     *p = cudaDeviceProp();
     snprintf(p->name, sizeof p->name, "emulated GPU %d", device);
     p->totalGlobalMem = limit(), p->sharedMemPerBlock = emu::SHARED_DEFAULT;
-    p->sharedMemPerBlockOptin = emu::SHARED_ROOM, p->sharedMemPerMultiprocessor = emu::SHARED_ROOM + 1024;
-    p->major = 9, p->minor = 0, p->multiProcessorCount = MULTIPROCESSORS, p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
+    p->sharedMemPerBlockOptin = (size_t)emu::model().shared, p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
+    p->major = emu::model().capability / 10, p->minor = emu::model().capability % 10, p->multiProcessorCount = MULTIPROCESSORS, p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
     p->regsPerBlock = 65536, p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
     p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
 {
-    *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emu::SHARED_ROOM : a == cudaDevAttrMultiProcessorCount ? (int)MULTIPROCESSORS
-         : a == cudaDevAttrCooperativeLaunch ? 1 : a == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    const emu::Model &m = emu::model();
+    if (emu::setting("WEFT_EMU_QUERIES", 1) == 0)
+        return emu::note(cudaErrorNotSupported);
+    *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? m.shared : a == cudaDevAttrMultiProcessorCount ? (int)MULTIPROCESSORS
+         : a == cudaDevAttrCooperativeLaunch ? 1 : a == cudaDevAttrComputeCapabilityMajor ? m.capability / 10
+         : a == cudaDevAttrComputeCapabilityMinor ? m.capability % 10 : a == cudaDevAttrClockRate ? 1980000 : 0;
     return cudaSuccess;
 }
 

@@ -9,13 +9,6 @@
 #define WEFT_EMU_RUNTIME_H
 #include "tests/emu/launch.h"
 
-enum cudaError_t {
-    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidMemcpyDirection = 21, cudaErrorInsufficientDriver = 35, cudaErrorNoDevice = 100, cudaErrorInvalidDevice = 101,
-    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700, cudaErrorLaunchOutOfResources = 701, cudaErrorLaunchFailure = 719,
-    cudaErrorCooperativeLaunchTooLarge = 720, cudaErrorStreamCaptureUnsupported = 900, cudaErrorStreamCaptureInvalidated = 901,
-    cudaErrorIllegalState = 401
-};
 const char *cudaGetErrorName(cudaError_t), *cudaGetErrorString(cudaError_t);
 cudaError_t cudaGetLastError(), cudaPeekAtLastError();
 
@@ -28,12 +21,20 @@ struct cudaDeviceProp {
 };
 enum cudaDeviceAttr {
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMultiProcessorCount = 16, cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrClockRate = 13
 };
 cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *), cudaGetDeviceProperties(cudaDeviceProp *, int);
 cudaError_t cudaDeviceGetAttribute(int *, cudaDeviceAttr, int device);
 cudaError_t cudaDeviceSynchronize(), cudaDeviceReset();          /* reset: what a new process would find */
 cudaError_t cudaDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
+
+/* ---- the driver's stack of contexts, one for each device: its top is what cudaGetDevice says ---- */
+enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_INVALID_DEVICE = 101, CUDA_ERROR_INVALID_CONTEXT = 201 };
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound };
+enum { cudaEnableDefault = 0 };
+typedef int CUdevice;
+typedef struct CUctx_st *CUcontext;
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version, unsigned long long, cudaDriverEntryPointQueryResult *);
 
 /* ---- memory ---- */
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
@@ -68,6 +69,9 @@ cudaError_t cudaGraphDestroy(cudaGraph_t), cudaGraphExecDestroy(cudaGraphExec_t)
 /* ---- kernels ---- */
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9,
                          cudaFuncAttributeNonPortableClusterSizeAllowed = 13 };
+struct cudaFuncAttributes { size_t sharedSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion; };
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, const void *kernel);
+template <class T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, T *kernel) { return cudaFuncGetAttributes(a, (const void *)kernel); }
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int);
 template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute a, int v)
 {
@@ -88,11 +92,16 @@ struct Open { Open(); ~Open(); };                /* device memory may be looked 
 cudaError_t note(cudaError_t);                   /* becomes cudaGetLastError */
 cudaError_t &lost(int device);                   /* what every call of a lost device returns */
 int  current_device();
+struct Model { int capability, shared, cluster; bool code; };   /* shared: of a block, if it asks; cluster: most blocks, 1: has none; code: is there any for it? */
+const Model &model();                            /* what WEFT_EMU_CC says: 75, 80, 90, 100, 120 */
 bool on_device(const void *), pinned(const void *);
 bool capturing();                                /* somewhere: calls that wait are forbidden */
 void later(cudaStream_t, std::function<void()> work);
 cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
-extern struct Counts { long long launches, uploads, waits; } counts;   /* of this process; waits: the host had to */
+extern struct Counts { long long launches, uploads, waits, queries; } counts;    /* of this process; waits: the host had to; queries: of a kernel's attributes */
 }
-extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long launches_uploads_waits[3]);      /* for tests of the plugin */
+/* For tests of the plugin: */
+extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long launches_uploads_waits_queries[4]);
+/* What the host program's own calls in this thread would find, or leave behind: the device, the last error. Less than 0: as it is. */
+extern "C" __attribute__((visibility("default"))) void weft_emu_thread(int *device, int *last_error);
 #endif

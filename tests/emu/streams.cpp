@@ -21,8 +21,9 @@ struct emu_event { std::shared_ptr<Mark> mark; emu_graph *captured; };
 
 namespace {
 std::vector<emu_stream *> &streams = *new std::vector<emu_stream *>;
-std::map<const void *, int> &most_shared = *new std::map<const void *, int>;
-std::map<const void *, bool> &wide_clusters = *new std::map<const void *, bool>;
+typedef std::pair<int, const void *> Here;       /* a kernel on a device */
+std::map<Here, int> &most_shared = *new std::map<Here, int>;
+std::map<Here, bool> &wide_clusters = *new std::map<Here, bool>;
 int captures;                                    /* that forbid waiting */
 unsigned lots = 1;
 
@@ -98,10 +99,16 @@ double now()
 }
 
 /* ---- launches ---- */
+bool meant(const emu::Launch &l, const char *variable)
+{
+    const char *victim = getenv(variable);
+    return victim && *victim && strstr(l.name, victim);
+}
+
 void execute(emu::Launch l, int device)
 {
-    const char *victim = getenv("WEFT_EMU_FAIL");
-    if (victim && *victim && strstr(l.name, victim)) {
+    l.wrong = meant(l, "WEFT_EMU_WRONG"), l.lost = meant(l, "WEFT_EMU_LOSE"), l.capability = emu::model().capability;
+    if (meant(l, "WEFT_EMU_FAIL")) {
         emu::lost(device) = cudaErrorIllegalAddress;
         return;
     }
@@ -118,12 +125,15 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
     size_t each = (size_t)t.x * t.y * t.z, all = (size_t)g.x * g.y * g.z;
     if (!each || !all || t.x > 1024 || t.y > 1024 || t.z > 64 || each > emu::MOST_THREADS || g.x >> 31 || g.y > 65535 || g.z > 65535)
         return cudaErrorInvalidConfiguration;
-    const char *victim = getenv("WEFT_EMU_REFUSE");
-    if (victim && *victim && strstr(l.name, victim))
+    const emu::Model &model = emu::model();
+    if (!model.code)
+        return cudaErrorNoKernelImageForDevice;
+    if (meant(l, "WEFT_EMU_REFUSE"))
         return cudaErrorLaunchOutOfResources;
-    if (!l.cluster || l.cluster > (wide_clusters[kernel] ? 16u : 8u) || g.x % l.cluster)
+    const Here here(emu::current_device(), kernel);
+    if (!l.cluster || (l.cluster > 1 && model.cluster == 1) || l.cluster > (wide_clusters[here] ? 16u : 8u) || g.x % l.cluster)
         return cudaErrorInvalidConfiguration;
-    auto most = most_shared.find(kernel);
+    auto most = most_shared.find(here);
     if (l.dynamic > (most == most_shared.end() ? (size_t)emu::SHARED_DEFAULT : (size_t)most->second))
         return cudaErrorInvalidValue;
     cudaDeviceProp about;
@@ -147,33 +157,46 @@ void later(cudaStream_t stream, Work work)
     Locked locked;
     push(real(stream), Item{ std::move(work), NULL, 0 });
 }
-void submit(Launch l, cudaStream_t stream, const void *kernel)
+cudaError_t submit(Launch l, cudaStream_t stream, const void *kernel)
 {
     Locked locked;
     cudaError_t e = usable(stream);
-    if (e != cudaSuccess || note(checked(l, kernel)) != cudaSuccess)
-        return;
+    if (e != cudaSuccess || (e = note(checked(l, kernel))) != cudaSuccess)
+        return e;
     counts.launches++;
     int device = current_device();
     later(stream, [l, device] { execute(l, device); });
+    return cudaSuccess;
 }
 } // namespace emu
 
-void weft_emu_counts(long long out[3])
+void weft_emu_counts(long long out[4])
 {
     emu::Locked locked;
-    out[0] = emu::counts.launches, out[1] = emu::counts.uploads, out[2] = emu::counts.waits;
+    out[0] = emu::counts.launches, out[1] = emu::counts.uploads, out[2] = emu::counts.waits, out[3] = emu::counts.queries;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
+{
+    const emu::Model &model = emu::model();
+    *a = cudaFuncAttributes{ 0, 0, emu::MOST_THREADS, 64, 90, model.capability };
+    return emu::note(model.code ? emu::lost(emu::current_device()) : cudaErrorNoKernelImageForDevice);
 }
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
 {
     emu::Locked locked;
-    if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-        if (v < 0 || (size_t)v > emu::SHARED_ROOM)
-            return emu::note(cudaErrorInvalidValue);
-        most_shared[kernel] = v;
-    } else if (a == cudaFuncAttributeNonPortableClusterSizeAllowed)
-        wide_clusters[kernel] = v != 0;
+    emu::counts.queries++;
+    const Here here(emu::current_device(), kernel);
+    const bool shared = a == cudaFuncAttributeMaxDynamicSharedMemorySize, wide = a == cudaFuncAttributeNonPortableClusterSizeAllowed;
+    if (emu::setting("WEFT_EMU_QUERIES", 1) == 0)
+        return emu::note(cudaErrorNotSupported);
+    if ((shared && (v < 0 || v > emu::model().shared)) || (wide && v && emu::model().cluster < 16))
+        return emu::note(cudaErrorInvalidValue);
+    if (shared)
+        most_shared[here] = v;
+    else if (wide)
+        wide_clusters[here] = v != 0;
     return cudaSuccess;
 }
 
@@ -182,8 +205,9 @@ cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads
     emu::Locked locked;
     emu::Launch l{};
     l.grid = dim3((unsigned)blocks), l.threads = dim3((unsigned)threads), l.dynamic = shared, l.cluster = (unsigned)blocks, l.name = "";
-    cudaError_t e = checked(l, kernel);
-    *n = e == cudaSuccess;
+    emu::counts.queries++;
+    cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l, kernel) : cudaErrorNotSupported;
+    *n = e == cudaSuccess ? 8 / blocks + 1 : 0;
     return emu::note(e);
 }
 

@@ -1,0 +1,166 @@
+/* recur_check.cu - a kernel for all steps of a recurrent layer earns its place: before it is used
+ * on a device for the first time, a small layer is run by it and by a kernel a step. Forward,
+ * states must agree, backward gradients, but for rounding.
+ *
+ * Two groups of sequences, the second not full, of different lengths; not all units of a block;
+ * where columns are several sequences, some begin in the middle. Nothing of that is the context's:
+ * a launch that is refused, numbers that are wrong, a wait that has to be given up leave it as it
+ * was. */
+#ifndef WEFT_DOUBLE
+#include "cuda/recur.h"
+
+enum { COLUMNS = 11, SEQUENCES_IN_ALL = 14, STEPS = 5, TOKENS = 42 };
+static const int32_t live[STEPS] = { COLUMNS, COLUMNS, 9, 8, 3 }, start[STEPS + 1] = { 0, 11, 22, 31, 39, TOKENS };
+
+/* What the two ways have each: gates as they come in and as they are left, states, gradients of the
+ * first ones. */
+typedef struct side { float *gates, *h, *c, *dh0, *dc0; } side;
+typedef struct trial {
+    weft__recurrence r;
+    side sides[2];
+    float *floats; int64_t used;                 /* the memory, and how much of it is given out */
+    int32_t *ints;                               /* live, start, reset; then two cells: distress, differences */
+    int32_t reset[TOKENS];
+} trial;
+
+/* ---- inputs ---- */
+static __global__ void draw(int64_t n, unsigned salt, float scale, float *y)     /* -scale .. scale */
+{
+    for (int64_t i = first_index(); i < n; i += index_step()) {
+        unsigned u = (unsigned)i * 2654435761u + salt;
+        u ^= u >> 15, u *= 2246822519u, u ^= u >> 13, u *= 3266489917u, u ^= u >> 16;
+        y[i] = scale * ((float)(u >> 8) / (1 << 23) - 1);
+    }
+}
+static float *room(trial *t, int64_t n)
+{
+    float *p = t->floats ? t->floats + t->used : NULL;
+    t->used += (n + 3) / 4 * 4;
+    return p;
+}
+static float *drawn(weft__device *d, trial *t, int64_t n, float scale)
+{
+    float *p = room(t, n);
+    if (p)
+        LAUNCH(d, draw, blocks_for(n), THREADS, 0, n, (unsigned)t->used, scale, p);
+    return p;
+}
+static float *zeros(weft__device *d, trial *t, int64_t n) { return drawn(d, t, n, 0); }
+
+/* Sequences 11, 12, 13 begin where 0, 2 and 4 end, and one from zeros. */
+static void set_columns(trial *t)
+{
+    for (int i = 0; i < TOKENS; i++)
+        t->reset[i] = i < COLUMNS ? i : (int)WEFT__ON;
+    for (int i = 0; i < 3; i++)
+        t->reset[start[2] + 2 * i] = COLUMNS + i;
+    t->reset[start[3] + 1] = WEFT__ANEW;
+}
+/* Without memory: counts how much is wanted. */
+static void lay_out(weft__device *d, trial *t, const choice &c)
+{
+    const int64_t H = most_units(c) - 3, slots = slots_of(c.cell) * H, states = SEQUENCES_IN_ALL * H;
+    const bool lstm = c.cell == WEFT__LSTM;
+    weft__recurrence *r = &t->r;
+    t->used = 0;
+    *r = weft__recurrence{};
+    r->cell = c.cell, r->sequences = c.reset ? SEQUENCES_IN_ALL : COLUMNS;
+    r->tokens = TOKENS, r->steps = r->to = STEPS, r->hidden = r->width = H;
+    r->w_hh = drawn(d, t, gates_of(c.cell) * H * H, 1 / sqrtf((float)H));
+    r->b_hn = c.cell == WEFT__GRU ? drawn(d, t, H, 1) : NULL;
+    r->h0 = drawn(d, t, states, 1), r->c0 = lstm ? drawn(d, t, states, 1) : NULL;
+    r->dy = drawn(d, t, TOKENS * H, 1), r->dyc = lstm ? drawn(d, t, TOKENS * H, 1) : NULL;
+    r->carry_h = zeros(d, t, COLUMNS * H), r->carry_c = zeros(d, t, COLUMNS * H);
+    for (side &s : t->sides) {
+        s.gates = drawn(d, t, TOKENS * slots, 1), s.h = zeros(d, t, TOKENS * H), s.c = zeros(d, t, TOKENS * H);
+        s.dh0 = zeros(d, t, states), s.dc0 = zeros(d, t, states);
+        if (s.gates && &s != t->sides)
+            K(copy)(d, s.gates, t->sides[0].gates, (size_t)(TOKENS * slots) * sizeof(float));
+    }
+    t->ints = (int32_t *)room(t, 2 * STEPS + 1 + TOKENS + 2);
+}
+static void send_ints(weft__device *d, trial *t, const choice &c)
+{
+    const int32_t nobody[2] = { (int32_t)NOBODY, 0 };
+    int32_t *at = t->ints;
+    t->r.live = weft__ints{ live, at }, t->r.start = weft__ints{ start, at + STEPS };
+    K(upload)(d, at, live, sizeof live), K(upload)(d, at + STEPS, start, sizeof start);
+    at += 2 * STEPS + 1;
+    set_columns(t);
+    if (c.reset)
+        t->r.reset = weft__ints{ t->reset, at };
+    K(upload)(d, at, t->reset, sizeof t->reset), K(upload)(d, at + TOKENS, nobody, sizeof nobody);
+}
+static unsigned *cells_of(const trial *t) { return (unsigned *)(t->ints + 2 * STEPS + 1 + TOKENS); }
+
+/* ---- running and comparing ---- */
+static weft__recurrence on_side(const trial *t, int which)
+{
+    const side &s = t->sides[which];
+    weft__recurrence r = t->r;
+    r.gates = s.gates, r.h = s.h, r.c = r.cell == WEFT__LSTM ? s.c : NULL;
+    r.dh0 = s.dh0, r.dc0 = r.cell == WEFT__LSTM ? s.dc0 : NULL;
+    return r;
+}
+/* Sums of tensor cores are cut where others are rounded: some 1e-6 of numbers of about 1. One of
+ * the halves forgotten is 1e-4. */
+static __global__ void compare(int64_t n, const float *a, const float *b, unsigned *different)
+{
+    for (int64_t i = first_index(); i < n; i += index_step())
+        if (!(fabsf(a[i] - b[i]) <= 3e-5f * fmaxf(1, fabsf(b[i]))))
+            atomicExch(different, 1u);
+}
+static void compare_sides(weft__device *d, const trial *t, bool back)
+{
+    const side &a = t->sides[1], &b = t->sides[0];
+    const int64_t H = t->r.hidden;
+    const struct { int64_t n; const float *a, *b; } pairs[] = {
+        { TOKENS * H * slots_of(t->r.cell), a.gates, b.gates }, { TOKENS * H, a.h, b.h }, { TOKENS * H, a.c, b.c },
+        { SEQUENCES_IN_ALL * H, a.dh0, b.dh0 }, { SEQUENCES_IN_ALL * H, a.dc0, b.dc0 },
+    };
+    for (int i = 0; i < (back ? 5 : 3); i++)
+        LAUNCH(d, compare, blocks_for(pairs[i].n), THREADS, 0, pairs[i].n, pairs[i].a, pairs[i].b, cells_of(t) + 1);
+}
+/* By kernels a step; forward on both sides, if it is the way back that is tried. Waits, so that
+ * what fails later is the kernel that is tried. */
+static bool prepare(weft__device *d, const trial *t, bool back)
+{
+    weft__recurrence plain = on_side(t, 0), other = on_side(t, 1);
+    recur_general(d, &plain);
+    if (back)
+        recur_general(d, &other), recur_general_back(d, &plain);
+    K(wait)(d);
+    return !d->failure[0];
+}
+static const char *verdict(weft__device *d, trial *t, const choice &c)
+{
+    unsigned cells[2] = { NOBODY, 0 };
+    if (!prepare(d, t, c.back))
+        return "";
+    const cudaError_t error = launch_way(d, c, on_side(t, 1), cells_of(t));
+    if (refused(error))
+        return cudaGetErrorString(error);
+    compare_sides(d, t, c.back);
+    K(download)(d, cells, cells_of(t), sizeof cells);
+    if (d->failure[0])
+        return "a failure of the device";
+    return cells[0] != NOBODY ? "a wait without an end" : cells[1] ? "other numbers than rounding explains" : NULL;
+}
+
+const char *recur_check(weft__device *d, const choice &c)
+{
+    trial t = {};
+    const weft_precision precision = d->precision;
+    lay_out(d, &t, c);
+    t.floats = (float *)K(allocate)(d, (size_t)t.used * sizeof(float));
+    if (!t.floats)
+        return "";
+    d->precision = WEFT_FP32;
+    lay_out(d, &t, c);
+    send_ints(d, &t, c);
+    const char *wrong = verdict(d, &t, c);
+    d->precision = precision;
+    K(release)(d, t.floats);
+    return wrong;
+}
+#endif

@@ -1,0 +1,171 @@
+/* verdicts.cu - what recur_check.cu found, kept for the next program: in
+ * ${XDG_CACHE_HOME:-$HOME/.cache}/weft, a file for each kind of GPU, driver and build of this
+ * plug-in. Another driver or plug-in tries everything again.
+ *
+ * The file is three lines: its format, what it is about, a verdict for each choice with a sum over
+ * all of it. One that cannot be read, is somebody else's or damaged is as good as none; one that
+ * cannot be written costs a few milliseconds next time. It is replaced by rename, so nobody reads
+ * half of it, and of two programs that write at once one tries again what the other has found.
+ * WEFT_CACHE=off: no file. */
+#ifndef WEFT_DOUBLE
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "cuda/recur.h"
+
+enum { MOST_GPUS = 64, PATH = 4096, LINE = 512, WHOLE = 2048 };
+static struct { bool loaded; char verdict[CHOICES + 1]; } known[MOST_GPUS];
+
+/* ---- what a verdict is about ---- */
+/* The linker's build-id of this plug-in, in hexadecimal. */
+static int note_build(struct dl_phdr_info *module, size_t, void *to)
+{
+    bool us = false;
+    for (int i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) &p = module->dlpi_phdr[i];
+        const ElfW(Addr) from = module->dlpi_addr + p.p_vaddr, here = (ElfW(Addr))(uintptr_t)known;
+        us = us || (p.p_type == PT_LOAD && here >= from && here - from < p.p_memsz);
+    }
+    for (int i = 0; us && i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) &p = module->dlpi_phdr[i];
+        const char *at = (const char *)(module->dlpi_addr + p.p_vaddr), *end = at + p.p_memsz;
+        while (p.p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
+            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+            const unsigned char *id = (const unsigned char *)at + sizeof *note + (note->n_namesz + 3) / 4 * 4;
+            for (unsigned k = 0; note->n_type == NT_GNU_BUILD_ID && k < note->n_descsz && k < 20; k++)
+                snprintf((char *)to + 2 * k, 3, "%02x", id[k]);
+            at = (const char *)id + (note->n_descsz + 3) / 4 * 4;
+        }
+    }
+    return us;
+}
+/* Its own version where Linux says it, and the CUDA version that it knows. */
+static void note_driver(char *text, size_t size)
+{
+    int cuda = 0;
+    const int file = open("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = file < 0 ? 0 : read(file, text, size - 16);
+    if (file >= 0)
+        close(file);
+    text[n > 0 ? n : 0] = 0;
+    text[strcspn(text, "\n")] = 0;
+    refused(cudaDriverGetVersion(&cuda));
+    snprintf(text + strlen(text), size - strlen(text), " CUDA %d", cuda);
+}
+static bool about(int index, char line[LINE])    /* false: this plug-in cannot be told from another */
+{
+    char build[41] = "", driver[64] = "";
+    cudaDeviceProp p;
+    dl_iterate_phdr(note_build, build);
+    note_driver(driver, sizeof driver);
+    if (!*build || refused(cudaGetDeviceProperties(&p, index)))
+        return false;
+    snprintf(line, LINE, "%.96s, sm_%d%d, %d multiprocessors, %zu bytes of shared memory, driver %s, plug-in %s", p.name,
+             p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin, driver, build);
+    return true;
+}
+
+/* ---- the file ---- */
+static uint64_t sum_of(const char *text)         /* FNV-1a */
+{
+    uint64_t sum = 14695981039346656037u;
+    for (; *text; text++)
+        sum = (sum ^ (unsigned char)*text) * 1099511628211u;
+    return sum;
+}
+static bool folder_of(char path[PATH], bool make)
+{
+    const char *off = secure_getenv("WEFT_CACHE");
+    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    const bool own = cache && *cache == '/';
+    if ((off && !strcmp(off, "off")) || (!own && (!home || *home != '/')))
+        return false;
+    if (snprintf(path, PATH, "%s%s", own ? cache : home, own ? "" : "/.cache") >= PATH - 64)
+        return false;
+    if (make)
+        mkdir(path, 0700);
+    strcat(path, "/weft");
+    if (make)
+        mkdir(path, 0700);
+    return true;
+}
+static bool file_of(int index, char path[PATH], char line[LINE], bool make)
+{
+    if (!folder_of(path, make) || !about(index, line))
+        return false;
+    snprintf(path + strlen(path), 40, "/recur-%016llx", (unsigned long long)sum_of(line));
+    return true;
+}
+static void write_whole(char whole[WHOLE], const char *line, const char *verdict)
+{
+    const int n = snprintf(whole, WHOLE, "weft recur 1\n%s\n%s ", line, verdict);
+    snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)sum_of(whole));
+}
+/* Of a file of ours that nobody else may write to. */
+static bool read_file(const char *path, const char *line, char verdict[CHOICES + 1])
+{
+    char text[WHOLE], whole[WHOLE];
+    struct stat s;
+    const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    const bool ours = !fstat(file, &s) && S_ISREG(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & 022) &&
+                      s.st_size < WHOLE;
+    const ssize_t n = ours ? read(file, text, WHOLE - 1) : -1;
+    close(file);
+    if (n < 0)
+        return false;
+    text[n] = 0;
+    const char *second = strchr(text, '\n'), *third = second ? strchr(second + 1, '\n') : NULL;
+    if (!third || strspn(third + 1, ".+-") != CHOICES)
+        return false;
+    memcpy(verdict, third + 1, CHOICES);
+    write_whole(whole, line, verdict);
+    return !strcmp(whole, text);
+}
+static void write_file(const char *path, const char *whole)
+{
+    char temporary[PATH + 8];
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    const int file = mkostemp(temporary, O_CLOEXEC);
+    if (file < 0)
+        return;
+    const ssize_t all = (ssize_t)strlen(whole), n = write(file, whole, (size_t)all);
+    if (close(file) || n != all || rename(temporary, path))
+        unlink(temporary);
+}
+
+/* ---- verdicts ---- */
+const char *verdicts_of(const weft__device *d)
+{
+    char path[PATH], line[LINE], *v = known[d->index].verdict;
+    if (known[d->index].loaded)
+        return v;
+    known[d->index].loaded = true;
+    memset(v, '.', CHOICES);
+    char read[CHOICES + 1] = "";
+    if (file_of(d->index, path, line, false) && read_file(path, line, read))
+        memcpy(v, read, CHOICES);
+    return v;
+}
+
+void keep_verdict(const weft__device *d, int number, char verdict)
+{
+    char path[PATH], line[LINE], whole[WHOLE], there[CHOICES + 1] = "";
+    verdicts_of(d);
+    char *v = known[d->index].verdict;
+    v[number] = verdict;
+    if (!file_of(d->index, path, line, true))
+        return;
+    if (read_file(path, line, there))            /* what others have found since */
+        for (int i = 0; i < CHOICES; i++)
+            if (v[i] == '.')
+                v[i] = there[i];
+    write_whole(whole, line, v);
+    write_file(path, whole);
+}
+#endif

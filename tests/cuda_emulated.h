@@ -1,0 +1,42 @@
+/* cuda_emulated.h - what the emulation of a GPU tells its tests beside what CUDA would. */
+#ifndef CUDA_EMULATED_H
+#define CUDA_EMULATED_H
+#include <dlfcn.h>
+#include "cuda_net.h"
+
+static void *hook(const char *name)              /* a function of the emulation that is open */
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/libweft_cuda.so", getenv("WEFT_BACKEND_PATH"));
+    void *library = dlopen(path, RTLD_NOW), *symbol = library ? dlsym(library, name) : NULL;
+    cr_assert_not_null(symbol, "%s is not the emulation", path);
+    return symbol;
+}
+
+enum { LAUNCHES, UPLOADS, WAITS, QUERIES, COUNTS };
+UNUSED static void counts(long long out[COUNTS])        /* of the emulation, since it was loaded */
+{
+    static void (*fn)(long long *);
+    void *symbol = fn ? NULL : hook("weft_emu_counts");
+    if (!fn)
+        memcpy(&fn, &symbol, sizeof fn);
+    fn(out);
+}
+
+/* The device that this thread's own CUDA calls go to, and the last error that they would find. */
+static void thread_has(int *device, int *error)
+{
+    static void (*fn)(int *, int *);
+    void *symbol = fn ? NULL : hook("weft_emu_thread");
+    if (!fn)
+        memcpy(&fn, &symbol, sizeof fn);
+    fn(device, error);
+}
+UNUSED static void thread_is(int device, int error) { thread_has(&device, &error); }
+UNUSED static void stays(int device, int error, const char *after)
+{
+    int d = -1, e = -1;
+    thread_has(&d, &e);
+    cr_assert(d == device && e == error, "after %s: device %d, error %d; they were %d, %d", after, d, e, device, error);
+}
+#endif
