@@ -10,6 +10,11 @@ cat >foreign.c <<'END'
 #include <stdio.h>
 __attribute__((constructor)) static void run(void) { printf("foreign code runs\n"); fflush(stdout); }
 END
+cat >driver.c <<'END'
+int cuInit(unsigned flags) { return (int)flags; }
+int cuDeviceGetCount(int *n) { return *n = 1, 0; }
+int cuGetErrorString(int error, const char **text) { return *text = "", error; }
+END
 cat >opens.c <<'END'
 #include <unistd.h>
 #include "weft.h"
@@ -25,9 +30,11 @@ int main(int n, char **folder)
 END
 case ${V:-} in asan|dasan) flags=-fsanitize=address,undefined ;; *) flags= ;; esac
 case ${V:-} in double|dasan) flags="$flags -DWEFT_DOUBLE" ;; esac
-libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5) -ldl -lm -lpthread"
+mkdir driver                            # one that says there is a GPU: without it nothing is opened at all
+libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5) -ldl -lm -lpthread -Wl,--disable-new-dtags,-rpath,$dir/driver"
 compile() { ${CC:-cc} -std=c11 $flags -I"$tree" -o "$@" $libraries; }
 check "a foreign library" ${CC:-cc} -shared -fPIC -o foreign.so foreign.c
+check "a driver" ${CC:-cc} -shared -fPIC -o driver/libcuda.so.1 driver.c
 check "a program with the archive" compile archive opens.c "$build/libweft.a"
 check "a program with the shared library" compile shared opens.c -L"$build" -lweft
 
