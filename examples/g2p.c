@@ -88,6 +88,7 @@ static void save(run *r)
 static void restore(run *r)
 {
     weft_item_of_user items[ITEMS];
+    check_context(r->m.w, "%s", "");
     items_of(r, items);
     check_file(weft_load(r->o.out, r->m.all, r->optim, items, ITEMS - 1));
     weft_loader_restore(r->loader, r->at);
@@ -317,6 +318,7 @@ static model load_model(options *o, const char *path, phone_set *phones)
     *phones = phones_parse(names);
     free(names);
     model m = model_new(open_context(o->device, o->set.seed, o->threads), &o->set, phones->n);
+    check_context(m.w, "%s", "");
     check_file(weft_load(path, m.all, NULL, NULL, 0));
     return m;
 }

@@ -102,7 +102,9 @@ static weft_status aim(target *t, const char *path)
     free(folder);
     if (t->folder < 0)
         return cannot(path, why);
-    t->is = *t->base == 0 || fstatat(t->folder, t->base, &t->old, AT_SYMLINK_NOFOLLOW) == 0;
+    struct stat old = { 0 };                     /* an analyzer takes t->path for lost if t->old itself is filled */
+    t->is = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
+    t->old = old;
     if (t->is && !S_ISREG(t->old.st_mode))
         return weft__file_fail(WEFT_EIO, "%.500s cannot be written: it is not a regular file", path);
     return WEFT_OK;
