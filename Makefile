@@ -6,7 +6,7 @@
 #   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found, for these instead of 80 90 100 120; NVCC=none: not
 #   DEPS=dir                   a folder of unpacked Debian libraries (tests/gpu_deps.sh fills one) instead of installed ones
 #   PREFIX= LIBDIR= DESTDIR=   of make install
-#   KILLS= SEED= LONG=         of make kill, make starve
+#   PROGRAMS= SEED= KILLS= LONG=   of make hunt, make kill, make starve
 #
 # Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
 # X_*.c beside an examples/X.c belongs to that program, examples/common/ to all that want it.
@@ -187,8 +187,10 @@ test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/
 	@CUDA_ONLY=1 GPU=$(GPU) CUDA=$(abspath $(dir $<)) $(RUN_TESTS)
 soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
 planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
-# Nets with figures, see docs/design/reliability.md: kills and resumed runs (KILLS=20 SEED=1), every allocation failing once (LONG=1: more of
-# it). nightly has their long forms.
+# Nets with figures, see docs/design/reliability.md: random programs in twelve ways, to the bit (PROGRAMS=300 SEED=1), kills and resumed
+# runs (KILLS=20 SEED=1), every allocation failing once (LONG=1: more of it). nightly has their long forms.
+hunt: $(B)/tests/hunt
+	@$< $(or $(PROGRAMS),300) $(or $(SEED),1)
 kill: $(B)/examples/g2p
 	@B=$(B) V=$(V) KILLS='$(KILLS)' SEED='$(SEED)' bash tests/kill.sh
 $(B)/tests/starve_malloc.so: tests/starve_malloc.c $(B)/flags
@@ -198,6 +200,7 @@ $(B)/tests/starve_malloc.so: tests/starve_malloc.c $(B)/flags
 starve: $(B)/examples/g2p $(B)/tests/starve_malloc.so
 	@B=$(B) V=$(V) LONG='$(LONG)' bash tests/starve.sh
 nightly:
+	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
@@ -253,7 +256,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted kill starve nightly lint bench demo forecast slow_pack install installcheck clean
+.PHONY: all everything test test-cuda soak planted hunt kill starve nightly lint bench demo forecast slow_pack install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d

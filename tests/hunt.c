@@ -1,7 +1,7 @@
 /* hunt.c - hunts for bits that depend on what they must not: `hunt PROGRAMS SEED` computes so many random programs (hunt.h), each in
  * every way of the list below on every instruction set that the machine has, and compares outputs and gradients of inputs sequence by
  * sequence. A difference is told with its seed, its way and the smallest program that still differs. The last line counts; the exit
- * status is 0 without differences. `--only WAY`, `--isa NAME` look at one alone; `--planted` plants an operator that must be found. */
+ * status is 0 without differences. `--isa NAME` looks at one instruction set; `--planted` plants an operator that must be found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +33,12 @@ static const hunt_way *first_for(const hunt_program *p, const hunt_way *way)
 }
 
 typedef struct tally { long programs, runs, differences; } tally;
-static struct { const char *only, *isa; bool planted; } asked;
+static struct { const char *isa; bool planted; } asked;
 static const char *isa[8];                       /* those of this machine */
 
-static void find_isas(void)
+static void find_isas(void)                      /* what the ways say is not overridden, and products are the library's own */
 {
+    unsetenv("WEFT_THREADS"), unsetenv("WEFT_DEVICE"), unsetenv("WEFT_GEMM");
     static const char *const known[] = { "ref", "generic", "avx2", "avx512", "amx" };
     int n = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -82,8 +83,6 @@ static void try(uint64_t seed, tally *t)
         for (int k = 0; k < WAYS; k++)
             r[k] = hunt_run(&p, &ways[k]);
         for (int k = 0; k < WAYS; k++) {
-            if (asked.only && strcmp(asked.only, ways[k].name))
-                continue;
             bool differ = hunt_results_differ(&p, &r[first_for(&p, &ways[k]) - ways], &r[k], why, sizeof why);
             t->runs++, t->differences += differ;
             if (differ)
@@ -137,8 +136,6 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--planted"))
             asked.planted = true;
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
-            asked.only = argv[++i];
         else if (!strcmp(argv[i], "--isa") && i + 1 < argc)
             asked.isa = argv[++i];
         else if (given < 2)

@@ -22,6 +22,13 @@ catches "a wrong derivative, by gradcheck"    double derivative 'gradcheck: off 
 catches "a race, by the thread sanitizer"     tsan   race       'ThreadSanitizer: data race'
 catches "a corrupt file, by its checksums"    ''     corrupt    'load: EFORMAT'
 
+# The hunt finds an operator that looks at its neighbour in memory, and nothing else that is needed for it.
+all=$((all + 1))
+out=$({ $MAKE -s V= "$BUILD/tests/hunt" && "$BUILD/tests/hunt" 40 1 --isa generic --planted; } 2>&1 </dev/null) && rc=0 || rc=$?
+if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'width [0-9]+: neighbour$' && printf '%s' "$out" | grep -qE '^hunt: 40 programs .* [1-9][0-9]* differences$'
+then good=$((good + 1)); echo "  ok    a neighbour that is looked at, by the hunt"
+else echo "  FAIL  the hunt did not catch the neighbour that is looked at (exit status $rc)"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+
 # A net that is a script around examples/g2p, linked with a source of the library that has a bug: SED must change it.
 script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMENT...
     local into=$BUILD/planted/sources rc out words=$4 script=$5
