@@ -151,13 +151,16 @@ WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor
 WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair);
 
 /* ---- gradients ---- */
-/* Walks the tape back from a loss, a tensor of one element, and adds into the gradients of all parameters that have led to it and are not
- * frozen. Of no such parameter, and a second time of the same tensor, it is an error; of another loss that shares operators it is none. */
+/* Walks the tape back from a loss, a tensor of one element, and adds into the gradients of all
+ * parameters that have led to it and are not frozen. If there is none, and a second time of the same
+ * tensor, it is an error; of another loss that shares operators it is none. */
 WEFT_API void weft_backward(weft_tensor *loss);
 /* The gradient of a parameter, a tensor of its shape that lives as long; NULL of anything else. */
 WEFT_API weft_tensor *weft_gradient(weft_tensor *parameter);
-/* d of / d by[i] into out[i], of any shape (the gradient of its sum), zeros where there is no way; the walk is on the tape (if recording is on), so that gradients can be
- * differentiated again. by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG if `of` is neither on the tape nor one of them. */
+/* d of / d by[i] into out[i], `of` of any shape (the gradient of its sum), zeros where there is no way;
+ * the walk is on the tape (if recording is on), so that gradients can be differentiated again. by may
+ * be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG if `of` is
+ * neither on the tape nor one of them. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out);
 /* The largest difference between the gradients of f (a scalar) at x and central differences, relative to max(1, size of the
  * gradient); gradients by operators and by fused kernels both. NaN on error. Meant for the double library. */
@@ -188,7 +191,8 @@ struct weft_op {
     bool        adds, in_place;                  /* forward obeys add; y[0] may overwrite an input of its shape */
     bool        ragged_apart;                    /* ragged inputs may be of different batches */
     bool        no_gradient;                     /* says that there is none: gradients stop here */
-    uint32_t    unread;                          /* bit i: no backward reads the numbers of x[i], so a parameter or buffer there may change before it; 0: all are read */
+    uint32_t    unread;                          /* bit i: no backward reads the numbers of x[i], so */
+                                                 /* a parameter there may change before it; 0: all are read */
     bool (*shape)(weft_call *);                  /* sets each result's shape (weft_like, weft_set_shape), or returns weft_refuse */
     void (*forward)(weft_call *);                /* NULL: the result is a view of x[0], with as many elements and of its type */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);         /* gradient of x[i] from that of y[0], in operators; NULL: none */

@@ -32,9 +32,9 @@ WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank,
 /* Saved, not trained; zeros at first. */
 WEFT_API weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64_t *shape);
 /* Copies a value into a buffer or a parameter (or a gradient) of the same shape, both plain: what must outlive a step (a carried state) goes this
- * way. An operator's backward that reads a parameter or buffer which has changed since its call is an error of weft_backward: assign to
- * what this step has used after weft_backward, or let the operator use a copy, weft_scale(x, 1). States that a recurrent layer was
- * given are copies already. */
+ * way. An operator's backward that reads a parameter or buffer which has changed since its call is
+ * an error of weft_backward: assign to what this step has used after weft_backward, or let the
+ * operator use a copy, weft_scale(x, 1). A recurrent layer copies the states that it is given. */
 WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
 /* The same from host memory. */
 WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int64_t n);
@@ -235,22 +235,25 @@ typedef struct { weft_real lr, beta1, beta2, eps, weight_decay; } weft_adam_opts
 #define WEFT_SGD_DEFAULTS     { (weft_real)1e-3, 0, 0, 0, false }
 #define WEFT_RMSPROP_DEFAULTS { (weft_real)1e-2, (weft_real).99, (weft_real)1e-8, 0, 0, false }
 #define WEFT_ADAM_DEFAULTS    { (weft_real)1e-3, (weft_real).9, (weft_real).999, (weft_real)1e-8, 0 }
-/* For the parameters below m, those that are made later, too: from the next step on. A parameter has one optimiser; a second one is an error.
- * opts NULL: the defaults. Rates and decays are 0 or more, eps is more than 0, betas below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each
- * parameter counts its own steps: frozen, or where no loss has reached it, it has none. */
+/* For the parameters below m, those that are made later, too: from the next step on. A parameter has
+ * one optimiser; a second one is an error. opts NULL: the defaults. Rates and decays are 0 or more,
+ * eps is more than 0, betas below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each parameter
+ * counts its own steps: frozen, or where no loss has reached it, it has none. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);     /* decay added to the gradient */
 WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);    /* decay apart, Loshchilov & Hutter 2019 */
 /* Ends an optimiser before its context ends: its parameters may have another one. NULL is allowed. */
 WEFT_API void weft_optim_end(weft_optim *o);
-/* Of the parameters below `part`, later ones included: the rate is multiplied, the decay replaced. What was said last counts. */
+/* Of the parameters below `part`, later ones included: the rate is multiplied, the decay replaced.
+ * What was said last counts. */
 WEFT_API void weft_optim_group(weft_optim *o, weft_module *part, weft_real lr_scale, weft_real weight_decay);
-/* Changes the parameters and zeroes their gradients. A parameter that no weft_backward has reached since the last step or weft_zero_grad
- * stays as it is, without decay or momentum, as in PyTorch where grad is None; a gradient of zeros is one (of an empty batch, say), and so is one
- * that weft_assign has written. A failed step changes nothing; a gradient that is not finite, or a value that would not be after it, skips the step
- * (counted, the first bad parameter named by weft_optim_bad); ten in a row are a sticky error, and weft_recover begins a new row. An error: no
- * parameter is below m. */
+/* Changes the parameters and zeroes their gradients. A parameter that no weft_backward has reached
+ * since the last step or weft_zero_grad stays as it is, without decay or momentum, as in PyTorch where
+ * grad is None; a gradient of zeros is one (of an empty batch, say), and so is one that weft_assign has
+ * written. A failed step changes nothing; a gradient that is not finite, or a value that would not be
+ * after it, skips the step (counted, the first bad parameter named by weft_optim_bad); ten in a row
+ * are a sticky error, and weft_recover begins a new row. An error: no parameter is below m. */
 WEFT_API void weft_optim_step(weft_optim *o);
 WEFT_API void weft_optim_set_lr(weft_optim *o, weft_real lr);
 WEFT_API weft_real weft_optim_lr(const weft_optim *o);
@@ -259,8 +262,8 @@ WEFT_API int64_t weft_optim_steps(const weft_optim *o);
 /* How many were skipped; the path below m of the parameter that was the reason last, "" if none. They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad(weft_optim *o);
-/* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more than 0 (INFINITY: as they are); returns the
- * norm before, a scalar: no wait unless it is read. */
+/* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more
+ * than 0 (INFINITY: no limit); returns the norm before, a scalar: no wait unless it is read. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, weft_real max);
 WEFT_API weft_tensor *weft_clip_grad_norm_of(weft_module *m, weft_real max, weft_real power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved
