@@ -138,6 +138,14 @@ Test(check, the_way_back_too)
     }
 }
 
+static void nan_at_1_forward(weft_call *c)
+{
+    weft *w = weft_of(c->x[0]);
+    w->dev.k->fill(&w->dev, weft_count(c->y[0]), 0, weft_data(c->y[0]));
+    w->dev.k->fill(&w->dev, 1, (weft_real)NAN, weft_data(c->y[0]) + 1);
+}
+static const weft_op nan_at_1 = { .name = "mine", .layout = WEFT_ROWS, .shape = user_shape, .forward = nan_at_1_forward };
+
 /* -inf where a mask forbids, NaN that the program has given, NaN in pads, and NaN that where() does not choose from what was given. */
 Test(check, what_is_no_error)
 {
@@ -162,8 +170,10 @@ Test(check, what_is_no_error)
         weft_tensor *placed = weft_arrange_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
         weft_log(weft_plain(weft_pad_packed(x, 0, nan, WEFT_ALIGN_LEFT)));
         OK(w);
-        weft_div(placed, placed);                /* 0 / 0 in the pads */
+        weft_apply(&nan_at_1, &placed, 1, NULL, 0);              /* a pad */
         OK(w);
+        weft_apply(&nan_at_1, (weft_tensor *[]){ weft_arrange(placed, WEFT_CONCAT) }, 1, NULL, 0);
+        FAILS(w, WEFT_ENUMERIC, "mine: the result [3] concat has NaN at [1] (sequence 1, position 0)");
     }
 }
 
