@@ -53,7 +53,6 @@ catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +a
 catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
 catches "a wait without an end"                      recur_cluster.cu    's/gone > PATIENCE/false/'                                 test_cuda_recur 'recur_choice/a_wait*'
 catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/a_wait*'
-catches "rubbish where a kernel gave up"             recur_cluster.cu    '/^    spoil\(/d'                                          test_cuda_recur 'recur_choice/a_wait*'
 catches "a verdict of another driver"                verdicts.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'
 catches "a verdict that is damaged"                  verdicts.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/what_is*'
 catches "a verdict by somebody else"                 verdicts.cu         's/ && !\(s.st_mode & 022\) &&/ \&\&/'                             test_cuda_recur 'recur_choice/what_is*'

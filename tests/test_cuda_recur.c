@@ -190,7 +190,7 @@ static int gives_up_later(void)
         return 1;
     weft_module *m = weft_module_new(w, "net");
     weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
-    weft_optim *sgd = weft_sgd_new(m, NULL);
+    weft_optim *sgd = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 0.1f });
     weft_real *before = NULL;
     for (int day = 0; day < 2; day++) {
         weft_clear(w);
