@@ -155,7 +155,7 @@ static void csv(void)
     text("frame", "gaps", 5, "id,x,y\na,,2\nb,3,\n");
     text("frame", "fix", 9, "id,x,y\na,1,2\nb,3,4\n");
     text("text", "lines", -1, "ab\n\nxyz\r\nlast");
-    text("planted", "lines", -1, "ab\n\nxyz\r\nlast");
+    text("planted", "lines", -1, "WAB\nWEB");
 }
 
 int main(int n, char **argument)
