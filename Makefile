@@ -203,6 +203,29 @@ nightly:
 	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
+	@$(MAKE) --no-print-directory fuzz SECONDS=3600
+
+# Damaged files for every reader: make fuzz SECONDS=60 SEED=1, see tests/fuzz.sh. io/ alone is compiled for it, the rest is the archive's.
+SECONDS    ?= 60
+F          := $(BUILD)/fuzz
+FUZZ_CC    ?= clang
+FUZZ_FLAGS  = $(BASE) $(HDF5) -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -MMD -MP
+FUZZ_SRC   := $(wildcard io/*.c tests/fuzz/*.c)
+FUZZ_WITH  := $(patsubst %.c,$(F)/%.o,$(wildcard io/*.c) $(filter-out tests/fuzz/fuzz_% tests/fuzz/seeds.c,$(wildcard tests/fuzz/*.c)))
+FUZZERS    := $(patsubst tests/fuzz/%.c,$(F)/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(F)/%.o: %.c $(B)/flags | $(BUILD)/.needs-fuzz
+	@mkdir -p $(@D)
+	$(call say,FUZZ)
+	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -c -o $@ $<
+$(FUZZERS): $(F)/%: $(F)/tests/fuzz/%.o $(FUZZ_WITH) $(BUILD)/libweft.a
+	$(call say,LINK)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o $@ $^ $(LIBS)
+$(F)/seeds: $(B)/tests/fuzz/seeds.o $(B)/tests/fuzz/model.o $(B)/libweft.a
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
+fuzz: $(FUZZERS) $(F)/seeds
+	@F=$(F) bash tests/fuzz.sh $(SECONDS) $(READERS)
+
 lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 	@B=$(B) CC='$(CC)' bash tests/lint.sh
 
@@ -256,8 +279,9 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted hunt kill starve nightly lint bench demo forecast slow_pack install installcheck clean
+.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d
+-include $(FUZZ_SRC:%.c=$(F)/%.d)
 -include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c bench/*.c tests/*.c tests/planted/*.c))

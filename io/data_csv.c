@@ -184,6 +184,15 @@ static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
     return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) || fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
 }
 
+/* Texts end with a 0 here, so one in a field would cut it, silently; and UTF-16 is full of them. */
+static bool is_text(csv *c, const char *text, size_t size)
+{
+    const char *zero = memchr(text, 0, size);
+    for (const char *at = text; zero && at < zero; at++)
+        c->line += *at == '\n';
+    return !zero || fail(c, WEFT_EFORMAT, "there is a zero byte; a CSV file in UTF-8 has none");
+}
+
 static void read_all(csv *c, weft__csv_row *take, void *user)
 {
     c->where = malloc(((size_t)c->want.n + 1) * sizeof *c->where);
@@ -219,7 +228,8 @@ weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_w
     if (o.delimiter)
         c.delimiter = o.delimiter;
     locale_t before = weft__plain_locale();
-    read_all(&c, take, user);
+    if (is_text(&c, *text, size))
+        read_all(&c, take, user);
     weft__plain_locale_end(before);
     free(c.where);
     free(c.row);

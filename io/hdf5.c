@@ -177,8 +177,7 @@ static hid_t access_list(weft__h5 *h)
     H5FD_file_image_callbacks_t calls = { image_malloc, image_memcpy, image_realloc, image_free, same_user, keep_user, h };
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
     if (list >= 0 && H5Pset_fapl_core(list, 1, 0) >= 0 && H5Pset_file_image_callbacks(list, &calls) >= 0 &&
-        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 && H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
-        (h->grows || H5Pset_file_image(list, h->image, h->size) >= 0))
+        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 && H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
         return list;
     weft__h5_close(list);
     return H5I_INVALID_HID;
@@ -242,12 +241,11 @@ weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, boo
         return NULL;
     h->image = image;
     h->size = size;
-    hid_t access = access_list(h);
-    if (access >= 0)
-        h->file = H5Fopen("weft image", H5F_ACC_RDONLY, access);
-    if (h->file < 0)
+    h->read = (weft__h5_image){ .bytes = image, .size = size };
+    if (!weft__h5_root_is_sound(h))
+        weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is no group");
+    else if ((h->file = weft__h5_open_image(&h->read)) < 0)
         weft__h5_broken(h, "the file", "cannot be opened");
-    weft__h5_close(access);
     return h;
 }
 

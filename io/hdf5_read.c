@@ -8,7 +8,8 @@
 enum { LINKS = 100000, NAME = 256 };
 
 /* ---- objects ---- */
-bool weft__h5_is(weft__h5 *h, const char *path)  /* a soft or external link anywhere on the way is an error */
+/* Follows a path by hard links alone, and looks at each header before libhdf5 does; false if there is nothing, or at an error: a soft or external link. */
+static bool follow(weft__h5 *h, const char *path, weft__h5_header *header)
 {
     char part[2 * NAME];
     if (h->status || strlen(path) >= sizeof part)
@@ -26,16 +27,30 @@ bool weft__h5_is(weft__h5 *h, const char *path)  /* a soft or external link anyw
             weft__h5_broken(h, part, "cannot be found");
         else if (info.type != H5L_TYPE_HARD)
             weft__h5_fail(h, WEFT_EFORMAT, "%s is a link to somewhere else", part);
+        else if (!weft__h5_look(h, info.u.address, header))
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its header is none, or goes beyond the file", part);
         if (h->status)
             return false;
     }
     return true;
 }
 
+bool weft__h5_is(weft__h5 *h, const char *path) { return follow(h, path, &(weft__h5_header){ 0 }); }
+
+static const char *not_plain(bool filtered)
+{
+    return filtered ? "is compressed; only plain arrays are read" : "is stored in chunks or elsewhere; only plain arrays are read";
+}
+
 static hid_t open_set(weft__h5 *h, const char *path)              /* less than 0: not there, or an error */
 {
-    if (!weft__h5_is(h, path))
+    weft__h5_header header;
+    if (!follow(h, path, &header))
         return H5I_INVALID_HID;
+    if (header.chunked) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, not_plain(header.filtered));
+        return H5I_INVALID_HID;
+    }
     hid_t object = H5Oopen(h->file, path, H5P_DEFAULT);
     if (object >= 0 && H5Iget_type(object) == H5I_DATASET)
         return object;
@@ -90,7 +105,7 @@ static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)            
     int filters = list < 0 ? -1 : H5Pget_nfilters(list), outside = list < 0 ? -1 : H5Pget_external_count(list);
     weft__h5_close(list);
     if (layout != H5D_CONTIGUOUS && (h->checked || layout != H5D_COMPACT))
-        return filters > 0 ? "is compressed; only plain arrays are read" : "is stored in chunks or elsewhere; only plain arrays are read";
+        return not_plain(filters > 0);
     if (filters || outside)
         return "has filters or lies in another file; only plain arrays are read";
     if (bytes > h->size || H5Dget_storage_size(set) != bytes)
@@ -266,7 +281,12 @@ static herr_t step(hid_t group, const char *name, const H5L_info_t *info, void *
         weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
     else if (strlen(name) >= NAME || ++k->n > LINKS)
         weft__h5_fail(k->h, WEFT_EFORMAT, "%s holds too much, or too long names", k->path);
-    hid_t object = k->h->status ? H5I_INVALID_HID : H5Oopen(group, name, H5P_DEFAULT);
+    weft__h5_header header;
+    if (!k->h->status && !weft__h5_look(k->h, info->u.address, &header))
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file", k->path, name);
+    if (k->h->status || header.chunked)          /* in chunks: it is a data set, and stays closed */
+        return k->h->status || !k->visit(name, false, k->user);
+    hid_t object = H5Oopen(group, name, H5P_DEFAULT);
     H5I_type_t type = object < 0 ? H5I_BADID : H5Iget_type(object);
     weft__h5_close(object);
     if (type == H5I_BADID)

@@ -10,6 +10,7 @@ missing=
 need() { p=$1; shift; "$@" >/dev/null 2>&1 || missing="$missing $p"; }
 header() { echo "#include <$1>" | $cc -fsyntax-only -x c - ; }
 module() { ${PKG_CONFIG:-pkg-config} --exists "$1"; }
+fuzzes() { t=$(mktemp) && echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n > 9; }' | clang -fsanitize=fuzzer,address -x c -o "$t" -; r=$?; rm -f "$t"; return $r; }
 library() { { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q "$1"; }
 
 wants() {
@@ -17,7 +18,8 @@ wants() {
     build) need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need libopenblas-dev library libopenblas.so ;;
     test)  need libcriterion-dev header criterion/criterion.h; need libjansson-dev header jansson.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}" ;;
     lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
-    ci)    wants build; wants test; wants lint; need clang command -v clang ;;
+    fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
+    ci)    wants build; wants test; wants lint; wants fuzz ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
     esac
 }

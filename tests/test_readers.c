@@ -100,8 +100,6 @@ Test(readers, memory_is_asked_for_what_is_stored)
 
 Test(readers, a_shape_of_large_numbers_is_cut_in_a_message)
 {
-    weft_frame f = { 0 };
-    REFUSES(weft_frame_read_hdf5(&f, declared("a", H5T_STD_I16LE, 0x7fffffff, 6, false), NULL, (const char *[]){ "a", NULL }), WEFT_EFORMAT, "something else than plain");
     weft__kind huge = { WEFT__F32_BE, 6, { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX } };
     struct { char text[128], behind[64]; } room;
     memset(&room, 'x', sizeof room);
@@ -109,6 +107,38 @@ Test(readers, a_shape_of_large_numbers_is_cut_in_a_message)
     cr_assert_eq(strlen(room.text), 127);
     for (size_t i = 0; i < sizeof room.behind; i++)
         cr_assert_eq(room.behind[i], 'x', "byte %zu behind the buffer was written", i);
+}
+
+/* ---- structures of libhdf5's, damaged, with its own sums put right: addresses near 2^64 led its buffer of metadata to memory that is not there ---- */
+uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
+
+Test(readers, damaged_structures_with_right_sums_are_refused_or_read)
+{
+    enum { HEADER = 48, HEAD = 7 };              /* where the root's object header lies, and what is before its messages */
+    static const unsigned char to[] = { 0xfe, 0, 0x80 };
+    const double x[] = { 1, 2 };
+    weft_frame f = { 0 };
+    DOES(weft_frame_add(&f, "one", ab, (const double *const[]){ x, x }, 2));
+    const char *path = in_folder("structure.h5");
+    DOES(weft_frame_write_hdf5(path, NULL, &f));
+    weft_frame_end(&f);
+    bytes b = read_bytes(path);
+    size_t n = HEAD + b.at[HEADER + HEAD - 1];
+    cr_assert(!memcmp(b.at + HEADER, "OHDR\2\0", 6) && HEADER + n + 4 < b.n, "the file is not what this test takes it for");
+    for (size_t i = HEAD; i < n; i++)
+        for (int k = 0; k < COUNT(to); k++) {
+            unsigned char was = b.at[HEADER + i];
+            b.at[HEADER + i] = to[k];
+            uint32_t sum = H5_checksum_metadata(b.at + HEADER, n, 0);
+            memcpy(b.at + HEADER + n, &sum, sizeof sum);
+            write_bytes(path, b.at, b.n);
+            weft_status s = weft_frame_read_hdf5(&f, path, NULL, ab);
+            cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
+            cr_assert(s || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
+            weft_frame_end(&f);
+            b.at[HEADER + i] = was;
+        }
+    free(b.at);
     end_folder();
 }
 
@@ -205,6 +235,15 @@ Test(readers, csv_of_other_habits)
         REFUSES(weft_read_csv("x", "id", ab, 2, &o, &d), WEFT_EARG, "weft_read_csv: the delimiter is byte");
         REFUSES(weft_frame_read_csv(&f, "x", "id", ab, &o), WEFT_EARG, "weft_frame_read_csv: the delimiter is byte");
     }
+    end_folder();
+}
+
+Test(readers, csv_has_no_zero_bytes)
+{
+    static const char text[] = "id,a,b\nx\0y,1,2\nx\0z,3,4\n", utf16[] = "i\0d\0,\0a\0,\0b\0\n\0";
+    weft_dataset d;
+    REFUSES(weft_read_csv(put_bytes("z.csv", text, sizeof text - 1), "id", ab, 2, NULL, &d), WEFT_EFORMAT, "z.csv:2: there is a zero byte");
+    REFUSES(weft_read_csv(put_bytes("u.csv", utf16, sizeof utf16 - 1), "id", ab, 2, NULL, &d), WEFT_EFORMAT, "u.csv:1: there is a zero byte");
     end_folder();
 }
 

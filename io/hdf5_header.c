@@ -1,0 +1,86 @@
+/* hdf5_header.c - object headers looked at before libhdf5 sees them. It trusts them: it takes memory for a continuation of any length, divides by the extents
+ * of chunks that nobody may have, and cannot close a file again whose header it could read half of. */
+#include <string.h>
+#include "io/hdf5_session.h"
+
+enum { LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, CHUNKED = 2, PARTS = 64 };
+typedef struct { const unsigned char *at; size_t size, base; bool old, ordered; int parts; weft__h5_header *out; } walk;
+
+static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
+{
+    uint64_t v = 0;
+    for (int i = bytes - 1; i >= 0 && at < w->size && (size_t)bytes <= w->size - at; i--)
+        v = v << 8 | w->at[at + (size_t)i];
+    return v;
+}
+
+static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses count from the superblock */
+{
+    return address <= w->size - w->base && n <= w->size - w->base - address;
+}
+
+static bool messages(walk *w, size_t at, size_t end);
+
+static bool continued(walk *w, size_t at)
+{
+    uint64_t address = field(w, at, 8), n = field(w, at + 8, 8);
+    if (++w->parts > PARTS || n < 8 || !inside(w, address, n))
+        return false;
+    size_t from = w->base + (size_t)address, to = from + (size_t)n;
+    return w->old ? messages(w, from, to) : !memcmp(w->at + from, "OCHK", 4) && messages(w, from + 4, to - 4);
+}
+
+static bool messages(walk *w, size_t at, size_t end)
+{
+    size_t head = w->old ? 8 : w->ordered ? 6 : 4;
+    while (at + head <= end) {
+        int type = (int)field(w, at, w->old ? 2 : 1);
+        size_t n = (size_t)field(w, at + (w->old ? 2 : 1), 2);
+        at += head;
+        if (n > end - at)
+            return false;
+        if (type == LAYOUT && n >= 3)
+            w->out->chunked = w->out->chunked || w->at[at + (w->at[at] < 3 ? 2 : 1)] >= CHUNKED;
+        w->out->filtered = w->out->filtered || type == FILTERS;
+        if (type == CONTINUATION && (n < 16 || !continued(w, at)))
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
+{
+    walk w = { .at = h->image, .size = h->size, .base = (size_t)h->read.libhdf5_s.base_addr, .out = out };
+    *out = (weft__h5_header){ 0 };
+    if (w.base > w.size || !inside(&w, address, 16))
+        return false;
+    size_t at = w.base + (size_t)address, first = at + 16;
+    uint64_t n = field(&w, at + 8, 4);
+    w.old = memcmp(w.at + at, "OHDR", 4) != 0;
+    if (!w.old) {
+        int flags = w.at[at + 5], width = 1 << (flags & 3);
+        first = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
+        n = field(&w, first, width);
+        first += (size_t)width;
+        w.ordered = flags & 4;
+    }
+    return first <= w.size && n <= w.size - first && messages(&w, first, first + (size_t)n);
+}
+
+/* Where the superblock says that the root's header lies; it is looked at before libhdf5 opens the file, and so are places where a superblock may be. */
+bool weft__h5_root_is_sound(weft__h5 *h)
+{
+    weft__h5_header root;
+    size_t base = 0;
+    while (base + 96 <= h->size && memcmp(h->image + base, "\211HDF\r\n\032\n", 8))
+        base = base ? 2 * base : 512;
+    if (base + 96 > h->size)
+        return true;                             /* none: libhdf5 says so */
+    walk w = { .at = h->image, .size = h->size, .base = base };
+    int version = w.at[base + 8], width = w.at[base + (version < 2 ? 13 : 9)];
+    h->read.libhdf5_s.base_addr = base;
+    bool good = width == 8 && weft__h5_look(h, field(&w, base + (version == 0 ? 64 : version == 1 ? 68 : 36), 8), &root);
+    h->read.libhdf5_s.base_addr = 0;
+    return good;
+}

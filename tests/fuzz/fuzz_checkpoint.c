@@ -1,0 +1,77 @@
+/* fuzz_checkpoint.c - weft_load and weft_load_matching: what loads equals what was saved, and an error changes nothing.
+ *
+ * The file is as it was damaged, or weft's seal was put right (RESEALED: the checks behind it), or HDF5's sums but not weft's (REPAIRED). With both it
+ * would be no damage but a forgery, and against that sums are no help. */
+#include "fuzz.h"
+
+static model saved, other;
+static uint32_t good;
+
+static void begin(void)                          /* streams that a file names stay with the context, so it is a new one now and then */
+{
+    if (other.w)
+        weft_close(other.w), weft_close(saved.w);
+    saved = model_new(1);
+    other = model_new(2);
+    good = model_state(&saved);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    if (size < 2)
+        return size;
+    return 1 + h5_mutate(data + 1, size - 1, most - 1, seed, data[0] % SEALS == REPAIRED);
+}
+
+static void load(const char *path, size_t n)
+{
+    extras e = { { 0 }, "", 0, { 0 } };
+    weft_item_of_user items[ITEMS];
+    model_items(&e, items);
+    uint32_t before = model_state(&other);
+    fuzz_watch(n);
+    weft_status s = weft_load(path, other.m, other.o, items, ITEMS);
+    fuzz_watched(s);
+    SAME(weft_ok(other.w), "the context has failed: %s", weft_message(other.w));
+    if (s) {
+        SAME(model_state(&other) == before && !e.ints[0] && !e.text[0] && e.score == 0, "an error has changed something: %s", weft_file_message());
+        return;
+    }
+    bool same = model_state(&other) == good && !memcmp(e.ints, said.ints, sizeof e.ints) && !strcmp(e.text, said.text) && e.score == said.score &&
+                !memcmp(e.bytes, said.bytes, sizeof e.bytes);
+    SAME(same, "what was loaded is not what was saved");
+    weft_assign_values(other.first, (weft_real[40]){ 3 }, 40);    /* no longer as saved */
+}
+
+static void load_matching(const char *path, size_t n)
+{
+    weft_load_report r;
+    uint32_t before = model_state(&other);
+    fuzz_watch(n);
+    weft_status s = weft_load_matching(path, other.m, &r);
+    fuzz_watched(s);
+    SAME(!s || model_state(&other) == before, "an error has changed something: %s", weft_file_message());
+    SAME(strlen(r.text) < sizeof r.text && r.loaded >= 0, "a report without an end");
+    weft_assign_values(other.first, (weft_real[40]){ 3 }, 40);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int runs;
+    if (size < 2)
+        return 0;
+    if (runs++ % 5000 == 0)
+        begin();
+    size_t n = size - 1;
+    uint8_t *file = malloc(n);
+    memcpy(file, data + 1, n);
+    if (data[0] % SEALS == RESEALED)
+        fuzz_reseal(file, n);
+    const char *path = fuzz_file(file, n);
+    free(file);
+    if (data[0] & SEALS)
+        load_matching(path, n);
+    else
+        load(path, n);
+    return 0;
+}

@@ -1,0 +1,66 @@
+/* fuzz_state_dict.c - weft_import_state_dict: what it reads has the shapes and finite numbers that libhdf5 finds under the same names. Options: 1, a
+ * report, so that what agrees is loaded. */
+#include "fuzz.h"
+
+static model k;
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    return size < 2 ? size : 1 + h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0);
+}
+
+/* Each parameter as the file has it, under its flat name or its nested one; with a report one that did not fit stays as it was. */
+static void compare(const uint8_t *bytes, size_t n, bool all)
+{
+    hid_t file = plain_open(bytes, n);
+    SAME(file >= 0, "libhdf5 does not open what was read");
+    for (int i = 0; i < weft_parameters(k.m); i++) {
+        const char *name;
+        char path[200];
+        weft_tensor *x = weft_parameter_at(k.m, i, &name);
+        int64_t size[WEFT_RANK] = { 0 };
+        weft_real numbers[100], stays = 100;
+        for (int a = 0; a < weft_rank(x); a++)
+            size[a] = weft_size(x, a);
+        SAME(weft_count(x) <= COUNT(numbers) && !weft_read(x, numbers, (size_t)weft_count(x) * sizeof *numbers), "%s cannot be read", name);
+        snprintf(path, sizeof path, "%s", name);
+        plain_set set;
+        bool is = plain_read(file, path, &set);
+        for (char *dot = path; !is && (dot = strchr(dot, '.')); )
+            *dot = '/';
+        is = is || plain_read(file, path, &set);
+        if (all || (is && set.rank == weft_rank(x) && numbers[0] != stays)) {
+            SAME(is, "%s was read, but is not in the file", name);
+            plain_same(path, &set, weft_rank(x), size, numbers);
+        }
+        free(set.at);
+    }
+    H5Fclose(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    weft_load_report r;
+    if (size < 2)
+        return 0;
+    if (!k.w)
+        k = model_new(1);
+    weft_real stays[100];
+    for (int i = 0; i < COUNT(stays); i++)
+        stays[i] = 100;
+    for (int i = 0; i < weft_parameters(k.m); i++) {
+        weft_tensor *x = weft_parameter_at(k.m, i, NULL);
+        weft_assign_values(x, stays, weft_count(x));
+    }
+    uint32_t before = model_state(&k);
+    const char *path = fuzz_file(data + 1, size - 1);
+    fuzz_watch(size - 1);
+    weft_status s = weft_import_state_dict(path, k.m, data[0] & 1 ? &r : NULL);
+    fuzz_watched(s);
+    SAME(weft_ok(k.w), "the context has failed: %s", weft_message(k.w));
+    if (s)
+        SAME(model_state(&k) == before, "an error has changed something: %s", weft_file_message());
+    else
+        compare(data + 1, size - 1, !(data[0] & 1));
+    return 0;
+}

@@ -1,0 +1,239 @@
+/* h5.c - what is done to HDF5 files: fields of their structures changed by meaning (superblock, object headers and their messages, heaps, trees, names),
+ * then HDF5's own checksums put right, so that libhdf5 takes the file for whole. Weft's own sums are left as they are. */
+#include "fuzz.h"
+#include "io/crc32c.h"
+
+uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);      /* libhdf5's own: Jenkins's lookup3 */
+
+enum { MESSAGES = 400, DATASPACE = 1, LINK_INFO = 2, DATATYPE = 3, LINK = 6, LAYOUT = 8, CONTINUATION = 16 };
+typedef struct { size_t at, n; int type; } message;
+typedef struct { uint8_t *at; size_t n, base; uint64_t dice; message m[MESSAGES]; int messages; } file;
+
+static uint64_t dice(file *f, uint64_t below)
+{
+    f->dice = f->dice * 6364136223846793005u + 1442695040888963407u;
+    return (f->dice >> 33) % (below ? below : 1);
+}
+
+static uint64_t field(const file *f, size_t at, size_t n)
+{
+    uint64_t v = 0;
+    for (size_t i = n; i-- > 0 && at + i < f->n; )
+        v = v << 8 | f->at[at + i];
+    return v;
+}
+
+static void set_field(file *f, size_t at, size_t n, uint64_t v)
+{
+    for (size_t i = 0; i < n && at + i < f->n; i++)
+        f->at[at + i] = (uint8_t)(v >> 8 * i);
+}
+
+static bool is(const file *f, size_t at, const char *signature) { return at + 4 <= f->n && !memcmp(f->at + at, signature, 4); }
+
+/* ---- structures: object headers and where their messages lie ---- */
+static size_t header_end(const file *f, size_t at, size_t *first)               /* of version 2: "OHDR"; 0 if that is beyond the file */
+{
+    uint8_t flags = f->at[at + 5];
+    size_t behind = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0), width = (size_t)1 << (flags & 3);
+    if (behind + width > f->n)
+        return 0;
+    uint64_t n = field(f, behind, width);
+    *first = behind + width;
+    return n < f->n - *first ? *first + (size_t)n : 0;
+}
+
+static void add_messages(file *f, size_t at, size_t end, size_t head, size_t type_bytes)
+{
+    while (at + head <= end && f->messages < MESSAGES) {
+        size_t n = (size_t)field(f, at + type_bytes, 2);
+        if (n > end - at - head)
+            return;
+        f->m[f->messages++] = (message){ at + head, n, (int)field(f, at, type_bytes) };
+        at += head + n;
+    }
+}
+
+static void find_messages(file *f)
+{
+    f->messages = 0;
+    for (size_t at = f->base; at + 24 < f->n; at++) {
+        size_t first, end;
+        if (is(f, at, "OHDR") && (end = header_end(f, at, &first)))
+            add_messages(f, first, end, f->at[at + 5] & 4 ? 6 : 4, 1);
+        bool old = !((at - f->base) % 8) && f->at[at] == 1 && !f->at[at + 1] && field(f, at + 4, 4) == 1 && field(f, at + 8, 4) <= f->n - at - 16;
+        if (old && f->at[at + 2] && !f->at[at + 3])               /* version 1 has no signature: reference count 1, a size that fits */
+            add_messages(f, at + 16, at + 16 + (size_t)field(f, at + 8, 4), 8, 2);
+    }
+}
+
+/* ---- checksums ---- */
+static void sum(file *f, size_t at, size_t n)
+{
+    if (n < f->n && at + n + 4 <= f->n)
+        set_field(f, at + n, 4, H5_checksum_metadata(f->at + at, n, 0));
+}
+
+static void sum_tree(file *f, size_t at)         /* version 2, and its root if that is a leaf */
+{
+    uint64_t record = field(f, at + 10, 2), root = field(f, at + 16, 8), n = field(f, at + 24, 2);
+    sum(f, at, 34);
+    if (root < f->n && is(f, f->base + root, "BTLF") && record * n < f->n)
+        sum(f, f->base + (size_t)root, 6 + record * n);
+}
+
+static void sum_all(file *f)
+{
+    for (size_t at = f->base; at + 16 < f->n; at++) {
+        size_t first, end;
+        if (is(f, at, "\211HDF") && f->at[at + 8] >= 2)
+            sum(f, at, 12 + 4 * 8);
+        else if (is(f, at, "OHDR") && (end = header_end(f, at, &first)))
+            sum(f, at, end - at);
+        else if (is(f, at, "BTHD"))
+            sum_tree(f, at);
+        else if (is(f, at, "FRHP"))
+            sum(f, at, 142);
+    }
+    find_messages(f);
+    for (int i = 0; i < f->messages; i++) {      /* what a header goes on with elsewhere says its length only there */
+        const message *m = &f->m[i];
+        uint64_t at = m->type == CONTINUATION ? field(f, m->at, 8) : f->n, n = field(f, m->at + 8, 8);
+        if (at < f->n && n >= 8 && n < f->n && is(f, f->base + (size_t)at, "OCHK"))
+            sum(f, f->base + (size_t)at, (size_t)n - 4);
+    }
+}
+
+/* ---- mutations ---- */
+static uint64_t odd_number(file *f, uint64_t now)
+{
+    static const uint64_t odd[] = { 0, 1, 2, 3, 4, 7, 8, 16, 255, 65535, 65536, INT32_MAX - 1, INT32_MAX, 1u << 31, UINT32_MAX, 1ull << 32, 1ull << 61,
+                                    INT64_MAX, UINT64_MAX, 512, 4096 };
+    switch (dice(f, 6)) {
+    case 0:  return now ^ 1ull << dice(f, 64);
+    case 1:  return now + 1 - 2 * dice(f, 2);
+    case 2:  return dice(f, f->n);
+    case 3:  return dice(f, 2) ? now * 2 : now / 2;
+    case 4:  return f->messages ? f->m[dice(f, (uint64_t)f->messages)].at - f->base : 8;
+    default: return odd[dice(f, COUNT(odd))];
+    }
+}
+
+static void change_in(file *f, size_t at, size_t n)
+{
+    size_t width = (size_t)1 << dice(f, 4);
+    at += n > width ? dice(f, n - width + 1) : 0;
+    set_field(f, at, width, odd_number(f, field(f, at, width)));
+}
+
+static void change_dataspace(file *f, const message *m)
+{
+    size_t rank = f->at[m->at + 1], first = m->at + (f->at[m->at] == 2 ? 4 : 8), axis = dice(f, rank);
+    if (m->n < 12 || dice(f, 4) == 0)
+        change_in(f, m->at, m->n);
+    else if (rank == 2 && dice(f, 2)) {          /* as many numbers in another shape */
+        uint64_t a = field(f, first, 8), b = field(f, first + 8, 8);
+        set_field(f, first, 8, b), set_field(f, first + 8, 8, a);
+    } else
+        set_field(f, first + 8 * axis, 8, odd_number(f, field(f, first + 8 * axis, 8)));
+}
+
+static void change_message(file *f)
+{
+    for (int tries = 0; tries < 20 && f->messages; tries++) {
+        const message *m = &f->m[dice(f, (uint64_t)f->messages)];
+        bool wanted = m->type == DATASPACE || m->type == DATATYPE || m->type == LAYOUT || m->type == LINK || m->type == LINK_INFO;
+        if (m->n < 4 || (!wanted && dice(f, 4)))
+            continue;
+        if (m->type == DATASPACE)
+            change_dataspace(f, m);
+        else if (dice(f, 8))
+            change_in(f, m->at, m->n);
+        else                                     /* its head: type, size, flags */
+            change_in(f, m->at - 4, 4);
+        return;
+    }
+    change_in(f, f->base, f->n - f->base);
+}
+
+static void exchange_messages(file *f)           /* of one kind: another's type, shape, place, name */
+{
+    for (int tries = 0; tries < 50 && f->messages; tries++) {
+        const message *a = &f->m[dice(f, (uint64_t)f->messages)], *b = &f->m[dice(f, (uint64_t)f->messages)];
+        if (a->type != b->type || a->at == b->at || !a->n)
+            continue;
+        memmove(f->at + a->at, f->at + b->at, a->n < b->n ? a->n : b->n);
+        return;
+    }
+}
+
+static void change_structure(file *f)            /* near a signature */
+{
+    static const char *const signature[] = { "TREE", "HEAP", "SNOD", "OHDR", "\211HDF", "FRHP", "FHDB", "BTHD", "BTLF", "OCHK", "GCOL" };
+    size_t found[64];
+    int n = 0;
+    const char *s = signature[dice(f, COUNT(signature))];
+    for (size_t at = f->base; at + 4 < f->n && n < COUNT(found); at++)
+        if (is(f, at, s))
+            found[n++] = at;
+    if (n)
+        change_in(f, found[dice(f, (uint64_t)n)], 96);
+    else
+        change_in(f, f->base, f->n - f->base);
+}
+
+static void change_name(file *f)                 /* a letter of a run of letters */
+{
+    for (int tries = 0; tries < 50; tries++) {
+        size_t at = f->base + dice(f, f->n - f->base - 4);
+        bool letters = true;
+        for (int i = 0; i < 4; i++)
+            letters = letters && f->at[at + (size_t)i] >= 'a' && f->at[at + (size_t)i] <= 'z';
+        if (!letters)
+            continue;
+        f->at[at] = (uint8_t)"x/.\0a\200"[dice(f, 6)];
+        return;
+    }
+}
+
+static void copy_block(file *f)
+{
+    size_t from = f->base + dice(f, f->n - f->base), to = f->base + dice(f, f->n - f->base), n = 1 + dice(f, dice(f, 4) ? 16 : 600);
+    n = n > f->n - from ? f->n - from : n;
+    n = n > f->n - to ? f->n - to : n;
+    memmove(f->at + to, f->at + from, n);
+}
+
+size_t h5_mutate(uint8_t *bytes, size_t n, size_t most, unsigned seed, bool repair)
+{
+    file f = { .at = bytes, .n = n, .dice = seed * 2654435761u + 12345 };
+    f.base = n > SEAL + 64 && !memcmp(bytes, "weft", 4) ? SEAL : 0;
+    if (n < f.base + 64 || dice(&f, 24) == 0)
+        return LLVMFuzzerMutate(bytes, n, most);
+    find_messages(&f);
+    for (uint64_t times = 1 + dice(&f, 3); times--; )
+        switch (dice(&f, 12)) {
+        case 0:  f.at[dice(&f, f.n)] ^= (uint8_t)(1u << dice(&f, 8)); break;
+        case 1:  change_in(&f, f.base, 96); break;               /* the superblock */
+        case 2:  change_structure(&f); break;
+        case 3:  change_name(&f); break;
+        case 4:  copy_block(&f); break;
+        case 5:  exchange_messages(&f); break;
+        case 6:  change_in(&f, f.base, f.n - f.base); break;
+        default: change_message(&f); break;
+        }
+    if (dice(&f, 40) == 0)
+        f.n = f.base + 1 + dice(&f, f.n - f.base);
+    if (repair)
+        sum_all(&f);
+    return f.n;
+}
+
+void fuzz_reseal(uint8_t *file, size_t n)
+{
+    if (n < SEAL)
+        return;
+    memset(file, 0, SEAL);
+    snprintf((char *)file, SEAL, "weft checkpoint 1\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", n - SEAL,
+             (unsigned)weft__crc32c(0, file + SEAL, n - SEAL), SEAL);
+}

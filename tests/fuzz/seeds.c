@@ -1,0 +1,177 @@
+/* seeds.c - the valid files that fuzzing begins with, each below FOLDER/READER: seeds FOLDER. A file's first byte is the options, see each program. */
+#include <sys/stat.h>
+#include "fuzz.h"
+
+static const char *folder;
+static char scratch[600];
+
+void fuzz_found(const char *kind, const char *format, ...)
+{
+    fprintf(stderr, "seeds: %s: %s: %s\n", kind, format, weft_file_message());
+    exit(1);
+}
+#define DOES(status) do { if (status) fuzz_found("trouble", #status); } while (0)
+
+/* ---- files ---- */
+static void seed(const char *reader, const char *name, int options, const void *bytes, size_t n)
+{
+    char path[900];
+    snprintf(path, sizeof path, "%s/%s", folder, reader);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/%s.%02x", folder, reader, name, (unsigned)options);
+    FILE *f = fopen(path, "wb");
+    bool good = f && (options < 0 || fputc(options, f) != EOF) && fwrite(bytes, 1, n, f) == n;
+    if (!f || fclose(f) || !good)
+        fuzz_found("trouble", path);
+}
+static void text(const char *reader, const char *name, int options, const char *is) { seed(reader, name, options, is, strlen(is)); }
+
+static void take(const char *reader, const char *name, int options)              /* what was written to scratch */
+{
+    static uint8_t bytes[1 << 20];
+    FILE *f = fopen(scratch, "rb");
+    size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (!n || fclose(f))
+        fuzz_found("trouble", scratch);
+    seed(reader, name, options, bytes, n);
+}
+
+/* A file as others write it, of libhdf5's first format or, new, of that of 1.8, the newest that is read. */
+static void set(hid_t file, const char *name, hid_t type, int rank, hsize_t n, hsize_t columns)
+{
+    hsize_t size[] = { n, columns };
+    double values[200];
+    for (int i = 0; i < COUNT(values); i++)
+        values[i] = strstr(name, "lengths") ? (double)n : .5 * i;
+    hid_t space = H5Screate_simple(rank, size, NULL), links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    hid_t it = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    DOES(it < 0 || H5Dwrite(it, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0);
+    H5Dclose(it), H5Sclose(space), H5Pclose(links);
+}
+
+static hid_t others(bool new)
+{
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    if (new)
+        H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    hid_t file = H5Fcreate(scratch, H5F_ACC_TRUNC, H5P_DEFAULT, list);
+    H5Pclose(list);
+    return file;
+}
+
+/* ---- each reader ---- */
+static void checkpoints(const model *k)
+{
+    extras e = said;
+    weft_item_of_user items[ITEMS];
+    model_items(&e, items);
+    DOES(weft_save(scratch, k->m, k->o, items, ITEMS));
+    for (int seal = PLAIN; seal <= REPAIRED; seal++) {
+        take("checkpoint", "model", seal);
+        take("checkpoint", "model", seal | SEALS);
+        take("items", "model", seal);
+        take("items", "model", seal | SEALS);
+    }
+    weft_module *small = weft_module_new(k->w, "small");
+    weft_parameter(small, "x", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    DOES(weft_save(scratch, small, NULL, items, ITEMS));
+    for (int seal = PLAIN; seal <= REPAIRED; seal++) {
+        take("items", "small", seal);
+        take("items", "small", seal | SEALS);
+    }
+}
+
+static void state_dicts(const model *k)
+{
+    DOES(weft_export_state_dict(scratch, k->m));
+    take("state_dict", "ours", 0);
+    take("state_dict", "ours", 1);
+    for (int i = 0; i < 4; i++) {
+        hid_t file = others(i & 1);
+        for (int p = 0; p < weft_parameters(k->m); p++) {
+            char path[200];
+            const char *name;
+            weft_tensor *x = weft_parameter_at(k->m, p, &name);
+            snprintf(path, sizeof path, "%s", name);
+            for (char *dot = path; i & 2 && (dot = strchr(dot, '.')); )
+                *dot = '/';
+            set(file, path, p % 2 ? H5T_IEEE_F64LE : H5T_IEEE_F32BE, weft_rank(x), (hsize_t)weft_size(x, 0), weft_rank(x) > 1 ? (hsize_t)weft_size(x, 1) : 1);
+        }
+        set(file, "state", H5T_IEEE_F64BE, 1, 3, 1);
+        set(file, "empty", H5T_IEEE_F32LE, 1, 0, 1);
+        H5Fclose(file);
+        take("state_dict", (const char *[]){ "flat", "flat_new", "nested", "nested_new" }[i], i & 1);
+    }
+}
+
+static void ragged(void)
+{
+    int32_t len[] = { 3, 0, 2 }, tokens[] = { 1, 2, 3, 4, 5 };
+    weft_real rows[] = { 1, 2, 3, 4, 5, -6, 7, 8, NAN, 10 };
+    const weft_dataset ints = { .n = 3, .len = len, .ints = tokens }, reals = { .n = 3, .columns = 2, .len = len, .rows = rows };
+    DOES(weft_write_hdf5(scratch, NULL, &ints));
+    take("ragged", "tokens", 0);
+    DOES(weft_write_hdf5(scratch, "g", &reals));
+    take("ragged", "rows", 1);
+    hid_t types[] = { H5T_STD_I32LE, H5T_STD_I64LE, H5T_STD_U8LE };
+    for (int i = 0; i < 6; i++) {
+        hid_t file = others(i % 2);
+        set(file, "lengths", types[i % 3], 1, 2, 1);
+        set(file, i < 3 ? "rows" : "tokens", i < 3 ? i ? H5T_IEEE_F64LE : H5T_IEEE_F64BE : H5T_STD_I32LE, i < 3 ? 2 : 1, 4, 3);
+        H5Fclose(file);
+        take("ragged", (const char *[]){ "a", "b", "c", "d", "e", "f" }[i], 0);
+    }
+    for (int i = 0; i < 12; i++)
+        seed("lengths", (const char *[]){ "a", "b", "c", "d" }[i % 4], i * 9, "\3\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\4\0\0\0\0\0\0\0", (size_t)(24 - 8 * (i % 4 % 3)));
+}
+
+static void frames(void)
+{
+    weft_frame f = { 0 };
+    const double x[] = { 1, 2, 3 }, y[] = { 10, INFINITY, 1e300 };
+    for (int i = 0; i < 3; i++)
+        DOES(weft_frame_add(&f, (const char *[]){ "a", "second series", "c" }[i], WEFT_NAMES("x", "y"), (const double *const[]){ x, y }, i));
+    DOES(weft_frame_write_hdf5(scratch, "g", &f));
+    take("frame", "ours", 2);
+    DOES(weft_frame_write_hdf5(scratch, NULL, &f));
+    take("frame", "ours", 0);
+    weft_frame_end(&f);
+    for (int i = 0; i < 2; i++) {
+        hid_t file = others(i);
+        set(file, "x", i ? H5T_STD_U8LE : H5T_IEEE_F32BE, 1, 5, 1), set(file, "y", i ? H5T_IEEE_F64LE : H5T_STD_I64LE, 1, 5, 1);
+        H5Fclose(file);
+        take("frame", i ? "new" : "old", 0);
+    }
+}
+
+static void csv(void)
+{
+    text("csv", "plain", 0, "id,x,y\na,1,2\na,3,4.5e3\nb,-5,nan\n");
+    text("csv", "quotes", 0, "\xEF\xBB\xBF" "note,\"id\",y,x\r\n\"one, \"\"two\"\"\nthree\",a,1,2\r\n,a,-.5e1,4\n\nx,\"b\",\" 6\",\"0x10 \"");
+    text("csv", "gaps", 3, "id;x;y\na;;2\na;3;\n");
+    text("frame", "mixed", 1, "id,x,y\na,1,2\nb,3,4\na,5,6\n,7,8\n");
+    text("frame", "whole", 3, "x,y\n1,2\n,4\n5,6\n");
+    text("frame", "gaps", 5, "id,x,y\na,,2\nb,3,\n");
+    text("frame", "fix", 9, "id,x,y\na,1,2\nb,3,4\n");
+    text("text", "lines", -1, "ab\n\nxyz\r\nlast");
+    text("planted", "lines", -1, "WAB\nWEB");
+}
+
+int main(int n, char **argument)
+{
+    if (n != 2)
+        return 2;
+    folder = argument[1];
+    mkdir(folder, 0777);
+    snprintf(scratch, sizeof scratch, "%s/scratch", folder);
+    model k = model_new(1);
+    checkpoints(&k);
+    state_dicts(&k);
+    ragged();
+    frames();
+    csv();
+    remove(scratch);
+    weft_close(k.w);
+    return 0;
+}
