@@ -358,7 +358,7 @@ static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .add
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
-    bool lies_so = weft__same(&x->f, to) && x->f.align == to->align;
+    bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* pads get `fill` even so */
     weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
     weft__lookup *l = weft_ok(y->w) && x->lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
     if (l)

@@ -77,6 +77,7 @@ static uint64_t sum_of(const char *text)         /* FNV-1a */
         sum = (sum ^ (unsigned char)*text) * 1099511628211u;
     return sum;
 }
+
 static bool folder_of(char path[PATH], bool make)
 {
     const char *off = secure_getenv("WEFT_CACHE");
@@ -88,7 +89,7 @@ static bool folder_of(char path[PATH], bool make)
         return false;
     if (make)
         mkdir(path, 0700);
-    strcat(path, "/weft");
+    snprintf(path + strlen(path), 8, "/weft");
     if (make)
         mkdir(path, 0700);
     return true;

@@ -32,7 +32,7 @@ static herr_t read_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at,
 {
     const weft__h5_image *i = image_of(f);
     (void)type, (void)transfer;
-if (at > i->size || n > i->size - at)
+    if (at > i->size || n > i->size - at)
         return -1;
     memcpy(to, i->bytes + at, n);
     return 0;

@@ -256,6 +256,7 @@ static void optimisers(bad *b)
     TRY(weft_optim_step, NULL);                  TRY(weft_optim_set_lr, NULL, b->r);
     TRY(weft_optim_lr, NULL);                    TRY(weft_optim_steps, NULL);
     TRY(weft_optim_skipped, NULL);               TRY(weft_optim_bad, NULL);
+    TRY(weft_optim_end, NULL);
     TRY(weft_optim_step, weft_sgd_new(b->m, NULL));
     TRY(weft_clip_grad_norm, b->m, b->r);        TRY(weft_clip_grad_norm_of, b->m, b->r, b->r);
     TRY(weft_average_new, b->m, b->r);           TRY(weft_average_update, NULL, b->n);
