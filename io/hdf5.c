@@ -210,6 +210,7 @@ static weft_status end(weft__h5 *h)
 {
     if (h->file >= 0 && H5Fclose(h->file) < 0)
         weft__h5_broken(h, "the file", "cannot be closed");
+    weft__h5_end_image(&h->read);
     H5PLset_loading_state(h->plugins);
     H5Eset_auto2(H5E_DEFAULT, h->print, h->print_user);
     weft__unlock(WEFT__FILES);

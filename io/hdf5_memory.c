@@ -54,12 +54,17 @@ static const H5FD_class_t driver = {
 
 hid_t weft__h5_open_image(weft__h5_image *image)
 {
-    hid_t list = H5Pcreate(H5P_FILE_ACCESS), id = H5FDregister(&driver), file = H5I_INVALID_HID;
-    if (list >= 0 && id >= 0 && H5Pset_driver(list, id, &image) >= 0 && H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID;
+    image->driver = H5FDregister(&driver);
+    if (list >= 0 && image->driver >= 0 && H5Pset_driver(list, image->driver, &image) >= 0 && H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
         file = H5Fopen("weft image", H5F_ACC_RDONLY, list);
     weft__h5_close(list);
-    if (id >= 0)
-        H5FDunregister(id);                      /* the file keeps it until it is closed */
     return file;
+}
+
+void weft__h5_end_image(weft__h5_image *image)
+{
+    if (image->driver > 0)
+        H5FDunregister(image->driver);
 }

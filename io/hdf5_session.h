@@ -11,7 +11,7 @@
 #define WEFT__CRC "crc32c"                       /* the attribute of a data set with the checksum of its numbers */
 
 /* A file in memory that is read; the first member is libhdf5's own. */
-typedef struct weft__h5_image { H5FD_t libhdf5_s; const unsigned char *bytes; size_t size; haddr_t end; } weft__h5_image;
+typedef struct weft__h5_image { H5FD_t libhdf5_s; const unsigned char *bytes; size_t size; haddr_t end; hid_t driver; } weft__h5_image;
 
 struct weft__h5 {
     hid_t file; const char *path; weft_status status;
@@ -24,6 +24,8 @@ struct weft__h5 {
 
 /* hdf5_memory.c: less than 0: the image is no file. It must stay as long as the file is open. */
 hid_t weft__h5_open_image(weft__h5_image *image);
+/* Behind H5Fclose, which gives the driver up before it calls it for the last time. */
+void  weft__h5_end_image(weft__h5_image *image);
 /* hdf5_header.c: false, if the object header at an address (of what is read) is not one that lies within the file. */
 typedef struct weft__h5_header { bool chunked, filtered; } weft__h5_header;       /* a data set in chunks or elsewhere; with filters */
 bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
