@@ -221,6 +221,7 @@ $(FUZZERS): $(F)/%: $(F)/tests/fuzz/%.o $(FUZZ_WITH) $(BUILD)/libweft.a
 	$(call say,LINK)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -o $@ $^ $(LIBS)
 $(F)/seeds: $(B)/tests/fuzz/seeds.o $(B)/tests/fuzz/model.o $(B)/libweft.a
+	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ $(LIBS)
 fuzz: $(FUZZERS) $(F)/seeds

@@ -22,7 +22,7 @@ rest=$seconds
 for r; do
     share=$((rest / readers)) readers=$((readers - 1)) rest=$((rest - share)) log=$F/$r.log kind=ok
     mapfile -t flags < <(options "$r")
-    UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=400:detect_leaks=1 LSAN_OPTIONS=suppressions=$PWD/tests/leak/suppressions:print_suppressions=0 \
+    UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=400:detect_leaks=1 LSAN_OPTIONS=suppressions=$PWD/tests/fuzz/suppressions:print_suppressions=0 \
         "$F/fuzz_$r" "${flags[@]}" "$corpus/$r" >"$log" 2>&1 </dev/null
     rc=$?
     n=$(sed -nE 's/^Done ([0-9]+) runs.*/\1/p; s/^#([0-9]+)\t.*/\1/p' "$log" | tail -n 1)
