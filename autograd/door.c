@@ -177,7 +177,7 @@ bool weft__run_call(weft_call *c)
     for (int k = 0; k < c->m; k++)
         if (!c->op->forward)
             c->y[k]->data = c->x[0]->data, c->y[k]->base = c->x[0]->step ? c->x[0]->base : c->x[0];
-        else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__bytes(&c->y[k]->f))))
+        else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__room(&c->y[k]->f))))
             return false;
     if (c->op->forward && w->logging)
         logged(w, c);
@@ -293,16 +293,15 @@ static void ready(const weft_tensor *t)          /* a raw look at a tensor: no c
         settle(t->w);
 }
 
-/* The raw function that asks goes on until it returns: with memory of the size that it takes for granted, and nobody looks at what comes of it. */
+/* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and nobody looks at what comes of it. */
 static void *in_vain(const weft_tensor *t, weft_dtype asked)
 {
     weft *w = t->w;
     char text[128];
     const char *by = w->raw ? w->raw : w->passing;
-    void *memory = asked == WEFT_REAL && sizeof(real) > sizeof(int32_t) ? weft__take(w, &w->data, count(t) * (int64_t)sizeof(real)) : t->data;
     weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "data" : "int_data",
                weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_int_data" : "weft_data");
-    return memory;
+    return t->data;
 }
 
 static void *data_of(const weft_tensor *t, weft_dtype type)

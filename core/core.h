@@ -158,6 +158,7 @@ weft_tensor *weft__empty(weft *, const weft__form *);                           
 weft__form   weft__plain(weft_dtype, int rank, const int64_t *shape);
 int64_t      weft__elements(const weft__form *), weft__rows(const weft__form *);  /* rows: all but the last axis */
 int64_t      weft__bytes(const weft__form *);
+int64_t      weft__room(const weft__form *);      /* bytes to take for it: ints that are read as reals by mistake lie in memory of ours, in doubles, too */
 bool         weft__possible(weft *, const weft__form *);                          /* else a sticky error: negative extents, too many elements */
 bool         weft__same(const weft__form *, const weft__form *);                  /* type, shape, batch and layout */
 const char  *weft__text(const weft__form *, char buffer[128]);

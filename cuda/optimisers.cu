@@ -139,8 +139,9 @@ void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__gu
 }
 
 /* ---- the same without writing, where sizes alone do not prove that what is finite stays so ---- */
-__global__ static void rehearse_pieces(int64_t n, int64_t piece, weft__update u, const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
-                                       const real *a, const real *x, const weft__guard *g, found *pieces)
+static __global__ void __launch_bounds__(THREADS, 4) rehearse_pieces(int64_t n, int64_t piece, weft__update u, const weft__guard *past, bool moves,
+                                                                     const real *dx, const real *m, const real *v, const real *a,
+                                                                     const real *x, const weft__guard *g, found *pieces)
 {
     if (g->sure || !g->finite)
         return;

@@ -150,7 +150,7 @@ static bool number(csv *c, int column, const char *name, double *out)
     const field *f = &c->fields[column];
     char *end, why[300];
     if (f->size == 0 && c->empty_is_nan) {
-        *out = NAN;
+        *out = (double)NAN;
         return true;
     }
     errno = 0;

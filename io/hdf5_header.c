@@ -3,7 +3,7 @@
 #include <string.h>
 #include "io/hdf5_session.h"
 
-enum { LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, CHUNKED = 2, PARTS = 64 };
+enum { LINKS = 2, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21, CHUNKED = 2, PARTS = 64 };
 typedef struct { const unsigned char *at; size_t size, base; bool old, ordered; int parts; weft__h5_header *out; } walk;
 
 static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
@@ -17,6 +17,44 @@ static uint64_t field(const walk *w, size_t at, int bytes)       /* within the f
 static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses count from the superblock */
 {
     return address <= w->size - w->base && n <= w->size - w->base - address;
+}
+
+/* Many links, or attributes, lie in a heap. One that says that it has a tree of huge objects would be closed, without such an object, by
+ * deleting that tree; that fails, the file can never be closed, and the process ends with a crash. No link and no attribute that we read is huge. */
+static bool heap_is_plain(const walk *w, uint64_t address)
+{
+    enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110 };
+    size_t at = w->base + (size_t)address;
+    return address == UINT64_MAX || (inside(w, address, HEAP_HEADER) && !memcmp(w->at + at, "FRHP", 4)
+                                     && field(w, at + HUGE_TREE, 8) == UINT64_MAX && field(w, at + HUGE_OBJECTS, 8) == 0
+                                     && field(w, at + WIDTH, 2) > 0);
+}
+
+/* And a tree has their order. libhdf5 looks for the sum of a node at its end, however short the node is said to be. */
+static bool tree_is_plain(const walk *w, uint64_t address, int kind)
+{
+    enum { TREE_HEADER = 38, KIND = 5, NODE = 6, RECORD = 10, ROOT = 16, RECORDS = 24, AROUND = 10 };
+    if (address == UINT64_MAX)
+        return true;
+    if (!inside(w, address, TREE_HEADER))
+        return false;
+    size_t at = w->base + (size_t)address;
+    uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8), records = field(w, at + RECORDS, 2);
+    return !memcmp(w->at + at, "BTHD", 4) && w->at[at + KIND] == kind && record && node >= 2 * record + AROUND && records * record + AROUND <= node
+        && (root == UINT64_MAX || inside(w, root, node));
+}
+
+/* A message that says where the heap and the trees by name and by age are, if there are any, behind a counter, if there is one. */
+static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
+{
+    enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };                 /* kinds of trees; those by age follow */
+    size_t counter = type == LINKS ? 8 : 2;
+    int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
+    size_t heap = n < 2 ? n : (size_t)2 + (w->at[at + 1] & 1 ? counter : 0), end = heap + (n >= 2 && w->at[at + 1] & 2 ? 24 : 16);
+    bool good = end <= n && heap_is_plain(w, field(w, at + heap, 8));
+    for (size_t tree = heap + 8; good && tree < end; tree += 8)
+        good = tree_is_plain(w, field(w, at + tree, 8), kind++);
+    return good;
 }
 
 static bool messages(walk *w, size_t at, size_t end);
@@ -42,6 +80,8 @@ static bool messages(walk *w, size_t at, size_t end)
         if (type == LAYOUT && n >= 3)
             w->out->chunked = w->out->chunked || w->at[at + (w->at[at] < 3 ? 2 : 1)] >= CHUNKED;
         w->out->filtered = w->out->filtered || type == FILTERS;
+        if ((type == LINKS || type == ATTRIBUTES) && !dense_is_sound(w, type, at, n))
+            return false;
         if (type == CONTINUATION && (n < 16 || !continued(w, at)))
             return false;
         at += n;

@@ -95,7 +95,7 @@ static void carry(weft__decoder *d, int i, weft_tensor *t)        /* over to the
     if (d->at == 0 && t) {
         d->state[i].is = true, d->state[i].f = t->f;
         for (int k = 0; k < 2; k++)
-            d->state[i].buffer[k] = weft__take(w, &w->data, weft__bytes(&t->f));
+            d->state[i].buffer[k] = weft__take(w, &w->data, weft__room(&t->f));
     }
     if (!t != !d->state[i].is || (t && !weft__same(&t->f, &d->state[i].f)))
         weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name, (long long)d->at, i ? "c" : "h",

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include "check.h"
 
-static long fail_at, seen;                       /* the so-many-th call fails; calls so far; counting while armed */
-static bool armed;
+UNUSED static long fail_at, seen;                       /* the so-many-th call fails; calls so far; counting while armed */
+UNUSED static bool armed;
 UNUSED static size_t most_asked;                 /* the largest of them */
 
 #if !CHECK_SANITIZED && defined(__GLIBC__)

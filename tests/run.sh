@@ -131,6 +131,7 @@ cuda() {                                # PROGRAM...
         export WEFT_EMU_ORDER=$((order++ % 3))
         case ${t##*/} in
         test_recur*) WEFT_MANAGED=${GPU:-} criterion "$t" ;;
+        test_cuda_recur) case ${V:-} in double|dasan) ;; *) if on_gpu "$t"; then criterion "$t"; fi ;; esac ;;       # kernels of float alone
         test_*) if on_gpu "$t"; then criterion "$t"; fi ;;
         golden) golden "$t" ;;
         emu_test) counted emu_test $start env ASAN_OPTIONS=allocator_may_return_null=1 "$t" ;;     # its children must die of sanitizers

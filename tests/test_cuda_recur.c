@@ -139,7 +139,7 @@ static void clear_away(void)
     rmdir(path);
     rmdir(getenv("XDG_CACHE_HOME"));
 }
-TestSuite(recur_choice, .init = fresh, .fini = clear_away, .disabled = sizeof(weft_real) == 8);
+TestSuite(recur_choice, .init = fresh, .fini = clear_away);
 
 static const struct { const char *capability; int32_t units; const char *variable, *kernel, *what; } faults[] = {
     { "80", 40, "WEFT_EMU_WRONG", "block_kernel", "had other numbers than rounding explains" },

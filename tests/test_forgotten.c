@@ -56,7 +56,7 @@ static const char *after(habit how, bool updates, int steps)
     return said;
 }
 
-Test(forgotten, is_told_once)
+Test(forgotten, is_told_once, .init = unchecked)             /* WEFT_CHECK tells earlier */
 {
     unsetenv("WEFT_LOG");
     for (int updates = 0; updates < 2; updates++) {

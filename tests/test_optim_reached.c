@@ -161,7 +161,7 @@ Test(reached, two_phases_are_two_runs)
     weft_module *m = weft_module_new(w, "net"), *part[] = { weft_module_in(m, "one"), weft_module_in(m, "two") };
     weft_tensor *p[8];
     for (int i = 0; i < 8; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "p%d", i);
         p[i] = weft_parameter(part[i / 4], name, WEFT_SHAPE(3), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
     }

@@ -109,35 +109,71 @@ Test(readers, a_shape_of_large_numbers_is_cut_in_a_message)
         cr_assert_eq(room.behind[i], 'x', "byte %zu behind the buffer was written", i);
 }
 
-/* ---- structures of libhdf5's, damaged, with its own sums put right: addresses near 2^64 led its buffer of metadata to memory that is not there ---- */
+/* ---- structures of libhdf5's, damaged, with its own sums put right: addresses near 2^64 led its buffer of metadata to memory that is not there, a
+ * heap with a tree of huge objects kept the file open for ever, and short nodes had their sums looked for before their beginning ---- */
 uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
+
+static const char *const twelve[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", NULL };
+
+/* A frame of so many columns of 1, 2; more than a few lie in a heap. */
+static bytes frame_of(int columns, const char *path)
+{
+    const double x[] = { 1, 2 }, *column[COUNT(twelve)];
+    const char *name[COUNT(twelve)] = { NULL };
+    weft_frame f = { 0 };
+    for (int i = 0; i < columns; i++)
+        name[i] = twelve[i], column[i] = x;
+    DOES(weft_frame_add(&f, "one", name, column, 2));
+    DOES(weft_frame_write_hdf5(path, NULL, &f));
+    weft_frame_end(&f);
+    return read_bytes(path);
+}
+
+/* Each byte of a structure, its sum behind it, in turn. */
+static void damage(const char *path, bytes b, size_t at, size_t from, size_t n)
+{
+    static const unsigned char to[] = { 0xfe, 0, 0x80 };
+    weft_frame f = { 0 };
+    for (size_t i = at + from; i < at + n; i++)
+        for (int k = 0; k < COUNT(to); k++) {
+            unsigned char was = b.at[i];
+            b.at[i] = to[k];
+            uint32_t sum = H5_checksum_metadata(b.at + at, n, 0);
+            memcpy(b.at + at + n, &sum, sizeof sum);
+            write_bytes(path, b.at, b.n);
+            weft_status s = weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL });
+            cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
+            cr_assert(s || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
+            cr_assert_eq(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "byte %zu, %d: the file stays open: %s", i, to[k], weft_file_message());
+            weft_frame_end(&f);
+            b.at[i] = was;
+        }
+}
 
 Test(readers, damaged_structures_with_right_sums_are_refused_or_read)
 {
     enum { HEADER = 48, HEAD = 7 };              /* where the root's object header lies, and what is before its messages */
-    static const unsigned char to[] = { 0xfe, 0, 0x80 };
-    const double x[] = { 1, 2 };
-    weft_frame f = { 0 };
-    DOES(weft_frame_add(&f, "one", ab, (const double *const[]){ x, x }, 2));
     const char *path = in_folder("structure.h5");
-    DOES(weft_frame_write_hdf5(path, NULL, &f));
-    weft_frame_end(&f);
-    bytes b = read_bytes(path);
+    bytes b = frame_of(2, path);
     size_t n = HEAD + b.at[HEADER + HEAD - 1];
     cr_assert(!memcmp(b.at + HEADER, "OHDR\2\0", 6) && HEADER + n + 4 < b.n, "the file is not what this test takes it for");
-    for (size_t i = HEAD; i < n; i++)
-        for (int k = 0; k < COUNT(to); k++) {
-            unsigned char was = b.at[HEADER + i];
-            b.at[HEADER + i] = to[k];
-            uint32_t sum = H5_checksum_metadata(b.at + HEADER, n, 0);
-            memcpy(b.at + HEADER + n, &sum, sizeof sum);
-            write_bytes(path, b.at, b.n);
-            weft_status s = weft_frame_read_hdf5(&f, path, NULL, ab);
-            cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
-            cr_assert(s || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
-            weft_frame_end(&f);
-            b.at[HEADER + i] = was;
-        }
+    damage(path, b, HEADER, HEAD, n);
+    free(b.at);
+    end_folder();
+}
+
+Test(readers, damaged_heaps_and_trees_are_refused_or_read)
+{
+    enum { HEAP = 142, TREE = 34 };              /* bytes of their headers, without the sums */
+    const char *path = in_folder("heap.h5");
+    bytes b = frame_of(12, path);
+    int heaps = 0, trees = 0;
+    for (size_t at = 0; at + HEAP + 4 < b.n; at++)
+        if (!memcmp(b.at + at, "FRHP", 4))
+            damage(path, b, at, 5, HEAP), heaps++;
+        else if (!memcmp(b.at + at, "BTHD", 4))
+            damage(path, b, at, 5, TREE), trees++;
+    cr_assert(heaps && trees, "twelve columns lie in %d heaps and %d trees", heaps, trees);
     free(b.at);
     end_folder();
 }

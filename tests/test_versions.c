@@ -58,7 +58,7 @@ static weft_tensor *by_itself(const kept *k)    { return weft_mul(k->p, k->b); }
 static weft_tensor *as_a_view(const kept *k)    { return weft_square(weft_reshape(k->p, WEFT_SHAPE(6))); }
 static weft_tensor *detached(const kept *k)     { return weft_reshape(weft_detach(weft_reshape(k->p, WEFT_SHAPE(3, 2))), WEFT_SHAPE(2, 3)); }
 static weft_tensor *in_a_product(const kept *k) { return weft_matmul_with(weft_square(k->b), false, k->p, true); }
-static weft_tensor *in_a_layer(const kept *k)   { return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, 0), 1); }
+static weft_tensor *in_a_layer(const kept *k)   { return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, (weft_real)1e-5), 1); }
 
 Test(versions, however_it_is_read)
 {
