@@ -20,14 +20,19 @@ static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses co
 }
 
 /* Many links, or attributes, lie in a heap. One that says that it has a tree of huge objects would be closed, without such an object, by
- * deleting that tree; that fails, the file can never be closed, and the process ends with a crash. No link and no attribute that we read is huge. */
+ * deleting that tree; that fails, the file can never be closed, and the process ends with a crash. No link and no attribute that we read is
+ * huge. Memory is asked for by the sizes of blocks; libhdf5 itself makes none of more than 64 KiB. */
 static bool heap_is_plain(const walk *w, uint64_t address)
 {
-    enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110 };
+    enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110, FIRST = 112, LARGEST = 120, BLOCK = 1 << 16 };
+    if (address == UINT64_MAX)
+        return true;
+    if (!inside(w, address, HEAP_HEADER))
+        return false;
     size_t at = w->base + (size_t)address;
-    return address == UINT64_MAX || (inside(w, address, HEAP_HEADER) && !memcmp(w->at + at, "FRHP", 4)
-                                     && field(w, at + HUGE_TREE, 8) == UINT64_MAX && field(w, at + HUGE_OBJECTS, 8) == 0
-                                     && field(w, at + WIDTH, 2) > 0);
+    uint64_t first = field(w, at + FIRST, 8), largest = field(w, at + LARGEST, 8);
+    return !memcmp(w->at + at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX && field(w, at + HUGE_OBJECTS, 8) == 0
+        && field(w, at + WIDTH, 2) && first && first <= largest && largest <= BLOCK;
 }
 
 /* And a tree has their order. libhdf5 looks for the sum of a node at its end, however short the node is said to be. */

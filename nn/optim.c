@@ -15,7 +15,7 @@ static void optim_end(void *p)
     weft_optim *o = p;
     if (!o->w)
         return;
-    weft__members_leave(o);
+    weft__members_end(o);
     weft__device_release(o->w, o->guard);
     o->w = NULL;
 }
@@ -58,8 +58,10 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
 
 void weft_optim_end(weft_optim *o)
 {
-    if (o)
-        optim_end(o);
+    if (!o || !o->w)
+        return;
+    weft__members_leave(o);
+    optim_end(o);
 }
 
 static bool holds(const weft_optim *o) { return o && o->w; }

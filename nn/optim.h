@@ -43,7 +43,8 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
 /* ---- optim_members.c ---- */
 /* Takes in what was made below the module since; false: no memory, or a parameter that has an optimiser, and the context has failed. */
 bool weft__members_join(weft_optim *o, const char *function);
-void weft__members_leave(weft_optim *o);
+/* The parameters have no optimiser any more; and the memory of it, when the context ends, and with it parameters that are younger. */
+void weft__members_leave(weft_optim *o), weft__members_end(weft_optim *o);
 void weft__group_set(weft_optim *o, const weft_module *part, real scale, real decay);
 
 /* ---- optim_ages.c ---- */

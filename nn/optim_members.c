@@ -140,6 +140,10 @@ void weft__members_leave(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++)
         o->slot[i].p->by = NULL;
+}
+
+void weft__members_end(weft_optim *o)
+{
     let_go(o);
     o->n = 0, o->slot = NULL, o->ages = NULL, o->m = o->v = o->a = NULL, o->pasts = NULL;
 }

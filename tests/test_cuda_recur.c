@@ -117,10 +117,13 @@ static int program(void)
 }
 static const char *kept(void)                    /* the file with the verdicts, NULL: there is none */
 {
-    static glob_t found;
-    char pattern[4096];
-    snprintf(pattern, sizeof pattern, "%s/weft/recur-*", getenv("XDG_CACHE_HOME"));
-    return glob(pattern, 0, NULL, &found) ? NULL : found.gl_pathv[0];
+    static char path[4096];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/weft/recur-*", getenv("XDG_CACHE_HOME"));
+    bool is = glob(path, 0, NULL, &found) == 0;
+    snprintf(path, sizeof path, "%s", is ? found.gl_pathv[0] : "");
+    globfree(&found);
+    return is ? path : NULL;
 }
 static void fresh(void)
 {
