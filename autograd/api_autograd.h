@@ -152,15 +152,15 @@ WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair
 
 /* ---- gradients ---- */
 /* Walks the tape back from a loss, a tensor of one element, and adds into the gradients of all
- * parameters that have led to it and are not frozen. If there is none, and a second time of the same
- * tensor, it is an error; of another loss that shares operators it is none. */
+ * parameters that have led to it and are not frozen. If there is none, and a second time of the
+ * same tensor, it is an error; of another loss that shares operators it is none. */
 WEFT_API void weft_backward(weft_tensor *loss);
 /* The gradient of a parameter, a tensor of its shape that lives as long; NULL of anything else. */
 WEFT_API weft_tensor *weft_gradient(weft_tensor *parameter);
-/* d of / d by[i] into out[i], `of` of any shape (the gradient of its sum), zeros where there is no way;
- * the walk is on the tape (if recording is on), so that gradients can be differentiated again. by may
- * be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG if `of` is
- * neither on the tape nor one of them. */
+/* d of / d by[i] into out[i], `of` of any shape (the gradient of its sum), zeros where there is no
+ * way; the walk is on the tape (if recording is on), so that gradients can be differentiated again.
+ * by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG
+ * if `of` is neither on the tape nor one of them. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out);
 /* The largest difference between the gradients of f (a scalar) at x and central differences, relative to max(1, size of the
  * gradient); gradients by operators and by fused kernels both. NaN on error. Meant for the double library. */
@@ -206,9 +206,9 @@ WEFT_API weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n
 WEFT_API void weft_like(weft_tensor *y, const weft_tensor *x);
 WEFT_API void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 WEFT_API bool weft_refuse(const weft_call *call, const char *why);
-/* For raw functions: the numbers, in device memory; NULL for NULL and, an error, for a handle that has
- * ended. Ints for weft_data and reals for weft_int_data are an error that names the operator; what they
- * return then may be read and written, in vain. */
+/* For raw functions: the numbers, in device memory; NULL for NULL and, an error, for a handle that
+ * has ended. Ints for weft_data and reals for weft_int_data are an error that names the operator;
+ * what they return then may be read and written, in vain. */
 WEFT_API weft_real *weft_data(const weft_tensor *x);
 WEFT_API int32_t *weft_int_data(const weft_tensor *x);
 /* In `fused`: the gradient of result k (NULL: none came), and where that of input i goes (NULL: not wanted; *add: += or =). */

@@ -1,15 +1,20 @@
 /* api_core.h - contexts, errors, tensors, ragged batches, random numbers.
  *
- * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every tensor that a function
- * returns belongs to the step and ends at weft_clear (or at weft_rewind). Only weft_decoded, weft_dataset, weft_frame
- * and weft_journal are the program's own, each with a function that ends it.
+ * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every
+ * tensor that a function returns belongs to the step and ends at weft_clear (or at weft_rewind).
+ * Only weft_decoded, weft_dataset, weft_frame and weft_journal are the program's own, each with a
+ * function that ends it.
  *
- * Errors are sticky. The first failure is kept in the context with its text; every later operator returns an inert tensor,
- * never NULL, so expressions need no checks, and a failed step changes no parameter. A NULL, stale or foreign tensor is such
- * an error, too (a stale one until its place is used again, two and more steps later; under WEFT_CHECK=1 for good); where NULL is all that a function gets there is no context to fail, and what it returns is the error of the
- * next operator that gets a good tensor as well. Functions on files return a weft_status of their own and leave the context alone.
+ * Errors are sticky. The first failure is kept in the context with its text; every later operator
+ * returns an inert tensor, never NULL, so expressions need no checks, and a failed step changes no
+ * parameter. A NULL, stale or foreign tensor is such an error, too (a stale one until its place is
+ * used again, two and more steps later; under WEFT_CHECK=1 for good); where NULL is all that a
+ * function gets there is no context to fail, and what it returns is the error of the next operator
+ * that gets a good tensor as well. Functions on files return a weft_status of their own and leave
+ * the context alone.
  *
- * Threads. A context is used by one thread at a time; many contexts may exist. See docs/conventions.md for fork. */
+ * Threads. A context is used by one thread at a time; many contexts may exist. See
+ * docs/conventions.md for fork. */
 #ifndef WEFT_API_CORE_H
 #define WEFT_API_CORE_H
 #include <stdbool.h>
@@ -87,11 +92,13 @@ typedef struct {
 
 /* The version of the library, "0.1.0". */
 WEFT_API const char *weft_version(void);
-/* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has failed, says why, and can be closed
- * (without memory for a context WEFT_ENOMEM, for good). The environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the
- * device and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels, WEFT_GEMM (own, openblas, or a library's path) its
- * matrix products; what is not there is an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line for who
- * forgets weft_clear, WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. */
+/* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has
+ * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
+ * environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the device
+ * and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels,
+ * WEFT_GEMM (own, openblas, or a library's path) its matrix products; what is not there is an
+ * error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line for who forgets weft_clear,
+ * WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. */
 WEFT_API weft *weft_open(const weft_opts *opts);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);
@@ -126,10 +133,10 @@ WEFT_API void weft_wait(weft *w);
 typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;
 /* The present moment of a step. */
 WEFT_API weft_mark weft_here(weft *w);
-/* Ends the tensors and ragged batches made since the mark, so that a decoder loop of any length runs
- * in constant memory. An error: a mark of another step, one that an earlier rewind has ended, and in a
- * decoder's step function one of before its call. A handle that it has ended is recognised until
- * another tensor takes its place: then it is that one (under WEFT_CHECK=1 none does). */
+/* Ends the tensors and ragged batches made since the mark, so that a decoder loop of any length
+ * runs in constant memory. An error: a mark of another step, one that an earlier rewind has ended,
+ * and in a decoder's step function one of before its call. A handle that it has ended is recognised
+ * until another tensor takes its place: then it is that one (under WEFT_CHECK=1 none does). */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
 typedef struct { int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak; } weft_usage;

@@ -1,7 +1,9 @@
-/* api_io.h - checkpoints in HDF5, foreign weights, ragged data, batches, time series, logs, pictures.
+/* api_io.h - checkpoints in HDF5, foreign weights, ragged data, batches, time series, logs,
+ * pictures.
  *
- * Functions on files return a weft_status and never change the context's error; weft_file_message has the text of this thread's
- * last one that failed. A thread that calls them needs a stack of 64 KB, what is local to the thread included. */
+ * Functions on files return a weft_status and never change the context's error; weft_file_message
+ * has the text of this thread's last one that failed. A thread that calls them needs a stack of 64
+ * KB, what is local to the thread included. */
 #ifndef WEFT_API_IO_H
 #define WEFT_API_IO_H
 #include "rnn/api_rnn.h"
@@ -36,8 +38,9 @@ WEFT_API int64_t weft_item_size(const char *path, const char *name);
 typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } weft_load_report;
 /* Loads the parameters and buffers whose names and shapes agree and reports the others. */
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;
-/* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state dict. report may be NULL: then all must agree.
- * NaN and infinities stay; a finite float64 that a weft_real cannot hold is an error. */
+/* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state
+ * dict. report may be NULL: then all must agree. NaN and infinities stay; a finite float64 that a
+ * weft_real cannot hold is an error. */
 WEFT_API weft_status weft_import_state_dict(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_export_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
 
@@ -52,12 +55,15 @@ typedef struct {
     char delimiter;                              /* between fields: ';', '\t', '|', ..; 0 means ',' */
     bool empty_is_nan;                           /* an empty field of a wanted column is NaN; else it is an error */
 } weft_csv_opts;
-/* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence; the n named columns become reals.
- * Empty lines are skipped; nan and inf are numbers. A number has a decimal point, whatever the locale. */
-WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, const weft_csv_opts *opts, weft_dataset *out) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and "rows" [N, columns] of float32 or
- * float64, or else "tokens" [N] of int32. Plain arrays only: neither chunks nor compression. NaN and infinities stay; a finite float64
- * that a weft_real cannot hold is an error. Written is a new file with this group. */
+/* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence;
+ * the n named columns become reals. Empty lines are skipped; nan and inf are numbers. A number has
+ * a decimal point, whatever the locale. */
+WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n,
+                                   const weft_csv_opts *opts, weft_dataset *out) WEFT_MUST_USE;
+/* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and
+ * "rows" [N, columns] of float32 or float64, or else "tokens" [N] of int32. Plain arrays only:
+ * neither chunks nor compression. NaN and infinities stay; a finite float64 that a weft_real cannot
+ * hold is an error. Written is a new file with this group. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out) WEFT_MUST_USE;
 WEFT_API weft_status weft_write_hdf5(const char *path, const char *group, const weft_dataset *data) WEFT_MUST_USE;
 WEFT_API void weft_data_end(weft_dataset *data);
@@ -75,8 +81,9 @@ WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
 /* Batches in this epoch, if it has begun; epochs begun so far. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
-/* All of its position, to be saved as an item of four WEFT_I64 and given back after loading to a loader of the same sequences and
- * options; a position of others, or a damaged one, is an error of the context and changes nothing else. */
+/* All of its position, to be saved as an item of four WEFT_I64 and given back after loading to a
+ * loader of the same sequences and options; a position of others, or a damaged one, is an error of
+ * the context and changes nothing else. */
 typedef struct { int64_t at[4]; } weft_loader_state;
 WEFT_API weft_loader_state weft_loader_save(const weft_loader *l);
 WEFT_API void weft_loader_restore(weft_loader *l, weft_loader_state state);
@@ -98,16 +105,20 @@ typedef struct {
 WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names, const double *const *columns, int64_t rows) WEFT_MUST_USE;
 /* The series of a CSV file as weft_read_csv reads it: rows with the same text in column `id`, next to each other or not, are one series, in the
  * order in which the ids come. id NULL: the whole file is one, and its path its id. */
-WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts) WEFT_MUST_USE;
-/* HDF5: below `group` (NULL: the root) a data set [N] of floats or ints for each name, and "lengths" [n]; without lengths all is one series. A
- * text "ids" of n lines (of fixed length, ASCII or UTF-8: numpy.bytes_ in h5py) names them. Written is a new file with this group and all columns, as float64; no id may have a line end. */
+WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
+                                         const weft_csv_opts *opts) WEFT_MUST_USE;
+/* HDF5: below `group` (NULL: the root) a data set [N] of floats or ints for each name, and
+ * "lengths" [n]; without lengths all is one series. A text "ids" of n lines (of fixed length, ASCII
+ * or UTF-8: numpy.bytes_ in h5py) names them. Written is a new file with this group and all
+ * columns, as float64; no id may have a line end. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group, const char *const *names) WEFT_MUST_USE;
 WEFT_API weft_status weft_frame_write_hdf5(const char *path, const char *group, const weft_frame *f) WEFT_MUST_USE;
 /* One more column, values [rows], copied; NULL: zeros, to be filled through weft_frame_column. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values) WEFT_MUST_USE;
 /* One more column with one value a series, values [n]; or several, from a CSV file of one row for each series' id. */
 WEFT_API weft_status weft_frame_fix(weft_frame *f, const char *name, const double *values) WEFT_MUST_USE;
-WEFT_API weft_status weft_frame_fix_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts) WEFT_MUST_USE;
+WEFT_API weft_status weft_frame_fix_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
+                                        const weft_csv_opts *opts) WEFT_MUST_USE;
 /* The numbers of a column [rows], to be read or changed; NULL if there is none of that name. */
 WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
 /* Fewer rows, each column and series by itself. INTERVAL: rows 0, k, 2k, .., ceil(rows / k) of them. MEAN, MEDIAN: of each k rows that follow

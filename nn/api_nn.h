@@ -70,7 +70,8 @@ WEFT_API weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int
 WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);   /* [.., in] -> [.., out] */
 
 typedef struct weft_embedding weft_embedding;
-/* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its number alone. */
+/* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its number
+ * alone. */
 typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } weft_embedding_opts;
 /* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient, whatever is written to it. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns);
@@ -179,10 +180,11 @@ WEFT_API weft_tensor *weft_mean_loss(weft_loss l);
 /* Two losses as one. */
 WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
 
-/* smoothing a: (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c]), Szegedy et al. 2016; weight: sum of w[target].
- * mask, of the shape of the classes, or NULL, multiplies both; where it is 0 logits and class are not looked at. class_weight [classes] or
- * NULL; ignore: a class that counts nothing (class 0 wants has_ignore said, any other is meant by its number alone, -100, too).
- * Mask and class_weight are constants: they have no gradient. */
+/* smoothing a: (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c]), Szegedy et
+ * al. 2016; weight: sum of w[target]. mask, of the shape of the classes, or NULL, multiplies both;
+ * where it is 0 logits and class are not looked at. class_weight [classes] or NULL; ignore: a class
+ * that counts nothing (class 0 wants has_ignore said, any other is meant by its number alone, -100,
+ * too). Mask and class_weight are constants: they have no gradient. */
 typedef struct { weft_tensor *mask, *class_weight; weft_real smoothing; int32_t ignore; bool has_ignore; } weft_ce_opts;
 /* logits [.., classes], classes [..] ints, ragged or plain; opts may be NULL. A class out of range is an error that names its
  * sequence and token. */
@@ -235,10 +237,10 @@ typedef struct { weft_real lr, beta1, beta2, eps, weight_decay; } weft_adam_opts
 #define WEFT_SGD_DEFAULTS     { (weft_real)1e-3, 0, 0, 0, false }
 #define WEFT_RMSPROP_DEFAULTS { (weft_real)1e-2, (weft_real).99, (weft_real)1e-8, 0, 0, false }
 #define WEFT_ADAM_DEFAULTS    { (weft_real)1e-3, (weft_real).9, (weft_real).999, (weft_real)1e-8, 0 }
-/* For the parameters below m, those that are made later, too: from the next step on. A parameter has
- * one optimiser; a second one is an error. opts NULL: the defaults. Rates and decays are 0 or more,
- * eps is more than 0, betas below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each parameter
- * counts its own steps: frozen, or where no loss has reached it, it has none. */
+/* For the parameters below m, those that are made later, too: from the next step on. A parameter
+ * has one optimiser; a second one is an error. opts NULL: the defaults. Rates and decays are 0 or
+ * more, eps is more than 0, betas below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each
+ * parameter counts its own steps: frozen, or where no loss has reached it, it has none. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);     /* decay added to the gradient */
@@ -249,17 +251,19 @@ WEFT_API void weft_optim_end(weft_optim *o);
  * What was said last counts. */
 WEFT_API void weft_optim_group(weft_optim *o, weft_module *part, weft_real lr_scale, weft_real weight_decay);
 /* Changes the parameters and zeroes their gradients. A parameter that no weft_backward has reached
- * since the last step or weft_zero_grad stays as it is, without decay or momentum, as in PyTorch where
- * grad is None; a gradient of zeros is one (of an empty batch, say), and so is one that weft_assign has
- * written. A failed step changes nothing; a gradient that is not finite, or a value that would not be
- * after it, skips the step (counted, the first bad parameter named by weft_optim_bad); ten in a row
- * are a sticky error, and weft_recover begins a new row. An error: no parameter is below m. */
+ * since the last step or weft_zero_grad stays as it is, without decay or momentum, as in PyTorch
+ * where grad is None; a gradient of zeros is one (of an empty batch, say), and so is one that
+ * weft_assign has written. A failed step changes nothing; a gradient that is not finite, or a value
+ * that would not be after it, skips the step (counted, the first bad parameter named by
+ * weft_optim_bad); ten in a row are a sticky error, and weft_recover begins a new row. An error: no
+ * parameter is below m. */
 WEFT_API void weft_optim_step(weft_optim *o);
 WEFT_API void weft_optim_set_lr(weft_optim *o, weft_real lr);
 WEFT_API weft_real weft_optim_lr(const weft_optim *o);
 /* How many steps were taken, skipped ones included. */
 WEFT_API int64_t weft_optim_steps(const weft_optim *o);
-/* How many were skipped; the path below m of the parameter that was the reason last, "" if none. They wait for the device. */
+/* How many were skipped; the path below m of the parameter that was the reason last, "" if none.
+ * They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad(weft_optim *o);
 /* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more
