@@ -96,8 +96,8 @@ WEFT_API const char *weft_version(void);
  * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
  * environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the device
  * and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels,
- * WEFT_GEMM (own, openblas, or a library's path) its matrix products; what is not there is an
- * error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line for who forgets weft_clear,
+ * WEFT_GEMM (own, openblas, or a library's absolute path) its matrix products; what is not there is
+ * an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line for who forgets weft_clear,
  * WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. */
 WEFT_API weft *weft_open(const weft_opts *opts);
 /* Ends the context and everything below it. NULL is allowed. */
