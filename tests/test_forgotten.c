@@ -1,28 +1,7 @@
 /* test_forgotten.c - a program that forgets weft_clear is told, once and in one line; one that does not forget it, or rewinds, or does not
  * want to hear, is not. */
-#include <unistd.h>
-#include "check.h"
+#include "listen.h"
 
-static int before_fd;
-static FILE *heard;
-static void listen_to_stderr(void)
-{
-    fflush(stderr);
-    heard = tmpfile();
-    before_fd = dup(STDERR_FILENO);
-    cr_assert(heard && before_fd >= 0 && dup2(fileno(heard), STDERR_FILENO) >= 0);
-}
-static const char *stop_listening(void)
-{
-    static char said[4096];
-    fflush(stderr);
-    dup2(before_fd, STDERR_FILENO);
-    close(before_fd);
-    rewind(heard);
-    said[fread(said, 1, sizeof said - 1, heard)] = 0;
-    fclose(heard);
-    return said;
-}
 static int lines(const char *text)
 {
     int n = 0;

@@ -65,5 +65,7 @@ enum { PLAIN, RESEALED, REPAIRED, SEALS = 4 };   /* the two lowest bits of the o
 enum { SEAL = 512 };
 /* Weft's own seal before a checkpoint put right. */
 void   fuzz_reseal(uint8_t *file, size_t n);
+/* Writes the file, resealed if these options say so. */
+const char *fuzz_sealed(uint8_t options, const uint8_t *file, size_t n);
 size_t h5_mutate(uint8_t *file, size_t n, size_t most, unsigned seed, bool repair);
 #endif

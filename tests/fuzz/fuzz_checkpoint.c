@@ -63,12 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (runs++ % 5000 == 0)
         begin();
     size_t n = size - 1;
-    uint8_t *file = malloc(n);
-    memcpy(file, data + 1, n);
-    if (data[0] % SEALS == RESEALED)
-        fuzz_reseal(file, n);
-    const char *path = fuzz_file(file, n);
-    free(file);
+    const char *path = fuzz_sealed(data[0], data + 1, n);
     if (data[0] & SEALS)
         load_matching(path, n);
     else

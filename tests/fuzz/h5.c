@@ -237,3 +237,14 @@ void fuzz_reseal(uint8_t *file, size_t n)
     snprintf((char *)file, SEAL, "weft checkpoint 1\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", n - SEAL,
              (unsigned)weft__crc32c(0, file + SEAL, n - SEAL), SEAL);
 }
+
+const char *fuzz_sealed(uint8_t options, const uint8_t *file, size_t n)
+{
+    uint8_t *own = malloc(n);
+    memcpy(own, file, n);
+    if (options % SEALS == RESEALED)
+        fuzz_reseal(own, n);
+    const char *path = fuzz_file(own, n);
+    free(own);
+    return path;
+}
