@@ -3,7 +3,7 @@
 #include <string.h>
 #include "io/hdf5_session.h"
 
-enum { LINKS = 2, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21, CHUNKED = 2, PARTS = 64 };
+enum { LINKS = 2, LINK = 6, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21, CHUNKED = 2, PARTS = 64 };
 typedef struct { const unsigned char *at; size_t size, base; bool old, ordered; int parts; weft__h5_header *out; } walk;
 
 static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
@@ -62,6 +62,26 @@ static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
     return good;
 }
 
+/* A few links lie in the header itself, a message each. One that libhdf5 cannot read makes it free those that it has not read yet. */
+static bool link_is_plain(const walk *w, size_t at, size_t n)
+{
+    enum { VERSION = 1, WIDTH = 3, AGE = 4, TYPE = 8, LETTERS = 16, FLAGS = 31, HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
+    if (n < 2 || w->at[at] != VERSION || w->at[at + 1] > FLAGS)
+        return false;
+    int flags = w->at[at + 1], width = 1 << (flags & WIDTH);
+    size_t letters = (size_t)2 + (flags & TYPE ? 1 : 0) + (flags & AGE ? 8 : 0), length = letters + (flags & LETTERS ? 1 : 0);
+    size_t name = length + (size_t)width;
+    uint64_t bytes = field(w, at + length, width);
+    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && w->at[at + letters] > UTF8))
+        return false;
+    size_t end = name + (size_t)bytes, rest = n - end;
+    int type = flags & TYPE ? w->at[at + 2] : HARD;
+    if (type == HARD)
+        return rest >= 8;
+    uint64_t to = field(w, at + end, 2);         /* where a soft or external link goes */
+    return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
+}
+
 static bool messages(walk *w, size_t at, size_t end);
 
 static bool continued(walk *w, size_t at)
@@ -79,6 +99,7 @@ static bool messages(walk *w, size_t at, size_t end)
     while (at + head <= end) {
         int type = (int)field(w, at, w->old ? 2 : 1);
         size_t n = (size_t)field(w, at + (w->old ? 2 : 1), 2);
+        bool shared = field(w, at + (w->old ? 4 : 3), 1) & 2;
         at += head;
         if (n > end - at)
             return false;
@@ -86,6 +107,8 @@ static bool messages(walk *w, size_t at, size_t end)
             w->out->chunked = w->out->chunked || w->at[at + (w->at[at] < 3 ? 2 : 1)] >= CHUNKED;
         w->out->filtered = w->out->filtered || type == FILTERS;
         if ((type == LINKS || type == ATTRIBUTES) && !dense_is_sound(w, type, at, n))
+            return false;
+        if (type == LINK && (shared || !link_is_plain(w, at, n)))
             return false;
         if (type == CONTINUATION && (n < 16 || !continued(w, at)))
             return false;

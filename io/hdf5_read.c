@@ -252,51 +252,98 @@ static size_t append_note(weft__h5 *h, const char *path, const char *key, char *
     return at + (size_t)n;
 }
 
+/* ---- names ----
+ * libhdf5 is asked for them in the order in which it has them. To sort them it makes a table of as many as the file says that there are, and if that is not
+ * true, frees what it never wrote. */
+typedef struct { char name[NAME]; haddr_t address; } entry;
+typedef struct { weft__h5 *h; const char *path; entry *list; int n, room; } names;
+
+static void keep(names *k, const char *name, haddr_t address)
+{
+    if (k->n == k->room) {
+        int room = 2 * k->room + 16;
+        entry *more = realloc(k->list, (size_t)room * sizeof *more);
+        if (!more) {
+            weft__h5_fail(k->h, WEFT_ENOMEM, "no memory for the %d names in %s", room, k->path);
+            return;
+        }
+        k->list = more;
+        k->room = room;
+    }
+    if (!*name || strlen(name) >= NAME || k->n == LINKS) {
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s holds too much, or a name that is empty or too long", k->path);
+        return;
+    }
+    snprintf(k->list[k->n].name, NAME, "%s", name);
+    k->list[k->n++].address = address;
+}
+
+static herr_t keep_attribute(hid_t object, const char *name, const H5A_info_t *info, void *user)
+{
+    (void)object, (void)info;
+    names *k = user;
+    keep(k, name, HADDR_UNDEF);
+    return weft__h5_status(k->h) ? 1 : 0;
+}
+
+static herr_t keep_link(hid_t group, const char *name, const H5L_info_t *info, void *user)
+{
+    (void)group;
+    names *k = user;
+    if (info->type != H5L_TYPE_HARD)
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
+    else
+        keep(k, name, info->u.address);
+    return weft__h5_status(k->h) ? 1 : 0;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const entry *)a)->name, ((const entry *)b)->name); }
+
+static void sort_names(names *k)
+{
+    if (k->n)
+        qsort(k->list, (size_t)k->n, sizeof *k->list, by_name);
+}
+
 void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
 {
-    char key[NAME];
-    *text = 0;
-    hid_t object = h->status ? H5I_INVALID_HID : H5Oopen(h->file, path, H5P_DEFAULT);
-    int n = object < 0 ? -1 : H5Aget_num_attrs(object);
-    if (n < 0)
-        weft__h5_broken(h, path, "has attributes that cannot be counted");
-    weft__h5_close(object);
+    names k = { h, path, NULL, 0, 0 };
     size_t at = 0;
-    for (hsize_t i = 0; n > 0 && i < (hsize_t)n && !h->status; i++) {
-        ssize_t long_ = H5Aget_name_by_idx(h->file, path, H5_INDEX_NAME, H5_ITER_INC, i, key, sizeof key, H5P_DEFAULT);
-        if (long_ <= 0 || long_ >= NAME)
-            weft__h5_broken(h, path, "has an attribute without a fit name");
-        else
-            at = append_note(h, path, key, text, at, size);
-    }
+    *text = 0;
+    if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute, &k, H5P_DEFAULT) < 0)
+        weft__h5_broken(h, path, "has attributes that cannot be listed");
+    sort_names(&k);
+    for (int i = 0; i < k.n && !h->status; i++)
+        at = append_note(h, path, k.list[i].name, text, at, size);
+    free(k.list);
 }
 
 /* ---- groups ---- */
-typedef struct { weft__h5 *h; const char *path; weft__h5_visit *visit; void *user; int n; } walk;
-
-static herr_t step(hid_t group, const char *name, const H5L_info_t *info, void *user)
+static bool is_group(weft__h5 *h, const char *path, const entry *e)
 {
-    walk *k = user;
-    if (info->type != H5L_TYPE_HARD)
-        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
-    else if (strlen(name) >= NAME || ++k->n > LINKS)
-        weft__h5_fail(k->h, WEFT_EFORMAT, "%s holds too much, or too long names", k->path);
     weft__h5_header header;
-    if (!k->h->status && !weft__h5_look(k->h, info->u.address, &header))
-        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file", k->path, name);
-    if (k->h->status || header.chunked)          /* in chunks: it is a data set, and stays closed */
-        return k->h->status || !k->visit(name, false, k->user);
-    hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (!weft__h5_look(h, e->address, &header))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file", path, e->name);
+    if (h->status || header.chunked)             /* in chunks: it is a data set, and stays closed */
+        return false;
+    hid_t object = H5Oopen_by_addr(h->file, e->address);
     H5I_type_t type = object < 0 ? H5I_BADID : H5Iget_type(object);
     weft__h5_close(object);
     if (type == H5I_BADID)
-        weft__h5_broken(k->h, name, "cannot be opened");
-    return k->h->status || !k->visit(name, type == H5I_GROUP, k->user);
+        weft__h5_broken(h, e->name, "cannot be opened");
+    return type == H5I_GROUP;
 }
 
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)
 {
-    walk k = { h, path, visit, user, 0 };
-    if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_INC, NULL, step, &k, H5P_DEFAULT) < 0)
+    names k = { h, path, NULL, 0, 0 };
+    if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_link, &k, H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "cannot be listed");
+    sort_names(&k);
+    for (int i = 0; i < k.n && !h->status; i++) {
+        bool group = is_group(h, path, &k.list[i]);
+        if (h->status || !visit(k.list[i].name, group, user))
+            break;
+    }
+    free(k.list);
 }

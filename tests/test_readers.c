@@ -133,6 +133,8 @@ static bytes frame_of(int columns, const char *path)
 static void damage(const char *path, bytes b, size_t at, size_t from, size_t n)
 {
     static const unsigned char to[] = { 0xfe, 0, 0x80 };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "empty");
     weft_frame f = { 0 };
     for (size_t i = at + from; i < at + n; i++)
         for (int k = 0; k < COUNT(to); k++) {
@@ -146,8 +148,12 @@ static void damage(const char *path, bytes b, size_t at, size_t from, size_t n)
             cr_assert(s || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
             cr_assert_eq(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "byte %zu, %d: the file stays open: %s", i, to[k], weft_file_message());
             weft_frame_end(&f);
+            weft_load_report extra = { 0 };      /* all of the columns, by a walk of the group */
+            s = weft_import_state_dict(path, m, &extra);
+            cr_assert(s == WEFT_OK ? extra.extra > 0 : s == WEFT_EFORMAT, "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
             b.at[i] = was;
         }
+    CLEAN(w);
 }
 
 Test(readers, damaged_structures_with_right_sums_are_refused_or_read)
