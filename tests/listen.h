@@ -5,7 +5,6 @@
 #include "check.h"
 
 static int before_fd;
-static char said[1 << 16];
 static FILE *heard;
 UNUSED static void listen_to_stderr(void)
 {
@@ -14,8 +13,9 @@ UNUSED static void listen_to_stderr(void)
     before_fd = dup(STDERR_FILENO);
     cr_assert(heard && before_fd >= 0 && dup2(fileno(heard), STDERR_FILENO) >= 0);
 }
-UNUSED static const char *stop_listening(void)
+UNUSED static const char *stop_listening(void)   /* the next call takes the text along */
 {
+    static char said[1 << 16];
     fflush(stderr);
     dup2(before_fd, STDERR_FILENO);
     close(before_fd);
