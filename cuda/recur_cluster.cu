@@ -55,30 +55,32 @@ __device__ static inline void expect(channel *c, int i, unsigned bytes)         
 /* Clocks that a wait may last, some two seconds, and how many of them a single look counts for: a GPU that meanwhile did something else has not
  * waited. After so many the others' distress counts, too. */
 enum : long long { PATIENCE = 1LL << 32, GLANCE = 1LL << 28, UNUSUAL = 1LL << 22 };
-/* A wait ends in any case. Who has waited in vain goes on to the block's next barrier, and behind it all threads leave together: given_up. */
-__device__ static inline void receive(channel *c, int i, const distress &call)
+/* A wait ends in any case. Who has waited in vain (false) goes on to the block's next barrier, and behind it all threads leave together: given_up. */
+__device__ static inline bool receive(channel *c, int i, const distress &call)
 {
     if (mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
-        return;
+        return true;
     long long gone = 0, last = clock64();
     while (!mbarrier_try_wait(&c->full[i % 2], i / 2 % 2)) {
         const long long now = clock64();
         gone += now - last < GLANCE ? now - last : GLANCE, last = now;
         if (gone > PATIENCE || (gone > UNUSUAL && load_acquire(call.cell) != NOBODY)) {
             atomicExch(call.cell, call.number), atomicExch(&c->given_up[i % 2], 1u);
-            return;
+            return false;
         }
     }
+    return true;
 }
 /* Behind a barrier of the block that follows a use of the channel: the next but one writes here again, when all have looked. */
 __device__ static inline bool given_up(const channel *c, int i) { return i >= 0 && c->given_up[i % 2]; }
+#define NOTHING __int_as_float(0x7fffffff)
 /* What was not computed is NaN, so that nobody takes it for a result: of step i and those after it. */
 __device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down, float *rows, int64_t width)
 {
     for (; i < steps; i++) {
         const moment at = moment_at(r, me.first, steps, i, down);
         if (me.sequence < at.live && me.unit < r.hidden)
-            rows[(at.row + me.sequence) * width + me.unit] = __int_as_float(0x7fffffff);
+            rows[(at.row + me.sequence) * width + me.unit] = NOTHING;
     }
 }
 
@@ -268,7 +270,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
             st_async((float4 *)&part[i % 2][rank][out % OWN][me.part % 2 * 4], &link.full[i % 2], (unsigned)(out / OWN),
                      transposed(sum[tile], me.part));
         }
-        receive(&link, i, call);
+        if (!receive(&link, i, call))
+            dh[0] = NOTHING;
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += part[i % 2][from][mine][place];
         hand_over(r, me, x[0].begins, dh[0], dc[0]);

@@ -33,7 +33,7 @@ catches() {
 catches "a missing barrier in a tile's loads"        attention.cu        '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
 catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
 export WEFT_RECUR=cluster
-catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        receive\(&link, i, call\);//'                           test_recur 'recur/wide*'
+catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'
 catches "a barrier that expects too few bytes"       recur_cluster.cu    's/expect\(&link, i, sizeof state\[0\]\)/expect(\&link, i, sizeof state[0] \/ 2)/'  test_recur 'recur/wide*'
 catches "a missing barrier between two halves"       recur_cluster.cu    '/^    desk\[threadIdx/,/^    const/s/__syncthreads\(\);//'  test_recur 'recur/wide*'
 catches "a missing barrier in a sum of a block"      sums.cu             '0,/^        __syncthreads\(\);/s///'                       test_kernels 'kernels/runs'
@@ -52,6 +52,8 @@ catches "a kernel that is taken untried"             recur_choice.cu     "s/verd
 catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +atomicExch\(different, 1u\);/{}/'                    test_cuda_recur 'recur_choice/a_wrong*'
 catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
 catches "a wait without an end"                      recur_cluster.cu    's/gone > PATIENCE/false/'                                 test_cuda_recur 'recur_choice/a_wait*'
+catches "rows of old numbers behind a wait in vain"  recur_cluster.cu    's/^    spoil\(r, me, i, steps, r.reverse.*//'              test_cuda_recur 'recur_choice/a_wait*'
+catches "a gradient of what never came"              recur_cluster.cu    's/dh\[0\] = NOTHING;/{}/'                                test_cuda_recur 'recur_choice/a_wait*'
 catches "a distress that nobody looks at"            device.cu           's/c->distress != ~0u/false/'                              test_cuda_recur 'recur_choice/a_wait*'
 catches "a verdict of another driver"                verdicts.cu         's/cudaDriverGetVersion\(&cuda\)/cudaRuntimeGetVersion(\&cuda)/'  test_cuda_recur 'recur_choice/a_wrong*'
 catches "a verdict that is damaged"                  verdicts.cu         's/return !strcmp\(whole, text\);/return true;/'            test_cuda_recur 'recur_choice/what_is*'

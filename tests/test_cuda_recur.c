@@ -213,10 +213,48 @@ static int gives_up_later(void)
     weft_clear(w);
     return right(w) && launches_of(w, units, 2) >= STEPS ? 7 : 4;
 }
+/* What was not computed is NaN, in a forward pass all rows behind the first, in a backward one of a single step the gradient of the state
+ * before it: whatever shared memory has held, and memory from a step before. */
+static bool back;
+static int leaves_nan(void)
+{
+    const int32_t n = back ? 1 : 3;
+    weft *w = open_on(WEFT_CUDA);
+    if (!right(w) || launches_of(w, units, 2) >= STEPS)
+        return 1;
+    weft_module *m = weft_module_new(w, "net");
+    weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
+    weft_tensor *h0 = weft_parameter(m, "h0", WEFT_SHAPE(1, 1, units), (weft_init){ WEFT_INIT_CONSTANT, 0.5f, 0 });
+    weft_tensor *kept = weft_buffer(m, "kept", WEFT_SHAPE(n, units));
+    for (int day = 0; day < 2; day++) {
+        weft_clear(w);
+        weft_zero_grad(m);
+        if (day)
+            setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
+        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, &n, NULL });
+        weft_tensor *y = weft_rnn_run(rnn, x, (weft_state){ h0, weft_full(w, 0.5f, WEFT_SHAPE(1, 1, units)) }).y;
+        if (back)
+            weft_backward(weft_total(weft_square(y)));
+        weft_assign(kept, back ? weft_reshape(weft_gradient(h0), WEFT_SHAPE(1, units)) : weft_plain(y));
+        weft_wait(w);
+        if (weft_ok(w) == day)
+            return 2;
+    }
+    weft_recover(w);
+    const weft_real *left = numbers(kept);
+    for (int i = back ? 0 : units; i < n * units; i++)
+        if (!isnan(left[i]))
+            return 3;
+    return 7;
+}
 Test(recur_choice, a_wait_ends_in_any_case)
 {
     setenv("WEFT_EMU_CC", "120", 1);
     units = 100;
+    for (int way = 0; way < 2; way++) {
+        back = way;
+        cr_assert_eq(in_a_process(leaves_nan, "WEFT_CACHE", "off"), 7, "%s", back ? "backward" : "forward");
+    }
     cr_assert_eq(in_a_process(gives_up_later, NULL, NULL), 7);
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "the next program knows");
 }

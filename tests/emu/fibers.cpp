@@ -337,6 +337,8 @@ static void shared_room(const Launch &l, Block &b, unsigned i)
     ASAN_POISON_MEMORY_REGION(b.shared, SHARED_ROOM - 16);
     ASAN_UNPOISON_MEMORY_REGION(b.shared, l.dynamic);
     poison(b.shared, l.dynamic);
+    if (l.lost)                                  /* what never comes would be NaN by itself; a GPU has there what another kernel has left */
+        memset(b.shared, 0x3E, l.dynamic);
 }
 
 /* For ThreadSanitizer: threads are dear, so they serve again, but not in the next set: two blocks in turn are never ordered. */
