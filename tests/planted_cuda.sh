@@ -2,16 +2,17 @@
 # planted_cuda.sh: bugs that GPU code has, each planted into a copy of one source of the emulated back end, must be caught by the
 # test that is named beside it. MAKE and BUILD come from make; everything else is built by then.
 set -u
-good=0 all=0
+all=0
 B=$BUILD/emu
-into=$(realpath -m "$BUILD/planted_cuda")
+folder=$(realpath -m "$BUILD/planted_cuda")
 export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_ASYNC=1 WEFT_CACHE=off
+rm -rf "$folder"
+mkdir -p "$folder"
 
-# WHAT FILE SED TEST [FILTER]: the sed program must change the file
-catches() {
-    local what=$1 file=$2 program=$3 test=$4 filter=${5:-} order rc=0
-    all=$((all + 1))
-    rm -rf "$into"; mkdir -p "$into/cuda"
+# INTO WHAT FILE SED TEST [FILTER]: the sed program must change the file
+net() {
+    local into=$1 what=$2 file=$3 program=$4 test=$5 filter=${6:-} order rc=0
+    mkdir -p "$into/cuda"
     cp cuda/*.h "$into/cuda"
     sed -E "$program" "cuda/$file" >"$into/cuda/$file"
     if cmp -s "cuda/$file" "$into/cuda/$file"; then echo "  FAIL  $what: there is no such place in cuda/$file"; return; fi
@@ -24,10 +25,16 @@ catches() {
     done
     ${CXX:-g++} -shared -Wl,--version-script,tests/emu/plugin.map -o "$into/libweft_cuda.so" "$into/x.o" "${others[@]}" -lpthread || return
     for order in 0 1 2; do
-        WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 120 "$BUILD/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
+        WEFT_EMU_ORDER=$order WEFT_BACKEND_PATH=$into timeout 30 "$BUILD/tests/$test" ${filter:+--filter "$filter"} >"$into/log" 2>&1 </dev/null || rc=1
         [ $rc = 0 ] || break
     done
-    if [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else good=$((good + 1)); echo "  ok    $what: $test, order $order"; fi
+    if [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else echo "  ok    $what: $test, order $order"; fi
+    rm -rf "$into"
+}
+catches() {                             # WHAT FILE SED TEST [FILTER]; as many at once as there are cores
+    all=$((all + 1))
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+    net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &
 }
 
 catches "a missing barrier in a tile's loads"        attention.cu        '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
@@ -63,5 +70,8 @@ catches "attributes that are asked for each time"    recur_choice.cu     's/if \
 catches "a GPU that stays the thread's"              current.cu          's/driver.pop\(&was\);/(void)was;/'                        test_cuda_emulated 'emulated/the_caller*'
 catches "the host's error taken for ours"            device.cu           's/failed\(d, error, kernel\) \|\| !gpu_of/failed(d, cudaGetLastError(), kernel) || !gpu_of/'  test_cuda_emulated 'emulated/the_caller*'
 catches "a card without code that opens"             device.cu           's/\|\| !loads\(d, &about\)//'                             test_cuda_emulated 'emulated/a_gpu*'
+wait
+for ((i = 1; i <= all; i++)); do cat "$folder/$i.log"; done
+good=$(cat "$folder"/*.log | grep -c '^  ok ')
 echo "$good of $all nets hold"
 [ "$good" = "$all" ]
