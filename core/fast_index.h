@@ -32,7 +32,7 @@ static void gather_rows(const void *job, int64_t from, int64_t to)
             move(w, j->x + i * w, y, j->add);
         else
             for (int64_t c = 0; c < w; c++)
-                y[c] = (j->add ? y[c] : 0) + j->fill;
+                y[c] = onto(&y[c], j->add, j->fill);
     }
 }
 static void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill,

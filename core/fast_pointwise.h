@@ -221,7 +221,7 @@ static void select_row(const void *job, int64_t n, int64_t dense, const int64_t 
     int64_t sa = stride(j->g, 1), sb = stride(j->g, 2), sc = stride(j->g, 0);
     real *y = j->y + dense;
     for (int64_t i = 0; i < n; i++)
-        y[i] = (j->add ? y[i] : 0) + (c[i * sc] != 0 ? a[i * sa] : b[i * sb]);
+        y[i] = onto(&y[i], j->add, c[i * sc] != 0 ? a[i * sa] : b[i * sb]);
 }
 static void select_range(const void *job, int64_t from, int64_t to)
 {

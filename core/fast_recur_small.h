@@ -231,7 +231,7 @@ static void small_give(const small_job *s, weft__into into, bool of_h, int64_t n
     for (int64_t g = 0; into.to && g < G; g++) {
         const int64_t slot = of_h && s->j.r->cell == WEFT__GRU && g >= 2 * H ? g + H : g;
         for (int64_t i = 0; i < n; i++)
-            into.to[g * n + i] = (into.add ? into.to[g * n + i] : 0) + sums[i * S + slot];
+            into.to[g * n + i] = onto(&into.to[g * n + i], into.add, sums[i * S + slot]);
     }
 }
 static void small_give_all(weft__device *d, small_job *s)

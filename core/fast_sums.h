@@ -80,7 +80,7 @@ static void spread_row(const void *job, int64_t n, int64_t dense, const int64_t 
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        y[i] = (j->add ? y[i] : 0) + x[i * step];
+        y[i] = onto(&y[i], j->add, x[i * step]);
 }
 static void spread_range(const void *job, int64_t from, int64_t to)
 {
@@ -153,7 +153,7 @@ static void sum_run(void *argument, int64_t task)
     const real *x = j->x + first_row(j->s, run) * w;
     real *y = j->y + run * w;
     if (w == 1) {
-        *y = (j->add ? *y : 0) + total(run_length(j->s, run), x);
+        *y = onto(y, j->add, total(run_length(j->s, run), x));
         return;
     }
     for (int64_t i = from; !j->add && i < to; i++)

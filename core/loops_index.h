@@ -18,7 +18,7 @@ static void K(pick)(weft__device *d, int64_t rows, int64_t width, const real *x,
 {
     for (int64_t r = 0; r < rows; r++) {
         int64_t j = checked(d, r, column[r], width);
-        y[r] = (add ? y[r] : 0) + (j < 0 ? 0 : x[r * width + j]);
+        y[r] = onto(&y[r], add, j < 0 ? 0 : x[r * width + j]);
     }
 }
 static void K(place)(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column, real *y)
@@ -46,7 +46,7 @@ static void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, c
     for (int64_t r = 0; r < rows; r++) {
         int64_t i = checked(d, r, index[r], n);
         for (int64_t j = 0; j < width; j++)
-            y[r * width + j] = (add ? y[r * width + j] : 0) + (i < 0 ? fill : x[i * width + j]);
+            y[r * width + j] = onto(&y[r * width + j], add, i < 0 ? fill : x[i * width + j]);
     }
 }
 static void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real *y)

@@ -54,7 +54,7 @@ static void K(entropy_back)(weft__device *d, const weft__entropy *e, const real 
         real own = c < 0 ? 0 : (1 - e->smoothing) * weight_of(e, c);
         for (int64_t j = 0; j < n; j++) {
             real v = c < 0 ? 0 : g * ((own + share * all) * exp(x[j] - total) - (j == c ? own : 0) - share * weight_of(e, j));
-            dx[j] = (add ? dx[j] : 0) + v;
+            dx[j] = onto(&dx[j], add, v);
         }
     }
 }

@@ -61,7 +61,7 @@ static void K(softmax_back)(weft__device *d, const weft__segments *s, const real
             for (int64_t i = at; i < end; i += w)
                 sum += dy[i] * y[i];
             for (int64_t i = at; i < end; i += w)
-                dx[i] = (add ? dx[i] : 0) + y[i] * (dy[i] - sum);
+                dx[i] = onto(&dx[i], add, y[i] * (dy[i] - sum));
         }
 }
 

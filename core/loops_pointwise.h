@@ -47,7 +47,7 @@ static void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real
         for (int64_t j = 0; j < width; j++) {
             int64_t a = 2 * r * width + j, b = a + width;
             real s = SIGMOID(x[b]), g = dy[r * width + j];
-            dx[a] = (add ? dx[a] : 0) + g * s, dx[b] = (add ? dx[b] : 0) + g * x[a] * s * (1 - s);
+            dx[a] = onto(&dx[a], add, g * s), dx[b] = onto(&dx[b], add, g * x[a] * s * (1 - s));
         }
 }
 static void K(fill)(weft__device *d, int64_t n, real value, real *y)
@@ -60,7 +60,7 @@ static void K(scale)(weft__device *d, int64_t n, real factor, const real *x, rea
 {
     (void)d;
     for (int64_t i = 0; i < n; i++)
-        y[i] = (add ? y[i] : 0) + factor * x[i];
+        y[i] = onto(&y[i], add, factor * x[i]);
 }
 static void K(scale_by)(weft__device *d, int64_t n, const real *factor, bool divide, const real *x, real *y, bool add)
 {
@@ -85,7 +85,7 @@ static void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real 
     (void)d;
     for (int64_t i = 0; i < n; i++) {
         real v = order ? g[i] * function(f, order, x[i], y[i], p, q) : function(f, 0, x[i], 0, p, q);
-        out[i] = (add ? out[i] : 0) + v;
+        out[i] = onto(&out[i], add, v);
     }
 }
 
@@ -103,7 +103,7 @@ static void K(binary)(weft__device *d, int f, const weft__grid *g, const real *a
     for (int64_t r = 0, n = columns(g); r < rows_of(g); r++, y += n) {
         const real *u = a + row_at(g, 0, r), *v = b + row_at(g, 1, r);
         for (int64_t j = 0; j < n; j++)
-            y[j] = (add ? y[j] : 0) + operation(f, u[j * stride(g, 0)], v[j * stride(g, 1)]);
+            y[j] = onto(&y[j], add, operation(f, u[j * stride(g, 0)], v[j * stride(g, 1)]));
     }
 }
 static void K(select)(weft__device *d, const weft__grid *g, const real *condition, const real *a, const real *b,
@@ -113,7 +113,7 @@ static void K(select)(weft__device *d, const weft__grid *g, const real *conditio
     for (int64_t r = 0, n = columns(g); r < rows_of(g); r++, y += n) {
         const real *c = condition + row_at(g, 0, r), *u = a + row_at(g, 1, r), *v = b + row_at(g, 2, r);
         for (int64_t j = 0; j < n; j++)
-            y[j] = (add ? y[j] : 0) + (c[j * stride(g, 0)] != 0 ? u[j * stride(g, 1)] : v[j * stride(g, 2)]);
+            y[j] = onto(&y[j], add, c[j * stride(g, 0)] != 0 ? u[j * stride(g, 1)] : v[j * stride(g, 2)]);
     }
 }
 
@@ -126,7 +126,7 @@ static void K(dropout)(weft__device *d, int64_t rows, int64_t width, real p, uin
         for (int64_t j = 0; j < width; j++) {
             uint32_t draw = weft__philox_mask(key, id ? id[r] : r, position ? position[r] : 0, j);
             real kept = draw < below ? 0 : x[r * width + j] * (1 / (1 - p));
-            y[r * width + j] = (add ? y[r * width + j] : 0) + kept;
+            y[r * width + j] = onto(&y[r * width + j], add, kept);
         }
 }
 #endif

@@ -38,7 +38,7 @@ static void K(segment_pick)(weft__device *d, const weft__segments *s, const real
     for (int64_t run = 0, w = s->inner; run < s->count; run++)
         for (int64_t j = 0; j < w; j++) {
             int64_t r = checked(d, run, at[run * w + j], run_length(s, run));
-            y[run * w + j] = (add ? y[run * w + j] : 0) + (r < 0 ? 0 : x[(first_row(s, run) + r) * w + j]);
+            y[run * w + j] = onto(&y[run * w + j], add, r < 0 ? 0 : x[(first_row(s, run) + r) * w + j]);
         }
 }
 static void K(cumsum)(weft__device *d, const weft__segments *s, bool reverse, const real *x, real *y, bool add)
@@ -51,7 +51,7 @@ static void K(cumsum)(weft__device *d, const weft__segments *s, bool reverse, co
             for (int64_t i = 0; i < n; i++) {
                 int64_t at = (first + (reverse ? n - 1 - i : i)) * w + j;
                 sum += x[at];
-                y[at] = (add ? y[at] : 0) + sum;
+                y[at] = onto(&y[at], add, sum);
             }
         }
     }
@@ -64,7 +64,7 @@ static void K(flip)(weft__device *d, const weft__segments *s, const real *x, rea
             const real *from = x + (first_row(s, run) + n - 1 - r) * w;
             real *to = y + (first_row(s, run) + r) * w;
             for (int64_t j = 0; j < w; j++)
-                to[j] = (add ? to[j] : 0) + from[j];
+                to[j] = onto(&to[j], add, from[j]);
         }
 }
 
@@ -74,14 +74,14 @@ static void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x
     (void)d;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < width; j++)
-            y[r * ldy + j] = (add ? y[r * ldy + j] : 0) + x[r * ldx + j];
+            y[r * ldy + j] = onto(&y[r * ldy + j], add, x[r * ldx + j]);
 }
 static void K(spread)(weft__device *d, const weft__grid *g, const real *x, real *y, bool add)
 {
     (void)d;
     for (int64_t r = 0, n = columns(g); r < rows_of(g); r++, y += n)
         for (int64_t j = 0, at = row_at(g, 0, r); j < n; j++)
-            y[j] = (add ? y[j] : 0) + x[at + j * stride(g, 0)];
+            y[j] = onto(&y[j], add, x[at + j * stride(g, 0)]);
 }
 static void K(sum)(weft__device *d, const weft__grid *g, const real *x, real *y)
 {
@@ -98,7 +98,7 @@ static void K(segment_sum)(weft__device *d, const weft__segments *s, const real 
             real sum = 0;
             for (int64_t r = 0; r < run_length(s, run); r++)
                 sum += x[(first_row(s, run) + r) * w + j];
-            y[run * w + j] = (add ? y[run * w + j] : 0) + sum;
+            y[run * w + j] = onto(&y[run * w + j], add, sum);
         }
 }
 static void K(segment_spread)(weft__device *d, const weft__segments *s, const real *x, real *y, bool add)
@@ -108,7 +108,7 @@ static void K(segment_spread)(weft__device *d, const weft__segments *s, const re
         for (int64_t r = 0; r < run_length(s, run); r++) {
             real *to = y + (first_row(s, run) + r) * w;
             for (int64_t j = 0; j < w; j++)
-                to[j] = (add ? to[j] : 0) + x[run * w + j];
+                to[j] = onto(&to[j], add, x[run * w + j]);
         }
 }
 #endif

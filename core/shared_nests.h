@@ -5,6 +5,9 @@
 #include "core/kernels.h"
 #include "core/philox.h"
 
+/* What a kernel gives, added to what is there or instead of it. Not added to 0 then: 0 + -0 is 0, and what is only moved has changed. */
+WEFT__BOTH real onto(const real *y, bool add, real v) { return add ? *y + v : v; }
+
 /* The same nest with as few axes as can be: those of extent 1 go, neighbours that every operand walks as one become one. */
 static inline weft__grid collapsed(const weft__grid *g, int operands)
 {

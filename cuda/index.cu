@@ -11,9 +11,9 @@ __global__ static void gather_each(int64_t rows, int64_t width, int64_t n, const
         if (first_column() == 0)
             checked(f, r, index[r], n);
         if (i >= 0)
-            MAP_COLUMNS(width, j, to, (add ? to[j] : 0) + x[i * width + j])
+            MAP_COLUMNS(width, j, to, onto(&to[j], add, x[i * width + j]))
         else
-            MAP_COLUMNS(width, j, to, (add ? to[j] : 0) + fill)
+            MAP_COLUMNS(width, j, to, onto(&to[j], add, fill))
     }
 }
 void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill, real *y,

@@ -20,7 +20,7 @@ template <int F> __global__ static void flat_each(weft__grid g, int64_t n, opera
 {
     const real *a = o.x[0], *b = o.x[1], *c = o.x[2];
     int64_t i = g.step[0][0], j = g.step[1][0], k = g.step[2][0];
-    MAP_FLAT(n, e, y, (add ? y[e] : 0) + operation<F>(a[e * i], b[e * j], c[e * k]))
+    MAP_FLAT(n, e, y, onto(&y[e], add, operation<F>(a[e * i], b[e * j], c[e * k])))
 }
 template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, operands o, real *y, bool add)
 {
@@ -30,7 +30,7 @@ template <int F> __global__ static void rows_each(weft__grid g, int64_t rows, op
         const real *a = o.x[0] + place_in(g, last, 0, r), *b = o.x[1], *c = o.x[2];
         b += F == SPREAD ? 0 : place_in(g, last, 1, r), c += F == SELECT ? place_in(g, last, 2, r) : 0;
         real *to = y + r * n;
-        MAP_COLUMNS(n, e, to, (add ? to[e] : 0) + operation<F>(a[e * i], b[e * j], c[e * k]))
+        MAP_COLUMNS(n, e, to, onto(&to[e], add, operation<F>(a[e * i], b[e * j], c[e * k])))
     }
 }
 template <int F> static void walk(weft__device *d, const weft__grid *grid, operands o, real *y, bool add)
@@ -68,7 +68,7 @@ __global__ static void block_each(int64_t rows, int64_t width, const real *x, in
     EACH_ROW(r, rows) {
         const real *from = x + r * ldx;
         real *to = y + r * ldy;
-        MAP_COLUMNS(width, j, to, (add ? to[j] : 0) + from[j])
+        MAP_COLUMNS(width, j, to, onto(&to[j], add, from[j]))
     }
 }
 void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy, bool add)

@@ -57,7 +57,7 @@ __global__ static void scale_each(int64_t n, real factor, const real *by, bool d
 {
     if (by)
         factor = !divide ? *by : *by != 0 ? 1 / *by : 0;
-    MAP_FLAT(n, i, y, (add ? y[i] : 0) + factor * x[i])
+    MAP_FLAT(n, i, y, onto(&y[i], add, factor * x[i]))
 }
 void K(scale)(weft__device *d, int64_t n, real factor, const real *x, real *y, bool add)
 {
@@ -86,9 +86,9 @@ template <int F, int ORDER>
 __global__ static void unary_each(int64_t n, real p, real q, const real *x, const real *y, const real *g, real *out, bool add)
 {
     if (ORDER == 0)
-        MAP_FLAT(n, i, out, (add ? out[i] : 0) + function<F, 0>(x[i], 0, p, q))
+        MAP_FLAT(n, i, out, onto(&out[i], add, function<F, 0>(x[i], 0, p, q)))
     else
-        MAP_FLAT(n, i, out, (add ? out[i] : 0) + g[i] * function<F, ORDER>(x[i], y[i], p, q))
+        MAP_FLAT(n, i, out, onto(&out[i], add, g[i] * function<F, ORDER>(x[i], y[i], p, q)))
 }
 typedef void unary_kernel(int64_t, real, real, const real *, const real *, const real *, real *, bool);
 static unary_kernel *const unaries[][3] = {

@@ -168,7 +168,7 @@ __global__ static void runs_each(weft__segments s, bool flip, const real *x, rea
         for (int64_t r = blockIdx.z * blockDim.y + threadIdx.y; r < n; r += gridDim.z * blockDim.y) {
             const real *from = x + (flip ? first + n - 1 - r : run) * w;
             real *to = y + (first + r) * w;
-            MAP(blockIdx.y * blockDim.x + threadIdx.x, columns, w, j, to, (add ? to[j] : 0) + from[j])
+            MAP(blockIdx.y * blockDim.x + threadIdx.x, columns, w, j, to, onto(&to[j], add, from[j]))
         }
     }
 }

@@ -1,7 +1,8 @@
 /* hunt.c - hunts for bits that depend on what they must not: `hunt PROGRAMS SEED` computes so many random programs (hunt.h), each in
  * every way of the list below on every instruction set that the machine has, and compares outputs and gradients of inputs sequence by
  * sequence. A difference is told with its seed, its way and the smallest program that still differs. The last line counts; the exit
- * status is 0 without differences. `--isa NAME` looks at one instruction set; `--planted` plants an operator that must be found. */
+ * status is 0 without differences. `--isa NAME` looks at one instruction set; `--seed N` at the one program of a difference that was told;
+ * `--planted` plants an operator that must be found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static const hunt_way *first_for(const hunt_program *p, const hunt_way *way)
 }
 
 typedef struct tally { long programs, runs, differences; } tally;
-static struct { const char *isa; bool planted; } asked;
+static struct { const char *isa, *seed; bool planted; } asked;
 static const char *isa[8];                       /* those of this machine */
 
 static void find_isas(void)                      /* what the ways say is not overridden, and products are the library's own */
@@ -138,11 +139,17 @@ int main(int argc, char **argv)
             asked.planted = true;
         else if (!strcmp(argv[i], "--isa") && i + 1 < argc)
             asked.isa = argv[++i];
+        else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
+            asked.seed = argv[++i], number[0] = 1;
         else if (given < 2)
             number[given++] = atol(argv[i]);
     hunt_plant(asked.planted);
     find_isas();
-    tally t = all((uint64_t)number[1], number[0]);
+    tally t = { 0 };
+    if (asked.seed)
+        try(strtoull(asked.seed, NULL, 10), &t);
+    else
+        t = all((uint64_t)number[1], number[0]);
     printf("hunt: %ld programs of %d operators and layers, %d configurations on", t.programs, hunt_operators_known(), WAYS);
     for (int i = 0; isa[i]; i++)
         printf(" %s", isa[i]);

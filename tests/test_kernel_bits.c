@@ -9,6 +9,39 @@
     for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++)                                                                    \
         for (run *t = run_on(table_of(table_i), 2); t; run_end(t), t = NULL)
 
+/* ---- what is moved ---- */
+/* In pieces as wide as a layout has them, to places that another layout does not need: -0 stays -0. */
+Test(bits, what_is_moved_keeps_its_sign_of_zero)
+{
+    ON_EVERY_TABLE(t) {
+        enum { N = 21, ROWS = 3, W = N / ROWS };
+        const weft__grid across = { 2, { ROWS, W }, { { 1, ROWS } } }, same = { 1, { N }, { { 1 }, { 1 }, { 1 } } };
+        const weft__segments runs = { .offset = NULL, .length = ROWS, .count = 1, .inner = W };
+        real *x = room(t, N, sizeof *x), *y = room(t, N, sizeof *y), *one = room(t, N, sizeof *one);
+        int32_t *row = room(t, N, sizeof *row);
+        const weft__kernels *k = t->k;
+        for (int i = 0; i < N; i++)
+            x[i] = -(real)0, one[i] = 1, row[i] = i % ROWS;
+        for (int way = 0; way < 8; way++) {
+            int64_t n = way == 7 ? ROWS : N;
+            for (int i = 0; i < N; i++)
+                y[i] = 1;
+            switch (way) {
+            case 0: k->gather(&t->d, ROWS, W, ROWS, x, row, 1, y, false); break;
+            case 1: k->block(&t->d, ROWS, W, x, W, y, W, false); break;
+            case 2: k->spread(&t->d, &across, x, y, false); break;
+            case 3: k->segment_spread(&t->d, &runs, x, y, false); break;
+            case 4: k->flip(&t->d, &runs, x, y, false); break;
+            case 5: k->select(&t->d, &same, one, x, one, y, false); break;
+            case 6: k->scale(&t->d, N, 1, x, y, false); break;
+            default: k->pick(&t->d, ROWS, W, x, row, y, false);
+            }
+            for (int64_t i = 0; i < n; i++)
+                cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i, (double)y[i]);
+        }
+    }
+}
+
 /* ---- random numbers ---- */
 Test(bits, philox_gives_the_published_numbers)
 {
