@@ -156,8 +156,10 @@ static void hold_stream(weft__stage *s, weft *w, const char *path)
         return;
     }
     weft_stream *to = stream_of(w, name);
-    if (!to)
-        weft__h5_fail(s->h, *name ? WEFT_ENOMEM : WEFT_EFORMAT, "%s: the random stream \"%s\" cannot be made", path, name);
+    if (!to && *name)
+        weft__h5_fail(s->h, WEFT_ENOMEM, "%s: no memory for the random stream \"%s\"", path, name);
+    else if (!to)
+        weft__h5_fail(s->h, WEFT_EFORMAT, "%s: a random stream has an empty name", path);
     else
         hold_numbers(s, to, at[0], at[1]);
 }
