@@ -13,6 +13,18 @@ hid_t plain_open(const uint8_t *bytes, size_t n)
     return file;
 }
 
+/* Does it have its numbers, and no others than a reader takes? libhdf5 does not survive reading some that do not. */
+static bool is_plain(hid_t set, size_t n)
+{
+    hid_t type = H5Dget_type(set);
+    H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
+    size_t bytes = type < 0 ? 0 : H5Tget_size(type);
+    bool is = (class == H5T_FLOAT || class == H5T_INTEGER) && bytes <= 8 && H5Dget_storage_size(set) == n * bytes;
+    if (type >= 0)
+        H5Tclose(type);
+    return is;
+}
+
 bool plain_read(hid_t file, const char *path, plain_set *out)
 {
     hid_t set = H5Dopen2(file, path, H5P_DEFAULT), space = set < 0 ? -1 : H5Dget_space(set);
@@ -20,7 +32,7 @@ bool plain_read(hid_t file, const char *path, plain_set *out)
     if (space >= 0) {
         out->rank = H5Sget_simple_extent_dims(space, out->size, NULL);
         out->n = (size_t)H5Sget_simple_extent_npoints(space);
-        out->at = out->n < 1 << 24 ? calloc(out->n + 1, sizeof *out->at) : NULL;
+        out->at = out->n < 1 << 24 && is_plain(set, out->n) ? calloc(out->n + 1, sizeof *out->at) : NULL;
         if (out->at && H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, out->at) < 0)
             free(out->at), out->at = NULL;
         H5Sclose(space);
