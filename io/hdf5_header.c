@@ -3,7 +3,7 @@
 #include <string.h>
 #include "io/hdf5_session.h"
 
-enum { LINKS = 2, LINK = 6, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21, CHUNKED = 2, PARTS = 64 };
+enum { LINKS = 2, OLD_FILL = 4, FILL = 5, LINK = 6, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21, CHUNKED = 2, PARTS = 64 };
 typedef struct { const unsigned char *at; size_t size, base; bool old, ordered; int parts; weft__h5_header *out; } walk;
 
 static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
@@ -82,6 +82,35 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
     return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
 }
 
+/* Where a data set's numbers are: in the message itself they must lie in it, since libhdf5 copies as many as it says. *chunked: somewhere else than
+ * here or in one piece. */
+static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
+{
+    enum { COMPACT = 0, OLD_HEAD = 8 };
+    if (n < 4 || w->at[at] < 1 || w->at[at] > 4)
+        return false;
+    bool old = w->at[at] < 3;
+    int class = w->at[at + (old ? 2 : 1)];
+    size_t head = old ? OLD_HEAD + 4 * (size_t)w->at[at + 1] : 2, width = old ? 4 : 2;
+    *chunked = class >= CHUNKED;
+    if (class != COMPACT)
+        return *chunked || n >= (old ? head + 8 : head + 16);
+    return n >= head + width && field(w, at + head, (int)width) <= n - head - width;
+}
+
+/* What unwritten numbers are: libhdf5 copies as many bytes as the message says. */
+static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
+{
+    enum { VALUE = 0x20 };
+    int version = type == OLD_FILL || !n ? 0 : w->at[at];
+    size_t head = version == 0 ? 0 : version < 3 ? 4 : 2;
+    if (n < head || version > 3 || (type == FILL && version == 0))
+        return false;
+    if ((version == 2 && !w->at[at + 3]) || (version == 3 && !(w->at[at + 1] & VALUE)))
+        return true;
+    return n >= head + 4 && field(w, at + head, 4) <= n - head - 4;
+}
+
 static bool messages(walk *w, size_t at, size_t end);
 
 static bool continued(walk *w, size_t at)
@@ -103,10 +132,14 @@ static bool messages(walk *w, size_t at, size_t end)
         at += head;
         if (n > end - at)
             return false;
-        if (type == LAYOUT && n >= 3)
-            w->out->chunked = w->out->chunked || w->at[at + (w->at[at] < 3 ? 2 : 1)] >= CHUNKED;
+        bool chunked = false;
+        if (type == LAYOUT && (shared || !layout_is_sound(w, at, n, &chunked)))
+            return false;
+        w->out->chunked = w->out->chunked || chunked;
         w->out->filtered = w->out->filtered || type == FILTERS;
         if ((type == LINKS || type == ATTRIBUTES) && !dense_is_sound(w, type, at, n))
+            return false;
+        if ((type == FILL || type == OLD_FILL) && !shared && !fill_is_sound(w, type, at, n))
             return false;
         if (type == LINK && (shared || !link_is_plain(w, at, n)))
             return false;

@@ -155,26 +155,33 @@ static void place_of(const char *path, const weft__kind *k, int64_t at, char tex
     snprintf(text, 2 * NAME, "%.320s[%s]", path, places);
 }
 
-/* A number that a float64 holds and a float32 does not would be infinity from here on. What is infinite or NaN in the file is so here, too. */
-static void check_range(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, const float *values)
+/* float64 as float32, each rounded to the nearest: libhdf5 rounds big-endian ones otherwise. A number that a float32 does not hold would be infinity from
+ * here on. What is infinite or NaN in the file is so here, too. */
+static void read_narrowed(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, float *values)
 {
     char place[2 * NAME];
-    int64_t n = (int64_t)(weft__kind_bytes(want) / weft__number_bytes(want->type)), at = 0;
-    while (at < n && !isinf(values[at]))
-        at++;
-    double *wide = at < n ? malloc((size_t)n * sizeof *wide) : NULL;
-    if (at == n)
-        return;
+    int64_t n = (int64_t)(weft__kind_bytes(want) / weft__number_bytes(want->type));
+    double *wide = malloc(((size_t)n + 1) * sizeof *wide);
     if (!wide)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %lld numbers of %s", (long long)n, path);
     else if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, wide) < 0)
         weft__h5_broken(h, path, "cannot be read");
-    for (; !h->status && at < n; at++)
+    for (int64_t at = 0; !h->status && at < n; at++) {
+        values[at] = (float)wide[at];
         if (isinf(values[at]) && isfinite(wide[at])) {
             place_of(path, want, at, place);
             weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide[at]);
         }
+    }
     free(wide);
+}
+
+static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
+{
+    hid_t type = as == WEFT__CHARS && !h->checked ? H5Dget_type(set) : weft__h5_type(as, (size_t)want->size[0]);
+    if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        weft__h5_broken(h, path, "cannot be read");
+    weft__h5_close(type);
 }
 
 static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
@@ -191,12 +198,10 @@ static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind 
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
         return;
     }
-    hid_t type = as == WEFT__CHARS && !h->checked ? H5Dget_type(set) : weft__h5_type(as, (size_t)want->size[0]);
-    if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
-        weft__h5_broken(h, path, "cannot be read");
-    weft__h5_close(type);
-    if (as == WEFT__F32 && weft__number_bytes(want->type) > sizeof(float) && !h->status)
-        check_range(h, set, path, want, values);
+    if (as == WEFT__F32 && (want->type == WEFT__F64 || want->type == WEFT__F64_BE))
+        read_narrowed(h, set, path, want, values);
+    else
+        read_as_it_is(h, set, path, want, as, values);
     if (h->checked && !h->status)
         check_crc(h, set, path, values, bytes);
 }

@@ -3,6 +3,7 @@
 #include <hdf5.h>
 #include "checkpoint.h"
 #include "failing_malloc.h"
+#include "listen.h"
 
 static const char *const ab[] = { "a", "b", NULL };
 
@@ -39,7 +40,7 @@ static const char *with_numbers(const char *name, hid_t type, const double value
 
 Test(readers, a_float64_beyond_float32_is_told_with_its_place)
 {
-    const double big[] = { 1, INFINITY, NAN, 4, -1e300, 6 }, fine[] = { 1, INFINITY, -INFINITY, 4, 1e-300, 3.4e38 };
+    const double big[] = { 1, INFINITY, NAN, 4, -1e300, 6 }, fine[] = { 1, INFINITY, -INFINITY, 4.0000002384185791, 1e-300, 3.4e38 };
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(2, 3), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
@@ -55,7 +56,7 @@ Test(readers, a_float64_beyond_float32_is_told_with_its_place)
         DOES(weft_import_state_dict(with_numbers("x", types[i], fine), m, NULL));
         DOES(weft_read_hdf5(with_numbers("rows", types[i], fine), NULL, &d));
         const weft_real *a = numbers(x), *b = d.rows;
-        cr_assert(isinf(a[1]) && a[2] < 0 && isinf(b[2]) && a[4] == (weft_real)1e-300 && b[5] == (weft_real)3.4e38 && !memcmp(a, b, 6 * sizeof *a));
+        cr_assert(isinf(a[1]) && a[2] < 0 && isinf(b[2]) && a[4] == (weft_real)1e-300 && b[5] == (weft_real)3.4e38 && a[3] == (weft_real)fine[3] && !memcmp(a, b, 6 * sizeof *a));
         weft_data_end(&d);
     }
     cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
@@ -129,8 +130,23 @@ static bytes frame_of(int columns, const char *path)
     return read_bytes(path);
 }
 
-/* Each byte of a structure, its sum behind it, in turn. */
-static void damage(const char *path, bytes b, size_t at, size_t from, size_t n)
+/* libhdf5 says at its end what it has lost, in its own words. */
+static void ends_well(void)
+{
+    listen_to_stderr();
+    cr_assert(H5close() >= 0);
+    const char *text = stop_listening();
+    cr_assert_not(*text, "%.60s", text);
+}
+
+static void seal(unsigned char *at, size_t n)
+{
+    uint32_t sum = H5_checksum_metadata(at, n, 0);
+    memcpy(at + n, &sum, sizeof sum);
+}
+
+/* Each byte of a structure, its sum behind it, in turn; the numbers lie elsewhere, or, held, in it. */
+static void damage(const char *path, bytes b, size_t at, size_t from, size_t n, bool held)
 {
     static const unsigned char to[] = { 0xfe, 0, 0x80 };
     weft *w = open_on(WEFT_CPU);
@@ -140,19 +156,20 @@ static void damage(const char *path, bytes b, size_t at, size_t from, size_t n)
         for (int k = 0; k < COUNT(to); k++) {
             unsigned char was = b.at[i];
             b.at[i] = to[k];
-            uint32_t sum = H5_checksum_metadata(b.at + at, n, 0);
-            memcpy(b.at + at + n, &sum, sizeof sum);
+            seal(b.at + at, n);
             write_bytes(path, b.at, b.n);
             weft_status s = weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL });
             cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
-            cr_assert(s || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
+            cr_assert(s || held || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
             cr_assert_eq(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "byte %zu, %d: the file stays open: %s", i, to[k], weft_file_message());
             weft_frame_end(&f);
             weft_load_report extra = { 0 };      /* all of the columns, by a walk of the group */
             s = weft_import_state_dict(path, m, &extra);
-            cr_assert(s == WEFT_OK ? extra.extra > 0 : s == WEFT_EFORMAT, "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
+            cr_assert(s == WEFT_OK || s == WEFT_EFORMAT, "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
             b.at[i] = was;
         }
+    seal(b.at + at, n);
+    ends_well();
     CLEAN(w);
 }
 
@@ -163,7 +180,7 @@ Test(readers, damaged_structures_with_right_sums_are_refused_or_read)
     bytes b = frame_of(2, path);
     size_t n = HEAD + b.at[HEADER + HEAD - 1];
     cr_assert(!memcmp(b.at + HEADER, "OHDR\2\0", 6) && HEADER + n + 4 < b.n, "the file is not what this test takes it for");
-    damage(path, b, HEADER, HEAD, n);
+    damage(path, b, HEADER, HEAD, n, false);
     free(b.at);
     end_folder();
 }
@@ -176,10 +193,47 @@ Test(readers, damaged_heaps_and_trees_are_refused_or_read)
     int heaps = 0, trees = 0;
     for (size_t at = 0; at + HEAP + 4 < b.n; at++)
         if (!memcmp(b.at + at, "FRHP", 4))
-            damage(path, b, at, 5, HEAP), heaps++;
+            damage(path, b, at, 5, HEAP, false), heaps++;
         else if (!memcmp(b.at + at, "BTHD", 4))
-            damage(path, b, at, 5, TREE), trees++;
+            damage(path, b, at, 5, TREE, false), trees++;
     cr_assert(heaps && trees, "twelve columns lie in %d heaps and %d trees", heaps, trees);
+    free(b.at);
+    end_folder();
+}
+
+/* Numbers in the header itself, as libhdf5 writes a few of them if asked to. */
+static bytes compact_frame(const char *path)
+{
+    const double x[] = { 1, 2 };
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(1, (hsize_t[]){ 2 }, NULL);
+    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), H5Pset_layout(list, H5D_COMPACT);
+    hid_t f = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    for (int i = 0; i < 2; i++) {
+        hid_t set = H5Dcreate2(f, i ? "b" : "a", H5T_IEEE_F64LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+        cr_assert(set >= 0 && H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, x) >= 0);
+        H5Dclose(set);
+    }
+    H5Sclose(space), H5Fclose(f), H5Pclose(list), H5Pclose(access);
+    return read_bytes(path);
+}
+
+Test(readers, damaged_headers_that_hold_numbers_are_refused_or_read)
+{
+    const char *path = in_folder("compact.h5");
+    bytes b = compact_frame(path);
+    weft_frame f = { 0 };
+    DOES(weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL }));
+    cr_assert(f.rows == 2 && f.column[1][1] == 2);
+    weft_frame_end(&f);
+    int headers = 0;
+    for (size_t at = 0; at + 64 < b.n; at++)
+        if (!memcmp(b.at + at, "OHDR\2", 5)) {
+            int flags = b.at[at + 5], width = 1 << (flags & 3);
+            size_t head = (size_t)6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0) + (size_t)width;
+            size_t messages = width == 1 ? b.at[at + head - 1] : b.at[at + head - 2] + 256u * b.at[at + head - 1];
+            damage(path, b, at, head, head + messages, true), headers++;
+        }
+    cr_assert(headers == 3, "%d headers", headers);
     free(b.at);
     end_folder();
 }
