@@ -73,14 +73,14 @@ __device__ static inline bool receive(channel *c, int i, const distress &call)
 }
 /* Behind a barrier of the block that follows a use of the channel: the next but one writes here again, when all have looked. */
 __device__ static inline bool given_up(const channel *c, int i) { return i >= 0 && c->given_up[i % 2]; }
-#define NOTHING __int_as_float(0x7fffffff)
+#define NOT_A_NUMBER __int_as_float(0x7fffffff)
 /* What was not computed is NaN, so that nobody takes it for a result: of step i and those after it. */
 __device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down, float *rows, int64_t width)
 {
     for (; i < steps; i++) {
         const moment at = moment_at(r, me.first, steps, i, down);
         if (me.sequence < at.live && me.unit < r.hidden)
-            rows[(at.row + me.sequence) * width + me.unit] = NOTHING;
+            rows[(at.row + me.sequence) * width + me.unit] = NOT_A_NUMBER;
     }
 }
 
@@ -229,6 +229,12 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
 }
 
 /* ---- backward ---- */
+__device__ static inline float backward_weight(const weft__recurrence &r, const who &me, int rank, int tile, int k, int j)
+{
+    const int out = tile * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
+    const int gate = term / OWN, in = rank * OWN + term % OWN;
+    return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
+}
 template <weft__cell C, bool RESET, int BLOCKS>
 static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r, distress call)
 {
@@ -239,16 +245,12 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];     /* of dh, from each block */
     float4 *rest = (float4 *)part[2];
     const who me = whoami();
-    const int steps = steps_of(r, me.first), rank = (int)cluster_rank(), H = (int)r.hidden;
+    const int steps = steps_of(r, me.first), rank = (int)cluster_rank();
     const int first_tile = me.warp * TILES, mine = me.unit - rank * OWN, place = place_of(me.sequence);
     float4 w[least_of(DEEP * TILES, KEPT)];
     float dh[1] = {}, dc[1] = {}, sum[TILES][4];
     tape x[1], ahead[1];
-    load_weights<DEEP, TILES>([&](int k, int tile, int j) {
-        const int out = (first_tile + tile) * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4;
-        const int gate = term / OWN, in = rank * OWN + term % OWN;
-        return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
-    }, w, rest);
+    load_weights<DEEP, TILES>([&](int k, int tile, int j) { return backward_weight(r, me, rank, first_tile + tile, k, j); }, w, rest);
     moment now = moment_at(r, me.first, steps, 0, !r.reverse), next = moment_at(r, me.first, steps, 1, !r.reverse);
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
     load_tape<C, RESET>(r, me, now, next, ahead);
@@ -271,7 +273,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
                      transposed(sum[tile], me.part));
         }
         if (!receive(&link, i, call))
-            dh[0] = NOTHING;
+            dh[0] = NOT_A_NUMBER;
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)
             dh[0] += part[i % 2][from][mine][place];
         hand_over(r, me, x[0].begins, dh[0], dc[0]);

@@ -98,7 +98,7 @@ static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
     return n >= head + width && field(w, at + head, (int)width) <= n - head - width;
 }
 
-/* What unwritten numbers are: libhdf5 copies as many bytes as the message says. */
+/* What unwritten numbers are: libhdf5 copies as many bytes as the message says. In versions 1 and 2 a negative size is no value. */
 static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
 {
     enum { VALUE = 0x20 };
@@ -108,7 +108,9 @@ static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
         return false;
     if ((version == 2 && !w->at[at + 3]) || (version == 3 && !(w->at[at + 1] & VALUE)))
         return true;
-    return n >= head + 4 && field(w, at + head, 4) <= n - head - 4;
+    uint64_t size = field(w, at + head, 4);
+    bool none = head == 4 && size > INT32_MAX;
+    return n >= head + 4 && (none || size <= n - head - 4);
 }
 
 static bool messages(walk *w, size_t at, size_t end);

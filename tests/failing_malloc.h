@@ -6,7 +6,7 @@
 #include <errno.h>
 #include "check.h"
 
-UNUSED static long fail_at, seen;                       /* the so-many-th call fails; calls so far; counting while armed */
+UNUSED static long fail_at, seen;                /* the so-many-th call fails; calls so far; counting while armed */
 UNUSED static bool armed;
 UNUSED static size_t most_asked;                 /* the largest of them */
 
