@@ -8,7 +8,7 @@
 #   PREFIX= LIBDIR= DESTDIR=   of make install
 #   PROGRAMS= SEED= KILLS= LONG=   of make hunt, make kill, make starve
 #
-# Everything is found by wildcard: a new file is a new object, a new tests/test_*.c a new test, a new examples/*.c a new program.
+# Everything is found by wildcard: a new file is a new object, a new tests/*/test_*.c a new test, a new examples/*.c a new program.
 # X_*.c beside an examples/X.c belongs to that program, examples/common/ to all that want it.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
@@ -49,13 +49,17 @@ LIBS      := -L$(DEPS_LIB) -Wl,--disable-new-dtags,-rpath,$(DEPS_LIB),-rpath-lin
 export DEPS
 endif
 
-SRC      := $(wildcard core/*.c autograd/*.c nn/*.c rnn/*.c io/*.c)
-HEADERS  := weft.h $(wildcard core/api_*.h autograd/api_*.h nn/api_*.h rnn/api_*.h io/api_*.h)
+# $(call found,PATTERN): files of the library, in its floors, their rooms and the rooms' rooms.
+FLOORS   := core autograd nn io rnn
+found     = $(wildcard $(foreach f,$(FLOORS),$f/$(1) $f/*/$(1) $f/*/*/$(1)))
+SRC      := $(call found,*.c)
+HEADERS  := weft.h $(call found,api_*.h)
 OBJ      := $(SRC:%.c=$(B)/%.o)
 program   = $(patsubst %.c,$(B)/%,$(shell grep -lsw 'int main' $(wildcard $(1)/*.c)))
 EXAMPLES := $(call program,examples)
-TESTS    := $(patsubst %.c,$(B)/%,$(wildcard tests/test_*.c))
-TOOLS    := $(patsubst %.c,$(B)/%,$(wildcard tests/golden.c tests/tsan_main.c tests/hunt.c))
+TEST_SRC := $(wildcard tests/*/test_*.c)
+TESTS    := $(addprefix $(B)/tests/,$(basename $(notdir $(TEST_SRC))))
+TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 
@@ -100,23 +104,23 @@ $(BUILD)/.needs-%: tests/deps.sh
 	@touch $@
 
 $(OBJ): EXTRA = -fPIC -fvisibility=hidden $(WARN_LIB)
-$(B)/io/%.o: CPPFLAGS += $(HDF5)
+$(B)/io/%.o $(B)/rnn/forecast/series/%.o: CPPFLAGS += $(HDF5)
 $(B)/tests/%.o: CPPFLAGS += $(HDF5)
 # Kernels for tiers are optimised as far as it goes, but for a sanitizer, which would make that take three times as long; and where it will not
 # run them, five times as long again.
 SANITIZED := $(findstring sanitize,$(VFLAGS))
 TIER      := $(if $(SANITIZED),-O1,-O3) -ffp-contract=fast
 TIER_512  := $(if $(SANITIZED),$(shell grep -qs avx512f /proc/cpuinfo && echo -O1 || echo -O0),-O3) -ffp-contract=fast
-$(B)/core/cpu_generic.o: EXTRA += $(TIER)
+$(B)/core/cpu/generic.o: EXTRA += $(TIER)
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
-$(B)/core/cpu_avx2.o $(B)/core/cpu_amx_emulated.o: EXTRA += $(TIER) -march=x86-64-v3
-$(B)/core/cpu_avx512.o $(B)/core/cpu_amx.o: EXTRA += $(TIER_512) -march=x86-64-v4 -mprefer-vector-width=512
-$(B)/core/cpu_amx.o: EXTRA += $(shell $(CC) -mamx-tile -mamx-bf16 -x c -fsyntax-only /dev/null 2>/dev/null && echo -mamx-tile -mamx-bf16)
+$(B)/core/cpu/avx2.o $(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER) -march=x86-64-v3
+$(B)/core/cpu/avx512.o $(B)/core/cpu/amx.o: EXTRA += $(TIER_512) -march=x86-64-v4 -mprefer-vector-width=512
+$(B)/core/cpu/amx.o: EXTRA += $(shell $(CC) -mamx-tile -mamx-bf16 -x c -fsyntax-only /dev/null 2>/dev/null && echo -mamx-tile -mamx-bf16)
 else
-$(B)/core/cpu_amx_emulated.o: EXTRA += $(TIER)
+$(B)/core/cpu/amx_emulated.o: EXTRA += $(TIER)
 endif
 
-# Draws are the same bits everywhere, see core/shared_normal.h: no product is part of a fused multiplication and addition.
+# Draws are the same bits everywhere, see core/shared/normal.h: no product is part of a fused multiplication and addition.
 $(B)/core/random.o: EXTRA += -ffp-contract=off
 
 $(B)/%.o: %.c $(B)/flags | $(BUILD)/.needs-build
@@ -160,7 +164,7 @@ $(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 # Programs link the archive: tests may look inside, and a program runs wherever it lies.
 .SECONDEXPANSION:
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1).c $(1)_*.c))
-$(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/planted/*.c)): | $(BUILD)/.needs-test
+$(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/*/*.c)): | $(BUILD)/.needs-test
 $(B)/examples/common.a: $(patsubst %.c,$(B)/%.o,$(wildcard examples/common/*.c))
 	@rm -f $@
 	$(call say,AR  )
@@ -171,12 +175,17 @@ $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/examples/common.a $(B)/libweft.a
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(TESTS) $(PLANTED): $(B)/%: $(B)/%.o $(B)/libweft.a
+$(foreach t,$(TEST_SRC),$(eval $(B)/tests/$(basename $(notdir $t)): $(B)/$(t:.c=.o)))
+$(PLANTED): $(B)/%: $(B)/%.o
+$(TESTS) $(PLANTED): $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
-$(TOOLS): $(B)/%: $$(call objects,$$*) $(B)/libweft.a
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter -L%,$(LIBS)) -lcriterion -ljansson $(LIBS)
+$(B)/tests/golden: $(patsubst %.c,$(B)/%.o,$(wildcard tests/golden_run/*.c))
+$(B)/tests/tsan_main: $(B)/tests/tsan_main.o
+$(B)/tests/hunt/hunt: $(patsubst %.c,$(B)/%.o,$(wildcard tests/hunt/*.c))
+$(TOOLS): $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(filter -L%,$(LIBS)) -ljansson $(LIBS)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(filter -L%,$(LIBS)) -ljansson $(LIBS)
 
 EMULATED  := $(B)/emu/libweft_cuda.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
@@ -189,7 +198,7 @@ soak: ; @WEFT_SOAK=1 $(MAKE) --no-print-directory test
 planted: ; @MAKE='$(MAKE)' BUILD=$(BUILD) bash tests/planted.sh
 # Nets with figures, see docs/design/reliability.md: random programs in twelve ways, to the bit (PROGRAMS=300 SEED=1), kills and resumed
 # runs (KILLS=20 SEED=1), every allocation failing once (LONG=1: more of it). nightly has their long forms.
-hunt: $(B)/tests/hunt
+hunt: $(B)/tests/hunt/hunt
 	@$< $(or $(PROGRAMS),300) $(or $(SEED),1)
 kill: $(B)/examples/g2p
 	@B=$(B) V=$(V) KILLS='$(KILLS)' SEED='$(SEED)' bash tests/kill.sh
@@ -205,13 +214,14 @@ nightly:
 	@$(MAKE) --no-print-directory starve LONG=1
 	@$(MAKE) --no-print-directory fuzz SECONDS=3600
 
-# Damaged files for every reader: make fuzz SECONDS=60 SEED=1, see tests/fuzz.sh. io/ alone is compiled for it, the rest is the archive's.
+# Damaged files for every reader: make fuzz SECONDS=60 SEED=1, see tests/fuzz.sh. what reads files is compiled for it, the rest is the archive's.
 SECONDS    ?= 60
 F          := $(BUILD)/fuzz
 FUZZ_CC    ?= clang
 FUZZ_FLAGS  = $(BASE) $(HDF5) -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -MMD -MP
-FUZZ_SRC   := $(wildcard io/*.c tests/fuzz/*.c)
-FUZZ_WITH  := $(patsubst %.c,$(F)/%.o,$(wildcard io/*.c) $(filter-out tests/fuzz/fuzz_% tests/fuzz/seeds.c,$(wildcard tests/fuzz/*.c)))
+READER_SRC := $(filter io/% rnn/forecast/series/%,$(SRC))
+FUZZ_SRC   := $(READER_SRC) $(wildcard tests/fuzz/*.c)
+FUZZ_WITH  := $(patsubst %.c,$(F)/%.o,$(READER_SRC) $(filter-out tests/fuzz/fuzz_% tests/fuzz/seeds.c,$(wildcard tests/fuzz/*.c)))
 FUZZERS    := $(patsubst tests/fuzz/%.c,$(F)/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(F)/%.o: %.c $(B)/flags | $(BUILD)/.needs-fuzz
 	@mkdir -p $(@D)
@@ -285,4 +295,4 @@ endif
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d
 -include $(FUZZ_SRC:%.c=$(F)/%.d)
--include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c bench/*.c tests/*.c tests/planted/*.c))
+-include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c bench/*.c tests/*.c tests/*/*.c))

@@ -3,7 +3,7 @@
  * is stored either: it is a function of what the record has, and all of them draw it anew. */
 #include <math.h>
 #include "autograd/autograd.h"
-#include "core/shared_attention.h"
+#include "core/shared/attention.h"
 
 typedef struct {
     weft_attention_opts o; real scale; int64_t dk, dv;

@@ -4,7 +4,7 @@
 #include "autograd/api_autograd.h"
 #include "core/core.h"
 
-/* door.c */
+/* apply.c */
 const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes, size_t bytes);   /* all results */
 weft_tensor *weft__view(weft_tensor *, const weft__form *);                       /* the same numbers, another form */
 weft_tensor *weft__view_anew(weft_tensor *);                                      /* the same again, an entry of its own on the tape */
@@ -17,10 +17,10 @@ bool         weft__form_shape(weft_call *);                                     
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);       /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
 /* versions.c: whether the parameters and buffers that the entry's backward reads are what its call read; else the context fails */
 bool         weft__as_it_was(const weft__entry *);
-/* backward.c: whether weft_backward may begin at t; whether what is to be trained has led to it (after the walk's scan). Else the context fails */
+/* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it (after the walk's scan). Else the context fails */
 bool         weft__is_loss(weft_tensor *t);
 bool         weft__reaches_parameters(const weft_tensor *loss);
-/* walk.c */
+/* backward.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
 real        *weft__dy_spent(const weft_call *, int k);                            /* weft_dy, to be overwritten, where nobody else will look at it; else NULL */
 /* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way back */
@@ -44,7 +44,7 @@ bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t 
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 weft_tensor *weft__inert_beside(const weft_tensor *x);                            /* the inert tensor of its context, of nowhere for NULL */
-/* along.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
+/* reduce.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);

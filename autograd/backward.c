@@ -1,23 +1,280 @@
-/* backward.c - what may be a loss. A program that means something else is told before anything is added to a gradient. */
-#include "autograd/autograd.h"
+/* backward.c - the way back. The tape is in execution order, so a backward walk is a loop downwards that asks each entry for the
+ * gradients of its inputs, written in operators too; accumulate.c says where they go. All temporaries of one entry's backward end when the entry
+ * has been passed (the step's arenas are rewound); gradients of results go back to a list of spare buffers. */
+#include <string.h>
+#include "autograd/backward.h"
+#include "core/log.h"
 
-bool weft__is_loss(weft_tensor *t)
+/* ---- what depends on what is wanted ---- */
+static void reach(weft *w, int64_t from, int64_t to)
 {
-    weft *w = t->w;
-    char text[128];
-    if (count(t) != 1)
-        weft__fail(w, WEFT_ESHAPE, "backward: the loss is %s; one element is wanted (weft_mean_loss, weft_total); weft_gradients takes any shape", weft__text(&t->f, text));
-    else if (!t->born && !t->parameter)
-        weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
-    else if (t->walked)
-        weft__fail(w, WEFT_EARG, "backward: a second time of the same loss, whose gradients have been added already; weft_gradients gives them without adding");
-    t->walked = !t->parameter && !w->status;
+    for (int64_t e = from; e < to; e++) {
+        weft_call *c = w->tape[e].call;
+        bool any = false;
+        for (int i = 0; i < c->n && !any; i++)
+            any = weft__wanted(c->x[i]);
+        for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
+            c->y[k]->reached = w->walk;
+    }
+}
+
+/* ---- one entry ---- */
+static void walk(weft *w, int64_t top, int64_t bottom);
+
+static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
+{
+    weft_tensor **x = weft__take(w, &w->notes, c->n * (int64_t)sizeof *x);
+    if (x)
+        memset(x, 0, (size_t)c->n * sizeof *x);
+    return x;
+}
+
+static void by_kernel(weft *w, const weft_call *c)
+{
+    if (!(w->apart = list_of_inputs(w, c)))
+        return;
+    c->op->fused(c);
+    weft__settle(w);
+    weft__give_apart(w, c);
+    w->apart = NULL;
+}
+
+/* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through that. It sees views of its
+ * ragged inputs: what it gives to one of them in several places is summed there, and then added. */
+static void through_composed(weft *w, const weft_call *call)
+{
+    weft_tensor *y[WEFT__RESULTS] = { 0 };
+    int64_t from = w->entries;
+    bool recording = w->recording, walking = w->walking;
+    weft_call own = *call, *c = &own;
+    if (!(own.x = list_of_inputs(w, call)))
+        return;
+    w->recording = true, w->walking = false;
+    for (int i = 0; i < c->n; i++)
+        own.x[i] = call->x[i]->f.batch && weft__wanted(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
+    c->op->composed(c, y);
+    w->recording = recording, w->walking = walking;
+    reach(w, from, w->entries);
+    for (int k = 0; k < WEFT__RESULTS && !w->status; k++)
+        if (y[k] && k < c->m && c->y[k]->grad)
+            weft__give(y[k], c->y[k]->grad);
+    walk(w, w->entries, from);
+}
+
+static void by_operators(weft *w, weft_call *c)  /* from the last input to the first wanted one */
+{
+    int first = 0;
+    while (first < c->n && !weft__wanted(c->x[first]))
+        first++;
+    for (int i = c->n; i-- > first && !w->status;) {
+        weft_tensor *x = c->x[i], *g = weft__wanted(x) ? c->op->backward(c, c->y[0]->grad, i) : NULL;
+        if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
+            weft__give(x, g);
+    }
+    weft__settle(w);
+}
+
+static void pass(weft *w, weft_call *c, bool *spent)
+{
+    bool raw = c->op->fused && !w->recording && !*spent;
+    w->running = w->passing = c->op->name;
+    if (raw)
+        *spent = c->op->once, by_kernel(w, c);
+    else if (c->op->composed)
+        through_composed(w, c);
+    else if (c->op->backward)
+        by_operators(w, c);
+    else
+        weft__fail(w, WEFT_EARG, "%s has no derivative%s", c->op->name, c->op->fused ? " that can be differentiated again" : "");
+    if (w->dev.fault.is || w->dev.failure[0])
+        weft__check_faults(w, c->op->name);
+    if (w->check)
+        weft__check_gradients(c);
+    w->passing = NULL;
+}
+
+/* By WEFT_LOG=2. A raw function looks at inputs and results, and at the gradients of both. */
+static void pass_logged(weft *w, weft_call *c, bool *spent)
+{
+    weft__log_row *before = weft__log_enter(w, c->op->name, true);
+    bool raw = c->op->fused && !w->recording && !*spent;
+    for (int i = 0; raw && i < c->n; i++)
+        weft__log_bytes(w, 2 * weft__bytes(&c->x[i]->f));
+    for (int k = 0; raw && k < c->m; k++)
+        weft__log_bytes(w, 2 * weft__bytes(&c->y[k]->f));
+    pass(w, c, spent);
+    weft__log_leave(w, before);
+}
+
+static void drop(weft *w, weft_tensor *y)
+{
+    if (y->grad && y->kept != w->walk) {
+        if (!w->recording)
+            weft__slot_end(w, y->grad);
+        y->grad = NULL;
+    }
+}
+
+/* ---- the walk ---- */
+static void walk(weft *w, int64_t top, int64_t bottom)
+{
+    for (int64_t e = top; e-- > bottom && !w->status;) {
+        weft_call *c = w->tape[e].call;
+        bool any = false, spent = w->tape[e].spent;
+        for (int k = 0; k < c->m; k++)
+            any |= c->y[k]->grad && c->y[k]->reached == w->walk;
+        weft_mark here = weft_here(w);
+        any = any && weft__as_it_was(&w->tape[e]);
+        if (any)
+            (w->logging ? pass_logged : pass)(w, c, &spent);
+        w->tape[e].spent = spent;
+        if (any && !w->recording && !w->status)
+            weft__rewind_numbers(w, here);
+        for (int k = 0; k < c->m; k++)
+            drop(w, c->y[k]);
+    }
+}
+
+static void seed(weft_tensor *of)                /* the gradient of the sum of `of` by `of`: ones */
+{
+    weft *w = of->w;
+    if (w->recording) {
+        of->grad = weft__spread_to(weft_scalar(w, 1), &of->f);
+        return;
+    }
+    of->grad = weft__slot(w, &of->f);
+    if (of->grad)
+        w->dev.k->fill(&w->dev, count(of), 1, of->grad->data);
+}
+
+static void walk_from(weft_tensor *of, bool recording)
+{
+    weft *w = of->w;
+    bool was = weft_recording(w, recording);
+    reach(w, 0, of->born);
+    w->walking = !recording;
+    weft_tensor *mine = of->grad;                /* of a parameter, or of a tensor asked for by weft_gradients */
+    bool own = !of->born;
+    bool fine = !w->to_parameters || weft__reaches_parameters(of);
+    if (!own && fine)
+        seed(of);
+    if (!w->status)
+        walk(w, of->born, 0);
+    if (own)
+        of->grad = mine;
+    w->walking = false, w->recording = was;
+}
+
+static bool good(weft *w, weft_tensor *of, const char *function)
+{
+    const char *wrong = weft__wrong(w, of);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    else if (of->f.type != WEFT_REAL)
+        weft__fail(w, WEFT_EARG, "%s: reals are wanted, not ints", function);
+    if (!w->status)
+        w->running = function;
     return !w->status;
 }
 
-bool weft__reaches_parameters(const weft_tensor *loss)
+static void backward_of_itself(weft_tensor *parameter)            /* of each element 1, and there is nothing to walk */
 {
-    if (loss->reached != loss->w->walk && !(loss->parameter && !loss->frozen))
-        weft__fail(loss->w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss: it depends on constants, frozen parameters or what weft_detach gave alone");
-    return !loss->w->status;
+    weft *w = parameter->w;
+    weft_mark here = weft_here(w);
+    weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
+    if (w->status)
+        return;
+    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->grad->data, true);
+    parameter->given = true;
+    weft_rewind(w, here);
+}
+
+void weft_backward(weft_tensor *loss)
+{
+    weft *w = loss ? loss->w : weft__nowhere();
+    if (!good(w, loss, "backward"))
+        return;
+    if (!weft__is_loss(loss))
+        return;
+    weft__count_walk(w);
+    if (loss->parameter) {
+        if (weft__reaches_parameters(loss))
+            backward_of_itself(loss);
+        return;
+    }
+    w->walk++, w->to_parameters = true;
+    walk_from(loss, false);
+    w->to_parameters = false;
+}
+
+weft_tensor *weft_gradient(weft_tensor *t) { return t && t->parameter ? t->grad : NULL; }
+
+/* ---- gradients of chosen tensors ---- */
+static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int n)
+{
+    bool fine = good(w, of, "gradients");
+    bool there = fine && of->born;
+    for (int i = 0; fine && i < n; i++) {
+        fine = good(w, by[i], "gradients");
+        there |= by[i] == of;
+    }
+    if (fine && !there)
+        weft__fail(w, WEFT_EARG, "gradients: the first tensor is not the result of an operator on the tape");
+    return fine && there;
+}
+
+static void set_aside(weft *w, weft_tensor *const *by, int n, weft_tensor **mine)
+{
+    for (int i = 0; i < n; i++) {
+        if (by[i]->kept == w->walk)
+            continue;                            /* named twice */
+        mine[i] = by[i]->grad;
+        by[i]->grad = NULL, by[i]->reached = by[i]->kept = w->walk;
+    }
+}
+
+/* A buffer of gradients as a tensor that ends as all others do: then the next walks have the buffer again. */
+static weft_tensor *handed_out(weft *w, weft_tensor *slot)
+{
+    int64_t at = weft_here(w).at[1];
+    weft_tensor *g = weft__header(w, &slot->f);
+    if (!g)
+        return &w->nil;
+    g->data = slot->data;
+    if (slot->kept != w->walk)                   /* else it was asked for twice */
+        slot->kept = w->walk, slot->born = at, slot->grad = w->given, w->given = slot;
+    return g;
+}
+
+static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
+{
+    weft_tensor *g = by->grad;
+    if (of == by && !of->born)
+        return weft__spread_to(weft_scalar(w, 1), &by->f);
+    if (w->status || !g)
+        return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
+    return w->recording ? g : handed_out(w, g);
+}
+
+void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out)
+{
+    weft *w = weft__context(&of, 1);
+    w = w->status && by && n > 0 ? weft__context(by, n) : w;
+    for (int i = 0; out && i < n; i++)
+        out[i] = &w->nil;
+    if (!by || !out || n < 0)
+        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are wanted");
+    if (w->status || !all_good(w, of, by, n))
+        return;
+    weft_tensor **mine = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *mine);
+    if (!mine)
+        return;
+    w->walk++;
+    set_aside(w, by, n, mine);
+    walk_from(of, w->recording);
+    for (int i = 0; i < n; i++)
+        out[i] = result_of(w, of, by[i]);
+    for (int i = 0; i < n; i++)
+        if (by[i]->kept == w->walk)              /* its first mention */
+            by[i]->grad = mine[i], by[i]->kept = 0;
 }

@@ -32,7 +32,7 @@ static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
 #define RECORD(text, of_y) { .name = text, .unread = of_y, .adds = true, .in_place = true, .shape = same_reals, .forward = unary_run, .backward = unary_back }
 #define UNARY(id, ...) { RECORD(#id, IS_OF_Y(WEFT__##id)), RECORD(#id "'", 0), RECORD(#id "''", 0) },
 static const weft_op unary_op[WEFT__UNARIES][3] = {
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
 };
 
 static weft_tensor *slope(const curve *u, int order, weft_tensor *x, weft_tensor *y, weft_tensor *g)
@@ -122,7 +122,7 @@ static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
     (void)y;
     switch (*(const int *)c->attributes) {
 #define BINARY(id, value, da, db) case WEFT__##id: g = i ? (db) : (da); break;
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
     default: break;
     }
     return weft__sum_to(g, &c->x[i]->f);
@@ -131,7 +131,7 @@ static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
 /* Those with steps for values, which pointwise.def has last, have no gradient. */
 #define BINARY(id, ...) { .name = #id, .adds = true, .in_place = true, .no_gradient = WEFT__##id >= WEFT__share, .unread = WEFT__##id <= WEFT__sub ? 3 : 0, .shape = broadcast_shape, .forward = binary_run, .backward = binary_back },
 static const weft_op binary_op[WEFT__BINARIES] = {
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
 };
 
 static weft_tensor *binary(int f, weft_tensor *a, weft_tensor *b) { return APPLY_WITH(&binary_op[f], f, a, b); }

@@ -101,7 +101,7 @@ struct weft {
     weft__arena heads[2], notes, keep, lasting;  /* host: headers by the step's parity; calls; batches; what no rewind ends */
     weft__arena data, grads, maps;               /* device: results; gradients (no rewind ends them); index arrays */
     weft_tensor *spare[WEFT__CLASSES], *given, nil;               /* buffers of gradients: nobody's; what weft_gradients has handed out, newest first */
-    struct weft_call *late;                      /* a call not yet run, see autograd/walk.c */
+    struct weft_call *late;                      /* a call not yet run, see autograd/backward.c */
     weft_tensor **apart;                         /* while a fused backward runs: what it gives to each of its ragged inputs */
     weft_batch *batches; weft__link *links;
     weft__entry *tape; int64_t entries, room;

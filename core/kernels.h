@@ -160,10 +160,10 @@ extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512, w
 
 #define UNARY(name, ...) WEFT__##name,
 enum {
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
     WEFT__UNARIES };
 #define BINARY(name, ...) WEFT__##name,
 enum {
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
     WEFT__BINARIES };
 #endif

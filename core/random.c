@@ -1,8 +1,8 @@
 /* random.c - named random streams: Philox4x32-10 keyed by (seed, name), numbered by a counter. Draw i of a stream is word pair
  * i % 2 of block i / 2, so the kernel `random` can draw n of them at once: here, for all instruction sets. */
 #include <string.h>
-#include "core/cpu.h"
-#include "core/shared_normal.h"
+#include "core/cpu/cpu.h"
+#include "core/shared/normal.h"
 
 uint64_t weft__hash(uint64_t seed, const char *text)              /* FNV-1a, then mixed with the seed (splitmix64's finaliser) */
 {

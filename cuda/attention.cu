@@ -7,7 +7,7 @@
  * are taken in pieces; where a head is wider than a tile, each tile of its columns makes the scores anew. Scores come from one
  * function everywhere: the weight of a single key is 1 exactly, also backward. */
 #include <math.h>
-#include "core/shared_attention.h"
+#include "core/shared/attention.h"
 #include "cuda/cuda.h"
 
 enum {

@@ -27,7 +27,7 @@ static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned coun
 #define DYN_SHARED(type, name) extern __shared__ __align__(128) unsigned char name##_bytes[]; type *name = (type *)name##_bytes
 #endif
 #include "core/kernels.h"
-#include "core/philox.h"
+#include "core/shared/philox.h"
 
 /* ---- the kernels' names: K(fill) is weft_cuda_fill; a wrong signature or a forgotten one does not compile or link ---- */
 #define K(name) weft_cuda_##name

@@ -63,7 +63,7 @@ __device__ static inline real finished(const weft__finish &f, real x)
     (void)y, (void)p, (void)q;
     switch (f.f) {
 #define UNARY(name, value, ...) case WEFT__##name: return value;
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
     }
     return x;
 }

@@ -7,8 +7,8 @@
 #ifndef WEFT_GROUPS_H
 #define WEFT_GROUPS_H
 #include "cuda/cuda.h"
-#include "core/shared_functions.h"
-#include "core/shared_nests.h"
+#include "core/shared/functions.h"
+#include "core/shared/nests.h"
 
 typedef struct shape { dim3 grid, threads; } shape;
 

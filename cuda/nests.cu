@@ -9,7 +9,7 @@ template <int F> __device__ static inline real operation(real a, real b, real c)
     (void)b, (void)c;
     switch (F) {
 #define BINARY(name, value, ...) case WEFT__##name: return value;
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
     case SELECT: return a != 0 ? b : c;
     }
     return a;
@@ -47,7 +47,7 @@ template <int F> static void walk(weft__device *d, const weft__grid *grid, opera
 typedef void walk_fn(weft__device *, const weft__grid *, operands, real *, bool);
 static walk_fn *const walks[] = {
 #define BINARY(name, ...) walk<WEFT__##name>,
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
 };
 void K(binary)(weft__device *d, int f, const weft__grid *grid, const real *a, const real *b, real *y, bool add)
 {

@@ -1,7 +1,7 @@
 /* optimisers.cu - norms, clipping, the check for numbers that are not finite, the rules of torch.optim. What a step depends on
  * (weft__guard) stays on the device and is read there. Sums over a vector go by fixed pieces, a block each, then by one block. */
 #include "cuda/groups.h"
-#include "core/shared_rules.h"
+#include "core/shared/rules.h"
 
 enum { PIECES = 1024 };
 static int64_t piece_of(int64_t n) { return most(4096, parts(n, PIECES)); }

@@ -1,6 +1,6 @@
 /* pointwise.cu - fills, pointwise functions of one vector, random numbers. Every function of pointwise.def is a kernel of its
  * own, made from its line, so that nothing is decided inside a loop. */
-#include "core/shared_normal.h"
+#include "core/shared/normal.h"
 #include "cuda/groups.h"
 
 /* A product that is rounded: never part of a fused one. */
@@ -78,7 +78,7 @@ template <int F, int ORDER> __device__ static inline real function(real x, real 
     case 3 * WEFT__##name:     return value;                                                                               \
     case 3 * WEFT__##name + 1: return slope;                                                                               \
     case 3 * WEFT__##name + 2: return bend;
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
     }
     return 0;
 }
@@ -93,7 +93,7 @@ __global__ static void unary_each(int64_t n, real p, real q, const real *x, cons
 typedef void unary_kernel(int64_t, real, real, const real *, const real *, const real *, real *, bool);
 static unary_kernel *const unaries[][3] = {
 #define UNARY(name, ...) { unary_each<WEFT__##name, 0>, unary_each<WEFT__##name, 1>, unary_each<WEFT__##name, 2> },
-#include "core/pointwise.def"
+#include "core/shared/pointwise.def"
 };
 void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y, const real *g,
               real *out, bool add)

@@ -9,7 +9,7 @@
  * Where a column is several sequences, a step at which one of them begins has its entering states gathered into rows of their own,
  * and backward hands the carries over there and then. The other steps go as ever: all their columns have a row before. */
 #include "cuda/recur.h"
-#include "core/shared_recur.h"
+#include "core/shared/recur.h"
 
 /* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. */
 static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed, int64_t n, int64_t k,

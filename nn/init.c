@@ -2,7 +2,7 @@
  * added, moved or left out changes no other layer's values. */
 #include <math.h>
 #include <string.h>
-#include "core/philox.h"
+#include "core/shared/philox.h"
 #include "nn/nn.h"
 
 static int64_t extent(const weft__form *f, int from, int to)

@@ -50,9 +50,9 @@ proof() { sed -n 's/.*"pass": "train".*"loss": \([^,]*\), "norm": \([^,]*\),.*/\
 
 micro() {
     if [ -n "$emulated" ]; then
-        g++ -x c++ -std=c++17 -O1 -include tests/emu/cuda_emu.h -I. -c -o "$B/gpu_micro.o" tests/gpu_micro.cu && g++ -o "$B/gpu_micro" "$B/gpu_micro.o" "$B"/emu/*.o -lpthread || return
+        g++ -x c++ -std=c++17 -O1 -include tests/emu/cuda_emu.h -I. -c -o "$B/gpu_micro.o" tests/cuda/gpu_micro.cu && g++ -o "$B/gpu_micro" "$B/gpu_micro.o" "$B"/emu/*.o -lpthread || return
     else
-        nvcc -std=c++17 -O2 -I. -arch="sm_${CUDA_ARCHS:-90}" -o "$B/gpu_micro" tests/gpu_micro.cu -lcublas || return
+        nvcc -std=c++17 -O2 -I. -arch="sm_${CUDA_ARCHS:-90}" -o "$B/gpu_micro" tests/cuda/gpu_micro.cu -lcublas || return
     fi
     "$B/gpu_micro" | tee -a "$results"
 }

@@ -24,7 +24,7 @@ catches "a corrupt file, by its checksums"    ''     corrupt    'load: EFORMAT'
 
 # The hunt finds an operator that looks at its neighbour in memory, and nothing else that is needed for it.
 all=$((all + 1))
-out=$({ $MAKE -s V= "$BUILD/tests/hunt" && "$BUILD/tests/hunt" 40 1 --isa generic --planted; } 2>&1 </dev/null) && rc=0 || rc=$?
+out=$({ $MAKE -s V= "$BUILD/tests/hunt/hunt" && "$BUILD/tests/hunt/hunt" 40 1 --isa generic --planted; } 2>&1 </dev/null) && rc=0 || rc=$?
 if [ $rc != 0 ] && printf '%s' "$out" | grep -qE 'width [0-9]+: neighbour$' && printf '%s' "$out" | grep -qE '^hunt: 40 programs .* [1-9][0-9]* differences$'
 then good=$((good + 1)); echo "  ok    a neighbour that is looked at, by the hunt"
 else echo "  FAIL  the hunt did not catch the neighbour that is looked at (exit status $rc)"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
@@ -46,7 +46,7 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
 }
 script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
     'kill: .* [1-9][0-9]* lost' kill.sh KILLS=60
-script_catches "memory taken for granted, by starving"  io/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
+script_catches "memory taken for granted, by starving"  io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
 all=$((all + 1))                        # the fuzzers' net: a reader that loses a byte of some lines
 if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
 elif printf '%s' "$out" | grep -q '1 silent changes'; then good=$((good + 1)); printf '  ok    a lost byte, by the fuzzers\n'

@@ -1,7 +1,7 @@
 /* h5.c - what is done to HDF5 files: fields of their structures changed by meaning (superblock, object headers and their messages, heaps, trees, names),
  * then HDF5's own checksums put right, so that libhdf5 takes the file for whole. Weft's own sums are left as they are. */
 #include "fuzz.h"
-#include "io/crc32c.h"
+#include "io/checkpoint/crc32c.h"
 
 uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);      /* libhdf5's own: Jenkins's lookup3 */
 

@@ -1,0 +1,179 @@
+/* accumulate.c - where the gradients of a walk go.
+ *
+ * When a walk is not recorded, the last operator of a backward is not run at once: the door keeps the call in w->late, and it is run straight
+ * into the gradient's buffer, adding if something is there. So dW of a matrix product used T times is T products into the flat vector, no
+ * temporary. When a walk is recorded, gradients are ordinary tensors.
+ *
+ * In which order. What a ragged tensor gets from one use is computed in full, and then added to what is there: uses by the tape from its
+ * end, those of one call from the last input to the first. An arrangement between a tensor and its use changes nothing of that, so a
+ * layout changes no bit. Plain tensors, parameters above all, are added to by the kernels themselves. */
+#include <string.h>
+#include "autograd/backward.h"
+
+/* ---- buffers of gradients: four size classes an octave ---- */
+static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }    /* 64 80 96 112 128 .. */
+
+weft_tensor *weft__slot(weft *w, const weft__form *f)
+{
+    int64_t bytes = weft__bytes(f);
+    int class_ = 0;
+    while (class_bytes(class_) < bytes)
+        class_++;
+    weft_tensor *s = w->spare[class_];
+    if (s)
+        w->spare[class_] = s->grad;
+    else if (!(s = weft__take(w, &w->lasting, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
+        return NULL;
+    *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .class_ = (int16_t)class_ };
+    return s;
+}
+
+void weft__slot_end(weft *w, weft_tensor *s)
+{
+    s->grad = w->spare[s->class_];
+    w->spare[s->class_] = s;
+}
+
+void weft__settle(weft *w)
+{
+    if (w->late)
+        w->settle(w);
+}
+
+/* ---- handing a gradient to an input ---- */
+bool weft__wanted(const weft_tensor *t) { return t->reached == t->w->walk || (t->w->to_parameters && t->parameter && !t->frozen); }
+
+static bool fits(const weft_tensor *x, const weft_tensor *g)
+{
+    char a[128], b[128];
+    if (weft__same(&x->f, &g->f))
+        return true;
+    weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", x->w->running, weft__text(&g->f, a), weft__text(&x->f, b));
+    return false;
+}
+
+/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want it as it lies. */
+static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
+{
+    if (a->f.layout != WEFT_ROWS)
+        return weft_add(a, b);
+    return weft__view(weft_add(weft_plain(a), weft_plain(b)), &a->f);
+}
+
+/* A buffer that becomes the gradient of x, or is added to it and spent. */
+static void give_slot(weft_tensor *x, weft_tensor *own)
+{
+    weft *w = x->w;
+    if (!x->grad) {
+        x->grad = own;
+        return;
+    }
+    w->dev.k->scale(&w->dev, count(x), 1, own->data, x->grad->data, true);
+    weft__slot_end(w, own);
+}
+
+static void give_late(weft_tensor *x, weft_tensor *g)             /* g is still to be computed, by the call that waits */
+{
+    weft *w = x->w;
+    bool apart = !x->grad || x->f.batch;
+    weft_tensor *to = apart ? weft__slot(w, &x->f) : x->grad;
+    if (!to)
+        return;
+    g->data = to->data, w->late->add = !apart;
+    weft__settle(w);
+    if (apart)
+        give_slot(x, to);
+}
+
+void weft__give(weft_tensor *x, weft_tensor *g)
+{
+    weft *w = x->w;
+    if (w->status || !fits(x, g))
+        return;
+    if (w->recording) {
+        x->grad = x->grad ? sum_of(x->grad, g) : g;
+        return;
+    }
+    x->given |= w->to_parameters;
+    if (w->late && w->late->y[0] == g) {
+        give_late(x, g);
+        return;
+    }
+    bool add = x->grad;
+    if (add || (x->grad = weft__slot(w, &x->f)))
+        w->dev.k->scale(&w->dev, count(g), 1, g->data, x->grad->data, add);
+}
+
+static bool takes(const weft_call *c, const weft_tensor *x)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->x[i] == x)
+            return true;
+    return false;
+}
+
+/* May the gradient of x take the buffer of dy, which nobody needs any more? If it is dy itself (add, view), or is about to be
+ * computed from it element by element. */
+bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
+{
+    weft *w = x->w;
+    weft_tensor *y = c->y[0];
+    if (w->status || w->recording || x->grad || y->kept == w->walk || !fits(x, g))
+        return false;
+    if (w->late && w->late->y[0] == g && w->late->op->in_place && weft__same(&g->f, &y->grad->f) && takes(w->late, y->grad)) {
+        g->data = y->grad->data;
+        weft__settle(w);
+    }
+    if (g->data != y->grad->data)
+        return false;
+    x->grad = y->grad, x->grad->f = x->f;
+    y->grad = NULL;
+    return true;
+}
+
+const real *weft_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->grad ? c->y[k]->grad->data : NULL; }
+
+real *weft__dy_spent(const weft_call *c, int k)
+{
+    const weft_tensor *y = c->y[k];
+    return y->grad && y->kept != y->w->walk ? y->grad->data : NULL;
+}
+
+static bool again(const weft_call *c, int i)     /* is it another input of the call, too? */
+{
+    for (int k = 0; k < c->n; k++)
+        if (k != i && c->x[k] == c->x[i])
+            return true;
+    return false;
+}
+
+real *weft_dx(const weft_call *c, int i, bool *add)
+{
+    weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
+    if (!x || !add || !weft__wanted(x))
+        return NULL;
+    weft *w = x->w;
+    weft__settle(w);
+    x->given |= w->to_parameters;
+    weft_tensor **to = x->f.batch && w->apart ? &w->apart[i] : &x->grad;
+    *add = *to;
+    if (!*to && (*to = weft__slot(w, &x->f)) && !x->grad && !again(c, i))
+        x->grad = *to;
+    return *to ? (*to)->data : NULL;
+}
+
+real *weft__dx_added(const weft_call *c, int i)
+{
+    bool add;
+    real *dx = weft_dx(c, i, &add);
+    if (dx && !add)
+        RUN(c, fill, count(c->x[i]), 0, dx);
+    return dx;
+}
+
+void weft__give_apart(weft *w, const weft_call *c)
+{
+    for (int i = c->n; i-- > 0 && !w->status;)
+        if (w->apart[i] && w->apart[i] != c->x[i]->grad)
+            give_slot(c->x[i], w->apart[i]);
+}

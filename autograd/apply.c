@@ -1,0 +1,374 @@
+/* apply.c - the one door. Every operator, a user's own included, comes through weft__apply: handles, layouts, shape, memory,
+ * kernel, tape. What a user could do wrong is caught here and nowhere else.
+ *
+ * The door's own two operators stand here, too: the view (the same numbers under another form) and the arrangement (the one
+ * gather between two layouts), because the door itself brings the ragged inputs of an operator to one layout. */
+#include <stdarg.h>
+#include <string.h>
+#include "autograd/autograd.h"
+#include "core/log.h"
+
+/* ---- handles ---- */
+weft *weft__context(weft_tensor *const *x, int n)
+{
+    weft *failed = weft__nowhere();
+    for (int i = 0; i < n; i++)
+        if (x[i] && !x[i]->w->status)
+            return x[i]->w;
+        else if (x[i] && failed == weft__nowhere())
+            failed = x[i]->w;
+    return failed;
+}
+
+static bool usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
+{
+    for (int i = 0; i < n && !w->status; i++) {
+        const char *wrong = weft__wrong(w, x[i]);
+        if (wrong)
+            weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, wrong);
+    }
+    if (n == 0)
+        weft__fail(w, WEFT_EARG, "%s: at least one input is wanted", op->name);
+    return !w->status;
+}
+
+static const weft_call *inert(weft *w)
+{
+    static _Thread_local weft_tensor *y[WEFT__RESULTS];
+    static _Thread_local weft_call call;
+    call = (weft_call){ .y = y };
+    for (int k = 0; k < WEFT__RESULTS; k++)
+        y[k] = &w->nil;
+    return &call;
+}
+
+bool weft_refuse(const weft_call *c, const char *why)
+{
+    char text[300] = "", one[128];
+    if (!c || c->n < 1 || !c->x[0])
+        return false;
+    for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "", weft__text(&c->x[i]->f, one));
+    weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s", c->op->name, text, why);
+    return false;
+}
+
+#define WHY(format)                              /* what the caller's arguments say */ \
+    char why[300];                                                                    \
+    va_list list;                                                                     \
+    va_start(list, format);                                                           \
+    vsnprintf(why, sizeof why, format, list);                                         \
+    va_end(list)
+
+bool weft__refuse(const weft_call *c, const char *format, ...)
+{
+    WHY(format);
+    return weft_refuse(c, why);
+}
+
+weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *format, ...)
+{
+    WHY(format);
+    weft *w = x ? x->w : weft__nowhere();
+    char text[128];
+    const char *wrong = weft__wrong(w, x);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    weft__fail(w, status, "%s: %s: %s", function, x ? weft__text(&x->f, text) : "", why);
+    return &w->nil;
+}
+
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, const char *function, const char *format, ...)
+{
+    WHY(format);
+    weft *w = weft__context(x, n);
+    char text[128];
+    for (int i = 0; i < n; i++) {
+        const char *wrong = weft__wrong(w, x[i]);
+        if (wrong)
+            weft__fail(w, WEFT_EARG, "%s: input %d %s", function, i, wrong);
+    }
+    weft__fail(w, status, "%s: %s: %s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why);
+    return &w->nil;
+}
+
+/* ---- calls ---- */
+enum { UNSHAPED = -1 };                          /* the rank of a result that the shape function has not set */
+
+static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+{
+    int m = op->results ? op->results : 1;
+    size_t pointers = (size_t)(n + m) * sizeof *x;
+    weft_call *c = weft__take(w, &w->notes, (int64_t)(sizeof *c + pointers + bytes));
+    if (!c)
+        return NULL;
+    weft_tensor **y = (weft_tensor **)(c + 1);
+    *c = (weft_call){ op, y, y + m, m, n, y + m + n, false };
+    memcpy(c->x, x, (size_t)n * sizeof *x);
+    if (bytes)
+        memcpy(y + m + n, attributes, bytes);
+    for (int k = 0; k < m; k++)
+        if (!(y[k] = weft__header(w, &(weft__form){ .rank = UNSHAPED })))
+            return NULL;
+    return c;
+}
+
+static weft_layout wanted(const weft_op *op, const weft__form *first, const weft__form *f)
+{
+    if (op->layout == WEFT_ROWS)
+        return f->layout;                        /* as they come */
+    if (op->layout)
+        return op->layout;
+    weft_layout of_first = first ? first->layout : f->layout;
+    return of_first == WEFT_ROWS ? WEFT_CONCAT : of_first;
+}
+
+/* All ragged inputs of one operator are of one batch; they come in one layout, by a gather where need be. */
+static bool agree(weft_call *c)
+{
+    const weft__form *first = NULL;
+    for (int i = 0; i < c->n; i++) {
+        const weft__form *f = &c->x[i]->f;
+        if (!f->batch)
+            continue;
+        if (first && first->batch != f->batch && !c->op->ragged_apart) {
+            char why[200];
+            weft__difference(first->batch, f->batch, why, sizeof why);
+            return weft_refuse(c, why);
+        }
+        weft_layout want = wanted(c->op, first, f);
+        if (f->layout != want) {
+            weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
+            c->x[i] = weft__arranged(c->x[i], &to, 0);
+            if (c->x[i]->w->status)
+                return false;                    /* no memory for it */
+        }
+        first = first ? first : &c->x[i]->f;
+    }
+    return !c->x[0]->w->status;
+}
+
+static void forward(weft *w, weft_call *c)
+{
+    const char *before = w->raw;
+    w->raw = c->op->name;
+    c->op->forward(c);
+    w->raw = before;
+}
+
+static void logged(weft *w, weft_call *c)        /* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
+{
+    bool own = !w->walking;
+    weft__log_row *before = own ? weft__log_enter(w, c->op->name, false) : NULL;
+    for (int i = 0; i < c->n; i++)
+        weft__log_bytes(w, weft__bytes(&c->x[i]->f));
+    for (int k = 0; k < c->m; k++)
+        weft__log_bytes(w, weft__bytes(&c->y[k]->f));
+    forward(w, c);
+    if (own)
+        weft__log_leave(w, before);
+}
+
+static const weft_op op_arrange;                 /* below */
+
+bool weft__run_call(weft_call *c)
+{
+    weft *w = c->x[0]->w;
+    for (int k = 0; k < c->m; k++)
+        if (!c->op->forward)
+            c->y[k]->data = c->x[0]->data, c->y[k]->base = c->x[0]->step ? c->x[0]->base : c->x[0];
+        else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__room(&c->y[k]->f))))
+            return false;
+    if (c->op->forward && w->logging)
+        logged(w, c);
+    else if (c->op->forward)
+        forward(w, c);
+    if (w->dev.fault.is || w->dev.failure[0])
+        weft__check_faults(w, c->op->name);
+    if (w->check)
+        weft__check_results(c, c->op == &op_arrange || !c->op->forward);      /* which fill pads as they were told, or make nothing */
+    if (w->watch)
+        w->watch(c->y[0], c->op->name, w->watch_user);
+    return !w->status;
+}
+
+static void settle(weft *w)                       /* runs the call that was kept for the walk */
+{
+    weft_call *late = w->late;
+    w->late = NULL;
+    if (late)
+        weft__run_call(late);
+}
+
+static void record(weft *w, weft_call *c)
+{
+    if (w->entries == w->room) {
+        int64_t room = w->room ? 2 * w->room : 1024;
+        weft__entry *tape = weft__allocate(w, (size_t)room * sizeof *tape);
+        if (!tape)
+            return;
+        if (w->entries)
+            memcpy(tape, w->tape, (size_t)w->entries * sizeof *tape);
+        weft__release(w, w->tape);
+        w->tape = tape, w->room = room;
+    }
+    w->tape[w->entries++] = (weft__entry){ c, w->changes, false };
+    for (int k = 0; k < c->m; k++)
+        c->y[k]->born = w->entries;
+}
+
+static bool possible(weft_call *c)
+{
+    bool fine = !c->x[0]->w->status;
+    for (int k = 0; fine && k < c->m; k++) {
+        if (c->y[k]->f.rank == UNSHAPED)
+            return weft__refuse(c, "its shape function has set no shape of result %d, or no possible one (weft_like, weft_set_shape)", k);
+        fine = weft__possible(c->x[0]->w, &c->y[k]->f);
+        if (fine && !c->op->forward && (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
+            fine = weft_refuse(c, "a view has as many elements as its input, and of its type");
+    }
+    return fine;
+}
+
+const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+{
+    weft *w = weft__context(x, n);
+    if (!usable(w, op, x, n))
+        return inert(w);
+    const char *before = w->running;
+    w->running = op->name;
+    weft_call *c = call_new(w, op, x, n, attributes, bytes);
+    if (c && agree(c) && op->shape(c) && possible(c)) {
+        settle(w);
+        if (op->adds && w->walking && !w->recording)
+            w->late = c, w->settle = settle;
+        else if (weft__run_call(c) && w->recording)
+            record(w, c);
+    }
+    if (w->status)
+        return inert(w);
+    w->running = before;
+    return c;
+}
+
+static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote */
+{
+    if ((unsigned)op->results > WEFT__RESULTS)
+        weft__fail(w, WEFT_EARG, "apply: %s has %d results; 0 (which means 1) .. %d are wanted", op->name, op->results, WEFT__RESULTS);
+    else if ((unsigned)op->layout > WEFT_ROWS)
+        weft__fail(w, WEFT_EARG, "apply: %s wants the layout %d; plain, packed, concat or rows is wanted", op->name, (int)op->layout);
+    else if (!op->forward && op->adds)
+        weft__fail(w, WEFT_EARG, "apply: %s adds and has no forward; a view adds nothing", op->name);
+    return !w->status;
+}
+
+weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+{
+    weft *w = weft__context(x, n < 0 || !x ? 0 : n);
+    if (!op || !x || n < 0 || !op->shape || !op->name || (bytes && !attributes))
+        weft__fail(w, WEFT_EARG, "apply: an operator with a name and a shape function, its inputs and attributes are wanted");
+    else if (sound(w, op))
+        return weft__apply(op, x, n, attributes, bytes)->y[0];
+    return &w->nil;
+}
+
+/* ---- for records ---- */
+bool  weft__form_shape(weft_call *c)                  { c->y[0]->f = *(const weft__form *)c->attributes; return true; }
+
+void weft_like(weft_tensor *y, const weft_tensor *x)
+{
+    if (y && x)
+        y->f = x->f;
+}
+
+void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape)
+{
+    if (y && (shape || rank < 1))
+        y->f = rank >= 0 && rank <= WEFT_RANK ? weft__plain(type, rank, shape) : (weft__form){ .rank = UNSHAPED };
+}
+
+static void ready(const weft_tensor *t)          /* a raw look at a tensor: no call may be waiting */
+{
+    if (t->w->late)
+        settle(t->w);
+}
+
+/* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and nobody looks at what comes of it. */
+static void *in_vain(const weft_tensor *t, weft_dtype asked)
+{
+    weft *w = t->w;
+    char text[128];
+    const char *by = w->raw ? w->raw : w->passing;
+    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "data" : "int_data",
+               weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_int_data" : "weft_data");
+    return t->data;
+}
+
+static void *data_of(const weft_tensor *t, weft_dtype type)
+{
+    const char *wrong = t ? weft__wrong(t->w, t) : NULL;
+    if (wrong)
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "data" : "int_data", wrong);
+    if (!t || wrong)
+        return NULL;
+    ready(t);
+    return !t->data || t->f.type == type ? t->data : in_vain(t, type);
+}
+real    *weft_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
+int32_t *weft_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }
+
+/* ---- view: the same numbers ---- */
+static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i) { return weft__view(dy, &c->x[i]->f); }
+static const weft_op op_view = { .name = "view", .layout = WEFT_ROWS, .unread = 1, .shape = weft__form_shape, .backward = view_back };
+
+weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
+{
+    return x && weft__same(&x->f, f) ? x : APPLY_WITH(&op_view, *f, x);
+}
+
+weft_tensor *weft__view_anew(weft_tensor *x) { return APPLY_WITH(&op_view, x->f, x); }
+
+/* ---- arrange: between two layouts of one batch; its own transpose, so this is all of pack and unpack ---- */
+typedef struct { weft__form to; real fill; } arrangement;
+
+static bool arrange_shape(weft_call *c)
+{
+    c->y[0]->f = ((const arrangement *)c->attributes)->to;
+    return true;
+}
+
+static void arrange_run(weft_call *c)
+{
+    const arrangement *a = c->attributes;
+    int64_t rows = weft__layout_rows(&a->to), from = weft__layout_rows(&c->x[0]->f);
+    weft__ints index = weft__map_between(a->to.batch, &c->x[0]->f, &a->to);
+    if (!index.host || !rows)
+        return;
+    int64_t wide = count(c->y[0]) / rows;
+    if (is_real(c, 0))
+        RUN(c, gather, rows, wide, from, X(c, 0), index.device, a->fill, Y(c, 0), c->add);
+    else
+        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill, (int32_t *)(void *)Y(c, 0));
+}
+
+static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i) { return weft__arranged(dy, &c->x[i]->f, 0); }
+static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = arrange_shape, .forward = arrange_run, .backward = arrange_back };
+
+weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
+{
+    arrangement a = { *to, fill };
+    bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* pads get `fill` even so */
+    weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
+    weft__lookup *l = weft_ok(y->w) && x->lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
+    if (l)
+        *l = *x->lookup, l->from = x, y->lookup = l;              /* pads may be others: nobody takes them for tokens */
+    return y;
+}
+
+weft_tensor *weft__arranged_as(weft_tensor *x, const weft__form *like)
+{
+    if (x->w->status)
+        return x;
+    weft__form to = weft__laid(x->f, like->batch, like->layout, 0, WEFT_ALIGN_LEFT, like->place);
+    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
+}

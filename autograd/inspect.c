@@ -1,0 +1,31 @@
+/* inspect.c - looking at the tape: a callback for every result, and the tape as text. */
+#include "autograd/autograd.h"
+
+void weft_watch(weft *w, void (*fn)(const weft_tensor *, const char *, void *), void *user)
+{
+    if (w && !weft__is_nowhere(w))
+        w->watch = fn, w->watch_user = user;
+}
+
+static void print_input(FILE *file, const weft_tensor *x)
+{
+    char text[128];
+    if (x->born)
+        fprintf(file, " %%%lld", (long long)x->born - 1);
+    else
+        fprintf(file, " %s%s", x->parameter ? "parameter" : "given", weft__text(&x->f, text));
+}
+
+void weft_print_tape(FILE *file, const weft *w)
+{
+    char text[128];
+    if (!file || !w)
+        return;
+    for (int64_t e = 0; e < w->entries; e++) {
+        const weft_call *c = w->tape[e].call;
+        fprintf(file, "%%%lld = %s", (long long)e, c->op->name);
+        for (int i = 0; i < c->n; i++)
+            print_input(file, c->x[i]);
+        fprintf(file, " -> %s\n", weft__text(&c->y[0]->f, text));
+    }
+}

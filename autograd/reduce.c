@@ -1,0 +1,226 @@
+/* reduce.c - operators along one axis, or over the tokens of each sequence of a ragged tensor: sums, the largest, running sums,
+ * flips. Both are rows in runs to the kernels (weft__segments), so each operator is written once. */
+#include "autograd/autograd.h"
+
+bool weft__axis(const weft_tensor *x, int *axis, const char *function)
+{
+    weft *w = x ? x->w : weft__nowhere();
+    const char *wrong = weft__wrong(w, x);
+    char text[128];
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
+    else if (!w->status && (*axis >= x->f.rank || *axis < -x->f.rank))
+        weft__fail(w, WEFT_EARG, "%s: %s has no axis %d", function, weft__text(&x->f, text), *axis);
+    else
+        *axis += *axis < 0 ? x->f.rank : 0;
+    return !w->status;
+}
+
+weft__along weft__along_axis(const weft_tensor *x, int axis, bool tokens) { return (weft__along){ x->f, axis, tokens && x->f.batch && axis == 0, false }; }
+
+weft__segments weft__segments_of(const weft__along *a)
+{
+    const weft__form *f = &a->whole;
+    weft__segments s = { 1, f->size[a->axis], 1, NULL };
+    for (int i = 0; i < a->axis; i++)
+        s.count *= f->size[i];
+    for (int i = a->axis + 1; i < f->rank; i++)
+        s.inner *= f->size[i];
+    if (a->tokens)
+        s.count = f->batch->n, s.length = 0, s.offset = f->batch->offset.device;
+    return s;
+}
+
+weft__form weft__less(const weft__along *a)
+{
+    weft__form f = a->whole;
+    if (a->axis == 0)
+        f.batch = NULL, f.layout = WEFT_PLAIN, f.place = NULL;
+    if (a->tokens) {
+        f.size[0] = a->whole.batch->n;
+        return f;
+    }
+    for (int i = a->axis; i + 1 < f.rank; i++)
+        f.size[i] = f.size[i + 1];
+    f.rank--;
+    return f;
+}
+
+weft__along weft__along_now(const weft_call *c)
+{
+    weft__along a = *(const weft__along *)c->attributes;
+    a.whole = c->x[0]->f;
+    return a;
+}
+
+static bool reals_of_whole(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    a->whole = c->x[0]->f;
+    return is_real(c, 0) || weft_refuse(c, "reals are wanted");
+}
+
+/* ---- sum, and its transpose ---- */
+static bool reduce_shape(weft_call *c)
+{
+    if (!reals_of_whole(c))
+        return false;
+    c->y[0]->f = weft__less(c->attributes);
+    return true;
+}
+static void reduce_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_sum, &s, X(c, 0), Y(c, 0), c->add);
+}
+static bool expand_shape(weft_call *c)
+{
+    weft__along *a = (weft__along *)(uintptr_t)c->attributes;
+    const weft__form *x = &c->x[0]->f;
+    if (a->axis > 0 && a->whole.batch && x->batch)                /* rows lie as the input's */
+        a->whole.layout = x->layout, a->whole.place = x->place, a->whole.size[0] = x->size[0];
+    c->y[0]->f = a->whole;
+    weft__form want = weft__less(a);
+    return weft__same(&want, x) || weft_refuse(c, "one row for each run is wanted");
+}
+static void expand_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_spread, &s, X(c, 0), Y(c, 0), c->add);
+}
+static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft__expand(dy, c->attributes); }
+static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft__reduce(dy, c->attributes); }
+#define SUM_RECORDS(of) {                                                                                                    \
+    { .name = "sum", of, .adds = true, .unread = 1, .shape = reduce_shape, .forward = reduce_run, .backward = reduce_back },              \
+    { .name = "spread", of, .adds = true, .unread = 1, .shape = expand_shape, .forward = expand_run, .backward = expand_back } }
+static const weft_op op_sum[2][2] = { SUM_RECORDS(.layout = WEFT_PLAIN), SUM_RECORDS(.layout = WEFT_CONCAT) };   /* of an axis, of tokens */
+
+weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a) { return APPLY_WITH(&op_sum[a->tokens][0], *a, x); }
+weft_tensor *weft__expand(weft_tensor *y, const weft__along *a) { return APPLY_WITH(&op_sum[a->tokens][1], *a, y); }
+
+weft_tensor *weft_sum(weft_tensor *x, int axis)
+{
+    if (!weft__axis(x, &axis, "sum"))
+        return weft__inert_beside(x);
+    weft__along a = weft__along_axis(x, axis, false);
+    return weft__reduce(x, &a);
+}
+
+weft_tensor *weft_mean(weft_tensor *x, int axis)
+{
+    if (!weft__axis(x, &axis, "mean"))
+        return weft__inert_beside(x);
+    int64_t n = axis == 0 && x->f.batch ? x->f.batch->tokens : x->f.size[axis];
+    return weft_scale(weft_sum(x, axis), n ? 1 / (real)n : 0);
+}
+
+/* ---- the largest: the value and, hidden, its row in the run; the gradient goes there ---- */
+static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at);
+static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
+
+static bool max_shape(weft_call *c)
+{
+    const weft__along *a = c->attributes;
+    if (!reduce_shape(c))
+        return false;
+    c->y[1]->f = c->y[0]->f;
+    c->y[1]->f.type = WEFT_I32;
+    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) || weft_refuse(c, "the axis is empty, nothing is the largest");
+}
+static void max_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_max, &s, X(c, 0), Y(c, 0), (int32_t *)(void *)Y(c, 1));
+}
+static weft_tensor *max_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = weft__along_now(c);
+    (void)i;
+    return place_along(&a, dy, c->y[1]);
+}
+static bool place_shape(weft_call *c) { c->y[0]->f = ((const weft__along *)c->attributes)->whole; return true; }
+static void place_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    if (!c->add)
+        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
+    RUN(c, segment_place, &s, X(c, 0), I(c, 1), Y(c, 0));
+}
+static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : pick_along(c->attributes, dy, c->x[1]); }
+static bool pick_shape(weft_call *c)
+{
+    c->y[0]->f = weft__less(c->attributes);
+    return true;
+}
+static void pick_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, segment_pick, &s, X(c, 0), I(c, 1), Y(c, 0), c->add);
+}
+static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : place_along(c->attributes, dy, c->x[1]); }
+#define MAX_RECORDS(of) {                                                                                                    \
+    { .name = "max", .results = 2, of, .unread = 1, .shape = max_shape, .forward = max_run, .backward = max_back },                       \
+    { .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_shape, .forward = place_run, .backward = place_back }, \
+    { .name = "pick", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back } }
+static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
+static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at) { return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at); }
+static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)   { return APPLY_WITH(&op_max[a->tokens][2], *a, x, at); }
+
+static weft_tensor *largest(weft_tensor *x, int axis, bool tokens)
+{
+    weft__along a = weft__along_axis(x, axis, tokens);
+    return APPLY_WITH(&op_max[a.tokens][0], a, x);
+}
+
+weft_tensor *weft_max_along(weft_tensor *x, int axis)
+{
+    return weft__axis(x, &axis, "max_along") ? largest(x, axis, false) : weft__inert_beside(x);
+}
+
+weft_tensor *weft__pool_max(weft_tensor *x) { return largest(x, 0, true); }
+
+/* ---- running sums, flips: y has x's form; each is its own transpose but for the direction ---- */
+static bool same_shape(weft_call *c)
+{
+    weft_like(c->y[0], c->x[0]);
+    return reals_of_whole(c);
+}
+static void cumsum_run(weft_call *c)
+{
+    const weft__along *a = c->attributes;
+    weft__segments s = weft__segments_of(a);
+    RUN(c, cumsum, &s, a->flag, X(c, 0), Y(c, 0), c->add);
+}
+static weft_tensor *cumsum_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = *(const weft__along *)c->attributes;
+    (void)i;
+    a.flag = !a.flag;
+    return APPLY_WITH(c->op, a, dy);
+}
+static void flip_run(weft_call *c)
+{
+    weft__segments s = weft__segments_of(c->attributes);
+    RUN(c, flip, &s, X(c, 0), Y(c, 0), c->add);
+}
+static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    weft__along a = *(const weft__along *)c->attributes;
+    (void)i;
+    return APPLY_WITH(c->op, a, dy);
+}
+#define ORDER_RECORDS(of) {                                                                                                  \
+    { .name = "cumsum", of, .adds = true, .unread = 1, .shape = same_shape, .forward = cumsum_run, .backward = cumsum_back },             \
+    { .name = "flip", of, .adds = true, .unread = 1, .shape = same_shape, .forward = flip_run, .backward = flip_back } }
+static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN), ORDER_RECORDS(.layout = WEFT_CONCAT) };
+
+static weft_tensor *ordered(weft_tensor *x, int axis, int which, const char *name)
+{
+    if (!weft__axis(x, &axis, name))
+        return weft__inert_beside(x);
+    weft__along a = weft__along_axis(x, axis, true);
+    return APPLY_WITH(&op_order[a.tokens][which], a, x);
+}
+
+weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(x, axis, 0, "cumsum"); }
+weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, "flip"); }

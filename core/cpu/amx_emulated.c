@@ -1,0 +1,12 @@
+/* amx_emulated.c - the kernels of amx.c with emulated tiles, for the tests of machines without them. Nothing but WEFT_ISA
+ * chooses these. */
+#ifndef WEFT_DOUBLE
+#define TILES
+#define TILES_EMULATED
+#define K(name)    amx_emulated_##name
+#define TABLE      weft__amx_emulated
+#define TABLE_NAME "amx-emulated"
+#include "core/cpu/tier.h"
+#else
+typedef int weft__no_amx_emulated;
+#endif

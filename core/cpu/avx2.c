@@ -1,0 +1,12 @@
+/* avx2.c - the fast kernels for AVX2 and FMA (x86-64-v3). cpu.c does not ask for them on other machines. */
+#if defined(__x86_64__)
+#if !defined(__AVX2__) || !defined(__FMA__)
+#error "this file wants -march=x86-64-v3"
+#endif
+#define K(name)    avx2_##name
+#define TABLE      weft__avx2
+#define TABLE_NAME "avx2"
+#include "core/cpu/tier.h"
+#else
+typedef int weft__no_avx2;
+#endif

@@ -1,0 +1,96 @@
+/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has, or the one that WEFT_ISA names. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/cpu/cpu.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+enum { ALIGNED = 64, ROOM = 1 << 16 };
+
+#if defined(__x86_64__)
+static bool has_avx2(void)                       /* x86-64-v3 */
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+}
+static bool has_avx512(void)                     /* x86-64-v4 */
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd")
+        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#ifndef WEFT_DOUBLE
+/* Instructions, a system that keeps the tiles of a thread, its permission, which holds for all threads of the process, and the bits
+ * that are expected. It is asked for once: the answer stays. */
+static bool find_amx(void)
+{
+    enum { SAVES = 1 << 27, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, TILE_STATE = 3 << 17, REQUEST = 0x1023, TILE_DATA = 18 };
+    unsigned a, b, c, d, low, high;
+    if (!has_avx512() || !__get_cpuid(1, &a, &b, &c, &d) || !(c & SAVES))
+        return false;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE) && (low & TILE_STATE) == TILE_STATE
+        && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0 && weft__amx_agrees();
+}
+static bool has_amx(void)
+{
+    static atomic_int known;                     /* 0: not yet */
+    if (!atomic_load(&known))
+        atomic_store(&known, find_amx() ? 1 : -1);
+    return atomic_load(&known) > 0;
+}
+#endif
+#endif
+static bool always(void) { return true; }
+
+static const struct tier { const weft__kernels *k; bool (*here)(void); } tiers[] = {   /* the best first */
+#if defined(__x86_64__)
+#ifndef WEFT_DOUBLE
+    { &weft__amx, has_amx },
+#endif
+    { &weft__avx512, has_avx512 }, { &weft__avx2, has_avx2 },
+#endif
+    { &weft__generic, always }, { &weft__ref, always },
+#if defined(WEFT_DOUBLE)
+#elif defined(__x86_64__)
+    { &weft__amx_emulated, has_avx2 },
+#else
+    { &weft__amx_emulated, always },
+#endif
+};
+enum { TIERS = sizeof tiers / sizeof *tiers };
+
+const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t size)
+{
+    const char *want = device == WEFT_REF ? "ref" : secure_getenv("WEFT_ISA");
+    int i = 0;
+    if (!want || !*want)
+        while (!tiers[i].here())
+            i++;
+    else
+        while (i < TIERS && strcmp(want, tiers[i].k->name))
+            i++;
+    if (i < TIERS && tiers[i].here())
+        return tiers[i].k;
+    snprintf(why, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
+             "WEFT_ISA=%s: ref, generic, avx2, avx512 or, in the library of floats, amx is wanted", want);
+    return NULL;
+}
+
+void *weft__scratch(weft__device *d, size_t bytes)
+{
+    if (bytes + ALIGNED > d->workspace_bytes) {
+        size_t all = bytes + bytes / 4 + ROOM;   /* some more, so that a slowly growing need does not ask each time */
+        if (d->workspace)
+            d->release(d->workspace, d->user);
+        d->workspace = d->allocate(all, d->user);
+        d->workspace_bytes = d->workspace ? all : 0;
+        if (!d->workspace && !d->failure[0])
+            d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: %zu bytes of scratch", all);
+    }
+    uintptr_t at = (uintptr_t)d->workspace;
+    return d->workspace ? (char *)d->workspace + (ALIGNED - at % ALIGNED) % ALIGNED : NULL;
+}

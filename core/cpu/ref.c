@@ -1,0 +1,13 @@
+/* ref.c - the back end "ref": plain loops on one thread, the specification that all others are tested against. */
+#define K(name) ref_##name
+#include "core/cpu/loops/pointwise.inc"
+#include "core/cpu/loops/sums.inc"
+#include "core/cpu/loops/index.inc"
+#include "core/cpu/loops/products.inc"
+#include "core/cpu/loops/norm.inc"
+#include "core/cpu/loops/losses.inc"
+#include "core/cpu/loops/recur.inc"
+#include "core/cpu/loops/optimisers.inc"
+#define TABLE      weft__ref
+#define TABLE_NAME "ref"
+#include "core/cpu/table.h"

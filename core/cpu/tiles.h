@@ -1,0 +1,114 @@
+/* tiles.h - matrix tiles: the few instructions of Intel's AMX that weft uses, on the chip or emulated to the bit.
+ *
+ * A tile has 16 rows of 64 bytes: 16 x 16 sums in fp32, or 16 x 16 pairs of bf16 numbers. There are eight, 0 .. 7. TILE_DOT(c, a, b)
+ * adds to c[i][j] the products of the pairs a[i][p] and b[p][j], p = 0 .. 15: the first numbers of the pairs are one chain of
+ * fused multiplications and additions in the order of p, the second ones another, both from 0; their sum is added to c[i][j].
+ * Denormals count as 0, going in and coming out, whatever the thread's rounding mode says.
+ *
+ * The kernels that multiply by tiles hold their sums in tiles 0 .. 3 in one of two shapes: two row tiles by two column tiles (a in
+ * 4 and 5, b in 6 and 7), or one row tile by four (a's parts in 4, 5, 6, b in 7). A thread sets the shape, and how many rows the last
+ * row tile has, before it uses tiles, and lets go of them before its task ends. Other than that is an illegal instruction,
+ * emulated, too.
+ *
+ * The chip's are written in assembler: gcc 12's _tile_loadconfig claims to read 8 of its 64 bytes, and its _tile_loadd none. */
+#ifndef WEFT_TILES_H
+#define WEFT_TILES_H
+#include "core/cpu/vector.h"
+
+enum { TILE_ROW = 16, TILE_PAIRS = 2 * TILE_ROW, TILE_NUMBER = 8 };       /* rows, and elements of a row; k's in a tile */
+typedef union tile {
+    uint32_t pair[TILE_ROW][TILE_ROW];           /* the first number in the lower half */
+    float sum[TILE_ROW][TILE_ROW];
+} __attribute__((aligned(64), may_alias)) tile;
+typedef uint32_t vecu    __attribute__((vector_size(VBYTES)));
+typedef uint32_t vecu_at __attribute__((vector_size(VBYTES), aligned(4), may_alias));
+
+/* ---- the arithmetic ---- */
+static inline vec tile_flushed(vec x)            /* NaN stays */
+{
+    veci tiny = (veci)(v_abs(x) < V_NORMAL);
+    return (vec)((veci)x & (~tiny | (veci)v_set(-(real)0)));
+}
+static inline vec tile_first(vecu x)         { return tile_flushed((vec)(x << 16)); }
+static inline vec tile_second(vecu x)        { return tile_flushed((vec)(x & 0xFFFF0000u)); }
+static inline vecu tile_row(const tile *t, int i, int j) { return *(const vecu_at *)&t->pair[i][j]; }
+/* What TILE_DOT does, to `rows` rows of c and a. */
+static inline void tile_dot_emulated(int rows, tile *c, const tile *a, const tile *b)
+{
+    for (int j = 0; j < TILE_ROW; j += VLEN) {
+        vec b_first[TILE_ROW], b_second[TILE_ROW];
+        for (int p = 0; p < TILE_ROW; p++)
+            b_first[p] = tile_first(tile_row(b, p, j)), b_second[p] = tile_second(tile_row(b, p, j));
+        for (int i = 0; i < rows; i++) {
+            vec first = { 0 }, second = { 0 };
+            for (int p = 0; p < TILE_ROW; p++) {
+                vecu pair = a->pair[i][p] - (vecu){ 0 };
+                first = tile_flushed(v_fma(tile_first(pair), b_first[p], first));
+                second = tile_flushed(v_fma(tile_second(pair), b_second[p], second));
+            }
+            vec sum = tile_flushed(v_load(&c->sum[i][j])) + tile_flushed(first + second);
+            v_store(&c->sum[i][j], tile_flushed(sum));
+        }
+    }
+}
+
+/* ---- shapes: `across` row tiles by 4 / across column tiles, the last row tile of `rows` rows ---- */
+typedef struct tile_shape { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } tile_shape;   /* as ldtilecfg wants it */
+static inline tile_shape tile_shape_of(int down, int rows)
+{
+    tile_shape s = { .palette = 1 };
+    for (int t = 0; t < TILE_NUMBER; t++) {
+        bool last = down == 1 ? t < 7 : t == 2 || t == 3 || t == 5;
+        s.bytes[t] = 64, s.rows[t] = (uint8_t)(last ? rows : TILE_ROW);
+    }
+    return s;
+}
+
+#ifdef TILES_EMULATED
+/* The eight tiles of a thread, how many rows each has (0: not set), and whether all of that is as it should be. */
+static _Thread_local struct { tile t[TILE_NUMBER]; int rows[TILE_NUMBER]; } tiles_;
+static inline void tiles_must(bool good)
+{
+    if (!good)
+        __builtin_trap();
+}
+static inline void tiles_set(tile_shape s)
+{
+    memset(&tiles_, 0, sizeof tiles_);
+    for (int t = 0; t < TILE_NUMBER; t++)
+        tiles_.rows[t] = s.rows[t];
+}
+static inline void tiles_release(void)           { memset(&tiles_, 0, sizeof tiles_); }
+static inline void tile_zero(int t)
+{
+    tiles_must(tiles_.rows[t]);
+    memset(&tiles_.t[t], 0, sizeof(tile));
+}
+static inline void tile_load(int t, const tile *p)
+{
+    tile_zero(t);
+    memcpy(&tiles_.t[t], p, (size_t)tiles_.rows[t] * 64);
+}
+static inline void tile_store(int t, tile *p)
+{
+    tiles_must(tiles_.rows[t]);
+    memcpy(p, &tiles_.t[t], (size_t)tiles_.rows[t] * 64);
+}
+static inline void tile_dot(int c, int a, int b)
+{
+    tiles_must(tiles_.rows[c] && tiles_.rows[c] == tiles_.rows[a] && tiles_.rows[b] == TILE_ROW);
+    tile_dot_emulated(tiles_.rows[c], &tiles_.t[c], &tiles_.t[a], &tiles_.t[b]);
+}
+#define TILE_ZERO(t)      tile_zero(t)
+#define TILE_LOAD(t, p)   tile_load(t, p)
+#define TILE_STORE(t, p)  tile_store(t, p)
+#define TILE_DOT(c, a, b) tile_dot(c, a, b)
+#else
+static inline void tiles_set(tile_shape s)       { __asm__ volatile("ldtilecfg %0" : : "m"(s)); }
+static inline void tiles_release(void)           { __asm__ volatile("tilerelease" : :); }
+#define TILE_ZERO(t)      __asm__ volatile("tilezero %%tmm" #t : :)
+#define TILE_LOAD(t, p)   __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(p), "r"((int64_t)64), "m"(*(const tile *)(p)))
+#define TILE_STORE(t, p)  __asm__ volatile("tilestored %%tmm" #t ", (%1,%2,1)" : "+m"(*(tile *)(p)) : "r"(p), "r"((int64_t)64))
+#define TILE_DOT(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
+#endif
+#endif

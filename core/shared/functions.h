@@ -1,0 +1,15 @@
+/* functions.h - the words that pointwise.def is written in, for one number. */
+#ifndef WEFT_SHARED_FUNCTIONS_H
+#define WEFT_SHARED_FUNCTIONS_H
+
+#define R(x)          ((real)(x))
+#define NORMAL_CDF(x) (R(.5) * erfc(-(x) * R(.70710678118654752)))
+#define NORMAL_PDF(x) (R(.39894228040143268) * exp(R(-.5) * (x) * (x)))
+#define SILU_D(x, s)  ((s) * (1 + (x) * (1 - (s))))
+#define SILU_DD(x, s) ((s) * (1 - (s)) * (2 + (x) * (1 - 2 * (s))))
+#define SOFTPLUS(x)   (((x) > 0 ? (x) : 0) + log1p(exp(-fabs(x))))
+#define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
+#define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+#define TANH(x)       tanh(x)
+#define SIGMOID(x)    (1 / (1 + exp(-(x))))
+#endif

@@ -1,0 +1,196 @@
+/* checkpoint.c - weft_save: module, optimiser, random streams and the user's items into one sealed HDF5 file.
+ *
+ * The same state gives the same bytes: no times, nothing of the process, random streams by name, and those that were never drawn from
+ * left out, since they are as good as new. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/checkpoint/checkpoint.h"
+
+/* ---- what is stored ---- */
+const weft__parameter *weft__stored_after(const weft_module *m, const weft__parameter *p)
+{
+    for (p = p ? p->later : m->root->first; p; p = p->later)
+        if (weft__below(p->module, m) && !(p->tied && weft__below(p->tied->module, m)))
+            return p;
+    return NULL;
+}
+
+const weft__parameter *weft__numbers_of(const weft__parameter *p) { return p->tied ? p->tied : p; }
+const char *weft__path_in(const weft_module *m, const weft__parameter *p) { return p->path + strlen(m->path) + 1; }
+
+const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED])
+{
+    snprintf(path, WEFT__NAMED, "%s/%s", p->buffer ? "buffers" : "parameters", weft__path_in(m, p));
+    return path;
+}
+
+weft__kind weft__kind_of(const weft_tensor *x)
+{
+    weft__kind k = { .type = weft__number_of(x->f.type), .rank = x->f.rank };
+    memcpy(k.size, x->f.size, sizeof k.size);
+    return k;
+}
+
+const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES])
+{
+    size_t at = 0;
+    *text = 0;
+    for (const weft__note *n = weft__numbers_of(p)->module->notes; n && at < WEFT__NOTES; n = n->next)
+        at += (size_t)snprintf(text + at, WEFT__NOTES - at, "%s%s %s", at ? ", " : "", n->key, n->value);
+    return text;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    int64_t x = (*(const weft__parameter *const *)a)->at, y = (*(const weft__parameter *const *)b)->at;
+    return x < y ? -1 : x > y;
+}
+
+char *weft__order_of(const weft_module *m)
+{
+    size_t n = 0, bytes = 1, at = 0;
+    for (const weft__parameter *p = NULL; (p = weft__stored_after(m, p)); n++)
+        bytes += strlen(weft__path_in(m, p)) + 1;
+    const weft__parameter **all = malloc((n + 1) * sizeof *all);
+    char *text = all ? malloc(bytes) : NULL;
+    if (text) {
+        n = 0;
+        for (const weft__parameter *p = NULL; (p = weft__stored_after(m, p)); )
+            if (!p->buffer && !p->tied)
+                all[n++] = p;
+        qsort(all, n, sizeof *all, by_place);
+        *text = 0;
+        for (size_t i = 0; i < n; i++)
+            at += (size_t)snprintf(text + at, bytes - at, "%s\n", weft__path_in(m, all[i]));
+    }
+    free(all);
+    return text;
+}
+
+weft_status weft__usable(const weft_module *m, const char *function, const char *path)
+{
+    if (!path || !*path)
+        return weft__file_fail(WEFT_EARG, "%s: a path is wanted", function);
+    if (!m || !m->w)
+        return weft__file_fail(WEFT_EARG, "%s: %s: the module is NULL or could not be made", function, path);
+    weft_wait(m->w);                             /* what the device has not said yet */
+    if (m->w->status)
+        return weft__file_fail(m->w->status, "%s: %s is left alone, since the context has failed: %s", function, path, m->w->message);
+    return WEFT_OK;
+}
+
+weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function, const char *path)
+{
+    weft_status s = weft__usable(m, function, path);
+    if (s || !o || weft__optim_is_of(o, m))
+        return s;
+    return weft__file_fail(WEFT_EARG, "%s: %s: the optimiser is not one of %s, nor of a part of it", function, path, m->path);
+}
+
+/* ---- storing ---- */
+static void store_from(weft__h5 *h, const char *path, weft *w, const weft__kind *k, const void *device)
+{
+    size_t bytes = weft__kind_bytes(k);
+    void *host = weft__h5_status(h) ? NULL : malloc(bytes + 1);
+    if (!host) {
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %s, %zu bytes", path, bytes);
+        return;
+    }
+    if (bytes)
+        w->dev.k->download(&w->dev, host, device, bytes);
+    if (w->dev.failure[0])
+        weft__h5_fail(h, WEFT_EDEVICE, "%s: %s", path, w->dev.failure);
+    weft__h5_write(h, path, k, host);
+    free(host);
+}
+
+void weft__store(weft__h5 *h, const char *path, const weft_tensor *x)
+{
+    weft__kind k = weft__kind_of(x);
+    store_from(h, path, x->w, &k, x->data);
+}
+
+static void store_module(weft__h5 *h, const weft_module *m)
+{
+    char path[WEFT__NAMED];
+    for (const weft__parameter *p = NULL; (p = weft__stored_after(m, p)); ) {
+        weft__store(h, weft__set_of(m, p, path), &weft__numbers_of(p)->value);
+        for (const weft__note *n = weft__numbers_of(p)->module->notes; n; n = n->next)
+            weft__h5_describe(h, path, n->key, n->value);
+    }
+}
+
+static void store_optimiser(weft__h5 *h, const weft_module *m, weft_optim *o)
+{
+    char path[WEFT__NAMED], *order = weft__order_of(m);
+    weft__saved all[32];
+    int n = weft__optim_saved(o, all, 32);
+    if (n == 0)
+        weft__h5_fail(h, WEFT_EARG, "the optimiser could not be made");
+    for (int i = 0; i < n; i++) {
+        weft__kind k = { weft__number_of(all[i].type), 1, { all[i].n } };
+        snprintf(path, sizeof path, "optimizer/%s", all[i].name);
+        if (all[i].device)
+            store_from(h, path, m->w, &k, all[i].data);
+        else
+            weft__h5_write(h, path, &k, all[i].data);
+    }
+    if (order)
+        weft__h5_write(h, "optimizer/order", &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(order) + 1 } }, order);
+    else
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the names of the parameters");
+    free(order);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const weft_stream *const *)a)->name, (*(const weft_stream *const *)b)->name);
+}
+
+static void store_streams(weft__h5 *h, const weft *w)
+{
+    const weft__kind one = { WEFT__I64, 0, { 0 } }, two = { WEFT__I64, 1, { 2 } };
+    int n = 0, i = 0;
+    for (const weft_stream *s = w->streams; s; s = s->next)
+        n += s->count > 0;
+    const weft_stream **all = malloc(((size_t)n + 1) * sizeof *all);
+    if (!all) {
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %d random streams", n);
+        return;
+    }
+    for (const weft_stream *s = w->streams; s; s = s->next)
+        if (s->count > 0)
+            all[i++] = s;
+    qsort(all, (size_t)n, sizeof *all, by_name);
+    weft__h5_write(h, "streams/seed", &one, &w->seed);
+    weft__h5_write(h, "streams/draw", &one, &w->draw);
+    for (i = 0; i < n; i++) {
+        char path[WEFT__NAMED];
+        snprintf(path, sizeof path, "streams/%d", i);
+        weft__h5_write(h, path, &two, (uint64_t[]){ all[i]->key, all[i]->count });
+        weft__h5_describe(h, path, "name", all[i]->name);
+    }
+    free(all);
+}
+
+weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n)
+{
+    weft_status s = weft__usable_with(m, o, "weft_save", path);
+    if (!s)
+        s = weft__items_good("weft_save", items, n);
+    if (s)
+        return s;
+    weft__h5 *h = weft__sealed_new(path);
+    if (!h)
+        return WEFT_ENOMEM;
+    static const char *const groups[] = { "parameters", "buffers", "optimizer", "streams", "items" };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (o || i != 2)
+            weft__h5_group(h, groups[i]);
+    store_module(h, m);
+    if (o)
+        store_optimiser(h, m, o);
+    store_streams(h, m->w);
+    weft__items_store(h, items, n);
+    return weft__sealed_write(h, path);
+}

@@ -1,0 +1,104 @@
+/* file.c - the file of a checkpoint: HDF5 behind a seal of 512 bytes, HDF5's own "user block", which every reader skips.
+ *
+ * The seal is text: the format's version, the number of bytes behind it and their CRC-32C. It is compared before libhdf5 sees the file, so
+ * nothing that is damaged is ever parsed, whether numbers, attributes, names or libhdf5's own structures were hit; and the seal
+ * itself is a function of the rest, so it cannot be damaged unseen either. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/checkpoint/checkpoint.h"
+#include "io/checkpoint/crc32c.h"
+
+#define FORMAT  "weft checkpoint"
+#define VERSION "1"
+
+static void seal(char out[WEFT__SEAL], const unsigned char *body, size_t size)
+{
+    memset(out, 0, WEFT__SEAL);
+    snprintf(out, WEFT__SEAL, WEFT__MAGIC VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", size, (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
+}
+
+/* ---- writing ---- */
+weft__h5 *weft__sealed_new(const char *path)
+{
+    weft__h5 *h = weft__h5_new(path, WEFT__SEAL, true);
+    if (!h)
+        return NULL;
+    weft__h5_describe(h, "/", "format", FORMAT);
+    weft__h5_describe(h, "/", "format_version", VERSION);
+    weft__h5_describe(h, "/", "library_version", weft_version());
+    weft__h5_describe(h, "/", "real", sizeof(real) == 4 ? "float32" : "float64");
+    return h;
+}
+
+weft_status weft__sealed_write(weft__h5 *h, const char *path)
+{
+    unsigned char *image;
+    size_t size;
+    char head[WEFT__SEAL];
+    weft_status s = weft__h5_finish(h, &image, &size);
+    if (s)
+        return s;
+    seal(head, image + WEFT__SEAL, size - WEFT__SEAL);
+    s = weft__write_file(path, (weft__span[]){ { head, WEFT__SEAL }, { image + WEFT__SEAL, size - WEFT__SEAL } }, 2);
+    free(image);
+    return s;
+}
+
+/* ---- reading ---- */
+static weft_status look(const char *path, const unsigned char *head, size_t n, size_t size)      /* before the rest is read */
+{
+    static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
+    weft_status foreign = weft__foreign(path, head, n, size);
+    if (foreign)
+        return foreign;
+    if (n < WEFT__SEAL)
+        return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint: it has %zu bytes", path, size);
+    if (!memcmp(head, "\211HDF\r\n\032\n", 8))
+        return weft__file_fail(WEFT_EFORMAT, "%s is an HDF5 file but no checkpoint of weft; weft_import_state_dict reads foreign weights", path);
+    if (memcmp(head, magic, sizeof magic - 1))
+        return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint, or its first bytes are damaged", path);
+    if (memcmp(head, now, sizeof now - 1))
+        return weft__file_fail(WEFT_EFORMAT, "%s is a checkpoint of version %.*s; this library reads version " VERSION, path,
+                               (int)strcspn((const char *)head + sizeof magic - 1, "\n") % 16, (const char *)head + sizeof magic - 1);
+    size_t bytes = strtoull((const char *)head + sizeof now - 1, NULL, 10);
+    if (bytes != size - WEFT__SEAL)
+        return weft__file_fail(WEFT_EFORMAT, "%s is damaged: behind its head there are %zu bytes, and there were %zu", path, size - WEFT__SEAL, bytes);
+    return WEFT_OK;
+}
+
+static void expect(weft__h5 *h, const char *key, const char *value)
+{
+    char text[64];
+    if (!weft__h5_text(h, "/", key, text, sizeof text) || strcmp(text, value))
+        weft__h5_fail(h, WEFT_EFORMAT, "its %s is \"%s\", this library reads \"%s\"", key, text, value);
+}
+
+weft_status weft__sealed_open(const char *path, weft__sealed *s)
+{
+    size_t size;
+    char head[WEFT__SEAL];
+    *s = (weft__sealed){ 0 };
+    weft_status status = weft__read_file(path, look, &s->image, &size);
+    if (status)
+        return status;
+    seal(head, s->image + WEFT__SEAL, size - WEFT__SEAL);
+    if (memcmp(head, s->image, WEFT__SEAL))
+        status = weft__file_fail(WEFT_EFORMAT, "%s is damaged, or was changed by another program: its checksum is wrong", path);
+    else
+        s->h = weft__h5_open(path, s->image, size, true);
+    if (!s->h) {
+        free(s->image);
+        return status ? status : WEFT_ENOMEM;
+    }
+    expect(s->h, "format", FORMAT);
+    expect(s->h, "format_version", VERSION);
+    expect(s->h, "real", sizeof(real) == 4 ? "float32" : "float64");
+    return WEFT_OK;
+}
+
+weft_status weft__sealed_end(weft__sealed *s)
+{
+    weft_status status = weft__h5_end(s->h);
+    free(s->image);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* items.c - the user's items: arrays of numbers, texts and bytes by name, beside the weights or read before a model is built. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/checkpoint/checkpoint.h"
+
+static const char *bad_name(const char *name)
+{
+    if (!name || !*name)
+        return "has no name";
+    if (strlen(name) > 255)
+        return "has a name of more than 255 bytes";
+    return strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") ? "has a name that a file cannot have" : NULL;
+}
+
+static const char *bad_item(const weft_item_of_user *items, int i)
+{
+    const weft_item_of_user *k = &items[i];
+    const char *bad = bad_name(k->name);
+    if (bad)
+        return bad;
+    if (weft__number_of(k->type) == WEFT__ODD)
+        return "has no type";
+    if (k->n < 0 || (uint64_t)k->n > SIZE_MAX / 16 || (k->n && !k->data) || (k->type == WEFT_TEXT && !k->n))
+        return "has no data";
+    for (int j = 0; j < i; j++)
+        if (!strcmp(items[j].name, k->name))
+            return "is there twice";
+    return NULL;
+}
+
+weft_status weft__items_good(const char *function, const weft_item_of_user *items, int n)
+{
+    if (n < 0 || (n && !items))
+        return weft__file_fail(WEFT_EARG, "%s: %d items%s", function, n, items ? "" : " at NULL");
+    for (int i = 0; i < n; i++) {
+        const char *bad = bad_item(items, i);
+        if (bad)
+            return weft__file_fail(WEFT_EARG, "%s: item %d (\"%.255s\") %s", function, i, items[i].name ? items[i].name : "", bad);
+    }
+    return WEFT_OK;
+}
+
+void weft__items_store(weft__h5 *h, const weft_item_of_user *items, int n)
+{
+    char path[WEFT__NAMED];
+    for (int i = 0; i < n; i++) {
+        const weft_item_of_user *k = &items[i];
+        int64_t count = k->n;
+        if (k->type == WEFT_TEXT) {              /* up to its final 0, whatever room there is behind it */
+            const char *end = memchr(k->data, 0, (size_t)k->n);
+            if (!end)
+                weft__h5_fail(h, WEFT_EARG, "item \"%s\" has no final 0 in its %lld bytes", k->name, (long long)k->n);
+            count = end ? end - (const char *)k->data + 1 : 1;
+        }
+        snprintf(path, sizeof path, "items/%s", k->name);
+        weft__h5_write(h, path, &(weft__kind){ weft__number_of(k->type), 1, { count } }, k->data);
+    }
+}
+
+void weft__items_hold(weft__stage *s, const weft_item_of_user *items, int n)
+{
+    char path[WEFT__NAMED], text[128];
+    for (int i = 0; i < n; i++) {
+        const weft_item_of_user *k = &items[i];
+        weft__kind want = { weft__number_of(k->type), 1, { 0 } }, is;
+        snprintf(path, sizeof path, "items/%s", k->name);
+        if (!weft__h5_find(s->h, path, &is)) {
+            weft__h5_fail(s->h, WEFT_EFORMAT, "it has no item \"%s\"", k->name);
+            return;
+        }
+        if (is.type != want.type || is.rank != 1 || is.size[0] > k->n) {
+            want.size[0] = k->n;
+            char most[128];
+            weft__h5_fail(s->h, is.type == want.type ? WEFT_ESHAPE : WEFT_EFORMAT, "item \"%s\" is %s, room is for %s", k->name,
+                          weft__kind_text(&is, text), weft__kind_text(&want, most));
+            return;
+        }
+        void *values = weft__hold(s, k->data, (size_t)k->n * weft__number_bytes(want.type), false);
+        if (values)
+            weft__h5_read(s->h, path, &is, is.type, values);
+    }
+}
+
+weft_status weft_load_items(const char *path, const weft_item_of_user *items, int n)
+{
+    weft__sealed file;
+    weft_status s = weft__items_good("weft_load_items", items, n);
+    if (!s)
+        s = weft__sealed_open(path, &file);
+    if (s)
+        return s;
+    weft__stage stage = { file.h, NULL, NULL };
+    weft__items_hold(&stage, items, n);
+    s = weft__sealed_end(&file);
+    if (s)
+        weft__discard(&stage);
+    else
+        weft__deliver(NULL, &stage);
+    return s;
+}
+
+int64_t weft_item_size(const char *path, const char *name)
+{
+    weft__sealed file;
+    weft__kind k = { 0 };
+    char in[WEFT__NAMED];
+    const char *bad = bad_name(name);
+    if (bad) {
+        weft__file_fail(WEFT_EARG, "weft_item_size: the item %s", bad);
+        return -1;
+    }
+    if (weft__sealed_open(path, &file))
+        return -1;
+    snprintf(in, sizeof in, "items/%s", name);
+    if (!weft__h5_find(file.h, in, &k) || k.rank != 1)
+        weft__h5_fail(file.h, WEFT_EFORMAT, "it has no item \"%s\"", name);
+    return weft__sealed_end(&file) ? -1 : k.size[0];
+}

@@ -1,0 +1,188 @@
+/* state_dict.c - weights from and for other programs: data sets under PyTorch's names, flat ("encoder.weight") or nested
+ * ("encoder/weight"), as h5py writes a state dict. Such files have no checksums, so they come in through this door only, and a
+ * checkpoint, whole or damaged, is turned away: its damage would have nobody to notice it here. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/checkpoint/checkpoint.h"
+
+enum { DEPTH = 16, OBJECTS = 100000 };
+
+typedef struct { weft__stage stage; weft_module *m; weft_load_report *report; const char *group; int depth, objects; } importing;
+
+static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)        /* tied names, too */
+{
+    p = p ? p->later : m->root->first;
+    while (p && !weft__below(p->module, m))
+        p = p->later;
+    return p;
+}
+
+/* ---- what the module wants ---- */
+static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED], weft__kind *k)
+{
+    snprintf(path, WEFT__NAMED, "%s", weft__path_in(m, p));
+    if (weft__h5_find(h, path, k))
+        return true;
+    for (char *dot = path; (dot = strchr(dot, '.')); )
+        *dot = '/';
+    return weft__h5_find(h, path, k);
+}
+
+static bool comes_tied(importing *l, const weft__parameter *p)    /* under another name of the same parameter */
+{
+    char path[WEFT__NAMED];
+    weft__kind k;
+    for (const weft__parameter *q = NULL; (q = next_below(l->m, q)); )
+        if (q != p && weft__numbers_of(q) == weft__numbers_of(p) && locate(l->stage.h, l->m, q, path, &k))
+            return true;
+    return false;
+}
+
+static bool fits(importing *l, const char *path, const weft__kind *is, const weft__kind *want)
+{
+    char a[128], b[128];
+    weft__kind same = *is;
+    if (is->type == WEFT__F32 || is->type == WEFT__F64 || is->type == WEFT__F32_BE || is->type == WEFT__F64_BE)
+        same.type = want->type;
+    if (weft__kind_same(&same, want))
+        return true;
+    weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path, weft__kind_text(is, a), weft__kind_text(want, b));
+    return false;
+}
+
+static void check_tied(importing *l, const char *path)            /* what was held last is what came before under another name */
+{
+    const weft__held *last = l->stage.last;
+    for (const weft__held *k = l->stage.first; k && k != last; k = k->next)
+        if (k->to == last->to && memcmp(k->values, last->values, last->bytes))
+            weft__h5_fail(l->stage.h, WEFT_EFORMAT, "%s is tied to another parameter in the module, but differs from it in the file", path);
+}
+
+static void hold_parameter(importing *l, const weft__parameter *p)
+{
+    const weft_tensor *x = &weft__numbers_of(p)->value;
+    weft__kind want = weft__kind_of(x), is;
+    char path[WEFT__NAMED];
+    if (!locate(l->stage.h, l->m, p, path, &is)) {
+        if (!comes_tied(l, p))
+            weft__found(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p), l->report ? "" : " is not in the file, but the module has it");
+        return;
+    }
+    if (!fits(l, path, &is, &want))
+        return;
+    weft__hold_set(&l->stage, path, &is, want.type, x->data, true);
+    if (!weft__h5_status(l->stage.h) && weft__kind_bytes(&want))
+        check_tied(l, path);
+    weft__found(l->stage.h, l->report, WEFT__LOADED, "%s", path);
+}
+
+/* ---- what the file has besides ---- */
+static bool is_wanted(const weft_module *m, const char *path)
+{
+    char name[WEFT__NAMED];
+    snprintf(name, sizeof name, "%s", path);
+    for (char *slash = name; (slash = strchr(slash, '/')); )
+        *slash = '.';
+    for (const weft__parameter *p = NULL; (p = next_below(m, p)); )
+        if (!strcmp(weft__path_in(m, p), name))
+            return true;
+    return false;
+}
+
+static bool look(const char *name, bool is_group, void *user)
+{
+    importing *l = user;
+    const char *before = l->group;
+    char path[WEFT__NAMED];
+    int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
+    if (n >= (int)sizeof path || l->depth >= DEPTH || ++l->objects > OBJECTS) {
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT, "%s: too many groups, too deep, or names too long for a state dict", path);
+        return false;
+    }
+    if (is_group) {
+        l->group = path, l->depth++;
+        weft__h5_each(l->stage.h, path, look, l);
+        l->group = before, l->depth--;
+    } else if (!is_wanted(l->m, path)) {
+        weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path, l->report ? "" : " is in the file, but the module does not have it");
+    }
+    return !weft__h5_status(l->stage.h);
+}
+
+/* ---- files ---- */
+static weft_status foreign(const char *path, const unsigned char *head, size_t n, size_t size)
+{
+    static const char ours[] = WEFT__MAGIC;
+    weft_status s = weft__foreign(path, head, n, size);
+    if (s)
+        return s;
+    if (n >= sizeof ours && !memcmp(head, ours, sizeof ours - 1))
+        return weft__file_fail(WEFT_EFORMAT, "%s is a checkpoint of weft; weft_load reads it", path);
+    if (n < 8 || memcmp(head, "\211HDF\r\n\032\n", 8))
+        return weft__file_fail(WEFT_EFORMAT, "%s does not begin as an HDF5 file with weights does", path);
+    return WEFT_OK;
+}
+
+static void refuse_ours(weft__h5 *h)
+{
+    if (weft__h5_is(h, "parameters") && (weft__h5_is(h, "streams") || weft__h5_is(h, "items") || weft__h5_is(h, "buffers")))
+        weft__h5_fail(h, WEFT_EFORMAT, "it is a checkpoint of weft without its head, thus damaged");
+}
+
+static void read_all(importing *l)
+{
+    refuse_ours(l->stage.h);
+    for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
+        hold_parameter(l, p);
+    l->group = "";
+    weft__h5_each(l->stage.h, "/", look, l);
+}
+
+static weft_status deliver(importing *l)
+{
+    weft *w = l->m->w;
+    weft__deliver(w, &l->stage);
+    weft__all_changed(l->m->root);
+    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s", w->dev.failure) : WEFT_OK;
+}
+
+weft_status weft_import_state_dict(const char *path, weft_module *m, weft_load_report *report)
+{
+    unsigned char *image;
+    size_t size;
+    if (report)
+        *report = (weft_load_report){ 0 };
+    weft_status s = weft__usable(m, "weft_import_state_dict", path);
+    if (!s)
+        s = weft__read_file(path, foreign, &image, &size);
+    if (s)
+        return s;
+    importing l = { .stage = { weft__h5_open(path, image, size, false), NULL, NULL }, .m = m, .report = report };
+    if (l.stage.h)
+        read_all(&l);
+    s = l.stage.h ? weft__h5_end(l.stage.h) : WEFT_ENOMEM;
+    free(image);
+    if (!s)
+        return deliver(&l);
+    weft__discard(&l.stage);
+    return s;
+}
+
+weft_status weft_export_state_dict(const char *path, const weft_module *m)
+{
+    unsigned char *image;
+    size_t size;
+    weft_status s = weft__usable(m, "weft_export_state_dict", path);
+    if (s)
+        return s;
+    weft__h5 *h = weft__h5_new(path, 0, false);
+    if (!h)
+        return WEFT_ENOMEM;
+    for (const weft__parameter *p = NULL; (p = next_below(m, p)); )
+        weft__store(h, weft__path_in(m, p), &weft__numbers_of(p)->value);
+    s = weft__h5_finish(h, &image, &size);
+    if (!s)
+        s = weft__write_file(path, &(weft__span){ image, size }, 1);
+    free(image);
+    return s;
+}

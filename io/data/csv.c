@@ -1,0 +1,282 @@
+/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every complaint names file and line.
+ *
+ * The file is read whole and cut in place: a field becomes a 0-terminated string where it stands, since unquoting only shortens. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rnn/forecast/series/frame.h"
+#include "io/text.h"
+
+typedef struct { char *text; int64_t size; } field;
+typedef struct {
+    const char *path;
+    char *at, *end;
+    int64_t line, next_line;                     /* of the record just read, of the one after it; from 1 */
+    field *fields; int n, room;
+    weft__csv_want want;                         /* what the caller wants of a record */
+    int *where; double *row;                     /* places of its columns, the id's first; their numbers */
+    char delimiter; bool empty_is_nan;
+    weft_status status;
+} csv;
+
+static bool fail(csv *c, weft_status status, const char *why)
+{
+    c->status = weft__file_fail(status, "%s:%lld: %s", c->path, (long long)c->line, why);
+    return false;
+}
+
+/* ---- records ---- */
+static bool add_field(csv *c, char *text, char *end)
+{
+    if (c->n == c->room) {
+        int room = c->room ? 2 * c->room : 16;
+        field *more = c->room > INT32_MAX / 64 ? NULL : realloc(c->fields, (size_t)room * sizeof *more);
+        if (!more)
+            return fail(c, WEFT_ENOMEM, "out of memory");
+        c->fields = more;
+        c->room = room;
+    }
+    c->fields[c->n++] = (field){ text, end - text };
+    return true;
+}
+
+static bool is_end(const csv *c)                 /* of a field */
+{
+    return c->at == c->end || *c->at == c->delimiter || *c->at == '\n' || (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
+}
+
+static bool quoted(csv *c, char **stop)
+{
+    char *to = c->at++;
+    for (; c->at < c->end; c->at++) {
+        if (*c->at == '"' && (c->at + 1 == c->end || c->at[1] != '"')) {
+            c->at++;
+            *stop = to;
+            return is_end(c) || fail(c, WEFT_EFORMAT, "text behind a closing quote");
+        }
+        c->at += *c->at == '"';
+        c->next_line += *c->at == '\n';
+        *to++ = *c->at;
+    }
+    return fail(c, WEFT_EFORMAT, "a quote that is never closed");
+}
+
+/* One field; *more: another follows on the line. Its terminating 0 is set only after the separator was looked at. */
+static bool next_field(csv *c, bool *more)
+{
+    char *text = c->at, *stop = NULL;
+    if (c->at < c->end && *c->at == '"') {
+        if (!quoted(c, &stop))
+            return false;
+    } else {
+        while (!is_end(c))
+            c->at++;
+        stop = c->at;
+    }
+    *more = c->at < c->end && *c->at == c->delimiter;
+    if (c->at < c->end && !*more) {
+        c->at += *c->at == '\r';
+        c->next_line++;
+    }
+    c->at += c->at < c->end;
+    *stop = 0;                                   /* the byte behind the text: a separator, a quote, or the 0 behind the file */
+    return add_field(c, text, stop);
+}
+
+/* The fields of the next line that is not empty; false at the end and on errors. */
+static bool next_record(csv *c)
+{
+    bool empty = true;
+    while (empty && c->at < c->end) {
+        bool more = true;
+        c->line = c->next_line;
+        for (c->n = 0; more;)
+            if (!next_field(c, &more))
+                return false;
+        empty = c->n == 1 && c->fields[0].size == 0;
+    }
+    return !empty;
+}
+
+/* ---- columns ---- */
+/* A column that is not there: the header has others, and one column that holds them all is a file with another delimiter. */
+static void no_column(csv *c, const char *name)
+{
+    char why[900];
+    int at = snprintf(why, sizeof why, "no column is named \"%.100s\", but%s", name, c->n > 1 ? "" : " all of it is");
+    for (int i = 0; i < c->n && at < 700; i++)
+        at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
+    snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");
+    fail(c, WEFT_EFORMAT, why);
+}
+
+static int find_column(csv *c, const char *name)
+{
+    int found = -1;
+    char why[200];
+    for (int i = 0; i < c->n; i++) {
+        if (strcmp(c->fields[i].text, name))
+            continue;
+        if (found >= 0) {
+            snprintf(why, sizeof why, "two columns are named \"%.100s\"", name);
+            fail(c, WEFT_EFORMAT, why);
+            return -1;
+        }
+        found = i;
+    }
+    if (found < 0)
+        no_column(c, name);
+    return found;
+}
+
+static bool read_header(csv *c)
+{
+    if (c->end - c->at >= 3 && !memcmp(c->at, "\xEF\xBB\xBF", 3))
+        c->at += 3;
+    if (!next_record(c))
+        return c->status == WEFT_OK ? fail(c, WEFT_EFORMAT, "a header line was expected, the file is empty") : false;
+    for (int i = !c->want.id; i <= c->want.n; i++) {
+        c->where[i] = find_column(c, i ? c->want.columns[i - 1] : c->want.id);
+        if (c->where[i] < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool number(csv *c, int column, const char *name, double *out)
+{
+    const field *f = &c->fields[column];
+    char *end, why[300];
+    if (f->size == 0 && c->empty_is_nan) {
+        *out = (double)NAN;
+        return true;
+    }
+    errno = 0;
+    double value = strtod(f->text, &end);
+    bool none = end == f->text;                  /* before what follows is skipped: blanks alone are no number */
+    while (*end == ' ' || *end == '\t')
+        end++;
+    if (none || end != f->text + f->size) {
+        snprintf(why, sizeof why, "column \"%.100s\": a number was expected, not \"%.100s\"", name, f->text);
+        return fail(c, WEFT_EFORMAT, why);
+    }
+    *out = value;
+    if ((errno == ERANGE && fabs(value) > 1) || (c->want.narrow && isfinite(value) && !isfinite((weft_real)value))) {
+        snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
+        return fail(c, WEFT_EFORMAT, why);
+    }
+    return true;
+}
+
+/* ---- the file ---- */
+static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
+{
+    char why[100];
+    if (c->n != width) {
+        snprintf(why, sizeof why, "%d fields, the header has %d", c->n, width);
+        return fail(c, WEFT_EFORMAT, why);
+    }
+    for (int i = 0; i < c->want.n; i++)
+        if (!number(c, c->where[i + 1], c->want.columns[i], &c->row[i]))
+            return false;
+    return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) || fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
+}
+
+/* Texts end with a 0 here, so one in a field would cut it, silently; and UTF-16 is full of them. */
+static bool is_text(csv *c, const char *text, size_t size)
+{
+    const char *zero = memchr(text, 0, size);
+    for (const char *at = text; zero && at < zero; at++)
+        c->line += *at == '\n';
+    return !zero || fail(c, WEFT_EFORMAT, "there is a zero byte; a CSV file in UTF-8 has none");
+}
+
+static void read_all(csv *c, weft__csv_row *take, void *user)
+{
+    c->where = malloc(((size_t)c->want.n + 1) * sizeof *c->where);
+    c->row = malloc((size_t)c->want.n * sizeof *c->row);
+    if (!c->where || !c->row) {
+        fail(c, WEFT_ENOMEM, "out of memory");
+        return;
+    }
+    if (!read_header(c))
+        return;
+    int width = c->n;
+    while (next_record(c) && read_record(c, take, user, width))
+        ;
+}
+
+weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
+{
+    unsigned char d = (unsigned char)(opts ? opts->delimiter : 0);
+    if (!d || d == '\t' || (d >= ' ' && d < 127 && !isalnum(d) && !strchr("\"+-.", d)))
+        return WEFT_OK;
+    return weft__file_fail(WEFT_EARG, "%s: the delimiter is byte %d; a character that can neither be in a number nor quote or end a field is wanted", function, d);
+}
+
+weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want, weft__csv_row *take, void *user)
+{
+    size_t size;
+    *text = NULL;
+    weft_status status = weft__slurp(path, text, &size);
+    if (status != WEFT_OK)
+        return status;
+    const weft_csv_opts o = want->opts ? *want->opts : (weft_csv_opts){ 0 };
+    csv c = { .path = path, .at = *text, .end = *text + size, .line = 1, .next_line = 1, .want = *want, .delimiter = ',', .empty_is_nan = o.empty_is_nan };
+    if (o.delimiter)
+        c.delimiter = o.delimiter;
+    locale_t before = weft__plain_locale();
+    if (is_text(&c, *text, size))
+        read_all(&c, take, user);
+    weft__plain_locale_end(before);
+    free(c.where);
+    free(c.row);
+    free(c.fields);
+    return c.status;
+}
+
+/* ---- ragged data ---- */
+typedef struct { weft__growing g; const char *id; } ragged;      /* id: of the open sequence */
+
+static bool add_row(void *user, const char *id, const double *values)
+{
+    ragged *r = user;
+    weft__growing *g = &r->g;
+    if (r->id && strcmp(r->id, id) && g->rows > g->first && !weft__grow_sequence(g))
+        return false;
+    r->id = id;
+    if (!weft__grow_row(g, false))
+        return false;
+    weft_real *row = g->data.rows + (g->rows - 1) * g->data.columns;
+    for (int64_t i = 0; i < g->data.columns; i++)
+        row[i] = (weft_real)values[i];
+    return true;
+}
+
+static bool complete(const char *id, const char *const *columns, int n, const weft_dataset *out)
+{
+    bool good = id && columns && n > 0 && n < 1 << 20 && out;
+    for (int i = 0; good && i < n; i++)
+        good = columns[i] != NULL;
+    return good;
+}
+
+weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, const weft_csv_opts *opts, weft_dataset *out)
+{
+    if (out)
+        *out = (weft_dataset){ 0 };
+    if (!complete(id, columns, n, out))
+        return weft__file_fail(WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are needed");
+    weft_status status = weft__csv_opts_good("weft_read_csv", opts);
+    if (status != WEFT_OK)
+        return status;
+    ragged r = { .g = { .data = { .columns = n } } };
+    char *text;
+    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, n, true, opts }, add_row, &r);
+    if (status == WEFT_OK && r.g.rows > r.g.first && !weft__grow_sequence(&r.g))
+        status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);
+    free(text);
+    return weft__grown(&r.g, status, path, out);
+}

@@ -1,0 +1,165 @@
+/* hdf5.c - ragged data in HDF5: below a group the data sets "rows" [N, columns] (or "tokens" [N] for ints) and "lengths" [n]. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/data/data.h"
+#include "io/hdf5/hdf5.h"
+
+enum { PATH = 300 };
+
+static bool is_float(weft__number t) { return t == WEFT__F32 || t == WEFT__F64 || t == WEFT__F32_BE || t == WEFT__F64_BE; }
+static bool is_int(weft__number t) { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
+
+/* "group/name" as a path from the root; "", "/" and NULL are the root itself. */
+static bool join(char path[PATH], const char *group, const char *name)
+{
+    while (group && *group == '/')
+        group++;
+    int n = snprintf(path, PATH, "%s%s%s", group ? group : "", group && *group ? "/" : "", name);
+    return n < PATH;
+}
+
+/* ---- reading ---- */
+static void *read_set(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count, size_t element)
+{
+    void *values = calloc(count ? count : 1, element);
+    if (!values)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu numbers of \"%s\"", count, path);
+    else
+        weft__h5_read(h, path, kind, as, values);
+    return values;
+}
+
+static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
+{
+    char path[PATH], text[128];
+    weft__kind kind;
+    if (!join(path, group, "lengths") || !weft__h5_find(h, path, &kind) || weft__h5_status(h) != WEFT_OK) {
+        weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%s\"", path);
+        return;
+    }
+    if (kind.rank != 1 || !is_int(kind.type) || kind.size[0] >= INT32_MAX) {
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; int32, int64 or uint8 [n] was expected", path, weft__kind_text(&kind, text));
+        return;
+    }
+    d->n = kind.size[0];
+    int64_t *len = read_set(h, path, &kind, WEFT__I64, (size_t)d->n, sizeof *len);
+    d->len = calloc((size_t)d->n + 1, sizeof *d->len);
+    if (!d->len)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d->n);
+    for (int64_t i = 0; i < d->n && weft__h5_status(h) == WEFT_OK; i++) {
+        if (len[i] < 0 || len[i] > INT32_MAX)
+            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\": sequence %lld has length %lld", path, (long long)i, (long long)len[i]);
+        else
+            d->len[i] = (int32_t)len[i];
+    }
+    free(len);
+}
+
+/* As many rows as the lengths say. */
+static bool fits(weft__h5 *h, const char *path, const weft__kind *kind, const weft_dataset *d)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < d->n; i++)
+        total += d->len[i];
+    if (total != kind->size[0])
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows, the lengths add up to %lld", path, (long long)kind->size[0],
+                      (long long)total);
+    return total == kind->size[0];
+}
+
+static void read_rows(weft__h5 *h, const char *group, weft_dataset *d)
+{
+    char path[PATH], text[128];
+    weft__kind kind;
+    bool tokens = false, found = join(path, group, "rows") && weft__h5_find(h, path, &kind);
+    if (!found)
+        tokens = found = join(path, group, "tokens") && weft__h5_find(h, path, &kind);
+    if (!found || weft__h5_status(h) != WEFT_OK) {
+        weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"", group ? group : "/");
+        return;
+    }
+    if (tokens ? kind.rank != 1 || kind.type != WEFT__I32 : kind.rank != 2 || !is_float(kind.type) || kind.size[1] < 1) {
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s was expected", path, weft__kind_text(&kind, text),
+                      tokens ? "int32 [N]" : "float32 or float64 [N, columns]");
+        return;
+    }
+    if (!fits(h, path, &kind, d))
+        return;
+    size_t n = weft__kind_bytes(&kind) / weft__number_bytes(kind.type);
+    d->columns = tokens ? 0 : kind.size[1];
+    if (tokens)
+        d->ints = read_set(h, path, &kind, WEFT__I32, n, sizeof *d->ints);
+    else
+        d->rows = read_set(h, path, &kind, sizeof *d->rows == 8 ? WEFT__F64 : WEFT__F32, n, sizeof *d->rows);
+}
+
+weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out)
+{
+    if (!out)
+        return weft__file_fail(WEFT_EARG, "weft_read_hdf5: no dataset given");
+    *out = (weft_dataset){ 0 };
+    char *image;
+    size_t size;
+    weft_status status = weft__slurp(path, &image, &size);
+    if (status != WEFT_OK)
+        return status;
+    weft__growing g = { 0 };
+    weft__h5 *h = weft__h5_open(path, (unsigned char *)image, size, false);
+    status = h ? WEFT_OK : WEFT_ENOMEM;
+    if (h) {
+        read_lengths(h, group, &g.data);
+        if (weft__h5_status(h) == WEFT_OK)
+            read_rows(h, group, &g.data);
+        status = weft__h5_end(h);
+    }
+    free(image);
+    return weft__grown(&g, status, path, out);
+}
+
+/* ---- writing ---- */
+static bool consistent(const weft_dataset *d)
+{
+    if (!d || d->n < 0 || (d->n && !d->len) || (d->rows && d->columns < 1))
+        return false;
+    for (int64_t i = 0; i < d->n; i++)
+        if (d->len[i] < 0)
+            return false;
+    return true;
+}
+
+static void write_all(weft__h5 *h, const char *group, const weft_dataset *d)
+{
+    char path[PATH];
+    int64_t total = 0;
+    for (int64_t i = 0; i < d->n; i++)
+        total += d->len[i];
+    join(path, group, "lengths");
+    for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
+        *end = 0;
+        weft__h5_group(h, path);
+        *end = '/';
+    }
+    weft__h5_write(h, path, &(weft__kind){ WEFT__I32, 1, { d->n } }, d->len);
+    join(path, group, d->ints ? "tokens" : "rows");
+    weft__kind ints = { WEFT__I32, 1, { total } }, rows = { weft__number_of(WEFT_REAL), 2, { total, d->columns } };
+    weft__h5_write(h, path, d->ints ? &ints : &rows, d->ints ? (const void *)d->ints : (const void *)d->rows);
+}
+
+weft_status weft_write_hdf5(const char *path, const char *group, const weft_dataset *data)
+{
+    char place[PATH];
+    if (!path || !consistent(data) || (!data->rows && !data->ints) || !join(place, group, "lengths"))
+        return weft__file_fail(WEFT_EARG,
+                               "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with lengths from 0 on are needed", PATH - 16);
+    weft__h5 *h = weft__h5_new(path, 0, false);
+    if (!h)
+        return WEFT_ENOMEM;
+    write_all(h, group, data);
+    unsigned char *image = NULL;
+    size_t size = 0;
+    weft_status status = weft__h5_finish(h, &image, &size);
+    if (status == WEFT_OK)
+        status = weft__write_file(path, &(weft__span){ image, size }, 1);
+    free(image);
+    return status;
+}

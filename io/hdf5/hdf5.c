@@ -1,0 +1,341 @@
+/* hdf5.c - the session, types and errors of HDF5 files in memory, and writing them; see hdf5.h. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "io/checkpoint/crc32c.h"
+#include "io/hdf5/session.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "checksums are of numbers in memory and files are little-endian: a big-endian machine needs its bytes turned in weft__crc_of"
+#endif
+
+/* ---- kinds ---- */
+static const struct { const char *name; size_t bytes; } number[] = {
+    [WEFT__F32] = { "float32", 4 }, [WEFT__F64] = { "float64", 8 }, [WEFT__I32] = { "int32", 4 }, [WEFT__I64] = { "int64", 8 },
+    [WEFT__U8] = { "bytes", 1 }, [WEFT__CHARS] = { "text", 1 }, [WEFT__F32_BE] = { "big-endian float32", 4 },
+    [WEFT__F64_BE] = { "big-endian float64", 8 }, [WEFT__ODD] = { "something else than plain numbers", 0 },
+};
+
+weft__number weft__number_of(weft_dtype type)
+{
+    static const weft__number of[] = { sizeof(real) == 4 ? WEFT__F32 : WEFT__F64, WEFT__I32, WEFT__I64, WEFT__F64, WEFT__CHARS, WEFT__U8 };
+    return (unsigned)type < sizeof of / sizeof *of ? of[type] : WEFT__ODD;
+}
+
+size_t weft__number_bytes(weft__number type) { return number[type].bytes; }
+
+size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if that is no number */
+{
+    size_t n = number[k->type].bytes;
+    for (int i = 0; i < k->rank; i++)
+        if (__builtin_mul_overflow(n, (size_t)k->size[i], &n))
+            return SIZE_MAX;
+    return n;
+}
+
+bool weft__kind_same(const weft__kind *a, const weft__kind *b)
+{
+    return a->type == b->type && a->rank == b->rank && !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size);
+}
+
+const char *weft__kind_text(const weft__kind *k, char buffer[128])
+{
+    int at = snprintf(buffer, 128, "%s [", number[k->type].name);
+    for (int i = 0; i < k->rank && at < 128; i++)
+        at += snprintf(buffer + at, 128 - (size_t)at, i ? ", %lld" : "%lld", (long long)k->size[i]);
+    if (at < 128)                                /* else it is cut: only nonsense is as large */
+        snprintf(buffer + at, 128 - (size_t)at, "]");
+    return buffer;
+}
+
+hid_t weft__h5_type(weft__number type, size_t text)               /* in a file; to be closed */
+{
+    switch (type) {
+    case WEFT__F32:    return H5Tcopy(H5T_IEEE_F32LE);
+    case WEFT__F64:    return H5Tcopy(H5T_IEEE_F64LE);
+    case WEFT__I32:    return H5Tcopy(H5T_STD_I32LE);
+    case WEFT__I64:    return H5Tcopy(H5T_STD_I64LE);
+    case WEFT__U8:     return H5Tcopy(H5T_STD_U8LE);
+    case WEFT__F32_BE: return H5Tcopy(H5T_IEEE_F32BE);
+    case WEFT__F64_BE: return H5Tcopy(H5T_IEEE_F64BE);
+    case WEFT__CHARS:  break;
+    case WEFT__ODD:    return H5I_INVALID_HID;
+    }
+    hid_t t = H5Tcopy(H5T_C_S1);
+    if (t < 0 || (H5Tset_size(t, text) >= 0 && H5Tset_cset(t, H5T_CSET_UTF8) >= 0))
+        return t;
+    H5Tclose(t);
+    return H5I_INVALID_HID;
+}
+
+/* ---- errors ---- */
+weft_status weft__h5_status(const weft__h5 *h) { return h->status; }
+
+void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
+{
+    char text[512];
+    if (h->status)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    h->status = weft__file_fail(status, "%s: %s", h->path, text);
+}
+
+static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user)
+{
+    if (n == 0 && error->desc)
+        snprintf(user, 160, ": %s", error->desc);
+    return 0;
+}
+
+void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
+{
+    char why[160] = "";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, why);
+    weft__h5_fail(h, h->grows ? WEFT_ENOMEM : WEFT_EFORMAT, "%s %s%s", path, what, why);
+}
+
+/* ---- the image ---- *
+ * libhdf5's "core" driver works in our memory and copies nothing. It asks for more byte by byte, so that the file ends with its last byte.
+ * A refusal in the midst of its work would leave it with objects that it can never close, so there is none: whatever an operation
+ * may need is set aside before it begins, where running out of memory is an error like any other. */
+enum { SLACK = 1 << 17 };                        /* metadata of one operation, at most */
+
+/* What libhdf5 takes for itself cannot be set aside, and where it gets none it may crash. So before it begins it is seen whether there is
+ * plenty, which is given back for it to take: see docs/design/checkpoints.md. */
+enum { TO_BEGIN = 16 << 20, TO_GO_ON = 1 << 20 };
+
+static bool has_plenty(weft__h5 *h, size_t bytes)
+{
+    void *plenty = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (plenty == MAP_FAILED)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for libhdf5 to work in: it may take %zu MB", bytes >> 20);
+    else
+        munmap(plenty, bytes);
+    return !h->status;
+}
+
+static bool reserve(weft__h5 *h, size_t bytes)
+{
+    hsize_t end = 0;
+    if (!h->status && h->file >= 0 && H5Fget_filesize(h->file, &end) < 0)
+        weft__h5_broken(h, "the file", "has no size");
+    size_t have = h->size > h->spare_size ? h->size : h->spare_size, most = SIZE_MAX / 4;
+    if (!h->status && !has_plenty(h, TO_GO_ON))
+        return false;
+    if (h->status || (bytes < most && end < most && (size_t)end + bytes + SLACK <= have))
+        return !h->status;
+    size_t want = bytes < most && end < most ? (size_t)end + bytes + SLACK : 0, room = want > 2 * h->size ? want : 2 * h->size;
+    free(h->spare);
+    h->spare = want ? calloc(1, room) : NULL;    /* zeroed, so that gaps in the file are zeros */
+    h->spare_size = h->spare ? room : 0;
+    if (!h->spare)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of more than %llu bytes", (unsigned long long)end + bytes);
+    return !h->status;
+}
+
+static void *image_malloc(size_t size, H5FD_file_image_op_t op, void *user)
+{
+    weft__h5 *h = user;
+    (void)op;
+    return size <= h->size ? h->image : NULL;
+}
+
+static void *image_memcpy(void *to, const void *from, size_t size, H5FD_file_image_op_t op, void *user)
+{
+    (void)op, (void)user;
+    return to == from ? to : memmove(to, from, size);
+}
+
+static void *image_realloc(void *old, size_t size, H5FD_file_image_op_t op, void *user)
+{
+    weft__h5 *h = user;
+    (void)op, (void)old;
+    if (!h->grows)
+        return NULL;
+    if (size <= h->size)
+        return h->image;
+    if (size > h->spare_size)
+        return NULL;
+    if (h->size)
+        memcpy(h->spare, h->image, h->size);
+    free(h->image);
+    h->image = h->spare, h->size = h->spare_size;
+    h->spare = NULL, h->spare_size = 0;
+    return h->image;
+}
+
+static herr_t image_free(void *image, H5FD_file_image_op_t op, void *user) { (void)image, (void)op, (void)user; return 0; }
+static void *same_user(void *user)               { return user; }
+static herr_t keep_user(void *user)              { (void)user; return 0; }
+
+static hid_t access_list(weft__h5 *h)
+{
+    H5FD_file_image_callbacks_t calls = { image_malloc, image_memcpy, image_realloc, image_free, same_user, keep_user, h };
+    hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+    if (list >= 0 && H5Pset_fapl_core(list, 1, 0) >= 0 && H5Pset_file_image_callbacks(list, &calls) >= 0 &&
+        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 && H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
+        return list;
+    weft__h5_close(list);
+    return H5I_INVALID_HID;
+}
+
+/* ---- sessions ---- */
+static weft__h5 *begin(const char *path, bool checked)
+{
+    weft__h5 *h = calloc(1, sizeof *h);
+    if (!h) {
+        weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+        return NULL;
+    }
+    h->path = path;
+    h->checked = checked;
+    h->file = H5I_INVALID_HID;
+    if (!has_plenty(h, TO_BEGIN)) {
+        free(h);
+        return NULL;
+    }
+    weft__lock(WEFT__FILES);                     /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
+    H5Eget_auto2(H5E_DEFAULT, &h->print, &h->print_user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (H5PLget_loading_state(&h->plugins) >= 0)
+        H5PLset_loading_state(0);                /* a file may not name code to be loaded */
+    return h;
+}
+
+static weft_status end(weft__h5 *h)
+{
+    if (h->file >= 0 && H5Fclose(h->file) < 0)
+        weft__h5_broken(h, "the file", "cannot be closed");
+    weft__h5_end_image(&h->read);
+    H5PLset_loading_state(h->plugins);
+    H5Eset_auto2(H5E_DEFAULT, h->print, h->print_user);
+    weft__unlock(WEFT__FILES);
+    return h->status;
+}
+
+weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
+{
+    weft__h5 *h = begin(path, checked);
+    if (!h)
+        return NULL;
+    h->grows = true;
+    if (!reserve(h, user_block))
+        return h;
+    hid_t access = access_list(h), creation = H5Pcreate(H5P_FILE_CREATE);
+    if (access >= 0 && creation >= 0 && H5Pset_userblock(creation, user_block) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0)
+        h->file = H5Fcreate("weft image", H5F_ACC_TRUNC, creation, access);
+    if (h->file < 0)
+        weft__h5_broken(h, "the file", "cannot be made");
+    weft__h5_close(access);
+    weft__h5_close(creation);
+    return h;
+}
+
+weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked)
+{
+    weft__h5 *h = begin(path, checked);
+    if (!h)
+        return NULL;
+    h->image = image;
+    h->size = size;
+    h->read = (weft__h5_image){ .bytes = image, .size = size };
+    if (!weft__h5_root_is_sound(h))
+        weft__h5_fail(h, WEFT_EFORMAT, "the file is damaged: its root is no group");
+    else if ((h->file = weft__h5_open_image(&h->read)) < 0)
+        weft__h5_broken(h, "the file", "cannot be opened");
+    return h;
+}
+
+weft_status weft__h5_end(weft__h5 *h)
+{
+    weft_status s = end(h);
+    if (h->grows)
+        free(h->image);
+    free(h->spare);
+    free(h);
+    return s;
+}
+
+weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
+{
+    hsize_t bytes = 0;
+    if (reserve(h, 0) && (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
+        weft__h5_broken(h, "the file", "cannot be finished");
+    weft_status s = end(h);
+    if (s)
+        free(h->image);
+    *image = s ? NULL : h->image;
+    *size = (size_t)bytes;
+    free(h->spare);
+    free(h);
+    return s;
+}
+
+/* ---- writing ---- */
+void weft__h5_close(hid_t id)
+{
+    if (id >= 0)
+        H5Idec_ref(id);
+}
+
+void weft__h5_group(weft__h5 *h, const char *path)
+{
+    if (!reserve(h, 0))
+        return;
+    hid_t list = H5Pcreate(H5P_GROUP_CREATE), group = H5I_INVALID_HID;
+    if (list >= 0 && H5Pset_obj_track_times(list, 0) >= 0)
+        group = H5Gcreate2(h->file, path, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (group < 0)
+        weft__h5_broken(h, path, "cannot be made");
+    weft__h5_close(group);
+    weft__h5_close(list);
+}
+
+static bool attribute(weft__h5 *h, const char *path, const char *key, hid_t type, const void *value)
+{
+    hid_t space = H5Screate(H5S_SCALAR), a = H5I_INVALID_HID;
+    if (space >= 0 && type >= 0)
+        a = H5Acreate_by_name(h->file, path, key, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    bool good = a >= 0 && H5Awrite(a, type, value) >= 0;
+    if (!good)
+        weft__h5_broken(h, path, "cannot be described");
+    weft__h5_close(a);
+    weft__h5_close(space);
+    return good;
+}
+
+void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text)
+{
+    if (!reserve(h, strlen(text)))
+        return;
+    hid_t type = weft__h5_type(WEFT__CHARS, strlen(text) + 1);
+    attribute(h, path, key, type, text);
+    weft__h5_close(type);
+}
+
+void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *k, const void *values)
+{
+    if (!reserve(h, weft__kind_bytes(k)))
+        return;
+    hsize_t size[WEFT_RANK] = { 0 };
+    for (int i = 0; i < k->rank; i++)
+        size[i] = (hsize_t)k->size[i];
+    bool text = k->type == WEFT__CHARS;          /* one string of that many bytes */
+    hid_t type = weft__h5_type(k->type, (size_t)k->size[0]), set = H5I_INVALID_HID, list = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = k->rank && !text ? H5Screate_simple(k->rank, size, NULL) : H5Screate(H5S_SCALAR);
+    if (type >= 0 && space >= 0 && list >= 0 && H5Pset_obj_track_times(list, 0) >= 0 && H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0)
+        set = H5Dcreate2(h->file, path, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    if (set < 0 || H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values ? values : "") < 0)
+        weft__h5_broken(h, path, "cannot be stored");
+    uint32_t crc = weft__crc32c(0, values, weft__kind_bytes(k));
+    if (h->checked && !h->status)
+        attribute(h, path, WEFT__CRC, H5T_STD_U32LE, &crc);
+    weft__h5_close(set);
+    weft__h5_close(list);
+    weft__h5_close(space);
+    weft__h5_close(type);
+}

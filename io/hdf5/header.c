@@ -1,0 +1,189 @@
+/* header.c - object headers looked at before libhdf5 sees them. It trusts them: it takes memory for a continuation of any length, divides by the extents
+ * of chunks that nobody may have, and cannot close a file again whose header it could read half of. */
+#include <string.h>
+#include "io/hdf5/session.h"
+
+enum { LINKS = 2, OLD_FILL = 4, FILL = 5, LINK = 6, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21, CHUNKED = 2, PARTS = 64 };
+typedef struct { const unsigned char *at; size_t size, base; bool old, ordered; int parts; weft__h5_header *out; } walk;
+
+static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
+{
+    uint64_t v = 0;
+    for (int i = bytes - 1; i >= 0 && at < w->size && (size_t)bytes <= w->size - at; i--)
+        v = v << 8 | w->at[at + (size_t)i];
+    return v;
+}
+
+static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses count from the superblock */
+{
+    return address <= w->size - w->base && n <= w->size - w->base - address;
+}
+
+/* Many links, or attributes, lie in a heap. One that says that it has a tree of huge objects would be closed, without such an object, by
+ * deleting that tree; that fails, the file can never be closed, and the process ends with a crash. No link and no attribute that we read is
+ * huge. Memory is asked for by the sizes of blocks; libhdf5 itself makes none of more than 64 KiB. */
+static bool heap_is_plain(const walk *w, uint64_t address)
+{
+    enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110, FIRST = 112, LARGEST = 120, BLOCK = 1 << 16 };
+    if (address == UINT64_MAX)
+        return true;
+    if (!inside(w, address, HEAP_HEADER))
+        return false;
+    size_t at = w->base + (size_t)address;
+    uint64_t first = field(w, at + FIRST, 8), largest = field(w, at + LARGEST, 8);
+    return !memcmp(w->at + at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX && field(w, at + HUGE_OBJECTS, 8) == 0
+        && field(w, at + WIDTH, 2) && first && first <= largest && largest <= BLOCK;
+}
+
+/* And a tree has their order. libhdf5 looks for the sum of a node at its end, however short the node is said to be. */
+static bool tree_is_plain(const walk *w, uint64_t address, int kind)
+{
+    enum { TREE_HEADER = 38, KIND = 5, NODE = 6, RECORD = 10, ROOT = 16, RECORDS = 24, AROUND = 10 };
+    if (address == UINT64_MAX)
+        return true;
+    if (!inside(w, address, TREE_HEADER))
+        return false;
+    size_t at = w->base + (size_t)address;
+    uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8), records = field(w, at + RECORDS, 2);
+    return !memcmp(w->at + at, "BTHD", 4) && w->at[at + KIND] == kind && record && node >= 2 * record + AROUND && records * record + AROUND <= node
+        && (root == UINT64_MAX || inside(w, root, node));
+}
+
+/* A message that says where the heap and the trees by name and by age are, if there are any, behind a counter, if there is one. */
+static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
+{
+    enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };                 /* kinds of trees; those by age follow */
+    size_t counter = type == LINKS ? 8 : 2;
+    int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
+    size_t heap = n < 2 ? n : (size_t)2 + (w->at[at + 1] & 1 ? counter : 0), end = heap + (n >= 2 && w->at[at + 1] & 2 ? 24 : 16);
+    bool good = end <= n && heap_is_plain(w, field(w, at + heap, 8));
+    for (size_t tree = heap + 8; good && tree < end; tree += 8)
+        good = tree_is_plain(w, field(w, at + tree, 8), kind++);
+    return good;
+}
+
+/* A few links lie in the header itself, a message each. One that libhdf5 cannot read makes it free those that it has not read yet. */
+static bool link_is_plain(const walk *w, size_t at, size_t n)
+{
+    enum { VERSION = 1, WIDTH = 3, AGE = 4, TYPE = 8, LETTERS = 16, FLAGS = 31, HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
+    if (n < 2 || w->at[at] != VERSION || w->at[at + 1] > FLAGS)
+        return false;
+    int flags = w->at[at + 1], width = 1 << (flags & WIDTH);
+    size_t letters = (size_t)2 + (flags & TYPE ? 1 : 0) + (flags & AGE ? 8 : 0), length = letters + (flags & LETTERS ? 1 : 0);
+    size_t name = length + (size_t)width;
+    uint64_t bytes = field(w, at + length, width);
+    if (n < name || !bytes || bytes > n - name || (flags & LETTERS && w->at[at + letters] > UTF8))
+        return false;
+    size_t end = name + (size_t)bytes, rest = n - end;
+    int type = flags & TYPE ? w->at[at + 2] : HARD;
+    if (type == HARD)
+        return rest >= 8;
+    uint64_t to = field(w, at + end, 2);         /* where a soft or external link goes */
+    return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
+}
+
+/* Where a data set's numbers are: in the message itself they must lie in it, since libhdf5 copies as many as it says. *chunked: somewhere else than
+ * here or in one piece. */
+static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
+{
+    enum { COMPACT = 0, OLD_HEAD = 8 };
+    if (n < 4 || w->at[at] < 1 || w->at[at] > 4)
+        return false;
+    bool old = w->at[at] < 3;
+    int class = w->at[at + (old ? 2 : 1)];
+    size_t head = old ? OLD_HEAD + 4 * (size_t)w->at[at + 1] : 2, width = old ? 4 : 2;
+    *chunked = class >= CHUNKED;
+    if (class != COMPACT)
+        return *chunked || n >= (old ? head + 8 : head + 16);
+    return n >= head + width && field(w, at + head, (int)width) <= n - head - width;
+}
+
+/* What unwritten numbers are: libhdf5 copies as many bytes as the message says. In versions 1 and 2 a negative size is no value. */
+static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
+{
+    enum { VALUE = 0x20 };
+    int version = type == OLD_FILL || !n ? 0 : w->at[at];
+    size_t head = version == 0 ? 0 : version < 3 ? 4 : 2;
+    if (n < head || version > 3 || (type == FILL && version == 0))
+        return false;
+    if ((version == 2 && !w->at[at + 3]) || (version == 3 && !(w->at[at + 1] & VALUE)))
+        return true;
+    uint64_t size = field(w, at + head, 4);
+    bool none = head == 4 && size > INT32_MAX;
+    return n >= head + 4 && (none || size <= n - head - 4);
+}
+
+static bool messages(walk *w, size_t at, size_t end);
+
+static bool continued(walk *w, size_t at)
+{
+    uint64_t address = field(w, at, 8), n = field(w, at + 8, 8);
+    if (++w->parts > PARTS || n < 8 || !inside(w, address, n))
+        return false;
+    size_t from = w->base + (size_t)address, to = from + (size_t)n;
+    return w->old ? messages(w, from, to) : !memcmp(w->at + from, "OCHK", 4) && messages(w, from + 4, to - 4);
+}
+
+static bool messages(walk *w, size_t at, size_t end)
+{
+    size_t head = w->old ? 8 : w->ordered ? 6 : 4;
+    while (at + head <= end) {
+        int type = (int)field(w, at, w->old ? 2 : 1);
+        size_t n = (size_t)field(w, at + (w->old ? 2 : 1), 2);
+        bool shared = field(w, at + (w->old ? 4 : 3), 1) & 2;
+        at += head;
+        if (n > end - at)
+            return false;
+        bool chunked = false;
+        if (type == LAYOUT && (shared || !layout_is_sound(w, at, n, &chunked)))
+            return false;
+        w->out->chunked = w->out->chunked || chunked;
+        w->out->filtered = w->out->filtered || type == FILTERS;
+        if ((type == LINKS || type == ATTRIBUTES) && !dense_is_sound(w, type, at, n))
+            return false;
+        if ((type == FILL || type == OLD_FILL) && !shared && !fill_is_sound(w, type, at, n))
+            return false;
+        if (type == LINK && (shared || !link_is_plain(w, at, n)))
+            return false;
+        if (type == CONTINUATION && (n < 16 || !continued(w, at)))
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
+{
+    walk w = { .at = h->image, .size = h->size, .base = (size_t)h->read.libhdf5_s.base_addr, .out = out };
+    *out = (weft__h5_header){ 0 };
+    if (w.base > w.size || !inside(&w, address, 16))
+        return false;
+    size_t at = w.base + (size_t)address, first = at + 16;
+    uint64_t n = field(&w, at + 8, 4);
+    w.old = memcmp(w.at + at, "OHDR", 4) != 0;
+    if (!w.old) {
+        int flags = w.at[at + 5], width = 1 << (flags & 3);
+        first = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
+        n = field(&w, first, width);
+        first += (size_t)width;
+        w.ordered = flags & 4;
+    }
+    return first <= w.size && n <= w.size - first && messages(&w, first, first + (size_t)n);
+}
+
+/* Where the superblock says that the root's header lies; it is looked at before libhdf5 opens the file, and so are places where a superblock may be. */
+bool weft__h5_root_is_sound(weft__h5 *h)
+{
+    weft__h5_header root;
+    size_t base = 0;
+    while (base + 96 <= h->size && memcmp(h->image + base, "\211HDF\r\n\032\n", 8))
+        base = base ? 2 * base : 512;
+    if (base + 96 > h->size)
+        return true;                             /* none: libhdf5 says so */
+    walk w = { .at = h->image, .size = h->size, .base = base };
+    int version = w.at[base + 8], width = w.at[base + (version < 2 ? 13 : 9)];
+    h->read.libhdf5_s.base_addr = base;
+    bool good = width == 8 && weft__h5_look(h, field(&w, base + (version == 0 ? 64 : version == 1 ? 68 : 36), 8), &root);
+    h->read.libhdf5_s.base_addr = 0;
+    return good;
+}

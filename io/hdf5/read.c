@@ -1,0 +1,354 @@
+/* read.c - reading HDF5 files in memory, with suspicion; see hdf5.h. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "io/checkpoint/crc32c.h"
+#include "io/hdf5/session.h"
+
+enum { LINKS = 100000, NAME = 256 };
+
+/* ---- objects ---- */
+/* Follows a path by hard links alone, and looks at each header before libhdf5 does; false if there is nothing, or at an error: a soft or external link. */
+static bool follow(weft__h5 *h, const char *path, weft__h5_header *header)
+{
+    char part[2 * NAME];
+    if (h->status || strlen(path) >= sizeof part)
+        return false;
+    for (const char *end = path; end; ) {
+        end = strchr(end + (end != path), '/');
+        size_t n = end ? (size_t)(end - path) : strlen(path);
+        memcpy(part, path, n);
+        part[n] = 0;
+        H5L_info_t info;
+        htri_t is = H5Lexists(h->file, part, H5P_DEFAULT);
+        if (is == 0)
+            return false;
+        if (is < 0 || H5Lget_info(h->file, part, &info, H5P_DEFAULT) < 0)
+            weft__h5_broken(h, part, "cannot be found");
+        else if (info.type != H5L_TYPE_HARD)
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is a link to somewhere else", part);
+        else if (!weft__h5_look(h, info.u.address, header))
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its header is none, or goes beyond the file", part);
+        if (h->status)
+            return false;
+    }
+    return true;
+}
+
+bool weft__h5_is(weft__h5 *h, const char *path) { return follow(h, path, &(weft__h5_header){ 0 }); }
+
+static const char *not_plain(bool filtered)
+{
+    return filtered ? "is compressed; only plain arrays are read" : "is stored in chunks or elsewhere; only plain arrays are read";
+}
+
+static hid_t open_set(weft__h5 *h, const char *path)              /* less than 0: not there, or an error */
+{
+    weft__h5_header header;
+    if (!follow(h, path, &header))
+        return H5I_INVALID_HID;
+    if (header.chunked) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, not_plain(header.filtered));
+        return H5I_INVALID_HID;
+    }
+    hid_t object = H5Oopen(h->file, path, H5P_DEFAULT);
+    if (object >= 0 && H5Iget_type(object) == H5I_DATASET)
+        return object;
+    if (object < 0)
+        weft__h5_broken(h, path, "cannot be opened");
+    else
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is not a data set", path);
+    weft__h5_close(object);
+    return H5I_INVALID_HID;
+}
+
+/* ---- kinds ---- */
+static void type_of(hid_t set, weft__kind *k)    /* into k->type; of a text its bytes, too */
+{
+    hid_t type = H5Dget_type(set);
+    for (weft__number t = WEFT__F32; t < WEFT__ODD && k->type == WEFT__ODD; t++) {
+        hid_t known = t == WEFT__CHARS ? H5I_INVALID_HID : weft__h5_type(t, 0);
+        if (known >= 0 && type >= 0 && H5Tequal(type, known) > 0)
+            k->type = t;
+        weft__h5_close(known);
+    }
+    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 && k->rank == 0) {
+        k->type = WEFT__CHARS;
+        k->rank = 1;
+        k->size[0] = (int64_t)H5Tget_size(type);
+    }
+    weft__h5_close(type);
+}
+
+static bool kind_of(hid_t set, weft__kind *k)
+{
+    hsize_t size[WEFT_RANK];
+    hid_t space = H5Dget_space(set);
+    H5S_class_t shape = space < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
+    int rank = shape == H5S_SIMPLE ? H5Sget_simple_extent_ndims(space) : 0;
+    bool good = (shape == H5S_SCALAR || shape == H5S_SIMPLE) && rank >= 0 && rank <= WEFT_RANK &&
+                (rank == 0 || H5Sget_simple_extent_dims(space, size, NULL) == rank);
+    weft__h5_close(space);
+    *k = (weft__kind){ .type = WEFT__ODD, .rank = good ? rank : 0 };
+    for (int i = 0; i < k->rank; i++)
+        k->size[i] = size[i] > INT64_MAX ? INT64_MAX : (int64_t)size[i];
+    if (good)
+        type_of(set, k);
+    return good;
+}
+
+/* ---- storage ---- */
+static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)             /* why its storage is not a plain array; NULL if it is */
+{
+    hid_t list = H5Dget_create_plist(set);
+    H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
+    int filters = list < 0 ? -1 : H5Pget_nfilters(list), outside = list < 0 ? -1 : H5Pget_external_count(list);
+    weft__h5_close(list);
+    if (layout != H5D_CONTIGUOUS && (h->checked || layout != H5D_COMPACT))
+        return not_plain(filters > 0);
+    if (filters || outside)
+        return "has filters or lies in another file; only plain arrays are read";
+    if (bytes > h->size || H5Dget_storage_size(set) != bytes)
+        return "does not have the bytes that its shape needs";
+    return NULL;
+}
+
+bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
+{
+    hid_t set = open_set(h, path);
+    if (set < 0)
+        return false;
+    const char *why = !kind_of(set, k) ? "has a shape that cannot be read" : weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) : NULL;
+    if (why)                                     /* more bytes than the file has: told before anybody takes memory for them */
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+    weft__h5_close(set);
+    return !h->status;
+}
+
+/* ---- numbers ---- */
+static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *values, size_t bytes)
+{
+    uint32_t crc = 0;
+    hid_t a = H5Aexists(set, WEFT__CRC) > 0 ? H5Aopen(set, WEFT__CRC, H5P_DEFAULT) : H5I_INVALID_HID;
+    hid_t type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
+    bool good = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
+                H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
+    if (!good)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s has no checksum", path);
+    else if (crc != weft__crc32c(0, values, bytes))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its checksum is wrong", path);
+    weft__h5_close(space);
+    weft__h5_close(type);
+    weft__h5_close(a);
+}
+
+/* "weight[2, 1]": where number `at` of a set lies. */
+static void place_of(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
+{
+    char places[160] = "";
+    for (int i = k->rank - 1; i >= 0; i--) {     /* the last axis runs fastest */
+        char behind[sizeof places];
+        memcpy(behind, places, sizeof behind);
+        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(at % k->size[i]), *behind ? ", " : "", behind);
+        at /= k->size[i];
+    }
+    snprintf(text, 2 * NAME, "%.320s[%s]", path, places);
+}
+
+/* float64 as float32, each rounded to the nearest: libhdf5 rounds big-endian ones otherwise. A number that a float32 does not hold would be infinity from
+ * here on. What is infinite or NaN in the file is so here, too. */
+static void read_narrowed(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, float *values)
+{
+    char place[2 * NAME];
+    int64_t n = (int64_t)(weft__kind_bytes(want) / weft__number_bytes(want->type));
+    double *wide = malloc(((size_t)n + 1) * sizeof *wide);
+    if (!wide)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %lld numbers of %s", (long long)n, path);
+    else if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, wide) < 0)
+        weft__h5_broken(h, path, "cannot be read");
+    for (int64_t at = 0; !h->status && at < n; at++) {
+        values[at] = (float)wide[at];
+        if (isinf(values[at]) && isfinite(wide[at])) {
+            place_of(path, want, at, place);
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide[at]);
+        }
+    }
+    free(wide);
+}
+
+static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
+{
+    hid_t type = as == WEFT__CHARS && !h->checked ? H5Dget_type(set) : weft__h5_type(as, (size_t)want->size[0]);
+    if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
+        weft__h5_broken(h, path, "cannot be read");
+    weft__h5_close(type);
+}
+
+static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
+{
+    char a[128], b[128];
+    weft__kind is;
+    size_t bytes = weft__kind_bytes(want);
+    if (!kind_of(set, &is) || !weft__kind_same(&is, want)) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&is, a), weft__kind_text(want, b));
+        return;
+    }
+    const char *why = unfit(h, set, bytes);
+    if (why) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+        return;
+    }
+    if (as == WEFT__F32 && (want->type == WEFT__F64 || want->type == WEFT__F64_BE))
+        read_narrowed(h, set, path, want, values);
+    else
+        read_as_it_is(h, set, path, want, as, values);
+    if (h->checked && !h->status)
+        check_crc(h, set, path, values, bytes);
+}
+
+void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
+{
+    hid_t set = open_set(h, path);
+    if (set >= 0)
+        read_set(h, set, path, want, as, values);
+    else
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
+    weft__h5_close(set);
+}
+
+/* ---- texts ---- */
+static bool read_text(hid_t a, char *text, size_t size)
+{
+    hid_t type = H5Aget_type(a), space = H5Aget_space(a);
+    bool good = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
+                H5Tget_size(type) < size && H5Sget_simple_extent_npoints(space) == 1;
+    memset(text, 0, size);
+    good = good && H5Aread(a, type, text) >= 0;
+    weft__h5_close(space);
+    weft__h5_close(type);
+    return good;
+}
+
+bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size)
+{
+    *text = 0;
+    htri_t is = h->status ? 0 : H5Aexists_by_name(h->file, path, key, H5P_DEFAULT);
+    if (is == 0)
+        return false;
+    hid_t a = is < 0 ? H5I_INVALID_HID : H5Aopen_by_name(h->file, path, key, H5P_DEFAULT, H5P_DEFAULT);
+    if (a < 0)
+        weft__h5_broken(h, path, "has an attribute that cannot be opened");
+    else if (!read_text(a, text, size))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s: its attribute %s is not a short text", path, key);
+    weft__h5_close(a);
+    return !h->status;
+}
+
+static size_t append_note(weft__h5 *h, const char *path, const char *key, char *text, size_t at, size_t size)
+{
+    char value[NAME];
+    if (!strcmp(key, WEFT__CRC) || !weft__h5_text(h, path, key, value, sizeof value))
+        return at;
+    int n = snprintf(text + at, size - at, "%s%s %s", at ? ", " : "", key, value);
+    if (n < 0 || (size_t)n >= size - at) {
+        weft__h5_fail(h, WEFT_EFORMAT, "%s has too many attributes", path);
+        return at;
+    }
+    return at + (size_t)n;
+}
+
+/* ---- names ----
+ * libhdf5 is asked for them in the order in which it has them. To sort them it makes a table of as many as the file says that there are, and if that is not
+ * true, frees what it never wrote. */
+typedef struct { char name[NAME]; haddr_t address; } entry;
+typedef struct { weft__h5 *h; const char *path; entry *list; int n, room; } names;
+
+static void keep(names *k, const char *name, haddr_t address)
+{
+    if (k->n == k->room) {
+        int room = 2 * k->room + 16;
+        entry *more = realloc(k->list, (size_t)room * sizeof *more);
+        if (!more) {
+            weft__h5_fail(k->h, WEFT_ENOMEM, "no memory for the %d names in %s", room, k->path);
+            return;
+        }
+        k->list = more;
+        k->room = room;
+    }
+    if (!*name || strlen(name) >= NAME || k->n == LINKS) {
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s holds too much, or a name that is empty or too long", k->path);
+        return;
+    }
+    snprintf(k->list[k->n].name, NAME, "%s", name);
+    k->list[k->n++].address = address;
+}
+
+static herr_t keep_attribute(hid_t object, const char *name, const H5A_info_t *info, void *user)
+{
+    (void)object, (void)info;
+    names *k = user;
+    keep(k, name, HADDR_UNDEF);
+    return weft__h5_status(k->h) ? 1 : 0;
+}
+
+static herr_t keep_link(hid_t group, const char *name, const H5L_info_t *info, void *user)
+{
+    (void)group;
+    names *k = user;
+    if (info->type != H5L_TYPE_HARD)
+        weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
+    else
+        keep(k, name, info->u.address);
+    return weft__h5_status(k->h) ? 1 : 0;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const entry *)a)->name, ((const entry *)b)->name); }
+
+static void sort_names(names *k)
+{
+    if (k->n)
+        qsort(k->list, (size_t)k->n, sizeof *k->list, by_name);
+}
+
+void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
+{
+    names k = { h, path, NULL, 0, 0 };
+    size_t at = 0;
+    *text = 0;
+    if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute, &k, H5P_DEFAULT) < 0)
+        weft__h5_broken(h, path, "has attributes that cannot be listed");
+    sort_names(&k);
+    for (int i = 0; i < k.n && !h->status; i++)
+        at = append_note(h, path, k.list[i].name, text, at, size);
+    free(k.list);
+}
+
+/* ---- groups ---- */
+static bool is_group(weft__h5 *h, const char *path, const entry *e)
+{
+    weft__h5_header header;
+    if (!weft__h5_look(h, e->address, &header))
+        weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file", path, e->name);
+    if (h->status || header.chunked)             /* in chunks: it is a data set, and stays closed */
+        return false;
+    hid_t object = H5Oopen_by_addr(h->file, e->address);
+    H5I_type_t type = object < 0 ? H5I_BADID : H5Iget_type(object);
+    weft__h5_close(object);
+    if (type == H5I_BADID)
+        weft__h5_broken(h, e->name, "cannot be opened");
+    return type == H5I_GROUP;
+}
+
+void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)
+{
+    names k = { h, path, NULL, 0, 0 };
+    if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_link, &k, H5P_DEFAULT) < 0)
+        weft__h5_broken(h, path, "cannot be listed");
+    sort_names(&k);
+    for (int i = 0; i < k.n && !h->status; i++) {
+        bool group = is_group(h, path, &k.list[i]);
+        if (h->status || !visit(k.list[i].name, group, user))
+            break;
+    }
+    free(k.list);
+}

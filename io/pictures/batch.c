@@ -1,0 +1,209 @@
+/* batch.c - one ragged batch in three layouts: padded as a grid with its pads hatched, packed as the staircase that PyTorch
+ * calls batch_sizes and as it lies in memory, concatenated as it lies in memory. A sequence has one colour everywhere. */
+#include <math.h>
+#include <stdlib.h>
+#include "io/pictures/svg.h"
+
+enum { CELLS = 100000, MARGIN = 30, GRID = 520, TALL = 620, SIDE = 26, HEAD = 76 };     /* pixels of a grid at most; of a cell */
+
+typedef struct {
+    weft__svg svg;
+    weft_lengths lengths;
+    const char *const *labels;                   /* of the tokens, concat order; or NULL */
+    int64_t longest, tokens;
+    int64_t *offset;                             /* [n + 1] */
+    int32_t *sorted;                             /* [n] the longest first, ties in the user's order */
+    double side, width, strip, y;                /* of a grid's cell, the picture, a strip's cell; where the next strip goes */
+} picture;
+
+/* ---- the batch ---- */
+static int by_length(const void *a, const void *b, void *lengths)
+{
+    const int32_t *len = lengths, i = *(const int32_t *)a, j = *(const int32_t *)b;
+    return len[i] != len[j] ? (len[i] > len[j] ? -1 : 1) : (i > j) - (i < j);
+}
+
+static bool measure(picture *p)                  /* false: no memory */
+{
+    int64_t n = p->lengths.n;
+    p->offset = calloc((size_t)n + 1, sizeof *p->offset);
+    p->sorted = calloc((size_t)n + 1, sizeof *p->sorted);
+    if (!p->offset || !p->sorted)
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t len = p->lengths.len[i];
+        p->offset[i + 1] = p->offset[i] + len;
+        p->sorted[i] = (int32_t)i;
+        p->longest = len > p->longest ? len : p->longest;
+    }
+    p->tokens = p->offset[n];
+    if (n)
+        qsort_r(p->sorted, (size_t)n, sizeof *p->sorted, by_length, (void *)(uintptr_t)p->lengths.len);
+    return true;
+}
+
+static void scale(picture *p)
+{
+    double wide = (double)GRID / (double)(p->longest ? p->longest : 1);
+    double high = (double)TALL / (double)(p->lengths.n ? p->lengths.n : 1);
+    p->side = fmax(2, fmin(SIDE, fmin(wide, high)));
+    p->width = fmax(900, 2 * (MARGIN + 34 + (double)p->longest * p->side) + MARGIN);
+    double room = p->width - 2 * MARGIN, tokens = (double)(p->tokens ? p->tokens : 1);
+    p->strip = fmin(SIDE, room / tokens);
+    if (p->strip < 15)                           /* several lines */
+        p->strip = tokens * 15 / room <= 6 ? 15 : fmax(3, fmin(15, sqrt(room * 90 / tokens)));
+    p->y = HEAD + 16 + (double)p->lengths.n * p->side + 78;
+}
+
+/* ---- cells ---- */
+static void draw_cell(picture *p, double x, double y, double side, int64_t sequence, int64_t t)
+{
+    weft__svg_put(&p->svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"%s/>\n", x, y, side, side,
+                  weft__svg_tint((int)(sequence % WEFT__COLOURS)), side > 5 ? " stroke=\"#ffffff\"" : "");
+    const char *label = p->labels ? p->labels[p->offset[sequence] + t] : NULL;
+    if (label && side >= 12 && weft__utf8_length(label) * 7.5 < side + 5)
+        weft__svg_text(&p->svg, x + side / 2, y + side / 2 + 4.5, "symbol", WEFT__MIDDLE, label);
+}
+
+static void draw_pad(picture *p, double x, double y)
+{
+    weft__svg_put(&p->svg, "<rect class=\"pad\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"url(#hatch)\"%s/>\n",
+                  x, y, p->side, p->side, p->side > 5 ? " stroke=\"#dddddd\" stroke-width=\"0.5\"" : "");
+}
+
+/* ---- grids ---- */
+static void draw_row(picture *p, double left, int64_t row, int64_t sequence, bool pads)
+{
+    double y = HEAD + 16 + (double)row * p->side;
+    if (p->side >= 10)
+        weft__svg_textf(&p->svg, left - 6, y + p->side / 2 + 4, "small", WEFT__END, "%lld", (long long)sequence);
+    for (int64_t t = 0; t < p->longest; t++) {
+        double x = left + (double)t * p->side;
+        if (t < p->lengths.len[sequence])
+            draw_cell(p, x, y, p->side, sequence, t);
+        else if (pads)
+            draw_pad(p, x, y);
+    }
+}
+
+static void draw_padded(picture *p)
+{
+    int64_t cells = p->lengths.n * p->longest, pads = cells - p->tokens;
+    double left = MARGIN + 34;
+    weft__svg_textf(&p->svg, MARGIN, HEAD, "head", WEFT__START, "padded: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)",
+                    (long long)p->lengths.n, (long long)p->longest, (long long)cells, (long long)pads, cells ? 100.0 * (double)pads / (double)cells : 0.0);
+    for (int64_t i = 0; i < p->lengths.n; i++)
+        draw_row(p, left, i, i, true);
+}
+
+static int64_t alive(const picture *p, int64_t t)                 /* batch_sizes[t]; sorted is descending */
+{
+    int64_t low = 0, high = p->lengths.n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (p->lengths.len[p->sorted[middle]] > t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void draw_staircase(picture *p)
+{
+    double left = p->width / 2 + MARGIN + 4, bottom = HEAD + 16 + (double)p->lengths.n * p->side;
+    weft__svg_textf(&p->svg, left - 34, HEAD, "head", WEFT__START, "packed: %lld cells, the longest first, step by step",
+                    (long long)p->tokens);
+    for (int64_t i = 0; i < p->lengths.n; i++)
+        draw_row(p, left, i, p->sorted[i], false);
+    for (int64_t t = 0; p->side >= 16 && t < p->longest; t++)
+        weft__svg_textf(&p->svg, left + ((double)t + 0.5) * p->side, bottom + 14, "small", WEFT__MIDDLE, "%lld",
+                        (long long)alive(p, t));
+    weft__svg_text(&p->svg, left, bottom + 30, "small", WEFT__START, "batch_sizes: sequences that are still alive at each step");
+}
+
+/* ---- strips: cells as they lie in memory ---- */
+typedef struct { int64_t at, per_line; double marked; } strip;    /* marked: where the last mark's number ended */
+
+static double strip_line(const picture *p) { return p->strip + 30; }
+
+static void draw_next(picture *p, strip *s, int64_t sequence, int64_t t, bool first)
+{
+    double x = MARGIN + (double)(s->at % s->per_line) * p->strip, y = p->y + (double)(s->at / s->per_line) * strip_line(p);
+    if (s->at % s->per_line == 0)
+        s->marked = 0;
+    draw_cell(p, x, y, p->strip, sequence, t);
+    if (first && x >= s->marked) {
+        weft__svg_line(&p->svg, x, y - 3, x, y + p->strip + 5, "mark");
+        weft__svg_textf(&p->svg, x, y + p->strip + 15, "small", WEFT__MIDDLE, "%lld", (long long)s->at);
+        s->marked = x + 24;
+    }
+    s->at++;
+}
+
+static strip begin_strip(picture *p, const char *head)
+{
+    int64_t per_line = (int64_t)((p->width - 2 * MARGIN + 0.5) / p->strip);
+    weft__svg_text(&p->svg, MARGIN, p->y - 14, "head", WEFT__START, head);
+    return (strip){ .per_line = per_line > 0 ? per_line : 1 };
+}
+
+static double strip_height(const picture *p, int64_t per_line)
+{
+    int64_t lines = (p->tokens + per_line - 1) / per_line;
+    return (double)(lines ? lines : 1) * strip_line(p) + 40;
+}
+
+static void draw_packed(picture *p)
+{
+    strip s = begin_strip(p, "packed in memory: all first tokens, all second tokens, ..");
+    for (int64_t t = 0; t < p->longest; t++)
+        for (int64_t i = 0, n = alive(p, t); i < n; i++)
+            draw_next(p, &s, p->sorted[i], t, i == 0);
+    p->y += strip_height(p, s.per_line);
+}
+
+static void draw_concat(picture *p)
+{
+    strip s = begin_strip(p, "concatenated in memory: sequence by sequence, from cu_seqlens");
+    for (int64_t i = 0; i < p->lengths.n; i++)
+        for (int64_t t = 0; t < p->lengths.len[i]; t++)
+            draw_next(p, &s, i, t, t == 0);
+    p->y += strip_height(p, s.per_line);
+}
+
+/* ---- the whole ---- */
+static bool drawable(const weft_lengths *l)
+{
+    int64_t longest = 0;
+    bool good = l && l->n >= 0 && l->n <= CELLS && (l->len || l->n == 0);
+    for (int64_t i = 0; good && i < l->n; i++) {
+        longest = l->len[i] > longest ? l->len[i] : longest;
+        good = l->len[i] >= 0 && longest * l->n <= CELLS;
+    }
+    return good;
+}
+
+weft_status weft_draw_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels)
+{
+    if (!drawable(lengths))
+        return weft__file_fail(WEFT_EARG, "weft_draw_batch: lengths from 0 on and at most %d cells when padded are drawn",
+                               (int)CELLS);
+    picture p = { .lengths = *lengths, .labels = labels };
+    weft_status status = WEFT_ENOMEM;
+    if (measure(&p)) {
+        scale(&p);
+        int64_t per_line = (int64_t)((p.width - 2 * MARGIN + 0.5) / p.strip);
+        weft__svg_begin(&p.svg, path, title, p.width, p.y + 2 * strip_height(&p, per_line) - 30);
+        draw_padded(&p);
+        draw_staircase(&p);
+        draw_packed(&p);
+        draw_concat(&p);
+        status = weft__svg_end(&p.svg);
+    } else {
+        weft__file_fail(status, "%s: out of memory", path ? path : "a picture");
+    }
+    free(p.offset);
+    free(p.sorted);
+    return status;
+}

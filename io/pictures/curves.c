@@ -1,0 +1,267 @@
+/* curves.c - charts: curves and bands over a common x axis, with a y axis on the left and, if a curve wants it, another on the right; axes
+ * even or by powers; several charts in one picture. */
+#include <math.h>
+#include "io/pictures/svg.h"
+
+enum { WIDTH = 960, HEIGHT = 500, LEFT = 78, RIGHT = 78, TOP = 84, BOTTOM = 62 };
+enum { MARKED = 60 };                            /* a curve of at most so many points gets dots */
+enum { BAND = 44 };                              /* for the title of several charts */
+
+typedef struct { double low, high, step; int base; bool used; } range;           /* of a base: in exponents of it */
+typedef struct { weft__svg *svg; range x, y[2]; const weft_curve *curves; int n; const char *labels[2]; } picture;
+
+/* ---- ranges ---- */
+static double scaled(const range *r, double value) { return r->base == 2 ? log2(value) : r->base ? log10(value) : value; }
+static bool   fits(const range *r, double value)   { return fabs(value) < 1e100 && (!r->base || value > 0); }      /* NaN does not */
+
+static bool drawable(const picture *p, const weft_curve *c, int64_t i)
+{
+    const range *y = &p->y[c->right_axis];
+    return fits(&p->x, c->x[i]) && fits(y, c->y[i]) && (!c->low || fits(y, c->low[i]));
+}
+
+static void widen(range *r, double value)
+{
+    value = scaled(r, value);
+    r->low = r->used && r->low < value ? r->low : value;
+    r->high = r->used && r->high > value ? r->high : value;
+    r->used = true;
+}
+
+static void widen_all(picture *p)
+{
+    for (int k = 0; k < p->n; k++)
+        for (int64_t i = 0; i < p->curves[k].n; i++)
+            if (drawable(p, &p->curves[k], i)) {
+                widen(&p->x, p->curves[k].x[i]);
+                widen(&p->y[p->curves[k].right_axis], p->curves[k].y[i]);
+                if (p->curves[k].low)
+                    widen(&p->y[p->curves[k].right_axis], p->curves[k].low[i]);
+            }
+}
+
+/* To whole steps outwards (the x axis keeps its ends); a range of one value gets some room. */
+static void settle(range *r, int most, bool outwards)
+{
+    if (!r->used)
+        *r = (range){ 0, 1, 0, r->base, false };
+    double room = r->base ? 1e-6 : fmax(fabs(r->low), fabs(r->high)) * 1e-6;
+    if (r->high - r->low <= fmax(room, 1e-200)) {
+        r->low -= room > 1e-200 ? room * 1e5 : 1;
+        r->high += room > 1e-200 ? room * 1e5 : 1;
+    }
+    r->step = weft__svg_step(r->high - r->low, most);
+    if (r->base)
+        r->step = fmax(1, ceil(r->step));        /* whole powers */
+    if (outwards) {
+        r->low = floor(r->low / r->step + 1e-9) * r->step;
+        r->high = ceil(r->high / r->step - 1e-9) * r->step;
+    }
+}
+
+static double across(const picture *p, double exponent) { return LEFT + (exponent - p->x.low) / (p->x.high - p->x.low) * (WIDTH - LEFT - RIGHT); }
+static double down(const range *y, double exponent)
+{
+    return HEIGHT - BOTTOM - (exponent - y->low) / (y->high - y->low) * (HEIGHT - TOP - BOTTOM);
+}
+
+/* ---- axes ---- */
+typedef struct { double at, value; } tick;       /* at: on the scale */
+enum { TICKS = 64 };
+
+static int ticks(const range *r, tick *out)
+{
+    static const double parts[] = { 1, 2, 5 };
+    int n = 0, of_each = r->base == 10 && r->high - r->low <= 3 ? 3 : 1;        /* a short range of powers of ten is marked between them, too */
+    for (double i = ceil(r->low / r->step - 1e-9) - (of_each > 1); i * r->step <= r->high + r->step * 1e-9; i++)
+        for (int k = 0; k < of_each && n < TICKS; k++) {
+            double at = i * r->step + (k ? log10(parts[k]) : 0);
+            if (at >= r->low - r->step * 1e-9 && at <= r->high + r->step * 1e-9)
+                out[n++] = (tick){ at, r->base ? pow(r->base, i * r->step) * parts[k] : at + 0.0 };
+        }
+    return n;
+}
+
+static void draw_x_axis(picture *p, const char *label)
+{
+    tick t[TICKS];
+    for (int n = ticks(&p->x, t), i = 0; i < n; i++) {
+        double at = across(p, t[i].at);
+        weft__svg_line(p->svg, at, TOP, at, HEIGHT - BOTTOM, "grid");
+        weft__svg_textf(p->svg, at, HEIGHT - BOTTOM + 20, "tick", WEFT__MIDDLE, "%.8g", t[i].value);
+    }
+    weft__svg_line(p->svg, LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, "axis");
+    weft__svg_text(p->svg, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 18, "head", WEFT__MIDDLE, label);
+}
+
+static void draw_turned(weft__svg *s, double x, const char *label)
+{
+    double y = (TOP + HEIGHT - BOTTOM) / 2.0;
+    weft__svg_put(s, "<g transform=\"rotate(-90 %.1f %.1f)\">\n", x, y);
+    weft__svg_text(s, x, y, "head", WEFT__MIDDLE, label);
+    weft__svg_put(s, "</g>\n");
+}
+
+static void draw_y_axis(picture *p, bool right)
+{
+    const range *y = &p->y[right];
+    if (!y->used && (right || p->y[1].used))
+        return;
+    double at = right ? WIDTH - RIGHT : LEFT;
+    bool grid = !right || !p->y[0].used;
+    tick t[TICKS];
+    for (int n = ticks(y, t), i = 0; i < n; i++) {
+        double level = down(y, t[i].at);
+        if (grid)
+            weft__svg_line(p->svg, LEFT, level, WIDTH - RIGHT, level, "grid");
+        weft__svg_textf(p->svg, at + (right ? 8 : -8), level + 4, "tick", right ? WEFT__START : WEFT__END, "%.6g", t[i].value);
+    }
+    weft__svg_line(p->svg, at, TOP, at, HEIGHT - BOTTOM, "axis");
+    draw_turned(p->svg, right ? WIDTH - 16 : 22, p->labels[right]);
+}
+
+/* ---- curves ---- */
+static double x_of(const picture *p, const weft_curve *c, int64_t i) { return across(p, scaled(&p->x, c->x[i])); }
+static double level_of(const picture *p, const weft_curve *c, double value)
+{
+    const range *y = &p->y[c->right_axis];
+    return down(y, scaled(y, value));
+}
+static double y_of(const picture *p, const weft_curve *c, int64_t i) { return level_of(p, c, c->y[i]); }
+
+/* Colours are counted by curves: a band has that of the curve before it. */
+static const char *colour_of(const picture *p, int k)
+{
+    int curves = 0;
+    for (int i = 0; i <= k; i++)
+        curves += !p->curves[i].low;
+    return weft__svg_colour(curves ? curves - 1 : 0);
+}
+
+/* Points from .. to - 1, along the upper edge and back along the lower one. */
+static void draw_area(picture *p, const weft_curve *c, int64_t from, int64_t to)
+{
+    for (int64_t i = from; i < to; i++)
+        weft__svg_put(p->svg, "%s%.1f %.1f", i > from ? "L" : "M", x_of(p, c, i), y_of(p, c, i));
+    for (int64_t i = to - 1; i >= from; i--)
+        weft__svg_put(p->svg, "L%.1f %.1f", x_of(p, c, i), level_of(p, c, c->low[i]));
+    weft__svg_put(p->svg, "Z");
+}
+
+static void draw_band(picture *p, const weft_curve *c, const char *colour)
+{
+    weft__svg_put(p->svg, "<path class=\"band\" fill=\"%s\" d=\"", colour);
+    for (int64_t i = 0; i < c->n; ) {
+        int64_t from = i;
+        while (i < c->n && drawable(p, c, i))
+            i++;
+        if (i > from)
+            draw_area(p, c, from, i);
+        else
+            i++;
+    }
+    weft__svg_put(p->svg, "\"/>\n");
+}
+
+static void draw_line(picture *p, const weft_curve *c, const char *colour)
+{
+    bool down_now = false;                       /* the pen; a point that cannot be drawn lifts it */
+    weft__svg_put(p->svg, "<path class=\"curve\" stroke=\"%s\" d=\"M", colour);
+    for (int64_t i = 0; i < c->n; i++) {
+        bool good = drawable(p, c, i);
+        if (good)
+            weft__svg_put(p->svg, "%s%.1f %.1f", down_now ? "L" : i ? "M" : "", x_of(p, c, i), y_of(p, c, i));
+        down_now = good;
+    }
+    weft__svg_put(p->svg, "\"/>\n");
+}
+
+static void draw_dots(picture *p, const weft_curve *c, const char *colour)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        if (drawable(p, c, i))
+            weft__svg_put(p->svg,
+                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\" stroke=\"#ffffff\"><title>%.6g: %.6g</title></circle>\n",
+                          x_of(p, c, i), y_of(p, c, i), colour, c->x[i], c->y[i]);
+}
+
+static void draw_legend(picture *p)
+{
+    double x = LEFT;
+    for (int k = 0; k < p->n; k++) {
+        const char *name = p->curves[k].name;
+        if (p->curves[k].low)
+            weft__svg_put(p->svg, "<rect x=\"%.1f\" y=\"51\" width=\"24\" height=\"14\" class=\"band\" fill=\"%s\"/>\n", x, colour_of(p, k));
+        else
+            weft__svg_put(p->svg, "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x, x + 24,
+                          colour_of(p, k));
+        weft__svg_text(p->svg, x + 31, 62, "name", WEFT__START, name);
+        x += 31 + 7.5 * (name ? weft__utf8_length(name) : 0) + 24;
+    }
+}
+
+static bool complete(const weft_curve *curves, int n)
+{
+    bool good = n >= 0 && (curves || n == 0);
+    for (int i = 0; good && i < n; i++)
+        good = curves[i].n >= 0 && (curves[i].n == 0 || (curves[i].x && curves[i].y));
+    return good;
+}
+
+/* ---- charts ---- */
+static bool is_base(int base) { return base == 0 || base == 2 || base == 10; }
+
+static void draw_chart(weft__svg *svg, const weft_chart *c)
+{
+    picture p = { svg, { .base = c->x_base }, { { .base = c->y_base }, { .base = c->y_base } }, c->curves, c->n, { c->left, c->right } };
+    widen_all(&p);
+    if (!p.x.base && p.x.low > 0 && p.x.low < p.x.high / 5)
+        p.x.low = 0;
+    settle(&p.x, 10, false);
+    settle(&p.y[0], 8, true);
+    settle(&p.y[1], 8, true);
+    draw_x_axis(&p, c->x_label);
+    draw_y_axis(&p, false);
+    draw_y_axis(&p, true);
+    for (int k = 0; k < p.n; k++)
+        if (p.curves[k].low)
+            draw_band(&p, &p.curves[k], colour_of(&p, k));
+    for (int k = 0; k < p.n; k++) {
+        if (p.curves[k].low)
+            continue;
+        draw_line(&p, &p.curves[k], colour_of(&p, k));
+        if (p.curves[k].n <= MARKED)
+            draw_dots(&p, &p.curves[k], colour_of(&p, k));
+    }
+    draw_legend(&p);
+}
+
+weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right,
+                             const weft_curve *curves, int n)
+{
+    if (!complete(curves, n))
+        return weft__file_fail(WEFT_EARG, "weft_draw_curves: %d curves, not all of them with x and y", n);
+    weft__svg svg;
+    weft__svg_begin(&svg, path, title, WIDTH, HEIGHT);
+    draw_chart(&svg, &(weft_chart){ NULL, x_label, left, right, 0, 0, curves, n });
+    return weft__svg_end(&svg);
+}
+
+weft_status weft_draw_charts(const char *path, const char *title, const weft_chart *charts, int n, int columns)
+{
+    if (n < 1 || n > 100 || columns < 1 || !charts)
+        return weft__file_fail(WEFT_EARG, "weft_draw_charts: %d charts in %d columns; 1 .. 100 and at least one column are wanted", charts ? n : 0, columns);
+    for (int i = 0; i < n; i++)
+        if (!complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) || !is_base(charts[i].y_base))
+            return weft__file_fail(WEFT_EARG, "weft_draw_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are wanted", i);
+    weft__svg svg;
+    columns = columns < n ? columns : n;
+    weft__svg_begin(&svg, path, title, WIDTH * columns, BAND + HEIGHT * ((n + columns - 1) / columns));
+    for (int i = 0; i < n; i++) {
+        weft__svg_put(&svg, "<g transform=\"translate(%d %d)\">\n", WIDTH * (i % columns), BAND + HEIGHT * (i / columns));
+        weft__svg_text(&svg, LEFT, 36, "head", WEFT__START, charts[i].title);
+        draw_chart(&svg, &charts[i]);
+        weft__svg_put(&svg, "</g>\n");
+    }
+    return weft__svg_end(&svg);
+}

@@ -1,0 +1,74 @@
+/* downsample.c - fewer rows: every k-th, or the mean or the median of k; each column and series of a frame by itself, in place. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rnn/forecast/series/frame.h"
+
+/* About the first value: a constant stays exactly what it is. */
+static double mean(const double *a, int64_t k)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < k; i++)
+        sum += a[i] - a[0];
+    return a[0] + sum / (double)k;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double p, q;
+    memcpy(&p, a, sizeof p);
+    memcpy(&q, b, sizeof q);
+    return (p > q) - (p < q);
+}
+
+static double median(const double *a, int64_t k, double *spare)
+{
+    for (int64_t i = 0; i < k; i++)
+        if (isnan(a[i]))
+            return a[i];                         /* what is missing has no place among the others */
+    memcpy(spare, a, (size_t)k * sizeof *a);
+    qsort(spare, (size_t)k, sizeof *spare, by_value);
+    return k % 2 ? spare[k / 2] : spare[k / 2 - 1] + (spare[k / 2] - spare[k / 2 - 1]) / 2;
+}
+
+static int64_t fewer(int64_t rows, int64_t k, weft_downsampling how) { return how == WEFT_DOWN_INTERVAL ? rows / k + (rows % k > 0) : rows / k; }
+
+static void shrink_column(const weft_frame *f, double *column, int64_t k, weft_downsampling how, double *spare)
+{
+    double *to = column;                         /* never ahead of what is read */
+    for (int64_t s = 0; s < f->n; s++) {
+        const double *from = column + f->start[s];
+        for (int64_t i = 0, n = fewer(f->start[s + 1] - f->start[s], k, how); i < n; i++, from += k)
+            *to++ = how == WEFT_DOWN_MEAN ? mean(from, k) : how == WEFT_DOWN_MEDIAN ? median(from, k, spare) : *from;
+    }
+}
+
+static void shrink_starts(weft_frame *f, int64_t k, weft_downsampling how)
+{
+    int64_t at = 0, begin = 0;
+    for (int64_t s = 0; s < f->n; s++) {
+        int64_t end = f->start[s + 1];
+        at += fewer(end - begin, k, how);
+        begin = end;
+        f->start[s + 1] = at;
+    }
+    f->rows = at;
+}
+
+weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampling how)
+{
+    weft_status s = weft__frame_good("weft_frame_downsample", f);
+    if (s != WEFT_OK)
+        return s;
+    if (factor < 1 || (int)how < WEFT_DOWN_INTERVAL || how > WEFT_DOWN_MEDIAN)
+        return weft__file_fail(WEFT_EARG, "weft_frame_downsample: a factor of 1 or more is wanted, and one of three ways; the factor is %lld", (long long)factor);
+    int64_t k = factor < f->rows ? factor : f->rows;              /* of a longer bin no more is ever looked at */
+    double *spare = malloc((size_t)(k + 1) * sizeof *spare);
+    if (!spare)
+        return weft__file_fail(WEFT_ENOMEM, "weft_frame_downsample: out of memory for %lld rows", (long long)k);
+    for (int64_t c = 0; c < f->columns; c++)
+        shrink_column(f, f->column[c], factor, how, spare);
+    shrink_starts(f, factor, how);
+    free(spare);
+    return WEFT_OK;
+}

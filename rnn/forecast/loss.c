@@ -1,0 +1,131 @@
+/* loss.c - what a forecast costs: the losses of nn over the real steps of a decoder alone, whether they lie packed or padded,
+ * and the usual metrics of the forecast in the middle. */
+#include <math.h>
+#include "nn/loss.h"
+#include "autograd/autograd.h"
+#include "rnn/api_rnn.h"
+
+static const char name[] = "forecast_loss";
+static const real usual[] = { (real).02, (real).1, (real).25, (real).5, (real).75, (real).9, (real).98 };
+
+static bool usable(weft *w, const weft_tensor *x, const char *what)
+{
+    const char *wrong = weft__wrong(w, x);
+    if (wrong)
+        weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
+    return !w->status;
+}
+
+/* ---- shapes: everything gets a last axis, that of the outputs ---- */
+static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }         /* the axes that hold sequences and steps */
+
+static weft_tensor *with_outputs(weft_tensor *x) { return weft_rank(x) == of_steps(x) ? weft__column(x) : x; }
+
+static bool is_forecast(const weft_tensor *x, const char *what)
+{
+    char text[128];
+    int  more = weft_rank(x) - of_steps(x);
+    if (more < 0 || more > 1)
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s: ragged [M, outputs] or plain [n, T, outputs] is wanted", name, what, weft__text(&x->f, text));
+    return !x->w->status;
+}
+
+/* ---- which steps count ---- */
+static void are_its_lengths(const weft_tensor *x, const weft_lengths *l)        /* a ragged forecast knows them itself */
+{
+    weft_lengths own = weft_lengths_of(x);
+    if (l && weft__lengths_fit(x->w, l, own.n, INT32_MAX, name))
+        for (int64_t s = 0; s < own.n && !x->w->status; s++)
+            if (l->len[s] != own.len[s])
+                weft__fail(x->w, WEFT_ESHAPE, "%s: sequence %lld of predicted has length %d, not %d", name, (long long)s, own.len[s], l->len[s]);
+}
+
+/* [n, T, 1] of 0 and 1; NULL: all steps count (or an error). */
+static weft_tensor *steps_that_count(weft_tensor *x, const weft_lengths *l, bool all)
+{
+    if (x->f.batch)
+        return are_its_lengths(x, l), NULL;
+    bool some = l && weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], name) && !all;
+    return some ? weft__column(weft_create_mask(x->w, x->f.size[1], l, WEFT_ALIGN_LEFT, true)) : NULL;
+}
+
+/* ---- quantiles ---- */
+static bool rising(weft *w, const real *q, int n)
+{
+    for (int i = 1; i < n && q; i++)
+        if (q[i] < q[i - 1])
+            weft__fail(w, WEFT_EARG, "%s: quantile %d is %g, after %g; column i of predicted is quantile i, so rising ones are wanted", name, i, (double)q[i], (double)q[i - 1]);
+    return !w->status;
+}
+
+static weft_loss by_quantiles(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o, const weft_loss_opts *of)
+{
+    const real *q = o->n ? o->quantiles : usual;
+    int n = o->n ? o->n : (int)(sizeof usual / sizeof *usual);
+    return rising(x->w, q, n) ? weft_quantile(x, y, q, n, o->per_batch, of) : (weft_loss){ &x->w->nil, &x->w->nil };
+}
+
+/* ---- the loss ---- */
+static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o, const weft_loss_opts *of)
+{
+    switch (o->kind) {
+    case WEFT_FORECAST_MSE:      return weft_mse(x, y, of);
+    case WEFT_FORECAST_MAE:      return weft_mae(x, y, of);
+    case WEFT_FORECAST_HUBER:    return weft_huber(x, y, o->delta != 0 ? o->delta : 1, of);
+    case WEFT_FORECAST_QUANTILE: return by_quantiles(x, y, o, of);
+    case WEFT_FORECAST_SMAPE:    return weft_smape(x, y, of);
+    case WEFT_FORECAST_MAPE:     return weft_mape(x, y, of);
+    }
+    weft__fail(x->w, WEFT_EARG, "%s: kind %d; one of weft_forecast_kind is wanted", name, (int)o->kind);
+    return (weft_loss){ &x->w->nil, &x->w->nil };
+}
+
+weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const weft_lengths *lengths, const weft_forecast_loss_opts *opts)
+{
+    weft_forecast_loss_opts o = opts ? *opts : (weft_forecast_loss_opts){ 0 };
+    weft *w = weft__context(LIST(predicted, target));
+    bool sound = usable(w, predicted, "predicted") && usable(w, target, "target") && (!o.weights || usable(w, o.weights, "weights"));
+    if (!sound || !is_forecast(predicted, "predicted") || !is_forecast(target, "target"))
+        return (weft_loss){ &w->nil, &w->nil };
+    weft_loss_opts of = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking), .weights = o.weights };
+    if (o.weights && !o.weights->f.batch == !predicted->f.batch)
+        of.weights = with_outputs(o.weights);
+    return of_kind(with_outputs(predicted), with_outputs(target), &o, &of);
+}
+
+/* ---- the forecast in the middle, and its metrics ---- */
+weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles)
+{
+    if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 || weft_size(predicted, -1) != quantiles)
+        return weft__failed(predicted, WEFT_ESHAPE, "point_prediction", "[.., %d], a column for each quantile, is wanted", quantiles);
+    return weft_slice(predicted, -1, quantiles / 2, quantiles / 2 + 1);
+}
+
+enum { METRICS = 4 };
+static const weft_forecast_kind kinds[METRICS] = { WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_SMAPE, WEFT_FORECAST_MAPE };
+
+static weft_tensor *number(weft_tensor *x) { return weft_reshape(x, WEFT_SHAPE(1)); }
+
+static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)    /* [METRICS + 1] */
+{
+    weft_tensor *all[METRICS + 1];
+    for (int k = 0; k < METRICS; k++) {
+        weft_loss l = weft_forecast_loss(point, target, lengths, &(weft_forecast_loss_opts){ .kind = kinds[k] });
+        all[k] = number(l.sum), all[METRICS] = number(l.weight);
+    }
+    return weft_concat(all, METRICS + 1, 0);
+}
+
+void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)
+{
+    weft *w = weft_of(point);
+    bool was = weft_recording(w, false);
+    real got[METRICS + 1];
+    weft_meter *meters[METRICS] = { m ? &m->mse : NULL, m ? &m->mae : NULL, m ? &m->smape : NULL, m ? &m->mape : NULL };
+    weft_status failed = weft_read(sums_and_weight(point, target, lengths), got, sizeof got);
+    for (int k = 0; k < METRICS && !failed; k++)
+        weft_meter_add(meters[k], 0, (double)got[k], (double)got[METRICS]);
+    weft_recording(w, was);
+}
+
+double weft_forecast_rmse(const weft_forecast_meters *m) { return sqrt(weft_meter_mean(m ? &m->mse : NULL)); }

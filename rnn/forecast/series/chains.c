@@ -1,0 +1,42 @@
+/* chains.c - the steps of a column one after the other, and back. */
+#include <string.h>
+#include "rnn/forecast/series/features.h"
+
+int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y, const weft__on on)
+{
+    int64_t first = -1;
+    for (int i = 0; i < c->n && first < 0; i++)
+        first = weft__step_apply(&c->step[i].t, x->state + c->step[i].at, n, y, on[i]);
+    return first;
+}
+
+int weft__chain_deltas(const weft__column *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->n; i++)
+        n += c->step[i].t.kind == WEFT_DELTA;
+    return n;
+}
+
+/* What every delta saw in the row before `from`: the last rows before it, as many as there are deltas, go through the chain. The k-th delta
+ * spoils the first k of them if the series did not begin there, but never the last one before it was seen. */
+static void last_seen(const weft_features *x, const weft__column *c, const double *raw, const weft__on on, int64_t from, double seen[WEFT__STEPS])
+{
+    double rows[WEFT__STEPS];
+    int64_t deltas = weft__chain_deltas(c), n = deltas < from ? deltas : from;
+    if (!n)
+        return;
+    memcpy(rows, raw + from - n, (size_t)n * sizeof *rows);
+    for (int i = 0; i < c->n; i++) {
+        seen[i] = rows[n - 1];
+        weft__step_apply(&c->step[i].t, x->state + c->step[i].at, n, rows, on[i] ? on[i] + from - n : NULL);
+    }
+}
+
+void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw, const weft__on on, int64_t from, int64_t n, double *y)
+{
+    double seen[WEFT__STEPS] = { 0 };
+    last_seen(x, c, raw, on, from, seen);
+    for (int i = c->n; i-- > 0;)
+        weft__step_undo(&c->step[i].t, x->state + c->step[i].at, n, y, on[i] ? on[i] + from : NULL, seen[i]);
+}

@@ -1,0 +1,328 @@
+/* features.c - what a model sees of a frame: the columns by their parts, each with its chain of transforms; the checks on frames. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rnn/forecast/series/features.h"
+#include "io/text.h"
+
+/* ---- copies that live as long as the context ---- */
+static void *copy(weft *w, const void *from, size_t bytes)
+{
+    void *to = weft__own(w, bytes ? bytes : 1, NULL, NULL);
+    if (to && bytes)
+        memcpy(to, from, bytes);
+    return to;
+}
+
+static const char *copy_text(weft *w, const char *text) { return text ? copy(w, text, strlen(text) + 1) : NULL; }
+
+/* ---- columns ---- */
+static void complain(const weft_features *x, const char *what, const char *name, const char *why)
+{
+    weft__fail(x->w, WEFT_EARG, "features \"%s\": %s \"%.100s\": %s", x->name, what, name, why);
+}
+
+const weft__column *weft__features_find(const weft_features *x, const char *name)
+{
+    for (int64_t i = 0; i < x->columns; i++)
+        if (!strcmp(x->column[i].name, name))
+            return &x->column[i];
+    return NULL;
+}
+
+static int64_t add_columns(weft_features *x, const char *const *names)
+{
+    int64_t n = weft__names(names);
+    for (int64_t i = 0; i < n && !x->w->status; i++) {
+        if (!*names[i] || weft__features_find(x, names[i]) || (x->time && !strcmp(x->time, names[i])))
+            complain(x, "column", names[i], "it is there twice, or has no name");
+        x->column[x->columns].name = copy_text(x->w, names[i]);
+        x->columns += x->column[x->columns].name != NULL;
+    }
+    return n;
+}
+
+static bool take_columns(weft_features *x, const weft_features_opts *o)
+{
+    int64_t n = weft__names(o->known) + weft__names(o->past) + weft__names(o->target) + weft__names(o->fixed);
+    x->time = copy_text(x->w, o->time);
+    x->column = weft__own(x->w, (size_t)(n ? n : 1) * sizeof *x->column, NULL, NULL);
+    if (x->w->status)
+        return false;
+    x->known = add_columns(x, o->known);
+    x->past = add_columns(x, o->past);
+    x->target = add_columns(x, o->target);
+    x->fixed = add_columns(x, o->fixed);
+    if (!x->w->status && (!x->target || (!x->known && !x->time)))
+        weft__fail(x->w, WEFT_EARG, "features \"%s\": a target is wanted, and a known covariate or the time: what else would a model know of the future?", x->name);
+    return !x->w->status;
+}
+
+static void take_masked(weft_features *x, const char *const *masked)
+{
+    for (int64_t i = 0; masked && masked[i]; i++) {
+        weft__column *c = NULL;
+        for (int64_t k = 0; k < x->columns - x->fixed; k++)
+            if (!strcmp(x->column[k].name, masked[i]))
+                c = &x->column[k];
+        if (c)
+            c->masked = true;
+        else if (x->time && !strcmp(x->time, masked[i]))
+            x->time_masked = true;
+        else
+            complain(x, "masked", masked[i], "it is no column of the past");
+    }
+}
+
+/* ---- chains ---- */
+bool weft__features_is_fixed(const weft_features *x, const weft__column *c) { return c - x->column >= x->columns - x->fixed; }
+
+static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
+{
+    const char *why = weft__step_bad(t);
+    if (!why && weft__features_is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
+        why = "a fixed column has one value a series: no rows to go along, nothing to depend on";
+    if (!why && c->n == WEFT__STEPS)
+        why = "there are more than 15 transforms on it";
+    if (why) {
+        complain(x, "transform on", c->name, why);
+        return;
+    }
+    weft__step *s = &c->step[c->n++];
+    *s = (weft__step){ *t, x->n };
+    s->t.column = c->name;
+    s->t.depends_on = copy_text(x->w, t->depends_on);
+    size_t numbers = t->kind == WEFT_FIXED_POLYNOMIAL ? (size_t)t->degree + 1 : t->kind == WEFT_DISCRETE_FUNCTION ? (size_t)t->points : 0;
+    s->t.a = copy(x->w, t->a, numbers * sizeof *t->a);
+    s->t.b = copy(x->w, t->b, t->kind == WEFT_DISCRETE_FUNCTION ? numbers * sizeof *t->b : 0);
+    x->n += weft__step_numbers(t);
+}
+
+static void take_transforms(weft_features *x, const weft_features_opts *o)
+{
+    static const weft_transform standard = { .kind = WEFT_STANDARD_SCALER };
+    if (o->n < 0 || (o->n && !o->transforms))
+        complain(x, "transforms", "", "as many as n says are wanted");
+    for (int i = 0; i < o->n && !x->w->status; i++)
+        if (!o->transforms[i].column || !weft__features_find(x, o->transforms[i].column))
+            complain(x, "transform on", o->transforms[i].column ? o->transforms[i].column : "", "there is no such column, or it is the time");
+    for (int64_t k = 0; k < x->columns && !x->w->status; k++) {
+        weft__column *c = &x->column[k];
+        c->step = weft__own(x->w, WEFT__STEPS * sizeof *c->step, NULL, NULL);
+        for (int i = 0; i < o->n && !x->w->status; i++)
+            if (!strcmp(o->transforms[i].column, c->name))
+                add_step(x, c, &o->transforms[i]);
+        if (!x->w->status && !o->unscaled)
+            add_step(x, c, &standard);
+    }
+}
+
+/* ---- the text: equal for equal columns and transforms ---- */
+static void write_text(FILE *to, const weft_features *x)
+{
+    static const char *const parts[] = { "known", "past", "target", "fixed" };
+    const int64_t ends[] = { x->known, x->known + x->past, x->known + x->past + x->target, x->columns };
+    if (x->time)
+        fprintf(to, "time \"%s\": %s", x->time, x->time_as == WEFT_TIME_RELATIVE ? "relative\n" : "absolute");
+    if (x->time && x->time_as == WEFT_TIME_ABSOLUTE)
+        fprintf(to, " in windows of %lld rows\n", (long long)x->context + x->horizon);
+    for (int64_t k = 0, part = 0; k < x->columns; k++) {
+        while (k >= ends[part])
+            part++;
+        fprintf(to, "%s \"%s\":", parts[part], x->column[k].name);
+        for (int i = 0; i < x->column[k].n; i++) {
+            fputs(i ? "; " : " ", to);
+            weft__step_text(to, &x->column[k].step[i].t);
+        }
+        fputc('\n', to);
+    }
+    if (x->without_target)
+        fputs("the past has no target\n", to);
+}
+
+static void describe(weft_features *x)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    locale_t before = weft__plain_locale();
+    if (to)
+        write_text(to, x);
+    weft__plain_locale_end(before);
+    bool written = to && fclose(to) == 0 && text;
+    x->room = (int64_t)size + 1024;              /* others' texts fit in, to be told apart in a message */
+    x->text = written ? (char *)(uintptr_t)copy_text(x->w, text) : NULL;
+    x->said = weft__own(x->w, (size_t)x->room, NULL, NULL);
+    if (!written)
+        weft__fail(x->w, WEFT_ENOMEM, "features \"%s\": out of memory", x->name);
+    else if (x->said && x->text)
+        memcpy(x->said, x->text, size + 1);
+    free(text);
+}
+
+/* ---- making ---- */
+static bool sensible(weft *w, const char *name, const weft_features_opts *o)
+{
+    if (!name || !*name || strlen(name) > 30 || strchr(name, '/'))
+        weft__fail(w, WEFT_EARG, "features: a name of 1 .. 30 bytes without / is wanted");
+    else if (!o || o->context < 1 || o->horizon < 1 || o->context >= INT32_MAX / 2 || o->horizon >= INT32_MAX / 2)
+        weft__fail(w, WEFT_EARG, "features \"%s\": a context and a horizon of 1 row or more are wanted, not %lld and %lld", name,
+                   o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
+    else if (o->time_as != WEFT_TIME_ABSOLUTE && o->time_as != WEFT_TIME_RELATIVE)
+        weft__fail(w, WEFT_EARG, "features \"%s\": time is absolute or relative, not %d", name, (int)o->time_as);
+    return !w->status;
+}
+
+weft_features *weft_features_new(weft *w, const char *name, const weft_features_opts *o)
+{
+    if (!w || !weft_ok(w) || !sensible(w, name, o))
+        return NULL;
+    w->running = "features";
+    weft_features *x = weft__own(w, sizeof *x, NULL, NULL);
+    if (!x)
+        return NULL;
+    *x = (weft_features){ .w = w, .context = o->context, .horizon = o->horizon, .time_as = o->time_as, .without_target = o->past_without_target };
+    snprintf(x->name, sizeof x->name, "%s", name);
+    snprintf(x->numbers, sizeof x->numbers, "%s.numbers", name);
+    if (!take_columns(x, o))
+        return NULL;
+    take_masked(x, o->masked);
+    take_transforms(x, o);
+    x->n += 3;
+    x->state = weft__own(w, (size_t)x->n * sizeof *x->state, NULL, NULL);
+    if (!w->status)
+        describe(x);
+    return w->status ? NULL : x;
+}
+
+weft_feature_counts weft_features_counts(const weft_features *x)
+{
+    if (!x)
+        return (weft_feature_counts){ 0 };
+    int64_t time = x->time != NULL;
+    return (weft_feature_counts){ time + x->known + x->past + (x->without_target ? 0 : x->target), time + x->known, x->fixed, x->target };
+}
+
+bool weft_features_fitted(const weft_features *x) { return x && x->state[x->n - 1] == 1 && !strcmp(x->said, x->text); }
+
+void weft_features_items(weft_features *x, weft_item_of_user items[2])
+{
+    if (!items)
+        return;
+    items[0] = items[1] = (weft_item_of_user){ 0 };
+    if (!x)
+        return;
+    items[0] = (weft_item_of_user){ x->name, WEFT_TEXT, x->said, x->room };
+    items[1] = (weft_item_of_user){ x->numbers, WEFT_F64, x->state, x->n };
+}
+
+/* ---- use ---- */
+static void tell_difference(const weft_features *x, const char *function)
+{
+    const char *a = x->said, *b = x->text;
+    for (const char *p = a, *q = b; *p && *p == *q; p++, q++)
+        if (*p == '\n')
+            a = p + 1, b = q + 1;
+    weft__fail(x->w, WEFT_EFORMAT, "%s: features \"%s\": what was loaded is of others: it has %.*s, here is %.*s", function, x->name,
+               *a ? (int)strcspn(a, "\n") : 7, *a ? a : "nothing", *b ? (int)strcspn(b, "\n") : 7, *b ? b : "nothing");
+}
+
+bool weft__features_ready(const weft_features *x, const char *function)
+{
+    if (!x || x->w->status)
+        return false;
+    x->w->running = function;
+    if (strcmp(x->said, x->text))
+        tell_difference(x, function);
+    else if (x->state[x->n - 1] != 1)
+        weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" are not fitted", function, x->name);
+    return !x->w->status;
+}
+
+bool weft__features_frame(const weft_features *x, const weft_frame *f)
+{
+    if (weft__frame_good(x->name, f) != WEFT_OK)
+        weft__fail(x->w, WEFT_EARG, "features \"%s\": %s", x->name, weft_file_message());
+    return !x->w->status;
+}
+
+const double *weft__features_column(const weft_features *x, const weft_frame *f, const char *name)
+{
+    const double *column = weft_frame_column(f, name);
+    if (!column)
+        complain(x, "column", name, "the frame has none of that name");
+    return column;
+}
+
+bool weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first, weft__on on)
+{
+    memset(on, 0, sizeof(weft__on));
+    for (int i = 0; i < c->n; i++)
+        if (c->step[i].t.depends_on) {
+            on[i] = weft__features_column(x, f, c->step[i].t.depends_on);
+            if (!on[i])
+                return false;
+            on[i] += first;
+        }
+    return true;
+}
+
+void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s, int64_t row, const char *column, const char *format, ...)
+{
+    char why[200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(why, sizeof why, format, list);
+    va_end(list);
+    weft__fail(x->w, WEFT_ENUMERIC, "features \"%s\": series %lld (\"%.60s\"), row %lld, column \"%.100s\": %s", x->name, (long long)s, f->id[s],
+               (long long)row, column, why);
+}
+
+bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, const char *name, bool gaps, double *to)
+{
+    const double *from = weft__features_column(x, f, name);
+    if (!from)
+        return false;
+    int64_t n = f->start[s + 1] - f->start[s];
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = from[f->start[s] + i];
+        if (!isfinite(to[i]) && !(gaps && isnan(to[i]))) {
+            weft__features_fail(x, f, s, i, name, "the value is %g", to[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool weft__features_increases(const weft_features *x, const weft_frame *f, int64_t s, const double *t)
+{
+    for (int64_t i = 1, n = f->start[s + 1] - f->start[s]; i < n; i++)
+        if (t[i] <= t[i - 1]) {
+            weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %.17g after %.17g", t[i], t[i - 1]);
+            return false;
+        }
+    return true;
+}
+
+bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s, const char *name, double *value)
+{
+    const double *from = weft__features_column(x, f, name);
+    *value = 0;
+    for (int64_t i = from ? f->start[s] : 0; from && i < f->start[s + 1]; i++) {
+        if (!isfinite(from[i]))
+            weft__features_fail(x, f, s, i - f->start[s], name, "the value is %g", from[i]);
+        else if (from[i] != from[f->start[s]])
+            weft__features_fail(x, f, s, i - f->start[s], name, "a fixed column is constant, but the value is %.17g after %.17g", from[i], from[f->start[s]]);
+        if (x->w->status)
+            return false;
+        *value = from[i];
+    }
+    return from != NULL;
+}
+
+double weft__features_time(const weft_features *x, double t)
+{
+    double low = x->state[x->n - 3], high = x->state[x->n - 2];
+    return high > low ? 2 * (t - low) / (high - low) - 1 : 0;
+}

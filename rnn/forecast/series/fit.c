@@ -1,0 +1,194 @@
+/* fit.c - fitting features on a frame, all of its series at once; single columns transformed and back. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include "rnn/forecast/series/features.h"
+
+typedef struct { weft_features *x; const weft_frame *f; double *y, *spare, *state; } fitting;
+
+static int64_t length(const weft_frame *f, int64_t s) { return f->start[s + 1] - f->start[s]; }
+
+/* ---- time ---- */
+static double longest_span(const weft_features *x, const weft_frame *f, const double *t)
+{
+    double longest = 0;
+    int64_t rows = x->context + x->horizon;
+    for (int64_t s = 0; s < f->n; s++)
+        for (int64_t i = f->start[s]; i < f->start[s + 1]; i++) {
+            int64_t last = i + rows - 1 < f->start[s + 1] ? i + rows - 1 : f->start[s + 1] - 1;
+            longest = fmax(longest, t[last] - t[i]);
+        }
+    return longest;
+}
+
+/* The shortest and the longest step; equal if nothing but rounding, of the times or of their difference, tells them apart. */
+static void extreme_steps(const weft_frame *f, const double *t, double *low, double *high)
+{
+    double largest = 0;
+    bool any = false;
+    *low = *high = 0;
+    for (int64_t s = 0; s < f->n; s++)
+        for (int64_t i = f->start[s] + 1; i < f->start[s + 1]; i++) {
+            double step = t[i] - t[i - 1];
+            *low = any ? fmin(*low, step) : step;
+            *high = any ? fmax(*high, step) : step;
+            largest = fmax(largest, fmax(fabs(t[i]), fabs(t[i - 1])));
+            any = true;
+        }
+    if (*high - *low <= 1e-6 * *high + 8 * DBL_EPSILON * largest)
+        *low = *high;
+}
+
+static void fit_time(fitting *p)
+{
+    weft_features *x = p->x;
+    double low = 0, high = 0;
+    if (!x->time)
+        return;
+    for (int64_t s = 0; s < p->f->n; s++) {
+        double *t = p->y + p->f->start[s];
+        if (!weft__features_raw(x, p->f, s, x->time, false, t) || !weft__features_increases(x, p->f, s, t))
+            return;
+    }
+    if (x->time_as == WEFT_TIME_ABSOLUTE)
+        high = longest_span(x, p->f, p->y);
+    else
+        extreme_steps(p->f, p->y, &low, &high);
+    p->state[x->n - 3] = low;
+    p->state[x->n - 2] = high;
+}
+
+/* ---- columns ---- */
+static bool gather(fitting *p, const weft__column *c, bool fixed)
+{
+    for (int64_t s = 0; s < p->f->n; s++)
+        if (fixed ? !weft__features_fixed(p->x, p->f, s, c->name, &p->y[s]) : !weft__features_raw(p->x, p->f, s, c->name, false, p->y + p->f->start[s]))
+            return false;
+    return true;
+}
+
+static void apply_step(fitting *p, const weft__column *c, const weft__step *step, const double *on, bool fixed)
+{
+    const weft_frame *f = p->f;
+    for (int64_t s = 0; s < f->n; s++) {
+        int64_t at = fixed ? s : f->start[s];
+        int64_t bad = weft__step_apply(&step->t, p->state + step->at, fixed ? 1 : length(f, s), p->y + at, on ? on + at : NULL);
+        if (bad >= 0) {
+            weft__features_fail(p->x, f, s, bad, c->name, "outside of what transform %d is defined for", (int)(step - c->step));
+            return;
+        }
+    }
+}
+
+static bool all_finite(fitting *p, const char *name, const double *on)
+{
+    for (int64_t s = 0; s < p->f->n; s++)
+        for (int64_t i = p->f->start[s]; i < p->f->start[s + 1]; i++)
+            if (!isfinite(on[i])) {
+                weft__features_fail(p->x, p->f, s, i - p->f->start[s], name, "the value is %g", on[i]);
+                return false;
+            }
+    return true;
+}
+
+static void fit_column(fitting *p, const weft__column *c)
+{
+    weft_features *x = p->x;
+    weft__on on;
+    bool fixed = weft__features_is_fixed(x, c);
+    if (!gather(p, c, fixed) || !weft__features_on(x, c, p->f, 0, on))
+        return;
+    for (int i = 0; i < c->n && !x->w->status; i++) {
+        const weft__step *s = &c->step[i];
+        if (on[i] && !all_finite(p, s->t.depends_on, on[i]))
+            return;
+        const char *why = weft__step_fit(&s->t, p->state + s->at, fixed ? p->f->n : p->f->rows, p->y, on[i], p->spare);
+        if (why)
+            weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name, c->name, i, why);
+        else
+            apply_step(p, c, s, on[i], fixed);
+    }
+}
+
+void weft_features_fit(weft_features *x, const weft_frame *f)
+{
+    if (!x || x->w->status || !weft__features_frame(x, f))
+        return;
+    weft *w = x->w;
+    w->running = "features_fit";
+    size_t rows = (size_t)(f->rows > f->n ? f->rows : f->n);
+    double *block = weft__allocate(w, (4 * rows + (size_t)x->n) * sizeof *block);
+    if (!block)
+        return;
+    fitting p = { x, f, block, block + rows, block + 4 * rows };
+    memset(p.state, 0, (size_t)x->n * sizeof *p.state);
+    fit_time(&p);
+    for (int64_t k = 0; k < x->columns && !w->status; k++)
+        fit_column(&p, &x->column[k]);
+    if (!w->status) {                            /* all or nothing */
+        memcpy(x->state, p.state, (size_t)x->n * sizeof *x->state);
+        x->state[x->n - 1] = 1;
+        memcpy(x->said, x->text, strlen(x->text) + 1);
+    }
+    weft__release(w, block);
+}
+
+/* ---- single columns ---- */
+static const weft__column *asked(const weft_features *x, const char *function, const char *column, const weft_frame *f, int64_t series)
+{
+    if (!weft__features_ready(x, function) || !weft__features_frame(x, f))
+        return NULL;
+    const weft__column *c = column ? weft__features_find(x, column) : NULL;
+    if (!c)
+        weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" have no column \"%.100s\"", function, x->name, column ? column : "NULL");
+    else if (series < 0 || series >= f->n)
+        weft__fail(x->w, WEFT_EARG, "%s: there is no series %lld of %lld", function, (long long)series, (long long)f->n);
+    return x->w->status ? NULL : c;
+}
+
+void weft_features_apply(const weft_features *x, const char *column, const weft_frame *f, int64_t series, double *out)
+{
+    weft__on on;
+    const weft__column *c = asked(x, "features_apply", column, f, series);
+    if (!c || !weft__features_on(x, c, f, f->start[series], on))
+        return;
+    bool fixed = weft__features_is_fixed(x, c);
+    if (!out)
+        weft__fail(x->w, WEFT_EARG, "features_apply: out is NULL");
+    else if (fixed ? weft__features_fixed(x, f, series, column, out) : weft__features_raw(x, f, series, column, false, out)) {
+        int64_t bad = weft__chain_apply(x, c, fixed ? 1 : length(f, series), out, on);
+        if (bad >= 0)
+            weft__features_fail(x, f, series, bad, column, "outside of what its transforms are defined for");
+    }
+}
+
+static bool rows_are_there(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t s, int64_t from, int64_t n, bool fixed)
+{
+    if (from < 0 || n < 0 || (!fixed && from > length(f, s) - n))
+        weft__fail(x->w, WEFT_EARG, "features_undo: series %lld has %lld rows, not %lld from row %lld on", (long long)s, (long long)length(f, s), (long long)n,
+                   (long long)from);
+    else if (n && !from && weft__chain_deltas(c))
+        weft__fail(x->w, WEFT_EARG, "features_undo: column \"%.100s\" is made of differences: from row 1 on they can be undone", c->name);
+    return !x->w->status;
+}
+
+void weft_features_undo(const weft_features *x, const char *column, const weft_frame *f, int64_t series, int64_t from, int64_t n, const double *values, double *out)
+{
+    weft__on on;
+    const weft__column *c = asked(x, "features_undo", column, f, series);
+    if (!c || !weft__features_on(x, c, f, f->start[series], on))
+        return;
+    bool fixed = weft__features_is_fixed(x, c);
+    if (n && (!values || !out))
+        weft__fail(x->w, WEFT_EARG, "features_undo: values or out is NULL");
+    if (x->w->status || !rows_are_there(x, c, f, series, from, n, fixed))
+        return;
+    const double *raw = weft__features_column(x, f, column);
+    if (!raw)
+        return;
+    memmove(out, values, (size_t)n * sizeof *out);
+    weft__chain_undo(x, c, raw + f->start[series], on, from, n, out);
+    for (int64_t i = 0; i < n && !x->w->status; i++)
+        if (!isfinite(out[i]))
+            weft__features_fail(x, f, series, from + i, column, "%g, transformed back, is %g", values == out ? (double)NAN : values[i], out[i]);
+}

@@ -1,0 +1,282 @@
+/* frame.c - frames: series end to end, of named columns, in memory; growing, looking up, ending. */
+#include <stdlib.h>
+#include <string.h>
+#include "rnn/forecast/series/frame.h"
+
+/* ---- names ---- */
+int64_t weft__names(const char *const *names)
+{
+    int64_t n = 0;
+    while (names && names[n])
+        n++;
+    return n;
+}
+
+int64_t weft__find_name(char *const *names, int64_t n, const char *name)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}
+
+static int64_t find_in(const char *const *names, const char *name)
+{
+    for (int64_t i = 0; names && names[i]; i++)
+        if (!strcmp(names[i], name))
+            return i;
+    return -1;
+}
+
+weft_status weft__names_good(const char *function, const char *const *names)
+{
+    int64_t n = weft__names(names);
+    if (n < 1 || n > 1 << 20)
+        return weft__file_fail(WEFT_EARG, "%s: names of columns are needed", function);
+    for (int64_t i = 0; i < n; i++)
+        if (find_in(names, names[i]) < i || !names[i][0])
+            return weft__file_fail(WEFT_EARG, "%s: column %lld, \"%.100s\", has no name of its own", function, (long long)i, names[i]);
+    return WEFT_OK;
+}
+
+static char *copied(const char *text)
+{
+    char *copy = malloc(strlen(text) + 1);
+    return copy ? memcpy(copy, text, strlen(text) + 1) : NULL;
+}
+
+/* ---- what there is ---- */
+static bool sound_outside(const weft_frame *f)   /* quick: asked for each series that is added */
+{
+    if (f->n < 0 || f->rows < 0 || f->columns < 0 || (f->n && (!f->start || !f->id || f->start[0] != 0 || f->start[f->n] != f->rows)))
+        return false;
+    return f->columns ? f->column && f->name : f->n == 0;
+}
+
+static bool sound(const weft_frame *f)
+{
+    if (!sound_outside(f))
+        return false;
+    for (int64_t s = 0; s < f->n; s++)
+        if (f->start[s] > f->start[s + 1] || !f->id[s])
+            return false;
+    for (int64_t c = 0; c < f->columns; c++)
+        if (!f->name[c] || (f->rows && !f->column[c]))
+            return false;
+    return true;
+}
+
+static weft_status good_if(bool good, const char *where, const weft_frame *f)
+{
+    return good ? WEFT_OK : !f ? weft__file_fail(WEFT_EARG, "%s: no frame given", where) :
+           weft__file_fail(WEFT_EARG, "%s: the frame is not what weft_frame_add and its kin make", where);
+}
+
+weft_status weft__frame_good(const char *where, const weft_frame *f) { return good_if(f && sound(f), where, f); }
+
+weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names)
+{
+    weft_status s = good_if(f && sound_outside(f), where, f);
+    if (s == WEFT_OK)
+        s = weft__names_good(where, names);
+    if (s != WEFT_OK || !f->columns)
+        return s;
+    for (int64_t c = 0; c < f->columns; c++)
+        if (find_in(names, f->name[c]) < 0)
+            return weft__file_fail(WEFT_EARG, "%s: the frame has a column \"%.100s\", so every further series must have one", where, f->name[c]);
+    for (int64_t c = 0; names[c]; c++)
+        if (weft__find_name(f->name, f->columns, names[c]) < 0)
+            return weft__file_fail(WEFT_EARG, "%s: a column \"%.100s\", which the frame does not have", where, names[c]);
+    return WEFT_OK;
+}
+
+double *weft_frame_column(const weft_frame *f, const char *name)
+{
+    int64_t c = f && name && f->columns ? weft__find_name(f->name, f->columns, name) : -1;
+    return c < 0 ? NULL : f->column[c];
+}
+
+void weft_frame_end(weft_frame *f)
+{
+    if (!f)
+        return;
+    for (int64_t s = 0; f->id && s < f->n; s++)
+        free(f->id[s]);
+    for (int64_t c = 0; c < f->columns; c++) {
+        free(f->name[c]);
+        free(f->column[c]);
+    }
+    free(f->start);
+    free(f->id);
+    free(f->name);
+    free(f->column);
+    *f = (weft_frame){ 0 };
+}
+
+/* ---- growing: memory first, which changes nothing that can be seen; then what it is for ---- */
+static bool longer(void *array, int64_t n, size_t element)       /* array: the address of a pointer */
+{
+    void *old;
+    memcpy(&old, array, sizeof old);
+    void *bigger = (uint64_t)n >= SIZE_MAX / 2 / element ? NULL : realloc(old, (size_t)(n ? n : 1) * element);
+    if (bigger)
+        memcpy(array, &bigger, sizeof bigger);
+    return bigger != NULL;
+}
+
+static bool room_for_rows(weft_frame *f, int64_t rows)
+{
+    if (rows <= f->room)
+        return true;
+    int64_t room = rows < 2 * f->room ? 2 * f->room : rows;
+    for (int64_t c = 0; c < f->columns; c++)
+        if (!longer(&f->column[c], room, sizeof **f->column))
+            return false;
+    f->room = room;
+    return true;
+}
+
+static bool room_for_series(weft_frame *f, int64_t n)
+{
+    int64_t room = 1;                            /* powers of two: asked for when the number passes one */
+    while (room < n + 1)
+        room *= 2;
+    bool first = !f->start;
+    if (!longer(&f->start, room, sizeof *f->start) || !longer(&f->id, room, sizeof *f->id))
+        return false;
+    if (first)
+        f->start[0] = 0;
+    f->id[f->n] = NULL;
+    return true;
+}
+
+static bool add_name(weft_frame *f, const char *name, int64_t room)
+{
+    int64_t c = f->columns;
+    if (!longer(&f->name, c + 2, sizeof *f->name) || !longer(&f->column, c + 1, sizeof *f->column))
+        return false;
+    f->name[c] = copied(name);
+    f->column[c] = f->name[c] ? calloc(room ? (size_t)room : 1, sizeof **f->column) : NULL;
+    f->columns += f->column[c] != NULL;
+    if (!f->column[c])
+        free(f->name[c]);
+    f->name[f->columns] = NULL;                  /* lists of names end with NULL, this one, too */
+    return f->column[c] != NULL;
+}
+
+void weft__frame_drop(weft_frame *f, int64_t from)
+{
+    while (f->columns > from) {
+        f->columns--;
+        free(f->name[f->columns]);
+        free(f->column[f->columns]);
+        f->name[f->columns] = NULL;
+    }
+}
+
+/* ---- series ---- */
+static char *id_of(const weft_frame *f, const char *id, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)f->n + number);
+    return copied(id ? id : text);
+}
+
+/* The ids of the new series behind those there are, not counted yet; false: all gone again. */
+static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n, int64_t *series)
+{
+    *series = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (i && parts[i].group == parts[i - 1].group)
+            continue;
+        char **to = &f->id[f->n + *series];
+        *to = id_of(f, parts[i].id, *series);
+        if (!*to) {
+            while (*series)
+                free(f->id[f->n + --*series]);
+            f->id[f->n] = NULL;
+            return false;
+        }
+        ++*series;
+    }
+    f->id[f->n + *series] = NULL;
+    return true;
+}
+
+static void copy_stretch(weft_frame *f, const char *const *names, const double *const *columns, const weft__stretch *p)
+{
+    for (int64_t c = 0; c < f->columns; c++)
+        if (p->rows)
+            memcpy(f->column[c] + f->rows, columns[find_in(names, f->name[c])] + p->first, (size_t)p->rows * sizeof **columns);
+    f->rows += p->rows;
+}
+
+static weft_status no_memory(const char *where, int64_t rows)
+{
+    return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld rows", where, (long long)rows);
+}
+
+weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names, const double *const *columns, const weft__stretch *parts, int64_t n)
+{
+    weft_status s = weft__frame_takes(where, f, names);
+    if (s != WEFT_OK)
+        return s;
+    int64_t rows = f->rows, before = f->columns, series;
+    for (int64_t i = 0; i < n; i++)
+        rows += parts[i].rows;
+    bool good = true;
+    for (int64_t c = 0; good && !before && names[c]; c++)
+        good = add_name(f, names[c], f->room);
+    if (!good || !room_for_rows(f, rows) || !room_for_series(f, f->n + n) || !new_ids(f, parts, n, &series)) {
+        weft__frame_drop(f, before);
+        f->room = before ? f->room : 0;
+        return no_memory(where, rows);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        copy_stretch(f, names, columns, &parts[i]);
+        f->n += !i || parts[i].group != parts[i - 1].group;
+        f->start[f->n] = f->rows;
+    }
+    return WEFT_OK;
+}
+
+weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names, const double *const *columns, int64_t rows)
+{
+    const char *me = "weft_frame_add";
+    weft_status s = weft__frame_takes(me, f, names);
+    if (s != WEFT_OK)
+        return s;
+    if (rows < 0 || (rows && !columns))
+        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s", me, (long long)rows, columns ? "" : " without columns");
+    for (int64_t c = 0; rows && names[c]; c++)
+        if (!columns[c])
+            return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", me, names[c]);
+    return weft__frame_take(f, me, names, columns, &(weft__stretch){ id, 0, rows, 0 }, 1);
+}
+
+/* ---- columns ---- */
+weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values)
+{
+    const char *me = "weft_frame_add_column";
+    weft_status s = weft__frame_good(me, f);
+    if (s != WEFT_OK)
+        return s;
+    if (!name || !*name || !f->columns || weft__find_name(f->name, f->columns, name) >= 0)
+        return weft__file_fail(WEFT_EARG, "%s: \"%.100s\": a new name is needed, and a frame that has a column", me, name ? name : "");
+    if (!add_name(f, name, f->room))
+        return no_memory(me, f->rows);
+    if (values && f->rows)
+        memcpy(f->column[f->columns - 1], values, (size_t)f->rows * sizeof *values);
+    return WEFT_OK;
+}
+
+weft_status weft_frame_fix(weft_frame *f, const char *name, const double *values)
+{
+    if (f && f->n && !values)
+        return weft__file_fail(WEFT_EARG, "weft_frame_fix: \"%.100s\": no values given", name ? name : "");
+    weft_status s = weft_frame_add_column(f, name, NULL);
+    for (int64_t i = 0; s == WEFT_OK && i < f->n; i++)
+        for (int64_t r = f->start[i]; r < f->start[i + 1]; r++)
+            f->column[f->columns - 1][r] = values[i];
+    return s;
+}

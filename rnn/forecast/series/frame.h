@@ -1,0 +1,32 @@
+/* frame.h - how frames of time series are built: rows wait in a store of columns until all are good, then a frame takes them over. */
+#ifndef WEFT_IO_FRAME_H
+#define WEFT_IO_FRAME_H
+#include "io/data/data.h"
+
+/* How many names there are before the NULL. */
+int64_t weft__names(const char *const *names);
+/* Whether each name is there once; else a status and a message. */
+weft_status weft__names_good(const char *function, const char *const *names);
+/* Its column, -1 if there is none. */
+int64_t weft__find_name(char *const *names, int64_t n, const char *name);
+/* Whether f is one that the library could have made; `where` begins the message. */
+weft_status weft__frame_good(const char *where, const weft_frame *f);
+/* Whether series of these columns can be added to f: the same, or the first. */
+weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names);
+
+/* Columns `from` and on go. */
+void weft__frame_drop(weft_frame *f, int64_t from);
+
+/* Series to be added to a frame: rows first .. first + rows - 1 of columns in the order of the names. */
+typedef struct weft__stretch { const char *id; int64_t first, rows, group; } weft__stretch;
+/* Stretches of one group, next to each other, are one series. All or nothing. */
+weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names, const double *const *columns, const weft__stretch *parts, int64_t n);
+
+/* csv: rows of numbers as they come; id is the text of the id's column (NULL without one) and stays until *text is freed, by the caller in any
+ * case. take returns false if there is no memory. narrow: numbers must be weft_reals. */
+typedef bool weft__csv_row(void *user, const char *id, const double *values);
+typedef struct weft__csv_want { const char *id, *const *columns; int n; bool narrow; const weft_csv_opts *opts; } weft__csv_want;
+weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want, weft__csv_row *take, void *user);
+/* Whether opts, which may be NULL, can be meant; `function` begins the message. */
+weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts);
+#endif

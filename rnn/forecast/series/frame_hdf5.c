@@ -1,0 +1,237 @@
+/* frame_hdf5.c - frames in HDF5: below a group one data set [N] for each column, and where there are several series "lengths" [n] and "ids", a text
+ * of as many lines. */
+#include <stdlib.h>
+#include <string.h>
+#include "rnn/forecast/series/frame.h"
+#include "io/hdf5/hdf5.h"
+
+enum { PATH = 300 };
+
+static bool join(char path[PATH], const char *group, const char *name)
+{
+    while (group && *group == '/')
+        group++;
+    return snprintf(path, PATH, "%s%s%s", group ? group : "", group && *group ? "/" : "", name) < PATH;
+}
+
+static bool is_number(weft__number t) { return t != WEFT__CHARS && t != WEFT__ODD; }
+static bool is_int(weft__number t)    { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
+
+/* ---- reading ---- */
+typedef struct { weft__h5 *h; const char *group, *path; double **column; int64_t columns, rows, n; weft__stretch *parts; char *ids; } reader;
+
+/* The kind of a set of one axis; false and the session's error if it is not there or is something else. */
+static bool find(reader *r, const char *name, char path[PATH], weft__kind *kind, bool ints)
+{
+    char text[128];
+    if (!join(path, r->group, name) || !weft__h5_find(r->h, path, kind))
+        weft__h5_fail(r->h, WEFT_EFORMAT, "there is no data set \"%.200s\"", name);
+    else if (kind->rank != 1 || !(ints ? is_int(kind->type) : is_number(kind->type)) || kind->size[0] >= INT32_MAX)
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] was expected", path, weft__kind_text(kind, text), ints ? "int32, int64 or uint8" : "numbers");
+    return weft__h5_status(r->h) == WEFT_OK;
+}
+
+static void read_column(reader *r, const char *name)
+{
+    char path[PATH];
+    weft__kind kind;
+    if (!find(r, name, path, &kind, false))
+        return;
+    if (r->columns && kind.size[0] != r->rows) {
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld rows, other columns have %lld", path, (long long)kind.size[0], (long long)r->rows);
+        return;
+    }
+    double *values = calloc((size_t)kind.size[0] + 1, sizeof *values);
+    if (!values) {
+        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the %lld numbers of \"%s\"", (long long)kind.size[0], path);
+        return;
+    }
+    r->rows = kind.size[0];
+    r->column[r->columns++] = values;
+    weft__h5_read(r->h, path, &kind, WEFT__F64, values);
+}
+
+static void fill_parts(reader *r, const int64_t *len)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        if (len[i] < 0 || len[i] > r->rows - total) {
+            weft__h5_fail(r->h, WEFT_EFORMAT, "series %lld has length %lld, %lld of %lld rows are left", (long long)i, (long long)len[i],
+                          (long long)(r->rows - total), (long long)r->rows);
+            return;
+        }
+        r->parts[i] = (weft__stretch){ NULL, total, len[i], i };
+        total += len[i];
+    }
+    if (total != r->rows)
+        weft__h5_fail(r->h, WEFT_EFORMAT, "there are %lld rows, the lengths add up to %lld", (long long)r->rows, (long long)total);
+}
+
+static void read_parts(reader *r)
+{
+    char path[PATH];
+    weft__kind kind = { WEFT__I64, 1, { 1 } };
+    bool several = join(path, r->group, "lengths") && weft__h5_is(r->h, path);
+    if (weft__h5_status(r->h) != WEFT_OK || (several && !find(r, "lengths", path, &kind, true)))
+        return;
+    r->n = kind.size[0];
+    int64_t *len = calloc((size_t)r->n + 1, sizeof *len);
+    r->parts = calloc((size_t)r->n + 1, sizeof *r->parts);
+    if (!len || !r->parts)
+        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for %lld series", (long long)r->n);
+    else if (several)
+        weft__h5_read(r->h, path, &kind, WEFT__I64, len);
+    else
+        len[0] = r->rows;
+    if (weft__h5_status(r->h) == WEFT_OK)
+        fill_parts(r, len);
+    if (!several && r->parts)
+        r->parts[0].id = r->path;
+    free(len);
+}
+
+/* If there is such a text; the lines become the parts' ids where they stand. Numbers of that name are a column's. */
+static void read_ids(reader *r)
+{
+    char path[PATH];
+    weft__kind kind;
+    if (!join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
+        return;
+    if (kind.type != WEFT__CHARS) {
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is no text of fixed length with a line for each series, as h5py writes numpy.bytes_", path);
+        return;
+    }
+    r->ids = calloc(weft__kind_bytes(&kind) + 1, 1);
+    if (!r->ids)
+        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the series' ids");
+    else
+        weft__h5_read(r->h, path, &kind, WEFT__CHARS, r->ids);
+    char *at = r->ids;
+    for (int64_t i = 0; i < r->n && weft__h5_status(r->h) == WEFT_OK; i++) {
+        size_t n = strcspn(at, "\n");
+        bool last = !at[n];                      /* it may do without a line end */
+        if (last && !n) {
+            weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld lines, there are %lld series", path, (long long)i, (long long)r->n);
+            return;
+        }
+        at[n] = 0;
+        r->parts[i].id = at;
+        at += n + !last;
+    }
+}
+
+static weft_status read_image(reader *r, char *image, size_t size, const char *const *names)
+{
+    r->h = weft__h5_open(r->path, (unsigned char *)image, size, false);
+    if (!r->h)
+        return WEFT_ENOMEM;
+    for (int64_t c = 0; names[c] && weft__h5_status(r->h) == WEFT_OK; c++)
+        read_column(r, names[c]);
+    if (weft__h5_status(r->h) == WEFT_OK)
+        read_parts(r);
+    if (weft__h5_status(r->h) == WEFT_OK)
+        read_ids(r);
+    return weft__h5_end(r->h);
+}
+
+weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group, const char *const *names)
+{
+    weft_status s = weft__frame_takes("weft_frame_read_hdf5", f, names);
+    if (s != WEFT_OK)
+        return s;
+    char *image = NULL;
+    size_t size;
+    reader r = { .path = path, .group = group };
+    s = weft__slurp(path, &image, &size);
+    if (s == WEFT_OK && !(r.column = calloc((size_t)weft__names(names), sizeof *r.column)))
+        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+    if (s == WEFT_OK)
+        s = read_image(&r, image, size, names);
+    if (s == WEFT_OK)
+        s = weft__frame_take(f, path, names, (const double *const *)r.column, r.parts, r.n);
+    for (int64_t c = 0; c < r.columns; c++)
+        free(r.column[c]);
+    free(r.column);
+    free(r.parts);
+    free(r.ids);
+    free(image);
+    return s;
+}
+
+/* ---- writing ---- */
+static weft_status can_be_written(const weft_frame *f, const char *group)
+{
+    char place[PATH];
+    for (int64_t c = 0; c < f->columns; c++) {
+        const char *name = f->name[c];
+        if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") || !strcmp(name, "ids") || !join(place, group, name))
+            return weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: \"%.100s\" is no name for a data set here", name);
+    }
+    for (int64_t s = 0; s < f->n; s++)
+        if (strchr(f->id[s], '\n'))
+            return weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the id of series %lld has more than one line", (long long)s);
+    return join(place, group, "lengths") ? WEFT_OK : weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the group's name is too long");
+}
+
+static char *lines_of(const weft_frame *f)
+{
+    size_t n = 1;
+    for (int64_t s = 0; s < f->n; s++)
+        n += strlen(f->id[s]) + 1;
+    char *text = malloc(n), *at = text;
+    for (int64_t s = 0; text && s < f->n; s++) {
+        size_t bytes = strlen(f->id[s]);
+        memcpy(at, f->id[s], bytes);
+        at[bytes] = '\n';
+        at += bytes + 1;
+    }
+    if (text)
+        *at = 0;
+    return text;
+}
+
+static void write_all(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len, const char *ids)
+{
+    char path[PATH];
+    join(path, group, "lengths");
+    for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
+        *end = 0;
+        weft__h5_group(h, path);
+        *end = '/';
+    }
+    for (int64_t s = 0; s < f->n; s++)
+        len[s] = f->start[s + 1] - f->start[s];
+    weft__h5_write(h, path, &(weft__kind){ WEFT__I64, 1, { f->n } }, len);
+    join(path, group, "ids");
+    weft__h5_write(h, path, &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(ids) + 1 } }, ids);
+    for (int64_t c = 0; c < f->columns; c++) {
+        join(path, group, f->name[c]);
+        weft__h5_write(h, path, &(weft__kind){ WEFT__F64, 1, { f->rows } }, f->column[c]);
+    }
+}
+
+weft_status weft_frame_write_hdf5(const char *path, const char *group, const weft_frame *f)
+{
+    weft_status s = weft__frame_good("weft_frame_write_hdf5", f);
+    if (s == WEFT_OK && !path)
+        s = weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: no path given");
+    if (s == WEFT_OK)
+        s = can_be_written(f, group);
+    int64_t *len = s == WEFT_OK ? malloc((size_t)(f->n + 1) * sizeof *len) : NULL;
+    char *ids = len ? lines_of(f) : NULL;
+    weft__h5 *h = ids ? weft__h5_new(path, 0, false) : NULL;
+    if (s == WEFT_OK && !h)
+        s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
+    unsigned char *image = NULL;
+    size_t size = 0;
+    if (h) {
+        write_all(h, group, f, len, ids);
+        s = weft__h5_finish(h, &image, &size);
+    }
+    if (s == WEFT_OK)
+        s = weft__write_file(path, &(weft__span){ image, size }, 1);
+    free(image);
+    free(len);
+    free(ids);
+    return s;
+}

@@ -1,0 +1,335 @@
+/* transforms.c - the transforms of time series, a step each: what is fitted, applied, undone. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include "io/checkpoint/crc32c.h"
+#include "rnn/forecast/series/features.h"
+
+/* ---- what there is ---- */
+static const char *const names[WEFT_TRANSFORMS] = {
+    "standard scaler", "max scaler", "min-max scaler", "delta", "log", "log1p", "logistic", "adaptive logistic", "divide by", "polynomial",
+    "fixed polynomial", "discrete function",
+};
+
+bool weft__step_on(weft_transform_kind kind) { return kind >= WEFT_DIVIDE_BY; }
+
+static double lowest(const weft_transform *t)  { return t->min; }
+static double highest(const weft_transform *t) { return t->min == 0 && t->max == 0 ? 1 : t->max; }
+static double slope(const weft_transform *t)   { return t->k == 0 ? 1 : t->k; }
+
+static bool all_finite(const double *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(a[i]))
+            return false;
+    return true;
+}
+
+static const char *bad_points(const weft_transform *t)
+{
+    if (t->points < 1 || !t->a || !t->b || !all_finite(t->a, t->points) || !all_finite(t->b, t->points))
+        return "one point or more, with finite a and b, is wanted";
+    for (int64_t i = 1; i < t->points; i++)
+        if (t->a[i] <= t->a[i - 1])
+            return "a must increase from point to point";
+    return NULL;
+}
+
+static const char *bad_degree(const weft_transform *t)
+{
+    if (t->degree < 0 || t->degree > WEFT__DEGREE)
+        return "a degree of 0 .. 15 is wanted";
+    return t->kind == WEFT_FIXED_POLYNOMIAL && (!t->a || !all_finite(t->a, t->degree + 1)) ? "degree + 1 finite numbers a are wanted" : NULL;
+}
+
+const char *weft__step_bad(const weft_transform *t)
+{
+    if ((int)t->kind < 0 || t->kind >= WEFT_TRANSFORMS)
+        return "there is no such kind";
+    if (!isfinite(t->min) || !isfinite(t->max) || !isfinite(t->bias) || !isfinite(t->k) || !isfinite(t->x0) || !isfinite(t->alpha))
+        return "min, max, bias, k, x0 and alpha must be finite";
+    if (weft__step_on(t->kind) != (t->depends_on != NULL))
+        return t->depends_on ? "it depends on no column" : "the column it depends on is wanted";
+    switch (t->kind) {
+    case WEFT_MAX_SCALER:         return t->max < 0 ? "a max of more than 0 is wanted, or 0 for 1" : NULL;
+    case WEFT_MIN_MAX_SCALER:     return highest(t) <= lowest(t) ? "a max above min is wanted" : NULL;
+    case WEFT_ADAPTIVE_LOGISTIC:  return t->alpha < 0 ? "an alpha of 0 or more is wanted" : NULL;
+    case WEFT_POLYNOMIAL:
+    case WEFT_FIXED_POLYNOMIAL:   return bad_degree(t);
+    case WEFT_DISCRETE_FUNCTION:  return bad_points(t);
+    default:                      return NULL;
+    }
+}
+
+int64_t weft__step_numbers(const weft_transform *t)
+{
+    switch (t->kind) {
+    case WEFT_STANDARD_SCALER:
+    case WEFT_MIN_MAX_SCALER:     return 2;
+    case WEFT_MAX_SCALER:         return 1;
+    case WEFT_POLYNOMIAL:         return 3 * t->degree + 3;
+    default:                      return 0;
+    }
+}
+
+void weft__step_text(FILE *to, const weft_transform *t)
+{
+    fputs(names[t->kind], to);
+    switch (t->kind) {
+    case WEFT_MAX_SCALER:         fprintf(to, " to %.17g", t->max > 0 ? t->max : 1); break;
+    case WEFT_MIN_MAX_SCALER:     fprintf(to, " to %.17g .. %.17g%s", lowest(t), highest(t), t->clamp ? ", clamped" : ""); break;
+    case WEFT_LOG:                fprintf(to, " of y + %.17g", t->bias); break;
+    case WEFT_ADAPTIVE_LOGISTIC:  fprintf(to, ", alpha %.17g", t->alpha); /* fall through */
+    case WEFT_LOGISTIC:           fprintf(to, ", k %.17g, x0 %.17g", slope(t), t->x0); break;
+    case WEFT_FIXED_POLYNOMIAL:
+    case WEFT_POLYNOMIAL:         fprintf(to, " of degree %d", t->degree); break;
+    default:                      break;
+    }
+    uint32_t sum = t->kind == WEFT_FIXED_POLYNOMIAL ? weft__crc32c(0, t->a, (size_t)(t->degree + 1) * sizeof *t->a) : 0;
+    if (t->kind == WEFT_DISCRETE_FUNCTION)
+        sum = weft__crc32c(weft__crc32c(0, t->a, (size_t)t->points * sizeof *t->a), t->b, (size_t)t->points * sizeof *t->b);
+    if (sum)
+        fprintf(to, ", numbers %08x", (unsigned)sum);
+    if (t->depends_on)
+        fprintf(to, ", on \"%s\"", t->depends_on);
+}
+
+/* ---- polynomials by least squares ---- *
+ * In polynomials that are orthogonal on the data themselves, made by their three-term recurrence (Forsythe 1957): no equations to be solved,
+ * and good for high degrees. Numbers: centre and half width of x, alpha [degree], beta [degree], coefficients [degree + 1]. */
+typedef struct { double *centre, *half, *alpha, *beta, *c; } basis;
+
+static basis basis_of(const weft_transform *t, double *fitted)
+{
+    return (basis){ fitted, fitted + 1, fitted + 2, fitted + 2 + t->degree, fitted + 2 + 2 * t->degree };
+}
+
+static double polynomial(const weft_transform *t, const double *fitted, double x)
+{
+    int d = t->degree;
+    const double *alpha = fitted + 2, *beta = alpha + d, *c = beta + d;
+    double s = (x - fitted[0]) / fitted[1], p = 1, before = 0, sum = c[0];
+    for (int j = 0; j < d; j++) {
+        double next = (s - alpha[j]) * p - beta[j] * before;
+        before = p;
+        p = next;
+        sum += c[j + 1] * p;
+    }
+    return sum;
+}
+
+static void centre_on(const basis *b, int64_t n, const double *x)
+{
+    double low = x[0], high = x[0];
+    for (int64_t i = 1; i < n; i++) {
+        low = fmin(low, x[i]);
+        high = fmax(high, x[i]);
+    }
+    *b->centre = low + (high - low) / 2;
+    *b->half = high > low ? (high - low) / 2 : 1;
+}
+
+/* The next polynomial of the basis in p, the one before in q; |p|^2 on the data. */
+static double next_in_basis(const basis *b, int j, int64_t n, const double *x, double *p, double *q, double size, double size_before)
+{
+    double moment = 0, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        moment += (x[i] - *b->centre) / *b->half * p[i] * p[i];
+    b->alpha[j] = moment / size;
+    b->beta[j] = j ? size / size_before : 0;
+    for (int64_t i = 0; i < n; i++) {
+        double next = ((x[i] - *b->centre) / *b->half - b->alpha[j]) * p[i] - b->beta[j] * q[i];
+        q[i] = p[i];
+        p[i] = next;
+        sum += next * next;
+    }
+    return sum;
+}
+
+static const char *fit_polynomial(const weft_transform *t, double *fitted, int64_t n, const double *y, const double *x, double *spare)
+{
+    basis b = basis_of(t, fitted);
+    double *p = spare, *q = p + n, *rest = q + n, size = (double)n, before = 0;
+    centre_on(&b, n, x);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = 1, q[i] = 0, rest[i] = y[i];
+    for (int j = 0; j <= t->degree; j++) {
+        double sum = 0, next;
+        for (int64_t i = 0; i < n; i++)
+            sum += rest[i] * p[i];
+        b.c[j] = sum / size;
+        for (int64_t i = 0; i < n; i++)
+            rest[i] -= b.c[j] * p[i];
+        if (j == t->degree)
+            return NULL;
+        next = next_in_basis(&b, j, n, x, p, q, size, before);
+        if (!(next > 1e-24 * (double)n))         /* what rounding leaves of a polynomial that is 0 on all of them */
+            return "the column it depends on has too few different values for its degree";
+        before = size;
+        size = next;
+    }
+    return NULL;
+}
+
+static double fixed_polynomial(const weft_transform *t, double x)
+{
+    double sum = 0;
+    for (int j = t->degree; j >= 0; j--)
+        sum = sum * x + t->a[j];
+    return sum;
+}
+
+static double piecewise(const weft_transform *t, double x)
+{
+    int64_t low = 0, high = t->points - 1;
+    if (!(x > t->a[0]))
+        return isnan(x) ? x : t->b[0];
+    if (x >= t->a[high])
+        return t->b[high];
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (t->a[middle] <= x)
+            low = middle;
+        else
+            high = middle;
+    }
+    double part = (x - t->a[low]) / (t->a[high] - t->a[low]);
+    return t->b[low] + part * (t->b[high] - t->b[low]);
+}
+
+/* ---- scalers ---- */
+/* About the first value, so that a constant has exactly that mean and no deviation. */
+static void fit_standard(double *fitted, int64_t n, const double *y)
+{
+    double sum = 0, squares = 0, rest = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += y[i] - y[0];
+    fitted[0] = y[0] + sum / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        squares += (y[i] - fitted[0]) * (y[i] - fitted[0]);
+        rest += y[i] - fitted[0];
+    }
+    fitted[1] = n > 1 ? sqrt(fmax(0, squares - rest * rest / (double)n) / (double)(n - 1)) : 0;
+}
+
+static void fit_extremes(double *fitted, int64_t n, const double *y)
+{
+    fitted[0] = fitted[1] = y[0];
+    for (int64_t i = 1; i < n; i++) {
+        fitted[0] = fmin(fitted[0], y[i]);
+        fitted[1] = fmax(fitted[1], y[i]);
+    }
+}
+
+const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, const double *y, const double *x, double *spare)
+{
+    double both[2];
+    if (weft__step_numbers(t) && n < 1)
+        return "there are no rows to fit it on";
+    switch (t->kind) {
+    case WEFT_STANDARD_SCALER:
+        fit_standard(fitted, n, y);
+        return NULL;
+    case WEFT_MIN_MAX_SCALER:
+        fit_extremes(fitted, n, y);
+        return NULL;
+    case WEFT_MAX_SCALER:
+        fit_extremes(both, n, y);
+        fitted[0] = fmax(fabs(both[0]), fabs(both[1]));
+        return NULL;
+    case WEFT_POLYNOMIAL:
+        return fit_polynomial(t, fitted, n, y, x, spare);
+    default:
+        return NULL;
+    }
+}
+
+/* ---- one value ---- */
+static double limited(double y, double low, double high) { return y < low ? low : y > high ? high : y; }
+
+static double scaled(const weft_transform *t, const double *fitted, double y)
+{
+    double low = lowest(t), high = highest(t), range = fitted[1] - fitted[0];
+    double z = range > 0 ? low + (y - fitted[0]) / range * (high - low) : isnan(y) ? y : low + (high - low) / 2;
+    return t->clamp ? limited(z, low, high) : z;
+}
+
+static double unscaled(const weft_transform *t, const double *fitted, double z)
+{
+    double low = lowest(t), high = highest(t);
+    z = t->clamp ? limited(z, low, high) : z;
+    return isnan(z) ? z : fitted[0] + (z - low) / (high - low) * (fitted[1] - fitted[0]);
+}
+
+static double logistic(double u) { return u >= 0 ? 1 / (1 + exp(-u)) : exp(u) / (1 + exp(u)); }
+
+static double logit(double p)                    /* what a model gives may be beyond 0 .. 1 */
+{
+    p = limited(p, DBL_EPSILON / 2, 1 - DBL_EPSILON / 2);
+    return log(p) - log1p(-p);
+}
+
+/* u = d (1 - alpha |d|) for |d| up to 1 / (2 alpha), where it turns, and back, in closed form. */
+static double bent(double d, double alpha)       { return alpha * fabs(d) < .5 ? d * (1 - alpha * fabs(d)) : (double)NAN; }
+static double straight(double u, double alpha)   { return 2 * u / (1 + sqrt(fmax(0, 1 - 4 * alpha * fabs(u)))); }
+
+static double unbent(double u, double alpha)
+{
+    double most = alpha > 0 ? 1 / (4 * alpha) : (double)INFINITY;
+    return straight(limited(u, -most, most), alpha);
+}
+
+static double forward(const weft_transform *t, const double *fitted, double y, double x)
+{
+    switch (t->kind) {
+    case WEFT_STANDARD_SCALER:    return (y - fitted[0]) / (fitted[1] > 0 ? fitted[1] : 1);
+    case WEFT_MAX_SCALER:         return y / (fitted[0] > 0 ? fitted[0] : 1) * (t->max > 0 ? t->max : 1);
+    case WEFT_MIN_MAX_SCALER:     return scaled(t, fitted, y);
+    case WEFT_LOG:                return log(y + t->bias);
+    case WEFT_LOG1P:              return log1p(y);
+    case WEFT_LOGISTIC:           return logistic(slope(t) * (y - t->x0));
+    case WEFT_ADAPTIVE_LOGISTIC:  return logistic(slope(t) * bent(y - t->x0, t->alpha));
+    case WEFT_DIVIDE_BY:          return y / x;
+    case WEFT_POLYNOMIAL:         return y - polynomial(t, fitted, x);
+    case WEFT_FIXED_POLYNOMIAL:   return y - fixed_polynomial(t, x);
+    case WEFT_DISCRETE_FUNCTION:  return y - piecewise(t, x);
+    default:                      return y;
+    }
+}
+
+static double backward(const weft_transform *t, const double *fitted, double z, double x)
+{
+    switch (t->kind) {
+    case WEFT_STANDARD_SCALER:    return z * (fitted[1] > 0 ? fitted[1] : 1) + fitted[0];
+    case WEFT_MAX_SCALER:         return z / (t->max > 0 ? t->max : 1) * (fitted[0] > 0 ? fitted[0] : 1);
+    case WEFT_MIN_MAX_SCALER:     return unscaled(t, fitted, z);
+    case WEFT_LOG:                return exp(z) - t->bias;
+    case WEFT_LOG1P:              return expm1(z);
+    case WEFT_LOGISTIC:           return t->x0 + logit(z) / slope(t);
+    case WEFT_ADAPTIVE_LOGISTIC:  return t->x0 + unbent(logit(z) / slope(t), t->alpha);
+    case WEFT_DIVIDE_BY:          return z * x;
+    case WEFT_POLYNOMIAL:         return z + polynomial(t, fitted, x);
+    case WEFT_FIXED_POLYNOMIAL:   return z + fixed_polynomial(t, x);
+    case WEFT_DISCRETE_FUNCTION:  return z + piecewise(t, x);
+    default:                      return z;
+    }
+}
+
+/* ---- rows ---- */
+int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x)
+{
+    int64_t bad = -1;
+    for (int64_t i = n; i-- > 0;) {              /* from the end, since a difference needs what stands before it */
+        double z = t->kind != WEFT_DELTA ? forward(t, fitted, y[i], x ? x[i] : 0) : i ? y[i] - y[i - 1] : y[0] - y[0];
+        bool was = isfinite(y[i]) && (t->kind != WEFT_DELTA || !i || isfinite(y[i - 1]));
+        bad = was && !isfinite(z) ? i : bad;
+        y[i] = z;
+    }
+    return bad;
+}
+
+void weft__step_undo(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x, double before)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = before = t->kind == WEFT_DELTA ? before + y[i] : backward(t, fitted, y[i], x ? x[i] : 0);
+}

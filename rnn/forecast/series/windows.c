@@ -1,0 +1,376 @@
+/* windows.c - windows over series: where they lie, their batches ragged or padded, predictions back in the series' units.
+ *
+ * All randomness is drawn window by window as a batch names them, so a run that is resumed with its streams repeats it; and nothing is drawn
+ * while the context is not training. */
+#include <math.h>
+#include <string.h>
+#include "rnn/forecast/series/features.h"
+
+struct weft_windows {
+    weft *w;
+    const weft_features *x;
+    weft_windows_opts o;
+    char name[32];
+    weft__prepared p;
+    weft_stream *shorten, *noise;
+    int64_t n, skipped;
+    int64_t *first;                              /* [series + 1] the number of each one's first window */
+    int32_t *lengths;                            /* [n] */
+};
+
+static void end(void *it)
+{
+    weft_windows *v = it;
+    if (!v->w)
+        return;
+    weft__release(v->w, v->p.block);
+    weft__release(v->w, v->first);
+}
+
+/* ---- where they lie ---- */
+static int64_t rows_of(const weft_windows *v, int64_t s) { return v->p.start[s + 1] - v->p.start[s]; }
+
+static int64_t count_in(const weft_windows *v, int64_t s)
+{
+    int64_t spare = rows_of(v, s) - v->o.min_context - v->o.min_horizon;
+    return spare < 0 ? 0 : spare / v->o.stride + 1;
+}
+
+static int32_t least(int64_t a, int64_t b) { return (int32_t)(a < b ? a : b); }
+
+static weft_window at(const weft_windows *v, int64_t i)           /* 0 <= i < v->n */
+{
+    int64_t low = 0, high = v->p.n;              /* first[low] <= i < first[high] */
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        if (v->first[middle] <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    int64_t origin = v->o.min_context + (i - v->first[low]) * v->o.stride;
+    return (weft_window){ low, origin, least(origin, v->x->context), least(rows_of(v, low) - origin, v->x->horizon) };
+}
+
+static bool lay_out(weft_windows *v)
+{
+    int64_t series = v->p.n, n = 0, longest = 0;
+    for (int64_t s = 0; s < series; s++) {
+        n += count_in(v, s);
+        v->skipped += count_in(v, s) == 0;
+        longest = rows_of(v, s) > longest ? rows_of(v, s) : longest;
+    }
+    if (!n || n >= INT32_MAX) {
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": %lld windows: the longest of %lld series has %lld rows, a window needs %lld of past and %lld of future",
+                   v->name, (long long)n, (long long)series, (long long)longest, (long long)v->o.min_context, (long long)v->o.min_horizon);
+        return false;
+    }
+    v->first = weft__allocate(v->w, (size_t)(series + 1) * sizeof *v->first + (size_t)n * sizeof *v->lengths);
+    if (!v->first)
+        return false;
+    v->lengths = (int32_t *)(void *)(v->first + series + 1);
+    v->first[0] = 0;
+    for (int64_t s = 0; s < series; s++)
+        v->first[s + 1] = v->first[s] + count_in(v, s);
+    v->n = n;
+    for (int64_t i = 0; i < n; i++) {
+        weft_window a = at(v, i);
+        v->lengths[i] = a.past + a.future;
+    }
+    return true;
+}
+
+/* ---- making ---- */
+static bool set_options(weft_windows *v, const weft_windows_opts *o)
+{
+    const weft_features *x = v->x;
+    v->o = o ? *o : (weft_windows_opts){ 0 };
+    v->o.stride = v->o.stride ? v->o.stride : x->horizon;
+    v->o.min_context = v->o.min_context ? v->o.min_context : x->context;
+    v->o.min_horizon = v->o.min_horizon ? v->o.min_horizon : x->horizon;
+    if (v->o.stride < 1 || v->o.min_context < 1 || v->o.min_context > x->context || v->o.min_horizon < 1 || v->o.min_horizon > x->horizon)
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": a stride of 1 or more, min_context in 1 .. %lld and min_horizon in 1 .. %lld are wanted, not %lld, %lld, %lld",
+                   v->name, (long long)x->context, (long long)x->horizon, (long long)v->o.stride, (long long)v->o.min_context, (long long)v->o.min_horizon);
+    else if (!(v->o.past_noise >= 0) || !(v->o.future_noise >= 0) || !isfinite(v->o.past_noise + v->o.future_noise))
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": noise of 0 or more is wanted", v->name);
+    return !v->w->status;
+}
+
+/* Others of that name that draw, too, would disturb each other. */
+static bool is_taken(const weft_windows *v)
+{
+    for (weft__owned *o = v->w->owned; o; o = o->next) {
+        const weft_windows *other = o->end == end ? (const weft_windows *)(void *)(o + 1) : NULL;
+        if (other && other != v && (other->shorten || other->noise) && !strcmp(other->name, v->name))
+            return true;
+    }
+    return false;
+}
+
+static weft_stream *stream(weft_windows *v, const char *kind)
+{
+    char name[48];
+    if (is_taken(v)) {
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": there are some of that name; two would disturb each other's random numbers", v->name);
+        return NULL;
+    }
+    snprintf(name, sizeof name, "%s.%s", kind, v->name);
+    return weft_stream_of(v->w, name);
+}
+
+weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f, const weft_windows_opts *o)
+{
+    if (!weft__features_ready(x, "windows"))
+        return NULL;
+    weft *w = x->w;
+    if (!name || !*name || strlen(name) > 30) {
+        weft__fail(w, WEFT_EARG, "windows: a name of 1 .. 30 bytes is wanted");
+        return NULL;
+    }
+    weft_windows *v = weft__features_frame(x, f) ? weft__own(w, sizeof *v, end, NULL) : NULL;
+    if (!v)
+        return NULL;
+    v->w = w;
+    v->x = x;
+    snprintf(v->name, sizeof v->name, "%s", name);
+    if (!set_options(v, o) || !weft__prepare(&v->p, x, f, 0, f->n, false) || !lay_out(v))
+        return NULL;
+    v->shorten = v->o.shorten ? stream(v, "shorten") : NULL;
+    v->noise = v->o.past_noise > 0 || v->o.future_noise > 0 ? stream(v, "noise") : NULL;
+    return w->status ? NULL : v;
+}
+
+int64_t weft_windows_count(const weft_windows *v)          { return v ? v->n : 0; }
+const int32_t *weft_windows_lengths(const weft_windows *v) { return v ? v->lengths : NULL; }
+int64_t weft_windows_skipped(const weft_windows *v)        { return v ? v->skipped : 0; }
+
+static bool is_there(const weft_windows *v, int64_t i)
+{
+    if (i < 0 || i >= v->n)
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": there is no window %lld of %lld", v->name, (long long)i, (long long)v->n);
+    return !v->w->status;
+}
+
+weft_window weft_window_at(const weft_windows *v, int64_t i) { return v && is_there(v, i) ? at(v, i) : (weft_window){ 0 }; }
+
+/* ---- one batch: where its windows lie, and how long they are this time ---- */
+typedef struct { weft_windows *v; int64_t n; weft_window *window; int32_t *past, *future; int64_t *id; int64_t pasts, futures, longest_past, longest_future; } choice;
+
+static int32_t drawn(weft_stream *stream, int64_t low, int32_t high)     /* one draw even where there is no choice */
+{
+    uint64_t beyond = high > low ? (uint64_t)(high - low) : 0;
+    return high - (int32_t)weft_draw_below(stream, beyond + 1);
+}
+
+static void measure(choice *c, int64_t i)
+{
+    const weft_windows *v = c->v;
+    weft_window a = c->window[i];
+    bool shorten = v->shorten && v->w->training;
+    c->past[i] = shorten ? drawn(v->shorten, v->o.min_context, a.past) : a.past;
+    c->future[i] = shorten ? drawn(v->shorten, v->o.min_horizon, a.future) : a.future;
+    c->pasts += c->past[i];
+    c->futures += c->future[i];
+    c->longest_past = c->past[i] > c->longest_past ? c->past[i] : c->longest_past;
+    c->longest_future = c->future[i] > c->longest_future ? c->future[i] : c->longest_future;
+}
+
+static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
+{
+    weft *w = v->w;
+    *c = (choice){ .v = v, .n = n };
+    w->running = "windows_batch";
+    if (w->status || n < 0 || n >= INT32_MAX || (n && !index)) {
+        weft__fail(w, WEFT_EARG, "windows \"%s\": %lld windows%s", v->name, (long long)n, index ? "" : " at NULL");
+        return false;
+    }
+    c->window = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->window);
+    c->past = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->past);
+    c->future = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->future);
+    c->id = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->id);
+    for (int64_t i = 0; i < n && !w->status; i++)
+        if (is_there(v, index[i])) {
+            c->window[i] = at(v, index[i]);
+            c->id[i] = index[i];
+        }
+    for (int64_t i = 0; i < n && !w->status; i++)                /* nothing is drawn for a batch that cannot be */
+        measure(c, i);
+    return !w->status;
+}
+
+/* ---- numbers ---- */
+static void add_noise(weft_stream *stream, double by, int64_t rows, int64_t columns, int64_t from, real *to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = from; k < columns; k++)
+            to[i * columns + k] += (real)(by * weft_draw_normal(stream));
+}
+
+/* Inputs of window i: its newest past, its first future; its first row is the first that is left. */
+static void fill_past(const choice *c, int64_t i, int64_t columns, real *to)
+{
+    const weft_windows *v = c->v;
+    int64_t origin = v->p.start[c->window[i].series] + c->window[i].origin, first = origin - c->past[i];
+    weft__prepared_past(&v->p, first, first, c->past[i], to);
+    if (v->w->training && v->o.past_noise > 0)
+        add_noise(v->noise, v->o.past_noise, c->past[i], columns, v->x->time != NULL, to);
+    weft__prepared_mask(&v->p, c->past[i], to);
+}
+
+static void fill_future(const choice *c, int64_t i, int64_t columns, real *to)
+{
+    const weft_windows *v = c->v;
+    int64_t origin = v->p.start[c->window[i].series] + c->window[i].origin;
+    weft__prepared_future(&v->p, origin - c->past[i], origin, c->future[i], to);
+    if (v->w->training && v->o.future_noise > 0)
+        add_noise(v->noise, v->o.future_noise, c->future[i], columns, v->x->time != NULL, to);
+}
+
+static void fill_target(const choice *c, int64_t i, int64_t columns, real *to)
+{
+    const weft__prepared *p = &c->v->p;
+    int64_t origin = p->start[c->window[i].series] + c->window[i].origin;
+    for (int64_t r = 0; r < c->future[i]; r++)
+        memcpy(to + r * columns, p->z + (origin + r + 1) * p->width - columns, (size_t)columns * sizeof *to);
+}
+
+static weft_tensor *fixed_of(const choice *c)
+{
+    const weft__prepared *p = &c->v->p;
+    weft *w = c->v->w;
+    int64_t columns = c->v->x->fixed;
+    real *to = columns ? weft__take(w, &w->notes, (c->n * columns + 1) * (int64_t)sizeof *to) : NULL;
+    for (int64_t i = 0; to && i < c->n; i++)
+        memcpy(to + i * columns, p->fixed + c->window[i].series * columns, (size_t)columns * sizeof *to);
+    return to ? weft_reals(w, to, WEFT_SHAPE(c->n, columns)) : NULL;
+}
+
+typedef void filler(const choice *, int64_t i, int64_t columns, real *to);
+
+/* Sequence by sequence, or padded to `total` rows each (0: not). */
+static real *filled(const choice *c, filler *fill, const int32_t *len, int64_t rows, int64_t columns, int64_t total, weft_align align)
+{
+    weft *w = c->v->w;
+    rows = total ? c->n * total : rows;
+    real *all = weft__take(w, &w->notes, (rows * columns + 1) * (int64_t)sizeof *all), *to = all;
+    if (!all)
+        return NULL;
+    if (total)
+        memset(all, 0, (size_t)(rows * columns) * sizeof *all);
+    for (int64_t i = 0; i < c->n; i++) {
+        fill(c, i, columns, to + (total && align == WEFT_ALIGN_RIGHT ? (total - len[i]) * columns : 0));
+        to += (total ? total : len[i]) * columns;
+    }
+    return all;
+}
+
+weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n)
+{
+    choice c;
+    weft_window_batch b = { 0 };
+    if (!v || !choose(&c, v, index, n))
+        return b;
+    weft *w = v->w;
+    weft_feature_counts k = weft_features_counts(v->x);
+    weft_lengths past = { n, c.past, c.id }, future = { n, c.future, c.id };
+    real *x = filled(&c, fill_past, c.past, c.pasts, k.past, 0, WEFT_ALIGN_LEFT);
+    real *z = filled(&c, fill_future, c.future, c.futures, k.future, 0, WEFT_ALIGN_LEFT);
+    real *y = filled(&c, fill_target, c.future, c.futures, k.target, 0, WEFT_ALIGN_LEFT);
+    b.series.fixed = fixed_of(&c);
+    b.series.past = weft_ragged(w, x, k.past, &past);
+    b.series.future = weft_ragged(w, z, k.future, &future);
+    b.target = weft_ragged(w, y, k.target, &future);
+    return b;
+}
+
+static const weft_lengths *kept(weft *w, int64_t n, const int32_t *len, const int64_t *id)
+{
+    weft_lengths *l = weft__take(w, &w->notes, sizeof *l);
+    if (l)
+        *l = (weft_lengths){ n, len, id };
+    return l;
+}
+
+weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n, weft_align past_align)
+{
+    choice c;
+    weft_window_batch b = { 0 };
+    if (v && past_align != WEFT_ALIGN_LEFT && past_align != WEFT_ALIGN_RIGHT)
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name, (int)past_align);
+    if (!v || !choose(&c, v, index, n))
+        return b;
+    weft *w = v->w;
+    weft_feature_counts k = weft_features_counts(v->x);
+    int64_t T = c.longest_past, U = c.longest_future;
+    real *x = filled(&c, fill_past, c.past, c.pasts, k.past, T, past_align);
+    real *z = filled(&c, fill_future, c.future, c.futures, k.future, U, WEFT_ALIGN_LEFT);
+    real *y = filled(&c, fill_target, c.future, c.futures, k.target, U, WEFT_ALIGN_LEFT);
+    b.series.fixed = fixed_of(&c);
+    b.series.past = weft_reals(w, x, WEFT_SHAPE(n, T, k.past));
+    b.series.future = weft_reals(w, z, WEFT_SHAPE(n, U, k.future));
+    b.target = weft_reals(w, y, WEFT_SHAPE(n, U, k.target));
+    b.series.past_lengths = kept(w, n, c.past, c.id);
+    b.series.future_lengths = kept(w, n, c.future, c.id);
+    b.series.past_align = past_align;
+    return b;
+}
+
+/* ---- back to the series' units ---- */
+static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double *out)
+{
+    const char *wrong = weft__wrong(v->w, predicted);
+    char text[128];
+    if (wrong || !out)
+        weft__fail(v->w, WEFT_EARG, "windows_undo: %s%s", wrong ? "the predictions' tensor " : "out is NULL", wrong ? wrong : "");
+    else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 || predicted->f.size[1] < 1 ||
+             predicted->f.size[1] % v->x->target)
+        weft__fail(v->w, WEFT_ESHAPE, "windows_undo: the predictions are %s; a ragged [rows, %lld * columns] of reals is wanted",
+                   weft__text(&predicted->f, text), (long long)v->x->target);
+    const weft_batch *b = v->w->status ? NULL : predicted->f.batch;
+    for (int64_t s = 0; b && s < b->n && !v->w->status; s++)
+        if (is_there(v, b->id[s]) && b->len[s] > at(v, b->id[s]).future)
+            weft__fail(v->w, WEFT_ESHAPE, "windows_undo: sequence %lld has %d rows, window %lld has %d of future", (long long)s, b->len[s],
+                       (long long)b->id[s], at(v, b->id[s]).future);
+    return !v->w->status;
+}
+
+/* One column of one window, `rows` numbers `columns` apart. */
+static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t rows, int64_t columns, const real *from, double *to, double *spare)
+{
+    weft_window a = at(v, window);
+    const weft__prepared *p = &v->p;
+    const weft__column *c = &v->x->column[v->x->known + v->x->past + target];
+    int64_t begin = p->start[a.series];
+    weft__on on;
+    for (int i = 0; i < WEFT__STEPS; i++)
+        on[i] = p->on[target][i] ? p->on[target][i] + begin : NULL;
+    for (int32_t r = 0; r < rows; r++)
+        spare[r] = (double)from[r * columns];
+    weft__chain_undo(v->x, c, p->raw + target * p->rows + begin, on, a.origin, rows, spare);
+    for (int32_t r = 0; r < rows; r++) {
+        to[r * columns] = spare[r];
+        if (!isfinite(spare[r]))
+            weft__fail(v->w, WEFT_ENUMERIC, "windows_undo: window %lld, row %d, target \"%.100s\": %g, transformed back, is %g", (long long)window, r, c->name,
+                       (double)from[r * columns], spare[r]);
+    }
+}
+
+weft_status weft_windows_undo(weft_windows *v, weft_tensor *predicted, double *out)
+{
+    weft *w = v ? v->w : weft__nowhere();
+    if (w->status || !v || !can_be_undone(v, predicted, out))
+        return w->status;
+    weft_lengths l = weft_lengths_of(predicted);
+    int64_t columns = predicted->f.size[1], each = columns / v->x->target, rows = predicted->f.batch->tokens, longest = predicted->f.batch->longest;
+    real *from = weft__take(w, &w->notes, (rows * columns + 1) * (int64_t)sizeof *from);
+    double *spare = weft__take(w, &w->notes, (longest + 1) * (int64_t)sizeof *spare);
+    if (!from || !spare || weft_read(weft_arrange(weft_detach(predicted), WEFT_CONCAT), from, (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
+        return w->status;
+    for (int64_t s = 0; s < l.n; s++) {
+        for (int64_t k = 0; k < columns; k++)
+            undo_column(v, l.id[s], k / each, l.len[s], columns, from + k, out + k, spare);
+        from += l.len[s] * columns;
+        out += l.len[s] * columns;
+    }
+    return w->status;
+}

@@ -1,0 +1,131 @@
+/* test_order.c - the order in which a gradient is summed, where an input has several uses: not that of a layout, and not that of the company. */
+#include "tests/check.h"
+
+enum { N = 3, F = 6, LONGEST = 7 };
+static const int32_t len[N] = { 4, 0, LONGEST };
+static const int64_t tokens = 11;
+
+/* ---- a user's operator with a fused backward: (a - 1/3) b, both perhaps the same tensor ---- */
+static bool shape(weft_call *c) { return weft_like(c->y[0], c->x[0]), true; }
+static void forward(weft_call *c)
+{
+    const weft_real *a = weft_data(c->x[0]), *b = weft_data(c->x[1]);
+    weft_real *y = weft_data(c->y[0]);
+    for (int64_t i = 0; i < weft_count(c->y[0]); i++)
+        y[i] = (a[i] - (weft_real)1 / 3) * b[i];
+}
+static void fused(const weft_call *c)            /* adds by a fused multiplication, where it has to add */
+{
+    const weft_real *dy = weft_dy(c, 0), *x[] = { weft_data(c->x[0]), weft_data(c->x[1]) };
+    for (int i = 0; i < 2; i++) {
+        bool add, again;
+        weft_real *dx = weft_dx(c, i, &add);
+        for (int64_t k = 0; dx && k < weft_count(c->x[i]); k++) {
+            weft_real other = i ? x[0][k] - (weft_real)1 / 3 : x[1][k];
+            dx[k] = add ? (weft_real)fma((double)dy[k], (double)other, (double)dx[k]) : dy[k] * other;
+        }
+        cr_assert_eq(weft_dx(c, i, &again), dx);
+        cr_assert(!dx || again, "what was written once is there");
+    }
+}
+static void composed(const weft_call *c, weft_tensor **y)
+{
+    y[0] = weft_mul(weft_sub(c->x[0], weft_scalar(weft_of(c->x[0]), (weft_real)1 / 3)), c->x[1]);
+}
+static const weft_op op_users = { .name = "users", .shape = shape, .forward = forward, .fused = fused, .composed = composed };
+
+/* ---- functions of x with several uses of it ---- */
+static weft_tensor *users(weft_module *m, weft_tensor *x) { return (void)m, weft_mul(weft_apply(&op_users, (weft_tensor *[]){ x, x }, 2, NULL, 0), x); }
+static weft_tensor *general(weft_module *m, weft_tensor *x) { return weft_general_run(weft_general_new(m, "a", F, F), x, x, NULL); }
+static weft_tensor *itself(weft_module *m, weft_tensor *x)
+{
+    return (void)m, weft_mul(weft_attention(x, x, x, &(weft_attention_opts){ .heads = 2 }, NULL), weft_tanh(x));
+}
+static weft_tensor *with_map(weft_module *m, weft_tensor *x)
+{
+    weft_tensor *map, *y = weft_attention(x, x, x, &(weft_attention_opts){ .heads = 2 }, &map);
+    weft_tensor *of_queries = weft_ragged_like(weft_pool(weft_square(map), WEFT_POOL_SUM), weft_arrange(x, WEFT_CONCAT));
+    return (void)m, weft_concat((weft_tensor *[]){ weft_mul(y, x), of_queries }, 2, 1);
+}
+static weft_tensor *both_ways(weft_module *m, weft_tensor *x)
+{
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = 5, .bidirectional = true });
+    return weft_concat((weft_tensor *[]){ weft_rnn_run(r, x, WEFT_ZERO_STATE).y, weft_square(x) }, 2, 1);
+}
+static weft_tensor *composed_gru(weft_module *m, weft_tensor *x)
+{
+    weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = 7, .layers = 2, .bidirectional = true });
+    weft_rnn_composed(r, true);
+    return weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
+}
+static weft_tensor *arranged(weft_module *m, weft_tensor *x)
+{
+    weft_tensor *y = weft_arrange(x, WEFT_PACKED);
+    return (void)m, weft_add(weft_mul(weft_sin(y), weft_tanh(y)), weft_mul(x, weft_sigmoid(x)));
+}
+static weft_tensor *selection(weft_module *m, weft_tensor *x)
+{
+    weft_variable_selection_opts o = WEFT_VARIABLE_SELECTION_DEFAULTS;
+    o.num_features = F, o.d_model = 5;
+    return weft_mul(weft_variable_selection_run(weft_variable_selection_new(m, "v", &o), x, NULL, NULL), weft_slice(x, 1, 0, 1));
+}
+static const struct function { const char *name; weft_tensor *(*of)(weft_module *, weft_tensor *); } functions[] = {
+    { "a user's operator", users }, { "general attention", general }, { "attention to itself", itself }, { "attention and its map", with_map },
+    { "an LSTM both ways", both_ways }, { "a composed GRU", composed_gru }, { "arranged", arranged }, { "variable selection", selection },
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+/* dx [tokens, F] of the sequences from .. to - 1 in that layout, at their places. */
+static void gradient(int table, const struct function *f, weft_layout layout, bool recorded, int from, int to, weft_real *dx)
+{
+    weft *w = open_table(table);
+    weft_real value[11 * F];
+    int64_t id[N] = { 0, 1, 2 }, before = from > 0 ? len[0] : 0;
+    weft_lengths l = { to - from, len + from, id + from };
+    dice_seed(5);
+    dice_fill(value, tokens * F, -2, 2);
+    weft_tensor *x = weft_ragged(w, value + before * F, F, &l), *d;
+    int32_t row[N] = { 0, 1, 1 }, column[N] = { 2, 0, 1 };
+    x = layout == WEFT_ROWS ? weft_arrange_rows(x, &(weft_placement){ 2, 9, row + from, column + from }) : weft_arrange(x, layout);
+    weft_tensor *y = f->of(weft_module_new(w, "m"), x), *loss = weft_total(weft_mul(weft_tanh(y), y));
+    weft_recording(w, recorded);
+    weft_gradients(loss, &x, 1, &d);
+    d = weft_arrange(d, WEFT_CONCAT);
+    OK(w);
+    memcpy(dx + before * F, numbers(d), (size_t)weft_count(d) * sizeof *dx);
+    CLEAN(w);
+}
+
+static bool is_here(int table, int f)            /* a user's operator looks at the numbers itself */
+{
+    return table_is_here(tables[table].name) && (tables[table].device != WEFT_CUDA || functions[f / 2].of != users);
+}
+
+Test(order, no_layout_changes_a_gradient)
+{
+    for (int t = 0; t < COUNT(tables); t++)
+        for (int f = 0; f < 2 * FUNCTIONS; f++) {
+            if (!is_here(t, f))
+                continue;
+            weft_real want[11 * F], got[11 * F];
+            gradient(t, &functions[f / 2], WEFT_CONCAT, f % 2, 0, N, want);
+            gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, 0, N, got);
+            same_in_company(functions[f / 2].name, got, want, tokens * F);
+            gradient(t, &functions[f / 2], WEFT_ROWS, f % 2, 0, N, got);
+            same_in_company(functions[f / 2].name, got, want, tokens * F);
+        }
+}
+
+Test(order, no_company_changes_a_gradient)
+{
+    for (int t = 0; t < COUNT(tables); t++)
+        for (int f = 0; f < 2 * FUNCTIONS; f++) {
+            if (!is_here(t, f))
+                continue;
+            weft_real want[11 * F], got[11 * F];
+            gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, 0, N, want);
+            for (int s = 0; s < N; s++)
+                gradient(t, &functions[f / 2], WEFT_PACKED, f % 2, s, s + 1, got);
+            same_in_company(functions[f / 2].name, got, want, tokens * F);
+        }
+}

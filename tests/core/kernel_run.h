@@ -1,0 +1,112 @@
+/* kernel_run.h - kernels without a context: a device by hand for a table and a number of threads, inputs that are the same for
+ * every table, and what a case wrote, kept to be compared. */
+#ifndef WEFT_KERNEL_RUN_H
+#define WEFT_KERNEL_RUN_H
+#include "tests/check.h"
+#include "core/core.h"
+
+typedef struct output { real *x; int64_t n; double tol; } output;
+typedef struct run {                             /* of one case on one table */
+    const weft__kernels *k; weft__device d;
+    bool large;                                  /* enough work for the threads */
+    struct { unsigned char *p; size_t bytes, all; } mine[64]; int held;
+    output out[16]; int outputs;
+    heap heap;
+} run;
+
+UNUSED static run *run_on(const weft__kernels *k, int threads)
+{
+    run *t = calloc(1, sizeof *t);
+    setenv("WEFT_MANAGED", "1", 1);              /* a GPU's memory that the host may look into, too */
+    *t = (run){ .k = k, .d = { .k = k, .allocate = heap_allocate, .release = heap_release, .user = &t->heap } };
+    cr_assert(k->open(&t->d));
+    t->d.pool = weft__pool_new(&t->d, threads);
+    return t;
+}
+UNUSED static void forget(run *t)                /* what room() has given; nobody may have written behind it */
+{
+    t->k->wait(&t->d);
+    while (t->held) {
+        t->held--;
+        for (size_t i = t->mine[t->held].bytes; i < t->mine[t->held].all; i++)
+            cr_assert(t->mine[t->held].p[i] == 0xA5, "%s wrote behind the end", t->k->name);
+        t->k->release(&t->d, t->mine[t->held].p);
+    }
+}
+UNUSED static void run_end(run *t)
+{
+    weft__pool_end(&t->d, t->d.pool);
+    forget(t);
+    t->k->close(&t->d);
+    cr_assert(!t->d.failure[0], "%s", t->d.failure);
+    cr_assert(atomic_load(&t->heap.live) == 0, "a kernel kept memory");
+    free(t);
+}
+
+UNUSED static void *room(run *t, int64_t n, size_t size)          /* zeros, until the run ends */
+{
+    enum { GUARD = 64 };
+    size_t bytes = (size_t)n * size;
+    unsigned char *p = t->k->allocate(&t->d, bytes + GUARD);
+    cr_assert(t->held < COUNT(t->mine) && p, "%s", t->d.failure);
+    t->mine[t->held].p = p, t->mine[t->held].bytes = bytes, t->mine[t->held++].all = bytes + GUARD;
+    memset(p + bytes, 0xA5, GUARD);
+    return memset(p, 0, bytes);
+}
+UNUSED static real *reals(run *t, int64_t n, double low, double high) { return dice_fill(room(t, n, sizeof(real)), n, low, high); }
+UNUSED static int32_t *indices(run *t, int64_t n, int64_t least, int64_t below)           /* below <= least: all least */
+{
+    int32_t *x = room(t, n, sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (int32_t)(least + (below > least ? (int64_t)dice((uint64_t)(below - least)) : 0));
+    return x;
+}
+UNUSED static real *some_zeros(real *x, int64_t n)                /* a mask */
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = dice(4) ? x[i] : 0;
+    return x;
+}
+UNUSED static real *result(run *t, real *x, int64_t n, double in_double, double in_float)
+{
+    cr_assert(t->outputs < COUNT(t->out));
+    t->out[t->outputs++] = (output){ x, n, TOL(in_double, in_float) };
+    return x;
+}
+/* An output that already has something in it. */
+UNUSED static real *result_of(run *t, int64_t n, double in_double, double in_float)
+{
+    return result(t, reals(t, n, -1, 1), n, in_double, in_float);
+}
+UNUSED static bool coin(void) { return dice(2); }
+UNUSED static int64_t size(int64_t below) { return (int64_t)dice((uint64_t)below); }
+
+/* Of every table that this machine has, ref first; NULL after the last. */
+UNUSED static const weft__kernels *table_of(int i)
+{
+    char why[320];
+    for (int seen = 0, l = 0; l < COUNT(tables); l++) {
+        if (!table_is_here(tables[l].name) || seen++ < i)
+            continue;
+        setenv("WEFT_ISA", tables[l].tier ? tables[l].name : "", 1);
+        bool gpu = tables[l].device == WEFT_CUDA;
+        const weft__kernels *k = gpu ? weft__cuda_kernels(why, sizeof why) : weft__cpu_kernels(tables[l].device, why, sizeof why);
+        unsetenv("WEFT_ISA");
+        cr_assert_not_null(k, "%s", why);
+        return k;
+    }
+    return NULL;
+}
+
+/* Runs of n rows: along an axis or of a ragged batch. Lengths of 0 are among them. */
+UNUSED static weft__segments segments(run *t, int64_t count, int64_t longest, int64_t inner)
+{
+    if (coin())
+        return (weft__segments){ count, size(longest + 1), inner, NULL };
+    int32_t *offset = room(t, count + 1, sizeof *offset);
+    for (int64_t i = 0; i < count; i++)
+        offset[i + 1] = offset[i] + (int32_t)size(longest + 1);
+    return (weft__segments){ count, 0, inner, offset };
+}
+UNUSED static int64_t segment_rows(const weft__segments *s) { return s->offset ? s->offset[s->count] : s->count * s->length; }
+#endif

@@ -1,0 +1,250 @@
+/* test_check.c - WEFT_CHECK=1: a stale handle is recognised for good, ended numbers are NaN, the first NaN names its operator, layer and sequence, and
+ * an optimiser that steps twice without weft_clear is told. Results are the same. */
+#include "tests/check.h"
+#include "core/check.h"
+#include "tests/listen.h"
+
+static weft *checked(weft_device device)
+{
+    setenv("WEFT_CHECK", "1", 1);
+    return open_on(device);
+}
+
+#define FOR_CHECKED_DEVICES(w) setenv("WEFT_CHECK", "1", 1); FOR_DEVICES(w)
+
+Test(check, what_it_is_set_to)
+{
+    static const char *const values[] = { "0", "", "1", "2", "yes" };
+    for (int i = 0; i < COUNT(values); i++) {
+        setenv("WEFT_CHECK", values[i], 1);
+        weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1 });
+        cr_assert_eq(weft_ok(w), i < 3);
+        cr_assert_eq(w->check != NULL, i == 2);
+        cr_assert(i < 3 || strstr(weft_message(w), "open: WEFT_CHECK="), "%s", weft_message(w));
+        weft_close(w);
+    }
+    unsetenv("WEFT_CHECK");
+    weft *w = open_on(WEFT_CPU);
+    cr_assert_null(w->check);
+    CLEAN(w);
+}
+
+/* ---- what has ended ---- */
+Test(check, a_stale_handle_is_recognised_for_good)
+{
+    FOR_CHECKED_DEVICES(w) {
+        for (int clears = 1; clears <= 5; clears++) {
+            weft_tensor *stale = weft_full(w, 7, WEFT_SHAPE(2));
+            for (int i = 0; i < clears; i++) {
+                weft_clear(w);
+                weft_full(w, 8, WEFT_SHAPE(2)), weft_full(w, 9, WEFT_SHAPE(2));
+            }
+            weft_tanh(stale);
+            FAILS(w, WEFT_EARG, "tanh: input 0 is of a step that has ended");
+            cr_assert(isnan(weft_item(weft_sum(stale, 0))));
+            weft_recover(w);
+        }
+        weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(2)), *stale[100];
+        weft_mark here = weft_here(w);
+        for (int i = 0; i < 100; i++) {
+            stale[i] = weft_scale(x, 2);
+            weft_rewind(w, here);
+        }
+        weft_tensor *live = weft_scale(x, 3);
+        cr_assert_eq(numbers(live)[1], 21);
+        for (int i = 0; i < 100; i++) {
+            cr_assert(weft__wrong(w, stale[i]), "handle %d was used again", i);
+            cr_assert(!weft__wrong(w, live) && !weft__wrong(w, x));
+        }
+        weft_rewind(w, here);
+        cr_assert(weft__wrong(w, live) && !weft__wrong(w, x));
+    }
+}
+
+Test(check, ended_numbers_are_nan_and_no_index)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return;                                      /* who looks at them is told so there */
+#endif
+    weft *w = checked(WEFT_CPU);
+    for (int step = 0; step < 3; step++) {
+        weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(20)), *index = weft_iota(w, 9);
+        weft_mark here = weft_here(w);
+        weft_real *kept = weft_data(x), *ended = weft_data(weft_scale(x, 2));
+        const int32_t *offsets = weft_offsets(weft_ragged_ints(w, (int32_t[]){ 1, 2 }, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }));
+        const int32_t *ids = weft_int_data(index);
+        weft_rewind(w, here);
+        cr_assert(kept[19] == 7 && isnan(ended[0]) && isnan(ended[19]) && ids[8] == 8);
+        cr_assert(offsets[1] > 1 << 30, "%d", offsets[1]);
+        weft_clear(w);
+        if (step)                                /* before that its block has gone, since the next step has one for all */
+            cr_assert(isnan(kept[0]) && isnan(kept[19]) && ids[0] > 1 << 30 && ids[7] > 1 << 30);
+    }
+    CLEAN(w);
+}
+
+/* ---- the first NaN ---- */
+Test(check, the_operator_that_made_the_first_nan_is_named)
+{
+    FOR_CHECKED_DEVICES(w) {
+        weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 1, -1, 0, 2, 3 }, WEFT_SHAPE(2, 3));
+        weft_tanh(weft_scale(weft_log(x), 2));
+        FAILS(w, WEFT_ENUMERIC, "log: the result [2, 3] has NaN at [0, 2], and no input has one (WEFT_CHECK)");
+        x = weft_ragged(w, (weft_real[]){ 1, 1, 1, 1, 1, -1, 1, 1 }, 2, &(weft_lengths){ 3, (int32_t[]){ 1, 0, 3 }, NULL });
+        weft_sqrt(weft_arrange(x, WEFT_PACKED));
+        FAILS(w, WEFT_ENUMERIC, "sqrt: the result [4, 2] packed has NaN at [2, 1] (sequence 2, position 1)");
+        weft_sub(weft_full(w, INFINITY, 0, NULL), weft_full(w, INFINITY, 0, NULL));
+        FAILS(w, WEFT_ENUMERIC, "sub: the result [] has NaN at []");
+    }
+}
+
+Test(check, the_layer_is_named)
+{
+    FOR_CHECKED_DEVICES(w) {
+        weft_linear *l = weft_linear_unbiased(weft_module_new(w, "net"), "out", 2, 1);
+        const weft_real inf = (weft_real)INFINITY;
+        weft_linear_run(l, weft_reals(w, (weft_real[]){ 1, 1, inf, 0, inf, -inf, -inf, inf, inf, inf }, WEFT_SHAPE(5, 2)));
+        FAILS(w, WEFT_ENUMERIC, "net.out: linear: the result [5, 1] has NaN at [");
+    }
+}
+
+static weft_tensor *root_times_zero(weft_tensor *x) { return weft_total(weft_scale(weft_sqrt(x), 0)); }
+
+static bool user_shape(weft_call *c) { weft_like(c->y[0], c->x[0]); return true; }
+static void user_forward(weft_call *c) { weft_of(c->x[0])->dev.k->copy(&weft_of(c->x[0])->dev, weft_data(c->y[0]), weft_data(c->x[0]), 3 * sizeof(weft_real)); }
+static void user_fused(const weft_call *c)
+{
+    weft *w = weft_of(c->x[0]);
+    bool add;
+    weft_real *dx = weft_dx(c, 0, &add);
+    if (dx)
+        w->dev.k->fill(&w->dev, 3, (weft_real)NAN, dx);
+}
+static const weft_op user_op = { .name = "mine", .shape = user_shape, .forward = user_forward, .fused = user_fused };
+
+Test(check, the_way_back_too)
+{
+    FOR_CHECKED_DEVICES(w) {
+        weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3)), *g;
+        weft_gradients(root_times_zero(x), &x, 1, &g);           /* recorded */
+        FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
+        weft_recording(w, true);
+        x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3));
+        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+        weft_backward(root_times_zero(p));
+        FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
+        weft_backward(weft_total(weft_apply(&user_op, &p, 1, NULL, 0)));
+        FAILS(w, WEFT_ENUMERIC, "backward of mine: the gradient of input 0, [3], has NaN at [0]");
+    }
+}
+
+static void nan_at_1_forward(weft_call *c)
+{
+    weft *w = weft_of(c->x[0]);
+    w->dev.k->fill(&w->dev, weft_count(c->y[0]), 0, weft_data(c->y[0]));
+    w->dev.k->fill(&w->dev, 1, (weft_real)NAN, weft_data(c->y[0]) + 1);
+}
+static const weft_op nan_at_1 = { .name = "mine", .layout = WEFT_ROWS, .shape = user_shape, .forward = nan_at_1_forward };
+
+/* -inf where a mask forbids, NaN that the program has given, NaN in pads, and NaN that where() does not choose from what was given. */
+Test(check, what_is_no_error)
+{
+    FOR_CHECKED_DEVICES(w) {
+        const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
+        weft_tensor *scores = weft_reals(w, (weft_real[]){ 1, -inf, 2, 0 }, WEFT_SHAPE(2, 2)), *g;
+        weft_gradients(weft_total(weft_softmax(scores, 1)), &scores, 1, &g);
+        weft_logsumexp_masked(weft_zeros(w, WEFT_SHAPE(2, 2)), 1, weft_zeros(w, WEFT_SHAPE(2, 2)));
+        OK(w);
+        listen_to_stderr();
+        weft_tensor *missing = weft_reals(w, (weft_real[]){ 1, nan, 2 }, WEFT_SHAPE(3)), *there = weft_equal(missing, missing);
+        weft_where(there, missing, weft_zeros(w, WEFT_SHAPE(3)));
+        cr_assert_str_eq(stop_listening(), "");
+        listen_to_stderr();
+        weft_gradients(weft_total(weft_scale(weft_slice(missing, 0, 0, 3), 2)), &missing, 1, &g);
+        weft_scale(missing, 2);
+        const char *line = stop_listening(), *once = strstr(line, "WEFT_CHECK: slice: its result has NaN because input 0, [3] which no operator has made, has one at [1]");
+        cr_assert(once && strchr(once, '\n') && !strchr(once, '\n')[1], "\"%s\"", line);
+        OK(w);
+        weft_real rows[] = { 1, 2, 3 };
+        weft_tensor *x = weft_ragged(w, rows, 0, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL });
+        weft_tensor *placed = weft_arrange_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
+        weft_log(weft_plain(weft_pad_packed(x, 0, nan, WEFT_ALIGN_LEFT)));
+        OK(w);
+        weft_apply(&nan_at_1, &placed, 1, NULL, 0);              /* a pad */
+        OK(w);
+        weft_apply(&nan_at_1, (weft_tensor *[]){ weft_arrange(placed, WEFT_CONCAT) }, 1, NULL, 0);
+        FAILS(w, WEFT_ENUMERIC, "mine: the result [3] concat has NaN at [1] (sequence 1, position 0)");
+    }
+}
+
+/* ---- a step without weft_clear ---- */
+Test(check, a_forgotten_clear_is_told_once)
+{
+    weft *w = checked(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    weft_optim *a = weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).1 });
+    for (int i = 0; i < 5; i++) {
+        listen_to_stderr();
+        weft_backward(weft_total(weft_square(p)));
+        weft_optim_step(a);
+        const char *line = stop_listening();
+        cr_assert_eq(!strncmp(line, "weft: WEFT_CHECK: optim_step: the second time since weft_clear: ", 64), i == 3, "%d: %s", i, line);
+        cr_assert(i == 3 || !*line);
+        if (i < 2)
+            weft_clear(w);
+    }
+    CLEAN(w);
+}
+
+/* ---- all else is as without it ---- */
+static void train(weft *w, weft_real *out)
+{
+    weft_module *m = weft_module_new(w, "net");
+    weft_embedding *e = weft_embedding_new(m, "e", 7, 4);
+    weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 4, .hidden = 5, .bidirectional = true });
+    weft_linear *l = weft_linear_new(m, "l", 10, 7);
+    weft_optim *o = weft_adam_new(m, NULL);
+    for (int step = 0; step < 4; step++) {
+        weft_tensor *x = weft_ragged_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 }, &(weft_lengths){ 3, (int32_t[]){ 4, 0, 2 }, NULL });
+        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(weft_linear_run(l, weft_rnn_run(r, weft_embed(e, x), WEFT_ZERO_STATE).y), x, NULL));
+        weft_backward(loss);
+        weft_optim_step(o);
+        out[step] = weft_item(loss);
+        weft_clear(w);
+    }
+}
+
+Test(check, results_are_the_same_bits)
+{
+    for (int i = 0; i < COUNT(tables); i++) {
+        weft_real with[4], without[4];
+        setenv("WEFT_CHECK", "1", 1);
+        weft *w = open_table(i);
+        if (!w)
+            continue;
+        train(w, with);
+        CLEAN(w);
+        unsetenv("WEFT_CHECK");
+        w = open_table(i);
+        train(w, without);
+        CLEAN(w);
+        same_bits("losses", with, without, 4);
+    }
+}
+
+/* Each thing that it keeps may fail to be had. */
+Test(check, without_memory)
+{
+    setenv("WEFT_CHECK", "1", 1);
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *first = weft_zeros(w, WEFT_SHAPE(1));
+    for (int i = 0; i < 5000 && weft_ok(w); i++) {
+        fail_in(w, w->check->n == w->check->room ? 1 : 0);
+        weft_zeros(w, WEFT_SHAPE(1));
+    }
+    fail_in(w, 0);
+    FAILS(w, WEFT_ENOMEM, "out of memory");
+    cr_assert(weft__wrong(w, first));
+    CLEAN(w);
+}

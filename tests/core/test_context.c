@@ -1,0 +1,225 @@
+/* test_context.c - the life of a context where it is odd: opened without memory, failing under a callback that will not have it, rewound to
+ * marks that are no more, asked what it holds. */
+#include <pthread.h>
+#include <unistd.h>
+#include "tests/check.h"
+#include "core/core.h"
+
+/* ---- without memory ---- */
+static void *nothing(size_t bytes, void *user) { (void)bytes, (void)user; return NULL; }
+static void never(void *p, void *user) { (void)user; cr_assert_null(p); }
+
+static void *opened(void *user)
+{
+    (void)user;
+    return weft_open(&(weft_opts){ .allocate = nothing, .release = never });
+}
+
+static void told_in_vain(weft_status s, const char *message, void *user) { (void)s, (void)message, ++*(int *)user; }
+
+/* Everything that a program might still do with it. */
+static void *used(void *context)
+{
+    weft *w = context;
+    int told = 0;
+    weft_on_error(w, told_in_vain, &told);
+    weft_fail(w, WEFT_EIO, "more");
+    weft_wait(w), weft_clear(w), weft_recover(w), weft_rewind(w, weft_here(w));
+    weft_training(w, true), weft_recording(w, true), weft_watch(w, NULL, w);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *x = weft_uniform(w, 0, 1, WEFT_SHAPE(3)), *y = weft_linear_run(weft_linear_new(m, "l", 3, 3), weft_add(x, weft_iota(w, 3)));
+    weft_decoded d = weft_decode_greedy(w, 2, WEFT_ZERO_STATE, NULL, NULL, NULL);
+    weft_backward(y);
+    cr_assert(!weft_ok(w) && weft_error(w) == WEFT_ENOMEM && !strcmp(weft_message(w), "open: no memory for a context"), "%s", weft_message(w));
+    cr_assert(!told && !d.n && !weft_stream_of(w, "s") && !weft_loader_new(w, "l", 0, NULL, NULL) && isnan(weft_item(y)) && weft_threads(w) == 1);
+    cr_assert(weft_usage_of(w).host_bytes == 0 && weft_save("x.h5", m, weft_adam_new(m, NULL), NULL, 0) != WEFT_OK);
+    cr_assert_str_eq(weft_device_name(w), "none");
+    weft_close(w);
+    return NULL;
+}
+
+Test(context, without_memory_it_says_so_in_any_thread)
+{
+    pthread_t thread;
+    void *w = NULL;
+    cr_assert(!pthread_create(&thread, NULL, opened, NULL) && !pthread_join(thread, &w));
+    cr_assert(w && weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+    weft before = *(weft *)w;
+    used(w);
+    cr_assert(!pthread_create(&thread, NULL, used, w) && !pthread_join(thread, NULL));
+    ((weft *)w)->running = before.running;       /* which nobody reads */
+    cr_assert(!memcmp(&before, w, sizeof before), "somebody wrote to a context that is all threads'");
+    weft *good = open_on(WEFT_CPU);
+    weft_add(weft_zeros(good, WEFT_SHAPE(1)), weft_zeros(w, WEFT_SHAPE(1)));
+    FAILS(good, WEFT_EARG, "add: input 1 is of a context that could not be opened");
+    CLEAN(good);
+}
+
+/* ---- callbacks ---- */
+typedef struct { weft *w; weft_mark start; int calls; } stubborn;
+static void will_not_have_it(weft_status s, const char *message, void *user)
+{
+    stubborn *b = user;
+    (void)message;
+    b->calls++;
+    weft_clear(b->w), weft_rewind(b->w, b->start), weft_recover(b->w);
+    cr_assert(weft_error(b->w) == s && weft_tanh(weft_zeros(b->w, WEFT_SHAPE(2))) == &b->w->nil);
+}
+
+Test(context, a_callback_ends_nothing)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "net");
+        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 2 });
+        stubborn b = { w, weft_here(w), 0 };
+        weft_on_error(w, will_not_have_it, &b);
+        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3));
+        weft_matmul(x, weft_tanh(x));
+        FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
+        weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(2, 3)), WEFT_ZERO_STATE);
+        FAILS(w, WEFT_ESHAPE, "x is [2, 3]");
+        w->fail_in = 2;
+        weft_backward(weft_total(weft_zeros(w, WEFT_SHAPE(5))));
+        FAILS(w, WEFT_ENOMEM, "out of memory");
+        uint64_t step = w->step;
+        weft_clear(w);
+        cr_assert(b.calls == 3 && w->step == step + 1, "%d calls", b.calls);
+    }
+}
+
+/* ---- marks ---- */
+Test(context, a_mark_that_a_rewind_has_ended_is_refused)
+{
+    FOR_DEVICES(w)
+        for (int recording = 0; recording < 2; recording++) {
+            weft_recording(w, recording);
+            weft_zeros(w, WEFT_SHAPE(3));
+            weft_mark outer = weft_here(w);
+            for (int i = 0; i < 40; i++)
+                weft_zeros(w, WEFT_SHAPE(4000));
+            weft_mark inner = weft_here(w);
+            weft_rewind(w, inner);
+            weft_rewind(w, outer);
+            weft_rewind(w, outer);
+            OK(w);
+            int64_t there = weft__position(&w->data);
+            weft_rewind(w, inner);
+            cr_assert_eq(weft__position(&w->data), there, "a rewind went forward");
+            FAILS(w, WEFT_EARG, "rewind: the mark was ended by an earlier rewind");
+            weft_mark wrong = weft_here(w);
+            wrong.at[3] = -64;
+            weft_rewind(w, wrong);
+            FAILS(w, WEFT_EARG, "rewind: the mark");
+        }
+}
+
+/* ---- what it holds ---- */
+typedef struct { int64_t bytes, blocks; } ledger;
+static void *counted(size_t n, void *user)
+{
+    ledger *l = user;
+    int64_t *p = malloc(n + 64);
+    if (p)
+        p[0] = (int64_t)n, l->bytes += p[0], l->blocks++;
+    return p ? p + 8 : NULL;
+}
+static void discounted(void *p, void *user)
+{
+    ledger *l = user;
+    int64_t *block = p ? (int64_t *)p - 8 : NULL;
+    if (p)
+        l->bytes -= block[0], l->blocks--;
+    free(block);
+}
+
+static bool agrees(const weft *w, const ledger *l)                /* but for what each block is rounded up by */
+{
+    weft_usage u = weft_usage_of(w);
+    int64_t more = l->bytes - u.host_bytes - u.device_bytes;
+    if (more >= 0 && more <= 96 * l->blocks)
+        return true;
+    fprintf(stderr, "the context says %lld + %lld bytes, the allocator %lld\n", (long long)u.host_bytes, (long long)u.device_bytes, (long long)l->bytes);
+    return false;
+}
+
+Test(context, its_usage_is_what_the_allocator_gave)
+{
+    static const weft_device devices[] = { WEFT_REF, WEFT_CPU };
+    for (int i = 0; i < COUNT(devices); i++) {
+        ledger l = { 0, 0 };
+        weft *w = weft_open(&(weft_opts){ .device = devices[i], .threads = 200, .allocate = counted, .release = discounted, .user = &l });
+        cr_assert(agrees(w, &l), "as it was opened");
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
+        for (int64_t n = 1; n <= 64; n *= 8) {
+            weft_backward(weft_total(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 5, 64)), WEFT_ZERO_STATE).y));
+            weft_clear(w);
+            OK(w);
+            cr_assert(agrees(w, &l), "after a step");
+        }
+        cr_assert(devices[i] == WEFT_REF || w->dev.workspace_bytes > 0);
+        weft_close(w);
+        cr_assert(l.bytes == 0 && l.blocks == 0);
+    }
+}
+
+/* Blocks that were too short for what came next count once only, and a large arena is not doubled for a little more. */
+Test(context, a_steady_step_holds_what_it_needs)
+{
+    FOR_DEVICES(w)
+        for (int k = 0; k < 4; k++) {
+            static const int64_t pieces[4][3] = { { 9, 300000, 0 }, { 40, 20000, 70000 }, { 3, 1 << 20, 1 << 21 }, { 30, 1 << 20, 1000 } };
+            int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
+            for (int step = 0; step < 3; step++, weft_clear(w))
+                for (int64_t i = need = 0; i < pieces[k][0]; i++) {
+                    int64_t n = (i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1]) * 4 / (int64_t)sizeof(weft_real);   /* as many bytes in double */
+                    weft_zeros(w, WEFT_SHAPE(n));
+                    need += n * (int64_t)sizeof(weft_real) + 64;
+                }
+            OK(w);
+            weft_usage u = weft_usage_of(w);
+            int64_t held = u.host_bytes + u.device_bytes - before, most = u.host_peak + u.device_peak - before;
+            cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k, (long long)held, (long long)need);
+            cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k, (long long)most, (long long)need);
+            weft__arena_end(w, &w->data);
+            w->data.first = w->data.most = w->host_peak = w->device_peak = 0;
+        }
+}
+
+/* ---- huge pages ---- */
+static bool advised(const void *at)              /* the kernel's flags of the mapping say so: "hg" */
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool here = false, huge = false;
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            here = (uintptr_t)at >= from && (uintptr_t)at < to;
+        if (here && !strncmp(line, "VmFlags:", 8))
+            huge = strstr(line, " hg");
+    }
+    if (f)
+        fclose(f);
+    return huge;
+}
+static bool can_be_advised(void)
+{
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    if (f)
+        fclose(f);
+    return f && !access("/proc/self/smaps", R_OK);
+}
+
+Test(context, large_blocks_of_its_own_come_in_huge_pages)
+{
+    if (!can_be_advised())
+        return;
+    weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU });
+    weft_real *small = weft_data(weft_zeros(w, WEFT_SHAPE(1000))), *large = weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
+    cr_assert(small && large && !advised(small) && advised(large));
+    weft_close(w);
+    w = open_on(WEFT_CPU);                       /* memory of the program's is the program's affair */
+    cr_assert(!advised(weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)))));
+    CLEAN(w);
+}

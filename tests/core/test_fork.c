@@ -1,0 +1,75 @@
+/* test_fork.c - a process that forks while others of its threads save and load: the child does so, too. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include "tests/io/checkpoint.h"
+
+static char ours[160], childs[160];
+static atomic_bool enough;
+
+static void *goes_on_saving(void *k_)
+{
+    const model *k = k_;
+    for (int64_t n = 0; !enough; n++)
+        if (weft_save(ours, k->m, k->o, NULL, 0) || weft_load(ours, k->m, k->o, NULL, 0))
+            return NULL;
+    return k_;
+}
+
+static int child_s_own(void)                     /* which hangs for ever if a lock came along */
+{
+    alarm(20);
+    model k = model_new(2);
+    return weft_save(childs, k.m, k.o, NULL, 0) || weft_load(childs, k.m, k.o, NULL, 0) ? 1 : 0;
+}
+
+static int ended(pid_t child)
+{
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+Test(fork, a_child_saves_while_the_parent_does)
+{
+#if CHECK_SANITIZED
+    puts("skipped: a fork while others save: the sanitizer's own allocator does not outlive one");
+    return;
+#endif
+    model k = model_new(1);
+    pthread_t t;
+    void *good;
+    snprintf(ours, sizeof ours, "%s", in_folder("ours"));
+    snprintf(childs, sizeof childs, "%s", in_folder("childs"));
+    pthread_create(&t, NULL, goes_on_saving, &k);
+    for (int i = 0; i < rounds(30, 300); i++) {
+        usleep((useconds_t)dice(2000));
+        pid_t child = fork();
+        if (!child)
+            _exit(child_s_own());
+        cr_assert_eq(ended(child), 0, "child %d", i);
+    }
+    enough = true;
+    pthread_join(t, &good);
+    cr_assert_not_null(good);
+    CLEAN(k.w);
+    end_folder();
+}
+
+Test(fork, in_the_midst_of_a_save_of_its_own)      /* as a handler of a signal may */
+{
+    snprintf(childs, sizeof childs, "%s", in_folder("childs"));
+    alarm(30);
+    for (int i = 0; i < WEFT__LOCKS; i++) {
+        weft__lock((weft__lock_of)i);
+        pid_t child = fork();
+        weft__unlock((weft__lock_of)i);          /* on both sides */
+        if (!child)
+            _exit(child_s_own());
+        cr_assert_eq(ended(child), 0);
+    }
+    cr_assert_eq(child_s_own(), 0);
+    alarm(0);
+    end_folder();
+}

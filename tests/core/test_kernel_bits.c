@@ -1,0 +1,371 @@
+/* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the same bits alone and in
+ * any company; masks are those of the published generator; an index out of range is told and not followed; without
+ * memory products fail, with somebody else's BLAS they come out, too; WEFT_ISA chooses or is refused. */
+#include "kernel_run.h"
+#include "core/shared/philox.h"
+
+/* For every table: t is a run on it with two threads, on which a kernel is done when it returns. */
+#define ON_EVERY_TABLE(t)                                                                                                  \
+    for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++)                                                                    \
+        for (run *t = run_on(table_of(table_i), 2); t; run_end(t), t = NULL)
+
+/* ---- what is moved ---- */
+/* In pieces as wide as a layout has them, to places that another layout does not need: -0 stays -0. */
+Test(bits, what_is_moved_keeps_its_sign_of_zero)
+{
+    ON_EVERY_TABLE(t) {
+        enum { N = 21, ROWS = 3, W = N / ROWS };
+        const weft__grid across = { 2, { ROWS, W }, { { 1, ROWS } } }, same = { 1, { N }, { { 1 }, { 1 }, { 1 } } };
+        const weft__segments runs = { .offset = NULL, .length = ROWS, .count = 1, .inner = W };
+        real *x = room(t, N, sizeof *x), *y = room(t, N, sizeof *y), *one = room(t, N, sizeof *one);
+        int32_t *row = room(t, N, sizeof *row);
+        const weft__kernels *k = t->k;
+        for (int i = 0; i < N; i++)
+            x[i] = -(real)0, one[i] = 1, row[i] = i % ROWS;
+        for (int way = 0; way < 8; way++) {
+            int64_t n = way == 7 ? ROWS : N;
+            for (int i = 0; i < N; i++)
+                y[i] = 1;
+            switch (way) {
+            case 0: k->gather(&t->d, ROWS, W, ROWS, x, row, 1, y, false); break;
+            case 1: k->block(&t->d, ROWS, W, x, W, y, W, false); break;
+            case 2: k->spread(&t->d, &across, x, y, false); break;
+            case 3: k->segment_spread(&t->d, &runs, x, y, false); break;
+            case 4: k->flip(&t->d, &runs, x, y, false); break;
+            case 5: k->select(&t->d, &same, one, x, one, y, false); break;
+            case 6: k->scale(&t->d, N, 1, x, y, false); break;
+            default: k->pick(&t->d, ROWS, W, x, row, y, false);
+            }
+            for (int64_t i = 0; i < n; i++)
+                cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i, (double)y[i]);
+        }
+    }
+}
+
+/* ---- random numbers ---- */
+Test(bits, philox_gives_the_published_numbers)
+{
+    static const struct { uint64_t key; uint32_t counter[4], out[4]; } known[] = {               /* Random123's kat_vectors */
+        { 0, { 0, 0, 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+        { ~(uint64_t)0, { ~0u, ~0u, ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+        { 0x299f31d0a4093822u, { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+            { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        uint32_t out[4];
+        weft__philox(known[i].key, known[i].counter, out);
+        cr_assert_arr_eq(out, known[i].out, sizeof out);
+    }
+}
+Test(bits, streams_and_masks_count_as_they_say)
+{
+    uint32_t counter[4] = { 5, 2, 0, 0 }, out[4];
+    weft__philox(77, counter, out);
+    uint64_t n = ((uint64_t)2 << 33) + 10;       /* halves of counter n / 2 */
+    cr_assert_eq(weft__philox_draw(77, n), out[0] | (uint64_t)out[1] << 32);
+    cr_assert_eq(weft__philox_draw(77, n + 1), out[2] | (uint64_t)out[3] << 32);
+    for (uint32_t j = 0; j < 300; j++) {         /* the token (id, position): its words 2, 3 and 1 */
+        uint32_t mask[4] = { j / 64 * 8 + j % 8, 7, 0x89abcdef, 0x01234567 };
+        weft__philox(77, mask, out);
+        cr_assert_eq(weft__philox_mask(77, 0x0123456789abcdef, 7, j), out[j / 16 % 4] >> (j / 8 % 2 ? 16 : 0) & 0xFFFF);
+    }
+    cr_assert(weft__threshold(0) == 0 && weft__threshold(.25) == 16384 && weft__threshold(1) == 65536);
+    cr_assert(weft__unit(~0u) < 1 && weft__uniform(~(uint64_t)0) < 1 && weft__uniform_float(~(uint64_t)0) < 1
+        && weft__unit(255) == 0);
+}
+Test(bits, dropout_is_a_function_of_id_position_and_column)
+{
+    ON_EVERY_TABLE(t) {
+        enum { W = 131, ROWS = 300 };            /* two threads share them */
+        int64_t id[ROWS];
+        int32_t position[ROWS];
+        real *x = room(t, ROWS * W, sizeof *x), *y = room(t, ROWS * W, sizeof *y), *row = room(t, W, sizeof *row);
+        int64_t kept = 0;
+        for (int r = 0; r < ROWS; r++)
+            id[r] = ((int64_t)r << 33) + 5, position[r] = r * 3;
+        t->k->fill(&t->d, ROWS * W, 1, x);
+        t->k->dropout(&t->d, ROWS, W, (real).25, 99, id, position, x, y, false);
+        for (int r = 0; r < ROWS; r++) {
+            t->k->dropout(&t->d, 1, W, (real).25, 99, id + r, position + r, x, row, false);
+            same_bits("a row alone", row, y + r * W, W);
+            for (int j = 0; j < W; j++) {
+                cr_assert((y[r * W + j] != 0) == (weft__philox_mask(99, id[r], position[r], j) >= 16384));
+                kept += y[r * W + j] != 0;
+            }
+        }
+        cr_assert(fabs((double)kept / (ROWS * W) - .75) < .01);
+    }
+}
+
+/* ---- alone and in company ---- */
+Test(bits, an_element_does_not_know_its_place)
+{
+    ON_EVERY_TABLE(t) {
+        enum { N = 70 };
+        real *x = reals(t, N, .3, .9), *y = room(t, N, sizeof *y), *g = reals(t, N, -1, 1), *whole = room(t, N, sizeof *whole), one;
+        for (int f = 0; f < WEFT__UNARIES; f++)
+            for (int order = 0; order < 3; order++) {
+                t->k->unary(&t->d, f, 0, N, (real).3, (real).5, x, NULL, NULL, y, false);
+                t->k->unary(&t->d, f, order, N, (real).3, (real).5, x, y, order ? g : NULL, whole, false);
+                for (int i = 0; i < N; i++) {
+                    t->k->unary(&t->d, f, order, 1, (real).3, (real).5, x + i, y + i, order ? g + i : NULL, &one, false);
+                    same_bits("an element alone", &one, whole + i, 1);
+                }
+            }
+        for (int f = 0; f < WEFT__BINARIES; f++) {
+            t->k->binary(&t->d, f, &(weft__grid){ 1, { N }, { { 1 }, { 1 } } }, x, g, whole, false);
+            for (int i = 0; i < N; i++) {
+                t->k->binary(&t->d, f, &(weft__grid){ 0 }, x + i, g + i, &one, false);
+                same_bits("a pair alone", &one, whole + i, 1);
+            }
+        }
+    }
+}
+static void rows_alone(run *t, int64_t rows, int64_t width)
+{
+    real *x = reals(t, rows * width, -3, 3), *mask = some_zeros(reals(t, rows * width, .5, 1), rows * width),
+        *y = room(t, rows * width, sizeof *y);
+    real *one = room(t, width, sizeof *one), *gain = reals(t, width, .5, 2), *mean = room(t, rows, sizeof *mean),
+        *rstd = room(t, rows, sizeof *rstd), a, b;
+    weft__segments all = { rows, width, 1, NULL }, alone = { 1, width, 1, NULL };
+    for (int way = 0; way < 2; way++) {
+        (way ? t->k->softmax : t->k->log_softmax)(&t->d, &all, mask, x, y);
+        for (int64_t r = 0; r < rows; r++) {
+            (way ? t->k->softmax : t->k->log_softmax)(&t->d, &alone, mask + r * width, x + r * width, one);
+            same_bits("a softmax alone", one, y + r * width, width);
+        }
+    }
+    t->k->layer_norm(&t->d, rows, width, (real)1e-5, x, gain, gain, y, mean, rstd);
+    for (int64_t r = 0; r < rows; r++) {
+        t->k->layer_norm(&t->d, 1, width, (real)1e-5, x + r * width, gain, gain, one, &a, &b);
+        same_bits("a layer norm alone", one, y + r * width, width);
+        cr_assert(a == mean[r] && b == rstd[r]);
+    }
+    int32_t *class_ = indices(t, rows, 0, width);
+    weft__entropy e = { .rows = rows, .classes = width, .smoothing = (real).1 },
+        single = { .rows = 1, .classes = width, .smoothing = (real).1 };
+    t->k->entropy(&t->d, &e, x, class_, mean);
+    for (int64_t r = 0; r < rows; r++) {
+        t->k->entropy(&t->d, &single, x + r * width, class_ + r, &a);
+        same_bits("a loss alone", &a, mean + r, 1);
+    }
+}
+Test(bits, a_row_does_not_know_its_neighbours)
+{
+    static const int64_t shapes[][2] = { { 3, 1 }, { 40, 7 }, { 500, 40 }, { 100, 333 } };
+    ON_EVERY_TABLE(t)
+        for (int i = 0; i < COUNT(shapes); i++)
+            rows_alone(t, shapes[i][0], shapes[i][1]);
+}
+
+/* From `at` on some of n, the last ones anew if fewer than `least` are left; how many. */
+static int64_t some_of(int64_t *at, int64_t n, int64_t least)
+{
+    int64_t some = least + size(30);
+    some = some < n ? some : n;
+    *at = *at + some < n ? *at : n - some;
+    return some;
+}
+/* An extent of weights may decide how a product is computed, if it is less than 32; the number of tokens may not. */
+static void products_of_parts(run *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k)
+{
+    weft__product p = { .ta = ta, .tb = tb, .m = m, .n = n, .k = k, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n, .batches = 1 };
+    real *a = reals(t, m * k, -1, 1), *b = reals(t, k * n, -1, 1), *c = room(t, m * n, sizeof *c),
+        *part = room(t, m * n, sizeof *part);
+    t->k->gemm(&t->d, &p, a, b, c);
+    for (int64_t i = 0, rows; i < m; i += rows) {                 /* some rows of a at a time */
+        rows = some_of(&i, m, ta ? 32 : 1);
+        weft__product q = p;
+        q.m = rows;
+        t->k->gemm(&t->d, &q, a + (ta ? i : i * k), b, part + i * n);
+    }
+    same_bits("rows apart", part, c, m * n);
+    for (int64_t j = 0, some; j < n; j += some) {                 /* some columns of b */
+        some = some_of(&j, n, 32);
+        weft__product q = p;
+        q.n = some;
+        t->k->gemm(&t->d, &q, a, b + (tb ? j * k : j), part + j);
+    }
+    same_bits("columns apart", part, c, m * n);
+    forget(t);
+}
+Test(bits, a_product_does_not_know_its_neighbours)
+{
+    static const int64_t shapes[][3] = { { 1, 1, 5 }, { 7, 40, 33 }, { 97, 3, 300 }, { 130, 70, 270 }, { 260, 96, 520 } };
+    ON_EVERY_TABLE(t)
+        for (int i = 0; i < COUNT(shapes); i++)
+            for (int way = 0; way < 4; way++)
+                products_of_parts(t, way & 1, way & 2, shapes[i][0], shapes[i][1], shapes[i][2]);
+}
+
+Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
+{
+    static const int32_t offset[] = { 0, 3, 3, 110, 117, 530 }, map_offset[531];
+    enum { S = 5, HEADS = 2, N = 530 };
+    ON_EVERY_TABLE(t)
+        for (int way_of = 0; way_of < 6; way_of++) {              /* the last two: heads so wide that matrix tiles serve */
+            const int causal = way_of < 4 ? way_of : way_of - 2;
+            const int64_t DK = way_of < 4 ? 12 : 40, DV = way_of < 4 ? 9 : 33;
+            int64_t *id = room(t, N, sizeof *id);
+            for (int64_t s = 0; s < S; s++)
+                for (int64_t i = offset[s]; i < offset[s + 1]; i++)
+                    id[i] = (s - 2) * ((int64_t)1 << 33);
+            weft__attention a = { .sequences = S, .queries = N, .keys = N, .heads = HEADS, .dk = DK, .dv = DV, .causal = causal,
+                                  .scale = (real).4, .below = causal % 2 ? 20000 : 0, .kept = (real)1.5, .mask_key = 5, .id = id, .q_offset = { offset, offset }, .k_offset = { offset, offset },
+                                  .map_offset = { map_offset, map_offset } };
+            a.q = reals(t, N * HEADS * DK, -1, 1), a.k = reals(t, N * HEADS * DK, -1, 1), a.v = reals(t, N * HEADS * DV, -1, 1);
+            a.dy = reals(t, N * HEADS * DV, -1, 1);
+            real *all[2][5];
+            for (int way = 0; way < 2; way++) {
+                real **o = all[way];
+                for (int i = 0; i < 5; i++)
+                    o[i] = room(t, N * HEADS * (DK + DV), sizeof **o);
+                for (int s = 0; s < (way ? S : 1); s++) {
+                    int32_t one[] = { offset[s], offset[s + 1] };             /* way 1: one sequence at a time, in place */
+                    weft__attention b = a;
+                    b.y = o[0], b.lse = o[1];
+                    if (way)
+                        b.sequences = 1, b.q_offset = b.k_offset = (weft__ints){ one, one };
+                    t->k->attention(&t->d, &b);
+                    b.dq = o[2], b.dk_ = o[3], b.dv_ = o[4];
+                    t->k->attention_back(&t->d, &b);
+                }
+            }
+            for (int i = 0; i < 5; i++)
+                same_bits("a sequence alone", all[1][i], all[0][i], N * HEADS * (DK + DV));
+            forget(t);
+        }
+}
+
+/* Each query of a sequence by itself, as a decoder asks them: y and dq, which other queries have no part in. */
+Test(bits, attention_of_a_query_does_not_know_the_other_queries)
+{
+    enum { HEADS = 2, DK = 44, DV = 37, KEYS = 300 };
+    const int32_t Q = getenv("WEFT_SMALL") ? 20 : 140, all[] = { 0, Q }, keys[] = { 0, KEYS };
+    ON_EVERY_TABLE(t)
+        for (int shared = 0; shared < 2; shared++) {
+            weft__attention a = { .sequences = 1, .queries = Q, .keys = KEYS, .heads = HEADS, .dk = DK, .dv = DV, .scale = (real).3,
+                                  .shared_values = shared, .q_offset = { all, all }, .k_offset = { keys, keys } };
+            a.q = reals(t, Q * HEADS * DK, -1, 1), a.k = reals(t, KEYS * HEADS * DK, -1, 1), a.v = reals(t, KEYS * HEADS * DV, -1, 1);
+            a.dy = reals(t, Q * HEADS * DV, -1, 1);
+            real *y[2], *lse[2], *dq[2];
+            for (int way = 0; way < 2; way++) {
+                y[way] = room(t, Q * HEADS * DV, sizeof(real)), lse[way] = room(t, Q * HEADS, sizeof(real));
+                dq[way] = room(t, Q * HEADS * DK, sizeof(real));
+                for (int32_t i = 0; i < (way ? Q : 1); i++) {
+                    const int32_t one[] = { i, i + 1 };
+                    weft__attention b = a;
+                    b.q_offset = way ? (weft__ints){ one, one } : a.q_offset;
+                    b.y = y[way], b.lse = lse[way];
+                    t->k->attention(&t->d, &b);
+                    b.dq = dq[way];
+                    t->k->attention_back(&t->d, &b);
+                }
+            }
+            same_bits("y of a query alone", y[1], y[0], Q * HEADS * DV);
+            same_bits("lse of a query alone", lse[1], lse[0], Q * HEADS);
+            same_bits("dq of a query alone", dq[1], dq[0], Q * HEADS * DK);
+            forget(t);
+        }
+}
+
+/* ---- faults, no memory, another BLAS, tiers ---- */
+Test(bits, the_first_index_out_of_range_is_told)
+{
+    ON_EVERY_TABLE(t) {
+        static const int32_t index[] = { 0, -1, 7, 5, 9 };
+        real x[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, y[10];
+        t->k->gather(&t->d, 5, 2, 5, x, index, -3, y, false);
+        cr_assert(t->d.fault.is && t->d.fault.row == 2 && t->d.fault.value == 7 && t->d.fault.below == 5);
+        close_to("bad rows are filled", y, ((real[]){ 1, 2, -3, -3, -3, -3, -3, -3, -3, -3 }), 10, 0);
+        t->d.fault = (weft__fault){ 0 };
+        t->k->gather(&t->d, 2, 2, 5, x, index, -3, y, false);
+        cr_assert(!t->d.fault.is, "-1 is no fault");
+        t->k->gather(&t->d, 1, 2, 5, x, (int32_t[]){ -2 }, -3, y, false);
+        cr_assert(t->d.fault.is && t->d.fault.value == -2, "-2 is one");
+        t->d.fault = (weft__fault){ 0 };
+        t->k->entropy(&t->d, &(weft__entropy){ .rows = 1, .classes = 2 }, x, index + 1, y);
+        cr_assert(t->d.fault.is && t->d.fault.value == -1 && y[0] == 0, "-1 is no class");
+    }
+}
+static void without_memory(run *t, const weft__product *p, int64_t in_a, int64_t in_b)
+{
+    int64_t n = p->batches * p->m * p->n;
+    real *a = reals(t, in_a, -1, 1), *b = reals(t, in_b, -1, 1), *c = room(t, n, sizeof *c), *want = room(t, n, sizeof *c);
+    atomic_store(&t->heap.fail_in, 1);
+    t->k->gemm(&t->d, p, a, b, c);
+    atomic_store(&t->heap.fail_in, 0);
+    bool told = strstr(t->d.failure, "out of memory") && t->d.status == WEFT_ENOMEM;
+    t->d.failure[0] = 0;
+    t->k->gemm(&t->d, p, a, b, want);
+    cr_assert(told || !memcmp(c, want, (size_t)n * sizeof *c), "%s: other bits without memory", t->k->name);
+}
+Test(bits, want_of_memory_is_told_or_makes_no_difference)
+{
+    static const weft__product two = { .m = 70, .n = 30, .k = 300, .lda = 300, .ldb = 30, .ldc = 30, .batches = 2, .stride_a = 70 * 300, .stride_c = 70 * 30 },
+                               deep = { .ta = true, .m = 70, .n = 30, .k = 2100, .lda = 70, .ldb = 30, .ldc = 30, .batches = 1 };
+    ON_EVERY_TABLE(t)
+        without_memory(t, &deep, 2100 * 70, 2100 * 30);
+    ON_EVERY_TABLE(t)
+        without_memory(t, &two, 2 * 70 * 300, 300 * 30);
+}
+static double summed(const weft__product *p, const real *a, const real *b, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < p->k; k++)
+        sum += (double)a[p->ta ? k * p->lda + i : i * p->lda + k] * (double)b[p->tb ? j * p->ldb + k : k * p->ldb + j];
+    return sum;
+}
+static void one_product(run *t, int64_t M, int64_t N, int64_t K, int way, const char *library)
+{
+    enum { BATCHES = 2 };
+    bool ta = way & 1, tb = way & 2, add = way & 4;
+    weft__product p = { .ta = ta, .tb = tb, .add = add, .m = M, .n = N, .k = K, .lda = ta ? M : K, .ldb = tb ? K : N,
+        .ldc = N, .batches = BATCHES, .stride_a = M * K, .stride_b = K * N, .stride_c = M * N };
+    real *a = reals(t, BATCHES * M * K, -1, 1), *b = reals(t, BATCHES * K * N, -1, 1), *c = reals(t, BATCHES * M * N, -1, 1),
+        *want = room(t, BATCHES * M * N, sizeof *want);
+    for (int64_t i = 0; i < BATCHES * M * N; i++) {
+        int64_t batch = i / (M * N), at = i % (M * N);
+        want[i] = (real)((add ? (double)c[i] : 0) + summed(&p, a + batch * p.stride_a, b + batch * p.stride_b, at / N, at % N));
+    }
+    t->k->gemm(&t->d, &p, a, b, c);
+    close_to(library, c, want, BATCHES * M * N, TOL(2e-15, 6e-7) * sqrt((double)K + 4));
+    forget(t);
+}
+static void product_by(const char *library)
+{
+    static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 }, { 7, 513, 3 }, { 64, 1, 1000 }, { 1, 130, 257 }, { 33, 40, 65 } };
+    setenv("WEFT_GEMM", library, 1);
+    ON_EVERY_TABLE(t)
+        for (int i = 0; i < 8 * COUNT(shapes); i++)
+            one_product(t, shapes[i / 8][0], shapes[i / 8][1], shapes[i / 8][2], i % 8, library);
+}
+Test(bits, openblas_multiplies)            { product_by("openblas"); cr_assert_not_null(weft__blas(), "%s", weft__blas_failure()); }
+Test(bits, no_blas)                        { product_by("own"); cr_assert_null(weft__blas()); }
+Test(bits, a_blas_that_is_not_there)       { product_by("/nowhere/libopenblas.so"); cr_assert(!weft__blas() && strstr(weft__blas_failure(), "WEFT_GEMM=/nowhere")); }
+Test(bits, the_environment_stays_as_it_was)
+{
+    setenv("WEFT_GEMM", "openblas", 1);
+    unsetenv("OPENBLAS_CORETYPE"), setenv("OPENBLAS_NUM_THREADS", "3", 1);
+    weft__blas();
+    cr_assert_null(getenv("OPENBLAS_CORETYPE"), "what was lent for the loading was not taken back");
+    cr_assert_str_eq(getenv("OPENBLAS_NUM_THREADS"), "3", "what the user has set was changed");
+}
+
+Test(bits, tiers_are_chosen_or_refused)
+{
+    char why[160] = "";
+    unsetenv("WEFT_TABLES");
+    for (int i = 0; i < COUNT(tables) && tables[i].device != WEFT_CUDA; i++) {
+        setenv("WEFT_ISA", tables[i].name, 1);
+        const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
+        cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) : !k && strstr(why, tables[i].name)
+            && (strstr(why, "instructions") || strstr(why, "float")));
+        cr_assert(weft__cpu_kernels(WEFT_REF, why, sizeof why) == &weft__ref);
+    }
+    setenv("WEFT_ISA", "sse9", 1);
+    cr_assert_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
+    cr_assert(strstr(why, "sse9") && strstr(why, "generic"));
+    unsetenv("WEFT_ISA");
+    cr_assert_not_null(weft__cpu_kernels(WEFT_CPU, why, sizeof why));
+}

@@ -1,0 +1,198 @@
+/* test_log.c - WEFT_LOG: silence without it, one line to begin with and one to end with, a table whose rows are the operators that ran,
+ * with as much arithmetic as they have; the results are the same, and a steady step still allocates nothing. */
+#include "tests/check.h"
+#include "core/log.h"
+#include "tests/listen.h"
+
+/* ---- a small training step ---- */
+enum { N = 6, IN = 5, HIDDEN = 7 };
+typedef struct { weft_module *m; weft_rnn *rnn; weft_linear *out; weft_optim *optim; } net;
+static net net_new(weft *w)
+{
+    net n = { .m = weft_module_new(w, "net") };
+    n.rnn = weft_lstm_new(n.m, "rnn", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
+    n.out = weft_linear_new(n.m, "out", HIDDEN, 3);
+    n.optim = weft_adamw_new(n.m, NULL);
+    return n;
+}
+static weft_real step(weft *w, const net *n)
+{
+    static const int32_t len[] = { 3, 1, 2 };
+    dice_seed(3);
+    weft_real x[N * IN];
+    weft_tensor *in = weft_ragged(w, dice_fill(x, N * IN, -1, 1), IN, &(weft_lengths){ 3, len, NULL });
+    weft_tensor *y = weft_linear_run(n->out, weft_rnn_run(n->rnn, in, WEFT_ZERO_STATE).y);
+    weft_tensor *loss = weft_total(weft_square(y));
+    weft_backward(loss);
+    weft_clip_grad_norm(n->m, 1);
+    weft_optim_step(n->optim);
+    weft_real value = weft_item(loss);
+    weft_clear(w);
+    return value;
+}
+
+static weft *opened(const char *level, int table_i)
+{
+    if (level)
+        setenv("WEFT_LOG", level, 1);
+    weft *w = open_table(table_i);
+    unsetenv("WEFT_LOG");
+    return w;
+}
+
+Test(log, says_what_was_asked_for)
+{
+    static const char *const levels[] = { NULL, "0", "", "1", "2" };
+    for (int i = 0; i < COUNT(tables); i++)
+        for (int l = 0; table_is_here(tables[i].name) && l < COUNT(levels); l++) {
+            listen_to_stderr();
+            weft *w = opened(levels[l], i);
+            net n = net_new(w);
+            for (int s = 0; s < 3; s++)
+                step(w, &n);
+            OK(w);
+            CLEAN(w);
+            const char *text = stop_listening(), *level = levels[l] ? levels[l] : "";
+            bool some = *level == '1' || *level == '2', all = *level == '2';
+            cr_assert(some || !*text, "without being asked: %s", text);
+            cr_assert(!some || (strstr(text, tables[i].name) && strstr(text, "threads") && strstr(text, "MB of host memory")), "%s", text);
+            static const char *const rows[] = { "lstm ", "backward", "linear ", "square ", "update ", "clip ", "GF/s", "beside operators" };
+            for (int r = 0; some && r < COUNT(rows); r++)
+                cr_assert(all == !!strstr(text, rows[r]), "level %s, \"%s\": %s", level, rows[r], text);
+        }
+}
+
+/* ---- what the rows hold ---- */
+static const weft__log_row *row_of(const weft *w, const char *name, bool back)
+{
+    for (int i = 0; i < WEFT__LOG_ROWS; i++)
+        if (!strcmp(w->log->row[i].name, name) && w->log->row[i].back == back && w->log->row[i].calls)
+            return &w->log->row[i];
+    cr_assert_fail("no row %s, %s", name, back ? "backward" : "forward");
+    return NULL;
+}
+static void has_flops(const weft *w, const char *name, bool back, int64_t calls, double flops)
+{
+    const weft__log_row *r = row_of(w, name, back);
+    cr_assert(r->calls == calls && r->ns > 0, "%s: %lld calls, %lld ns", name, (long long)r->calls, (long long)r->ns);
+    cr_assert_eq(r->flops, flops, "%s %d: %g, expected %g", name, back, r->flops, flops);
+}
+
+Test(log, counts_calls_and_arithmetic)
+{
+    for (int i = 0; i < COUNT(tables); i++) {
+        if (!table_is_here(tables[i].name))
+            continue;
+        listen_to_stderr();
+        weft *w = opened("2", i);
+        net n = net_new(w);
+        step(w, &n), step(w, &n);
+        double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN, out = 2. * N * HIDDEN * 3;
+        has_flops(w, "lstm", false, 2, 2 * (in + recurrent));
+        has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent));          /* dW of both; x is no parameter; dh of the step before */
+        has_flops(w, "linear", false, 2, 2 * out);
+        has_flops(w, "linear", true, 2, 4 * out);
+        const weft__log_row *square = row_of(w, "square", false);
+        cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes", square->bytes);
+        int64_t ns = 0;
+        for (int k = 0; k < WEFT__LOG_ROWS; k++)
+            ns += w->log->row[k].ns;
+        cr_assert_eq(ns, w->log->since - w->log->opened, "each moment is somebody's");
+        CLEAN(w);
+        stop_listening();
+    }
+}
+
+Test(log, counts_the_rows_of_an_embedding_once)
+{
+    enum { ROWS = 2, TOKENS = 24 };
+    static const int32_t len[] = { 20, 4 }, ids[TOKENS] = { 1, 0, -1, 1 };
+    for (int i = 0; i < COUNT(tables); i++) {
+        if (!table_is_here(tables[i].name))
+            continue;
+        weft *w = opened("2", i);
+        weft_module *m = weft_module_new(w, "m");
+        weft_embedding *e = weft_embedding_new(m, "e", ROWS, IN);
+        weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
+        weft_backward(weft_total(weft_rnn_run(r, weft_embed(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })), WEFT_ZERO_STATE).y));
+        OK(w);
+        double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN;
+        has_flops(w, "lstm", false, 1, in + recurrent);
+        has_flops(w, "lstm", true, 1, 2 * (in + recurrent));
+        CLEAN(w);
+    }
+}
+
+static const int32_t queries[] = { 2, 0, 3 }, keys[] = { 4, 1, 2 };
+static double attended(weft *w, weft_causal causal)
+{
+    weft_lengths q = { 3, queries, NULL }, k = { 3, keys, NULL };
+    weft_tensor *a = weft_ragged(w, dice_fill((weft_real[5 * 4]){ 0 }, 20, -1, 1), 4, &q), *b = weft_ragged(w, dice_fill((weft_real[7 * 4]){ 0 }, 28, -1, 1), 4, &k);
+    double before = 0;
+    for (int i = 0; i < WEFT__LOG_ROWS; i++)
+        before += w->log->row[i].flops;
+    weft_attention(a, b, b, &(weft_attention_opts){ .heads = 2, .causal = causal }, NULL);
+    OK(w);
+    for (int i = 0; i < WEFT__LOG_ROWS; i++)
+        before -= w->log->row[i].flops;
+    return -before / (2. * 2 * (2 + 2));          /* two heads, widths of 2 and 2: pairs */
+}
+
+Test(log, counts_the_pairs_that_attend)
+{
+    listen_to_stderr();
+    setenv("WEFT_LOG", "2", 1);
+    weft *w = open_on(WEFT_CPU);
+    unsetenv("WEFT_LOG");
+    cr_assert_eq(attended(w, WEFT_ALL_KEYS), 2 * 4 + 3 * 2);
+    cr_assert_eq(attended(w, WEFT_CAUSAL_TOP_LEFT), 1 + 2 + 1 + 2 + 2);
+    cr_assert_eq(attended(w, WEFT_CAUSAL_BOTTOM_RIGHT), 3 + 4 + 0 + 1 + 2);
+    cr_assert_eq(attended(w, WEFT_CAUSAL_STRICT), 2 + 3 + 0 + 0 + 1);
+    CLEAN(w);
+    stop_listening();
+}
+
+Test(log, changes_no_bit_and_allocates_nothing)
+{
+    listen_to_stderr();
+    FOR_DEVICES(w) {
+        weft *logged = opened("2", check_i);
+        net a = net_new(w), b = net_new(logged);
+        int64_t before = 0;
+        for (int s = 0; s < 6; s++) {
+            weft_real x = step(w, &a), y = step(logged, &b);
+            same_bits("loss", &x, &y, 1);
+            before = s == 2 ? allocations(logged) : before;
+        }
+        cr_assert_eq(allocations(logged), before);
+        CLEAN(logged);
+    }
+    stop_listening();
+}
+
+Test(log, bad_levels)
+{
+    static const char *const bad[] = { "3", "-1", "yes", "11" };
+    for (int i = 0; i < COUNT(bad); i++) {
+        setenv("WEFT_LOG", bad[i], 1);
+        weft *w = open_with((weft_opts){ .device = WEFT_CPU });
+        cr_assert(weft_error(w) == WEFT_EARG && strstr(weft_message(w), "open: WEFT_LOG="), "%s", weft_message(w));
+        CLEAN_FAILED(w);
+    }
+    unsetenv("WEFT_LOG");
+}
+
+/* ---- peaks ---- */
+Test(log, a_peak_is_the_most_there_was)
+{
+    FOR_DEVICES(w) {
+        weft_zeros(w, WEFT_SHAPE(1 << 20));
+        weft_clear(w);
+        weft_usage large = weft_usage_of(w);
+        weft__arena_end(w, &w->data);
+        weft_usage u = weft_usage_of(w);
+        int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
+        cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes && u.host_peak + u.device_peak >= bytes);
+        cr_assert(u.host_bytes + u.device_bytes < bytes && u.host_peak >= u.host_bytes && u.device_peak >= u.device_bytes);
+    }
+}

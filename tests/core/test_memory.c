@@ -1,0 +1,324 @@
+/* test_memory.c - what happens to memory: every allocation of a step failed once in turn, no allocation in a steady step, a long tape,
+ * stale handles, decoder loops in constant memory. */
+#include <time.h>
+#include "tests/check.h"
+#include "core/core.h"
+#include "io/checkpoint/crc32c.h"
+#include "nn/nn.h"
+
+typedef struct { weft_module *m; weft_embedding *embed; weft_rnn *rnn; weft_general *attend; weft_linear *out; weft_optim *optim; } model;
+
+static model model_new(weft *w)
+{
+    weft_module *m = weft_module_new(w, "model");
+    model n = { m, weft_embedding_new(m, "embed", 11, 6),
+        weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 6, .hidden = 7, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 }),
+        weft_general_new(m, "attend", 14, 14), weft_linear_new(m, "out", 28, 11), NULL };
+    n.optim = weft_adamw_new(m, NULL);
+    return n;
+}
+
+static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
+{
+    int32_t len[32], tokens[32 * 64];
+    int64_t N = 0;
+    for (int64_t s = 0; s < sequences; s++) {
+        len[s] = (int32_t)dice((uint64_t)longest + 1);
+        for (int32_t t = 0; t < len[s]; t++)
+            tokens[N++] = (int32_t)dice(11);
+    }
+    weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ sequences, len, NULL });
+    weft_rnn_out r = weft_rnn_run(m->rnn, weft_embed(m->embed, x), WEFT_ZERO_STATE);
+    weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_run(m->attend, r.y, r.y, NULL) }, 2, 1);
+    weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
+    weft_clip_grad_norm(m->m, 1);
+    weft_optim_step(m->optim);
+}
+
+static uint32_t crc_of(uint32_t crc, weft *w, const void *device, size_t bytes)
+{
+    void *host = malloc(bytes + 1);
+    w->dev.k->download(&w->dev, host, device, bytes);
+    crc = weft__crc32c(crc, host, bytes);
+    free(host);
+    return crc;
+}
+
+/* Parameters, all of the optimiser, counters of streams: as a checksum. */
+static uint32_t state_of(weft *w, const model *m)
+{
+    weft__saved all[32];
+    uint32_t crc = crc_of(0, w, m->m->values, (size_t)m->m->n * sizeof(weft_real));
+    for (int i = 0, n = weft__optim_saved(m->optim, all, 32); i < n; i++) {
+        size_t bytes = (size_t)all[i].n * (all[i].type == WEFT_REAL ? sizeof(weft_real) : all[i].type == WEFT_I32 ? 4 : 8);
+        crc = all[i].device ? crc_of(crc, w, all[i].data, bytes) : weft__crc32c(crc, all[i].data, bytes);
+    }
+    for (weft_stream *s = w->streams; s; s = s->next)
+        crc = weft__crc32c(crc, &s->count, sizeof s->count);
+    return crc;
+}
+
+static void recovered(weft *w, const model *m)   /* its error and its gradients are gone */
+{
+    weft_recover(w);
+    OK(w);
+    weft_real *g = calloc((size_t)m->m->n, sizeof *g);
+    w->dev.k->download(&w->dev, g, m->m->gradients, (size_t)m->m->n * sizeof *g);
+    for (int64_t i = 0; i < m->m->n; i++)
+        cr_assert(g[i] == 0, "recovered, but gradient %lld is %g", (long long)i, (double)g[i]);
+    free(g);
+}
+
+/* Fails the n-th of something until a step is through before that; what a failed step leaves is checked. */
+static int brutal(weft *w, const model *m, void (*plan)(weft *, int64_t), bool (*planned)(weft *))
+{
+    weft_stream *stream = weft_stream_of(w, "data");
+    int failed = 0;
+    for (int n = 1, left = 0; !left; n++) {
+        recovered(w, m);
+        dice_seed(5);
+        weft_draw(stream);
+        uint32_t before = state_of(w, m);
+        plan(w, n);
+        step(w, m, 5, 6);
+        left = planned(w);                       /* that many there are not */
+        plan(w, 0);
+        if (weft_ok(w))
+            continue;                            /* it went another way: a smaller block, say */
+        failed++;
+        cr_assert_eq(weft_error(w), WEFT_ENOMEM);
+        cr_assert(strncmp(weft_message(w), "weft:", 5) && strstr(weft_message(w), "out of memory"), "no operator is named: %s", weft_message(w));
+        recovered(w, m);                         /* of a failed context nothing is saved */
+        cr_assert_eq(state_of(w, m), before, "a failed step has changed a parameter, a moment or a counter");
+    }
+    return failed;
+}
+
+static void fail_take(weft *w, int64_t n)  { w->fail_in = n; }
+static bool more_takes(weft *w)            { return w->fail_in > 0; }
+static bool more_blocks(weft *w)           { return atomic_load(&heap_of(w)->fail_in) > 0; }
+static void fail_block(weft *w, int64_t n) { fail_in(w, n); }
+static void shrink(weft *w)                /* so that the next step asks for its blocks anew */
+{
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
+    weft_clear(w);
+    for (int i = 0; i < COUNT(all); i++)
+        weft__arena_end(w, all[i]), all[i]->first = 0;
+}
+
+Test(memory, every_piece_of_a_step_failed_once)
+{
+    FOR_DEVICES(w) {
+        model m = model_new(w);
+        OK(w);
+        int n = brutal(w, &m, fail_take, more_takes);
+        cr_assert(n > 100, "only %d pieces", n);
+        weft_recover(w);
+    }
+}
+
+static void fail_block_of_new(weft *w, int64_t n)
+{
+    if (n)
+        shrink(w);
+    fail_block(w, n);
+}
+
+Test(memory, every_block_failed_once)
+{
+    FOR_DEVICES(w) {
+        model m = model_new(w);
+        OK(w);
+        int n = brutal(w, &m, fail_block_of_new, more_blocks);
+        cr_assert(n > 4, "only %d blocks", n);
+        weft_recover(w);
+    }
+}
+
+/* A heap of so many bytes. Batches grow until one is too large for it; then the smallest is not. */
+typedef struct { size_t held, most; } small_heap;
+
+static void *small_allocate(size_t bytes, void *user)
+{
+    small_heap *h = user;
+    max_align_t *p = h->held + bytes > h->most ? NULL : malloc(bytes + sizeof *p);
+    if (!p)
+        return NULL;
+    h->held += *(size_t *)p = bytes;
+    return p + 1;
+}
+
+static void small_release(void *memory, void *user)
+{
+    small_heap *h = user;
+    max_align_t *p = memory;
+    h->held -= *(size_t *)(p - 1);
+    free(p - 1);
+}
+
+static bool lstm_step(weft *w, weft_rnn *r, int64_t n)
+{
+    weft_backward(weft_total(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 10, 64)), WEFT_ZERO_STATE).y));
+    return weft_ok(w);
+}
+
+Test(memory, goes_on_with_a_smaller_batch)
+{
+    const size_t step = getenv("WEFT_SMALL") ? 30 : CHECK_SANITIZED ? 4 : 1;      /* it is about the CPU, whatever table others are about */
+    for (size_t most = 6; most <= 40; most += step) {
+        small_heap h = { 0, most << 20 };
+        weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 2, .allocate = small_allocate, .release = small_release, .user = &h });
+        weft_rnn *r = weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
+        int64_t n = 1;
+        for (; n < 1 << 20 && lstm_step(w, r, n); n *= 2)
+            weft_clear(w);
+        cr_assert(weft_error(w) == WEFT_ENOMEM && strstr(weft_message(w), "out of memory") && strncmp(weft_message(w), "weft:", 5), "%s", weft_message(w));
+        for (int i = 0; i < 5; i++) {
+            weft_recover(w);
+            cr_assert(lstm_step(w, r, n / 4 + 1), "%zu MB, n = %lld after %lld: %s", most, (long long)n / 4 + 1, (long long)n, weft_message(w));
+            weft_clear(w);
+        }
+        weft_close(w);
+        cr_assert_eq(h.held, 0);
+    }
+}
+
+Test(memory, opening_and_building_failed_once)
+{
+    for (int n = 1;; n++) {
+        heap *h = heap_of(NULL);
+        *h = (heap){ .fail_in = n };
+        weft *w = weft_open(&(weft_opts){ .seed = 1, .threads = 2, .allocate = heap_allocate, .release = heap_release, .user = h });
+        model m = model_new(w);
+        step(w, &m, 3, 4);
+        bool fine = weft_ok(w);
+        weft_close(w);
+        cr_assert_eq(atomic_load(&h->live), 0, "round %d leaks %lld blocks", n, (long long)atomic_load(&h->live));
+        if (fine)
+            break;
+    }
+}
+
+Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
+{
+    FOR_DEVICES(w) {
+        model m = model_new(w);
+        int64_t before = 0;
+        for (int s = 1; s <= 100; s++) {
+            dice_seed(s < 3 ? 1 : (uint64_t)s);
+            if (s < 3) {                         /* steps 1 and 2 are as large as any */
+                int32_t len[20], tokens[20 * 9] = { 0 };
+                for (int i = 0; i < 20; i++)
+                    len[i] = 9;
+                weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ 20, len, NULL });
+                weft_rnn_out r = weft_rnn_run(m.rnn, weft_embed(m.embed, x), WEFT_ZERO_STATE);
+                weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_run(m.attend, r.y, r.y, NULL) }, 2, 1);
+                weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
+                weft_clip_grad_norm(m.m, 1);
+                weft_optim_step(m.optim);
+            } else
+                step(w, &m, s % 4 ? (int64_t)dice(21) : 20, (int32_t)dice(10));
+            weft_clear(w);
+            if (s == 2)
+                before = allocations(w);
+            cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s, weft_device_name(w));
+        }
+        OK(w);
+    }
+}
+
+/* ---- a long tape ---- */
+static double chain(weft *w, int n)
+{
+    struct timespec a, b;
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(1)), *y = x, *g;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    for (int i = 0; i < n; i++)
+        y = weft_sin(y);
+    weft_gradients(y, &x, 1, &g);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    cr_assert_eq(weft_item(g), 1);
+    weft_clear(w);
+    return (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
+}
+
+Test(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_recording(w, true);
+    int n = CHECK_SANITIZED ? rounds(250000, 1000000) : getenv("WEFT_SOAK") ? 1000000 : 250000;      /* fewer fit into caches */
+    double once = 1e9, twice = 1e9;
+    chain(w, 2 * n);
+    for (int i = 0; i < 12 && (i < 3 || twice >= 2.2 * once); i++) {
+        once = fmin(once, chain(w, n));
+        twice = fmin(twice, chain(w, 2 * n));
+    }
+    cr_assert(twice < (CHECK_SANITIZED ? 3 : 2.2) * once, "%d operators: %.3f s, twice as many: %.3f s", n, once, twice);
+    CLEAN(w);
+}
+
+/* ---- lifetimes ---- */
+Test(memory, a_decoder_of_any_length_in_constant_memory, .init = unchecked)
+{
+    weft *w = open_on(WEFT_CPU);
+    model m = model_new(w);
+    weft_linear *l = weft_linear_new(m.m, "l", 14, 14);
+    weft_recording(w, false);
+    weft_tensor *start = weft_zeros(w, WEFT_SHAPE(2, 14));
+    weft_mark here = weft_here(w);
+    int64_t bytes = 0;
+    for (int i = 0; i < 3000; i++) {
+        weft_tanh(weft_linear_run(l, start));
+        if (i == 2)
+            bytes = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
+        weft_rewind(w, here);
+    }
+    cr_assert_eq(weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes, bytes);
+    CLEAN(w);
+}
+
+Test(memory, stale_foreign_and_null_handles)
+{
+    FOR_DEVICES(w) {
+        weft *other = open_on(WEFT_CPU);
+        weft_tensor *a = weft_zeros(w, WEFT_SHAPE(2)), *foreign = weft_zeros(other, WEFT_SHAPE(2));
+        weft_add(a, foreign);
+        FAILS(w, WEFT_EARG, "another context");
+        a = weft_zeros(w, WEFT_SHAPE(2));
+        weft_clear(w);
+        weft_tanh(a);
+        FAILS(w, WEFT_EARG, "step that has ended");
+        a = weft_zeros(w, WEFT_SHAPE(2));
+        weft_mark here = weft_here(w);
+        weft_tensor *late = weft_tanh(a);
+        weft_rewind(w, here);
+        weft_exp(late);
+        FAILS(w, WEFT_EARG, "step that has ended");
+        weft_mul(weft_zeros(w, WEFT_SHAPE(1)), NULL);
+        FAILS(w, WEFT_EARG, "NULL");
+        weft_tensor *inert = weft_matmul(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)));
+        FAILS(w, WEFT_ESHAPE, "matmul: [2, 3], [2, 3]");
+        weft_tanh(inert);
+        FAILS(w, WEFT_EARG, "failed operator");
+        cr_assert_not_null(weft_tanh(NULL));
+        cr_assert(isnan(weft_item(NULL)));
+        weft_rewind(w, here);
+        FAILS(w, WEFT_EARG, "mark is of another step");
+        CLEAN(other);
+    }
+}
+
+Test(memory, indices_out_of_range)
+{
+    setenv("WEFT_SYNC", "1", 1);                 /* else a GPU tells at the next wait, of an earlier kernel */
+    FOR_DEVICES(w) {
+        weft_gather(weft_zeros(w, WEFT_SHAPE(4, 2)), weft_ints(w, (int32_t[]){ 0, 3, 4 }, WEFT_SHAPE(3)));
+        FAILS(w, WEFT_EARG, "index 4 at place 2");
+        weft_pick(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ -2, 0 }, WEFT_SHAPE(2)));
+        FAILS(w, WEFT_EARG, "index -2 at place 0");
+        weft_one_hot(weft_ints(w, (int32_t[]){ 7 }, WEFT_SHAPE(1)), 7);
+        FAILS(w, WEFT_EARG, "index 7 at place 0");
+        weft_scatter(weft_zeros(w, WEFT_SHAPE(2, 2)), weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2)), 5);
+        FAILS(w, WEFT_EARG, "index 5 at place 1");
+    }
+}

@@ -1,0 +1,161 @@
+/* test_pool.c - the thread pool: every task once, whatever the numbers; serial where it must be; alive after fork; no thread before
+ * it is needed, and none that is left. (tsan_main.c runs it under ThreadSanitizer.) */
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "core/cpu/cpu.h"
+#include "kernel_run.h"
+
+enum { MOST = 5000 };
+typedef struct counts { atomic_int done[MOST]; atomic_int worker_seen[16]; weft__device *d; int64_t inner; weft__meeting meeting; } counts;
+
+static int threads_now(void)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *e; tasks && (e = readdir(tasks));)
+        n += e->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+static void count(void *argument, int64_t i)
+{
+    counts *c = argument;
+    atomic_fetch_add(&c->done[i], 1);
+    atomic_store(&c->worker_seen[weft__worker()], 1);
+}
+static void all_once(counts *c, int64_t tasks, int times)
+{
+    for (int64_t i = 0; i < MOST; i++)
+        cr_assert(atomic_exchange(&c->done[i], 0) == (i < tasks ? times : 0), "task %lld of %lld", (long long)i, (long long)tasks);
+}
+
+Test(pool, every_task_is_done_once)
+{
+    for (int threads = 1; threads <= 5; threads++) {
+        run *t = run_on(&weft__ref, threads);
+        counts *c = room(t, 1, sizeof *c);
+        cr_assert(weft__pool_threads(t->d.pool) == threads);
+        for (int i = 0; i < rounds(300, 20000); i++) {
+            int64_t tasks = size(i % 10 ? 20 : MOST);
+            weft__parallel(&t->d, tasks, count, c);
+            if (i % 16 == 0)
+                usleep(300);                     /* let them fall asleep now and then */
+            all_once(c, tasks, 1);
+        }
+        for (int i = threads; i < 16; i++)
+            cr_assert(!c->worker_seen[i]);
+        run_end(t);
+    }
+}
+Test(pool, threads_start_when_needed_and_end_with_it)
+{
+    run *t = run_on(&weft__ref, 3);
+    counts *c = room(t, 1, sizeof *c);
+    int before = threads_now();
+    weft__parallel(&t->d, 1, count, c);
+    weft__parallel(&t->d, 0, count, c);
+    cr_assert(threads_now() == before);
+    weft__parallel(&t->d, 2, count, c);
+    cr_assert(threads_now() == before + 2);
+    run_end(t);
+    cr_assert(threads_now() == before);
+    t = run_on(&weft__ref, 1);
+    c = room(t, 1, sizeof *c);
+    weft__parallel(&t->d, 1000, count, c);
+    cr_assert(threads_now() == before, "one thread is the caller");
+    run_end(t);
+}
+
+static void nested(void *argument, int64_t i)
+{
+    counts *c = argument;
+    (void)i;
+    cr_assert(weft__together(c->d) == 1);
+    weft__parallel(c->d, c->inner, count, c);
+}
+Test(pool, a_call_from_a_task_is_serial)
+{
+    run *t = run_on(&weft__ref, 3);
+    counts *c = room(t, 1, sizeof *c);
+    c->d = &t->d, c->inner = 40;
+    for (int i = 0; i < 50; i++) {
+        weft__parallel(&t->d, 30, nested, c);
+        all_once(c, 40, 30);
+    }
+    run_end(t);
+}
+
+/* Each adds 1 to a number of its own, and finds all the others as far after they have met. */
+static void in_step(void *argument, int64_t i)
+{
+    counts *c = argument;
+    for (int round = 1; round <= 100; round++) {
+        atomic_store_explicit(&c->done[i], round, memory_order_relaxed);
+        weft__meet(&c->meeting, (int)c->inner);
+        for (int64_t j = 0; j < c->inner; j++)
+            if (atomic_load_explicit(&c->done[j], memory_order_relaxed) != round)
+                atomic_fetch_add(&c->worker_seen[15], 1);
+        weft__meet(&c->meeting, (int)c->inner);
+    }
+}
+Test(pool, tasks_that_run_at_once_may_wait_for_one_another)
+{
+    for (int threads = 1; threads <= 4; threads++) {
+        run *t = run_on(&weft__ref, threads);
+        counts *c = room(t, 1, sizeof *c);
+        cr_assert(weft__together(&t->d) == threads);
+        for (c->inner = 1; c->inner <= threads; c->inner++)
+            for (int i = 0; i < 3; i++) {
+                weft__parallel(&t->d, c->inner, in_step, c);
+                cr_assert(atomic_load(&c->worker_seen[15]) == 0);
+            }
+        run_end(t);
+    }
+}
+
+Test(pool, a_child_of_fork_works_alone)
+{
+    run *t = run_on(&weft__ref, 3);
+    counts *c = room(t, 1, sizeof *c);
+    weft__parallel(&t->d, 100, count, c);        /* the threads run */
+    all_once(c, 100, 1);
+    for (int i = 0; i < 5; i++) {
+        pid_t child = fork();
+        if (!child) {
+            weft__parallel(&t->d, 100, count, c);
+            all_once(c, 100, 1);
+            cr_assert(weft__together(&t->d) == 1);
+            weft__pool_end(&t->d, t->d.pool);
+            _exit(threads_now() == 1 ? 7 : 8);
+        }
+        int status = 0;
+        cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        weft__parallel(&t->d, 100, count, c);    /* and the parent's still do */
+        all_once(c, 100, 1);
+    }
+    run_end(t);
+}
+
+static void *user(void *argument)
+{
+    run *t = run_on(&weft__ref, 3);
+    counts *c = room(t, 1, sizeof *c);
+    (void)argument;
+    for (int i = 0; i < 300; i++) {
+        weft__parallel(&t->d, 1 + i % 70, count, c);
+        all_once(c, 1 + i % 70, 1);
+    }
+    run_end(t);
+    return NULL;
+}
+Test(pool, pools_do_not_know_each_other)
+{
+    pthread_t threads[3];
+    for (int i = 0; i < COUNT(threads); i++)
+        cr_assert(!pthread_create(&threads[i], NULL, user, NULL));
+    for (int i = 0; i < COUNT(threads); i++)
+        pthread_join(threads[i], NULL);
+}

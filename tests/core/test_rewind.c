@@ -1,0 +1,176 @@
+/* test_rewind.c - what was made after a mark ends with it, ragged batches and their index arrays included; what was made before it stays as it
+ * was; and batches are found in no time, however many a step has. */
+#include <time.h>
+#include "tests/check.h"
+#include "core/core.h"
+#include "rnn/rnn.h"
+
+static int64_t held(weft *w) { return weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes; }
+
+static double cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- all that a batch can have ---- */
+typedef struct { weft_rnn *rnn; weft_real x[64]; } scene;
+static scene scene_new(weft *w)
+{
+    scene s = { .rnn = weft_lstm_new(weft_module_new(w, "net"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 }) };
+    dice_seed(3);
+    dice_fill(s.x, COUNT(s.x), -1, 1);
+    return s;
+}
+
+static weft_tensor *batch_of(weft *w, const scene *s, int64_t id)
+{
+    return weft_ragged(w, s->x, 2, &(weft_lengths){ 3, (int32_t[]){ 3, 0, 5 }, (int64_t[]){ id, id + 1, id + 2 } });
+}
+
+/* Gathers to and from each layout, rows, a placement and its fold, ends of a recurrent layer. */
+static weft_tensor *everything(const scene *s, weft_tensor *x)
+{
+    weft_tensor *placed = weft_arrange_rows(x, &(weft_placement){ 2, 9, (int32_t[]){ 0, 1, 1 }, (int32_t[]){ 4, 0, 1 } });
+    weft_tensor *packed = weft_rnn_run(s->rnn, x, WEFT_ZERO_STATE).y, *rows = weft_rnn_run(s->rnn, placed, WEFT_ZERO_STATE).y;
+    cr_assert(weft_sequences(packed) && weft_positions(rows));
+    weft_tensor *both = weft_add(weft_arrange(rows, WEFT_CONCAT), weft_dropout(packed, (weft_real).5, "d", false));
+    return weft_add(weft_total(weft_pad_packed(both, 9, 1, WEFT_ALIGN_RIGHT)), weft_total(weft_spread(weft_pool(both, WEFT_POOL_LAST), x)));
+}
+
+Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
+{
+    FOR_DEVICES(w) {
+        scene s = scene_new(w);
+        weft_recording(w, false);
+        weft_tensor *before = batch_of(w, &s, -9);
+        weft_batch *b = before->f.batch;
+        weft_training(w, false);
+        weft_real want = weft_item(everything(&s, weft_scale(before, 2)));
+        weft_clear(w);
+        before = batch_of(w, &s, -9), b = before->f.batch;
+        weft_arrange(before, WEFT_PACKED);
+        const void *map = b->maps, *rows = b->rows;              /* habits may have made some */
+        weft_mark here = weft_here(w);
+        int64_t bytes = 0;
+        for (int i = 0, n = rounds(3000, 30000); i < n; i++) {
+            weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))), weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
+            same_bits("round", got, ((weft_real[]){ want, want }), 2);
+            cr_assert(b->maps != map && b->rows != rows && b->places && b->ends);
+            weft_rewind(w, here);
+            cr_assert(b->maps == map && b->rows == rows && !b->places && !b->ends, "what was made after the mark is still linked");
+            bytes = i == 1 ? held(w) : bytes;
+            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i, (long long)held(w), (long long)bytes);
+        }
+        weft_mark now = weft_here(w);
+        cr_assert(!memcmp(&here, &now, sizeof here));
+    }
+}
+
+/* Each step's memory is a token longer than the last. */
+typedef struct { int32_t step; int64_t bytes; weft_real *zeros; } growing;
+static weft_tensor *remembers(weft_tensor *last, weft_state *state, int64_t beams, void *user)
+{
+    growing *g = user;
+    weft *w = weft_of(last);
+    int32_t len[] = { ++g->step % 1000, g->step / 1000 };
+    (void)state, (void)beams;
+    if (g->step == 2500)
+        g->bytes = held(w);
+    return weft_add(weft_scalar(w, 0), weft_sum(weft_reshape(weft_pool(weft_ragged(w, g->zeros, 4, &(weft_lengths){ 2, len, NULL }), WEFT_POOL_MEAN), WEFT_SHAPE(2, 1, 4)), 0));
+}
+
+Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unchecked)
+{
+    weft *w = open_on(WEFT_CPU);
+    growing g = { .zeros = calloc(4 * 2000, sizeof *g.zeros) };
+    double start = cpu_now();
+    weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, remembers, &g, &(weft_decode_opts){ .begin = 1, .end = -1, .limit = 12000 });
+    double seconds = cpu_now() - start;
+    OK(w);
+    cr_assert_eq(d.len[0], 12000);
+    cr_assert_eq(held(w), g.bytes, "%lld bytes after 12000 steps, %lld after 2500", (long long)held(w), (long long)g.bytes);
+    cr_assert(seconds < (CHECK_SANITIZED ? 20 : 1), "12000 steps took %.2f s", seconds);
+    weft_decoded_end(&d);
+    free(g.zeros);
+    CLEAN(w);
+}
+
+/* ---- gradients ---- */
+Test(rewind, gradients_that_were_handed_out_end, .init = unchecked)
+{
+    FOR_DEVICES(w) {
+        weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3));
+        weft_mark here = weft_here(w);
+        int64_t bytes = 0;
+        for (int i = 0; i < 1000; i++) {
+            weft_tensor *g[2], *old, *y = weft_total(weft_square(weft_sin(x)));
+            bool recording = weft_recording(w, false);
+            weft_gradients(y, (weft_tensor *[]){ x, x }, 2, g);
+            old = g[0];
+            weft_mark inner = weft_here(w);
+            weft_gradients(y, &x, 1, g + 1);
+            cr_assert(weft_item(weft_total(weft_abs(weft_sub(g[0], g[1])))) == 0);
+            weft_rewind(w, inner);
+            weft_gradients(y, &x, 1, g + 1);
+            cr_assert(g[1]->data != g[0]->data, "a gradient that is still there was written over");
+            weft_recording(w, recording);
+            cr_assert(fabs((double)weft_item(weft_slice(g[0], 0, 1, 2)) - sin(4)) < 1e-6);
+            weft_rewind(w, here);
+            bytes = i == 1 ? held(w) : bytes;
+            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i, (long long)held(w), (long long)bytes);
+            if (i < 999)
+                continue;
+            weft_item(old);
+            FAILS(w, WEFT_EARG, "step that has ended");
+        }
+    }
+}
+
+/* The how many-th mask of a name it is, is counted by the step. */
+Test(rewind, each_round_has_its_own_dropout_mask)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
+    weft_mark here = weft_here(w);
+    weft_real first[64], second[64];
+    weft_read(weft_dropout(x, (weft_real).5, "d", false), first, sizeof first);
+    weft_rewind(w, here);
+    weft_read(weft_dropout(x, (weft_real).5, "d", false), second, sizeof second);
+    cr_assert(memcmp(first, second, sizeof first));
+    CLEAN(w);
+}
+
+/* ---- many batches ---- */
+Test(rewind, twenty_thousand_batches_of_a_step)
+{
+    enum { N = 20000 };
+    weft *w = open_on(WEFT_CPU);
+    for (int ragged = 0; ragged < 2; ragged++) {
+        double start = cpu_now();
+        const weft_batch *first = NULL;
+        for (int round = 0; round < 2; round++)
+            for (int64_t i = 0; i < N; i++) {    /* of different ids; of different lengths */
+                int32_t len[] = { ragged ? (int32_t)(i % 150) : 1, ragged ? (int32_t)(i / 150) : 0 };
+                const weft_batch *b = weft__batch(w, &(weft_lengths){ 2, len, ragged ? NULL : (int64_t[]){ i, 7 } }, "test");
+                first = i ? first : b;
+                cr_assert(b && b->len[0] == len[0] && b->len[1] == len[1] && (ragged || b->id[0] == i));
+            }
+        double seconds = cpu_now() - start;
+        cr_assert(seconds < (CHECK_SANITIZED ? 10 : .2), "%d batches, twice: %.2f s", N, seconds);
+        cr_assert_eq(weft__batch(w, &(weft_lengths){ 2, first->len, first->id }, "test"), first, "the same lengths and ids are another batch");
+        weft_clear(w);
+    }
+    CLEAN(w);
+}
+
+Test(rewind, ids_that_are_said_and_ids_that_are_not)
+{
+    weft *w = open_on(WEFT_CPU);
+    int32_t len[] = { 2, 1, 4 };
+    const weft_batch *b = weft__batch(w, &(weft_lengths){ 3, len, NULL }, "test");
+    cr_assert_eq(b, weft__batch(w, &(weft_lengths){ 3, len, (int64_t[]){ 0, 1, 2 } }, "test"));
+    cr_assert_neq(b, weft__batch(w, &(weft_lengths){ 3, len, (int64_t[]){ 0, 2, 1 } }, "test"));
+    CLEAN(w);
+}

@@ -1,0 +1,184 @@
+/* test_cuda_emulated.c - what only an emulated GPU lets us see: how often a program waits for it, and failures on demand. */
+#include "cuda_emulated.h"
+#include "tests/listen.h"
+
+Test(emulated, no_gpu_in_the_machine)
+{
+    setenv("WEFT_EMU_DEVICES", "0", 1);
+    asked_for("cuda", 0, "no CUDA-capable device is detected");
+    weft *w = open_with((weft_opts){ .device = WEFT_BEST });
+    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda"));
+    CLEAN(w);
+}
+
+/* What cannot be used is told by who insists; who does not is on the CPU, and the log knows why. */
+static void not_usable(const char *variable, const char *value, const char *why)
+{
+    setenv(variable, value, 1);
+    asked_for("cuda", 0, why);
+    setenv("WEFT_LOG", "1", 1);
+    listen_to_stderr();
+    weft *w = open_with((weft_opts){ .device = WEFT_BEST });
+    const char *log = stop_listening();
+    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda") && strstr(log, why), "%s, %s: %s", weft_device_name(w), weft_message(w), log);
+    CLEAN(w);
+    unsetenv("WEFT_LOG");
+    unsetenv(variable);
+}
+Test(emulated, a_gpu_that_cannot_be_used)
+{
+    not_usable("WEFT_EMU_CC", "86", "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
+    not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0 has compute capability 7.5; 8.0 is wanted");
+    not_usable("WEFT_EMU_DRIVER", "12040", "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
+    not_usable("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
+}
+
+/* ---- beside a host program's own CUDA calls ---- */
+static void left_alone(int device, int index)
+{
+    enum { STALE = 1 };
+    thread_is(device, STALE);
+    weft *w = open_gpu(index);
+    stays(device, STALE, "open");
+    net n = net_in(w);
+    train_few(&n);
+    stays(device, STALE, "a training step");
+    OK(w);
+    same_bits("bias", bias(&n), bias_after(1), WORDS);
+    stays(device, STALE, "a download");
+    CLEAN(w);
+    stays(device, STALE, "close");
+    thread_is(device, 0);
+}
+Test(emulated, the_caller_keeps_its_device_and_its_error)
+{
+    left_alone(0, 0);
+    left_alone(1, 0);
+    left_alone(0, 1);
+    weft *w = open_gpu(1);
+    thread_is(0, 0);
+    cr_assert_null(weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20))->data);
+    weft_recover(w);
+    stays(0, 0, "an error of ours");             /* is taken away: it was told */
+    CLEAN(w);
+}
+
+/* ---- no waiting ---- */
+Test(emulated, a_training_step_does_not_wait)
+{
+    long long before[COUNTS], after[COUNTS];
+    weft *w = open_on(WEFT_CUDA);
+    net n = net_in(w);
+    train_few(&n), train_few(&n);                /* memory is found */
+    int64_t blocks = weft_usage_of(w).allocations;
+    counts(before);
+    for (int i = 0; i < 20; i++)
+        train_few(&n);
+    counts(after);
+    cr_assert_eq(after[WAITS], before[WAITS]);
+    cr_assert_eq(weft_usage_of(w).allocations, blocks);
+    cr_assert_geq(after[LAUNCHES] - before[LAUNCHES], 20 * 20);
+    /* a step's batch with all its index arrays, the layer's states, and the two tensors of tokens: a copy each */
+    cr_assert_eq(after[UPLOADS] - before[UPLOADS], 20 * 4, "%lld copies to the device", after[UPLOADS] - before[UPLOADS]);
+    weft_wait(w);
+    counts(after);
+    cr_assert_eq(after[WAITS], before[WAITS] + 1);
+    same_bits("bias", bias(&n), bias_after(22), WORDS);
+    CLEAN(w);
+}
+
+/* ---- what goes wrong ---- */
+/* The device's own failure has this text (and not the other one); afterwards the context goes on, or is lost. */
+static void has_failed(weft *w, weft_status status, const char *text, bool lost)
+{
+    cr_assert(weft_error(w) == status && strstr(weft_message(w), text), "expected \"%s\", but there is %s: %s", text, weft_status_name(weft_error(w)),
+              weft_message(w));
+    weft_recover(w);
+    cr_assert_eq(weft_ok(w), !lost, "%s", weft_message(w));
+}
+
+Test(emulated, a_launch_that_is_refused)
+{
+    static const struct { const char *kernel, *text; } refused[] = {
+        { "norm_pieces", "clip_grad_norm: norm: too many resources requested for launch" },
+        { "guard_pieces", "optim_step: guard: too many resources" },
+        { "update_each", "optim_step: update: too many resources" },
+        { "unaries", "inverse: unary: too many resources" },
+    };
+    weft *w = open_on(WEFT_CUDA);
+    net n = net_in(w);
+    weft_real *first = bias(&n);
+    for (int i = 0; i < COUNT(refused); i++) {
+        setenv("WEFT_EMU_REFUSE", refused[i].kernel, 1);
+        train_few(&n);
+        has_failed(w, WEFT_EDEVICE, refused[i].text, false);
+        unsetenv("WEFT_EMU_REFUSE");
+        same_bits("nothing is changed", bias(&n), first, WORDS);
+    }
+    cr_assert_eq(weft_optim_steps(n.optim), 0);
+    train_few(&n), train_few(&n), train_few(&n);
+    same_bits("bias", bias(&n), bias_after(3), WORDS);
+    CLEAN(w);
+}
+
+static void crash(const char *sync, const char *text)
+{
+    setenv("WEFT_SYNC", sync, 1);
+    weft *w = open_on(WEFT_CUDA), *other = open_gpu(1);
+    net n = net_in(w), m = net_in(other);
+    train_few(&n), train_few(&m);
+    weft_wait(w);
+    setenv("WEFT_EMU_FAIL", "unaries", 1);
+    weft_tensor *y = weft_tanh(weft_sigmoid(weft_zeros(w, WEFT_SHAPE(3))));
+    cr_assert_eq(weft_ok(w), *sync == '0');
+    cr_assert(isnan(weft_item(weft_slice(y, 0, 0, 1))));
+    unsetenv("WEFT_EMU_FAIL");
+    has_failed(w, WEFT_EDEVICE, text, true);
+    train_few(&n);                               /* calls on a lost device do no harm */
+    has_failed(w, WEFT_EDEVICE, text, true);
+    weft *again = open_gpu(0);
+    cr_assert(weft_error(again) == WEFT_EDEVICE && strstr(weft_message(again), "illegal memory access"), "%s", weft_message(again));
+    CLEAN_FAILED(again);
+    train_few(&m);                               /* the other GPU has nothing to do with it */
+    CLEAN(other);
+    CLEAN_FAILED(w);
+}
+Test(emulated, a_kernel_that_crashes)        { crash("0", "an illegal memory access was encountered"); }
+Test(emulated, a_kernel_that_crashes_named)  { crash("1", "sigmoid: unary: an illegal memory access was encountered"); }
+
+/* A device that is larger by a little each time, until a large batch fits. Small ones do after each failure, and nothing has changed. */
+Test(emulated, memory_ends_anywhere)
+{
+    int told = 0;
+    bool fits = false;
+    weft_real *wanted = bias_after(2);
+    int32_t many[20];
+    for (int i = 0; i < COUNT(many); i++)
+        many[i] = 60;
+    for (size_t room = 33 << 20; !fits; room += rounds(128, 32) << 10) {
+        char text[32];
+        snprintf(text, sizeof text, "%zu", room);
+        setenv("WEFT_EMU_MEMORY", text, 1);
+        weft *w = open_on(WEFT_CUDA);
+        net n = net_in(w);
+        train_few(&n);
+        bool small = weft_ok(w);
+        if (!small)
+            cr_assert_eq(weft_error(w), WEFT_ENOMEM, "%s", weft_message(w));
+        weft_recover(w);
+        if (small) {
+            train(&n, COUNT(many), many);
+            fits = weft_ok(w);
+            told += !fits;
+            cr_assert(fits || weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+            weft_recover(w);
+            train_few(&n);
+            OK(w);
+            if (!fits)
+                same_bits("bias", bias(&n), wanted, WORDS);
+        }
+        CLEAN(w);
+        unsetenv("WEFT_EMU_MEMORY");
+    }
+    cr_assert_geq(told, 3);
+}

@@ -1,0 +1,323 @@
+/* test_cuda_recur.c - which kernels a recurrent layer takes on a GPU, on emulated ones of several
+ * kinds: the estimate, what a device cannot or does not want to do, kernels that are tried first
+ * and found wrong, and what is remembered of it. */
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include "cuda_emulated.h"
+#include "tests/listen.h"
+
+/* ---- a layer on its own ---- */
+enum { STEPS = 12 };
+static long long launches_of(weft *w, int32_t H, int64_t n)      /* of a forward pass over n sequences */
+{
+    int32_t *len = calloc((size_t)n, sizeof *len);
+    long long before[COUNTS], after[COUNTS];
+    for (int64_t s = 0; s < n; s++)
+        len[s] = STEPS;
+    weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn", &(weft_rnn_opts){ .input = 1, .hidden = H, .layers = 1 });
+    for (int again = 0; again < 2; again++) {    /* the first may try kernels, and ask for memory */
+        weft_tensor *x = weft_ragged(w, calloc((size_t)n * STEPS, sizeof(weft_real)), 1, &(weft_lengths){ n, len, NULL });
+        counts(before);
+        weft_rnn_run(rnn, x, WEFT_ZERO_STATE);
+        counts(after);
+        weft_wait(w);
+        OK(w);
+        weft_clear(w);
+    }
+    cr_assert_eq(after[QUERIES], before[QUERIES], "a kernel's attributes are asked for in each pass");
+    return after[LAUNCHES] - before[LAUNCHES];
+}
+static bool in_one_kernel(const char *capability, bool deterministic, int32_t H, int64_t n)
+{
+    setenv("WEFT_EMU_CC", capability, 1);
+    weft *w = open_with((weft_opts){ .device = WEFT_CUDA, .deterministic = deterministic });
+    bool one = launches_of(w, H, n) < STEPS;
+    CLEAN(w);
+    return one;
+}
+
+/* What fn says in a process of its own, as a program that starts anew; the planted fault is there
+ * for it alone. */
+static int in_a_process(int (*fn)(void), const char *variable, const char *value)
+{
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child) {
+        if (variable)
+            setenv(variable, value, 1);
+        _exit(fn());
+    }
+    cr_assert(waitpid(child, &status, 0) == child && WIFEXITED(status), "status %x", (unsigned)status);
+    return WEXITSTATUS(status);
+}
+
+/* ---- the estimate ---- */
+static const struct { const char *capability; int32_t H; int64_t n; bool one, one_if_deterministic; } wanted[] = {
+    { "80", 32, 9, true, true }, { "80", 64, 3, true, true }, { "80", 65, 3, false, false }, { "80", 300, 3, false, false },
+    { "90", 60, 3, true, true }, { "90", 65, 3, true, true }, { "90", 250, 2, true, true }, { "90", 290, 1, true, true },
+    { "90", 513, 1, false, false }, { "100", 100, 1, true, true }, { "120", 33, 3, true, true }, { "120", 100, 2, true, true },
+    { "120", 250, 1, true, true }, { "120", 290, 1, false, false },
+    { "90", 20, 900, false, true },              /* eight multiprocessors: blocks of eight sequences, fifteen times over */
+};
+static int which;
+static int as_wanted(void)
+{
+    const char *capability = wanted[which].capability;
+    const bool one = in_one_kernel(capability, false, wanted[which].H, wanted[which].n);
+    const bool deterministic = in_one_kernel(capability, true, wanted[which].H, wanted[which].n);
+    return one == wanted[which].one && deterministic == wanted[which].one_if_deterministic ? 7 : 8;
+}
+Test(recur_choice, follows_the_device_the_units_and_the_sequences)
+{
+    for (which = 0; which < COUNT(wanted); which++)
+        cr_assert_eq(in_a_process(as_wanted, NULL, NULL), 7, "sm_%s, %d units, %lld sequences", wanted[which].capability, wanted[which].H,
+                     (long long)wanted[which].n);
+}
+
+/* ---- faults ---- */
+static int32_t units;                            /* of the layer that a program runs */
+static const char *expected = "-";               /* what its log is to say */
+static weft_real *gradient(weft *w)              /* of a bias, behind a loss of all states */
+{
+    const int32_t len[] = { 4, 1, 3 };
+    weft_real x[8];
+    dice_seed(5);
+    weft_module *m = weft_module_new(w, "net");
+    weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
+    weft_tensor *in = weft_ragged(w, dice_fill(x, 8, -1, 1), 1, &(weft_lengths){ 3, len, NULL });
+    weft_backward(weft_total(weft_square(weft_rnn_run(rnn, in, WEFT_ZERO_STATE).y)));
+    weft_real *g = calloc((size_t)units * 4, sizeof *g);
+    weft_read(weft_gradient(weft_find(m, "rnn.bias_ih_l0")), g, (size_t)units * 4 * sizeof *g);
+    return g;
+}
+static bool right(weft *w)                       /* as a kernel a step has it */
+{
+    setenv("WEFT_RECUR", "general", 1);
+    weft *plain = open_on(WEFT_CUDA);
+    weft_real *want = gradient(plain);
+    CLEAN(plain);
+    unsetenv("WEFT_RECUR");
+    return is_close("gradient", gradient(w), want, units * 4, 1e-5) && weft_ok(w);
+}
+enum { ONE_KERNEL = 1, TOLD = 2, RIGHT = 4 };
+static int program(void)
+{
+    setenv("WEFT_LOG", "1", 1);
+    listen_to_stderr();
+    weft *w = open_on(WEFT_CUDA);
+    int is = right(w) ? RIGHT : 0;
+    weft_recover(w);
+    if (weft_ok(w) && launches_of(w, units, 2) < STEPS)
+        is |= ONE_KERNEL;
+    weft_close(w);
+    return is | (strstr(stop_listening(), expected) ? TOLD : 0);
+}
+static const char *kept(void)                    /* the file with the verdicts, NULL: there is none */
+{
+    static char path[4096];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/weft/recur-*", getenv("XDG_CACHE_HOME"));
+    bool is = glob(path, 0, NULL, &found) == 0;
+    snprintf(path, sizeof path, "%s", is ? found.gl_pathv[0] : "");
+    globfree(&found);
+    return is ? path : NULL;
+}
+static void fresh(void)
+{
+    static char folder[4096];
+    if (!getenv("WEFT_BACKEND_PATH"))
+        cr_skip_test("WEFT_BACKEND_PATH names no emulated GPU");
+    snprintf(folder, sizeof folder, "%s/weft-verdicts-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    cr_assert_not_null(mkdtemp(folder));
+    setenv("XDG_CACHE_HOME", folder, 1);
+    unsetenv("WEFT_RECUR");
+}
+static void clear_away(void)
+{
+    char path[4200];
+    if (kept())
+        unlink(kept());
+    snprintf(path, sizeof path, "%s/weft", getenv("XDG_CACHE_HOME"));
+    rmdir(path);
+    rmdir(getenv("XDG_CACHE_HOME"));
+}
+TestSuite(recur_choice, .init = fresh, .fini = clear_away);
+
+static const struct { const char *capability; int32_t units; const char *variable, *kernel, *what; } faults[] = {
+    { "80", 40, "WEFT_EMU_WRONG", "block_kernel", "had other numbers than rounding explains" },
+    { "80", 40, "WEFT_EMU_REFUSE", "block_kernel", "had too many resources requested for launch" },
+    { "120", 100, "WEFT_EMU_WRONG", "cluster_kernel", "in clusters any more for LSTM layers of up to 128 units: forward had other numbers" },
+    { "120", 100, "WEFT_EMU_REFUSE", "cluster_kernel", "had too many resources requested for launch" },
+    { "120", 100, "WEFT_EMU_LOSE", "cluster_kernel", "had a wait without an end" },
+};
+static void remembered(const char *capability, int32_t n, const char *variable, const char *kernel, const char *what)
+{
+    setenv("WEFT_EMU_CC", capability, 1);
+    units = n, expected = what;
+    cr_assert_eq(in_a_process(program, variable, kernel), RIGHT | TOLD, "%s", what);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: it is not tried again", what);
+    cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | ONE_KERNEL, "%s: without what was kept it is", what);
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | ONE_KERNEL, "%s: nor does it count for another driver", what);
+}
+Test(recur_choice, a_wrong_kernel_is_never_taken)
+{
+    for (int i = 0; i < COUNT(faults); i++) {
+        remembered(faults[i].capability, faults[i].units, faults[i].variable, faults[i].kernel, faults[i].what);
+        clear_away();
+        fresh();
+    }
+}
+/* A kernel that crashes takes the context along, but not the next program's. */
+Test(recur_choice, a_crash_happens_once)
+{
+    setenv("WEFT_EMU_CC", "80", 1);
+    units = 40, expected = "had a failure of the device";
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), TOLD);
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_FAIL", "block_kernel"), RIGHT);
+}
+/* Where nothing may be asked, or nothing is answered, there is the general way. */
+Test(recur_choice, refused_queries_are_an_answer)
+{
+    units = 100;
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_QUERIES", "0"), RIGHT);
+    cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | ONE_KERNEL);     /* right() has taken that away again */
+}
+
+/* After it has been found right, on a day when a cluster's stores are lost. A step of training that meets it changes nothing, though memory
+ * has good numbers of a step before. */
+static int gives_up_later(void)
+{
+    weft *w = open_on(WEFT_CUDA);
+    if (!right(w) || launches_of(w, units, 2) >= STEPS)
+        return 1;
+    weft_module *m = weft_module_new(w, "net");
+    weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
+    weft_optim *sgd = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 0.1f });
+    weft_real *before = NULL;
+    for (int day = 0; day < 2; day++) {
+        weft_clear(w);
+        before = numbers(weft_find(m, "rnn.bias_ih_l0"));
+        if (day)
+            setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
+        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
+        weft_backward(weft_total(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
+        weft_optim_step(sgd);
+        weft_wait(w);
+    }
+    if (weft_ok(w) || !strstr(weft_message(w), "waited for each other in vain"))
+        return 2;
+    weft_recover(w);
+    if (!is_same("bias", numbers(weft_find(m, "rnn.bias_ih_l0")), before, units * 4))
+        return 3;
+    weft_clear(w);
+    return right(w) && launches_of(w, units, 2) >= STEPS ? 7 : 4;
+}
+/* What was not computed is NaN, in a forward pass all rows behind the first, in a backward one of a single step the gradient of the state
+ * before it: whatever shared memory has held, and memory from a step before. */
+static bool back;
+static int leaves_nan(void)
+{
+    const int32_t n = back ? 1 : 3;
+    weft *w = open_on(WEFT_CUDA);
+    if (!right(w) || launches_of(w, units, 2) >= STEPS)
+        return 1;
+    weft_module *m = weft_module_new(w, "net");
+    weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
+    weft_tensor *h0 = weft_parameter(m, "h0", WEFT_SHAPE(1, 1, units), (weft_init){ WEFT_INIT_CONSTANT, 0.5f, 0 });
+    weft_tensor *kept = weft_buffer(m, "kept", WEFT_SHAPE(n, units));
+    for (int day = 0; day < 2; day++) {
+        weft_clear(w);
+        weft_zero_grad(m);
+        if (day)
+            setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
+        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, &n, NULL });
+        weft_tensor *y = weft_rnn_run(rnn, x, (weft_state){ h0, weft_full(w, 0.5f, WEFT_SHAPE(1, 1, units)) }).y;
+        if (back)
+            weft_backward(weft_total(weft_square(y)));
+        weft_assign(kept, back ? weft_reshape(weft_gradient(h0), WEFT_SHAPE(1, units)) : weft_plain(y));
+        weft_wait(w);
+        if (weft_ok(w) == day)
+            return 2;
+    }
+    weft_recover(w);
+    const weft_real *left = numbers(kept);
+    for (int i = back ? 0 : units; i < n * units; i++)
+        if (!isnan(left[i]))
+            return 3;
+    return 7;
+}
+Test(recur_choice, a_wait_ends_in_any_case)
+{
+    setenv("WEFT_EMU_CC", "120", 1);
+    units = 100;
+    for (int way = 0; way < 2; way++) {
+        back = way;
+        cr_assert_eq(in_a_process(leaves_nan, "WEFT_CACHE", "off"), 7, "%s", back ? "backward" : "forward");
+    }
+    cr_assert_eq(in_a_process(gives_up_later, NULL, NULL), 7);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "the next program knows");
+}
+
+/* ---- the file ---- */
+static void says_no(void)                        /* a file by which blocks are wrong */
+{
+    setenv("WEFT_EMU_CC", "80", 1);
+    units = 40, expected = "-";
+    in_a_process(program, "WEFT_EMU_WRONG", "block_kernel");
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT);
+    cr_assert_not_null(kept());
+}
+static void is_ignored(const char *what)
+{
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | ONE_KERNEL, "%s", what);
+    cr_assert_not_null(kept(), "%s: it is replaced", what);
+}
+Test(recur_choice, what_is_damaged_or_foreign_does_not_count)
+{
+    for (int how = 0; how < 5; how++) {
+        says_no();
+        const char *path = kept();
+        char elsewhere[4200];
+        struct stat s;
+        snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", getenv("XDG_CACHE_HOME"));
+        stat(path, &s);
+        FILE *f = how == 0 ? fopen(path, "r+") : NULL;
+        if (f) {
+            fseek(f, s.st_size - 24, SEEK_SET);
+            fputc('+', f);
+            fclose(f);
+        }
+        if (how == 1)
+            cr_assert_eq(truncate(path, s.st_size - 1), 0);
+        if (how == 2)
+            cr_assert_eq(chmod(path, 0666), 0);
+        if (how >= 3)
+            cr_assert_eq(rename(path, elsewhere), 0);
+        if (how == 3)
+            cr_assert_eq(symlink(elsewhere, path), 0);
+        if (how == 4)
+            cr_assert_eq(mkfifo(path, 0600), 0);
+        is_ignored(how == 0 ? "damaged" : how == 1 ? "cut" : how == 2 ? "writable for all" : how == 3 ? "a link" : "a fifo");
+        cr_assert(!lstat(kept(), &s) && S_ISREG(s.st_mode) && (s.st_mode & 0777) == 0600);
+        unlink(elsewhere);
+        clear_away();
+        fresh();
+    }
+}
+Test(recur_choice, no_folder_no_harm)
+{
+    setenv("WEFT_EMU_CC", "80", 1);
+    units = 40;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/weft", getenv("XDG_CACHE_HOME"));
+    FILE *f = fopen(path, "w");                  /* where the folder would be */
+    fclose(f);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | ONE_KERNEL);
+    unlink(path);
+    setenv("WEFT_CACHE", "off", 1);
+    cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT | ONE_KERNEL);
+    cr_assert_neq(access(path, F_OK), 0, "off, and yet a folder is made");
+}

@@ -1,0 +1,52 @@
+/* series_data.h - what tests of time series share: frames of random series, and how a window must look, worked out the slow way. */
+#ifndef WEFT_TESTS_SERIES_DATA_H
+#define WEFT_TESTS_SERIES_DATA_H
+#include "tests/check.h"
+
+#define DOES(status)   cr_assert_eq((status), WEFT_OK, "%s", weft_file_message())
+#define REFUSES(kind, part, status)                                                                                            \
+    do {                                                                                                                        \
+        weft_status refused = (status);                                                                                         \
+        cr_assert(refused == (kind) && strstr(weft_file_message(), part), "expected %s with \"%s\", but there is %s: %s",         \
+                  weft_status_name(kind), part, weft_status_name(refused), weft_file_message());                                \
+    } while (0)
+
+static const char *const series_names[] = { "t", "u", "v", "p", "y", "s", NULL };
+
+/* `n` series of the lengths given: time t that increases unevenly, known u and v, past p, target y, fixed s. */
+UNUSED static weft_frame series_random(int n, const int64_t *rows)
+{
+    weft_frame f = { 0 };
+    for (int i = 0; i < n; i++) {
+        double *c[6];
+        for (int k = 0; k < 6; k++)
+            c[k] = malloc((size_t)(rows[i] + 1) * sizeof **c);
+        for (int64_t r = 0; r < rows[i]; r++) {
+            c[0][r] = (r ? c[0][r - 1] : 100 * i) + (double)dice_real(.5, 2);
+            for (int k = 1; k < 5; k++)
+                c[k][r] = (double)dice_real(-1, 3) + k;
+            c[5][r] = i + .25;
+        }
+        DOES(weft_frame_add(&f, NULL, series_names, (const double *const *)c, rows[i]));
+        for (int k = 0; k < 6; k++)
+            free(c[k]);
+    }
+    return f;
+}
+
+static const weft_features_opts series_features = {
+    .context = 7, .horizon = 4, .known = WEFT_NAMES("u", "v"), .past = WEFT_NAMES("p"), .target = WEFT_NAMES("y"), .fixed = WEFT_NAMES("s"), .time = "t",
+};
+
+/* Mean and unbiased standard deviation of a whole column, in the naive way. */
+UNUSED static void series_moments(const weft_frame *f, const char *name, double *mean, double *std)
+{
+    const double *c = weft_frame_column(f, name);
+    *mean = *std = 0;
+    for (int64_t i = 0; i < f->rows; i++)
+        *mean += c[i] / (double)f->rows;
+    for (int64_t i = 0; i < f->rows; i++)
+        *std += (c[i] - *mean) * (c[i] - *mean) / (double)(f->rows - 1);
+    *std = sqrt(*std);
+}
+#endif

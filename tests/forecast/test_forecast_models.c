@@ -1,0 +1,315 @@
+/* test_forecast_models.c - what the forecasting models are made of: parameters as many and called as the original's, its checkpoints, options that
+ * cannot be, training that is cut anywhere and goes on with the same bits. */
+#include "tests/io/checkpoint.h"
+#include "forecast_models.h"
+
+/* ---- parameters ---- */
+static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int64_t numbers_in_all)
+{
+    OK(w);
+    weft_module *m = weft_forecaster_module(f);
+    cr_assert(weft_parameters(m) == tensors && weft_parameter_count(m) == numbers_in_all, "%s: %d tensors, %lld numbers; %d and %lld are the original's", name,
+              weft_parameters(m), (long long)weft_parameter_count(m), tensors, (long long)numbers_in_all);
+}
+
+/* With 4 past and 3 future features and all else by default, counted in the original. */
+Test(forecast_models, as_many_parameters_as_the_original)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_encoder_decoder_lstm_opts encoder_decoder = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
+    weft_attention_lstm_opts attention = WEFT_ATTENTION_LSTM_DEFAULTS;
+    weft_transformer_lstm_opts transformer = WEFT_TRANSFORMER_LSTM_DEFAULTS;
+    weft_tft_opts tft = WEFT_TFT_DEFAULTS, small = { .num_past_features = 2, .num_future_features = 1, .num_static_features = 1, .d_model = 32, .d_hidden_continuous = 8,
+                                                     .num_heads = 4, .num_lstm_layers = 2, .output_dim = 7 };
+    encoder_decoder.num_past_features = attention.num_past_features = transformer.num_past_features = tft.num_past_features = 4;
+    encoder_decoder.num_future_features = attention.num_future_features = transformer.num_future_features = tft.num_future_features = 3;
+    has(w, "EncoderDecoderLSTM", weft_encoder_decoder_lstm_new(m, "a", &encoder_decoder), 18, 401025);
+    has(w, "AttentionLSTM", weft_attention_lstm_new(m, "b", &attention), 42, 475681);
+    has(w, "TransformerLSTM", weft_transformer_lstm_new(m, "c", &transformer), 134, 929025);
+    has(w, "TFT", weft_temporal_fusion_transformer_new(m, "d", &tft), 227, 7403624);
+    has(w, "PF-TFT", weft_pf_temporal_fusion_transformer_new(m, "e", &tft), 227, 7403624);
+    has(w, "xTFT", weft_xtft_new(m, "f", &tft), 171, 5317636);
+    weft_module *of_small = weft_forecaster_module(weft_temporal_fusion_transformer_new(m, "g", &small));
+    OK(w);
+    cr_assert(weft_parameters(of_small) == 163, "%d", weft_parameters(of_small));
+    CLEAN(w);
+}
+
+Test(forecast_models, every_parameter_learns)
+{
+    FOR_DEVICES(w)
+        for (int kind = 0; kind < MODELS; kind++) {
+            weft_module *root = weft_module_new(w, model_names[kind]);
+            weft_forecaster *f = forecaster_new(root, kind, (wish){ .fixed = 2 });
+            batch b = some_batch();
+            weft_series s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 2 });
+            weft_backward(weft_total(weft_square(weft_forecast_run(f, &s, NULL).y)));
+            OK(w);
+            for (int i = 0; i < weft_parameters(root); i++) {
+                const char *path;
+                weft_tensor *p = weft_parameter_at(root, i, &path);
+                weft_real *g = numbers(weft_gradient(p)), most = 0;
+                for (int64_t k = 0; k < weft_count(p); k++)
+                    most = (weft_real)fmax((double)most, fabs((double)g[k]));
+                cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);         /* keys' biases have none: they cancel */
+            }
+        }
+}
+
+/* ---- the original's checkpoints: "model." before every name, what is shared under both, and more than the model has ---- */
+Test(forecast_models, original_checkpoints_load)
+{
+    for (int kind = TRANSFORMER; kind <= TFT; kind++) {
+        weft *w = open_on(WEFT_CPU), *other = open_with((weft_opts){ .device = WEFT_CPU, .seed = 9 });
+        weft_module *root = weft_module_new(w, "net"), *to = weft_module_new(other, "net");
+        weft_forecaster *f = forecaster_new(root, kind, (wish){ .other = true }), *g = forecaster_new(to, kind, (wish){ .other = true });
+        weft_module *file = weft_module_new(w, "file"), *original = weft_module_in(file, "model");
+        for (int i = 0; i < weft_parameters(root); i++) {        /* a tree of the original's names, with values of its own */
+            const char *path, *part;
+            weft_tensor *p = weft_parameter_at(weft_forecaster_module(f), i, &path);
+            weft_module *at = original;
+            char name[64];
+            for (; (part = strchr(path, '.')); path = part + 1) {
+                snprintf(name, sizeof name, "%.*s", (int)(part - path), path);
+                weft_module *child = at->child;
+                while (child && strcmp(child->name, name))
+                    child = child->sibling;
+                at = child ? child : weft_module_in(at, name);
+            }
+            int64_t shape[] = { weft_size(p, 0), weft_rank(p) > 1 ? weft_size(p, 1) : 0 };
+            weft_parameter(at, path, weft_rank(p), shape, (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+        }
+        weft_module *shared = weft_module_in(original, kind == TFT ? "dec_norm1" : "decoder"), *in = kind == TFT ? weft_module_in(shared, "norm") : shared;
+        weft_tensor *first = weft_find(original, kind == TFT ? "enc_norm1.norm.weight" : "encoder.bias_hh_l1");
+        weft_tie(in, kind == TFT ? "weight" : "bias_hh_l1", first);
+        OK(w);
+        const char *path = in_folder("original.h5");
+        weft_load_report report;
+        cr_assert(weft_export_state_dict(path, file) == WEFT_OK, "%s", weft_file_message());
+        cr_assert(weft_import_state_dict(path, to, &report) == WEFT_OK, "%s", weft_file_message());
+        cr_assert(report.missing == 0 && report.extra == 0 && report.other_shape == 0, "%s", report.text);
+        for (int i = 0; i < weft_parameters(to); i++) {
+            const char *name;
+            weft_tensor *p = weft_parameter_at(weft_forecaster_module(g), i, &name), *q = weft_find(original, name);
+            same_bits(name, numbers(p), numbers(q), weft_count(p));
+        }
+        CLEAN(other);
+        CLEAN(w);
+        end_folder();
+    }
+}
+
+/* ---- cut anywhere ---- */
+typedef struct { weft *w; weft_module *m; weft_forecaster *f; weft_optim *o; int kind; } run;
+
+static run begun(int kind, int table)
+{
+    run r = { .w = open_table(table), .kind = kind };
+    r.m = weft_module_new(r.w, "net");
+    r.f = forecaster_new(r.m, kind, (wish){ .dropout = (weft_real).2 });
+    weft_adam_opts o = WEFT_ADAM_DEFAULTS;
+    o.lr = (weft_real).02;
+    r.o = weft_adamw_new(r.m, &o);
+    OK(r.w);
+    return r;
+}
+
+static void train_steps(const run *r, int from, int to)
+{
+    for (int step = from; step < to; step++) {
+        batch b = some_batch();
+        b.past[step % b.n] = 2, b.future[(step + 1) % b.n] = 5;
+        weft_series s = series_of(r->w, &b, (form){ 0 });
+        weft_backward(loss_of(weft_arrange(weft_forecast_run(r->f, &s, NULL).y, WEFT_CONCAT), &b));
+        weft_optim_step(r->o);
+        weft_clear(r->w);
+    }
+    OK(r->w);
+}
+
+static void same_run(const run *a, const run *b)
+{
+    for (int i = 0; i < weft_parameters(a->m); i++) {
+        const char *path;
+        weft_tensor *p = weft_parameter_at(a->m, i, &path);
+        same_bits(path, numbers(p), numbers(weft_find(b->m, path)), weft_count(p));
+    }
+}
+
+Test(forecast_models, a_run_that_is_cut_goes_on_with_the_same_bits)
+{
+    enum { STEPS = 4 };
+    for (int t = 0; t < COUNT(tables); t++)
+        for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {
+            run whole = begun(kind, t);
+            train_steps(&whole, 0, STEPS);
+            for (int cut = 1; cut <= STEPS; cut += getenv("WEFT_SMALL") || CHECK_SANITIZED ? STEPS : 1) {
+                run before = begun(kind, t);
+                train_steps(&before, 0, cut);
+                const char *path = in_folder("cut.h5");
+                cr_assert(weft_save(path, before.m, before.o, NULL, 0) == WEFT_OK, "%s", weft_file_message());
+                CLEAN(before.w);
+                run after = begun(kind, t);
+                cr_assert(weft_load(path, after.m, after.o, NULL, 0) == WEFT_OK, "%s", weft_file_message());
+                train_steps(&after, cut, STEPS);
+                same_run(&after, &whole);
+                CLEAN(after.w);
+            }
+            CLEAN(whole.w);
+        }
+    end_folder();
+}
+
+Test(forecast_models, a_steady_step_allocates_nothing, .init = unchecked)
+{
+    for (int t = 0; t < COUNT(tables); t++)
+        for (int kind = 0; kind < MODELS && table_is_here(tables[t].name); kind++) {
+            run r = begun(kind, t);
+            for (int i = 0; i < 3; i++)
+                train_steps(&r, 0, 1);
+            int64_t before = allocations(r.w);
+            for (int i = 0; i < 3; i++)
+                train_steps(&r, 0, 1);
+            cr_assert_eq(allocations(r.w), before, "%s on %s: %lld", model_names[kind], tables[t].name, (long long)(allocations(r.w) - before));
+            CLEAN(r.w);
+        }
+}
+
+/* ---- dropout ---- */
+static void count_dropouts(const weft_tensor *y, const char *name, void *user) { (void)y, *(int *)user += !strcmp(name, "dropout"); }
+
+/* Everywhere the original has it: between layers of an LSTM, twice in a GRN, before a GLU, behind attention (whose weights have theirs inside), in
+ * an MLP; not in the last gate of a TFT. */
+Test(forecast_models, dropout_is_where_the_original_has_it)
+{
+    enum { GRN = 2, LSTMS = 2, HEAD = 1, GLU = 1, SELECTION_OF_1 = GRN, PAST_SELECTION = (PAST + 1) * GRN, FUTURE_SELECTION = (FUTURE + 1) * GRN };
+    static const int places[MODELS] = {
+        [ENCODER_DECODER] = 1 + 2 + 2,           /* two encoder layers, three of the decoder, two hidden ones of the MLP */
+        [ATTENTION] = LSTMS + HEAD + GLU, [TRANSFORMER] = 2 * GRN + LSTMS + 2 * (2 * HEAD + 2 * GLU),
+        [TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN + HEAD + GLU + GRN,
+        [PF_TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN + HEAD + GLU + GRN,
+        [XTFT] = PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN };
+    weft *w = open_on(WEFT_CPU);
+    for (int kind = 0; kind < MODELS; kind++)
+        for (int training = 0; training < 2; training++) {
+            weft_forecaster *f = forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .dropout = (weft_real).1, .other = kind == ENCODER_DECODER });
+            batch b = some_batch();
+            weft_series s = series_of(w, &b, (form){ 0 });
+            int n = 0;
+            weft_training(w, training);
+            weft_watch(w, count_dropouts, &n);
+            weft_forecast_run(f, &s, NULL);
+            weft_watch(w, NULL, NULL);
+            OK(w);
+            cr_assert(n == training * places[kind], "%s: %d dropouts, %d are wanted", model_names[kind], n, training * places[kind]);
+        }
+    weft_training(w, true);
+    CLEAN(w);
+}
+
+/* ---- options ---- */
+Test(forecast_models, unlike_layers_take_the_state_that_is_there)
+{
+    weft *w = open_on(WEFT_CPU);
+    for (int from = 1; from <= 3; from++)
+        for (int to = 1; to <= 3; to++) {
+            weft_module *m = weft_module_new(w, "m");
+            weft_forecaster *f = weft_encoder_decoder_lstm_new(m, "model", &(weft_encoder_decoder_lstm_opts){ PAST, FUTURE, 0, 4, 4, from, to, 0, 0, NULL, WEFT_RELU, 0, OUTPUTS, 0 });
+            batch b = some_batch();
+            weft_series s = series_of(w, &b, (form){ 0 });
+            weft_forecast out = weft_forecast_run(f, &s, NULL);
+            OK(w);
+            cr_assert(weft_size(out.encoder.h, 0) == from && weft_size(out.y, 1) == OUTPUTS);
+            weft_rnn *d = weft_lstm_new(weft_module_new(w, "m"), "d", &(weft_rnn_opts){ .input = FUTURE, .hidden = 4, .layers = to });
+            for (int i = 0; i < weft_parameters(weft_rnn_module(d)); i++) {
+                const char *path;
+                weft_tensor *p = weft_parameter_at(weft_rnn_module(d), i, &path);
+                char name[64];
+                snprintf(name, sizeof name, "model.decoder.%s", path);
+                weft_assign_values(p, numbers(weft_find(m, name)), weft_count(p));
+            }
+            weft_tensor *h[3], *c[3];
+            for (int k = 0; k < to; k++) {
+                int at = k < from ? k : from - 1;
+                h[k] = weft_slice(out.encoder.h, 0, at, at + 1), c[k] = weft_slice(out.encoder.c, 0, at, at + 1);
+            }
+            weft_tensor *y = weft_rnn_run(d, s.future, (weft_state){ weft_concat(h, to, 0), weft_concat(c, to, 0) }).y;
+            weft_tensor *head = weft_add(weft_matmul_with(y, false, weft_find(m, "model.mlp_head.weight"), true), weft_find(m, "model.mlp_head.bias"));
+            close_to("by hand", numbers(weft_arrange(out.y, WEFT_CONCAT)), numbers(weft_arrange(head, WEFT_CONCAT)), weft_count(head), TOL(1e-13, 1e-6));
+            weft_clear(w);
+        }
+    CLEAN(w);
+}
+
+Test(forecast_models, lengths_are_the_static_feature_where_none_is_given)
+{
+    weft *w = open_on(WEFT_CPU);
+    for (int kind = TFT; kind <= PF_TFT; kind++) {
+        weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
+        batch b = some_batch();
+        weft_series s = series_of(w, &b, (form){ 0 });
+        weft_real *y = numbers(weft_arrange(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), of[MOST];
+        for (int i = 0; i < b.n; i++)
+            of[i] = (weft_real)(kind == TFT ? 2. * b.past[i] / LONGEST - 1 : (double)b.past[i] / LONGEST);
+        s.fixed = weft_reals(w, of, WEFT_SHAPE(b.n, 1));
+        close_to(model_names[kind], numbers(weft_arrange(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), y, 15 * OUTPUTS, TOL(1e-13, 1e-6));
+        OK(w);
+    }
+    CLEAN(w);
+}
+
+Test(forecast_models, what_cannot_be)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_attention_lstm_opts a = WEFT_ATTENTION_LSTM_DEFAULTS;
+    weft_attention_lstm_new(m, "a", &a);
+    FAILS(w, WEFT_ESHAPE, "attention_lstm: 0 past, 0 future");
+    a.num_past_features = PAST, a.num_future_features = FUTURE, a.num_heads = 3;
+    weft_attention_lstm_new(m, "a", &a);
+    FAILS(w, WEFT_EARG, "attention_lstm: num_heads that divide");
+    a.num_heads = 4, a.compat = (weft_compat)7;
+    weft_attention_lstm_new(m, "a", &a);
+    FAILS(w, WEFT_EARG, "attention_lstm: compat");
+    weft_transformer_lstm_new(m, "a", &(weft_transformer_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .num_layers = 0 });
+    FAILS(w, WEFT_EARG, "transformer_lstm: num_layers");
+    weft_encoder_decoder_lstm_new(m, "a", &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .d_encoder = 2, .d_decoder = 2,
+        .num_encoder_layers = 1, .num_decoder_layers = 1, .num_mlp_hidden = 2, .output_dim = 1 });
+    FAILS(w, WEFT_EARG, "num_mlp_hidden");
+    weft_forecaster *f = forecaster_new(m, ATTENTION, (wish){ .fixed = 0 }), *tft = forecaster_new(m = weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 });
+    batch b = some_batch(), less = { 2, { 0, 1 }, { 2, 2 }, { 2, 2 } };
+    weft_series s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
+    OK(w);
+    weft_forecast_run(f, NULL, NULL);
+    FAILS(w, WEFT_EARG, "series is NULL");
+    s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
+    s.future = t.future;
+    weft_forecast_run(f, &s, NULL);
+    FAILS(w, WEFT_ESHAPE, "the past has 5 sequences, the future 2");
+    s = series_of(w, &b, (form){ 0 });
+    s.past = s.future;
+    weft_forecast_run(f, &s, NULL);
+    FAILS(w, WEFT_ESHAPE, "the past is [15, 2] concat; ragged [N, 3] or plain [n, T, 3]");
+    s = series_of(w, &b, (form){ .plain = true });
+    weft_lengths wrong = { 5, (int32_t[]){ 1, 2, 99, 1, 1 }, NULL };
+    s.past_lengths = &wrong;
+    weft_forecast_run(f, &s, NULL);
+    FAILS(w, WEFT_EARG, "(sequence 2;");
+    s = series_of(w, &b, (form){ 0 });
+    s.past_lengths = &wrong;
+    weft_forecast_run(f, &s, NULL);
+    FAILS(w, WEFT_EARG, "the past is ragged and has its lengths");
+    s = series_of(w, &b, (form){ .fixed = 2 });
+    weft_forecast_run(f, &s, NULL);
+    FAILS(w, WEFT_ESHAPE, "fixed is [5, 2]; NULL, not [5, 0]");
+    s = series_of(w, &b, (form){ 0 });
+    weft_forecast_run(tft, &s, NULL);
+    FAILS(w, WEFT_ESHAPE, "fixed is NULL; [5, 2] is wanted");
+    weft_forecaster *unsure = weft_temporal_fusion_transformer_new(weft_module_new(w, "u"), "u", &(weft_tft_opts){ .num_past_features = PAST, .num_future_features = FUTURE,
+        .num_static_features = 1, .d_model = 2, .d_hidden_continuous = 1, .num_heads = 1, .num_lstm_layers = 1, .output_dim = 1 });
+    s = series_of(w, &b, (form){ 0 });
+    weft_forecast_run(unsure, &s, NULL);
+    FAILS(w, WEFT_EARG, "ctxt_seq_len");
+    CLEAN(w);
+}

@@ -1,0 +1,74 @@
+/* test_series_memory.c - memory that runs out while frames of time series grow, are read and written: every allocation of weft's own code fails
+ * once, and the frame is as it was. */
+#include <hdf5.h>
+#include <unistd.h>
+#include "series_data.h"
+#include "tests/core/failing_malloc.h"
+
+static char table[96], mixed[96], whole[96];     /* files */
+static weft_frame f;
+
+static weft_status adds(void)
+{
+    static const double a[300];
+    return weft_frame_add(&f, "x", WEFT_NAMES("a", "b"), (const double *const[]){ a, a }, 300);
+}
+static weft_status first(void)
+{
+    weft_frame g = { 0 };
+    static const double a[3];
+    weft_status s = weft_frame_add(&g, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3);
+    cr_assert(s == WEFT_OK ? g.n == 1 : g.n == 0 && g.columns == 0 && g.rows == 0);
+    weft_frame_end(&g);
+    return s;
+}
+static weft_status reads(void)   { return weft_frame_read_csv(&f, mixed, "id", WEFT_NAMES("a", "b"), NULL); }
+static weft_status whole_(void)  { return weft_frame_read_csv(&f, mixed, NULL, WEFT_NAMES("a", "b"), NULL); }
+static weft_status hdf5(void)    { return weft_frame_read_hdf5(&f, whole, NULL, WEFT_NAMES("a", "b")); }
+static weft_status writes(void)  { return weft_frame_write_hdf5(whole, NULL, &f); }
+static weft_status shrinks(void) { return weft_frame_downsample(&f, 1, WEFT_DOWN_MEDIAN); }
+static weft_status fixes(void)
+{
+    weft_status s = weft_frame_fix_csv(&f, table, "id", WEFT_NAMES("c", "d"), NULL);
+    if (s == WEFT_OK) {
+        f.columns -= 2;                          /* as it was, for the next call */
+        for (int i = 2; i < 4; i++)
+            free(f.name[i]), free(f.column[i]);
+    }
+    return s;
+}
+
+static void put(char path[96], const char *name, const char *text)
+{
+    snprintf(path, 96, "%s/weft_memory.%d.%s", P_tmpdir, (int)getpid(), name);
+    FILE *to = fopen(path, "wb");
+    cr_assert(to && fputs(text, to) >= 0 && fclose(to) == 0);
+}
+
+Test(series_memory, every_allocation_may_fail)
+{
+    static weft_status (*const call[])(void) = { fixes, adds, first, reads, whole_, writes, hdf5, shrinks };
+    put(mixed, "csv", "id,a,b\n1,1,2\n0,3,4\n1,5,6\nx,1,1\n");
+    put(table, "table", "id,c,d\nx,2,2\n0,1,1\n");
+    put(whole, "h5", "");
+    const double a[] = { 1, 2, 3 };
+    DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "b"), (const double *const[]){ a, a }, 3));
+    for (int i = 0; i < COUNT(call); i++)
+        for (fail_at = 1;; fail_at++) {
+            weft_frame before = f;
+            seen = 0, armed = true;
+            weft_status s = call[i]();
+            armed = false;
+            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "call %d, allocation %ld leaves handles", i, fail_at);
+            if (seen < fail_at) {
+                DOES(s);
+                cr_assert(!COUNTED || fail_at > 1, "call %d makes no allocation", i);
+                break;
+            }
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s), weft_file_message());
+            cr_assert(f.n == before.n && f.rows == before.rows && f.columns == before.columns && f.start[f.n] == f.rows && f.column[1][2] == 3);
+        }
+    cr_assert(f.n == 1 + 1 + 3 + 1 + 6 && !strcmp(f.id[1], "x") && f.column[0][f.start[2] + 1] == 5);
+    weft_frame_end(&f);
+    remove(mixed), remove(table), remove(whole);
+}

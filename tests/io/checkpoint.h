@@ -1,0 +1,172 @@
+/* checkpoint.h - what the tests of checkpoints share: a folder of their own, whole files, a model with something of everything in it and
+ * its state as one number. */
+#ifndef WEFT_TEST_CHECKPOINT_H
+#define WEFT_TEST_CHECKPOINT_H
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "tests/check.h"
+#include "io/checkpoint/checkpoint.h"
+#include "io/checkpoint/crc32c.h"
+
+/* ---- files ---- */
+static char folder[64];
+UNUSED static const char *in_folder(const char *name)                  /* one of eight, in turn */
+{
+    static char path[8][160];
+    static int  turn;
+    if (!*folder) {
+        snprintf(folder, sizeof folder, "%s/weft_XXXXXX", P_tmpdir);
+        cr_assert_not_null(mkdtemp(folder));
+    }
+    turn = (turn + 1) % 8;
+    snprintf(path[turn], sizeof *path, "%s/%s", folder, name);
+    return path[turn];
+}
+
+UNUSED static int files_in_folder(void)
+{
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d)); )
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+    closedir(d);
+    return n;
+}
+
+UNUSED static void make_old(void)                /* all that lies in the folder, by two minutes */
+{
+    struct timespec then[2] = { { time(NULL) - 120, 0 }, { time(NULL) - 120, 0 } };
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d)); )
+        cr_assert_eq(utimensat(dirfd(d), e->d_name, then, AT_SYMLINK_NOFOLLOW), 0, "%s", e->d_name);
+    closedir(d);
+}
+
+UNUSED static void end_folder(void)
+{
+    DIR *d = *folder ? opendir(folder) : NULL;
+    for (struct dirent *e; d && (e = readdir(d)); )
+        unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    cr_assert(!d || rmdir(folder) == 0);
+    *folder = 0;
+}
+
+typedef struct { unsigned char *at; size_t n; } bytes;
+UNUSED static bytes read_bytes(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    cr_assert_not_null(f, "%s", path);
+    bytes b = { NULL, 0 };
+    fseek(f, 0, SEEK_END);
+    b.n = (size_t)ftell(f);
+    rewind(f);
+    b.at = malloc(b.n + 1);
+    cr_assert(fread(b.at, 1, b.n, f) == b.n);
+    fclose(f);
+    return b;
+}
+
+UNUSED static void write_bytes(const char *path, const void *at, size_t n)
+{
+    unlink(path);                                /* a file cut to nothing and written again is synced by some file systems */
+    FILE *f = fopen(path, "wb");
+    cr_assert(f && fwrite(at, 1, n, f) == n && fclose(f) == 0, "%s", path);
+}
+
+UNUSED static bool equal_files(const char *a, const char *b)
+{
+    bytes x = read_bytes(a), y = read_bytes(b);
+    bool same = x.n == y.n && !memcmp(x.at, y.at, x.n);
+    free(x.at);
+    free(y.at);
+    return same;
+}
+
+/* A file function succeeds; it fails in this way and its message has this part. */
+#define DOES(call)                                                                                                              \
+    do {                                                                                                                        \
+        weft_status does_ = (call);                                                                                             \
+        cr_assert(does_ == WEFT_OK, "%s: %s: %s", #call, weft_status_name(does_), weft_file_message());                         \
+    } while (0)
+#define REFUSES(call, kind, part)                                                                                               \
+    do {                                                                                                                        \
+        weft_status refuses_ = (call);                                                                                          \
+        cr_assert(refuses_ == (kind) && strstr(weft_file_message(), part), "%s: expected %s with \"%s\", but there is %s: %s", #call,    \
+                  weft_status_name(kind), part, weft_status_name(refuses_), weft_file_message());                               \
+    } while (0)
+
+/* ---- a model ---- */
+typedef struct { weft *w; weft_module *m; weft_rnn *lstm; weft_linear *out; weft_optim *o; weft_tensor *carried; } model;
+
+UNUSED static model model_in(weft *w)
+{
+    model k = { .w = w, .m = weft_module_new(w, "net") };
+    k.lstm = weft_lstm_new(k.m, "enc", &(weft_rnn_opts){ .input = 3, .hidden = 5, .layers = 2, .bidirectional = true, .dropout = (weft_real).3 });
+    k.out = weft_linear_new(k.m, "out", 10, 2);
+    k.carried = weft_buffer(k.m, "carried", WEFT_SHAPE(2, 3));
+    weft_buffer(weft_rnn_module(k.lstm), "none", WEFT_SHAPE(4, 0));
+    weft_parameter(k.m, "temperature", 0, NULL, (weft_init){ WEFT_INIT_CONSTANT, 2, 0 });
+    weft_tie(k.m, "again", weft_find(k.m, "out.weight"));
+    k.o = weft_adam_new(k.m, NULL);
+    OK(w);
+    return k;
+}
+
+UNUSED static model model_new(uint64_t seed) { return model_in(open_with((weft_opts){ .device = WEFT_CPU, .seed = seed, .threads = 1 })); }
+
+UNUSED static void train(const model *k, int steps)              /* random ragged batches from a stream of the context */
+{
+    weft_stream *data = weft_stream_of(k->w, "data");
+    for (int i = 0; i < steps; i++) {
+        enum { N = 5, LONGEST = 7 };
+        int32_t   len[N];
+        weft_real x[N * LONGEST * 3], y[N * LONGEST * 2];
+        for (int s = 0; s < N; s++)
+            len[s] = (int32_t)weft_draw_below(data, LONGEST + 1);
+        for (int j = 0; j < COUNT(x); j++)
+            x[j] = (weft_real)weft_draw_normal(data);
+        for (int j = 0; j < COUNT(y); j++)
+            y[j] = (weft_real)weft_draw_uniform(data);
+        weft_lengths l = { N, len, NULL };
+        weft_tensor *h = weft_rnn_run(k->lstm, weft_ragged(k->w, x, 3, &l), WEFT_ZERO_STATE).y;
+        weft_loss loss = weft_mse(weft_linear_run(k->out, h), weft_ragged(k->w, y, 2, &l), NULL);
+        weft_backward(weft_mean_loss(loss));
+        weft_optim_step(k->o);
+        weft_clear(k->w);
+    }
+    OK(k->w);
+}
+
+static uint32_t crc_of(uint32_t crc, weft *w, const void *at, size_t n, bool device)
+{
+    if (!device || !n)
+        return weft__crc32c(crc, at, n);
+    void *host = malloc(n);
+    w->dev.k->download(&w->dev, host, at, n);
+    crc = weft__crc32c(crc, host, n);
+    free(host);
+    return crc;
+}
+
+/* All that a checkpoint keeps, as a checksum. */
+UNUSED static uint32_t state_of(const model *k)
+{
+    uint32_t crc = 0, streams = 0;
+    for (weft__parameter *p = k->m->root->first; p; p = p->later)
+        crc = crc_of(crc, k->w, p->value.data, p->tied ? 0 : (size_t)weft__bytes(&p->value.f), true);
+    weft__saved all[32];
+    int n = weft__optim_saved(k->o, all, 32);
+    for (int i = 0; i < n; i++)
+        crc = crc_of(crc, k->w, all[i].data, (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);
+    for (weft_stream *s = k->w->streams; s; s = s->next)               /* their order is no state, nor is a stream that is new */
+        if (s->count)
+            streams += weft__crc32c(weft__crc32c(s->key & 0xFFFFFFFF, s->name, strlen(s->name)), &s->count, sizeof s->count);
+    crc = weft__crc32c(crc, &k->w->seed, sizeof k->w->seed);
+    return weft__crc32c(crc, &k->w->draw, sizeof k->w->draw) ^ streams;
+}
+#endif

@@ -1,0 +1,107 @@
+/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of weft's own code fails once. */
+#include <hdf5.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include "checkpoint.h"
+#include "tests/core/failing_malloc.h"
+
+static const char *checkpoint_path, *dict_path;
+static int32_t number[2] = { 1, 2 };
+static weft_item_of_user item = { "number", WEFT_I32, number, 2 };
+
+static weft_status saves(const model *k)    { return weft_save(checkpoint_path, k->m, k->o, &item, 1); }
+static weft_status loads(const model *k)    { return weft_load(checkpoint_path, k->m, k->o, &item, 1); }
+static weft_status items(const model *k)    { return (void)k, weft_load_items(checkpoint_path, &item, 1); }
+static weft_status matching(const model *k) { return weft_load_matching(checkpoint_path, k->m, NULL); }
+static weft_status exports(const model *k)  { return weft_export_state_dict(dict_path, k->m); }
+static weft_status imports(const model *k)  { return weft_import_state_dict(dict_path, k->m, NULL); }
+static weft_status size(const model *k)     { return (void)k, weft_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM; }
+
+Test(checkpoint_memory, every_allocation_may_fail)
+{
+    static weft_status (*const call[])(const model *) = { saves, loads, items, matching, exports, imports, size };
+    model a = model_new(1), b = model_new(2);
+    checkpoint_path = in_folder("a.h5");
+    dict_path = in_folder("dict.h5");
+    train(&a, 1);
+    DOES(saves(&a));
+    DOES(exports(&a));
+    bytes checkpoint = read_bytes(checkpoint_path), dict = read_bytes(dict_path);
+    uint32_t one = state_of(&a), two = state_of(&b);
+    for (int i = 0; i < COUNT(call); i++) {
+        for (fail_at = 1;; fail_at++) {
+            seen = 0, armed = true;
+            weft_status s = call[i](&b);
+            armed = false;
+            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "call %d, allocation %ld leaves handles", i, fail_at);
+            if (seen < fail_at) {
+                DOES(s);
+                break;
+            }
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s), weft_file_message());
+            cr_assert(state_of(&b) == two && weft_ok(b.w));
+            bytes c = read_bytes(checkpoint_path), d = read_bytes(dict_path);
+            cr_assert(c.n == checkpoint.n && !memcmp(c.at, checkpoint.at, c.n) && d.n == dict.n && !memcmp(d.at, dict.at, d.n));
+            free(c.at);
+            free(d.at);
+        }
+        cr_assert(!COUNTED || fail_at > 2, "call %d makes only %ld allocations", i, fail_at - 1);
+        write_bytes(checkpoint_path, checkpoint.at, checkpoint.n);
+        write_bytes(dict_path, dict.at, dict.n);
+        two = state_of(&b);
+    }
+    cr_assert_eq(two, one);                      /* they did work in the end */
+    cr_assert_eq(files_in_folder(), 2);
+    free(checkpoint.at);
+    free(dict.at);
+    CLEAN(a.w);
+    CLEAN(b.w);
+    end_folder();
+}
+
+/* ---- libhdf5's own allocations, which nobody may fail one by one: see docs/design/checkpoints.md ---- */
+static size_t address_space(void)                /* of this process, in bytes */
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    cr_assert(f && fscanf(f, "%ld", &pages) == 1);
+    fclose(f);
+    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int in_little_memory(const model *k, size_t more, bool load)
+{
+    size_t limit = address_space();
+    setrlimit(RLIMIT_AS, &(struct rlimit){ limit, RLIM_INFINITY });
+    for (size_t block = 1 << 16; block >= 16; block /= 2)        /* what the heap still has */
+        while (malloc(block))
+            ;
+    setrlimit(RLIMIT_AS, &(struct rlimit){ limit + more, RLIM_INFINITY });
+    weft_status s = load ? loads(k) : saves(k);
+    return s == WEFT_ENOMEM ? 1 : s ? 2 : 0;
+}
+
+Test(checkpoint_memory, a_limit_of_memory_is_an_error)
+{
+    model a = model_new(1);
+    int told[2][3] = { { 0 } };
+    checkpoint_path = in_folder("a.h5");
+    pid_t first = fork();                        /* this process has never used libhdf5, and neither have the children */
+    if (!first)
+        _exit(saves(&a) ? 1 : 0);
+    waitpid(first, NULL, 0);
+    for (int load = 0; load < 2; load++)
+        for (size_t more = 0; more < 24 << 20 && !CHECK_SANITIZED; more += more < 2 << 20 ? 128 << 10 : 1 << 20) {
+            int status;
+            pid_t child = fork();
+            if (!child)
+                _exit(in_little_memory(&a, more, load));
+            waitpid(child, &status, 0);
+            cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2, "%s with %zu KB: signal %d, status %d", load ? "loads" : "saves", more >> 10,
+                      WTERMSIG(status), WEXITSTATUS(status));
+            told[load][WEXITSTATUS(status)]++;
+        }
+    cr_assert(CHECK_SANITIZED || (told[0][0] && told[0][1] && told[1][0] && told[1][1]), "%d, %d saved, not; %d, %d loaded, not", told[0][0], told[0][1], told[1][0], told[1][1]);
+    CLEAN(a.w);
+    end_folder();
+}

@@ -1,0 +1,366 @@
+/* test_pictures.c - SVG: well-formed XML whatever the labels, the shapes that the numbers ask for, whole files or none. */
+#include <ctype.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tests/core/comma.h"
+#include "io/text.h"
+
+static char path[64];
+
+static void begin(void)
+{
+    snprintf(path, sizeof path, "%s/weft_picture_%d.svg", P_tmpdir, (int)getpid());
+    unlink(path);
+}
+
+static char *text_of_file(void)                  /* to be freed */
+{
+    FILE *f = fopen(path, "rb");
+    cr_assert_not_null(f);
+    fseek(f, 0, SEEK_END);
+    long n = ftell(f);
+    rewind(f);
+    char *text = calloc((size_t)n + 1, 1);
+    cr_assert_eq(fread(text, 1, (size_t)n, f), (size_t)n);
+    cr_assert_eq(strlen(text), (size_t)n);
+    fclose(f);
+    return text;
+}
+
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+/* ---- a small XML parser: elements nest, attributes are quoted and unique, entities are known, characters are XML's ---- */
+typedef struct { const char *at, *start; char open[32][32]; int depth, elements; } xml;
+#define GOOD(x, condition) cr_assert(condition, "no XML at byte %d: %.60s", (int)((x)->at - (x)->start), (x)->at)
+
+static void character(xml *x)
+{
+    int n = weft__utf8_character(x->at);
+    unsigned char c = (unsigned char)*x->at;
+    GOOD(x, n > 0 && (c >= 0x20 || c == '\t' || c == '\n') && c != '<');
+    GOOD(x, n != 3 || strncmp(x->at, "\xEF\xBF\xBE", 2) || (unsigned char)x->at[2] < 0xBE);
+    if (c == '&')
+        GOOD(x, !strncmp(x->at, "&lt;", 4) || !strncmp(x->at, "&gt;", 4) || !strncmp(x->at, "&amp;", 5) || !strncmp(x->at,
+                "&quot;", 6));
+    x->at += n;
+}
+
+static int name(xml *x, char out[32])
+{
+    int n = 0;
+    while (isalnum((unsigned char)*x->at) || strchr("-_:", *x->at ? *x->at : ' '))
+        out[n++ < 31 ? n - 1 : 31] = *x->at++;
+    GOOD(x, n > 0 && n < 32);
+    out[n] = 0;
+    return n;
+}
+
+static void attributes(xml *x)
+{
+    char seen[400] = " ", one[40], key[32];
+    while (*x->at == ' ') {
+        x->at++;
+        name(x, key);
+        snprintf(one, sizeof one, " %s ", key);
+        GOOD(x, !strstr(seen, one) && *x->at == '=' && x->at[1] == '"');
+        strcat(seen, key);
+        strcat(seen, " ");
+        for (x->at += 2; *x->at != '"'; )
+            character(x);
+        x->at++;
+    }
+}
+
+static void tag(xml *x)
+{
+    char key[32];
+    bool closes = x->at[1] == '/';
+    x->at += 1 + closes;
+    name(x, key);
+    if (closes) {
+        GOOD(x, x->depth > 0 && !strcmp(x->open[x->depth - 1], key));
+        x->depth--;
+    } else {
+        attributes(x);
+        x->elements++;
+        GOOD(x, x->depth < 32);
+        if (*x->at == '/')
+            x->at++;
+        else
+            strcpy(x->open[x->depth++], key);
+    }
+    GOOD(x, *x->at == '>');
+    x->at++;
+}
+
+static int well_formed(const char *text)         /* how many elements */
+{
+    static const char head[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    cr_assert(!strncmp(text, head, sizeof head - 1));
+    xml x = { .at = text + sizeof head - 1, .start = text };
+    while (*x.at) {
+        if (*x.at == '<')
+            tag(&x);
+        else
+            character(&x);
+        GOOD(&x, x.depth > 0 || *x.at == '\n' || !*x.at);
+        x.at += x.depth == 0 && *x.at == '\n';
+    }
+    GOOD(&x, x.depth == 0);
+    cr_assert(!strstr(text, "nan") && !strstr(text, "inf\""), "numbers that are none");
+    return x.elements;
+}
+
+static const char nasty[] = "<&>\"' \xC3\xA4\xE2\x86\x92\xF0\x9F\x98\x80 \x01 \xFF \xED\xA0\x80 \xEF\xBF\xBF \xC0\x80 %s %n ]]>";
+
+/* ---- curves ---- */
+Test(pictures, curves)
+{
+    begin();
+    double x[100], y[100], z[100];
+    for (int i = 0; i < 100; i++) {
+        x[i] = i * 100;
+        y[i] = i == 50 ? NAN : exp(-i / 20.0);
+        z[i] = 40 - i / 10.0;
+    }
+    const weft_curve curves[] = { { "loss", 100, x, y, false, NULL }, { nasty, 20, x, z, true, NULL }, { NULL, 0, NULL, NULL, true, NULL } };
+    cr_assert_eq(weft_draw_curves(path, nasty, "updates", "loss", nasty, curves, 3), WEFT_OK, "%s", weft_file_message());
+    char *text = text_of_file();
+    well_formed(text);
+    cr_assert_eq(count(text, "<circle"), 20, "few points get dots");
+    cr_assert_eq(count(text, "class=\"curve\""), 3);
+    const char *d = strstr(text, "class=\"curve\"");
+    char *first = strndup(d, (size_t)(strchr(d, '\n') - d));
+    cr_assert(count(first, "M") == 2 && count(first, "L") == 97, "a NaN lifts the pen: %s", first);
+    free(first);
+    free(text);
+    unlink(path);
+}
+
+Test(pictures, curves_of_odd_numbers)
+{
+    static const double odd[] = { 0, -0.0, 1, -1, 1e-300, 1e300, -1e300, 1e99, 5e-324, INFINITY, -INFINITY, NAN, 12345678.9,
+                                  1 + 1e-12 };
+    begin();
+    for (int k = 0; k < rounds(300, 3000); k++) {
+        double x[8], y[8];
+        int64_t n = (int64_t)dice(9);
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = odd[dice(COUNT(odd))];
+            y[i] = odd[dice(COUNT(odd))];
+        }
+        cr_assert_eq(weft_draw_curves(path, NULL, NULL, NULL, NULL, &(weft_curve){ "c", n, x, y, dice(2), dice(2) ? x : NULL }, (int)dice(2)), WEFT_OK);
+        char *text = text_of_file();
+        cr_assert(well_formed(text) < 200);
+        free(text);
+        static const int bases[] = { 0, 2, 10 };
+        weft_curve c = { "c", n, x, y, dice(2), dice(2) ? x : NULL };
+        cr_assert_eq(weft_draw_charts(path, NULL, &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1, 1), WEFT_OK);
+        text = text_of_file();
+        cr_assert(well_formed(text) < 200);
+        free(text);
+    }
+    unlink(path);
+}
+
+Test(pictures, bands)
+{
+    begin();
+    enum { N = 100 };
+    double x[N], y[N], low[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = i;
+        y[i] = i == 40 ? NAN : 1;
+        low[i] = i == 70 ? -INFINITY : i == 5 ? -4 : 0;
+    }
+    const weft_curve curves[] = { { "a band first", N, x, y, false, x }, { "past", N, x, y, false, NULL }, { "truth", N, x, x, true, NULL },
+                                  { "band", N, x, y, false, low }, { "inner", 2, x, y, false, low }, { "last", N, x, x, false, NULL }, { .low = low } };
+    cr_assert_eq(weft_draw_curves(path, "t", "x", "l", "r", curves, 7), WEFT_OK, "%s", weft_file_message());
+    char *text = text_of_file();
+    well_formed(text);
+    cr_assert_eq(count(text, "class=\"curve\""), 3);
+    cr_assert_eq(count(text, "<path class=\"band\""), 4);
+    cr_assert_eq(count(text, "<rect x"), 4, "the legend's boxes");
+    cr_assert_eq(count(text, "<circle"), 0, "bands have no dots");
+    cr_assert(strstr(text, "<path class=\"curve\"") > strstr(text, "<path class=\"band\" fill=\"#d55e00\""), "bands lie below");
+    static const int want[] = { 2, 3, 1, 0 };    /* pieces: all but y's gap; also but low's; the inner one; the empty one */
+    const char *at = text;
+    for (int k = 0; k < 4; k++) {
+        cr_assert_not_null(at = strstr(at, "<path class=\"band\""));
+        char *one = strndup(at, (size_t)(strchr(at, '\n') - at));
+        cr_assert_eq(count(one, "M"), want[k], "%d: %s", k, one);
+        cr_assert_eq(count(one, "Z"), want[k]);
+        static const char *const colours[] = { "#0072b2", "#d55e00", "#d55e00", "#009e73" };
+        cr_assert(strstr(one, colours[k]), "the colour of the curve before: %d: %s", k, one);
+        free(one);
+        at++;
+    }
+    cr_assert_eq(count(text, "#cc79a7"), 0, "bands use no colours up");
+    cr_assert(strstr(text, ">-20<"), "the axis has room for low");
+    free(text);
+    unlink(path);
+}
+
+/* Where a point of this value lies on the axis of the n-th chart, by its dot: cx or cy. */
+static double place(const char *text, int chart, const char *axis, const char *tip)
+{
+    char want[64];
+    for (; chart >= 0; chart--)
+        cr_assert_not_null(text = strstr(text, "<g transform=\"translate") + 1);
+    snprintf(want, sizeof want, "<title>%s</title>", tip);
+    const char *end = strstr(text, want), *dot = end;
+    cr_assert_not_null(end);
+    while (strncmp(dot, "<circle", 7))
+        dot--;
+    return atof(strstr(dot, axis) + 4);
+}
+
+Test(pictures, charts_by_powers)
+{
+    begin();
+    const double x[] = { 32, 64, 128, 256, 0 }, y[] = { 1, 10, 1000, -3, 1 };
+    const weft_curve curve = { "c", 5, x, y, false, NULL };
+    const weft_curve between = { "b", 2, (double[]){ 30, 500 }, (double[]){ 1, 2 }, false, NULL };
+    const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 }, { nasty, "T", "ms", NULL, 2, 10, &curve, 1 }, { .y_base = 2 } };
+    cr_assert_eq(weft_draw_charts(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
+    char *text = text_of_file();
+    well_formed(text);
+    cr_assert_eq(count(text, "<circle"), 5 + 3, "0 and -3 have no logarithm");
+    cr_assert(strstr(text, "viewBox=\"0 0 1920 1044\"") && strstr(text, "translate(960 44)") && strstr(text, "translate(0 544)"));
+    double at[] = { place(text, 1, "cx=", "32: 1"), place(text, 1, "cx=", "64: 10"), place(text, 1, "cx=", "128: 1000") };
+    double up[] = { place(text, 1, "cy=", "32: 1"), place(text, 1, "cy=", "64: 10"), place(text, 1, "cy=", "128: 1000") };
+    cr_assert(at[1] > at[0] && fabs(2 * at[1] - at[0] - at[2]) < .3, "even steps for powers of two: %g %g %g", at[0], at[1], at[2]);
+    cr_assert(up[1] < up[0] && fabs(3 * up[1] - 2 * up[0] - up[2]) < .4, "and of ten: %g %g %g", up[0], up[1], up[2]);
+    double even[] = { place(text, 0, "cx=", "32: 1"), place(text, 0, "cx=", "64: 10"), place(text, 0, "cx=", "128: 1000") };
+    cr_assert(fabs((even[2] - even[1]) - 2 * (even[1] - even[0])) < .4);
+    const char *second = strstr(text, "translate(960 44)");
+    static const char *const marks[] = { ">32<", ">64<", ">128<", ">1<", ">2<", ">5<", ">10<", ">1000<" };
+    for (int i = 0; i < COUNT(marks); i++)
+        cr_assert(strstr(second, marks[i]), "no mark %s", marks[i]);
+    free(text);
+    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1), WEFT_OK);
+    text = text_of_file();
+    cr_assert(strstr(text, ">50<") && strstr(text, ">100<") && strstr(text, ">500<") && !strstr(text, ">20<") && !strstr(text, ">1000<"));
+    free(text);
+    cr_assert_eq(weft_draw_charts(path, "t", charts, 0, 1), WEFT_EARG);
+    cr_assert_eq(weft_draw_charts(path, "t", charts, 1, 0), WEFT_EARG);
+    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .x_base = 3 }, 1, 1), WEFT_EARG);
+    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .n = 1 }, 1, 1), WEFT_EARG);
+    unlink(path);
+}
+
+/* ---- heat maps ---- */
+Test(pictures, heatmap)
+{
+    static const char *const rows[] = { "f", nasty, NULL }, *const columns[] = { "p", "\xC3\xA9" };
+    const double weights[] = { 0, 1, 0.25, 0.75, NAN, 2 };
+    begin();
+    cr_assert_eq(weft_draw_heatmap(path, "map", 3, 2, weights, rows, columns), WEFT_OK, "%s", weft_file_message());
+    char *text = text_of_file();
+    well_formed(text);
+    cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") && strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text,
+            "\xC3\xA9"));
+    cr_assert(count(text, "url(#hatch)") == 1 && strstr(text, ">75</text>") && strstr(text, ">25</text>"));
+    free(text);
+    for (int k = 0; k < rounds(30, 300); k++) {
+        int r = 1 + (int)dice(60), c = 1 + (int)dice(60);
+        weft_real some[3600];
+        double all[3600];
+        dice_fill(some, r * c, 0, 1);
+        for (int i = 0; i < r * c; i++)
+            all[i] = (double)some[i];
+        cr_assert_eq(weft_draw_heatmap(path, "map", r, c, all, NULL, NULL), WEFT_OK);
+        text = text_of_file();
+        well_formed(text);
+        cr_assert_eq(count(text, "<title>") - 1, r * c);
+        free(text);
+    }
+    unlink(path);
+}
+
+/* ---- batches ---- */
+Test(pictures, batch_has_a_cell_for_each_token_and_pad)
+{
+    static const char *labels[20 * 12];
+    begin();
+    for (int i = 0; i < COUNT(labels); i++)
+        labels[i] = i % 7 ? (i % 5 ? "x" : nasty) : NULL;
+    for (int k = 0; k < rounds(60, 600); k++) {
+        int32_t len[20];
+        weft_lengths l = { (int64_t)dice(20), len, NULL };
+        int64_t tokens = dice_lengths(len, l.n, 12), longest = 0;
+        for (int64_t i = 0; i < l.n; i++)
+            longest = len[i] > longest ? len[i] : longest;
+        cr_assert_eq(weft_draw_batch(path, "batch", &l, dice(2) ? labels : NULL), WEFT_OK, "%s", weft_file_message());
+        char *text = text_of_file();
+        well_formed(text);
+        cr_assert_eq(count(text, "class=\"pad\""), l.n * longest - tokens);
+        /* two grids, two strips; hatch and ground */
+        cr_assert_eq(count(text, "<rect") - count(text, "class=\"pad\"") - 3, 4 * tokens);
+        free(text);
+    }
+    unlink(path);
+}
+
+Test(pictures, large_batches)
+{
+    enum { N = 2000 };
+    static int32_t len[N];
+    begin();
+    for (int i = 0; i < N; i++)
+        len[i] = (int32_t)dice(50);
+    cr_assert_eq(weft_draw_batch(path, "many", &(weft_lengths){ N, len, NULL }, NULL), WEFT_OK);
+    len[0] = 49000;
+    cr_assert_eq(weft_draw_batch(path, "one long", &(weft_lengths){ 2, len, NULL }, NULL), WEFT_OK);
+    cr_assert_eq(weft_draw_batch(path, "too much", &(weft_lengths){ N, len, NULL }, NULL), WEFT_EARG);
+    unlink(path);
+}
+
+/* ---- files ---- */
+Test(pictures, same_bytes_in_every_locale)
+{
+    begin();
+    double x[] = { 0.5, 1.25 }, y[] = { 1e-3, 2.5 };
+    char *text[2];
+    for (int k = 0; k < 2; k++) {
+        if (k)
+            comma_begin();
+        cr_assert_eq(weft_draw_curves(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false, NULL }, 1), WEFT_OK);
+        text[k] = text_of_file();
+        comma_end();
+    }
+    cr_assert_str_eq(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+    unlink(path);
+}
+
+Test(pictures, refuse_and_leave_the_old_file)
+{
+    begin();
+    int32_t negative = -1;
+    double one = 1;
+    cr_assert_eq(weft_draw_heatmap(path, "t", 1, 1, &one, NULL, NULL), WEFT_OK);
+    char *before = text_of_file();
+    cr_assert_eq(weft_draw_heatmap(path, "t", 0, 1, &one, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_draw_heatmap(path, "t", 1, 1, NULL, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_draw_heatmap(path, "t", 1 << 20, 1 << 20, &one, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_draw_curves(path, "t", NULL, NULL, NULL, NULL, 1), WEFT_EARG);
+    cr_assert_eq(weft_draw_curves(path, "t", NULL, NULL, NULL, &(weft_curve){ .n = 1 }, 1), WEFT_EARG);
+    cr_assert_eq(weft_draw_batch(path, "t", NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_draw_batch(path, "t", &(weft_lengths){ 1, &negative, NULL }, NULL), WEFT_EARG);
+    cr_assert_eq(weft_draw_heatmap("/nowhere/a.svg", "t", 1, 1, &one, NULL, NULL), WEFT_EIO);
+    cr_assert(strstr(weft_file_message(), "/nowhere/a.svg"));
+    cr_assert_eq(weft_draw_heatmap(NULL, "t", 1, 1, &one, NULL, NULL), WEFT_EARG);
+    char *after = text_of_file();
+    cr_assert_str_eq(before, after);
+    free(before);
+    free(after);
+    unlink(path);
+}

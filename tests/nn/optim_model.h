@@ -1,0 +1,46 @@
+/* optim_model.h - the small model of the tests of optimisers and clipping, and gradients to give it. */
+#ifndef OPTIM_MODEL_H
+#define OPTIM_MODEL_H
+#include "tests/check.h"
+#include "nn/nn.h"
+
+enum { PARTS = 4, MOST = 32, STEPS = 5 };
+
+typedef struct { weft *w; weft_module *m, *enc; weft_tensor *p[PARTS]; int64_t n[PARTS]; } model;
+
+/* Two modules whose parameters alternate in memory: enc's are two runs. */
+UNUSED static model model_in(weft *w)
+{
+    weft_init u = { WEFT_INIT_UNIFORM, -1, 1 };
+    model a = { .w = w, .m = weft_module_new(w, "net") };
+    a.enc = weft_module_in(a.m, "enc");
+    a.p[0] = weft_parameter(a.m, "first", WEFT_SHAPE(7), u);
+    a.p[1] = weft_parameter(a.enc, "weight", WEFT_SHAPE(3, 5), u);
+    a.p[2] = weft_parameter(a.m, "last", WEFT_SHAPE(16), u);
+    a.p[3] = weft_parameter(a.enc, "bias", WEFT_SHAPE(1), u);
+    for (int i = 0; i < PARTS; i++)
+        a.n[i] = weft_count(a.p[i]);
+    return a;
+}
+
+UNUSED static double slope(int part, int64_t i, int step) { return sin(1 + 1.7 * part + .9 * (double)i + 2.3 * step * step) * (step == 2 ? 30 : 1); }
+
+UNUSED static void pull(const model *a, int step)
+{
+    for (int k = 0; k < PARTS; k++) {
+        weft_real g[MOST];
+        for (int64_t i = 0; i < a->n[k]; i++)
+            g[i] = (weft_real)slope(k, i, step);
+        weft_assign_values(weft_gradient(a->p[k]), g, a->n[k]);
+    }
+}
+
+/* One number of a gradient is replaced. */
+UNUSED static void poison(const model *a, int part, int64_t i, double value)
+{
+    weft_real *g = numbers(weft_gradient(a->p[part]));
+    g[i] = (weft_real)value;
+    weft_assign_values(weft_gradient(a->p[part]), g, a->n[part]);
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* test_metrics.c - argmax, accuracies of tokens and sequences, perplexity, edit distance, meters. */
+#include "tests/check.h"
+
+enum { SEQUENCES = 5, TOKENS = 14, CLASSES = 4 };
+static const int32_t len[SEQUENCES] = { 3, 0, 5, 2, 4 };
+static const weft_lengths lengths = { SEQUENCES, len, NULL };
+
+static int best_of(const weft_real *x)
+{
+    int at = 0;
+    for (int j = 1; j < CLASSES; j++)
+        at = x[j] > x[at] ? j : at;
+    return at;
+}
+
+static weft_tensor *in_layout(weft_tensor *x, int layout)
+{
+    static const int32_t row[SEQUENCES] = { 0, 0, 1, 0, 2 }, column[SEQUENCES] = { 0, 3, 0, 3, 1 };
+    static const weft_placement place = { 3, 6, row, column };
+    return layout == 1 ? weft_arrange(x, WEFT_PACKED) : layout == 2 ? x : weft_arrange_rows(x, &place);
+}
+
+Test(metrics, argmax)
+{
+    FOR_DEVICES(w) {
+        weft_real x[TOKENS * CLASSES];
+        for (int i = 0; i < TOKENS * CLASSES; i++)
+            x[i] = (weft_real)dice(4) - 2;       /* many ties: the first wins */
+        weft_tensor *plain = weft_argmax(weft_reals(w, x, WEFT_SHAPE(2, TOKENS / 2, CLASSES)));
+        cr_assert(weft_rank(plain) == 2 && weft_size(plain, 0) == 2 && weft_dtype_of(plain) == WEFT_I32);
+        for (int layout = 0; layout < 4; layout++) {
+            weft_tensor *y = layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout)) : plain;
+            int32_t got[TOKENS];
+            y = layout ? weft_plain(weft_arrange(y, WEFT_CONCAT)) : y;
+            cr_assert_eq(weft_read(y, got, sizeof got), WEFT_OK, "%s", weft_message(w));
+            for (int t = 0; t < TOKENS; t++)
+                cr_assert_eq(got[t], best_of(x + t * CLASSES), "layout %d, token %d", layout, t);
+        }
+        weft_argmax(weft_zeros(w, WEFT_SHAPE(3, 0)));
+        FAILS(w, WEFT_ESHAPE, "no largest of no classes");
+        weft_argmax(weft_scalar(w, 1));
+        FAILS(w, WEFT_ESHAPE, "argmax");
+        weft_argmax(weft_ragged(w, x, 0, &lengths));
+        FAILS(w, WEFT_ESHAPE, "argmax");
+    }
+}
+
+/* ---- accuracies ---- */
+typedef struct { weft_real scores[TOKENS * CLASSES], mask[TOKENS]; int32_t target[TOKENS]; } data;
+
+static data data_of(void)
+{
+    data d;
+    dice_fill(d.scores, TOKENS * CLASSES, -1, 1);
+    for (int t = 0; t < TOKENS; t++) {
+        d.target[t] = dice(3) ? best_of(d.scores + t * CLASSES) : (int32_t)dice(CLASSES);
+        d.target[t] = dice(5) ? d.target[t] : -1;
+        d.mask[t] = dice(4) ? 1 : 0;
+    }
+    return d;
+}
+
+static void by_hand(const data *d, bool masked, double *want)    /* tokens right, of; sequences right, of */
+{
+    memset(want, 0, 4 * sizeof *want);
+    for (int s = 0, t = 0; s < SEQUENCES; s++) {
+        bool counts = false, right = true;
+        for (int end = t + len[s]; t < end; t++) {
+            bool hit = best_of(d->scores + t * CLASSES) == d->target[t];
+            if (d->target[t] == -1 || (masked && d->mask[t] == 0))
+                continue;
+            counts = true;
+            right &= hit;
+            want[0] += hit;
+            want[1]++;
+        }
+        want[2] += counts && right;
+        want[3] += counts;
+    }
+}
+
+Test(metrics, accuracy)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < 60; i++) {
+            data d = data_of();
+            int layout = i % 4;
+            bool masked = i % 3 == 0;
+            double want[4];
+            by_hand(&d, masked, want);
+            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(TOKENS, CLASSES)), *y = weft_ints(w, d.target, WEFT_SHAPE(TOKENS));
+            weft_tensor *mask = weft_reals(w, d.mask, WEFT_SHAPE(TOKENS)), *weight = weft_full(w, 3, WEFT_SHAPE(CLASSES));
+            if (layout) {
+                x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
+                y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
+                mask = weft_ragged(w, d.mask, 0, &lengths);
+            }
+            weft_ce_opts o = { .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight };   /* of no account */
+            int64_t tape = weft_usage_of(w).tape;
+            weft_loss tokens = weft_token_accuracy(x, y, &o);
+            cr_assert(weft_item(tokens.sum) == want[0] && weft_item(tokens.weight) == want[1], "%s", weft_message(w));
+            if (layout) {
+                weft_loss sequences = weft_sequence_accuracy(x, y, &o);
+                cr_assert(weft_item(sequences.sum) == want[2] && weft_item(sequences.weight) == want[3], "%g of %g, expected %g of %g: %s",
+                          (double)weft_item(sequences.sum), (double)weft_item(sequences.weight), want[2], want[3], weft_message(w));
+            }
+            cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
+            weft_clear(w);
+        }
+}
+
+Test(metrics, accuracy_refusals)
+{
+    weft *w = open_on(WEFT_REF);
+    weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(1)), NULL);
+    FAILS(w, WEFT_ESHAPE, "token_accuracy: scores [4, 3], classes [1] of ints");
+    weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(4)), NULL);
+    cr_assert(!weft_ok(w));
+    weft_recover(w);
+    weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
+    FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
+    cr_assert(weft_recording(w, true), "recording was left off");
+    cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).sum);
+    CLEAN(w);
+}
+
+Test(metrics, perplexity)
+{
+    cr_assert_float_eq(weft_perplexity(6 * log(7), 6), 7, 1e-12);
+    cr_assert_eq(weft_perplexity(0, 0), 1);
+}
+
+/* ---- edit distance, against the definition ---- */
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb)
+{
+    if (!na || !nb)
+        return na + nb;
+    int64_t changed = distance(a, na - 1, b, nb - 1) + (a[na - 1] != b[nb - 1]);
+    return least(changed, least(distance(a, na - 1, b, nb), distance(a, na, b, nb - 1)) + 1);
+}
+
+Test(metrics, edit_distance)
+{
+    for (int i = 0; i < 300; i++) {
+        int32_t a[6], b[6];
+        int64_t na = (int64_t)dice(7), nb = (int64_t)dice(7);
+        for (int j = 0; j < 6; j++)
+            a[j] = (int32_t)dice(3), b[j] = (int32_t)dice(3);
+        int64_t got = weft_edit_distance(a, na, b, nb), want = distance(a, na, b, nb);
+        cr_assert_eq(got, want, "%lld, expected %lld", (long long)got, (long long)want);
+    }
+    cr_assert_eq(weft_edit_distance((int32_t[]){ 'k', 'i', 't', 't', 'e', 'n' }, 6, (int32_t[]){ 's', 'i', 't', 't', 'i', 'n', 'g' }, 7), 3);
+    cr_assert_eq(weft_edit_distance(NULL, 0, NULL, 0), 0);
+}
+
+/* ---- meters ---- */
+Test(metrics, meter)
+{
+    weft_meter all = { 0 }, m = { .edges = 2, .edge = { 10, 20 } };
+    cr_assert(isnan(weft_meter_mean(&all)) && isnan(weft_meter_bucket(&m, 0)));
+    static const struct { int64_t length; int bucket; } put[] = { { 0, 0 }, { 9, 0 }, { 10, 1 }, { 19, 1 }, { 20, 2 }, { 1 << 20, 2 } };
+    double sum[3] = { 0 }, weight[3] = { 0 }, total = 0, weights = 0;
+    for (int i = 0; i < COUNT(put); i++) {
+        weft_meter_add(&m, put[i].length, i * i, 1 + i);
+        weft_meter_add(&all, put[i].length, i * i, 1 + i);
+        sum[put[i].bucket] += i * i, weight[put[i].bucket] += 1 + i;
+        total += i * i, weights += 1 + i;
+    }
+    for (int b = 0; b < 3; b++)
+        cr_assert_eq(weft_meter_bucket(&m, b), sum[b] / weight[b]);
+    cr_assert(weft_meter_mean(&m) == total / weights && weft_meter_mean(&all) == total / weights && weft_meter_bucket(&all, 0) == total / weights);
+    cr_assert(isnan(weft_meter_bucket(&m, 3)) && isnan(weft_meter_bucket(&m, -1)));
+    weft_meter_reset(&m);
+    cr_assert(isnan(weft_meter_mean(&m)) && m.edges == 2);
+    weft_meter full = { .edges = 99 };
+    for (int i = 0; i < WEFT_BUCKETS - 1; i++)
+        full.edge[i] = i;
+    weft_meter_add(&full, 1 << 30, 3, 1);
+    cr_assert_eq(weft_meter_bucket(&full, WEFT_BUCKETS - 1), 3);
+}

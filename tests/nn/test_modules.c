@@ -1,0 +1,410 @@
+/* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
+#include "tests/check.h"
+#include "nn/nn.h"
+
+static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 }, unit = { WEFT_INIT_UNIFORM, 0, 1 };
+static weft_init constant(double a) { return (weft_init){ WEFT_INIT_CONSTANT, (weft_real)a, 0 }; }
+static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_init init) { return weft_parameter(m, name, WEFT_SHAPE(n), init); }
+
+static bool all_are(weft_tensor *x, double value)
+{
+    weft_real *v = numbers(x);
+    for (int64_t i = 0; i < weft_count(x); i++)
+        if (v[i] != (weft_real)value)
+            return false;
+    return true;
+}
+
+/* ---- names ---- */
+Test(modules, paths_count_from_the_module_asked)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *net = weft_module_new(w, "net"), *enc = weft_module_in(net, "enc"), *cell = weft_module_in(enc, "cell");
+    weft_tensor *a = vector(cell, "a", 3, unit), *b = weft_parameter(net, "b", WEFT_SHAPE(2, 5), unit), *c = weft_buffer(enc, "c", WEFT_SHAPE(4));
+    weft_tensor *d = weft_parameter(enc, "d", 0, NULL, unit);
+    cr_assert(weft_of_module(cell) == w);
+    struct { weft_module *m; const char *path; weft_tensor *want; } find[] = {
+        { net, "enc.cell.a", a }, { enc, "cell.a", a }, { cell, "a", a }, { net, "b", b }, { enc, "b", NULL }, { net, "enc.c", c },
+        { enc, "d", d }, { net, "enc", NULL }, { net, "enc.cell.", NULL }, { net, "", NULL }, { net, NULL, NULL }, { net, "net.b", NULL } };
+    for (int i = 0; i < COUNT(find); i++)
+        cr_assert(weft_find(find[i].m, find[i].path) == find[i].want, "%s", find[i].path);
+    const char *path, *const order[] = { "enc.cell.a", "b", "enc.d" };
+    cr_assert(weft_parameters(net) == 3 && weft_parameters(enc) == 2 && weft_parameters(cell) == 1);
+    cr_assert(weft_buffers(net) == 1 && weft_buffers(cell) == 0);
+    for (int i = 0; i < 3; i++) {
+        weft_tensor *p = weft_parameter_at(net, i, &path);
+        cr_assert_str_eq(path, order[i]);
+        cr_assert(p == weft_find(net, path));
+    }
+    cr_assert(weft_parameter_at(enc, 1, &path) == d && !strcmp(path, "d"));
+    cr_assert(weft_buffer_at(net, 0, &path) == c && !strcmp(path, "enc.c"));
+    cr_assert(weft_buffer_at(net, 0, NULL) == c);
+    cr_assert(weft_parameter_count(net) == 3 + 10 + 1 && weft_parameter_count(enc) == 4);
+    cr_assert(weft_rank(b) == 2 && weft_size(b, 1) == 5 && weft_count(d) == 1 && all_are(c, 0) && all_are(weft_gradient(b), 0));
+    CLEAN(w);
+}
+
+Test(modules, a_name_is_had_once_and_fits)
+{
+    char longest[66];
+    weft *w = open_on(WEFT_CPU);
+    weft_module *net = weft_module_new(w, "net"), *deep = net;
+    weft_module_in(net, "child");
+    vector(net, "weight", 2, zero);
+    weft_buffer(net, "state", WEFT_SHAPE(2));
+    weft_tie(net, "again", weft_find(net, "weight"));
+    const char *const taken[] = { "child", "weight", "state", "again" };
+    for (int i = 0; i < COUNT(taken); i++) {
+        cr_assert_null(weft_of_module(weft_module_in(net, taken[i])));
+        FAILS(w, WEFT_EARG, "already");
+        vector(net, taken[i], 1, zero);
+        FAILS(w, WEFT_EARG, taken[i]);
+        weft_buffer(net, taken[i], WEFT_SHAPE(1));
+        FAILS(w, WEFT_EARG, "net has a");
+        weft_tie(net, taken[i], weft_find(net, "weight"));
+        FAILS(w, WEFT_EARG, "already");
+    }
+    memset(longest, 'x', sizeof longest);
+    longest[64] = 0;
+    const char *const bad[] = { "", "a.b", "a/b", NULL, longest };
+    for (int i = 0; i < COUNT(bad); i++) {
+        cr_assert_null(weft_of_module(weft_module_new(w, bad[i])));
+        FAILS(w, WEFT_EARG, "the name");
+        weft_module_in(net, bad[i]);
+        FAILS(w, WEFT_EARG, "in net");
+        vector(net, bad[i], 1, zero);
+        FAILS(w, WEFT_EARG, "parameter: the name");
+        weft_buffer(net, bad[i], WEFT_SHAPE(1));
+        FAILS(w, WEFT_EARG, "buffer: the name");
+    }
+    longest[63] = 0;
+    cr_assert(weft_parameters(net) == 1 && weft_buffers(net) == 1);
+    for (int i = 0; i < 3; i++)
+        deep = weft_module_in(deep, longest);
+    OK(w);
+    weft_module_in(deep, longest);
+    FAILS(w, WEFT_EARG, "path");
+    cr_assert(weft_of_module(weft_module_new(w, "net")) == w, "roots may have one name: a copy, say");
+    CLEAN(w);
+}
+
+/* ---- first values ---- */
+static void read_all(uint64_t seed, const char *root, bool backwards, weft_real *out)
+{
+    static const char *const names[] = { "a", "b", "c" };
+    weft *w = open_with((weft_opts){ .device = WEFT_CPU, .seed = seed, .threads = 1 });
+    weft_module *m = weft_module_new(w, root);
+    for (int i = 0; i < 3; i++)
+        weft_parameter(weft_module_in(m, names[backwards ? 2 - i : i]), "w", WEFT_SHAPE(4, 5), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    for (int i = 0; i < 3; i++)
+        memcpy(out + 20 * i, numbers(weft_find(m, (const char *[]){ "a.w", "b.w", "c.w" }[i])), 20 * sizeof *out);
+    CLEAN(w);
+}
+
+Test(modules, first_values_depend_on_seed_and_path_alone)
+{
+    weft_real a[60], b[60];
+    read_all(7, "net", false, a);
+    read_all(7, "net", true, b);
+    same_bits("the other order", b, a, 60);
+    for (int i = 0; i < 20; i++)
+        cr_assert(a[i] != a[20 + i] && a[20 + i] != a[40 + i], "two paths, one value");
+    read_all(8, "net", false, b);
+    cr_assert(a[0] != b[0] && a[59] != b[59]);
+    read_all(7, "another", false, b);
+    cr_assert(a[0] != b[0] && a[59] != b[59]);
+}
+
+static void moments(weft_tensor *x, double *mean, double *deviation, double *largest)
+{
+    weft_real *v = numbers(x);
+    int64_t n = weft_count(x);
+    double sum = 0, squares = 0;
+    *largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)v[i], squares += (double)v[i] * (double)v[i];
+        *largest = fmax(*largest, fabs((double)v[i]));
+    }
+    *mean = sum / (double)n, *deviation = sqrt(squares / (double)n - *mean * *mean);
+}
+
+Test(modules, kinds_of_first_values)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        cr_assert(all_are(vector(m, "zero", 9, zero), 0) && all_are(vector(m, "constant", 9, constant(-2)), -2));
+        struct { const char *name; weft_init init; double mean, deviation, bound; } k[] = {
+            { "uniform",  { WEFT_INIT_UNIFORM, 1, 3 }, 2, 1 / sqrt(3), 3 },
+            { "normal",   { WEFT_INIT_NORMAL, -1, 2 }, -1, 2, INFINITY },
+            { "xavier",   { WEFT_INIT_XAVIER, 0, 0 }, 0, sqrt(2. / 100), sqrt(6. / 100) },
+            { "xavier2",  { WEFT_INIT_XAVIER, 2, 0 }, 0, 2 * sqrt(2. / 100), 2 * sqrt(6. / 100) },
+            { "kaiming",  { WEFT_INIT_KAIMING, 0, 0 }, 0, sqrt(2. / 20), sqrt(6. / 20) } };
+        for (int i = 0; i < COUNT(k); i++) {
+            double mean, deviation, largest;
+            moments(weft_parameter(m, k[i].name, WEFT_SHAPE(80, 20), k[i].init), &mean, &deviation, &largest);
+            cr_assert(fabs(mean - k[i].mean) < .15 * k[i].deviation, "%s: mean %g", k[i].name, mean);
+            cr_assert(fabs(deviation / k[i].deviation - 1) < .08, "%s: deviation %g, not %g", k[i].name, deviation, k[i].deviation);
+            cr_assert(largest <= k[i].bound * 1.000001 && largest > (isinf(k[i].bound) ? 4 : .98 * k[i].bound), "%s: largest %g", k[i].name, largest);
+        }
+        weft_tensor *filter = weft_parameter(m, "filter", WEFT_SHAPE(10, 20, 4, 2), (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+        double mean, deviation, largest, bound = sqrt(6. / (8 * 30));
+        moments(filter, &mean, &deviation, &largest);
+        cr_assert(largest <= bound * 1.000001 && largest > .98 * bound);
+        weft_parameter(m, "empty", WEFT_SHAPE(0, 3), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 });
+        weft_parameter(m, "empty_too", WEFT_SHAPE(3, 0), (weft_init){ WEFT_INIT_KAIMING, 1, 0 });
+    }
+}
+
+Test(modules, orthogonal_first_values)
+{
+    static const int64_t sizes[][2] = { { 1, 1 }, { 5, 5 }, { 3, 17 }, { 40, 9 }, { 64, 64 } };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    for (int i = 0; i < COUNT(sizes); i++) {
+        char name[] = { (char)('a' + i), 0 };
+        int64_t rows = sizes[i][0], columns = sizes[i][1];
+        weft_real *q = numbers(weft_parameter(m, name, 2, sizes[i], (weft_init){ WEFT_INIT_ORTHOGONAL, (weft_real)1.5, 0 }));
+        bool wide = rows <= columns;             /* then its rows are orthonormal, else its columns */
+        int64_t k = wide ? rows : columns, n = wide ? columns : rows, along = wide ? 1 : columns, apart = wide ? columns : 1;
+        for (int64_t a = 0; a < k; a++)
+            for (int64_t b = 0; b < k; b++) {
+                double dot = 0;
+                for (int64_t j = 0; j < n; j++)
+                    dot += (double)q[a * apart + j * along] * (double)q[b * apart + j * along];
+                cr_assert(fabs(dot - (a == b ? 2.25 : 0)) < TOL(1e-13, 1e-6), "%lld x %lld: %lld . %lld = %g", (long long)rows, (long long)columns,
+                          (long long)a, (long long)b, dot);
+            }
+    }
+    CLEAN(w);
+}
+
+Test(modules, initialise_starts_a_parameter_anew)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = vector(m, "p", 40, unit), *buffer = weft_buffer(m, "b", WEFT_SHAPE(3));
+    weft_real first[40];
+    weft_read(p, first, sizeof first);
+    uint64_t version = m->w->changes;
+    weft_initialise(p, constant(4));
+    cr_assert(all_are(p, 4) && m->w->changes > version);
+    weft_initialise(p, unit);
+    same_bits("again", numbers(p), first, 40);
+    struct { weft_tensor *x; weft_init init; weft_status status; const char *part; } bad[] = {
+        { buffer, unit, WEFT_EARG, "no parameter" }, { weft_gradient(p), unit, WEFT_EARG, "no parameter" }, { NULL, unit, WEFT_OK, "" },
+        { p, { WEFT_INIT_UNIFORM, NAN, 1 }, WEFT_EARG, "finite" }, { p, { WEFT_INIT_NORMAL, 0, INFINITY }, WEFT_EARG, "finite" },
+        { p, { (weft_init_kind)99, 0, 0 }, WEFT_EARG, "weft_init_kind" }, { p, { WEFT_INIT_XAVIER, 0, 0 }, WEFT_ESHAPE, "rank" },
+        { p, { WEFT_INIT_ORTHOGONAL, 0, 0 }, WEFT_ESHAPE, "m.p" } };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_initialise(bad[i].x, bad[i].init);
+        if (bad[i].status)
+            FAILS(w, bad[i].status, bad[i].part);
+    }
+    same_bits("after refusals", numbers(p), first, 40);
+    CLEAN(w);
+}
+
+/* ---- the flat vectors ---- */
+Test(modules, values_and_gradients_survive_growth)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_tensor *p[60];
+        weft_real *was[60];
+        for (int i = 0; i < 60; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "p%d", i);
+            p[i] = vector(weft_module_in(m, name), "w", 1 + 7 * i, unit);
+            was[i] = numbers(p[i]);
+            weft_backward(weft_scale(weft_total(p[i]), (weft_real)(i + 1)));      /* a gradient, while others are still made */
+        }
+        for (int i = 0; i < 60; i++) {
+            same_bits("value", numbers(p[i]), was[i], 1 + 7 * i);
+            cr_assert(all_are(weft_gradient(p[i]), i + 1));
+        }
+        weft_clear(w);
+    }
+}
+
+Test(modules, a_view_of_this_step_survives_growth)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)), *view = weft_reshape(p, WEFT_SHAPE(6));
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "q%d", i);
+        vector(m, name, 1000, zero);
+    }
+    weft_backward(weft_total(weft_mul(view, view)));
+    cr_assert(all_are(view, 3) && all_are(weft_gradient(p), 6));
+    CLEAN(w);
+}
+
+Test(modules, growth_without_a_step_leaves_nothing_behind)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "p%d", i);
+        vector(m, name, 10000, zero);
+    }
+    int64_t numbers_held = weft_usage_of(w).host_bytes / (int64_t)sizeof(weft_real);
+    cr_assert(numbers_held < 2 * 2 * 400000 + 100000, "%lld numbers are held", (long long)numbers_held);
+    CLEAN(w);
+}
+
+typedef struct { int64_t at[16][2]; int n; } runs;
+static void keep_run(weft_module *root, int64_t from, int64_t n, void *user)
+{
+    runs *r = user;
+    (void)root;
+    r->at[r->n][0] = from, r->at[r->n++][1] = n;
+}
+
+Test(modules, neighbours_are_one_run)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+    vector(a, "1", 16, unit), vector(b, "1", 3, unit), vector(a, "2", 20, unit), vector(a, "3", 0, unit), vector(a, "4", 1, unit), weft_buffer(a, "5", WEFT_SHAPE(7));
+    struct { weft_module *of; bool frozen; int n; int64_t want[3][2]; } t[] = {
+        { m, true, 1, { { 0, 96 } } }, { a, true, 2, { { 0, 16 }, { 32, 48 + 16 } } }, { b, true, 1, { { 16, 16 } } }, { m, false, 2, { { 0, 16 }, { 32, 64 } } }, { b, false, 0, { { 0 } } } };
+    weft_freeze(b, true);
+    t[0].want[0][1] = m->n, t[1].want[1][1] = m->n - 32, t[3].want[1][1] = m->n - 32;
+    cr_assert(m->n == 16 + 16 + 32 + 16);
+    for (int i = 0; i < COUNT(t); i++) {
+        runs r = { .n = 0 };
+        weft__each_run(t[i].of, t[i].frozen, keep_run, &r);
+        cr_assert(r.n == t[i].n && !memcmp(r.at, t[i].want, (size_t)r.n * sizeof *r.at), "case %d: %d runs", i, r.n);
+    }
+    CLEAN(w);
+}
+
+/* ---- bad handles and shapes ---- */
+static void use(weft_module *m)                  /* everything that takes a module, of one that is none */
+{
+    const char *path = NULL;
+    weft_real v = 0;
+    cr_assert_null(weft_of_module(m));
+    cr_assert_null(weft_of_module(weft_module_in(m, "child")));
+    weft_tensor *p = vector(m, "p", 2, unit), *b = weft_buffer(m, "b", WEFT_SHAPE(2));
+    cr_assert(p && b && weft_count(p) == 0 && weft_read(p, &v, sizeof v) != WEFT_OK);
+    weft_tie(m, "q", p);
+    weft_freeze(m, true);
+    weft_zero_grad(m);
+    weft_scale_grad(m, p);
+    weft_assign(p, b);
+    weft_assign_values(p, &v, 1);
+    weft_initialise(p, unit);
+    weft_freeze_parameter(p, true);
+    cr_assert(weft_parameters(m) == 0 && weft_buffers(m) == 0 && weft_parameter_count(m) == 0 && !weft_find(m, "p"));
+    cr_assert(weft_parameter_at(m, 0, &path) && weft_buffer_at(m, 0, &path) && path);
+    weft_print_module(NULL, m);
+    char text[100] = "";
+    FILE *file = fmemopen(text, sizeof text, "w");
+    weft_print_module(file, m);
+    fclose(file);
+    cr_assert_str_eq(text, "(no module)\n");
+}
+
+Test(modules, none_is_an_error_and_no_crash)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "net");
+    use(NULL);
+    use(weft_module_new(NULL, "m"));
+    OK(w);
+    use(weft_module_in(m, "a.b"));
+    FAILS(w, WEFT_EARG, "a.b");
+    const char *path = NULL;
+    weft_tensor *p = vector(m, "p", 1, unit);
+    for (int i = -1; i < 3; i += 2) {
+        cr_assert(weft_parameter_at(m, i, &path) != p && !strcmp(path, ""));
+        FAILS(w, WEFT_EARG, "0 .. 0 is wanted");
+        weft_buffer_at(m, i, &path);
+        FAILS(w, WEFT_EARG, "buffer_at");
+    }
+    weft_freeze_parameter(weft_zeros(w, WEFT_SHAPE(2)), true);
+    FAILS(w, WEFT_EARG, "no parameter");
+    CLEAN(w);
+}
+
+Test(modules, shapes_that_cannot_be)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    struct { int rank; int64_t shape[7]; bool without; weft_status status; const char *part; } bad[] = {
+        { 1, { -1 }, false, WEFT_ESHAPE, "extent -1 on axis 0" }, { 2, { 3, INT64_MAX }, false, WEFT_ESHAPE, "axis 1" },
+        { 3, { 1 << 20, 1 << 20, 1 << 20 }, false, WEFT_ESHAPE, "too many" }, { -1, { 1 }, false, WEFT_EARG, "rank -1" },
+        { 7, { 1, 1, 1, 1, 1, 1, 1 }, false, WEFT_EARG, "rank 7" }, { 2, { 0 }, true, WEFT_EARG, "without a shape" } };
+    for (int i = 0; i < COUNT(bad); i++)
+        for (int buffer = 0; buffer < 2; buffer++) {
+            const int64_t *shape = bad[i].without ? NULL : bad[i].shape;
+            weft_tensor *x = buffer ? weft_buffer(m, "x", bad[i].rank, shape) : weft_parameter(m, "x", bad[i].rank, shape, unit);
+            cr_assert_eq(weft_count(x), 0);
+            FAILS(w, bad[i].status, bad[i].part);
+        }
+    weft_parameter(m, "x", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_KAIMING, 0, 0 });
+    FAILS(w, WEFT_ESHAPE, "m.x");
+    cr_assert(weft_parameters(m) + weft_buffers(m) == 0);
+    weft_parameter(m, "x", WEFT_SHAPE(3), unit);                  /* the name is still free */
+    CLEAN(w);
+}
+
+static void build(weft *w)
+{
+    weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a");
+    weft_parameter(a, "p", WEFT_SHAPE(30, 20), (weft_init){ WEFT_INIT_ORTHOGONAL, 0, 0 });
+    weft_tensor *p = weft_parameter(a, "q", WEFT_SHAPE(30, 20), unit), *x = weft_square(p);
+    weft_buffer(a, "b", WEFT_SHAPE(9));
+    weft_tie(m, "r", p);
+    weft_parameter(m, "s", WEFT_SHAPE(300), unit);
+    weft_assign(weft_find(m, "a.q"), x);
+    weft_print_module(NULL, m);
+}
+
+Test(modules, any_allocation_may_fail)
+{
+    for (int64_t n = 1;; n++) {
+        weft *w = open_on(WEFT_CPU);
+        fail_in(w, n);
+        build(w);
+        if (weft_ok(w)) {
+            cr_assert(n > 10, "%lld allocations were made to fail", (long long)n - 1);
+            CLEAN(w);
+            break;
+        }
+        cr_assert(weft_error(w) == WEFT_ENOMEM && strstr(weft_message(w), "out of memory"), "%s", weft_message(w));
+        fail_in(w, 0);
+        weft_recover(w);
+        build(w);                                /* a second root of the same name */
+        CLEAN(w);
+    }
+}
+
+/* ---- printing ---- */
+Test(modules, the_tree_is_printed_in_columns)
+{
+    static const char want[] =
+        "net                           23\n"
+        "  encoder                     12\n"
+        "    weight  [3, 4]            12  frozen\n"
+        "    state   [7]                7  buffer\n"
+        "  decoder                     11\n"
+        "    weight  [3, 4]             -  tied to encoder.weight\n"
+        "    bias    [11]              11\n";
+    char text[1000] = "";
+    weft *w = open_on(WEFT_CPU);
+    weft_module *net = weft_module_new(w, "net"), *encoder = weft_module_in(net, "encoder"), *decoder = weft_module_in(net, "decoder");
+    weft_tensor *p = weft_parameter(encoder, "weight", WEFT_SHAPE(3, 4), unit);
+    weft_buffer(encoder, "state", WEFT_SHAPE(7));
+    weft_tie(decoder, "weight", p);
+    vector(decoder, "bias", 11, unit);
+    weft_freeze(encoder, true);
+    FILE *file = fmemopen(text, sizeof text, "w");
+    weft_print_module(file, net);
+    fclose(file);
+    cr_assert_str_eq(text, want, "%s", text);
+    CLEAN(w);
+}

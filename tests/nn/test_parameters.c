@@ -1,0 +1,190 @@
+/* test_parameters.c - parameters and buffers: assigning, tying, freezing, their gradients as a whole. */
+#include "tests/check.h"
+#include "nn/nn.h"
+
+static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
+static weft_init constant(double a) { return (weft_init){ WEFT_INIT_CONSTANT, (weft_real)a, 0 }; }
+static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_init init) { return weft_parameter(m, name, WEFT_SHAPE(n), init); }
+
+static bool all_are(weft_tensor *x, double value)
+{
+    weft_real *v = numbers(x);
+    for (int64_t i = 0; i < weft_count(x); i++)
+        if (v[i] != (weft_real)value)
+            return false;
+    return true;
+}
+
+/* ---- assigning ---- */
+Test(parameters, assign_carries_a_value_over_steps)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        weft_tensor *state = weft_buffer(m, "state", WEFT_SHAPE(2, 3)), *p = vector(m, "p", 2, zero);
+        for (int i = 0; i < 5; i++) {
+            weft_assign(state, weft_add(state, weft_full(w, 2, WEFT_SHAPE(2, 3))));
+            weft_clear(w);
+        }
+        uint64_t version = m->w->changes;
+        cr_assert(all_are(state, 10) && state->changed == version);
+        weft_assign(p, weft_reals(w, (weft_real[]){ 5, 6 }, WEFT_SHAPE(2)));
+        cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && p->changed > version);
+        version = m->w->changes;
+        weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
+        cr_assert(numbers(p)[1] == 8 && p->changed > version && state->changed < p->changed);
+        weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
+        weft_assign(state, state);
+        cr_assert(numbers(state)[5] == 6);
+    }
+}
+
+Test(parameters, what_cannot_be_assigned)
+{
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(1)), *buffer = weft_buffer(m, "b", WEFT_SHAPE(2, 3)), *inert = &w->nil;
+    weft_tensor *foreign = weft_zeros(other, WEFT_SHAPE(2, 3));
+    weft_real row[6] = { 0 };
+    for (int kind = 0; kind < 9; kind++) {
+        weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(2, 3));
+        weft_clear(w);
+        weft_tensor *now = weft_zeros(w, WEFT_SHAPE(2, 3));
+        weft_tensor *ragged = weft_ragged(w, row, 3, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL });
+        struct { weft_tensor *kept, *value; weft_status status; const char *part; } bad[] = {
+            { p, NULL, WEFT_EARG, "is NULL" }, { p, stale, WEFT_EARG, "has ended" }, { buffer, foreign, WEFT_EARG, "another context" },
+            { p, weft_zeros(w, WEFT_SHAPE(3, 2)), WEFT_ESHAPE, "[3, 2]" }, { buffer, weft_zeros(w, WEFT_SHAPE(6)), WEFT_ESHAPE, "equal shapes" },
+            { p, weft_ints(w, NULL, WEFT_SHAPE(2, 3)), WEFT_ESHAPE, "ints" }, { buffer, ragged, WEFT_ESHAPE, "concat" },
+            { now, now, WEFT_EARG, "ends with the step" }, { inert, now, WEFT_EARG, "failed operator" } };
+        cr_assert_eq(COUNT(bad), 9);
+        weft_assign(bad[kind].kept, bad[kind].value);
+        FAILS(w, bad[kind].status, bad[kind].part);
+    }
+    weft_assign(NULL, p);
+    FAILS(w, WEFT_EARG, "the tensor to assign to is NULL");
+    weft_assign_values(p, row, 5);
+    FAILS(w, WEFT_ESHAPE, "5 numbers to [2, 3]");
+    weft_assign_values(p, NULL, 6);
+    FAILS(w, WEFT_ESHAPE, "NULL");
+    weft_assign_values(NULL, row, 6);
+    weft_assign_values(weft_zeros(w, WEFT_SHAPE(6)), row, 6);
+    FAILS(w, WEFT_EARG, "ends with the step");
+    cr_assert(all_are(p, 1) && all_are(buffer, 0));
+    CLEAN(w);
+    CLEAN(other);
+}
+
+/* ---- tying ---- */
+Test(parameters, tied_names_share_value_and_gradient)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+        weft_tensor *p = vector(a, "p", 4, constant(3));
+        weft_tie(b, "q", p);
+        cr_assert(weft_find(m, "b.q") == p && weft_find(b, "q") == p);
+        cr_assert(weft_parameters(m) == 1 && weft_parameter_count(m) == 4 && weft_parameters(b) == 0);
+        weft_backward(weft_total(weft_add(weft_square(weft_find(m, "a.p")), weft_scale(weft_find(m, "b.q"), 5))));
+        cr_assert(all_are(weft_gradient(p), 2 * 3 + 5));
+        weft_assign(weft_find(m, "b.q"), weft_full(w, 1, WEFT_SHAPE(4)));
+        cr_assert(all_are(weft_find(m, "a.p"), 1));
+        weft_clear(w);
+    }
+}
+
+Test(parameters, what_cannot_be_tied)
+{
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m"), *root = weft_module_new(w, "root");
+    weft_tensor *p = vector(m, "p", 4, zero), *far = vector(root, "p", 4, zero), *foreign = vector(weft_module_new(other, "m"), "p", 4, zero);
+    weft_tie(m, "q", far);
+    FAILS(w, WEFT_EARG, "root.p is not below the root m");
+    weft_tie(m, "q", weft_buffer(m, "b", WEFT_SHAPE(4)));
+    FAILS(w, WEFT_EARG, "no parameter");
+    weft_tie(m, "q", weft_zeros(w, WEFT_SHAPE(4)));
+    FAILS(w, WEFT_EARG, "no parameter");
+    weft_tie(m, "q", NULL);
+    FAILS(w, WEFT_EARG, "a parameter of this context is wanted");
+    weft_tie(m, "q", foreign);
+    FAILS(w, WEFT_EARG, "is not below the root m");
+    weft_tie(NULL, "q", p);
+    cr_assert_null(weft_find(m, "q"));
+    CLEAN(w);
+    CLEAN(other);
+}
+
+/* ---- freezing ---- */
+Test(parameters, frozen_parameters_get_no_gradient)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+        weft_tensor *p = vector(a, "p", 4, constant(2)), *q = vector(a, "q", 4, constant(3)), *r = vector(b, "r", 4, constant(4));
+        weft_buffer(a, "s", WEFT_SHAPE(2));
+        weft_freeze(a, true);
+        weft_backward(weft_total(weft_mul(weft_mul(p, q), r)));
+        cr_assert(all_are(weft_gradient(p), 0) && all_are(weft_gradient(q), 0) && all_are(weft_gradient(r), 6));
+        weft_freeze_parameter(q, false);
+        weft_backward(weft_total(weft_mul(weft_mul(p, q), r)));
+        cr_assert(all_are(weft_gradient(p), 0) && all_are(weft_gradient(q), 8) && all_are(weft_gradient(r), 12));
+        weft_freeze_parameter(r, true);
+        cr_assert(all_are(weft_gradient(r), 0), "what had come before is forgotten");
+        weft_freeze(m, false);
+        weft_backward(weft_total(weft_mul(p, r)));
+        cr_assert(all_are(weft_gradient(p), 4) && all_are(weft_gradient(r), 2));
+        weft_clear(w);
+    }
+}
+
+/* ---- gradients as a whole ---- */
+Test(parameters, gradients_are_zeroed_and_divided_below_a_module)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+        weft_tensor *p = vector(a, "p", 5, constant(2)), *q = vector(b, "q", 6, constant(3)), *r = vector(a, "r", 40, constant(4));
+        weft_backward(weft_add(weft_total(weft_square(p)), weft_add(weft_total(weft_square(q)), weft_total(weft_square(r)))));
+        cr_assert(all_are(weft_gradient(p), 4) && all_are(weft_gradient(q), 6) && all_are(weft_gradient(r), 8));
+        weft_scale_grad(a, weft_scalar(w, 4));
+        cr_assert(all_are(weft_gradient(p), 1) && all_are(weft_gradient(q), 6) && all_are(weft_gradient(r), 2));
+        weft_scale_grad(m, weft_full(w, 2, WEFT_SHAPE(1, 1)));
+        cr_assert(all_are(weft_gradient(p), .5) && all_are(weft_gradient(q), 3) && all_are(weft_gradient(r), 1));
+        weft_zero_grad(a);
+        cr_assert(all_are(weft_gradient(p), 0) && all_are(weft_gradient(r), 0) && all_are(weft_gradient(q), 3));
+        weft_backward(weft_total(weft_square(r)));
+        weft_scale_grad(b, weft_scalar(w, 0));
+        cr_assert(all_are(weft_gradient(q), 0) && all_are(weft_gradient(r), 8), "nothing was counted: no gradient");
+        weft_clear(w);
+    }
+}
+
+Test(parameters, recovering_forgets_gradients)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m"), *none = weft_module_new(w, "none");
+    weft_tensor *p = vector(m, "p", 5, constant(2));
+    weft_backward(weft_total(weft_square(p)));
+    weft_fail(w, WEFT_EARG, "a program's own failure");
+    weft_zero_grad(m);
+    cr_assert_null(weft_of_module(weft_module_in(m, "late")));
+    weft_recover(w);
+    cr_assert(all_are(weft_gradient(p), 0) && all_are(p, 2) && weft_parameters(none) == 0);
+    CLEAN(w);
+}
+
+Test(parameters, what_cannot_divide)
+{
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_tensor *p = vector(m, "p", 5, constant(2)), *stale = weft_scalar(w, 2);
+    weft_clear(w);
+    weft_scale_grad(m, stale);
+    FAILS(w, WEFT_EARG, "has ended");
+    weft_scale_grad(m, p);
+    FAILS(w, WEFT_ESHAPE, "[5]; one real is wanted");
+    weft_scale_grad(m, weft_ints(w, NULL, 0, NULL));
+    FAILS(w, WEFT_ESHAPE, "one real");
+    weft_scale_grad(m, weft_scalar(other, 1));
+    FAILS(w, WEFT_EARG, "another context");
+    weft_scale_grad(m, NULL);
+    FAILS(w, WEFT_EARG, "is NULL");
+    weft_scale_grad(NULL, p);
+    CLEAN(w);
+    CLEAN(other);
+}

@@ -1,0 +1,261 @@
+/* recur_layer.h - layers for the tests of recur and recur_back: their inputs in double, a computation in double that goes through one
+ * sequence at a time, a table's kernels on the same numbers, loops over every cell, direction and state. */
+#ifndef WEFT_RECUR_LAYER_H
+#define WEFT_RECUR_LAYER_H
+#include "tests/check.h"
+#include "core/core.h"
+
+/* ---- a layer's inputs, in double; the weights, sums and states that a kernel gets are these, rounded ---- */
+typedef struct {
+    weft__cell cell; bool reverse, states, bias, project, cell_dy;
+    int64_t H, W, n, steps, tokens, G, S;        /* G: columns of sums, S: of the slots */
+    int32_t len[64], live[64], start[65];
+    int64_t at_h0, at_c0, at_w, at_hr, at_b, inputs;             /* where they begin in x; the sums come first */
+    double *x, *dy, *dyc;
+} layer;
+
+static void *held[256];
+static int holding;
+static weft *lender;                             /* of arrays in memory that a real GPU sees as well as the host does; NULL: calloc */
+UNUSED static void *hold(int64_t n, size_t size)
+{
+    size_t bytes = ((size_t)n + 1) * size;
+    cr_assert(holding < COUNT(held));
+    if (!lender)
+        return held[holding++] = calloc(bytes, 1);
+    held[holding] = lender->dev.k->allocate(&lender->dev, bytes);
+    cr_assert(held[holding]);
+    return memset(held[holding++], 0, bytes);
+}
+UNUSED static void let_go(void)
+{
+    while (holding && lender)
+        lender->dev.k->release(&lender->dev, held[--holding]);
+    while (holding)
+        free(held[--holding]);
+    lender = NULL;
+}
+UNUSED static void borrow_from(weft *w)                 /* with WEFT_MANAGED, until let_go */
+{
+    const char *managed = getenv("WEFT_MANAGED");
+    lender = managed && *managed && !w->dev.k->synchronous ? w : NULL;
+}
+UNUSED static int32_t *seen_by_kernels(const int32_t *from, int64_t n) { return memcpy(hold(n, sizeof *from), from, (size_t)n * sizeof *from); }
+UNUSED static double *reals_of(int64_t n, double scale)
+{
+    double *p = hold(n, sizeof *p);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = (double)dice_real(-scale, scale);
+    return p;
+}
+
+/* Lengths as packed order has them: longest first, ties and zeros among them. */
+UNUSED static void draw_lengths(layer *l, int64_t n, int32_t longest)
+{
+    l->n = n;
+    dice_lengths(l->len, n, longest);
+    for (int64_t i = 1; i < n; i++)
+        for (int64_t k = i; k && l->len[k] > l->len[k - 1]; k--) {
+            int32_t swap = l->len[k];
+            l->len[k] = l->len[k - 1], l->len[k - 1] = swap;
+        }
+}
+UNUSED static void lay_out(layer *l)
+{
+    l->steps = l->n ? l->len[0] : 0, l->start[0] = 0;
+    for (int64_t t = 0; t < l->steps; t++) {
+        for (l->live[t] = 0; l->live[t] < l->n && l->len[l->live[t]] > t;)
+            l->live[t]++;
+        l->start[t + 1] = l->start[t] + l->live[t];
+    }
+    l->tokens = l->start[l->steps];
+}
+UNUSED static void fill(layer *l)
+{
+    lay_out(l);
+    l->G = l->H * (l->cell == WEFT__LSTM ? 4 : l->cell == WEFT__GRU ? 3 : 1), l->S = l->cell < WEFT__GRU ? l->H : 4 * l->H;
+    if (!l->project)
+        l->W = l->H;
+    l->at_h0 = l->tokens * l->G;
+    l->at_c0 = l->at_h0 + (l->states ? l->n * l->W : 0);
+    l->at_w  = l->at_c0 + (l->states && l->cell == WEFT__LSTM ? l->n * l->H : 0);
+    l->at_hr = l->at_w + l->G * l->W;
+    l->at_b  = l->at_hr + (l->project ? l->W * l->H : 0);
+    l->inputs = l->at_b + (l->bias ? l->H : 0);
+    l->x = reals_of(l->inputs, 1);
+    for (int64_t i = l->at_w; i < l->inputs; i++)
+        l->x[i] *= 2 / sqrt((double)l->W);
+    l->dy = reals_of(l->tokens * l->W, 1), l->dyc = reals_of(l->tokens * l->H, 1);
+    for (int64_t i = 0; i < l->inputs; i++)
+        l->x[i] = (double)(real)l->x[i];
+}
+
+/* ---- the computation in double, one sequence after the other ---- */
+typedef struct { double *slots, *h, *c, *raw; } outputs;
+UNUSED static double logistic(double x) { return 1 / (1 + exp(-x)); }
+UNUSED static double side(const layer *l, const double *x, int64_t row, const double *h)               /* row of W_hh times h */
+{
+    double sum = 0;
+    for (int64_t k = 0; k < l->W; k++)
+        sum += x[l->at_w + row * l->W + k] * h[k];
+    return sum;
+}
+/* Unit j of one token: u its sums [G], slots [S] and raw [H] out, c [H] in and out. */
+UNUSED static void unit(const layer *l, const double *x, int64_t j, const double *u, const double *h, double *slots, double *c,
+                 double *raw)
+{
+    int64_t H = l->H;
+    double sum[4] = { 0 };
+    for (int64_t g = 0; g < l->G / H; g++)
+        sum[g] = side(l, x, g * H + j, h);
+    if (l->cell == WEFT__LSTM) {
+        double i = logistic(u[j] + sum[0]), f = logistic(u[H + j] + sum[1]);
+        double g = tanh(u[2 * H + j] + sum[2]), o = logistic(u[3 * H + j] + sum[3]);
+        slots[j] = i, slots[H + j] = f, slots[2 * H + j] = g, slots[3 * H + j] = o;
+        c[j] = f * c[j] + i * g;
+        raw[j] = o * tanh(c[j]);
+    } else if (l->cell == WEFT__GRU) {
+        double r = logistic(u[j] + sum[0]), z = logistic(u[H + j] + sum[1]);
+        double hn = sum[2] + (l->bias ? x[l->at_b + j] : 0), n = tanh(u[2 * H + j] + r * hn);
+        slots[j] = r, slots[H + j] = z, slots[2 * H + j] = n, slots[3 * H + j] = hn;
+        raw[j] = (1 - z) * n + z * h[j];
+    } else
+        slots[j] = raw[j] = l->cell == WEFT__RNN_TANH ? tanh(u[j] + sum[0]) : fmax(0, u[j] + sum[0]);
+}
+UNUSED static void sequence(const layer *l, const double *x, int64_t s, outputs *y)
+{
+    double h[80] = { 0 }, c[80] = { 0 };
+    for (int64_t j = 0; j < l->W && l->states; j++)
+        h[j] = x[l->at_h0 + s * l->W + j];
+    for (int64_t j = 0; j < l->H && l->states && l->cell == WEFT__LSTM; j++)
+        c[j] = x[l->at_c0 + s * l->H + j];
+    for (int64_t p = 0; p < l->len[s]; p++) {
+        int64_t row = l->start[l->reverse ? l->len[s] - 1 - p : p] + s;
+        double *raw = y->raw + row * l->H;
+        for (int64_t j = 0; j < l->H; j++)
+            unit(l, x, j, x + row * l->G, h, y->slots + row * l->S, c, raw);
+        for (int64_t j = 0; j < l->W; j++) {
+            h[j] = l->project ? 0 : raw[j];
+            for (int64_t k = 0; k < l->H && l->project; k++)
+                h[j] += x[l->at_hr + j * l->H + k] * raw[k];
+        }
+        memcpy(y->h + row * l->W, h, (size_t)l->W * sizeof *h);
+        memcpy(y->c + row * l->H, c, (size_t)l->H * sizeof *c);
+    }
+}
+UNUSED static outputs plain_outputs(const layer *l)
+{
+    return (outputs){ hold(l->tokens * l->S, sizeof(double)), hold(l->tokens * l->W, sizeof(double)),
+                      hold(l->tokens * l->H, sizeof(double)), hold(l->tokens * l->H, sizeof(double)) };
+}
+/* sum(dy h) + sum(dyc c) */
+UNUSED static double plainly(const layer *l, const double *x, outputs *y)
+{
+    double loss = 0;
+    for (int64_t s = 0; s < l->n; s++)
+        sequence(l, x, s, y);
+    for (int64_t i = 0; i < l->tokens * l->W; i++)
+        loss += l->dy[i] * y->h[i];
+    for (int64_t i = 0; i < l->tokens * l->H && l->cell_dy; i++)
+        loss += l->dyc[i] * y->c[i];
+    return loss;
+}
+
+/* ---- a table's kernels on the same ---- */
+UNUSED static real *rounded(const double *from, int64_t n)
+{
+    real *p = hold(n, sizeof *p);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = (real)from[i];
+    return p;
+}
+UNUSED static weft__recurrence record(const layer *l)
+{
+    weft__recurrence r = { .cell = l->cell, .reverse = l->reverse, .sequences = l->n, .tokens = l->tokens, .steps = l->steps, .to = l->steps,
+                           .hidden = l->H, .width = l->W, .live = { l->live, seen_by_kernels(l->live, l->steps) },
+                           .start = { l->start, seen_by_kernels(l->start, l->steps + 1) } };
+    bool lstm = l->cell == WEFT__LSTM;
+    r.w_hh = rounded(l->x + l->at_w, l->G * l->W);
+    r.w_hr = l->project ? rounded(l->x + l->at_hr, l->W * l->H) : NULL;
+    r.b_hn = l->bias ? rounded(l->x + l->at_b, l->H) : NULL;
+    r.h0 = l->states ? rounded(l->x + l->at_h0, l->n * l->W) : NULL;
+    r.c0 = l->states && lstm ? rounded(l->x + l->at_c0, l->n * l->H) : NULL;
+    r.h = hold(l->tokens * l->W, sizeof(real)), r.c = lstm ? hold(l->tokens * l->H, sizeof(real)) : NULL;
+    r.raw = l->project ? hold(l->tokens * l->H, sizeof(real)) : NULL;
+    r.gates = hold(l->tokens * l->S, sizeof(real));
+    for (int64_t t = 0; t < l->tokens; t++)
+        for (int64_t j = 0; j < l->S; j++)
+            r.gates[t * l->S + j] = j < l->G ? (real)l->x[t * l->G + j] : (real)NAN;
+    return r;
+}
+UNUSED static void add_backward(const layer *l, weft__recurrence *r)
+{
+    r->dy = rounded(l->dy, l->tokens * l->W), r->dyc = l->cell_dy ? rounded(l->dyc, l->tokens * l->H) : NULL;
+    r->dh0 = hold(l->n * l->W, sizeof(real)), r->dc0 = l->cell == WEFT__LSTM ? hold(l->n * l->H, sizeof(real)) : NULL;
+    r->carry_h = hold(l->n * l->W, sizeof(real)), r->carry_c = hold(l->n * l->H, sizeof(real));
+    r->h_before = hold(l->tokens * l->W, sizeof(real)), r->dh = l->project ? hold(l->tokens * l->W, sizeof(real)) : NULL;
+}
+UNUSED static weft__recurrence run(weft *w, const layer *l, bool back)
+{
+    weft__recurrence r = record(l);
+    w->dev.k->recur(&w->dev, &r);
+    w->dev.k->wait(&w->dev);
+    if (back) {
+        add_backward(l, &r);
+        w->dev.k->recur_back(&w->dev, &r);
+        w->dev.k->wait(&w->dev);
+    }
+    return r;
+}
+UNUSED static void close_to_plain(const char *what, const real *got, const double *want, int64_t n)
+{
+    real *expected = rounded(want, n);
+    close_to(what, got, expected, n, TOL(1e-12, 3e-6));
+}
+
+/* ---- every shape that is wanted: calls fn with layers of all cells, directions, states ---- */
+UNUSED static const char *text(const layer *l)
+{
+    static char buffer[200];
+    int at = snprintf(buffer, sizeof buffer, "cell %d%s%s%s H %lld W %lld lengths", l->cell, l->reverse ? " reverse" : "",
+                      l->states ? " states" : "", l->bias ? " bias" : "", (long long)l->H, (long long)l->W);
+    for (int64_t s = 0; s < l->n && at < 180; s++)
+        at += snprintf(buffer + at, sizeof buffer - (size_t)at, " %d", l->len[s]);
+    return buffer;
+}
+typedef void try_layer(weft *, const layer *);
+UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, try_layer *fn)
+{
+    const int step = CHECK_SANITIZED && getenv("WEFT_SMALL") ? 7 : 1;               /* where all is slow twice, some of each cell */
+    for (int kind = 0; kind < 40; kind += step) {                /* five cells (the last with a projection), and three choices */
+        layer l = { .cell = kind / 8 < 4 ? (weft__cell)(kind / 8) : WEFT__LSTM, .project = kind / 8 == 4, .reverse = kind & 1,
+                    .states = kind & 2, .H = H, .W = 1 + H * 2 / 3 };
+        l.bias = l.cell == WEFT__GRU && (kind & 4), l.cell_dy = l.cell == WEFT__LSTM && (kind & 4);
+        borrow_from(w);
+        draw_lengths(&l, n, longest);
+        fill(&l);
+        fn(w, &l);
+        let_go();
+    }
+}
+
+/* fn with a context of so many threads on each table, where one_thread is one of the same with one. */
+UNUSED static weft *one_thread;
+UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
+{
+    for (int i = 0; i < COUNT(tables); i++) {
+        if (!table_is_here(tables[i].name) || (threads > 2 && !tables[i].tier))          /* others have no more of them */
+            continue;
+        if (tables[i].tier)
+            setenv("WEFT_ISA", tables[i].name, 1);
+        weft *w = open_with((weft_opts){ .device = tables[i].device, .threads = threads });
+        one_thread = open_with((weft_opts){ .device = tables[i].device, .threads = 1 });
+        unsetenv("WEFT_ISA");
+        fn(w);
+        CLEAN(one_thread);
+        CLEAN(w);
+    }
+}
+
+UNUSED static weft *plain_loops;                        /* what a table is compared with, where a test has opened it */
+#endif

@@ -1,0 +1,270 @@
+/* test_decode.c - greedy, sampled and beam decoding against a hand-made model whose every sequence can be tried out, and with a real
+ * LSTM against a run over what was decoded. */
+#include "tests/rnn/decode_model.h"
+
+/* ---- greedy ---- */
+Test(decode, greedy_takes_the_largest)
+{
+    FOR_DEVICES(w) {
+        weft_decoded d = decode(w, weft_decode_greedy, 40, &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = LIMIT });
+        int ended = 0;
+        for (int s = 0; s < 40; s++) {
+            int prefix = 0, t = 0;
+            for (; t < LIMIT; t++) {
+                double x[V];
+                logits_of(s, prefix, x);
+                int best = x[1] > x[0] ? 1 : 0;
+                best = x[2] > x[best] ? 2 : best;
+                if (best == END)
+                    break;
+                cr_assert(t < d.len[s] && d.tokens[s * LIMIT + t] == best);
+                prefix = append(prefix, best);
+            }
+            cr_assert_eq(d.len[s], t);
+            ended += t < LIMIT;
+        }
+        cr_assert(ended > 3 && ended < 40);
+        scores_are_true(&d);
+        weft_decoded_end(&d);
+        cr_assert(!d.tokens && !d.n);
+    }
+}
+
+/* ---- beams ---- */
+typedef struct { int32_t tokens[LIMIT]; int len; double worth; } best_of;
+
+static void try_all(int s, int32_t *tokens, int prefix, double score, int len, double penalty, best_of *best)
+{
+    double ended = score + log_p(s, prefix, END), worth = len == LIMIT ? score / pow(LIMIT, penalty) : ended / pow(len + 1, penalty);
+    if (worth > best->worth) {
+        *best = (best_of){ .len = len, .worth = worth };
+        memcpy(best->tokens, tokens, (size_t)len * sizeof *tokens);
+    }
+    for (int j = 0; j < V && len < LIMIT; j++)
+        if (j != END) {
+            tokens[len] = j;
+            try_all(s, tokens, append(prefix, j), score + log_p(s, prefix, j), len + 1, penalty, best);
+        }
+}
+
+static best_of truly_best(int s, double penalty)
+{
+    int32_t tokens[LIMIT];
+    best_of best = { .worth = -INFINITY };
+    try_all(s, tokens, 0, 0, 0, penalty, &best);
+    return best;
+}
+
+static double worth_of(const weft_decoded *d, int s, double penalty)
+{
+    return d->score[s] / pow(d->len[s] < LIMIT ? d->len[s] + 1 : LIMIT, penalty);
+}
+
+Test(decode, enough_beams_find_the_best)
+{
+    static const double penalties[] = { 0, .6, 1, 2, -.5 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(penalties); i++) {
+            weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = HYPOTHESES, .length_penalty = penalties[i] };
+            weft_decoded d = decode(w, weft_decode_beam, 12, &o);
+            for (int s = 0; s < 12; s++) {
+                best_of best = truly_best(s, penalties[i]);
+                cr_assert(d.len[s] == best.len && !memcmp(d.tokens + s * LIMIT, best.tokens, (size_t)best.len * sizeof *best.tokens),
+                          "sequence %d, penalty %g: worth %g, the best is %g", s, penalties[i], worth_of(&d, s, penalties[i]), best.worth);
+            }
+            scores_are_true(&d);
+            weft_decoded_end(&d);
+            weft_clear(w);
+        }
+}
+
+Test(decode, few_beams_are_sound)
+{
+    weft *w = open_on(WEFT_CPU);
+    int better = 0, worse = 0;
+    weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT };
+    weft_decoded greedy = decode(w, weft_decode_greedy, 100, &o);
+    for (o.beams = 1; o.beams <= 5; o.beams++) {
+        weft_decoded d = decode(w, weft_decode_beam, 100, &o);
+        scores_are_true(&d);
+        cr_assert(o.beams > 1 || same(&d, &greedy));
+        for (int s = 0; s < 100; s++) {
+            cr_assert(d.score[s] <= truly_best(s, 0).worth + 1e-5);
+            better += d.score[s] > greedy.score[s] + 1e-6, worse += d.score[s] < greedy.score[s] - 1e-6;
+        }
+        weft_decoded_end(&d);
+    }
+    cr_assert(better > 50 && worse < better / 10, "%d better, %d worse than greedy", better, worse);
+    weft_decoded_end(&greedy);
+    CLEAN(w);
+}
+
+/* ---- sampling ---- */
+Test(decode, samples_repeat_by_seed)
+{
+    weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT };
+    weft *a = open_with((weft_opts){ .device = WEFT_REF, .seed = 5 }), *b = open_with((weft_opts){ .device = WEFT_CPU, .seed = 5 }), *c = open_with((weft_opts){ .seed = 6 });
+    weft_decoded in_a = decode(a, weft_decode_sampled, 50, &o), in_b = decode(b, weft_decode_sampled, 50, &o), in_c = decode(c, weft_decode_sampled, 50, &o);
+    weft_decoded more = decode(a, weft_decode_sampled, 50, &o);
+    o.stream = "other";
+    weft_decoded other = decode(b, weft_decode_sampled, 50, &o);
+    cr_assert(same(&in_a, &in_b) || sizeof(weft_real) == 4);      /* floats of two tables may differ by a rounding */
+    cr_assert(!same(&in_a, &in_c) && !same(&in_a, &more) && !same(&in_b, &other));
+    scores_are_true(&in_a), scores_are_true(&more), scores_are_true(&other);
+    weft_decoded *all[] = { &in_a, &in_b, &in_c, &more, &other };
+    for (int i = 0; i < COUNT(all); i++)
+        weft_decoded_end(all[i]);
+    CLEAN(a), CLEAN(b), CLEAN(c);
+}
+
+Test(decode, one_candidate_or_no_heat_is_greedy)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
+    cold.temperature = 1e-4, one.top_k = 1;
+    weft_decoded greedy = decode(w, weft_decode_greedy, 60, &o), a = decode(w, weft_decode_sampled, 60, &cold), b = decode(w, weft_decode_sampled, 60, &one);
+    cr_assert(same(&greedy, &a) && same(&greedy, &b));
+    weft_decoded_end(&greedy), weft_decoded_end(&a), weft_decoded_end(&b);
+    CLEAN(w);
+}
+
+static weft_tensor *four_classes(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    weft *w = weft_of(tokens);
+    (void)s, (void)beams, (void)user;
+    weft_tensor *row = weft_reals(w, (const weft_real[]){ 1, 0, 2, (weft_real)-INFINITY }, WEFT_SHAPE(1, 4));
+    return weft_repeat(row, 0, weft_size(tokens, 0));
+}
+
+static void frequencies(weft *w, double temperature, int64_t top_k, const double want[4])
+{
+    enum { N = 20000 };
+    int count[4] = { 0 };
+    weft_decoded d = weft_decode_sampled(w, N, WEFT_ZERO_STATE, four_classes, NULL, &(weft_decode_opts){ .end = -1, .limit = 1, .temperature = temperature, .top_k = top_k });
+    OK(w);
+    for (int s = 0; s < N; s++)
+        count[d.tokens[s]]++;
+    for (int j = 0; j < 4; j++)
+        cr_assert(fabs((double)count[j] / N - want[j]) < .015 && (want[j] > 0 || !count[j]), "class %d: %d of %d, %g is wanted", j, count[j], N, want[j]);
+    weft_decoded_end(&d);
+}
+
+Test(decode, samples_have_the_models_frequencies)
+{
+    weft *w = open_on(WEFT_CPU);
+    double e = exp(1), s = 1 + e + e * e, r = sqrt(e), q = 1 + r + e;
+    frequencies(w, 0, 0, (const double[4]){ e / s, 1 / s, e * e / s, 0 });
+    frequencies(w, 2, 0, (const double[4]){ r / q, 1 / q, e / q, 0 });
+    frequencies(w, 1, 2, (const double[4]){ 1 / (1 + e), 0, e / (1 + e), 0 });
+    CLEAN(w);
+}
+
+/* ---- a real model: what was decoded, run through the layer at once, gives the same scores ---- */
+static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, const weft_decoded *d, int end)
+{
+    int32_t in[SEQUENCES * (LONG + 1)], out[SEQUENCES * (LONG + 1)], len[SEQUENCES], N = 0;
+    for (int s = 0; s < SEQUENCES; s++) {
+        bool ended = d->len[s] < d->limit;
+        len[s] = d->len[s] + ended;
+        for (int t = 0; t < len[s]; t++, N++) {
+            in[N] = t ? d->tokens[s * d->limit + t - 1] : 0;
+            out[N] = t < d->len[s] ? d->tokens[s * d->limit + t] : end;
+        }
+    }
+    weft_lengths l = { SEQUENCES, len, NULL };
+    weft_rnn_out o = weft_rnn_run(m->rnn, weft_embed(m->embed, weft_ragged_ints(w, in, &l)), first);
+    weft_tensor *p = weft_log_softmax(weft_scale(weft_linear_run(m->out, o.y), 3), 1);
+    const weft_real *v = numbers(weft_plain(weft_pick(p, weft_ragged_ints(w, out, &l))));
+    OK(w);
+    for (int s = 0, at = 0; s < SEQUENCES; s++) {
+        double sum = 0;
+        for (int t = 0; t < len[s]; t++)
+            sum += (double)v[at++];
+        cr_assert(fabs(sum - d->score[s]) < TOL(1e-11, 1e-4), "sequence %d: %g, a run gives %g", s, d->score[s], sum);
+    }
+}
+
+Test(decode, a_run_over_the_decoded_gives_its_scores)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    FOR_DEVICES(w)
+        for (int i = 0; i < 9; i++) {
+            network m = network_new(w, i % 3);
+            weft_state first = some_state(w, i % 3);
+            weft_tensor *before = weft_exp(first.h);
+            weft_mark here = weft_here(w);
+            int end = i % 2 ? 7 : NEVER;
+            weft_decoded d = decoders[i / 3](w, SEQUENCES, first, next, &m, &(weft_decode_opts){ .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 });
+            OK(w);
+            cr_assert(w->recording && w->training && !memcmp(here.at, weft_here(w).at, sizeof here.at) && isfinite((double)numbers(before)[0]));
+            scores_are_those_of_a_run(w, &m, first, &d, end);
+            weft_decoded_end(&d);
+            weft_clear(w);
+        }
+}
+
+Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    for (int i = 0; i < COUNT(decoders); i++) {
+        weft *w = open_on(WEFT_CPU);
+        network m = network_new(w, 2);
+        weft_decoded d = decoders[i](w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
+        OK(w);
+        int64_t trellis = decoders[i] == weft_decode_beam ? 2 * 2048 * 2 * SEQUENCES * (int64_t)sizeof(int32_t) : 0;
+        cr_assert(m.calls == 2000 && d.len[0] == 2000);
+        cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more", (long long)(weft_usage_of(w).host_bytes - m.held));
+        weft_decoded_end(&d);
+        CLEAN(w);
+    }
+}
+
+/* ---- ties ---- */
+static weft_tensor *all_equal(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    (void)s, (void)beams, (void)user;
+    return weft_zeros(weft_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 4));
+}
+
+Test(decode, the_first_of_equals_is_taken)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_beam, weft_decode_sampled };
+    weft *w = open_on(WEFT_CPU);
+    for (int i = 0; i < COUNT(decoders); i++) {
+        weft_decoded d = decoders[i](w, 1, WEFT_ZERO_STATE, all_equal, NULL, &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
+        OK(w);
+        for (int t = 0; t < 6; t++)
+            cr_assert_eq(d.tokens[t], 0);
+        weft_decoded_end(&d);
+    }
+    CLEAN(w);
+}
+
+/* ---- empty cases ---- */
+Test(decode, nothing_to_decode)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    weft *w = open_on(WEFT_CPU);
+    for (int i = 0; i < COUNT(decoders); i++) {
+        weft_decoded none = decode(w, decoders[i], 0, &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = 3, .beams = 2 });
+        weft_decoded_end(&none);
+    }
+    weft_decoded_end(NULL);
+    CLEAN(w);
+}
+
+static weft_tensor *only_end(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    (void)s, (void)beams, (void)user;
+    return weft_zeros(weft_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 1));
+}
+
+Test(decode, beams_without_continuations)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_decoded d = weft_decode_beam(w, 2, WEFT_ZERO_STATE, only_end, NULL, &(weft_decode_opts){ .end = 0, .limit = 3, .beams = 4 });
+    OK(w);
+    cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);
+    weft_decoded_end(&d);
+    CLEAN(w);
+}

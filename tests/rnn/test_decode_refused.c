@@ -1,0 +1,192 @@
+/* test_decode_refused.c - decoding with bad options, faulty models, and without memory. */
+#include "tests/rnn/decode_model.h"
+
+/* ---- errors ---- */
+typedef enum { GOOD, NO_SCORES, FLAT, MORE_ROWS, OTHER_CLASSES, INTS, NOT_A_NUMBER, ALL_FORBIDDEN, STATE_GROWS, STATE_GOES, STATE_COMES, CLEARS, FAILS_ITSELF } fault;
+typedef struct { fault kind; int at, step; } faulty;
+
+static weft_tensor *faulty_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    faulty *f = user;
+    weft *w = weft_of(tokens);
+    int64_t rows = weft_size(tokens, 0);
+    fault now = f->step++ == f->at ? f->kind : GOOD;
+    (void)beams;
+    weft_real v[64] = { 0 };
+    for (int j = 0; j < 4; j++)
+        v[4 + j] = now == NOT_A_NUMBER ? (weft_real)NAN : now == ALL_FORBIDDEN ? (weft_real)-INFINITY : 0;
+    switch (now) {
+    case NO_SCORES:     return NULL;
+    case FLAT:          return weft_zeros(w, WEFT_SHAPE(rows * 4));
+    case MORE_ROWS:     return weft_zeros(w, WEFT_SHAPE(rows + 1, 4));
+    case OTHER_CLASSES: return weft_zeros(w, WEFT_SHAPE(rows, 5));
+    case INTS:          return weft_ints(w, (const int32_t[64]){ 0 }, WEFT_SHAPE(rows, 4));
+    case STATE_GROWS:   s->h = weft_zeros(w, WEFT_SHAPE(1, rows, 4)); break;
+    case STATE_GOES:    s->h = NULL; break;
+    case STATE_COMES:   s->c = weft_zeros(w, WEFT_SHAPE(1, rows, 3)); break;
+    case CLEARS:        weft_clear(w); break;
+    case FAILS_ITSELF:  weft_fail(w, WEFT_EARG, "the step gave up"); break;
+    default:            break;
+    }
+    return weft_reals(w, v, WEFT_SHAPE(rows, 4));
+}
+
+static void fails(fault kind, int at, weft_status status, const char *text)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    weft *w = open_on(WEFT_CPU);
+    for (int i = 0; i < COUNT(decoders); i++) {
+        faulty f = { kind, at, 0 };
+        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
+        weft_decoded d = decoders[i](w, 2, first, faulty_step, &f, &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 1 });
+        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training, "fault %d, decoder %d: %s", kind, i, weft_message(w));
+        FAILS(w, status, text);
+    }
+    CLEAN(w);
+}
+
+Test(decode, a_faulty_step_is_an_error)
+{
+    fails(NO_SCORES, 1, WEFT_EARG, "step 1: the scores' tensor is NULL");
+    fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; [2, classes] of reals are wanted");
+    fails(MORE_ROWS, 2, WEFT_ESHAPE, "step 2: the scores are [3, 4]");
+    fails(OTHER_CLASSES, 1, WEFT_ESHAPE, "step 1: the scores are [2, 5]");
+    fails(INTS, 0, WEFT_ESHAPE, "of ints");
+    fails(NOT_A_NUMBER, 2, WEFT_ENUMERIC, "step 2, sequence 1: the scores are not numbers");
+    fails(ALL_FORBIDDEN, 1, WEFT_ENUMERIC, "step 1, sequence 1: the scores are not numbers");
+    fails(STATE_GROWS, 1, WEFT_ESHAPE, "step 1: state h is [1, 2, 4], before it was [1, 2, 3]");
+    fails(STATE_GOES, 1, WEFT_ESHAPE, "step 1: state h is NULL");
+    fails(STATE_COMES, 1, WEFT_ESHAPE, "step 1: state c is [1, 2, 3], before it was NULL");
+    fails(CLEARS, 1, WEFT_EARG, "step 1: the scores' tensor came after the end of the step");
+    fails(FAILS_ITSELF, 3, WEFT_EARG, "the step gave up");
+}
+
+/* What the decoder has made for itself and for the step is not the step's to end; what the step makes is. */
+typedef struct { weft_mark before; int at, step; bool own; } rewinder;
+
+static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
+{
+    rewinder *r = user;
+    weft *w = weft_of(tokens);
+    int64_t rows = weft_size(tokens, 0);
+    weft_mark here = weft_here(w);
+    (void)s, (void)beams;
+    for (int i = 0; i < 10; i++) {
+        weft_full(w, 9, WEFT_SHAPE(1000));
+        if (r->own)
+            weft_rewind(w, here);
+    }
+    if (r->own && r->step == 0) {                /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
+        rewinder inner = { here, -1, 1, true };
+        weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner, &(weft_decode_opts){ .end = NEVER, .limit = 3 });
+        cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_message(w));
+        weft_decoded_end(&d);
+        weft_rewind(w, here);
+        OK(w);
+        weft_rewind(w, r->before);
+    }
+    if (r->step++ == r->at)
+        weft_rewind(w, r->before);
+    return weft_zeros(w, WEFT_SHAPE(rows, 4));
+}
+
+Test(decode, a_step_does_not_rewind_its_decoder)
+{
+    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    FOR_DEVICES(w)
+        for (int i = 0; i < 3 * COUNT(decoders); i++) {
+            rewinder r = { weft_here(w), i / 3, 0, false };
+            weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
+            weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 1 };
+            weft_decoded d = decoders[i % 3](w, 2, first, rewinding_step, &r, &o);
+            cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
+            FAILS(w, WEFT_EARG, "rewind: the mark is older than the call that this function is called by, and that still goes on");
+            r = (rewinder){ r.before, -1, 1, true };
+            d = decoders[i % 3](w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
+            cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_message(w));
+            weft_decoded_end(&d);
+            weft_mark before = weft_here(w);
+            weft_zeros(w, WEFT_SHAPE(4));
+            weft_rewind(w, before);              /* the floor is gone with the call */
+        }
+}
+
+Test(decode, a_decoder_in_a_decoders_step)
+{
+    weft *w = open_on(WEFT_CPU);
+    rewinder r = { weft_here(w), -1, 0, true };
+    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &(weft_decode_opts){ .end = NEVER, .limit = 5 });
+    FAILS(w, WEFT_EARG, "still goes on");
+    CLEAN(w);
+}
+
+Test(decode, options_are_checked)
+{
+    weft *w = open_on(WEFT_CPU);
+    faulty f = { GOOD, 0, 0 };
+    weft_decode_opts good = { .end = 3, .limit = 5 }, o;
+    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
+    FAILS(w, WEFT_EARG, "decode_greedy: a step function is wanted");
+    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, NULL);
+    FAILS(w, WEFT_EARG, "decode_beam: options are wanted");
+    weft_decode_sampled(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &good);
+    FAILS(w, WEFT_EARG, "decode_sampled: 0 or more sequences");
+    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));
+    FAILS(w, WEFT_EARG, "decode_greedy: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted; there are 2 sequences, limit -1");
+    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    FAILS(w, WEFT_EARG, "limit 0,");
+    weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    FAILS(w, WEFT_EARG, "limit 0,");
+    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    FAILS(w, WEFT_EARG, "limit 0,");
+    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.beams = -1, &o));
+    FAILS(w, WEFT_EARG, "1 or more beams");
+    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.length_penalty = NAN, &o));
+    FAILS(w, WEFT_EARG, "a finite length_penalty");
+    weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.temperature = -1, &o));
+    FAILS(w, WEFT_EARG, "a temperature of 0");
+    weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.top_k = -1, &o));
+    FAILS(w, WEFT_EARG, "a top_k of 0");
+    weft_state stale = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
+    weft_clear(w);
+    weft_decode_greedy(w, 2, stale, faulty_step, &f, &good);
+    FAILS(w, WEFT_EARG, "state h is of a step that has ended");
+    weft_state of_five = { weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL };
+    weft_decode_greedy(w, 2, of_five, faulty_step, &f, &good);
+    FAILS(w, WEFT_ESHAPE, "decode_greedy: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is wanted");
+    weft_state flat = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) };
+    weft_decode_beam(w, 2, flat, faulty_step, &f, &good);
+    FAILS(w, WEFT_ESHAPE, "decode_beam: the first state c is [2, 3]");
+    cr_assert(weft_decode_greedy(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
+    CLEAN(w);
+}
+
+Test(decode, every_piece_of_memory_may_fail)
+{
+    for (int beams = 1; beams < 4; beams += 2) {
+        weft *w = open_on(WEFT_CPU);
+        network m = network_new(w, 2);
+        weft_decode_opts o = { .end = NEVER, .limit = 40, .beams = beams };
+        int failed = 0;
+        for (int i = 1;; i += 1 + i / rounds(20, 4000)) {
+            bool whole = beams == 3 && i < 8;    /* the allocator itself; then pieces of arenas */
+            weft_clear(w);
+            fail_in(w, whole ? i : 0);
+            w->fail_in = whole ? 0 : i;
+            weft_decoded d = weft_decode_beam(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
+            fail_in(w, 0);
+            bool ok = weft_ok(w);
+            cr_assert(ok == (d.n == SEQUENCES) && w->recording && w->training);
+            weft_decoded_end(&d);
+            if (ok && !whole)
+                break;
+            failed += !ok;
+            cr_assert(ok || strncmp(weft_message(w), "weft:", 5), "nobody is named: %s", weft_message(w));
+            if (!ok)
+                FAILS(w, WEFT_ENOMEM, "out of memory");
+        }
+        w->fail_in = 0;
+        cr_assert(failed > 10, "%d", failed);
+        CLEAN(w);
+    }
+}

@@ -1,0 +1,222 @@
+/* test_lean.c - recurrent layers that keep no gates: outputs, states and gradients of both are those of layers that do, to the bit;
+ * those of weights, too, in one segment, and close in many, with the same bits for any number of threads. Less memory, none asked for
+ * in a steady step, a second walk, second derivatives, failures. */
+#include "tests/rnn/rnn_kinds.h"
+
+static bag kept, lean;
+
+static weft_tensor *in_rows(weft_tensor *x)
+{
+    weft_lengths l = weft_lengths_of(x);
+    int32_t row[16], column[16];
+    int64_t rows;
+    cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
+    return weft_arrange_rows(x, &(weft_placement){ rows, 20, row, column });
+}
+
+static int32_t len[12];
+static kind kind_of(int i)
+{
+    static const int64_t sizes[][2] = { { 3, 5 }, { 4, 17 }, { 6, 33 } };
+    const int64_t *size = sizes[i % COUNT(sizes)];
+    return (kind){ i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / 3 % 2, .bidirectional = i / 2 % 2, .no_bias = i % 7 == 0 }, i / 5 % 2 };
+}
+static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
+{
+    char name[24];
+    snprintf(name, sizeof name, "m%d", i);
+    dice_seed((uint64_t)i);
+    *l = (weft_lengths){ 1 + (int64_t)dice(COUNT(len)), len, NULL };
+    dice_lengths(len, l->n, 20);
+    *k = kind_of(i);
+    return rnn_of(weft_module_new(w, name), "r", k);
+}
+
+/* A layer that keeps its gates, and the same in segments of so many rows, 0: as many as it likes; its cell. */
+static const char *both_ways(weft *w, int i, int64_t rows)
+{
+    kind k;
+    weft_lengths l;
+    weft_rnn *r = layer_of(w, i, &k, &l);
+    weft_tensor *(*laid)(weft_tensor *) = i % 3 == 1 ? in_rows : NULL;
+    w->lean = false;
+    all_of(w, &k, r, &l, laid, &kept);
+    w->lean = true, w->segment_rows = rows;
+    all_of(w, &k, r, &l, laid, &lean);
+    w->segment_rows = 0;
+    cr_assert(kept.n == lean.n && kept.weights == lean.weights);
+    return cell_name[k.cell];
+}
+
+Test(lean, one_segment_changes_no_bit)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < rounds(40, 400); i++) {
+            const char *cell = both_ways(w, i, 0);
+            same_bits(cell, lean.v, kept.v, kept.n);
+        }
+}
+
+/* On a GPU a segment may go another way than the whole layer, see cuda/recur_choice.cu. */
+static void same_by_segments(weft *w, const char *name, const weft_real *got, const weft_real *want, int64_t n)
+{
+    if (w->dev.k->synchronous)
+        same_bits(name, got, want, n);
+    else
+        close_to(name, got, want, n, TOL(1e-12, 5e-6));
+}
+
+Test(lean, segments_change_only_the_order_of_sums_over_tokens)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < rounds(60, 600); i++) {
+            const char *cell = both_ways(w, i, 1 + i * 7 % 40);
+            same_by_segments(w, cell, lean.v, kept.v, kept.weights);
+            close_to(cell, lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights, TOL(1e-12, 2e-5));
+        }
+}
+
+/* As long as recurrent.c itself thinks that segments are worth it. */
+static void long_sequences(weft *w, int64_t hidden, int32_t longest)
+{
+    static int32_t lengths[3];
+    lengths[0] = longest, lengths[1] = longest / 2, lengths[2] = longest - 1;
+    weft_lengths l = { 3, lengths, NULL };
+    kind k = { LSTM, { .input = 2, .hidden = hidden, .layers = 1, .bidirectional = true }, false };
+    weft_rnn *r = rnn_of(weft_module_new(w, "long"), "r", &k);
+    w->lean = false;
+    all_of(w, &k, r, &l, NULL, &kept);
+    w->lean = true;
+    all_of(w, &k, r, &l, NULL, &lean);
+    same_by_segments(w, "long", lean.v, kept.v, kept.weights);
+    for (int64_t i = kept.weights; i < kept.n; i++)               /* sums of many tokens */
+        cr_assert(fabs((double)(lean.v[i] - kept.v[i])) <= TOL(1e-10, 1e-3) * (1 + fabs((double)kept.v[i])), "%g, %g", (double)lean.v[i], (double)kept.v[i]);
+}
+Test(lean, long_sequences_go_in_segments)
+{
+    weft *w = open_on(WEFT_CPU);
+    long_sequences(w, 40, 2500);
+    CLEAN(w);
+}
+
+Test(lean, threads_change_no_bit)
+{
+    weft *one = open_with((weft_opts){ .device = WEFT_CPU, .seed = 1, .threads = 1, .lean = true });
+    weft *two = open_with((weft_opts){ .device = WEFT_CPU, .seed = 1, .threads = 2, .lean = true });
+    for (int i = 0; i < rounds(20, 200); i++) {
+        kind k;
+        weft_lengths l;
+        one->segment_rows = two->segment_rows = 30;
+        weft_rnn *a = layer_of(one, i, &k, &l), *b = layer_of(two, i, &k, &l);
+        all_of(one, &k, a, &l, NULL, &kept);
+        all_of(two, &k, b, &l, NULL, &lean);
+        same_bits(cell_name[k.cell], lean.v, kept.v, kept.n);
+    }
+    CLEAN(one);
+    CLEAN(two);
+}
+
+/* ---- without a tape nothing is kept either ---- */
+Test(lean, what_is_not_recorded_is_lean_and_the_same)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < rounds(20, 100); i++) {
+            kind k;
+            weft_lengths l;
+            weft_rnn *r = layer_of(w, i, &k, &l);
+            weft_rnn_out a = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
+            weft_recording(w, false);
+            w->segment_rows = 7;
+            weft_rnn_out b = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
+            w->segment_rows = 0;
+            weft_recording(w, true);
+            OK(w);
+            same_by_segments(w, cell_name[k.cell], concat_numbers(b.y), concat_numbers(a.y), weft_count(a.y));
+            same_by_segments(w, cell_name[k.cell], numbers(b.last.h), numbers(a.last.h), weft_count(a.last.h));
+            weft_clear(w);
+        }
+}
+
+/* ---- walks ---- */
+Test(lean, a_second_walk_and_second_derivatives)
+{
+    static const int32_t few[] = { 3, 1 };
+    const weft_lengths l = { 2, few, NULL };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true, .lean = true }, false };
+            weft_module *m = weft_module_new(w, cell_name[cell]);
+            weft_rnn *r = rnn_of(m, "r", &k);
+            weft_tensor *x = random_ragged(w, 4, 3, &l), *loss = loss_of(weft_rnn_run(r, x, WEFT_ZERO_STATE)), *p = weft_find(m, "r.weight_hh_l0"), *g[2];
+            weft_backward(loss);
+            weft_real *once = numbers(weft_gradient(p)), doubled[64];
+            weft_backward(weft_scale(loss, 1));
+            for (int64_t i = 0; i < weft_count(p); i++)
+                doubled[i] = once[i] + once[i];
+            close_to(cell_name[cell], numbers(weft_gradient(p)), doubled, weft_count(p), TOL(1e-13, 1e-6));
+            weft_gradients(loss, (weft_tensor *[]){ x, p }, 2, g);               /* recorded: by the composed form */
+            close_to(cell_name[cell], numbers(g[1]), once, weft_count(p), TOL(1e-12, 2e-5));
+            weft_backward(weft_total(weft_square(g[0])));
+            OK(w);
+            weft_clear(w);
+        }
+}
+
+/* ---- memory ---- */
+typedef struct { weft_module *m; weft_rnn *r; weft_lengths l; bool train; } model;
+static void step(weft *w, void *user)
+{
+    const model *m = user;
+    weft_recording(w, m->train);
+    weft_tensor *loss = weft_total(weft_rnn_run(m->r, weft_ragged(w, dice_fill((weft_real[600 * 4]){ 0 }, 600 * 4, -1, 1), 4, &m->l), WEFT_ZERO_STATE).y);
+    if (m->train)
+        weft_backward(loss);
+    weft_recording(w, true);
+}
+static model model_new(weft *w, const char *name, bool is_lean)
+{
+    static const int32_t lengths[] = { 200, 150, 100, 50, 99, 1 };
+    weft_module *m = weft_module_new(w, name);
+    return (model){ m, weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean }), { 6, lengths, NULL }, true };
+}
+static int64_t most_of(weft *w, model *m)
+{
+    w->data.most = 0;
+    step(w, m);
+    OK(w);
+    weft_clear(w);
+    return w->data.most;
+}
+
+Test(lean, keeps_the_states_alone)
+{
+    FOR_DEVICES(w) {
+        model a = model_new(w, "kept", false), b = model_new(w, "lean", true);
+        w->segment_rows = 50;
+        int64_t most = most_of(w, &a), less = most_of(w, &b), gates = 4 * 600 * (4 + 1) * 16 * (int64_t)sizeof(weft_real);   /* four layers' gates and raw */
+        cr_assert(most - less > gates * 3 / 4, "%lld and %lld bytes", (long long)most, (long long)less);
+        a.train = b.train = false;
+        cr_assert_eq(most_of(w, &a), most_of(w, &b));
+    }
+}
+
+Test(lean, a_steady_step_allocates_nothing, .init = unchecked)
+{
+    FOR_DEVICES(w) {
+        model m = model_new(w, "m", true);
+        w->segment_rows = 64;
+        is_steady(w, step, &m);
+        m.train = false;
+        is_steady(w, step, &m);
+    }
+}
+
+Test(lean, every_piece_of_a_step_failed_once)
+{
+    FOR_DEVICES(w) {
+        model m = model_new(w, "m", true);
+        w->segment_rows = 64;
+        int n = failures_of(w, 40, step, &m);
+        cr_assert(n > 30, "only %d", n);
+    }
+}

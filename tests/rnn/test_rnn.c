@@ -1,0 +1,364 @@
+/* test_rnn.c - recurrent layers: fused = composed in values and all gradients, second derivatives, independence of neighbours and
+ * layouts to the bit, empty sequences and batches. PyTorch's numbers are in tests/golden/recurrent.json. */
+#include "tests/rnn/rnn_kinds.h"
+
+static bag fused, composed;
+
+static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
+{
+    static int number;
+    char name[40], text[200];
+    snprintf(name, sizeof name, "r%d", number++);
+    weft_rnn *r = rnn_of(m, name, k);
+    all_of(w, k, r, l, NULL, &fused);
+    weft_rnn_composed(r, true);
+    all_of(w, k, r, l, NULL, &composed);
+    snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences", weft_device_name(w), cell_name[k->cell], k->o.layers,
+             k->o.bidirectional ? "two" : "one", k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input, (int)k->o.hidden, (int)l->n);
+    cr_assert_eq(fused.n, composed.n, "%s", text);
+    close_to(text, fused.v, composed.v, fused.n, TOL(1e-12, 2e-5));
+}
+
+Test(rnn, fused_is_composed)
+{
+    static const int64_t sizes[][2] = { { 1, 1 }, { 3, 5 }, { 9, 4 }, { 2, 17 }, { 6, 33 } };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int i = 0; i < rounds(160, 1600); i++) {
+            int32_t len[7];
+            dice_seed((uint64_t)i);
+            const int64_t *size = sizes[dice(COUNT(sizes))], n = (int64_t)dice(8);
+            dice_lengths(len, n, 9);
+            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / CELLS % 3, .bidirectional = i / 10 % 2, .no_bias = dice(4) == 0 }, i / 20 % 2 };
+            if (k.cell == PROJECTED && k.o.hidden == 1)
+                k.o.hidden = 2;
+            agree(w, m, &k, &(weft_lengths){ n, len, NULL });
+        }
+    }
+}
+
+Test(rnn, fused_is_composed_when_it_is_wide)
+{
+    static const int64_t sizes[][2] = { { 65, 129 }, { 7, 260 } };
+    static const int32_t len[] = { 3, 0, 5, 3, 1 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < CELLS * COUNT(sizes); i++) {
+            dice_seed((uint64_t)i);
+            const int64_t *size = sizes[i / CELLS];
+            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = i / CELLS ? 1 : 3, .bidirectional = i % 2 }, i % 3 == 0 };
+            agree(w, weft_module_new(w, "m"), &k, &(weft_lengths){ 5, len, NULL });
+        }
+}
+
+Test(rnn, fused_is_composed_on_empty_batches)
+{
+    static const int32_t zeros[3] = { 0 };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int cell = 0; cell < CELLS; cell++)
+            for (int state = 0; state < 2; state++)
+                for (int both = 0; both < 2; both++) {
+                    kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = both }, state };
+                    agree(w, m, &k, &(weft_lengths){ 0, NULL, NULL });
+                    agree(w, m, &k, &(weft_lengths){ 3, zeros, NULL });
+                }
+    }
+}
+
+/* ---- derivatives against differences ---- */
+typedef struct { weft_rnn *r; weft_lengths l; bool lstm, state; } shape;
+
+static weft_tensor *loss_at(weft_tensor *const *x, void *user)
+{
+    const shape *s = user;
+    weft_state first = { s->state ? x[1] : NULL, s->state && s->lstm ? x[2] : NULL };
+    return loss_of(weft_rnn_run(s->r, x[0], first));
+}
+
+/* Steps of float differences are so large that they cross the corner of relu; those of doubles are not. */
+static bool has_corner(int cell) { return cell == RELU && sizeof(weft_real) == 4; }
+
+static void check_derivatives(weft *w, const kind *k, bool second, double tol)
+{
+    static const int32_t len[] = { 1, 3, 0, 2 };
+    static int number;
+    char name[40];
+    snprintf(name, sizeof name, "m%d", number++);
+    weft_module *m = weft_module_new(w, name);
+    shape s = { rnn_of(m, "r", k), { 4, len, NULL }, is_lstm(k), k->state };
+    weft_tensor *by[INPUTS], *x = random_ragged(w, 4, k->o.input, &s.l);
+    int n = inputs_of(x, random_state(w, k, s.l.n), m, by);
+    double e = second ? weft_gradcheck2(loss_at, by, n, &s) : weft_gradcheck(loss_at, by, n, &s);
+    OK(w);
+    cr_assert(e < tol, "%s, %d layers, %d: order %d: %g", cell_name[k->cell], k->o.layers, k->o.bidirectional, 1 + second, e);
+    weft_clear(w);
+}
+
+Test(rnn, gradcheck)
+{
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++)
+            for (int i = 0; i < 4 && !has_corner(cell); i++) {
+                kind k = { cell, { .input = 2, .hidden = 2, .layers = 1 + i % 2, .bidirectional = i / 2 }, i != 1 };
+                check_derivatives(w, &k, false, TOL(1e-8, 2e-2));
+            }
+}
+
+Test(rnn, gradcheck2)
+{
+    weft *w = open_on(WEFT_REF);
+    for (int cell = 0; cell < CELLS; cell++) {
+        kind k = { cell, { .input = 1, .hidden = 2, .layers = 1, .bidirectional = cell % 2 }, true };
+        if (!has_corner(cell))
+            check_derivatives(w, &k, true, TOL(1e-7, 5e-2));
+    }
+    CLEAN(w);
+}
+
+Test(rnn, a_second_walk_doubles_the_gradients)
+{
+    static const int32_t len[] = { 3, 1 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true }, false };
+            weft_module *m = weft_module_new(w, cell_name[cell]);
+            weft_rnn *r = rnn_of(m, "r", &k);
+            weft_tensor *loss = loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE));
+            weft_tensor *p = weft_find(m, "r.weight_hh_l0_reverse");
+            weft_backward(loss);
+            weft_real *once = numbers(weft_gradient(p)), doubled[64];
+            weft_backward(weft_scale(loss, 1));
+            OK(w);
+            for (int64_t i = 0; i < weft_count(p); i++)
+                doubled[i] = 2 * once[i];
+            close_to(cell_name[cell], numbers(weft_gradient(p)), doubled, weft_count(p), TOL(1e-12, 1e-5));
+            weft_clear(w);
+        }
+}
+
+/* Only some gradients are wanted, or only some results have one: the others' buffers are not touched, what comes is the same. */
+Test(rnn, gradients_of_some_inputs_alone)
+{
+    static const int32_t len[] = { 2, 0, 4, 1 };
+    const weft_lengths l = { 4, len, NULL };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 3, .hidden = 4, .layers = 2 }, true };
+            weft_module *m = weft_module_new(w, cell_name[cell]);
+            weft_rnn *r = rnn_of(m, "r", &k);
+            weft_tensor *by[INPUTS], *all[INPUTS], *one[1], *x = random_ragged(w, 4, 3, &l);
+            int n = inputs_of(x, random_state(w, &k, 4), m, by);
+            weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], is_lstm(&k) ? by[2] : NULL });
+            weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2), o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
+            for (int f = 0; f < COUNT(losses); f++) {
+                weft_recording(w, true);
+                weft_gradients(losses[f], by, n, all);           /* by the composed form */
+                weft_recording(w, false);
+                for (int i = 0; i < n; i++) {
+                    weft_gradients(losses[f], &by[i], 1, one);
+                    close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])), weft_count(by[i]), TOL(1e-12, 2e-5));
+                }
+            }
+            weft_recording(w, true);
+            weft_clear(w);
+        }
+}
+
+Test(rnn, frozen_weights_get_no_gradient)
+{
+    static const int32_t len[] = { 2, 3 };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        kind k = { LSTM, { .input = 3, .hidden = 4, .layers = 2 }, false };
+        weft_rnn *r = rnn_of(m, "r", &k);
+        weft_tensor *frozen = weft_find(m, "r.weight_hh_l0"), *free_one = weft_find(m, "r.weight_ih_l0");
+        weft_freeze_parameter(frozen, true);
+        weft_backward(loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE)));
+        double sum = 0;
+        for (int64_t i = 0; i < weft_count(frozen); i++)
+            cr_assert(numbers(weft_gradient(frozen))[i] == 0);
+        for (int64_t i = 0; i < weft_count(free_one); i++)
+            sum += fabs((double)numbers(weft_gradient(free_one))[i]);
+        cr_assert(sum > 0);
+    }
+}
+
+/* ---- what a sequence gives depends on nothing but itself ---- */
+enum { SEQUENCES = 9, LONGEST = 7, FEATURES = 3 };
+static int32_t own_len[SEQUENCES];
+static weft_real own_x[SEQUENCES][LONGEST * FEATURES];
+
+typedef struct { weft_real y[LONGEST * 40], h[80], c[80], dx[LONGEST * FEATURES]; } result;
+
+/* Runs the chosen sequences, in that order, in that layout; their results each for itself. */
+static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, int n, weft_layout layout, result *out)
+{
+    static weft_real x[SEQUENCES * LONGEST * FEATURES];
+    int32_t len[SEQUENCES], row[SEQUENCES], column[SEQUENCES];
+    int64_t N = 0, W = width_of(k) * (1 + k->o.bidirectional), rows;
+    for (int i = 0; i < n; i++) {
+        len[i] = own_len[chosen[i]];
+        memcpy(x + N * FEATURES, own_x[chosen[i]], (size_t)len[i] * sizeof *x * FEATURES);
+        N += len[i];
+    }
+    weft_lengths l = { n, len, NULL };
+    weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l), *in = given;
+    if (layout == WEFT_ROWS) {
+        cr_assert_eq(weft_first_fit(&l, 9, row, column, &rows), WEFT_OK);
+        in = weft_arrange_rows(in, &(weft_placement){ rows, 9, row, column });
+    } else
+        in = weft_arrange(in, layout);
+    weft_rnn_out o = weft_rnn_run(r, in, WEFT_ZERO_STATE);
+    cr_assert_eq(weft_layout_of(o.y), layout);
+    weft_tensor *loss = weft_total(weft_square(o.y));
+    weft_recording(w, false);
+    weft_gradients(loss, &given, 1, &dx);
+    weft_recording(w, true);
+    OK(w);
+    const weft_real *y = concat_numbers(o.y), *d = numbers(dx), *h = numbers(o.last.h), *c = o.last.c ? numbers(o.last.c) : h;
+    int64_t wide = o.last.c ? k->o.hidden : width_of(k);
+    for (int64_t i = 0, at = 0; i < n; at += len[i++]) {
+        memset(&out[i], 0, sizeof out[i]);
+        memcpy(out[i].y, y + at * W, (size_t)(len[i] * W) * sizeof *y);
+        memcpy(out[i].dx, d + at * FEATURES, (size_t)(len[i] * FEATURES) * sizeof *d);
+        for (int64_t j = 0; j < stacked(k); j++) {
+            memcpy(out[i].h + j * width_of(k), h + (j * n + i) * width_of(k), (size_t)width_of(k) * sizeof *h);
+            memcpy(out[i].c + j * wide, c + (j * n + i) * wide, (size_t)wide * sizeof *c);
+        }
+    }
+    weft_clear(w);
+}
+
+static void same_results(const char *what, const result *a, const result *b)
+{
+    same_in_company(what, a->y, b->y, COUNT(a->y));
+    same_in_company(what, a->h, b->h, COUNT(a->h));
+    same_in_company(what, a->c, b->c, COUNT(a->c));
+    same_in_company(what, a->dx, b->dx, COUNT(a->dx));
+}
+
+Test(rnn, neighbours_order_and_layout_change_no_bit)
+{
+    static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, shuffled[SEQUENCES] = { 5, 8, 1, 0, 7, 3, 2, 6, 4 };
+    static const int64_t hidden[] = { 5, 16, 19 };
+    static result base[SEQUENCES], other[SEQUENCES];
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int i = 0; i < CELLS * COUNT(hidden); i++) {
+            char name[16];
+            snprintf(name, sizeof name, "r%d", i);
+            kind k = { i % CELLS, { .input = FEATURES, .hidden = hidden[i / CELLS], .layers = 2, .bidirectional = true }, false };
+            weft_rnn *r = rnn_of(m, name, &k);
+            dice_seed(7 + (uint64_t)i);
+            dice_lengths(own_len, SEQUENCES, LONGEST);
+            dice_fill(own_x[0], SEQUENCES * LONGEST * FEATURES, -1, 1);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, base);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_CONCAT, other);
+            for (int s = 0; s < SEQUENCES; s++)
+                same_results("concat", &other[s], &base[s]);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_ROWS, other);
+            for (int s = 0; s < SEQUENCES; s++)
+                same_results("rows", &other[s], &base[s]);
+            results_of(w, &k, r, shuffled, SEQUENCES, WEFT_CONCAT, other);
+            for (int s = 0; s < SEQUENCES; s++)
+                same_results("shuffled", &other[s], &base[shuffled[s]]);
+            for (int s = 0; s < SEQUENCES; s++) {
+                results_of(w, &k, r, &order[s], 1, WEFT_CONCAT, other);
+                same_results("alone", &other[0], &base[s]);
+            }
+        }
+    }
+}
+
+Test(rnn, a_neighbours_nan_stays_there)
+{
+    static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+    static result base[SEQUENCES], other[SEQUENCES];
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = FEATURES, .hidden = 6, .layers = 2, .bidirectional = true }, false };
+            weft_rnn *r = rnn_of(m, cell_name[cell], &k);
+            dice_seed(77);
+            for (int s = 0; s < SEQUENCES; s++)
+                own_len[s] = 1 + (int32_t)dice(LONGEST);
+            dice_fill(own_x[0], SEQUENCES * LONGEST * FEATURES, -1, 1);
+            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, base);
+            own_x[4][1] = (weft_real)NAN;
+            results_of(w, &k, r, order, SEQUENCES, WEFT_PACKED, other);
+            cr_assert(isnan(other[4].y[0]));
+            for (int s = 0; s < SEQUENCES; s++)
+                if (s != 4)
+                    same_results("beside a NaN", &other[s], &base[s]);
+        }
+    }
+}
+
+Test(rnn, plain_is_ragged_of_equal_lengths)
+{
+    static const int64_t shapes[][2] = { { 3, 4 }, { 1, 1 }, { 2, 0 }, { 0, 5 }, { 0, 0 } };
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m");
+        kind k = { LSTM, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+        weft_rnn *r = rnn_of(m, "r", &k);
+        for (int i = 0; i < COUNT(shapes); i++) {
+            int64_t n = shapes[i][0], T = shapes[i][1];
+            int32_t len[3] = { (int32_t)T, (int32_t)T, (int32_t)T };
+            weft_lengths l = { n, len, NULL };
+            weft_state s = random_state(w, &k, n);
+            weft_rnn_out a = weft_rnn_run(r, random_tensor(w, 4, WEFT_SHAPE(n, T, 2)), s), b = weft_rnn_run(r, random_ragged(w, 4, 2, &l), s);
+            OK(w);
+            cr_assert(weft_rank(a.y) == 3 && weft_size(a.y, 0) == n && weft_size(a.y, 1) == T && weft_size(a.y, 2) == 6 && weft_layout_of(a.y) == WEFT_PLAIN);
+            same_in_company("y", numbers(a.y), concat_numbers(b.y), n * T * 6);
+            same_in_company("h", numbers(a.last.h), numbers(b.last.h), 4 * n * 3);
+            same_in_company("c", numbers(a.last.c), numbers(b.last.c), 4 * n * 3);
+            if (T == 0)
+                same_bits("h_n = h_0", numbers(a.last.h), numbers(s.h), 4 * n * 3);
+            weft_clear(w);
+        }
+    }
+}
+
+Test(rnn, an_empty_sequence_hands_its_state_on)
+{
+    static const int32_t len[] = { 0, 2, 0 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+            weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
+            weft_state s = random_state(w, &k, 3);
+            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), s);
+            weft_tensor *dh, *loss = weft_total(o.last.h);
+            weft_recording(w, false);
+            weft_gradients(loss, &s.h, 1, &dh);
+            weft_recording(w, true);
+            OK(w);
+            int64_t W = width_of(&k);
+            const weft_real *h = numbers(o.last.h), *h0 = numbers(s.h), *d = numbers(dh);
+            for (int64_t j = 0; j < 4; j++)
+                for (int64_t i = 0; i < W; i++) {
+                    int64_t at = j * 3 * W + i;
+                    cr_assert(h[at] == h0[at] && h[at + 2 * W] == h0[at + 2 * W] && h[at + W] != h0[at + W]);
+                    cr_assert(d[at] == 1 && d[at + 2 * W] == 1);
+                }
+            weft_clear(w);
+        }
+}
+
+Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
+{
+    static const int32_t len[] = { 2, 5, 1, 4, 3 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++) {
+            kind k = { cell, { .input = 2, .hidden = 3, .layers = 1, .bidirectional = true }, true };
+            weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
+            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 5, len, NULL }), random_state(w, &k, 5));
+            int64_t W = width_of(&k), first = 0;
+            const weft_real *h = numbers(o.last.h), *y = concat_numbers(o.y);
+            for (int s = 0; s < 5; first += len[s++]) {
+                same_bits("forwards: the last token's", h + s * W, y + (first + len[s] - 1) * 2 * W, W);
+                same_bits("backwards: the first token's", h + (5 + s) * W, y + first * 2 * W + W, W);
+            }
+            weft_clear(w);
+        }
+}

@@ -1,0 +1,274 @@
+/* test_rnn_use.c - recurrent layers in use: very long sequences, single steps, parameters, dropout, states, errors, memory. */
+#include "tests/rnn/rnn_kinds.h"
+
+/* ---- 70,000 steps ---- */
+Test(rnn, seventy_thousand_steps)
+{
+    enum { T = 70000, H = 2 };
+    static weft_real x[T];
+    static const int32_t len[] = { T };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_rnn_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H });
+    dice_seed(3);
+    weft_rnn_out o = weft_rnn_run(r, weft_ragged(w, dice_fill(x, T, -1, 1), 1, &(weft_lengths){ 1, len, NULL }), WEFT_ZERO_STATE);
+    weft_backward(weft_total(o.y));
+    OK(w);
+    const weft_real *wih = numbers(weft_find(m, "r.weight_ih_l0")), *whh = numbers(weft_find(m, "r.weight_hh_l0"));
+    const weft_real *bih = numbers(weft_find(m, "r.bias_ih_l0")), *bhh = numbers(weft_find(m, "r.bias_hh_l0")), *y = numbers(weft_plain(o.y));
+    double h[H] = { 0 };
+    for (int t = 0; t < T; t++) {
+        double a[H];
+        for (int j = 0; j < H; j++)
+            a[j] = tanh((double)(wih[j] * x[t] + bih[j] + bhh[j]) + (double)whh[j * H] * h[0] + (double)whh[j * H + 1] * h[1]);
+        for (int j = 0; j < H; j++) {
+            h[j] = a[j];
+            cr_assert(fabs(h[j] - (double)y[t * H + j]) < TOL(1e-12, 1e-5), "step %d", t);
+        }
+    }
+    cr_assert(isfinite(numbers(weft_gradient(weft_find(m, "r.weight_hh_l0")))[0]));
+    CLEAN(w);
+}
+
+/* ---- step by step ---- */
+Test(rnn, steps_are_a_run)
+{
+    enum { N = 3, T = 5, F = 2 };
+    FOR_DEVICES(w)
+        for (int cell = 0; cell < CELLS; cell++)
+            for (int state = 0; state < 2; state++) {
+                char name[32];
+                snprintf(name, sizeof name, "%s%d", cell_name[cell], state);
+                kind k = { cell, { .input = F, .hidden = 7, .layers = 2 }, state };
+                weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
+                weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(N, T, F));
+                weft_state s = random_state(w, &k, N);
+                weft_rnn_out all = weft_rnn_run(r, x, s);
+                for (int t = 0; t < T; t++) {
+                    weft_rnn_out o = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, F)), s);
+                    weft_tensor *want = weft_reshape(weft_slice(all.y, 1, t, t + 1), WEFT_SHAPE(N, width_of(&k)));
+                    close_to(name, numbers(o.y), numbers(want), N * width_of(&k), TOL(1e-13, 1e-6));
+                    s = o.last;
+                }
+                close_to(name, numbers(s.h), numbers(all.last.h), weft_count(s.h), TOL(1e-13, 1e-6));
+                if (s.c)
+                    close_to(name, numbers(s.c), numbers(all.last.c), weft_count(s.c), TOL(1e-13, 1e-6));
+                weft_clear(w);
+            }
+}
+
+/* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index arrays are made once. */
+Test(rnn, thousands_of_steps_take_no_memory, .init = unchecked)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2 });
+    weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(4, 2));
+    weft_real h[2 * 4 * 3] = { 0 };
+    int64_t before = 0;
+    weft_recording(w, false);
+    for (int t = 0; t < 3000; t++) {
+        weft_mark here = weft_here(w);
+        weft_rnn_out o = weft_rnn_step(r, x, (weft_state){ weft_reals(w, h, WEFT_SHAPE(2, 4, 3)), NULL });
+        cr_assert_eq(weft_read(o.last.h, h, sizeof h), WEFT_OK);
+        weft_rewind(w, here);
+        if (t == 2)
+            before = allocations(w);
+    }
+    cr_assert_eq(allocations(w), before);
+    CLEAN(w);
+}
+
+/* ---- parameters ---- */
+static void has_parameter(weft_module *m, int i, const char *name, int64_t rows, int64_t columns)
+{
+    const char *path;
+    weft_tensor *p = weft_parameter_at(m, i, &path);
+    cr_assert_str_eq(path, name);
+    cr_assert(weft_rank(p) == 1 + (columns > 0) && weft_size(p, 0) == rows && (!columns || weft_size(p, 1) == columns), "%s", name);
+}
+
+Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 5, .hidden = 16, .layers = 2, .bidirectional = true, .proj = 3 });
+    cr_assert_eq(weft_parameters(m), 20);
+    has_parameter(m, 0, "r.weight_ih_l0", 64, 5);
+    has_parameter(m, 1, "r.weight_hh_l0", 64, 3);
+    has_parameter(m, 2, "r.bias_ih_l0", 64, 0);
+    has_parameter(m, 3, "r.bias_hh_l0", 64, 0);
+    has_parameter(m, 4, "r.weight_hr_l0", 3, 16);
+    has_parameter(m, 5, "r.weight_ih_l0_reverse", 64, 5);
+    has_parameter(m, 9, "r.weight_hr_l0_reverse", 3, 16);
+    has_parameter(m, 10, "r.weight_ih_l1", 64, 6);
+    has_parameter(m, 19, "r.weight_hr_l1_reverse", 3, 16);
+    const weft_real *v = numbers(weft_parameter_at(m, 0, NULL));
+    double low = 1, high = -1;
+    for (int i = 0; i < 64 * 5; i++)
+        low = fmin(low, (double)v[i]), high = fmax(high, (double)v[i]);
+    cr_assert(low >= -.25 && low < -.2 && high <= .25 && high > .2, "%g .. %g", low, high);
+    weft_module *g = weft_module_new(w, "g");
+    weft_gru_new(g, "r", &(weft_rnn_opts){ .input = 5, .hidden = 4, .no_bias = true });
+    cr_assert_eq(weft_parameters(g), 2);
+    has_parameter(g, 1, "r.weight_hh_l0", 12, 4);
+    CLEAN(w);
+}
+
+/* ---- dropout between layers ---- */
+static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bool training)
+{
+    static const int32_t len[] = { 3, 5, 1 };
+    weft_rnn *r = weft_gru_new(weft_module_new(w, name), "r", &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
+    weft_training(w, training);
+    return concat_numbers(weft_rnn_run(r, weft_arrange(random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), layout), WEFT_ZERO_STATE).y);
+}
+
+static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b, 72 * sizeof *a); }
+
+Test(rnn, dropout_is_a_function_of_seed_and_path)
+{
+    weft *a = open_on(WEFT_CPU), *b = open_on(WEFT_CPU), *c = open_on(WEFT_CPU);
+    weft_real *in_a = with_dropout(a, WEFT_PACKED, "m", true), *in_b = with_dropout(b, WEFT_CONCAT, "m", true), *in_c = with_dropout(c, WEFT_CONCAT, "m", false);
+    cr_assert(equal(in_a, in_b), "the layout changed the mask");
+    cr_assert(!equal(in_a, in_c), "no dropout in training");
+    CLEAN(a), CLEAN(b), CLEAN(c);
+}
+
+/* ---- states ---- */
+Test(rnn, states_are_selected_and_repeated)
+{
+    FOR_DEVICES(w) {
+        weft_state s = { random_tensor(w, 1, WEFT_SHAPE(2, 3, 4)), random_tensor(w, 2, WEFT_SHAPE(2, 3, 5)) };
+        static const int32_t parent[] = { 2, 0, 2, 1 };
+        weft_state chosen = weft_state_select(s, parent, 4), twice = weft_state_repeat(s, 2);
+        OK(w);
+        cr_assert(weft_size(chosen.h, 1) == 4 && weft_size(chosen.c, 2) == 5 && weft_size(twice.c, 1) == 6);
+        const weft_real *h = numbers(s.h), *c = numbers(s.c), *ch = numbers(chosen.h), *tc = numbers(twice.c);
+        for (int k = 0; k < 2; k++)
+            for (int j = 0; j < 4; j++)
+                same_bits("select", ch + (k * 4 + j) * 4, h + (k * 3 + parent[j]) * 4, 4);
+        for (int k = 0; k < 2; k++)
+            for (int j = 0; j < 6; j++)
+                same_bits("repeat", tc + (k * 6 + j) * 5, c + (k * 3 + j / 2) * 5, 5);
+        weft_state none = weft_state_repeat(weft_state_select(WEFT_ZERO_STATE, parent, 4), 3);
+        cr_assert(!none.h && !none.c && weft_size(weft_state_select(s, NULL, 0).h, 1) == 0);
+        OK(w);
+    }
+    weft *w = open_on(WEFT_CPU);
+    weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, (const int32_t[]){ 0, 3 }, 2);
+    FAILS(w, WEFT_EARG, "parent[1] is 3; 0 .. 2 is wanted");
+    weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(3, 4)), NULL }, (const int32_t[]){ 0 }, 1);
+    FAILS(w, WEFT_ESHAPE, "state_select: the state is [3, 4]");
+    weft_state_repeat((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, 0);
+    FAILS(w, WEFT_EARG, "state_repeat: 0 times");
+    CLEAN(w);
+}
+
+/* ---- errors ---- */
+static void refused(weft *w, weft_rnn *r, const char *why)
+{
+    weft_tensor *x = weft_ok(w) ? weft_zeros(w, WEFT_SHAPE(1, 1, 1)) : NULL;
+    FAILS(w, WEFT_EARG, why);
+    cr_assert_not_null(r);
+    cr_assert_null(weft_rnn_module(r));
+    weft_rnn_composed(r, true);
+    weft_rnn_out o = weft_rnn_run(r, x ? x : weft_zeros(w, WEFT_SHAPE(1, 1, 1)), WEFT_ZERO_STATE);
+    cr_assert_not_null(o.y);
+    FAILS(w, WEFT_EARG, "rnn_run: the layer is NULL or could not be made");
+}
+
+Test(rnn, options_are_checked)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn_opts good = { .input = 2, .hidden = 3 }, o;
+    refused(w, weft_gru_new(m, "r", NULL), "gru_new \"r\": options are NULL");
+    refused(w, weft_gru_new(m, "r", (o = good, o.hidden = 0, &o)), "input and hidden of at least 1");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.input = -1, &o)), "lstm_new \"r\": input and hidden of at least 1");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.layers = 33, &o)), "1 .. 32 layers");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.proj = 3, &o)), "a proj less than hidden");
+    refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM has a projection");
+    refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
+    refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of rnn_new");
+    weft_rnn *r = weft_lstm_new(m, "r", &good);
+    OK(w);
+    refused(w, weft_lstm_new(m, "r", &good), "r");
+    weft_rnn_run(NULL, weft_zeros(w, WEFT_SHAPE(1, 1, 2)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "the layer is NULL");
+    weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(1, 1, 2)), WEFT_ZERO_STATE);
+    CLEAN(w);
+}
+
+Test(rnn, what_comes_in_is_checked)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "model");
+    weft_rnn_opts o = { .input = 2, .hidden = 3, .layers = 2 };
+    weft_rnn *lstm = weft_lstm_new(m, "enc", &o), *gru = weft_gru_new(m, "gru", &o), *both = weft_gru_new(m, "both", (o.bidirectional = true, &o));
+#define X weft_zeros(w, WEFT_SHAPE(4, 5, 2))
+#define STATE(...) weft_zeros(w, WEFT_SHAPE(__VA_ARGS__))
+    weft_rnn_run(lstm, NULL, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "model.enc: rnn_run: x is NULL");
+    weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 5, 3)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "x is [4, 5, 3]; ragged rows or a plain [sequences, steps, 2] of reals is wanted");
+    weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "x is [4, 2]");
+    weft_rnn_run(lstm, X, (weft_state){ STATE(2, 3, 3), STATE(2, 4, 3) });
+    FAILS(w, WEFT_ESHAPE, "state h is [2, 3, 3]; [2, 4, 3] (layers * directions, sequences, width) is wanted");
+    weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), STATE(4, 4, 3) });
+    FAILS(w, WEFT_ESHAPE, "state c is [4, 4, 3]");
+    weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), NULL });
+    FAILS(w, WEFT_EARG, "state c is NULL");
+    weft_rnn_run(lstm, X, (weft_state){ NULL, STATE(2, 4, 3) });
+    FAILS(w, WEFT_EARG, "state h is NULL");
+    weft_rnn_run(gru, X, (weft_state){ STATE(2, 4, 3), STATE(2, 4, 3) });
+    FAILS(w, WEFT_EARG, "model.gru: rnn_run: a state c was given, but only an LSTM has one");
+    weft_rnn_step(both, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "model.both: rnn_step: the layer has two directions");
+    weft_rnn_step(gru, X, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_ESHAPE, "rnn_step: x is [4, 5, 2]; a plain [sequences, 2] of reals is wanted");
+    weft_tensor *stale = X;
+    weft_clear(w);
+    weft_rnn_run(gru, stale, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "x is of a step that has ended");
+    weft_rnn_out bad = weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(1)), WEFT_ZERO_STATE);
+    cr_assert(bad.y && bad.last.h && bad.last.c && !weft_rnn_run(gru, bad.y, WEFT_ZERO_STATE).last.c);
+    FAILS(w, WEFT_ESHAPE, "x is [1]");
+    weft_rnn_run(lstm, X, WEFT_ZERO_STATE);
+    OK(w);
+    weft_fail(w, WEFT_EARG, "mine");
+    cr_assert_str_eq(weft_message(w), "mine", "after a run messages name the layer still");
+    CLEAN_FAILED(w);
+}
+
+/* ---- memory ---- */
+static void one_step(weft *w, void *layer)
+{
+    static const int32_t len[] = { 3, 0, 5 };
+    weft_rnn *r = layer;
+    weft_tensor *x = random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL });
+    weft_state s = { random_tensor(w, 1, WEFT_SHAPE(4, 3, 3)), random_tensor(w, 2, WEFT_SHAPE(4, 3, 3)) };
+    weft_backward(loss_of(weft_rnn_run(r, x, s)));
+    weft_zero_grad(weft_rnn_module(r));
+}
+static weft_rnn *four_parts(weft *w)
+{
+    return weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
+}
+
+Test(rnn, a_steady_step_allocates_nothing, .init = unchecked)
+{
+    FOR_DEVICES(w)
+        is_steady(w, one_step, four_parts(w));
+}
+
+Test(rnn, every_piece_of_memory_may_fail)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_rnn *r = four_parts(w);
+    int failed = failures_of(w, rounds(40, 4000), one_step, r);
+    cr_assert(failed > 10, "%d", failed);
+    one_step(w, r);
+    CLEAN(w);
+}
