@@ -6,7 +6,7 @@
  * not const. Axes count from 0, from the end if negative. All errors are sticky in the context. */
 #ifndef WEFT_API_AUTOGRAD_H
 #define WEFT_API_AUTOGRAD_H
-#include "core/api_core.h"
+#include "../core/api_core.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,20 +5,6 @@ enum { MOST_LAYERS = 9999 };                    /* said in the header */
 
 struct weft_mlp { weft_module *m; weft_activation activation; real dropout; int layers; weft_linear *linear[]; };
 
-weft_tensor *weft__activated(weft_activation a, weft_tensor *x)
-{
-    switch (a) {
-    case WEFT_RELU:       return weft_relu(x);
-    case WEFT_LEAKY_RELU: return weft_leaky_relu(x, (real).01);
-    case WEFT_ELU:        return weft_elu(x, 1);
-    case WEFT_GELU:       return weft_gelu(x);
-    case WEFT_SILU:       return weft_silu(x);
-    case WEFT_TANH:       return weft_tanh(x);
-    case WEFT_SIGMOID:    return weft_sigmoid(x);
-    }
-    return x;
-}
-
 /* Of linear layer i in a torch.nn.Sequential, where activations and dropouts have numbers, too. */
 static int number_of(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
 

@@ -2,7 +2,9 @@
 #ifndef WEFT_NN_H
 #define WEFT_NN_H
 #include "core/core.h"
-#include "nn/api_nn.h"
+#include "nn/api_layers.h"
+#include "nn/api_loss.h"
+#include "nn/api_optim.h"
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
 
@@ -74,7 +76,7 @@ weft_init weft__by_width(int64_t in);            /* uniform in +-1/sqrt(in), as 
 /* Linear layers whose weight starts so; the bias starts at 0. */
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
-weft_tensor *weft__activated(weft_activation, weft_tensor *x);
+weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* activation.c */
 weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);          /* the activation of the layer's output, in one pass where that can be */
 bool weft__dropout_is_sound(weft *w, const char *function, real p);              /* else the context fails */
 /* Dropout of a layer's part: its masks have the name "path of m.part". */

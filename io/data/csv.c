@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "rnn/forecast/series/frame.h"
+#include "io/data/csv.h"
 #include "io/text.h"
 
 typedef struct { char *text; int64_t size; } field;

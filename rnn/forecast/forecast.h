@@ -3,7 +3,7 @@
 #ifndef WEFT_FORECAST_H
 #define WEFT_FORECAST_H
 #include "nn/nn.h"
-#include "rnn/api_rnn.h"
+#include "rnn/forecast/api_forecast.h"
 
 /* One side of a model. Ragged (EXACT): x is, and everything is data. Padded: x is plain [n, T, F]; len are its data, which are first or last. */
 typedef struct weft__side { weft_tensor *x; weft_lengths data; weft_align align; bool known; } weft__side;       /* known: lengths were given */

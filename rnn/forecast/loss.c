@@ -3,7 +3,7 @@
 #include <math.h>
 #include "nn/loss.h"
 #include "autograd/autograd.h"
-#include "rnn/api_rnn.h"
+#include "rnn/forecast/api_forecast.h"
 
 static const char name[] = "forecast_loss";
 static const real usual[] = { (real).02, (real).1, (real).25, (real).5, (real).75, (real).9, (real).98 };
@@ -46,7 +46,7 @@ static weft_tensor *steps_that_count(weft_tensor *x, const weft_lengths *l, bool
     if (x->f.batch)
         return are_its_lengths(x, l), NULL;
     bool some = l && weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], name) && !all;
-    return some ? weft__column(weft_create_mask(x->w, x->f.size[1], l, WEFT_ALIGN_LEFT, true)) : NULL;
+    return some ? weft__column(weft_mask(x->w, l, x->f.size[1], WEFT_ALIGN_LEFT)) : NULL;
 }
 
 /* ---- quantiles ---- */

@@ -1,5 +1,6 @@
 /* parts.c - the few steps of forecasting models in which ragged and padded computation differ. */
 #include "autograd/autograd.h"
+#include "rnn/forecast/api_transformertf.h"
 #include "rnn/forecast/forecast.h"
 
 weft__projection weft__projection_new(weft_module *m, int64_t from, int64_t to)

@@ -1,7 +1,7 @@
 /* shorten.c - random shorter lengths as augmentation: drawing them, and keeping that many rows of each sequence, the newest of what is
  * past and the first of what is to come, so that both still meet at the same moment. */
 #include "autograd/autograd.h"
-#include "rnn/api_rnn.h"
+#include "rnn/forecast/api_forecast.h"
 
 weft_status weft_draw_lengths(weft_stream *stream, const weft_lengths *l, int32_t least, int32_t most, int32_t *out)
 {

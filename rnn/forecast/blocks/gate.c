@@ -2,6 +2,7 @@
 #include <string.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
+#include "rnn/forecast/api_forecast.h"
 
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 

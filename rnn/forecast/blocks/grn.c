@@ -1,6 +1,7 @@
 /* grn.c - gated residual networks: what a TFT does to everything. */
 #include <math.h>
 #include "nn/nn.h"
+#include "rnn/forecast/api_forecast.h"
 
 struct weft_grn {
     weft_module *m; weft_grn_opts o;

@@ -5,6 +5,7 @@
  * of their maps times the values; the fused attention has no maps. */
 #include <math.h>
 #include "nn/attention.h"
+#include "rnn/forecast/api_forecast.h"
 
 enum { MOST_HEADS = 256 };
 

@@ -1,6 +1,7 @@
 /* variable_selection.c - which features matter at each token: a GRN for each, and one over all of them that weighs the others. */
 #include <string.h>
 #include "nn/nn.h"
+#include "rnn/forecast/api_forecast.h"
 
 enum { MOST_FEATURES = 4096 };
 

@@ -1,7 +1,7 @@
 /* features.h - what the parts of forecasting data share: columns with their chains of transforms, what was fitted, the numbers of a frame ready
  * for windows. */
-#ifndef WEFT_IO_FEATURES_H
-#define WEFT_IO_FEATURES_H
+#ifndef WEFT_FEATURES_H
+#define WEFT_FEATURES_H
 #include "rnn/forecast/series/frame.h"
 
 enum { WEFT__STEPS = 16, WEFT__DEGREE = 15 };

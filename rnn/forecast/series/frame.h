@@ -1,7 +1,8 @@
 /* frame.h - how frames of time series are built: rows wait in a store of columns until all are good, then a frame takes them over. */
-#ifndef WEFT_IO_FRAME_H
-#define WEFT_IO_FRAME_H
-#include "io/data/data.h"
+#ifndef WEFT_FRAME_H
+#define WEFT_FRAME_H
+#include "io/data/csv.h"
+#include "rnn/forecast/api_series.h"
 
 /* How many names there are before the NULL. */
 int64_t weft__names(const char *const *names);
@@ -21,12 +22,4 @@ void weft__frame_drop(weft_frame *f, int64_t from);
 typedef struct weft__stretch { const char *id; int64_t first, rows, group; } weft__stretch;
 /* Stretches of one group, next to each other, are one series. All or nothing. */
 weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names, const double *const *columns, const weft__stretch *parts, int64_t n);
-
-/* csv: rows of numbers as they come; id is the text of the id's column (NULL without one) and stays until *text is freed, by the caller in any
- * case. take returns false if there is no memory. narrow: numbers must be weft_reals. */
-typedef bool weft__csv_row(void *user, const char *id, const double *values);
-typedef struct weft__csv_want { const char *id, *const *columns; int n; bool narrow; const weft_csv_opts *opts; } weft__csv_want;
-weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want, weft__csv_row *take, void *user);
-/* Whether opts, which may be NULL, can be meant; `function` begins the message. */
-weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts);
 #endif
