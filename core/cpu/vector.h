@@ -211,7 +211,7 @@ static inline void v_transpose(vec x[VLEN])
 
 /* ---- functions ----
  * What is in every loop over exp and its kin is always inlined: a call keeps no vector in a register. */
-#define V_INLINE static inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline))
 static const real v_factorial_[] = {             /* 1 / i! */
     1, 1, (real)(1 / 2.), (real)(1 / 6.), (real)(1 / 24.), (real)(1 / 120.), (real)(1 / 720.), (real)(1 / 5040.),
     (real)(1 / 40320.), (real)(1 / 362880.), (real)(1 / 3628800.), (real)(1 / 39916800.), (real)(1 / 479001600.),
@@ -224,7 +224,7 @@ static const real v_odd_[] = {                   /* 1 / (2 i + 3) */
 };
 
 /* sum of c[i] x^i, i < n <= 12, by pairs, then pairs of pairs (Estrin): as many operations as Horner's way, but less waiting. */
-V_INLINE vec v_polynomial_(const real *c, int n, vec x)
+INLINE vec v_polynomial_(const real *c, int n, vec x)
 {
     vec term[12];
     for (int i = 0; i < n; i++)
@@ -239,7 +239,7 @@ V_INLINE vec v_polynomial_(const real *c, int n, vec x)
 }
 /* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself. The result's low bits
  * are n. */
-V_INLINE veci v_reduced_exp_(vec x, vec *p)
+INLINE veci v_reduced_exp_(vec x, vec *p)
 {
     vec shifted = v_fma(x, v_set((real)1.44269504088896340736), v_set(V_ROUNDER)), whole = shifted - V_ROUNDER;
     vec r = v_fma(whole, v_set(-V_LN2_LOW), v_fma(whole, v_set(-V_LN2_HIGH), x));
@@ -249,14 +249,14 @@ V_INLINE veci v_reduced_exp_(vec x, vec *p)
 static inline vec v_power_of_2_(veci n)                     { return (vec)((n + V_BIAS) << V_FRACTION); }   /* -V_BIAS gives 0 */
 
 /* For x <= 0: exp(x) - 1 in the same way, *power 2^n; where exp would be no normal number, 0 takes its place. */
-V_INLINE vec v_decay_(vec x, vec *power)
+INLINE vec v_decay_(vec x, vec *power)
 {
     vec p;
     *power = v_power_of_2_(v_reduced_exp_(v_max(v_set(V_EXP_LEAST), x), &p));
     return p;
 }
 /* In two factors, so that what lies beyond the normal numbers comes out as it should. */
-V_INLINE vec v_exp(vec x)
+INLINE vec v_exp(vec x)
 {
     vec p;
     veci n = v_reduced_exp_(v_max(v_set(V_EXP_ZERO), v_min(v_set(V_EXP_MOST), x)), &p) - (veci)v_set(V_ROUNDER), half = n >> 1;
