@@ -1,6 +1,6 @@
 /* accumulate.c - where the gradients of a walk go.
  *
- * When a walk is not recorded, the last operator of a backward is not run at once: the door keeps the call in w->late, and it is run straight
+ * When a walk is not recorded, the last operator of a backward is not run at once: weft__apply defers the call, and it is run straight
  * into the gradient's buffer, adding if something is there. So dW of a matrix product used T times is T products into the flat vector, no
  * temporary. When a walk is recorded, gradients are ordinary tensors.
  *
@@ -19,29 +19,23 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
     int class_ = 0;
     while (class_bytes(class_) < bytes)
         class_++;
-    weft_tensor *s = w->spare[class_];
+    weft_tensor *s = w->tape->spare[class_];
     if (s)
-        w->spare[class_] = s->grad;
+        w->tape->spare[class_] = s->node.grad;
     else if (!(s = weft__take(w, &w->lasting, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
         return NULL;
-    *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .class_ = (int16_t)class_ };
+    *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .node.class_ = (int16_t)class_ };
     return s;
 }
 
 void weft__slot_end(weft *w, weft_tensor *s)
 {
-    s->grad = w->spare[s->class_];
-    w->spare[s->class_] = s;
-}
-
-void weft__settle(weft *w)
-{
-    if (w->late)
-        w->settle(w);
+    s->node.grad = w->tape->spare[s->node.class_];
+    w->tape->spare[s->node.class_] = s;
 }
 
 /* ---- handing a gradient to an input ---- */
-bool weft__wanted(const weft_tensor *t) { return t->reached == t->w->walk || (t->w->to_parameters && t->parameter && !t->frozen); }
+bool weft__wanted(const weft_tensor *t) { return t->node.reached == t->w->tape->walk || (t->w->tape->to_parameters && t->node.parameter && !t->node.frozen); }
 
 static bool fits(const weft_tensor *x, const weft_tensor *g)
 {
@@ -61,47 +55,47 @@ static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
 }
 
 /* A buffer that becomes the gradient of x, or is added to it and spent. */
-static void give_slot(weft_tensor *x, weft_tensor *own)
+static void accumulate_slot(weft_tensor *x, weft_tensor *own)
 {
     weft *w = x->w;
-    if (!x->grad) {
-        x->grad = own;
+    if (!x->node.grad) {
+        x->node.grad = own;
         return;
     }
-    w->dev.k->scale(&w->dev, count(x), 1, own->data, x->grad->data, true);
+    w->dev.k->scale(&w->dev, count(x), 1, own->data, x->node.grad->data, true);
     weft__slot_end(w, own);
 }
 
-static void give_late(weft_tensor *x, weft_tensor *g)             /* g is still to be computed, by the call that waits */
+static void accumulate_deferred(weft_tensor *x, weft_tensor *g)             /* g is still to be computed, by the call that waits */
 {
     weft *w = x->w;
-    bool apart = !x->grad || x->f.batch;
-    weft_tensor *to = apart ? weft__slot(w, &x->f) : x->grad;
+    bool apart = !x->node.grad || x->f.batch;
+    weft_tensor *to = apart ? weft__slot(w, &x->f) : x->node.grad;
     if (!to)
         return;
-    g->data = to->data, w->late->add = !apart;
-    weft__settle(w);
+    g->data = to->data, w->tape->deferred->add = !apart;
+    weft__run_deferred(w);
     if (apart)
-        give_slot(x, to);
+        accumulate_slot(x, to);
 }
 
-void weft__give(weft_tensor *x, weft_tensor *g)
+void weft__accumulate(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     if (w->status || !fits(x, g))
         return;
     if (w->recording) {
-        x->grad = x->grad ? sum_of(x->grad, g) : g;
+        x->node.grad = x->node.grad ? sum_of(x->node.grad, g) : g;
         return;
     }
-    x->given |= w->to_parameters;
-    if (w->late && w->late->y[0] == g) {
-        give_late(x, g);
+    x->node.given |= w->tape->to_parameters;
+    if (w->tape->deferred && w->tape->deferred->y[0] == g) {
+        accumulate_deferred(x, g);
         return;
     }
-    bool add = x->grad;
-    if (add || (x->grad = weft__slot(w, &x->f)))
-        w->dev.k->scale(&w->dev, count(g), 1, g->data, x->grad->data, add);
+    bool add = x->node.grad;
+    if (add || (x->node.grad = weft__slot(w, &x->f)))
+        w->dev.k->scale(&w->dev, count(g), 1, g->data, x->node.grad->data, add);
 }
 
 static bool takes(const weft_call *c, const weft_tensor *x)
@@ -118,25 +112,26 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     weft_tensor *y = c->y[0];
-    if (w->status || w->recording || x->grad || y->kept == w->walk || !fits(x, g))
+    if (w->status || w->recording || x->node.grad || y->node.kept == w->tape->walk || !fits(x, g))
         return false;
-    if (w->late && w->late->y[0] == g && w->late->op->in_place && weft__same(&g->f, &y->grad->f) && takes(w->late, y->grad)) {
-        g->data = y->grad->data;
-        weft__settle(w);
+    const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
+    if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &y->node.grad->f) && takes(c_of_g, y->node.grad)) {
+        g->data = y->node.grad->data;
+        weft__run_deferred(w);
     }
-    if (g->data != y->grad->data)
+    if (g->data != y->node.grad->data)
         return false;
-    x->grad = y->grad, x->grad->f = x->f;
-    y->grad = NULL;
+    x->node.grad = y->node.grad, x->node.grad->f = x->f;
+    y->node.grad = NULL;
     return true;
 }
 
-const real *weft_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->grad ? c->y[k]->grad->data : NULL; }
+const real *weft_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->node.grad ? c->y[k]->node.grad->data : NULL; }
 
 real *weft__dy_spent(const weft_call *c, int k)
 {
     const weft_tensor *y = c->y[k];
-    return y->grad && y->kept != y->w->walk ? y->grad->data : NULL;
+    return y->node.grad && y->node.kept != y->w->tape->walk ? y->node.grad->data : NULL;
 }
 
 static bool again(const weft_call *c, int i)     /* is it another input of the call, too? */
@@ -153,12 +148,12 @@ real *weft_dx(const weft_call *c, int i, bool *add)
     if (!x || !add || !weft__wanted(x))
         return NULL;
     weft *w = x->w;
-    weft__settle(w);
-    x->given |= w->to_parameters;
-    weft_tensor **to = x->f.batch && w->apart ? &w->apart[i] : &x->grad;
+    weft__run_deferred(w);
+    x->node.given |= w->tape->to_parameters;
+    weft_tensor **to = x->f.batch && w->tape->apart ? &w->tape->apart[i] : &x->node.grad;
     *add = *to;
-    if (!*to && (*to = weft__slot(w, &x->f)) && !x->grad && !again(c, i))
-        x->grad = *to;
+    if (!*to && (*to = weft__slot(w, &x->f)) && !x->node.grad && !again(c, i))
+        x->node.grad = *to;
     return *to ? (*to)->data : NULL;
 }
 
@@ -171,9 +166,9 @@ real *weft__dx_added(const weft_call *c, int i)
     return dx;
 }
 
-void weft__give_apart(weft *w, const weft_call *c)
+void weft__accumulate_apart(weft *w, const weft_call *c)
 {
     for (int i = c->n; i-- > 0 && !w->status;)
-        if (w->apart[i] && w->apart[i] != c->x[i]->grad)
-            give_slot(c->x[i], w->apart[i]);
+        if (w->tape->apart[i] && w->tape->apart[i] != c->x[i]->node.grad)
+            accumulate_slot(c->x[i], w->tape->apart[i]);
 }

@@ -1,8 +1,8 @@
-/* apply.c - the one door. Every operator, a user's own included, comes through weft__apply: handles, layouts, shape, memory,
- * kernel, tape. What a user could do wrong is caught here and nowhere else.
+/* apply.c - how an operator is applied. Every one, a user's own included, comes through weft__apply: handles, layouts, shape, memory,
+ * kernel, tape. What a user could do wrong is caught here and in no other place.
  *
- * The door's own two operators stand here, too: the view (the same numbers under another form) and the arrangement (the one
- * gather between two layouts), because the door itself brings the ragged inputs of an operator to one layout. */
+ * Two operators stand here, too, because weft__apply itself brings ragged inputs to one layout: the view (the same numbers under
+ * another form) and the arrangement (the one gather between two layouts). */
 #include <stdarg.h>
 #include <string.h>
 #include "autograd/autograd.h"
@@ -150,15 +150,15 @@ static bool agree(weft_call *c)
 
 static void forward(weft *w, weft_call *c)
 {
-    const char *before = w->raw;
-    w->raw = c->op->name;
+    const char *before = w->tape->raw;
+    w->tape->raw = c->op->name;
     c->op->forward(c);
-    w->raw = before;
+    w->tape->raw = before;
 }
 
 static void logged(weft *w, weft_call *c)        /* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
 {
-    bool own = !w->walking;
+    bool own = !w->tape->walking;
     weft__log_row *before = own ? weft__log_enter(w, c->op->name, false) : NULL;
     for (int i = 0; i < c->n; i++)
         weft__log_bytes(w, weft__bytes(&c->x[i]->f));
@@ -176,7 +176,7 @@ bool weft__run_call(weft_call *c)
     weft *w = c->x[0]->w;
     for (int k = 0; k < c->m; k++)
         if (!c->op->forward)
-            c->y[k]->data = c->x[0]->data, c->y[k]->base = c->x[0]->step ? c->x[0]->base : c->x[0];
+            c->y[k]->data = c->x[0]->data, c->y[k]->node.base = c->x[0]->step ? c->x[0]->node.base : c->x[0];
         else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__room(&c->y[k]->f))))
             return false;
     if (c->op->forward && w->logging)
@@ -187,34 +187,27 @@ bool weft__run_call(weft_call *c)
         weft__check_faults(w, c->op->name);
     if (w->check)
         weft__check_results(c, c->op == &op_arrange || !c->op->forward);      /* which fill pads as they were told, or make nothing */
-    if (w->watch)
-        w->watch(c->y[0], c->op->name, w->watch_user);
+    if (w->tape->watch)
+        w->tape->watch(c->y[0], c->op->name, w->tape->watch_user);
     return !w->status;
-}
-
-static void settle(weft *w)                       /* runs the call that was kept for the walk */
-{
-    weft_call *late = w->late;
-    w->late = NULL;
-    if (late)
-        weft__run_call(late);
 }
 
 static void record(weft *w, weft_call *c)
 {
-    if (w->entries == w->room) {
-        int64_t room = w->room ? 2 * w->room : 1024;
-        weft__entry *tape = weft__allocate(w, (size_t)room * sizeof *tape);
-        if (!tape)
+    struct weft__tape *t = w->tape;
+    if (t->entries == t->room) {
+        int64_t room = t->room ? 2 * t->room : 1024;
+        weft__entry *entry = weft__allocate(w, (size_t)room * sizeof *entry);
+        if (!entry)
             return;
-        if (w->entries)
-            memcpy(tape, w->tape, (size_t)w->entries * sizeof *tape);
-        weft__release(w, w->tape);
-        w->tape = tape, w->room = room;
+        if (t->entries)
+            memcpy(entry, t->entry, (size_t)t->entries * sizeof *entry);
+        weft__release(w, t->entry);
+        t->entry = entry, t->room = room;
     }
-    w->tape[w->entries++] = (weft__entry){ c, w->changes, false };
+    t->entry[t->entries++] = (weft__entry){ c, t->changes, false };
     for (int k = 0; k < c->m; k++)
-        c->y[k]->born = w->entries;
+        c->y[k]->node.born = t->entries;
 }
 
 static bool possible(weft_call *c)
@@ -233,15 +226,15 @@ static bool possible(weft_call *c)
 const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
 {
     weft *w = weft__context(x, n);
-    if (!usable(w, op, x, n))
+    if (!usable(w, op, x, n) || !weft__tape_of(w))
         return inert(w);
     const char *before = w->running;
     w->running = op->name;
     weft_call *c = call_new(w, op, x, n, attributes, bytes);
     if (c && agree(c) && op->shape(c) && possible(c)) {
-        settle(w);
-        if (op->adds && w->walking && !w->recording)
-            w->late = c, w->settle = settle;
+        weft__run_deferred(w);
+        if (op->adds && w->tape->walking && !w->recording)
+            w->tape->deferred = c;
         else if (weft__run_call(c) && w->recording)
             record(w, c);
     }
@@ -287,18 +280,12 @@ void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *sh
         y->f = rank >= 0 && rank <= WEFT_RANK ? weft__plain(type, rank, shape) : (weft__form){ .rank = UNSHAPED };
 }
 
-static void ready(const weft_tensor *t)          /* a raw look at a tensor: no call may be waiting */
-{
-    if (t->w->late)
-        settle(t->w);
-}
-
 /* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and nobody looks at what comes of it. */
 static void *in_vain(const weft_tensor *t, weft_dtype asked)
 {
     weft *w = t->w;
     char text[128];
-    const char *by = w->raw ? w->raw : w->passing;
+    const char *by = w->tape->raw ? w->tape->raw : w->tape->passing;
     weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "data" : "int_data",
                weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_int_data" : "weft_data");
     return t->data;
@@ -311,7 +298,8 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
         weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "data" : "int_data", wrong);
     if (!t || wrong)
         return NULL;
-    ready(t);
+    if (t->w->tape)
+        weft__run_deferred(t->w);                /* a raw look at a tensor: no call may be waiting */
     return !t->data || t->f.type == type ? t->data : in_vain(t, type);
 }
 real    *weft_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
@@ -359,9 +347,9 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
     arrangement a = { *to, fill };
     bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* pads get `fill` even so */
     weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
-    weft__lookup *l = weft_ok(y->w) && x->lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
+    weft__lookup *l = weft_ok(y->w) && x->node.lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
     if (l)
-        *l = *x->lookup, l->from = x, y->lookup = l;              /* pads may be others: nobody takes them for tokens */
+        *l = *x->node.lookup, l->from = x, y->node.lookup = l;              /* pads may be others: nobody takes them for tokens */
     return y;
 }
 

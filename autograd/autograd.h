@@ -2,7 +2,7 @@
 #ifndef WEFT_AUTOGRAD_H
 #define WEFT_AUTOGRAD_H
 #include "autograd/api_autograd.h"
-#include "core/core.h"
+#include "autograd/tape.h"
 
 /* apply.c */
 const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes, size_t bytes);   /* all results */
@@ -10,7 +10,6 @@ weft_tensor *weft__view(weft_tensor *, const weft__form *);                     
 weft_tensor *weft__view_anew(weft_tensor *);                                      /* the same again, an entry of its own on the tape */
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);        /* to a layout of its batch; a view if it lies so */
 weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);            /* to like's; itself if it lies so, or nothing works any more */
-bool         weft__run_call(weft_call *);
 weft        *weft__context(weft_tensor *const *x, int n);                         /* that a function of these fails: the first that has not failed */
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
 /* ragged.c */

@@ -9,12 +9,12 @@
 static void reach(weft *w, int64_t from, int64_t to)
 {
     for (int64_t e = from; e < to; e++) {
-        weft_call *c = w->tape[e].call;
+        weft_call *c = w->tape->entry[e].call;
         bool any = false;
         for (int i = 0; i < c->n && !any; i++)
             any = weft__wanted(c->x[i]);
         for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
-            c->y[k]->reached = w->walk;
+            c->y[k]->node.reached = w->tape->walk;
     }
 }
 
@@ -31,12 +31,12 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 
 static void by_kernel(weft *w, const weft_call *c)
 {
-    if (!(w->apart = list_of_inputs(w, c)))
+    if (!(w->tape->apart = list_of_inputs(w, c)))
         return;
     c->op->fused(c);
-    weft__settle(w);
-    weft__give_apart(w, c);
-    w->apart = NULL;
+    weft__run_deferred(w);
+    weft__accumulate_apart(w, c);
+    w->tape->apart = NULL;
 }
 
 /* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through that. It sees views of its
@@ -44,21 +44,21 @@ static void by_kernel(weft *w, const weft_call *c)
 static void through_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
-    int64_t from = w->entries;
-    bool recording = w->recording, walking = w->walking;
+    int64_t from = w->tape->entries;
+    bool recording = w->recording, walking = w->tape->walking;
     weft_call own = *call, *c = &own;
     if (!(own.x = list_of_inputs(w, call)))
         return;
-    w->recording = true, w->walking = false;
+    w->recording = true, w->tape->walking = false;
     for (int i = 0; i < c->n; i++)
         own.x[i] = call->x[i]->f.batch && weft__wanted(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
     c->op->composed(c, y);
-    w->recording = recording, w->walking = walking;
-    reach(w, from, w->entries);
+    w->recording = recording, w->tape->walking = walking;
+    reach(w, from, w->tape->entries);
     for (int k = 0; k < WEFT__RESULTS && !w->status; k++)
-        if (y[k] && k < c->m && c->y[k]->grad)
-            weft__give(y[k], c->y[k]->grad);
-    walk(w, w->entries, from);
+        if (y[k] && k < c->m && c->y[k]->node.grad)
+            weft__accumulate(y[k], c->y[k]->node.grad);
+    walk(w, w->tape->entries, from);
 }
 
 static void by_operators(weft *w, weft_call *c)  /* from the last input to the first wanted one */
@@ -67,17 +67,17 @@ static void by_operators(weft *w, weft_call *c)  /* from the last input to the f
     while (first < c->n && !weft__wanted(c->x[first]))
         first++;
     for (int i = c->n; i-- > first && !w->status;) {
-        weft_tensor *x = c->x[i], *g = weft__wanted(x) ? c->op->backward(c, c->y[0]->grad, i) : NULL;
+        weft_tensor *x = c->x[i], *g = weft__wanted(x) ? c->op->backward(c, c->y[0]->node.grad, i) : NULL;
         if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
-            weft__give(x, g);
+            weft__accumulate(x, g);
     }
-    weft__settle(w);
+    weft__run_deferred(w);
 }
 
 static void pass(weft *w, weft_call *c, bool *spent)
 {
     bool raw = c->op->fused && !w->recording && !*spent;
-    w->running = w->passing = c->op->name;
+    w->running = w->tape->passing = c->op->name;
     if (raw)
         *spent = c->op->once, by_kernel(w, c);
     else if (c->op->composed)
@@ -90,7 +90,7 @@ static void pass(weft *w, weft_call *c, bool *spent)
         weft__check_faults(w, c->op->name);
     if (w->check)
         weft__check_gradients(c);
-    w->passing = NULL;
+    w->tape->passing = NULL;
 }
 
 /* By WEFT_LOG=2. A raw function looks at inputs and results, and at the gradients of both. */
@@ -108,10 +108,10 @@ static void pass_logged(weft *w, weft_call *c, bool *spent)
 
 static void drop(weft *w, weft_tensor *y)
 {
-    if (y->grad && y->kept != w->walk) {
+    if (y->node.grad && y->node.kept != w->tape->walk) {
         if (!w->recording)
-            weft__slot_end(w, y->grad);
-        y->grad = NULL;
+            weft__slot_end(w, y->node.grad);
+        y->node.grad = NULL;
     }
 }
 
@@ -119,15 +119,15 @@ static void drop(weft *w, weft_tensor *y)
 static void walk(weft *w, int64_t top, int64_t bottom)
 {
     for (int64_t e = top; e-- > bottom && !w->status;) {
-        weft_call *c = w->tape[e].call;
-        bool any = false, spent = w->tape[e].spent;
+        weft_call *c = w->tape->entry[e].call;
+        bool any = false, spent = w->tape->entry[e].spent;
         for (int k = 0; k < c->m; k++)
-            any |= c->y[k]->grad && c->y[k]->reached == w->walk;
+            any |= c->y[k]->node.grad && c->y[k]->node.reached == w->tape->walk;
         weft_mark here = weft_here(w);
-        any = any && weft__as_it_was(&w->tape[e]);
+        any = any && weft__as_it_was(&w->tape->entry[e]);
         if (any)
             (w->logging ? pass_logged : pass)(w, c, &spent);
-        w->tape[e].spent = spent;
+        w->tape->entry[e].spent = spent;
         if (any && !w->recording && !w->status)
             weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
@@ -139,30 +139,30 @@ static void seed(weft_tensor *of)                /* the gradient of the sum of `
 {
     weft *w = of->w;
     if (w->recording) {
-        of->grad = weft__spread_to(weft_scalar(w, 1), &of->f);
+        of->node.grad = weft__spread_to(weft_scalar(w, 1), &of->f);
         return;
     }
-    of->grad = weft__slot(w, &of->f);
-    if (of->grad)
-        w->dev.k->fill(&w->dev, count(of), 1, of->grad->data);
+    of->node.grad = weft__slot(w, &of->f);
+    if (of->node.grad)
+        w->dev.k->fill(&w->dev, count(of), 1, of->node.grad->data);
 }
 
 static void walk_from(weft_tensor *of, bool recording)
 {
     weft *w = of->w;
     bool was = weft_recording(w, recording);
-    reach(w, 0, of->born);
-    w->walking = !recording;
-    weft_tensor *mine = of->grad;                /* of a parameter, or of a tensor asked for by weft_gradients */
-    bool own = !of->born;
-    bool fine = !w->to_parameters || weft__reaches_parameters(of);
+    reach(w, 0, of->node.born);
+    w->tape->walking = !recording;
+    weft_tensor *mine = of->node.grad;                /* of a parameter, or of a tensor asked for by weft_gradients */
+    bool own = !of->node.born;
+    bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
     if (!own && fine)
         seed(of);
     if (!w->status)
-        walk(w, of->born, 0);
+        walk(w, of->node.born, 0);
     if (own)
-        of->grad = mine;
-    w->walking = false, w->recording = was;
+        of->node.grad = mine;
+    w->tape->walking = false, w->recording = was;
 }
 
 static bool good(weft *w, weft_tensor *of, const char *function)
@@ -172,7 +172,7 @@ static bool good(weft *w, weft_tensor *of, const char *function)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
         weft__fail(w, WEFT_EARG, "%s: reals are wanted, not ints", function);
-    if (!w->status)
+    if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;
 }
@@ -184,8 +184,8 @@ static void backward_of_itself(weft_tensor *parameter)            /* of each ele
     weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
     if (w->status)
         return;
-    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->grad->data, true);
-    parameter->given = true;
+    w->dev.k->scale(&w->dev, count(ones), 1, ones->data, parameter->node.grad->data, true);
+    parameter->node.given = true;
     weft_rewind(w, here);
 }
 
@@ -197,23 +197,23 @@ void weft_backward(weft_tensor *loss)
     if (!weft__is_loss(loss))
         return;
     weft__count_walk(w);
-    if (loss->parameter) {
+    if (loss->node.parameter) {
         if (weft__reaches_parameters(loss))
             backward_of_itself(loss);
         return;
     }
-    w->walk++, w->to_parameters = true;
+    w->tape->walk++, w->tape->to_parameters = true;
     walk_from(loss, false);
-    w->to_parameters = false;
+    w->tape->to_parameters = false;
 }
 
-weft_tensor *weft_gradient(weft_tensor *t) { return t && t->parameter ? t->grad : NULL; }
+weft_tensor *weft_gradient(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }
 
 /* ---- gradients of chosen tensors ---- */
 static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int n)
 {
     bool fine = good(w, of, "gradients");
-    bool there = fine && of->born;
+    bool there = fine && of->node.born;
     for (int i = 0; fine && i < n; i++) {
         fine = good(w, by[i], "gradients");
         there |= by[i] == of;
@@ -226,10 +226,10 @@ static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int n)
 static void set_aside(weft *w, weft_tensor *const *by, int n, weft_tensor **mine)
 {
     for (int i = 0; i < n; i++) {
-        if (by[i]->kept == w->walk)
+        if (by[i]->node.kept == w->tape->walk)
             continue;                            /* named twice */
-        mine[i] = by[i]->grad;
-        by[i]->grad = NULL, by[i]->reached = by[i]->kept = w->walk;
+        mine[i] = by[i]->node.grad;
+        by[i]->node.grad = NULL, by[i]->node.reached = by[i]->node.kept = w->tape->walk;
     }
 }
 
@@ -241,15 +241,15 @@ static weft_tensor *handed_out(weft *w, weft_tensor *slot)
     if (!g)
         return &w->nil;
     g->data = slot->data;
-    if (slot->kept != w->walk)                   /* else it was asked for twice */
-        slot->kept = w->walk, slot->born = at, slot->grad = w->given, w->given = slot;
+    if (slot->node.kept != w->tape->walk)                   /* else it was asked for twice */
+        slot->node.kept = w->tape->walk, slot->node.born = at, slot->node.grad = w->tape->given, w->tape->given = slot;
     return g;
 }
 
 static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
 {
-    weft_tensor *g = by->grad;
-    if (of == by && !of->born)
+    weft_tensor *g = by->node.grad;
+    if (of == by && !of->node.born)
         return weft__spread_to(weft_scalar(w, 1), &by->f);
     if (w->status || !g)
         return w->status ? &w->nil : weft__tensor(w, &by->f, NULL);
@@ -269,12 +269,12 @@ void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor 
     weft_tensor **mine = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *mine);
     if (!mine)
         return;
-    w->walk++;
+    w->tape->walk++;
     set_aside(w, by, n, mine);
     walk_from(of, w->recording);
     for (int i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
     for (int i = 0; i < n; i++)
-        if (by[i]->kept == w->walk)              /* its first mention */
-            by[i]->grad = mine[i], by[i]->kept = 0;
+        if (by[i]->node.kept == w->tape->walk)              /* its first mention */
+            by[i]->node.grad = mine[i], by[i]->node.kept = 0;
 }

@@ -7,17 +7,17 @@ bool weft__is_loss(weft_tensor *t)
     char text[128];
     if (count(t) != 1)
         weft__fail(w, WEFT_ESHAPE, "backward: the loss is %s; one element is wanted (weft_mean_loss, weft_total); weft_gradients takes any shape", weft__text(&t->f, text));
-    else if (!t->born && !t->parameter)
+    else if (!t->node.born && !t->node.parameter)
         weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
-    else if (t->walked)
+    else if (t->node.walked)
         weft__fail(w, WEFT_EARG, "backward: a second time of the same loss, whose gradients have been added already; weft_gradients gives them without adding");
-    t->walked = !t->parameter && !w->status;
+    t->node.walked = !t->node.parameter && !w->status;
     return !w->status;
 }
 
 bool weft__reaches_parameters(const weft_tensor *loss)
 {
-    if (loss->reached != loss->w->walk && !(loss->parameter && !loss->frozen))
+    if (loss->node.reached != loss->w->tape->walk && !(loss->node.parameter && !loss->node.frozen))
         weft__fail(loss->w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss: it depends on constants, frozen parameters or what weft_detach gave alone");
     return !loss->w->status;
 }

@@ -32,13 +32,13 @@ static const weft_op op_dropout = { .name = "dropout", .adds = true, .in_place =
 /* Of this name the how many-th call in this step? */
 static uint64_t call_number(weft *w, uint64_t name)
 {
-    for (weft__drops *d = w->drops; d; d = d->next)
+    for (weft__drops *d = w->tape->drops; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
     weft__drops *d = weft__take(w, &w->lasting, sizeof *d);
     if (d) {
-        *d = (weft__drops){ w->drops, name, 0 };
-        w->drops = d;
+        *d = (weft__drops){ w->tape->drops, name, 0 };
+        w->tape->drops = d;
     }
     return 0;
 }

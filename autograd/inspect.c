@@ -3,26 +3,27 @@
 
 void weft_watch(weft *w, void (*fn)(const weft_tensor *, const char *, void *), void *user)
 {
-    if (w && !weft__is_nowhere(w))
-        w->watch = fn, w->watch_user = user;
+    struct weft__tape *t = w && !weft__is_nowhere(w) ? weft__tape_of(w) : NULL;
+    if (t)
+        t->watch = fn, t->watch_user = user;
 }
 
 static void print_input(FILE *file, const weft_tensor *x)
 {
     char text[128];
-    if (x->born)
-        fprintf(file, " %%%lld", (long long)x->born - 1);
+    if (x->node.born)
+        fprintf(file, " %%%lld", (long long)x->node.born - 1);
     else
-        fprintf(file, " %s%s", x->parameter ? "parameter" : "given", weft__text(&x->f, text));
+        fprintf(file, " %s%s", x->node.parameter ? "parameter" : "given", weft__text(&x->f, text));
 }
 
 void weft_print_tape(FILE *file, const weft *w)
 {
     char text[128];
-    if (!file || !w)
+    if (!file || !w || !w->tape)
         return;
-    for (int64_t e = 0; e < w->entries; e++) {
-        const weft_call *c = w->tape[e].call;
+    for (int64_t e = 0; e < w->tape->entries; e++) {
+        const weft_call *c = w->tape->entry[e].call;
         fprintf(file, "%%%lld = %s", (long long)e, c->op->name);
         for (int i = 0; i < c->n; i++)
             print_input(file, c->x[i]);

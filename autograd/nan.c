@@ -76,7 +76,7 @@ static void given(weft_call *c, int i, int64_t element)           /* by the prog
 {
     weft *w = c->x[i]->w;
     char shape[128], where[192];
-    const char *from = c->x[i]->parameter ? "a parameter" : "which no operator has made";
+    const char *from = c->x[i]->node.parameter ? "a parameter" : "which no operator has made";
     if (!w->check->told_given)
         fprintf(stderr, "weft: WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s\n", c->op->name, i, weft__text(&c->x[i]->f, shape), from,
                 place(c->x[i], element, where));
@@ -91,7 +91,7 @@ static bool passed_on(weft_call *c, const weft_tensor *y)
         bool overwritten = c->op->forward && c->x[i]->data == y->data;
         int64_t element = overwritten ? -1 : first_nan(c->x[i]);
         any |= element >= 0 || (overwritten && y->w->check->given);
-        if (element >= 0 && !c->x[i]->born && !y->w->passing)
+        if (element >= 0 && !c->x[i]->node.born && !y->w->tape->passing)
             given(c, i, element);
     }
     return any || (c->add && y->w->check->given);                 /* what it was added to may have had one */
@@ -107,8 +107,8 @@ void weft__check_results(weft_call *c, bool moves)
         if (element >= 0 && (passed_on(c, y) || moves))
             w->check->given = true;
         else if (element >= 0)
-            weft__fail(w, WEFT_ENUMERIC, "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)", w->passing ? "backward of " : "",
-                       w->passing ? w->passing : "", w->passing ? ": " : "", c->op->name, weft__text(&y->f, shape), place(y, element, where));
+            weft__fail(w, WEFT_ENUMERIC, "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)", w->tape->passing ? "backward of " : "",
+                       w->tape->passing ? w->tape->passing : "", w->tape->passing ? ": " : "", c->op->name, weft__text(&y->f, shape), place(y, element, where));
     }
 }
 
@@ -118,8 +118,8 @@ void weft__check_gradients(weft_call *c)
     weft *w = c->x[0]->w;
     char shape[128], where[192];
     for (int i = 0; i < c->n && !w->status && !w->check->given; i++) {
-        const weft_tensor *g = c->x[i]->grad;
-        int64_t element = g && !(c->x[i]->parameter && c->x[i]->frozen) ? first_nan(g) : -1;
+        const weft_tensor *g = c->x[i]->node.grad;
+        int64_t element = g && !(c->x[i]->node.parameter && c->x[i]->node.frozen) ? first_nan(g) : -1;
         if (element >= 0)
             weft__fail(w, WEFT_ENUMERIC, "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)", c->op->name, i, weft__text(&g->f, shape),
                        place(g, element, where));

@@ -11,17 +11,17 @@ static bool reads(const weft_op *op, int i) { return i > 31 || !(op->unread >> i
 static void told(const weft_tensor *kept, const char *operator_name)
 {
     weft__fail(kept->w, WEFT_EARG, "backward of %s: %s has changed since %s read it, by weft_assign, a file or a step of an optimiser; change it after "
-               "weft_backward, or give %s a copy, weft_scale(x, 1)", operator_name, kept->path ? kept->path : "a gradient", operator_name, operator_name);
+               "weft_backward, or give %s a copy, weft_scale(x, 1)", operator_name, kept->node.path ? kept->node.path : "a gradient", operator_name, operator_name);
 }
 
 bool weft__as_it_was(const weft__entry *e)
 {
     const weft_call *c = e->call;
-    if (c->y[0]->w->changes == e->then)
+    if (c->y[0]->w->tape->changes == e->then)
         return true;
     for (int i = 0; i < c->n; i++) {
-        const weft_tensor *kept = c->x[i]->step ? c->x[i]->base : c->x[i];
-        if (kept && kept->changed > e->then && reads(c->op, i)) {
+        const weft_tensor *kept = c->x[i]->step ? c->x[i]->node.base : c->x[i];
+        if (kept && kept->node.changed > e->then && reads(c->op, i)) {
             told(kept, c->op->name);
             return false;
         }

@@ -183,7 +183,6 @@ void weft_close(weft *w)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
     end_owned(w);
-    weft__release(w, w->tape);
     if (w->dev.pool)
         weft__pool_end(&w->dev, w->dev.pool);
     w->dev.k->close(&w->dev);
@@ -201,9 +200,8 @@ void weft_clear(weft *w)
     weft__arena *all[] = { &w->heads[w->step & 1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
     for (size_t i = w->check ? 1 : 0; i < sizeof all / sizeof *all; i++)     /* under WEFT_CHECK headers are never used again */
         weft__arena_clear(w, all[i]);
-    memset(w->spare, 0, sizeof w->spare);
-    w->entries = 0, w->batches = NULL, w->links = NULL, w->given = NULL, w->late = NULL, w->scope = NULL, w->running = w->raw = w->passing = NULL, w->drops = NULL;
-    w->walking = w->to_parameters = false;
+    w->batches = NULL, w->links = NULL, w->running = NULL;
+    weft__tell(w, WEFT__CLEARED, NULL);
 }
 
 static void give_back(weft *w)                   /* what steps up to now have needed, for smaller ones to come */
@@ -211,8 +209,7 @@ static void give_back(weft *w)                   /* what steps up to now have ne
     weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_forget(w, all[i]);
-    weft__release(w, w->tape);
-    w->tape = NULL, w->room = 0;
+    weft__tell(w, WEFT__FORGOTTEN, NULL);
     if (w->dev.k->synchronous && w->dev.workspace) {
         w->dev.release(w->dev.workspace, w->dev.user);
         w->dev.workspace = NULL, w->dev.workspace_bytes = 0;
@@ -255,5 +252,5 @@ weft_usage weft_usage_of(const weft *w)
         return (weft_usage){ 0 };
     int64_t scratch = (int64_t)w->dev.workspace_bytes, own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
     int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0), of_device = w->dev.k->synchronous ? 0 : scratch;
-    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device, w->allocations, w->entries, w->host_peak + of_host, w->device_peak + of_device };
+    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device, w->allocations, weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL), w->host_peak + of_host, w->device_peak + of_device };
 }

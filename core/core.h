@@ -4,7 +4,7 @@
 #include "core/api_core.h"
 #include "core/kernels.h"
 
-enum { WEFT__BLOCKS = 48, WEFT__CLASSES = 192, WEFT__RESULTS = 4, WEFT__MESSAGE = 512 };
+enum { WEFT__BLOCKS = 48, WEFT__MESSAGE = 512 };
 
 /* ---- memory ---- */
 typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of what was needed */
@@ -59,32 +59,44 @@ struct weft_batch {                              /* B sequences; equal lengths a
 struct weft_module;
 typedef struct weft__lookup {                    /* a tensor's rows are those of a table, by ids in the same layout of its batch or in another; -1: zeros */
     weft_tensor *table, *ids;
-    uint64_t then;                               /* w->changes when they were looked up */
+    uint64_t then;                               /* tape->changes when they were looked up */
     const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
 } weft__lookup;
-struct weft_tensor {
-    weft *w; uint64_t step;                      /* step 0: until weft_close */
-    weft__form f; real *data;                    /* device memory; int32_t * for WEFT_I32 */
-    int64_t born;                                /* the tape entry after it; 0: nobody's result */
+/* What autograd keeps with each tensor. This floor hands it out zeroed and reads nothing of it. */
+typedef struct weft__node {
+    int64_t born;                                /* the tape entry after it; 0: no operator's result */
     weft_tensor *grad;                           /* during a walk; a parameter's: always, its piece of the flat vector */
     uint32_t reached, kept;                      /* by the walk of this number: depends on a wanted one; its gradient stays */
     int16_t class_; bool parameter, gradient, frozen;      /* size class of a gradient's buffer; gradient: a parameter's */
     bool given;                                  /* a gradient has come since the last step of an optimiser or zero_grad */
     bool walked;                                 /* weft_backward has begun here */
     const weft__lookup *lookup;                  /* NULL: no rows of a table, as far as is known */
-    const char *path; uint64_t changed;          /* of a parameter or buffer: its path, and w->changes after its numbers changed last */
+    const char *path; uint64_t changed;          /* of a parameter or buffer: its path, and tape->changes after its numbers changed last */
     const weft_tensor *base;                     /* the one of step 0 whose numbers these are, as a view; NULL: none */
+} weft__node;
+struct weft_tensor {
+    weft *w; uint64_t step;                      /* step 0: until weft_close */
+    weft__form f; real *data;                    /* device memory; int32_t * for WEFT_I32 */
+    weft__node node;
 };
 
 /* ---- the context ---- */
-struct weft_call;
-typedef struct weft__entry { struct weft_call *call; uint64_t then; bool spent; } weft__entry;      /* then: w->changes when it ran */
 typedef struct weft__owned {                     /* what lives until weft_close; newest first */
     struct weft__owned *next;
     void (*end)(void *); void (*recover)(void *);
 } weft__owned;
 
-typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } weft__drops;
+/* What autograd keeps with a context lies behind w->tape, and is told by w->hook what happens here; both NULL until its first use. */
+typedef enum {
+    WEFT__CLEARED,                               /* the step has ended */
+    WEFT__REWOUND,                               /* with: the weft_mark, whose later headers and calls are about to end */
+    WEFT__READ,                                  /* numbers are about to be read */
+    WEFT__FORGOTTEN,                             /* memory that steps have needed goes */
+    WEFT__ENTRIES,                               /* returns how many entries the tape has */
+    WEFT__LAYER                                  /* with: room for 256 bytes, set to the path of the layer that runs; returns whether one does */
+} weft__event;
+struct weft__tape;
+
 struct weft_stream { weft_stream *next; weft *w; char name[48]; uint64_t key, count; };
 
 struct weft {
@@ -92,30 +104,20 @@ struct weft {
     void (*on_error)(weft_status, const char *, void *); void *on_error_user;
     bool telling;                                /* on_error is at work: what is in use must not end */
     bool nowhere;                                /* none that was opened: it has failed for good, and nobody writes to it */
-    void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
-    bool recording, training, walking, to_parameters;
+    bool recording, training;
     bool lean;                                   /* every recurrent layer is */
     bool logging;                                /* operators are timed: WEFT_LOG=2 */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
-    uint32_t walk;
+    struct weft__tape *tape; int64_t (*hook)(weft *, weft__event, void *with);
     weft__arena heads[2], notes, keep, lasting;  /* host: headers by the step's parity; calls; batches; what no rewind ends */
     weft__arena data, grads, maps;               /* device: results; gradients (no rewind ends them); index arrays */
-    weft_tensor *spare[WEFT__CLASSES], *given, nil;               /* buffers of gradients: nobody's; what weft_gradients has handed out, newest first */
-    struct weft_call *late;                      /* a call not yet run, see autograd/backward.c */
-    weft_tensor **apart;                         /* while a fused backward runs: what it gives to each of its ragged inputs */
+    weft_tensor nil;                             /* inert: the result of what has failed */
     weft_batch *batches; weft__link *links;
-    weft__entry *tape; int64_t entries, room;
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
     weft_mark floor;                             /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
     const char *running;                         /* the operator or function at work, for messages */
-    const char *raw, *passing;                   /* the operator whose raw function is at work; whose entry a walk passes */
-    void (*settle)(weft *);                      /* runs `late`; set with it */
-    struct weft__drops *drops;                   /* calls of each dropout in this step */
-    const struct weft_module *scope;             /* the layer that is running, for messages */
-    const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
     uint32_t habits;                             /* see layout.c */
     struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
-    uint64_t changes;                            /* of parameters and buffers, so far */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
@@ -123,8 +125,7 @@ struct weft {
     int64_t segment_rows;                        /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
 };
 
-/* The numbers of a parameter or a buffer have changed: what has read them before no longer agrees with them, see autograd/versions.c. */
-static inline void weft__changed(weft_tensor *kept) { kept->changed = ++kept->w->changes; }
+static inline int64_t weft__tell(weft *w, weft__event event, void *with) { return w->hook ? w->hook(w, event, with) : 0; }
 
 /* error.c: formats "layer: text"; only the first failure counts. */
 #define weft__fail weft_fail
@@ -149,6 +150,7 @@ void    weft__count_walk(weft *), weft__count_update(weft *);
 /* context.c */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));   /* zeroed; the hooks may be NULL */
 /* rewind.c */
+enum { WEFT__AT_ENTRIES, WEFT__AT_HEADS };       /* in a mark: entries of the tape, headers */
 void    weft__rewind_numbers(weft *, weft_mark); /* ends tensors, calls and numbers since the mark; batches and index arrays stay, as a walk wants them */
 bool    weft__linked(weft *, void *pointer, void *to);            /* *pointer = to, until a rewind ends what it points to; false and a sticky error if there is no memory */
 /* tensor.c */

@@ -3,12 +3,12 @@
 #include <string.h>
 #include "core/core.h"
 
-static size_t scope_text(const weft *w, char *text, size_t size)
+static size_t layer_text(weft *w, char *text, size_t size)
 {
     char name[256];
-    if (!w->scope || !w->scope_name)
+    if (!weft__tell(w, WEFT__LAYER, name))
         return 0;
-    int n = snprintf(text, size, "%s: ", w->scope_name(w->scope, name, sizeof name));
+    int n = snprintf(text, size, "%s: ", name);
     return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
@@ -17,7 +17,7 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w = w ? w : weft__nowhere();
     if (w->status || status == WEFT_OK)
         return;                                  /* the first failure is the one that matters */
-    size_t at = scope_text(w, w->message, sizeof w->message);
+    size_t at = layer_text(w, w->message, sizeof w->message);
     va_list list;
     va_start(list, format);
     vsnprintf(w->message + at, sizeof w->message - at, format, list);

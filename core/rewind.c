@@ -24,7 +24,7 @@ static void unlink_since(weft *w, int64_t position)
 }
 
 /* ---- marks ---- */
-enum { ENTRIES, HEADS, NOTES, DATA, KEEP, MAPS };                 /* what a mark tells of */
+enum { ENTRIES = WEFT__AT_ENTRIES, HEADS = WEFT__AT_HEADS, NOTES, DATA, KEEP, MAPS };       /* what a mark tells of */
 
 static int64_t headers(const weft *w) { return w->check ? w->check->n : weft__position(&w->heads[w->step & 1]); }
 
@@ -32,7 +32,7 @@ weft_mark weft_here(weft *w)
 {
     if (!w)
         return (weft_mark){ 0 };
-    return (weft_mark){ { [ENTRIES] = w->entries, [HEADS] = headers(w), [NOTES] = weft__position(&w->notes),
+    return (weft_mark){ { [ENTRIES] = weft__tell(w, WEFT__ENTRIES, NULL), [HEADS] = headers(w), [NOTES] = weft__position(&w->notes),
                           [DATA] = weft__position(&w->data), [KEEP] = weft__position(&w->keep), [MAPS] = weft__position(&w->maps) }, w->step };
 }
 
@@ -63,24 +63,15 @@ static void bury(weft *w, int64_t from)          /* headers made since: their st
     weft__back_to(w, heads, from);
 }
 
-static void take_back(weft *w, int64_t heads)    /* buffers of gradients whose headers end */
-{
-    for (weft_tensor *s; (s = w->given) && s->born >= heads;) {
-        w->given = s->grad;
-        s->grad = w->spare[s->class_], w->spare[s->class_] = s;
-    }
-}
-
 void weft__rewind_numbers(weft *w, weft_mark m)
 {
-    take_back(w, m.at[HEADS]);
+    weft__tell(w, WEFT__REWOUND, &m);
     if (w->check)
         weft__check_rewind(w, m.at[HEADS], m.at[DATA]);
     else
         bury(w, m.at[HEADS]);
     weft__back_to(w, &w->notes, m.at[NOTES]);
     weft__back_to(w, &w->data, m.at[DATA]);
-    w->entries = m.at[ENTRIES], w->late = NULL;
 }
 
 void weft_rewind(weft *w, weft_mark m)

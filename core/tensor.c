@@ -199,8 +199,8 @@ weft_status weft_read(weft_tensor *x, void *out, size_t bytes)
 {
     weft *w = x ? x->w : weft__nowhere();
     bool fine = readable(w, x, out, bytes);
-    if (fine && w->late)
-        w->settle(w);
+    if (fine)
+        weft__tell(w, WEFT__READ, NULL);
     if (fine && bytes) {
         w->dev.k->download(&w->dev, out, x->data, bytes);
         weft__check_faults(w, "read");

@@ -87,7 +87,7 @@ static void remember(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
     weft *w = y->w;
     weft__lookup *l = w->status || !y->f.batch || y->f.rank != 2 ? NULL : weft__take(w, &w->notes, sizeof *l);
     if (l)
-        *l = (weft__lookup){ e->weight, ids, w->changes, NULL }, y->lookup = l;
+        *l = (weft__lookup){ e->weight, ids, w->tape->changes, NULL }, y->node.lookup = l;
 }
 
 weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids)

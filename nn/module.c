@@ -94,7 +94,7 @@ static void root_recover(void *p)
     if (m->w && m->n)
         m->w->dev.k->fill(&m->w->dev, m->n, 0, m->gradients);
     for (weft__parameter *q = m->first; q; q = q->later)
-        q->value.given = false;
+        q->value.node.given = false;
 }
 
 static weft_module *begun(weft *w, weft_module *parent, const char *name)
@@ -114,9 +114,9 @@ static weft_module *begun(weft *w, weft_module *parent, const char *name)
 
 weft_module *weft_module_new(weft *w, const char *name)
 {
-    if (!weft_ok(w))
+    if (!weft_ok(w) || !weft__tape_of(w))
         return &none;
-    w->scope_name = weft__module_path;
+    w->tape->scope_name = weft__module_path;
     return begun(w, NULL, name);
 }
 
@@ -169,12 +169,12 @@ void *weft__finished(weft_module *m, void *layer, void *otherwise)
 /* ---- scopes ---- */
 const weft_module *weft__enter(const weft_module *m)
 {
-    const weft_module *before = m->w->scope;
-    m->w->scope = m;
+    const weft_module *before = m->w->tape->scope;
+    m->w->tape->scope = m;
     return before;
 }
 
-void weft__leave(const weft_module *m, const weft_module *before) { m->w->scope = before; }
+void weft__leave(const weft_module *m, const weft_module *before) { m->w->tape->scope = before; }
 
 /* ---- walks ---- */
 bool weft__below(const weft_module *part, const weft_module *m)
@@ -199,7 +199,7 @@ void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module
     if (!m || !m->w)
         return;
     for (const weft__parameter *p = m->root->first; p; p = p->later) {
-        if (p->tied || p->buffer || (p->value.frozen && !frozen) || !weft__below(p->module, m))
+        if (p->tied || p->buffer || (p->value.node.frozen && !frozen) || !weft__below(p->module, m))
             continue;
         if (p->at != end) {
             if (end > from)

@@ -1,7 +1,7 @@
 /* nn.h - what nn, rnn and io know of modules and optimisers. */
 #ifndef WEFT_NN_H
 #define WEFT_NN_H
-#include "core/core.h"
+#include "autograd/tape.h"
 #include "nn/api_layers.h"
 #include "nn/api_loss.h"
 #include "nn/api_optim.h"

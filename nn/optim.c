@@ -157,7 +157,7 @@ static void check_results(weft_optim *o)
     for (int i = 0; i < o->n; i++) {
         const weft__slot *s = o->slot + i;
         scale = s->scale > scale ? s->scale : scale, most.decay = s->decay > most.decay ? s->decay : most.decay;
-        anew |= s->p->value.changed > o->then;
+        anew |= s->p->value.node.changed > o->then;
     }
     most.lr *= scale;
     d->k->foresee(d, &most, anew, o->guard);
@@ -188,9 +188,9 @@ static void moved(weft_optim *o)                 /* as far as is known: only the
     for (int i = 0; i < o->n; i++) {
         if (!o->slot[i].still)
             weft__changed(&o->slot[i].p->value);
-        o->slot[i].p->value.given = false;
+        o->slot[i].p->value.node.given = false;
     }
-    o->then = o->w->changes;
+    o->then = o->w->tape->changes;
 }
 
 static bool ready(weft_optim *o)

@@ -31,7 +31,7 @@ struct weft_optim {
     int64_t rule, counts[4], *ages;              /* as saved: how.rule; the guard's applied, skipped, in_a_row, bad; [n] steps applied to each */
     bool over;                                   /* in the last bad step it was not the gradient: see weft__guard */
     char bad[WEFT__PATH];
-    uint64_t then;                               /* w->changes after the last step: what has changed since is not the optimiser's doing */
+    uint64_t then;                               /* w->tape->changes after the last step: what has changed since is not the optimiser's doing */
     weft__group *groups;
     const weft__parameter *seen;                 /* the last of the root that was asked whether it belongs here */
     int n; weft__slot *slot;

@@ -137,8 +137,8 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         return &w->nil;
     p->at = root->n;
     root->n += weft__piece(p);
-    p->grad = (weft_tensor){ .w = w, .f = f, .gradient = true, .data = root->gradients + p->at };
-    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .grad = &p->grad, .parameter = true, .path = p->path };
+    p->grad = (weft_tensor){ .w = w, .f = f, .node.gradient = true, .data = root->gradients + p->at };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .node = { .grad = &p->grad, .parameter = true, .path = p->path } };
     weft__first_values(p, init);
     if (w->status) {
         weft__cut_back(root, p->at);
@@ -168,7 +168,7 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
         return &w->nil;
     w->dev.k->fill(&w->dev, n, 0, data);
     p->buffer = true;
-    p->value = (weft_tensor){ .w = w, .f = f, .data = data, .path = p->path };
+    p->value = (weft_tensor){ .w = w, .f = f, .data = data, .node.path = p->path };
     joined(p);
     return &p->value;
 }
@@ -176,7 +176,7 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
 /* ---- assigning ---- */
 weft__parameter *weft__parameter_of(const weft_tensor *value)
 {
-    return value && value->parameter ? (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) : NULL;
+    return value && value->node.parameter ? (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) : NULL;
 }
 
 static weft *of_handle(weft *w, const weft_tensor *x, const char *function, const char *what)   /* its context, w; NULL if it cannot be used */
@@ -205,8 +205,8 @@ void weft__all_changed(weft_module *root)
 static void assigned(weft_tensor *x)             /* a gradient that a program writes itself has come, too */
 {
     weft__changed(x);
-    if (x->gradient)
-        ((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value.given = true;
+    if (x->node.gradient)
+        ((weft__parameter *)(void *)((char *)x - offsetof(weft__parameter, grad)))->value.node.given = true;
 }
 
 void weft_assign(weft_tensor *kept, weft_tensor *value)
@@ -245,7 +245,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
 {
     weft *w = of_handle(x ? x->w : weft__nowhere(), x, function, "parameter");
-    if (w && !x->parameter)
+    if (w && !x->node.parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is no parameter", function);
     return w && !w->status ? weft__parameter_of(x) : NULL;
 }
@@ -285,7 +285,7 @@ void weft__tie_module(weft_module *m, const char *name, const weft_module *origi
 static void freeze(weft__parameter *p, bool frozen)
 {
     weft *w = p->value.w;
-    p->value.frozen = frozen, p->value.given &= !frozen;
+    p->value.node.frozen = frozen, p->value.node.given &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);   /* what had come so far would be clipped and stepped */
 }
@@ -383,7 +383,7 @@ static void zero(weft_module *root, int64_t from, int64_t n, void *user)
 static bool none_has_come(weft__parameter *p, void *user)
 {
     (void)user;
-    p->value.given = false;
+    p->value.node.given = false;
     return true;
 }
 

@@ -28,7 +28,7 @@ static void print_parameter(const sheet *s, const weft__parameter *p, int depth)
     if (p->tied)
         fprintf(s->file, "%12s  tied to %s\n", "-", first->path + strlen(first->module->root->path) + 1);
     else
-        fprintf(s->file, "%12lld%s%s\n", (long long)weft__elements(&x->f), p->buffer ? "  buffer" : "", x->frozen ? "  frozen" : "");
+        fprintf(s->file, "%12lld%s%s\n", (long long)weft__elements(&x->f), p->buffer ? "  buffer" : "", x->node.frozen ? "  frozen" : "");
 }
 
 static void print_module(const sheet *s, const weft_module *m, int depth)

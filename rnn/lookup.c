@@ -11,10 +11,10 @@ enum { FEW_ROWS = 256, TOKENS_A_ROW = 4 };       /* at most so many rows, and at
 
 static bool is_worth_it(const weft_tensor *x)
 {
-    const weft__lookup *l = x->lookup;
+    const weft__lookup *l = x->node.lookup;
     const weft__device *d = &x->w->dev;
     bool by_tokens = d->deterministic && !d->k->synchronous;      /* a GPU's products may differ by how many rows there are */
-    return l && !by_tokens && l->table->changed <= l->then && l->table->f.rank == 2 &&
+    return l && !by_tokens && l->table->node.changed <= l->then && l->table->f.rank == 2 &&
            l->table->f.size[0] <= FEW_ROWS && l->table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
 }
 
@@ -36,7 +36,7 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
 {
     if (!is_worth_it(x))
         return (weft__ids){ NULL, NULL };
-    weft_tensor *rows = x->lookup->table, *ids = x->lookup->ids;
+    weft_tensor *rows = x->node.lookup->table, *ids = x->node.lookup->ids;
     weft__form to = weft__laid(ids->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
@@ -46,8 +46,8 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
 
 bool weft__asked_for(const weft_tensor *x)
 {
-    for (; x; x = x->lookup ? x->lookup->from : NULL)
-        if (x->kept == x->w->walk)
+    for (; x; x = x->node.lookup ? x->node.lookup->from : NULL)
+        if (x->node.kept == x->w->tape->walk)
             return true;
     return false;
 }

@@ -283,7 +283,7 @@ Test(ops, a_loss_depends_on_something_to_train)
         weft_freeze(m, false);
         none = weft_ragged(w, NULL, 2, &(weft_lengths){ 0, NULL, NULL });
         weft_backward(weft_total(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));     /* a batch of nothing has a gradient, of zeros */
-        cr_assert(weft_ok(w) && p->given && numbers(weft_gradient(p))[0] == 0, "%s", weft_message(w));
+        cr_assert(weft_ok(w) && p->node.given && numbers(weft_gradient(p))[0] == 0, "%s", weft_message(w));
     }
 }
 

@@ -1,7 +1,7 @@
 /* test_attention_dropout.c - dropout of attention's weights: which go is weft_dropout's mask, the same on every table, in every layout and
  * company, forward and backward; the others keep the mean. Gradients and second derivatives are in op_cases.h. */
 #include "tests/check.h"
-#include "core/core.h"
+#include "autograd/tape.h"
 
 enum { HEADS = 2, WIDTH = 4, S = 5, MOST = 4096 };
 static const weft_real P = (weft_real).25;
@@ -29,7 +29,7 @@ static weft_tensor *map_by(bool operators, weft_tensor *q, weft_tensor *k, const
     OK(w);
     return map;
 }
-static void anew(weft *w) { w->drops = NULL; }   /* the next mask of a name is its first in this step */
+static void anew(weft *w) { w->tape->drops = NULL; }   /* the next mask of a name is its first in this step */
 
 /* ---- the function that the mask is ---- */
 /* Of one head: weft_dropout's of a tensor whose tokens are the queries and whose columns are the keys. */
@@ -195,9 +195,9 @@ Test(attention_dropout, outside_of_training_there_is_none)
         same_bits("not in training", off, want, weft_count(q));
         cr_assert(memcmp(dropped, want, bytes) && map[HEADS] != 0);
         weft_training(w, true);
-        uint64_t calls = w->drops->calls;
+        uint64_t calls = w->tape->drops->calls;
         weft_attention(q, k, k, &none, NULL);
-        cr_assert(w->drops->calls == calls && calls == 0, "only what drops is a call");
+        cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
     }
 }
 /* y = M v and dv = M^T dy, with the M of the map. */

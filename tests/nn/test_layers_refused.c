@@ -68,7 +68,7 @@ Test(layers_refused, messages_name_the_layer)
             weft_tensor *y = run_layer(&l, i, x[kind], memory, &map);
             cr_assert(y && weft_count(y) == 0, "%s, kind %d", layer_names[i], kind);
             cr_assert(strstr(weft_message(w), place), "%s, kind %d: %s", place, kind, weft_message(w));
-            cr_assert_null(w->scope, "the scope was left");
+            cr_assert_null(w->tape->scope, "the scope was left");
             OK(other);
             weft_recover(w);
         }

@@ -85,9 +85,9 @@ Test(optim, rules)
             begin(&a, s);
             for (int t = 0; t < STEPS; t++) {
                 pull(&a, t);
-                uint64_t version = a.w->changes;
+                uint64_t version = a.w->tape->changes;
                 weft_optim_step(o);
-                cr_assert_gt(a.w->changes, version);
+                cr_assert_gt(a.w->tape->changes, version);
                 for (int k = 0; k < PARTS; k++)
                     for (int64_t i = 0; i < a.n[k]; i++)
                         follow(&all[r], &s[k][i], slope(k, i, t));
@@ -155,9 +155,9 @@ Test(optim, steps_of_their_own)
                 pull(&a, t);
                 for (int k = 0; k < PARTS; k++) {
                     const weft__parameter *p = weft__parameter_of(a.p[k]);
-                    if (t % 4 == 3 && !p->value.frozen)
+                    if (t % 4 == 3 && !p->value.node.frozen)
                         poison(&a, k, 0, NAN);
-                    for (int64_t i = 0; i < a.n[k] && t % 4 != 3 && !p->value.frozen; i++)
+                    for (int64_t i = 0; i < a.n[k] && t % 4 != 3 && !p->value.node.frozen; i++)
                         follow(&all[r], &s[k][i], slope(k, i, t));
                 }
                 weft_optim_step(o);
@@ -288,13 +288,13 @@ Test(optim, failed_step)
     weft_average *e = weft_average_new(a.m, (weft_real).5);
     weft_real *before = numbers(a.p[2]), *mean = numbers(weft_find(a.m, "ema.last"));
     pull(&a, 0);
-    uint64_t version = a.w->changes;
+    uint64_t version = a.w->tape->changes;
     weft_fail(w, WEFT_EARG, "on purpose");
     weft_optim_step(o);
     weft_average_update(e, 1);
     weft_average_swap(e);
     weft_clip_grad_norm(a.m, 1);
-    cr_assert(weft_optim_steps(o) == 0 && a.w->changes == version);
+    cr_assert(weft_optim_steps(o) == 0 && a.w->tape->changes == version);
     FAILS(w, WEFT_EARG, "on purpose");
     same_bits("values", numbers(a.p[2]), before, 16);
     same_bits("average", numbers(weft_find(a.m, "ema.last")), mean, 16);

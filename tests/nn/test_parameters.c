@@ -25,13 +25,13 @@ Test(parameters, assign_carries_a_value_over_steps)
             weft_assign(state, weft_add(state, weft_full(w, 2, WEFT_SHAPE(2, 3))));
             weft_clear(w);
         }
-        uint64_t version = m->w->changes;
-        cr_assert(all_are(state, 10) && state->changed == version);
+        uint64_t version = m->w->tape->changes;
+        cr_assert(all_are(state, 10) && state->node.changed == version);
         weft_assign(p, weft_reals(w, (weft_real[]){ 5, 6 }, WEFT_SHAPE(2)));
-        cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && p->changed > version);
-        version = m->w->changes;
+        cr_assert(numbers(p)[0] == 5 && numbers(p)[1] == 6 && p->node.changed > version);
+        version = m->w->tape->changes;
         weft_assign_values(p, (weft_real[]){ 7, 8 }, 2);
-        cr_assert(numbers(p)[1] == 8 && p->changed > version && state->changed < p->changed);
+        cr_assert(numbers(p)[1] == 8 && p->node.changed > version && state->node.changed < p->node.changed);
         weft_assign_values(state, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
         weft_assign(state, state);
         cr_assert(numbers(state)[5] == 6);
