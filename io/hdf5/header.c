@@ -3,7 +3,10 @@
 #include <string.h>
 #include "io/hdf5/session.h"
 
-enum { LINKS = 2, OLD_FILL = 4, FILL = 5, LINK = 6, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21, CHUNKED = 2, PARTS = 64 };
+enum {                                           /* types of messages */
+    SPACE = 1, LINKS = 2, TYPE = 3, OLD_FILL = 4, FILL = 5, LINK = 6, EXTERNAL = 7, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21
+};
+enum { CHUNKED = 2, PARTS = 64 };
 typedef struct { const unsigned char *at; size_t size, base; bool old, ordered; int parts; weft__h5_header *out; } walk;
 
 static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
@@ -65,17 +68,17 @@ static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
 /* A few links lie in the header itself, a message each. One that libhdf5 cannot read makes it free those that it has not read yet. */
 static bool link_is_plain(const walk *w, size_t at, size_t n)
 {
-    enum { VERSION = 1, WIDTH = 3, AGE = 4, TYPE = 8, LETTERS = 16, FLAGS = 31, HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
+    enum { VERSION = 1, WIDTH = 3, AGE = 4, KIND = 8, LETTERS = 16, FLAGS = 31, HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
     if (n < 2 || w->at[at] != VERSION || w->at[at + 1] > FLAGS)
         return false;
     int flags = w->at[at + 1], width = 1 << (flags & WIDTH);
-    size_t letters = (size_t)2 + (flags & TYPE ? 1 : 0) + (flags & AGE ? 8 : 0), length = letters + (flags & LETTERS ? 1 : 0);
+    size_t letters = (size_t)2 + (flags & KIND ? 1 : 0) + (flags & AGE ? 8 : 0), length = letters + (flags & LETTERS ? 1 : 0);
     size_t name = length + (size_t)width;
     uint64_t bytes = field(w, at + length, width);
     if (n < name || !bytes || bytes > n - name || (flags & LETTERS && w->at[at + letters] > UTF8))
         return false;
     size_t end = name + (size_t)bytes, rest = n - end;
-    int type = flags & TYPE ? w->at[at + 2] : HARD;
+    int type = flags & KIND ? w->at[at + 2] : HARD;
     if (type == HARD)
         return rest >= 8;
     uint64_t to = field(w, at + end, 2);         /* where a soft or external link goes */
@@ -113,6 +116,43 @@ static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
     return n >= head + 4 && (none || size <= n - head - 4);
 }
 
+/* A data set's extents: as many as it says must be there. */
+static bool space_is_sound(const walk *w, size_t at, size_t n)
+{
+    enum { OLD_HEAD = 8, HEAD = 4, RANK = 32, MAXIMA = 1, ORDER = 2 };
+    if (n < HEAD || w->at[at] < 1 || w->at[at] > 2 || w->at[at + 1] > RANK)
+        return false;
+    int flags = w->at[at + 2], lists = 1 + (flags & MAXIMA ? 1 : 0) + (w->at[at] == 1 && flags & ORDER ? 1 : 0);
+    return n >= (w->at[at] == 1 ? OLD_HEAD : HEAD) + (size_t)8 * w->at[at + 1] * (size_t)lists;
+}
+
+/* Integers, floats and texts of fixed length say it all in a few bytes. Other types have parts, which libhdf5 looks for wherever they
+ * would be; no reader takes one. */
+static bool type_is_plain(const walk *w, size_t at, size_t n)
+{
+    enum { INTEGER = 0, FLOAT = 1, TEXT = 3, HEAD = 8, OLDEST = 1, NEWEST = 4 };
+    if (n < HEAD || w->at[at] >> 4 < OLDEST || w->at[at] >> 4 > NEWEST)
+        return false;
+    int class = w->at[at] & 15;
+    return class == TEXT || (class == INTEGER && n >= HEAD + 4) || (class == FLOAT && n >= HEAD + 12);
+}
+
+static bool of_data_set(walk *w, int type, bool shared, size_t at, size_t n)     /* false: a message that is not sound */
+{
+    bool chunked = false, sound = true;
+    switch (type) {
+    case SPACE:    sound = !shared && space_is_sound(w, at, n); break;
+    case TYPE:     w->out->odd = w->out->odd || shared || !type_is_plain(w, at, n); break;
+    case OLD_FILL:
+    case FILL:     sound = shared || fill_is_sound(w, type, at, n); break;
+    case LAYOUT:   sound = !shared && layout_is_sound(w, at, n, &chunked); w->out->set = true; break;
+    case EXTERNAL: w->out->external = true; break;
+    case FILTERS:  w->out->filtered = true; break;
+    }
+    w->out->chunked = w->out->chunked || chunked;
+    return sound;
+}
+
 static bool messages(walk *w, size_t at, size_t end);
 
 static bool continued(walk *w, size_t at)
@@ -134,14 +174,9 @@ static bool messages(walk *w, size_t at, size_t end)
         at += head;
         if (n > end - at)
             return false;
-        bool chunked = false;
-        if (type == LAYOUT && (shared || !layout_is_sound(w, at, n, &chunked)))
+        if (!of_data_set(w, type, shared, at, n))
             return false;
-        w->out->chunked = w->out->chunked || chunked;
-        w->out->filtered = w->out->filtered || type == FILTERS;
         if ((type == LINKS || type == ATTRIBUTES) && !dense_is_sound(w, type, at, n))
-            return false;
-        if ((type == FILL || type == OLD_FILL) && !shared && !fill_is_sound(w, type, at, n))
             return false;
         if (type == LINK && (shared || !link_is_plain(w, at, n)))
             return false;

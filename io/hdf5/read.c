@@ -42,15 +42,18 @@ static const char *not_plain(bool filtered)
     return filtered ? "is compressed; only plain arrays are read" : "is stored in chunks or elsewhere; only plain arrays are read";
 }
 
-static hid_t open_set(weft__h5 *h, const char *path)              /* less than 0: not there, or an error */
+/* Less than 0: not there, or an error, or *odd: of a type that is not read, so it stays closed. */
+static hid_t open_set(weft__h5 *h, const char *path, bool *odd)
 {
-    weft__h5_header header;
-    if (!follow(h, path, &header))
+    weft__h5_header header = { 0 };
+    bool there = follow(h, path, &header);
+    const char *why = !there ? NULL : !header.set ? "is not a data set" : header.chunked ? not_plain(header.filtered) :
+                      header.filtered || header.external ? "has filters or lies in another file; only plain arrays are read" : NULL;
+    *odd = header.odd && !why;
+    if (why)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+    if (!there || why || header.odd)
         return H5I_INVALID_HID;
-    if (header.chunked) {
-        weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, not_plain(header.filtered));
-        return H5I_INVALID_HID;
-    }
     hid_t object = H5Oopen(h->file, path, H5P_DEFAULT);
     if (object >= 0 && H5Iget_type(object) == H5I_DATASET)
         return object;
@@ -115,9 +118,11 @@ static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)            
 
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
 {
-    hid_t set = open_set(h, path);
+    bool odd;
+    hid_t set = open_set(h, path, &odd);
+    *k = (weft__kind){ .type = WEFT__ODD };
     if (set < 0)
-        return false;
+        return odd;
     const char *why = !kind_of(set, k) ? "has a shape that cannot be read" : weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) : NULL;
     if (why)                                     /* more bytes than the file has: told before anybody takes memory for them */
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
@@ -187,9 +192,9 @@ static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__
 static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
 {
     char a[128], b[128];
-    weft__kind is;
+    weft__kind is = { .type = WEFT__ODD };
     size_t bytes = weft__kind_bytes(want);
-    if (!kind_of(set, &is) || !weft__kind_same(&is, want)) {
+    if (set < 0 || !kind_of(set, &is) || !weft__kind_same(&is, want)) {
         weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&is, a), weft__kind_text(want, b));
         return;
     }
@@ -208,8 +213,9 @@ static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind 
 
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
 {
-    hid_t set = open_set(h, path);
-    if (set >= 0)
+    bool odd;
+    hid_t set = open_set(h, path, &odd);
+    if (set >= 0 || odd)
         read_set(h, set, path, want, as, values);
     else
         weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
@@ -329,14 +335,7 @@ static bool is_group(weft__h5 *h, const char *path, const entry *e)
     weft__h5_header header;
     if (!weft__h5_look(h, e->address, &header))
         weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file", path, e->name);
-    if (h->status || header.chunked)             /* in chunks: it is a data set, and stays closed */
-        return false;
-    hid_t object = H5Oopen_by_addr(h->file, e->address);
-    H5I_type_t type = object < 0 ? H5I_BADID : H5Iget_type(object);
-    weft__h5_close(object);
-    if (type == H5I_BADID)
-        weft__h5_broken(h, e->name, "cannot be opened");
-    return type == H5I_GROUP;
+    return !h->status && !header.set;
 }
 
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)

@@ -27,7 +27,11 @@ hid_t weft__h5_open_image(weft__h5_image *image);
 /* Behind H5Fclose, which gives the driver up before it calls it for the last time. */
 void  weft__h5_end_image(weft__h5_image *image);
 /* header.c: false, if the object header at an address (of what is read) is not one that lies within the file. */
-typedef struct weft__h5_header { bool chunked, filtered; } weft__h5_header;       /* a data set in chunks or elsewhere; with filters */
+typedef struct weft__h5_header {
+    bool set;                                    /* a data set; else a group, if anything */
+    bool chunked, filtered, external;            /* in chunks or elsewhere in the file; with filters; in another file */
+    bool odd;                                    /* of a type that is neither numbers nor a text of fixed length */
+} weft__h5_header;
 bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 bool  weft__h5_root_is_sound(weft__h5 *h);
 hid_t weft__h5_type(weft__number type, size_t text);

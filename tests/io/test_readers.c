@@ -256,6 +256,47 @@ Test(readers, damaged_headers_that_hold_numbers_are_refused_or_read)
     end_folder();
 }
 
+/* The first message of that type in the header at `at`, whose messages begin `head` bytes behind it; 0: none. */
+static size_t message_in(bytes b, size_t at, size_t head, size_t n, int type)
+{
+    for (size_t m = at + head; m + 4 <= at + n; m += 4 + b.at[m + 1] + 256u * b.at[m + 2])
+        if (b.at[m] == type)
+            return m + 4;
+    return 0;
+}
+
+/* libhdf5 looks for the parts of a compound behind a message that is too short for them: a type that no reader takes is never opened. */
+Test(readers, types_that_have_parts_stay_closed)
+{
+    enum { HEAD = 8, TYPE = 3, LONG = 256, FLOAT = 1 };           /* of a data set's header, the length of its messages in two bytes */
+    const char *path = in_folder("type.h5");
+    bytes b = frame_of(2, path);
+    weft_frame f = { 0 };
+    int refused = 0, sets = 0;
+    for (size_t at = 49; at + HEAD + LONG < b.n; at++) {
+        size_t type = memcmp(b.at + at, "OHDR\2\1", 6) ? 0 : message_in(b, at, HEAD, HEAD + LONG, TYPE);
+        if (!type || (b.at[type] & 15) != FLOAT)
+            continue;
+        unsigned char was = b.at[type];
+        for (int to = 0; to < 256; to++) {
+            b.at[type] = (unsigned char)to;
+            seal(b.at + at, HEAD + LONG);
+            write_bytes(path, b.at, b.n);
+            weft_status s = weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL });
+            bool plain = to >> 4 >= 1 && to >> 4 <= 4 && (to & 15) == FLOAT;
+            cr_assert(s == WEFT_EFORMAT || (s == WEFT_OK && plain), "type %x: %s", to, weft_status_name(s));
+            refused += strstr(weft_file_message(), "something else than plain numbers") != NULL;
+            weft_frame_end(&f);
+        }
+        b.at[type] = was, sets++;
+        seal(b.at + at, HEAD + LONG);
+    }
+    cr_assert(sets >= 2 && refused > 200 * sets, "%d sets, %d types refused", sets, refused);
+    ends_well();
+    free(b.at);
+    end_folder();
+}
+
 /* ---- texts of others ---- */
 /* ids as a text of these n bytes, padded as h5py (zeros), C or Fortran pad it. */
 static const char *with_ids(const char *letters, size_t n, H5T_cset_t set, H5T_str_t pad)
