@@ -32,13 +32,14 @@ static const weft_op op_dropout = { .name = "dropout", .adds = true, .in_place =
 /* Of this name the how many-th call in this step? */
 static uint64_t call_number(weft *w, uint64_t name)
 {
-    for (weft__drops *d = w->tape->drops; d; d = d->next)
+    struct weft__tape *t = weft__tape_of(w);
+    for (weft__drops *d = t ? t->drops : NULL; d; d = d->next)
         if (d->name == name)
             return ++d->calls;
-    weft__drops *d = weft__take(w, &w->lasting, sizeof *d);
+    weft__drops *d = t ? weft__take(w, &w->lasting, sizeof *d) : NULL;
     if (d) {
-        *d = (weft__drops){ w->tape->drops, name, 0 };
-        w->tape->drops = d;
+        *d = (weft__drops){ t->drops, name, 0 };
+        t->drops = d;
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef WEFT_KERNELS_H
 #define WEFT_KERNELS_H
 #include "core/api_core.h"
+#include "core/shared/cells.h"
 
 typedef weft_real real;
 typedef struct weft__kernels weft__kernels;
@@ -72,19 +73,14 @@ typedef struct weft__attention {
  * of dh0 and dc0 stay as they are. The step before t is t - 1, or t + 1 if reverse; a sequence that has none (forwards: all at
  * t = 0, in reverse: each at its own end, rows live[t + 1] .. live[t]) starts there from its row of h0 and c0.
  * With `reset` a column, one of those rows from step to step, is several sequences one after the other, and says itself where each begins.
- * Gate slots of H columns in `gates` [tokens, slots * H]:
- *   RNN   1: in W_ih x + b_ih + b_hh,              out h'
- *   GRU   4: in r, z, n sums (b_hh added to r, z), out r, z, n, W_hn h + b_hn     (the fourth slot comes in as rubbish)
- *   LSTM  4: in i, f, g, o sums of both biases,    out the gates after their functions
- *     n = tanh(sum + r (W_hn h + b_hn)), h' = n + z (h - n);  c' = f c + i g, h' = o tanh(c')
- * With a projection (LSTM only) raw = o tanh(c'), and h' = W_hr raw is what goes on, out and into the next step.
- * backward takes the gates as forward left them, with the same h, c and raw, and turns the slots into gradients: of the sums;
- * GRU: of r, z, n's x side, n's h side (r times n's x side). What is left for the caller is sums over tokens: dW_hh = d^T h_before
- * (GRU: d = slots 0, 1, 3, and db_hn = the column sums of slot 3), dW_hr = dh^T raw, dx and the rest from the slots.
+ * Gate slots of H columns in `gates` [tokens, slots * H]; core/cells.def and the bodies say what a cell makes of them. They come in as the sums
+ * of x's block and all biases, a slot that only h has a part in as rubbish, and go out as gates. b_h_alone begins the sums of such a
+ * slot. With a projection (cells of two states) raw is the cell's h, and h' = W_hr raw is what goes on, out and into the next step.
+ * backward takes the gates as forward left them, with the same h, c and raw, and turns the slots into gradients of the sums.
+ * What is left for the caller is sums over tokens: dW_hh = d^T h_before, d the slots of h's blocks, dW_hr = dh^T raw, dx and the rest from the slots.
  * A call does the steps from .. to - 1, of which there is at least one. Segment by segment, in the order of the direction, calls give the bits of one; what went before
  * lies in h and c, and backward in the carries. Of gates, raw, h_before and dh only the rows of these steps need be there. */
 enum { WEFT__ON = -1, WEFT__ANEW = -2 };         /* the first token of a column, in the direction of the recurrence, is never WEFT__ON */
-typedef enum { WEFT__RNN_TANH, WEFT__RNN_RELU, WEFT__GRU, WEFT__LSTM } weft__cell;
 typedef struct weft__recurrence {
     weft__cell cell; bool reverse;
     int64_t sequences, tokens, steps, hidden, width;   /* width of h: hidden, or the projection's */
@@ -92,13 +88,13 @@ typedef struct weft__recurrence {
     weft__ints live, start;                      /* [steps], [steps + 1]: columns that take part in a step, and the row of its first */
     weft__ints reset;                            /* [tokens]; {NULL}: column s is sequence s. Else a column is several sequences, one after the other: of */
                                                  /* each token s, if sequence s begins here; WEFT__ANEW: from zeros; WEFT__ON: the state before goes on */
-    const real *w_hh, *b_hn, *w_hr;              /* [gates * hidden, width]; [hidden] GRU, may be NULL; [width, hidden] or NULL */
+    const real *w_hh, *b_h_alone, *w_hr;         /* [gates * hidden, width]; [hidden], NULL: zeros; [width, hidden] or NULL */
     const real *h0, *c0;                         /* [sequences, width], [sequences, hidden] in packed order; NULL: zeros */
-    real *gates, *h, *c, *raw;                   /* h [tokens, width], c [tokens, hidden] LSTM; raw: h before a projection */
+    real *gates, *h, *c, *raw;                   /* h [tokens, width], c [tokens, hidden] of two states, else NULL; raw: h before a projection */
     /* backward only */
     const real *dy, *dyc;                        /* gradients of h (after a projection) and c of each token; NULL: none */
     real *dh0, *dc0;                             /* as h0, c0; added to, each row once; NULL: not wanted */
-    real *carry_h, *carry_c;                     /* scratch [columns, width], [columns, hidden] (LSTM), zeroed by the caller */
+    real *carry_h, *carry_c;                     /* scratch [columns, width], [columns, hidden] (of c), zeroed by the caller */
     real *h_before;                              /* out [tokens, width]: the h that entered each token; NULL: not wanted */
     real *dh;                                    /* out [tokens, width]: all that arrived at h; only with a projection */
 } weft__recurrence;
@@ -106,7 +102,7 @@ typedef struct weft__recurrence {
 typedef struct weft__into { real *to; bool add; } weft__into;      /* where a gradient goes, or is added; NULL: not wanted */
 
 /* The whole layer in that direction: the recurrence and what is one product or sum over all its tokens. The gates come in as rubbish, for
- * the kernel makes the sums; a back end may do both a few tokens at a time, while they are in its caches. r.b_hn is the kernel's to set;
+ * the kernel makes the sums; a back end may do both a few tokens at a time, while they are in its caches. r.b_h_alone is the kernel's to set;
  * r.h_before, r.dh and `total` are scratch of its backward, which leaves the gates as rubbish. Of the steps r.from .. r.to - 1 alone, as for the
  * recurrence: dx is written in their rows, the other gradients are sums over their tokens. */
 typedef struct weft__recur_layer {
@@ -149,10 +145,12 @@ typedef struct weft__entropy {
     const real *class_weight, *mask;             /* [classes], [rows]; NULL: ones */
 } weft__entropy;
 
+#define KERNEL(result, name, arguments) typedef result weft__##name##_kernel arguments;
+#include "core/kernels.def"
 struct weft__kernels {
     const char *name;
     bool synchronous;                            /* device memory is host memory, and every kernel is done when it returns */
-#define KERNEL(result, name, arguments) result (*name) arguments;
+#define KERNEL(result, name, arguments) weft__##name##_kernel *name;
 #include "core/kernels.def"
 };
 

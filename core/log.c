@@ -59,15 +59,14 @@ static double of_product(const weft__product *p) { return 2. * (double)p->m * (d
 /* With the weights alone: the other products of a layer are the caller's. Backward is one with each of them, too. */
 static double of_recurrence(const weft__recurrence *r)
 {
-    int gates = r->cell == WEFT__LSTM ? 4 : r->cell == WEFT__GRU ? 3 : 1;
     int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
-    return 2. * (double)tokens * (double)r->width * (double)r->hidden * (gates + (r->w_hr != NULL));
+    return 2. * (double)tokens * (double)r->width * (double)r->hidden * (weft__gates(r->cell) + (r->w_hr != NULL));
 }
 
 static double of_layer(const weft__recur_layer *l, bool back)    /* and those that are the caller's */
 {
     const weft__recurrence *r = &l->r;
-    double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]), G = (double)r->hidden * (r->cell == WEFT__LSTM ? 4 : r->cell == WEFT__GRU ? 3 : 1);
+    double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]), G = (double)(r->hidden * weft__gates(r->cell));
     int of_x = back ? (l->dx.to != NULL) + (l->dw_ih.to != NULL) : 1;
     double more = back && l->dw_hh.to ? G * (double)r->width : 0, projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
     return of_recurrence(r) + (l->ids ? 2. * (double)l->rows : tokens) * of_x * G * (double)l->inputs + tokens * (more + projected);

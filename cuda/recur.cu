@@ -35,44 +35,56 @@ __device__ static inline real state_before(const weft__recurrence &r, const real
     const int64_t begins = begins_at(r, at, s);
     return begins == WEFT__ON ? rows[(at.before + s) * width + j] : first && begins >= 0 ? first[begins * width + j] : 0;
 }
-__device__ static inline void load_slots(const real *from, int64_t hidden, int slots, real (&slot)[4])
+/* The last state: that of c of two states, else of h. */
+template <weft__cell C>
+__device__ static inline real last_before(const weft__recurrence &r, const step &at, int64_t s, int64_t j)
 {
-    for (int k = 0; k < 4; k++)
-        slot[k] = k < slots ? from[k * hidden] : 0;
+    return state_before(r, has_c(C) ? r.c : r.h, has_c(C) ? r.c0 : r.h0, r.hidden, at, s, j);
 }
-__device__ static inline void store_slots(real *to, int64_t hidden, int slots, const real (&slot)[4])
+template <weft__cell C> __device__ static inline void load_slots(const real *from, int64_t hidden, real (&slot)[4])
 {
     for (int k = 0; k < 4; k++)
-        if (k < slots)
+        slot[k] = k < weft__slots(C) ? from[k * hidden] : 0;
+}
+template <weft__cell C> __device__ static inline void store_slots(real *to, int64_t hidden, const real (&slot)[4])
+{
+    for (int k = 0; k < 4; k++)
+        if (k < weft__slots(C))
             to[k * hidden] = slot[k];
 }
-static __global__ void forward_units(weft__recurrence r, step at)
+template <weft__cell C> static __global__ void forward_units_of(weft__recurrence r, step at)
 {
     const int64_t H = r.hidden;
-    const int slots = slots_of(r.cell);
+    const int alone = weft__slot_of_h_alone(C);
     for (int64_t s = blockIdx.y; s < at.live; s += gridDim.y)
         for (int64_t j = first_index(); j < H; j += index_step()) {
             const int64_t row = at.row + s;
-            const bool gru = r.cell == WEFT__GRU, lstm = r.cell == WEFT__LSTM;
-            real slot[4], *gates = r.gates + row * slots * H + j, c = lstm ? state_before(r, r.c, r.c0, H, at, s, j) : 0;
-            load_slots(gates, H, slots, slot);
-            if (gru)                             /* nothing was written there if there is no h before */
-                slot[3] = (s < at.going || r.h0 ? slot[3] : 0) + (r.b_hn ? r.b_hn[j] : 0);
-            const real h = forward_cell(r.cell, slot, gru ? state_before(r, r.h, r.h0, H, at, s, j) : 0, c);
-            store_slots(gates, H, slots, slot);
-            if (lstm)
+            real slot[4], *gates = r.gates + row * weft__slots(C) * H + j, c = 0;
+            load_slots<C>(gates, H, slot);
+            for (int k = 0; k < 4; k++)
+                if (k == alone)                  /* nothing was written there if there is no h before */
+                    slot[k] = (s < at.going || r.h0 ? slot[k] : 0) + (r.b_h_alone ? r.b_h_alone[j] : 0);
+            const real h = forward_cell<C>(slot, last_before<C>(r, at, s, j), c);
+            store_slots<C>(gates, H, slot);
+            if (has_c(C))
                 r.c[row * H + j] = c;
             (r.w_hr ? r.raw : r.h)[row * H + j] = h;
         }
 }
+#define CELL(name, ...) forward_units_of<WEFT__##name>,
+static void (*const forward_kernels[])(weft__recurrence, step) = {
+#include "core/cells.def"
+};
 
-/* The slots of some rows += their states before times the weights; a GRU's hidden side of n has a slot of its own. */
+/* The slots of some rows += their states before times the weights, by runs of blocks. */
 static void add_products(weft__device *d, const weft__recurrence *r, int64_t row, int64_t rows, const real *h)
 {
-    const int64_t H = r->hidden, W = r->width, front = r->cell == WEFT__GRU ? 2 : gates_of(r->cell), ld = slots_of(r->cell) * H;
-    times(d, rows, h, W, r->w_hh, true, front * H, W, r->gates + row * ld, ld, true);
-    if (r->cell == WEFT__GRU)
-        times(d, rows, h, W, r->w_hh + 2 * H * W, true, H, W, r->gates + row * ld + 3 * H, ld, false);
+    const int64_t H = r->hidden, W = r->width, ld = weft__slots(r->cell) * H;
+    for (int b = 0, n; b < weft__gates(r->cell); b += n) {
+        const int slot = weft__slot_of(r->cell, true, b);
+        n = weft__blocks_from(r->cell, true, b);
+        times(d, rows, h, W, r->w_hh + b * H * W, true, n * H, W, r->gates + row * ld + slot * H, ld, slot != weft__slot_of_h_alone(r->cell));
+    }
 }
 static bool some_begin(const weft__recurrence *r, const step *at)               /* of columns that are several sequences */
 {
@@ -100,6 +112,7 @@ static void recur_step(weft__device *d, const weft__recurrence *r, const step *a
         if (r->h0)
             add_products(d, r, at->row + at->going, at->live - at->going, r->h0 + at->going * W);
     }
+    const auto forward_units = forward_kernels[r->cell];          /* the name that the emulation knows */
     LAUNCH(d, forward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at);
     if (r->w_hr)
         times(d, at->live, r->raw + at->row * H, H, r->w_hr, true, W, H, r->h + at->row * W, W, false);
@@ -122,28 +135,28 @@ void K(recur)(weft__device *d, const weft__recurrence *r)
 
 /* ---- backward ---- */
 /* arrived [live, H]: of a projection, gradients of h before it. Else they are carry_h and dy, and carry_h takes what goes on. */
-static __global__ void backward_units(weft__recurrence r, step at, const real *arrived)
+template <weft__cell C> static __global__ void backward_units_of(weft__recurrence r, step at, const real *arrived)
 {
     const int64_t H = r.hidden;
-    const int slots = slots_of(r.cell);
     for (int64_t s = blockIdx.y; s < at.live; s += gridDim.y)
         for (int64_t j = first_index(); j < H; j += index_step()) {
             const int64_t i = s * H + j, k = (at.row + s) * H + j;
-            const bool lstm = r.cell == WEFT__LSTM;
-            real slot[4], *gates = r.gates + (at.row + s) * slots * H + j, before = 0;
+            real slot[4], *gates = r.gates + (at.row + s) * weft__slots(C) * H + j;
             real dh = arrived ? arrived[i] : r.carry_h[i] + (r.dy ? r.dy[k] : 0);
-            real dc = lstm ? r.carry_c[i] + (r.dyc ? r.dyc[k] : 0) : 0;
-            if (r.cell >= WEFT__GRU)
-                before = lstm ? state_before(r, r.c, r.c0, H, at, s, j) : state_before(r, r.h, r.h0, H, at, s, j);
-            load_slots(gates, H, slots, slot);
-            const real on = backward_cell(r.cell, slot, before, lstm ? r.c[k] : 0, dh, dc);
-            store_slots(gates, H, slots, slot);
-            if (lstm)
+            real dc = has_c(C) ? r.carry_c[i] + (r.dyc ? r.dyc[k] : 0) : 0;
+            load_slots<C>(gates, H, slot);
+            const real on = backward_cell<C>(slot, last_before<C>(r, at, s, j), has_c(C) ? r.c[k] : 0, dh, dc);
+            store_slots<C>(gates, H, slot);
+            if (has_c(C))
                 r.carry_c[i] = dc;
             if (!arrived)
                 r.carry_h[i] = on;
         }
 }
+#define CELL(name, ...) backward_units_of<WEFT__##name>,
+static void (*const backward_kernels[])(weft__recurrence, step, const real *) = {
+#include "core/cells.def"
+};
 /* Of a projection, n numbers from the first row on: all that arrived at h. */
 static __global__ void gather_arrived(int64_t n, const real *carry, const real *dy, real *dh)
 {
@@ -166,13 +179,13 @@ static __global__ void hand_over_carries(weft__recurrence r, step at)
             continue;
         for (int64_t j = first_index(); j < W; j += index_step())
             hand_over(begins, W, j, r.carry_h + s * W + j, r.dh0);
-        for (int64_t j = first_index(); r.cell == WEFT__LSTM && j < H; j += index_step())
+        for (int64_t j = first_index(); r.carry_c && j < H; j += index_step())
             hand_over(begins, H, j, r.carry_c + s * H + j, r.dc0);
     }
 }
 static void recur_step_back(weft__device *d, const weft__recurrence *r, const step *at, real *arrived)
 {
-    const int64_t H = r->hidden, W = r->width, ld = slots_of(r->cell) * H, front = r->cell == WEFT__GRU ? 2 : gates_of(r->cell);
+    const int64_t H = r->hidden, W = r->width, ld = weft__slots(r->cell) * H;
     const int64_t wanted = r->dh0 || r->reset.host ? at->live : at->going;
     const real *gates = r->gates + at->row * ld;
     if (r->w_hr) {
@@ -180,10 +193,12 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
                r->dy ? r->dy + at->row * W : NULL, r->dh + at->row * W);
         times(d, at->live, r->dh + at->row * W, W, r->w_hr, false, H, W, arrived, H, false);
     }
+    const auto backward_units = backward_kernels[r->cell];        /* the name that the emulation knows */
     LAUNCH(d, backward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at, arrived);
-    times(d, wanted, gates, ld, r->w_hh, false, W, front * H, r->carry_h, W, r->cell == WEFT__GRU);
-    if (r->cell == WEFT__GRU)
-        times(d, wanted, gates + 3 * H, ld, r->w_hh + 2 * H * W, false, W, H, r->carry_h, W, true);
+    for (int b = 0, n; b < weft__gates(r->cell); b += n) {       /* a projection's carry was taken whole, and nothing went into it since */
+        n = weft__blocks_from(r->cell, true, b);
+        times(d, wanted, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false, W, n * H, r->carry_h, W, b || !r->w_hr);
+    }
     if (some_begin(r, at))
         LAUNCH(d, hand_over_carries, unit_grid(W, at->live), unit_threads(W), 0, *r, *at);
 }
@@ -221,5 +236,6 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
 }
 
 /* ---- the whole layer ---- */
-void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, l); }
-void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, l); }
+static const layer_kernels own = { K(gemm), K(fill), K(scale), K(sum), K(gather), K(scatter), K(recur), K(recur_back) };
+void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, &own, l); }
+void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, &own, l); }

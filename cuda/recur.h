@@ -5,48 +5,44 @@
 #include <math.h>
 #include "cuda/cuda.h"
 
-__host__ __device__ constexpr int slots_of(weft__cell cell) { return cell < WEFT__GRU ? 1 : 4; }
-/* The gates of w_hh, each of `hidden` rows, and the slot that gate's product belongs to. */
-__host__ __device__ constexpr int gates_of(weft__cell cell) { return cell == WEFT__GRU ? 3 : slots_of(cell); }
-__host__ __device__ constexpr int slot_of(weft__cell cell, int gate) { return cell == WEFT__GRU && gate == 2 ? 3 : gate; }
-
 /* ---- cells ---- */
-__device__ static inline real sigmoid(real x) { return 1 / (1 + exp(-x)); }
+#define num     real
+#define CELL_FN __device__ static inline
+#define BODIES
+#include "core/cells/words.h"
+#include "core/cells.def"
+#undef BODIES
+#undef num
 
-/* Sums become what the slots keep; h is returned. h: of the step before; c: of the step before, and of this one. */
-__device__ static inline real forward_cell(weft__cell cell, real (&slot)[4], real h, real &c)
+__host__ __device__ constexpr bool has_c(weft__cell cell) { return weft__states(cell) == 2; }
+
+/* Sums become what the slots keep; h is returned. before: the last state of the step before; c: becomes that of this one, of two states. */
+template <weft__cell C> __device__ static inline real forward_cell(real (&slot)[4], real before, real &c)
 {
-    if (cell < WEFT__GRU)
-        return slot[0] = cell == WEFT__RNN_TANH ? tanh(slot[0]) : slot[0] > 0 ? slot[0] : 0 * slot[0];       /* relu(NaN) is NaN */
-    slot[0] = sigmoid(slot[0]), slot[1] = sigmoid(slot[1]);
-    if (cell == WEFT__GRU) {
-        slot[2] = tanh(slot[2] + slot[0] * slot[3]);
-        return slot[2] + slot[1] * (h - slot[2]);
+    const real was[2] = { before, before };
+    real now[2] = { 0, c };
+    switch (C) {
+#define CELL(name, ...) case WEFT__##name: name##_gates(slot, was, now); name##_out(slot, was, now); break;
+#include "core/cells.def"
+    default: break;
     }
-    slot[2] = tanh(slot[2]), slot[3] = sigmoid(slot[3]);
-    c = slot[1] * c + slot[0] * slot[2];
-    return slot[3] * tanh(c);
+    c = now[1];
+    return now[0];
 }
 
-/* What the slots keep becomes their gradients. before: h (GRU) or c (LSTM) of the step before; dh: all that arrived at h; dc: at c, and
- * then at the c before. What goes on to the h before by other ways than the weights is returned. */
-__device__ static inline real backward_cell(weft__cell cell, real (&slot)[4], real before, real c, real dh, real &dc)
+/* What the slots keep becomes their gradients. before: as above; dh: all that arrived at h; dc: at c, and then at the c before. What goes
+ * on to the h before by other ways than the weights is returned. */
+template <weft__cell C> __device__ static inline real backward_cell(real (&slot)[4], real before, real c, real dh, real &dc)
 {
-    if (cell < WEFT__GRU) {
-        slot[0] = dh * (cell == WEFT__RNN_TANH ? 1 - slot[0] * slot[0] : (real)(slot[0] > 0));
-        return 0;
+    const real was[2] = { before, before }, now[2] = { 0, c };
+    real d[2] = { dh, dc };
+    switch (C) {
+#define CELL(name, ...) case WEFT__##name: name##_back(slot, was, now, d); break;
+#include "core/cells.def"
+    default: break;
     }
-    if (cell == WEFT__GRU) {
-        const real reset = slot[0], z = slot[1], n = slot[2], dn = dh * (1 - z) * (1 - n * n);
-        slot[0] = dn * slot[3] * reset * (1 - reset), slot[1] = dh * (before - n) * z * (1 - z);
-        slot[2] = dn, slot[3] = dn * reset;
-        return dh * z;
-    }
-    const real i = slot[0], f = slot[1], g = slot[2], o = slot[3], squashed = tanh(c), all = dc + dh * o * (1 - squashed * squashed);
-    slot[0] = all * g * i * (1 - i), slot[1] = all * before * f * (1 - f);
-    slot[2] = all * i * (1 - g * g), slot[3] = dh * squashed * o * (1 - o);
-    dc = all * f;
-    return 0;
+    dc = d[1];
+    return d[0];
 }
 
 /* ---- a step of the recurrence: rows row .. row + live, of which the first `going` have a row before, before .. ---- */
@@ -75,8 +71,26 @@ typedef struct way { void (*kernel)(weft__recurrence, distress); int threads, bl
 /* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters, too, of up to 128, 256, 512. */
 typedef enum { GENERAL, BLOCKS, CLUSTERS } recur_way;
 typedef struct choice { recur_way way; weft__cell cell; bool reset, back; int size; } choice;
-enum { CHOICES = 2 * 4 * 2 * 2 * 3 };
-static inline int number_of(const choice &c) { return ((((int)c.way - 1) * 4 + (int)c.cell) * 4 + c.reset * 2 + c.back) * 3 + c.size; }
+enum { OF_A_CELL = 2 * 2 * 3, CHOICES = 2 * WEFT__CELLS * OF_A_CELL };
+static inline int number_of(const choice &c)
+{
+    return (((int)c.way - 1) * WEFT__CELLS + (int)c.cell) * OF_A_CELL + (c.reset * 2 + c.back) * 3 + c.size;
+}
+static inline choice choice_of(int number)
+{
+    const int i = number % OF_A_CELL, kind = number / OF_A_CELL;
+    return choice{ (recur_way)(BLOCKS + kind / WEFT__CELLS), (weft__cell)(kind % WEFT__CELLS), i / 6 != 0, i / 3 % 2 != 0, i % 3 };
+}
+/* Whether there are such kernels for a cell. */
+static inline bool is_persistent(weft__cell cell)
+{
+    enum { general, persistent };
+#define CELL(name, gpu, ...) case WEFT__##name: return gpu;
+    switch (cell) {
+#include "core/cells.def"
+    default: return false;
+    }
+}
 static inline int most_units(const choice &c) { return (c.way == BLOCKS ? 32 : 128) << c.size; }
 way block_way(const choice &);                   /* recur_block.cu */
 way cluster_way(const choice &);                 /* recur_cluster.cu; sm_90 */

@@ -12,7 +12,7 @@ enum { PAD = 4 };                                /* beside a row of units: what 
 
 /* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in registers. */
 __host__ __device__ constexpr int forward_deep(int units)                   { return units / 8; }
-__host__ __device__ constexpr int backward_deep(weft__cell c, int units)    { return gates_of(c) * units / 16; }
+__host__ __device__ constexpr int backward_deep(weft__cell c, int units)    { return weft__gates(c) * units / 16; }
 __host__ __device__ constexpr int kept_of(int units, int deep, int tiles)
 {
     return units <= 64 || deep < 7 / tiles ? deep : 7 / tiles;
@@ -27,13 +27,13 @@ __host__ __device__ constexpr size_t forward_bytes(weft__cell c, int units)
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int units)
 {
-    return SEQUENCES * ((gates_of(c) + 2) * units + 3 * PAD) * sizeof(float) + rest_bytes(units, backward_deep(c, units), 1);
+    return SEQUENCES * ((weft__gates(c) + 2) * units + 3 * PAD) * sizeof(float) + rest_bytes(units, backward_deep(c, units), 1);
 }
 
 /* Rows of a forward tile that have weights: those of a slot that h has a part in. */
 __host__ __device__ constexpr bool has_weights(weft__cell c, int tile, int j)
 {
-    return 2 * tile + j % 2 < slots_of(c) && !(c == WEFT__GRU && 2 * tile + j % 2 == 2);
+    return weft__block_of_h(c, 2 * tile + j % 2) >= 0;
 }
 
 /* A unit of two sequences. */
@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
     float4 *rest = (float4 *)(memory + 2 * SEQUENCES * (UNITS + PAD));
     const who me = whoami();
     const int steps = steps_of(r, me.first);
-    const float bias = C == WEFT__GRU && r.b_hn && me.unit < r.hidden ? r.b_hn[me.unit] : 0;
+    const float bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
     weights<KEPT, TILES> w;
     float h[2], c[2] = {}, sum[TILES][4], ahead[TILES][4];
     int begins[2];
@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
     for (int q = 0; q < 2; q++) {
         const int first = first_sequence<RESET>(r, me, now, me.sequence + q);
         h[q] = state[0][me.sequence + q][me.unit] = first_state(r, r.h0, first, me.unit);
-        c[q] = C == WEFT__LSTM ? first_state(r, r.c0, first, me.unit) : 0;
+        c[q] = has_c(C) ? first_state(r, r.c0, first, me.unit) : 0;
     }
     load_sums<C, 2>(r, me, now, bias, ahead);
     __syncthreads();
@@ -152,7 +152,7 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
 template <weft__cell C, bool RESET, int UNITS>
 static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r, distress)
 {
-    constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1), WIDE = gates_of(C) * UNITS + PAD;
+    constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1), WIDE = weft__gates(C) * UNITS + PAD;
     DYN_SHARED(float, memory);
     float (*d)[WIDE] = (float (*)[WIDE])memory, (*part)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])d[SEQUENCES];
     float4 *rest = (float4 *)part[2];
@@ -172,8 +172,8 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
         load_tape<C, RESET>(r, me, next, after, ahead);
         for (int q = 0; q < 2; q++) {
             backward_unit<C, RESET>(r, me, now, q, x[q], dh[q], dc[q]);
-            for (int gate = 0; gate < gates_of(C); gate++)
-                d[me.sequence + q][gate * UNITS + me.unit] = x[q].slot[slot_of(C, gate)];
+            for (int gate = 0; gate < weft__gates(C); gate++)
+                d[me.sequence + q][gate * UNITS + me.unit] = x[q].slot[weft__slot_of(C, true, gate)];
         }
         __syncthreads();
         float sum[1][4] = {};
@@ -199,8 +199,12 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
     { { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) },                                           \
       { backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) } }
 #define SIZES(C, RESET) { BOTH(C, RESET, 32), BOTH(C, RESET, 64), BOTH(C, RESET, 128) }
-#define KINDS(C) { SIZES(C, false), SIZES(C, true) }
-static const way ways[][2][3][2] = { KINDS(WEFT__RNN_TANH), KINDS(WEFT__RNN_RELU), KINDS(WEFT__GRU), KINDS(WEFT__LSTM) };
+#define OF_persistent(C) { SIZES(C, false), SIZES(C, true) },
+#define OF_general(C)    {},
+#define CELL(name, gpu, ...) OF_##gpu(WEFT__##name)
+static const way ways[][2][3][2] = {
+#include "core/cells.def"
+};
 
 way block_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

@@ -59,17 +59,17 @@ static void set_columns(trial *t)
 /* Without memory: counts how much is wanted. */
 static void lay_out(weft__device *d, trial *t, const choice &c)
 {
-    const int64_t H = most_units(c) - 3, slots = slots_of(c.cell) * H, states = SEQUENCES_IN_ALL * H;
-    const bool lstm = c.cell == WEFT__LSTM;
+    const int64_t H = most_units(c) - 3, slots = weft__slots(c.cell) * H, states = SEQUENCES_IN_ALL * H;
+    const bool two = has_c(c.cell);
     weft__recurrence *r = &t->r;
     t->used = 0;
     *r = weft__recurrence{};
     r->cell = c.cell, r->sequences = c.reset ? SEQUENCES_IN_ALL : COLUMNS;
     r->tokens = TOKENS, r->steps = r->to = STEPS, r->hidden = r->width = H;
-    r->w_hh = drawn(d, t, gates_of(c.cell) * H * H, 1 / sqrtf((float)H));
-    r->b_hn = c.cell == WEFT__GRU ? drawn(d, t, H, 1) : NULL;
-    r->h0 = drawn(d, t, states, 1), r->c0 = lstm ? drawn(d, t, states, 1) : NULL;
-    r->dy = drawn(d, t, TOKENS * H, 1), r->dyc = lstm ? drawn(d, t, TOKENS * H, 1) : NULL;
+    r->w_hh = drawn(d, t, weft__gates(c.cell) * H * H, 1 / sqrtf((float)H));
+    r->b_h_alone = weft__slot_of_h_alone(c.cell) >= 0 ? drawn(d, t, H, 1) : NULL;
+    r->h0 = drawn(d, t, states, 1), r->c0 = two ? drawn(d, t, states, 1) : NULL;
+    r->dy = drawn(d, t, TOKENS * H, 1), r->dyc = two ? drawn(d, t, TOKENS * H, 1) : NULL;
     r->carry_h = zeros(d, t, COLUMNS * H), r->carry_c = zeros(d, t, COLUMNS * H);
     for (side &s : t->sides) {
         s.gates = drawn(d, t, TOKENS * slots, 1), s.h = zeros(d, t, TOKENS * H), s.c = zeros(d, t, TOKENS * H);
@@ -98,8 +98,8 @@ static weft__recurrence on_side(const trial *t, int which)
 {
     const side &s = t->sides[which];
     weft__recurrence r = t->r;
-    r.gates = s.gates, r.h = s.h, r.c = r.cell == WEFT__LSTM ? s.c : NULL;
-    r.dh0 = s.dh0, r.dc0 = r.cell == WEFT__LSTM ? s.dc0 : NULL;
+    r.gates = s.gates, r.h = s.h, r.c = has_c(r.cell) ? s.c : NULL;
+    r.dh0 = s.dh0, r.dc0 = has_c(r.cell) ? s.dc0 : NULL;
     return r;
 }
 /* Sums of tensor cores are cut where others are rounded: some 1e-6 of numbers of about 1. One of
@@ -115,7 +115,7 @@ static void compare_sides(weft__device *d, const trial *t, bool back)
     const side &a = t->sides[1], &b = t->sides[0];
     const int64_t H = t->r.hidden;
     const struct { int64_t n; const float *a, *b; } pairs[] = {
-        { TOKENS * H * slots_of(t->r.cell), a.gates, b.gates }, { TOKENS * H, a.h, b.h }, { TOKENS * H, a.c, b.c },
+        { TOKENS * H * weft__slots(t->r.cell), a.gates, b.gates }, { TOKENS * H, a.h, b.h }, { TOKENS * H, a.c, b.c },
         { SEQUENCES_IN_ALL * H, a.dh0, b.dh0 }, { SEQUENCES_IN_ALL * H, a.dc0, b.dc0 },
     };
     for (int i = 0; i < (back ? 5 : 3); i++)

@@ -90,7 +90,7 @@ static choice smallest(const weft__recurrence *r, recur_way way, bool back)
     choice c = { way, r->cell, r->reset.host != NULL, back, 0 };
     while (c.size < 2 && r->hidden > most_units(c))
         c.size++;
-    if (r->hidden > most_units(c))
+    if (r->hidden > most_units(c) || !is_persistent(c.cell))
         c.way = GENERAL;
     return c;
 }
@@ -117,7 +117,10 @@ static void condemn(const weft__device *d, const choice &c, const char *what)
     choice other = c;
     other.back = !c.back;
     keep_verdict(d, number_of(c), '-'), keep_verdict(d, number_of(other), '-');
-    static const char *const cells[] = { "RNN", "ReLU RNN", "GRU", "LSTM" };
+#define CELL(name, ...) #name,
+    static const char *const cells[] = {
+#include "core/cells.def"
+    };
     if (d->log > 0)
         fprintf(stderr, "weft: GPU %d: no kernel for all steps in %s any more for %s layers of up to %d units%s: %s had %s\n",
                 d->index, c.way == BLOCKS ? "blocks" : "clusters", cells[c.cell], most_units(c), c.reset ? " in rows" : "",
@@ -182,9 +185,7 @@ bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back)
 
 void recur_gave_up(weft__device *d, unsigned number)
 {
-    const int i = (int)number;
-    /* as number_of */
-    const choice c = { (recur_way)(BLOCKS + i / 48), (weft__cell)(i / 12 % 4), i / 6 % 2 != 0, i / 3 % 2 != 0, i % 3 };
+    const choice c = choice_of((int)number);
     pthread_mutex_lock(&lock);
     condemn(d, c, "a wait without an end");
     pthread_mutex_unlock(&lock);

@@ -14,7 +14,7 @@ enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };      /* a block's u
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
 /* Forward, a warp has the two tiles of eight units, and half of the terms; backward, all of the block's terms and these tiles. */
 __host__ __device__ constexpr int forward_deep(int blocks)        { return blocks * OWN / 16; }
-__host__ __device__ constexpr int backward_deep(weft__cell c)     { return gates_of(c) * OWN / 8; }
+__host__ __device__ constexpr int backward_deep(weft__cell c)     { return weft__gates(c) * OWN / 8; }
 __host__ __device__ constexpr int backward_tiles(int blocks)      { return blocks * OWN / 16 / WARPS; }
 __host__ __device__ constexpr size_t rest_bytes(int products)     { return (size_t)(products - least_of(products, KEPT)) * BLOCK * sizeof(float4); }
 __host__ __device__ constexpr size_t forward_bytes(weft__cell c, int blocks)
@@ -23,7 +23,7 @@ __host__ __device__ constexpr size_t forward_bytes(weft__cell c, int blocks)
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int blocks)
 {
-    return 2 * (gates_of(c) + blocks) * OWN * SEQUENCES * sizeof(float) + rest_bytes(backward_deep(c) * backward_tiles(blocks));
+    return 2 * (weft__gates(c) + blocks) * OWN * SEQUENCES * sizeof(float) + rest_bytes(backward_deep(c) * backward_tiles(blocks));
 }
 
 /* A unit of one sequence. Two warps have the same eight units: the first four of a block the even sequences, the others the odd. */
@@ -188,11 +188,11 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
     float4 (*desk)[BLOCK] = (float4 (*)[BLOCK])state[2], *rest = desk[2];
     const who me = whoami();
     const int steps = steps_of(r, me.first), half = me.warp / 4;
-    const float bias = C == WEFT__GRU && r.b_hn && me.unit < r.hidden ? r.b_hn[me.unit] : 0;
+    const float bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
     float4 w[least_of(DEEP * TILES, KEPT)];
     moment now = moment_at(r, me.first, steps, 0, r.reverse), next = moment_at(r, me.first, steps, 1, r.reverse);
     const int first = first_sequence<RESET>(r, me, now, me.sequence);
-    float h = first_state(r, r.h0, first, me.unit), c = C == WEFT__LSTM ? first_state(r, r.c0, first, me.unit) : 0;
+    float h = first_state(r, r.h0, first, me.unit), c = has_c(C) ? first_state(r, r.c0, first, me.unit) : 0;
     float sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
     load_weights<DEEP, TILES>([&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
     load_states<RESET, UNITS>(r, me, now, state[0]);
@@ -241,7 +241,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     constexpr int DEEP = backward_deep(C), TILES = backward_tiles(BLOCKS);
     DYN_SHARED(float, memory);
     SHARED(link, channel);
-    float (*d)[gates_of(C) * OWN][SEQUENCES] = (float (*)[gates_of(C) * OWN][SEQUENCES])memory;
+    float (*d)[weft__gates(C) * OWN][SEQUENCES] = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
     float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];     /* of dh, from each block */
     float4 *rest = (float4 *)part[2];
     const who me = whoami();
@@ -260,8 +260,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
         x[0] = ahead[0];
         load_tape<C, RESET>(r, me, next, after, ahead);
         backward_unit<C, RESET>(r, me, now, 0, x[0], dh[0], dc[0]);
-        for (int gate = 0; gate < gates_of(C); gate++)
-            d[i % 2][gate * OWN + mine][place] = x[0].slot[slot_of(C, gate)];
+        for (int gate = 0; gate < weft__gates(C); gate++)
+            d[i % 2][gate * OWN + mine][place] = x[0].slot[weft__slot_of(C, true, gate)];
         expect(&link, i, sizeof part[0]);
         __syncthreads();
         if (given_up(&link, i - 1))
@@ -279,7 +279,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
         hand_over(r, me, x[0].begins, dh[0], dc[0]);
         now = next, next = after, after = moment_at(r, me.first, steps, i + 3, !r.reverse);
     }
-    spoil(r, me, i, steps, !r.reverse, r.gates, slots_of(C) * r.hidden);
+    spoil(r, me, i, steps, !r.reverse, r.gates, weft__slots(C) * r.hidden);
     if (!RESET)
         add_first_gradients(r, me, dh, dc);
     cluster_sync();
@@ -290,8 +290,12 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     { { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) },                                      \
       { backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) } }
 #define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
-#define KINDS(C) { SIZES(C, false), SIZES(C, true) }
-static const way ways[][2][3][2] = { KINDS(WEFT__RNN_TANH), KINDS(WEFT__RNN_RELU), KINDS(WEFT__GRU), KINDS(WEFT__LSTM) };
+#define OF_persistent(C) { SIZES(C, false), SIZES(C, true) },
+#define OF_general(C)    {},
+#define CELL(name, gpu, ...) OF_##gpu(WEFT__##name)
+static const way ways[][2][3][2] = {
+#include "core/cells.def"
+};
 
 way cluster_way(const choice &c) { return ways[c.cell][c.reset][c.size][c.back]; }
 #endif

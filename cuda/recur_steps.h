@@ -20,7 +20,7 @@
 #define UNROLLED _Pragma("unroll")               /* registers have no index */
 #define ROLLED   _Pragma("unroll 1")             /* loads ahead want registers, too */
 #endif
-__host__ __device__ constexpr int forward_tiles(weft__cell c) { return slots_of(c) > 1 ? 2 : 1; }
+__host__ __device__ constexpr int forward_tiles(weft__cell c) { return weft__slots(c) > 1 ? 2 : 1; }
 
 /* ---- who a thread is: a unit of one sequence, or of two ---- */
 typedef struct who {
@@ -96,23 +96,23 @@ template <weft__cell C>
 __device__ static float forward_weight(const weft__recurrence &r, const who &me, int k, int tile, int j)
 {
     const int slot = 2 * tile + j % 2, in = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
-    for (int gate = 0; gate < gates_of(C); gate++)
-        if (slot_of(C, gate) == slot && me.unit < H && in < H)
+    for (int gate = 0; gate < weft__gates(C); gate++)
+        if (weft__slot_of(C, true, gate) == slot && me.unit < H && in < H)
             return r.w_hh[(gate * H + me.unit) * H + in];
     return 0;
 }
 
 /* ---- forward: of a thread's Q sequences ---- */
-/* The sums of the inputs, as the product lays out its own; a GRU's hidden side of n begins with its bias. */
+/* The sums of the inputs, as the product lays out its own; a slot that only h has a part in begins with its bias. */
 template <weft__cell C, int Q, int TILES>
 __device__ static void load_sums(const weft__recurrence &r, const who &me, const moment &at, float bias, float (&sum)[TILES][4])
 {
-    const int H = (int)r.hidden, inputs = C == WEFT__GRU ? 3 : slots_of(C);
+    const int H = (int)r.hidden;
     for (int q = 0; q < Q; q++) {
         const bool live = me.sequence + q < at.live && me.unit < H;
-        const float *x = r.gates + (int64_t)(at.row + me.sequence + q) * slots_of(C) * H + me.unit;
+        const float *x = r.gates + (int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + me.unit;
         for (int slot = 0; slot < 2 * TILES; slot++)
-            sum[slot / 2][slot % 2 * 2 + q] = slot >= inputs ? bias : live ? x[slot * H] : 0;
+            sum[slot / 2][slot % 2 * 2 + q] = weft__block_of_x(C, slot) < 0 ? bias : live ? x[slot * H] : 0;
     }
 }
 /* The cell of one sequence; h and c are of the step before, and become this one's. */
@@ -124,14 +124,14 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
     float slot[4], c_new = c;
     for (int k = 0; k < 4; k++)
         slot[k] = k < 2 * TILES ? sum[k / 2 % TILES][k % 2 * 2 + q] : 0;
-    const float h_new = forward_cell(C, slot, h, c_new);
+    const float h_new = forward_cell<C>(slot, has_c(C) ? c : h, c_new);
     if (me.sequence + q >= at.live || me.unit >= H)
         return;
     h = h_new, c = c_new;
-    for (int k = 0; k < slots_of(C); k++)
-        r.gates[row * slots_of(C) * H + k * H + me.unit] = slot[k];
+    for (int k = 0; k < weft__slots(C); k++)
+        r.gates[row * weft__slots(C) * H + k * H + me.unit] = slot[k];
     r.h[row * H + me.unit] = h;
-    if (C == WEFT__LSTM)
+    if (has_c(C))
         r.c[row * H + me.unit] = c;
 }
 /* h and c enter the next step: as they are, or those of the sequence that begins there. */
@@ -140,7 +140,7 @@ template <weft__cell C> __device__ static inline void enter(const weft__recurren
     if (begins == WEFT__ON)
         return;
     h = first_state(r, r.h0, begins, me.unit);
-    c = C == WEFT__LSTM ? first_state(r, r.c0, begins, me.unit) : 0;
+    c = has_c(C) ? first_state(r, r.c0, begins, me.unit) : 0;
 }
 
 /* ---- backward ---- */
@@ -156,14 +156,14 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
         const int64_t i = (int64_t)(at.row + s) * H + me.unit;
         const bool live = s < at.live && me.unit < H;
         for (int k = 0; k < 4; k++)
-            x[q].slot[k] = k < slots_of(C) && live ? r.gates[(int64_t)(at.row + s) * slots_of(C) * H + k * H + me.unit] : 0;
-        x[q].c = C == WEFT__LSTM && live ? r.c[i] : 0, x[q].before = 0;
+            x[q].slot[k] = k < weft__slots(C) && live ? r.gates[(int64_t)(at.row + s) * weft__slots(C) * H + k * H + me.unit] : 0;
+        x[q].c = has_c(C) && live ? r.c[i] : 0, x[q].before = 0;
         x[q].begins = RESET ? begins_at(r, at, s) : (int)WEFT__ON;
-        if (C >= WEFT__GRU && live && s < earlier.live)
-            x[q].before = (C == WEFT__LSTM ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
-        else if (C >= WEFT__GRU && live && !RESET)
-            x[q].before = first_state(r, C == WEFT__LSTM ? r.c0 : r.h0, me.first + s, me.unit);
-        x[q].dh = r.dy && live ? r.dy[i] : 0, x[q].dc = C == WEFT__LSTM && r.dyc && live ? r.dyc[i] : 0;
+        if (live && s < earlier.live)
+            x[q].before = (has_c(C) ? r.c : r.h)[(int64_t)(earlier.row + s) * H + me.unit];
+        else if (live && !RESET)
+            x[q].before = first_state(r, has_c(C) ? r.c0 : r.h0, me.first + s, me.unit);
+        x[q].dh = r.dy && live ? r.dy[i] : 0, x[q].dc = has_c(C) && r.dyc && live ? r.dyc[i] : 0;
     }
 }
 /* The cell of one sequence: its slots become their gradients, zeros where it takes no part. */
@@ -173,12 +173,12 @@ __device__ static void backward_unit(const weft__recurrence &r, const who &me, c
     const int H = (int)r.hidden;
     if (me.sequence + q >= at.live || me.unit >= H)
         return;                                  /* the slots came as zeros */
-    if (RESET && C >= WEFT__GRU && x.begins != WEFT__ON)         /* loaded late: ahead, each step would wait for its `begins` */
-        x.before = first_state(r, C == WEFT__LSTM ? r.c0 : r.h0, x.begins, me.unit);
+    if (RESET && x.begins != WEFT__ON)         /* loaded late: ahead, each step would wait for its `begins` */
+        x.before = first_state(r, has_c(C) ? r.c0 : r.h0, x.begins, me.unit);
     dc += x.dc;
-    dh = backward_cell(C, x.slot, x.before, x.c, dh + x.dh, dc);
-    for (int k = 0; k < slots_of(C); k++)
-        r.gates[(int64_t)(at.row + me.sequence + q) * slots_of(C) * H + k * H + me.unit] = x.slot[k];
+    dh = backward_cell<C>(x.slot, x.before, x.c, dh + x.dh, dc);
+    for (int k = 0; k < weft__slots(C); k++)
+        r.gates[(int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }
 /* After a step at which a sequence begins: the column's sequence before it finds zeros. */
 __device__ static inline void hand_over(const weft__recurrence &r, const who &me, int begins, float &dh, float &dc)

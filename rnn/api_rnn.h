@@ -16,12 +16,12 @@ typedef struct {
     int64_t   input, hidden;
     int       layers;                            /* 1 .. 32; 0 means 1 */
     bool      bidirectional, no_bias;
-    int64_t   proj;                              /* LSTM: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
+    int64_t   proj;                              /* LSTM, CIFG: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
     weft_real dropout;                           /* between layers, in training, 0 .. 1 */
     bool      relu;                              /* weft_rnn_new only: max(0, x) instead of tanh */
     bool      lean;                              /* less memory, more time: see weft_opts.lean, which is this for all layers */
 } weft_rnn_opts;
-typedef struct { weft_tensor *h, *c; } weft_state;                /* c: LSTM only, else NULL */
+typedef struct { weft_tensor *h, *c; } weft_state;                /* c: of LSTM and CIFG, else NULL */
 typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
 #define WEFT_ZERO_STATE ((weft_state){ NULL, NULL })
 
@@ -30,8 +30,12 @@ typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
 WEFT_API weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+/* The coupled input and forget gates of Greff et al. 2017: an LSTM of gates f g o with i = 1 - f. */
+WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+/* The minimal gated unit of Zhou et al. 2016, gates f n: n = tanh(W x + b + f (U h + b')), as in the GRU above, h' = (1 - f) h + f n. */
+WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 /* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n sequences of length T, y plain. The
- * first state NULL: zeros; an LSTM takes h and c or neither. */
+ * first state NULL: zeros; a cell with a c takes h and c or neither. */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
 /* One step of one-directional layers, x plain [n, input] -> y [n, width]: decoding. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);

@@ -1,5 +1,5 @@
 /* composed.c - the recurrent layers from public operators, step by step: what the fused operator must agree with, the way of second
- * derivatives, and the place to read what an RNN, a GRU and an LSTM are.
+ * derivatives, and the place to read what each cell is.
  *
  * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top. Forwards sequences
  * drop out at the bottom, backwards they join there with their first state. */
@@ -20,7 +20,7 @@ static weft_tensor *gate(weft_tensor *sums, int k, int64_t H) { return weft_slic
 static weft_state rnn(const weft__direction *d, weft_tensor *a, weft_state s)   /* h' = tanh(a + r), or max(0, a + r) */
 {
     weft_tensor *sum = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
-    return (weft_state){ d->cell == WEFT__RNN_RELU ? weft_relu(sum) : weft_tanh(sum), NULL };
+    return (weft_state){ d->cell == WEFT__rnn_relu ? weft_relu(sum) : weft_tanh(sum), NULL };
 }
 
 /* Cho et al. 2014, with the reset gate after the product: r, z = sigmoid; n = tanh(a_n + r r_n); h' = (1 - z) n + z h */
@@ -46,9 +46,35 @@ static weft_state lstm(const weft__direction *d, weft_tensor *a, weft_state s)
     return (weft_state){ d->in[WEFT__W_HR] ? affine(h, d->in[WEFT__W_HR], NULL) : h, c };
 }
 
+/* Greff et al. 2017: an LSTM with i = 1 - f, so c' = g + f (c - g) */
+static weft_state cifg(const weft__direction *d, weft_tensor *a, weft_state s)
+{
+    int64_t H = weft_size(s.c, 1);
+    weft_tensor *sums = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
+    weft_tensor *f = weft_sigmoid(gate(sums, 0, H)), *g = weft_tanh(gate(sums, 1, H)), *o = weft_sigmoid(gate(sums, 2, H));
+    weft_tensor *c = weft_add(g, weft_mul(f, weft_sub(s.c, g))), *h = weft_mul(o, weft_tanh(c));
+    return (weft_state){ d->in[WEFT__W_HR] ? affine(h, d->in[WEFT__W_HR], NULL) : h, c };
+}
+
+/* Zhou et al. 2016, with the gate after the product: f = sigmoid; n = tanh(a_n + f r_n); h' = (1 - f) h + f n */
+static weft_state mgu(const weft__direction *d, weft_tensor *a, weft_state s)
+{
+    int64_t H = weft_size(s.h, 1);
+    weft_tensor *b = affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]);
+    weft_tensor *f = weft_sigmoid(weft_add(gate(a, 0, H), gate(b, 0, H)));
+    weft_tensor *n = weft_tanh(weft_add(gate(a, 1, H), weft_mul(f, gate(b, 1, H))));
+    return (weft_state){ weft_add(s.h, weft_mul(f, weft_sub(n, s.h))), NULL };
+}
+
 static weft_state cell(const weft__direction *d, weft_tensor *a, weft_state s)
 {
-    return d->cell == WEFT__LSTM ? lstm(d, a, s) : d->cell == WEFT__GRU ? gru(d, a, s) : rnn(d, a, s);
+    switch (d->cell) {
+    case WEFT__gru:  return gru(d, a, s);
+    case WEFT__lstm: return lstm(d, a, s);
+    case WEFT__cifg: return cifg(d, a, s);
+    case WEFT__mgu:  return mgu(d, a, s);
+    default:         return rnn(d, a, s);
+    }
 }
 
 /* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is a tensor of its own even if
@@ -68,9 +94,9 @@ static weft_state first_state(const weft__direction *d, int64_t n)
     int64_t W = weft_size(d->in[WEFT__W_HH], 1), H = hr ? weft_size(hr, 1) : W;
     if (!h)
         h = weft_zeros(w, WEFT_SHAPE(n, W));
-    if (!c && d->cell == WEFT__LSTM)
+    if (!c && weft__has_c(d->cell))
         c = weft_zeros(w, WEFT_SHAPE(n, H));
-    return (weft_state){ h, d->cell == WEFT__LSTM ? c : NULL };
+    return (weft_state){ h, weft__has_c(d->cell) ? c : NULL };
 }
 
 static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)   /* in the order of time, as ragged as x */
@@ -87,7 +113,7 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     const int32_t *live = weft_batch_sizes(x, &T);
     weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h), **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)
-        return (weft_state){ &w->nil, d->cell == WEFT__LSTM ? &w->nil : NULL };
+        return (weft_state){ &w->nil, weft__has_c(d->cell) ? &w->nil : NULL };
     weft_state first = first_state(d, weft_lengths_of(x).n), s = first;
     if (d->reverse)
         s.h = weft_slice(first.h, 0, 0, 0), s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL, from = weft_size(x, 0);

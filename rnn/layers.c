@@ -1,4 +1,4 @@
-/* layers.c - RNN, GRU and LSTM as layers: parameters by PyTorch's names, layers on top of each other, two directions side by
+/* layers.c - the cells of core/cells.def as layers: parameters by PyTorch's names, layers on top of each other, two directions side by
  * side, dropout between, states in the user's order. What runs is one fused operator for each layer and direction. */
 #include <math.h>
 #include "autograd/autograd.h"
@@ -22,10 +22,10 @@ static const char *why_not(weft__cell cell, const weft_rnn_opts *o)
     return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are wanted" :
            o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ? "input and hidden are too large" :
            o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are wanted (0 means 1)" :
-           o->proj && cell != WEFT__LSTM ? "only an LSTM has a projection" :
+           o->proj && !weft__has_c(cell) ? "only an LSTM or a CIFG has a projection" :
            o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is wanted (0: none)" :
            !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is wanted" :
-           o->relu && cell != WEFT__RNN_RELU ? "relu is an option of rnn_new" : NULL;
+           o->relu && cell != WEFT__rnn_relu ? "relu is an option of rnn_new" : NULL;
 }
 
 static void weights_new(weft_rnn *r, int layer, int direction)
@@ -47,10 +47,13 @@ static void weights_new(weft_rnn *r, int layer, int direction)
 
 static void describe(const weft_rnn *r)
 {
-    static const char *const cells[] = { "rnn_tanh", "rnn_relu", "gru_reset_after", "lstm" }, *const gates[] = { "", "", "r z n", "i f g o" };
-    weft__describe(r->m, "cell", cells[r->cell]);
-    if (*gates[r->cell])
-        weft__describe(r->m, "gates", gates[r->cell]);
+#define CELL(name, gpu, gates, slots, states, x, h, names, flops, description) { description, names },
+    static const struct { const char *is, *gates; } cells[] = {
+#include "core/cells.def"
+    };
+    weft__describe(r->m, "cell", cells[r->cell].is);
+    if (*cells[r->cell].gates)
+        weft__describe(r->m, "gates", cells[r->cell].gates);
     weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
 }
 
@@ -81,10 +84,12 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
 
 weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *o)
 {
-    return layer_new(m, name, "rnn_new", o && o->relu ? WEFT__RNN_RELU : WEFT__RNN_TANH, o);
+    return layer_new(m, name, "rnn_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
 }
-weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return layer_new(m, name, "gru_new", WEFT__GRU, o); }
-weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return layer_new(m, name, "lstm_new", WEFT__LSTM, o); }
+weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return layer_new(m, name, "gru_new", WEFT__gru, o); }
+weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return layer_new(m, name, "lstm_new", WEFT__lstm, o); }
+weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return layer_new(m, name, "cifg_new", WEFT__cifg, o); }
+weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return layer_new(m, name, "mgu_new", WEFT__mgu, o); }
 
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
@@ -135,7 +140,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
         x = directions(r) == 2 ? weft_concat(y, 2, 1) : y[0];
         by = (weft__ids){ NULL, NULL };          /* of the first layer */
     }
-    return (weft_rnn_out){ x, { weft__stack(h, stacked(r)), r->cell == WEFT__LSTM ? weft__stack(c, stacked(r)) : NULL } };
+    return (weft_rnn_out){ x, { weft__stack(h, stacked(r)), weft__has_c(r->cell) ? weft__stack(c, stacked(r)) : NULL } };
 }
 
 /* ---- what comes in ---- */
@@ -155,10 +160,10 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
 static bool states_fit(const weft_rnn *r, const char *function, weft_state s, int64_t n)
 {
     weft *w = r->m->w;
-    if (s.c && r->cell != WEFT__LSTM)
-        weft__fail(w, WEFT_EARG, "%s: a state c was given, but only an LSTM has one", function);
-    else if (r->cell == WEFT__LSTM && !s.h != !s.c)
-        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; an LSTM's h and c are wanted, or neither", function, s.h ? "c" : "h");
+    if (s.c && !weft__has_c(r->cell))
+        weft__fail(w, WEFT_EARG, "%s: a state c was given, but only an LSTM or a CIFG has one", function);
+    else if (weft__has_c(r->cell) && !s.h != !s.c)
+        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; this cell's h and c are wanted, or neither", function, s.h ? "c" : "h");
     return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) && state_fits(r, function, "c", s.c, n, r->o.hidden);
 }
 
@@ -211,7 +216,7 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
 static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first, int plain_rank)
 {
     weft *w = r && r->m ? r->m->w : x ? x->w : weft__nowhere();
-    weft_rnn_out o = { &w->nil, { &w->nil, r && r->cell == WEFT__LSTM ? &w->nil : NULL } };
+    weft_rnn_out o = { &w->nil, { &w->nil, r && weft__has_c(r->cell) ? &w->nil : NULL } };
     if (!r || !r->m) {
         weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
         return o;

@@ -8,7 +8,7 @@
  * the cache, and backward runs each segment forward once more: from the h and c that it has, by the same kernel, to the same bits.
  *
  * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S = slots H columns of the
- * buffer: a GRU's has one slot more, since n's two sides have gradients of their own. */
+ * buffer. What a cell is stands in core/cells.def. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
@@ -19,9 +19,9 @@ static const attributes *how(const weft_call *c) { return c->attributes; }
 static weft_tensor *input(const weft_call *c, int k) { return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]]; }
 static real *numbers(const weft_call *c, int k)      { return input(c, k) ? input(c, k)->data : NULL; }
 
-/* Results: h, [LSTM: c,] then, unless they are made again, the gates and, with a projection, h before it. */
-static int slot_of_gates(const weft_call *c) { return how(c)->cell == WEFT__LSTM ? 2 : 1; }
-static bool is_lean(const weft_call *c)      { return c->m == slot_of_gates(c); }
+/* Results: the states, h and perhaps c, then, unless they are made again, the gates and, with a projection, h before it. */
+static int  at_gates(const weft_call *c) { return weft__states(how(c)->cell); }
+static bool is_lean(const weft_call *c)  { return c->m == at_gates(c); }
 
 /* What is packed: x, or ids of the rows that it is. */
 static const weft__form *packed(const weft_call *c) { return &(input(c, WEFT__IDS) ? input(c, WEFT__IDS) : c->x[WEFT__X])->f; }
@@ -29,8 +29,8 @@ static const weft__form *packed(const weft_call *c) { return &(input(c, WEFT__ID
 static extents sizes(const weft_call *c)
 {
     const weft__form *x = packed(c);
-    int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W, S = how(c)->cell < WEFT__GRU ? 1 : 4;
-    return (extents){ x->size[0], x->batch->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, S * H };
+    int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W;
+    return (extents){ x->size[0], x->batch->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, weft__slots(how(c)->cell) * H };
 }
 
 /* Of rows that are columns of several sequences; NULL: packed. */
@@ -56,7 +56,7 @@ static bool shape(weft_call *c)
         return weft_refuse(c, "weights that fit the rows and each other are wanted");
     if (!is(input(c, WEFT__H0), e.n, e.W) || !is(input(c, WEFT__C0), e.n, e.H))
         return weft_refuse(c, "first states [sequences, width] are wanted");
-    int64_t of_gates = slot_of_gates(c);
+    int64_t of_gates = at_gates(c);
     for (int k = 0; k < c->m; k++) {
         c->y[k]->f = *x;
         c->y[k]->f.type = WEFT_REAL, c->y[k]->f.rank = 2;
@@ -74,7 +74,7 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
         .sequences = e->n, .tokens = e->N, .steps = f ? f->steps : b->longest, .hidden = e->H, .width = e->W,
         .live = f ? f->order.live : b->live, .start = f ? f->order.start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
         .w_hh = numbers(c, WEFT__W_HH), .w_hr = numbers(c, WEFT__W_HR),
-        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0), .h = Y(c, 0), .c = how(c)->cell == WEFT__LSTM ? Y(c, 1) : NULL,
+        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0), .h = Y(c, 0), .c = weft__has_c(how(c)->cell) ? Y(c, 1) : NULL,
     };
 }
 
@@ -116,7 +116,7 @@ static segment segments_of(const weft_call *c, const extents *e)
         s.l.x = numbers(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers(c, WEFT__IDS);
         s.l.rows = input(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
     }
-    int k = slot_of_gates(c);
+    int k = at_gates(c);
     s.room = rows_at_once(c, e, &s.l.r);
     s.gates = is_lean(c) ? scratch(c, s.room * e->S) : Y(c, k);
     s.raw = !s.l.r.w_hr ? NULL : is_lean(c) ? scratch(c, s.room * e->H) : Y(c, k + 1);
@@ -175,11 +175,10 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
 {
     weft__recur_layer *l = &s->l;
     weft__recurrence *r = &l->r;
-    bool lstm = r->cell == WEFT__LSTM;
     int64_t columns = fold(c) ? fold(c)->columns : e->n;
-    r->dy = weft_dy(c, 0), r->dyc = lstm ? weft_dy(c, 1) : NULL;
+    r->dy = weft_dy(c, 0), r->dyc = r->c ? weft_dy(c, 1) : NULL;
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
-    r->carry_h = zeros(c, columns * e->W), r->carry_c = lstm ? zeros(c, columns * e->H) : NULL;
+    r->carry_h = zeros(c, columns * e->W), r->carry_c = r->c ? zeros(c, columns * e->H) : NULL;
     s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
     if (!l->dx.to)
         l->dx = into(c, l->ids ? WEFT__TABLE : WEFT__X);
@@ -194,7 +193,7 @@ static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)       /* t
     s->l.ids = NULL, s->l.x = weft_data(x), s->l.dx = (weft__into){ dx->data, false };
     return dx;
 }
-static void give_rows(const weft_call *c, weft_tensor *packed_dx)
+static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
 {
     const weft_tensor *x = c->x[WEFT__X];
     const real *from = weft_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
@@ -219,7 +218,7 @@ static void back(const weft_call *c, const extents *e)
         s.l.dx.add |= s.l.ids != NULL;           /* of a table it is a sum, too */
     }
     if (rows_dx && !w->status)
-        give_rows(c, rows_dx);
+        accumulate_rows(c, rows_dx);
 }
 
 static void fused(const weft_call *c)
@@ -243,17 +242,18 @@ static void composed(const weft_call *c, weft_tensor **y)
         y[1] = s.c;
 }
 
-/* ---- the records; a lean one destroys nothing that was saved ---- */
+/* ---- the records of a cell: lean, which destroys nothing that was saved; with its gates; with a projection, too ---- */
 #define RECORD(its_name, its_results, is_once)                                                                             \
     { .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run, .fused = fused, .once = is_once, .composed = composed }
-static const weft_op op_rnn = RECORD("rnn", 2, true), op_gru = RECORD("gru", 2, true), op_lstm = RECORD("lstm", 3, true), op_projected = RECORD("lstm", 4, true);
-static const weft_op lean_rnn = RECORD("rnn", 1, false), lean_gru = RECORD("gru", 1, false), lean_lstm = RECORD("lstm", 2, false);
+#define CELL(name, gpu, gates, slots, states, ...) { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true) },
+static const weft_op records[][3] = {
+#include "core/cells.def"
+};
 
 static const weft_op *record_of(const weft__direction *d)
 {
-    if (d->lean || !d->in[WEFT__X]->w->recording)
-        return d->cell < WEFT__GRU ? &lean_rnn : d->cell == WEFT__GRU ? &lean_gru : &lean_lstm;
-    return d->cell < WEFT__GRU ? &op_rnn : d->cell == WEFT__GRU ? &op_gru : d->in[WEFT__W_HR] ? &op_projected : &op_lstm;
+    bool lean = d->lean || !d->in[WEFT__X]->w->recording;
+    return &records[d->cell][lean ? 0 : d->in[WEFT__W_HR] ? 2 : 1];
 }
 
 weft_state weft__recurrent(const weft__direction *d)
@@ -267,5 +267,5 @@ weft_state weft__recurrent(const weft__direction *d)
             x[n++] = d->in[k];
     }
     const weft_call *c = weft__apply(record_of(d), x, n, &a, sizeof a);
-    return (weft_state){ c->y[0], d->cell == WEFT__LSTM ? c->y[1] : NULL };
+    return (weft_state){ c->y[0], weft__has_c(d->cell) ? c->y[1] : NULL };
 }

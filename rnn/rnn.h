@@ -5,16 +5,18 @@
 #include "nn/nn.h"
 #include "rnn/api_rnn.h"
 
-/* Inputs of one direction, G = 1, 3, 4 gates (RNN; GRU: r z n; LSTM: i f g o), W the width of h: x [N, F] packed, w_ih [G H, F],
+/* Inputs of one direction, G gates of the cell (core/cells.def), W the width of h: x [N, F] packed, w_ih [G H, F],
  * w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH on they may be absent, NULL:
  * no biases, no projection (then W = H), a state of zeros. With a table [V, F] and ids [N], packed, of its rows, x is what it was looked up
  * as, in any layout: nobody reads it, unless its own gradient is asked for. */
 enum { WEFT__X, WEFT__W_IH, WEFT__W_HH, WEFT__B_IH, WEFT__B_HH, WEFT__W_HR, WEFT__H0, WEFT__C0, WEFT__IDS, WEFT__TABLE, WEFT__RNN_INPUTS };
 enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* as many in a row, from W_IH */
 
+static inline bool weft__has_c(weft__cell cell) { return weft__states(cell) == 2; }
+
 typedef struct weft__direction { weft__cell cell; bool reverse, lean; weft_tensor *in[WEFT__RNN_INPUTS]; } weft__direction;
 
-/* h [N, W] and, of an LSTM, c [N, H] (else NULL) of every token, packed. */
+/* h [N, W] and, of a cell of two states, c [N, H] (else NULL) of every token, packed. */
 weft_state weft__recurrent(const weft__direction *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
@@ -40,6 +42,4 @@ weft_tensor *weft__rows_of_stack(weft_tensor *stack);                           
 weft_tensor *weft__first_state(const weft__ends *, weft_tensor *rows_of_stack, int k);   /* part k in packed order */
 weft_tensor *weft__last_state(const weft__ends *, weft_tensor *y, bool reverse, weft_tensor *rows_of_stack, int k);   /* in the user's order */
 weft_tensor *weft__stack(weft_tensor *const *parts, int stacked);                 /* of [n, width] */
-
-static inline int64_t weft__gates(weft__cell cell) { return cell == WEFT__LSTM ? 4 : cell == WEFT__GRU ? 3 : 1; }
 #endif

@@ -1,9 +1,9 @@
-/* recur.h - a recurrent layer from the kernels of its table: the projection of x is one product over all tokens, then comes the
+/* recur.h - a recurrent layer from the kernels of its back end: the projection of x is one product over all tokens, then comes the
  * recurrence; backward the recurrence first, then one product or sum over all tokens for each gradient. What every back end does, a GPU
- * too, where it has nothing better.
+ * too, where it has nothing better. It hands over the kernels that this needs.
  *
  * N tokens of the steps at hand, the first of them in row `at`, F inputs, H hidden units, W the width of h, G = gates H rows of the weights,
- * S = slots H columns of the buffer: a GRU's has one slot more, since n's two sides have gradients of their own.
+ * S = slots H columns of the buffer. What concerns a side of the cell goes by runs of blocks, see weft__blocks_from.
  *
  * Where x is a table and tokens have ids, the projection is one of the table's rows, from which tokens take theirs; backward tokens of the same
  * id add up their gates' gradients, and what is a product or sum over tokens on the side of x is one over rows. */
@@ -12,21 +12,43 @@
 #include <string.h>
 #include "core/kernels.h"
 
-static inline int64_t layer_gates(const weft__recur_layer *l) { return l->r.hidden * (l->r.cell == WEFT__LSTM ? 4 : l->r.cell == WEFT__GRU ? 3 : 1); }
-static inline int64_t layer_slots(const weft__recur_layer *l) { return l->r.hidden * (l->r.cell < WEFT__GRU ? 1 : 4); }
+typedef struct layer_kernels {
+    weft__gemm_kernel *gemm; weft__fill_kernel *fill; weft__scale_kernel *scale; weft__sum_kernel *sum;
+    weft__gather_kernel *gather; weft__scatter_kernel *scatter; weft__recur_kernel *recur; weft__recur_back_kernel *recur_back;
+} layer_kernels;
+/* A layer at work: on which device, by which kernels. */
+typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft__recur_layer *l; } layer_work;
+
+static inline int64_t layer_gates(const weft__recur_layer *l) { return weft__gates(l->r.cell) * l->r.hidden; }
+static inline int64_t layer_slots(const weft__recur_layer *l) { return weft__slots(l->r.cell) * l->r.hidden; }
+
+/* A run of blocks on one side of a cell: n of their rows from row `block` of the weights on, in columns `slot` and on. */
+typedef struct layer_run { int64_t block, slot, n; } layer_run;
+/* The run at row `block`, and the one behind it; n 0: there is none left. */
+static inline layer_run layer_run_at(const weft__recur_layer *l, bool of_h, int64_t block)
+{
+    const int64_t H = l->r.hidden;
+    const weft__cell cell = l->r.cell;
+    const int b = (int)(block / H);
+    layer_run run = { block, 0, 0 };
+    if (b < weft__gates(cell))
+        run.slot = weft__slot_of(cell, of_h, b) * H, run.n = weft__blocks_from(cell, of_h, b) * H;
+    return run;
+}
+#define EACH_RUN_OF(run, l, of_h) for (layer_run run = layer_run_at(l, of_h, 0); run.n; run = layer_run_at(l, of_h, run.block + run.n))
 
 static inline int64_t layer_first(const weft__recur_layer *l)   { return l->r.start.host[l->r.from]; }
 static inline int64_t layer_tokens(const weft__recur_layer *l)  { return l->r.start.host[l->r.to] - layer_first(l); }
 
 /* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
-static inline void layer_product(weft__device *d, bool ta, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, bool tb, const real *b,
+static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, bool tb, const real *b,
                                  real *c, int64_t ldc, bool add, const weft__finish *then)
 {
     weft__product p;
     memset(&p, 0, sizeof p);
     p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n, p.ldc = ldc, p.batches = 1;
-    p.precision = d->precision, p.then = then;
-    d->k->gemm(d, &p, a, b, c);
+    p.precision = w->d->precision, p.then = then;
+    w->k->gemm(w->d, &p, a, b, c);
 }
 /* n rows of S numbers, and their sum. */
 static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
@@ -36,105 +58,129 @@ static inline weft__grid layer_columns(const weft__recur_layer *l, int64_t n)
     g.rank = 2, g.size[0] = n, g.size[1] = layer_slots(l), g.step[0][1] = 1;
     return g;
 }
-static inline const real *layer_b_hn(const weft__recur_layer *l)
+/* The recurrence of a layer: h's bias where only h has a part in a slot. */
+static inline weft__recurrence layer_recurrence(const weft__recur_layer *l)
 {
-    return l->b_hh && l->r.cell == WEFT__GRU ? l->b_hh + 2 * l->r.hidden : NULL;
+    const int alone = weft__slot_of_h_alone(l->r.cell);
+    weft__recurrence r = l->r;
+    r.b_h_alone = l->b_hh && alone >= 0 ? l->b_hh + weft__block_of_h(r.cell, alone) * r.hidden : NULL;
+    return r;
 }
 
 /* ---- forward ---- */
-/* What is added to the sums, both biases where both apply: of a GRU's n only b_ih, its b_hh belongs to h's side. NULL: none. */
-static inline const real *layer_biases(weft__device *d, const weft__recur_layer *l)
+/* What is added to the sums: of a slot that x has a part in, all biases that it has. NULL: none. */
+static inline const real *layer_biases(const layer_work *w)
 {
-    const int64_t G = layer_gates(l);
+    const weft__recur_layer *l = w->l;
+    const int alone = weft__slot_of_h_alone(l->r.cell);
     if (!l->b_ih)
         return NULL;
-    d->k->fill(d, layer_slots(l), 0, l->total);
-    d->k->scale(d, G, 1, l->b_ih, l->total, true);
-    d->k->scale(d, l->r.cell == WEFT__GRU ? 2 * l->r.hidden : G, 1, l->b_hh, l->total, true);
+    w->k->fill(w->d, layer_slots(l), 0, l->total);
+    EACH_RUN_OF(run, l, false)
+        w->k->scale(w->d, run.n, 1, l->b_ih + run.block, l->total + run.slot, true);
+    EACH_RUN_OF(run, l, true)
+        if (run.slot != alone * l->r.hidden)
+            w->k->scale(w->d, run.n, 1, l->b_hh + run.block, l->total + run.slot, true);
     return l->total;
 }
-static inline void layer_forward(weft__device *d, const weft__recur_layer *l)
+/* x's side of the sums of rows [n, S], from rows x [n, F]. */
+static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, real *sums)
 {
-    const int64_t N = layer_tokens(l), at = layer_first(l), G = layer_gates(l), S = layer_slots(l), F = l->inputs;
-    const weft__finish then = { layer_biases(d, l), WEFT__UNARIES, 0, 0 };
-    const real *x = l->ids ? l->x : l->x + at * F;
+    const weft__recur_layer *l = w->l;
+    const int64_t S = layer_slots(l), F = l->inputs;
+    const real *biases = layer_biases(w);
+    EACH_RUN_OF(run, l, false) {
+        const weft__finish then = { biases ? biases + run.slot : NULL, WEFT__UNARIES, 0, 0 };
+        layer_product(w, false, n, run.n, F, x, F, true, l->w_ih + run.block * F, sums + run.slot, S, false, biases ? &then : NULL);
+    }
+}
+static inline void layer_forward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
+{
+    const layer_work w = { d, k, l };
+    const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l);
+    const weft__recurrence r = layer_recurrence(l);
     real *gates = l->r.gates + at * S;
-    layer_product(d, false, l->ids ? l->rows : N, G, F, x, F, true, l->w_ih, l->ids ? l->of_rows : gates, S, false, l->b_ih ? &then : NULL);
     if (l->ids)
-        d->k->gather(d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);
-    weft__recurrence r = l->r;
-    r.b_hn = layer_b_hn(l);
-    d->k->recur(d, &r);
+        layer_inputs(&w, l->rows, l->x, l->of_rows);
+    else
+        layer_inputs(&w, N, l->x + at * l->inputs, gates);
+    if (l->ids)
+        k->gather(d, N, S, l->rows, l->of_rows, l->ids + at, 0, gates, false);
+    k->recur(d, &r);
 }
 
 /* ---- backward: after the recurrence the gates' buffer holds gradients ---- */
 /* Of n rows of x and the gradients of the sums that they are in. */
-static inline void layer_inputs_back(weft__device *d, const weft__recur_layer *l, int64_t n, const real *gates, const real *x, real *dx)
+static inline void layer_inputs_back(const layer_work *w, int64_t n, const real *gates, const real *x, real *dx)
 {
-    const int64_t G = layer_gates(l), S = layer_slots(l), F = l->inputs;
+    const weft__recur_layer *l = w->l;
+    const int64_t S = layer_slots(l), F = l->inputs;
     if (dx)
-        layer_product(d, false, n, F, G, gates, S, false, l->w_ih, dx, F, l->dx.add, NULL);
+        EACH_RUN_OF(run, l, false)
+            layer_product(w, false, n, F, run.n, gates + run.slot, S, false, l->w_ih + run.block * F, dx, F, l->dx.add || run.block, NULL);
     if (l->dw_ih.to)
-        layer_product(d, true, G, F, n, gates, S, false, x, l->dw_ih.to, F, l->dw_ih.add, NULL);
+        EACH_RUN_OF(run, l, false)
+            layer_product(w, true, run.n, F, n, gates + run.slot, S, false, x, l->dw_ih.to + run.block * F, F, l->dw_ih.add, NULL);
 }
-static inline void layer_weights_back(weft__device *d, const weft__recur_layer *l)
+static inline void layer_weights_back(const layer_work *w)
 {
+    const weft__recur_layer *l = w->l;
     const weft__recurrence *r = &l->r;
-    const int64_t N = layer_tokens(l), at = layer_first(l), G = layer_gates(l), S = layer_slots(l), H = r->hidden, W = r->width;
-    const int64_t both = r->cell == WEFT__GRU ? 2 * H : G;        /* rows whose two sides have the same gradient */
+    const int64_t N = layer_tokens(l), at = layer_first(l), S = layer_slots(l), H = r->hidden, W = r->width;
     const real *gates = r->gates + at * S, *before = r->h_before + at * W;
     if (l->dw_hh.to)
-        layer_product(d, true, both, W, N, gates, S, false, before, l->dw_hh.to, W, l->dw_hh.add, NULL);
-    if (l->dw_hh.to && both < G)
-        layer_product(d, true, H, W, N, gates + 3 * H, S, false, before, l->dw_hh.to + both * W, W, l->dw_hh.add, NULL);
+        EACH_RUN_OF(run, l, true)
+            layer_product(w, true, run.n, W, N, gates + run.slot, S, false, before, l->dw_hh.to + run.block * W, W, l->dw_hh.add, NULL);
     if (l->dw_hr.to)
-        layer_product(d, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H, l->dw_hr.add, NULL);
+        layer_product(w, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H, l->dw_hr.add, NULL);
 }
-static inline void layer_biases_back(weft__device *d, const weft__recur_layer *l, int64_t n, const real *gates)
+static inline void layer_biases_back(const layer_work *w, int64_t n, const real *gates)
 {
-    const int64_t G = layer_gates(l), H = l->r.hidden;
-    const bool gru = l->r.cell == WEFT__GRU;
+    const weft__recur_layer *l = w->l;
     const weft__grid g = layer_columns(l, n);
     if (!l->db_ih.to && !l->db_hh.to)
         return;
-    d->k->fill(d, layer_slots(l), 0, l->total);
-    d->k->sum(d, &g, gates, l->total);
+    w->k->fill(w->d, layer_slots(l), 0, l->total);
+    w->k->sum(w->d, &g, gates, l->total);
     if (l->db_ih.to)
-        d->k->scale(d, G, 1, l->total, l->db_ih.to, l->db_ih.add);
+        EACH_RUN_OF(run, l, false)
+            w->k->scale(w->d, run.n, 1, l->total + run.slot, l->db_ih.to + run.block, l->db_ih.add);
     if (l->db_hh.to)
-        d->k->scale(d, gru ? 2 * H : G, 1, l->total, l->db_hh.to, l->db_hh.add);
-    if (l->db_hh.to && gru)
-        d->k->scale(d, H, 1, l->total + 3 * H, l->db_hh.to + 2 * H, l->db_hh.add);
+        EACH_RUN_OF(run, l, true)
+            w->k->scale(w->d, run.n, 1, l->total + run.slot, l->db_hh.to + run.block, l->db_hh.add);
 }
 /* The side of x, by its tokens or, where of_rows has the sums over them, by the table's rows. */
-static inline void layer_tokens_back(weft__device *d, const weft__recur_layer *l)
+static inline void layer_tokens_back(const layer_work *w)
 {
+    const weft__recur_layer *l = w->l;
     const int64_t N = layer_tokens(l), at = layer_first(l), F = l->inputs;
     const real *gates = l->r.gates + at * layer_slots(l);
-    layer_inputs_back(d, l, N, gates, l->x + at * F, l->dx.to ? l->dx.to + at * F : NULL);
-    layer_biases_back(d, l, N, gates);
+    layer_inputs_back(w, N, gates, l->x + at * F, l->dx.to ? l->dx.to + at * F : NULL);
+    layer_biases_back(w, N, gates);
 }
-static inline void layer_rows_back(weft__device *d, const weft__recur_layer *l)
+static inline void layer_rows_back(const layer_work *w)
 {
-    layer_inputs_back(d, l, l->rows, l->of_rows, l->x, l->dx.to);
-    layer_biases_back(d, l, l->rows, l->of_rows);
+    const weft__recur_layer *l = w->l;
+    layer_inputs_back(w, l->rows, l->of_rows, l->x, l->dx.to);
+    layer_biases_back(w, l->rows, l->of_rows);
 }
-static inline void layer_add_by_id(weft__device *d, const weft__recur_layer *l)
+static inline void layer_add_by_id(const layer_work *w)
 {
+    const weft__recur_layer *l = w->l;
     const int64_t at = layer_first(l), S = layer_slots(l);
-    d->k->fill(d, l->rows * S, 0, l->of_rows);
-    d->k->scatter(d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows);
+    w->k->fill(w->d, l->rows * S, 0, l->of_rows);
+    w->k->scatter(w->d, layer_tokens(l), S, l->rows, l->r.gates + at * S, l->ids + at, l->of_rows);
 }
-static inline void layer_backward(weft__device *d, const weft__recur_layer *l)
+static inline void layer_backward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
 {
-    weft__recurrence r = l->r;
-    r.b_hn = layer_b_hn(l);
-    d->k->recur_back(d, &r);
+    const layer_work w = { d, k, l };
+    const weft__recurrence r = layer_recurrence(l);
+    k->recur_back(d, &r);
     if (l->ids) {
-        layer_add_by_id(d, l);
-        layer_rows_back(d, l);
+        layer_add_by_id(&w);
+        layer_rows_back(&w);
     } else
-        layer_tokens_back(d, l);
-    layer_weights_back(d, l);
+        layer_tokens_back(&w);
+    layer_weights_back(&w);
 }
 #endif

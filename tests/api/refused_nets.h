@@ -19,6 +19,7 @@ static void layers(bad *b)
     TRY(weft_general_new, b->m, b->name, b->n, b->n);             MUST(weft_general_run, NULL, X, X, NULL);
     TRY(weft_multihead_new, b->m, b->name, b->n, b->i);           MUST(weft_multihead_run, NULL, X, X, (weft_causal)b->i, &map);
     TRY(weft_rnn_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
+    TRY(weft_cifg_new, b->m, b->name, &o);                        TRY(weft_mgu_new, b->m, b->name, &o);
     TRY(weft_lstm_new, b->m, b->name, &o);                        TRY(weft_lstm_new, b->m, b->name, NULL);
     MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);                 MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
     TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_composed, NULL, true);

@@ -149,7 +149,7 @@ TestSuite(recur_choice, .init = fresh, .fini = clear_away);
 static const struct { const char *capability; int32_t units; const char *variable, *kernel, *what; } faults[] = {
     { "80", 40, "WEFT_EMU_WRONG", "block_kernel", "had other numbers than rounding explains" },
     { "80", 40, "WEFT_EMU_REFUSE", "block_kernel", "had too many resources requested for launch" },
-    { "120", 100, "WEFT_EMU_WRONG", "cluster_kernel", "in clusters any more for LSTM layers of up to 128 units: forward had other numbers" },
+    { "120", 100, "WEFT_EMU_WRONG", "cluster_kernel", "in clusters any more for lstm layers of up to 128 units: forward had other numbers" },
     { "120", 100, "WEFT_EMU_REFUSE", "cluster_kernel", "had too many resources requested for launch" },
     { "120", 100, "WEFT_EMU_LOSE", "cluster_kernel", "had a wait without an end" },
 };

@@ -23,14 +23,15 @@ static weft_tensor *mlp(hunt_scene *s)
 static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *kind)
 {
     int64_t hidden = size(s);
-    *kind = (int)hunt_below(s, 4);
+    *kind = (int)hunt_below(s, 6);
     *o = (weft_rnn_opts){ .input = input, .hidden = hidden, .layers = 1 + (int)hunt_below(s, 2), .bidirectional = hunt_one_in(s, 2), .no_bias = hunt_one_in(s, 4),
                           .dropout = drop(s, (weft_real).3), .relu = *kind == 3 && hunt_one_in(s, 2), .lean = hunt_one_in(s, 4) };
-    if (*kind == 0 && hidden > 1)
+    if ((*kind == 0 || *kind == 4) && hidden > 1 && (*kind == 0 || hunt_one_in(s, 2)))
         o->proj = 1 + hunt_below(s, hidden - 1);
-    hunt_note(s, "(%s %d -> %d, %d layers%s%s%s", (const char *[]){ "lstm", "lstm", "gru", "rnn" }[*kind], (int)input, (int)hidden, o->layers,
+    hunt_note(s, "(%s %d -> %d, %d layers%s%s%s", (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu" }[*kind], (int)input, (int)hidden, o->layers,
               o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "", o->no_bias ? ", unbiased" : "");
-    return *kind < 2 ? weft_lstm_new(s->m, s->name, o) : *kind == 2 ? weft_gru_new(s->m, s->name, o) : weft_rnn_new(s->m, s->name, o);
+    return (weft_rnn *(*[])(weft_module *, const char *, const weft_rnn_opts *)){ weft_lstm_new, weft_lstm_new, weft_gru_new, weft_rnn_new, weft_cifg_new,
+                                                                                 weft_mgu_new }[*kind](s->m, s->name, o);
 }
 
 /* [slabs, n, width] of the input's states. Not by weft_repeat: its gradient is a sum of a plain tensor along an axis, whose order depends on
@@ -44,7 +45,7 @@ static weft_state any_state(hunt_scene *s, const weft_rnn_opts *o, int kind)
 {
     int slabs = o->layers * (o->bidirectional ? 2 : 1);
     weft_tensor *h = slabs_of(s, "h", o->proj ? o->proj : o->hidden, slabs);
-    return (weft_state){ h, kind < 2 ? slabs_of(s, "c", o->hidden, slabs) : NULL };
+    return (weft_state){ h, kind < 2 || kind == 4 ? slabs_of(s, "c", o->hidden, slabs) : NULL };
 }
 
 static weft_tensor *recurrent_of(hunt_scene *s, weft_tensor *x)

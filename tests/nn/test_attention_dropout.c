@@ -29,7 +29,7 @@ static weft_tensor *map_by(bool operators, weft_tensor *q, weft_tensor *k, const
     OK(w);
     return map;
 }
-static void anew(weft *w) { w->tape->drops = NULL; }   /* the next mask of a name is its first in this step */
+static void anew(weft *w) { if (w->tape) w->tape->drops = NULL; }   /* the next mask of a name is its first in this step */
 
 /* ---- the function that the mask is ---- */
 /* Of one head: weft_dropout's of a tensor whose tokens are the queries and whose columns are the keys. */

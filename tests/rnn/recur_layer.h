@@ -73,12 +73,14 @@ UNUSED static void lay_out(layer *l)
 UNUSED static void fill(layer *l)
 {
     lay_out(l);
-    l->G = l->H * (l->cell == WEFT__LSTM ? 4 : l->cell == WEFT__GRU ? 3 : 1), l->S = l->cell < WEFT__GRU ? l->H : 4 * l->H;
+    static const int gates[] = { [WEFT__rnn_tanh] = 1, [WEFT__rnn_relu] = 1, [WEFT__gru] = 3, [WEFT__lstm] = 4, [WEFT__cifg] = 3, [WEFT__mgu] = 2 };
+    bool apart = l->cell == WEFT__gru || l->cell == WEFT__mgu, two = l->cell == WEFT__lstm || l->cell == WEFT__cifg;
+    l->G = l->H * gates[l->cell], l->S = l->G + (apart ? l->H : 0);
     if (!l->project)
         l->W = l->H;
     l->at_h0 = l->tokens * l->G;
     l->at_c0 = l->at_h0 + (l->states ? l->n * l->W : 0);
-    l->at_w  = l->at_c0 + (l->states && l->cell == WEFT__LSTM ? l->n * l->H : 0);
+    l->at_w  = l->at_c0 + (l->states && two ? l->n * l->H : 0);
     l->at_hr = l->at_w + l->G * l->W;
     l->at_b  = l->at_hr + (l->project ? l->W * l->H : 0);
     l->inputs = l->at_b + (l->bias ? l->H : 0);
@@ -89,6 +91,11 @@ UNUSED static void fill(layer *l)
     for (int64_t i = 0; i < l->inputs; i++)
         l->x[i] = (double)(real)l->x[i];
 }
+
+/* What the tests know of the cells by themselves. A column of sums has its h side in the slot beside, from this column on. */
+UNUSED static bool    has_c(weft__cell cell)         { return cell == WEFT__lstm || cell == WEFT__cifg; }
+UNUSED static int64_t apart_from(const layer *l)     { return l->cell == WEFT__gru ? 2 * l->H : l->cell == WEFT__mgu ? l->H : l->G; }
+UNUSED static bool    has_apart(weft__cell cell)     { return cell == WEFT__gru || cell == WEFT__mgu; }
 
 /* ---- the computation in double, one sequence after the other ---- */
 typedef struct { double *slots, *h, *c, *raw; } outputs;
@@ -108,26 +115,35 @@ UNUSED static void unit(const layer *l, const double *x, int64_t j, const double
     double sum[4] = { 0 };
     for (int64_t g = 0; g < l->G / H; g++)
         sum[g] = side(l, x, g * H + j, h);
-    if (l->cell == WEFT__LSTM) {
+    if (l->cell == WEFT__lstm) {
         double i = logistic(u[j] + sum[0]), f = logistic(u[H + j] + sum[1]);
         double g = tanh(u[2 * H + j] + sum[2]), o = logistic(u[3 * H + j] + sum[3]);
         slots[j] = i, slots[H + j] = f, slots[2 * H + j] = g, slots[3 * H + j] = o;
         c[j] = f * c[j] + i * g;
         raw[j] = o * tanh(c[j]);
-    } else if (l->cell == WEFT__GRU) {
+    } else if (l->cell == WEFT__cifg) {
+        double f = logistic(u[j] + sum[0]), g = tanh(u[H + j] + sum[1]), o = logistic(u[2 * H + j] + sum[2]);
+        slots[j] = f, slots[H + j] = g, slots[2 * H + j] = o;
+        c[j] = f * c[j] + (1 - f) * g;
+        raw[j] = o * tanh(c[j]);
+    } else if (l->cell == WEFT__mgu) {
+        double f = logistic(u[j] + sum[0]), hn = sum[1] + (l->bias ? x[l->at_b + j] : 0), n = tanh(u[H + j] + f * hn);
+        slots[j] = f, slots[H + j] = n, slots[2 * H + j] = hn;
+        raw[j] = (1 - f) * h[j] + f * n;
+    } else if (l->cell == WEFT__gru) {
         double r = logistic(u[j] + sum[0]), z = logistic(u[H + j] + sum[1]);
         double hn = sum[2] + (l->bias ? x[l->at_b + j] : 0), n = tanh(u[2 * H + j] + r * hn);
         slots[j] = r, slots[H + j] = z, slots[2 * H + j] = n, slots[3 * H + j] = hn;
         raw[j] = (1 - z) * n + z * h[j];
     } else
-        slots[j] = raw[j] = l->cell == WEFT__RNN_TANH ? tanh(u[j] + sum[0]) : fmax(0, u[j] + sum[0]);
+        slots[j] = raw[j] = l->cell == WEFT__rnn_tanh ? tanh(u[j] + sum[0]) : fmax(0, u[j] + sum[0]);
 }
 UNUSED static void sequence(const layer *l, const double *x, int64_t s, outputs *y)
 {
     double h[80] = { 0 }, c[80] = { 0 };
     for (int64_t j = 0; j < l->W && l->states; j++)
         h[j] = x[l->at_h0 + s * l->W + j];
-    for (int64_t j = 0; j < l->H && l->states && l->cell == WEFT__LSTM; j++)
+    for (int64_t j = 0; j < l->H && l->states && has_c(l->cell); j++)
         c[j] = x[l->at_c0 + s * l->H + j];
     for (int64_t p = 0; p < l->len[s]; p++) {
         int64_t row = l->start[l->reverse ? l->len[s] - 1 - p : p] + s;
@@ -174,13 +190,13 @@ UNUSED static weft__recurrence record(const layer *l)
     weft__recurrence r = { .cell = l->cell, .reverse = l->reverse, .sequences = l->n, .tokens = l->tokens, .steps = l->steps, .to = l->steps,
                            .hidden = l->H, .width = l->W, .live = { l->live, seen_by_kernels(l->live, l->steps) },
                            .start = { l->start, seen_by_kernels(l->start, l->steps + 1) } };
-    bool lstm = l->cell == WEFT__LSTM;
+    bool two = has_c(l->cell);
     r.w_hh = rounded(l->x + l->at_w, l->G * l->W);
     r.w_hr = l->project ? rounded(l->x + l->at_hr, l->W * l->H) : NULL;
-    r.b_hn = l->bias ? rounded(l->x + l->at_b, l->H) : NULL;
+    r.b_h_alone = l->bias ? rounded(l->x + l->at_b, l->H) : NULL;
     r.h0 = l->states ? rounded(l->x + l->at_h0, l->n * l->W) : NULL;
-    r.c0 = l->states && lstm ? rounded(l->x + l->at_c0, l->n * l->H) : NULL;
-    r.h = hold(l->tokens * l->W, sizeof(real)), r.c = lstm ? hold(l->tokens * l->H, sizeof(real)) : NULL;
+    r.c0 = l->states && two ? rounded(l->x + l->at_c0, l->n * l->H) : NULL;
+    r.h = hold(l->tokens * l->W, sizeof(real)), r.c = two ? hold(l->tokens * l->H, sizeof(real)) : NULL;
     r.raw = l->project ? hold(l->tokens * l->H, sizeof(real)) : NULL;
     r.gates = hold(l->tokens * l->S, sizeof(real));
     for (int64_t t = 0; t < l->tokens; t++)
@@ -191,7 +207,7 @@ UNUSED static weft__recurrence record(const layer *l)
 UNUSED static void add_backward(const layer *l, weft__recurrence *r)
 {
     r->dy = rounded(l->dy, l->tokens * l->W), r->dyc = l->cell_dy ? rounded(l->dyc, l->tokens * l->H) : NULL;
-    r->dh0 = hold(l->n * l->W, sizeof(real)), r->dc0 = l->cell == WEFT__LSTM ? hold(l->n * l->H, sizeof(real)) : NULL;
+    r->dh0 = hold(l->n * l->W, sizeof(real)), r->dc0 = has_c(l->cell) ? hold(l->n * l->H, sizeof(real)) : NULL;
     r->carry_h = hold(l->n * l->W, sizeof(real)), r->carry_c = hold(l->n * l->H, sizeof(real));
     r->h_before = hold(l->tokens * l->W, sizeof(real)), r->dh = l->project ? hold(l->tokens * l->W, sizeof(real)) : NULL;
 }
@@ -227,10 +243,11 @@ typedef void try_layer(weft *, const layer *);
 UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, try_layer *fn)
 {
     const int step = CHECK_SANITIZED && getenv("WEFT_SMALL") ? 7 : 1;               /* where all is slow twice, some of each cell */
-    for (int kind = 0; kind < 40; kind += step) {                /* five cells (the last with a projection), and three choices */
-        layer l = { .cell = kind / 8 < 4 ? (weft__cell)(kind / 8) : WEFT__LSTM, .project = kind / 8 == 4, .reverse = kind & 1,
-                    .states = kind & 2, .H = H, .W = 1 + H * 2 / 3 };
-        l.bias = l.cell == WEFT__GRU && (kind & 4), l.cell_dy = l.cell == WEFT__LSTM && (kind & 4);
+    for (int kind = 0; kind < 64; kind += step) {                /* six cells, two of them with a projection, too, and three choices */
+        const int at = kind / 8;
+        layer l = { .cell = at < WEFT__CELLS ? (weft__cell)at : at == WEFT__CELLS ? WEFT__lstm : WEFT__cifg, .project = at >= WEFT__CELLS,
+                    .reverse = kind & 1, .states = kind & 2, .H = H, .W = 1 + H * 2 / 3 };
+        l.bias = has_apart(l.cell) && (kind & 4), l.cell_dy = has_c(l.cell) && (kind & 4);
         borrow_from(w);
         draw_lengths(&l, n, longest);
         fill(&l);

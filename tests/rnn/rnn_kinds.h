@@ -4,8 +4,10 @@
 #include "core/core.h"
 #include "tests/check.h"
 
-enum { TANH, RELU, GRU, LSTM, PROJECTED, CELLS };
-static const char *const cell_name[CELLS] = { "tanh", "relu", "gru", "lstm", "projected" };
+enum { TANH, RELU, GRU, MGU, LSTM, CIFG, PROJECTED, CIFG_PROJECTED, CELLS };
+static const char *const cell_name[CELLS] = { "tanh", "relu", "gru", "mgu", "lstm", "cifg", "projected", "cifg projected" };
+typedef weft_rnn *layer_new(weft_module *, const char *, const weft_rnn_opts *);
+static layer_new *const new_of[CELLS] = { weft_rnn_new, weft_rnn_new, weft_gru_new, weft_mgu_new, weft_lstm_new, weft_cifg_new, weft_lstm_new, weft_cifg_new };
 
 typedef struct { int cell; weft_rnn_opts o; bool state; } kind;
 
@@ -13,11 +15,11 @@ UNUSED static weft_rnn *rnn_of(weft_module *m, const char *name, const kind *k)
 {
     weft_rnn_opts o = k->o;
     o.relu = k->cell == RELU;
-    o.proj = k->cell == PROJECTED ? (o.hidden + 1) / 2 : 0;
-    return k->cell < GRU ? weft_rnn_new(m, name, &o) : k->cell == GRU ? weft_gru_new(m, name, &o) : weft_lstm_new(m, name, &o);
+    o.proj = k->cell >= PROJECTED ? (o.hidden + 1) / 2 : 0;
+    return new_of[k->cell](m, name, &o);
 }
-UNUSED static bool    is_lstm(const kind *k) { return k->cell >= LSTM; }
-UNUSED static int64_t width_of(const kind *k) { return k->cell == PROJECTED ? (k->o.hidden + 1) / 2 : k->o.hidden; }
+UNUSED static bool    has_c(const kind *k)    { return k->cell >= LSTM; }
+UNUSED static int64_t width_of(const kind *k) { return k->cell >= PROJECTED ? (k->o.hidden + 1) / 2 : k->o.hidden; }
 UNUSED static int64_t stacked(const kind *k) { return k->o.layers * (1 + k->o.bidirectional); }
 
 UNUSED static weft_tensor *random_tensor(weft *w, uint64_t seed, int rank, const int64_t *shape)
@@ -49,7 +51,7 @@ UNUSED static weft_state random_state(weft *w, const kind *k, int64_t n)
     if (!k->state)
         return WEFT_ZERO_STATE;
     weft_tensor *h = random_tensor(w, 5, WEFT_SHAPE(stacked(k), n, width_of(k)));
-    return (weft_state){ h, is_lstm(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
+    return (weft_state){ h, has_c(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
 }
 
 UNUSED static weft_real *concat_numbers(weft_tensor *y) { return numbers(weft_plain(weft_arrange(y, WEFT_CONCAT))); }

@@ -33,12 +33,12 @@ static double *gradient_of(const layer *l, const weft__recurrence *r)
     for (int64_t t = 0; t < l->tokens; t++)
         for (int64_t j = 0; j < l->G; j++) {
             g[t * l->G + j] = (double)r->gates[t * l->S + j];
-            int64_t side_of = l->cell == WEFT__GRU && j >= 2 * l->H ? j + l->H : j;
+            int64_t side_of = j >= apart_from(l) ? j + l->H : j;
             double d = (double)r->gates[t * l->S + side_of];
             for (int64_t k = 0; k < l->W; k++)
                 g[l->at_w + j * l->W + k] += d * (double)r->h_before[t * l->W + k];
-            if (l->bias && j >= 2 * l->H)
-                g[l->at_b + j - 2 * l->H] += d;
+            if (l->bias && j >= apart_from(l))
+                g[l->at_b + j - apart_from(l)] += d;
         }
     for (int64_t i = 0; i < l->n * l->W && l->states; i++)
         g[l->at_h0 + i] = (double)r->dh0[i];
@@ -107,7 +107,7 @@ Test(recur, wide_layers_go_as_the_plain_loops_do)
     plain_loops = open_on(WEFT_REF);
     FOR_DEVICES(w)
         for (int i = 0; i < 4; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
-            static const weft__cell cells[] = { WEFT__LSTM, WEFT__LSTM, WEFT__GRU, WEFT__RNN_TANH };
+            static const weft__cell cells[] = { WEFT__lstm, WEFT__lstm, WEFT__gru, WEFT__rnn_tanh };
             layer l = { .cell = cells[i], .reverse = i == 1, .bias = true, .states = true, .cell_dy = true, .H = 290, .n = 9,
                         .len = { 3, 2, 2, 1, 1, 1, 1, 1, 1 } };
             dice_seed((uint64_t)i);
@@ -134,7 +134,7 @@ static layer alone(const layer *l, int64_t s)
     }
     if (l->states)
         memcpy(a.x + a.at_h0, l->x + l->at_h0 + s * l->W, (size_t)l->W * sizeof *a.x);
-    if (l->states && l->cell == WEFT__LSTM)
+    if (l->states && has_c(l->cell))
         memcpy(a.x + a.at_c0, l->x + l->at_c0 + s * l->H, (size_t)l->H * sizeof *a.x);
     memcpy(a.x + a.at_w, l->x + l->at_w, (size_t)(l->inputs - l->at_w) * sizeof *a.x);
     return a;
@@ -208,7 +208,7 @@ Test(recur, sequences_without_tokens_take_no_part)
 {
     FOR_DEVICES(w)
         for (int empty = 0; empty < 2; empty++) {
-            layer l = { .cell = WEFT__LSTM, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
+            layer l = { .cell = WEFT__lstm, .states = true, .H = 5, .n = 3, .len = { empty ? 0 : 2, 0, 0 } };
             borrow_from(w);
             fill(&l);
             weft__recurrence r = record(&l);
@@ -229,7 +229,7 @@ Test(recur, sequences_without_tokens_take_no_part)
 Test(recur, asks_for_memory_once_and_says_when_there_is_none)
 {
     FOR_DEVICES(w) {
-        layer l = { .cell = WEFT__GRU, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
+        layer l = { .cell = WEFT__gru, .bias = true, .H = 200, .n = 2, .len = { 3, 1 } };
         borrow_from(w);
         fill(&l);
         fail_in(w, 1);

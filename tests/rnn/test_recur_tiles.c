@@ -22,7 +22,7 @@ static double allowed;
 static bool differ;
 static void near_the_plain_loops(weft *w, const layer *l)
 {
-    bool back = l->cell != WEFT__RNN_RELU;       /* its slope jumps at 0, to either side of which a sum may be rounded */
+    bool back = l->cell != WEFT__rnn_relu;       /* its slope jumps at 0, to either side of which a sum may be rounded */
     weft__recurrence a = run(w, l, back), b = run(plain_loops, l, back);
     close_to(text(l), a.gates, b.gates, l->tokens * l->S, allowed);
     close_to(text(l), a.h, b.h, l->tokens * l->W, allowed);
@@ -111,7 +111,7 @@ static void odd_numbers_stay(weft *w, const layer *l)
 {
     static const double odd[] = { INFINITY, -INFINITY, NAN };
     odd_one = (int64_t)dice((uint64_t)l->n);
-    if (!l->len[odd_one] || l->cell == WEFT__RNN_RELU)           /* which makes infinity less infinity of what is a matter of order */
+    if (!l->len[odd_one] || l->cell == WEFT__rnn_relu)           /* which makes infinity less infinity of what is a matter of order */
         return;
     weft__recurrence good = run(w, l, true);
     layer bad = *l;

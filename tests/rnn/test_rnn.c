@@ -30,7 +30,7 @@ Test(rnn, fused_is_composed)
             const int64_t *size = sizes[dice(COUNT(sizes))], n = (int64_t)dice(8);
             dice_lengths(len, n, 9);
             kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / CELLS % 3, .bidirectional = i / 10 % 2, .no_bias = dice(4) == 0 }, i / 20 % 2 };
-            if (k.cell == PROJECTED && k.o.hidden == 1)
+            if (k.cell >= PROJECTED && k.o.hidden == 1)
                 k.o.hidden = 2;
             agree(w, m, &k, &(weft_lengths){ n, len, NULL });
         }
@@ -85,7 +85,7 @@ static void check_derivatives(weft *w, const kind *k, bool second, double tol)
     char name[40];
     snprintf(name, sizeof name, "m%d", number++);
     weft_module *m = weft_module_new(w, name);
-    shape s = { rnn_of(m, "r", k), { 4, len, NULL }, is_lstm(k), k->state };
+    shape s = { rnn_of(m, "r", k), { 4, len, NULL }, has_c(k), k->state };
     weft_tensor *by[INPUTS], *x = random_ragged(w, 4, k->o.input, &s.l);
     int n = inputs_of(x, random_state(w, k, s.l.n), m, by);
     double e = second ? weft_gradcheck2(loss_at, by, n, &s) : weft_gradcheck(loss_at, by, n, &s);
@@ -148,7 +148,7 @@ Test(rnn, gradients_of_some_inputs_alone)
             weft_rnn *r = rnn_of(m, "r", &k);
             weft_tensor *by[INPUTS], *all[INPUTS], *one[1], *x = random_ragged(w, 4, 3, &l);
             int n = inputs_of(x, random_state(w, &k, 4), m, by);
-            weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], is_lstm(&k) ? by[2] : NULL });
+            weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], has_c(&k) ? by[2] : NULL });
             weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2), o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
             for (int f = 0; f < COUNT(losses); f++) {
                 weft_recording(w, true);
@@ -359,6 +359,65 @@ Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
                 same_bits("forwards: the last token's", h + s * W, y + (first + len[s] - 1) * 2 * W, W);
                 same_bits("backwards: the first token's", h + (5 + s) * W, y + first * 2 * W + W, W);
             }
+            weft_clear(w);
+        }
+}
+
+/* ---- cells that are another one with other weights ---- */
+/* Copies block `from` of a parameter of `source` times factor to block `to` of the one of that name in m. */
+static void copy_block(weft_module *m, weft_module *source, const char *name, int64_t H, int from, int to, int blocks, weft_real factor)
+{
+    weft_tensor *p = weft_find(m, name), *q = weft_find(source, name);
+    int64_t n = weft_count(q) / blocks, all = weft_count(p);
+    weft_real *of_p = malloc((size_t)(all + 1) * sizeof *of_p), *of_q = numbers(q);
+    cr_assert(weft_read(p, of_p, (size_t)all * sizeof *of_p) == WEFT_OK && n % H == 0);
+    for (int64_t i = 0; i < n; i++)
+        of_p[to * n + i] = factor * of_q[from * n + i];
+    weft_assign_values(p, of_p, all);
+    free(of_p);
+}
+
+Test(rnn, cifg_is_an_lstm_whose_input_gate_is_what_its_forget_gate_leaves)
+{
+    static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
+    static const int32_t len[] = { 5, 0, 9, 1 };
+    FOR_DEVICES(w)
+        for (int64_t H = 3; H < 200; H = H * 4 + 1) {
+            dice_seed((uint64_t)H);
+            weft_module *m = weft_module_new(w, "m");
+            const weft_rnn_opts o = { .input = 5, .hidden = H };
+            weft_rnn *cifg = weft_cifg_new(m, "cifg", &o), *lstm = weft_lstm_new(m, "lstm", &o);
+            for (int i = 0; i < COUNT(names); i++)             /* f g o to i f g o; 1 - sigmoid(x) is sigmoid(-x) */
+                for (int gate = 0; gate < 4; gate++)
+                    copy_block(weft_rnn_module(lstm), weft_rnn_module(cifg), names[i], H, gate ? gate - 1 : 0, gate, 3, gate ? 1 : -1);
+            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
+            weft_rnn_out a = weft_rnn_run(cifg, x, WEFT_ZERO_STATE), b = weft_rnn_run(lstm, x, WEFT_ZERO_STATE);
+            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_count(a.y), TOL(1e-12, 3e-6));
+            close_to("c", numbers(a.last.c), numbers(b.last.c), weft_count(a.last.c), TOL(1e-12, 3e-6));
+            OK(w);
+            weft_clear(w);
+        }
+}
+
+/* With z for f a GRU whose reset gate is its update gate has (1 - z) n + z h; that of an MGU is 1 - z. */
+Test(rnn, mgu_is_a_gru_of_one_gate)
+{
+    static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
+    static const struct { int from, to; weft_real factor; } blocks[] = { { 0, 0, 1 }, { 0, 1, -1 }, { 1, 2, 1 } };
+    static const int32_t len[] = { 5, 0, 9, 1 };
+    FOR_DEVICES(w)
+        for (int64_t H = 3; H < 200; H = H * 4 + 1) {
+            dice_seed((uint64_t)H);
+            weft_module *m = weft_module_new(w, "m");
+            const weft_rnn_opts o = { .input = 5, .hidden = H };
+            weft_rnn *mgu = weft_mgu_new(m, "mgu", &o), *gru = weft_gru_new(m, "gru", &o);
+            for (int i = 0; i < COUNT(names); i++)
+                for (int k = 0; k < COUNT(blocks); k++)
+                    copy_block(weft_rnn_module(gru), weft_rnn_module(mgu), names[i], H, blocks[k].from, blocks[k].to, 2, blocks[k].factor);
+            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
+            weft_rnn_out a = weft_rnn_run(mgu, x, WEFT_ZERO_STATE), b = weft_rnn_run(gru, x, WEFT_ZERO_STATE);
+            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_count(a.y), TOL(1e-12, 3e-6));
+            OK(w);
             weft_clear(w);
         }
 }

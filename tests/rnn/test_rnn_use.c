@@ -187,7 +187,7 @@ Test(rnn, options_are_checked)
     refused(w, weft_lstm_new(m, "r", (o = good, o.input = -1, &o)), "lstm_new \"r\": input and hidden of at least 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.layers = 33, &o)), "1 .. 32 layers");
     refused(w, weft_lstm_new(m, "r", (o = good, o.proj = 3, &o)), "a proj less than hidden");
-    refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM has a projection");
+    refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM or a CIFG has a projection");
     refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
     refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of rnn_new");
@@ -223,7 +223,7 @@ Test(rnn, what_comes_in_is_checked)
     weft_rnn_run(lstm, X, (weft_state){ NULL, STATE(2, 4, 3) });
     FAILS(w, WEFT_EARG, "state h is NULL");
     weft_rnn_run(gru, X, (weft_state){ STATE(2, 4, 3), STATE(2, 4, 3) });
-    FAILS(w, WEFT_EARG, "model.gru: rnn_run: a state c was given, but only an LSTM has one");
+    FAILS(w, WEFT_EARG, "model.gru: rnn_run: a state c was given, but only an LSTM or a CIFG has one");
     weft_rnn_step(both, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_EARG, "model.both: rnn_step: the layer has two directions");
     weft_rnn_step(gru, X, WEFT_ZERO_STATE);
