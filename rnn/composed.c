@@ -66,8 +66,10 @@ static weft_state mgu(const weft__direction *d, weft_tensor *a, weft_state s)
     return (weft_state){ weft_add(s.h, weft_mul(f, weft_sub(n, s.h))), NULL };
 }
 
-static weft_state cell(const weft__direction *d, weft_tensor *a, weft_state s)
+static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *noise, weft_state s)
 {
+    if (d->own)
+        return weft__own_step(d, a, noise, s);
     switch (d->cell) {
     case WEFT__gru:  return gru(d, a, s);
     case WEFT__lstm: return lstm(d, a, s);
@@ -91,12 +93,11 @@ static weft_state first_state(const weft__direction *d, int64_t n)
 {
     weft *w = d->in[WEFT__X]->w;
     weft_tensor *h = d->in[WEFT__H0], *c = d->in[WEFT__C0], *hr = d->in[WEFT__W_HR];
-    int64_t W = weft_size(d->in[WEFT__W_HH], 1), H = hr ? weft_size(hr, 1) : W;
     if (!h)
-        h = weft_zeros(w, WEFT_SHAPE(n, W));
-    if (!c && weft__has_c(d->cell))
-        c = weft_zeros(w, WEFT_SHAPE(n, H));
-    return (weft_state){ h, weft__has_c(d->cell) ? c : NULL };
+        h = weft_zeros(w, WEFT_SHAPE(n, hr ? weft_size(hr, 0) : d->hidden));
+    if (!c && d->has_c)
+        c = weft_zeros(w, WEFT_SHAPE(n, d->hidden));
+    return (weft_state){ h, d->has_c ? c : NULL };
 }
 
 static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)   /* in the order of time, as ragged as x */
@@ -107,20 +108,21 @@ static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, w
 weft_state weft__recurrent_composed(const weft__direction *d)
 {
     const weft__form *form = &d->in[WEFT__X]->f;                  /* packed, or rows step by step */
-    weft_tensor *x = weft_arrange(d->in[WEFT__X], WEFT_PACKED), *in = weft_plain(affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]));
+    weft_tensor *x = weft_arrange(d->in[WEFT__X], WEFT_PACKED), *noise = weft__own_noise(d, x);
+    weft_tensor *in = weft_plain(d->in[WEFT__W_IH] ? affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]) : x);
     weft *w = x->w;
     int64_t T, from = 0;
     const int32_t *live = weft_batch_sizes(x, &T);
     weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h), **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)
-        return (weft_state){ &w->nil, weft__has_c(d->cell) ? &w->nil : NULL };
+        return (weft_state){ &w->nil, d->has_c ? &w->nil : NULL };
     weft_state first = first_state(d, weft_lengths_of(x).n), s = first;
     if (d->reverse)
         s.h = weft_slice(first.h, 0, 0, 0), s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL, from = weft_size(x, 0);
     for (int64_t k = 0; k < T; k++) {
         int64_t t = d->reverse ? T - 1 - k : k, rows = live[t], start = d->reverse ? from - rows : from;
         s.h = entering(s.h, first.h, rows), s.c = s.c ? entering(s.c, first.c, rows) : NULL;
-        s = cell(d, weft_slice(in, 0, start, start + rows), s);
+        s = cell(d, weft_slice(in, 0, start, start + rows), noise ? weft_slice(noise, 0, start, start + rows) : NULL, s);
         h[t] = s.h, c[t] = s.c;
         from = d->reverse ? start : start + rows;
     }

@@ -9,30 +9,34 @@ enum { LAYERS = 32 };                            /* said in the header */
 struct weft_rnn {
     weft_module *m;                              /* NULL: a layer that could not be made */
     weft_rnn_opts o; weft__cell cell; bool composed;
+    weft_cell own; char own_name[96];            /* step NULL: a cell of core/cells.def */
+    weft__own_cell *of_own;                      /* of layer l, direction d as below */
+    int gates_x, gates_h; bool has_c;
     weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];           /* of layer l, direction d at l * directions + d; absent ones NULL */
 };
 
 static int directions(const weft_rnn *r)  { return 1 + r->o.bidirectional; }
 static int stacked(const weft_rnn *r)     { return r->o.layers * directions(r); }
+static bool is_own(const weft_rnn *r)     { return r->own.step; }
 static int64_t h_width(const weft_rnn *r) { return r->o.proj ? r->o.proj : r->o.hidden; }
 
 /* ---- making ---- */
-static const char *why_not(weft__cell cell, const weft_rnn_opts *o)
+static const char *why_not(const weft_rnn *r, const weft_rnn_opts *o)
 {
     return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are wanted" :
            o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ? "input and hidden are too large" :
            o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are wanted (0 means 1)" :
-           o->proj && !weft__has_c(cell) ? "only an LSTM or a CIFG has a projection" :
+           o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
            o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is wanted (0: none)" :
            !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is wanted" :
-           o->relu && cell != WEFT__rnn_relu ? "relu is an option of rnn_new" : NULL;
+           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of rnn_new" : NULL;
 }
 
 static void weights_new(weft_rnn *r, int layer, int direction)
 {
     static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr" };
-    int64_t W = h_width(r), G = weft__gates(r->cell) * r->o.hidden, in = layer ? W * directions(r) : r->o.input;
-    const int64_t shape[WEFT__RNN_WEIGHTS][2] = { { G, in }, { G, W }, { G }, { G }, { r->o.proj, r->o.hidden } };
+    int64_t W = h_width(r), H = r->o.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H, in = layer ? W * directions(r) : r->o.input;
+    const int64_t shape[WEFT__RNN_WEIGHTS][2] = { { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->o.proj, H } };
     real bound = (real)(1 / sqrt((double)r->o.hidden));
     for (int k = 0; k < WEFT__RNN_WEIGHTS; k++) {
         bool bias = k == WEFT__B_IH - WEFT__W_IH || k == WEFT__B_HH - WEFT__W_IH;
@@ -43,6 +47,8 @@ static void weights_new(weft_rnn *r, int layer, int direction)
         r->weight[layer * directions(r) + direction][k] =
             weft_parameter(r->m, name, bias ? 1 : 2, shape[k], (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
     }
+    if (is_own(r))
+        weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
 }
 
 static void describe(const weft_rnn *r)
@@ -51,17 +57,31 @@ static void describe(const weft_rnn *r)
     static const struct { const char *is, *gates; } cells[] = {
 #include "core/cells.def"
     };
-    weft__describe(r->m, "cell", cells[r->cell].is);
-    if (*cells[r->cell].gates)
-        weft__describe(r->m, "gates", cells[r->cell].gates);
+    const char *gates = is_own(r) ? r->own.gate_names : cells[r->cell].gates;
+    weft__describe(r->m, "cell", is_own(r) ? r->own.name : cells[r->cell].is);
+    if (gates && *gates)
+        weft__describe(r->m, "gates", gates);
     weft__describe(r->m, "bias", r->o.no_bias ? "none" : "b_ih and b_hh");
 }
 
-static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, weft__cell cell, const weft_rnn_opts *o)
+/* Room for what each layer and direction of a cell of one's own has; its record is the layer's own copy. */
+static bool own_cells(weft_rnn *r)
 {
-    static weft_rnn none;
+    snprintf(r->own_name, sizeof r->own_name, "%s", r->own.name);
+    r->own.name = r->own_name;
+    r->of_own = weft__layer(r->m, (size_t)stacked(r) * sizeof *r->of_own);
+    for (int k = 0; r->of_own && k < stacked(r); k++)
+        r->of_own[k].is = &r->own;
+    return r->of_own;
+}
+
+static weft_rnn none;                            /* a layer that could not be made */
+
+/* kind: what the cell is, with nothing else said. */
+static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind, const weft_rnn_opts *o)
+{
     weft *w = weft_of_module(parent);
-    const char *why = o ? why_not(cell, o) : "options are NULL";
+    const char *why = o ? why_not(kind, o) : "options are NULL";
     if (why && o)
         weft__fail(w, WEFT_EARG, "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g", function, name ? name : "", why,
                    (long long)o->input, (long long)o->hidden, o->layers, (long long)o->proj, (double)o->dropout);
@@ -73,36 +93,58 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     weft_rnn *r = weft__layer(m, sizeof *r);
     if (!r)
         return weft__finished(m, r, &none);
-    r->m = m, r->o = *o, r->cell = cell;
+    *r = *kind;
+    r->m = m, r->o = *o;
     r->o.layers = o->layers ? o->layers : 1;
+    if (is_own(r) && !own_cells(r))
+        return weft__finished(m, r, &none);
     describe(r);
     for (int l = 0; l < r->o.layers; l++)
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
+    r->own.own = NULL;                           /* the list was the caller's */
     return weft__finished(m, r, &none);
+}
+
+static weft_rnn *known_new(weft_module *m, const char *name, const char *function, weft__cell cell, const weft_rnn_opts *o)
+{
+    const weft_rnn kind = { .cell = cell, .gates_x = weft__gates(cell), .gates_h = weft__gates(cell), .has_c = weft__states(cell) == 2 };
+    return layer_new(m, name, function, &kind, o);
+}
+
+weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *o)
+{
+    const char *why = weft__cell_is_wrong(cell);
+    if (why) {
+        weft__fail(weft_of_module(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", why);
+        return &none;
+    }
+    const int of_h = cell->gates_h < 0 ? 0 : cell->gates_h ? cell->gates_h : cell->gates;
+    return layer_new(m, name, "rnn_of_cell", &(weft_rnn){ .own = *cell, .gates_x = cell->gates, .gates_h = of_h, .has_c = cell->states == 2, .composed = true }, o);
 }
 
 weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *o)
 {
-    return layer_new(m, name, "rnn_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
+    return known_new(m, name, "rnn_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
 }
-weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return layer_new(m, name, "gru_new", WEFT__gru, o); }
-weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return layer_new(m, name, "lstm_new", WEFT__lstm, o); }
-weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return layer_new(m, name, "cifg_new", WEFT__cifg, o); }
-weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return layer_new(m, name, "mgu_new", WEFT__mgu, o); }
+weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return known_new(m, name, "gru_new", WEFT__gru, o); }
+weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return known_new(m, name, "lstm_new", WEFT__lstm, o); }
+weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return known_new(m, name, "cifg_new", WEFT__cifg, o); }
+weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return known_new(m, name, "mgu_new", WEFT__mgu, o); }
 
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
 void weft_rnn_composed(weft_rnn *r, bool on)
 {
     if (r && r->m)
-        r->composed = on;
+        r->composed = on || is_own(r);           /* which has no other way */
 }
 
 /* ---- layers and directions over a packed batch ---- */
 static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k, const weft__ends *e)     /* first: rows of the stacks */
 {
-    weft__direction d = { .cell = r->cell, .reverse = k % directions(r), .lean = r->o.lean || x->w->lean, .in = { x } };
+    weft__direction d = { .cell = r->cell, .own = is_own(r) ? &r->of_own[k] : NULL, .has_c = r->has_c, .reverse = k % directions(r),
+                          .lean = r->o.lean || x->w->lean, .hidden = r->o.hidden, .in = { x } };
     d.in[WEFT__IDS] = by.ids, d.in[WEFT__TABLE] = by.table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
@@ -140,7 +182,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
         x = directions(r) == 2 ? weft_concat(y, 2, 1) : y[0];
         by = (weft__ids){ NULL, NULL };          /* of the first layer */
     }
-    return (weft_rnn_out){ x, { weft__stack(h, stacked(r)), weft__has_c(r->cell) ? weft__stack(c, stacked(r)) : NULL } };
+    return (weft_rnn_out){ x, { weft__stack(h, stacked(r)), r->has_c ? weft__stack(c, stacked(r)) : NULL } };
 }
 
 /* ---- what comes in ---- */
@@ -160,9 +202,9 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
 static bool states_fit(const weft_rnn *r, const char *function, weft_state s, int64_t n)
 {
     weft *w = r->m->w;
-    if (s.c && !weft__has_c(r->cell))
+    if (s.c && !r->has_c)
         weft__fail(w, WEFT_EARG, "%s: a state c was given, but only an LSTM or a CIFG has one", function);
-    else if (weft__has_c(r->cell) && !s.h != !s.c)
+    else if (r->has_c && !s.h != !s.c)
         weft__fail(w, WEFT_EARG, "%s: state %s is NULL; this cell's h and c are wanted, or neither", function, s.h ? "c" : "h");
     return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) && state_fits(r, function, "c", s.c, n, r->o.hidden);
 }
@@ -216,7 +258,7 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
 static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first, int plain_rank)
 {
     weft *w = r && r->m ? r->m->w : x ? x->w : weft__nowhere();
-    weft_rnn_out o = { &w->nil, { &w->nil, r && weft__has_c(r->cell) ? &w->nil : NULL } };
+    weft_rnn_out o = { &w->nil, { &w->nil, r && r->has_c ? &w->nil : NULL } };
     if (!r || !r->m) {
         weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
         return o;

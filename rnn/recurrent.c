@@ -20,6 +20,7 @@ static weft_tensor *input(const weft_call *c, int k) { return how(c)->at[k] < 0 
 static real *numbers(const weft_call *c, int k)      { return input(c, k) ? input(c, k)->data : NULL; }
 
 /* Results: the states, h and perhaps c, then, unless they are made again, the gates and, with a projection, h before it. */
+static bool has_c(const weft_call *c)    { return weft__states(how(c)->cell) == 2; }
 static int  at_gates(const weft_call *c) { return weft__states(how(c)->cell); }
 static bool is_lean(const weft_call *c)  { return c->m == at_gates(c); }
 
@@ -74,7 +75,7 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
         .sequences = e->n, .tokens = e->N, .steps = f ? f->steps : b->longest, .hidden = e->H, .width = e->W,
         .live = f ? f->order.live : b->live, .start = f ? f->order.start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
         .w_hh = numbers(c, WEFT__W_HH), .w_hr = numbers(c, WEFT__W_HR),
-        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0), .h = Y(c, 0), .c = weft__has_c(how(c)->cell) ? Y(c, 1) : NULL,
+        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0), .h = Y(c, 0), .c = has_c(c) ? Y(c, 1) : NULL,
     };
 }
 
@@ -232,7 +233,7 @@ static void fused(const weft_call *c)
 
 static void composed(const weft_call *c, weft_tensor **y)
 {
-    weft__direction d = { .cell = how(c)->cell, .reverse = how(c)->reverse };
+    weft__direction d = { .cell = how(c)->cell, .has_c = has_c(c), .reverse = how(c)->reverse, .hidden = sizes(c).H };
     for (int k = 0; k < WEFT__RNN_INPUTS; k++)
         d.in[k] = input(c, k);
     d.in[WEFT__X] = weft__arranged_as(d.in[WEFT__X], packed(c));
@@ -267,5 +268,5 @@ weft_state weft__recurrent(const weft__direction *d)
             x[n++] = d->in[k];
     }
     const weft_call *c = weft__apply(record_of(d), x, n, &a, sizeof a);
-    return (weft_state){ c->y[0], weft__has_c(d->cell) ? c->y[1] : NULL };
+    return (weft_state){ c->y[0], d->has_c ? c->y[1] : NULL };
 }

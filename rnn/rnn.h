@@ -12,9 +12,21 @@
 enum { WEFT__X, WEFT__W_IH, WEFT__W_HH, WEFT__B_IH, WEFT__B_HH, WEFT__W_HR, WEFT__H0, WEFT__C0, WEFT__IDS, WEFT__TABLE, WEFT__RNN_INPUTS };
 enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* as many in a row, from W_IH */
 
-static inline bool weft__has_c(weft__cell cell) { return weft__states(cell) == 2; }
+/* own_cell.c: a cell of the program's. own: its parameters of this layer and direction; noise: the name of its dropout. */
+enum { WEFT__OWN = 16 };
+typedef struct weft__own_cell { const weft_cell *is; weft_tensor *own[WEFT__OWN]; char noise[WEFT__PATH + 32]; } weft__own_cell;
 
-typedef struct weft__direction { weft__cell cell; bool reverse, lean; weft_tensor *in[WEFT__RNN_INPUTS]; } weft__direction;
+typedef struct weft__direction {
+    weft__cell cell; const weft__own_cell *own;  /* own NULL: one of core/cells.def */
+    bool has_c, reverse, lean; int64_t hidden;
+    weft_tensor *in[WEFT__RNN_INPUTS];
+} weft__direction;
+
+const char *weft__cell_is_wrong(const weft_cell *);              /* why it cannot be used; NULL if it can */
+void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int64_t input, int layer, bool reverse);
+/* For all tokens of x, as it lies; NULL: none. What a step of rows begins with, and whether what comes of it fits; else the context fails. */
+weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
+weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
 
 /* h [N, W] and, of a cell of two states, c [N, H] (else NULL) of every token, packed. */
 weft_state weft__recurrent(const weft__direction *);

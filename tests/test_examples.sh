@@ -6,6 +6,8 @@ peers=$(realpath "$(dirname "$0")/../bench/peers")
 
 check "first" eval '"$examples/first" >ran'
 check "and its gradient is that of tanh" awk -F '[][ ,]+' '/^\[3, 2\]/ { off = $4 - 1.161; close_by = off * off < 1e-6 } END { exit !close_by }' ran
+check "four cells of one's own" eval '"$examples/cells" >ran'
+check "and all of them learn" awk '{ good += $(NF - 2) > $NF && $NF < 0.5 } END { exit !(NR == 4 && good == 4) }' ran
 check "ragged" eval '"$examples/ragged" >ran'
 check "and there is no difference" grep -q 'padded: the same bits$' ran
 case ${V:-} in asan|dasan) ;; *)         # where its thousand steps would take a minute

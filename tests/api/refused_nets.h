@@ -20,6 +20,7 @@ static void layers(bad *b)
     TRY(weft_multihead_new, b->m, b->name, b->n, b->i);           MUST(weft_multihead_run, NULL, X, X, (weft_causal)b->i, &map);
     TRY(weft_rnn_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
     TRY(weft_cifg_new, b->m, b->name, &o);                        TRY(weft_mgu_new, b->m, b->name, &o);
+    TRY(weft_rnn_of_cell, b->m, b->name, NULL, &o);               TRY(weft_rnn_of_cell, b->m, b->name, &(weft_cell){ .name = b->name, .gates = b->i }, &o);
     TRY(weft_lstm_new, b->m, b->name, &o);                        TRY(weft_lstm_new, b->m, b->name, NULL);
     MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);                 MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
     TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_composed, NULL, true);

@@ -1,0 +1,58 @@
+/* cells.c - four recurrent cells of one's own learn to say, at each token of ragged sequences, whether the ones so far are odd in number. */
+#include "cells_steps.h"
+
+enum { SEQUENCES = 32, LONGEST = 12, STEPS = 150 };
+
+typedef struct { weft_lengths lengths; int32_t len[SEQUENCES], bits[SEQUENCES * LONGEST], odd[SEQUENCES * LONGEST]; } task;
+
+static void draw(task *t, weft_stream *stream)
+{
+    int n = 0;
+    for (int s = 0; s < SEQUENCES; s++) {
+        t->len[s] = (int32_t)(weft_draw_below(stream, LONGEST + 1));
+        for (int i = 0, odd = 0; i < t->len[s]; i++, n++)
+            t->bits[n] = (int32_t)weft_draw_below(stream, 2), t->odd[n] = odd ^= t->bits[n];
+    }
+    t->lengths = (weft_lengths){ SEQUENCES, t->len, NULL };
+}
+
+static int learn(const weft_cell *cell)
+{
+    weft           *w     = weft_open(&(weft_opts){ .seed = 1 });
+    weft_module    *m     = weft_module_new(w, cell->name);
+    weft_embedding *embed = weft_embedding_new(m, "embed", 2, 8);
+    weft_rnn       *rnn   = weft_rnn_of_cell(m, "rnn", cell, &(weft_rnn_opts){ .input = 8, .hidden = 16, .bidirectional = false });
+    weft_linear    *out   = weft_linear_new(m, "out", 16, 2);
+    weft_adam_opts  adam  = WEFT_ADAM_DEFAULTS;
+    adam.lr = (weft_real).01;
+    weft_optim     *o     = weft_adam_new(m, &adam);
+    weft_stream    *data  = weft_stream_of(w, "data");
+    double first = 0, last = 0;
+    for (int step = 0; step < STEPS && weft_ok(w); step++) {
+        task t;
+        draw(&t, data);
+        weft_tensor *x = weft_embed(embed, weft_ragged_ints(w, t.bits, &t.lengths));
+        weft_tensor *y = weft_linear_run(out, weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y);
+        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(y, weft_ragged_ints(w, t.odd, &t.lengths), NULL));
+        weft_backward(loss);
+        weft_clip_grad_norm(m, 1);
+        weft_optim_step(o);
+        last = (double)weft_item(loss);
+        first = step ? first : last;
+        weft_clear(w);
+    }
+    printf("%-16s %5lld parameters, loss %.3f -> %.3f\n", cell->name, (long long)weft_parameter_count(m), first, last);
+    fputs(weft_message(w), stderr);
+    int failed = !weft_ok(w) || !(last < first);
+    weft_close(w);
+    return failed;
+}
+
+int main(void)
+{
+    int failed = learn(&layer_norm_lstm_cell);
+    failed |= learn(&reset_before_gru_cell);
+    failed |= learn(&peephole_lstm_cell);
+    failed |= learn(&zoneout_rnn_cell);
+    return failed;
+}

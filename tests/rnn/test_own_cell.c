@@ -1,0 +1,331 @@
+/* test_own_cell.c - recurrent layers of a program's own cell: the library's cells given as steps make the same tape to the bit; four known cells
+ * against plain loops, one sequence at a time; company, decoding, files, and what a step may get wrong. */
+#include <math.h>
+#include "examples/cells_steps.h"
+#include "tests/rnn/rnn_kinds.h"
+
+/* ---- the library's cells as steps ---- */
+static weft_state own_rnn(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ weft_tanh(weft_add(in->x, cell_affine(in->h, in->weight_hh, in->bias_hh))), NULL };
+}
+static weft_state own_gru(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    weft_tensor *b = cell_affine(in->h, in->weight_hh, in->bias_hh);
+    weft_tensor *r = weft_sigmoid(weft_add(cell_gate(in, in->x, 0), cell_gate(in, b, 0)));
+    weft_tensor *z = weft_sigmoid(weft_add(cell_gate(in, in->x, 1), cell_gate(in, b, 1)));
+    weft_tensor *n = weft_tanh(weft_add(cell_gate(in, in->x, 2), weft_mul(r, cell_gate(in, b, 2))));
+    return (weft_state){ weft_add(n, weft_mul(z, weft_sub(in->h, n))), NULL };
+}
+static weft_state own_lstm(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    weft_tensor *sums = weft_add(in->x, cell_affine(in->h, in->weight_hh, in->bias_hh));
+    weft_tensor *i = weft_sigmoid(cell_gate(in, sums, 0)), *f = weft_sigmoid(cell_gate(in, sums, 1));
+    weft_tensor *g = weft_tanh(cell_gate(in, sums, 2)), *o = weft_sigmoid(cell_gate(in, sums, 3));
+    weft_tensor *c = weft_add(weft_mul(f, in->c), weft_mul(i, g));
+    return (weft_state){ weft_mul(o, weft_tanh(c)), c };
+}
+static const weft_cell known[] = {
+    { .name = "rnn_tanh", .gates = 1, .step = own_rnn }, { .name = "gru_reset_after", .gate_names = "r z n", .gates = 3, .states = 1, .step = own_gru },
+    { .name = "lstm", .gate_names = "i f g o", .gates = 4, .states = 2, .step = own_lstm },
+};
+static const int known_as[] = { TANH, GRU, LSTM };
+
+/* The tape as text, and all that the layer gives. */
+static char *tape_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l, bag *b)
+{
+    static char text[2][1 << 20];
+    static int which;
+    char *to = text[which++ % 2];
+    FILE *file = fmemopen(to, sizeof text[0], "w");
+    weft_rnn_run(r, random_ragged(w, 4, k->o.input, l), random_state(w, k, l->n));
+    weft_print_tape(file, w);
+    fclose(file);
+    weft_clear(w);
+    all_of(w, k, r, l, NULL, b);
+    return to;
+}
+
+Test(own_cell, the_librarys_cells_make_the_same_tape_to_the_bit)
+{
+    static const int32_t len[] = { 3, 0, 6, 1, 3 };
+    static bag a, b;
+    FOR_DEVICES(w)
+        for (int i = 0; i < 4 * COUNT(known); i++) {
+            const weft_lengths l = { 5, len, NULL };
+            kind k = { known_as[i / 4], { .input = 3, .hidden = 4, .layers = 2, .bidirectional = i % 2 }, i / 2 % 2 };
+            weft_rnn *of_library = rnn_of(weft_module_new(w, "m"), "r", &k), *own = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &known[i / 4], &k.o);
+            weft_rnn_composed(of_library, true);
+            char *first = tape_of(w, &k, of_library, &l, &a), *second = tape_of(w, &k, own, &l, &b);
+            OK(w);
+            cr_assert(*first && !strcmp(first, second), "%s: another tape", known[i / 4].name);
+            cr_assert(a.n == b.n && a.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s: other numbers", known[i / 4].name);
+        }
+}
+
+/* ---- known cells against loops ---- */
+enum { H = 5, IN = 3 };
+typedef struct { double w_ih[4 * H * IN], w_hh[4 * H * H], b_ih[4 * H], b_hh[4 * H], own[6][4 * H]; } weights;
+
+static void read_to(weft_module *m, const char *name, double *to)
+{
+    weft_tensor *p = weft_find(m, name);
+    weft_real *v = p ? numbers(p) : NULL;
+    for (int64_t i = 0; p && i < weft_count(p); i++)
+        to[i] = (double)v[i];
+}
+static void times(int rows, int n, const double *w, const double *x, const double *bias, double *y)
+{
+    for (int i = 0; i < rows; i++) {
+        y[i] = bias[i];
+        for (int k = 0; k < n; k++)
+            y[i] += w[i * n + k] * x[k];
+    }
+}
+static void normalise(int n, double *x, const double *gain, const double *shift)
+{
+    double mean = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        mean += x[i] / n;
+    for (int i = 0; i < n; i++)
+        squares += (x[i] - mean) * (x[i] - mean) / n;
+    for (int i = 0; i < n; i++)
+        x[i] = (x[i] - mean) / sqrt(squares + 1e-5) * gain[i] + shift[i];
+}
+static double logistic(double x) { return 1 / (1 + exp(-x)); }
+
+static void plain_layer_norm_lstm(const weights *p, double *a, double *h, double *c)
+{
+    double b[4 * H], seen[H];
+    times(4 * H, H, p->w_hh, h, p->b_hh, b);
+    normalise(4 * H, a, p->own[0], p->own[1]), normalise(4 * H, b, p->own[2], p->own[3]);
+    for (int j = 0; j < H; j++)
+        seen[j] = c[j] = logistic(a[H + j] + b[H + j]) * c[j] + logistic(a[j] + b[j]) * tanh(a[2 * H + j] + b[2 * H + j]);
+    normalise(H, seen, p->own[4], p->own[5]);
+    for (int j = 0; j < H; j++)
+        h[j] = logistic(a[3 * H + j] + b[3 * H + j]) * tanh(seen[j]);
+}
+static void plain_reset_before_gru(const weights *p, double *a, double *h, double *c)
+{
+    double b[3 * H], kept[H], n[H];
+    (void)c;
+    times(2 * H, H, p->w_hh, h, p->b_hh, b);
+    for (int j = 0; j < H; j++)
+        kept[j] = logistic(a[j] + b[j]) * h[j];
+    times(H, H, p->w_hh + 2 * H * H, kept, p->b_hh + 2 * H, n);
+    for (int j = 0; j < H; j++) {
+        double z = logistic(a[H + j] + b[H + j]);
+        h[j] = (1 - z) * tanh(a[2 * H + j] + n[j]) + z * h[j];
+    }
+}
+static void plain_peephole_lstm(const weights *p, double *a, double *h, double *c)
+{
+    double b[4 * H];
+    times(4 * H, H, p->w_hh, h, p->b_hh, b);
+    for (int j = 0; j < H; j++) {
+        double i = logistic(a[j] + b[j] + c[j] * p->own[0][j]), f = logistic(a[H + j] + b[H + j] + c[j] * p->own[1][j]);
+        c[j] = f * c[j] + i * tanh(a[2 * H + j] + b[2 * H + j]);
+        h[j] = logistic(a[3 * H + j] + b[3 * H + j] + c[j] * p->own[2][j]) * tanh(c[j]);
+    }
+}
+static void plain_zoneout_rnn(const weights *p, double *a, double *h, double *c)      /* not in training */
+{
+    double b[H];
+    (void)c;
+    times(H, H, p->w_hh, h, p->b_hh, b);
+    for (int j = 0; j < H; j++)
+        h[j] = .1 * h[j] + .9 * tanh(a[j] + b[j]);
+}
+static const struct { const weft_cell *cell; void (*plain)(const weights *, double *, double *, double *); } cells[] = {
+    { &layer_norm_lstm_cell, plain_layer_norm_lstm }, { &reset_before_gru_cell, plain_reset_before_gru },
+    { &peephole_lstm_cell, plain_peephole_lstm }, { &zoneout_rnn_cell, plain_zoneout_rnn },
+};
+
+static void weights_of(weft_module *m, const weft_cell *cell, bool reverse, weights *p)
+{
+    char name[64];
+    const char *suffix = reverse ? "_reverse" : "";
+    memset(p, 0, sizeof *p);
+    snprintf(name, sizeof name, "weight_ih_l0%s", suffix), read_to(m, name, p->w_ih);
+    snprintf(name, sizeof name, "weight_hh_l0%s", suffix), read_to(m, name, p->w_hh);
+    snprintf(name, sizeof name, "bias_ih_l0%s", suffix), read_to(m, name, p->b_ih);
+    snprintf(name, sizeof name, "bias_hh_l0%s", suffix), read_to(m, name, p->b_hh);
+    for (int i = 0; i < cell->own_count; i++)
+        snprintf(name, sizeof name, "%s_l0%s", cell->own[i].name, suffix), read_to(m, name, p->own[i]);
+}
+
+Test(own_cell, known_cells_go_as_plain_loops_do)
+{
+    static const int32_t len[] = { 4, 0, 7, 1 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(cells); i++) {
+            weft_module *m = weft_module_new(w, "m");
+            weft_rnn *r = weft_rnn_of_cell(m, "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .bidirectional = true });
+            weft_training(w, false);
+            weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL });
+            weft_real *in = concat_numbers(x), *y = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
+            OK(w);
+            for (int side = 0; side < 2; side++) {
+                weights p;
+                weights_of(weft_rnn_module(r), cells[i].cell, side, &p);
+                for (int s = 0, row = 0; s < COUNT(len); row += len[s++]) {
+                    double h[H] = { 0 }, c[H] = { 0 }, a[4 * H], token[IN];
+                    for (int t = 0; t < len[s]; t++) {
+                        int at = row + (side ? len[s] - 1 - t : t);
+                        for (int k = 0; k < IN; k++)
+                            token[k] = (double)in[at * IN + k];
+                        times(cells[i].cell->gates * H, IN, p.w_ih, token, p.b_ih, a);
+                        cells[i].plain(&p, a, h, c);
+                        for (int j = 0; j < H; j++)
+                            cr_assert_float_eq((double)y[at * 2 * H + side * H + j], h[j], TOL(1e-12, 3e-6), "%s, side %d, row %d, unit %d",
+                                               cells[i].cell->name, side, at, j);
+                    }
+                }
+            }
+            weft_training(w, true);
+            weft_clear(w);
+        }
+}
+
+/* ---- company, layouts, decoding, files ---- */
+static weft_tensor *as_concat(weft_tensor *x) { return weft_arrange(x, WEFT_CONCAT); }
+
+Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
+{
+    static const int32_t len[] = { 4, 0, 7, 1, 5 };
+    static const int64_t id[] = { 10, 11, 12, 13, 14 };
+    static bag a, b;
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(cells); i++) {
+            kind k = { cells[i].cell->states == 2 ? LSTM : TANH, { .input = IN, .hidden = H, .layers = 2, .bidirectional = true }, true };
+            weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
+            const weft_lengths l = { 5, len, id };
+            weft_training(w, false);
+            all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
+            cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat", cells[i].cell->name);
+            weft_training(w, true);                              /* noise goes by id and position */
+            weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y), *x = concat_numbers(random_ragged(w, 4, IN, &l));
+            weft_real *of_third = malloc(7 * 2 * H * sizeof *of_third), *third = malloc(7 * IN * sizeof *third);
+            memcpy(of_third, all + 4 * 2 * H, 7 * 2 * H * sizeof *all), memcpy(third, x + 4 * IN, 7 * IN * sizeof *x);
+            uint64_t step = w->draw;
+            weft_clear(w);
+            w->draw = step;
+            weft_real *alone = concat_numbers(weft_rnn_run(r, weft_ragged(w, third, IN, &(weft_lengths){ 1, len + 2, id + 2 }), WEFT_ZERO_STATE).y);
+            OK(w);
+            if (w->dev.k->synchronous)
+                cr_assert(!memcmp(alone, of_third, 7 * 2 * H * sizeof *alone), "%s alone", cells[i].cell->name);
+            free(of_third), free(third);
+            weft_clear(w);
+        }
+}
+
+Test(own_cell, steps_one_by_one_are_a_run)
+{
+    static const int32_t len[] = { 4, 4 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(cells); i++) {
+            weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .layers = 2 });
+            weft_training(w, false);
+            weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(2, 4, IN));
+            weft_rnn_out whole = weft_rnn_run(r, x, WEFT_ZERO_STATE), one = { NULL, WEFT_ZERO_STATE };
+            (void)len;
+            for (int t = 0; t < 4; t++)
+                one = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(2, IN)), one.last);
+            close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_count(whole.last.h), TOL(1e-13, 1e-6));
+            cr_assert(!one.last.c == (cells[i].cell->states != 2));
+            OK(w);
+            weft_training(w, true);
+            weft_clear(w);
+        }
+}
+
+static double twice_of(weft_tensor *x, weft_rnn *r, weft_rnn_opts o)
+{
+    weft_tensor *d, *loss = weft_total(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
+    (void)o;
+    weft_gradients(loss, &x, 1, &d);
+    return (double)weft_item(weft_total(weft_square(d)));
+}
+
+Test(own_cell, has_gradients_of_gradients)
+{
+    static const int32_t len[] = { 3, 1 };
+    weft *w = open_on(WEFT_CPU);
+    for (int i = 0; i < COUNT(cells); i++) {
+        weft_rnn_opts o = { .input = IN, .hidden = H };
+        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &o);
+        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ 2, len, NULL }), *d, *dd, *ddx;
+        weft_training(w, false);
+        weft_gradients(weft_total(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y)), &x, 1, &d);
+        dd = weft_total(weft_square(d));
+        weft_gradients(dd, &x, 1, &ddx);
+        OK(w);
+        const double step = TOL(1e-5, 1e-2);
+        weft_real *v = concat_numbers(x), *by = concat_numbers(ddx);
+        double up, down, at = (double)v[1], want = (double)by[1];
+        weft_real moved[4 * IN];
+        memcpy(moved, v, sizeof moved);
+        moved[1] = (weft_real)(at + step), up = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
+        moved[1] = (weft_real)(at - step), down = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
+        cr_assert_float_eq((up - down) / (2 * step), want, TOL(1e-7, 2e-2) * (1 + fabs(want)), "%s", cells[i].cell->name);
+        weft_clear(w);
+    }
+    CLEAN(w);
+}
+
+/* ---- what a program may get wrong ---- */
+static weft_state gives_nothing(const weft_cell_input *in, void *user) { (void)in, (void)user; return WEFT_ZERO_STATE; }
+static weft_state gives_too_much(const weft_cell_input *in, void *user) { (void)user; return (weft_state){ in->x, NULL }; }
+static weft_state gives_c(const weft_cell_input *in, void *user) { (void)user; return (weft_state){ in->h, in->h }; }
+static weft_state fails(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    weft_fail(weft_of(in->h), WEFT_ENUMERIC, "my own reason");
+    return (weft_state){ in->h, NULL };
+}
+static void run_of(weft *w, weft_module *m, weft_cell_step *step, weft_status status, const char *why)
+{
+    const weft_cell cell = { .name = "mine", .gates = 2, .step = step };
+    weft_rnn *r = weft_rnn_of_cell(m, "r", &cell, &(weft_rnn_opts){ .input = IN, .hidden = H });
+    static const int32_t len[] = { 2, 1 };
+    weft_rnn_run(r, random_ragged(w, 4, IN, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE);
+    FAILS(w, status, why);
+}
+
+Test(own_cell, mistakes_are_told)
+{
+    weft *w = open_on(WEFT_CPU);
+    const weft_rnn_opts o = { .input = IN, .hidden = H };
+    const weft_cell_parameter unnamed = { "a.b", WEFT_CELL_VECTOR, 1, NULL }, shapeless = { "a", (weft_cell_shape)7, 1, NULL };
+    const weft_cell_parameter blockless = { "a", WEFT_CELL_VECTOR, 0, NULL };
+    const struct { weft_cell cell; weft_rnn_opts o; const char *why; } bad[] = {
+        { { .name = "x" }, o, "a cell with a step is wanted" },
+        { { .step = own_rnn }, o, "a cell has a name" },
+        { { .name = "x", .step = own_rnn, .gates = -1 }, o, "0 .. 64 gates are wanted" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .states = 3 }, o, "1 or 2 states are wanted" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .noise = 1 }, o, "a noise in 0 .. 1" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .own_count = 1 }, o, "0 .. 16 parameters" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .own = &unnamed, .own_count = 1 }, o, "each of its own parameters has a name" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .own = &shapeless, .own_count = 1 }, o, "the shape of a parameter" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .own = &blockless, .own_count = 1 }, o, "a parameter has 1 .. 64 blocks" },
+        { { .name = "x", .step = own_rnn, .gates = 1 }, { .input = IN, .hidden = H, .proj = 2 }, "only an LSTM or a CIFG has a projection" },
+        { { .name = "x", .step = own_rnn, .gates = 1 }, { .input = IN, .hidden = H, .relu = true }, "relu is an option of rnn_new" },
+        { { .name = "x", .step = own_rnn, .gates = 1 }, { .input = 0, .hidden = H }, "rnn_of_cell \"r\": input and hidden of at least 1" },
+    };
+    weft_module *m = weft_module_new(w, "m");
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_rnn *r = weft_rnn_of_cell(m, "r", &bad[i].cell, &bad[i].o);
+        cr_assert(r && !weft_rnn_module(r));
+        FAILS(w, WEFT_EARG, bad[i].why);
+    }
+    weft_rnn_of_cell(m, "r", NULL, &o);
+    FAILS(w, WEFT_EARG, "a cell with a step is wanted");
+    run_of(w, weft_module_new(w, "a"), gives_nothing, WEFT_EARG, "a.r: the step of the cell \"mine\": h is NULL");
+    run_of(w, weft_module_new(w, "b"), gives_too_much, WEFT_ESHAPE, "h is [2, 10]; plain [2, 5] (rows, hidden) is wanted");
+    run_of(w, weft_module_new(w, "c"), gives_c, WEFT_EARG, "it gave a state c, and the cell has one state, h");
+    run_of(w, weft_module_new(w, "d"), fails, WEFT_ENUMERIC, "my own reason");
+    CLEAN(w);
+}
