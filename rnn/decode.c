@@ -122,8 +122,7 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 static weft_tensor *asked(weft__decoder *d, weft_tensor *last, weft_state *s)
 {
     weft *w = d->w;
-    weft_mark before = w->floor;
-    w->floor = weft_here(w);
+    weft_mark before = weft__raise_floor(w);
     weft_tensor *scores = d->step(last, s, d->beams, d->user);
     w->floor = before;
     return scores;

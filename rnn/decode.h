@@ -1,6 +1,7 @@
 /* decode.h - what greedy, sampled and beam decoding share: the loop's memory and checks, and the k best of many scores. */
 #ifndef WEFT_DECODE_H
 #define WEFT_DECODE_H
+#include "core/best.h"
 #include "rnn/rnn.h"
 
 /* Every step's tensors end before the next one, so that memory does not grow; the states go over in two buffers in turn, because a
@@ -26,10 +27,4 @@ weft_tensor *weft__decoder_step(weft__decoder *, const int32_t *tokens, const in
 void weft__decoder_bad(weft__decoder *, int64_t sequence);
 /* The result; on failure an empty one. */
 weft_decoded weft__decoder_end(weft__decoder *);
-
-/* The k best of many: a heap, the worst on top. Among equals the lowest id is best. */
-typedef struct weft__scored { double score; int64_t id; } weft__scored;
-typedef struct weft__best { weft__scored *at; int64_t k, n; } weft__best;
-void weft__best_offer(weft__best *, double score, int64_t id);
-void weft__best_sort(weft__best *);              /* best first; nothing may be offered after it */
 #endif

@@ -4,6 +4,7 @@
  * counter, and a fingerprint of what is loaded; restoring replays the shuffle. Nothing is allocated after weft_loader_new. */
 #include <string.h>
 #include "core/core.h"
+#include "core/best.h"
 #include "io/io.h"
 
 enum { POOL = 50 };                              /* batches a pool if the user names no number */
@@ -17,7 +18,7 @@ struct weft_loader {
     uint64_t begun, print;                       /* the stream's counter at the epoch's begin; fingerprint */
     int32_t *len, *order, *turn;                 /* [n] each; order: all batches end to end; turn: batch numbers, shuffled */
     int64_t *start;                              /* [n + 1] where each batch lies in order */
-    uint64_t *keys;                              /* [n] scratch of the sort */
+    weft__scored *places;                        /* [n] scratch of the sort */
 };
 
 static void end(void *it)
@@ -28,39 +29,16 @@ static void end(void *it)
 }
 
 /* ---- order ---- */
-static void sift(uint64_t *a, int64_t root, int64_t n)
-{
-    for (int64_t child; (child = 2 * root + 1) < n; root = child) {
-        child += child + 1 < n && a[child] < a[child + 1];
-        if (a[root] >= a[child])
-            return;
-        uint64_t t = a[root];
-        a[root] = a[child];
-        a[child] = t;
-    }
-}
-
-static void heap_sort(uint64_t *a, int64_t n)    /* in place, and no worse for sorted input */
-{
-    for (int64_t i = n / 2; i-- > 0;)
-        sift(a, i, n);
-    while (n-- > 1) {
-        uint64_t t = a[0];
-        a[0] = a[n];
-        a[n] = t;
-        sift(a, 0, n);
-    }
-}
-
-/* By length; equal lengths stay in their order, since the place is the key's second half. */
+/* By length; equal lengths stay in their order, since the lower place is the better one. */
 static void sort_pool(weft_loader *l, int32_t *pool, int64_t n)
 {
+    weft__best shortest = { l->places, n, 0 };
     for (int64_t i = 0; i < n; i++)
-        l->keys[i] = (uint64_t)l->len[pool[i]] << 32 | (uint64_t)i;
-    heap_sort(l->keys, n);
+        weft__best_offer(&shortest, -(double)l->len[pool[i]], i);
+    weft__best_sort(&shortest);
     int32_t *sorted = l->turn;                   /* not in use before the batches are cut */
     for (int64_t i = 0; i < n; i++)
-        sorted[i] = pool[l->keys[i] & 0xFFFFFFFF];
+        sorted[i] = pool[l->places[i].id];
     memcpy(pool, sorted, (size_t)n * sizeof *pool);
 }
 
@@ -163,13 +141,13 @@ static bool is_taken(const weft *w, const char *stream)
 static bool arrays(weft_loader *l, const int32_t *len)
 {
     size_t n = (size_t)l->n, ints = (3 * n + 1) / 2 * 2;         /* what follows them is 8-byte aligned */
-    l->len = weft__allocate(l->w, ints * sizeof *l->len + (n + 1) * sizeof *l->start + n * sizeof *l->keys);
+    l->len = weft__allocate(l->w, ints * sizeof *l->len + (n + 1) * sizeof *l->start + n * sizeof *l->places);
     if (!l->len)
         return false;
     l->order = l->len + n;
     l->turn = l->order + n;
     l->start = (int64_t *)(void *)(l->len + ints);
-    l->keys = (uint64_t *)(l->start + n + 1);
+    l->places = (weft__scored *)(void *)(l->start + n + 1);
     if (n)
         memcpy(l->len, len, n * sizeof *len);
     return true;

@@ -88,8 +88,7 @@ static weft_tensor *asked(job *j, int64_t at, int64_t rows)
     weft_series s = { .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ 1, &past_len, &id }),
                       .future = weft_ragged(w, j->future, j->n.future, &(weft_lengths){ 1, &future_len, &id }),
                       .fixed = j->n.fixed ? weft_reals(w, j->p.fixed, WEFT_SHAPE(1, j->n.fixed)) : NULL };
-    weft_mark before = w->floor;                 /* what stands below the call is not the program's to rewind */
-    w->floor = weft_here(w);
+    weft_mark before = weft__raise_floor(w);
     weft_tensor *y = w->status ? NULL : j->model(s, j->user);
     w->floor = before;
     w->running = "rolling_forecast";

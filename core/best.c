@@ -1,5 +1,6 @@
 /* best.c - the k best of many scores: a bounded heap (Williams 1964) whose top is the one to go next. */
-#include "rnn/decode.h"
+#include <stdbool.h>
+#include "core/best.h"
 
 static bool worse(weft__scored a, weft__scored b) { return a.score < b.score || (a.score == b.score && a.id > b.id); }
 
