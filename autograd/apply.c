@@ -20,6 +20,8 @@ weft *weft__context(weft_tensor *const *x, int n)
     return failed;
 }
 
+weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__nowhere()->nil; }
+
 static bool usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
 {
     for (int i = 0; i < n && !w->status; i++) {

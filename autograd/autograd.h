@@ -11,6 +11,7 @@ weft_tensor *weft__view_anew(weft_tensor *);                                    
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);        /* to a layout of its batch; a view if it lies so */
 weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);            /* to like's; itself if it lies so, or nothing works any more */
 weft        *weft__context(weft_tensor *const *x, int n);                         /* that a function of these fails: the first that has not failed */
+weft_tensor *weft__inert_beside(const weft_tensor *x);                            /* the inert tensor of its context, of nowhere for NULL */
 bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
 /* ragged.c */
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);       /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
@@ -42,7 +43,6 @@ int64_t      weft__numbers(const weft__form *);                                 
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
-weft_tensor *weft__inert_beside(const weft_tensor *x);                            /* the inert tensor of its context, of nowhere for NULL */
 /* reduce.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */

@@ -109,24 +109,10 @@ static const weft_op op_spread = { .name = "spread", .adds = true, .unread = 1, 
 
 weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f) { return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x); }
 
-weft_tensor *weft_total(weft_tensor *x)
-{
-    if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "total", "reals are wanted");
-    return weft__sum_to(x, &(weft__form){ 0 });
-}
-
 int64_t weft__numbers(const weft__form *f)
 {
     int64_t n = f->batch ? f->batch->tokens : f->rank ? f->size[0] : 1;
     for (int i = 1; i < f->rank; i++)
         n *= f->size[i];
     return n;
-}
-
-weft_tensor *weft_mean_of_all(weft_tensor *x)
-{
-    weft_tensor *sum = weft_total(x);
-    int64_t n = weft_ok(sum->w) ? weft__numbers(&x->f) : 0;
-    return weft_scale(sum, n ? 1 / (real)n : 0);
 }

@@ -4,8 +4,6 @@
 #include <string.h>
 #include "autograd/autograd.h"
 
-weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__nowhere()->nil; }
-
 static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.batch; }
 
 /* ---- arrange ---- */

@@ -224,3 +224,18 @@ static weft_tensor *ordered(weft_tensor *x, int axis, int which, const char *nam
 
 weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(x, axis, 0, "cumsum"); }
 weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, "flip"); }
+
+/* ---- over all elements ---- */
+weft_tensor *weft_total(weft_tensor *x)
+{
+    if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
+        return weft__failed(x, WEFT_EARG, "total", "reals are wanted");
+    return weft__sum_to(x, &(weft__form){ 0 });
+}
+
+weft_tensor *weft_mean_of_all(weft_tensor *x)
+{
+    weft_tensor *sum = weft_total(x);
+    int64_t n = weft_ok(sum->w) ? weft__numbers(&x->f) : 0;
+    return weft_scale(sum, n ? 1 / (real)n : 0);
+}

@@ -152,14 +152,9 @@ void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(voi
 /* rewind.c */
 enum { WEFT__AT_ENTRIES, WEFT__AT_HEADS };       /* in a mark: entries of the tape, headers */
 void    weft__rewind_numbers(weft *, weft_mark); /* ends tensors, calls and numbers since the mark; batches and index arrays stay, as a walk wants them */
+/* For functions that call the program back: what stands now is not the program's to rewind until w->floor is again what this returns. */
+weft_mark weft__raise_floor(weft *);
 bool    weft__linked(weft *, void *pointer, void *to);            /* *pointer = to, until a rewind ends what it points to; false and a sticky error if there is no memory */
-/* For functions that call the program back: what stands now is not the program's to rewind until the floor is what it was, which is returned. */
-static inline weft_mark weft__raise_floor(weft *w)
-{
-    weft_mark before = w->floor;
-    w->floor = weft_here(w);
-    return before;
-}
 /* tensor.c */
 weft_tensor *weft__header(weft *, const weft__form *);
 weft_tensor *weft__tensor(weft *, const weft__form *, const void *host_values);   /* NULL: zeros; never NULL itself */

@@ -36,6 +36,13 @@ weft_mark weft_here(weft *w)
                           [DATA] = weft__position(&w->data), [KEEP] = weft__position(&w->keep), [MAPS] = weft__position(&w->maps) }, w->step };
 }
 
+weft_mark weft__raise_floor(weft *w)
+{
+    weft_mark before = w->floor;
+    w->floor = weft_here(w);
+    return before;
+}
+
 /* A place above the present one was given back by an earlier rewind; one below the floor is memory of whoever calls the program back. */
 static const char *why_not(weft *w, weft_mark m)
 {

@@ -276,12 +276,6 @@ weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
 }
 
 /* ---- writing ---- */
-void weft__h5_close(hid_t id)
-{
-    if (id >= 0)
-        H5Idec_ref(id);
-}
-
 void weft__h5_group(weft__h5 *h, const char *path)
 {
     if (!reserve(h, 0))

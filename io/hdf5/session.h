@@ -35,6 +35,10 @@ typedef struct weft__h5_header {
 bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 bool  weft__h5_root_is_sound(weft__h5 *h);
 hid_t weft__h5_type(weft__number type, size_t text);
-void  weft__h5_close(hid_t id);                  /* anything, or nothing */
+static inline void weft__h5_close(hid_t id)      /* anything, or nothing */
+{
+    if (id >= 0)
+        H5Idec_ref(id);
+}
 void  weft__h5_broken(weft__h5 *h, const char *path, const char *what);   /* fails with libhdf5's innermost reason behind it */
 #endif
