@@ -58,7 +58,6 @@ after autograd/pointwise.c '^weft_tensor \*weft_softplus.*' <<'X'
 weft_tensor *weft_softsign(weft_tensor *x) { return unary(WEFT__softsign, x, 0, 0); }
 X
 
-changed() { diff -qr "$here" "$copy" 2>/dev/null | grep -E '^(Files|Only in '"$copy"')' | wc -l; }
 lines() { { diff "$here/$1" "$copy/$1" 2>/dev/null || :; } | grep -c '^>' || :; }
 of_cell=$(($(lines core/cells.def) + $(wc -l <core/cells/ugrnn.cell) + $(lines rnn/api_rnn.h) + $(lines rnn/composed.c)))
 
