@@ -212,6 +212,7 @@ nightly:
 	@$(MAKE) --no-print-directory hunt PROGRAMS=10000 SEED=$(or $(SEED),1)
 	@$(MAKE) --no-print-directory kill KILLS=200
 	@$(MAKE) --no-print-directory starve LONG=1
+	@MAKE='$(MAKE)' CC='$(CC)' bash tests/adding.sh
 	@$(MAKE) --no-print-directory fuzz SECONDS=3600
 
 # Damaged files for every reader: make fuzz SECONDS=60 SEED=1, see tests/fuzz.sh. what reads files is compiled for it, the rest is the archive's.
