@@ -57,7 +57,12 @@ static int64_t told(weft *w, weft__event event, void *with)
 
 typedef struct { weft *w; struct weft__tape tape; } owned;
 
-static void end(void *p) { weft__release(((owned *)p)->w, ((owned *)p)->tape.entry); }
+static void end(void *p)
+{
+    owned *o = p;
+    weft__release(o->w, o->tape.entry);
+    o->w->tape = NULL, o->w->hook = NULL;
+}
 
 struct weft__tape *weft__tape_of(weft *w)
 {

@@ -92,6 +92,8 @@ Test(cells, maps_fit_the_numbers_beside_them)
                 cr_assert(n >= 1 && block + n <= gates && (n == 1 || weft__slot_of(cell, side, block) != alone));
             }
         }
+        for (int slot = 0; slot < slots; slot++)
+            cr_assert(weft__block_of_x(cell, slot) >= 0 || weft__block_of_h(cell, slot) >= 0, "%s: nothing is summed up in slot %d", cells[i].name, slot);
         for (int slot = 0; slot < slots; slot++)               /* which kernels that make dx in one product rely on */
             cr_assert_eq(weft__block_of_x(cell, slot), slot < gates ? slot : -1, "%s: x's blocks are the first slots, in order", cells[i].name);
     }

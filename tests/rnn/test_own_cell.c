@@ -2,6 +2,7 @@
  * against plain loops, one sequence at a time; company, decoding, files, and what a step may get wrong. */
 #include <math.h>
 #include "examples/cells_steps.h"
+#include "tests/io/checkpoint.h"
 #include "tests/rnn/rnn_kinds.h"
 
 /* ---- the library's cells as steps ---- */
@@ -192,6 +193,11 @@ Test(own_cell, known_cells_go_as_plain_loops_do)
 
 /* ---- company, layouts, decoding, files ---- */
 static weft_tensor *as_concat(weft_tensor *x) { return weft_arrange(x, WEFT_CONCAT); }
+static weft_tensor *as_rows(weft_tensor *x)      /* several sequences a row: a column begins anew where one does */
+{
+    static const int32_t row[] = { 0, 0, 1, 0, 2 }, column[] = { 0, 4, 1, 5, 3 };
+    return weft_arrange_rows(x, &(weft_placement){ 3, 8, row, column });
+}
 
 Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
 {
@@ -206,6 +212,8 @@ Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
             weft_training(w, false);
             all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
             cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat", cells[i].cell->name);
+            all_of(w, &k, r, &l, as_rows, &b);
+            close_to(cells[i].cell->name, b.v, a.v, a.n, TOL(1e-12, 2e-5));
             weft_training(w, true);                              /* noise goes by id and position */
             weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y), *x = concat_numbers(random_ragged(w, 4, IN, &l));
             weft_real *of_third = malloc(7 * 2 * H * sizeof *of_third), *third = malloc(7 * IN * sizeof *third);
@@ -240,6 +248,62 @@ Test(own_cell, steps_one_by_one_are_a_run)
             weft_training(w, true);
             weft_clear(w);
         }
+}
+
+/* In training a unit of the first step, which begins at 0, stays there or moves whole; else all move by the share that is not noise. */
+Test(own_cell, noise_keeps_units_in_training_alone)
+{
+    int32_t len[200];
+    for (int s = 0; s < COUNT(len); s++)
+        len[s] = 1;
+    FOR_DEVICES(w) {
+        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &zoneout_rnn_cell, &(weft_rnn_opts){ .input = IN, .hidden = H });
+        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ COUNT(len), len, NULL });
+        weft_real *trained = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
+        weft_training(w, false);
+        weft_real *used = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
+        weft_training(w, true);
+        int kept = 0;
+        for (int i = 0; i < COUNT(len) * H; i++) {
+            cr_assert(trained[i] == 0 || fabs((double)trained[i] * .9 - (double)used[i]) < 1e-6, "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
+            kept += trained[i] == 0;
+        }
+        cr_assert(kept > 60 && kept < 145, "%d of 1,000 units stay, at a probability of .1", kept);
+        OK(w);
+        weft_clear(w);
+    }
+}
+
+Test(own_cell, files_know_it_by_its_name)
+{
+    weft *w = open_on(WEFT_CPU);
+    const weft_rnn_opts o = { .input = IN, .hidden = H };
+    weft_cell other = peephole_lstm_cell;
+    other.name = "another";
+    weft_module *a = weft_module_new(w, "m"), *b = weft_module_new(w, "m"), *c = weft_module_new(w, "m");
+    weft_rnn *from = weft_rnn_of_cell(a, "r", &peephole_lstm_cell, &o), *to = weft_rnn_of_cell(b, "r", &peephole_lstm_cell, &o);
+    weft_rnn_of_cell(c, "r", &other, &o);
+    weft_tensor *moved = weft_find(weft_rnn_module(from), "weight_co_l0"), *read = weft_find(weft_rnn_module(to), "weight_co_l0");
+    weft_assign(moved, weft_full(w, 7, WEFT_SHAPE(H)));
+    const char *path = in_folder("cell.h5");
+    cr_assert(weft_save(path, a, NULL, NULL, 0) == WEFT_OK && weft_load(path, b, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
+    cr_assert(numbers(read)[0] == 7 && numbers(read)[H - 1] == 7);
+    cr_assert(weft_load(path, c, NULL, NULL, 0) == WEFT_EFORMAT && strstr(weft_file_message(), "peephole_lstm"), "%s", weft_file_message());
+    CLEAN(w);
+    end_folder();
+}
+
+static void train_once(weft *w, void *user)
+{
+    static const int32_t len[] = { 4, 0, 7, 1 };
+    weft_backward(loss_of(weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL }), WEFT_ZERO_STATE)));
+    OK(w);
+}
+Test(own_cell, a_steady_step_asks_for_no_memory)
+{
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(cells); i++)
+            is_steady(w, train_once, weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H }));
 }
 
 static double twice_of(weft_tensor *x, weft_rnn *r, weft_rnn_opts o)
