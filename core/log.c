@@ -56,11 +56,12 @@ void weft__log_bytes(weft *w, int64_t bytes)         { w->log->now->bytes += (do
 /* ---- how much arithmetic a product is ---- */
 static double of_product(const weft__product *p) { return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches; }
 
-/* With the weights alone: the other products of a layer are the caller's. Backward is one with each of them, too. */
+/* With the weights alone, and the cell: the other products of a layer are the caller's. Backward is one with each of them, too. */
 static double of_recurrence(const weft__recurrence *r)
 {
     int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
-    return 2. * (double)tokens * (double)r->width * (double)r->hidden * (weft__gates(r->cell) + (r->w_hr != NULL));
+    double units = (double)tokens * (double)r->hidden;
+    return 2. * units * (double)r->width * (weft__gates(r->cell) + (r->w_hr != NULL)) + units * weft__flops(r->cell);
 }
 
 static double of_layer(const weft__recur_layer *l, bool back)    /* and those that are the caller's */

@@ -65,7 +65,7 @@ typedef struct {
     weft_real noise;                             /* 0 .. 1: the probability of the dropout of `noise` */
     weft_cell_step *step; void *user;            /* user must live as long as the layer is run */
 } weft_cell;
-/* A layer of that cell; opts.proj, relu and lean have no meaning for it. cell is copied, its texts too. */
+/* A layer of that cell: opts.proj and relu are errors, lean changes nothing. cell and its name are copied. */
 WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *opts);
 
 /* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n sequences of length T, y plain. The

@@ -203,9 +203,9 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
 {
     weft *w = r->m->w;
     if (s.c && !r->has_c)
-        weft__fail(w, WEFT_EARG, "%s: a state c was given, but only an LSTM or a CIFG has one", function);
+        weft__fail(w, WEFT_EARG, "%s: a state c was given, but this layer's cell has one state, h", function);
     else if (r->has_c && !s.h != !s.c)
-        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; this cell's h and c are wanted, or neither", function, s.h ? "c" : "h");
+        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; both of h and c are wanted, or neither", function, s.h ? "c" : "h");
     return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) && state_fits(r, function, "c", s.c, n, r->o.hidden);
 }
 

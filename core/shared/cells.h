@@ -39,6 +39,14 @@ CELL_FACT int weft__states(weft__cell cell)
     default: return 0;
     }
 }
+#define CELL(name, gpu, gates, slots, states, x, h, names, flops, ...) case WEFT__##name: return flops;
+CELL_FACT int weft__flops(weft__cell cell)
+{
+    switch (cell) {
+#include "core/cells.def"
+    default: return 0;
+    }
+}
 
 /* ---- maps: which block of the weights of x, of h, belongs to a slot; -1: none ---- */
 #define CELL_BLOCK(slot, ...) CELL_BLOCK_(slot, __VA_ARGS__, -1, -1, -1, -1)

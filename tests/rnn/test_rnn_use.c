@@ -223,7 +223,7 @@ Test(rnn, what_comes_in_is_checked)
     weft_rnn_run(lstm, X, (weft_state){ NULL, STATE(2, 4, 3) });
     FAILS(w, WEFT_EARG, "state h is NULL");
     weft_rnn_run(gru, X, (weft_state){ STATE(2, 4, 3), STATE(2, 4, 3) });
-    FAILS(w, WEFT_EARG, "model.gru: rnn_run: a state c was given, but only an LSTM or a CIFG has one");
+    FAILS(w, WEFT_EARG, "model.gru: rnn_run: a state c was given, but this layer's cell has one state, h");
     weft_rnn_step(both, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_EARG, "model.both: rnn_step: the layer has two directions");
     weft_rnn_step(gru, X, WEFT_ZERO_STATE);
