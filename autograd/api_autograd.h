@@ -1,4 +1,4 @@
-/* api_autograd.h - operators, the tape, gradients, and the door through which a user's own operator comes.
+/* api_autograd.h - operators, the tape, gradients, and how a user's own operator is made.
  *
  * Operators take tensors of the step (or parameters) and return one. Ragged tensors are welcome everywhere: those of one
  * operator must be of one batch (the same lengths and ids), and are arranged to one layout by themselves. Beside a ragged

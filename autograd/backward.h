@@ -1,6 +1,6 @@
 /* backward.h - what the way back is made of: the walk (backward.c), and where gradients go (accumulate.c). */
-#ifndef WEFT_WALK_H
-#define WEFT_WALK_H
+#ifndef WEFT_BACKWARD_H
+#define WEFT_BACKWARD_H
 #include "autograd/autograd.h"
 
 weft_tensor *weft__slot(weft *, const weft__form *);              /* a buffer of that form; NULL and a sticky error without memory */

@@ -15,8 +15,8 @@
 #define FMA(a, b, c)       ((a) * (b) + (c))
 #define RELU(x)            ((x) > 0 ? (x) : 0 * (x))              /* of NaN it is NaN */
 #define STEP(x)            ((num)((x) > 0))
-#define TANH(x)       tanh(x)
-#define SIGMOID(x)    (1 / (1 + exp(-(x))))
+#define TANH(x)            tanh(x)
+#define SIGMOID(x)         (1 / (1 + exp(-(x))))
 #define SLOPE_TANH(y)      (1 - (y) * (y))
 #define SIGMOID_BACK(g, y) ((g) * (y) * (1 - (y)))                /* the gradient g through y = sigmoid(x), to x */
 #define TANH_BACK(g, y)    ((g) * (1 - (y) * (y)))
