@@ -126,7 +126,7 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
     return true;
 }
 
-const real *weft_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->node.grad ? c->y[k]->node.grad->data : NULL; }
+const real *weft_op_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->node.grad ? c->y[k]->node.grad->data : NULL; }
 
 real *weft__dy_spent(const weft_call *c, int k)
 {
@@ -142,7 +142,7 @@ static bool again(const weft_call *c, int i)     /* is it another input of the c
     return false;
 }
 
-real *weft_dx(const weft_call *c, int i, bool *add)
+real *weft_op_dx(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
     if (!x || !add || !weft__wanted(x))
@@ -160,7 +160,7 @@ real *weft_dx(const weft_call *c, int i, bool *add)
 real *weft__dx_added(const weft_call *c, int i)
 {
     bool add;
-    real *dx = weft_dx(c, i, &add);
+    real *dx = weft_op_dx(c, i, &add);
     if (dx && !add)
         RUN(c, fill, count(c->x[i]), 0, dx);
     return dx;

@@ -15,20 +15,20 @@ extern "C" {
 /* ---- pointwise: y has x's shape and layout ---- */
 WEFT_API weft_tensor *weft_neg(weft_tensor *x), *weft_exp(weft_tensor *x), *weft_log(weft_tensor *x), *weft_sqrt(weft_tensor *x);
 WEFT_API weft_tensor *weft_rsqrt(weft_tensor *x), *weft_square(weft_tensor *x), *weft_abs(weft_tensor *x);
-WEFT_API weft_tensor *weft_inverse(weft_tensor *x);               /* 1 / x, and 0 where x is 0 */
+WEFT_API weft_tensor *weft_reciprocal(weft_tensor *x);               /* 1 / x, and 0 where x is 0 */
 WEFT_API weft_tensor *weft_sin(weft_tensor *x), *weft_cos(weft_tensor *x), *weft_tanh(weft_tensor *x), *weft_sigmoid(weft_tensor *x);
 WEFT_API weft_tensor *weft_relu(weft_tensor *x), *weft_silu(weft_tensor *x), *weft_softplus(weft_tensor *x);
 WEFT_API weft_tensor *weft_gelu(weft_tensor *x);                  /* x Phi(x), by the error function */
 WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, weft_real slope);        /* slope x below 0 */
 WEFT_API weft_tensor *weft_elu(weft_tensor *x, weft_real alpha);               /* alpha (exp(x) - 1) below 0 */
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, weft_real low, weft_real high);   /* low <= high */
-WEFT_API weft_tensor *weft_power(weft_tensor *x, weft_real exponent);
+WEFT_API weft_tensor *weft_pow(weft_tensor *x, weft_real exponent);
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, weft_real factor);            /* factor x */
 
 /* Two operands, broadcasting as NumPy does. min and max share the gradient of equal elements evenly. */
 WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b), *weft_sub(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b), *weft_div(weft_tensor *a, weft_tensor *b);
-WEFT_API weft_tensor *weft_min(weft_tensor *a, weft_tensor *b), *weft_max(weft_tensor *a, weft_tensor *b);
+WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b), *weft_maximum(weft_tensor *a, weft_tensor *b);
 /* Comparisons give reals 0 and 1, and no gradient. */
 WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b), *weft_less_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b), *weft_greater_equal(weft_tensor *a, weft_tensor *b);
@@ -51,9 +51,9 @@ WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, 
  * sum is 0, its mean 0. */
 WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis), *weft_mean(weft_tensor *x, int axis);
 /* The largest; the gradient goes to the first of equals. An empty axis is an error. */
-WEFT_API weft_tensor *weft_max_along(weft_tensor *x, int axis);
+WEFT_API weft_tensor *weft_max(weft_tensor *x, int axis);
 /* Over all elements, to rank 0. */
-WEFT_API weft_tensor *weft_total(weft_tensor *x), *weft_mean_of_all(weft_tensor *x);
+WEFT_API weft_tensor *weft_sum_all(weft_tensor *x), *weft_mean_all(weft_tensor *x);
 /* y_i = x_0 + .. + x_i along an axis; of a ragged tensor along axis 0: within each sequence. Reals. */
 WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 
@@ -71,23 +71,23 @@ WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_te
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
-/* n tensors end to end along an axis, the others equal. Ragged ones along any axis but 0 (weft_join is that). Reals or ints. */
+/* n tensors end to end along an axis, the others equal. Ragged ones along any axis but 0 (weft_concat_sequences is that). Reals or ints. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis);
 /* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
 /* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
 /* `times` copies end to end along an axis. Reals of rank 0 .. 5, not the rows of a ragged tensor. */
-WEFT_API weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times);
+WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
 
 /* ---- by index ---- *
  * Rows of a plain table [rows, width] (or [rows]) -> [.. of index, width]; the result is ragged if the index is. -1 gives 0; any other index
  * out of range is an error that names its place. Gradient: rows that occur twice are summed, in a fixed order. */
-WEFT_API weft_tensor *weft_gather(weft_tensor *table, weft_tensor *index);
+WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
 /* Its transpose: a table [rows, width] of zeros to which row index[r] gets x's row r added. */
-WEFT_API weft_tensor *weft_scatter(weft_tensor *x, weft_tensor *index, int64_t rows);
+WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);
 /* One element of each row of the last axis: [.., width], [..] ints -> [..]; -1 gives 0. */
-WEFT_API weft_tensor *weft_pick(weft_tensor *x, weft_tensor *column);
+WEFT_API weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column);
 /* [..] ints -> [.., classes] of 0 and 1; a negative class gives zeros. No gradient. */
 WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
 
@@ -100,19 +100,19 @@ WEFT_API weft_tensor *weft_dropout(weft_tensor *x, weft_real p, const char *name
 /* ---- ragged batches ---- */
 /* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an error that names the sequence.
  * What lies beyond a length is never looked at. */
-WEFT_API weft_tensor *weft_pack_padded(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
+WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
 /* The same, and an error if anything beyond the lengths is not 0 (the length covers only part of the data); waits. */
 WEFT_API weft_tensor *weft_pack_padded_checked(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
 /* A ragged tensor to a plain [n, T, ..]; total is T (at least the longest), 0 means the longest; pads hold `fill`. */
-WEFT_API weft_tensor *weft_pad_packed(weft_tensor *ragged, int64_t total, weft_real fill, weft_align align);
+WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, weft_real fill, weft_align align);
 /* Plain [n, T, ..] with pads on one side to the same with pads on the other. */
-WEFT_API weft_tensor *weft_realign(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
+WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
 /* [n, T] of 0 and 1: where the data are. */
-WEFT_API weft_tensor *weft_mask(weft *w, const weft_lengths *lengths, int64_t total, weft_align align);
+WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int64_t total, weft_align align);
 /* To another layout of the same batch: WEFT_PACKED or WEFT_CONCAT. */
-WEFT_API weft_tensor *weft_arrange(weft_tensor *ragged, weft_layout layout);
+WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
 /* To the layout `rows`: [rows * width, ..], several whole sequences a row; pads are 0. Overlaps are an error. */
-WEFT_API weft_tensor *weft_arrange_rows(weft_tensor *ragged, const weft_placement *placement);
+WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);
 /* The rows alone, no longer a batch's. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
 /* The same numbers as a constant: no gradient goes back through it. */
@@ -120,11 +120,11 @@ WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 /* A plain tensor with as many rows as `like` becomes ragged, in like's layout. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
 /* Per sequence b after a; both have the same number of sequences, ids are a's. */
-WEFT_API weft_tensor *weft_join(weft_tensor *a, weft_tensor *b);
+WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
 /* The parts of a joined tensor again: the first lengths.len[s] tokens of each sequence, and the rest. */
-WEFT_API void weft_split(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b);
+WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b);
 /* [n, ..] to every token of its sequence, in like's batch and layout. */
-WEFT_API weft_tensor *weft_spread(weft_tensor *per_sequence, weft_tensor *like);
+WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_tensor *like);
 /* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. */
 typedef enum { WEFT_POOL_SUM, WEFT_POOL_MEAN, WEFT_POOL_MAX, WEFT_POOL_FIRST, WEFT_POOL_LAST } weft_pooling;
 WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
@@ -156,7 +156,7 @@ WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair
  * same tensor, it is an error; of another loss that shares operators it is none. */
 WEFT_API void weft_backward(weft_tensor *loss);
 /* The gradient of a parameter, a tensor of its shape that lives as long; NULL of anything else. */
-WEFT_API weft_tensor *weft_gradient(weft_tensor *parameter);
+WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 /* d of / d by[i] into out[i], `of` of any shape (the gradient of its sum), zeros where there is no
  * way; the walk is on the tape (if recording is on), so that gradients can be differentiated again.
  * by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG
@@ -168,7 +168,7 @@ WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *us
 /* The same for the gradients of the gradients. */
 WEFT_API double weft_gradcheck2(weft_tensor *(*f)(weft_tensor *const *x, void *user), weft_tensor *const *x, int n, void *user);
 /* Calls fn with every result as it is made; NULL for nobody. */
-WEFT_API void weft_watch(weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
+WEFT_API void weft_on_result(weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
 /* Prints the tape, a line an entry: number, operator, inputs by number, shape. */
 WEFT_API void weft_print_tape(FILE *file, const weft *w);
 
@@ -193,27 +193,27 @@ struct weft_op {
     bool        no_gradient;                     /* says that there is none: gradients stop here */
     uint32_t    unread;                          /* bit i: no backward reads the numbers of x[i], so */
                                                  /* a parameter there may change before it; 0: all are read */
-    bool (*shape)(weft_call *);                  /* sets each result's shape (weft_like, weft_set_shape), or returns weft_refuse */
+    bool (*shape)(weft_call *);                  /* sets each result's shape (weft_op_like, weft_op_set_shape), or returns weft_op_refuse */
     void (*forward)(weft_call *);                /* NULL: the result is a view of x[0], with as many elements and of its type */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);         /* gradient of x[i] from that of y[0], in operators; NULL: none */
-    void (*fused)(const weft_call *);            /* instead, for walks that are not recorded: raw, by weft_dy and weft_dx */
+    void (*fused)(const weft_call *);            /* instead, for walks that are not recorded: raw, by weft_op_dy and weft_op_dx */
     bool        once;                            /* fused destroys what was saved */
     void (*composed)(const weft_call *, weft_tensor **y);    /* the same function from operators; walked when fused may not run */
 };
 /* Applies an operator: checks error state, handles, layouts and shapes, makes the result, records, runs. Attributes are copied. */
-WEFT_API weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes);
+WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes);
 /* For `shape`: y like x; y a plain tensor of that shape; and the refusal, whose text names operator and shapes (returns false). */
-WEFT_API void weft_like(weft_tensor *y, const weft_tensor *x);
-WEFT_API void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
-WEFT_API bool weft_refuse(const weft_call *call, const char *why);
+WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
+WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
+WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 /* For raw functions: the numbers, in device memory; NULL for NULL and, an error, for a handle that
- * has ended. Ints for weft_data and reals for weft_int_data are an error that names the operator;
+ * has ended. Ints for weft_op_data and reals for weft_op_int_data are an error that names the operator;
  * what they return then may be read and written, in vain. */
-WEFT_API weft_real *weft_data(const weft_tensor *x);
-WEFT_API int32_t *weft_int_data(const weft_tensor *x);
+WEFT_API weft_real *weft_op_data(const weft_tensor *x);
+WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
 /* In `fused`: the gradient of result k (NULL: none came), and where that of input i goes (NULL: not wanted; *add: += or =). */
-WEFT_API const weft_real *weft_dy(const weft_call *call, int k);
-WEFT_API weft_real *weft_dx(const weft_call *call, int i, bool *add);
+WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
+WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 
 #ifdef __cplusplus
 }

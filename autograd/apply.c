@@ -44,7 +44,7 @@ static const weft_call *inert(weft *w)
     return &call;
 }
 
-bool weft_refuse(const weft_call *c, const char *why)
+bool weft_op_refuse(const weft_call *c, const char *why)
 {
     char text[300] = "", one[128];
     if (!c || c->n < 1 || !c->x[0])
@@ -65,7 +65,7 @@ bool weft_refuse(const weft_call *c, const char *why)
 bool weft__refuse(const weft_call *c, const char *format, ...)
 {
     WHY(format);
-    return weft_refuse(c, why);
+    return weft_op_refuse(c, why);
 }
 
 weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *format, ...)
@@ -136,7 +136,7 @@ static bool agree(weft_call *c)
         if (first && first->batch != f->batch && !c->op->ragged_apart) {
             char why[200];
             weft__difference(first->batch, f->batch, why, sizeof why);
-            return weft_refuse(c, why);
+            return weft_op_refuse(c, why);
         }
         weft_layout want = wanted(c->op, first, f);
         if (f->layout != want) {
@@ -217,10 +217,10 @@ static bool possible(weft_call *c)
     bool fine = !c->x[0]->w->status;
     for (int k = 0; fine && k < c->m; k++) {
         if (c->y[k]->f.rank == UNSHAPED)
-            return weft__refuse(c, "its shape function has set no shape of result %d, or no possible one (weft_like, weft_set_shape)", k);
+            return weft__refuse(c, "its shape function has set no shape of result %d, or no possible one (weft_op_like, weft_op_set_shape)", k);
         fine = weft__possible(c->x[0]->w, &c->y[k]->f);
         if (fine && !c->op->forward && (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
-            fine = weft_refuse(c, "a view has as many elements as its input, and of its type");
+            fine = weft_op_refuse(c, "a view has as many elements as its input, and of its type");
     }
     return fine;
 }
@@ -257,7 +257,7 @@ static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote 
     return !w->status;
 }
 
-weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
 {
     weft *w = weft__context(x, n < 0 || !x ? 0 : n);
     if (!op || !x || n < 0 || !op->shape || !op->name || (bytes && !attributes))
@@ -270,13 +270,13 @@ weft_tensor *weft_apply(const weft_op *op, weft_tensor *const *x, int n, const v
 /* ---- for records ---- */
 bool  weft__form_shape(weft_call *c)                  { c->y[0]->f = *(const weft__form *)c->attributes; return true; }
 
-void weft_like(weft_tensor *y, const weft_tensor *x)
+void weft_op_like(weft_tensor *y, const weft_tensor *x)
 {
     if (y && x)
         y->f = x->f;
 }
 
-void weft_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape)
+void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape)
 {
     if (y && (shape || rank < 1))
         y->f = rank >= 0 && rank <= WEFT_RANK ? weft__plain(type, rank, shape) : (weft__form){ .rank = UNSHAPED };
@@ -289,7 +289,7 @@ static void *in_vain(const weft_tensor *t, weft_dtype asked)
     char text[128];
     const char *by = w->tape->raw ? w->tape->raw : w->tape->passing;
     weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "data" : "int_data",
-               weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_int_data" : "weft_data");
+               weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
     return t->data;
 }
 
@@ -304,8 +304,8 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
         weft__run_deferred(t->w);                /* a raw look at a tensor: no call may be waiting */
     return !t->data || t->f.type == type ? t->data : in_vain(t, type);
 }
-real    *weft_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
-int32_t *weft_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }
+real    *weft_op_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
+int32_t *weft_op_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }
 
 /* ---- view: the same numbers ---- */
 static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i) { return weft__view(dy, &c->x[i]->f); }

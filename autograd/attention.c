@@ -58,7 +58,7 @@ static void attention_fused(const weft_call *c)
 {
     weft__attention a = record_of(c);
     a.map = NULL;
-    a.dy = weft_dy(c, OUT), a.dq = weft__dx_added(c, Q), a.dk_ = weft__dx_added(c, K), a.dv_ = weft__dx_added(c, V);
+    a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_added(c, Q), a.dk_ = weft__dx_added(c, K), a.dv_ = weft__dx_added(c, V);
     if (a.dy && !c->y[0]->w->status)
         RUN(c, attention_back, &a);
 }
@@ -106,7 +106,7 @@ static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_ten
     weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
     if (map)
         *map = weights;
-    return weft_ragged_like(weft_reshape(rows, 2, (int64_t[]){ weft_size(rows, 0), heads * a->dv }), weft_arrange(x[Q], WEFT_CONCAT));
+    return weft_ragged_like(weft_reshape(rows, 2, (int64_t[]){ weft_size(rows, 0), heads * a->dv }), weft_to_layout(x[Q], WEFT_CONCAT));
 }
 
 static void attention_composed(const weft_call *c, weft_tensor **y) { y[OUT] = composed(c->attributes, c->x, NULL); }

@@ -22,7 +22,7 @@ bool         weft__is_loss(weft_tensor *t);
 bool         weft__reaches_parameters(const weft_tensor *loss);
 /* backward.c */
 real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
-real        *weft__dy_spent(const weft_call *, int k);                            /* weft_dy, to be overwritten, where nobody else will look at it; else NULL */
+real        *weft__dy_spent(const weft_call *, int k);                            /* weft_op_dy, to be overwritten, where nobody else will look at it; else NULL */
 /* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way back */
 void         weft__check_results(weft_call *, bool moves), weft__check_gradients(weft_call *);
 /* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or WEFT__UNARIES, none. a sigmoid(b) of x = [a, b] */
@@ -53,7 +53,7 @@ weft__form   weft__less(const weft__along *);                                   
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *), *weft__expand(weft_tensor *y, const weft__along *);
 weft_tensor *weft__no_third(const weft_call *);
-/* Errors whose text ends as printf says: weft_refuse; a function's own, of x or of several tensors that are all wanted, and the inert tensor */
+/* Errors whose text ends as printf says: weft_op_refuse; a function's own, of x or of several tensors that are all wanted, and the inert tensor */
 bool         weft__refuse(const weft_call *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...) __attribute__((format(printf, 4, 5)));
 weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function, const char *format, ...) __attribute__((format(printf, 5, 6)));
@@ -68,6 +68,6 @@ static inline int64_t  width(const weft_tensor *t)          { return t->f.rank ?
 static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
 #define RUN(c, kernel, ...) (dev(c)->k->kernel(dev(c), __VA_ARGS__))
 #define LIST(...) (weft_tensor *[]){ __VA_ARGS__ }, (int)(sizeof((weft_tensor *[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
-#define APPLY(op, ...) weft_apply(op, LIST(__VA_ARGS__), NULL, 0)
-#define APPLY_WITH(op, attributes, ...) weft_apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))
+#define APPLY(op, ...) weft_op_apply(op, LIST(__VA_ARGS__), NULL, 0)
+#define APPLY_WITH(op, attributes, ...) weft_op_apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))
 #endif

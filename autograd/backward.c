@@ -123,7 +123,7 @@ static void walk(weft *w, int64_t top, int64_t bottom)
         bool any = false, spent = w->tape->entry[e].spent;
         for (int k = 0; k < c->m; k++)
             any |= c->y[k]->node.grad && c->y[k]->node.reached == w->tape->walk;
-        weft_mark here = weft_here(w);
+        weft_mark here = weft_mark_here(w);
         any = any && weft__as_it_was(&w->tape->entry[e]);
         if (any)
             (w->logging ? pass_logged : pass)(w, c, &spent);
@@ -150,7 +150,7 @@ static void seed(weft_tensor *of)                /* the gradient of the sum of `
 static void walk_from(weft_tensor *of, bool recording)
 {
     weft *w = of->w;
-    bool was = weft_recording(w, recording);
+    bool was = weft_set_grad_enabled(w, recording);
     reach(w, 0, of->node.born);
     w->tape->walking = !recording;
     weft_tensor *mine = of->node.grad;                /* of a parameter, or of a tensor asked for by weft_gradients */
@@ -180,7 +180,7 @@ static bool good(weft *w, weft_tensor *of, const char *function)
 static void backward_of_itself(weft_tensor *parameter)            /* of each element 1, and there is nothing to walk */
 {
     weft *w = parameter->w;
-    weft_mark here = weft_here(w);
+    weft_mark here = weft_mark_here(w);
     weft_tensor *ones = weft_full(w, 1, parameter->f.rank, parameter->f.size);
     if (w->status)
         return;
@@ -207,7 +207,7 @@ void weft_backward(weft_tensor *loss)
     w->tape->to_parameters = false;
 }
 
-weft_tensor *weft_gradient(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }
+weft_tensor *weft_grad(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }
 
 /* ---- gradients of chosen tensors ---- */
 static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int n)
@@ -236,7 +236,7 @@ static void set_aside(weft *w, weft_tensor *const *by, int n, weft_tensor **mine
 /* A buffer of gradients as a tensor that ends as all others do: then the next walks have the buffer again. */
 static weft_tensor *handed_out(weft *w, weft_tensor *slot)
 {
-    int64_t at = weft_here(w).at[1];
+    int64_t at = weft_mark_here(w).at[1];
     weft_tensor *g = weft__header(w, &slot->f);
     if (!g)
         return &w->nil;

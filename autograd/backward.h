@@ -7,6 +7,6 @@ weft_tensor *weft__slot(weft *, const weft__form *);              /* a buffer of
 void         weft__slot_end(weft *, weft_tensor *);
 bool         weft__wanted(const weft_tensor *);                   /* no tensor needs to say beforehand that it will be asked for a gradient */
 void         weft__accumulate(weft_tensor *x, weft_tensor *g);          /* the gradient that x gets from one use */
-void         weft__accumulate_apart(weft *, const weft_call *);         /* what a fused backward has written by weft_dx, from the last input to the first */
+void         weft__accumulate_apart(weft *, const weft_call *);         /* what a fused backward has written by weft_op_dx, from the last input to the first */
 bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);       /* instead, if x can take the buffer of the call's result */
 #endif

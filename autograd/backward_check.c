@@ -6,7 +6,7 @@ bool weft__is_loss(weft_tensor *t)
     weft *w = t->w;
     char text[128];
     if (count(t) != 1)
-        weft__fail(w, WEFT_ESHAPE, "backward: the loss is %s; one element is wanted (weft_mean_loss, weft_total); weft_gradients takes any shape", weft__text(&t->f, text));
+        weft__fail(w, WEFT_ESHAPE, "backward: the loss is %s; one element is wanted (weft_mean_loss, weft_sum_all); weft_gradients takes any shape", weft__text(&t->f, text));
     else if (!t->node.born && !t->node.parameter)
         weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
     else if (t->node.walked)

@@ -6,8 +6,8 @@ typedef struct { real p; uint64_t key; bool per_sequence; } drop;
 
 static bool dropout_shape(weft_call *c)
 {
-    weft_like(c->y[0], c->x[0]);
-    return (is_real(c, 0) && c->x[0]->f.rank > 0) || weft_refuse(c, "reals with rows are wanted");
+    weft_op_like(c->y[0], c->x[0]);
+    return (is_real(c, 0) && c->x[0]->f.rank > 0) || weft_op_refuse(c, "reals with rows are wanted");
 }
 
 static void dropout_run(weft_call *c)

@@ -8,7 +8,7 @@ typedef weft_tensor *function(weft_tensor *const *x, void *user);
 static double value_at(function *f, weft_tensor *const *x, void *user, int i, int64_t j, real v)
 {
     weft *w = x[0]->w;
-    weft_mark here = weft_here(w);
+    weft_mark here = weft_mark_here(w);
     w->dev.k->upload(&w->dev, x[i]->data + j, &v, sizeof v);
     double y = (double)weft_item(f(x, user));
     if (weft_ok(w))
@@ -65,7 +65,7 @@ double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
     weft_tensor *y = f(x, user);
     if (weft_ok(w) && y && count(y) != 1)
         weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is wanted");
-    bool was = weft_recording(w, true);
+    bool was = weft_set_grad_enabled(w, true);
     weft_gradients(y, x, n, dx);
     w->recording = false;
     weft_gradients(y, x, n, dx + n);
@@ -98,11 +98,11 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
     const inner *in = user;
     weft *w = x[0]->w;
     weft_tensor *all = weft_scalar(w, 0), **dx = weft__take(w, &w->keep, in->n * (int64_t)sizeof *dx);
-    bool was = weft_recording(w, true);
+    bool was = weft_set_grad_enabled(w, true);
     if (dx)
         weft_gradients(in->f(x, in->user), x, in->n, dx);
     for (int i = 0; dx && i < in->n; i++)
-        all = weft_add(all, weft_total(weft_mul(dx[i], probe(dx[i], i))));
+        all = weft_add(all, weft_sum_all(weft_mul(dx[i], probe(dx[i], i))));
     w->recording = was;
     return all;
 }

@@ -16,7 +16,7 @@ static bool gather_shape(weft_call *c)
     const weft__form *table = &c->x[0]->f, *index = &c->x[1]->f;
     weft__form *y = &c->y[0]->f;
     if (table->rank < 1 || table->batch || index->type != WEFT_I32 || index->rank + table->rank - 1 > WEFT_RANK)
-        return weft_refuse(c, "a plain table of rows (weft_plain) and ints are wanted");
+        return weft_op_refuse(c, "a plain table of rows (weft_plain) and ints are wanted");
     *y = *index;
     y->type = table->type;
     for (int i = 1; i < table->rank; i++)
@@ -46,14 +46,14 @@ static bool scatter_shape(weft_call *c)
         || weft__refuse(c, "reals, and an int for each of their rows of %lld, are wanted", (long long)row_width(table));
 }
 static weft_tensor *gather_back(const weft_call *c, weft_tensor *dy, int i);
-static weft_tensor *scatter_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft__view(weft_gather(dy, c->x[1]), &c->x[0]->f); }
+static weft_tensor *scatter_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft__view(weft_index_select(dy, c->x[1]), &c->x[0]->f); }
 static const weft_op op_gather = { .name = "gather", .adds = true, .unread = 1, .shape = gather_shape, .forward = gather_run, .backward = gather_back };
 static const weft_op op_scatter = { .name = "scatter", .adds = true, .unread = 1, .shape = scatter_shape, .forward = scatter_run, .backward = scatter_back };
 static weft_tensor *gather_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_scatter, c->x[0]->f, dy, c->x[1]); }
 
-weft_tensor *weft_gather(weft_tensor *table, weft_tensor *index) { return APPLY(&op_gather, table, index); }
+weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index) { return APPLY(&op_gather, table, index); }
 
-weft_tensor *weft_scatter(weft_tensor *x, weft_tensor *index, int64_t rows)
+weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
 {
     if (!x || weft__wrong(x->w, x) || x->f.rank < 1 || weft__wrong(x->w, index) || index->f.rank < 1 || rows < 0 || rows > INT32_MAX)
         return weft__failed_of(LIST(x, index), WEFT_EARG, "scatter", "rows of reals, an int for each and 0 .. %d rows are wanted, not %lld", INT32_MAX, (long long)rows);
@@ -83,11 +83,11 @@ static void place_run(weft_call *c)
     RUN(c, place, count(c->x[1]), width(c->y[0]), X(c, 0), I(c, 1), Y(c, 0));
 }
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i);
-static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft_pick(dy, c->x[1]); }
+static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft_take_along(dy, c->x[1]); }
 static const weft_op op_pick = { .name = "pick", .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back };
 static const weft_op op_place = { .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = weft__form_shape, .forward = place_run, .backward = place_back };
 static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]); }
-weft_tensor *weft_pick(weft_tensor *x, weft_tensor *column) { return APPLY(&op_pick, x, column); }
+weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column) { return APPLY(&op_pick, x, column); }
 
 /* ---- one-hot ---- */
 static bool one_hot_shape(weft_call *c)

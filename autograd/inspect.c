@@ -1,7 +1,7 @@
 /* inspect.c - looking at the tape: a callback for every result, and the tape as text. */
 #include "autograd/autograd.h"
 
-void weft_watch(weft *w, void (*fn)(const weft_tensor *, const char *, void *), void *user)
+void weft_on_result(weft *w, void (*fn)(const weft_tensor *, const char *, void *), void *user)
 {
     struct weft__tape *t = w && !weft__is_nowhere(w) ? weft__tape_of(w) : NULL;
     if (t)

@@ -21,7 +21,7 @@ static bool of_as_many(const weft_tensor *a, const weft_tensor *b)
     return a && !weft__wrong(a->w, a) && !weft__wrong(a->w, b) && a->f.batch && b->f.batch && a->f.batch->n == b->f.batch->n;
 }
 
-static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_arrange(x, WEFT_CONCAT)); }
+static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
 
 /* ---- join: rows of [a; b] in the order of the joined batch ---- */
 static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
@@ -40,13 +40,13 @@ static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
     return weft_ragged_ints(w, rows, &(weft_lengths){ a->n, len, a->own_ids ? a->id : NULL });
 }
 
-weft_tensor *weft_join(weft_tensor *a, weft_tensor *b)
+weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 {
     if (!of_as_many(a, b))
         return pair_failed(a, b, "join");
     a->w->running = "join";
     weft_tensor *rows[] = { concat_rows(a), concat_rows(b) };
-    return weft_gather(weft_concat(rows, 2, 0), joint(a->w, a->f.batch, b->f.batch));
+    return weft_index_select(weft_concat(rows, 2, 0), joint(a->w, a->f.batch, b->f.batch));
 }
 
 /* ---- split ---- */
@@ -81,16 +81,16 @@ static bool parts_fit(weft_tensor *x, const weft_lengths *first)
     return !w->status;
 }
 
-void weft_split(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b)
+void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b)
 {
     weft *w = joined ? joined->w : weft__nowhere();
     bool fine = parts_fit(joined, first);
     w->running = "split";
     weft_tensor *rows = fine ? concat_rows(joined) : &w->nil;
     if (a)
-        *a = fine ? weft_gather(rows, half(w, joined->f.batch, first, false)) : &w->nil;
+        *a = fine ? weft_index_select(rows, half(w, joined->f.batch, first, false)) : &w->nil;
     if (b)
-        *b = fine ? weft_gather(rows, half(w, joined->f.batch, first, true)) : &w->nil;
+        *b = fine ? weft_index_select(rows, half(w, joined->f.batch, first, true)) : &w->nil;
 }
 
 /* ---- pairs: one sequence for each query row, one token for each of its keys ---- */
@@ -122,7 +122,7 @@ void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_te
     weft_tensor *nil = fine ? &q->w->nil : pair_failed(q, k, "pairs");
     weft_tensor *index = fine ? key_rows(q->w, q->f.batch, k->f.batch) : nil;
     if (k_of_pair)
-        *k_of_pair = fine ? weft_gather(concat_rows(k), index) : nil;
+        *k_of_pair = fine ? weft_index_select(concat_rows(k), index) : nil;
     if (q_of_pair)
-        *q_of_pair = fine ? weft_spread(concat_rows(q), index) : nil;
+        *q_of_pair = fine ? weft_broadcast_to_tokens(concat_rows(q), index) : nil;
 }

@@ -13,11 +13,11 @@ static bool linear_shape(weft_call *c)
     const weft_tensor *x = c->x[X_], *weight = c->x[WEIGHT];
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
-            return weft_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are wanted");
+            return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are wanted");
     if (x->f.rank < 2 || width(x) != width(weight) || (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
         return weft__refuse(c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are wanted", (long long)width(weight),
                             (long long)weight->f.size[0]);
-    weft_like(c->y[0], x);
+    weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] = weight->f.size[0];
     return true;
 }
@@ -43,11 +43,11 @@ static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL:
     weft *w = c->y[0]->w;
     int64_t n = count(c->y[0]);
     if (u->f == WEFT__UNARIES)
-        return weft_dy(c, 0);
+        return weft_op_dy(c, 0);
     real *dz = weft__dy_spent(c, 0);
     if (!dz && !(dz = weft__take(w, &w->data, n * (int64_t)sizeof *dz)))
         return NULL;
-    RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_dy(c, 0), dz, false);
+    RUN(c, unary, u->f, 1, n, u->p, 0, Y(c, 0), Y(c, 0), weft_op_dy(c, 0), dz, false);
     return dz;
 }
 
@@ -56,13 +56,13 @@ static void linear_fused(const weft_call *c)
     bool add;
     int64_t rows = weft__rows(&c->x[X_]->f), in = width(c->x[X_]), out = width(c->y[0]);
     const real *dz = of_sums(c);
-    real *dw = dz ? weft_dx(c, WEIGHT, &add) : NULL;
+    real *dw = dz ? weft_op_dx(c, WEIGHT, &add) : NULL;
     if (dw)
         product(c, true, false, (int64_t[]){ out, in, rows }, dz, X(c, X_), dw, add, NULL);
     real *db = dz && c->n > BIAS ? weft__dx_added(c, BIAS) : NULL;
     if (db)
         RUN(c, sum, &(weft__grid){ 2, { rows, out }, { { 0, 1 } } }, dz, db);
-    real *dx = dz ? weft_dx(c, X_, &add) : NULL;
+    real *dx = dz ? weft_op_dx(c, X_, &add) : NULL;
     if (dx)
         product(c, false, false, (int64_t[]){ rows, in, out }, dz, X(c, WEIGHT), dx, add, NULL);
 }
@@ -88,8 +88,8 @@ static bool glu_shape(weft_call *c)
 {
     const weft_tensor *x = c->x[0];
     if (!is_real(c, 0) || x->f.rank < (x->f.batch ? 2 : 1) || width(x) % 2)
-        return weft_refuse(c, "a last axis of two halves, of reals, is wanted");
-    weft_like(c->y[0], x);
+        return weft_op_refuse(c, "a last axis of two halves, of reals, is wanted");
+    weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] /= 2;
     return true;
 }
@@ -99,9 +99,9 @@ static void glu_run(weft_call *c) { RUN(c, glu, weft__rows(&c->x[0]->f), width(c
 static void glu_fused(const weft_call *c)
 {
     bool add;
-    real *dx = weft_dx(c, 0, &add);
+    real *dx = weft_op_dx(c, 0, &add);
     if (dx)
-        RUN(c, glu_back, weft__rows(&c->x[0]->f), width(c->y[0]), X(c, 0), weft_dy(c, 0), dx, add);
+        RUN(c, glu_back, weft__rows(&c->x[0]->f), width(c->y[0]), X(c, 0), weft_op_dy(c, 0), dx, add);
 }
 
 static void glu_composed(const weft_call *c, weft_tensor **y)

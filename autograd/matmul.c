@@ -46,8 +46,8 @@ static bool refused(const weft_call *c)
     if (of_a != of_b)
         return weft__refuse(c, "the inner extents do not agree: %lld of a%s, %lld of b%s", (long long)of_a, turned[t->ta], (long long)of_b, turned[t->tb]);
     if (a->f.batch || b->f.batch)
-        return weft_refuse(c, "they do not agree: rows of a ragged tensor meet only the same rows");
-    return weft_refuse(c, "the leading axes do not agree; the same ones, or a b of rank 2, are wanted");
+        return weft_op_refuse(c, "they do not agree: rows of a ragged tensor meet only the same rows");
+    return weft_op_refuse(c, "the leading axes do not agree; the same ones, or a b of rank 2, are wanted");
 }
 
 static bool matmul_shape(weft_call *c)
@@ -55,7 +55,7 @@ static bool matmul_shape(weft_call *c)
     plan p = plan_of(c);
     const weft__form *a = &c->x[0]->f, *b = &c->x[1]->f;
     if (!is_real(c, 0) || !is_real(c, 1) || a->rank < 2 || b->rank < 2)
-        return weft_refuse(c, "reals of rank 2 or more are wanted");
+        return weft_op_refuse(c, "reals of rank 2 or more are wanted");
     if (p.kind == IMPOSSIBLE)
         return refused(c);
     if (p.kind == CONTRACTED)

@@ -12,7 +12,7 @@ static bool norm_shape(weft_call *c)
     int lowest = x->batch ? 2 : 1;
     weft__form row = *x;
     if (x->rank < lowest || !is_real(c, X_))
-        return weft_refuse(c, "a last axis of reals is wanted, and not the tokens");
+        return weft_op_refuse(c, "a last axis of reals is wanted, and not the tokens");
     for (int i = GAIN; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(c->x[X_]))
             return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are wanted", (long long)width(c->x[X_]));
@@ -32,7 +32,7 @@ static void norm_fused(const weft_call *c)
 {
     real *dx = weft__dx_added(c, X_), *dgain = weft__dx_added(c, GAIN), *dshift = weft__dx_added(c, SHIFT);
     if (!c->y[0]->w->status)
-        RUN(c, layer_norm_back, weft__rows(&c->x[X_]->f), width(c->x[X_]), X(c, X_), c->n > 1 ? X(c, GAIN) : NULL, Y(c, MEAN), Y(c, RSTD), weft_dy(c, Y_), dx, dgain, dshift);
+        RUN(c, layer_norm_back, weft__rows(&c->x[X_]->f), width(c->x[X_]), X(c, X_), c->n > 1 ? X(c, GAIN) : NULL, Y(c, MEAN), Y(c, RSTD), weft_op_dy(c, Y_), dx, dgain, dshift);
 }
 
 static weft_tensor *mean_across(weft_tensor *x)

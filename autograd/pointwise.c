@@ -10,10 +10,10 @@ weft_tensor *weft__no_third(const weft_call *c)
 
 static bool same_reals(weft_call *c)
 {
-    weft_like(c->y[0], c->x[0]);
+    weft_op_like(c->y[0], c->x[0]);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || !weft__same(&c->x[i]->f, &c->x[0]->f))
-            return weft_refuse(c, "reals of one shape are wanted");
+            return weft_op_refuse(c, "reals of one shape are wanted");
     return true;
 }
 
@@ -68,7 +68,7 @@ weft_tensor *weft_sqrt(weft_tensor *x)     { return unary(WEFT__sqrt, x, 0, 0); 
 weft_tensor *weft_rsqrt(weft_tensor *x)    { return unary(WEFT__rsqrt, x, 0, 0); }
 weft_tensor *weft_square(weft_tensor *x)   { return unary(WEFT__square, x, 0, 0); }
 weft_tensor *weft_abs(weft_tensor *x)      { return unary(WEFT__abs, x, 0, 0); }
-weft_tensor *weft_inverse(weft_tensor *x)  { return unary(WEFT__inverse, x, 0, 0); }
+weft_tensor *weft_reciprocal(weft_tensor *x)  { return unary(WEFT__inverse, x, 0, 0); }
 weft_tensor *weft_sin(weft_tensor *x)      { return unary(WEFT__sin, x, 0, 0); }
 weft_tensor *weft_cos(weft_tensor *x)      { return unary(WEFT__cos, x, 0, 0); }
 weft_tensor *weft_tanh(weft_tensor *x)     { return unary(WEFT__tanh, x, 0, 0); }
@@ -79,7 +79,7 @@ weft_tensor *weft_softplus(weft_tensor *x) { return unary(WEFT__softplus, x, 0, 
 weft_tensor *weft_gelu(weft_tensor *x)     { return unary(WEFT__gelu, x, 0, 0); }
 weft_tensor *weft_leaky_relu(weft_tensor *x, real slope_below)      { return unary(WEFT__leaky_relu, x, slope_below, 0); }
 weft_tensor *weft_elu(weft_tensor *x, real alpha)                   { return unary(WEFT__elu, x, alpha, 0); }
-weft_tensor *weft_power(weft_tensor *x, real exponent)              { return unary(WEFT__power, x, exponent, 0); }
+weft_tensor *weft_pow(weft_tensor *x, real exponent)              { return unary(WEFT__power, x, exponent, 0); }
 
 weft_tensor *weft_clamp(weft_tensor *x, real low, real high)
 {
@@ -88,7 +88,7 @@ weft_tensor *weft_clamp(weft_tensor *x, real low, real high)
 }
 
 /* ---- binary ---- */
-static const char no_broadcast[] = "they do not broadcast", no_rows[] = "beside a ragged tensor a plain one has no row axis (weft_spread, weft_ragged_like)";
+static const char no_broadcast[] = "they do not broadcast", no_rows[] = "beside a ragged tensor a plain one has no row axis (weft_broadcast_to_tokens, weft_ragged_like)";
 
 static bool broadcast_of(weft_call *c, weft__grid *g, weft__form *y)
 {
@@ -103,9 +103,9 @@ static bool broadcast_shape(weft_call *c)
     for (int i = 0; i < c->n; i++) {
         ragged |= c->x[i]->f.batch != NULL;
         if (!is_real(c, i))
-            return weft_refuse(c, "reals are wanted");
+            return weft_op_refuse(c, "reals are wanted");
     }
-    return broadcast_of(c, &g, &c->y[0]->f) || weft_refuse(c, ragged ? no_rows : no_broadcast);
+    return broadcast_of(c, &g, &c->y[0]->f) || weft_op_refuse(c, ragged ? no_rows : no_broadcast);
 }
 
 static void binary_run(weft_call *c)
@@ -140,8 +140,8 @@ weft_tensor *weft_add(weft_tensor *a, weft_tensor *b)           { return binary(
 weft_tensor *weft_sub(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__sub, a, b); }
 weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__mul, a, b); }
 weft_tensor *weft_div(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__div, a, b); }
-weft_tensor *weft_min(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__min, a, b); }
-weft_tensor *weft_max(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__max, a, b); }
+weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__min, a, b); }
+weft_tensor *weft_maximum(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__max, a, b); }
 weft_tensor *weft_less(weft_tensor *a, weft_tensor *b)          { return binary(WEFT__less, a, b); }
 weft_tensor *weft_less_equal(weft_tensor *a, weft_tensor *b)    { return binary(WEFT__less_equal, a, b); }
 weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b)       { return binary(WEFT__greater, a, b); }
@@ -177,9 +177,9 @@ weft_tensor *weft_scale(weft_tensor *x, real factor) { return APPLY_WITH(&op_sca
 
 static bool to_reals_shape(weft_call *c)
 {
-    weft_like(c->y[0], c->x[0]);
+    weft_op_like(c->y[0], c->x[0]);
     c->y[0]->f.type = WEFT_REAL;
-    return !is_real(c, 0) || weft_refuse(c, "ints are wanted");
+    return !is_real(c, 0) || weft_op_refuse(c, "ints are wanted");
 }
 static void to_reals_run(weft_call *c) { RUN(c, to_reals, count(c->y[0]), I(c, 0), Y(c, 0)); }
 static const weft_op op_to_reals = { .name = "to_reals", .no_gradient = true, .shape = to_reals_shape, .forward = to_reals_run };

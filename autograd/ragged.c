@@ -7,16 +7,16 @@
 static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) && x->f.batch; }
 
 /* ---- arrange ---- */
-weft_tensor *weft_arrange(weft_tensor *x, weft_layout layout)
+weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
 {
     if (!is_ragged(x) || (layout != WEFT_PACKED && layout != WEFT_CONCAT))
-        return weft__failed(x, WEFT_EARG, "arrange", "layout %d; a ragged tensor, and packed or concat, are wanted (weft_pad_packed pads, weft_arrange_rows places)",
+        return weft__failed(x, WEFT_EARG, "arrange", "layout %d; a ragged tensor, and packed or concat, are wanted (weft_pad_packed_sequence pads, weft_to_rows places)",
                             (int)layout);
     weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
     return weft__arranged(x, &to, 0);
 }
 
-weft_tensor *weft_arrange_rows(weft_tensor *x, const weft_placement *placement)
+weft_tensor *weft_to_rows(weft_tensor *x, const weft_placement *placement)
 {
     if (!is_ragged(x))
         return weft__failed(x, WEFT_EARG, "arrange_rows", "a ragged tensor is wanted");
@@ -71,7 +71,7 @@ static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align 
     return weft__view(x, &f);
 }
 
-weft_tensor *weft_pack_padded(weft_tensor *x, const weft_lengths *l, weft_align align)
+weft_tensor *weft_pack_padded_sequence(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
     weft_tensor *padded = as_padded(x, l, align, "pack_padded");
     if (!padded->f.batch)
@@ -110,7 +110,7 @@ bool weft__pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align
 weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
     bool sound = weft__pads_are_zero(x, l, align, "pack_padded_checked");
-    return sound ? weft_pack_padded(x, l, align) : weft__inert_beside(x);
+    return sound ? weft_pack_padded_sequence(x, l, align) : weft__inert_beside(x);
 }
 
 static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align align, const char *function)
@@ -128,9 +128,9 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
     return weft_plain(weft__arranged(x, &to, fill));
 }
 
-weft_tensor *weft_pad_packed(weft_tensor *x, int64_t total, real fill, weft_align align) { return padded(x, total, fill, align, "pad_packed"); }
+weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, real fill, weft_align align) { return padded(x, total, fill, align, "pad_packed"); }
 
-weft_tensor *weft_realign(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
+weft_tensor *weft_move_pads(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
     if ((unsigned)to > WEFT_ALIGN_RIGHT)
         return weft__failed(x, WEFT_EARG, "realign", "to %d; one of weft_align is wanted", (int)to);
@@ -142,7 +142,7 @@ weft_tensor *weft_realign(weft_tensor *x, const weft_lengths *l, weft_align from
     return weft_plain(weft__arranged(padded, &f, 0));
 }
 
-weft_tensor *weft_mask(weft *w, const weft_lengths *l, int64_t total, weft_align align)
+weft_tensor *weft_length_mask(weft *w, const weft_lengths *l, int64_t total, weft_align align)
 {
     w = w ? w : weft__nowhere();
     w->running = "mask";
@@ -179,7 +179,7 @@ static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   
     return (weft__along){ concat, 0, true, false };
 }
 
-weft_tensor *weft_spread(weft_tensor *x, weft_tensor *like)
+weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
         return weft__failed_of(LIST(x, like), WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
@@ -222,6 +222,6 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
     case WEFT_POOL_SUM:  return weft__reduce(x, &a);
     case WEFT_POOL_MEAN: return per_token(weft__reduce(x, &a), x->f.batch);
     case WEFT_POOL_MAX:  return weft__pool_max(x);
-    default:             return weft_gather(weft_plain(weft_arrange(x, WEFT_CONCAT)), ends(x, how == WEFT_POOL_LAST));
+    default:             return weft_index_select(weft_plain(weft_to_layout(x, WEFT_CONCAT)), ends(x, how == WEFT_POOL_LAST));
     }
 }

@@ -57,7 +57,7 @@ static bool reals_of_whole(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
-    return is_real(c, 0) || weft_refuse(c, "reals are wanted");
+    return is_real(c, 0) || weft_op_refuse(c, "reals are wanted");
 }
 
 /* ---- sum, and its transpose ---- */
@@ -81,7 +81,7 @@ static bool expand_shape(weft_call *c)
         a->whole.layout = x->layout, a->whole.place = x->place, a->whole.size[0] = x->size[0];
     c->y[0]->f = a->whole;
     weft__form want = weft__less(a);
-    return weft__same(&want, x) || weft_refuse(c, "one row for each run is wanted");
+    return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is wanted");
 }
 static void expand_run(weft_call *c)
 {
@@ -125,7 +125,7 @@ static bool max_shape(weft_call *c)
         return false;
     c->y[1]->f = c->y[0]->f;
     c->y[1]->f.type = WEFT_I32;
-    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) || weft_refuse(c, "the axis is empty, nothing is the largest");
+    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) || weft_op_refuse(c, "the axis is empty, nothing is the largest");
 }
 static void max_run(weft_call *c)
 {
@@ -172,7 +172,7 @@ static weft_tensor *largest(weft_tensor *x, int axis, bool tokens)
     return APPLY_WITH(&op_max[a.tokens][0], a, x);
 }
 
-weft_tensor *weft_max_along(weft_tensor *x, int axis)
+weft_tensor *weft_max(weft_tensor *x, int axis)
 {
     return weft__axis(x, &axis, "max_along") ? largest(x, axis, false) : weft__inert_beside(x);
 }
@@ -182,7 +182,7 @@ weft_tensor *weft__pool_max(weft_tensor *x) { return largest(x, 0, true); }
 /* ---- running sums, flips: y has x's form; each is its own transpose but for the direction ---- */
 static bool same_shape(weft_call *c)
 {
-    weft_like(c->y[0], c->x[0]);
+    weft_op_like(c->y[0], c->x[0]);
     return reals_of_whole(c);
 }
 static void cumsum_run(weft_call *c)
@@ -226,16 +226,16 @@ weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(x, axis, 0, 
 weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, "flip"); }
 
 /* ---- over all elements ---- */
-weft_tensor *weft_total(weft_tensor *x)
+weft_tensor *weft_sum_all(weft_tensor *x)
 {
     if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
         return weft__failed(x, WEFT_EARG, "total", "reals are wanted");
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 
-weft_tensor *weft_mean_of_all(weft_tensor *x)
+weft_tensor *weft_mean_all(weft_tensor *x)
 {
-    weft_tensor *sum = weft_total(x);
+    weft_tensor *sum = weft_sum_all(x);
     int64_t n = weft_ok(sum->w) ? weft__numbers(&x->f) : 0;
     return weft_scale(sum, n ? 1 / (real)n : 0);
 }

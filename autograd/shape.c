@@ -109,7 +109,7 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 }
 
 /* ---- repeat: a new axis of size 1 before the axis, spread, and folded in ---- */
-weft_tensor *weft_repeat(weft_tensor *x, int axis, int64_t times)
+weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times)
 {
     if (!weft__axis(x, &axis, "repeat"))
         return weft__inert_beside(x);
@@ -162,7 +162,7 @@ static bool slice_shape(weft_call *c)
         return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are wanted", (long long)p->from, (long long)p->to, p->axis,
                             (long long)p->whole.size[p->axis]);
     if (p->axis == 0 && p->whole.batch)
-        return weft_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split)");
+        return weft_op_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split_sequences)");
     c->y[0]->f = p->whole;
     c->y[0]->f.size[p->axis] = p->to - p->from;
     return true;
@@ -188,8 +188,8 @@ static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
 static const weft_op op_slice = { .name = "slice", .adds = true, .unread = 1, .shape = slice_shape, .forward = slice_run, .backward = slice_back };
 static const weft_op op_inset = { .name = "inset", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = inset_shape, .forward = inset_run, .backward = inset_back };
-static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_apply(&op_inset, &dy, 1, c->attributes, sizeof(part)); }
-static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_apply(&op_slice, &dy, 1, c->attributes, sizeof(part)); }
+static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_op_apply(&op_inset, &dy, 1, c->attributes, sizeof(part)); }
+static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_op_apply(&op_slice, &dy, 1, c->attributes, sizeof(part)); }
 
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
@@ -208,7 +208,7 @@ static bool concat_shape(weft_call *c)
     weft__form *y = &c->y[0]->f, f = c->x[0]->f;
     *y = f;
     if (axis == 0 && y->batch)
-        return weft_refuse(c, "ragged rows are put together by weft_join");
+        return weft_op_refuse(c, "ragged rows are put together by weft_concat_sequences");
     for (int i = 1; i < c->n; i++) {
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];
@@ -245,5 +245,5 @@ weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
         return weft__failed(NULL, WEFT_EARG, "concat", "%d tensors%s; at least one is wanted", n, x ? "" : ", NULL");
     if (!weft__axis(x[0], &axis, "concat"))
         return weft__failed_of(x, n, WEFT_EARG, "concat", "%d tensors are wanted", n);
-    return weft_apply(&op_concat, x, n, &axis, sizeof axis);
+    return weft_op_apply(&op_concat, x, n, &axis, sizeof axis);
 }

@@ -13,13 +13,13 @@ static bool check(weft_call *c)
 {
     ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
     if (!is_real(c, 0) || (c->n > 1 && !weft__same(&c->x[0]->f, &c->x[1]->f)))
-        return weft_refuse(c, "reals, and a mask of the same shape, are wanted");
+        return weft_op_refuse(c, "reals, and a mask of the same shape, are wanted");
     return true;
 }
 
 static bool same_shape(weft_call *c)
 {
-    weft_like(c->y[0], c->x[0]);
+    weft_op_like(c->y[0], c->x[0]);
     return check(c);
 }
 
@@ -45,10 +45,10 @@ static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
 static void softmax_fused(const weft_call *c)
 {
     bool add;
-    real *dx = weft_dx(c, 0, &add);
+    real *dx = weft_op_dx(c, 0, &add);
     weft__segments s = weft__segments_of(c->attributes);
     if (dx)
-        RUN(c, softmax_back, &s, Y(c, 0), weft_dy(c, 0), dx, add);
+        RUN(c, softmax_back, &s, Y(c, 0), weft_op_dy(c, 0), dx, add);
 }
 
 /* ---- log-softmax: dx = dy - softmax(x) sum(dy) ---- */

@@ -7,7 +7,7 @@
 #include "bench.h"
 
 typedef struct bench {
-    weft *w; weft_module *all; weft_multihead *attention;
+    weft *w; weft_module *all; weft_multihead_attention *attention;
     weft_lengths lengths; int32_t *len;
     weft_tensor *x; bool padded;                 /* [tokens, H], or [B, T, H] */
     row row;
@@ -16,9 +16,9 @@ typedef struct bench {
 static weft_tensor *loss_of(void *user)
 {
     bench *b = user;
-    weft_tensor *x = b->padded ? weft_pack_padded(b->x, &b->lengths, WEFT_ALIGN_LEFT) : weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
-    weft_tensor *y = weft_multihead_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
-    return weft_total(b->padded ? weft_pad_packed(y, b->row.T, 0, WEFT_ALIGN_LEFT) : y);
+    weft_tensor *x = b->padded ? weft_pack_padded_sequence(b->x, &b->lengths, WEFT_ALIGN_LEFT) : weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
+    weft_tensor *y = weft_multihead_attention_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
+    return weft_sum_all(b->padded ? weft_pad_packed_sequence(y, b->row.T, 0, WEFT_ALIGN_LEFT) : y);
 }
 
 static void count_work(bench *b)
@@ -49,7 +49,7 @@ static bool run(row r, const settings *s)
 {
     bench b = { .row = r, .padded = !strcmp(r.layout, "padded"), .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
-    b.attention = weft_multihead_new(b.all, "attention", r.H, r.heads);
+    b.attention = weft_multihead_attention_new(b.all, "attention", r.H, r.heads);
     bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) && measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
     free(b.len);

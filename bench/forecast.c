@@ -20,12 +20,12 @@ static weft_tensor *ragged(const bench *b, const side *s)
 static weft_tensor *loss_of(void *user)
 {
     bench *b = user;
-    weft_series s = { .past = b->past.padded, .future = b->future.padded, .past_lengths = &b->past.lengths, .future_lengths = &b->future.lengths };
+    weft_series_batch s = { .past = b->past.padded, .future = b->future.padded, .past_lengths = &b->past.lengths, .future_lengths = &b->future.lengths };
     if (b->packed)
-        s = (weft_series){ .past = ragged(b, &b->past), .future = ragged(b, &b->future) };
+        s = (weft_series_batch){ .past = ragged(b, &b->past), .future = ragged(b, &b->future) };
     weft_tensor *y = weft_forecast_run(b->model, &s, NULL).y;
     weft_tensor *target = b->packed ? ragged(b, &b->target) : b->target.padded;
-    weft_tensor *mask = b->packed ? NULL : weft_reshape(weft_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT), 3, (int64_t[]){ b->row.B, -1, 1 });
+    weft_tensor *mask = b->packed ? NULL : weft_reshape(weft_length_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT), 3, (int64_t[]){ b->row.B, -1, 1 });
     return weft_mean_loss(weft_mse(y, target, &(weft_loss_opts){ .mask = mask }));
 }
 

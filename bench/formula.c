@@ -16,7 +16,7 @@ double formula(const char *name, int64_t i)
 
 bool fill(weft_tensor *kept, const char *name, double scale)
 {
-    int64_t    n = weft_count(kept);
+    int64_t    n = weft_numel(kept);
     weft_real *v = malloc((size_t)n * sizeof *v);
     for (int64_t i = 0; v && i < n; i++)
         v[i] = (weft_real)(scale * formula(name, i));
@@ -28,7 +28,7 @@ bool fill(weft_tensor *kept, const char *name, double scale)
 
 bool fill_padded(weft_tensor *kept, const char *name, double scale, const weft_lengths *l)
 {
-    int64_t    n = weft_count(kept), from = 0, wide = l->n ? n / l->n : 0, width = weft_size(kept, -1);
+    int64_t    n = weft_numel(kept), from = 0, wide = l->n ? n / l->n : 0, width = weft_size(kept, -1);
     weft_real *v = calloc((size_t)n, sizeof *v);
     for (int64_t s = 0; v && s < l->n; s++)
         for (int64_t i = 0; i < l->len[s] * width; i++)
@@ -43,7 +43,7 @@ bool set_weights(weft_module *m, double scale)
 {
     const char *path;
     bool good = true;
-    for (int i = 0; good && i < weft_parameters(m); i++) {
+    for (int i = 0; good && i < weft_parameter_count(m); i++) {
         weft_tensor *p = weft_parameter_at(m, i, &path);
         good = fill(p, path, scale);
     }

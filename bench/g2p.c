@@ -14,7 +14,7 @@ enum { UPDATES = 16, LETTERS = 26, CLASSES = 40, MARK = 0 };      /* MARK begins
 typedef struct bench {
     weft *w; weft_module *all; weft_optim *adam;
     weft_embedding *letters, *phones; weft_rnn *encoder, *decoder;
-    weft_linear *bridge_h, *bridge_c, *combine, *output; weft_general *attention;
+    weft_linear *bridge_h, *bridge_c, *combine, *output; weft_general_attention *attention;
     int32_t *read, *write, *letter, *before, *after;             /* lengths of both sides, and their tokens end to end */
     int64_t words, letters_read, phones_read;    /* where the next batch begins */
     row row;
@@ -33,7 +33,7 @@ static void build(bench *b)
     b->decoder = weft_lstm_new(m, "decoder", &writes);
     b->bridge_h = weft_linear_new(m, "bridge_h", 2 * h, h);
     b->bridge_c = weft_linear_new(m, "bridge_c", 2 * h, h);
-    b->attention = weft_general_new(m, "attention", h, 2 * h);
+    b->attention = weft_general_attention_new(m, "attention", h, 2 * h);
     b->combine = weft_linear_new(m, "combine", 3 * h, h);
     b->output = weft_linear_new(m, "output", h, CLASSES);
     adam.lr = 0;
@@ -51,11 +51,11 @@ typedef struct batch { weft_lengths read, write; const int32_t *letter, *before,
 
 static weft_tensor *loss_of_batch(const bench *b, const batch *of)
 {
-    weft_rnn_out read = weft_rnn_run(b->encoder, weft_embed(b->letters, weft_ragged_ints(b->w, of->letter, &of->read)), WEFT_ZERO_STATE);
+    weft_rnn_out read = weft_rnn_run(b->encoder, weft_embedding_run(b->letters, weft_ragged_ints(b->w, of->letter, &of->read)), WEFT_ZERO_STATE);
     weft_state   first = { bridge(b, b->bridge_h, read.last.h), bridge(b, b->bridge_c, read.last.c) };
-    weft_tensor *said = weft_embed(b->phones, weft_ragged_ints(b->w, of->before, &of->write));
+    weft_tensor *said = weft_embedding_run(b->phones, weft_ragged_ints(b->w, of->before, &of->write));
     weft_tensor *y = weft_rnn_run(b->decoder, said, first).y;
-    weft_tensor *seen[2] = { y, weft_general_run(b->attention, y, read.y, NULL) };
+    weft_tensor *seen[2] = { y, weft_general_attention_run(b->attention, y, read.y, NULL) };
     weft_tensor *logits = weft_linear_run(b->output, weft_tanh(weft_linear_run(b->combine, weft_concat(seen, 2, 1))));
     return weft_mean_loss(weft_cross_entropy(logits, weft_ragged_ints(b->w, of->after, &of->write), &(weft_ce_opts){ .smoothing = (weft_real).05 }));
 }

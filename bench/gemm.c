@@ -21,19 +21,19 @@ static bool measure_product(bench *b, int which, const settings *s)
     int64_t before = 0;
     b->row.pass = passes[which];
     weft_tensor *y = product(b, which);
-    b->row.loss = (double)weft_item(weft_total(y));
-    b->row.norm = sqrt((double)weft_item(weft_total(weft_square(y))));
+    b->row.loss = (double)weft_item(weft_sum_all(y));
+    b->row.norm = sqrt((double)weft_item(weft_sum_all(weft_square(y))));
     for (int i = 0; i < 2; i++) {
         weft_clear(b->w);
         product(b, which);
-        weft_wait(b->w);
+        weft_synchronize(b->w);
         before = weft_usage_of(b->w).allocations;
     }
     do {
         weft_clear(b->w);
         start = now_ms();
         product(b, which);
-        weft_wait(b->w);
+        weft_synchronize(b->w);
     } while (more(&t, now_ms() - start, s));
     b->row.allocations = weft_usage_of(b->w).allocations - before;
     weft_clear(b->w);
@@ -54,7 +54,7 @@ static bool run(row r, const settings *s)
     b.dy = weft_buffer(b.all, "dy", WEFT_SHAPE(r.B, r.H));
     b.row.tokens = r.B;
     add_linear(&b.row.work, (double)r.B, r.I, r.H, false);
-    weft_recording(b.w, false);
+    weft_set_grad_enabled(b.w, false);
     bool good = fill(b.x, "x", 2) && fill(b.weight, "weight", 2) && fill(b.dy, "dy", 2);
     for (int which = 0; good && which < 3; which++)
         good = measure_product(&b, which, s);

@@ -24,8 +24,8 @@ typedef struct bench {
 static weft_tensor *arranged(const bench *b, weft_tensor *x)
 {
     if (!strcmp(b->row.layout, "packed"))
-        return weft_arrange(x, WEFT_PACKED);
-    return !strcmp(b->row.layout, "rows") ? weft_arrange_rows(x, &b->rows) : x;
+        return weft_to_layout(x, WEFT_PACKED);
+    return !strcmp(b->row.layout, "rows") ? weft_to_rows(x, &b->rows) : x;
 }
 
 /* Padded to padded, if the case is. */
@@ -33,22 +33,22 @@ static weft_tensor *run_layer(const bench *b, weft_tensor *x)
 {
     if (!b->padded)
         return weft_rnn_run(b->rnn, x, WEFT_ZERO_STATE).y;
-    weft_tensor *packed = weft_pack_padded(x, &b->lengths, WEFT_ALIGN_LEFT);
-    return weft_pad_packed(weft_rnn_run(b->rnn, packed, WEFT_ZERO_STATE).y, b->row.T, 0, WEFT_ALIGN_LEFT);
+    weft_tensor *packed = weft_pack_padded_sequence(x, &b->lengths, WEFT_ALIGN_LEFT);
+    return weft_pad_packed_sequence(weft_rnn_run(b->rnn, packed, WEFT_ZERO_STATE).y, b->row.T, 0, WEFT_ALIGN_LEFT);
 }
 
 static weft_tensor *summed(const bench *b, weft_tensor *scores)
 {
     if (!b->padded)
         return weft_pool(scores, WEFT_POOL_SUM);
-    weft_tensor *mask = weft_mask(b->w, &b->lengths, b->row.T, WEFT_ALIGN_LEFT);
+    weft_tensor *mask = weft_length_mask(b->w, &b->lengths, b->row.T, WEFT_ALIGN_LEFT);
     return weft_sum(weft_mul(scores, weft_reshape(mask, WEFT_SHAPE(b->row.B, b->row.T, 1))), 1);
 }
 
 static weft_tensor *classifier_loss(bench *b)
 {
     weft_tensor *ids = b->padded ? weft_ints(b->w, b->padded_ids, WEFT_SHAPE(b->row.B, b->row.T)) : arranged(b, weft_ragged_ints(b->w, b->ids, &b->lengths));
-    weft_tensor *scores = weft_linear_run(b->out, run_layer(b, weft_embed(b->embed, ids)));
+    weft_tensor *scores = weft_linear_run(b->out, run_layer(b, weft_embedding_run(b->embed, ids)));
     weft_tensor *classes = weft_ints(b->w, b->classes, WEFT_SHAPE(b->lengths.n));
     return weft_mean_loss(weft_cross_entropy(summed(b, scores), classes, NULL));
 }
@@ -56,7 +56,7 @@ static weft_tensor *classifier_loss(bench *b)
 static weft_tensor *sum_of_outputs(bench *b)
 {
     weft_tensor *x = b->padded ? b->x : arranged(b, weft_ragged_like(b->x, weft_ragged_ints(b->w, b->ids, &b->lengths)));
-    return weft_total(run_layer(b, x));
+    return weft_sum_all(run_layer(b, x));
 }
 
 static weft_tensor *loss_of(void *user) { return (((bench *)user)->classifier ? classifier_loss : sum_of_outputs)(user); }

@@ -11,15 +11,15 @@ typedef struct move { const char *name; weft_tensor *(*run)(weft_tensor *x, cons
 static weft_tensor *there_and_back(weft_tensor *x, const weft_lengths *l)
 {
     (void)l;
-    return weft_arrange(weft_arrange(x, WEFT_PACKED), WEFT_CONCAT);
+    return weft_to_layout(weft_to_layout(x, WEFT_PACKED), WEFT_CONCAT);
 }
 
-static weft_tensor *pack(weft_tensor *x, const weft_lengths *l) { return weft_pack_padded(x, l, WEFT_ALIGN_LEFT); }
+static weft_tensor *pack(weft_tensor *x, const weft_lengths *l) { return weft_pack_padded_sequence(x, l, WEFT_ALIGN_LEFT); }
 
 static weft_tensor *pad(weft_tensor *x, const weft_lengths *l)
 {
     (void)l;
-    return weft_pad_packed(x, 0, 0, WEFT_ALIGN_LEFT);
+    return weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT);
 }
 
 static double copy_ms(weft_real *to, const weft_real *from, size_t bytes, const settings *s)
@@ -39,15 +39,15 @@ static double copy_ms(weft_real *to, const weft_real *from, size_t bytes, const 
 static double once(weft *w, const move *m, const weft_real *data, const row *r, const weft_lengths *l, bool back)
 {
     weft_tensor *x = m->padded ? weft_reals(w, data, WEFT_SHAPE(r->B, r->T, r->I)) : weft_ragged(w, data, r->I, l), *dx;
-    weft_recording(w, back);
+    weft_set_grad_enabled(w, back);
     double start = now_ms();
     weft_tensor *y = m->run(x, l);
-    weft_wait(w);
+    weft_synchronize(w);
     if (back) {
         start = now_ms();
-        weft_recording(w, false);
+        weft_set_grad_enabled(w, false);
         weft_gradients(y, &x, 1, &dx);
-        weft_wait(w);
+        weft_synchronize(w);
     }
     double ms = now_ms() - start;
     weft_clear(w);

@@ -94,6 +94,6 @@ void emit(const settings *s, weft *w, const row *r, times *t)
 bool failed(weft *w, const char *where)
 {
     if (!weft_ok(w))
-        fprintf(stderr, "weft_bench: %s: %s\n", where, weft_message(w));
+        fprintf(stderr, "weft_bench: %s: %s\n", where, weft_error_message(w));
     return !weft_ok(w);
 }

@@ -28,12 +28,12 @@ static void one_graph(const training *t, bool train)
 
 static void step(const training *t, bool train)
 {
-    weft_recording(t->w, train);
+    weft_set_grad_enabled(t->w, train);
     if (t->step)
         t->step(t->user, train);
     else
         one_graph(t, train);
-    weft_wait(t->w);
+    weft_synchronize(t->w);
     weft_clear(t->w);
 }
 

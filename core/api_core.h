@@ -109,9 +109,9 @@ WEFT_API void weft_recover(weft *w);
 /* Whether nothing has failed since weft_open or weft_recover. */
 WEFT_API bool weft_ok(const weft *w);
 /* The kind of the first failure, WEFT_OK if none. */
-WEFT_API weft_status weft_error(const weft *w);
+WEFT_API weft_status weft_error_code(const weft *w);
 /* The text of the first failure: operator, shapes, layer, sequence, what was expected; "" if none. Owned by the context. */
-WEFT_API const char *weft_message(const weft *w);
+WEFT_API const char *weft_error_message(const weft *w);
 /* "ESHAPE" for WEFT_ESHAPE, and so on. */
 WEFT_API const char *weft_status_name(weft_status status);
 /* Calls fn at the first failure of a step, at the spot; NULL for nobody. The function that has failed is still at work: fn may look, and
@@ -120,19 +120,19 @@ WEFT_API void weft_on_error(weft *w, void (*fn)(weft_status status, const char *
 /* Makes the context fail as an operator does, with text as printf; a program's own checks use it. */
 WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Dropout on (the default) or off; returns what it was. */
-WEFT_API bool weft_training(weft *w, bool on);
+WEFT_API bool weft_set_training(weft *w, bool on);
 /* The tape on (the default) or off; returns what it was. */
-WEFT_API bool weft_recording(weft *w, bool on);
+WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
 /* What runs the kernels: "ref", "generic", "avx2", "avx512", "cuda". */
 WEFT_API const char *weft_device_name(const weft *w);
 /* How many threads the CPU kernels use. */
 WEFT_API int weft_threads(const weft *w);
 /* Waits until the device has done everything asked of it so far. */
-WEFT_API void weft_wait(weft *w);
+WEFT_API void weft_synchronize(weft *w);
 
 typedef struct weft_mark { int64_t at[6]; uint64_t step; } weft_mark;
 /* The present moment of a step. */
-WEFT_API weft_mark weft_here(weft *w);
+WEFT_API weft_mark weft_mark_here(weft *w);
 /* Ends the tensors and ragged batches made since the mark, so that a decoder loop of any length
  * runs in constant memory. An error: a mark of another step, one that an earlier rewind has ended,
  * and in a decoder's step function one of before its call. A handle that it has ended is recognised
@@ -160,18 +160,18 @@ WEFT_API weft_tensor *weft_full(weft *w, weft_real value, int rank, const int64_
 /* A tensor of rank 0. */
 WEFT_API weft_tensor *weft_scalar(weft *w, weft_real value);
 /* 0, 1, .. n - 1 as int32. */
-WEFT_API weft_tensor *weft_iota(weft *w, int64_t n);
+WEFT_API weft_tensor *weft_arange(weft *w, int64_t n);
 /* Standard normal, or uniform in [low, high), low <= high, from the context's stream "tensor". */
-WEFT_API weft_tensor *weft_normal(weft *w, int rank, const int64_t *shape);
-WEFT_API weft_tensor *weft_uniform(weft *w, weft_real low, weft_real high, int rank, const int64_t *shape);
+WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
+WEFT_API weft_tensor *weft_rand(weft *w, weft_real low, weft_real high, int rank, const int64_t *shape);
 /* The context of a tensor; NULL for NULL. */
-WEFT_API weft *weft_of(const weft_tensor *x);
+WEFT_API weft *weft_context_of(const weft_tensor *x);
 WEFT_API weft_dtype weft_dtype_of(const weft_tensor *x);
 WEFT_API int weft_rank(const weft_tensor *x);
 /* The extent of an axis, counted from the end if negative; 0 if there is no such axis. */
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
 /* How many elements. */
-WEFT_API int64_t weft_count(const weft_tensor *x);
+WEFT_API int64_t weft_numel(const weft_tensor *x);
 /* Copies all elements to host memory of exactly that size; waits for the device. On error fills it with zeros; the context has failed, and
  * its error is returned. */
 WEFT_API weft_status weft_read(weft_tensor *x, void *out, size_t bytes);
@@ -211,8 +211,8 @@ WEFT_API const int32_t *weft_unsorted_indices(const weft_tensor *x);
 /* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
 /* [rows] for every row of x's own layout the sequence and the position in it; -1 in a pad of the layout rows. */
-WEFT_API const int32_t *weft_sequences(const weft_tensor *x);
-WEFT_API const int32_t *weft_positions(const weft_tensor *x);
+WEFT_API const int32_t *weft_row_sequence(const weft_tensor *x);
+WEFT_API const int32_t *weft_row_position(const weft_tensor *x);
 /* A placement for rows of that width by first fit in the given order; fills row and column [n], which the caller owns, and
  * *rows. WEFT_EARG if a sequence is longer than width. */
 WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row, int32_t *column, int64_t *rows);
@@ -226,14 +226,14 @@ WEFT_API void weft_print_layout(FILE *file, weft_tensor *x);
 typedef struct weft_stream weft_stream;
 /* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
-WEFT_API uint64_t weft_draw(weft_stream *stream);
+WEFT_API uint64_t weft_stream_next(weft_stream *stream);
 /* Uniform in [0, 1). */
-WEFT_API double weft_draw_uniform(weft_stream *stream);
-WEFT_API double weft_draw_normal(weft_stream *stream);
+WEFT_API double weft_stream_uniform(weft_stream *stream);
+WEFT_API double weft_stream_normal(weft_stream *stream);
 /* Uniform in 0 .. below - 1, without bias; 0 if below is 0. */
-WEFT_API uint64_t weft_draw_below(weft_stream *stream, uint64_t below);
+WEFT_API uint64_t weft_stream_below(weft_stream *stream, uint64_t below);
 /* A uniform permutation of 0 .. n - 1. */
-WEFT_API void weft_permutation(weft_stream *stream, int64_t n, int32_t *out);
+WEFT_API void weft_stream_permutation(weft_stream *stream, int64_t n, int32_t *out);
 
 #ifdef __cplusplus
 }

@@ -233,12 +233,12 @@ void weft_recover(weft *w)
 
 /* ---- small questions ---- */
 static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
-bool weft_training(weft *w, bool on)    { return lives(w) ? set(&w->training, on) : false; }
-bool weft_recording(weft *w, bool on)   { return lives(w) ? set(&w->recording, on) : false; }
+bool weft_set_training(weft *w, bool on)    { return lives(w) ? set(&w->training, on) : false; }
+bool weft_set_grad_enabled(weft *w, bool on)   { return lives(w) ? set(&w->recording, on) : false; }
 int  weft_threads(const weft *w)        { return w && w->dev.pool ? weft__pool_threads(w->dev.pool) : 1; }
 const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->name : "none"; }
 
-void weft_wait(weft *w)
+void weft_synchronize(weft *w)
 {
     if (!w || !w->dev.k)
         return;

@@ -46,8 +46,8 @@ weft *weft__no_memory(void)
 }
 
 bool        weft_ok(const weft *w)      { return w && !w->status; }
-weft_status weft_error(const weft *w)   { return w ? w->status : WEFT_EARG; }
-const char *weft_message(const weft *w) { return w ? w->message : "no context"; }
+weft_status weft_error_code(const weft *w)   { return w ? w->status : WEFT_EARG; }
+const char *weft_error_message(const weft *w) { return w ? w->message : "no context"; }
 
 void weft_on_error(weft *w, void (*fn)(weft_status, const char *, void *), void *user)
 {

@@ -31,7 +31,7 @@ weft_stream *weft_stream_of(weft *w, const char *name)
     return w->streams = s;
 }
 
-uint64_t weft_draw(weft_stream *s)
+uint64_t weft_stream_next(weft_stream *s)
 {
     if (!s)
         return 0;
@@ -42,29 +42,29 @@ uint64_t weft_draw(weft_stream *s)
     return (uint64_t)pair[1] << 32 | pair[0];
 }
 
-double weft_draw_uniform(weft_stream *s) { return (double)(weft_draw(s) >> 11) * 0x1p-53; }
+double weft_stream_uniform(weft_stream *s) { return (double)(weft_stream_next(s) >> 11) * 0x1p-53; }
 
-double weft_draw_normal(weft_stream *s)
+double weft_stream_normal(weft_stream *s)
 {
-    double u = 1 - weft_draw_uniform(s), v = weft_draw_uniform(s);
+    double u = 1 - weft_stream_uniform(s), v = weft_stream_uniform(s);
     return weft__normal_of(u, v);
 }
 
-uint64_t weft_draw_below(weft_stream *s, uint64_t below)
+uint64_t weft_stream_below(weft_stream *s, uint64_t below)
 {
     if (below == 0)
         return 0;
     uint64_t first = -below % below, x;          /* 2^64 mod below: reject that many, the rest divides evenly */
     do
-        x = weft_draw(s);
+        x = weft_stream_next(s);
     while (s && x < first);
     return x % below;
 }
 
-void weft_permutation(weft_stream *s, int64_t n, int32_t *out)    /* Fisher & Yates */
+void weft_stream_permutation(weft_stream *s, int64_t n, int32_t *out)    /* Fisher & Yates */
 {
     for (int64_t i = 0; out && i < n; i++) {
-        int64_t j = (int64_t)weft_draw_below(s, (uint64_t)i + 1);
+        int64_t j = (int64_t)weft_stream_below(s, (uint64_t)i + 1);
         out[i] = out[j];
         out[j] = (int32_t)i;
     }

@@ -28,7 +28,7 @@ enum { ENTRIES = WEFT__AT_ENTRIES, HEADS = WEFT__AT_HEADS, NOTES, DATA, KEEP, MA
 
 static int64_t headers(const weft *w) { return w->check ? w->check->n : weft__position(&w->heads[w->step & 1]); }
 
-weft_mark weft_here(weft *w)
+weft_mark weft_mark_here(weft *w)
 {
     if (!w)
         return (weft_mark){ 0 };
@@ -39,7 +39,7 @@ weft_mark weft_here(weft *w)
 weft_mark weft__raise_floor(weft *w)
 {
     weft_mark before = w->floor;
-    w->floor = weft_here(w);
+    w->floor = weft_mark_here(w);
     return before;
 }
 
@@ -48,7 +48,7 @@ static const char *why_not(weft *w, weft_mark m)
 {
     if (!w || weft__is_nowhere(w) || m.step != w->step)
         return "is of another step";
-    weft_mark now = weft_here(w), floor = w->floor.step == w->step ? w->floor : (weft_mark){ 0 };
+    weft_mark now = weft_mark_here(w), floor = w->floor.step == w->step ? w->floor : (weft_mark){ 0 };
     bool ahead = false, below = false;
     for (size_t i = 0; i < sizeof m.at / sizeof *m.at; i++)
         ahead |= m.at[i] > now.at[i], below |= m.at[i] < floor.at[i];

@@ -149,15 +149,15 @@ static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, re
     return t;
 }
 
-weft_tensor *weft_normal(weft *w, int rank, const int64_t *shape)                        { return drawn(w, "normal", true, 0, 1, rank, shape); }
-weft_tensor *weft_uniform(weft *w, real low, real high, int rank, const int64_t *shape)
+weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape)                        { return drawn(w, "normal", true, 0, 1, rank, shape); }
+weft_tensor *weft_rand(weft *w, real low, real high, int rank, const int64_t *shape)
 {
     if (!(low <= high) || !isfinite(high - low))
         weft__fail(w, WEFT_EARG, "uniform: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted", (double)low, (double)high);
     return drawn(w, "uniform", false, low, high - low, rank, shape);
 }
 
-weft_tensor *weft_iota(weft *w, int64_t n)
+weft_tensor *weft_arange(weft *w, int64_t n)
 {
     w = w ? w : weft__nowhere();
     w->running = "iota";
@@ -170,10 +170,10 @@ weft_tensor *weft_iota(weft *w, int64_t n)
 }
 
 /* ---- asking ---- */
-weft       *weft_of(const weft_tensor *x)       { return x ? x->w : NULL; }
+weft       *weft_context_of(const weft_tensor *x)       { return x ? x->w : NULL; }
 weft_dtype  weft_dtype_of(const weft_tensor *x) { return x ? x->f.type : WEFT_REAL; }
 int         weft_rank(const weft_tensor *x)     { return x ? x->f.rank : 0; }
-int64_t     weft_count(const weft_tensor *x)    { return x && x->data ? weft__elements(&x->f) : 0; }
+int64_t     weft_numel(const weft_tensor *x)    { return x && x->data ? weft__elements(&x->f) : 0; }
 weft_layout weft_layout_of(const weft_tensor *x) { return x ? x->f.layout : WEFT_PLAIN; }
 
 int64_t weft_size(const weft_tensor *x, int axis)

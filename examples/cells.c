@@ -9,9 +9,9 @@ static void draw(task *t, weft_stream *stream)
 {
     int n = 0;
     for (int s = 0; s < SEQUENCES; s++) {
-        t->len[s] = (int32_t)(weft_draw_below(stream, LONGEST + 1));
+        t->len[s] = (int32_t)(weft_stream_below(stream, LONGEST + 1));
         for (int i = 0, odd = 0; i < t->len[s]; i++, n++)
-            t->bits[n] = (int32_t)weft_draw_below(stream, 2), t->odd[n] = odd ^= t->bits[n];
+            t->bits[n] = (int32_t)weft_stream_below(stream, 2), t->odd[n] = odd ^= t->bits[n];
     }
     t->lengths = (weft_lengths){ SEQUENCES, t->len, NULL };
 }
@@ -31,7 +31,7 @@ static int learn(const weft_cell *cell)
     for (int step = 0; step < STEPS && weft_ok(w); step++) {
         task t;
         draw(&t, data);
-        weft_tensor *x = weft_embed(embed, weft_ragged_ints(w, t.bits, &t.lengths));
+        weft_tensor *x = weft_embedding_run(embed, weft_ragged_ints(w, t.bits, &t.lengths));
         weft_tensor *y = weft_linear_run(out, weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y);
         weft_tensor *loss = weft_mean_loss(weft_cross_entropy(y, weft_ragged_ints(w, t.odd, &t.lengths), NULL));
         weft_backward(loss);
@@ -41,8 +41,8 @@ static int learn(const weft_cell *cell)
         first = step ? first : last;
         weft_clear(w);
     }
-    printf("%-16s %5lld parameters, loss %.3f -> %.3f\n", cell->name, (long long)weft_parameter_count(m), first, last);
-    fputs(weft_message(w), stderr);
+    printf("%-16s %5lld parameters, loss %.3f -> %.3f\n", cell->name, (long long)weft_parameter_numel(m), first, last);
+    fputs(weft_error_message(w), stderr);
     int failed = !weft_ok(w) || !(last < first);
     weft_close(w);
     return failed;

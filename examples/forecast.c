@@ -29,7 +29,7 @@ typedef struct {
     int64_t total;                               /* updates, if it does not stop early */
     int64_t epochs, over;                        /* from here on in the file: epochs done; whether that was all */
     double  meter[2], *history;                  /* sum and number of the losses of this epoch; [epochs][PER_EPOCH] */
-    weft_stopper stopper;
+    weft_early_stopping stopper;
     weft_loader_state at;
     progress bar;                                /* this process */
 } run;
@@ -37,11 +37,11 @@ typedef struct {
 /* ---- the file ---- */
 /* What it holds beside weights, optimiser and random streams. */
 enum { ITEMS = SETTINGS + WEFT_FEATURES_ITEMS + 8 };
-static void items_of(run *r, weft_item_of_user items[ITEMS])
+static void items_of(run *r, weft_checkpoint_item items[ITEMS])
 {
     options_items(&forecast_table, &r->o, items);
-    weft_features_items(r->m.features, items + SETTINGS);
-    const weft_item_of_user more[] = {
+    weft_features_state(r->m.features, items + SETTINGS);
+    const weft_checkpoint_item more[] = {
         { "epochs_done", WEFT_I64, &r->epochs, 1 }, { "over", WEFT_I64, &r->over, 1 }, { "loader", WEFT_I64, r->at.at, 4 },
         { "meter", WEFT_F64, r->meter, 2 }, { "history", WEFT_F64, r->history, PER_EPOCH * r->o.set.epochs + 1 },
         { "best_loss", WEFT_F64, &r->stopper.best, 1 }, { "epochs_since", WEFT_I64, &r->stopper.bad, 1 }, { "epochs_seen", WEFT_I64, &r->stopper.seen, 1 },
@@ -51,18 +51,18 @@ static void items_of(run *r, weft_item_of_user items[ITEMS])
 
 static void save(run *r)
 {
-    weft_item_of_user items[ITEMS];
-    r->at = weft_loader_save(r->loader);
+    weft_checkpoint_item items[ITEMS];
+    r->at = weft_loader_get_state(r->loader);
     items_of(r, items);
     check_file(weft_save(r->o.out, r->m.all, r->optim, items, ITEMS));
 }
 
 static void restore(run *r)
 {
-    weft_item_of_user items[ITEMS];
+    weft_checkpoint_item items[ITEMS];
     items_of(r, items);
     check_file(weft_load(r->o.out, r->m.all, r->optim, items, ITEMS));
-    weft_loader_restore(r->loader, r->at);
+    weft_loader_set_state(r->loader, r->at);
     printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim), (long long)r->total);
 }
 
@@ -74,9 +74,9 @@ static void update(run *r, const int32_t *pick, int64_t n)
     weft_tensor *loss = weft_mean_loss(model_loss(model_run(r->m.net, &b.series, NULL), b.target));
     weft_backward(loss);
     weft_clip_grad_norm(r->m.trained, (weft_real)s->clip);
-    weft_optim_set_lr(r->optim, (weft_real)weft_warmup_cosine(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
+    weft_optim_set_lr(r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
     weft_optim_step(r->optim);
-    weft_average_update(r->m.average, weft_optim_steps(r->optim));
+    weft_ema_update(r->m.average, weft_optim_steps(r->optim));
     r->meter[0] += (double)weft_item(loss);
     r->meter[1]++;
     weft_clear(r->m.w);
@@ -95,7 +95,7 @@ static void show(run *r)
 
 static void log_epoch(run *r, double loss, const score *s)
 {
-    weft_journal_begin(r->log);
+    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "epoch", (double)r->epochs);
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
     weft_journal_number(r->log, "loss", loss);
@@ -103,17 +103,17 @@ static void log_epoch(run *r, double loss, const score *s)
     weft_journal_number(r->log, "validation_rmse", s->rmse);
     weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
     weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
-    weft_journal_end(r->log);
+    weft_journal_line_end(r->log);
 }
 
 static void end_epoch(run *r)
 {
     bool best;
     double loss = mean_loss(r);
-    weft_average_swap(r->m.average);
+    weft_ema_swap(r->m.average);
     score s = judge(&r->m, r->m.net, r->windows[VALIDATION], &r->frame[VALIDATION]);
-    weft_average_swap(r->m.average);
-    bool enough = weft_stopper_step(&r->stopper, s.loss, &best);
+    weft_ema_swap(r->m.average);
+    bool enough = weft_early_stopping_step(&r->stopper, s.loss, &best);
     if (best)
         model_keep(&r->m);
     const double now[PER_EPOCH] = { loss, s.loss, s.rmse };
@@ -169,16 +169,16 @@ static void report(run *r, const char *speed)
     printf("and of a forecast of whole series, from their first %lld rows on:\n", (long long)s->context);
     printf("  %-22s %9.5f\n", "AR-X, linear", rolling_rmse(&r->m, &r->ar, s, f));
     printf("  %-22s %9.5f\n", name, rolling_rmse(&r->m, NULL, s, f));
-    weft_journal_begin(r->log);
+    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "test_rmse", it.rmse);
     weft_journal_number(r->log, "persistence", still);
     weft_journal_number(r->log, "ar_x", linear);
     weft_journal_number(r->log, "inside", it.inside);
-    weft_journal_end(r->log);
+    weft_journal_line_end(r->log);
     if (r->o.pictures)
         draw(r->o.pictures, &(gallery){ &r->m, s, f, r->windows[TEST], &r->ar, r->epochs, r->history });
     printf("forecast: %s RMSE %.5f persistence %.5f ar-x %.5f ratio %.4f, %lld k parameters, %s\n", name, it.rmse, still, linear, it.rmse / linear,
-           (long long)(weft_parameter_count(r->m.trained) + 500) / 1000, speed);
+           (long long)(weft_parameter_numel(r->m.trained) + 500) / 1000, speed);
 }
 
 /* ---- the two things it does ---- */
@@ -189,8 +189,8 @@ static void prepare(run *r, const char *path)
     for (part p = TRAIN; p <= TEST; p++)
         r->frame[p] = field_series(p, &(field_opts){ s->series, s->series_seed, s->noise });
     r->m = model_new(open_context(r->o.device, s->seed, r->o.threads), s);
-    weft_item_of_user scalers[WEFT_FEATURES_ITEMS];
-    weft_features_items(r->m.features, scalers);
+    weft_checkpoint_item scalers[WEFT_FEATURES_ITEMS];
+    weft_features_state(r->m.features, scalers);
     if (path)
         check_file(weft_load_items(path, scalers, WEFT_FEATURES_ITEMS));
     else
@@ -200,13 +200,13 @@ static void prepare(run *r, const char *path)
     r->windows[TEST] = windows_to_judge(&r->m, s, "test", &r->frame[TEST]);
     check_context(r->m.w, "windows");
     r->history = memory(PER_EPOCH * (size_t)s->epochs + 1, sizeof *r->history);
-    r->stopper = (weft_stopper){ .patience = s->patience };
+    r->stopper = (weft_early_stopping){ .patience = s->patience };
 }
 
 static void end(run *r)
 {
     for (part p = TRAIN; p <= TEST; p++)
-        weft_frame_end(&r->frame[p]);
+        weft_frame_free(&r->frame[p]);
     free(r->history);
     weft_journal_close(r->log);
     weft_close(r->m.w);
@@ -214,7 +214,7 @@ static void end(run *r)
 
 static int do_test(run *r)
 {
-    weft_item_of_user items[ITEMS];
+    weft_checkpoint_item items[ITEMS];
     options_of_file(&forecast_table, &r->o, r->o.given, r->o.test);
     prepare(r, r->o.test);
     items_of(r, items);
@@ -249,11 +249,11 @@ static void begin(run *r)
     r->over = r->over || r->epochs == s->epochs;
     if (r->o.log && !(r->log = weft_journal_open(r->o.log, resumes)))
         check_file(WEFT_EIO);
-    weft_journal_begin(r->log);
+    weft_journal_line_begin(r->log);
     weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
     options_log(&forecast_table, &r->o, r->log);
-    weft_journal_end(r->log);
+    weft_journal_line_end(r->log);
 }
 
 static int do_train(run *r, int argc, char **argv)

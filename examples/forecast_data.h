@@ -9,6 +9,6 @@ typedef enum { TRAIN, VALIDATION, TEST } part;
 typedef struct { int64_t series, seed; double noise; } field_opts;               /* noise: standard deviation of what is measured, in the unit of B */
 
 /* The series of a part: as many as opts says for training, an eighth of that (but 4 or more) for the others. Series number i of a part has the same numbers
- * whatever their number, and on every machine. To be ended by weft_frame_end. */
+ * whatever their number, and on every machine. To be ended by weft_frame_free. */
 weft_frame field_series(part p, const field_opts *opts);
 #endif

@@ -28,8 +28,8 @@ static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, cons
     weft_loss loss = model_loss(y, b.target);
     s->loss += (double)weft_item(loss.sum);
     s->weight += (double)weft_item(loss.weight);
-    double *predicted = memory((size_t)weft_count(y) + 1, sizeof *predicted), *next = predicted;
-    weft_windows_undo(windows, y, predicted);
+    double *predicted = memory((size_t)weft_numel(y) + 1, sizeof *predicted), *next = predicted;
+    weft_windows_inverse_transform(windows, y, predicted);
     for (int64_t i = 0; i < n; i++) {
         weft_window v = weft_window_at(windows, index[i]);
         add_rows(s, next, truth(frame, v.series, v.origin), v.future);
@@ -41,7 +41,7 @@ static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, cons
 score judge(const model *m, weft_forecaster *f, weft_windows *windows, const weft_frame *frame)
 {
     sums s = { 0 };
-    bool recording = weft_recording(m->w, false), training = weft_training(m->w, false);
+    bool recording = weft_set_grad_enabled(m->w, false), training = weft_set_training(m->w, false);
     int64_t n = weft_windows_count(windows);
     for (int64_t from = 0; from < n; from += CHUNK) {
         int32_t index[CHUNK];
@@ -51,14 +51,14 @@ score judge(const model *m, weft_forecaster *f, weft_windows *windows, const wef
         add_windows(&s, f, windows, frame, index, now);
         weft_clear(m->w);
     }
-    weft_recording(m->w, recording);
-    weft_training(m->w, training);
+    weft_set_grad_enabled(m->w, recording);
+    weft_set_training(m->w, training);
     check_context(m->w, "judging");
     return (score){ s.loss / s.weight, sqrt(s.squares / s.rows), s.inside / s.rows };
 }
 
 /* ---- whole series ---- */
-static weft_tensor *predict(weft_series series, void *user) { return model_run(user, &series, NULL); }
+static weft_tensor *predict(weft_series_batch series, void *user) { return model_run(user, &series, NULL); }
 
 int64_t rolling_from(const settings *s, const weft_frame *frame, int64_t series)
 {

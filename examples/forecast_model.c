@@ -48,8 +48,8 @@ static weft_forecaster *fusion_transformer(weft_module *m, const char *name, con
     o.ctxt_seq_len = s->context;                 /* nothing is static: two of them are told how long the past is */
     o.dropout = (weft_real)s->dropout;
     o.output_dim = QUANTILES;
-    return s->model == TFT ? weft_temporal_fusion_transformer_new(m, name, &o)
-        : s->model == PF_TFT ? weft_pf_temporal_fusion_transformer_new(m, name, &o) : weft_xtft_new(m, name, &o);
+    return s->model == TFT ? weft_tft_new(m, name, &o)
+        : s->model == PF_TFT ? weft_pf_tft_new(m, name, &o) : weft_xtft_new(m, name, &o);
 }
 
 static weft_forecaster *forecaster_new(weft_module *m, const char *name, const settings *s, weft_feature_counts n)
@@ -67,7 +67,7 @@ model model_new(weft *w, const settings *s)
     m.net = forecaster_new(m.all, "net", s, n);
     m.best = forecaster_new(m.all, "best", s, n);
     m.trained = weft_forecaster_module(m.net);
-    m.average = s->average > 0 ? weft_average_new(m.trained, (weft_real)s->average) : NULL;
+    m.average = s->average > 0 ? weft_ema_new(m.trained, (weft_real)s->average) : NULL;
     check_context(w, "%s", model_names[s->model]);
     weft_freeze(weft_forecaster_module(m.best), true);
     return m;
@@ -76,14 +76,14 @@ model model_new(weft *w, const settings *s)
 void model_keep(const model *m)
 {
     weft_module *best = weft_forecaster_module(m->best);
-    weft_average_swap(m->average);
-    for (int i = 0; i < weft_parameters(best); i++)
+    weft_ema_swap(m->average);
+    for (int i = 0; i < weft_parameter_count(best); i++)
         weft_assign(weft_parameter_at(best, i, NULL), weft_parameter_at(m->trained, i, NULL));
-    weft_average_swap(m->average);
+    weft_ema_swap(m->average);
 }
 
 /* ---- at work ---- */
-weft_tensor *model_run(weft_forecaster *f, const weft_series *series, weft_forecast_maps *maps) { return weft_forecast_run(f, series, maps).y; }
+weft_tensor *model_run(weft_forecaster *f, const weft_series_batch *series, weft_forecast_maps *maps) { return weft_forecast_run(f, series, maps).y; }
 
 weft_loss model_loss(weft_tensor *predicted, weft_tensor *target)
 {

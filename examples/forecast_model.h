@@ -16,14 +16,14 @@ typedef struct {
     weft_features   *features;
     weft_module     *all, *trained;              /* all: net and best; trained: net */
     weft_forecaster *net, *best;
-    weft_average    *average;                    /* of net, NULL: none */
+    weft_ema    *average;                    /* of net, NULL: none */
 } model;
 
 model        model_new(weft *w, const settings *s);
 /* The net as it is, averaged, becomes the best. */
 void         model_keep(const model *m);
 /* [rows of the future, QUANTILES]. maps: NULL, or what the model looks at. */
-weft_tensor *model_run(weft_forecaster *f, const weft_series *series, weft_forecast_maps *maps);
+weft_tensor *model_run(weft_forecaster *f, const weft_series_batch *series, weft_forecast_maps *maps);
 weft_loss    model_loss(weft_tensor *predicted, weft_tensor *target);
 /* The windows for judging over a frame: all rows but the first few are forecast, most of them twice, from pasts of all lengths. For training: shortened. */
 weft_windows *windows_to_judge(const model *m, const settings *s, const char *name, const weft_frame *f);

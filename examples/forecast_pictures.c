@@ -105,8 +105,8 @@ static double *forecast_of(const gallery *g, int32_t window, weft_forecast_maps 
 {
     weft_window_batch b = weft_windows_batch(g->windows, &window, 1);
     weft_tensor *y = model_run(g->m->best, &b.series, maps);
-    double *predicted = memory((size_t)weft_count(y) + 1, sizeof *predicted);
-    weft_windows_undo(g->windows, y, predicted);
+    double *predicted = memory((size_t)weft_numel(y) + 1, sizeof *predicted);
+    weft_windows_inverse_transform(g->windows, y, predicted);
     check_context(g->m->w, "a window to draw");
     return predicted;
 }
@@ -125,7 +125,7 @@ static void draw_forecasts(const char *path, const gallery *g, int32_t window, c
         time_chart(&one, "a window: the current is known in advance, the field is not", curves[0]), loop_chart(&one, curves[1]),
         time_chart(&whole, "a whole series, each forecast from the one before it", curves[2]), error_chart(&whole, misses, curves[3]),
     };
-    check_file(weft_draw_charts(path, "The field of a magnet with hysteresis", charts, 4, 2));
+    check_file(weft_plot_charts(path, "The field of a magnet with hysteresis", charts, 4, 2));
     free(all);
     free(one.block);
     free(whole.block);
@@ -137,8 +137,8 @@ enum { TALL = 40, WIDE = 70, LABEL = 12 };       /* cells at most: each is the m
 /* The mean of the heads: [queries][keys], 0 for what a query may not see. To be freed. */
 static double *weights_of(const gallery *g, weft_tensor *map, int64_t queries, int64_t keys)
 {
-    map = weft_arrange(map, WEFT_CONCAT);
-    int64_t n = weft_count(map), heads = weft_size(map, 1);
+    map = weft_to_layout(map, WEFT_CONCAT);
+    int64_t n = weft_numel(map), heads = weft_size(map, 1);
     weft_lengths seen = weft_lengths_of(map);
     double *weights = memory((size_t)(queries * keys), sizeof *weights);
     weft_real *values = memory((size_t)n + 1, sizeof *values), *next = values;
@@ -191,7 +191,7 @@ static void draw_attention(const char *path, const gallery *g, int32_t window, w
     label(text[0], labels[0], rows, queries, 0);
     label(text[1], labels[1], columns, keys, -w.past);
     snprintf(title, sizeof title, "%s: where each row of the future looks, past (-) and future (+); 1 is a weight of %.3f", model_names[g->set->model], most);
-    check_file(weft_draw_heatmap(path, title, rows, columns, cells, labels[0], labels[1]));
+    check_file(weft_plot_heatmap(path, title, rows, columns, cells, labels[0], labels[1]));
     free(weights);
 }
 
@@ -209,7 +209,7 @@ static void draw_training(const char *path, const gallery *g)
     const weft_curve loss[] = { { "training", g->epochs, x, y[0], false, NULL }, { "validation", g->epochs, x, y[1], false, NULL } };
     const weft_curve rmse = { "validation", g->epochs, x, y[2], false, NULL };
     const weft_chart charts[] = { { "quantile loss, of scaled numbers", "epochs", "loss", NULL, 0, 10, loss, 2 }, { "RMSE of the median", "epochs", "B", NULL, 0, 10, &rmse, 1 } };
-    check_file(weft_draw_charts(path, "Learning hysteresis", charts, 2, 2));
+    check_file(weft_plot_charts(path, "Learning hysteresis", charts, 2, 2));
     free(x);
 }
 
@@ -219,7 +219,7 @@ void draw(const char *folder, const gallery *g)
     static const char *const names[3] = { "forecast.svg", "attention.svg", "curve.svg" };
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
-    bool training = weft_training(g->m->w, false), recording = weft_recording(g->m->w, false);
+    bool training = weft_set_training(g->m->w, false), recording = weft_set_grad_enabled(g->m->w, false);
     int32_t window = telling_window(g);
     weft_forecast_maps maps = { 0 };
     double *predicted = forecast_of(g, window, &maps);
@@ -230,7 +230,7 @@ void draw(const char *folder, const gallery *g)
     draw_forecasts(path[0], g, window, predicted);
     draw_training(path[2], g);
     weft_clear(g->m->w);
-    weft_training(g->m->w, training);
-    weft_recording(g->m->w, recording);
+    weft_set_training(g->m->w, training);
+    weft_set_grad_enabled(g->m->w, recording);
     free(predicted);
 }

@@ -29,7 +29,7 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
     score s = { 0 };
     int32_t length[CHUNK];                       /* the last word is the longest */
     int32_t *letters = memory(n ? CHUNK * (size_t)d->letters[words[n - 1]] : 0, sizeof *letters);
-    weft_average_swap(m->average);
+    weft_ema_swap(m->average);
     for (int64_t from = 0; from < n; from += CHUNK) {
         int64_t now = n - from < CHUNK ? n - from : CHUNK;
         int32_t *to = letters;
@@ -38,10 +38,10 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
         weft_decoded said = pronounce(m, letters, &(weft_lengths){ now, length, NULL }, LIMIT, beam);
         for (int64_t i = 0; i < now; i++)
             score_word(&s, d, words[from + i], said.tokens + i * said.limit, said.len[i]);
-        weft_decoded_end(&said);
+        weft_decoded_free(&said);
         weft_clear(m->w);
     }
-    weft_average_swap(m->average);
+    weft_ema_swap(m->average);
     free(letters);
     return s;
 }
@@ -65,10 +65,10 @@ typedef struct {
 
 /* What the file holds beside weights, optimiser and random streams; the test's words last. */
 enum { ITEMS = SETTINGS + 8 };
-static void items_of(run *r, weft_item_of_user items[ITEMS])
+static void items_of(run *r, weft_checkpoint_item items[ITEMS])
 {
     options_items(&g2p_table, &r->o, items);
-    const weft_item_of_user more[ITEMS - SETTINGS] = {
+    const weft_checkpoint_item more[ITEMS - SETTINGS] = {
         { "epochs_done", WEFT_I64, &r->epochs, 1 }, { "dictionary", WEFT_I64, &r->print, 1 }, { "loader", WEFT_I64, r->at.at, 4 },
         { "meter", WEFT_F64, r->meter, 2 }, { "loss", WEFT_F64, r->curve, r->points + 1 },
         { "dev", WEFT_F64, r->judged, 2 * r->o.set.epochs + 2 }, { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones },
@@ -79,19 +79,19 @@ static void items_of(run *r, weft_item_of_user items[ITEMS])
 
 static void save(run *r)
 {
-    weft_item_of_user items[ITEMS];
-    r->at = weft_loader_save(r->loader);
+    weft_checkpoint_item items[ITEMS];
+    r->at = weft_loader_get_state(r->loader);
     items_of(r, items);
     check_file(weft_save(r->o.out, r->m.all, r->optim, items, ITEMS));
 }
 
 static void restore(run *r)
 {
-    weft_item_of_user items[ITEMS];
+    weft_checkpoint_item items[ITEMS];
     check_context(r->m.w, "%s", "");
     items_of(r, items);
     check_file(weft_load(r->o.out, r->m.all, r->optim, items, ITEMS - 1));
-    weft_loader_restore(r->loader, r->at);
+    weft_loader_set_state(r->loader, r->at);
     printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim), (long long)r->total);
 }
 
@@ -143,14 +143,14 @@ static void log_point(run *r, double norm)
     double loss = r->meter[1] > 0 ? r->meter[0] / r->meter[1] : 0;
     r->curve[updates / POINT - 1] = loss;
     r->meter[0] = r->meter[1] = 0;
-    weft_journal_begin(r->log);
+    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "update", (double)updates);
     weft_journal_number(r->log, "epoch", (double)weft_loader_epoch(r->loader));
     weft_journal_number(r->log, "loss", loss);
     weft_journal_number(r->log, "lr", (double)weft_optim_lr(r->optim));
     weft_journal_number(r->log, "norm", norm);
     weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
-    weft_journal_end(r->log);
+    weft_journal_line_end(r->log);
 }
 
 static void update(run *r, int64_t n)
@@ -163,10 +163,10 @@ static void update(run *r, int64_t n)
     weft_tensor *loss = weft_mean_loss(weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = (weft_real)s->smoothing }));
     weft_backward(loss);
     weft_tensor *norm = weft_clip_grad_norm(r->m.all, (weft_real)s->clip);
-    weft_optim_set_lr(r->optim, (weft_real)weft_warmup_cosine(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
+    weft_optim_set_lr(r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
-    weft_average_update(r->m.average, updates);
+    weft_ema_update(r->m.average, updates);
     if (updates % READ == 1) {                   /* reading waits for the device: not at each update */
         r->meter[0] += (double)weft_item(loss);
         r->meter[1]++;
@@ -203,12 +203,12 @@ static void end_epoch(run *r)
     printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs,
            (long long)r->o.set.epochs, last_loss(r), score_per(&s), score_wer(&s), progress_seconds(&r->bar));
     fflush(stdout);
-    weft_journal_begin(r->log);
+    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "epochs_done", (double)r->epochs);
     weft_journal_number(r->log, "dev_per", score_per(&s));
     weft_journal_number(r->log, "dev_wer", score_wer(&s));
     weft_journal_number(r->log, "seconds", progress_seconds(&r->bar));
-    weft_journal_end(r->log);
+    weft_journal_line_end(r->log);
 }
 
 /* False if a signal came. */
@@ -250,11 +250,11 @@ static void draw(const run *r)
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s/%s", r->o.pictures, names[i]);
     history h = { r->points, POINT, r->o.set.epochs, r->total / (r->o.set.epochs ? r->o.set.epochs : 1), r->curve, r->judged };
-    weft_average_swap(r->m.average);
+    weft_ema_swap(r->m.average);
     if (draw_history(path[0], &h) != WEFT_OK || draw_attention(path[1], &r->m, &r->d.phones, "phlegm") != WEFT_OK ||
         draw_words(path[2], words, SHOWN) != WEFT_OK)
         quit(1, "%s", weft_file_message());
-    weft_average_swap(r->m.average);
+    weft_ema_swap(r->m.average);
 }
 
 static void say(const model *m, const phone_set *phones, const char *word, int64_t beam, const dictionary *d)
@@ -270,7 +270,7 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
     if (s.wrong)
         printf("   (the dictionary says %s)", spoken(phones, d->said[d->first[i]], d->length[d->first[i]]));
     printf("\n");
-    weft_decoded_end(&said);
+    weft_decoded_free(&said);
     weft_clear(m->w);
     free(letters);
 }
@@ -283,7 +283,7 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
     };
     int found = 0;
     puts("words it never saw:");
-    weft_average_swap(r->m.average);
+    weft_ema_swap(r->m.average);
     for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
         int64_t word = dictionary_find(&r->d, hard[i]);
         if (word >= 0 && part_of(word) == TEST && ++found)
@@ -291,21 +291,21 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
     }
     for (int64_t i = 0; i < 5 && found < 5 && i < n; i++)
         say(&r->m, &r->d.phones, r->d.word[test[i * n / 5]], r->o.beam, &r->d);
-    weft_average_swap(r->m.average);
+    weft_ema_swap(r->m.average);
 }
 
 static void last_line(const score *s, const model *m, double spent)
 {
     printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", score_per(s), score_wer(s),
-           (long long)s->words, (long long)(weft_parameter_count(m->all) + 500) / 1000, spent);
+           (long long)s->words, (long long)(weft_parameter_numel(m->all) + 500) / 1000, spent);
 }
 
 /* ---- the three things it does ---- */
 static char *text_item(const char *path, const char *name)
 {
-    int64_t n = weft_item_size(path, name);
+    int64_t n = weft_checkpoint_item_size(path, name);
     char *text = memory(n > 0 ? (size_t)n : 1, 1);
-    if (n < 0 || weft_load_items(path, &(weft_item_of_user){ name, WEFT_TEXT, text, n }, 1) != WEFT_OK)
+    if (n < 0 || weft_load_items(path, &(weft_checkpoint_item){ name, WEFT_TEXT, text, n }, 1) != WEFT_OK)
         quit(1, "%s", weft_file_message());
     return text;
 }
@@ -330,7 +330,7 @@ static int do_say(options *o)
         if (!*o->words[i] || !lower_word(o->words[i]))
             quit(2, "\"%s\" is no word of the letters a to z", o->words[i]);
     model m = load_model(o, o->say, &phones);
-    weft_average_swap(m.average);
+    weft_ema_swap(m.average);
     for (int i = 0; i < o->count; i++)
         say(&m, &phones, o->words[i], o->beam, NULL);
     weft_close(m.w);
@@ -359,7 +359,7 @@ static int do_test(options *o)
 static void must_be_the_same(const run *r)      /* dictionary as when the file was begun */
 {
     int64_t print;
-    check_file(weft_load_items(r->o.out, &(weft_item_of_user){ "dictionary", WEFT_I64, &print, 1 }, 1));
+    check_file(weft_load_items(r->o.out, &(weft_checkpoint_item){ "dictionary", WEFT_I64, &print, 1 }, 1));
     if (print != r->print)
         quit(1, "%s was begun with another dictionary than %s", r->o.out, r->o.data);
 }
@@ -393,11 +393,11 @@ static void begin(run *r)
     check_context(r->m.w, "%s", "");
     if (r->o.log && !(r->log = weft_journal_open(r->o.log, resumes)))
         quit(1, "%s", weft_file_message());
-    weft_journal_begin(r->log);
+    weft_journal_line_begin(r->log);
     weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
     options_log(&g2p_table, &r->o, r->log);
-    weft_journal_end(r->log);
+    weft_journal_line_end(r->log);
 }
 
 static void end(run *r)
@@ -417,11 +417,11 @@ static void finish(run *r)
     double spent = progress_seconds(&r->bar);
     int64_t n, *test = words_of(&r->d, TEST, &n);
     score s = judge(&r->m, &r->d, test, n, r->o.beam);
-    weft_journal_begin(r->log);
+    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "test_per", score_per(&s));
     weft_journal_number(r->log, "test_wer", score_wer(&s));
     weft_journal_number(r->log, "seconds", spent);
-    weft_journal_end(r->log);
+    weft_journal_line_end(r->log);
     if (r->o.pictures)
         draw(r);
     read_aloud(r, test, n);

@@ -23,14 +23,14 @@ model model_new(weft *w, const settings *s, int classes)
         .decoder   = weft_lstm_new(m, "decoder", &writes),
         .bridge_h  = weft_linear_new(m, "bridge_h", 2 * h, s->decoder_layers * h),
         .bridge_c  = weft_linear_new(m, "bridge_c", 2 * h, s->decoder_layers * h),
-        .attention = weft_general_new(m, "attention", h, 2 * h),
+        .attention = weft_general_attention_new(m, "attention", h, 2 * h),
         .combine   = weft_linear_new(m, "combine", 3 * h, h),
         .output    = weft_linear_new(m, "output", h, classes),
-        .drop_letters = weft_drop_new(m, "drop_letters", p, false),
-        .drop_phones  = weft_drop_new(m, "drop_phones", p, false),
-        .drop_output  = weft_drop_new(m, "drop_output", p, false),
+        .drop_letters = weft_dropout_layer_new(m, "drop_letters", p, false),
+        .drop_phones  = weft_dropout_layer_new(m, "drop_phones", p, false),
+        .drop_output  = weft_dropout_layer_new(m, "drop_output", p, false),
     };
-    it.average = s->average > 0 ? weft_average_new(m, (weft_real)s->average) : NULL;
+    it.average = s->average > 0 ? weft_ema_new(m, (weft_real)s->average) : NULL;
     return it;
 }
 
@@ -45,7 +45,7 @@ static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
 
 encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengths)
 {
-    weft_tensor *x = weft_drop_run(m->drop_letters, weft_embed(m->letters, weft_ragged_ints(m->w, letters, lengths)));
+    weft_tensor *x = weft_dropout_layer_run(m->drop_letters, weft_embedding_run(m->letters, weft_ragged_ints(m->w, letters, lengths)));
     weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
     weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
     return (encoded){ out.y, first };
@@ -54,14 +54,14 @@ encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengt
 /* y [N, H] of the decoder -> logits [N, classes]. */
 static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *memory, weft_tensor **map)
 {
-    weft_tensor *seen[2] = { y, weft_general_run(m->attention, y, memory, map) };
+    weft_tensor *seen[2] = { y, weft_general_attention_run(m->attention, y, memory, map) };
     weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(seen, 2, 1)));
-    return weft_linear_run(m->output, weft_drop_run(m->drop_output, both));
+    return weft_linear_run(m->output, weft_dropout_layer_run(m->drop_output, both));
 }
 
 weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, const weft_lengths *lengths, weft_tensor **map)
 {
-    weft_tensor *x = weft_drop_run(m->drop_phones, weft_embed(m->phones, weft_ragged_ints(m->w, before, lengths)));
+    weft_tensor *x = weft_dropout_layer_run(m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
     return scores(m, weft_rnn_run(m->decoder, x, e->first).y, e->memory, map);
 }
 
@@ -71,18 +71,18 @@ typedef struct { const model *m; weft_tensor *memory; int64_t n; int32_t *beams,
 static weft_tensor *next_phones(weft_tensor *tokens, weft_state *state, int64_t beams, void *user)
 {
     writer *it = user;
-    weft_rnn_out out = weft_rnn_step(it->m->decoder, weft_embed(it->m->phones, tokens), *state);
+    weft_rnn_out out = weft_rnn_step(it->m->decoder, weft_embedding_run(it->m->phones, tokens), *state);
     *state = out.last;
     for (int64_t i = 0; i < it->n; i++)
         it->beams[i] = (int32_t)beams;           /* to the attention the beams of a word are a sequence of queries */
     weft_lengths lengths = { it->n, it->beams, NULL };
-    weft_tensor *shape = weft_arrange(weft_ragged_ints(it->m->w, it->zeros, &lengths), WEFT_CONCAT);
-    return weft_plain(weft_arrange(scores(it->m, weft_ragged_like(out.y, shape), it->memory, NULL), WEFT_CONCAT));
+    weft_tensor *shape = weft_to_layout(weft_ragged_ints(it->m->w, it->zeros, &lengths), WEFT_CONCAT);
+    return weft_plain(weft_to_layout(scores(it->m, weft_ragged_like(out.y, shape), it->memory, NULL), WEFT_CONCAT));
 }
 
 weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit, int64_t beam)
 {
-    bool recording = weft_recording(m->w, false), training = weft_training(m->w, false);
+    bool recording = weft_set_grad_enabled(m->w, false), training = weft_set_training(m->w, false);
     encoded e = encode(m, letters, lengths);
     size_t n = (size_t)lengths->n, rows = n * (size_t)beam;
     writer it = { m, e.memory, lengths->n, memory(n, sizeof *it.beams), memory(rows, sizeof *it.zeros) };
@@ -91,10 +91,10 @@ weft_decoded pronounce(const model *m, const int32_t *letters, const weft_length
                                  : weft_decode_greedy(m->w, lengths->n, e.first, next_phones, &it, &how);
     free(it.beams);
     free(it.zeros);
-    weft_recording(m->w, recording);
-    weft_training(m->w, training);
+    weft_set_grad_enabled(m->w, recording);
+    weft_set_training(m->w, training);
     if (!weft_ok(m->w))
-        quit(1, "%s", weft_message(m->w));
+        quit(1, "%s", weft_error_message(m->w));
     return said;
 }
 

@@ -23,7 +23,7 @@ weft_status draw_history(const char *path, const history *h)
         { "words wrong (dev)", h->epochs, end, wer, true, NULL },
         { "phones wrong (dev)", h->epochs, end, per, true, NULL },
     };
-    weft_status status = weft_draw_curves(path, "Learning to pronounce English", "updates", "loss", "errors, %", curves, 3);
+    weft_status status = weft_plot_lines(path, "Learning to pronounce English", "updates", "loss", "errors, %", curves, 3);
     free(x);
     return status;
 }
@@ -52,8 +52,8 @@ static double *look(const model *m, const int32_t *letters, int32_t length, cons
     size_t n = (size_t)phones * (size_t)length;
     weft_real *values = memory(n, sizeof *values);
     double *weights = memory(n, sizeof *weights);
-    if (weft_read(weft_arrange(map, WEFT_CONCAT), values, n * sizeof *values) != WEFT_OK)
-        quit(1, "%s", weft_message(m->w));
+    if (weft_read(weft_to_layout(map, WEFT_CONCAT), values, n * sizeof *values) != WEFT_OK)
+        quit(1, "%s", weft_error_message(m->w));
     for (size_t i = 0; i < n; i++)
         weights[i] = (double)values[i];
     free(values);
@@ -67,16 +67,16 @@ weft_status draw_attention(const char *path, const model *m, const phone_set *ph
     const char *rows[LIMIT + 1], *columns[WORD];
     cut(word, name, columns);
     spell(letters, word, &length);
-    bool training = weft_training(m->w, false), recording = weft_recording(m->w, false);
+    bool training = weft_set_training(m->w, false), recording = weft_set_grad_enabled(m->w, false);
     weft_decoded said = pronounce(m, letters, &(weft_lengths){ 1, &length, NULL }, LIMIT, 1);
     double *weights = look(m, letters, length, &said);
     for (int i = 0; i <= said.len[0]; i++)
         rows[i] = i < said.len[0] ? phones->name[said.tokens[i]] : "end";
     snprintf(title, sizeof title, "%s: the letters that each phone looks at", word);
-    weft_status status = weft_draw_heatmap(path, title, said.len[0] + 1, length, weights, rows, columns);
-    weft_training(m->w, training);
-    weft_recording(m->w, recording);
-    weft_decoded_end(&said);
+    weft_status status = weft_plot_heatmap(path, title, said.len[0] + 1, length, weights, rows, columns);
+    weft_set_training(m->w, training);
+    weft_set_grad_enabled(m->w, recording);
+    weft_decoded_free(&said);
     weft_clear(m->w);
     free(weights);
     return status;
@@ -93,5 +93,5 @@ weft_status draw_words(const char *path, const char *const *words, int n)
         tokens += length[i];
     }
     weft_lengths lengths = { n < WORDS ? n : WORDS, length, NULL };
-    return weft_draw_batch(path, "One batch of words in three layouts", &lengths, labels);
+    return weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels);
 }

@@ -54,8 +54,8 @@ static model model_new(weft *w)
 static weft_tensor *model_loss(weft *w, const model *m, const batch *b)
 {
     weft_lengths src = { BATCH, b->src_len, NULL }, dst = { BATCH, b->dst_len, NULL };
-    weft_rnn_out e = weft_rnn_run(m->enc, weft_embed(m->embed, weft_ragged_ints(w, b->src, &src)), WEFT_ZERO_STATE);
-    weft_rnn_out d = weft_rnn_run(m->dec, weft_embed(m->embed, weft_ragged_ints(w, b->in, &dst)), e.last);
+    weft_rnn_out e = weft_rnn_run(m->enc, weft_embedding_run(m->embed, weft_ragged_ints(w, b->src, &src)), WEFT_ZERO_STATE);
+    weft_rnn_out d = weft_rnn_run(m->dec, weft_embedding_run(m->embed, weft_ragged_ints(w, b->in, &dst)), e.last);
     return weft_mean_loss(weft_cross_entropy(weft_linear_run(m->project, d.y), weft_ragged_ints(w, b->out, &dst), NULL));
 }
 
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     adam.lr = (weft_real)5e-3;
     weft_optim *opt = weft_adamw_new(m.all, &adam);
     uint64_t data = 1;
-    weft_item_of_user items[] = { { "data", WEFT_I64, &data, 1 } };
+    weft_checkpoint_item items[] = { { "data", WEFT_I64, &data, 1 } };
 
     weft_status s = weft_load(path, m.all, opt, items, 1);                    /* resume, if there is a file */
     if (s == WEFT_ENOENT)
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         weft_clear(w);                                                        /* this step's tensors end here */
     }
     if (!weft_ok(w))
-        fprintf(stderr, "seq2seq: %s\n", weft_message(w));
+        fprintf(stderr, "seq2seq: %s\n", weft_error_message(w));
     if (s != WEFT_OK)
         fprintf(stderr, "seq2seq: %s: %s\n", path, weft_file_message());
     int failed = s != WEFT_OK || !weft_ok(w);

@@ -43,11 +43,11 @@ static void set_weights(bench *b)
 {
     static weft_real v[4 * HIDDEN * HIDDEN];                      /* no parameter is larger */
     const char *path;
-    for (int i = 0; i < weft_parameters(b->all); i++) {
+    for (int i = 0; i < weft_parameter_count(b->all); i++) {
         weft_tensor *p = weft_parameter_at(b->all, i, &path);
-        for (int64_t k = 0; k < weft_count(p); k++)
+        for (int64_t k = 0; k < weft_numel(p); k++)
             v[k] = (weft_real)(2 / sqrt(HIDDEN) * formula(path, k));
-        weft_assign_values(p, v, weft_count(p));
+        weft_assign_values(p, v, weft_numel(p));
     }
 }
 
@@ -74,10 +74,10 @@ static void build(bench *b)
 
 static weft_tensor *loss_of(const bench *b, bool packed)
 {
-    weft_tensor *x = weft_embed(b->embed, weft_ints(b->w, b->ids, WEFT_SHAPE(b->batch, b->T)));
+    weft_tensor *x = weft_embedding_run(b->embed, weft_ints(b->w, b->ids, WEFT_SHAPE(b->batch, b->T)));
     if (packed) {
-        x = weft_rnn_run(b->lstm, weft_pack_padded(x, &b->lengths, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE).y;
-        x = weft_pad_packed(x, b->T, 0, WEFT_ALIGN_LEFT);
+        x = weft_rnn_run(b->lstm, weft_pack_padded_sequence(x, &b->lengths, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE).y;
+        x = weft_pad_packed_sequence(x, b->T, 0, WEFT_ALIGN_LEFT);
     } else {
         weft_tensor *mask = weft_create_mask(b->w, b->T, &b->lengths, WEFT_ALIGN_LEFT, true);
         x = weft_rnn_run(b->lstm, x, WEFT_ZERO_STATE).y;
@@ -97,14 +97,14 @@ static double now_ms(void)
 
 static run one_run(bench *b, bool packed, bool train)
 {
-    weft_recording(b->w, train);
+    weft_set_grad_enabled(b->w, train);
     double start = now_ms();
     if (train)
         weft_zero_grad(b->all);
     weft_tensor *loss = loss_of(b, packed);
     if (train)
         weft_backward(loss);
-    weft_wait(b->w);
+    weft_synchronize(b->w);
     run r = { now_ms() - start, (double)weft_item(loss), 0 };
     if (train)
         r.norm = (double)weft_item(weft_clip_grad_norm(b->all, (weft_real)INFINITY));
@@ -158,7 +158,7 @@ static void note(weft_journal *j, const bench *b, const char *who, char setup, b
     double ms = median(t);
     if (!t->n)
         return;
-    weft_journal_begin(j);
+    weft_journal_line_begin(j);
     weft_journal_text(j, "who", who);
     weft_journal_text(j, "setup", (char[]){ setup, 0 });
     weft_journal_number(j, "B", (double)b->batch);
@@ -170,7 +170,7 @@ static void note(weft_journal *j, const bench *b, const char *who, char setup, b
     weft_journal_number(j, "runs", t->n);
     weft_journal_number(j, "loss", t->last.loss);
     weft_journal_number(j, "norm", t->last.norm);
-    weft_journal_end(j);
+    weft_journal_line_end(j);
 }
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-3 * fmax(fabs(a), fabs(b)) + 1e-5; }
@@ -210,7 +210,7 @@ static weft_status draw(const options *o, const results *r, bool with_peer, cons
     }
     snprintf(title, sizeof title, "Packing: Embedding(10, 16), LSTM(16, 32), Linear(32, 2), batch %lld; %s", (long long)o->batch, under);
     snprintf(path, sizeof path, "%s/slow_pack.svg", o->out);
-    return weft_draw_charts(path, title, charts, 4, 2);
+    return weft_plot_charts(path, title, charts, 4, 2);
 }
 
 /* ---- the machine ---- */
@@ -254,7 +254,7 @@ static bool compare(bench *b, peer *p, const options *o, const char *under)
     weft_journal_close(j);
     bool good = weft_ok(b->w) && j && draw(o, &r, p->to, under) == WEFT_OK;
     if (!good)
-        fprintf(stderr, "slow_pack: %s\n", weft_ok(b->w) ? weft_file_message() : weft_message(b->w));
+        fprintf(stderr, "slow_pack: %s\n", weft_ok(b->w) ? weft_file_message() : weft_error_message(b->w));
     printf("\n%d of %d losses and gradients agree; %s/slow_pack.svg\n", r.agree, r.compared, o->out);
     return good && r.agree == r.compared;
 }
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
         good = compare(&b, &p, &o, under);
         peer_end(&p);
     } else {
-        fprintf(stderr, "slow_pack: %s\n", weft_ok(b.w) ? "out of memory" : weft_message(b.w));
+        fprintf(stderr, "slow_pack: %s\n", weft_ok(b.w) ? "out of memory" : weft_error_message(b.w));
     }
     weft_close(b.w);
     free(b.len), free(b.classes), free(b.ids);

@@ -67,7 +67,7 @@ static bool member(weft_journal *j, const char *name)
     return true;
 }
 
-void weft_journal_begin(weft_journal *j)
+void weft_journal_line_begin(weft_journal *j)
 {
     if (!j)
         return;
@@ -102,7 +102,7 @@ void weft_journal_text(weft_journal *j, const char *name, const char *value)
         add_string(j, value);
 }
 
-void weft_journal_end(weft_journal *j)
+void weft_journal_line_end(weft_journal *j)
 {
     if (!j || !j->open)
         return;

@@ -21,17 +21,17 @@ typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } wef
 /* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient, whatever is written to it. */
 WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns);
 WEFT_API weft_embedding *weft_embedding_with(weft_module *m, const char *name, const weft_embedding_opts *opts);
-WEFT_API weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids);   /* [..] ints -> [.., columns]; the id -1 gives a row of 0 */
+WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);   /* [..] ints -> [.., columns]; the id -1 gives a row of 0 */
 
-typedef struct weft_norm weft_norm;
+typedef struct weft_layer_norm_layer weft_layer_norm_layer;
 /* Layer norm over the last axis: weight 1 and bias 0 [width], eps 1e-5. */
-WEFT_API weft_norm *weft_norm_new(weft_module *m, const char *name, int64_t width);
-WEFT_API weft_tensor *weft_norm_run(weft_norm *n, weft_tensor *x);
+WEFT_API weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *m, const char *name, int64_t width);
+WEFT_API weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x);
 
-typedef struct weft_drop weft_drop;
+typedef struct weft_dropout_layer weft_dropout_layer;
 /* Dropout named by its place in the tree, 0 <= p < 1; see weft_dropout. */
-WEFT_API weft_drop *weft_drop_new(weft_module *m, const char *name, weft_real p, bool per_sequence);
-WEFT_API weft_tensor *weft_drop_run(weft_drop *d, weft_tensor *x);
+WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name, weft_real p, bool per_sequence);
+WEFT_API weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x);
 
 typedef struct weft_mlp weft_mlp;
 typedef enum { WEFT_RELU, WEFT_LEAKY_RELU, WEFT_ELU, WEFT_GELU, WEFT_SILU, WEFT_TANH, WEFT_SIGMOID } weft_activation;
@@ -44,20 +44,20 @@ WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 /* ---- attention over a ragged memory; q [Nq, dq], memory [Nm, dm], result [Nq, dm] ---- *
  * q is ragged, of as many sequences as the memory, or plain [n, dq], one query for each sequence of the memory (a decoder's step): then the result
  * is plain, too. map: NULL, or set to the weights, one sequence for each query row (see weft_attention). A query without memory gives 0. */
-typedef struct weft_additive weft_additive;
+typedef struct weft_additive_attention weft_additive_attention;
 /* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those names, `width` units. It
  * makes all pairs of a query and a memory row: [pairs, width] and [pairs, dm] numbers. */
-WEFT_API weft_additive *weft_additive_new(weft_module *m, const char *name, int64_t dq, int64_t dm, int64_t width);
-WEFT_API weft_tensor *weft_additive_run(weft_additive *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
-typedef struct weft_general weft_general;
+WEFT_API weft_additive_attention *weft_additive_attention_new(weft_module *m, const char *name, int64_t dq, int64_t dm, int64_t width);
+WEFT_API weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
+typedef struct weft_general_attention weft_general_attention;
 /* q . (weight m), weight [dq, dm], Luong et al. 2015. */
-WEFT_API weft_general *weft_general_new(weft_module *m, const char *name, int64_t dq, int64_t dm);
-WEFT_API weft_tensor *weft_general_run(weft_general *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
-typedef struct weft_multihead weft_multihead;
+WEFT_API weft_general_attention *weft_general_attention_new(weft_module *m, const char *name, int64_t dq, int64_t dm);
+WEFT_API weft_tensor *weft_general_attention_run(weft_general_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
+typedef struct weft_multihead_attention weft_multihead_attention;
 /* torch.nn.MultiheadAttention: in_proj_weight [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias; q may be the memory itself. Vaswani
  * et al. 2017. */
-WEFT_API weft_multihead *weft_multihead_new(weft_module *m, const char *name, int64_t width, int heads);
-WEFT_API weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
+WEFT_API weft_multihead_attention *weft_multihead_attention_new(weft_module *m, const char *name, int64_t width, int heads);
+WEFT_API weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
 
 #ifdef __cplusplus
 }

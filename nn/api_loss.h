@@ -31,7 +31,7 @@ WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target, const w
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, weft_real delta, const weft_loss_opts *opts);
 /* Binary cross entropy of logits and targets in 0 .. 1. */
-WEFT_API weft_loss weft_bce(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts);
+WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts);
 /* 0.5 (log v + (y - m)^2 / v), v = max(variance, eps), which has no gradient below eps; eps 0: 1e-6. */
 WEFT_API weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, weft_real eps, const weft_loss_opts *opts);
 /* 2 |p - y| / (|p| + |y|) and |(y - p) / y|; as losses and as metrics. 0 / 0 counts as 0, a miss of a target of 0 is infinite in mape. */
@@ -39,7 +39,7 @@ WEFT_API weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const
 WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 /* predicted [.., n], target [..] or [.., 1]; r = (y - p_q) weight, element max((q - 1) r, q r). weight: elements; per_batch: sequences
  * (or first extent) * n. */
-WEFT_API weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, const weft_real *quantiles, int n, bool per_batch, const weft_loss_opts *opts);
+WEFT_API weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const weft_real *quantiles, int n, bool per_batch, const weft_loss_opts *opts);
 
 /* ---- metrics ---- */
 /* The class with the largest score of each row: [.., classes] -> [..] ints; the first of equals. */

@@ -17,9 +17,9 @@ typedef struct weft_module weft_module;
  * modules, parameters, buffers. Roots may share a name: a copy of a model starts with the same values. A module that could not be made
  * is an inert one, never NULL; what is asked of it is an error, or nothing. */
 WEFT_API weft_module *weft_module_new(weft *w, const char *name);
-WEFT_API weft_module *weft_module_in(weft_module *parent, const char *name);
+WEFT_API weft_module *weft_submodule_new(weft_module *parent, const char *name);
 /* The context of a module. */
-WEFT_API weft *weft_of_module(const weft_module *m);
+WEFT_API weft *weft_module_context(const weft_module *m);
 
 /* How a parameter [out, in, ..] starts, a the gain (0: 1) of the last three, which want a rank of 2 or more: XAVIER uniform in +-a sqrt(6 / (in +
  * out)), Glorot & Bengio 2010; KAIMING in +-a sqrt(6 / in), He et al. 2015; further extents multiply both in and out. ORTHOGONAL: as [out, rest]
@@ -40,7 +40,7 @@ WEFT_API void weft_assign(weft_tensor *kept, weft_tensor *value);
 WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int64_t n);
 /* Starts a parameter anew: with the same init it has its first values again. */
 WEFT_API void weft_initialise(weft_tensor *parameter, weft_init init);
-/* Makes `name` in m another name of an existing parameter (of the same root): tied weights. weft_find knows both; counted, frozen, zeroed,
+/* Makes `name` in m another name of an existing parameter (of the same root): tied weights. weft_find_parameter knows both; counted, frozen, zeroed,
  * stepped and saved it is under its first name alone. */
 WEFT_API void weft_tie(weft_module *m, const char *name, weft_tensor *parameter);
 /* Frozen parameters get no gradient and no step; of a whole subtree, of one parameter. Freezing forgets the gradient there is. */
@@ -48,19 +48,19 @@ WEFT_API void weft_freeze(weft_module *m, bool frozen);
 WEFT_API void weft_freeze_parameter(weft_tensor *parameter, bool frozen);
 /* Parameters and buffers below m in the order in which they were made: their number, the i-th, its path below m (owned by the
  * context; path may be NULL). No such i is an error. */
-WEFT_API int weft_parameters(const weft_module *m);
+WEFT_API int weft_parameter_count(const weft_module *m);
 WEFT_API weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path);
-WEFT_API int weft_buffers(const weft_module *m);
+WEFT_API int weft_buffer_count(const weft_module *m);
 WEFT_API weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path);
 /* By path, "encoder.weight_ih_l0"; NULL if there is none. */
-WEFT_API weft_tensor *weft_find(const weft_module *m, const char *path);
+WEFT_API weft_tensor *weft_find_parameter(const weft_module *m, const char *path);
 /* Numbers to train below m, tied ones once, frozen ones included. */
-WEFT_API int64_t weft_parameter_count(const weft_module *m);
+WEFT_API int64_t weft_parameter_numel(const weft_module *m);
 /* Prints the tree: names, shapes, counts, what is frozen or tied. */
 WEFT_API void weft_print_module(FILE *file, const weft_module *m);
 /* Zeroes the gradients below m; divides them by a scalar tensor (0 if it is 0): one division after accumulation. */
 WEFT_API void weft_zero_grad(weft_module *m);
-WEFT_API void weft_scale_grad(weft_module *m, weft_tensor *divisor);
+WEFT_API void weft_divide_grad(weft_module *m, weft_tensor *divisor);
 
 #ifdef __cplusplus
 }

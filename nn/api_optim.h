@@ -24,16 +24,16 @@ WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *o
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);     /* decay added to the gradient */
 WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);    /* decay apart, Loshchilov & Hutter 2019 */
 /* Ends an optimiser before its context ends: its parameters may have another one. NULL is allowed. */
-WEFT_API void weft_optim_end(weft_optim *o);
+WEFT_API void weft_optim_free(weft_optim *o);
 /* Of the parameters below `part`, later ones included: the rate is multiplied, the decay replaced.
  * What was said last counts. */
-WEFT_API void weft_optim_group(weft_optim *o, weft_module *part, weft_real lr_scale, weft_real weight_decay);
+WEFT_API void weft_optim_set_group(weft_optim *o, weft_module *part, weft_real lr_scale, weft_real weight_decay);
 /* Changes the parameters and zeroes their gradients. A parameter that no weft_backward has reached
  * since the last step or weft_zero_grad stays as it is, without decay or momentum, as in PyTorch
  * where grad is None; a gradient of zeros is one (of an empty batch, say), and so is one that
  * weft_assign has written. A failed step changes nothing; a gradient that is not finite, or a value
  * that would not be after it, skips the step (counted, the first bad parameter named by
- * weft_optim_bad); ten in a row are a sticky error, and weft_recover begins a new row. An error: no
+ * weft_optim_bad_parameter); ten in a row are a sticky error, and weft_recover begins a new row. An error: no
  * parameter is below m. */
 WEFT_API void weft_optim_step(weft_optim *o);
 WEFT_API void weft_optim_set_lr(weft_optim *o, weft_real lr);
@@ -43,24 +43,24 @@ WEFT_API int64_t weft_optim_steps(const weft_optim *o);
 /* How many were skipped; the path below m of the parameter that was the reason last, "" if none.
  * They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
-WEFT_API const char *weft_optim_bad(weft_optim *o);
+WEFT_API const char *weft_optim_bad_parameter(weft_optim *o);
 /* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more
  * than 0 (INFINITY: no limit); returns the norm before, a scalar: no wait unless it is read. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, weft_real max);
-WEFT_API weft_tensor *weft_clip_grad_norm_of(weft_module *m, weft_real max, weft_real power);
+WEFT_API weft_tensor *weft_clip_grad_norm_p(weft_module *m, weft_real max, weft_real power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved
  * with m as buffers "ema.<path>". update comes after update number `updates` of the parameters (from 1): over the first 1 / (1 - decay)
  * of them the average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and back; until it is back an
  * update is an error, and what is saved has the averages for its parameters: for a model to be used, say. Swap back before loading. */
-typedef struct weft_average weft_average;
-WEFT_API weft_average *weft_average_new(weft_module *m, weft_real decay);
-WEFT_API void weft_average_update(weft_average *a, int64_t updates);
-WEFT_API void weft_average_swap(weft_average *a);
+typedef struct weft_ema weft_ema;
+WEFT_API weft_ema *weft_ema_new(weft_module *m, weft_real decay);
+WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
+WEFT_API void weft_ema_swap(weft_ema *a);
 
 /* ---- schedules: pure functions of the step (counted from 0), giving a learning rate ---- */
 /* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`. Loshchilov & Hutter 2017. Here and below a
  * negative step or number of steps counts as 0. */
-WEFT_API double weft_warmup_cosine(int64_t step, double lr, int64_t warmup, int64_t total, double last);
+WEFT_API double weft_cosine_warmup(int64_t step, double lr, int64_t warmup, int64_t total, double last);
 /* lr * factor^(step / every). */
 WEFT_API double weft_step_decay(int64_t step, double lr, int64_t every, double factor);
 /* Up from lr / start to lr over `rise` of the steps, down to lr / start / end, by cosines. Smith 2018; torch's OneCycleLR. rise in 0 .. 1;
@@ -72,8 +72,8 @@ typedef struct { double lr, factor, least; int64_t patience; bool larger_is_bett
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
 /* Early stopping: true when `patience` values in a row were no better than the best by min_delta. Plain data, to be saved; best, bad and
  * seen start as 0. is_best may be NULL. */
-typedef struct { int64_t patience; double min_delta; bool larger_is_better; double best; int64_t bad, seen; } weft_stopper;
-WEFT_API bool weft_stopper_step(weft_stopper *s, double value, bool *is_best);
+typedef struct { int64_t patience; double min_delta; bool larger_is_better; double best; int64_t bad, seen; } weft_early_stopping;
+WEFT_API bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_best);
 
 #ifdef __cplusplus
 }

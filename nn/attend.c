@@ -31,7 +31,7 @@ static weft_tensor *plain_like(weft_tensor *y, const weft_tensor *q)
     if (!y->f.batch)                             /* it has failed */
         return y;
     f.size[f.rank - 1] = width(y);
-    return weft__view(weft_arrange(y, WEFT_CONCAT), &f);
+    return weft__view(weft_to_layout(y, WEFT_CONCAT), &f);
 }
 
 weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)

@@ -6,13 +6,13 @@
 static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_ZERO, 0, 0 };
 
 /* ---- additive ---- */
-struct weft_additive { weft_module *m; weft_tensor *query_weight, *memory_weight, *bias, *score; };
+struct weft_additive_attention { weft_module *m; weft_tensor *query_weight, *memory_weight, *bias, *score; };
 
-weft_additive *weft_additive_new(weft_module *parent, const char *name, int64_t dq, int64_t dm, int64_t width)
+weft_additive_attention *weft_additive_attention_new(weft_module *parent, const char *name, int64_t dq, int64_t dm, int64_t width)
 {
-    static weft_additive none;
-    weft_module *m = weft_module_in(parent, name);
-    weft_additive *a = weft__layer(m, sizeof *a);
+    static weft_additive_attention none;
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_additive_attention *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
     real bound = width > 0 ? (real)sqrt(6 / (double)(width + 1)) : 0;        /* as [1, width] by Xavier */
@@ -27,7 +27,7 @@ weft_additive *weft_additive_new(weft_module *parent, const char *name, int64_t 
 /* All pairs of a query and a memory row; a softmax over those of each query; their memory rows, summed by these weights. */
 static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    const weft_additive *a = layer;
+    const weft_additive_attention *a = layer;
     (void)causal;
     weft_tensor *of_q = weft_matmul_with(q, false, a->query_weight, true), *of_q_pair, *of_m_pair, *value;
     weft_tensor *of_m = weft__linear(memory, a->memory_weight, a->bias, WEFT__UNARIES, 0);
@@ -45,19 +45,19 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
     return weft__view(y, &f);
 }
 
-weft_tensor *weft_additive_run(weft_additive *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
     return weft__attend((weft__asked){ a ? a->m : NULL, "additive", a, additive }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- general ---- */
-struct weft_general { weft_module *m; weft_tensor *weight; };
+struct weft_general_attention { weft_module *m; weft_tensor *weight; };
 
-weft_general *weft_general_new(weft_module *parent, const char *name, int64_t dq, int64_t dm)
+weft_general_attention *weft_general_attention_new(weft_module *parent, const char *name, int64_t dq, int64_t dm)
 {
-    static weft_general none;
-    weft_module *m = weft_module_in(parent, name);
-    weft_general *g = weft__layer(m, sizeof *g);
+    static weft_general_attention none;
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_general_attention *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
     g->m = m;
@@ -67,26 +67,26 @@ weft_general *weft_general_new(weft_module *parent, const char *name, int64_t dq
 
 static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    const weft_general *g = layer;
+    const weft_general_attention *g = layer;
     return weft_attention(weft_matmul(q, g->weight), memory, memory, &(weft_attention_opts){ .heads = 1, .scale = 1, .causal = causal }, map);
 }
 
-weft_tensor *weft_general_run(weft_general *g, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+weft_tensor *weft_general_attention_run(weft_general_attention *g, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
     return weft__attend((weft__asked){ g ? g->m : NULL, "general", g, general }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- several heads ---- */
-struct weft_multihead { weft_module *m; int64_t width; int heads; weft_tensor *weight, *bias; weft_linear *out; };
+struct weft_multihead_attention { weft_module *m; int64_t width; int heads; weft_tensor *weight, *bias; weft_linear *out; };
 
-weft_multihead *weft_multihead_new(weft_module *parent, const char *name, int64_t width, int heads)
+weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, const char *name, int64_t width, int heads)
 {
-    static weft_multihead none;
+    static weft_multihead_attention none;
     weft *w = weft__ready(parent);
     if (w && (heads < 1 || width < 1 || width % heads))
         weft__fail(w, WEFT_EARG, "multihead: width %lld, %d heads; a width that heads divide is wanted", (long long)width, heads);
-    weft_module *m = weft_module_in(parent, name);
-    weft_multihead *a = weft__layer(m, sizeof *a);
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_multihead_attention *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
     a->m = m, a->width = width, a->heads = heads;
@@ -97,7 +97,7 @@ weft_multihead *weft_multihead_new(weft_module *parent, const char *name, int64_
 }
 
 /* Query, key or value, 0 .. 2: by its part of the weight, which is little to copy beside what it gives. */
-static weft_tensor *projected(const weft_multihead *a, weft_tensor *x, int i)
+static weft_tensor *projected(const weft_multihead_attention *a, weft_tensor *x, int i)
 {
     int64_t from = i * a->width, to = from + a->width;
     return weft__linear(x, weft_slice(a->weight, 0, from, to), weft_slice(a->bias, 0, from, to), WEFT__UNARIES, 0);
@@ -105,13 +105,13 @@ static weft_tensor *projected(const weft_multihead *a, weft_tensor *x, int i)
 
 static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    const weft_multihead *a = layer;
+    const weft_multihead_attention *a = layer;
     weft_attention_opts opts = { .heads = a->heads, .causal = causal };
     weft_tensor *query = projected(a, q, 0), *key = projected(a, memory, 1), *value = projected(a, memory, 2);
     return weft_linear_run(a->out, weft_attention(query, key, value, &opts, map));
 }
 
-weft_tensor *weft_multihead_run(weft_multihead *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
     return weft__attend((weft__asked){ a ? a->m : NULL, "multihead", a, multihead }, q, memory, causal, map);
 }

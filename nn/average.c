@@ -5,7 +5,7 @@
 #include "nn/nn.h"
 
 typedef struct { weft_tensor *value, *mean; } pair;
-struct weft_average { weft *w; real decay; int64_t largest; bool swapped; int n; pair pairs[]; };
+struct weft_ema { weft *w; real decay; int64_t largest; bool swapped; int n; pair pairs[]; };
 
 static bool count(weft__parameter *p, void *user)
 {
@@ -26,7 +26,7 @@ static void copy(weft_tensor *to, const weft_tensor *from)
         to->w->dev.k->copy(&to->w->dev, to->data, from->data, (size_t)weft__bytes(&to->f));
 }
 
-static void follow(weft_average *a, weft__parameter *p, weft_module *to)
+static void follow(weft_ema *a, weft__parameter *p, weft_module *to)
 {
     weft_tensor *x = &p->value, *mean = weft_buffer(to, p->name, x->f.rank, x->f.size);
     if (a->w->status)
@@ -37,34 +37,34 @@ static void follow(weft_average *a, weft__parameter *p, weft_module *to)
     copy(mean, x);
 }
 
-static void mirror(weft_average *a, const weft_module *m, weft_module *to)
+static void mirror(weft_ema *a, const weft_module *m, weft_module *to)
 {
     for (weft__parameter *p = m->parameters; p && !a->w->status; p = p->next)
         if (!p->buffer && !p->tied)
             follow(a, p, to);
     for (const weft_module *c = m->child; c && !a->w->status; c = c->sibling)
         if (parameters(c))
-            mirror(a, c, weft_module_in(to, c->name));
+            mirror(a, c, weft_submodule_new(to, c->name));
 }
 
-weft_average *weft_average_new(weft_module *m, real decay)
+weft_ema *weft_ema_new(weft_module *m, real decay)
 {
-    static weft_average none;
+    static weft_ema none;
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
         weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "average: decay %g; 0 .. 1 is wanted", (double)decay);
-    weft_average *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
+    weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
     a->w = w, a->decay = decay;
-    weft_module *to = weft_module_in(m, "ema");
+    weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finished(to, a, &none);
 }
 
-static bool works(const weft_average *a) { return a && a->w && !a->w->status; }
+static bool works(const weft_ema *a) { return a && a->w && !a->w->status; }
 
-void weft_average_update(weft_average *a, int64_t updates)
+void weft_ema_update(weft_ema *a, int64_t updates)
 {
     if (!works(a))
         return;
@@ -85,12 +85,12 @@ void weft_average_update(weft_average *a, int64_t updates)
     weft__check_faults(a->w, "average_update");
 }
 
-void weft_average_swap(weft_average *a)
+void weft_ema_swap(weft_ema *a)
 {
     if (!works(a))
         return;
     weft *w = a->w;
-    weft_mark here = weft_here(w);
+    weft_mark here = weft_mark_here(w);
     w->running = "average_swap";
     weft_tensor *spare = weft__empty(w, &(weft__form){ .type = WEFT_REAL, .rank = 1, .size = { a->largest } });
     for (int i = 0; i < a->n && !w->status; i++) {

@@ -19,7 +19,7 @@ static void clip(weft_module *root, int64_t from, int64_t n, void *user)
     d->k->clip(d, n, c->max, c->g, root->gradients + from);
 }
 
-weft_tensor *weft_clip_grad_norm_of(weft_module *m, real max, real power)
+weft_tensor *weft_clip_grad_norm_p(weft_module *m, real max, real power)
 {
     weft *w = weft__ready(m);
     if (!w)
@@ -42,4 +42,4 @@ weft_tensor *weft_clip_grad_norm_of(weft_module *m, real max, real power)
     return total;
 }
 
-weft_tensor *weft_clip_grad_norm(weft_module *m, real max) { return weft_clip_grad_norm_of(m, max, 2); }
+weft_tensor *weft_clip_grad_norm(weft_module *m, real max) { return weft_clip_grad_norm_p(m, max, 2); }

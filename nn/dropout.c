@@ -11,23 +11,23 @@ weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *
     return weft_dropout(x, p, place, false);
 }
 
-struct weft_drop { weft_module *m; real p; bool per_sequence; };
+struct weft_dropout_layer { weft_module *m; real p; bool per_sequence; };
 
-weft_drop *weft_drop_new(weft_module *parent, const char *name, real p, bool per_sequence)
+weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name, real p, bool per_sequence)
 {
-    static weft_drop none;
+    static weft_dropout_layer none;
     weft *w = weft__ready(parent);
     if (w && !(p >= 0 && p < 1))
         weft__fail(w, WEFT_EARG, "drop: p = %g; 0 <= p < 1 is wanted", (double)p);
-    weft_module *m = weft_module_in(parent, name);
-    weft_drop *d = weft__layer(m, sizeof *d);
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)
         return weft__finished(m, d, &none);
-    *d = (weft_drop){ m, p, per_sequence };
+    *d = (weft_dropout_layer){ m, p, per_sequence };
     return d;
 }
 
-weft_tensor *weft_drop_run(weft_drop *d, weft_tensor *x)
+weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x)
 {
     weft_tensor *bad = weft__refused(d ? d->m : NULL, x, "drop");
     if (bad)

@@ -13,8 +13,8 @@ struct weft_embedding {
 /* ---- ids without padding ---- */
 static bool skip_shape(weft_call *c)
 {
-    weft_like(c->y[0], c->x[0]);
-    return !is_real(c, 0) || weft_refuse(c, "ids, ints, are wanted");
+    weft_op_like(c->y[0], c->x[0]);
+    return !is_real(c, 0) || weft_op_refuse(c, "ids, ints, are wanted");
 }
 static void skip_run(weft_call *c)
 {
@@ -65,7 +65,7 @@ weft_embedding *weft_embedding_with(weft_module *parent, const char *name, const
     static weft_embedding none;
     if (!is_sound(parent, opts))
         return &none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft *w = weft__ready(m);
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
@@ -90,7 +90,7 @@ static void remember(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
         *l = (weft__lookup){ e->weight, ids, w->tape->changes, NULL }, y->node.lookup = l;
 }
 
-weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids)
+weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
 {
     weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embed");
     if (bad)
@@ -98,7 +98,7 @@ weft_tensor *weft_embed(weft_embedding *e, weft_tensor *ids)
     const weft_module *before = weft__enter(e->m);
     if (ids->f.type != WEFT_I32)
         weft__failed(ids, WEFT_ESHAPE, "embed", "ids, ints below %lld, are wanted", (long long)e->weight->f.size[0]);
-    weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids, *y = weft_gather(e->weight, rows);
+    weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids, *y = weft_index_select(e->weight, rows);
     remember(e, rows, y);
     weft__leave(e->m, before);
     return y;

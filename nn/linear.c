@@ -9,7 +9,7 @@ struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
 static weft_linear *made(weft_module *parent, const char *name, int64_t in, int64_t out, weft_init weight, const weft_init *bias)
 {
     static weft_linear none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_linear *l = weft__layer(m, sizeof *l);
     if (!l)
         return weft__finished(m, l, &none);

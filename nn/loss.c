@@ -6,7 +6,7 @@
 #include "autograd/autograd.h"
 #include "nn/loss.h"
 
-weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_inverse(l.weight)); }     /* inverse(0) is 0 */
+weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_reciprocal(l.weight)); }     /* inverse(0) is 0 */
 
 weft_loss weft_add_losses(weft_loss a, weft_loss b)
 {
@@ -100,7 +100,7 @@ static weft_tensor *counted(const weft_tensor *x, const weft_loss_opts *o)      
     if (!o || !o->mask)
         return weft_scalar(x->w, (real)weft__numbers(&x->f));
     int64_t of_mask = weft__numbers(&o->mask->f);
-    return weft_scale(weft_total(o->mask), of_mask ? (real)(weft__numbers(&x->f) / of_mask) : 0);
+    return weft_scale(weft_sum_all(o->mask), of_mask ? (real)(weft__numbers(&x->f) / of_mask) : 0);
 }
 
 static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           /* times weights and mask */
@@ -112,7 +112,7 @@ static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           
 
 static weft_loss end(weft_tensor *element, const weft_loss_opts *o)
 {
-    return (weft_loss){ weft_total(factored(element, o)), counted(element, o) };
+    return (weft_loss){ weft_sum_all(factored(element, o)), counted(element, o) };
 }
 
 /* ---- formulas ---- */
@@ -142,7 +142,7 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, real delta, co
 }
 
 /* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is right. */
-weft_loss weft_bce(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
+weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin("bce", &logits, &target, "target", opts))
         return failed(logits);
@@ -200,7 +200,7 @@ static int64_t sequences(const weft_tensor *x)
     return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
 }
 
-weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n, bool per_batch,
+weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n, bool per_batch,
                         const weft_loss_opts *opts)
 {
     weft *w = weft__context(LIST(predicted, target));
@@ -212,6 +212,6 @@ weft_loss weft_quantile(weft_tensor *predicted, weft_tensor *target, const real 
         return failed(x);
     weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
-    weft_tensor *element = weft_max(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
-    return (weft_loss){ weft_total(element), per_batch ? weft_scalar(x->w, (real)(sequences(x) * n)) : counted(x, opts) };
+    weft_tensor *element = weft_maximum(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
+    return (weft_loss){ weft_sum_all(element), per_batch ? weft_scalar(x->w, (real)(sequences(x) * n)) : counted(x, opts) };
 }

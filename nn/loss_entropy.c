@@ -53,9 +53,9 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
     char text[128];
     want.type = WEFT_REAL;
     if (classes->f.type != WEFT_I32)
-        return weft_refuse(c, "classes are ints; reals were given");
+        return weft_op_refuse(c, "classes are ints; reals were given");
     if (m->classes == 0 && weft__elements(&classes->f))
-        return weft_refuse(c, "there are rows, but no classes to choose from: a last extent of 1 or more is wanted");
+        return weft_op_refuse(c, "there are rows, but no classes to choose from: a last extent of 1 or more is wanted");
     if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 || weight->f.size[0] != m->classes))
         return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is wanted", weft__text(&weight->f, text), (long long)m->classes);
     if (mask && !weft__same(&mask->f, &want))
@@ -71,7 +71,7 @@ static void weight_run(weft_call *c)
 {
     weft *w = c->y[0]->w;
     weft__entropy e = arguments(c, c->x[0]);
-    w->dev.k->entropy_weight(&w->dev, &e, weft_int_data(c->x[0]), c->y[0]->data);
+    w->dev.k->entropy_weight(&w->dev, &e, weft_op_int_data(c->x[0]), c->y[0]->data);
     check_classes(c, c->x[0]);
 }
 
@@ -97,7 +97,7 @@ weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce
     manner m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
     weft_tensor *x[3] = { classes };
     int inputs = with_options(x, 1, &m, weighted ? o.class_weight : NULL, o.mask);
-    return weft_apply(&op_weight, x, inputs, &m, sizeof m);
+    return weft_op_apply(&op_weight, x, inputs, &m, sizeof m);
 }
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
@@ -110,7 +110,7 @@ static bool refused(const weft_call *c)          /* PyTorch's [n, classes, T ..]
     if (second)
         return weft__refuse(c, "classes are the last axis, of extent %lld here; they seem to be axis 1, of extent %lld, as in PyTorch%s", (long long)x->size[x->rank - 1],
                             (long long)x->size[1], x->rank == 3 ? ": weft_transpose(logits, 1, 2)" : "");
-    return weft_refuse(c, "logits [.., classes] and classes [..] are wanted, both ragged or both plain");
+    return weft_op_refuse(c, "logits [.., classes] and classes [..] are wanted, both ragged or both plain");
 }
 
 static bool entropy_shape(weft_call *c)
@@ -126,7 +126,7 @@ static void entropy_run(weft_call *c)
 {
     weft *w = c->y[0]->w;
     weft__entropy e = arguments(c, c->x[1]);
-    w->dev.k->entropy(&w->dev, &e, c->x[0]->data, weft_int_data(c->x[1]), c->y[0]->data);
+    w->dev.k->entropy(&w->dev, &e, c->x[0]->data, weft_op_int_data(c->x[1]), c->y[0]->data);
     check_classes(c, c->x[1]);
 }
 
@@ -136,17 +136,17 @@ static void entropy_fused(const weft_call *c)
     weft__entropy e = arguments(c, c->x[1]);
     bool add;
     for (int i = 2; i < c->n; i++)
-        if (weft_dx(c, i, &add))
+        if (weft_op_dx(c, i, &add))
             weft__fail(w, WEFT_EARG, "cross_entropy: mask and class_weight are constants, they have no gradient");
-    real *dx = weft_dx(c, 0, &add);
+    real *dx = weft_op_dx(c, 0, &add);
     if (dx && !w->status)
-        w->dev.k->entropy_back(&w->dev, &e, c->x[0]->data, weft_int_data(c->x[1]), weft_dy(c, 0), dx, add);
+        w->dev.k->entropy_back(&w->dev, &e, c->x[0]->data, weft_op_int_data(c->x[1]), weft_op_dy(c, 0), dx, add);
 }
 
 /* [.., classes] of 0 and 1; a class out of range, an ignored one perhaps, gives zeros. */
 static weft_tensor *one_hot(weft_tensor *classes, int64_t n)
 {
-    return weft_equal(weft__column(weft_to_reals(classes)), weft_to_reals(weft_iota(classes->w, n)));
+    return weft_equal(weft__column(weft_to_reals(classes)), weft_to_reals(weft_arange(classes->w, n)));
 }
 
 static void entropy_composed(const weft_call *c, weft_tensor **y)
@@ -169,10 +169,10 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
-        weft__fail(weft_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted", (double)o.smoothing);
+        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted", (double)o.smoothing);
     manner m = { weft_size(logits, -1), o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
-    weft_tensor *rows = weft_apply(&op_entropy, x, inputs, &m, sizeof m);
-    return (weft_loss){ weft_total(rows), weft_total(weft__entropy_weight(classes, m.classes, opts, true)) };
+    weft_tensor *rows = weft_op_apply(&op_entropy, x, inputs, &m, sizeof m);
+    return (weft_loss){ weft_sum_all(rows), weft_sum_all(weft__entropy_weight(classes, m.classes, opts, true)) };
 }

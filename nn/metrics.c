@@ -8,24 +8,24 @@ static bool argmax_shape(weft_call *c)
 {
     weft__form f = c->x[0]->f;
     if (f.type != WEFT_REAL || f.rank < (f.batch ? 2 : 1))
-        return weft_refuse(c, "reals [.., classes] are wanted");
+        return weft_op_refuse(c, "reals [.., classes] are wanted");
     f.rank--;
     f.size[f.rank] = 0;
     c->y[1]->f = c->y[0]->f = f;
     c->y[0]->f.type = WEFT_I32;
-    return weft_size(c->x[0], -1) > 0 || weft__elements(&f) == 0 || weft_refuse(c, "there is no largest of no classes");
+    return weft_size(c->x[0], -1) > 0 || weft__elements(&f) == 0 || weft_op_refuse(c, "there is no largest of no classes");
 }
 
 static void argmax_run(weft_call *c)
 {
     weft *w = c->y[0]->w;
     weft__segments rows = { .count = weft__elements(&c->y[0]->f), .length = weft_size(c->x[0], -1), .inner = 1 };
-    w->dev.k->segment_max(&w->dev, &rows, c->x[0]->data, c->y[1]->data, weft_int_data(c->y[0]));
+    w->dev.k->segment_max(&w->dev, &rows, c->x[0]->data, c->y[1]->data, weft_op_int_data(c->y[0]));
 }
 
 static const weft_op op_argmax = { .name = "argmax", .results = 2, .no_gradient = true, .shape = argmax_shape, .forward = argmax_run };
 
-weft_tensor *weft_argmax(weft_tensor *scores) { return weft_apply(&op_argmax, &scores, 1, NULL, 0); }
+weft_tensor *weft_argmax(weft_tensor *scores) { return weft_op_apply(&op_argmax, &scores, 1, NULL, 0); }
 
 /* ---- accuracies ---- */
 typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 or 1, and what it counts */
@@ -43,7 +43,7 @@ static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes
 static weft_loss token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     hits h = compared("token_accuracy", scores, classes, opts);
-    return (weft_loss){ weft_total(weft_mul(h.right, h.counts)), weft_total(h.counts) };
+    return (weft_loss){ weft_sum_all(weft_mul(h.right, h.counts)), weft_sum_all(h.counts) };
 }
 
 /* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
@@ -56,24 +56,24 @@ static weft_loss sequence_hits(weft_tensor *scores, weft_tensor *classes, const 
     weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
     weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
     weft_tensor *counts = weft_greater(weft_pool(h.counts, WEFT_POOL_SUM), none);
-    return (weft_loss){ weft_total(weft_mul(weft_equal(wrong, none), counts)), weft_total(counts) };
+    return (weft_loss){ weft_sum_all(weft_mul(weft_equal(wrong, none), counts)), weft_sum_all(counts) };
 }
 
 weft_loss weft_token_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
-    weft *w = weft_of(scores);
-    bool was = weft_recording(w, false);
+    weft *w = weft_context_of(scores);
+    bool was = weft_set_grad_enabled(w, false);
     weft_loss l = token_hits(scores, classes, opts);
-    weft_recording(w, was);
+    weft_set_grad_enabled(w, was);
     return l;
 }
 
 weft_loss weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
-    weft *w = weft_of(scores);
-    bool was = weft_recording(w, false);
+    weft *w = weft_context_of(scores);
+    bool was = weft_set_grad_enabled(w, false);
     weft_loss l = sequence_hits(scores, classes, opts);
-    weft_recording(w, was);
+    weft_set_grad_enabled(w, was);
     return l;
 }
 

@@ -26,7 +26,7 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     static weft_mlp none;
     if (!is_sound(parent, opts))
         return &none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
         return weft__finished(m, l, &none);

@@ -8,7 +8,7 @@
 static weft_module none;                         /* what could not be made; nobody writes to it */
 
 weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->status ? m->w : NULL; }
-weft *weft_of_module(const weft_module *m)       { return m ? m->w : NULL; }
+weft *weft_module_context(const weft_module *m)       { return m ? m->w : NULL; }
 weft_tensor *weft__inert(const weft_module *m)   { return m && m->w ? &m->w->nil : &weft__nowhere()->nil; }
 
 weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function)
@@ -120,7 +120,7 @@ weft_module *weft_module_new(weft *w, const char *name)
     return begun(w, NULL, name);
 }
 
-weft_module *weft_module_in(weft_module *parent, const char *name)
+weft_module *weft_submodule_new(weft_module *parent, const char *name)
 {
     weft *w = weft__ready(parent);
     weft_module *m = w ? begun(w, parent, name) : &none;

@@ -2,16 +2,16 @@
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 
-struct weft_norm { weft_module *m; weft_tensor *weight, *bias; };
+struct weft_layer_norm_layer { weft_module *m; weft_tensor *weight, *bias; };
 
-weft_norm *weft_norm_new(weft_module *parent, const char *name, int64_t width)
+weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char *name, int64_t width)
 {
-    static weft_norm none;
+    static weft_layer_norm_layer none;
     weft *w = weft__ready(parent);
     if (w && width < 1)
         weft__fail(w, WEFT_ESHAPE, "norm \"%s\" in %s: width %lld; 1 or more is wanted", name ? name : "", parent->path, (long long)width);
-    weft_module *m = weft_module_in(parent, name);
-    weft_norm *n = weft__layer(m, sizeof *n);
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_layer_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
         return weft__finished(m, n, &none);
     n->m = m;
@@ -20,7 +20,7 @@ weft_norm *weft_norm_new(weft_module *parent, const char *name, int64_t width)
     return weft__finished(m, n, &none);
 }
 
-weft_tensor *weft_norm_run(weft_norm *n, weft_tensor *x)
+weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x)
 {
     weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "norm");
     if (bad)

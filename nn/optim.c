@@ -56,7 +56,7 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     return o->guard && weft__members_join(o, name) ? o : &none;
 }
 
-void weft_optim_end(weft_optim *o)
+void weft_optim_free(weft_optim *o)
 {
     if (!o || !o->w)
         return;
@@ -66,7 +66,7 @@ void weft_optim_end(weft_optim *o)
 
 static bool holds(const weft_optim *o) { return o && o->w; }
 
-void weft_optim_group(weft_optim *o, weft_module *part, real lr_scale, real weight_decay)
+void weft_optim_set_group(weft_optim *o, weft_module *part, real lr_scale, real weight_decay)
 {
     weft *w = holds(o) ? o->w : NULL;
     if (!w || w->status)
@@ -116,7 +116,7 @@ int64_t weft_optim_skipped(weft_optim *o)
     return holds(o) ? o->counts[1] : 0;
 }
 
-const char *weft_optim_bad(weft_optim *o)
+const char *weft_optim_bad_parameter(weft_optim *o)
 {
     if (holds(o) && !o->w->status)
         look(o);

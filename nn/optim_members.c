@@ -51,7 +51,7 @@ static weft__parameter *next_new(const weft_optim *o, const weft__parameter *aft
 static bool is_free(const weft_optim *o, const weft__parameter *p, const char *function)
 {
     if (p->by)
-        weft__fail(o->w, WEFT_EARG, "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is wanted (weft_optim_end ends one)", function, p->path,
+        weft__fail(o->w, WEFT_EARG, "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is wanted (weft_optim_free ends one)", function, p->path,
                    p->by->name, p->by->module->path, o->name, o->module->path);
     return !p->by;
 }

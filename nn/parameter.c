@@ -24,7 +24,7 @@ static void old_end(void *p)
 
 static bool retired(weft *w, real *values, real *gradients)
 {
-    bool seen = weft_here(w).at[1] > 0;
+    bool seen = weft_mark_here(w).at[1] > 0;
     old now = { w, values, gradients }, *o = seen ? weft__own(w, sizeof *o, old_end, NULL) : &now;
     if (!o)
         return false;
@@ -274,7 +274,7 @@ void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
 
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original)
 {
-    weft_module *own = original ? weft_module_in(m, name) : NULL;
+    weft_module *own = original ? weft_submodule_new(m, name) : NULL;
     for (weft__parameter *p = original ? original->parameters : NULL; p; p = p->next)
         weft_tie(own, p->name, p->tied ? &p->tied->value : &p->value);
     for (const weft_module *child = original ? original->child : NULL; child; child = child->sibling)
@@ -345,12 +345,12 @@ static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **p
     return &s.found->value;
 }
 
-int weft_parameters(const weft_module *m) { return number(m, false); }
-int weft_buffers(const weft_module *m)    { return number(m, true); }
+int weft_parameter_count(const weft_module *m) { return number(m, false); }
+int weft_buffer_count(const weft_module *m)    { return number(m, true); }
 weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path) { return at(m, false, i, path); }
 weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path)    { return at(m, true, i, path); }
 
-weft_tensor *weft_find(const weft_module *m, const char *path)
+weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
 {
     if (!m || !m->w || !path)
         return NULL;
@@ -366,7 +366,7 @@ static bool counted(weft__parameter *p, void *n)
     return true;
 }
 
-int64_t weft_parameter_count(const weft_module *m)
+int64_t weft_parameter_numel(const weft_module *m)
 {
     int64_t n = 0;
     weft__each_parameter(m, counted, &n);
@@ -403,7 +403,7 @@ static void divide(weft_module *root, int64_t from, int64_t n, void *divisor)
     root->w->dev.k->scale_by(&root->w->dev, n, ((weft_tensor *)divisor)->data, true, g, g, false);
 }
 
-void weft_scale_grad(weft_module *m, weft_tensor *divisor)
+void weft_divide_grad(weft_module *m, weft_tensor *divisor)
 {
     weft *w = weft__ready(m);
     if (!w)

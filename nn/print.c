@@ -34,7 +34,7 @@ static void print_parameter(const sheet *s, const weft__parameter *p, int depth)
 static void print_module(const sheet *s, const weft_module *m, int depth)
 {
     const char *name = m == s->top ? m->path : m->name;
-    fprintf(s->file, "%*s%-*s  %*s  %12lld\n", depth, "", s->names - depth, name, s->shapes, "", (long long)weft_parameter_count(m));
+    fprintf(s->file, "%*s%-*s  %*s  %12lld\n", depth, "", s->names - depth, name, s->shapes, "", (long long)weft_parameter_numel(m));
     for (const weft__parameter *p = m->parameters; p; p = p->next)
         print_parameter(s, p, depth + 2);
     for (const weft_module *c = m->child; c; c = c->sibling)

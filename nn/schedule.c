@@ -9,7 +9,7 @@ static int64_t not_below_0(int64_t n) { return n > 0 ? n : 0; }
 
 static double cosine(double from, double to, double part) { return to + (from - to) / 2 * (1 + cos(pi * part)); }
 
-double weft_warmup_cosine(int64_t step, double lr, int64_t warmup, int64_t total, double last)
+double weft_cosine_warmup(int64_t step, double lr, int64_t warmup, int64_t total, double last)
 {
     step = not_below_0(step), warmup = not_below_0(warmup);
     if (step < warmup)
@@ -57,7 +57,7 @@ double weft_plateau_step(weft_plateau *p, double value)
     return p->lr;
 }
 
-bool weft_stopper_step(weft_stopper *s, double value, bool *is_best)
+bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_best)
 {
     if (is_best)
         *is_best = false;

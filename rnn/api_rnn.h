@@ -18,7 +18,7 @@ typedef struct {
     bool      bidirectional, no_bias;
     int64_t   proj;                              /* LSTM, CIFG: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
     weft_real dropout;                           /* between layers, in training, 0 .. 1 */
-    bool      relu;                              /* weft_rnn_new only: max(0, x) instead of tanh */
+    bool      relu;                              /* weft_elman_new only: max(0, x) instead of tanh */
     bool      lean;                              /* less memory, more time: see weft_opts.lean, which is this for all layers */
 } weft_rnn_opts;
 typedef struct { weft_tensor *h, *c; } weft_state;                /* c: of LSTM and CIFG, else NULL */
@@ -27,7 +27,7 @@ typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
 
 /* PyTorch's RNN, GRU and LSTM with its parameter names (weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0), gate order (r z n; i f g o),
  * and first values, uniform in +-1/sqrt(hidden). */
-WEFT_API weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+WEFT_API weft_rnn *weft_elman_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 /* The coupled input and forget gates of Greff et al. 2017: an LSTM of gates f g o with i = 1 - f. */
@@ -74,20 +74,20 @@ WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first
 /* One step of one-directional layers, x plain [n, input] -> y [n, width]: decoding. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
 /* The layer from public operators, step by step, instead of the fused one: the same function, slower; a lesson and an oracle. */
-WEFT_API void weft_rnn_composed(weft_rnn *r, bool on);
+WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 /* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands `times` times in a row. A state of
  * NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
-WEFT_API weft_state weft_state_repeat(weft_state s, int64_t times);
+WEFT_API weft_state weft_state_repeat_interleave(weft_state s, int64_t times);
 
 /* ---- decoding ---- *
  * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the next; it replaces *state by the next
  * one, of the same shapes each time. Row r belongs to sequence r / beams (beams = 1 but for beam search). Nothing is recorded, dropout
  * is off, memory is constant: what a step makes ends before the next one, but for its state. Sequences that have ended are still
  * given to step. A score of -inf forbids a token; of equal scores the lower token is taken. */
-typedef weft_tensor *weft_decode_step(weft_tensor *tokens, weft_state *state, int64_t beams, void *user);
+typedef weft_tensor *weft_decode_step_fn(weft_tensor *tokens, weft_state *state, int64_t beams, void *user);
 typedef struct {
     int32_t  begin, end;                         /* tokens that start and finish a sequence; end -1: only the limit does */
     int64_t  limit;                              /* tokens at most, 1 or more, end not counted */
@@ -98,11 +98,11 @@ typedef struct {
 } weft_decode_opts;
 /* tokens [n, limit] without end; score: log probability by the model, end included (what the limit has cut has none). */
 typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_decoded;
-/* The caller gives the state of n sequences and frees the result by weft_decoded_end; on error n is 0 and the context has failed. */
-WEFT_API weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
-WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
-WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *opts);
-WEFT_API void weft_decoded_end(weft_decoded *d);
+/* The caller gives the state of n sequences and frees the result by weft_decoded_free; on error n is 0 and the context has failed. */
+WEFT_API weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *opts);
+WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *opts);
+WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *opts);
+WEFT_API void weft_decoded_free(weft_decoded *d);
 
 #ifdef __cplusplus
 }

@@ -171,7 +171,7 @@ static void finish(search *b)                    /* what the limit has cut compe
     }
 }
 
-weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *o)
+weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *o)
 {
     search b = { .d = { .w = w, .name = "decode_beam", .o = o, .step = step, .user = user } };
     bool good = weft__decoder_begin(&b.d, n, o && o->beams > 0 ? o->beams : 1, first) && begin(&b);

@@ -108,7 +108,7 @@ static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, w
 weft_state weft__recurrent_composed(const weft__direction *d)
 {
     const weft__form *form = &d->in[WEFT__X]->f;                  /* packed, or rows step by step */
-    weft_tensor *x = weft_arrange(d->in[WEFT__X], WEFT_PACKED), *noise = weft__own_noise(d, x);
+    weft_tensor *x = weft_to_layout(d->in[WEFT__X], WEFT_PACKED), *noise = weft__own_noise(d, x);
     weft_tensor *in = weft_plain(d->in[WEFT__W_IH] ? affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]) : x);
     weft *w = x->w;
     int64_t T, from = 0;

@@ -56,9 +56,9 @@ static bool room_for_result(weft__decoder *d, int64_t n)
 bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state first)
 {
     weft *w = d->w = d->w ? d->w : weft__nowhere();
-    d->start = weft_here(w);
+    d->start = weft_mark_here(w);
     w->running = d->name;
-    d->recording = weft_recording(w, false), d->training = weft_training(w, false);
+    d->recording = weft_set_grad_enabled(w, false), d->training = weft_set_training(w, false);
     const char *why = w->status ? NULL : why_not(d, n);
     if (why && d->o)
         weft__fail(w, WEFT_EARG, "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, temperature %g, top_k %lld", d->name, why, (long long)n,
@@ -84,7 +84,7 @@ static weft_state entering(weft__decoder *d, const int32_t *parent)
 {
     weft_state s = d->at == 0 ? d->first : (weft_state){ kept(d, 0), kept(d, 1) };
     if (d->at == 0 && d->beams > 1)
-        return weft_state_repeat(s, d->beams);
+        return weft_state_repeat_interleave(s, d->beams);
     return parent ? weft_state_select(s, parent, d->rows) : s;
 }
 
@@ -142,7 +142,7 @@ weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const i
     d->classes = scores->f.size[1];
     carry(d, 0, s.h), carry(d, 1, s.c);
     if (d->at++ == 0)
-        d->mark = weft_here(w);
+        d->mark = weft_mark_here(w);
     return w->status ? NULL : scores;
 }
 
@@ -156,15 +156,15 @@ void weft__decoder_bad(weft__decoder *d, int64_t sequence)
 weft_decoded weft__decoder_end(weft__decoder *d)
 {
     weft *w = d->w;
-    weft_recording(w, d->recording), weft_training(w, d->training);
+    weft_set_grad_enabled(w, d->recording), weft_set_training(w, d->training);
     if (w->step == d->start.step && !weft__is_nowhere(w))
         weft_rewind(w, d->start);
     if (w->status)
-        weft_decoded_end(&d->out);
+        weft_decoded_free(&d->out);
     return d->out;
 }
 
-void weft_decoded_end(weft_decoded *d)
+void weft_decoded_free(weft_decoded *d)
 {
     if (!d)
         return;
@@ -218,11 +218,11 @@ static weft_decoded follow(weft__decoder *d, int64_t n, weft_state first, choose
 
 static bool choose_largest(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
 {
-    weft_tensor *largest = weft_argmax(scores), *p = weft_pick(weft_log_softmax(scores, 1), largest);
+    weft_tensor *largest = weft_argmax(scores), *p = weft_take_along(weft_log_softmax(scores, 1), largest);
     return weft_read(largest, chosen, (size_t)d->n * sizeof *chosen) == WEFT_OK && weft_read(p, log_p, (size_t)d->n * sizeof *log_p) == WEFT_OK;
 }
 
-weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *o)
+weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *o)
 {
     weft__decoder d = { .w = w, .name = "decode_greedy", .o = o, .step = step, .user = user };
     return follow(&d, n, first, choose_largest);
@@ -271,13 +271,13 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *cho
     if (!stream || !all || !room || weft_read(weft_log_softmax(scores, 1), all, (size_t)(d->n * C) * sizeof *all) != WEFT_OK)
         return false;
     for (int64_t s = 0; s < d->n; s++) {
-        chosen[s] = sampled(d->o, all + s * C, C, room, weft_draw_uniform(stream));
+        chosen[s] = sampled(d->o, all + s * C, C, room, weft_stream_uniform(stream));
         log_p[s] = all[s * C + chosen[s]];
     }
     return true;
 }
 
-weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step *step, void *user, const weft_decode_opts *o)
+weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *o)
 {
     weft__decoder d = { .w = w, .name = "decode_sampled", .o = o, .step = step, .user = user };
     return follow(&d, n, first, choose_by_chance);

@@ -9,7 +9,7 @@
 typedef struct weft__decoder {
     weft *w; const char *name;
     const weft_decode_opts *o;
-    weft_decode_step *step; void *user;
+    weft_decode_step_fn *step; void *user;
     int64_t n, beams, rows, classes, at;         /* rows = n beams; classes: known after the first step; at: steps taken */
     weft_state first;
     struct { bool is; weft__form f; real *buffer[2]; } state[2];  /* h, c */

@@ -80,7 +80,7 @@ static weft_rnn none;                            /* a layer that could not be ma
 /* kind: what the cell is, with nothing else said. */
 static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind, const weft_rnn_opts *o)
 {
-    weft *w = weft_of_module(parent);
+    weft *w = weft_module_context(parent);
     const char *why = o ? why_not(kind, o) : "options are NULL";
     if (why && o)
         weft__fail(w, WEFT_EARG, "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g", function, name ? name : "", why,
@@ -89,7 +89,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
         weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", why);
     if (why)
         return &none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_rnn *r = weft__layer(m, sizeof *r);
     if (!r)
         return weft__finished(m, r, &none);
@@ -116,14 +116,14 @@ weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *ce
 {
     const char *why = weft__cell_is_wrong(cell);
     if (why) {
-        weft__fail(weft_of_module(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", why);
+        weft__fail(weft_module_context(m), WEFT_EARG, "rnn_of_cell \"%s\": %s", name ? name : "", why);
         return &none;
     }
     const int of_h = cell->gates_h < 0 ? 0 : cell->gates_h ? cell->gates_h : cell->gates;
     return layer_new(m, name, "rnn_of_cell", &(weft_rnn){ .own = *cell, .gates_x = cell->gates, .gates_h = of_h, .has_c = cell->states == 2, .composed = true }, o);
 }
 
-weft_rnn *weft_rnn_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+weft_rnn *weft_elman_new(weft_module *m, const char *name, const weft_rnn_opts *o)
 {
     return known_new(m, name, "rnn_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
 }
@@ -134,7 +134,7 @@ weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)
 
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
-void weft_rnn_composed(weft_rnn *r, bool on)
+void weft_rnn_set_composed(weft_rnn *r, bool on)
 {
     if (r && r->m)
         r->composed = on || is_own(r);           /* which has no other way */

@@ -22,8 +22,8 @@ static bool is_worth_it(const weft_tensor *x)
 static bool used_shape(weft_call *c)             /* ids; the table */
 {
     int64_t rows = c->x[1]->f.size[0] + 1;
-    weft_like(c->y[0], c->x[0]);
-    weft_set_shape(c->y[1], WEFT_I32, 1, &rows);
+    weft_op_like(c->y[0], c->x[0]);
+    weft_op_set_shape(c->y[1], WEFT_I32, 1, &rows);
     return true;
 }
 static void used_run(weft_call *c)
@@ -41,7 +41,7 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
-    return (weft__ids){ c->y[0], weft_gather(rows, c->y[1]) };    /* rows that no token has are zeros, whatever is in them */
+    return (weft__ids){ c->y[0], weft_index_select(rows, c->y[1]) };    /* rows that no token has are zeros, whatever is in them */
 }
 
 bool weft__asked_for(const weft_tensor *x)

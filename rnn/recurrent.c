@@ -50,13 +50,13 @@ static bool shape(weft_call *c)
 {
     const weft__form *x = packed(c);
     if (!x->batch || x->rank != (input(c, WEFT__IDS) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
-        return weft_refuse(c, "packed rows [tokens, input] are wanted");
+        return weft_op_refuse(c, "packed rows [tokens, input] are wanted");
     extents e = sizes(c);
     if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) || !is(input(c, WEFT__W_HR), e.W, e.H) ||
         !is(input(c, WEFT__B_IH), e.G, 0) || !is(input(c, WEFT__B_HH), e.G, 0))
-        return weft_refuse(c, "weights that fit the rows and each other are wanted");
+        return weft_op_refuse(c, "weights that fit the rows and each other are wanted");
     if (!is(input(c, WEFT__H0), e.n, e.W) || !is(input(c, WEFT__C0), e.n, e.H))
-        return weft_refuse(c, "first states [sequences, width] are wanted");
+        return weft_op_refuse(c, "first states [sequences, width] are wanted");
     int64_t of_gates = at_gates(c);
     for (int k = 0; k < c->m; k++) {
         c->y[k]->f = *x;
@@ -166,7 +166,7 @@ static weft__into into(const weft_call *c, int k)                 /* where the g
 {
     weft__into i = { NULL, false };
     if (input(c, k))
-        i.to = weft_dx(c, how(c)->at[k], &i.add);
+        i.to = weft_op_dx(c, how(c)->at[k], &i.add);
     return i;
 }
 
@@ -177,7 +177,7 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
     weft__recur_layer *l = &s->l;
     weft__recurrence *r = &l->r;
     int64_t columns = fold(c) ? fold(c)->columns : e->n;
-    r->dy = weft_dy(c, 0), r->dyc = r->c ? weft_dy(c, 1) : NULL;
+    r->dy = weft_op_dy(c, 0), r->dyc = r->c ? weft_op_dy(c, 1) : NULL;
     r->dh0 = added(c, WEFT__H0), r->dc0 = added(c, WEFT__C0);
     r->carry_h = zeros(c, columns * e->W), r->carry_c = r->c ? zeros(c, columns * e->H) : NULL;
     s->h_before = scratch(c, s->room * e->W), s->dh = r->w_hr ? scratch(c, s->room * e->W) : NULL;
@@ -191,13 +191,13 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
 static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)       /* the result: where it comes, packed */
 {
     weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
-    s->l.ids = NULL, s->l.x = weft_data(x), s->l.dx = (weft__into){ dx->data, false };
+    s->l.ids = NULL, s->l.x = weft_op_data(x), s->l.dx = (weft__into){ dx->data, false };
     return dx;
 }
 static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
 {
     const weft_tensor *x = c->x[WEFT__X];
-    const real *from = weft_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
+    const real *from = weft_op_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
     real *dx = added(c, WEFT__X);
     if (dx && from)
         RUN(c, scale, count(x), 1, from, dx, true);

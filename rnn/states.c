@@ -84,16 +84,16 @@ weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 
 weft_tensor *weft__first_state(const weft__ends *e, weft_tensor *rows, int k)
 {
-    return rows ? weft_gather(rows, index_at(rows->w, e->order, k * e->stride, e->batch->n)) : NULL;
+    return rows ? weft_index_select(rows, index_at(rows->w, e->order, k * e->stride, e->batch->n)) : NULL;
 }
 
 weft_tensor *weft__last_state(const weft__ends *e, weft_tensor *y, bool reverse, weft_tensor *rows, int k)
 {
     weft *w = y->w;
-    weft_tensor *last = weft_gather(weft_plain(y), index_at(w, e->last[reverse], 0, e->batch->n));
+    weft_tensor *last = weft_index_select(weft_plain(y), index_at(w, e->last[reverse], 0, e->batch->n));
     if (!rows || !e->none.host)
         return last;
-    return weft_add(last, weft_gather(rows, index_at(w, e->none, k * e->stride, e->batch->n)));
+    return weft_add(last, weft_index_select(rows, index_at(w, e->none, k * e->stride, e->batch->n)));
 }
 
 weft_tensor *weft__stack(weft_tensor *const *parts, int stacked)
@@ -131,7 +131,7 @@ static weft_tensor *selected(weft *w, weft_tensor *stack, const int32_t *parent,
     for (int64_t k = 0; k < stacked; k++)
         for (int64_t j = 0; j < n; j++)
             index[k * n + j] = (int32_t)(k * rows + parent[j]);
-    weft_tensor *chosen = weft_gather(weft__rows_of_stack(stack), weft_ints(w, index, WEFT_SHAPE(stacked * n)));
+    weft_tensor *chosen = weft_index_select(weft__rows_of_stack(stack), weft_ints(w, index, WEFT_SHAPE(stacked * n)));
     return weft_reshape(chosen, WEFT_SHAPE(stacked, n, stack->f.size[2]));
 }
 
@@ -141,7 +141,7 @@ weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n)
     return (weft_state){ s.h ? selected(w, s.h, parent, n) : NULL, s.c ? selected(w, s.c, parent, n) : NULL };
 }
 
-weft_state weft_state_repeat(weft_state s, int64_t times)
+weft_state weft_state_repeat_interleave(weft_state s, int64_t times)
 {
     weft_tensor *any = s.h ? s.h : s.c;
     if (!any)

@@ -64,7 +64,7 @@ of_cell=$(($(lines core/cells.def) + $(wc -l <core/cells/ugrnn.cell) + $(lines r
 cat >stranger.c <<'X'
 #include <math.h>
 #include "weft.h"
-static weft_tensor *total(weft_tensor *const *x, void *user) { (void)user; return weft_total(weft_softsign(x[0])); }
+static weft_tensor *total(weft_tensor *const *x, void *user) { (void)user; return weft_sum_all(weft_softsign(x[0])); }
 int main(void)
 {
     weft *w = weft_open(&(weft_opts){ .seed = 1 });
@@ -75,11 +75,11 @@ int main(void)
         v[i] = (weft_real)sin(i);
     for (int way = 0; way < 2; way++) {
         weft_tensor *x = weft_ragged(w, v, 3, &l), *d;
-        weft_rnn_composed(r, way);
+        weft_rnn_set_composed(r, way);
         weft_tensor *out = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
-        weft_gradients(weft_total(weft_square(out)), &x, 1, &d);
-        weft_read(weft_plain(weft_arrange(out, WEFT_CONCAT)), y[way], sizeof y[way]);
-        weft_read(weft_plain(weft_arrange(d, WEFT_CONCAT)), dx[way], sizeof dx[way]);
+        weft_gradients(weft_sum_all(weft_square(out)), &x, 1, &d);
+        weft_read(weft_plain(weft_to_layout(out, WEFT_CONCAT)), y[way], sizeof y[way]);
+        weft_read(weft_plain(weft_to_layout(d, WEFT_CONCAT)), dx[way], sizeof dx[way]);
     }
     double worst = 0;
     for (int i = 0; i < 13 * 74; i++)
@@ -89,7 +89,7 @@ int main(void)
     weft_tensor *x = weft_reals(w, (weft_real[]){ -1, (weft_real).5, 2 }, WEFT_SHAPE(3));
     double error = weft_gradcheck(total, &x, 1, NULL);
     int good = weft_ok(w) && worst < 1e-5 && error < 2e-2;
-    printf("%s: cell %.1e, operator %.1e %s\n", weft_device_name(w), worst, error, weft_message(w));
+    printf("%s: cell %.1e, operator %.1e %s\n", weft_device_name(w), worst, error, weft_error_message(w));
     weft_close(w);
     return !good;
 }

@@ -104,7 +104,7 @@ UNUSED static weft *open_with(weft_opts opts)
 UNUSED static weft *open_on(weft_device device)
 {
     weft *w = open_with((weft_opts){ .device = device, .seed = 1, .threads = 2 });
-    cr_assert(weft_ok(w), "weft_open: %s", weft_message(w));
+    cr_assert(weft_ok(w), "weft_open: %s", weft_error_message(w));
     return w;
 }
 
@@ -114,7 +114,7 @@ UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w
 
 UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int line)
 {
-    cr_assert(!must_be_ok || weft_ok(w), "%s:%d: the context has failed: %s", file, line, weft_message(w));
+    cr_assert(!must_be_ok || weft_ok(w), "%s:%d: the context has failed: %s", file, line, weft_error_message(w));
     while (check_lent)
         free(check_numbers[--check_lent]);
     heap *h = heap_of(w);
@@ -127,13 +127,13 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
 /* Closes a context; nothing may have failed and nothing may be left on its heap. CLEAN_FAILED: of one that has failed. */
 #define CLEAN(w)        check_close((w), true, __FILE__, __LINE__)
 #define CLEAN_FAILED(w) check_close((w), false, __FILE__, __LINE__)
-#define OK(w)           cr_assert(weft_ok(w), "%s", weft_message(w))
+#define OK(w)           cr_assert(weft_ok(w), "%s", weft_error_message(w))
 
 /* The context has failed in this way and its message has this part; it is recovered. */
 #define FAILS(w, kind, part)                                                                                                   \
     do {                                                                                                                        \
-        cr_assert(weft_error(w) == (kind) && strstr(weft_message(w), part), "expected %s with \"%s\", but there is %s: %s",       \
-                  weft_status_name(kind), part, weft_status_name(weft_error(w)), weft_message(w));                                \
+        cr_assert(weft_error_code(w) == (kind) && strstr(weft_error_message(w), part), "expected %s with \"%s\", but there is %s: %s",       \
+                  weft_status_name(kind), part, weft_status_name(weft_error_code(w)), weft_error_message(w));                                \
         weft_recover(w);                                                                                                        \
         cr_assert(weft_ok(w));                                                                                                   \
     } while (0)
@@ -161,7 +161,7 @@ UNUSED static weft *open_table(int i)
 /* The elements of a tensor of reals; lent until CLEAN. */
 UNUSED static weft_real *numbers(weft_tensor *x)
 {
-    size_t bytes = (size_t)weft_count(x) * sizeof(weft_real);
+    size_t bytes = (size_t)weft_numel(x) * sizeof(weft_real);
     if (check_lent == COUNT(check_numbers)) {
         free(check_numbers[0]);
         memmove(check_numbers, check_numbers + 1, sizeof check_numbers - sizeof check_numbers[0]);
@@ -170,7 +170,7 @@ UNUSED static weft_real *numbers(weft_tensor *x)
     weft_real *out = check_numbers[check_lent++] = malloc(bytes + 1);
     cr_assert_not_null(out);
     weft_status s = weft_read(x, out, bytes);
-    cr_assert(s == WEFT_OK, "weft_read: %s: %s", weft_status_name(s), weft_message(weft_of(x)));
+    cr_assert(s == WEFT_OK, "weft_read: %s: %s", weft_status_name(s), weft_error_message(weft_context_of(x)));
     return out;
 }
 

@@ -20,7 +20,7 @@ extract() {                             # FILE
             if (pieces) {
                 name = stem "_" first
                 out = t "/" name ".c"
-                printf "%s%s\nint main(void)\n{\n    weft *w = weft_open(NULL);\n%s\n    int failed = !weft_ok(w);\n    if (failed)\n        fprintf(stderr, \"%%s\\n\", weft_message(w));\n    weft_close(w);\n    return failed;\n}\n", \
+                printf "%s%s\nint main(void)\n{\n    weft *w = weft_open(NULL);\n%s\n    int failed = !weft_ok(w);\n    if (failed)\n        fprintf(stderr, \"%%s\\n\", weft_error_message(w));\n    weft_close(w);\n    return failed;\n}\n", \
                     prelude, top, body > out
                 close(out); print name, file ":" first, pieces >> (t "/list")
             }

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 {
     char line[4096];
     weft *w = weft_open(&(weft_opts){ .device = argc > 1 && !strcmp(argv[1], "cuda") ? WEFT_CUDA : WEFT_BEST });
-    printf("%s: %s\n", weft_ok(w) ? weft_device_name(w) : "none", weft_message(w));
+    printf("%s: %s\n", weft_ok(w) ? weft_device_name(w) : "none", weft_error_message(w));
     FILE *f = fopen("/proc/self/maps", "r");
     while (f && fgets(line, sizeof line, f))
         if (strstr(line, "libweft_cuda.so")) {

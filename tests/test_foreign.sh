@@ -23,7 +23,7 @@ int main(int n, char **folder)
     if (n > 1 && chdir(folder[1]))
         return 2;
     weft *w = weft_open(&(weft_opts){ .device = n > 2 ? WEFT_CUDA : WEFT_BEST, .threads = 1 });
-    printf("as %d on %s: %s\n", (int)geteuid(), weft_device_name(w), weft_message(w));
+    printf("as %d on %s: %s\n", (int)geteuid(), weft_device_name(w), weft_error_message(w));
     weft_close(w);
     return 0;
 }

@@ -8,7 +8,7 @@
 
 enum { STEPS = 4, SEQUENCES = 12, LONGEST = 17, CLASSES = 9, WIDTH = 24, TASKS = 64 };
 
-typedef struct { weft_embedding *embed; weft_rnn *lstm, *gru; weft_multihead *attention; weft_linear *out; weft_module *all; } model;
+typedef struct { weft_embedding *embed; weft_rnn *lstm, *gru; weft_multihead_attention *attention; weft_linear *out; weft_module *all; } model;
 typedef struct { const struct table *table; double loss[STEPS]; bool good; } trainer;
 
 static model build(weft *w)
@@ -17,7 +17,7 @@ static model build(weft *w)
     m.embed = weft_embedding_new(m.all, "embed", CLASSES, WIDTH);
     m.lstm = weft_lstm_new(m.all, "lstm", &(weft_rnn_opts){ .input = WIDTH, .hidden = WIDTH / 2, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 });
     m.gru = weft_gru_new(m.all, "gru", &(weft_rnn_opts){ .input = WIDTH, .hidden = WIDTH });
-    m.attention = weft_multihead_new(m.all, "attention", WIDTH, 2);
+    m.attention = weft_multihead_attention_new(m.all, "attention", WIDTH, 2);
     m.out = weft_linear_new(m.all, "out", WIDTH, CLASSES);
     return m;
 }
@@ -30,8 +30,8 @@ static weft_tensor *loss_of(weft *w, const model *m)
     for (int i = 0; i < SEQUENCES * LONGEST; i++)
         ids[i] = i * 5 % CLASSES;
     weft_tensor *x = weft_ragged_ints(w, ids, &(weft_lengths){ SEQUENCES, len, NULL });
-    weft_tensor *h = weft_rnn_run(m->lstm, weft_embed(m->embed, x), WEFT_ZERO_STATE).y;
-    h = weft_add(h, weft_multihead_run(m->attention, h, h, WEFT_CAUSAL_TOP_LEFT, NULL));
+    weft_tensor *h = weft_rnn_run(m->lstm, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE).y;
+    h = weft_add(h, weft_multihead_attention_run(m->attention, h, h, WEFT_CAUSAL_TOP_LEFT, NULL));
     h = weft_rnn_run(m->gru, h, WEFT_ZERO_STATE).y;
     return weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL));
 }
@@ -54,7 +54,7 @@ static void *train(void *argument)
     }
     t->good = weft_ok(w) && t->loss[STEPS - 1] < t->loss[0];
     if (!t->good)
-        printf("FAIL  training on %s: loss %g to %g, %s\n", t->table->name, t->loss[0], t->loss[STEPS - 1], weft_message(w));
+        printf("FAIL  training on %s: loss %g to %g, %s\n", t->table->name, t->loss[0], t->loss[STEPS - 1], weft_error_message(w));
     weft_close(w);
     return NULL;
 }

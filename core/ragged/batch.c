@@ -201,5 +201,5 @@ const int32_t *weft_unsorted_indices(const weft_tensor *x) { return batch_of(x) 
 const int32_t *weft_offsets(const weft_tensor *x)          { return batch_of(x) ? x->f.batch->offset.host : NULL; }
 
 static const struct weft__rows *rows_of(const weft_tensor *x) { return batch_of(x) ? weft__rows_of(x->f.batch, &x->f) : NULL; }
-const int32_t *weft_sequences(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->sequence.host : NULL; }
-const int32_t *weft_positions(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->position.host : NULL; }
+const int32_t *weft_row_sequence(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->sequence.host : NULL; }
+const int32_t *weft_row_position(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->position.host : NULL; }

@@ -128,17 +128,17 @@ void print_resume(int argc, char **argv)
 }
 
 /* ---- in a file, in a log ---- */
-void options_items(const option_table *t, void *o, weft_item_of_user *items)
+void options_items(const option_table *t, void *o, weft_checkpoint_item *items)
 {
     for (int i = 0; i < t->settings; i++)
-        items[i] = (weft_item_of_user){ t->all[i].name, t->all[i].kind == REAL ? WEFT_F64 : WEFT_I64, field(&t->all[i], o), 1 };
+        items[i] = (weft_checkpoint_item){ t->all[i].name, t->all[i].kind == REAL ? WEFT_F64 : WEFT_I64, field(&t->all[i], o), 1 };
 }
 
 void options_of_file(const option_table *t, void *o, const bool *given, const char *path)
 {
     double asked[OPTIONS];
     char text[2][32];
-    weft_item_of_user items[OPTIONS];
+    weft_checkpoint_item items[OPTIONS];
     for (int i = 0; i < t->settings; i++)
         asked[i] = get(&t->all[i], o);
     options_items(t, o, items);

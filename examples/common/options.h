@@ -24,7 +24,7 @@ void   options_preset(const option_table *t, void *o);
 /* Reads the command line, sets given[i] of what stands there, returns where the other arguments begin; --help and mistakes end the program. */
 int    options_read(const option_table *t, void *o, bool *given, int argc, char **argv);
 /* The settings as items of a file: t->settings of them. */
-void   options_items(const option_table *t, void *o, weft_item_of_user *items);
+void   options_items(const option_table *t, void *o, weft_checkpoint_item *items);
 /* The settings of the file `path` into o; those given on the command line must agree. */
 void   options_of_file(const option_table *t, void *o, const bool *given, const char *path);
 /* The settings as members of a line of the log. */

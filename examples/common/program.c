@@ -56,7 +56,7 @@ void check_context(const weft *w, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(doing, sizeof doing, format, arguments);
     va_end(arguments);
-    quit(1, "%s%s%s", doing, *doing ? ": " : "", weft_message(w));
+    quit(1, "%s%s%s", doing, *doing ? ": " : "", weft_error_message(w));
 }
 
 void check_file(weft_status status)
@@ -69,7 +69,7 @@ weft *open_context(weft_device device, int64_t seed, int64_t threads)
 {
     weft *w = weft_open(&(weft_opts){ .device = device, .seed = (uint64_t)seed, .threads = (int)threads });
     if (!weft_ok(w))
-        quit(1, "%s", weft_message(w));
+        quit(1, "%s", weft_error_message(w));
     return w;
 }
 

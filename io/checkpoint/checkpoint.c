@@ -73,7 +73,7 @@ weft_status weft__usable(const weft_module *m, const char *function, const char 
         return weft__file_fail(WEFT_EARG, "%s: a path is wanted", function);
     if (!m || !m->w)
         return weft__file_fail(WEFT_EARG, "%s: %s: the module is NULL or could not be made", function, path);
-    weft_wait(m->w);                             /* what the device has not said yet */
+    weft_synchronize(m->w);                             /* what the device has not said yet */
     if (m->w->status)
         return weft__file_fail(m->w->status, "%s: %s is left alone, since the context has failed: %s", function, path, m->w->message);
     return WEFT_OK;
@@ -173,7 +173,7 @@ static void store_streams(weft__h5 *h, const weft *w)
     free(all);
 }
 
-weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n)
+weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items, int n)
 {
     weft_status s = weft__usable_with(m, o, "weft_save", path);
     if (!s)

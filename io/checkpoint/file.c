@@ -54,7 +54,7 @@ static weft_status look(const char *path, const unsigned char *head, size_t n, s
     if (n < WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint: it has %zu bytes", path, size);
     if (!memcmp(head, "\211HDF\r\n\032\n", 8))
-        return weft__file_fail(WEFT_EFORMAT, "%s is an HDF5 file but no checkpoint of weft; weft_import_state_dict reads foreign weights", path);
+        return weft__file_fail(WEFT_EFORMAT, "%s is an HDF5 file but no checkpoint of weft; weft_load_state_dict reads foreign weights", path);
     if (memcmp(head, magic, sizeof magic - 1))
         return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint, or its first bytes are damaged", path);
     if (memcmp(head, now, sizeof now - 1))

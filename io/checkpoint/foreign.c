@@ -59,9 +59,9 @@ weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t n
         if (!formats[i].is(&h))
             continue;
         if (!formats[i].values)
-            return weft__file_fail(WEFT_EFORMAT, "%.500s is %s, no checkpoint of weft.\nUnpack it: weft_load reads checkpoints, weft_import_state_dict HDF5 files.",
+            return weft__file_fail(WEFT_EFORMAT, "%.500s is %s, no checkpoint of weft.\nUnpack it: weft_load reads checkpoints, weft_load_state_dict HDF5 files.",
                                    path, formats[i].what);
-        return weft__file_fail(WEFT_EFORMAT, "%.500s is %s, no checkpoint of weft. weft_import_state_dict reads what Python writes by\n"
+        return weft__file_fail(WEFT_EFORMAT, "%.500s is %s, no checkpoint of weft. weft_load_state_dict reads what Python writes by\n"
                                "with h5py.File(\"weights.h5\", \"w\") as f: [f.create_dataset(k, data=v) for k, v in %s]", path, formats[i].what, formats[i].values);
     }
     return WEFT_OK;

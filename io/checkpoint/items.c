@@ -12,9 +12,9 @@ static const char *bad_name(const char *name)
     return strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") ? "has a name that a file cannot have" : NULL;
 }
 
-static const char *bad_item(const weft_item_of_user *items, int i)
+static const char *bad_item(const weft_checkpoint_item *items, int i)
 {
-    const weft_item_of_user *k = &items[i];
+    const weft_checkpoint_item *k = &items[i];
     const char *bad = bad_name(k->name);
     if (bad)
         return bad;
@@ -28,7 +28,7 @@ static const char *bad_item(const weft_item_of_user *items, int i)
     return NULL;
 }
 
-weft_status weft__items_good(const char *function, const weft_item_of_user *items, int n)
+weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int n)
 {
     if (n < 0 || (n && !items))
         return weft__file_fail(WEFT_EARG, "%s: %d items%s", function, n, items ? "" : " at NULL");
@@ -40,11 +40,11 @@ weft_status weft__items_good(const char *function, const weft_item_of_user *item
     return WEFT_OK;
 }
 
-void weft__items_store(weft__h5 *h, const weft_item_of_user *items, int n)
+void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int n)
 {
     char path[WEFT__NAMED];
     for (int i = 0; i < n; i++) {
-        const weft_item_of_user *k = &items[i];
+        const weft_checkpoint_item *k = &items[i];
         int64_t count = k->n;
         if (k->type == WEFT_TEXT) {              /* up to its final 0, whatever room there is behind it */
             const char *end = memchr(k->data, 0, (size_t)k->n);
@@ -57,11 +57,11 @@ void weft__items_store(weft__h5 *h, const weft_item_of_user *items, int n)
     }
 }
 
-void weft__items_hold(weft__stage *s, const weft_item_of_user *items, int n)
+void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int n)
 {
     char path[WEFT__NAMED], text[128];
     for (int i = 0; i < n; i++) {
-        const weft_item_of_user *k = &items[i];
+        const weft_checkpoint_item *k = &items[i];
         weft__kind want = { weft__number_of(k->type), 1, { 0 } }, is;
         snprintf(path, sizeof path, "items/%s", k->name);
         if (!weft__h5_find(s->h, path, &is)) {
@@ -81,7 +81,7 @@ void weft__items_hold(weft__stage *s, const weft_item_of_user *items, int n)
     }
 }
 
-weft_status weft_load_items(const char *path, const weft_item_of_user *items, int n)
+weft_status weft_load_items(const char *path, const weft_checkpoint_item *items, int n)
 {
     weft__sealed file;
     weft_status s = weft__items_good("weft_load_items", items, n);
@@ -99,14 +99,14 @@ weft_status weft_load_items(const char *path, const weft_item_of_user *items, in
     return s;
 }
 
-int64_t weft_item_size(const char *path, const char *name)
+int64_t weft_checkpoint_item_size(const char *path, const char *name)
 {
     weft__sealed file;
     weft__kind k = { 0 };
     char in[WEFT__NAMED];
     const char *bad = bad_name(name);
     if (bad) {
-        weft__file_fail(WEFT_EARG, "weft_item_size: the item %s", bad);
+        weft__file_fail(WEFT_EARG, "weft_checkpoint_item_size: the item %s", bad);
         return -1;
     }
     if (weft__sealed_open(path, &file))

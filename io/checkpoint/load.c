@@ -196,7 +196,7 @@ static weft_status finish(loading *l, weft__sealed *file)
     return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s", w->dev.failure) : WEFT_OK;
 }
 
-weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_item_of_user *items, int n)
+weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items, int n)
 {
     weft__sealed file;
     weft_status s = weft__usable_with(m, o, "weft_load", path);

@@ -146,13 +146,13 @@ static weft_status deliver(importing *l)
     return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s", w->dev.failure) : WEFT_OK;
 }
 
-weft_status weft_import_state_dict(const char *path, weft_module *m, weft_load_report *report)
+weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_report *report)
 {
     unsigned char *image;
     size_t size;
     if (report)
         *report = (weft_load_report){ 0 };
-    weft_status s = weft__usable(m, "weft_import_state_dict", path);
+    weft_status s = weft__usable(m, "weft_load_state_dict", path);
     if (!s)
         s = weft__read_file(path, foreign, &image, &size);
     if (s)
@@ -168,11 +168,11 @@ weft_status weft_import_state_dict(const char *path, weft_module *m, weft_load_r
     return s;
 }
 
-weft_status weft_export_state_dict(const char *path, const weft_module *m)
+weft_status weft_save_state_dict(const char *path, const weft_module *m)
 {
     unsigned char *image;
     size_t size;
-    weft_status s = weft__usable(m, "weft_export_state_dict", path);
+    weft_status s = weft__usable(m, "weft_save_state_dict", path);
     if (s)
         return s;
     weft__h5 *h = weft__h5_new(path, 0, false);

@@ -58,12 +58,12 @@ weft_status weft__grown(weft__growing *g, weft_status status, const char *path, 
     if (status == WEFT_OK && !fill_offsets(&g->data))
         status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (status != WEFT_OK)
-        weft_data_end(&g->data);
+        weft_dataset_free(&g->data);
     *out = g->data;
     return status;
 }
 
-void weft_data_end(weft_dataset *data)
+void weft_dataset_free(weft_dataset *data)
 {
     if (!data)
         return;

@@ -87,7 +87,7 @@ static void lay_out(weft_loader *l)              /* the epoch's batches, from th
         if (l->n)
             cut(l, 0, l->n);
     } else {
-        weft_permutation(l->stream, l->n, l->order);
+        weft_stream_permutation(l->stream, l->n, l->order);
         for (int64_t from = 0, to; from < l->n; from = to) {
             to = pool_end(l, from);
             sort_pool(l, l->order + from, to - from);
@@ -99,7 +99,7 @@ static void lay_out(weft_loader *l)              /* the epoch's batches, from th
         for (int64_t i = 0; i < l->batches; i++)
             l->turn[i] = (int32_t)i;
     else
-        weft_permutation(l->stream, l->batches, l->turn);
+        weft_stream_permutation(l->stream, l->batches, l->turn);
 }
 
 /* ---- making ---- */
@@ -203,7 +203,7 @@ int64_t weft_loader_batches(weft_loader *l) { return l && l->epoch ? l->batches 
 int64_t weft_loader_epoch(const weft_loader *l) { return l ? l->epoch : 0; }
 
 /* at: epochs begun; batches given of the open epoch, -1 between two; the stream's counter at its begin; fingerprint. */
-weft_loader_state weft_loader_save(const weft_loader *l)
+weft_loader_state weft_loader_get_state(const weft_loader *l)
 {
     if (!l)
         return (weft_loader_state){ { 0 } };
@@ -228,7 +228,7 @@ static bool lay_out_again(weft_loader *l, uint64_t begun, int64_t at, int64_t *f
     return false;
 }
 
-void weft_loader_restore(weft_loader *l, weft_loader_state state)
+void weft_loader_set_state(weft_loader *l, weft_loader_state state)
 {
     if (!l || !weft_ok(l->w))
         return;

@@ -184,10 +184,10 @@ static bool drawable(const weft_lengths *l)
     return good;
 }
 
-weft_status weft_draw_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels)
+weft_status weft_plot_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels)
 {
     if (!drawable(lengths))
-        return weft__file_fail(WEFT_EARG, "weft_draw_batch: lengths from 0 on and at most %d cells when padded are drawn",
+        return weft__file_fail(WEFT_EARG, "weft_plot_batch: lengths from 0 on and at most %d cells when padded are drawn",
                                (int)CELLS);
     picture p = { .lengths = *lengths, .labels = labels };
     weft_status status = WEFT_ENOMEM;

@@ -236,24 +236,24 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
     draw_legend(&p);
 }
 
-weft_status weft_draw_curves(const char *path, const char *title, const char *x_label, const char *left, const char *right,
+weft_status weft_plot_lines(const char *path, const char *title, const char *x_label, const char *left, const char *right,
                              const weft_curve *curves, int n)
 {
     if (!complete(curves, n))
-        return weft__file_fail(WEFT_EARG, "weft_draw_curves: %d curves, not all of them with x and y", n);
+        return weft__file_fail(WEFT_EARG, "weft_plot_lines: %d curves, not all of them with x and y", n);
     weft__svg svg;
     weft__svg_begin(&svg, path, title, WIDTH, HEIGHT);
     draw_chart(&svg, &(weft_chart){ NULL, x_label, left, right, 0, 0, curves, n });
     return weft__svg_end(&svg);
 }
 
-weft_status weft_draw_charts(const char *path, const char *title, const weft_chart *charts, int n, int columns)
+weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts, int n, int columns)
 {
     if (n < 1 || n > 100 || columns < 1 || !charts)
-        return weft__file_fail(WEFT_EARG, "weft_draw_charts: %d charts in %d columns; 1 .. 100 and at least one column are wanted", charts ? n : 0, columns);
+        return weft__file_fail(WEFT_EARG, "weft_plot_charts: %d charts in %d columns; 1 .. 100 and at least one column are wanted", charts ? n : 0, columns);
     for (int i = 0; i < n; i++)
         if (!complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) || !is_base(charts[i].y_base))
-            return weft__file_fail(WEFT_EARG, "weft_draw_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are wanted", i);
+            return weft__file_fail(WEFT_EARG, "weft_plot_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are wanted", i);
     weft__svg svg;
     columns = columns < n ? columns : n;
     weft__svg_begin(&svg, path, title, WIDTH * columns, BAND + HEIGHT * ((n + columns - 1) / columns));

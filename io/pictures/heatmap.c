@@ -76,11 +76,11 @@ static int longest(const char *const *labels, int n)
     return most;
 }
 
-weft_status weft_draw_heatmap(const char *path, const char *title, int rows, int columns, const double *weights,
+weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns, const double *weights,
                               const char *const *row_labels, const char *const *column_labels)
 {
     if (rows < 1 || columns < 1 || !weights || (int64_t)rows * columns > CELLS)
-        return weft__file_fail(WEFT_EARG, "weft_draw_heatmap: %d x %d weights; 1 .. %d are drawn", rows, columns, (int)CELLS);
+        return weft__file_fail(WEFT_EARG, "weft_plot_heatmap: %d x %d weights; 1 .. %d are drawn", rows, columns, (int)CELLS);
     int larger = rows > columns ? rows : columns;
     map m = { .rows = rows, .columns = columns, .side = fmax(LEAST, fmin(SIDE, 1000.0 / larger)) };
     m.left = 40 + 8.5 * longest(row_labels, rows);

@@ -57,17 +57,17 @@ WEFT_API weft_variable_selection *weft_variable_selection_new(weft_module *m, co
 /* [.., num_features] -> [.., d_model]; context as in weft_grn_run; weights: NULL, or set to [.., num_features]. */
 WEFT_API weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights);
 
-typedef struct weft_interpretable weft_interpretable;
+typedef struct weft_interpretable_attention weft_interpretable_attention;
 /* InterpretableMultiHeadAttention: heads of width d_model / heads (rounded down) with queries and keys of their own ("query_layers.h", "key_layers.h"), one
  * projection of values for all ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the
  * result. Weights are Xavier, biases 0. */
-WEFT_API weft_interpretable *weft_interpretable_new(weft_module *m, const char *name, int64_t d_model, int heads, weft_real dropout);
+WEFT_API weft_interpretable_attention *weft_interpretable_attention_new(weft_module *m, const char *name, int64_t d_model, int heads, weft_real dropout);
 /* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n, d_model], one query for each sequence of the memory.
  * map as in weft_attention: NULL, or set to the weights. */
-WEFT_API weft_tensor *weft_interpretable_run(weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
+WEFT_API weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
 /* The same of plain tensors by a mask [n, Tq (or 1), Tk] that is not 0 where a key is forbidden (weft_get_attention_mask; NULL: nowhere), as PyTorch computes it:
  * with all scores in memory, and a query whose keys are all forbidden sees all of them evenly. map [n, heads, Tq, Tk]. */
-WEFT_API weft_tensor *weft_interpretable_masked(weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map);
+WEFT_API weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map);
 
 /* ---- forecasting: models of past series, future series and static covariates ---- *
  * TransformerTF's six models (CERN), with its names of options and parameters, so that its checkpoints load. All of a future is known at once: the
@@ -78,14 +78,14 @@ typedef struct {
     weft_tensor *past, *future, *fixed;
     const weft_lengths *past_lengths, *future_lengths;
     weft_align past_align;
-} weft_series;
+} weft_series_batch;
 
 /* A series of random shorter lengths: of past the newest rows stay, of future the first, so that they still meet. Lengths are drawn by
- * weft_draw_lengths, those of past before those of future; a side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps
+ * weft_stream_lengths, those of past before those of future; a side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps
  * its shape and alignment, what is dropped is 0, and its new lengths are the step's. The target goes the way of the future: shorten it
  * to the lengths of the result's. */
 typedef struct { int32_t past_least, past_most, future_least, future_most; } weft_shorten_opts;
-WEFT_API weft_series weft_shorten_series(weft_series series, weft_stream *stream, const weft_shorten_opts *opts);
+WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_stream *stream, const weft_shorten_opts *opts);
 /* How close to the original. EXACT: lengths are honoured everywhere, a sequence's result is the same alone and in any batch (but for the TFT family, whose
  * LSTMs run over what stands before a short past, and which depends on that), a step without keys attends to nothing. PADDED: as the original computes
  * on padded tensors with masks and all scores in memory, but lengths are honoured: an oracle. AS_CODED: the original's numbers with its quirks:
@@ -97,13 +97,13 @@ typedef struct weft_forecaster weft_forecaster;
 /* y: [M, output_dim] ragged as the future is, or plain [n, T, output_dim] with 0 in its pads if the future was plain (other than EXACT: with what the
  * computation leaves there). encoder: the last state of the past's LSTM. */
 typedef struct { weft_tensor *y; weft_state encoder; } weft_forecast;
-/* attention: of the last block that asks about the past, as in weft_interpretable_run (keys: past, then future; in the last two modes [n, heads, T, keys]).
+/* attention: of the last block that asks about the past, as in weft_interpretable_attention_run (keys: past, then future; in the last two modes [n, heads, T, keys]).
  * The weights of variable selection [.., features], of the TFT family; the past's are plain [n, T, features], its data last. NULL: there are none. */
 typedef struct { weft_tensor *attention, *past_selection, *future_selection, *static_selection; } weft_forecast_maps;
 /* The module of the model, NULL if it could not be made. */
 WEFT_API weft_module *weft_forecaster_module(weft_forecaster *f);
 /* maps may be NULL. */
-WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series *series, weft_forecast_maps *maps);
+WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *series, weft_forecast_maps *maps);
 
 /* In all options: widths and counts of 1 or more, dropouts 0 .. 1 (but not 1). num_static_features (the first three models; the original has none):
  * fixed is appended to every step of past and future. dropout of LSTMs is between their layers. */
@@ -163,9 +163,9 @@ typedef struct {
     .dropout = (weft_real).1, .causal_attention = true, .output_dim = 7 }
 /* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, a ragged one as long as the longest of the batch, a plain one as
  * long as it is: pads of 0 come first. */
-WEFT_API weft_forecaster *weft_temporal_fusion_transformer_new(weft_module *m, const char *name, const weft_tft_opts *opts);
+WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 /* The same, but that without fixed the static feature is length / ctxt_seq_len (ctxt_seq_len 0, or AS_CODED: / the longest past of the batch). */
-WEFT_API weft_forecaster *weft_pf_temporal_fusion_transformer_new(weft_module *m, const char *name, const weft_tft_opts *opts);
+WEFT_API weft_forecaster *weft_pf_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 /* The same without anything static: num_static_features and ctxt_seq_len are not looked at, fixed must be NULL. */
 WEFT_API weft_forecaster *weft_xtft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
 
@@ -205,7 +205,7 @@ WEFT_API double weft_forecast_rmse(const weft_forecast_meters *meters);
 
 /* Random shorter lengths, as augmentation: into out [n], which may be lengths->len itself, the lesser of each sequence's length and a draw,
  * uniform in least .. most, both included; one draw a sequence. WEFT_EARG, and nothing drawn, of NULLs or of a range that is none. */
-WEFT_API weft_status weft_draw_lengths(weft_stream *stream, const weft_lengths *lengths, int32_t least, int32_t most, int32_t *out);
+WEFT_API weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *lengths, int32_t least, int32_t most, int32_t *out);
 /* The first, or newest: the last, shorter->len[s] rows of each sequence of a ragged tensor; ids stay. Reals or ints; an error: longer ones. */
 WEFT_API weft_tensor *weft_shorten(weft_tensor *ragged, const weft_lengths *shorter, bool newest);
 

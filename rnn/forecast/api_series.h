@@ -36,8 +36,8 @@ WEFT_API weft_status weft_frame_write_hdf5(const char *path, const char *group, 
 /* One more column, values [rows], copied; NULL: zeros, to be filled through weft_frame_column. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values) WEFT_MUST_USE;
 /* One more column with one value a series, values [n]; or several, from a CSV file of one row for each series' id. */
-WEFT_API weft_status weft_frame_fix(weft_frame *f, const char *name, const double *values) WEFT_MUST_USE;
-WEFT_API weft_status weft_frame_fix_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
+WEFT_API weft_status weft_frame_add_static(weft_frame *f, const char *name, const double *values) WEFT_MUST_USE;
+WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
                                         const weft_csv_opts *opts) WEFT_MUST_USE;
 /* The numbers of a column [rows], to be read or changed; NULL if there is none of that name. */
 WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
@@ -45,7 +45,7 @@ WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
  * one another, from row 0; what is left at the end is dropped (floor(rows / k)). Of an even number the median is the mean of the middle two. */
 typedef enum { WEFT_DOWN_INTERVAL, WEFT_DOWN_MEAN, WEFT_DOWN_MEDIAN } weft_downsampling;
 WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampling how) WEFT_MUST_USE;
-WEFT_API void weft_frame_end(weft_frame *f);
+WEFT_API void weft_frame_free(weft_frame *f);
 
 /* ---- time series: features, what a model sees of a frame ---- *
  * A transform is one step on one column; the steps on a column are applied in the order in which they are listed, each fitted on what the
@@ -100,12 +100,12 @@ WEFT_API bool weft_features_fitted(const weft_features *x);
 /* All that was fitted as two items for weft_save and weft_load; the text says of what. Loaded into features of other columns or transforms it is
  * an error at the next use, and so is not to have been fitted. Valid as long as x. */
 enum { WEFT_FEATURES_ITEMS = 2 };
-WEFT_API void weft_features_items(weft_features *x, weft_item_of_user items[2]);
+WEFT_API void weft_features_state(weft_features *x, weft_checkpoint_item items[2]);
 /* One series' column transformed, all its rows; a fixed column: one number. */
-WEFT_API void weft_features_apply(const weft_features *x, const char *column, const weft_frame *f, int64_t series, double *out);
+WEFT_API void weft_features_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, double *out);
 /* n values for the rows of a series from `from` on back to its units. The frame has the columns that transforms depend on, and for WEFT_DELTA
  * the rows before `from`, of which there must be one. Values beyond what a transform can give are taken as the nearest it can. */
-WEFT_API void weft_features_undo(const weft_features *x, const char *column, const weft_frame *f, int64_t series, int64_t from, int64_t n, const double *values, double *out);
+WEFT_API void weft_features_inverse_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, int64_t from, int64_t n, const double *values, double *out);
 
 /* ---- time series: windows ---- *
  * A window is an origin in a series: the past are the up to `context` rows before it, the future the up to `horizon` rows from it on. Origins
@@ -118,7 +118,7 @@ typedef struct {
 } weft_windows_opts;
 typedef struct weft_windows weft_windows;
 typedef struct { int64_t series, origin; int32_t past, future; } weft_window;           /* origin: its row within the series; lengths */
-typedef struct { weft_series series; weft_tensor *target; } weft_window_batch;
+typedef struct { weft_series_batch series; weft_tensor *target; } weft_window_batch;
 /* The windows of fitted features over a frame, whose numbers are copied; opts NULL: all 0. Lengths and noise come from the streams "shorten.<name>" and
  * "noise.<name>" (name 1 .. 30 bytes), only while the context is training. Owned by the context; NULL and its error if there is no window, if
  * a value is not finite, time does not increase or a fixed column is not constant. */
@@ -136,13 +136,13 @@ WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *in
 /* The same padded with 0 to the longest: plain tensors [n, T, ..] and their lengths; pads of the past lie as past_align says, others behind. */
 WEFT_API weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n, weft_align past_align);
 /* Predictions of windows in the series' units: predicted ragged, in the batch of a future [M, targets * columns] (target 0's columns first), in
- * any layout (padded ones: weft_pack_padded with future_lengths first); out [M, targets * columns], sequence by sequence. Waits for the device. */
-WEFT_API weft_status weft_windows_undo(weft_windows *v, weft_tensor *predicted, double *out);
+ * any layout (padded ones: weft_pack_padded_sequence with future_lengths first); out [M, targets * columns], sequence by sequence. Waits for the device. */
+WEFT_API weft_status weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- time series: a forecast of any length ---- *
  * model: from one window the predictions of its future rows [M, targets * quantiles]. Nothing is recorded, dropout is off, memory is
  * constant: what model makes ends before its next call. */
-typedef weft_tensor *weft_forecast_model(weft_series series, void *user);
+typedef weft_tensor *weft_forecast_model_fn(weft_series_batch series, void *user);
 typedef struct {
     int64_t rows;                                /* how many, 0: to the end of the series */
     bool true_past;                              /* what is known of the target is its past, predictions where it is NaN; else always predictions */
@@ -151,7 +151,7 @@ typedef struct {
 /* Rows `from` (1 or more) and on of a series in hops of the horizon, each window with the predictions before it as the past of its target. out [rows,
  * targets] in the series' units; of quantiles, ascending, number quantiles / 2. Known covariates must be there for all rows, past ones
  * for those before the last hop. On error out is NaN; the context has failed, and its error is returned. */
-WEFT_API weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user, const weft_rolling_forecast_opts *opts, double *out);
+WEFT_API weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model_fn *model, void *user, const weft_rolling_forecast_opts *opts, double *out);
 
 #ifdef __cplusplus
 }

@@ -13,9 +13,9 @@ extern "C" {
 /* That library's rule, a pure function: all equal, none or NULL: no; else if the lengths differ by more than a tenth of the longest, or
  * there are 8 sequences or more. It is advice about time: nothing here asks it, and ragged tensors are right with either answer. */
 WEFT_API bool weft_should_use_packing(const weft_lengths *lengths);
-/* The data of each sequence moved from one side of its row to the other, [n, T, ..] -> [n, T, ..]; pads become 0 (weft_realign). */
+/* The data of each sequence moved from one side of its row to the other, [n, T, ..] -> [n, T, ..]; pads become 0 (weft_move_pads). */
 WEFT_API weft_tensor *weft_align_encoder_sequences(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
-/* [n, T, ..] -> packed, data where align says; of a decoder's, first (weft_pack_padded). Sequences need no order. */
+/* [n, T, ..] -> packed, data where align says; of a decoder's, first (weft_pack_padded_sequence). Sequences need no order. */
 WEFT_API weft_tensor *weft_pack_encoder_sequences(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
 WEFT_API weft_tensor *weft_pack_decoder_sequences(weft_tensor *padded, const weft_lengths *lengths);
 /* Ragged -> [n, total, ..], data first, then 0; total 0: the longest. lengths, if not NULL, is set to those of the sequences, owned by the step. */

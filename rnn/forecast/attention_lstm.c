@@ -5,8 +5,8 @@ typedef struct attention_lstm {
     weft__model is;
     weft_rnn *encoder, *decoder;
     weft__projection projection; weft_linear *output_projection;  /* of states, of the encoder's outputs; NULL where widths are alike */
-    weft_interpretable *attention;
-    weft_gate_add_norm *gate; weft_norm *norm;   /* one of them */
+    weft_interpretable_attention *attention;
+    weft_gate_add_norm *gate; weft_layer_norm_layer *norm;   /* one of them */
     weft_linear *head;
 } attention_lstm;
 
@@ -17,7 +17,7 @@ static weft_forecast run(void *model, const weft__reading *t)
     weft_tensor *d = weft__recur(t, &t->future, m->decoder, weft__with_fixed(t, t->future.x), weft__projected(&m->projection, e.last)).y;
     weft_tensor *past = m->output_projection ? weft_linear_run(m->output_projection, e.y) : e.y;
     weft_tensor *u = weft__attend_to_both(t, m->attention, past, d);
-    weft_tensor *z = m->gate ? weft_gate_add_norm_run(m->gate, u, d) : weft_norm_run(m->norm, weft_add(d, u));
+    weft_tensor *z = m->gate ? weft_gate_add_norm_run(m->gate, u, d) : weft_layer_norm_layer_run(m->norm, weft_add(d, u));
     return (weft_forecast){ weft_linear_run(m->head, z), e.last };
 }
 
@@ -40,11 +40,11 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name, 
     m->projection = weft__projection_new(own, encoder, decoder);
     if (encoder != decoder)
         m->output_projection = weft_linear_new(own, "encoder_output_projection", encoder, decoder);
-    m->attention = weft_interpretable_new(own, "attention", decoder, o->num_heads, o->dropout);
+    m->attention = weft_interpretable_attention_new(own, "attention", decoder, o->num_heads, o->dropout);
     if (o->use_gating)
         m->gate = weft_gate_add_norm_new(own, "gate_add_norm", decoder, decoder, o->dropout, o->trainable_add);
     else
-        m->norm = weft_norm_new(own, "layer_norm", decoder);
+        m->norm = weft_layer_norm_layer_new(own, "layer_norm", decoder);
     m->head = weft_linear_new(own, "output_head", decoder, o->output_dim);
     return weft__model_finished(m);
 }

@@ -13,7 +13,7 @@ typedef struct encoder_decoder {
 /* Decoder layer k begins with the state of encoder layer k, or of the last there is. */
 static weft_tensor *as_many(weft_tensor *state, int from, int to)
 {
-    weft_tensor *parts[] = { state, to > from ? weft_repeat(weft_slice(state, 0, from - 1, from), 0, to - from) : NULL };
+    weft_tensor *parts[] = { state, to > from ? weft_tile(weft_slice(state, 0, from - 1, from), 0, to - from) : NULL };
     return to == from ? state : to < from ? weft_slice(state, 0, 0, to) : weft_concat(parts, 2, 0);
 }
 
@@ -39,7 +39,7 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
     widths[0] = o->d_decoder, widths[layers] = o->output_dim;
     for (int i = 0; i < o->num_mlp_hidden; i++)
         widths[1 + i] = o->d_mlp_hidden[i];
-    m->mlp = weft_mlp_new(weft_module_in(m->is.m, "mlp_head"), "mlp", &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
+    m->mlp = weft_mlp_new(weft_submodule_new(m->is.m, "mlp_head"), "mlp", &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
 }
 
 weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name, const weft_encoder_decoder_lstm_opts *o)

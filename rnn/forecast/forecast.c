@@ -27,7 +27,7 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
                    (long long)is->past, (long long)is->future, (long long)is->fixed);
     if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED, "compat %d; a weft_compat is wanted", (int)is->compat))
         return NULL;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
     if (!model)
         return weft__finished(m, model, NULL);
@@ -89,7 +89,7 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     return !w->status;
 }
 
-static bool fits(const weft__model *m, const weft_series *s)
+static bool fits(const weft__model *m, const weft_series_batch *s)
 {
     weft *w = m->m->w;
     if (!s)
@@ -114,7 +114,7 @@ static weft_lengths all_of(weft *w, int64_t n, int64_t T)
 
 static weft__side ragged_side(weft_tensor *x, const weft_lengths *data, weft_align align)
 {
-    weft_tensor *rows = x->f.batch ? x : weft_pack_padded(x, data, align);
+    weft_tensor *rows = x->f.batch ? x : weft_pack_padded_sequence(x, data, align);
     return (weft__side){ rows, weft_lengths_of(rows), WEFT_ALIGN_LEFT, true };
 }
 
@@ -123,13 +123,13 @@ static weft__side padded_side(weft_tensor *x, const weft_lengths *data, bool kno
 {
     weft_tensor *y = x;
     if (x->f.batch || (exact && known))
-        y = weft_pad_packed(x->f.batch ? x : weft_pack_padded(x, data, from), x->f.batch ? 0 : x->f.size[1], 0, to);
+        y = weft_pad_packed_sequence(x->f.batch ? x : weft_pack_padded_sequence(x, data, from), x->f.batch ? 0 : x->f.size[1], 0, to);
     else if (known && from != to)
-        y = weft_realign(x, data, from, to);
+        y = weft_move_pads(x, data, from, to);
     return (weft__side){ y, *data, to, known };
 }
 
-static weft__reading reading_of(const weft__model *m, const weft_series *s, weft_forecast_maps *maps)
+static weft__reading reading_of(const weft__model *m, const weft_series_batch *s, weft_forecast_maps *maps)
 {
     weft *w = m->m->w;
     bool exact = m->compat == WEFT_COMPAT_EXACT;
@@ -148,10 +148,10 @@ static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, w
 {
     if (!weft_ok(y->w) || !given->f.batch == !y->f.batch)
         return given->f.batch && y->f.batch ? weft__arranged_as(y, &given->f) : y;
-    return given->f.batch ? weft_pack_padded(y, &t->future.data, WEFT_ALIGN_LEFT) : weft_pad_packed(y, given->f.size[1], 0, WEFT_ALIGN_LEFT);
+    return given->f.batch ? weft_pack_padded_sequence(y, &t->future.data, WEFT_ALIGN_LEFT) : weft_pad_packed_sequence(y, given->f.size[1], 0, WEFT_ALIGN_LEFT);
 }
 
-weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series *s, weft_forecast_maps *maps)
+weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, weft_forecast_maps *maps)
 {
     const weft__model *m = f ? &f->is : NULL;
     weft_tensor *x = s ? s->past : NULL, *bad = !m || !m->m ? weft__refused(NULL, x, "forecast_run") : NULL;

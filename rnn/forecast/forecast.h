@@ -33,9 +33,9 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
 /* An LSTM over one side: over its data only, with zeros in its pads, unless AS_CODED says otherwise. */
 weft_rnn_out weft__recur(const weft__reading *, const weft__side *, weft_rnn *, weft_tensor *x, weft_state first);
 /* Of every query row of the future: what it sees of [past; future]. */
-weft_tensor *weft__attend_to_both(const weft__reading *, weft_interpretable *, weft_tensor *past, weft_tensor *future);
+weft_tensor *weft__attend_to_both(const weft__reading *, weft_interpretable_attention *, weft_tensor *past, weft_tensor *future);
 /* Of every row of the past: what it sees of the past. */
-weft_tensor *weft__attend_to_past(const weft__reading *, weft_interpretable *, weft_tensor *past);
+weft_tensor *weft__attend_to_past(const weft__reading *, weft_interpretable_attention *, weft_tensor *past);
 /* The static covariates beside the features of every step. */
 weft_tensor *weft__with_fixed(const weft__reading *, weft_tensor *x);
 

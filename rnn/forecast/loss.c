@@ -46,7 +46,7 @@ static weft_tensor *steps_that_count(weft_tensor *x, const weft_lengths *l, bool
     if (x->f.batch)
         return are_its_lengths(x, l), NULL;
     bool some = l && weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], name) && !all;
-    return some ? weft__column(weft_mask(x->w, l, x->f.size[1], WEFT_ALIGN_LEFT)) : NULL;
+    return some ? weft__column(weft_length_mask(x->w, l, x->f.size[1], WEFT_ALIGN_LEFT)) : NULL;
 }
 
 /* ---- quantiles ---- */
@@ -62,7 +62,7 @@ static weft_loss by_quantiles(weft_tensor *x, weft_tensor *y, const weft_forecas
 {
     const real *q = o->n ? o->quantiles : usual;
     int n = o->n ? o->n : (int)(sizeof usual / sizeof *usual);
-    return rising(x->w, q, n) ? weft_quantile(x, y, q, n, o->per_batch, of) : (weft_loss){ &x->w->nil, &x->w->nil };
+    return rising(x->w, q, n) ? weft_quantile_loss(x, y, q, n, o->per_batch, of) : (weft_loss){ &x->w->nil, &x->w->nil };
 }
 
 /* ---- the loss ---- */
@@ -118,14 +118,14 @@ static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, con
 
 void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)
 {
-    weft *w = weft_of(point);
-    bool was = weft_recording(w, false);
+    weft *w = weft_context_of(point);
+    bool was = weft_set_grad_enabled(w, false);
     real got[METRICS + 1];
     weft_meter *meters[METRICS] = { m ? &m->mse : NULL, m ? &m->mae : NULL, m ? &m->smape : NULL, m ? &m->mape : NULL };
     weft_status failed = weft_read(sums_and_weight(point, target, lengths), got, sizeof got);
     for (int k = 0; k < METRICS && !failed; k++)
         weft_meter_add(meters[k], 0, (double)got[k], (double)got[METRICS]);
-    weft_recording(w, was);
+    weft_set_grad_enabled(w, was);
 }
 
 double weft_forecast_rmse(const weft_forecast_meters *m) { return sqrt(weft_meter_mean(m ? &m->mse : NULL)); }

@@ -34,7 +34,7 @@ static weft_forecast run(void *model, const weft__reading *t)
     return weft__tft_run(m, &own, fixed);
 }
 
-weft_forecaster *weft_pf_temporal_fusion_transformer_new(weft_module *m, const char *name, const weft_tft_opts *opts)
+weft_forecaster *weft_pf_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts)
 {
     return weft__tft_new(m, name, "pf_temporal_fusion_transformer", opts, true, run);
 }

@@ -7,7 +7,7 @@ typedef struct {
     weft *w;
     const weft_features *x;
     const weft_frame *f; int64_t series;
-    weft_forecast_model *model; void *user;
+    weft_forecast_model_fn *model; void *user;
     int64_t from, rows, quantiles; bool true_past;
     double *out, *all;
     weft__prepared p;                            /* of this series; predictions go into z and raw */
@@ -85,7 +85,7 @@ static weft_tensor *asked(job *j, int64_t at, int64_t rows)
     if (!all_there(j, j->past, begin, past_len, j->n.past, true) || !all_there(j, j->future, at, rows, j->n.future, false))
         return NULL;
     int64_t id = (at - j->from) / j->x->horizon;
-    weft_series s = { .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ 1, &past_len, &id }),
+    weft_series_batch s = { .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ 1, &past_len, &id }),
                       .future = weft_ragged(w, j->future, j->n.future, &(weft_lengths){ 1, &future_len, &id }),
                       .fixed = j->n.fixed ? weft_reals(w, j->p.fixed, WEFT_SHAPE(1, j->n.fixed)) : NULL };
     weft_mark before = weft__raise_floor(w);
@@ -161,11 +161,11 @@ static bool take(job *j, int64_t at, int64_t rows)
 static bool step(job *j, int64_t at, int64_t rows)
 {
     int64_t wanted = rows * j->n.target * j->quantiles;
-    weft_mark mark = weft_here(j->w);
+    weft_mark mark = weft_mark_here(j->w);
     weft_tensor *y = asked(j, at, rows);
     if (!is_good(j, y, at, wanted))
         return false;
-    y = y->f.batch ? weft_arrange(y, WEFT_CONCAT) : y;
+    y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
     bool good = weft_read(y, j->predicted, (size_t)wanted * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
     weft_rewind(j->w, mark);
     return good;
@@ -174,8 +174,8 @@ static bool step(job *j, int64_t at, int64_t rows)
 static void run(job *j)
 {
     weft *w = j->w;
-    bool recording = weft_recording(w, false), training = weft_training(w, false);
-    j->start = weft_here(w);
+    bool recording = weft_set_grad_enabled(w, false), training = weft_set_training(w, false);
+    j->start = weft_mark_here(w);
     w->running = "rolling_forecast";
     if (weft__prepare(&j->p, j->x, j->f, j->series, 1, true) && make_room(j))
         for (int64_t at = j->from, end = j->from + j->rows; at < end; at += j->x->horizon)
@@ -183,12 +183,12 @@ static void run(job *j)
                 break;
     weft__release(w, j->p.block);
     weft__release(w, j->block);
-    weft_recording(w, recording), weft_training(w, training);
+    weft_set_grad_enabled(w, recording), weft_set_training(w, training);
     if (w->step == j->start.step)
         weft_rewind(w, j->start);
 }
 
-weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model *model, void *user,
+weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model_fn *model, void *user,
                                   const weft_rolling_forecast_opts *o, double *out)
 {
     weft *w = x ? x->w : weft__nowhere();

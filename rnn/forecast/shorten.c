@@ -3,12 +3,12 @@
 #include "autograd/autograd.h"
 #include "rnn/forecast/api_forecast.h"
 
-weft_status weft_draw_lengths(weft_stream *stream, const weft_lengths *l, int32_t least, int32_t most, int32_t *out)
+weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *l, int32_t least, int32_t most, int32_t *out)
 {
     if (!stream || !l || l->n < 0 || (l->n && (!l->len || !out)) || least < 0 || most < least)
         return WEFT_EARG;
     for (int64_t s = 0; s < l->n; s++) {
-        int32_t drawn = least + (int32_t)weft_draw_below(stream, (uint64_t)(most - least) + 1);
+        int32_t drawn = least + (int32_t)weft_stream_below(stream, (uint64_t)(most - least) + 1);
         out[s] = drawn < l->len[s] ? drawn : l->len[s];
     }
     return WEFT_OK;
@@ -37,14 +37,14 @@ static weft_tensor *last_rows(weft_tensor *x, const weft_lengths *kept)
     for (int64_t s = 0; dropped && s < now.n; s++)
         dropped[s] = now.len[s] - kept->len[s];
     if (dropped)
-        weft_split(x, &(weft_lengths){ now.n, dropped, NULL }, NULL, &rows);
+        weft_split_sequences(x, &(weft_lengths){ now.n, dropped, NULL }, NULL, &rows);
     return rows;
 }
 
 static weft_tensor *first_rows(weft_tensor *x, const weft_lengths *kept)
 {
     weft_tensor *rows;
-    weft_split(x, kept, &rows, NULL);
+    weft_split_sequences(x, kept, &rows, NULL);
     return rows;
 }
 
@@ -81,7 +81,7 @@ static weft_tensor *as_ragged(const side *a)
     const weft_lengths *l = a->lengths || a->x->f.batch ? a->lengths : full_lengths(a->x);
     if (a->x->f.batch)
         return a->x;
-    return weft__is_padded(a->x, l, a->align, a->name) ? weft_pack_padded(a->x, l, a->align) : &a->x->w->nil;
+    return weft__is_padded(a->x, l, a->align, a->name) ? weft_pack_padded_sequence(a->x, l, a->align) : &a->x->w->nil;
 }
 
 static bool shortenable(const side *a, weft_stream *stream)
@@ -103,14 +103,14 @@ static void shorten(side *a, weft_stream *stream)
     weft_tensor *x = a->x, *ragged = shortenable(a, stream) ? as_ragged(a) : weft__inert_beside(x);
     a->x = ragged;
     weft_lengths now = weft_lengths_of(ragged), *l = weft_ok(ragged->w) ? lengths_in_step(ragged->w, now.n, now.id) : NULL;
-    if (!l || weft_draw_lengths(stream, &now, a->least, a->most, (int32_t *)(uintptr_t)l->len))
+    if (!l || weft_stream_lengths(stream, &now, a->least, a->most, (int32_t *)(uintptr_t)l->len))
         return;
     a->x = weft_shorten(ragged, l, a->newest);
     if (!x->f.batch)
-        a->lengths = l, a->x = weft_pad_packed(a->x, x->f.size[1], 0, a->align);
+        a->lengths = l, a->x = weft_pad_packed_sequence(a->x, x->f.size[1], 0, a->align);
 }
 
-weft_series weft_shorten_series(weft_series s, weft_stream *stream, const weft_shorten_opts *opts)
+weft_series_batch weft_shorten_series(weft_series_batch s, weft_stream *stream, const weft_shorten_opts *opts)
 {
     weft_shorten_opts o = opts ? *opts : (weft_shorten_opts){ 0 };
     side past = { "shorten_series: past", s.past, s.past_lengths, s.past_align, o.past_least, o.past_most, true };

@@ -11,7 +11,7 @@ struct weft__tft {
     weft_variable_selection *enc_vs, *dec_vs;
     weft_rnn *enc_lstm, *dec_lstm;
     weft_glu *gate1, *attn_gate1, *attn_gate2; weft_add_norm *norm1, *attn_norm1, *attn_norm2;   /* gate1, norm1: of both sides */
-    weft_interpretable *attn;
+    weft_interpretable_attention *attn;
     weft_grn *attn_grn;
     weft_linear *output;
 };
@@ -48,7 +48,7 @@ static void trunk_new(weft__tft *m)
     m->enc_vs = selection(m, "enc_vs", m->is.past, context), m->dec_vs = selection(m, "dec_vs", m->is.future, context);
     m->enc_lstm = weft_lstm_new(own, "enc_lstm", &lstm), m->dec_lstm = weft_lstm_new(own, "dec_lstm", &lstm);
     m->gate1 = weft_glu_new(own, "enc_gate1", d, d, m->o.dropout), m->norm1 = weft_add_norm_new(own, "enc_norm1", d, false);
-    m->attn = weft_interpretable_new(own, "attn", d, m->o.num_heads, m->o.dropout);
+    m->attn = weft_interpretable_attention_new(own, "attn", d, m->o.num_heads, m->o.dropout);
     m->attn_gate1 = weft_glu_new(own, "attn_gate1", d, d, m->o.dropout), m->attn_norm1 = weft_add_norm_new(own, "attn_norm1", d, false);
     m->attn_grn = grn(m, "attn_grn", 0);
     m->attn_gate2 = weft_glu_new(own, "attn_gate2", d, d, 0), m->attn_norm2 = weft_add_norm_new(own, "attn_norm2", d, false);
@@ -60,10 +60,10 @@ static void aliases_new(weft__tft *m)
 {
     if (!weft_ok(m->is.m->w))
         return;
-    weft_module *gate = weft_module_in(m->is.m, "dec_gate1"), *norm = weft_module_in(m->is.m, "dec_norm1");
-    weft_module *fc1 = weft_module_in(gate, "fc1"), *own = weft_module_in(norm, "norm");
-    weft_tie(fc1, "weight", weft_find(m->is.m, "enc_gate1.fc1.weight")), weft_tie(fc1, "bias", weft_find(m->is.m, "enc_gate1.fc1.bias"));
-    weft_tie(own, "weight", weft_find(m->is.m, "enc_norm1.norm.weight")), weft_tie(own, "bias", weft_find(m->is.m, "enc_norm1.norm.bias"));
+    weft_module *gate = weft_submodule_new(m->is.m, "dec_gate1"), *norm = weft_submodule_new(m->is.m, "dec_norm1");
+    weft_module *fc1 = weft_submodule_new(gate, "fc1"), *own = weft_submodule_new(norm, "norm");
+    weft_tie(fc1, "weight", weft_find_parameter(m->is.m, "enc_gate1.fc1.weight")), weft_tie(fc1, "bias", weft_find_parameter(m->is.m, "enc_gate1.fc1.bias"));
+    weft_tie(own, "weight", weft_find_parameter(m->is.m, "enc_norm1.norm.weight")), weft_tie(own, "bias", weft_find_parameter(m->is.m, "enc_norm1.norm.bias"));
 }
 
 weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char *function, const weft_tft_opts *o, bool contexts, weft__model_run *run)
@@ -89,7 +89,7 @@ typedef struct contexts { weft_tensor *vs, *enrichment; weft_state first; } cont
 
 static weft_tensor *of_every_layer(const weft__tft *m, weft_tensor *x)           /* [n, d] -> [layers, n, d] */
 {
-    return weft_repeat(weft_reshape(x, 3, (int64_t[]){ 1, -1, m->o.d_model }), 0, m->o.num_lstm_layers);
+    return weft_tile(weft_reshape(x, 3, (int64_t[]){ 1, -1, m->o.d_model }), 0, m->o.num_lstm_layers);
 }
 
 static contexts contexts_of(const weft__tft *m, const weft__reading *t, weft_tensor *fixed)

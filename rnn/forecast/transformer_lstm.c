@@ -2,7 +2,7 @@
  * to both. */
 #include "rnn/forecast/forecast.h"
 
-typedef struct block { weft_interpretable *self, *cross; weft_gate_add_norm *encoder, *decoder; } block;
+typedef struct block { weft_interpretable_attention *self, *cross; weft_gate_add_norm *encoder, *decoder; } block;
 typedef struct transformer_lstm {
     weft__model is;
     weft_grn *encoder_grn, *decoder_grn;
@@ -38,14 +38,14 @@ static void lstms_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 
 static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 {
-    weft_module *all = weft_module_in(m->is.m, "transformer_blocks");
+    weft_module *all = weft_submodule_new(m->is.m, "transformer_blocks");
     m->block = weft__layer(m->is.m, (size_t)m->blocks * sizeof *m->block);
     for (int i = 0; m->block && i < m->blocks; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", i);
-        weft_module *own = weft_module_in(all, number);
-        m->block[i] = (block){ weft_interpretable_new(own, "encoder_self_attention", o->d_model, o->num_heads, o->dropout),
-                               weft_interpretable_new(own, "cross_attention", o->d_model, o->num_heads, o->dropout),
+        weft_module *own = weft_submodule_new(all, number);
+        m->block[i] = (block){ weft_interpretable_attention_new(own, "encoder_self_attention", o->d_model, o->num_heads, o->dropout),
+                               weft_interpretable_attention_new(own, "cross_attention", o->d_model, o->num_heads, o->dropout),
                                weft_gate_add_norm_new(own, "encoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false),
                                weft_gate_add_norm_new(own, "decoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false) };
     }

@@ -20,18 +20,18 @@ weft_tensor *weft_align_encoder_sequences(weft_tensor *x, const weft_lengths *l,
 {
     if ((unsigned)to > WEFT_ALIGN_RIGHT)
         return weft__failed(x, WEFT_EARG, "align_encoder_sequences", "to %d; one of weft_align is wanted", (int)to);
-    return weft__is_padded(x, l, from, "align_encoder_sequences") ? weft_realign(x, l, from, to) : weft__inert_beside(x);
+    return weft__is_padded(x, l, from, "align_encoder_sequences") ? weft_move_pads(x, l, from, to) : weft__inert_beside(x);
 }
 
 weft_tensor *weft_pack_encoder_sequences(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
-    return weft__is_padded(x, l, align, "pack_encoder_sequences") ? weft_pack_padded(x, l, align) : weft__inert_beside(x);
+    return weft__is_padded(x, l, align, "pack_encoder_sequences") ? weft_pack_padded_sequence(x, l, align) : weft__inert_beside(x);
 }
 
 weft_tensor *weft_pack_decoder_sequences(weft_tensor *x, const weft_lengths *l)
 {
     bool sound = weft__is_padded(x, l, WEFT_ALIGN_LEFT, "pack_decoder_sequences");
-    return sound ? weft_pack_padded(x, l, WEFT_ALIGN_LEFT) : weft__inert_beside(x);
+    return sound ? weft_pack_padded_sequence(x, l, WEFT_ALIGN_LEFT) : weft__inert_beside(x);
 }
 
 weft_tensor *weft_unpack_to_fixed_length(weft_tensor *packed, int64_t total, weft_lengths *lengths)
@@ -43,12 +43,12 @@ weft_tensor *weft_unpack_to_fixed_length(weft_tensor *packed, int64_t total, wef
         return weft__failed(packed, WEFT_EARG, "unpack_to_fixed_length", "a ragged tensor is wanted");
     if (total && packed && !weft__lengths_fit(packed->w, &l, l.n, total, "unpack_to_fixed_length"))
         return &packed->w->nil;
-    return weft_pad_packed(packed, total, 0, WEFT_ALIGN_LEFT);
+    return weft_pad_packed_sequence(packed, total, 0, WEFT_ALIGN_LEFT);
 }
 
 bool weft_validate_encoder_alignment(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
-    return l ? weft__pads_are_zero(x, l, align, "validate_encoder_alignment") : weft_ok(weft_of(x));
+    return l ? weft__pads_are_zero(x, l, align, "validate_encoder_alignment") : weft_ok(weft_context_of(x));
 }
 
 /* ---- masks; constants, so they are not on the tape ---- */
@@ -63,7 +63,7 @@ static bool maskable(weft *w, int64_t size, const weft_lengths *l, weft_align al
 
 static weft_tensor *pads(weft *w, int64_t size, const weft_lengths *l, weft_align align)
 {
-    return weft_pad_packed(weft_ragged(w, NULL, 0, l), size, 1, align);         /* 0 for each token, padded with 1 */
+    return weft_pad_packed_sequence(weft_ragged(w, NULL, 0, l), size, 1, align);         /* 0 for each token, padded with 1 */
 }
 
 weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *l, weft_align align, bool inverse)
@@ -71,15 +71,15 @@ weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *l, weft
     w = w ? w : weft__nowhere();
     if (!maskable(w, size, l, align, "create_mask"))
         return &w->nil;
-    bool was = weft_recording(w, false);
-    weft_tensor *mask = inverse ? weft_mask(w, l, size, align) : pads(w, size, l, align);
-    weft_recording(w, was);
+    bool was = weft_set_grad_enabled(w, false);
+    weft_tensor *mask = inverse ? weft_length_mask(w, l, size, align) : pads(w, size, l, align);
+    weft_set_grad_enabled(w, was);
     return mask;
 }
 
 static weft_tensor *not_past(weft *w, int64_t size)               /* [1, size, size]: 1 where key j >= query i, itself included */
 {
-    weft_tensor *step = weft_to_reals(weft_iota(w, size));
+    weft_tensor *step = weft_to_reals(weft_arange(w, size));
     return weft_less_equal(weft_reshape(step, WEFT_SHAPE(1, size, 1)), weft_reshape(step, WEFT_SHAPE(1, 1, size)));
 }
 
@@ -107,7 +107,7 @@ weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder, int64
     w = w ? w : weft__nowhere();
     if (!both_fit(w, encoder, past, decoder, future, &o))
         return &w->nil;
-    bool was = weft_recording(w, false);
+    bool was = weft_set_grad_enabled(w, false);
     int64_t n = encoder->n;
     weft_tensor *of_past = weft_reshape(pads(w, past, encoder, o.encoder_align), WEFT_SHAPE(n, 1, past));
     weft_tensor *of_future = !o.not_causal ? not_past(w, future)
@@ -115,6 +115,6 @@ weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder, int64
                                            : weft_zeros(w, WEFT_SHAPE(1, 1, future));
     weft_tensor *both[] = { for_each_query(w, of_past, n, future), for_each_query(w, of_future, n, future) };
     weft_tensor *mask = weft_concat(both, 2, 2);
-    weft_recording(w, was);
+    weft_set_grad_enabled(w, was);
     return mask;
 }

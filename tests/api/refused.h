@@ -57,7 +57,7 @@ static void after(bad *b, const char *f, int how)
 {
     bool told = !weft_ok(b->w) || (b->kind == FOREIGN && !weft_ok(b->other));
     cr_expect(told || !must_fail(b->kind, how), "%s took a tensor that is none: kind %d, way %d", f, b->kind, how);
-    cr_assert(weft_ok(b->w) || *weft_message(b->w), "%s fails without a word", f);
+    cr_assert(weft_ok(b->w) || *weft_error_message(b->w), "%s fails without a word", f);
     if (weft_ok(b->w) && weft_ok(b->other))
         return;
     weft_recover(b->w), weft_recover(b->other);  /* which ends x and g, too */
@@ -89,5 +89,5 @@ static weft_tensor *no_scores(weft_tensor *tokens, weft_state *state, int64_t be
     (void)tokens, (void)state, (void)beams;
     return user;
 }
-static bool no_shape(weft_call *c) { return weft_refuse(c, "no"); }
+static bool no_shape(weft_call *c) { return weft_op_refuse(c, "no"); }
 #endif

@@ -11,15 +11,15 @@ static void contexts(bad *b)
     cr_assert(!weft_ok(w));
     weft_close(w);
     note("weft_version");                        cr_assert(*weft_version());
-    TRY(weft_close, NULL);                       TRY(weft_parameters, NULL);
+    TRY(weft_close, NULL);                       TRY(weft_parameter_count, NULL);
     TRY(weft_clear, NULL);                       TRY(weft_recover, NULL);
-    TRY(weft_ok, NULL);                          TRY(weft_error, NULL);
-    TRY(weft_message, NULL);                     TRY(weft_status_name, (weft_status)b->i);
+    TRY(weft_ok, NULL);                          TRY(weft_error_code, NULL);
+    TRY(weft_error_message, NULL);                     TRY(weft_status_name, (weft_status)b->i);
     TRY(weft_on_error, NULL, NULL, NULL);        TRY(weft_fail, NULL, WEFT_EARG, "%d", b->i);
-    TRY(weft_training, NULL, true);              TRY(weft_recording, NULL, true);
+    TRY(weft_set_training, NULL, true);              TRY(weft_set_grad_enabled, NULL, true);
     TRY(weft_device_name, NULL);                 TRY(weft_threads, NULL);
-    TRY(weft_wait, NULL);                        TRY(weft_here, NULL);
-    TRY(weft_rewind, NULL, weft_here(NULL));     TRY(weft_usage_of, NULL);
+    TRY(weft_synchronize, NULL);                        TRY(weft_mark_here, NULL);
+    TRY(weft_rewind, NULL, weft_mark_here(NULL));     TRY(weft_usage_of, NULL);
     TRY(weft_rewind, b->w, (weft_mark){ { b->n, b->n, b->n, b->n }, (uint64_t)b->n });
 }
 
@@ -30,16 +30,16 @@ static void tensors(bad *b)
     for (int i = 0; i < 2; i++) {
         TRY(weft_reals, both[i], NULL, SHAPE);   TRY(weft_ints, both[i], NULL, SHAPE);
         TRY(weft_zeros, both[i], SHAPE);         TRY(weft_full, both[i], b->r, SHAPE);
-        TRY(weft_normal, both[i], SHAPE);        TRY(weft_uniform, both[i], b->r, b->r, SHAPE);
-        TRY(weft_scalar, both[i], b->r);         TRY(weft_iota, both[i], b->n);
-        TRY(weft_zeros, both[i], 3, NULL);       TRY(weft_mask, both[i], b->l, b->n, (weft_align)b->i);
+        TRY(weft_randn, both[i], SHAPE);        TRY(weft_rand, both[i], b->r, b->r, SHAPE);
+        TRY(weft_scalar, both[i], b->r);         TRY(weft_arange, both[i], b->n);
+        TRY(weft_zeros, both[i], 3, NULL);       TRY(weft_length_mask, both[i], b->l, b->n, (weft_align)b->i);
         TRY(weft_ragged, both[i], NULL, b->n, b->l);
         TRY(weft_ragged_ints, both[i], NULL, b->l);
         TRY(weft_stream_of, both[i], b->name);
     }
-    TRY(weft_of, NULL);                          TRY(weft_dtype_of, X);
+    TRY(weft_context_of, NULL);                          TRY(weft_dtype_of, X);
     TRY(weft_rank, X);                           TRY(weft_size, X, b->i);
-    TRY(weft_count, X);                          MUST(weft_read, X, out, sizeof out);
+    TRY(weft_numel, X);                          MUST(weft_read, X, out, sizeof out);
     MUST(weft_read, X, NULL, (size_t)b->n);      MUST(weft_item, X);
     FILE *null = fopen("/dev/null", "w");
     MUST(weft_print, null, X);                   TRY(weft_print_layout, null, X);
@@ -50,26 +50,26 @@ static void tensors(bad *b)
     TRY(weft_layout_of, X);                      TRY(weft_lengths_of, X);
     TRY(weft_batch_sizes, X, NULL);              TRY(weft_sorted_indices, X);
     TRY(weft_unsorted_indices, X);               TRY(weft_offsets, X);
-    TRY(weft_sequences, X);                      TRY(weft_positions, X);
+    TRY(weft_row_sequence, X);                      TRY(weft_row_position, X);
     TRY(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
     TRY(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });
-    TRY(weft_draw, NULL);                        TRY(weft_draw_uniform, NULL);
-    TRY(weft_draw_normal, NULL);                 TRY(weft_draw_below, NULL, (uint64_t)b->n);
-    TRY(weft_permutation, NULL, b->n, NULL);
+    TRY(weft_stream_next, NULL);                        TRY(weft_stream_uniform, NULL);
+    TRY(weft_stream_normal, NULL);                 TRY(weft_stream_below, NULL, (uint64_t)b->n);
+    TRY(weft_stream_permutation, NULL, b->n, NULL);
 }
 
 #define ONE(f) MUST(f, X)
 #define TWO(f) MUST(f, X, X); WITHOUT(f, X, NULL); WITHOUT(f, NULL, X); BESIDE(f, X, G); BESIDE(f, G, X)
 static void pointwise(bad *b)
 {
-    ONE(weft_neg); ONE(weft_exp); ONE(weft_log); ONE(weft_sqrt); ONE(weft_rsqrt); ONE(weft_square); ONE(weft_abs); ONE(weft_inverse);
+    ONE(weft_neg); ONE(weft_exp); ONE(weft_log); ONE(weft_sqrt); ONE(weft_rsqrt); ONE(weft_square); ONE(weft_abs); ONE(weft_reciprocal);
     ONE(weft_sin); ONE(weft_cos); ONE(weft_tanh); ONE(weft_sigmoid); ONE(weft_relu); ONE(weft_silu); ONE(weft_softplus); ONE(weft_gelu);
-    TWO(weft_add); TWO(weft_sub); TWO(weft_mul); TWO(weft_div); TWO(weft_min); TWO(weft_max); TWO(weft_less); TWO(weft_less_equal);
-    TWO(weft_greater); TWO(weft_greater_equal); TWO(weft_equal); TWO(weft_not_equal); TWO(weft_matmul); TWO(weft_gather); TWO(weft_pick);
-    TWO(weft_join); TWO(weft_spread); TWO(weft_ragged_like);
-    ONE(weft_to_reals); ONE(weft_total); ONE(weft_mean_of_all); ONE(weft_plain); ONE(weft_detach); ONE(weft_argmax);
+    TWO(weft_add); TWO(weft_sub); TWO(weft_mul); TWO(weft_div); TWO(weft_minimum); TWO(weft_maximum); TWO(weft_less); TWO(weft_less_equal);
+    TWO(weft_greater); TWO(weft_greater_equal); TWO(weft_equal); TWO(weft_not_equal); TWO(weft_matmul); TWO(weft_index_select); TWO(weft_take_along);
+    TWO(weft_concat_sequences); TWO(weft_broadcast_to_tokens); TWO(weft_ragged_like);
+    ONE(weft_to_reals); ONE(weft_sum_all); ONE(weft_mean_all); ONE(weft_plain); ONE(weft_detach); ONE(weft_argmax);
     MUST(weft_leaky_relu, X, b->r);              MUST(weft_elu, X, b->r);
-    MUST(weft_clamp, X, b->r, b->r);             MUST(weft_power, X, b->r);
+    MUST(weft_clamp, X, b->r, b->r);             MUST(weft_pow, X, b->r);
     MUST(weft_scale, X, b->r);                   MUST(weft_where, X, X, NULL);
     MUST(weft_matmul_with, X, true, X, true);
 }
@@ -77,7 +77,7 @@ static void pointwise(bad *b)
 static void along(bad *b)
 {
     MUST(weft_sum, X, b->i);                     MUST(weft_mean, X, b->i);
-    MUST(weft_max_along, X, b->i);               MUST(weft_cumsum, X, b->i);
+    MUST(weft_max, X, b->i);               MUST(weft_cumsum, X, b->i);
     MUST(weft_softmax, X, b->i);                 MUST(weft_softmax_masked, X, b->i, X);
     MUST(weft_log_softmax, X, b->i);             MUST(weft_log_softmax_masked, X, b->i, X);
     MUST(weft_logsumexp, X, b->i);               MUST(weft_logsumexp_masked, X, b->i, X);
@@ -87,28 +87,28 @@ static void along(bad *b)
     TRY(weft_concat, Q, FEW, b->i);             MUST(weft_concat, Q, 2, b->i);
     TRY(weft_concat, NULL, 2, 0);                MUST(weft_slice, X, b->i, b->n, b->n);
     MUST(weft_slice, X, 0, b->n, -(b->n / 2));     MUST(weft_flip, X, b->i);
-    MUST(weft_repeat, X, b->i, b->n);            MUST(weft_repeat, X, 0, b->n);
-    MUST(weft_scatter, X, X, b->n);              MUST(weft_one_hot, X, b->n);
+    MUST(weft_tile, X, b->i, b->n);            MUST(weft_tile, X, 0, b->n);
+    MUST(weft_index_add, X, X, b->n);              MUST(weft_one_hot, X, b->n);
     MUST(weft_one_hot, X, (int64_t)1 << 62);     MUST(weft_dropout, X, b->r, b->name, true);
 }
 
 static void ragged_ones(bad *b)
 {
     weft_tensor *a, *c;
-    MUST(weft_pack_padded, X, b->l, (weft_align)b->i);
+    MUST(weft_pack_padded_sequence, X, b->l, (weft_align)b->i);
     MUST(weft_pack_padded_checked, X, b->l, WEFT_ALIGN_LEFT);
-    MUST(weft_pad_packed, X, b->n, b->r, WEFT_ALIGN_LEFT);
-    MUST(weft_realign, X, b->l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
-    MUST(weft_arrange, X, (weft_layout)b->i);    MUST(weft_arrange_rows, X, NULL);
-    MUST(weft_arrange_rows, X, &(weft_placement){ b->n, b->n, NULL, NULL });
-    MUST(weft_split, X, b->l, &a, NULL);         MUST(weft_pool, X, (weft_pooling)b->i);
+    MUST(weft_pad_packed_sequence, X, b->n, b->r, WEFT_ALIGN_LEFT);
+    MUST(weft_move_pads, X, b->l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
+    MUST(weft_to_layout, X, (weft_layout)b->i);    MUST(weft_to_rows, X, NULL);
+    MUST(weft_to_rows, X, &(weft_placement){ b->n, b->n, NULL, NULL });
+    MUST(weft_split_sequences, X, b->l, &a, NULL);         MUST(weft_pool, X, (weft_pooling)b->i);
     MUST(weft_attention, X, X, NULL, NULL, &a);  MUST(weft_pairs, X, X, &a, &c);
     MUST(weft_attention, X, X, X, &(weft_attention_opts){ .heads = b->i, .causal = (weft_causal)b->i }, NULL);
 }
 
 static void sequences(bad *b)
 {
-    weft_series past = { .past = X, .past_lengths = b->l, .past_align = (weft_align)b->i }, future = { .future = X, .future_lengths = b->l };
+    weft_series_batch past = { .past = X, .past_lengths = b->l, .past_align = (weft_align)b->i }, future = { .future = X, .future_lengths = b->l };
     weft_stream *s = weft_stream_of(b->w, "s");
     TRY(weft_should_use_packing, b->l);          TRY(weft_should_use_packing, NULL);
     MUST(weft_align_encoder_sequences, X, b->l, WEFT_ALIGN_LEFT, (weft_align)b->i);
@@ -118,7 +118,7 @@ static void sequences(bad *b)
     TRY(weft_create_mask, b->w, b->n, b->l, (weft_align)b->i, true);
     TRY(weft_get_attention_mask, b->w, b->l, b->n, b->l, b->n, NULL);
     TRY(weft_get_attention_mask, b->w, &(weft_lengths){ 1, &(int32_t){ 1 }, NULL }, 1, NULL, b->n, NULL);
-    TRY(weft_draw_lengths, s, b->l, b->i, b->i, NULL);
+    TRY(weft_stream_lengths, s, b->l, b->i, b->i, NULL);
     MUST(weft_shorten, X, b->l, true);           MUST(weft_shorten, X, NULL, false);
     MUST(weft_shorten_series, past, s, &(weft_shorten_opts){ .past_most = 1 });
     MUST(weft_shorten_series, future, s, &(weft_shorten_opts){ .future_least = b->i, .future_most = b->i });
@@ -128,23 +128,23 @@ static void gradients(bad *b)
 {
     weft_tensor *g[2];
     const weft_op no_op = { .name = "no", .shape = no_shape };
-    MUST(weft_backward, X);                      TRY(weft_gradient, X);
+    MUST(weft_backward, X);                      TRY(weft_grad, X);
     MUST(weft_gradients, X, Q, 2, g);            TRY(weft_gradients, X, NULL, 2, g);
     TRY(weft_gradients, X, Q, FEW, NULL);       MUST(weft_gradcheck, keeps_quiet, Q, 2, NULL);
     MUST(weft_gradcheck, NULL, Q, 1, NULL);      MUST(weft_gradcheck2, keeps_quiet, Q, 2, NULL);
     MUST(weft_gradcheck2, NULL, Q, 1, NULL);     TRY(weft_gradcheck, keeps_quiet, NULL, b->i, NULL);
     TRY(weft_gradcheck, keeps_quiet, Q, INT_MIN, NULL);
-    TRY(weft_watch, NULL, NULL, NULL);           TRY(weft_apply, NULL, Q, 2, NULL, 0);
-    TRY(weft_apply, &no_op, Q, FEW, NULL, 4);   MUST(weft_apply, &no_op, Q, 2, NULL, 0);
-    TRY(weft_like, NULL, NULL);                  TRY(weft_set_shape, NULL, WEFT_REAL, SHAPE);
-    TRY(weft_refuse, NULL, NULL);                TRY(weft_data, NULL);
-    TRY(weft_int_data, NULL);                    TRY(weft_dy, NULL, b->i);
-    TRY(weft_dx, NULL, b->i, NULL);
+    TRY(weft_on_result, NULL, NULL, NULL);           TRY(weft_op_apply, NULL, Q, 2, NULL, 0);
+    TRY(weft_op_apply, &no_op, Q, FEW, NULL, 4);   MUST(weft_op_apply, &no_op, Q, 2, NULL, 0);
+    TRY(weft_op_like, NULL, NULL);                  TRY(weft_op_set_shape, NULL, WEFT_REAL, SHAPE);
+    TRY(weft_op_refuse, NULL, NULL);                TRY(weft_op_data, NULL);
+    TRY(weft_op_int_data, NULL);                    TRY(weft_op_dy, NULL, b->i);
+    TRY(weft_op_dx, NULL, b->i, NULL);
 }
 
 /* ---- beside a good tensor ---- */
 #define PAIR(a, c) (weft_tensor *[]){ a, c }
-static bool as_x(weft_call *c) { weft_like(c->y[0], c->x[0]); return true; }
+static bool as_x(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void no_run(weft_call *c) { (void)c; }
 
 static void beside(bad *b)
@@ -160,9 +160,9 @@ static void beside(bad *b)
     BESIDE(weft_layer_norm, X, G, G, 1);         BESIDE(weft_layer_norm, G, X, G, 1);
     BESIDE(weft_layer_norm, G, G, X, 1);         WITHOUT(weft_layer_norm, X, NULL, X, 1);
     BESIDE(weft_concat, PAIR(X, G), 2, 0);       BESIDE(weft_concat, PAIR(G, X), 2, 0);
-    BESIDE(weft_concat, PAIR(X, G), 2, 7);       BESIDE(weft_apply, &fine, PAIR(X, G), 2, NULL, 0);
-    BESIDE(weft_apply, &fine, PAIR(G, X), 2, NULL, 0);
-    BESIDE(weft_scatter, X, G, 2);               BESIDE(weft_scatter, G, X, 2);
+    BESIDE(weft_concat, PAIR(X, G), 2, 7);       BESIDE(weft_op_apply, &fine, PAIR(X, G), 2, NULL, 0);
+    BESIDE(weft_op_apply, &fine, PAIR(G, X), 2, NULL, 0);
+    BESIDE(weft_index_add, X, G, 2);               BESIDE(weft_index_add, G, X, 2);
     BESIDE(weft_attention, X, G, G, NULL, NULL); BESIDE(weft_attention, G, X, G, NULL, &a);
     BESIDE(weft_attention, G, G, X, NULL, &a);   BESIDE(weft_attention, X, G, G, NULL, &a);
     BESIDE(weft_attention, X, G, G, &(weft_attention_opts){ .causal = (weft_causal)7 }, NULL);
@@ -171,7 +171,7 @@ static void beside(bad *b)
     BESIDE(weft_gradcheck, keeps_quiet, PAIR(X, G), 2, NULL);     BESIDE(weft_gradcheck, keeps_quiet, PAIR(G, X), 2, NULL);
     BESIDE(weft_gradcheck2, keeps_quiet, PAIR(X, G), 2, NULL);    BESIDE(weft_gradcheck2, keeps_quiet, PAIR(G, X), 2, NULL);
     BESIDE(weft_assign, X, G);                   BESIDE(weft_assign, G, X);
-    BESIDE(weft_state_repeat, ((weft_state){ X, G }), 2);         OPTION(weft_state_repeat, ((weft_state){ G, X }), 2);
+    BESIDE(weft_state_repeat_interleave, ((weft_state){ X, G }), 2);         OPTION(weft_state_repeat_interleave, ((weft_state){ G, X }), 2);
     BESIDE(weft_state_select, ((weft_state){ X, G }), NULL, 0);   OPTION(weft_state_select, ((weft_state){ G, X }), NULL, 0);
 }
 
@@ -180,11 +180,11 @@ static void losses_beside(bad *b)
 #define MASK(x) &(weft_loss_opts){ .mask = x }
 #define WEIGHTS(x) &(weft_loss_opts){ .weights = x }
 #define LOSS_OF(f) BESIDE(f, X, G, NULL); BESIDE(f, G, X, NULL); OPTION(f, G, G, MASK(X)); OPTION(f, G, G, WEIGHTS(X))
-    LOSS_OF(weft_mse); LOSS_OF(weft_mae); LOSS_OF(weft_bce); LOSS_OF(weft_smape); LOSS_OF(weft_mape);
+    LOSS_OF(weft_mse); LOSS_OF(weft_mae); LOSS_OF(weft_bce_with_logits); LOSS_OF(weft_smape); LOSS_OF(weft_mape);
     BESIDE(weft_huber, X, G, 1, NULL);           BESIDE(weft_huber, G, X, 1, NULL);
     BESIDE(weft_gaussian_nll, X, G, G, 1, NULL); BESIDE(weft_gaussian_nll, G, X, G, 1, NULL);
-    BESIDE(weft_gaussian_nll, G, G, X, 1, NULL); BESIDE(weft_quantile, X, G, NULL, 0, true, NULL);
-    BESIDE(weft_quantile, G, X, NULL, 0, true, NULL);
+    BESIDE(weft_gaussian_nll, G, G, X, 1, NULL); BESIDE(weft_quantile_loss, X, G, NULL, 0, true, NULL);
+    BESIDE(weft_quantile_loss, G, X, NULL, 0, true, NULL);
     BESIDE(weft_cross_entropy, X, G, NULL);      BESIDE(weft_cross_entropy, G, X, NULL);
     BESIDE(weft_forecast_loss, X, G, NULL, NULL); BESIDE(weft_forecast_loss, G, X, NULL, NULL);
     weft_tensor *two = weft_zeros(b->w, WEFT_SHAPE(1, 2));
@@ -200,16 +200,16 @@ static void modules(bad *b)
 {
     const char *path;
     TRY(weft_module_new, NULL, b->name);         TRY(weft_module_new, b->w, NULL);
-    TRY(weft_module_in, b->m, b->name);          TRY(weft_of_module, b->m);
+    TRY(weft_submodule_new, b->m, b->name);          TRY(weft_module_context, b->m);
     TRY(weft_parameter, b->m, b->name, SHAPE, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
     TRY(weft_buffer, b->m, b->name, SHAPE);      MUST(weft_assign, X, X);
     MUST(weft_assign_values, X, NULL, b->n);     MUST(weft_initialise, X, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
     TRY(weft_tie, b->m, b->name, X);             TRY(weft_freeze, b->m, true);
-    MUST(weft_freeze_parameter, X, true);        TRY(weft_parameters, b->m);
-    TRY(weft_parameter_at, b->m, b->i, &path);   TRY(weft_buffers, b->m);
-    TRY(weft_buffer_at, b->m, b->i, NULL);       TRY(weft_find, b->m, b->name);
-    TRY(weft_parameter_count, b->m);             TRY(weft_zero_grad, b->m);
-    TRY(weft_scale_grad, b->m, X);
+    MUST(weft_freeze_parameter, X, true);        TRY(weft_parameter_count, b->m);
+    TRY(weft_parameter_at, b->m, b->i, &path);   TRY(weft_buffer_count, b->m);
+    TRY(weft_buffer_at, b->m, b->i, NULL);       TRY(weft_find_parameter, b->m, b->name);
+    TRY(weft_parameter_numel, b->m);             TRY(weft_zero_grad, b->m);
+    TRY(weft_divide_grad, b->m, X);
 }
 
 static void losses(bad *b)
@@ -218,12 +218,12 @@ static void losses(bad *b)
 #define CLASSES &(weft_ce_opts){ X, X, b->r, b->i, true }
 #define SUM ((weft_loss){ X, X })
 #define LOSS(f) MUST(f, X, X, NULL); MUST(f, X, NULL, BOTH); TRY(f, NULL, X, NULL)
-    LOSS(weft_mse); LOSS(weft_mae); LOSS(weft_bce); LOSS(weft_smape); LOSS(weft_mape);
+    LOSS(weft_mse); LOSS(weft_mae); LOSS(weft_bce_with_logits); LOSS(weft_smape); LOSS(weft_mape);
     MUST(weft_mean_loss, SUM);                     MUST(weft_add_losses, SUM, SUM);
     MUST(weft_cross_entropy, X, X, NULL);        MUST(weft_cross_entropy, X, NULL, CLASSES);
     MUST(weft_huber, X, X, b->r, BOTH);            MUST(weft_gaussian_nll, X, X, NULL, b->r, BOTH);
-    MUST(weft_quantile, X, X, NULL, b->i, true, BOTH);
-    MUST(weft_quantile, X, X, &b->r, 1, false, NULL);
+    MUST(weft_quantile_loss, X, X, NULL, b->i, true, BOTH);
+    MUST(weft_quantile_loss, X, X, &b->r, 1, false, NULL);
     MUST(weft_forecast_loss, X, X, b->l, &(weft_forecast_loss_opts){ .kind = (weft_forecast_kind)b->i, .n = b->i, .delta = b->r, .weights = X });
     MUST(weft_forecast_loss, X, X, NULL, &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE, .n = b->i });
     MUST(weft_point_prediction, X, b->i);        MUST(weft_forecast_meters_add, NULL, X, X, b->l);
@@ -241,9 +241,9 @@ static void plain_data(bad *b)
     TRY(weft_meter_bucket, NULL, b->i);          TRY(weft_meter_reset, NULL);
     weft_meter odd = { .edges = b->i };
     TRY(weft_meter_add, &odd, b->n, 1, 1);       TRY(weft_meter_bucket, &odd, b->i);
-    TRY(weft_warmup_cosine, b->n, 1, b->n, b->n, 0);
+    TRY(weft_cosine_warmup, b->n, 1, b->n, b->n, 0);
     TRY(weft_step_decay, b->n, 1, b->n, 2);      TRY(weft_one_cycle, b->n, 1, b->n, 0, 0, 0);
-    TRY(weft_plateau_step, NULL, 1);             TRY(weft_stopper_step, NULL, 1, NULL);
+    TRY(weft_plateau_step, NULL, 1);             TRY(weft_early_stopping_step, NULL, 1, NULL);
     cr_assert(isnan(weft_meter_mean(NULL)) && isnan(weft_plateau_step(NULL, 1)));
 }
 
@@ -252,20 +252,20 @@ static void optimisers(bad *b)
     TRY(weft_sgd_new, b->m, &(weft_sgd_opts){ b->r, b->r, b->r, b->r, true });
     TRY(weft_rmsprop_new, b->m, &(weft_rmsprop_opts){ b->r, b->r, b->r, b->r, b->r, true });
     TRY(weft_adam_new, b->m, &(weft_adam_opts){ b->r, b->r, b->r, b->r, b->r });
-    TRY(weft_adamw_new, b->m, NULL);             TRY(weft_optim_group, NULL, b->m, b->r, b->r);
+    TRY(weft_adamw_new, b->m, NULL);             TRY(weft_optim_set_group, NULL, b->m, b->r, b->r);
     TRY(weft_optim_step, NULL);                  TRY(weft_optim_set_lr, NULL, b->r);
     TRY(weft_optim_lr, NULL);                    TRY(weft_optim_steps, NULL);
-    TRY(weft_optim_skipped, NULL);               TRY(weft_optim_bad, NULL);
-    TRY(weft_optim_end, NULL);
+    TRY(weft_optim_skipped, NULL);               TRY(weft_optim_bad_parameter, NULL);
+    TRY(weft_optim_free, NULL);
     TRY(weft_optim_step, weft_sgd_new(b->m, NULL));
-    TRY(weft_clip_grad_norm, b->m, b->r);        TRY(weft_clip_grad_norm_of, b->m, b->r, b->r);
-    TRY(weft_average_new, b->m, b->r);           TRY(weft_average_update, NULL, b->n);
-    TRY(weft_average_swap, NULL);                TRY(weft_average_update, weft_average_new(b->m, b->r), b->n);
+    TRY(weft_clip_grad_norm, b->m, b->r);        TRY(weft_clip_grad_norm_p, b->m, b->r, b->r);
+    TRY(weft_ema_new, b->m, b->r);           TRY(weft_ema_update, NULL, b->n);
+    TRY(weft_ema_swap, NULL);                TRY(weft_ema_update, weft_ema_new(b->m, b->r), b->n);
 }
 
 static void files(bad *b)
 {
-    const weft_item_of_user item = { b->name, (weft_dtype)b->i, NULL, b->n };
+    const weft_checkpoint_item item = { b->name, (weft_dtype)b->i, NULL, b->n };
     weft_load_report report;
     weft_dataset data;
     const char *nowhere = "/no/such/folder/file";
@@ -274,28 +274,28 @@ static void files(bad *b)
         const char *path = paths[i];
         FILE_FAILS(weft_save, path, b->m, NULL, NULL, 0);         FILE_FAILS(weft_save, path, b->m, NULL, &item, b->i);
         FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
-        FILE_FAILS(weft_load_matching, path, b->m, &report);      FILE_FAILS(weft_import_state_dict, path, b->m, NULL);
-        FILE_FAILS(weft_export_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, &data);
+        FILE_FAILS(weft_load_matching, path, b->m, &report);      FILE_FAILS(weft_load_state_dict, path, b->m, NULL);
+        FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, &data);
         FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data); FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);            FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
-        FILE_FAILS(weft_write_hdf5, path, NULL, NULL);            FILE_FAILS(weft_draw_curves, path, NULL, NULL, NULL, NULL, NULL, b->i);
-        FILE_FAILS(weft_draw_charts, path, NULL, NULL, b->i, b->i);
-        FILE_FAILS(weft_draw_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
-        FILE_FAILS(weft_draw_batch, path, NULL, b->l, NULL);
-        cr_assert_eq(weft_item_size(path, b->name), -1);
-        TRY(weft_item_size, path, NULL);
+        FILE_FAILS(weft_write_hdf5, path, NULL, NULL);            FILE_FAILS(weft_plot_lines, path, NULL, NULL, NULL, NULL, NULL, b->i);
+        FILE_FAILS(weft_plot_charts, path, NULL, NULL, b->i, b->i);
+        FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
+        FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
+        cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
+        TRY(weft_checkpoint_item_size, path, NULL);
         cr_assert_null(weft_journal_open(path, true));
         TRY(weft_journal_open, path, false);
     }
     FILE_FAILS(weft_read_text, nowhere, NULL);   note("weft_file_message");
-    TRY(weft_data_end, NULL);                    TRY(weft_journal_begin, NULL);
+    TRY(weft_dataset_free, NULL);                    TRY(weft_journal_line_begin, NULL);
     TRY(weft_journal_number, NULL, NULL, 0);     TRY(weft_journal_text, NULL, NULL, NULL);
-    TRY(weft_journal_end, NULL);                 TRY(weft_journal_close, NULL);
+    TRY(weft_journal_line_end, NULL);                 TRY(weft_journal_close, NULL);
     TRY(weft_loader_new, NULL, "l", 0, NULL, NULL);
     TRY(weft_loader_new, b->w, b->name, b->n, NULL, &(weft_loader_opts){ b->n, b->n, b->i, true });
     TRY(weft_loader_next, NULL, NULL);           TRY(weft_loader_batches, NULL);
-    TRY(weft_loader_epoch, NULL);                TRY(weft_loader_save, NULL);
-    TRY(weft_loader_restore, NULL, (weft_loader_state){ { 0 } });
+    TRY(weft_loader_epoch, NULL);                TRY(weft_loader_get_state, NULL);
+    TRY(weft_loader_set_state, NULL, (weft_loader_state){ { 0 } });
 }
 
 static void (*const groups[])(bad *) = {

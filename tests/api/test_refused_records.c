@@ -6,17 +6,17 @@
 static bool like_x(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
-        weft_like(c->y[k], c->x[0]);
+        weft_op_like(c->y[k], c->x[0]);
     return true;
 }
-static bool larger(weft_call *c) { weft_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ 1000000 }); return true; }
-static bool of_ints(weft_call *c) { weft_set_shape(c->y[0], WEFT_I32, 1, (int64_t[]){ 3 }); return true; }
+static bool larger(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ 1000000 }); return true; }
+static bool of_ints(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_I32, 1, (int64_t[]){ 3 }); return true; }
 static void writes(weft_call *c)
 {
     weft_real zero[3] = { 0 };
-    weft *w = weft_of(c->y[0]);
+    weft *w = weft_context_of(c->y[0]);
     for (int k = 0; k < c->m; k++)
-        w->dev.k->upload(&w->dev, weft_data(c->y[k]), zero, sizeof zero);
+        w->dev.k->upload(&w->dev, weft_op_data(c->y[k]), zero, sizeof zero);
 }
 
 Test(refused_records, that_make_no_sense)
@@ -34,12 +34,12 @@ Test(refused_records, that_make_no_sense)
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(wrong); i++) {
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
-        cr_assert_eq(weft_count(weft_apply(&wrong[i].op, &x, 1, NULL, 0)), 0);
+        cr_assert_eq(weft_numel(weft_op_apply(&wrong[i].op, &x, 1, NULL, 0)), 0);
         FAILS(w, wrong[i].kind, wrong[i].part);
     }
     for (int i = 0; i < COUNT(fine); i++) {
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
-        cr_assert_eq(weft_count(weft_apply(&fine[i], &x, 1, NULL, 0)), 3);
+        cr_assert_eq(weft_numel(weft_op_apply(&fine[i], &x, 1, NULL, 0)), 3);
     }
     CLEAN(w);
 }
@@ -56,14 +56,14 @@ Test(refused_records, extents_beyond_int)
     weft_concat(many, COUNT(many), 0);
     FAILS(w, WEFT_ESHAPE, "too many elements");
     len[l.n - 1] = 1;
-    weft_pack_padded(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT);
+    weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "pack_padded: 65536 sequences of 32768 steps; fewer than 2^31");
-    weft_realign(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
+    weft_move_pads(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
     FAILS(w, WEFT_ESHAPE, "realign: 65536 sequences");
     weft_tensor *x = weft_reshape(weft_ragged(w, NULL, 0, &(weft_lengths){ 1 << 16, len, NULL }), 2, (int64_t[]){ 1, 1 });
-    weft_pad_packed(weft_slice(x, 1, 0, 0), 1 << 15, 0, WEFT_ALIGN_LEFT);
+    weft_pad_packed_sequence(weft_slice(x, 1, 0, 0), 1 << 15, 0, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "pad_packed: 65536 sequences of 32768 steps");
-    weft_realign(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }, WEFT_ALIGN_LEFT, (weft_align)99);
+    weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }, WEFT_ALIGN_LEFT, (weft_align)99);
     FAILS(w, WEFT_EARG, "realign: [1, 3]: to 99; one of weft_align");
     CLEAN(w);
 }

@@ -12,26 +12,26 @@ typedef struct { const char *name; function *f; const char *shapes[4]; double lo
 
 #define F(name, body) static weft_tensor *f_##name(weft_tensor *const *x, void *user) { (void)user; return body; }
 F(neg, weft_neg(x[0]))           F(exp, weft_exp(x[0]))         F(log, weft_log(x[0]))           F(sqrt, weft_sqrt(x[0]))
-F(rsqrt, weft_rsqrt(x[0]))       F(square, weft_square(x[0]))   F(abs, weft_abs(x[0]))           F(inverse, weft_inverse(x[0]))
+F(rsqrt, weft_rsqrt(x[0]))       F(square, weft_square(x[0]))   F(abs, weft_abs(x[0]))           F(inverse, weft_reciprocal(x[0]))
 F(sin, weft_sin(x[0]))           F(cos, weft_cos(x[0]))         F(tanh, weft_tanh(x[0]))         F(sigmoid, weft_sigmoid(x[0]))
 F(relu, weft_relu(x[0]))         F(silu, weft_silu(x[0]))       F(softplus, weft_softplus(x[0])) F(gelu, weft_gelu(x[0]))
 F(leaky, weft_leaky_relu(weft_neg(x[0]), (weft_real).2))        F(elu, weft_elu(x[0], (weft_real)1.3))
-F(clamp, weft_clamp(x[0], -1, 1)) F(power, weft_power(x[0], (weft_real)2.5)) F(scale, weft_scale(x[0], (weft_real)-1.7))
+F(clamp, weft_clamp(x[0], -1, 1)) F(power, weft_pow(x[0], (weft_real)2.5)) F(scale, weft_scale(x[0], (weft_real)-1.7))
 F(add, weft_add(x[0], x[1]))     F(sub, weft_sub(x[0], x[1]))   F(mul, weft_mul(x[0], x[1]))     F(div, weft_div(x[0], x[1]))
-F(min, weft_min(x[0], x[1]))     F(max, weft_max(x[0], x[1]))   F(same, weft_mul(x[0], x[0]))    F(twice, weft_add(x[0], weft_tanh(x[0])))
+F(min, weft_minimum(x[0], x[1]))     F(max, weft_maximum(x[0], x[1]))   F(same, weft_mul(x[0], x[0]))    F(twice, weft_add(x[0], weft_tanh(x[0])))
 F(where, weft_where(weft_greater(x[0], x[1]), x[1], weft_square(x[2])))
 F(matmul, weft_matmul(x[0], x[1]))                              F(matmul_ta, weft_matmul_with(x[0], true, x[1], false))
 F(matmul_tb, weft_matmul_with(x[0], false, x[1], true))         F(matmul_tt, weft_matmul_with(x[0], true, x[1], true))
 F(sum0, weft_sum(x[0], 0))       F(sum1, weft_sum(x[0], 1))     F(mean, weft_mean(x[0], -1))     F(mean0, weft_mean(x[0], 0))
-F(total, weft_total(weft_square(x[0])))                         F(mean_all, weft_mean_of_all(weft_square(x[0])))
-F(max_along, weft_max_along(x[0], 1))                           F(max_along0, weft_max_along(x[0], 0))
+F(total, weft_sum_all(weft_square(x[0])))                         F(mean_all, weft_mean_all(weft_square(x[0])))
+F(max_along, weft_max(x[0], 1))                           F(max_along0, weft_max(x[0], 0))
 F(cumsum, weft_cumsum(x[0], 1))  F(cumsum0, weft_cumsum(x[0], 0)) F(flip, weft_flip(x[0], 1))    F(flip0, weft_flip(x[0], 0))
 F(softmax, weft_softmax(x[0], -1))      F(softmax0, weft_softmax(x[0], 0))  F(log_softmax, weft_log_softmax(x[0], 1))
 F(log_softmax0, weft_log_softmax(x[0], 0)) F(logsumexp, weft_logsumexp(x[0], -1))  F(logsumexp1, weft_logsumexp(x[0], 1))
-F(softmax_masked, weft_softmax_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
-F(softmax_masked0, weft_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
-F(log_softmax_masked1, weft_log_softmax_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
-F(log_softmax_masked, weft_log_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0))))
+F(softmax_masked, weft_softmax_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_context_of(x[0]), 0))))
+F(softmax_masked0, weft_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_context_of(x[0]), 0))))
+F(log_softmax_masked1, weft_log_softmax_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_context_of(x[0]), 0))))
+F(log_softmax_masked, weft_log_softmax_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_context_of(x[0]), 0))))
 F(layer_norm, weft_layer_norm(x[0], x[1], x[2], (weft_real)1e-5)) F(layer_norm_bare, weft_layer_norm(x[0], NULL, NULL, (weft_real)1e-2))
 F(linear, weft__linear(x[0], x[1], x[2], WEFT__UNARIES, 0))     F(linear_bare, weft__linear(x[0], x[1], NULL, WEFT__UNARIES, 0))
 F(linear_tanh, weft__linear(x[0], x[1], x[2], WEFT__tanh, 0))   F(linear_sigmoid, weft__linear(x[0], x[1], NULL, WEFT__sigmoid, 0))
@@ -41,13 +41,13 @@ F(reshape, weft_tanh(weft_reshape(x[0], 1, (int64_t[]){ -1 })))  F(reshape_rows,
 F(transpose, weft_transpose(x[0], 0, 2))                        F(transpose_rows, weft_transpose(x[0], 1, 2))
 F(concat, weft_concat((weft_tensor *[]){ x[0], x[1], x[0] }, 3, 1)) F(concat0, weft_concat((weft_tensor *[]){ x[0], x[1] }, 2, 0))
 F(slice, weft_slice(x[0], 1, 1, 3))                             F(slices, weft_mul(weft_slice(x[0], -1, 0, 2), weft_slice(x[0], -1, -2, 3)))
-F(repeat, weft_repeat(x[0], 1, 3))                              F(repeat0, weft_repeat(x[0], 0, 2))
+F(repeat, weft_tile(x[0], 1, 3))                              F(repeat0, weft_tile(x[0], 0, 2))
 F(pool_sum, weft_pool(x[0], WEFT_POOL_SUM))                     F(pool_mean, weft_pool(x[0], WEFT_POOL_MEAN))
 F(pool_max, weft_pool(x[0], WEFT_POOL_MAX))                     F(pool_first, weft_pool(x[0], WEFT_POOL_FIRST))
-F(pool_last, weft_pool(x[0], WEFT_POOL_LAST))                   F(spread, weft_spread(weft_pool(weft_tanh(x[0]), WEFT_POOL_SUM), x[0]))
-F(packed, weft_arrange(weft_square(x[0]), WEFT_PACKED))         F(concatenated, weft_arrange(weft_square(x[0]), WEFT_CONCAT))
-F(pad_right, weft_pad_packed(x[0], 9, 5, WEFT_ALIGN_RIGHT))     F(pad_left, weft_pad_packed(x[0], 0, 0, WEFT_ALIGN_LEFT))
-F(plain, weft_plain(x[0]))       F(join, weft_join(x[0], x[1]))
+F(pool_last, weft_pool(x[0], WEFT_POOL_LAST))                   F(spread, weft_broadcast_to_tokens(weft_pool(weft_tanh(x[0]), WEFT_POOL_SUM), x[0]))
+F(packed, weft_to_layout(weft_square(x[0]), WEFT_PACKED))         F(concatenated, weft_to_layout(weft_square(x[0]), WEFT_CONCAT))
+F(pad_right, weft_pad_packed_sequence(x[0], 9, 5, WEFT_ALIGN_RIGHT))     F(pad_left, weft_pad_packed_sequence(x[0], 0, 0, WEFT_ALIGN_LEFT))
+F(plain, weft_plain(x[0]))       F(join, weft_concat_sequences(x[0], x[1]))
 F(attention, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2 }, NULL))
 F(attention_causal, weft_attention(x[0], x[1], x[1], &(weft_attention_opts){ .heads = 1, .causal = WEFT_CAUSAL_TOP_LEFT }, NULL))
 F(attention_bottom, weft_attention(x[0], x[1], x[1], &(weft_attention_opts){ .heads = 1, .causal = WEFT_CAUSAL_BOTTOM_RIGHT }, NULL))
@@ -57,38 +57,38 @@ F(attention_shared, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .he
 /* Every time with the same mask. */
 static weft_tensor *dropped(weft_tensor *const *x, bool shared, weft_causal causal, weft_tensor **map)
 {
-    if (weft_of(x[0])->tape)
-        weft_of(x[0])->tape->drops = NULL;
+    if (weft_context_of(x[0])->tape)
+        weft_context_of(x[0])->tape->drops = NULL;
     return weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ 2, 0, causal, shared, (weft_real).4, "case" }, map);
 }
 static weft_tensor *dropped_map_of(weft_tensor *const *x)
 {
     weft_tensor *map, *y = dropped(x, false, WEFT_CAUSAL_STRICT, &map);
-    return weft_add(weft_total(weft_square(y)), weft_total(weft_square(map)));
+    return weft_add(weft_sum_all(weft_square(y)), weft_sum_all(weft_square(map)));
 }
 F(attention_dropped, dropped(x, false, WEFT_ALL_KEYS, NULL))    F(attention_dropped_shared, dropped(x, true, WEFT_CAUSAL_BOTTOM_RIGHT, NULL))
 F(attention_dropped_map, dropped_map_of(x))
 static weft_tensor *map_of(weft_tensor *q, weft_tensor *k)
 {
     weft_tensor *map, *y = weft_attention(q, k, k, &(weft_attention_opts){ .heads = 2 }, &map);
-    return weft_add(weft_total(weft_square(y)), weft_total(weft_square(map)));
+    return weft_add(weft_sum_all(weft_square(y)), weft_sum_all(weft_square(map)));
 }
 F(attention_map, map_of(x[0], x[1]))
 
 /* Of what holds nothing the logsumexp is -inf: 0 instead, which has no derivative. */
 static weft_tensor *or_nothing(weft_tensor *y)
 {
-    weft *w = weft_of(y);
+    weft *w = weft_context_of(y);
     return weft_where(weft_greater(y, weft_scalar(w, -1000)), y, weft_scalar(w, 0));
 }
 static weft_tensor *one_more(weft_tensor *x)     /* token in each sequence: none is empty */
 {
     static const int32_t ones[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    return weft_join(x, weft_ragged(weft_of(x), (weft_real[64]){ 0 }, weft_size(x, 1), &(weft_lengths){ weft_lengths_of(x).n, ones, NULL }));
+    return weft_concat_sequences(x, weft_ragged(weft_context_of(x), (weft_real[64]){ 0 }, weft_size(x, 1), &(weft_lengths){ weft_lengths_of(x).n, ones, NULL }));
 }
 F(logsumexp0, weft_logsumexp(one_more(x[0]), 0))                F(logsumexp_empty, or_nothing(weft_logsumexp(x[0], 0)))
-F(logsumexp_masked, or_nothing(weft_logsumexp_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0)))))
-F(logsumexp_masked0, or_nothing(weft_logsumexp_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_of(x[0]), 0)))))
+F(logsumexp_masked, or_nothing(weft_logsumexp_masked(x[0], -1, weft_greater(x[1], weft_scalar(weft_context_of(x[0]), 0)))))
+F(logsumexp_masked0, or_nothing(weft_logsumexp_masked(x[0], 0, weft_greater(x[1], weft_scalar(weft_context_of(x[0]), 0)))))
 F(ragged_like, weft_ragged_like(weft_square(weft_plain(x[0])), x[0]))
 
 static weft_tensor *pairs_of(weft_tensor *q, weft_tensor *k)
@@ -106,8 +106,8 @@ static weft_tensor *split_of(weft_tensor *x)
     weft_tensor *a, *b;
     for (int64_t s = 0; s < l.n; s++)
         first[s] = l.len[s] / 2;
-    weft_split(x, &(weft_lengths){ l.n, first, NULL }, &a, &b);
-    return weft_add(weft_total(weft_square(a)), weft_total(weft_exp(b)));
+    weft_split_sequences(x, &(weft_lengths){ l.n, first, NULL }, &a, &b);
+    return weft_add(weft_sum_all(weft_square(a)), weft_sum_all(weft_exp(b)));
 }
 F(split, split_of(x[0]))
 
@@ -116,11 +116,11 @@ static weft_tensor *ints_of(weft_tensor *like, int64_t n, int64_t below)        
     int32_t values[256];
     for (int64_t i = 0; i < n; i++)
         values[i] = (int32_t)((i * 7 + 3) % (below + 1)) - 1;
-    return weft_ints(weft_of(like), values, 1, &n);
+    return weft_ints(weft_context_of(like), values, 1, &n);
 }
-F(gather, weft_gather(x[0], ints_of(x[0], 7, weft_size(x[0], 0))))
-F(scatter, weft_scatter(x[0], ints_of(x[0], weft_size(x[0], 0), 5), 5))
-F(pick, weft_pick(x[0], ints_of(x[0], weft_size(x[0], 0), weft_size(x[0], 1))))
+F(gather, weft_index_select(x[0], ints_of(x[0], 7, weft_size(x[0], 0))))
+F(scatter, weft_index_add(x[0], ints_of(x[0], weft_size(x[0], 0), 5), 5))
+F(pick, weft_take_along(x[0], ints_of(x[0], weft_size(x[0], 0), weft_size(x[0], 1))))
 F(dropout, weft_mul(x[0], weft_dropout(x[0], (weft_real).4, "case", false)))
 static weft_tensor *padded_of(weft_tensor *x, weft_align align)
 {
@@ -128,7 +128,7 @@ static weft_tensor *padded_of(weft_tensor *x, weft_align align)
     int64_t n = weft_size(x, 0), T = weft_size(x, 1);
     for (int64_t s = 0; s < n; s++)
         len[s] = (int32_t)((s * 3 + 1) % (T + 1));
-    return weft_pack_padded(x, &(weft_lengths){ n, len, NULL }, align);
+    return weft_pack_padded_sequence(x, &(weft_lengths){ n, len, NULL }, align);
 }
 F(pack_left, padded_of(x[0], WEFT_ALIGN_LEFT))                  F(pack_right, padded_of(x[0], WEFT_ALIGN_RIGHT))
 static weft_tensor *realigned(weft_tensor *x)
@@ -137,7 +137,7 @@ static weft_tensor *realigned(weft_tensor *x)
     int64_t n = weft_size(x, 0), T = weft_size(x, 1);
     for (int64_t s = 0; s < n; s++)
         len[s] = (int32_t)((s * 3 + 1) % (T + 1));
-    return weft_realign(x, &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
+    return weft_move_pads(x, &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
 }
 F(realign, realigned(x[0]))
 static weft_tensor *through_rows(weft_tensor *x)
@@ -147,7 +147,7 @@ static weft_tensor *through_rows(weft_tensor *x)
     int64_t rows;
     if (weft_first_fit(&l, 8, row, column, &rows) != WEFT_OK)
         return NULL;
-    return weft_square(weft_arrange_rows(weft_tanh(x), &(weft_placement){ rows, 8, row, column }));
+    return weft_square(weft_to_rows(weft_tanh(x), &(weft_placement){ rows, 8, row, column }));
 }
 F(rows, through_rows(x[0]))
 

@@ -73,22 +73,22 @@ static weft_tensor *input(weft *w, const char *shape, double low, double high, w
     x = weft_ragged_like(x, weft_ragged(w, (weft_real[64]){ 0 }, 1, &l));
     layout = layout ? layout : (weft_layout)(WEFT_PACKED + dice(3));
     if (layout != WEFT_ROWS)
-        return weft_arrange(x, layout);
+        return weft_to_layout(x, layout);
     cr_assert_eq(weft_first_fit(&l, 5, row, column, &rows), WEFT_OK);             /* as wide as the longest may be: most rows have pads */
-    return weft_arrange_rows(x, &(weft_placement){ rows, 5, row, column });
+    return weft_to_rows(x, &(weft_placement){ rows, 5, row, column });
 }
 
 static int inputs(weft *w, const op_case *c, weft_tensor **x, weft_layout layout)
 {
     int n = 0, rank, b;
     int64_t size[6], all = 0;
-    bool was = weft_recording(w, false);
+    bool was = weft_set_grad_enabled(w, false);
     for (int i = 0; i < 4 && c->shapes[i]; i++)
         all += shape_of(c->shapes[i], &rank, size, &b);
     grid_new(all);
     for (; n < 4 && c->shapes[n]; n++)
         x[n] = input(w, c->shapes[n], c->low, c->high, layout);
-    weft_recording(w, was);
+    weft_set_grad_enabled(w, was);
     return n;
 }
 #endif

@@ -33,7 +33,7 @@ Test(messages, limits)
     weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 0)), weft_ints(w, NULL, WEFT_SHAPE(2)), NULL);
     FAILS(w, WEFT_ESHAPE, "cross_entropy: [2, 0], [2] of ints: there are rows, but no classes to choose from");
     weft_loss none = weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(0, 0)), weft_ints(w, NULL, WEFT_SHAPE(0)), NULL);
-    cr_assert(weft_item(none.sum) == 0 && weft_item(none.weight) == 0, "%s", weft_message(w));
+    cr_assert(weft_item(none.sum) == 0 && weft_item(none.weight) == 0, "%s", weft_error_message(w));
     CLEAN(w);
 }
 
@@ -43,11 +43,11 @@ Test(messages, settings)
     const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
-    weft_uniform(w, nan, 1, WEFT_SHAPE(2));
+    weft_rand(w, nan, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG, "uniform: from nan to 1; finite numbers, not too far apart and the lower one first, are wanted");
-    weft_uniform(w, 3, 1, WEFT_SHAPE(2));
+    weft_rand(w, 3, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG, "uniform: from 3 to 1");
-    weft_uniform(w, 0, inf, WEFT_SHAPE(2));
+    weft_rand(w, 0, inf, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG, "uniform: from 0 to inf");
     weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 1, -1 });
     FAILS(w, WEFT_EARG, "parameter: net.p: uniform first values from 1 to -1; the lower one first");
@@ -67,15 +67,15 @@ Test(messages, settings)
 Test(messages, counts_of_sequences)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_join(of(w, 2, one_two), of(w, 3, three));
+    weft_concat_sequences(of(w, 2, one_two), of(w, 3, three));
     FAILS(w, WEFT_ESHAPE, "join: 2 and 3 sequences; as many in both");
-    weft_join(of(w, 2, one_two), weft_zeros(w, WEFT_SHAPE(2, 2)));
+    weft_concat_sequences(of(w, 2, one_two), weft_zeros(w, WEFT_SHAPE(2, 2)));
     FAILS(w, WEFT_ESHAPE, "join: [2, 2]: two ragged tensors");
     weft_pairs(of(w, 3, three), of(w, 2, one_two), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "pairs: 3 and 2 sequences");
-    weft_spread(weft_zeros(w, WEFT_SHAPE(2, 5)), of(w, 3, three));
+    weft_broadcast_to_tokens(weft_zeros(w, WEFT_SHAPE(2, 5)), of(w, 3, three));
     FAILS(w, WEFT_ESHAPE, "spread: [2, 5]: plain reals with one row for each of 3 sequences");
-    weft_split(of(w, 3, three), &(weft_lengths){ 2, one_two, NULL }, NULL, NULL);
+    weft_split_sequences(of(w, 3, three), &(weft_lengths){ 2, one_two, NULL }, NULL, NULL);
     FAILS(w, WEFT_EARG, "split: [3, 2] concat: 2 lengths");
     CLEAN(w);
 }
@@ -83,7 +83,7 @@ Test(messages, counts_of_sequences)
 Test(messages, the_function_that_was_called)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_mask(w, &(weft_lengths){ 2, one_two, NULL }, 1, WEFT_ALIGN_LEFT);
+    weft_length_mask(w, &(weft_lengths){ 2, one_two, NULL }, 1, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "mask: total 1; at least the longest sequence, 2");
     weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, NULL, WEFT_SHAPE(2)), NULL);
     FAILS(w, WEFT_ESHAPE, "sequence_accuracy: the scores are [2, 3]; ragged ones");
@@ -119,7 +119,7 @@ static weft_tensor *x;                           /* in each of these: [2, 3] of 
     do {                                                                                                                        \
         x = weft_zeros(w, WEFT_SHAPE(2, 3));                                                                                    \
         (void)(call);                                                                                                           \
-        cr_assert(!weft_ok(w) && strstr(weft_message(w), text), "expected \"%s\", there is \"%s\"", text, weft_message(w));     \
+        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), text), "expected \"%s\", there is \"%s\"", text, weft_error_message(w));     \
         weft_recover(w);                                                                                                        \
     } while (0)
 
@@ -136,9 +136,9 @@ Test(messages, shapes_with_their_numbers)
     SAYS(weft_reshape(of(w, 2, one_two), WEFT_SHAPE(2, 3)), "reshape: [3, 2] concat: to [2, 3]: a ragged tensor keeps its 3 rows as axis 0");
     SAYS(weft_slice(x, 1, 2, 5), "slice: [2, 3]: from 2 to 5 of axis 1; parts of 0 .. 3 are wanted");
     SAYS(weft_concat((weft_tensor *[]){ x, weft_zeros(w, WEFT_SHAPE(3, 3)) }, 2, 1), "concat: [2, 3], [3, 3]: along axis 1: input 1 is [3, 3], input 0 [2, 3]");
-    SAYS(weft_repeat(x, 0, -1), "repeat: [2, 3]: axis 0, -1 times");
+    SAYS(weft_tile(x, 0, -1), "repeat: [2, 3]: axis 0, -1 times");
     SAYS(weft_layer_norm(x, weft_zeros(w, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), 1), "gain and shift [3], as wide as the last axis");
-    SAYS(weft_pick(x, weft_zeros(w, WEFT_SHAPE(2))), "pick: [2, 3], [2]: reals and a column, an int, for each of their rows, [2] of ints, are wanted");
+    SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))), "pick: [2, 3], [2]: reals and a column, an int, for each of their rows, [2] of ints, are wanted");
     SAYS(weft_one_hot(weft_ints(w, NULL, WEFT_SHAPE(2)), 0), "one_hot: [2] of ints: 0 classes");
     SAYS(weft_dropout(x, 1, "d", false), "dropout: [2, 3]: p = 1");
     SAYS(weft_attention(of(w, 2, one_two), of(w, 3, three), of(w, 3, three), NULL, NULL), "as many sequences as keys (2 and 3)");
@@ -152,11 +152,11 @@ Test(messages, layers_say_what_they_got)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
-    SAYS(weft_norm_run(weft_norm_new(m, "a", 4), x), "net.a: norm: [2, 3]: [.., 4] of reals is wanted");
+    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", 4), x), "net.a: norm: [2, 3]: [.., 4] of reals is wanted");
     SAYS(weft_resample_norm_run(weft_resample_norm_new(m, "b", 4, 2, false), x), "net.b: resample_norm: [2, 3]: [.., 4] of reals is wanted");
-    SAYS(weft_embed(weft_embedding_new(m, "c", 9, 2), x), "net.c: embed: [2, 3]: ids, ints below 9, are wanted");
+    SAYS(weft_embedding_run(weft_embedding_new(m, "c", 9, 2), x), "net.c: embed: [2, 3]: ids, ints below 9, are wanted");
     SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }), "there are input 3, hidden 4, layers 0, proj 0, dropout 1");
-    SAYS(weft_multihead_run(weft_multihead_new(m, "e", 4, 2), x, of(w, 2, one_two), WEFT_ALL_KEYS, NULL), "net.e: linear: [2, 3] packed, [4, 4], [4]: [.., 4] for a weight");
+    SAYS(weft_multihead_attention_run(weft_multihead_attention_new(m, "e", 4, 2), x, of(w, 2, one_two), WEFT_ALL_KEYS, NULL), "net.e: linear: [2, 3] packed, [4, 4], [4]: [.., 4] for a weight");
     SAYS(weft_attention_lstm_new(m, "f", &(weft_attention_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .d_model = 8, .num_layers = 1, .num_heads = 3 }),
          "attention_lstm: num_heads that divide d_decoder are wanted, not 3 of 8");
     CLEAN(w);
@@ -191,37 +191,37 @@ Test(messages, the_axis_of_classes)
 
 /* ---- operators of one's own ---- */
 static bool sets_nothing(weft_call *c) { (void)c; return true; }
-static bool sets_rank_7(weft_call *c) { weft_set_shape(c->y[0], WEFT_REAL, 7, (int64_t[7]){ 1 }); return true; }
+static bool sets_rank_7(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 7, (int64_t[7]){ 1 }); return true; }
 static bool sets_scalars(weft_call *c)
 {
-    weft_set_shape(c->y[0], WEFT_REAL, 0, NULL), weft_set_shape(c->y[1], WEFT_I32, 0, NULL);
+    weft_op_set_shape(c->y[0], WEFT_REAL, 0, NULL), weft_op_set_shape(c->y[1], WEFT_I32, 0, NULL);
     return true;
 }
-static bool sets_one_of_two(weft_call *c) { weft_set_shape(c->y[0], WEFT_REAL, 0, NULL); return true; }
-static bool like(weft_call *c) { weft_like(c->y[0], c->x[0]); return true; }
+static bool sets_one_of_two(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 0, NULL); return true; }
+static bool like(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void nothing(weft_call *c) { (void)c; }
 static void reals_of_ints(weft_call *c)
 {
-    for (int64_t i = 0; weft_data(c->x[0]) && i < weft_count(c->x[0]); i++)
-        weft_data(c->y[0])[i] = weft_data(c->x[0])[i];
+    for (int64_t i = 0; weft_op_data(c->x[0]) && i < weft_numel(c->x[0]); i++)
+        weft_op_data(c->y[0])[i] = weft_op_data(c->x[0])[i];
 }
 static void ints_of_reals(weft_call *c)
 {
-    for (int64_t i = 0; i < weft_count(c->x[0]); i++)
-        weft_int_data(c->y[0])[i] = weft_int_data(c->x[0])[i];
+    for (int64_t i = 0; i < weft_numel(c->x[0]); i++)
+        weft_op_int_data(c->y[0])[i] = weft_op_int_data(c->x[0])[i];
 }
-static bool like_but_real(weft_call *c) { weft_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_size(c->x[0], 0) }); return true; }
-static void fused_of_ints(const weft_call *c) { (void)weft_data(c->x[1]); }
+static bool like_but_real(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_size(c->x[0], 0) }); return true; }
+static void fused_of_ints(const weft_call *c) { (void)weft_op_data(c->x[1]); }
 
 Test(messages, an_operator_without_a_shape)
 {
     weft *w = open_on(WEFT_CPU);
-    SAYS(weft_apply(&(weft_op){ .name = "mine", .shape = sets_nothing, .forward = nothing }, &x, 1, NULL, 0),
-         "mine: [2, 3]: its shape function has set no shape of result 0, or no possible one (weft_like, weft_set_shape)");
-    SAYS(weft_apply(&(weft_op){ .name = "mine", .shape = sets_rank_7, .forward = nothing }, &x, 1, NULL, 0), "mine: [2, 3]: its shape function has set no shape of result 0");
-    SAYS(weft_apply(&(weft_op){ .name = "mine", .results = 2, .shape = sets_one_of_two, .forward = nothing }, &x, 1, NULL, 0), "no shape of result 1");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_nothing, .forward = nothing }, &x, 1, NULL, 0),
+         "mine: [2, 3]: its shape function has set no shape of result 0, or no possible one (weft_op_like, weft_op_set_shape)");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_rank_7, .forward = nothing }, &x, 1, NULL, 0), "mine: [2, 3]: its shape function has set no shape of result 0");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .results = 2, .shape = sets_one_of_two, .forward = nothing }, &x, 1, NULL, 0), "no shape of result 1");
     x = weft_zeros(w, WEFT_SHAPE(2, 3));
-    cr_assert_eq(weft_rank(weft_apply(&(weft_op){ .name = "mine", .results = 2, .shape = sets_scalars, .forward = nothing }, &x, 1, NULL, 0)), 0);
+    cr_assert_eq(weft_rank(weft_op_apply(&(weft_op){ .name = "mine", .results = 2, .shape = sets_scalars, .forward = nothing }, &x, 1, NULL, 0)), 0);
     CLEAN(w);
 }
 
@@ -229,15 +229,15 @@ Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_tensor *ids = weft_ints(w, NULL, WEFT_SHAPE(9));
-    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_apply(&(weft_op){ .name = "mine", .shape = like_but_real, .forward = reals_of_ints }, &ids, 1, NULL, 0)),
-         "mine: data of [9] of ints; weft_int_data reads those");
-    SAYS(weft_apply(&(weft_op){ .name = "mine", .shape = like, .forward = ints_of_reals }, &x, 1, NULL, 0), "mine: int_data of [2, 3] of reals; weft_data reads those");
+    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_op_apply(&(weft_op){ .name = "mine", .shape = like_but_real, .forward = reals_of_ints }, &ids, 1, NULL, 0)),
+         "mine: data of [9] of ints; weft_op_int_data reads those");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = like, .forward = ints_of_reals }, &x, 1, NULL, 0), "mine: int_data of [2, 3] of reals; weft_op_data reads those");
     weft_op fused = { .name = "mine", .shape = like, .forward = nothing, .fused = fused_of_ints };
     weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_backward(weft_total(weft_apply(&fused, (weft_tensor *[]){ p, ids }, 2, NULL, 0)))),
-         "mine: data of [9] of ints; weft_int_data reads those");
-    SAYS(weft_int_data(x), "int_data of [2, 3] of reals");
-    SAYS((weft_clear(w), weft_data(x)), "data: the tensor is of a step that has ended");
+    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_backward(weft_sum_all(weft_op_apply(&fused, (weft_tensor *[]){ p, ids }, 2, NULL, 0)))),
+         "mine: data of [9] of ints; weft_op_int_data reads those");
+    SAYS(weft_op_int_data(x), "int_data of [2, 3] of reals");
+    SAYS((weft_clear(w), weft_op_data(x)), "data: the tensor is of a step that has ended");
     CLEAN(w);
 }
 
@@ -245,9 +245,9 @@ Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
 Test(messages, a_class_to_ignore_and_a_row_of_padding)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_tensor *logits = weft_normal(w, WEFT_SHAPE(4, 3)), *classes = weft_ints(w, (int32_t[]){ 0, -100, 2, -100 }, WEFT_SHAPE(4));
+    weft_tensor *logits = weft_randn(w, WEFT_SHAPE(4, 3)), *classes = weft_ints(w, (int32_t[]){ 0, -100, 2, -100 }, WEFT_SHAPE(4));
     for (int said = 0; said < 2; said++) {
-        cr_assert_eq(weft_item(weft_cross_entropy(logits, classes, &(weft_ce_opts){ .ignore = -100, .has_ignore = said }).weight), 2, "%s", weft_message(w));
+        cr_assert_eq(weft_item(weft_cross_entropy(logits, classes, &(weft_ce_opts){ .ignore = -100, .has_ignore = said }).weight), 2, "%s", weft_error_message(w));
         cr_assert_eq(weft_item(weft_token_accuracy(logits, classes, &(weft_ce_opts){ .ignore = -100, .has_ignore = said }).weight), 2);
     }
     classes = weft_ints(w, (int32_t[]){ 0, 1, 2, 0 }, WEFT_SHAPE(4));
@@ -257,7 +257,7 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
     weft_embedding *e = weft_embedding_with(m, "e", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 2 });
     weft_embedding *none = weft_embedding_with(m, "none", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 0 });
     weft_tensor *ids = weft_ints(w, (int32_t[]){ 2, 0 }, WEFT_SHAPE(2));
-    weft_real *got = numbers(weft_embed(e, ids)), *all = numbers(weft_embed(none, ids));
+    weft_real *got = numbers(weft_embedding_run(e, ids)), *all = numbers(weft_embedding_run(none, ids));
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);
     weft_embedding_with(m, "f", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = -1 });
     FAILS(w, WEFT_EARG, "embedding: padding -1; 0 .. 2 is wanted");

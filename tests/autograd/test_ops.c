@@ -8,13 +8,13 @@ typedef struct { function *f; } probed;
 static weft_tensor *scalar_of(weft_tensor *const *x, void *user)  /* sum y sin(1 + k): sees order and sign */
 {
     weft_tensor *y = ((probed *)user)->f(x, NULL);
-    weft *w = weft_of(x[0]);
+    weft *w = weft_context_of(x[0]);
     if (!weft_ok(w) || !y)
         return y;
     weft_real *p = weft__take(w, &w->keep, weft__bytes(&y->f));
-    for (int64_t k = 0; p && k < weft_count(y); k++)
+    for (int64_t k = 0; p && k < weft_numel(y); k++)
         p[k] = (weft_real)sin(1 + (double)k);
-    return p ? weft_total(weft_mul(y, weft__tensor(w, &y->f, p))) : y;
+    return p ? weft_sum_all(weft_mul(y, weft__tensor(w, &y->f, p))) : y;
 }
 
 static double error_of(weft *w, const op_case *c, bool second)
@@ -25,12 +25,12 @@ static double error_of(weft *w, const op_case *c, bool second)
     double e = 0;
     if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {               /* slow twice over: that it runs is for here */
         weft_tensor *of = scalar_of(x, &p), *g[4];
-        bool was = weft_recording(w, false);
+        bool was = weft_set_grad_enabled(w, false);
         weft_gradients(of, x, n, g);
-        weft_recording(w, was);
+        weft_set_grad_enabled(w, was);
     } else
         e = (second ? weft_gradcheck2 : weft_gradcheck)(scalar_of, x, n, &p);
-    cr_expect(weft_ok(w), "%s: %s", c->name, weft_message(w));
+    cr_expect(weft_ok(w), "%s: %s", c->name, weft_error_message(w));
     weft_clear(w);
     return e;
 }
@@ -184,9 +184,9 @@ Test(ops, walks)
         weft_gradients(y, (weft_tensor *[]){ x, unused }, 2, two);
         cr_assert_eq(weft_item(two[0]), 9);
         cr_assert_eq(weft_item(two[1]), 0);      /* no way there */
-        weft_recording(w, false);
+        weft_set_grad_enabled(w, false);
         weft_tensor *off = weft_square(x);
-        weft_recording(w, true);
+        weft_set_grad_enabled(w, true);
         weft_gradients(off, &x, 1, &g);
         FAILS(w, WEFT_EARG, "not the result of an operator on the tape");
     }
@@ -201,7 +201,7 @@ Test(ops, comparisons_have_no_gradient)
         weft_tensor *logits = weft_matmul(weft_full(w, 1, WEFT_SHAPE(4, 2)), p), *zero = weft_scalar(w, 0);
         weft_tensor *(*const all[])(weft_tensor *, weft_tensor *) = { weft_less, weft_less_equal, weft_greater, weft_greater_equal, weft_equal, weft_not_equal };
         for (int i = 0; i < COUNT(all); i++) {
-            weft_tensor *mask = all[i](weft_max_along(logits, 1), zero);
+            weft_tensor *mask = all[i](weft_max(logits, 1), zero);
             weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)), &(weft_ce_opts){ .mask = mask })));
             OK(w);
             weft_gradients(all[i](weft_square(x), zero), (weft_tensor *[]){ x, zero }, 2, g);
@@ -220,11 +220,11 @@ Test(ops, backward_of_a_parameter_adds_ones)
         weft_backward(p);
         weft_backward(weft_square(p));
         weft_backward(p);
-        cr_assert_eq(numbers(weft_gradient(p))[0], 1 + 2 * 3 + 1);
+        cr_assert_eq(numbers(weft_grad(p))[0], 1 + 2 * 3 + 1);
         weft_freeze_parameter(p, true);          /* which zeroes what was there */
         weft_backward(p);
         FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
-        cr_assert_eq(numbers(weft_gradient(p))[0], 0);
+        cr_assert_eq(numbers(weft_grad(p))[0], 0);
     }
 }
 
@@ -243,11 +243,11 @@ Test(ops, a_loss_has_one_element)
         weft_gradients(y, &p, 1, &g);
         cr_assert_eq(numbers(g)[1], 6);
         weft_backward(y);
-        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted (weft_mean_loss, weft_total)");
+        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted (weft_mean_loss, weft_sum_all)");
         weft_backward(p);
         FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted");
-        weft_backward(weft_reshape(weft_total(weft_square(p)), WEFT_SHAPE(1, 1)));
-        cr_assert(weft_ok(w) && numbers(weft_gradient(p))[1] == 6, "%s", weft_message(w));
+        weft_backward(weft_reshape(weft_sum_all(weft_square(p)), WEFT_SHAPE(1, 1)));
+        cr_assert(weft_ok(w) && numbers(weft_grad(p))[1] == 6, "%s", weft_error_message(w));
     }
 }
 
@@ -255,15 +255,15 @@ Test(ops, a_loss_is_gone_back_from_once)
 {
     FOR_DEVICES(w) {
         weft_module *m;
-        weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_total(shared), *other = weft_mean_of_all(shared), *g;
+        weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_sum_all(shared), *other = weft_mean_all(shared), *g;
         weft_gradients(loss, &p, 1, &g);
         weft_backward(loss);
         weft_gradients(loss, &p, 1, &g);
         weft_backward(other);
-        cr_assert(weft_ok(w) && numbers(weft_gradient(p))[0] == 6 + 3, "%s", weft_message(w));
+        cr_assert(weft_ok(w) && numbers(weft_grad(p))[0] == 6 + 3, "%s", weft_error_message(w));
         weft_backward(loss);
         FAILS(w, WEFT_EARG, "backward: a second time of the same loss");
-        weft_backward(weft_total(weft_square(p)));
+        weft_backward(weft_sum_all(weft_square(p)));
         OK(w);
     }
 }
@@ -273,17 +273,17 @@ Test(ops, a_loss_depends_on_something_to_train)
     FOR_DEVICES(w) {
         weft_module *m;
         weft_tensor *p = two(w, &m), *none;
-        weft_backward(weft_total(weft_square(weft_detach(p))));
+        weft_backward(weft_sum_all(weft_square(weft_detach(p))));
         FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
-        weft_backward(weft_total(weft_less(p, weft_scalar(w, 0))));
+        weft_backward(weft_sum_all(weft_less(p, weft_scalar(w, 0))));
         FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
         weft_freeze(m, true);
-        weft_backward(weft_total(weft_square(p)));
+        weft_backward(weft_sum_all(weft_square(p)));
         FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
         weft_freeze(m, false);
         none = weft_ragged(w, NULL, 2, &(weft_lengths){ 0, NULL, NULL });
-        weft_backward(weft_total(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));     /* a batch of nothing has a gradient, of zeros */
-        cr_assert(weft_ok(w) && p->node.given && numbers(weft_gradient(p))[0] == 0, "%s", weft_message(w));
+        weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));     /* a batch of nothing has a gradient, of zeros */
+        cr_assert(weft_ok(w) && p->node.given && numbers(weft_grad(p))[0] == 0, "%s", weft_error_message(w));
     }
 }
 
@@ -298,12 +298,12 @@ Test(ops, attention_maps)
             weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
             weft_tensor *maps[2], *out[2];
             for (int recorded = 0; recorded < 2; recorded++) {
-                weft_recording(w, recorded);
+                weft_set_grad_enabled(w, recorded);
                 out[recorded] = weft_attention(q, k, k, &o, &maps[recorded]);
             }
-            cr_assert_eq(weft_count(maps[0]), weft_count(maps[1]));
-            close_to("map", numbers(maps[0]), numbers(maps[1]), weft_count(maps[1]), TOL(1e-13, 1e-6));
-            close_to("result", numbers(out[0]), numbers(out[1]), weft_count(out[1]), TOL(1e-13, 2e-6));
+            cr_assert_eq(weft_numel(maps[0]), weft_numel(maps[1]));
+            close_to("map", numbers(maps[0]), numbers(maps[1]), weft_numel(maps[1]), TOL(1e-13, 1e-6));
+            close_to("result", numbers(out[0]), numbers(out[1]), weft_numel(out[1]), TOL(1e-13, 2e-6));
         }
     }
 }
@@ -312,7 +312,7 @@ Test(ops, attention_maps)
 static void equals(weft_tensor *y, int64_t n, const double *want)
 {
     weft_real *got = numbers(y), w[64];
-    cr_assert_eq(weft_count(y), n);
+    cr_assert_eq(weft_numel(y), n);
     for (int64_t i = 0; i < n; i++)
         w[i] = (weft_real)want[i];
     close_to("value", got, w, n, TOL(1e-14, 1e-6));
@@ -330,22 +330,22 @@ Test(ops, values)
         IS(weft_not_equal(a, b), 1, 0, 1, 1, 1, 1);
         IS(weft_greater_equal(a, b), 0, 1, 1, 1, 1, 1);
         IS(weft_less_equal(a, b), 1, 1, 0, 0, 0, 0);
-        IS(weft_min(a, b), 1, 2, 1, 3, 2, 1);
-        IS(weft_max(a, b), 3, 2, 3, 4, 5, 6);
+        IS(weft_minimum(a, b), 1, 2, 1, 3, 2, 1);
+        IS(weft_maximum(a, b), 3, 2, 3, 4, 5, 6);
         IS(weft_sum(a, 0), 5, 7, 9);
         IS(weft_mean(a, 1), 2, 5);
-        IS(weft_max_along(a, 0), 4, 5, 6);
+        IS(weft_max(a, 0), 4, 5, 6);
         IS(weft_cumsum(a, 1), 1, 3, 6, 4, 9, 15);
         IS(weft_flip(a, 1), 3, 2, 1, 6, 5, 4);
         IS(weft_transpose(a, 0, 1), 1, 4, 2, 5, 3, 6);
-        IS(weft_repeat(a, 0, 2), 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6);
-        IS(weft_repeat(a, 1, 2), 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
+        IS(weft_tile(a, 0, 2), 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6);
+        IS(weft_tile(a, 1, 2), 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
         IS(weft_matmul_with(a, false, a, true), 14, 32, 32, 77);
         IS(weft_one_hot(weft_ints(w, (int32_t[]){ 1, -1, 0 }, WEFT_SHAPE(3)), 2), 0, 1, 0, 0, 1, 0);
-        IS(weft_to_reals(weft_iota(w, 3)), 0, 1, 2);
-        IS(weft_gather(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5, 6);
+        IS(weft_to_reals(weft_arange(w, 3)), 0, 1, 2);
+        IS(weft_index_select(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5, 6);
         IS(weft_where(weft_greater(a, weft_scalar(w, 3)), a, weft_scalar(w, 0)), 0, 0, 0, 4, 5, 6);
-        IS(weft_inverse(weft_reals(w, (weft_real[]){ 0, 4 }, WEFT_SHAPE(2))), 0, .25);
+        IS(weft_reciprocal(weft_reals(w, (weft_real[]){ 0, 4 }, WEFT_SHAPE(2))), 0, .25);
         IS(weft_softmax_masked(a, 1, weft_zeros(w, WEFT_SHAPE(2, 3))), 0, 0, 0, 0, 0, 0);
         IS(weft_full(w, 7, WEFT_SHAPE(2)), 7, 7);
     }

@@ -3,15 +3,15 @@
 #include "op_inputs.h"
 
 /* ---- beside those whose gradients the differences check: what takes ints of a batch, and losses ---- */
-F(pick_ragged, weft_pick(x[0], weft_argmax(x[0])))
-F(gather_ragged, weft_gather(x[1], weft_argmax(x[0])))
-F(scatter_ragged, weft_scatter(x[0], weft_argmax(x[0]), weft_size(x[0], 1)))
+F(pick_ragged, weft_take_along(x[0], weft_argmax(x[0])))
+F(gather_ragged, weft_index_select(x[1], weft_argmax(x[0])))
+F(scatter_ragged, weft_index_add(x[0], weft_argmax(x[0]), weft_size(x[0], 1)))
 F(one_hot_ragged, weft_mul(weft_one_hot(weft_argmax(x[0]), weft_size(x[0], 1)), x[0]))
 F(greater, weft_mul(weft_greater(weft_tanh(x[0]), x[1]), x[0]))
 F(mse, weft_mean_loss(weft_mse(x[0], x[1], NULL)))
 F(mse_masked, weft_mean_loss(weft_mse(x[0], x[1], &(weft_loss_opts){ .mask = weft_less(x[0], x[1]) })))
 F(cross_entropy, weft_mean_loss(weft_cross_entropy(x[0], weft_argmax(x[0]), &(weft_ce_opts){ .smoothing = (weft_real).1 })))
-F(mean_of_all, weft_mean_of_all(x[0]))
+F(mean_of_all, weft_mean_all(x[0]))
 F(detached, weft_mul(weft_detach(x[0]), x[0]))
 
 static const op_case more_cases[] = {
@@ -25,12 +25,12 @@ static const op_case more_cases[] = {
 enum { MOST = 4096 };
 typedef struct { int64_t n[6]; weft_real value[6][MOST]; } found;  /* y, its gradients raw; y again, its gradients recorded: of 4 inputs at most */
 
-static weft_tensor *concat_of(weft_tensor *x) { return weft_layout_of(x) == WEFT_PLAIN ? x : weft_arrange(x, WEFT_CONCAT); }
+static weft_tensor *concat_of(weft_tensor *x) { return weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(x, WEFT_CONCAT); }
 
 static void keep(found *f, int at, weft_tensor *x)
 {
     x = concat_of(x);
-    f->n[at] = weft_count(x);
+    f->n[at] = weft_numel(x);
     cr_assert_leq(f->n[at], MOST);
     memcpy(f->value[at], numbers(x), (size_t)f->n[at] * sizeof(weft_real));
 }
@@ -38,12 +38,12 @@ static void keep(found *f, int at, weft_tensor *x)
 /* sum y sin(y) sin(1 + k) and of the first input's squares, so that two gradients at least meet in y and in x. */
 static weft_tensor *twice_of(weft_tensor *y, weft_tensor *x)
 {
-    weft *w = weft_of(x);
+    weft *w = weft_context_of(x);
     static weft_real p[MOST];
     for (int64_t k = 0; k < MOST; k++)
         p[k] = (weft_real)sin(1 + (double)k);
     weft_tensor *like = concat_of(y), *probe = weft__tensor(w, &like->f, p);
-    return weft_add(weft_total(weft_mul(y, weft_mul(weft_sin(y), probe))), weft_total(weft_square(x)));
+    return weft_add(weft_sum_all(weft_mul(y, weft_mul(weft_sin(y), probe))), weft_sum_all(weft_square(x)));
 }
 
 static void find(weft *w, const op_case *c, int round, weft_layout layout, bool recorded, found *f)
@@ -55,11 +55,11 @@ static void find(weft *w, const op_case *c, int round, weft_layout layout, bool 
     draw_round();
     int n = inputs(w, c, x, layout);
     weft_tensor *y = c->f(x, NULL), *loss = twice_of(y, x[0]);
-    cr_assert(weft_ok(w), "%s: %s", c->name, weft_message(w));
+    cr_assert(weft_ok(w), "%s: %s", c->name, weft_error_message(w));
     keep(f, 0, y);
-    weft_recording(w, recorded);
+    weft_set_grad_enabled(w, recorded);
     weft_gradients(loss, x, n, dx);
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
     for (int i = 0; i < n; i++)
         keep(f, 1 + i, dx[i]);
     f->n[1 + n] = -1;

@@ -6,37 +6,37 @@ static const int32_t len[N] = { 4, 0, LONGEST };
 static const int64_t tokens = 11;
 
 /* ---- a user's operator with a fused backward: (a - 1/3) b, both perhaps the same tensor ---- */
-static bool shape(weft_call *c) { return weft_like(c->y[0], c->x[0]), true; }
+static bool shape(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
 static void forward(weft_call *c)
 {
-    const weft_real *a = weft_data(c->x[0]), *b = weft_data(c->x[1]);
-    weft_real *y = weft_data(c->y[0]);
-    for (int64_t i = 0; i < weft_count(c->y[0]); i++)
+    const weft_real *a = weft_op_data(c->x[0]), *b = weft_op_data(c->x[1]);
+    weft_real *y = weft_op_data(c->y[0]);
+    for (int64_t i = 0; i < weft_numel(c->y[0]); i++)
         y[i] = (a[i] - (weft_real)1 / 3) * b[i];
 }
 static void fused(const weft_call *c)            /* adds by a fused multiplication, where it has to add */
 {
-    const weft_real *dy = weft_dy(c, 0), *x[] = { weft_data(c->x[0]), weft_data(c->x[1]) };
+    const weft_real *dy = weft_op_dy(c, 0), *x[] = { weft_op_data(c->x[0]), weft_op_data(c->x[1]) };
     for (int i = 0; i < 2; i++) {
         bool add, again;
-        weft_real *dx = weft_dx(c, i, &add);
-        for (int64_t k = 0; dx && k < weft_count(c->x[i]); k++) {
+        weft_real *dx = weft_op_dx(c, i, &add);
+        for (int64_t k = 0; dx && k < weft_numel(c->x[i]); k++) {
             weft_real other = i ? x[0][k] - (weft_real)1 / 3 : x[1][k];
             dx[k] = add ? (weft_real)fma((double)dy[k], (double)other, (double)dx[k]) : dy[k] * other;
         }
-        cr_assert_eq(weft_dx(c, i, &again), dx);
+        cr_assert_eq(weft_op_dx(c, i, &again), dx);
         cr_assert(!dx || again, "what was written once is there");
     }
 }
 static void composed(const weft_call *c, weft_tensor **y)
 {
-    y[0] = weft_mul(weft_sub(c->x[0], weft_scalar(weft_of(c->x[0]), (weft_real)1 / 3)), c->x[1]);
+    y[0] = weft_mul(weft_sub(c->x[0], weft_scalar(weft_context_of(c->x[0]), (weft_real)1 / 3)), c->x[1]);
 }
 static const weft_op op_users = { .name = "users", .shape = shape, .forward = forward, .fused = fused, .composed = composed };
 
 /* ---- functions of x with several uses of it ---- */
-static weft_tensor *users(weft_module *m, weft_tensor *x) { return (void)m, weft_mul(weft_apply(&op_users, (weft_tensor *[]){ x, x }, 2, NULL, 0), x); }
-static weft_tensor *general(weft_module *m, weft_tensor *x) { return weft_general_run(weft_general_new(m, "a", F, F), x, x, NULL); }
+static weft_tensor *users(weft_module *m, weft_tensor *x) { return (void)m, weft_mul(weft_op_apply(&op_users, (weft_tensor *[]){ x, x }, 2, NULL, 0), x); }
+static weft_tensor *general(weft_module *m, weft_tensor *x) { return weft_general_attention_run(weft_general_attention_new(m, "a", F, F), x, x, NULL); }
 static weft_tensor *itself(weft_module *m, weft_tensor *x)
 {
     return (void)m, weft_mul(weft_attention(x, x, x, &(weft_attention_opts){ .heads = 2 }, NULL), weft_tanh(x));
@@ -44,7 +44,7 @@ static weft_tensor *itself(weft_module *m, weft_tensor *x)
 static weft_tensor *with_map(weft_module *m, weft_tensor *x)
 {
     weft_tensor *map, *y = weft_attention(x, x, x, &(weft_attention_opts){ .heads = 2 }, &map);
-    weft_tensor *of_queries = weft_ragged_like(weft_pool(weft_square(map), WEFT_POOL_SUM), weft_arrange(x, WEFT_CONCAT));
+    weft_tensor *of_queries = weft_ragged_like(weft_pool(weft_square(map), WEFT_POOL_SUM), weft_to_layout(x, WEFT_CONCAT));
     return (void)m, weft_concat((weft_tensor *[]){ weft_mul(y, x), of_queries }, 2, 1);
 }
 static weft_tensor *both_ways(weft_module *m, weft_tensor *x)
@@ -55,12 +55,12 @@ static weft_tensor *both_ways(weft_module *m, weft_tensor *x)
 static weft_tensor *composed_gru(weft_module *m, weft_tensor *x)
 {
     weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = 7, .layers = 2, .bidirectional = true });
-    weft_rnn_composed(r, true);
+    weft_rnn_set_composed(r, true);
     return weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
 }
 static weft_tensor *arranged(weft_module *m, weft_tensor *x)
 {
-    weft_tensor *y = weft_arrange(x, WEFT_PACKED);
+    weft_tensor *y = weft_to_layout(x, WEFT_PACKED);
     return (void)m, weft_add(weft_mul(weft_sin(y), weft_tanh(y)), weft_mul(x, weft_sigmoid(x)));
 }
 static weft_tensor *selection(weft_module *m, weft_tensor *x)
@@ -86,13 +86,13 @@ static void gradient(int table, const struct function *f, weft_layout layout, bo
     dice_fill(value, tokens * F, -2, 2);
     weft_tensor *x = weft_ragged(w, value + before * F, F, &l), *d;
     int32_t row[N] = { 0, 1, 1 }, column[N] = { 2, 0, 1 };
-    x = layout == WEFT_ROWS ? weft_arrange_rows(x, &(weft_placement){ 2, 9, row + from, column + from }) : weft_arrange(x, layout);
-    weft_tensor *y = f->of(weft_module_new(w, "m"), x), *loss = weft_total(weft_mul(weft_tanh(y), y));
-    weft_recording(w, recorded);
+    x = layout == WEFT_ROWS ? weft_to_rows(x, &(weft_placement){ 2, 9, row + from, column + from }) : weft_to_layout(x, layout);
+    weft_tensor *y = f->of(weft_module_new(w, "m"), x), *loss = weft_sum_all(weft_mul(weft_tanh(y), y));
+    weft_set_grad_enabled(w, recorded);
     weft_gradients(loss, &x, 1, &d);
-    d = weft_arrange(d, WEFT_CONCAT);
+    d = weft_to_layout(d, WEFT_CONCAT);
     OK(w);
-    memcpy(dx + before * F, numbers(d), (size_t)weft_count(d) * sizeof *dx);
+    memcpy(dx + before * F, numbers(d), (size_t)weft_numel(d) * sizeof *dx);
     CLEAN(w);
 }
 

@@ -24,11 +24,11 @@ static void by_values(kept *k)     { weft_assign_values(k->p, fives, 6); }
 static void by_tensor(kept *k)     { weft_assign(k->p, weft_full(k->w, 5, WEFT_SHAPE(2, 3))); }
 static void by_buffer(kept *k)     { weft_assign_values(k->b, fives, 6); }
 static void by_init(kept *k)       { weft_initialise(k->p, unit); }
-static void by_average(kept *k)    { weft_average_swap(weft_average_new(k->m, (weft_real).5)); }
+static void by_average(kept *k)    { weft_ema_swap(weft_ema_new(k->m, (weft_real).5)); }
 static void by_a_step(kept *k)
 {
     weft_optim *o = weft_sgd_new(k->m, NULL);
-    weft_backward(weft_total(k->p));
+    weft_backward(weft_sum_all(k->p));
     weft_optim_step(o);
 }
 static void by_a_file(kept *k)
@@ -45,7 +45,7 @@ Test(versions, what_the_backward_reads_has_changed)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(ways); i++) {
             kept k = kept_in(w);
-            weft_tensor *loss = weft_total(weft_mul(k.p, k.p));           /* of p^2: with the new p it gave the new p's */
+            weft_tensor *loss = weft_sum_all(weft_mul(k.p, k.p));           /* of p^2: with the new p it gave the new p's */
             ways[i](&k);
             OK(w);
             weft_backward(loss);
@@ -66,7 +66,7 @@ Test(versions, however_it_is_read)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(ways); i++) {
             kept k = kept_in(w);
-            weft_tensor *loss = weft_total(ways[i](&k));
+            weft_tensor *loss = weft_sum_all(ways[i](&k));
             by_values(&k);
             weft_backward(loss);
             FAILS(w, WEFT_EARG, "net.p has changed since");
@@ -77,12 +77,12 @@ Test(versions, a_constant_that_a_gradient_needs)
 {
     FOR_DEVICES(w) {
         kept k = kept_in(w);
-        weft_tensor *loss = weft_total(weft_mul(weft_power(weft_add(k.p, k.b), 3), k.b));
+        weft_tensor *loss = weft_sum_all(weft_mul(weft_pow(weft_add(k.p, k.b), 3), k.b));
         by_buffer(&k);
         weft_backward(loss);
         FAILS(w, WEFT_EARG, "backward of mul: net.b has changed since mul read it");
         weft_tensor *q = weft_parameter(k.m, "q", WEFT_SHAPE(2, 3), unit);
-        loss = weft_total(weft_mul(q, detached(&k)));
+        loss = weft_sum_all(weft_mul(q, detached(&k)));
         OK(w);
         by_values(&k);
         weft_backward(loss);
@@ -93,7 +93,7 @@ Test(versions, a_constant_that_a_gradient_needs)
 Test(versions, gradients_look_too)
 {
     kept k = kept_in(open_on(WEFT_CPU));
-    weft_tensor *loss = weft_total(weft_square(k.p)), *g;
+    weft_tensor *loss = weft_sum_all(weft_square(k.p)), *g;
     by_values(&k);
     weft_gradients(loss, &k.p, 1, &g);
     FAILS(k.w, WEFT_EARG, "backward of square: net.p has changed since");
@@ -103,10 +103,10 @@ Test(versions, gradients_look_too)
 /* ---- what nobody reads may change: the gradients are those without the change ---- */
 static weft_tensor *added(const kept *k)       { return weft_square(weft_sub(weft_add(k->p, k->b), weft_scale(k->b, 2))); }
 static weft_tensor *chosen(const kept *k)      { return weft_square(weft_where(weft_full(k->w, 1, WEFT_SHAPE(1, 3)), k->p, k->b)); }
-static weft_tensor *looked_up(const kept *k)   { return weft_square(weft_gather(k->p, weft_ints(k->w, (int32_t[]){ 1, 1, 0 }, WEFT_SHAPE(3)))); }
+static weft_tensor *looked_up(const kept *k)   { return weft_square(weft_index_select(k->p, weft_ints(k->w, (int32_t[]){ 1, 1, 0 }, WEFT_SHAPE(3)))); }
 static weft_tensor *summed(const kept *k)      { return weft_square(weft_add(weft_sum(k->p, 0), weft_mean(k->p, 0))); }
 static weft_tensor *put(const kept *k)         { return weft_square(weft_concat((weft_tensor *[]){ k->p, weft_transpose(weft_flip(weft_cumsum(k->p, 1), 0), 1, 0) }, 1, 0)); }
-static weft_tensor *cut(const kept *k)         { return weft_square(weft_slice(weft_repeat(weft_max_along(k->p, 1), 0, 2), 0, 1, 3)); }
+static weft_tensor *cut(const kept *k)         { return weft_square(weft_slice(weft_tile(weft_max(k->p, 1), 0, 2), 0, 1, 3)); }
 static weft_tensor *by_the_result(const kept *k) { return weft_add(weft_exp(k->p), weft_add(weft_tanh(k->p), weft_softmax(k->p, 1))); }
 static weft_tensor *of_a_copy(const kept *k)   { weft_tensor *x = weft_scale(k->p, 1); return weft_mul(x, x); }
 
@@ -116,11 +116,11 @@ Test(versions, what_no_backward_reads_may_change)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(ways); i++) {
             kept a = kept_in(w), b = kept_in(w);
-            weft_tensor *loss = weft_total(ways[i](&a)), *other = weft_total(ways[i](&b));
+            weft_tensor *loss = weft_sum_all(ways[i](&a)), *other = weft_sum_all(ways[i](&b));
             by_values(&b), by_buffer(&b);
             weft_backward(loss), weft_backward(other);
-            cr_assert(weft_ok(w), "%d: %s", i, weft_message(w));
-            same_bits("a gradient", numbers(weft_gradient(b.p)), numbers(weft_gradient(a.p)), 6);
+            cr_assert(weft_ok(w), "%d: %s", i, weft_error_message(w));
+            same_bits("a gradient", numbers(weft_grad(b.p)), numbers(weft_grad(a.p)), 6);
             weft_clear(w);
         }
 }
@@ -131,7 +131,7 @@ Test(versions, a_step_of_another_part)
     weft *w = open_on(WEFT_CPU);
     kept a = kept_in(w), b = kept_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
-    weft_tensor *trunk = weft_square(b.p), *one = weft_total(weft_mul(trunk, a.p)), *two = weft_total(weft_square(trunk));
+    weft_tensor *trunk = weft_square(b.p), *one = weft_sum_all(weft_mul(trunk, a.p)), *two = weft_sum_all(weft_square(trunk));
     weft_backward(one);
     weft_optim_step(o);
     weft_backward(two);
@@ -146,7 +146,7 @@ static stream stream_in(weft *w, int kind, bool lean)
 {
     stream s = { .m = weft_module_new(w, "net") };
     weft_rnn_opts o = { .input = 3, .hidden = 4, .layers = 2, .bidirectional = kind == 1, .lean = lean };
-    s.layer = (kind == 0 ? weft_rnn_new : kind == 1 ? weft_gru_new : weft_lstm_new)(s.m, "layer", &o);
+    s.layer = (kind == 0 ? weft_elman_new : kind == 1 ? weft_gru_new : weft_lstm_new)(s.m, "layer", &o);
     int64_t stacked = kind == 1 ? 4 : 2;
     s.h = weft_buffer(s.m, "h", WEFT_SHAPE(stacked, 3, 4)), s.c = weft_buffer(s.m, "c", WEFT_SHAPE(stacked, 3, 4));
     s.x = weft_parameter(s.m, "x", WEFT_SHAPE(6, 3), unit);
@@ -160,7 +160,7 @@ static void run(stream *s, int kind, bool assigned, const int32_t *len)
     for (int t = 0; t < 2; t++) {
         weft_tensor *h = assigned ? s->h : weft_scale(s->h, 1), *c = assigned ? s->c : weft_scale(s->c, 1);
         weft_rnn_out y = weft_rnn_run(s->layer, x, (weft_state){ h, kind == 2 ? c : NULL });
-        weft_tensor *loss = weft_total(weft_square(y.y));
+        weft_tensor *loss = weft_sum_all(weft_square(y.y));
         for (int after = 0; after < 2; after++)
             if (after == assigned)
                 weft_backward(loss);
@@ -169,7 +169,7 @@ static void run(stream *s, int kind, bool assigned, const int32_t *len)
                 if (kind == 2)
                     weft_assign(s->c, y.last.c);
             }
-        cr_assert(weft_ok(w), "%s", weft_message(w));
+        cr_assert(weft_ok(w), "%s", weft_error_message(w));
     }
     weft_clear(w);
 }
@@ -182,9 +182,9 @@ Test(versions, states_of_recurrent_layers)
             int kind = i % 3;
             stream a = stream_in(w, kind, i / 3 % 2), b = stream_in(w, kind, i / 3 % 2);
             run(&a, kind, false, lengths[i / 6]), run(&b, kind, true, lengths[i / 6]);
-            for (int k = 0; k < weft_parameters(a.m); k++) {
-                weft_tensor *want = weft_gradient(weft_parameter_at(a.m, k, NULL)), *got = weft_gradient(weft_parameter_at(b.m, k, NULL));
-                same_bits("a gradient", numbers(got), numbers(want), weft_count(want));
+            for (int k = 0; k < weft_parameter_count(a.m); k++) {
+                weft_tensor *want = weft_grad(weft_parameter_at(a.m, k, NULL)), *got = weft_grad(weft_parameter_at(b.m, k, NULL));
+                same_bits("a gradient", numbers(got), numbers(want), weft_numel(want));
             }
         }
 }
@@ -194,19 +194,19 @@ Test(versions, weights_of_recurrent_layers)
     weft *w = open_on(WEFT_CPU);
     stream s = stream_in(w, 2, false);
     weft_tensor *x = weft_ragged_like(s.x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ 3, (int32_t[]){ 3, 2, 1 }, NULL }));
-    weft_tensor *loss = weft_total(weft_rnn_run(s.layer, x, WEFT_ZERO_STATE).y);
-    weft_initialise(weft_find(s.m, "layer.weight_hh_l1"), unit);
+    weft_tensor *loss = weft_sum_all(weft_rnn_run(s.layer, x, WEFT_ZERO_STATE).y);
+    weft_initialise(weft_find_parameter(s.m, "layer.weight_hh_l1"), unit);
     weft_backward(loss);
     FAILS(w, WEFT_EARG, "backward of lstm: net.layer.weight_hh_l1 has changed since lstm read it");
     CLEAN(w);
 }
 
 /* ---- a user's own operator reads all, unless it says what it does not ---- */
-static bool like_first(weft_call *c) { weft_like(c->y[0], c->x[0]); return true; }
+static bool like_first(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
 static void twice(weft_call *c)
 {
-    for (int64_t i = 0; i < weft_count(c->y[0]); i++)
-        weft_data(c->y[0])[i] = 2 * weft_data(c->x[0])[i];
+    for (int64_t i = 0; i < weft_numel(c->y[0]); i++)
+        weft_op_data(c->y[0])[i] = 2 * weft_op_data(c->x[0])[i];
 }
 static weft_tensor *twice_back(const weft_call *c, weft_tensor *dy, int i) { (void)c, (void)i; return weft_scale(dy, 2); }
 
@@ -215,10 +215,10 @@ Test(versions, operators_of_users)
     static const weft_op careful = { .name = "careful", .shape = like_first, .forward = twice, .backward = twice_back };
     static const weft_op blind = { .name = "blind", .unread = 1, .shape = like_first, .forward = twice, .backward = twice_back };
     kept k = kept_in(open_on(WEFT_CPU));
-    weft_tensor *loss = weft_total(weft_apply(&careful, &k.p, 1, NULL, 0)), *other = weft_total(weft_apply(&blind, &k.p, 1, NULL, 0));
+    weft_tensor *loss = weft_sum_all(weft_op_apply(&careful, &k.p, 1, NULL, 0)), *other = weft_sum_all(weft_op_apply(&blind, &k.p, 1, NULL, 0));
     by_values(&k);
     weft_backward(other);
-    cr_assert(weft_ok(k.w) && numbers(weft_gradient(k.p))[0] == 2, "%s", weft_message(k.w));
+    cr_assert(weft_ok(k.w) && numbers(weft_grad(k.p))[0] == 2, "%s", weft_error_message(k.w));
     weft_backward(loss);
     FAILS(k.w, WEFT_EARG, "backward of careful: net.p has changed since careful read it");
     CLEAN(k.w);

@@ -20,7 +20,7 @@ Test(check, what_it_is_set_to)
         weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 1 });
         cr_assert_eq(weft_ok(w), i < 3);
         cr_assert_eq(w->check != NULL, i == 2);
-        cr_assert(i < 3 || strstr(weft_message(w), "open: WEFT_CHECK="), "%s", weft_message(w));
+        cr_assert(i < 3 || strstr(weft_error_message(w), "open: WEFT_CHECK="), "%s", weft_error_message(w));
         weft_close(w);
     }
     unsetenv("WEFT_CHECK");
@@ -45,7 +45,7 @@ Test(check, a_stale_handle_is_recognised_for_good)
             weft_recover(w);
         }
         weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(2)), *stale[100];
-        weft_mark here = weft_here(w);
+        weft_mark here = weft_mark_here(w);
         for (int i = 0; i < 100; i++) {
             stale[i] = weft_scale(x, 2);
             weft_rewind(w, here);
@@ -68,11 +68,11 @@ Test(check, ended_numbers_are_nan_and_no_index)
 #endif
     weft *w = checked(WEFT_CPU);
     for (int step = 0; step < 3; step++) {
-        weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(20)), *index = weft_iota(w, 9);
-        weft_mark here = weft_here(w);
-        weft_real *kept = weft_data(x), *ended = weft_data(weft_scale(x, 2));
+        weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(20)), *index = weft_arange(w, 9);
+        weft_mark here = weft_mark_here(w);
+        weft_real *kept = weft_op_data(x), *ended = weft_op_data(weft_scale(x, 2));
         const int32_t *offsets = weft_offsets(weft_ragged_ints(w, (int32_t[]){ 1, 2 }, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }));
-        const int32_t *ids = weft_int_data(index);
+        const int32_t *ids = weft_op_int_data(index);
         weft_rewind(w, here);
         cr_assert(kept[19] == 7 && isnan(ended[0]) && isnan(ended[19]) && ids[8] == 8);
         cr_assert(offsets[1] > 1 << 30, "%d", offsets[1]);
@@ -91,7 +91,7 @@ Test(check, the_operator_that_made_the_first_nan_is_named)
         weft_tanh(weft_scale(weft_log(x), 2));
         FAILS(w, WEFT_ENUMERIC, "log: the result [2, 3] has NaN at [0, 2], and no input has one (WEFT_CHECK)");
         x = weft_ragged(w, (weft_real[]){ 1, 1, 1, 1, 1, -1, 1, 1 }, 2, &(weft_lengths){ 3, (int32_t[]){ 1, 0, 3 }, NULL });
-        weft_sqrt(weft_arrange(x, WEFT_PACKED));
+        weft_sqrt(weft_to_layout(x, WEFT_PACKED));
         FAILS(w, WEFT_ENUMERIC, "sqrt: the result [4, 2] packed has NaN at [2, 1] (sequence 2, position 1)");
         weft_sub(weft_full(w, INFINITY, 0, NULL), weft_full(w, INFINITY, 0, NULL));
         FAILS(w, WEFT_ENUMERIC, "sub: the result [] has NaN at []");
@@ -108,15 +108,15 @@ Test(check, the_layer_is_named)
     }
 }
 
-static weft_tensor *root_times_zero(weft_tensor *x) { return weft_total(weft_scale(weft_sqrt(x), 0)); }
+static weft_tensor *root_times_zero(weft_tensor *x) { return weft_sum_all(weft_scale(weft_sqrt(x), 0)); }
 
-static bool user_shape(weft_call *c) { weft_like(c->y[0], c->x[0]); return true; }
-static void user_forward(weft_call *c) { weft_of(c->x[0])->dev.k->copy(&weft_of(c->x[0])->dev, weft_data(c->y[0]), weft_data(c->x[0]), 3 * sizeof(weft_real)); }
+static bool user_shape(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
+static void user_forward(weft_call *c) { weft_context_of(c->x[0])->dev.k->copy(&weft_context_of(c->x[0])->dev, weft_op_data(c->y[0]), weft_op_data(c->x[0]), 3 * sizeof(weft_real)); }
 static void user_fused(const weft_call *c)
 {
-    weft *w = weft_of(c->x[0]);
+    weft *w = weft_context_of(c->x[0]);
     bool add;
-    weft_real *dx = weft_dx(c, 0, &add);
+    weft_real *dx = weft_op_dx(c, 0, &add);
     if (dx)
         w->dev.k->fill(&w->dev, 3, (weft_real)NAN, dx);
 }
@@ -128,21 +128,21 @@ Test(check, the_way_back_too)
         weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3)), *g;
         weft_gradients(root_times_zero(x), &x, 1, &g);           /* recorded */
         FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
-        weft_recording(w, true);
+        weft_set_grad_enabled(w, true);
         x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3));
         weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
         weft_backward(root_times_zero(p));
         FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
-        weft_backward(weft_total(weft_apply(&user_op, &p, 1, NULL, 0)));
+        weft_backward(weft_sum_all(weft_op_apply(&user_op, &p, 1, NULL, 0)));
         FAILS(w, WEFT_ENUMERIC, "backward of mine: the gradient of input 0, [3], has NaN at [0]");
     }
 }
 
 static void nan_at_1_forward(weft_call *c)
 {
-    weft *w = weft_of(c->x[0]);
-    w->dev.k->fill(&w->dev, weft_count(c->y[0]), 0, weft_data(c->y[0]));
-    w->dev.k->fill(&w->dev, 1, (weft_real)NAN, weft_data(c->y[0]) + 1);
+    weft *w = weft_context_of(c->x[0]);
+    w->dev.k->fill(&w->dev, weft_numel(c->y[0]), 0, weft_op_data(c->y[0]));
+    w->dev.k->fill(&w->dev, 1, (weft_real)NAN, weft_op_data(c->y[0]) + 1);
 }
 static const weft_op nan_at_1 = { .name = "mine", .layout = WEFT_ROWS, .shape = user_shape, .forward = nan_at_1_forward };
 
@@ -152,7 +152,7 @@ Test(check, what_is_no_error)
     FOR_CHECKED_DEVICES(w) {
         const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
         weft_tensor *scores = weft_reals(w, (weft_real[]){ 1, -inf, 2, 0 }, WEFT_SHAPE(2, 2)), *g;
-        weft_gradients(weft_total(weft_softmax(scores, 1)), &scores, 1, &g);
+        weft_gradients(weft_sum_all(weft_softmax(scores, 1)), &scores, 1, &g);
         weft_logsumexp_masked(weft_zeros(w, WEFT_SHAPE(2, 2)), 1, weft_zeros(w, WEFT_SHAPE(2, 2)));
         OK(w);
         listen_to_stderr();
@@ -160,19 +160,19 @@ Test(check, what_is_no_error)
         weft_where(there, missing, weft_zeros(w, WEFT_SHAPE(3)));
         cr_assert_str_eq(stop_listening(), "");
         listen_to_stderr();
-        weft_gradients(weft_total(weft_scale(weft_slice(missing, 0, 0, 3), 2)), &missing, 1, &g);
+        weft_gradients(weft_sum_all(weft_scale(weft_slice(missing, 0, 0, 3), 2)), &missing, 1, &g);
         weft_scale(missing, 2);
         const char *line = stop_listening(), *once = strstr(line, "WEFT_CHECK: slice: its result has NaN because input 0, [3] which no operator has made, has one at [1]");
         cr_assert(once && strchr(once, '\n') && !strchr(once, '\n')[1], "\"%s\"", line);
         OK(w);
         weft_real rows[] = { 1, 2, 3 };
         weft_tensor *x = weft_ragged(w, rows, 0, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL });
-        weft_tensor *placed = weft_arrange_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
-        weft_log(weft_plain(weft_pad_packed(x, 0, nan, WEFT_ALIGN_LEFT)));
+        weft_tensor *placed = weft_to_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
+        weft_log(weft_plain(weft_pad_packed_sequence(x, 0, nan, WEFT_ALIGN_LEFT)));
         OK(w);
-        weft_apply(&nan_at_1, &placed, 1, NULL, 0);              /* a pad */
+        weft_op_apply(&nan_at_1, &placed, 1, NULL, 0);              /* a pad */
         OK(w);
-        weft_apply(&nan_at_1, (weft_tensor *[]){ weft_arrange(placed, WEFT_CONCAT) }, 1, NULL, 0);
+        weft_op_apply(&nan_at_1, (weft_tensor *[]){ weft_to_layout(placed, WEFT_CONCAT) }, 1, NULL, 0);
         FAILS(w, WEFT_ENUMERIC, "mine: the result [3] concat has NaN at [1] (sequence 1, position 0)");
     }
 }
@@ -186,7 +186,7 @@ Test(check, a_forgotten_clear_is_told_once)
     weft_optim *a = weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).1 });
     for (int i = 0; i < 5; i++) {
         listen_to_stderr();
-        weft_backward(weft_total(weft_square(p)));
+        weft_backward(weft_sum_all(weft_square(p)));
         weft_optim_step(a);
         const char *line = stop_listening();
         cr_assert_eq(!strncmp(line, "weft: WEFT_CHECK: optim_step: the second time since weft_clear: ", 64), i == 3, "%d: %s", i, line);
@@ -207,7 +207,7 @@ static void train(weft *w, weft_real *out)
     weft_optim *o = weft_adam_new(m, NULL);
     for (int step = 0; step < 4; step++) {
         weft_tensor *x = weft_ragged_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 }, &(weft_lengths){ 3, (int32_t[]){ 4, 0, 2 }, NULL });
-        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(weft_linear_run(l, weft_rnn_run(r, weft_embed(e, x), WEFT_ZERO_STATE).y), x, NULL));
+        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(weft_linear_run(l, weft_rnn_run(r, weft_embedding_run(e, x), WEFT_ZERO_STATE).y), x, NULL));
         weft_backward(loss);
         weft_optim_step(o);
         out[step] = weft_item(loss);

@@ -24,13 +24,13 @@ static void *used(void *context)
     int told = 0;
     weft_on_error(w, told_in_vain, &told);
     weft_fail(w, WEFT_EIO, "more");
-    weft_wait(w), weft_clear(w), weft_recover(w), weft_rewind(w, weft_here(w));
-    weft_training(w, true), weft_recording(w, true), weft_watch(w, NULL, w);
+    weft_synchronize(w), weft_clear(w), weft_recover(w), weft_rewind(w, weft_mark_here(w));
+    weft_set_training(w, true), weft_set_grad_enabled(w, true), weft_on_result(w, NULL, w);
     weft_module *m = weft_module_new(w, "m");
-    weft_tensor *x = weft_uniform(w, 0, 1, WEFT_SHAPE(3)), *y = weft_linear_run(weft_linear_new(m, "l", 3, 3), weft_add(x, weft_iota(w, 3)));
+    weft_tensor *x = weft_rand(w, 0, 1, WEFT_SHAPE(3)), *y = weft_linear_run(weft_linear_new(m, "l", 3, 3), weft_add(x, weft_arange(w, 3)));
     weft_decoded d = weft_decode_greedy(w, 2, WEFT_ZERO_STATE, NULL, NULL, NULL);
     weft_backward(y);
-    cr_assert(!weft_ok(w) && weft_error(w) == WEFT_ENOMEM && !strcmp(weft_message(w), "open: no memory for a context"), "%s", weft_message(w));
+    cr_assert(!weft_ok(w) && weft_error_code(w) == WEFT_ENOMEM && !strcmp(weft_error_message(w), "open: no memory for a context"), "%s", weft_error_message(w));
     cr_assert(!told && !d.n && !weft_stream_of(w, "s") && !weft_loader_new(w, "l", 0, NULL, NULL) && isnan(weft_item(y)) && weft_threads(w) == 1);
     cr_assert(weft_usage_of(w).host_bytes == 0 && weft_save("x.h5", m, weft_adam_new(m, NULL), NULL, 0) != WEFT_OK);
     cr_assert_str_eq(weft_device_name(w), "none");
@@ -43,7 +43,7 @@ Test(context, without_memory_it_says_so_in_any_thread)
     pthread_t thread;
     void *w = NULL;
     cr_assert(!pthread_create(&thread, NULL, opened, NULL) && !pthread_join(thread, &w));
-    cr_assert(w && weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+    cr_assert(w && weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
     weft before = *(weft *)w;
     used(w);
     cr_assert(!pthread_create(&thread, NULL, used, w) && !pthread_join(thread, NULL));
@@ -63,7 +63,7 @@ static void will_not_have_it(weft_status s, const char *message, void *user)
     (void)message;
     b->calls++;
     weft_clear(b->w), weft_rewind(b->w, b->start), weft_recover(b->w);
-    cr_assert(weft_error(b->w) == s && weft_tanh(weft_zeros(b->w, WEFT_SHAPE(2))) == &b->w->nil);
+    cr_assert(weft_error_code(b->w) == s && weft_tanh(weft_zeros(b->w, WEFT_SHAPE(2))) == &b->w->nil);
 }
 
 Test(context, a_callback_ends_nothing)
@@ -71,7 +71,7 @@ Test(context, a_callback_ends_nothing)
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "net");
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 2, .hidden = 2 });
-        stubborn b = { w, weft_here(w), 0 };
+        stubborn b = { w, weft_mark_here(w), 0 };
         weft_on_error(w, will_not_have_it, &b);
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3));
         weft_matmul(x, weft_tanh(x));
@@ -79,7 +79,7 @@ Test(context, a_callback_ends_nothing)
         weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(2, 3)), WEFT_ZERO_STATE);
         FAILS(w, WEFT_ESHAPE, "x is [2, 3]");
         w->fail_in = 2;
-        weft_backward(weft_total(weft_zeros(w, WEFT_SHAPE(5))));
+        weft_backward(weft_sum_all(weft_zeros(w, WEFT_SHAPE(5))));
         FAILS(w, WEFT_ENOMEM, "out of memory");
         uint64_t step = w->step;
         weft_clear(w);
@@ -92,12 +92,12 @@ Test(context, a_mark_that_a_rewind_has_ended_is_refused)
 {
     FOR_DEVICES(w)
         for (int recording = 0; recording < 2; recording++) {
-            weft_recording(w, recording);
+            weft_set_grad_enabled(w, recording);
             weft_zeros(w, WEFT_SHAPE(3));
-            weft_mark outer = weft_here(w);
+            weft_mark outer = weft_mark_here(w);
             for (int i = 0; i < 40; i++)
                 weft_zeros(w, WEFT_SHAPE(4000));
-            weft_mark inner = weft_here(w);
+            weft_mark inner = weft_mark_here(w);
             weft_rewind(w, inner);
             weft_rewind(w, outer);
             weft_rewind(w, outer);
@@ -106,7 +106,7 @@ Test(context, a_mark_that_a_rewind_has_ended_is_refused)
             weft_rewind(w, inner);
             cr_assert_eq(weft__position(&w->data), there, "a rewind went forward");
             FAILS(w, WEFT_EARG, "rewind: the mark was ended by an earlier rewind");
-            weft_mark wrong = weft_here(w);
+            weft_mark wrong = weft_mark_here(w);
             wrong.at[3] = -64;
             weft_rewind(w, wrong);
             FAILS(w, WEFT_EARG, "rewind: the mark");
@@ -152,7 +152,7 @@ Test(context, its_usage_is_what_the_allocator_gave)
         weft_module *m = weft_module_new(w, "m");
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
         for (int64_t n = 1; n <= 64; n *= 8) {
-            weft_backward(weft_total(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 5, 64)), WEFT_ZERO_STATE).y));
+            weft_backward(weft_sum_all(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 5, 64)), WEFT_ZERO_STATE).y));
             weft_clear(w);
             OK(w);
             cr_assert(agrees(w, &l), "after a step");
@@ -216,10 +216,10 @@ Test(context, large_blocks_of_its_own_come_in_huge_pages)
     if (!can_be_advised())
         return;
     weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU });
-    weft_real *small = weft_data(weft_zeros(w, WEFT_SHAPE(1000))), *large = weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
+    weft_real *small = weft_op_data(weft_zeros(w, WEFT_SHAPE(1000))), *large = weft_op_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
     cr_assert(small && large && !advised(small) && advised(large));
     weft_close(w);
     w = open_on(WEFT_CPU);                       /* memory of the program's is the program's affair */
-    cr_assert(!advised(weft_data(weft_zeros(w, WEFT_SHAPE(4 << 20)))));
+    cr_assert(!advised(weft_op_data(weft_zeros(w, WEFT_SHAPE(4 << 20)))));
     CLEAN(w);
 }

@@ -10,8 +10,8 @@ Test(core, version_and_status)
     cr_assert_str_eq(weft_status_name(WEFT_ESHAPE), "ESHAPE");
     cr_assert_str_eq(weft_status_name((weft_status)99), "unknown status");
     cr_assert_not(weft_ok(NULL));
-    cr_assert_eq(weft_error(NULL), WEFT_EARG);
-    weft_close(NULL), weft_clear(NULL), weft_recover(NULL), weft_wait(NULL);
+    cr_assert_eq(weft_error_code(NULL), WEFT_EARG);
+    weft_close(NULL), weft_clear(NULL), weft_recover(NULL), weft_synchronize(NULL);
 }
 
 static int told;
@@ -28,7 +28,7 @@ Test(core, the_first_failure_is_told_once)
     FAILS(w, WEFT_ESHAPE, "[2, 3]");
     weft_fail(w, WEFT_ENUMERIC, "a program's own %d", 7);
     FAILS(w, WEFT_ENUMERIC, "a program's own 7");
-    weft_wait(w);
+    weft_synchronize(w);
     CLEAN(w);
 }
 
@@ -36,23 +36,23 @@ Test(core, devices_that_are_not_there)
 {
     setenv("WEFT_BACKEND_PATH", "/nowhere", 1);
     weft *w = open_with((weft_opts){ .device = WEFT_CUDA });
-    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "/nowhere/libweft_cuda.so"), "%s", weft_message(w));
+    cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), "/nowhere/libweft_cuda.so"), "%s", weft_error_message(w));
     CLEAN_FAILED(w);
     w = open_with((weft_opts){ .device = WEFT_BEST });
-    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda"), "%s", weft_message(w));
+    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda"), "%s", weft_error_message(w));
     CLEAN(w);
     setenv("WEFT_DEVICE", "abacus", 1);
     w = open_with((weft_opts){ 0 });
-    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_DEVICE=abacus"));
+    cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), "WEFT_DEVICE=abacus"));
     CLEAN_FAILED(w);
     unsetenv("WEFT_DEVICE");
     setenv("WEFT_ISA", "mmx", 1);
     w = open_with((weft_opts){ 0 });
-    cr_assert_eq(weft_error(w), WEFT_EDEVICE);
+    cr_assert_eq(weft_error_code(w), WEFT_EDEVICE);
     CLEAN_FAILED(w);
     unsetenv("WEFT_ISA");
     w = open_with((weft_opts){ .threads = -1 });
-    cr_assert_eq(weft_error(w), WEFT_EARG);
+    cr_assert_eq(weft_error_code(w), WEFT_EARG);
     CLEAN_FAILED(w);
 }
 
@@ -76,7 +76,7 @@ Test(core, threads_of_the_environment)
     for (int i = 0; i < COUNT(bad); i++) {
         setenv("WEFT_THREADS", bad[i], 1);
         w = open_with((weft_opts){ .threads = 2 });
-        cr_assert(weft_error(w) == WEFT_EARG && strstr(weft_message(w), "open: WEFT_THREADS="), "%s: %s", bad[i], weft_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_THREADS="), "%s: %s", bad[i], weft_error_message(w));
         CLEAN_FAILED(w);
     }
     unsetenv("WEFT_THREADS");
@@ -95,9 +95,9 @@ Test(core, bad_shapes)
     FAILS(w, WEFT_EARG, "sequence 1 has length -1");
     weft_ragged(w, NULL, 2, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
     FAILS(w, WEFT_EARG, "rows NULL");
-    weft_iota(w, -1);
+    weft_arange(w, -1);
     FAILS(w, WEFT_EARG, "iota");
-    weft_iota(w, INT64_MAX);
+    weft_arange(w, INT64_MAX);
     FAILS(w, WEFT_EARG, "iota: 9223372036854775807");
     CLEAN(w);
 }
@@ -111,7 +111,7 @@ Test(core, options_of_a_context_that_cannot_be)
         { { .precision = (weft_precision)7 }, "precision" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft *w = weft_open(&bad[i].o);
-        cr_assert(weft_error(w) == WEFT_EARG && strstr(weft_message(w), bad[i].part), "%d: %s", i, weft_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), bad[i].part), "%d: %s", i, weft_error_message(w));
         weft_close(w);
     }
 }
@@ -120,7 +120,7 @@ Test(core, a_blas_that_is_not_there)
 {
     setenv("WEFT_GEMM", "/no/such/lib.so", 1);
     weft *w = weft_open(NULL);
-    cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), "WEFT_GEMM=/no/such/lib.so: "), "%s", weft_message(w));
+    cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), "WEFT_GEMM=/no/such/lib.so: "), "%s", weft_error_message(w));
     weft_close(w);
 }
 
@@ -156,15 +156,15 @@ Test(core, too_many_elements_are_no_number)
 {
     weft *w = open_on(WEFT_CPU);
     const int64_t huge = (int64_t)1 << 62;
-    weft_repeat(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
+    weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, INT64_MAX);
     FAILS(w, WEFT_ESHAPE, "repeat: [2]");
-    weft_repeat(weft_zeros(w, WEFT_SHAPE(2)), 0, huge / 4);
+    weft_tile(weft_zeros(w, WEFT_SHAPE(2)), 0, huge / 4);
     FAILS(w, WEFT_ESHAPE, "not too many in all");
     weft_reshape(weft_zeros(w, WEFT_SHAPE(0)), 3, (int64_t[]){ huge, huge, 6 });
     FAILS(w, WEFT_ESHAPE, "reshape: [0]: its 0 elements do not make");
-    weft_one_hot(weft_iota(w, 8), huge);
+    weft_one_hot(weft_arange(w, 8), huge);
     FAILS(w, WEFT_ESHAPE, "one_hot: extent");
-    weft_state_repeat((weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL }, huge / 4);
+    weft_state_repeat_interleave((weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL }, huge / 4);
     FAILS(w, WEFT_EARG, "state_repeat: 1152921504606846976 times");
     CLEAN(w);
 }
@@ -178,14 +178,14 @@ Test(core, streams_repeat_and_do_not_disturb_each_other)
         weft *w = open_on(WEFT_CPU);
         weft_stream *a = weft_stream_of(w, "a");
         for (int i = 0; i < 3; i++) {
-            first[again][i] = weft_draw(a);
+            first[again][i] = weft_stream_next(a);
             if (again)
-                weft_draw(weft_stream_of(w, "another"));
+                weft_stream_next(weft_stream_of(w, "another"));
         }
-        weft_permutation(a, 50, order[again]);
-        cr_assert_eq(weft_draw_below(a, 0), 0);
+        weft_stream_permutation(a, 50, order[again]);
+        cr_assert_eq(weft_stream_below(a, 0), 0);
         for (int i = 0; i < 1000; i++)
-            cr_assert(weft_draw_below(a, 7) < 7 && weft_draw_uniform(a) < 1);
+            cr_assert(weft_stream_below(a, 7) < 7 && weft_stream_uniform(a) < 1);
         weft_stream_of(w, "");
         FAILS(w, WEFT_EARG, "a name of 1 ..");
         CLEAN(w);
@@ -201,8 +201,8 @@ Test(core, streams_repeat_and_do_not_disturb_each_other)
 static void moments(weft_tensor *x, double *mean, double *deviation)
 {
     weft_real *v = numbers(x);
-    double sum = 0, squares = 0, n = (double)weft_count(x);
-    for (int64_t i = 0; i < weft_count(x); i++)
+    double sum = 0, squares = 0, n = (double)weft_numel(x);
+    for (int64_t i = 0; i < weft_numel(x); i++)
         sum += (double)v[i], squares += (double)v[i] * (double)v[i];
     *mean = sum / n, *deviation = sqrt(squares / n - *mean * *mean);
 }
@@ -211,24 +211,24 @@ Test(core, random_tensors_have_their_moments)
 {
     FOR_DEVICES(w) {
         double mean, deviation;
-        moments(weft_normal(w, WEFT_SHAPE(100, 400)), &mean, &deviation);
+        moments(weft_randn(w, WEFT_SHAPE(100, 400)), &mean, &deviation);
         cr_assert(fabs(mean) < .02 && fabs(deviation - 1) < .02, "%g %g", mean, deviation);
-        moments(weft_uniform(w, -1, 3, WEFT_SHAPE(40000)), &mean, &deviation);
+        moments(weft_rand(w, -1, 3, WEFT_SHAPE(40000)), &mean, &deviation);
         cr_assert(fabs(mean - 1) < .03 && fabs(deviation - 4 / sqrt(12)) < .03, "%g %g", mean, deviation);
     }
 }
 
 /* ---- looking ---- */
 static int seen_results;
-static void see(const weft_tensor *y, const char *name, void *user) { seen_results += weft_count(y) == 2 && !strcmp(name, "tanh") && !user; }
+static void see(const weft_tensor *y, const char *name, void *user) { seen_results += weft_numel(y) == 2 && !strcmp(name, "tanh") && !user; }
 
 Test(core, results_can_be_watched_and_the_tape_printed)
 {
     char text[4096] = "";
     weft *w = open_on(WEFT_CPU);
-    weft_watch(w, see, NULL);
-    weft_tensor *x = weft_normal(w, WEFT_SHAPE(2)), *y = weft_tanh(x);
-    weft_watch(w, NULL, NULL);
+    weft_on_result(w, see, NULL);
+    weft_tensor *x = weft_randn(w, WEFT_SHAPE(2)), *y = weft_tanh(x);
+    weft_on_result(w, NULL, NULL);
     weft_tanh(x);
     cr_assert_eq(seen_results, 1);
     FILE *f = fmemopen(text, sizeof text, "w");
@@ -272,29 +272,29 @@ Test(core, pairs_of_queries_and_keys)
 /* ---- an operator with a raw backward: y[i] = factor[kind] x[i], a table lookup of the user's ---- */
 static bool double_shape(weft_call *c)
 {
-    weft_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_count(c->x[0]) });
-    return (weft_dtype_of(c->x[0]) == WEFT_REAL && weft_dtype_of(c->x[1]) == WEFT_I32) || weft_refuse(c, "reals and ints are wanted");
+    weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_numel(c->x[0]) });
+    return (weft_dtype_of(c->x[0]) == WEFT_REAL && weft_dtype_of(c->x[1]) == WEFT_I32) || weft_op_refuse(c, "reals and ints are wanted");
 }
 static void double_forward(weft_call *c)
 {
-    for (int64_t i = 0; i < weft_count(c->y[0]); i++)
-        weft_data(c->y[0])[i] = (weft_real)weft_int_data(c->x[1])[i] * weft_data(c->x[0])[i];
+    for (int64_t i = 0; i < weft_numel(c->y[0]); i++)
+        weft_op_data(c->y[0])[i] = (weft_real)weft_op_int_data(c->x[1])[i] * weft_op_data(c->x[0])[i];
 }
 static void double_fused(const weft_call *c)
 {
     bool add;
-    weft_real *dx = weft_dx(c, 0, &add);
-    for (int64_t i = 0; dx && i < weft_count(c->y[0]); i++)
-        dx[i] = (add ? dx[i] : 0) + (weft_real)weft_int_data(c->x[1])[i] * weft_dy(c, 0)[i];
+    weft_real *dx = weft_op_dx(c, 0, &add);
+    for (int64_t i = 0; dx && i < weft_numel(c->y[0]); i++)
+        dx[i] = (add ? dx[i] : 0) + (weft_real)weft_op_int_data(c->x[1])[i] * weft_op_dy(c, 0)[i];
 }
 static void double_composed(const weft_call *c, weft_tensor **y) { y[0] = weft_mul(c->x[0], weft_to_reals(c->x[1])); }
 static const weft_op op_times = { .name = "times", .shape = double_shape, .forward = double_forward, .fused = double_fused, .composed = double_composed };
 
 static weft_tensor *times_loss(weft_tensor *const *x, void *user)
 {
-    weft_tensor *k = weft_ints(weft_of(x[0]), (int32_t[]){ 2, -1, 5 }, WEFT_SHAPE(3));
+    weft_tensor *k = weft_ints(weft_context_of(x[0]), (int32_t[]){ 2, -1, 5 }, WEFT_SHAPE(3));
     (void)user;
-    return weft_total(weft_square(weft_apply(&op_times, (weft_tensor *[]){ weft_tanh(x[0]), k }, 2, NULL, 0)));
+    return weft_sum_all(weft_square(weft_op_apply(&op_times, (weft_tensor *[]){ weft_tanh(x[0]), k }, 2, NULL, 0)));
 }
 
 Test(core, an_operator_of_ones_own_with_a_raw_backward)
@@ -303,8 +303,8 @@ Test(core, an_operator_of_ones_own_with_a_raw_backward)
     weft_tensor *x = weft_reals(w, (weft_real[]){ (weft_real).3, -1, 2 }, WEFT_SHAPE(3));
     cr_assert(weft_gradcheck(times_loss, &x, 1, NULL) < TOL(1e-8, 2e-2));
     cr_assert(weft_gradcheck2(times_loss, &x, 1, NULL) < TOL(1e-6, 1));
-    weft_apply(&op_times, (weft_tensor *[]){ x, x }, 2, NULL, 0);
+    weft_op_apply(&op_times, (weft_tensor *[]){ x, x }, 2, NULL, 0);
     FAILS(w, WEFT_ESHAPE, "times: [3], [3]: reals and ints are wanted");
-    weft_apply(NULL, NULL, 0, NULL, 0);
+    weft_op_apply(NULL, NULL, 0, NULL, 0);
     CLEAN(w);
 }

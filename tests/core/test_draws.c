@@ -48,11 +48,11 @@ Test(draws, first_values_and_streams_do_not_know_the_table)
         weft_module *m = weft_module_new(w, "m");
         weft_real streamed[ROWS * COLUMNS];
         for (int i = 0; i < ROWS * COLUMNS; i++)
-            streamed[i] = (weft_real)weft_draw_normal(weft_stream_of(w, "s"));
+            streamed[i] = (weft_real)weft_stream_normal(weft_stream_of(w, "s"));
         for (int i = 0; i < COUNT(inits) + 2; i++) {
             char name[16];
             snprintf(name, sizeof name, "p%d", i);
-            const weft_real *got = i == COUNT(inits) ? streamed : i > COUNT(inits) ? numbers(weft_normal(w, WEFT_SHAPE(ROWS, COLUMNS)))
+            const weft_real *got = i == COUNT(inits) ? streamed : i > COUNT(inits) ? numbers(weft_randn(w, WEFT_SHAPE(ROWS, COLUMNS)))
                                                         : numbers(weft_parameter(m, name, WEFT_SHAPE(ROWS, COLUMNS), inits[i]));
             if (first)
                 memcpy(want[i], got, sizeof want[i]);

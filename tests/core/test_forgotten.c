@@ -19,8 +19,8 @@ static const char *after(habit how, bool updates, int steps)
     weft_optim *o = weft_sgd_new(m, NULL);
     listen_to_stderr();
     for (int t = 0; t < steps; t++) {
-        weft_mark here = weft_here(w);
-        weft_tensor *loss = weft_total(weft_square(p));
+        weft_mark here = weft_mark_here(w);
+        weft_tensor *loss = weft_sum_all(weft_square(p));
         if (!updates || t == 0)
             weft_backward(loss);
         if (updates)

@@ -22,7 +22,7 @@ static weft_real step(weft *w, const net *n)
     weft_real x[N * IN];
     weft_tensor *in = weft_ragged(w, dice_fill(x, N * IN, -1, 1), IN, &(weft_lengths){ 3, len, NULL });
     weft_tensor *y = weft_linear_run(n->out, weft_rnn_run(n->rnn, in, WEFT_ZERO_STATE).y);
-    weft_tensor *loss = weft_total(weft_square(y));
+    weft_tensor *loss = weft_sum_all(weft_square(y));
     weft_backward(loss);
     weft_clip_grad_norm(n->m, 1);
     weft_optim_step(n->optim);
@@ -114,7 +114,7 @@ Test(log, counts_the_rows_of_an_embedding_once)
         weft_module *m = weft_module_new(w, "m");
         weft_embedding *e = weft_embedding_new(m, "e", ROWS, IN);
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
-        weft_backward(weft_total(weft_rnn_run(r, weft_embed(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })), WEFT_ZERO_STATE).y));
+        weft_backward(weft_sum_all(weft_rnn_run(r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })), WEFT_ZERO_STATE).y));
         OK(w);
         double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN, cells = 45. * TOKENS * HIDDEN;
         has_flops(w, "lstm", false, 1, in + recurrent + cells);
@@ -176,7 +176,7 @@ Test(log, bad_levels)
     for (int i = 0; i < COUNT(bad); i++) {
         setenv("WEFT_LOG", bad[i], 1);
         weft *w = open_with((weft_opts){ .device = WEFT_CPU });
-        cr_assert(weft_error(w) == WEFT_EARG && strstr(weft_message(w), "open: WEFT_LOG="), "%s", weft_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_LOG="), "%s", weft_error_message(w));
         CLEAN_FAILED(w);
     }
     unsetenv("WEFT_LOG");

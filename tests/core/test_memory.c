@@ -6,14 +6,14 @@
 #include "io/checkpoint/crc32c.h"
 #include "nn/nn.h"
 
-typedef struct { weft_module *m; weft_embedding *embed; weft_rnn *rnn; weft_general *attend; weft_linear *out; weft_optim *optim; } model;
+typedef struct { weft_module *m; weft_embedding *embed; weft_rnn *rnn; weft_general_attention *attend; weft_linear *out; weft_optim *optim; } model;
 
 static model model_new(weft *w)
 {
     weft_module *m = weft_module_new(w, "model");
     model n = { m, weft_embedding_new(m, "embed", 11, 6),
         weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 6, .hidden = 7, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 }),
-        weft_general_new(m, "attend", 14, 14), weft_linear_new(m, "out", 28, 11), NULL };
+        weft_general_attention_new(m, "attend", 14, 14), weft_linear_new(m, "out", 28, 11), NULL };
     n.optim = weft_adamw_new(m, NULL);
     return n;
 }
@@ -28,8 +28,8 @@ static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
             tokens[N++] = (int32_t)dice(11);
     }
     weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ sequences, len, NULL });
-    weft_rnn_out r = weft_rnn_run(m->rnn, weft_embed(m->embed, x), WEFT_ZERO_STATE);
-    weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_run(m->attend, r.y, r.y, NULL) }, 2, 1);
+    weft_rnn_out r = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE);
+    weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m->attend, r.y, r.y, NULL) }, 2, 1);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
     weft_clip_grad_norm(m->m, 1);
     weft_optim_step(m->optim);
@@ -77,7 +77,7 @@ static int brutal(weft *w, const model *m, void (*plan)(weft *, int64_t), bool (
     for (int n = 1, left = 0; !left; n++) {
         recovered(w, m);
         dice_seed(5);
-        weft_draw(stream);
+        weft_stream_next(stream);
         uint32_t before = state_of(w, m);
         plan(w, n);
         step(w, m, 5, 6);
@@ -86,8 +86,8 @@ static int brutal(weft *w, const model *m, void (*plan)(weft *, int64_t), bool (
         if (weft_ok(w))
             continue;                            /* it went another way: a smaller block, say */
         failed++;
-        cr_assert_eq(weft_error(w), WEFT_ENOMEM);
-        cr_assert(strncmp(weft_message(w), "weft:", 5) && strstr(weft_message(w), "out of memory"), "no operator is named: %s", weft_message(w));
+        cr_assert_eq(weft_error_code(w), WEFT_ENOMEM);
+        cr_assert(strncmp(weft_error_message(w), "weft:", 5) && strstr(weft_error_message(w), "out of memory"), "no operator is named: %s", weft_error_message(w));
         recovered(w, m);                         /* of a failed context nothing is saved */
         cr_assert_eq(state_of(w, m), before, "a failed step has changed a parameter, a moment or a counter");
     }
@@ -158,7 +158,7 @@ static void small_release(void *memory, void *user)
 
 static bool lstm_step(weft *w, weft_rnn *r, int64_t n)
 {
-    weft_backward(weft_total(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 10, 64)), WEFT_ZERO_STATE).y));
+    weft_backward(weft_sum_all(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 10, 64)), WEFT_ZERO_STATE).y));
     return weft_ok(w);
 }
 
@@ -172,10 +172,10 @@ Test(memory, goes_on_with_a_smaller_batch)
         int64_t n = 1;
         for (; n < 1 << 20 && lstm_step(w, r, n); n *= 2)
             weft_clear(w);
-        cr_assert(weft_error(w) == WEFT_ENOMEM && strstr(weft_message(w), "out of memory") && strncmp(weft_message(w), "weft:", 5), "%s", weft_message(w));
+        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory") && strncmp(weft_error_message(w), "weft:", 5), "%s", weft_error_message(w));
         for (int i = 0; i < 5; i++) {
             weft_recover(w);
-            cr_assert(lstm_step(w, r, n / 4 + 1), "%zu MB, n = %lld after %lld: %s", most, (long long)n / 4 + 1, (long long)n, weft_message(w));
+            cr_assert(lstm_step(w, r, n / 4 + 1), "%zu MB, n = %lld after %lld: %s", most, (long long)n / 4 + 1, (long long)n, weft_error_message(w));
             weft_clear(w);
         }
         weft_close(w);
@@ -211,8 +211,8 @@ Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
                 for (int i = 0; i < 20; i++)
                     len[i] = 9;
                 weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ 20, len, NULL });
-                weft_rnn_out r = weft_rnn_run(m.rnn, weft_embed(m.embed, x), WEFT_ZERO_STATE);
-                weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_run(m.attend, r.y, r.y, NULL) }, 2, 1);
+                weft_rnn_out r = weft_rnn_run(m.rnn, weft_embedding_run(m.embed, x), WEFT_ZERO_STATE);
+                weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m.attend, r.y, r.y, NULL) }, 2, 1);
                 weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
                 weft_clip_grad_norm(m.m, 1);
                 weft_optim_step(m.optim);
@@ -245,7 +245,7 @@ static double chain(weft *w, int n)
 Test(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
     int n = CHECK_SANITIZED ? rounds(250000, 1000000) : getenv("WEFT_SOAK") ? 1000000 : 250000;      /* fewer fit into caches */
     double once = 1e9, twice = 1e9;
     chain(w, 2 * n);
@@ -263,9 +263,9 @@ Test(memory, a_decoder_of_any_length_in_constant_memory, .init = unchecked)
     weft *w = open_on(WEFT_CPU);
     model m = model_new(w);
     weft_linear *l = weft_linear_new(m.m, "l", 14, 14);
-    weft_recording(w, false);
+    weft_set_grad_enabled(w, false);
     weft_tensor *start = weft_zeros(w, WEFT_SHAPE(2, 14));
-    weft_mark here = weft_here(w);
+    weft_mark here = weft_mark_here(w);
     int64_t bytes = 0;
     for (int i = 0; i < 3000; i++) {
         weft_tanh(weft_linear_run(l, start));
@@ -289,7 +289,7 @@ Test(memory, stale_foreign_and_null_handles)
         weft_tanh(a);
         FAILS(w, WEFT_EARG, "step that has ended");
         a = weft_zeros(w, WEFT_SHAPE(2));
-        weft_mark here = weft_here(w);
+        weft_mark here = weft_mark_here(w);
         weft_tensor *late = weft_tanh(a);
         weft_rewind(w, here);
         weft_exp(late);
@@ -312,13 +312,13 @@ Test(memory, indices_out_of_range)
 {
     setenv("WEFT_SYNC", "1", 1);                 /* else a GPU tells at the next wait, of an earlier kernel */
     FOR_DEVICES(w) {
-        weft_gather(weft_zeros(w, WEFT_SHAPE(4, 2)), weft_ints(w, (int32_t[]){ 0, 3, 4 }, WEFT_SHAPE(3)));
+        weft_index_select(weft_zeros(w, WEFT_SHAPE(4, 2)), weft_ints(w, (int32_t[]){ 0, 3, 4 }, WEFT_SHAPE(3)));
         FAILS(w, WEFT_EARG, "index 4 at place 2");
-        weft_pick(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ -2, 0 }, WEFT_SHAPE(2)));
+        weft_take_along(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ -2, 0 }, WEFT_SHAPE(2)));
         FAILS(w, WEFT_EARG, "index -2 at place 0");
         weft_one_hot(weft_ints(w, (int32_t[]){ 7 }, WEFT_SHAPE(1)), 7);
         FAILS(w, WEFT_EARG, "index 7 at place 0");
-        weft_scatter(weft_zeros(w, WEFT_SHAPE(2, 2)), weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2)), 5);
+        weft_index_add(weft_zeros(w, WEFT_SHAPE(2, 2)), weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2)), 5);
         FAILS(w, WEFT_EARG, "index 5 at place 1");
     }
 }

@@ -73,10 +73,10 @@ static void hold_arrays(weft *w, const char *name, const json_t *c)
     hold_ints(name, "unsorted_indices", weft_unsorted_indices(x), json_object_get(c, "unsorted_indices"));
     hold_ints(name, "cu_seqlens", weft_offsets(x), json_object_get(c, "cu_seqlens"));
     hold_ints(name, "cu", weft_offsets(x), json_object_get(c, "cu"));
-    hold_ints(name, "pos", weft_positions(x), json_object_get(c, "pos"));
+    hold_ints(name, "pos", weft_row_position(x), json_object_get(c, "pos"));
     for (int64_t s = 0; s < b.l.n; s++)
         for (int64_t r = weft_offsets(x)[s]; r < weft_offsets(x)[s + 1]; r++)
-            cr_assert(weft_sequences(x)[r] == s && weft_positions(x)[r] == r - weft_offsets(x)[s], "%s: row %lld", name, (long long)r);
+            cr_assert(weft_row_sequence(x)[r] == s && weft_row_position(x)[r] == r - weft_offsets(x)[s], "%s: row %lld", name, (long long)r);
     OK(w);
     weft_clear(w);
 }
@@ -96,8 +96,8 @@ static void hold_reals(const char *name, const char *what, weft_tensor *x, const
     if (!json_is_array(want))
         return;
     weft_real *got = numbers(x);
-    cr_assert(weft_count(x) == (int64_t)json_array_size(want), "%s: %s has %lld numbers", name, what, (long long)weft_count(x));
-    for (int64_t i = 0; i < weft_count(x); i++)
+    cr_assert(weft_numel(x) == (int64_t)json_array_size(want), "%s: %s has %lld numbers", name, what, (long long)weft_numel(x));
+    for (int64_t i = 0; i < weft_numel(x); i++)
         cr_assert(got[i] == token(json_array_get(want, (size_t)i)), "%s: %s[%lld] is %g", name, what, (long long)i, (double)got[i]);
 }
 
@@ -138,16 +138,16 @@ static void hold_data(weft *w, const char *name, const json_t *c)
     read_batch(&b, c);
     for (int right = 0; right < 2; right++) {
         weft_align   align = right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
-        weft_tensor *p = weft_pack_padded(padded(w, c, &b, right, (weft_real)NAN), &b.l, align);
+        weft_tensor *p = weft_pack_padded_sequence(padded(w, c, &b, right, (weft_real)NAN), &b.l, align);
         cr_assert(weft_layout_of(p) == WEFT_PACKED);
         hold_reals(name, "data", p, json_object_get(c, "data"));
-        hold_reals(name, "concat", weft_arrange(p, WEFT_CONCAT), json_object_get(c, "concat"));
-        hold_reals(name, "data, by way of concat", weft_arrange(weft_arrange(p, WEFT_CONCAT), WEFT_PACKED), json_object_get(c, "data"));
-        hold_table(name, weft_pad_packed(p, 0, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked"));
+        hold_reals(name, "concat", weft_to_layout(p, WEFT_CONCAT), json_object_get(c, "concat"));
+        hold_reals(name, "data, by way of concat", weft_to_layout(weft_to_layout(p, WEFT_CONCAT), WEFT_PACKED), json_object_get(c, "data"));
+        hold_table(name, weft_pad_packed_sequence(p, 0, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked"));
         if (json_object_get(c, "unpacked_total5"))
-            hold_table(name, weft_pad_packed(p, 5, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked_total5"));
-        weft_tensor *there = padded(w, c, &b, right, -1), *back = weft_pad_packed(p, weft_size(there, 1), -1, align);
-        same_bits(name, numbers(back), numbers(there), weft_count(there));
+            hold_table(name, weft_pad_packed_sequence(p, 5, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked_total5"));
+        weft_tensor *there = padded(w, c, &b, right, -1), *back = weft_pad_packed_sequence(p, weft_size(there, 1), -1, align);
+        same_bits(name, numbers(back), numbers(there), weft_numel(there));
     }
     weft_clear(w);
 }
@@ -162,9 +162,9 @@ Test(packing, bad_lengths)
             { { 3, 2, 6 }, 3, "2" }, { { 3, -1, 4 }, 3, "1" }, { { 3, 2 }, 2, "3" }, { { 3, 2, 4, 1 }, 4, "3" },
         };
         for (int i = 0; i < COUNT(bad); i++) {
-            weft_pack_padded(weft_zeros(w, WEFT_SHAPE(3, 5)), &(weft_lengths){ bad[i].n, bad[i].len, NULL }, WEFT_ALIGN_LEFT);
-            cr_assert(weft_error(w) == WEFT_ESHAPE || weft_error(w) == WEFT_EARG, "lengths %d: %s", i, weft_message(w));
-            cr_assert(strstr(weft_message(w), "pack_padded") && strstr(weft_message(w), bad[i].part), "lengths %d: \"%s\"", i, weft_message(w));
+            weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(3, 5)), &(weft_lengths){ bad[i].n, bad[i].len, NULL }, WEFT_ALIGN_LEFT);
+            cr_assert(weft_error_code(w) == WEFT_ESHAPE || weft_error_code(w) == WEFT_EARG, "lengths %d: %s", i, weft_error_message(w));
+            cr_assert(strstr(weft_error_message(w), "pack_padded") && strstr(weft_error_message(w), bad[i].part), "lengths %d: \"%s\"", i, weft_error_message(w));
             weft_recover(w);
         }
     }
@@ -177,11 +177,11 @@ Test(packing, data_beyond_a_length)
     const int32_t   len[3] = { 3, 2, 5 }, enough[3] = { 4, 2, 5 };
     FOR_DEVICES(w) {
         weft_tensor *x = weft_reals(w, rows, WEFT_SHAPE(3, 5));
-        cr_assert(weft_size(weft_pack_padded(x, &(weft_lengths){ 3, len, NULL }, WEFT_ALIGN_LEFT), 0) == 10);
+        cr_assert(weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ 3, len, NULL }, WEFT_ALIGN_LEFT), 0) == 10);
         cr_assert(weft_size(weft_pack_padded_checked(x, &(weft_lengths){ 3, enough, NULL }, WEFT_ALIGN_LEFT), 0) == 11);
         OK(w);
         weft_pack_padded_checked(x, &(weft_lengths){ 3, len, NULL }, WEFT_ALIGN_LEFT);
-        cr_assert(!weft_ok(w) && strstr(weft_message(w), "0"), "\"%s\"", weft_message(w));
+        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), "0"), "\"%s\"", weft_error_message(w));
         weft_recover(w);
     }
 }
@@ -193,11 +193,11 @@ Test(packing, no_sequences_and_no_tokens)
         for (int64_t n = 0; n <= 3; n += 3) {
             int64_t        steps = -1;
             weft_lengths   l = { n, none, NULL };
-            weft_tensor   *p = weft_pack_padded(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l, WEFT_ALIGN_LEFT), *x = weft_pad_packed(p, 4, 7, WEFT_ALIGN_LEFT);
+            weft_tensor   *p = weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l, WEFT_ALIGN_LEFT), *x = weft_pad_packed_sequence(p, 4, 7, WEFT_ALIGN_LEFT);
             weft_batch_sizes(p, &steps);
             cr_assert(weft_size(p, 0) == 0 && steps == 0 && weft_lengths_of(p).n == n);
             cr_assert(weft_size(x, 0) == n && weft_size(x, 1) == 4 && weft_size(x, 2) == 2);
-            for (int64_t i = 0; i < weft_count(x); i++)
+            for (int64_t i = 0; i < weft_numel(x); i++)
                 cr_assert(numbers(x)[i] == 7);
             OK(w);
         }

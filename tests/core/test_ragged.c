@@ -6,7 +6,7 @@
 #include "nn/nn.h"
 
 enum { MOST = 9, LONGEST = 12, CONCAT = 0, PACKED, ROWS, PADDED, LAYOUTS };       /* PADDED: by way of [n, T, ..], there and back */
-typedef struct { weft_rnn *rnn; weft_linear *query, *out; weft_norm *norm; weft_module *m; int64_t in, wide; } net;
+typedef struct { weft_rnn *rnn; weft_linear *query, *out; weft_layer_norm_layer *norm; weft_module *m; int64_t in, wide; } net;
 typedef struct { int64_t n; int32_t len[MOST]; int64_t id[MOST]; weft_real x[MOST][LONGEST * 8]; } batch;
 typedef struct { weft_real rows[LONGEST * 64], pooled[64], h[4 * 32], c[4 * 32]; } result;    /* of one sequence */
 
@@ -15,15 +15,15 @@ static net net_new(weft *w, int64_t in, int kind)
     weft_module *m = weft_module_new(w, "net");
     weft_rnn_opts o = { .input = in, .hidden = 3 + (int64_t)dice(9), .layers = 1 + (int)dice(2), .bidirectional = dice(2) };
     int64_t wide = o.hidden * (o.bidirectional ? 2 : 1);
-    return (net){ kind == 0 ? weft_lstm_new(m, "rnn", &o) : kind == 1 ? weft_gru_new(m, "rnn", &o) : weft_rnn_new(m, "rnn", &o),
-                  weft_linear_new(m, "query", wide, wide), weft_linear_new(m, "out", 2 * wide, 5), weft_norm_new(m, "norm", wide), m, in, wide };
+    return (net){ kind == 0 ? weft_lstm_new(m, "rnn", &o) : kind == 1 ? weft_gru_new(m, "rnn", &o) : weft_elman_new(m, "rnn", &o),
+                  weft_linear_new(m, "query", wide, wide), weft_linear_new(m, "out", 2 * wide, 5), weft_layer_norm_layer_new(m, "norm", wide), m, in, wide };
 }
 
 /* Recurrent layer, norm, dropout, attention within each sequence, softmax over its tokens: [N, 5]; and what is left of the sequence. */
 static weft_tensor *run(const net *m, weft_tensor *x, weft_tensor **pooled, weft_state *last)
 {
     weft_rnn_out r = weft_rnn_run(m->rnn, x, WEFT_ZERO_STATE);
-    weft_tensor *h = weft_norm_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
+    weft_tensor *h = weft_layer_norm_layer_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
     weft_tensor *a = weft_attention(weft_linear_run(m->query, h), h, h, &(weft_attention_opts){ .dropout = (weft_real).25, .name = "attention" }, NULL);
     weft_tensor *y = weft_linear_run(m->out, weft_concat((weft_tensor *[]){ h, a }, 2, 1));
     y = weft_mul(weft_tanh(y), weft_softmax(y, 0));
@@ -51,7 +51,7 @@ static weft_tensor *from_padded(weft *w, const weft_real *x, const weft_lengths 
         padded[i] = (weft_real)NAN;
     for (int64_t s = 0; s < l->n; x += l->len[s++] * in)
         memcpy(padded + (s * (LONGEST + 1) + (align ? LONGEST + 1 - l->len[s] : 0)) * in, x, (size_t)(l->len[s] * in) * sizeof *x);
-    return weft_pack_padded(weft_reals(w, padded, WEFT_SHAPE(l->n, LONGEST + 1, in)), l, align);
+    return weft_pack_padded_sequence(weft_reals(w, padded, WEFT_SHAPE(l->n, LONGEST + 1, in)), l, align);
 }
 
 /* The chosen sequences of the batch as a ragged tensor, in some layout. */
@@ -73,15 +73,15 @@ static weft_tensor *chosen(weft *w, const batch *b, const int *which, int n, int
     if (layout == CONCAT)
         return t;
     if (layout == PACKED)
-        return weft_arrange(t, WEFT_PACKED);
+        return weft_to_layout(t, WEFT_PACKED);
     cr_assert_eq(weft_first_fit(&l, LONGEST + 3, row, column, &rows), WEFT_OK);
-    return weft_arrange_rows(t, &(weft_placement){ rows, LONGEST + 3, row, column });
+    return weft_to_rows(t, &(weft_placement){ rows, LONGEST + 3, row, column });
 }
 
 static void take(weft_tensor *y, weft_tensor *pooled, weft_state last, const int *which, int n, int layout, result *out)
 {
     bool padded = layout == PADDED;
-    weft_real *rows = numbers(padded ? weft_pad_packed(y, LONGEST + 2, 3, WEFT_ALIGN_LEFT) : weft_arrange(y, WEFT_CONCAT));
+    weft_real *rows = numbers(padded ? weft_pad_packed_sequence(y, LONGEST + 2, 3, WEFT_ALIGN_LEFT) : weft_to_layout(y, WEFT_CONCAT));
     weft_real *pool = numbers(pooled), *h = numbers(last.h), *c = last.c ? numbers(last.c) : NULL;
     const int32_t *offset = weft_offsets(y);
     int64_t D = weft_size(last.h, 0), H = weft_size(last.h, 2);
@@ -102,7 +102,7 @@ static void results(weft *w, const net *m, const batch *b, const int *which, int
 {
     weft_tensor *pooled;
     weft_state last;
-    weft_mark here = weft_here(w);
+    weft_mark here = weft_mark_here(w);
     weft_tensor *y = run(m, chosen(w, b, which, n, m->in, layout), &pooled, &last);
     OK(w);
     take(y, pooled, last, which, n, layout, out);
@@ -171,7 +171,7 @@ static weft_tensor *loss_of(const net *m, weft_tensor *x)
     weft_tensor *pooled;
     weft_state last;
     weft_tensor *y = run(m, x, &pooled, &last);
-    return weft_add(weft_add(weft_total(weft_square(y)), weft_total(weft_sin(pooled))), weft_total(weft_square(last.h)));
+    return weft_add(weft_add(weft_sum_all(weft_square(y)), weft_sum_all(weft_sin(pooled))), weft_sum_all(weft_square(last.h)));
 }
 
 static double norm_of(const weft_real *g, int64_t n)
@@ -188,7 +188,7 @@ static void input_gradients(weft *w, const net *m, const batch *b, const int *wh
     weft_clear(w), w->draw = 7;
     weft_tensor *x = chosen(w, b, which, n, m->in, layout), *dx;
     weft_gradients(loss_of(m, x), &x, 1, &dx);
-    weft_real *rows = numbers(weft_arrange(dx, WEFT_CONCAT));
+    weft_real *rows = numbers(weft_to_layout(dx, WEFT_CONCAT));
     for (int i = 0; i < n; rows += b->len[which[i++]] * m->in)
         memcpy(out[which[i]], rows, (size_t)(b->len[which[i]] * m->in) * sizeof *rows);
 }
@@ -247,13 +247,13 @@ Test(ragged, nan_in_pads_changes_nothing)
                     x[poisoned][i] = t >= from && t < from + len[s] ? (weft_real)sin(i) : poisoned ? (weft_real)NAN : 0;
                 }
                 weft_clear(w), w->draw = 3;
-                weft_tensor *loss = loss_of(&m, weft_pack_padded(weft_reals(w, x[poisoned], WEFT_SHAPE(4, 6, 2)), &l, side ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT));
+                weft_tensor *loss = loss_of(&m, weft_pack_padded_sequence(weft_reals(w, x[poisoned], WEFT_SHAPE(4, 6, 2)), &l, side ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT));
                 weft_backward(loss);
-                y[poisoned] = numbers(loss), g[poisoned] = numbers(weft_gradient(weft_find(m.m, "rnn.weight_ih_l0")));
+                y[poisoned] = numbers(loss), g[poisoned] = numbers(weft_grad(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
                 weft_zero_grad(m.m);
             }
             same_in_company("loss", y[1], y[0], 1);
-            same_in_company("gradient", g[1], g[0], weft_count(weft_find(m.m, "rnn.weight_ih_l0")));
+            same_in_company("gradient", g[1], g[0], weft_numel(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
         }
     }
 }
@@ -267,7 +267,7 @@ Test(ragged, long_sequences)
         weft_tensor *pooled;
         weft_rnn_out r = weft_rnn_run(m.rnn, weft_ragged(w, x, 1, &(weft_lengths){ 1, &T, NULL }), WEFT_ZERO_STATE);
         pooled = weft_pool(r.y, WEFT_POOL_LAST);
-        weft_backward(weft_total(weft_square(pooled)));
+        weft_backward(weft_sum_all(weft_square(pooled)));
         free(x);
         OK(w);
     }

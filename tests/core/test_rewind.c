@@ -32,27 +32,27 @@ static weft_tensor *batch_of(weft *w, const scene *s, int64_t id)
 /* Gathers to and from each layout, rows, a placement and its fold, ends of a recurrent layer. */
 static weft_tensor *everything(const scene *s, weft_tensor *x)
 {
-    weft_tensor *placed = weft_arrange_rows(x, &(weft_placement){ 2, 9, (int32_t[]){ 0, 1, 1 }, (int32_t[]){ 4, 0, 1 } });
+    weft_tensor *placed = weft_to_rows(x, &(weft_placement){ 2, 9, (int32_t[]){ 0, 1, 1 }, (int32_t[]){ 4, 0, 1 } });
     weft_tensor *packed = weft_rnn_run(s->rnn, x, WEFT_ZERO_STATE).y, *rows = weft_rnn_run(s->rnn, placed, WEFT_ZERO_STATE).y;
-    cr_assert(weft_sequences(packed) && weft_positions(rows));
-    weft_tensor *both = weft_add(weft_arrange(rows, WEFT_CONCAT), weft_dropout(packed, (weft_real).5, "d", false));
-    return weft_add(weft_total(weft_pad_packed(both, 9, 1, WEFT_ALIGN_RIGHT)), weft_total(weft_spread(weft_pool(both, WEFT_POOL_LAST), x)));
+    cr_assert(weft_row_sequence(packed) && weft_row_position(rows));
+    weft_tensor *both = weft_add(weft_to_layout(rows, WEFT_CONCAT), weft_dropout(packed, (weft_real).5, "d", false));
+    return weft_add(weft_sum_all(weft_pad_packed_sequence(both, 9, 1, WEFT_ALIGN_RIGHT)), weft_sum_all(weft_broadcast_to_tokens(weft_pool(both, WEFT_POOL_LAST), x)));
 }
 
 Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
 {
     FOR_DEVICES(w) {
         scene s = scene_new(w);
-        weft_recording(w, false);
+        weft_set_grad_enabled(w, false);
         weft_tensor *before = batch_of(w, &s, -9);
         weft_batch *b = before->f.batch;
-        weft_training(w, false);
+        weft_set_training(w, false);
         weft_real want = weft_item(everything(&s, weft_scale(before, 2)));
         weft_clear(w);
         before = batch_of(w, &s, -9), b = before->f.batch;
-        weft_arrange(before, WEFT_PACKED);
+        weft_to_layout(before, WEFT_PACKED);
         const void *map = b->maps, *rows = b->rows;              /* habits may have made some */
-        weft_mark here = weft_here(w);
+        weft_mark here = weft_mark_here(w);
         int64_t bytes = 0;
         for (int i = 0, n = rounds(3000, 30000); i < n; i++) {
             weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))), weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
@@ -63,7 +63,7 @@ Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
             bytes = i == 1 ? held(w) : bytes;
             cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i, (long long)held(w), (long long)bytes);
         }
-        weft_mark now = weft_here(w);
+        weft_mark now = weft_mark_here(w);
         cr_assert(!memcmp(&here, &now, sizeof here));
     }
 }
@@ -73,7 +73,7 @@ typedef struct { int32_t step; int64_t bytes; weft_real *zeros; } growing;
 static weft_tensor *remembers(weft_tensor *last, weft_state *state, int64_t beams, void *user)
 {
     growing *g = user;
-    weft *w = weft_of(last);
+    weft *w = weft_context_of(last);
     int32_t len[] = { ++g->step % 1000, g->step / 1000 };
     (void)state, (void)beams;
     if (g->step == 2500)
@@ -92,7 +92,7 @@ Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unche
     cr_assert_eq(d.len[0], 12000);
     cr_assert_eq(held(w), g.bytes, "%lld bytes after 12000 steps, %lld after 2500", (long long)held(w), (long long)g.bytes);
     cr_assert(seconds < (CHECK_SANITIZED ? 20 : 1), "12000 steps took %.2f s", seconds);
-    weft_decoded_end(&d);
+    weft_decoded_free(&d);
     free(g.zeros);
     CLEAN(w);
 }
@@ -102,20 +102,20 @@ Test(rewind, gradients_that_were_handed_out_end, .init = unchecked)
 {
     FOR_DEVICES(w) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3));
-        weft_mark here = weft_here(w);
+        weft_mark here = weft_mark_here(w);
         int64_t bytes = 0;
         for (int i = 0; i < 1000; i++) {
-            weft_tensor *g[2], *old, *y = weft_total(weft_square(weft_sin(x)));
-            bool recording = weft_recording(w, false);
+            weft_tensor *g[2], *old, *y = weft_sum_all(weft_square(weft_sin(x)));
+            bool recording = weft_set_grad_enabled(w, false);
             weft_gradients(y, (weft_tensor *[]){ x, x }, 2, g);
             old = g[0];
-            weft_mark inner = weft_here(w);
+            weft_mark inner = weft_mark_here(w);
             weft_gradients(y, &x, 1, g + 1);
-            cr_assert(weft_item(weft_total(weft_abs(weft_sub(g[0], g[1])))) == 0);
+            cr_assert(weft_item(weft_sum_all(weft_abs(weft_sub(g[0], g[1])))) == 0);
             weft_rewind(w, inner);
             weft_gradients(y, &x, 1, g + 1);
             cr_assert(g[1]->data != g[0]->data, "a gradient that is still there was written over");
-            weft_recording(w, recording);
+            weft_set_grad_enabled(w, recording);
             cr_assert(fabs((double)weft_item(weft_slice(g[0], 0, 1, 2)) - sin(4)) < 1e-6);
             weft_rewind(w, here);
             bytes = i == 1 ? held(w) : bytes;
@@ -133,7 +133,7 @@ Test(rewind, each_round_has_its_own_dropout_mask)
 {
     weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_full(w, 1, WEFT_SHAPE(64));
-    weft_mark here = weft_here(w);
+    weft_mark here = weft_mark_here(w);
     weft_real first[64], second[64];
     weft_read(weft_dropout(x, (weft_real).5, "d", false), first, sizeof first);
     weft_rewind(w, here);

@@ -41,10 +41,10 @@ static void numbers_of(int threads, weft_real scale, void (*change)(void), weft_
         if (step == 1)
             change();
         weft_tensor *in = weft_ragged(w, x, F, &(weft_lengths){ B, len, NULL }), *d;
-        weft_tensor *out = weft_mul(weft_rnn_run(r, in, WEFT_ZERO_STATE).y, weft_full(w, scale, WEFT_SHAPE(H))), *loss = weft_total(out);
-        weft_recording(w, false);
+        weft_tensor *out = weft_mul(weft_rnn_run(r, in, WEFT_ZERO_STATE).y, weft_full(w, scale, WEFT_SHAPE(H))), *loss = weft_sum_all(out);
+        weft_set_grad_enabled(w, false);
         weft_gradients(loss, &in, 1, &d);
-        weft_recording(w, true);
+        weft_set_grad_enabled(w, true);
         OK(w);
         memcpy(y, numbers(out), MOST * sizeof *y);
         memcpy(dx, numbers(d), TOKENS * F * sizeof *dx);

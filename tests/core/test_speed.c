@@ -18,10 +18,10 @@ enum { WIDE = 64 };
 typedef struct { int64_t n, longest; const int32_t *len; } shape;
 
 static weft_tensor *padded_of(weft *w, const shape *s) { return weft_full(w, 1, WEFT_SHAPE(s->n, s->longest, WIDE)); }
-static weft_tensor *packed_of(weft *w, const shape *s) { return weft_pack_padded(padded_of(w, s), &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT); }
-static weft_tensor *pack(weft_tensor *x, const shape *s)    { return weft_pack_padded(x, &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT); }
-static weft_tensor *pad(weft_tensor *x, const shape *s)     { (void)s; return weft_pad_packed(x, 0, 0, WEFT_ALIGN_LEFT); }
-static weft_tensor *arrange(weft_tensor *x, const shape *s) { (void)s; return weft_arrange(x, WEFT_CONCAT); }
+static weft_tensor *packed_of(weft *w, const shape *s) { return weft_pack_padded_sequence(padded_of(w, s), &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT); }
+static weft_tensor *pack(weft_tensor *x, const shape *s)    { return weft_pack_padded_sequence(x, &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT); }
+static weft_tensor *pad(weft_tensor *x, const shape *s)     { (void)s; return weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT); }
+static weft_tensor *arrange(weft_tensor *x, const shape *s) { (void)s; return weft_to_layout(x, WEFT_CONCAT); }
 static const struct { const char *name; weft_tensor *(*f)(weft_tensor *, const shape *); bool reads_padded, writes_padded; } moves[] = {
     { "pack", pack, true, false }, { "pad", pad, false, true }, { "arrange", arrange, false, false } };
 
@@ -32,15 +32,15 @@ static void times(weft *w, int move, const shape *s, double *forward, double *ba
     double walk = 1e9, ones = 1e9;
     for (int i = 0; i < 9; i++) {
         weft_clear(w);
-        weft_recording(w, true);
+        weft_set_grad_enabled(w, true);
         weft_tensor *x = moves[move].reads_padded ? padded_of(w, s) : packed_of(w, s), *g;
         double t0 = now();
         weft_tensor *y = moves[move].f(x, s);
         double t1 = now();
-        weft_recording(w, false);
+        weft_set_grad_enabled(w, false);
         weft_gradients(y, &x, 1, &g);
         double t2 = now();
-        weft_full(w, 1, 1, (int64_t[]){ weft_count(y) });
+        weft_full(w, 1, 1, (int64_t[]){ weft_numel(y) });
         *forward = fmin(*forward, t1 - t0), walk = fmin(walk, t2 - t1), ones = fmin(ones, now() - t2);
         OK(w);
     }
@@ -103,9 +103,9 @@ static void per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens, double *l
         len[s] = T;
     for (int i = 0; i < 3 - CHECK_SANITIZED; i++) {
         weft_clear(w);
-        weft_tensor *x = weft_pack_padded(weft_full(w, (weft_real).1, WEFT_SHAPE(n, T, 128)), &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT);
+        weft_tensor *x = weft_pack_padded_sequence(weft_full(w, (weft_real).1, WEFT_SHAPE(n, T, 128)), &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT);
         double t = now();
-        weft_backward(weft_total(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
+        weft_backward(weft_sum_all(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
         *least = fmin(*least, (now() - t) / (double)(n * T));
     }
     OK(w);

@@ -26,7 +26,7 @@ UNUSED static void train(const net *n, int64_t sequences, const int32_t *len)
         tokens[i] = i * 7 % WORDS, next[i] = (i * 7 + 3) % WORDS;
     weft_lengths of = { sequences, len, NULL };
     weft_tensor *x = weft_ragged_ints(n->w, tokens, &of), *y = weft_ragged_ints(n->w, next, &of);
-    weft_rnn_out r = weft_rnn_run(n->rnn, weft_embed(n->embed, x), WEFT_ZERO_STATE);
+    weft_rnn_out r = weft_rnn_run(n->rnn, weft_embedding_run(n->embed, x), WEFT_ZERO_STATE);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(n->out, r.y), y, NULL)));
     weft_clip_grad_norm(n->all, 1);
     weft_optim_step(n->optim);
@@ -35,7 +35,7 @@ UNUSED static void train(const net *n, int64_t sequences, const int32_t *len)
 }
 UNUSED static void train_few(const net *n) { train(n, COUNT(few), few); }
 
-UNUSED static weft_real *bias(const net *n) { return numbers(weft_find(n->all, "out.bias")); }
+UNUSED static weft_real *bias(const net *n) { return numbers(weft_find_parameter(n->all, "out.bias")); }
 
 /* After that many steps on a GPU of its own. */
 UNUSED static weft_real *bias_after(int steps)
@@ -57,9 +57,9 @@ UNUSED static void asked_for(const char *device, int index, const char *complain
     setenv("WEFT_DEVICE", device, 1);
     weft *w = open_with((weft_opts){ .device = WEFT_CPU });
     if (complaint)
-        cr_assert(weft_error(w) == WEFT_EDEVICE && strstr(weft_message(w), complaint), "%s: %s", device, weft_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), complaint), "%s: %s", device, weft_error_message(w));
     else
-        cr_assert(weft_ok(w) && !strcmp(weft_device_name(w), "cuda") && w->dev.index == index, "%s: %s", device, weft_message(w));
+        cr_assert(weft_ok(w) && !strcmp(weft_device_name(w), "cuda") && w->dev.index == index, "%s: %s", device, weft_error_message(w));
     weft_recover(w);
     cr_assert(weft_ok(w) == !complaint, "what was never opened is of no use");
     CLEAN_FAILED(w);

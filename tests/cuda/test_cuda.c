@@ -5,7 +5,7 @@ Test(cuda, contexts_on_two_gpus_do_not_meet)
 {
     weft *w[2] = { open_gpu(0), open_gpu(1) };
     if (!weft_ok(w[1])) {                        /* there is one only */
-        cr_assert(strstr(weft_message(w[1]), "no device 1"), "%s", weft_message(w[1]));
+        cr_assert(strstr(weft_error_message(w[1]), "no device 1"), "%s", weft_error_message(w[1]));
         CLEAN_FAILED(w[1]);
         w[1] = open_gpu(0);
     }
@@ -38,7 +38,7 @@ Test(cuda, want_of_memory)
     net n = net_in(w);
     train_few(&n);
     weft_tensor *huge = weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20));
-    cr_assert(weft_error(w) == WEFT_ENOMEM && strstr(weft_message(w), "zeros"), "%s", weft_message(w));
+    cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "zeros"), "%s", weft_error_message(w));
     weft_sum(huge, 0);
     weft_recover(w);
     train_few(&n), train_few(&n);
@@ -51,14 +51,14 @@ Test(cuda, an_index_out_of_range_is_told_later)
 {
     weft *w = open_on(WEFT_CUDA);
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(5, 2));
-    weft_tensor *good = weft_gather(x, weft_ints(w, (int32_t[]){ 4, -1, 0 }, WEFT_SHAPE(3)));
-    weft_gather(x, weft_ints(w, (int32_t[]){ 0, 5, 7 }, WEFT_SHAPE(3)));
-    weft_gather(x, weft_ints(w, (int32_t[]){ 9 }, WEFT_SHAPE(1)));
+    weft_tensor *good = weft_index_select(x, weft_ints(w, (int32_t[]){ 4, -1, 0 }, WEFT_SHAPE(3)));
+    weft_index_select(x, weft_ints(w, (int32_t[]){ 0, 5, 7 }, WEFT_SHAPE(3)));
+    weft_index_select(x, weft_ints(w, (int32_t[]){ 9 }, WEFT_SHAPE(1)));
     weft_tanh(x);
     OK(w);
     weft_real out[6];
     cr_assert_eq(weft_read(good, out, sizeof out), WEFT_EARG);
     FAILS(w, WEFT_EARG, "read: index 5 at place 1 of an earlier gather; 0 .. 4 is wanted");
-    weft_wait(w);
+    weft_synchronize(w);
     CLEAN(w);
 }

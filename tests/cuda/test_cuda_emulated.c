@@ -20,7 +20,7 @@ static void not_usable(const char *variable, const char *value, const char *why)
     listen_to_stderr();
     weft *w = open_with((weft_opts){ .device = WEFT_BEST });
     const char *log = stop_listening();
-    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda") && strstr(log, why), "%s, %s: %s", weft_device_name(w), weft_message(w), log);
+    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda") && strstr(log, why), "%s, %s: %s", weft_device_name(w), weft_error_message(w), log);
     CLEAN(w);
     unsetenv("WEFT_LOG");
     unsetenv(variable);
@@ -80,7 +80,7 @@ Test(emulated, a_training_step_does_not_wait)
     cr_assert_geq(after[LAUNCHES] - before[LAUNCHES], 20 * 20);
     /* a step's batch with all its index arrays, the layer's states, and the two tensors of tokens: a copy each */
     cr_assert_eq(after[UPLOADS] - before[UPLOADS], 20 * 4, "%lld copies to the device", after[UPLOADS] - before[UPLOADS]);
-    weft_wait(w);
+    weft_synchronize(w);
     counts(after);
     cr_assert_eq(after[WAITS], before[WAITS] + 1);
     same_bits("bias", bias(&n), bias_after(22), WORDS);
@@ -91,10 +91,10 @@ Test(emulated, a_training_step_does_not_wait)
 /* The device's own failure has this text (and not the other one); afterwards the context goes on, or is lost. */
 static void has_failed(weft *w, weft_status status, const char *text, bool lost)
 {
-    cr_assert(weft_error(w) == status && strstr(weft_message(w), text), "expected \"%s\", but there is %s: %s", text, weft_status_name(weft_error(w)),
-              weft_message(w));
+    cr_assert(weft_error_code(w) == status && strstr(weft_error_message(w), text), "expected \"%s\", but there is %s: %s", text, weft_status_name(weft_error_code(w)),
+              weft_error_message(w));
     weft_recover(w);
-    cr_assert_eq(weft_ok(w), !lost, "%s", weft_message(w));
+    cr_assert_eq(weft_ok(w), !lost, "%s", weft_error_message(w));
 }
 
 Test(emulated, a_launch_that_is_refused)
@@ -127,7 +127,7 @@ static void crash(const char *sync, const char *text)
     weft *w = open_on(WEFT_CUDA), *other = open_gpu(1);
     net n = net_in(w), m = net_in(other);
     train_few(&n), train_few(&m);
-    weft_wait(w);
+    weft_synchronize(w);
     setenv("WEFT_EMU_FAIL", "unaries", 1);
     weft_tensor *y = weft_tanh(weft_sigmoid(weft_zeros(w, WEFT_SHAPE(3))));
     cr_assert_eq(weft_ok(w), *sync == '0');
@@ -137,7 +137,7 @@ static void crash(const char *sync, const char *text)
     train_few(&n);                               /* calls on a lost device do no harm */
     has_failed(w, WEFT_EDEVICE, text, true);
     weft *again = open_gpu(0);
-    cr_assert(weft_error(again) == WEFT_EDEVICE && strstr(weft_message(again), "illegal memory access"), "%s", weft_message(again));
+    cr_assert(weft_error_code(again) == WEFT_EDEVICE && strstr(weft_error_message(again), "illegal memory access"), "%s", weft_error_message(again));
     CLEAN_FAILED(again);
     train_few(&m);                               /* the other GPU has nothing to do with it */
     CLEAN(other);
@@ -164,13 +164,13 @@ Test(emulated, memory_ends_anywhere)
         train_few(&n);
         bool small = weft_ok(w);
         if (!small)
-            cr_assert_eq(weft_error(w), WEFT_ENOMEM, "%s", weft_message(w));
+            cr_assert_eq(weft_error_code(w), WEFT_ENOMEM, "%s", weft_error_message(w));
         weft_recover(w);
         if (small) {
             train(&n, COUNT(many), many);
             fits = weft_ok(w);
             told += !fits;
-            cr_assert(fits || weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+            cr_assert(fits || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
             weft_recover(w);
             train_few(&n);
             OK(w);

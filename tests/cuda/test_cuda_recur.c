@@ -22,7 +22,7 @@ static long long launches_of(weft *w, int32_t H, int64_t n)      /* of a forward
         counts(before);
         weft_rnn_run(rnn, x, WEFT_ZERO_STATE);
         counts(after);
-        weft_wait(w);
+        weft_synchronize(w);
         OK(w);
         weft_clear(w);
     }
@@ -88,9 +88,9 @@ static weft_real *gradient(weft *w)              /* of a bias, behind a loss of 
     weft_module *m = weft_module_new(w, "net");
     weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
     weft_tensor *in = weft_ragged(w, dice_fill(x, 8, -1, 1), 1, &(weft_lengths){ 3, len, NULL });
-    weft_backward(weft_total(weft_square(weft_rnn_run(rnn, in, WEFT_ZERO_STATE).y)));
+    weft_backward(weft_sum_all(weft_square(weft_rnn_run(rnn, in, WEFT_ZERO_STATE).y)));
     weft_real *g = calloc((size_t)units * 4, sizeof *g);
-    weft_read(weft_gradient(weft_find(m, "rnn.bias_ih_l0")), g, (size_t)units * 4 * sizeof *g);
+    weft_read(weft_grad(weft_find_parameter(m, "rnn.bias_ih_l0")), g, (size_t)units * 4 * sizeof *g);
     return g;
 }
 static bool right(weft *w)                       /* as a kernel a step has it */
@@ -199,18 +199,18 @@ static int gives_up_later(void)
     weft_real *before = NULL;
     for (int day = 0; day < 2; day++) {
         weft_clear(w);
-        before = numbers(weft_find(m, "rnn.bias_ih_l0"));
+        before = numbers(weft_find_parameter(m, "rnn.bias_ih_l0"));
         if (day)
             setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
         weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
-        weft_backward(weft_total(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
+        weft_backward(weft_sum_all(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
         weft_optim_step(sgd);
-        weft_wait(w);
+        weft_synchronize(w);
     }
-    if (weft_ok(w) || !strstr(weft_message(w), "waited for each other in vain"))
+    if (weft_ok(w) || !strstr(weft_error_message(w), "waited for each other in vain"))
         return 2;
     weft_recover(w);
-    if (!is_same("bias", numbers(weft_find(m, "rnn.bias_ih_l0")), before, units * 4))
+    if (!is_same("bias", numbers(weft_find_parameter(m, "rnn.bias_ih_l0")), before, units * 4))
         return 3;
     weft_clear(w);
     return right(w) && launches_of(w, units, 2) >= STEPS ? 7 : 4;
@@ -236,9 +236,9 @@ static int leaves_nan(void)
         weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, &n, NULL });
         weft_tensor *y = weft_rnn_run(rnn, x, (weft_state){ h0, weft_full(w, 0.5f, WEFT_SHAPE(1, 1, units)) }).y;
         if (back)
-            weft_backward(weft_total(weft_square(y)));
-        weft_assign(kept, back ? weft_reshape(weft_gradient(h0), WEFT_SHAPE(1, units)) : weft_plain(y));
-        weft_wait(w);
+            weft_backward(weft_sum_all(weft_square(y)));
+        weft_assign(kept, back ? weft_reshape(weft_grad(h0), WEFT_SHAPE(1, units)) : weft_plain(y));
+        weft_synchronize(w);
         if (weft_ok(w) == day)
             return 2;
     }

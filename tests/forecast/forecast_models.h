@@ -24,7 +24,7 @@ UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish 
         return weft_transformer_lstm_new(m, "model", &(weft_transformer_lstm_opts){ PAST, FUTURE, o.fixed, 6, 2, 2, o.dropout, 2, !o.all_keys, o.other, OUTPUTS, o.compat });
     default: {
         weft_tft_opts t = { PAST, FUTURE, o.fixed ? o.fixed : 1, 6, 4, 2, o.other ? 1 : 2, o.dropout, !o.all_keys, LONGEST, OUTPUTS, o.compat };
-        return (kind == TFT ? weft_temporal_fusion_transformer_new : kind == PF_TFT ? weft_pf_temporal_fusion_transformer_new : weft_xtft_new)(m, "model", &t);
+        return (kind == TFT ? weft_tft_new : kind == PF_TFT ? weft_pf_tft_new : weft_xtft_new)(m, "model", &t);
     }
     }
 }
@@ -61,10 +61,10 @@ static weft_tensor *side_of(weft *w, const batch *b, const int32_t *len, int fea
     return y;
 }
 
-UNUSED static weft_series series_of(weft *w, const batch *b, form f)
+UNUSED static weft_series_batch series_of(weft *w, const batch *b, form f)
 {
     weft_lengths *l = check_lengths[check_series++ % 16];
-    weft_series s = { .past_align = f.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT };
+    weft_series_batch s = { .past_align = f.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT };
     s.past = side_of(w, b, b->past, PAST, past_at, f, &l[0]);
     f.right = false;
     s.future = side_of(w, b, b->future, FUTURE, future_at, f, &l[1]);
@@ -78,9 +78,9 @@ UNUSED static weft_series series_of(weft *w, const batch *b, form f)
 }
 
 /* The rows that are data, sequence by sequence. */
-UNUSED static weft_tensor *rows_of(weft_tensor *y, const weft_series *s)
+UNUSED static weft_tensor *rows_of(weft_tensor *y, const weft_series_batch *s)
 {
-    return weft_layout_of(y) != WEFT_PLAIN ? weft_arrange(y, WEFT_CONCAT) : weft_arrange(weft_pack_padded(y, s->future_lengths, WEFT_ALIGN_LEFT), WEFT_CONCAT);
+    return weft_layout_of(y) != WEFT_PLAIN ? weft_to_layout(y, WEFT_CONCAT) : weft_to_layout(weft_pack_padded_sequence(y, s->future_lengths, WEFT_ALIGN_LEFT), WEFT_CONCAT);
 }
 
 /* sum y sin(id, t, column): the same for a sequence in any batch. */
@@ -91,6 +91,6 @@ UNUSED static weft_tensor *loss_of(weft_tensor *rows, const batch *b)
         for (int t = 0; t < b->future[i]; t++)
             for (int o = 0; o < OUTPUTS; o++)
                 *at++ = (weft_real)sin(1 + b->id[i] + 1.7 * t + .6 * o);
-    return weft_total(weft_mul(rows, weft_ragged(weft_of(rows), c, OUTPUTS, &(weft_lengths){ b->n, b->future, NULL })));
+    return weft_sum_all(weft_mul(rows, weft_ragged(weft_context_of(rows), c, OUTPUTS, &(weft_lengths){ b->n, b->future, NULL })));
 }
 #endif

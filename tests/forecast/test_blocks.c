@@ -19,7 +19,7 @@ static row linear(const weft_module *m, const char *path, row x, int out)       
     snprintf(name, sizeof name, "%s.weight", path);
     const weft_real *w = of(m, name);
     snprintf(name, sizeof name, "%s.bias", path);
-    const weft_real *b = weft_find(m, name) ? of(m, name) : NULL;
+    const weft_real *b = weft_find_parameter(m, name) ? of(m, name) : NULL;
     for (int o = 0; o < out; o++) {
         y.x[o] = b ? (double)b[o] : 0;
         for (int i = 0; i < x.n; i++)
@@ -85,14 +85,14 @@ static row grn(const weft_module *m, row x, const row *context, int hidden, int 
     if (context)
         h = added(h, linear(m, "fc3", *context, hidden));
     h = glu(m, "glu1.fc1", linear(m, "fc2", elu(h), out), out);
-    row skip = weft_find(m, "project.weight") ? linear(m, "project", x, out) :
-               weft_find(m, "resample.mask") ? norm(m, "resample.norm", scaled(of(m, "resample.mask"), resampled(x, out))) : x;
+    row skip = weft_find_parameter(m, "project.weight") ? linear(m, "project", x, out) :
+               weft_find_parameter(m, "resample.mask") ? norm(m, "resample.norm", scaled(of(m, "resample.mask"), resampled(x, out))) : x;
     return norm(m, "norm", added(h, skip));
 }
 #define BLOCK_TOL TOL(1e-12, 2e-5)
 static void same_rows(const char *name, weft_tensor *y, const row *want, int64_t rows)
 {
-    weft_real *got = numbers(weft_layout_of(y) == WEFT_PLAIN ? y : weft_arrange(y, WEFT_CONCAT)), expected[WIDE];
+    weft_real *got = numbers(weft_layout_of(y) == WEFT_PLAIN ? y : weft_to_layout(y, WEFT_CONCAT)), expected[WIDE];
     for (int64_t r = 0; r < rows; r++) {
         for (int i = 0; i < want[r].n; i++)
             expected[i] = (weft_real)want[r].x[i];
@@ -123,7 +123,7 @@ Test(blocks, gates_and_residual_sums)
         same_rows("add_norm", weft_add_norm_run(plain, u, skip), out[1], TOKENS);
         same_rows("trainable add_norm", weft_add_norm_run(masked, u, skip), out[2], TOKENS);
         same_rows("gate_add_norm", weft_gate_add_norm_run(both, x, skip), out[3], TOKENS);
-        weft_tensor *alike = weft_gate_add_norm_run(both, weft_plain(x), weft_plain(skip)), *packed = weft_gate_add_norm_run(both, weft_arrange(x, WEFT_PACKED), skip);
+        weft_tensor *alike = weft_gate_add_norm_run(both, weft_plain(x), weft_plain(skip)), *packed = weft_gate_add_norm_run(both, weft_to_layout(x, WEFT_PACKED), skip);
         same_rows("plain", alike, out[3], TOKENS);
         same_rows("packed", packed, out[3], TOKENS);
         weft_tensor *cube = weft_gate_add_norm_run(both, weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }), weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }));
@@ -179,9 +179,9 @@ Test(blocks, gated_residual_networks)
                 }
             weft_tensor *y = weft_grn_run(g, x, c);
             same_rows("grn", y, want, TOKENS);
-            same_rows("a context for each row", weft_grn_run(g, x, c ? weft_spread(c, x) : NULL), want, TOKENS);
-            weft_tensor *full = weft_pad_packed(x, 5, 0, WEFT_ALIGN_LEFT), *padded = weft_grn_run(g, full, c);      /* [N, 5, in] beside [N, context] */
-            same_rows("plain of rank 3", weft_pack_padded(padded, &some, WEFT_ALIGN_LEFT), want, TOKENS);
+            same_rows("a context for each row", weft_grn_run(g, x, c ? weft_broadcast_to_tokens(c, x) : NULL), want, TOKENS);
+            weft_tensor *full = weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT), *padded = weft_grn_run(g, full, c);      /* [N, 5, in] beside [N, context] */
+            same_rows("plain of rank 3", weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT), want, TOKENS);
             if (w->dev.k->synchronous && k % 2 == 0)
                 gradients_hold(m, (probe){ c ? run_grn : run_grn_alone, g }, (weft_tensor *[]){ x, c }, c ? 2 : 1);
         }
@@ -254,14 +254,14 @@ Test(blocks, variable_selection)
 }
 
 /* ---- attention with shared values ---- */
-static weft_tensor *run_attention(weft_tensor *const *x, void *a) { return weft_interpretable_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL); }
+static weft_tensor *run_attention(weft_tensor *const *x, void *a) { return weft_interpretable_attention_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL); }
 
 Test(blocks, interpretable_attention_fused_and_with_all_scores)
 {
     enum { D = 6, TQ = 3, TK = 4 };
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_interpretable *a = weft_interpretable_new(m, "a", D, 2, 0);
+        weft_interpretable_attention *a = weft_interpretable_attention_new(m, "a", D, 2, 0);
         renew(m);
         weft_tensor *q = drawn(w, WEFT_SHAPE(2, TQ, D)), *memory = drawn(w, WEFT_SHAPE(2, TK, D)), *map, *all;
         weft_lengths lq = { 2, (int32_t[]){ TQ, TQ }, NULL }, lk = { 2, (int32_t[]){ TK, TK }, NULL };
@@ -269,17 +269,17 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
         for (int i = 0; i < COUNT(forbidden); i++)
             forbidden[i] = i % TK > i / TK % TQ;
         weft_tensor *mask = weft_reals(w, forbidden, WEFT_SHAPE(2, TQ, TK));
-        weft_tensor *plain = weft_interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL), *masked = weft_interpretable_masked(a, q, memory, mask, &all);
-        close_to("with its map", numbers(weft_interpretable_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map)), numbers(plain), 2 * TQ * D, BLOCK_TOL);
+        weft_tensor *plain = weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL), *masked = weft_interpretable_attention_masked(a, q, memory, mask, &all);
+        close_to("with its map", numbers(weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map)), numbers(plain), 2 * TQ * D, BLOCK_TOL);
         close_to("plain and masked", numbers(plain), numbers(masked), 2 * TQ * D, BLOCK_TOL);
-        weft_tensor *packed = weft_interpretable_run(a, weft_pack_padded(q, &lq, WEFT_ALIGN_LEFT), weft_pack_padded(memory, &lk, WEFT_ALIGN_LEFT), WEFT_CAUSAL_TOP_LEFT, NULL);
-        same_bits("packed", numbers(weft_pad_packed(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain), 2 * TQ * D);
-        close_to("no mask", numbers(weft_interpretable_masked(a, q, memory, NULL, NULL)), numbers(weft_interpretable_run(a, q, memory, WEFT_ALL_KEYS, NULL)), 2 * TQ * D, BLOCK_TOL);
-        weft_real *one = numbers(weft_arrange(map, WEFT_CONCAT)), *other = numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3));   /* [n, Tq, Tk, heads] */
+        weft_tensor *packed = weft_interpretable_attention_run(a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT), weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT), WEFT_CAUSAL_TOP_LEFT, NULL);
+        same_bits("packed", numbers(weft_pad_packed_sequence(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain), 2 * TQ * D);
+        close_to("no mask", numbers(weft_interpretable_attention_masked(a, q, memory, NULL, NULL)), numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, NULL)), 2 * TQ * D, BLOCK_TOL);
+        weft_real *one = numbers(weft_to_layout(map, WEFT_CONCAT)), *other = numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3));   /* [n, Tq, Tk, heads] */
         close_to("maps", one, other, 2 * TQ * TK * 2, BLOCK_TOL);
         weft_tensor *first = weft_reshape(weft_slice(q, 1, 0, 1), 2, (int64_t[]){ 2, D });
-        same_bits("one query each", numbers(weft_interpretable_run(a, first, memory, WEFT_CAUSAL_TOP_LEFT, NULL)), numbers(weft_slice(plain, 1, 0, 1)), 2 * D);
-        weft_tensor *blind = weft_interpretable_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);     /* all keys evenly */
+        same_bits("one query each", numbers(weft_interpretable_attention_run(a, first, memory, WEFT_CAUSAL_TOP_LEFT, NULL)), numbers(weft_slice(plain, 1, 0, 1)), 2 * D);
+        weft_tensor *blind = weft_interpretable_attention_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);     /* all keys evenly */
         OK(w);
         for (int i = 0; i < 2 * 2 * TQ * TK; i++)
             cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "%d: %g", i, (double)numbers(all)[i]);
@@ -292,9 +292,9 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
 /* ---- first values, dropout ---- */
 static void starts(const weft_module *m, const char *path, double deviation, double bound)    /* deviation 0: all 0 */
 {
-    weft_tensor *p = weft_find(m, path);
+    weft_tensor *p = weft_find_parameter(m, path);
     cr_assert(p, "%s", path);
-    int64_t n = weft_count(p);
+    int64_t n = weft_numel(p);
     double square = 0, most = 0;
     for (int64_t i = 0; i < n; i++)
         square += (double)of(m, path)[i] * (double)of(m, path)[i], most = fmax(most, fabs((double)of(m, path)[i]));
@@ -307,14 +307,14 @@ Test(blocks, first_values_are_the_originals)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_grn_new(m, "g", &(weft_grn_opts){ .in = 20, .out = 30, .hidden = 40, .context = 10 });
-    weft_glu_new(m, "glu", 20, 30, 0), weft_gate_add_norm_new(m, "gate", 20, 30, 0, true), weft_interpretable_new(m, "a", 32, 4, 0);
+    weft_glu_new(m, "glu", 20, 30, 0), weft_gate_add_norm_new(m, "gate", 20, 30, 0, true), weft_interpretable_attention_new(m, "a", 32, 4, 0);
     starts(m, "g.fc1.weight", sqrt(2 / 20.), 0), starts(m, "g.fc2.weight", sqrt(2 / 40.), 0), starts(m, "g.glu1.fc1.weight", sqrt(2 / 30.), 0);
     starts(m, "g.fc1.bias", 0, 0), starts(m, "g.project.bias", 0, 0), starts(m, "g.glu1.fc1.bias", 0, 0);
     double fc3 = sqrt(6 / 50.), glu_bound = sqrt(6 / 80.), project = 1 / sqrt(20.), query = sqrt(6 / 40.);
     starts(m, "g.fc3.weight", fc3 / sqrt(3), fc3), starts(m, "g.project.weight", project / sqrt(3), project);
     starts(m, "glu.fc1.weight", glu_bound / sqrt(3), glu_bound), starts(m, "glu.fc1.bias", 0, 0), starts(m, "gate.add_norm.mask", 0, 0);
     starts(m, "a.query_layers.3.weight", query / sqrt(3), query), starts(m, "a.output_layer.bias", 0, 0);
-    cr_assert(!weft_find(m, "g.fc3.bias"));
+    cr_assert(!weft_find_parameter(m, "g.fc3.bias"));
     CLEAN(w);
 }
 
@@ -323,19 +323,19 @@ Test(blocks, dropout_in_training_only)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_glu *g = weft_glu_new(m, "glu", 64, 64, (weft_real).5);
-    weft_interpretable *a = weft_interpretable_new(m, "a", 8, 2, (weft_real).5);
+    weft_interpretable_attention *a = weft_interpretable_attention_new(m, "a", 8, 2, (weft_real).5);
     weft_tensor *x = drawn(w, WEFT_SHAPE(4, 64)), *q = drawn(w, WEFT_SHAPE(3, 5, 8));
     cr_assert(memcmp(numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64 * sizeof(weft_real)));
     weft_tensor *map;
-    weft_interpretable_run(a, q, q, WEFT_ALL_KEYS, &map);
-    weft_real *of_map = numbers(weft_arrange(map, WEFT_CONCAT));
+    weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, &map);
+    weft_real *of_map = numbers(weft_to_layout(map, WEFT_CONCAT));
     int zeros = 0;
     for (int i = 0; i < 3 * 5 * 5 * 2; i++)
         zeros += of_map[i] == 0;
     cr_assert(zeros > 45 && zeros < 105, "%d of 150 weights were dropped", zeros);
-    weft_training(w, false);
+    weft_set_training(w, false);
     same_bits("evaluation", numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64);
-    same_bits("evaluation", numbers(weft_interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)), numbers(weft_interpretable_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
+    same_bits("evaluation", numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)), numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
     CLEAN(w);
 }
 
@@ -346,7 +346,7 @@ Test(blocks, what_cannot_be)
     weft_module *m = weft_module_new(w, "m");
     weft_grn *without = weft_grn_new(m, "without", &(weft_grn_opts){ .in = 3, .out = 3 }), *with = weft_grn_new(m, "with", &(weft_grn_opts){ .in = 3, .out = 3, .context = 2 });
     weft_variable_selection *v = weft_variable_selection_new(m, "v", &(weft_variable_selection_opts){ 3, 2, 4, 0, 0 });
-    weft_interpretable *a = weft_interpretable_new(m, "a", 4, 2, 0);
+    weft_interpretable_attention *a = weft_interpretable_attention_new(m, "a", 4, 2, 0);
     OK(w);
     weft_grn_run(without, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)));
     FAILS(w, WEFT_EARG, "made without one");
@@ -358,13 +358,13 @@ Test(blocks, what_cannot_be)
     FAILS(w, WEFT_ESHAPE, "[.., 3]");
     weft_variable_selection_run(v, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)), NULL);
     FAILS(w, WEFT_EARG, "made without one");
-    weft_interpretable_masked(a, ragged(w, 4, &some), ragged(w, 4, &some), NULL, NULL);
+    weft_interpretable_attention_masked(a, ragged(w, 4, &some), ragged(w, 4, &some), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "plain [n, Tq, 4]");
-    weft_interpretable_masked(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)), weft_zeros(w, WEFT_SHAPE(2, 5, 4)), weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL);
+    weft_interpretable_attention_masked(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)), weft_zeros(w, WEFT_SHAPE(2, 5, 4)), weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL);
     FAILS(w, WEFT_ESHAPE, "a mask [n, Tq (or 1), Tk]");
-    weft_interpretable_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)), weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL);
+    weft_interpretable_attention_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)), weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL);
     FAILS(w, WEFT_ESHAPE, "sequences");
-    weft_interpretable_new(m, "b", 2, 5, 0);
+    weft_interpretable_attention_new(m, "b", 2, 5, 0);
     FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
     weft_glu_new(m, "b", 5, 2, 1);
     FAILS(w, WEFT_EARG, "glu: dropout 1");

@@ -5,10 +5,10 @@
 static int64_t gradients(weft_module *m, weft_real *out)
 {
     int64_t n = 0;
-    for (int i = 0; i < weft_parameters(m); i++) {
+    for (int i = 0; i < weft_parameter_count(m); i++) {
         weft_tensor *p = weft_parameter_at(m, i, NULL);
-        memcpy(out + n, numbers(weft_gradient(p)), (size_t)weft_count(p) * sizeof *out);
-        n += weft_count(p);
+        memcpy(out + n, numbers(weft_grad(p)), (size_t)weft_numel(p) * sizeof *out);
+        n += weft_numel(p);
     }
     return n;
 }
@@ -18,13 +18,13 @@ typedef struct { int64_t n, outputs; weft_real gradient[NUMBERS], output[MOST * 
 
 static void find(weft_forecaster *f, weft_module *m, const batch *b, form how, found *out)
 {
-    weft *w = weft_of_module(m);
-    cr_assert(weft_parameter_count(m) <= NUMBERS);
+    weft *w = weft_module_context(m);
+    cr_assert(weft_parameter_numel(m) <= NUMBERS);
     weft_zero_grad(m);
-    weft_series s = series_of(w, b, how);
+    weft_series_batch s = series_of(w, b, how);
     weft_tensor *y = rows_of(weft_forecast_run(f, &s, NULL).y, &s);
     OK(w);
-    out->outputs = weft_count(y);
+    out->outputs = weft_numel(y);
     memcpy(out->output, numbers(y), (size_t)out->outputs * sizeof *out->output);
     weft_backward(loss_of(y, b));
     out->n = gradients(m, out->gradient);
@@ -132,7 +132,7 @@ Test(forecast, nothing_to_read_and_nothing_to_say)
 /* ---- what a step depends on ---- */
 static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence, int t, weft_real *out)       /* with future step t of one sequence another */
 {
-    weft_series s = series_of(w, b, RAGGED);
+    weft_series_batch s = series_of(w, b, RAGGED);
     int64_t row = t;
     for (int i = 0; i < sequence; i++)
         row += b->future[i];
@@ -140,9 +140,9 @@ static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence
     if (t >= 0)
         x[row * FUTURE] += 3;
     s.future = weft_ragged(w, x, FUTURE, &(weft_lengths){ b->n, b->future, NULL });
-    weft_tensor *y = weft_arrange(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT);
+    weft_tensor *y = weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT);
     OK(w);
-    memcpy(out, numbers(y), (size_t)weft_count(y) * sizeof *out);
+    memcpy(out, numbers(y), (size_t)weft_numel(y) * sizeof *out);
     weft_clear(w);
 }
 
@@ -172,13 +172,13 @@ Test(forecast, a_step_does_not_attend_to_itself)
     weft *w = open_on(WEFT_CPU);
     weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
     batch b = { 2, { 0, 1 }, { 2, 0 }, { 3, 2 } };
-    weft_series s = series_of(w, &b, RAGGED);
+    weft_series_batch s = series_of(w, &b, RAGGED);
     weft_forecast_maps maps;
     weft_forecast_run(f, &s, &maps);
     OK(w);
     weft_lengths l = weft_lengths_of(maps.attention);
     static const int32_t keys[] = { 5, 5, 5, 2, 2 }, seen[] = { 2, 3, 4, 0, 1 };
-    weft_real *map = numbers(weft_arrange(maps.attention, WEFT_CONCAT));
+    weft_real *map = numbers(weft_to_layout(maps.attention, WEFT_CONCAT));
     for (int q = 0, at = 0; q < 5; q++) {
         double sum = 0;
         cr_assert(l.n == 5 && l.len[q] == keys[q]);
@@ -199,7 +199,7 @@ Test(forecast, selections_add_up_to_one)
         for (int kind = TFT; kind < MODELS; kind++) {
             weft_forecaster *f = forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
             batch b = some_batch();
-            weft_series s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 3 });
+            weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 3 });
             weft_forecast_maps maps;
             weft_forecast_run(f, &s, &maps);
             OK(w);
@@ -208,7 +208,7 @@ Test(forecast, selections_add_up_to_one)
             for (int i = 0; i < 3 && of[i]; i++) {
                 weft_tensor *sum = weft_sum(of[i], -1);
                 weft_real *v = numbers(sum);
-                for (int64_t k = 0; k < weft_count(sum); k++)
+                for (int64_t k = 0; k < weft_numel(sum); k++)
                     cr_assert(fabs((double)v[k] - 1) < 1e-5);
             }
         }
@@ -222,9 +222,9 @@ static int64_t bytes_of(int kind, int32_t T)     /* of a steady step: at first b
     weft_lengths past = { 1, &(int32_t){ T }, NULL }, future = { 1, &(int32_t){ T / 4 }, NULL };
     for (int step = 0; step < 2; step++) {
         weft_clear(w);
-        weft_series s = { .past = weft_pack_padded(weft_normal(w, WEFT_SHAPE(1, T, PAST)), &past, WEFT_ALIGN_LEFT),
-                          .future = weft_pack_padded(weft_normal(w, WEFT_SHAPE(1, T / 4, FUTURE)), &future, WEFT_ALIGN_LEFT) };
-        weft_backward(weft_total(weft_forecast_run(f, &s, NULL).y));
+        weft_series_batch s = { .past = weft_pack_padded_sequence(weft_randn(w, WEFT_SHAPE(1, T, PAST)), &past, WEFT_ALIGN_LEFT),
+                          .future = weft_pack_padded_sequence(weft_randn(w, WEFT_SHAPE(1, T / 4, FUTURE)), &future, WEFT_ALIGN_LEFT) };
+        weft_backward(weft_sum_all(weft_forecast_run(f, &s, NULL).y));
     }
     OK(w);
     int64_t bytes = weft_usage_of(w).host_bytes;

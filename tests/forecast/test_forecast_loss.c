@@ -35,8 +35,8 @@ static input input_of(weft *w, weft_forecast_kind kind, bool poison, bool weight
     input in = { plain(w, predicted, wide, poison), plain(w, target, 1, poison), weighted ? plain(w, weights, 1, poison) : NULL,
                  { .kind = kind, .quantiles = quantiles, .n = QUANTILES, .per_batch = kind == WEFT_FORECAST_QUANTILE }, layout };
     if (layout) {
-        in.p = weft_pack_padded(in.p, &lengths, WEFT_ALIGN_LEFT), in.y = weft_arrange(weft_pack_padded(in.y, &lengths, WEFT_ALIGN_LEFT), WEFT_CONCAT);
-        in.w = weighted ? weft_pack_padded(in.w, &lengths, WEFT_ALIGN_LEFT) : NULL;
+        in.p = weft_pack_padded_sequence(in.p, &lengths, WEFT_ALIGN_LEFT), in.y = weft_to_layout(weft_pack_padded_sequence(in.y, &lengths, WEFT_ALIGN_LEFT), WEFT_CONCAT);
+        in.w = weighted ? weft_pack_padded_sequence(in.w, &lengths, WEFT_ALIGN_LEFT) : NULL;
     }
     in.o.weights = in.w;
     return in;
@@ -50,11 +50,11 @@ static void one_worked(weft *w, int row, bool masked, bool weighted, int layout)
     weft_loss l = weft_forecast_loss(in.p, in.y, &lengths, &in.o);
     weft_real got = weft_item(weft_mean_loss(l));
     weft_real want = (weft_real)(masked ? weighted ? worked[row].both : worked[row].masked : weighted ? worked[row].weighted : worked[row].all);
-    cr_assert(is_close("loss", &got, &want, 1, TOL(1e-14, 2e-6)), "kind %d, masked %d, weighted %d, layout %d: %s", (int)worked[row].kind, masked, weighted, layout, weft_message(w));
+    cr_assert(is_close("loss", &got, &want, 1, TOL(1e-14, 2e-6)), "kind %d, masked %d, weighted %d, layout %d: %s", (int)worked[row].kind, masked, weighted, layout, weft_error_message(w));
     weft_gradients(l.sum, &in.p, 1, &g);
     const weft_real *d = numbers(g);
     int64_t wide = weft_size(in.p, -1);
-    for (int64_t i = 0; i < weft_count(g); i++)
+    for (int64_t i = 0; i < weft_numel(g); i++)
         cr_assert(layout || !masked || !behind((int)(i / wide)) ? isfinite(d[i]) : d[i] == 0, "gradient %lld is %g", (long long)i, (double)d[i]);
     weft_clear(w);
 }
@@ -107,13 +107,13 @@ Test(forecast_loss, axes_of_one)
         weft_tensor *way[][2] = { { p, y }, { p1, y }, { p, y1 }, { p1, y1 } };
         for (int i = 0; i < 4; i++) {
             weft_loss loss = weft_forecast_loss(way[i][0], way[i][1], &l, NULL);
-            cr_assert(weft_item(loss.sum) == 5 && weft_item(loss.weight) == 3, "way %d: %s", i, weft_message(w));
+            cr_assert(weft_item(loss.sum) == 5 && weft_item(loss.weight) == 3, "way %d: %s", i, weft_error_message(w));
             cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l, &(weft_forecast_loss_opts){ .weights = f }).sum) == 6);
             cr_assert(weft_item(weft_forecast_loss(way[i][0], way[i][1], &l, &(weft_forecast_loss_opts){ .weights = per }).sum) == 15);
         }
-        weft_tensor *r = weft_pack_padded(p, &l, WEFT_ALIGN_LEFT), *r1 = weft_pack_padded(p1, &l, WEFT_ALIGN_LEFT), *of_y = weft_pack_padded(y, &l, WEFT_ALIGN_LEFT);
+        weft_tensor *r = weft_pack_padded_sequence(p, &l, WEFT_ALIGN_LEFT), *r1 = weft_pack_padded_sequence(p1, &l, WEFT_ALIGN_LEFT), *of_y = weft_pack_padded_sequence(y, &l, WEFT_ALIGN_LEFT);
         cr_assert(weft_item(weft_forecast_loss(r, of_y, NULL, NULL).sum) == 5 && weft_item(weft_forecast_loss(r1, of_y, &l, NULL).weight) == 3);
-        weft_tensor *of_f = weft_pack_padded(f, &l, WEFT_ALIGN_LEFT);
+        weft_tensor *of_f = weft_pack_padded_sequence(f, &l, WEFT_ALIGN_LEFT);
         cr_assert(weft_item(weft_forecast_loss(r1, of_y, NULL, &(weft_forecast_loss_opts){ .weights = of_f }).sum) == 6);
         l.len = (int32_t[]){ 0, 0 };
         weft_loss nothing = weft_forecast_loss(p, y, &l, NULL);
@@ -135,7 +135,7 @@ Test(forecast_loss, refused)
         input in = input_of(w, WEFT_FORECAST_QUANTILE, false, true, 0);                                                          \
         const weft_lengths *l = &lengths;                                                                                        \
         change;                                                                                                                  \
-        cr_assert(weft_count(weft_forecast_loss(in.p, in.y, l, &in.o).sum) == 0);                                                \
+        cr_assert(weft_numel(weft_forecast_loss(in.p, in.y, l, &in.o).sum) == 0);                                                \
         FAILS(w, status, part);                                                                                                  \
     } while (0)
         REFUSED(WEFT_ESHAPE, "forecast_loss: sequence 1 has length 5; 0 .. 4", l = &bad);
@@ -153,7 +153,7 @@ Test(forecast_loss, refused)
         REFUSED(WEFT_ESHAPE, "forecast_loss: predicted [2]", in.p = weft_zeros(w, WEFT_SHAPE(2)));
         REFUSED(WEFT_ESHAPE, "forecast_loss: target [2, 4, 1, 1]", in.y = weft_zeros(w, WEFT_SHAPE(2, 4, 1, 1)));
         REFUSED(WEFT_ESHAPE, "weights [3, 1, 1] does not broadcast", in.o.weights = weft_zeros(w, WEFT_SHAPE(3, 1)));
-        REFUSED(WEFT_ESHAPE, "both ragged or both plain", in.p = weft_pack_padded(in.p, l, WEFT_ALIGN_LEFT));
+        REFUSED(WEFT_ESHAPE, "both ragged or both plain", in.p = weft_pack_padded_sequence(in.p, l, WEFT_ALIGN_LEFT));
         weft_point_prediction(weft_zeros(w, WEFT_SHAPE(2, 3)), 2);
         FAILS(w, WEFT_ESHAPE, "point_prediction: [2, 3]: [.., 2], a column for each quantile");
     }
@@ -169,10 +169,10 @@ Test(forecast_loss, point_prediction)
             input in = input_of(w, WEFT_FORECAST_QUANTILE, false, false, layout);
             weft_tensor *x = weft_point_prediction(in.p, QUANTILES), *even = weft_point_prediction(weft_slice(in.p, -1, 0, 2), 2);
             weft_tensor *want = plain(w, predicted, 1, false);
-            want = layout ? weft_pack_padded(want, &lengths, WEFT_ALIGN_LEFT) : want;
+            want = layout ? weft_pack_padded_sequence(want, &lengths, WEFT_ALIGN_LEFT) : want;
             cr_assert(weft_size(x, -1) == 1 && weft_rank(x) == weft_rank(want));
-            same_bits("middle", numbers(x), numbers(want), weft_count(want));
-            same_bits("upper middle", numbers(even), numbers(want), weft_count(want));
+            same_bits("middle", numbers(x), numbers(want), weft_numel(want));
+            same_bits("upper middle", numbers(even), numbers(want), weft_numel(want));
         }
 }
 

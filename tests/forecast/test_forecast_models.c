@@ -8,8 +8,8 @@ static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int6
 {
     OK(w);
     weft_module *m = weft_forecaster_module(f);
-    cr_assert(weft_parameters(m) == tensors && weft_parameter_count(m) == numbers_in_all, "%s: %d tensors, %lld numbers; %d and %lld are the original's", name,
-              weft_parameters(m), (long long)weft_parameter_count(m), tensors, (long long)numbers_in_all);
+    cr_assert(weft_parameter_count(m) == tensors && weft_parameter_numel(m) == numbers_in_all, "%s: %d tensors, %lld numbers; %d and %lld are the original's", name,
+              weft_parameter_count(m), (long long)weft_parameter_numel(m), tensors, (long long)numbers_in_all);
 }
 
 /* With 4 past and 3 future features and all else by default, counted in the original. */
@@ -27,12 +27,12 @@ Test(forecast_models, as_many_parameters_as_the_original)
     has(w, "EncoderDecoderLSTM", weft_encoder_decoder_lstm_new(m, "a", &encoder_decoder), 18, 401025);
     has(w, "AttentionLSTM", weft_attention_lstm_new(m, "b", &attention), 42, 475681);
     has(w, "TransformerLSTM", weft_transformer_lstm_new(m, "c", &transformer), 134, 929025);
-    has(w, "TFT", weft_temporal_fusion_transformer_new(m, "d", &tft), 227, 7403624);
-    has(w, "PF-TFT", weft_pf_temporal_fusion_transformer_new(m, "e", &tft), 227, 7403624);
+    has(w, "TFT", weft_tft_new(m, "d", &tft), 227, 7403624);
+    has(w, "PF-TFT", weft_pf_tft_new(m, "e", &tft), 227, 7403624);
     has(w, "xTFT", weft_xtft_new(m, "f", &tft), 171, 5317636);
-    weft_module *of_small = weft_forecaster_module(weft_temporal_fusion_transformer_new(m, "g", &small));
+    weft_module *of_small = weft_forecaster_module(weft_tft_new(m, "g", &small));
     OK(w);
-    cr_assert(weft_parameters(of_small) == 163, "%d", weft_parameters(of_small));
+    cr_assert(weft_parameter_count(of_small) == 163, "%d", weft_parameter_count(of_small));
     CLEAN(w);
 }
 
@@ -43,14 +43,14 @@ Test(forecast_models, every_parameter_learns)
             weft_module *root = weft_module_new(w, model_names[kind]);
             weft_forecaster *f = forecaster_new(root, kind, (wish){ .fixed = 2 });
             batch b = some_batch();
-            weft_series s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 2 });
-            weft_backward(weft_total(weft_square(weft_forecast_run(f, &s, NULL).y)));
+            weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 2 });
+            weft_backward(weft_sum_all(weft_square(weft_forecast_run(f, &s, NULL).y)));
             OK(w);
-            for (int i = 0; i < weft_parameters(root); i++) {
+            for (int i = 0; i < weft_parameter_count(root); i++) {
                 const char *path;
                 weft_tensor *p = weft_parameter_at(root, i, &path);
-                weft_real *g = numbers(weft_gradient(p)), most = 0;
-                for (int64_t k = 0; k < weft_count(p); k++)
+                weft_real *g = numbers(weft_grad(p)), most = 0;
+                for (int64_t k = 0; k < weft_numel(p); k++)
                     most = (weft_real)fmax((double)most, fabs((double)g[k]));
                 cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);         /* keys' biases have none: they cancel */
             }
@@ -64,8 +64,8 @@ Test(forecast_models, original_checkpoints_load)
         weft *w = open_on(WEFT_CPU), *other = open_with((weft_opts){ .device = WEFT_CPU, .seed = 9 });
         weft_module *root = weft_module_new(w, "net"), *to = weft_module_new(other, "net");
         weft_forecaster *f = forecaster_new(root, kind, (wish){ .other = true }), *g = forecaster_new(to, kind, (wish){ .other = true });
-        weft_module *file = weft_module_new(w, "file"), *original = weft_module_in(file, "model");
-        for (int i = 0; i < weft_parameters(root); i++) {        /* a tree of the original's names, with values of its own */
+        weft_module *file = weft_module_new(w, "file"), *original = weft_submodule_new(file, "model");
+        for (int i = 0; i < weft_parameter_count(root); i++) {        /* a tree of the original's names, with values of its own */
             const char *path, *part;
             weft_tensor *p = weft_parameter_at(weft_forecaster_module(f), i, &path);
             weft_module *at = original;
@@ -75,24 +75,24 @@ Test(forecast_models, original_checkpoints_load)
                 weft_module *child = at->child;
                 while (child && strcmp(child->name, name))
                     child = child->sibling;
-                at = child ? child : weft_module_in(at, name);
+                at = child ? child : weft_submodule_new(at, name);
             }
             int64_t shape[] = { weft_size(p, 0), weft_rank(p) > 1 ? weft_size(p, 1) : 0 };
             weft_parameter(at, path, weft_rank(p), shape, (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
         }
-        weft_module *shared = weft_module_in(original, kind == TFT ? "dec_norm1" : "decoder"), *in = kind == TFT ? weft_module_in(shared, "norm") : shared;
-        weft_tensor *first = weft_find(original, kind == TFT ? "enc_norm1.norm.weight" : "encoder.bias_hh_l1");
+        weft_module *shared = weft_submodule_new(original, kind == TFT ? "dec_norm1" : "decoder"), *in = kind == TFT ? weft_submodule_new(shared, "norm") : shared;
+        weft_tensor *first = weft_find_parameter(original, kind == TFT ? "enc_norm1.norm.weight" : "encoder.bias_hh_l1");
         weft_tie(in, kind == TFT ? "weight" : "bias_hh_l1", first);
         OK(w);
         const char *path = in_folder("original.h5");
         weft_load_report report;
-        cr_assert(weft_export_state_dict(path, file) == WEFT_OK, "%s", weft_file_message());
-        cr_assert(weft_import_state_dict(path, to, &report) == WEFT_OK, "%s", weft_file_message());
+        cr_assert(weft_save_state_dict(path, file) == WEFT_OK, "%s", weft_file_message());
+        cr_assert(weft_load_state_dict(path, to, &report) == WEFT_OK, "%s", weft_file_message());
         cr_assert(report.missing == 0 && report.extra == 0 && report.other_shape == 0, "%s", report.text);
-        for (int i = 0; i < weft_parameters(to); i++) {
+        for (int i = 0; i < weft_parameter_count(to); i++) {
             const char *name;
-            weft_tensor *p = weft_parameter_at(weft_forecaster_module(g), i, &name), *q = weft_find(original, name);
-            same_bits(name, numbers(p), numbers(q), weft_count(p));
+            weft_tensor *p = weft_parameter_at(weft_forecaster_module(g), i, &name), *q = weft_find_parameter(original, name);
+            same_bits(name, numbers(p), numbers(q), weft_numel(p));
         }
         CLEAN(other);
         CLEAN(w);
@@ -120,8 +120,8 @@ static void train_steps(const run *r, int from, int to)
     for (int step = from; step < to; step++) {
         batch b = some_batch();
         b.past[step % b.n] = 2, b.future[(step + 1) % b.n] = 5;
-        weft_series s = series_of(r->w, &b, (form){ 0 });
-        weft_backward(loss_of(weft_arrange(weft_forecast_run(r->f, &s, NULL).y, WEFT_CONCAT), &b));
+        weft_series_batch s = series_of(r->w, &b, (form){ 0 });
+        weft_backward(loss_of(weft_to_layout(weft_forecast_run(r->f, &s, NULL).y, WEFT_CONCAT), &b));
         weft_optim_step(r->o);
         weft_clear(r->w);
     }
@@ -130,10 +130,10 @@ static void train_steps(const run *r, int from, int to)
 
 static void same_run(const run *a, const run *b)
 {
-    for (int i = 0; i < weft_parameters(a->m); i++) {
+    for (int i = 0; i < weft_parameter_count(a->m); i++) {
         const char *path;
         weft_tensor *p = weft_parameter_at(a->m, i, &path);
-        same_bits(path, numbers(p), numbers(weft_find(b->m, path)), weft_count(p));
+        same_bits(path, numbers(p), numbers(weft_find_parameter(b->m, path)), weft_numel(p));
     }
 }
 
@@ -195,16 +195,16 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
         for (int training = 0; training < 2; training++) {
             weft_forecaster *f = forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .dropout = (weft_real).1, .other = kind == ENCODER_DECODER });
             batch b = some_batch();
-            weft_series s = series_of(w, &b, (form){ 0 });
+            weft_series_batch s = series_of(w, &b, (form){ 0 });
             int n = 0;
-            weft_training(w, training);
-            weft_watch(w, count_dropouts, &n);
+            weft_set_training(w, training);
+            weft_on_result(w, count_dropouts, &n);
             weft_forecast_run(f, &s, NULL);
-            weft_watch(w, NULL, NULL);
+            weft_on_result(w, NULL, NULL);
             OK(w);
             cr_assert(n == training * places[kind], "%s: %d dropouts, %d are wanted", model_names[kind], n, training * places[kind]);
         }
-    weft_training(w, true);
+    weft_set_training(w, true);
     CLEAN(w);
 }
 
@@ -217,17 +217,17 @@ Test(forecast_models, unlike_layers_take_the_state_that_is_there)
             weft_module *m = weft_module_new(w, "m");
             weft_forecaster *f = weft_encoder_decoder_lstm_new(m, "model", &(weft_encoder_decoder_lstm_opts){ PAST, FUTURE, 0, 4, 4, from, to, 0, 0, NULL, WEFT_RELU, 0, OUTPUTS, 0 });
             batch b = some_batch();
-            weft_series s = series_of(w, &b, (form){ 0 });
+            weft_series_batch s = series_of(w, &b, (form){ 0 });
             weft_forecast out = weft_forecast_run(f, &s, NULL);
             OK(w);
             cr_assert(weft_size(out.encoder.h, 0) == from && weft_size(out.y, 1) == OUTPUTS);
             weft_rnn *d = weft_lstm_new(weft_module_new(w, "m"), "d", &(weft_rnn_opts){ .input = FUTURE, .hidden = 4, .layers = to });
-            for (int i = 0; i < weft_parameters(weft_rnn_module(d)); i++) {
+            for (int i = 0; i < weft_parameter_count(weft_rnn_module(d)); i++) {
                 const char *path;
                 weft_tensor *p = weft_parameter_at(weft_rnn_module(d), i, &path);
                 char name[64];
                 snprintf(name, sizeof name, "model.decoder.%s", path);
-                weft_assign_values(p, numbers(weft_find(m, name)), weft_count(p));
+                weft_assign_values(p, numbers(weft_find_parameter(m, name)), weft_numel(p));
             }
             weft_tensor *h[3], *c[3];
             for (int k = 0; k < to; k++) {
@@ -235,8 +235,8 @@ Test(forecast_models, unlike_layers_take_the_state_that_is_there)
                 h[k] = weft_slice(out.encoder.h, 0, at, at + 1), c[k] = weft_slice(out.encoder.c, 0, at, at + 1);
             }
             weft_tensor *y = weft_rnn_run(d, s.future, (weft_state){ weft_concat(h, to, 0), weft_concat(c, to, 0) }).y;
-            weft_tensor *head = weft_add(weft_matmul_with(y, false, weft_find(m, "model.mlp_head.weight"), true), weft_find(m, "model.mlp_head.bias"));
-            close_to("by hand", numbers(weft_arrange(out.y, WEFT_CONCAT)), numbers(weft_arrange(head, WEFT_CONCAT)), weft_count(head), TOL(1e-13, 1e-6));
+            weft_tensor *head = weft_add(weft_matmul_with(y, false, weft_find_parameter(m, "model.mlp_head.weight"), true), weft_find_parameter(m, "model.mlp_head.bias"));
+            close_to("by hand", numbers(weft_to_layout(out.y, WEFT_CONCAT)), numbers(weft_to_layout(head, WEFT_CONCAT)), weft_numel(head), TOL(1e-13, 1e-6));
             weft_clear(w);
         }
     CLEAN(w);
@@ -248,12 +248,12 @@ Test(forecast_models, lengths_are_the_static_feature_where_none_is_given)
     for (int kind = TFT; kind <= PF_TFT; kind++) {
         weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
         batch b = some_batch();
-        weft_series s = series_of(w, &b, (form){ 0 });
-        weft_real *y = numbers(weft_arrange(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), of[MOST];
+        weft_series_batch s = series_of(w, &b, (form){ 0 });
+        weft_real *y = numbers(weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), of[MOST];
         for (int i = 0; i < b.n; i++)
             of[i] = (weft_real)(kind == TFT ? 2. * b.past[i] / LONGEST - 1 : (double)b.past[i] / LONGEST);
         s.fixed = weft_reals(w, of, WEFT_SHAPE(b.n, 1));
-        close_to(model_names[kind], numbers(weft_arrange(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), y, 15 * OUTPUTS, TOL(1e-13, 1e-6));
+        close_to(model_names[kind], numbers(weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), y, 15 * OUTPUTS, TOL(1e-13, 1e-6));
         OK(w);
     }
     CLEAN(w);
@@ -279,7 +279,7 @@ Test(forecast_models, what_cannot_be)
     FAILS(w, WEFT_EARG, "num_mlp_hidden");
     weft_forecaster *f = forecaster_new(m, ATTENTION, (wish){ .fixed = 0 }), *tft = forecaster_new(m = weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 });
     batch b = some_batch(), less = { 2, { 0, 1 }, { 2, 2 }, { 2, 2 } };
-    weft_series s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
+    weft_series_batch s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
     OK(w);
     weft_forecast_run(f, NULL, NULL);
     FAILS(w, WEFT_EARG, "series is NULL");
@@ -306,7 +306,7 @@ Test(forecast_models, what_cannot_be)
     s = series_of(w, &b, (form){ 0 });
     weft_forecast_run(tft, &s, NULL);
     FAILS(w, WEFT_ESHAPE, "fixed is NULL; [5, 2] is wanted");
-    weft_forecaster *unsure = weft_temporal_fusion_transformer_new(weft_module_new(w, "u"), "u", &(weft_tft_opts){ .num_past_features = PAST, .num_future_features = FUTURE,
+    weft_forecaster *unsure = weft_tft_new(weft_module_new(w, "u"), "u", &(weft_tft_opts){ .num_past_features = PAST, .num_future_features = FUTURE,
         .num_static_features = 1, .d_model = 2, .d_hidden_continuous = 1, .num_heads = 1, .num_lstm_layers = 1, .output_dim = 1 });
     s = series_of(w, &b, (form){ 0 });
     weft_forecast_run(unsure, &s, NULL);

@@ -25,10 +25,10 @@ static double predicted(const double *y, const double *p, int64_t n, double u)
     return .3 * mean + .5 * y[n - 1] + .1 * p[n - 1] + .2 * u;
 }
 
-static weft_tensor *model(weft_series s, void *user)
+static weft_tensor *model(weft_series_batch s, void *user)
 {
     formula *m = user;
-    weft *w = weft_of(s.past);
+    weft *w = weft_context_of(s.past);
     weft_lengths past = weft_lengths_of(s.past), future = weft_lengths_of(s.future);
     weft_real x[CONTEXT * 3], u[HORIZON], out[HORIZON * 8];
     double y[CONTEXT], p[CONTEXT];
@@ -46,8 +46,8 @@ static weft_tensor *model(weft_series s, void *user)
     m->calls++;
     m->tape += weft_usage_of(w).tape;
     m->bytes = weft_usage_of(w).host_bytes;
-    m->training |= weft_training(w, false);
-    return m->pack ? weft_arrange(t, WEFT_PACKED) : t;
+    m->training |= weft_set_training(w, false);
+    return m->pack ? weft_to_layout(t, WEFT_PACKED) : t;
 }
 
 /* The same forecast by a loop over rows, of a target with differences taken or not; truth: known ones where they are no NaN. */
@@ -89,13 +89,13 @@ Test(rolling_forecast, is_what_a_loop_over_rows_gives)
                 weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
             double out[60], want[60];
             formula m = { .quantiles = 1, .pack = k % 3 == 0 };
-            cr_assert_eq(weft_rolling_forecast(x, &f, 1, from, model, &m, &(weft_rolling_forecast_opts){ .true_past = truth }, out), WEFT_OK, "%s", weft_message(w));
+            cr_assert_eq(weft_rolling_forecast(x, &f, 1, from, model, &m, &(weft_rolling_forecast_opts){ .true_past = truth }, out), WEFT_OK, "%s", weft_error_message(w));
             by_hand(&f, 1, from, truth, k % 2, want);
             for (int64_t i = 0; i < n - from; i++)
                 cr_assert(fabs(out[i] - want[i]) < TOL(1e-10, 1e-4) * fmax(1, fabs(want[i])), "%d: row %lld: %g, expected %g", k, (long long)i, out[i], want[i]);
             cr_assert(m.calls == (n - from + HORIZON - 1) / HORIZON && m.tape == 0 && !m.training);
-            cr_assert(weft_training(w, true) && weft_recording(w, true));        /* as they were */
-            weft_frame_end(&f);
+            cr_assert(weft_set_training(w, true) && weft_set_grad_enabled(w, true));        /* as they were */
+            weft_frame_free(&f);
         }
 }
 
@@ -113,12 +113,12 @@ Test(rolling_forecast, a_part_and_quantiles)
     for (int i = 0; i < 10; i++)                 /* the middle one is what is fed back */
         cr_assert(part[i] == one[i] && point[i] == one[i] && all[3 * i + 1] == one[i] && fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
     cr_assert_eq(weft_rolling_forecast(x, &f, 0, 40, model, &m, NULL, one), WEFT_OK);     /* of nothing */
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
 /* Two targets: the first's prediction is its own last value, the second's the mean of both last ones; quantiles one apart. */
-static weft_tensor *of_two(weft_series s, void *user)
+static weft_tensor *of_two(weft_series_batch s, void *user)
 {
     weft_lengths past = weft_lengths_of(s.past), future = weft_lengths_of(s.future);
     weft_real x[CONTEXT * 3], out[HORIZON * 6];
@@ -127,7 +127,7 @@ static weft_tensor *of_two(weft_series s, void *user)
     for (int i = 0; i < future.len[0]; i++)
         for (int q = 0; q < 3; q++)
             out[6 * i + q] = last[1] + (weft_real)(q - 1), out[6 * i + 3 + q] = (last[1] + last[2]) / 2 + (weft_real)(q - 1);
-    return (void)user, weft_ragged(weft_of(s.past), out, 6, &(weft_lengths){ 1, future.len, NULL });
+    return (void)user, weft_ragged(weft_context_of(s.past), out, 6, &(weft_lengths){ 1, future.len, NULL });
 }
 
 Test(rolling_forecast, several_targets)
@@ -152,14 +152,14 @@ Test(rolling_forecast, several_targets)
     weft_windows *windows = weft_windows_new(x, "v", &f, NULL);
     weft_window_batch b = weft_windows_batch(windows, (int32_t[]){ 1, 0 }, 2);
     weft_tensor *one = weft_slice(b.target, 1, 0, 1), *other = weft_slice(b.target, 1, 1, 2);
-    weft_windows_undo(windows, weft_concat((weft_tensor *[]){ one, one, other, other }, 4, 1), all);
+    weft_windows_inverse_transform(windows, weft_concat((weft_tensor *[]){ one, one, other, other }, 4, 1), all);
     OK(w);
     for (int i = 0; i < 6; i++) {
         int64_t row = weft_window_at(windows, i < 3).origin + i % 3;
         for (int k = 0; k < 4; k++)
             cr_assert(fabs(all[4 * i + k] - weft_frame_column(&f, k < 2 ? "y" : "v")[row]) < 1e-4);
     }
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -176,21 +176,21 @@ Test(rolling_forecast, memory_is_constant, .init = unchecked)
     weft_rolling_forecast(x, &f, 0, 5, model, &n, NULL, out);
     OK(w);
     cr_assert(n.bytes <= m.bytes && weft_usage_of(w).host_bytes == bytes && weft_item(before) == 3);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
 /* ---- what is refused ---- */
-static weft_tensor *too_few(weft_series s, void *user)  { return (void)user, weft_slice(weft_plain(s.future), 0, 0, 1); }
-static weft_tensor *nothing(weft_series s, void *user)  { return (void)s, (void)user, NULL; }
-static weft_tensor *clears(weft_series s, void *user)   { weft_clear(weft_of(s.past)); return (void)user, s.future; }
-static weft_tensor *not_finite(weft_series s, void *user) { return (void)user, weft_log(weft_neg(weft_square(s.future))); }
-static weft_tensor *fails(weft_series s, void *user)    { return (void)user, weft_matmul(s.past, s.future); }
-static weft_tensor *plain(weft_series s, void *user)    { return (void)user, weft_plain(s.future); }
+static weft_tensor *too_few(weft_series_batch s, void *user)  { return (void)user, weft_slice(weft_plain(s.future), 0, 0, 1); }
+static weft_tensor *nothing(weft_series_batch s, void *user)  { return (void)s, (void)user, NULL; }
+static weft_tensor *clears(weft_series_batch s, void *user)   { weft_clear(weft_context_of(s.past)); return (void)user, s.future; }
+static weft_tensor *not_finite(weft_series_batch s, void *user) { return (void)user, weft_log(weft_neg(weft_square(s.future))); }
+static weft_tensor *fails(weft_series_batch s, void *user)    { return (void)user, weft_matmul(s.past, s.future); }
+static weft_tensor *plain(weft_series_batch s, void *user)    { return (void)user, weft_plain(s.future); }
 
 Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
 {
-    static const struct { weft_forecast_model *model; weft_status kind; const char *says; } bad[] = {
+    static const struct { weft_forecast_model_fn *model; weft_status kind; const char *says; } bad[] = {
         { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model gives" }, { nothing, WEFT_EARG, "the model's tensor is NULL" },
         { clears, WEFT_EARG, "came after the end of the step" }, { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model gives" }, { fails, WEFT_ESHAPE, "matmul" },
     };
@@ -200,14 +200,14 @@ Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
     double out[12];
     for (int i = 0; i < COUNT(bad); i++) {
         weft_status s = weft_rolling_forecast(x, &f, 0, 5, bad[i].model, NULL, NULL, out);
-        cr_assert_eq(s, bad[i].kind, "%d: %s", i, weft_message(w));
+        cr_assert_eq(s, bad[i].kind, "%d: %s", i, weft_error_message(w));
         FAILS(w, bad[i].kind, bad[i].says);
-        cr_assert(isnan(out[0]) && isnan(out[6]) && weft_training(w, true) && weft_recording(w, true));
+        cr_assert(isnan(out[0]) && isnan(out[6]) && weft_set_training(w, true) && weft_set_grad_enabled(w, true));
     }
     weft_rolling_forecast(x, &f, 0, 5, plain, NULL, NULL, out);
     OK(w);
     cr_assert(out[2] == (double)(weft_real)weft_frame_column(&f, "u")[7]);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -246,7 +246,7 @@ Test(rolling_forecast, rows_that_cannot_be_forecast)
     y[4] = (double)NAN;
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, out);
     FAILS(w, WEFT_ENUMERIC, "row 4, column \"y\": it is missing, but a window has it in its past");
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -262,7 +262,7 @@ static void all_of_it(weft *w, const weft_frame *f)
     weft_features_fit(x, f);
     weft_windows *v = weft_windows_new(x, "v", f, &(weft_windows_opts){ .stride = 1, .shorten = true, .past_noise = .1 });
     weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0, 5, 3 }, 3), p = weft_windows_padded(v, (int32_t[]){ 1, 2 }, 2, WEFT_ALIGN_RIGHT);
-    weft_windows_undo(v, b.target, out);
+    weft_windows_inverse_transform(v, b.target, out);
     o = (weft_features_opts){ .context = CONTEXT, .horizon = HORIZON, .known = WEFT_NAMES("u"), .past = WEFT_NAMES("p"), .target = WEFT_NAMES("y") };
     weft_features *plainly = weft_features_new(w, "z", &o);
     weft_features_fit(plainly, f);
@@ -285,10 +285,10 @@ Test(rolling_forecast, every_allocation_may_fail)
         w = open_on(WEFT_CPU);
         fail_in(w, i);
         all_of_it(w, &f);
-        cr_assert_eq(weft_error(w), WEFT_ENOMEM, "allocation %lld of %lld: %s: %s", (long long)i, (long long)n, weft_status_name(weft_error(w)), weft_message(w));
+        cr_assert_eq(weft_error_code(w), WEFT_ENOMEM, "allocation %lld of %lld: %s: %s", (long long)i, (long long)n, weft_status_name(weft_error_code(w)), weft_error_message(w));
         fail_in(w, 0);
         weft_recover(w);
         CLEAN(w);
     }
-    weft_frame_end(&f);
+    weft_frame_free(&f);
 }

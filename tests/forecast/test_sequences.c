@@ -8,7 +8,7 @@
 static void holds(const char *name, weft_tensor *x, const weft_real *want, int rank, const int64_t *shape)
 {
     int64_t n = 1;
-    cr_assert(weft_rank(x) == rank, "%s: rank %d: %s", name, weft_rank(x), weft_message(weft_of(x)));
+    cr_assert(weft_rank(x) == rank, "%s: rank %d: %s", name, weft_rank(x), weft_error_message(weft_context_of(x)));
     for (int i = 0; i < rank; i++) {
         cr_assert(weft_size(x, i) == shape[i], "%s: extent %d is %lld", name, i, (long long)weft_size(x, i));
         n *= shape[i];
@@ -80,7 +80,7 @@ Test(sequences, align_gradient)
         weft_tensor *p = weft_reals(w, table(x, WEFT_ALIGN_RIGHT, NAN_), WEFT_SHAPE(N, T, F)), *g;
         weft_tensor *y = weft_align_encoder_sequences(p, &lengths, WEFT_ALIGN_RIGHT, WEFT_ALIGN_LEFT);
         weft_tensor *by = weft_reals(w, table(dy, WEFT_ALIGN_LEFT, 7), WEFT_SHAPE(N, T, F));
-        weft_gradients(weft_total(weft_mul(y, by)), &p, 1, &g);
+        weft_gradients(weft_sum_all(weft_mul(y, by)), &p, 1, &g);
         holds("gradient", g, table(want, WEFT_ALIGN_RIGHT, 0), WEFT_SHAPE(N, T, F));
     }
 }
@@ -122,7 +122,7 @@ Test(sequences, unpack)
         weft_tensor *x = weft_pack_decoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &note);
         holds("to 6", weft_unpack_to_fixed_length(x, 6, &l), want, WEFT_SHAPE(4, 6));
         cr_assert(l.n == 4 && !memcmp(l.len, note.len, sizeof(int32_t[4])));
-        cr_assert(weft_size(weft_unpack_to_fixed_length(weft_arrange(x, WEFT_CONCAT), 0, NULL), 1) == 5);
+        cr_assert(weft_size(weft_unpack_to_fixed_length(weft_to_layout(x, WEFT_CONCAT), 0, NULL), 1) == 5);
         weft_lengths none = BATCH(0, 0);
         holds("of nothing", weft_unpack_to_fixed_length(weft_pack_decoder_sequences(weft_zeros(w, WEFT_SHAPE(2, 3)), &none), 2, NULL), (weft_real[4]){ 0 }, WEFT_SHAPE(2, 2));
         none.n = 0;
@@ -139,7 +139,7 @@ Test(sequences, pack_gradient)
             weft_align align = right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
             weft_tensor *p = weft_reals(w, table(x, align, NAN_), WEFT_SHAPE(N, T, F)), *dx;
             weft_tensor *y = weft_unpack_to_fixed_length(weft_square(weft_pack_encoder_sequences(p, &lengths, align)), T, NULL);
-            weft_gradients(weft_total(weft_mul(y, weft_reals(w, dice_fill(g, N * T * F, -1, 1), WEFT_SHAPE(N, T, F)))), &p, 1, &dx);
+            weft_gradients(weft_sum_all(weft_mul(y, weft_reals(w, dice_fill(g, N * T * F, -1, 1), WEFT_SHAPE(N, T, F)))), &p, 1, &dx);
             for (int i = 0; i < N * T * F; i++) {
                 int s = i / (T * F), t = i / F % T, at = right ? t - (T - lengths.len[s]) : t;
                 bool data = at >= 0 && at < lengths.len[s];
@@ -210,7 +210,7 @@ Test(sequences, attention_mask)
               (weft_real[]){ 0, 0, 1, 1, 0, 0, 0, 1, 1, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 2, 5));
         holds("not causal, no lengths", weft_get_attention_mask(w, &past, 3, NULL, 1, &open), (weft_real[]){ 0, 0, 1, 0, 0, 0, 0, 0 }, WEFT_SHAPE(2, 1, 4));
         holds("no past", weft_get_attention_mask(w, &nothing, 0, NULL, 2, NULL), (weft_real[]){ 1, 1, 0, 1, 1, 1, 0, 1 }, WEFT_SHAPE(2, 2, 2));
-        cr_assert(weft_count(weft_get_attention_mask(w, &past, 3, &nothing, 0, NULL)) == 0);
+        cr_assert(weft_numel(weft_get_attention_mask(w, &past, 3, &nothing, 0, NULL)) == 0);
         nothing.n = 0;
         cr_assert(weft_size(weft_get_attention_mask(w, &nothing, 3, &nothing, 2, NULL), 2) == 5);
         cr_assert(weft_usage_of(w).tape == 0, "masks are constants");
@@ -293,21 +293,21 @@ Test(sequences, drawn_lengths)
     weft_lengths l = BATCH(100, 5, 0, 3);
     int32_t out[4], same[4];
     for (int i = 0; i < DRAWS; i++) {
-        cr_assert(weft_draw_lengths(weft_stream_of(w, "augment"), &l, 2, 6, out) == WEFT_OK);
-        cr_assert(weft_draw_lengths(weft_stream_of(again, "augment"), &l, 2, 6, same) == WEFT_OK);
+        cr_assert(weft_stream_lengths(weft_stream_of(w, "augment"), &l, 2, 6, out) == WEFT_OK);
+        cr_assert(weft_stream_lengths(weft_stream_of(again, "augment"), &l, 2, 6, same) == WEFT_OK);
         cr_assert(!memcmp(out, same, sizeof out) && out[0] >= 2 && out[0] <= 6 && out[1] >= 2 && out[1] <= 5 && out[2] == 0 && out[3] >= 2 && out[3] <= 3);
         count[out[0]]++;
     }
     for (int i = 2; i <= 6; i++)
         cr_assert(abs(count[i] - DRAWS / 5) < 130, "%d came up %d times", i, count[i]);           /* 5 deviations */
     weft_stream *s = weft_stream_of(w, "augment");
-    cr_assert(weft_draw_lengths(s, &l, 2, 2, out) == WEFT_OK && out[0] == 2 && out[3] == 2);
-    cr_assert(weft_draw_lengths(s, &l, 0, INT32_MAX, out) == WEFT_OK);
-    uint64_t next = weft_draw(s);
-    cr_assert(weft_draw_lengths(weft_stream_of(again, "augment"), &l, 2, 2, same) == WEFT_OK && weft_draw_lengths(weft_stream_of(again, "augment"), &l, 0, 9, same) == WEFT_OK);
-    cr_assert(weft_draw(weft_stream_of(again, "augment")) == next, "one draw a sequence, whatever the range");
-    cr_assert(weft_draw_lengths(s, &l, -1, 2, out) == WEFT_EARG && weft_draw_lengths(s, &l, 3, 2, out) == WEFT_EARG);
-    cr_assert(weft_draw_lengths(NULL, &l, 1, 2, out) == WEFT_EARG && weft_draw_lengths(s, NULL, 1, 2, out) == WEFT_EARG && weft_draw_lengths(s, &l, 1, 2, NULL) == WEFT_EARG);
+    cr_assert(weft_stream_lengths(s, &l, 2, 2, out) == WEFT_OK && out[0] == 2 && out[3] == 2);
+    cr_assert(weft_stream_lengths(s, &l, 0, INT32_MAX, out) == WEFT_OK);
+    uint64_t next = weft_stream_next(s);
+    cr_assert(weft_stream_lengths(weft_stream_of(again, "augment"), &l, 2, 2, same) == WEFT_OK && weft_stream_lengths(weft_stream_of(again, "augment"), &l, 0, 9, same) == WEFT_OK);
+    cr_assert(weft_stream_next(weft_stream_of(again, "augment")) == next, "one draw a sequence, whatever the range");
+    cr_assert(weft_stream_lengths(s, &l, -1, 2, out) == WEFT_EARG && weft_stream_lengths(s, &l, 3, 2, out) == WEFT_EARG);
+    cr_assert(weft_stream_lengths(NULL, &l, 1, 2, out) == WEFT_EARG && weft_stream_lengths(s, NULL, 1, 2, out) == WEFT_EARG && weft_stream_lengths(s, &l, 1, 2, NULL) == WEFT_EARG);
     CLEAN(again);
     CLEAN(w);
 }
@@ -318,11 +318,11 @@ Test(sequences, shorten)
         weft_lengths l = { 4, note.len, (int64_t[]){ 7, 8, 9, 3 } }, less = BATCH(2, 5, 0, 1), more = BATCH(2, 5, 3, 1), few = BATCH(1, 1);
         weft_tensor *x = weft_pack_decoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &l), *g;
         weft_tensor *first = weft_shorten(x, &less, false), *last = weft_shorten(x, &less, true);
-        holds("first", weft_arrange(first, WEFT_CONCAT), (weft_real[]){ 11, 12, 21, 22, 23, 24, 25, 41 }, WEFT_SHAPE(8));
-        holds("newest", weft_arrange(last, WEFT_CONCAT), (weft_real[]){ 12, 13, 21, 22, 23, 24, 25, 44 }, WEFT_SHAPE(8));
+        holds("first", weft_to_layout(first, WEFT_CONCAT), (weft_real[]){ 11, 12, 21, 22, 23, 24, 25, 41 }, WEFT_SHAPE(8));
+        holds("newest", weft_to_layout(last, WEFT_CONCAT), (weft_real[]){ 12, 13, 21, 22, 23, 24, 25, 44 }, WEFT_SHAPE(8));
         cr_assert(weft_lengths_of(last).len[3] == 1 && weft_lengths_of(last).id[3] == 3 && weft_lengths_of(first).id[0] == 7);
-        weft_gradients(weft_total(weft_square(last)), &x, 1, &g);
-        holds("gradient", weft_arrange(g, WEFT_CONCAT), (weft_real[]){ 0, 24, 26, 42, 44, 46, 48, 50, 0, 0, 0, 0, 0, 88 }, WEFT_SHAPE(14));
+        weft_gradients(weft_sum_all(weft_square(last)), &x, 1, &g);
+        holds("gradient", weft_to_layout(g, WEFT_CONCAT), (weft_real[]){ 0, 24, 26, 42, 44, 46, 48, 50, 0, 0, 0, 0, 0, 88 }, WEFT_SHAPE(14));
         weft_tensor *ints = weft_shorten(weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 }, &(weft_lengths)BATCH(3)), &(weft_lengths)BATCH(1), true);
         int32_t only;
         cr_assert(weft_read(ints, &only, sizeof only) == WEFT_OK && only == 3);
@@ -350,18 +350,18 @@ static weft_real *kept(weft_real out[20], const int32_t *len, bool newest, weft_
 static void one_series(weft *w, weft *by, bool ragged, weft_align align)
 {
     weft_shorten_opts o = { .past_least = 1, .past_most = 3, .future_most = 4 };
-    weft_series s = { .past = of_note(w, align), .future = of_note(w, WEFT_ALIGN_LEFT), .fixed = weft_zeros(w, WEFT_SHAPE(4, 1)), .past_lengths = &note,
+    weft_series_batch s = { .past = of_note(w, align), .future = of_note(w, WEFT_ALIGN_LEFT), .fixed = weft_zeros(w, WEFT_SHAPE(4, 1)), .past_lengths = &note,
                       .future_lengths = &note, .past_align = align };
     if (ragged)
-        s = (weft_series){ .past = weft_pack_padded(s.past, &note, align), .future = weft_pack_padded(s.future, &note, WEFT_ALIGN_LEFT) };
-    weft_series out = weft_shorten_series(s, weft_stream_of(w, "shorter"), &o);
+        s = (weft_series_batch){ .past = weft_pack_padded_sequence(s.past, &note, align), .future = weft_pack_padded_sequence(s.future, &note, WEFT_ALIGN_LEFT) };
+    weft_series_batch out = weft_shorten_series(s, weft_stream_of(w, "shorter"), &o);
     int32_t past[4], future[4];
     weft_real want[20];
-    weft_draw_lengths(weft_stream_of(by, "shorter"), &note, 1, 3, past), weft_draw_lengths(weft_stream_of(by, "shorter"), &note, 0, 4, future);
+    weft_stream_lengths(weft_stream_of(by, "shorter"), &note, 1, 3, past), weft_stream_lengths(weft_stream_of(by, "shorter"), &note, 0, 4, future);
     weft_lengths got = ragged ? weft_lengths_of(out.past) : *out.past_lengths, of_future = ragged ? weft_lengths_of(out.future) : *out.future_lengths;
-    cr_assert(got.n == 4 && !memcmp(got.len, past, sizeof past) && !memcmp(of_future.len, future, sizeof future), "%s", weft_message(w));
-    holds("past", ragged ? weft_pad_packed(out.past, 5, 0, align) : out.past, kept(want, past, true, align), WEFT_SHAPE(4, 5));
-    holds("future", ragged ? weft_pad_packed(out.future, 5, 0, WEFT_ALIGN_LEFT) : out.future, kept(want, future, false, WEFT_ALIGN_LEFT), WEFT_SHAPE(4, 5));
+    cr_assert(got.n == 4 && !memcmp(got.len, past, sizeof past) && !memcmp(of_future.len, future, sizeof future), "%s", weft_error_message(w));
+    holds("past", ragged ? weft_pad_packed_sequence(out.past, 5, 0, align) : out.past, kept(want, past, true, align), WEFT_SHAPE(4, 5));
+    holds("future", ragged ? weft_pad_packed_sequence(out.future, 5, 0, WEFT_ALIGN_LEFT) : out.future, kept(want, future, false, WEFT_ALIGN_LEFT), WEFT_SHAPE(4, 5));
     cr_assert(out.fixed == s.fixed && out.past_align == s.past_align && (!ragged || !out.past_lengths));
     weft_clear(w);
 }
@@ -374,8 +374,8 @@ Test(sequences, shorten_series)
             one_series(w, by, round % 3 == 0, round % 3 == 1 ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT);
         CLEAN(by);
         weft_stream *stream = weft_stream_of(w, "shorter");
-        weft_series full = { .past = weft_full(w, 1, WEFT_SHAPE(2, 3, 1)), .future = weft_full(w, 1, WEFT_SHAPE(2, 2, 1)) };
-        weft_series one = weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
+        weft_series_batch full = { .past = weft_full(w, 1, WEFT_SHAPE(2, 3, 1)), .future = weft_full(w, 1, WEFT_SHAPE(2, 2, 1)) };
+        weft_series_batch one = weft_shorten_series(full, stream, &(weft_shorten_opts){ .past_least = 1, .past_most = 1 });
         cr_assert(one.future == full.future && !one.future_lengths && one.past_lengths->len[1] == 1, "0 .. 0 leaves a side whole; no lengths are full ones");
         cr_assert(weft_shorten_series(full, NULL, NULL).past == full.past);
         weft_shorten_series(full, NULL, &(weft_shorten_opts){ .past_most = 1 });

@@ -8,7 +8,7 @@ static char folder[64], file_name[128];
 static const char *in_folder(const char *name)
 {
     if (!folder[0]) {
-        snprintf(folder, sizeof folder, "%s/weft_series.XXXXXX", P_tmpdir);
+        snprintf(folder, sizeof folder, "%s/weft_series_batch.XXXXXX", P_tmpdir);
         cr_assert_not_null(mkdtemp(folder));
     }
     snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
@@ -71,10 +71,10 @@ Test(series, from_memory)
     SERIES(&f, 101, "101", 3);
     DOES(weft_frame_add_column(&f, "c", NULL));
     cr_assert(weft_frame_column(&f, "c")[103] == 0 && !weft_frame_column(&f, "d") && !weft_frame_column(&f, NULL) && !weft_frame_column(NULL, "a"));
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     cr_assert(f.n == 0 && !f.start && !f.column && !weft_frame_column(&f, "a"));
-    weft_frame_end(&f);
-    weft_frame_end(NULL);
+    weft_frame_free(&f);
+    weft_frame_free(NULL);
 }
 
 static bool end_with_null(const weft_frame *f)
@@ -94,22 +94,22 @@ Test(series, lists_of_a_frame_end_with_null)
         DOES(weft_frame_add(&g, NULL, (const char *const *)g.name, (const double *const *)g.column, 1));
         cr_assert(end_with_null(&g));
     }
-    DOES(weft_frame_fix(&f, "s", a));
-    DOES(weft_frame_fix_csv(&f, put("t.csv", "id,u,v\nx,1,2\n"), "id", WEFT_NAMES("u", "v"), NULL));
+    DOES(weft_frame_add_static(&f, "s", a));
+    DOES(weft_frame_add_static_csv(&f, put("t.csv", "id,u,v\nx,1,2\n"), "id", WEFT_NAMES("u", "v"), NULL));
     cr_assert(end_with_null(&f) && f.columns == 5);
-    REFUSES(WEFT_EARG, "a new name", weft_frame_fix_csv(&f, put("t.csv", "id,w,u\nx,1,2\n"), "id", WEFT_NAMES("w", "u"), NULL));
+    REFUSES(WEFT_EARG, "a new name", weft_frame_add_static_csv(&f, put("t.csv", "id,w,u\nx,1,2\n"), "id", WEFT_NAMES("w", "u"), NULL));
     cr_assert(end_with_null(&f) && f.columns == 5);
     DOES(weft_frame_write_hdf5(in_folder("l.h5"), NULL, &f));
-    weft_frame_end(&g);
+    weft_frame_free(&g);
     DOES(weft_frame_read_hdf5(&g, in_folder("l.h5"), NULL, (const char *const *)f.name));
     cr_assert(end_with_null(&g) && same_frames(&f, &g));
     DOES(weft_frame_downsample(&g, 2, WEFT_DOWN_MEAN));
     cr_assert(end_with_null(&g));
-    weft_frame_end(&g);
+    weft_frame_free(&g);
     DOES(weft_frame_read_csv(&g, put("c.csv", "a,b\n1,2\n"), NULL, AB, NULL));
     cr_assert(end_with_null(&g));
-    weft_frame_end(&g);
-    weft_frame_end(&f);
+    weft_frame_free(&g);
+    weft_frame_free(&f);
     end_folder();
 }
 
@@ -132,13 +132,13 @@ Test(series, what_a_frame_does_not_take)
     REFUSES(WEFT_EARG, "a column \"c\", which the frame does not have", weft_frame_add(&f, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3));
     REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_add_column(&f, "a", a));
     REFUSES(WEFT_EARG, "a new name", weft_frame_add_column(&f, NULL, a));
-    REFUSES(WEFT_EARG, "\"c\": no values", weft_frame_fix(&f, "c", NULL));
+    REFUSES(WEFT_EARG, "\"c\": no values", weft_frame_add_static(&f, "c", NULL));
     cr_assert(f.n == 1 && f.columns == 2 && f.rows == 3);
     f.start[1] = 2;                              /* not what the library makes */
     REFUSES(WEFT_EARG, "not what weft_frame_add and its kin make", weft_frame_add(&f, NULL, AB, both, 3));
     REFUSES(WEFT_EARG, "not what", weft_frame_downsample(&f, 2, WEFT_DOWN_MEAN));
     f.start[1] = 3;
-    weft_frame_end(&f);
+    weft_frame_free(&f);
 }
 
 /* ---- CSV ---- */
@@ -155,7 +155,7 @@ Test(series, csv_one_file_or_many)
     SERIES(&f, 1, "q", 3, 4);
     SERIES(&f, 2, "p", 5);
     series_is(&f, 3, in_folder("empty.csv"), 0, NULL);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     end_folder();
 }
 
@@ -167,7 +167,7 @@ Test(series, csv_rows_of_an_id_anywhere_are_one_series)
     SERIES(&f, 0, "z", 1, 4, 8);
     SERIES(&f, 1, "m", 2, 6, 7);
     SERIES(&f, 2, "a", 3, 5);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     for (int k = 0; k < rounds(30, 300); k++) {  /* against a plain loop over ids */
         char *text = NULL, id[9] = "";
         size_t size;
@@ -192,7 +192,7 @@ Test(series, csv_rows_of_an_id_anywhere_are_one_series)
                     cr_assert(weft_frame_column(&f, "a")[at] == i && weft_frame_column(&f, "b")[at++] == 10 * i);
             cr_assert_eq(at, f.start[s + 1]);
         }
-        weft_frame_end(&f);
+        weft_frame_free(&f);
         free(text);
         free(of);
     }
@@ -205,7 +205,7 @@ Test(series, csv_keeps_what_a_double_holds)
     DOES(weft_frame_read_csv(&f, put("d.csv", "a,b\n1700000000.125,nan\n1e300,-inf\n"), NULL, AB, NULL));
     const double *a = weft_frame_column(&f, "a"), *b = weft_frame_column(&f, "b");
     cr_assert(a[0] == 1700000000.125 && a[1] == 1e300 && isnan(b[0]) && isinf(b[1]));
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     end_folder();
 }
 
@@ -231,7 +231,7 @@ Test(series, csv_that_is_wrong_changes_nothing)
     cr_assert_neq(weft_frame_read_csv(&f, NULL, "id", AB, NULL), WEFT_OK);
     REFUSES(WEFT_EARG, "a column \"c\"", weft_frame_read_csv(&f, "x", "id", WEFT_NAMES("a", "b", "c"), NULL));
     SERIES(&f, 0, "0", 1);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     end_folder();
 }
 
@@ -249,7 +249,7 @@ Test(series, csv_of_any_bytes_does_no_harm)
         cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0 && f.columns == 0));
         for (int64_t i = 0; i < f.n; i++)
             cr_assert(f.start[i + 1] >= f.start[i] && f.id[i]);
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
     end_folder();
 }
@@ -259,22 +259,22 @@ Test(series, fixed_columns)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_read_csv(&f, put("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB, NULL));
-    DOES(weft_frame_fix(&f, "s", (double[]){ 7, 8, 9 }));
+    DOES(weft_frame_add_static(&f, "s", (double[]){ 7, 8, 9 }));
     const double *s = weft_frame_column(&f, "s");
     cr_assert(s[0] == 7 && s[1] == 7 && s[2] == 8 && s[3] == 9);
-    DOES(weft_frame_fix_csv(&f, put("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"), "id", WEFT_NAMES("height", "x"), NULL));
+    DOES(weft_frame_add_static_csv(&f, put("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"), "id", WEFT_NAMES("height", "x"), NULL));
     const double *h = weft_frame_column(&f, "height");
     cr_assert(h[0] == 2.5 && h[1] == 2.5 && h[2] == 1.5 && h[3] == 4 && weft_frame_column(&f, "x")[3] == 1);
     int64_t columns = f.columns;
-    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\nq,2\np,3\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\np,3\nq,2\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_EFORMAT, "no row of the series \"r\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\np,1\nq,2\n"), "id", WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_fix_csv(&f, put("t.csv", "id,c,a\np,1,1\nq,2,2\nr,3,3\n"), "id", WEFT_NAMES("c", "a"), NULL));
-    REFUSES(WEFT_EARG, "the column with the series' ids", weft_frame_fix_csv(&f, "t.csv", NULL, WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_ENOENT, "nowhere", weft_frame_fix_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_EARG, "names of columns", weft_frame_fix_csv(&f, "t.csv", "id", NULL, NULL));
+    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\nq,2\np,3\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\np,3\nq,2\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EFORMAT, "no row of the series \"r\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\nq,2\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_add_static_csv(&f, put("t.csv", "id,c,a\np,1,1\nq,2,2\nr,3,3\n"), "id", WEFT_NAMES("c", "a"), NULL));
+    REFUSES(WEFT_EARG, "the column with the series' ids", weft_frame_add_static_csv(&f, "t.csv", NULL, WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_ENOENT, "nowhere", weft_frame_add_static_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EARG, "names of columns", weft_frame_add_static_csv(&f, "t.csv", "id", NULL, NULL));
     cr_assert(f.columns == columns && !weft_frame_column(&f, "c"));
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     end_folder();
 }
 
@@ -282,9 +282,9 @@ Test(series, a_table_of_no_rows)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_add(&f, "q", AB, (const double *const[]){ (double[]){ 1 }, (double[]){ 10 } }, 1));
-    REFUSES(WEFT_EFORMAT, "no row of the series \"q\"", weft_frame_fix_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
-    weft_frame_end(&f);
-    REFUSES(WEFT_EARG, "a frame that has a column", weft_frame_fix_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EFORMAT, "no row of the series \"q\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
+    weft_frame_free(&f);
+    REFUSES(WEFT_EARG, "a frame that has a column", weft_frame_add_static_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
     end_folder();
 }
 
@@ -304,9 +304,9 @@ Test(series, hdf5_there_and_back)
         if (n) {
             DOES(weft_frame_read_hdf5(&g, path, groups[k % 5], series_names));
             cr_assert(same_frames(&f, &g));
-            weft_frame_end(&g);
+            weft_frame_free(&g);
         }
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
     end_folder();
 }
@@ -376,7 +376,7 @@ Test(series, hdf5_of_others)
     cr_assert_neq(weft_frame_write_hdf5("/nowhere/x.h5", NULL, &f), WEFT_OK);
     DOES(weft_frame_add_column(&f, "lengths", NULL));
     REFUSES(WEFT_EARG, "\"lengths\" is no name", weft_frame_write_hdf5("x", NULL, &f));
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     end_folder();
 }
 
@@ -399,7 +399,7 @@ Test(series, fewer_rows_by_hand)
         for (int s = 0; s < 2; s++)
             for (int64_t r = 0; r < given[i].n; r++)
                 cr_assert(weft_frame_column(&f, "a")[s * given[i].n + r] == given[i].a[r] && weft_frame_column(&f, "t")[s * given[i].n + r] == given[i].t[r], "case %d", i);
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
 }
 
@@ -417,7 +417,7 @@ Test(series, fewer_rows_keep_constants_and_gaps)
         cr_assert(f.rows == 8 && f.column[1][7] == 6);
         REFUSES(WEFT_EARG, "the factor is 0", weft_frame_downsample(&f, 0, WEFT_DOWN_MEAN));
         REFUSES(WEFT_EARG, "one of three ways", weft_frame_downsample(&f, 2, (weft_downsampling)3));
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
     REFUSES(WEFT_EARG, "no frame", weft_frame_downsample(NULL, 2, WEFT_DOWN_MEAN));
     DOES(weft_frame_downsample(&f, 2, WEFT_DOWN_MEDIAN));         /* of nothing */

@@ -19,7 +19,7 @@ static weft_status first(void)
     static const double a[3];
     weft_status s = weft_frame_add(&g, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3);
     cr_assert(s == WEFT_OK ? g.n == 1 : g.n == 0 && g.columns == 0 && g.rows == 0);
-    weft_frame_end(&g);
+    weft_frame_free(&g);
     return s;
 }
 static weft_status reads(void)   { return weft_frame_read_csv(&f, mixed, "id", WEFT_NAMES("a", "b"), NULL); }
@@ -29,7 +29,7 @@ static weft_status writes(void)  { return weft_frame_write_hdf5(whole, NULL, &f)
 static weft_status shrinks(void) { return weft_frame_downsample(&f, 1, WEFT_DOWN_MEDIAN); }
 static weft_status fixes(void)
 {
-    weft_status s = weft_frame_fix_csv(&f, table, "id", WEFT_NAMES("c", "d"), NULL);
+    weft_status s = weft_frame_add_static_csv(&f, table, "id", WEFT_NAMES("c", "d"), NULL);
     if (s == WEFT_OK) {
         f.columns -= 2;                          /* as it was, for the next call */
         for (int i = 2; i < 4; i++)
@@ -69,6 +69,6 @@ Test(series_memory, every_allocation_may_fail)
             cr_assert(f.n == before.n && f.rows == before.rows && f.columns == before.columns && f.start[f.n] == f.rows && f.column[1][2] == 3);
         }
     cr_assert(f.n == 1 + 1 + 3 + 1 + 6 && !strcmp(f.id[1], "x") && f.column[0][f.start[2] + 1] == 5);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     remove(mixed), remove(table), remove(whole);
 }

@@ -55,15 +55,15 @@ Test(transforms, worked_numbers)
         weft_features *x = features_of(w, &t, 1);
         weft_features_fit(x, &f);
         double out[3], back[3];
-        weft_features_apply(x, "y", &f, 0, out);
+        weft_features_transform(x, "y", &f, 0, out);
         OK(w);
         near("worked", out, given[i].want, 3, 1e-12);
         int64_t from = t.kind == WEFT_DELTA;
-        weft_features_undo(x, "y", &f, 0, from, 3 - from, out + from, back + from);
+        weft_features_inverse_transform(x, "y", &f, 0, from, 3 - from, out + from, back + from);
         OK(w);
         near("back", back + from, y + from, 3 - from, 1e-12);
     }
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -76,7 +76,7 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
     weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_STANDARD_SCALER }, 1);
     weft_features_fit(x, &f);
     double out[2], std = sqrt(104. / 3);         /* without the means' own spread it would be sqrt(2) */
-    weft_features_apply(x, "y", &f, 1, out);
+    weft_features_transform(x, "y", &f, 1, out);
     near("pooled", out, (double[]){ 4 / std, 6 / std }, 2, 1e-14);
     for (int k = 0; k < rounds(30, 300); k++) {
         weft_frame g = series_random(4, (int64_t[]){ (int64_t)dice(9), 1, (int64_t)dice(30), 20 });
@@ -84,13 +84,13 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
         weft_features_fit(all, &g);
         double mean, deviation, z[60];
         series_moments(&g, "p", &mean, &deviation);
-        weft_features_apply(all, "p", &g, 3, z);
+        weft_features_transform(all, "p", &g, 3, z);
         OK(w);
         for (int64_t i = 0; i < 20; i++)
             near("random", &z[i], (double[]){ (weft_frame_column(&g, "p")[g.start[3] + i] - mean) / deviation }, 1, 1e-12);
-        weft_frame_end(&g);
+        weft_frame_free(&g);
     }
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -104,14 +104,14 @@ Test(transforms, constants)
         weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = given[i].kind }, 1);
         weft_features_fit(x, &f);
         double out[3], back[3];
-        weft_features_apply(x, "y", &f, 0, out);
+        weft_features_transform(x, "y", &f, 0, out);
         cr_assert(out[0] == given[i].want && out[1] == out[0] && out[2] == out[0], "%d: %.17g", i, out[0]);
-        weft_features_undo(x, "y", &f, 0, 0, 3, out, back);
+        weft_features_inverse_transform(x, "y", &f, 0, 0, 3, out, back);
         cr_assert(back[0] == .1 && back[2] == .1);
         OK(w);
     }
     CLEAN(w);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
 }
 
 Test(transforms, beyond_the_range)
@@ -123,22 +123,22 @@ Test(transforms, beyond_the_range)
     weft_features *free_ = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
     weft_features *clamped = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
     weft_features_fit(free_, &f), weft_features_fit(clamped, &f);
-    weft_features_apply(free_, "y", &g, 0, out);
+    weft_features_transform(free_, "y", &g, 0, out);
     near("free", out, (double[]){ -.2, .4, 1.2 }, 3, 1e-14);
-    weft_features_apply(clamped, "y", &g, 0, out);
+    weft_features_transform(clamped, "y", &g, 0, out);
     near("clamped", out, (double[]){ 0, .4, 1 }, 3, 1e-14);
-    weft_features_undo(clamped, "y", &g, 0, 0, 3, (double[]){ -1, .4, 2 }, out);
+    weft_features_inverse_transform(clamped, "y", &g, 0, 0, 3, (double[]){ -1, .4, 2 }, out);
     near("clamped back", out, (double[]){ 1, 3, 6 }, 3, 1e-14);
     weft_features *s = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
     weft_features_fit(s, &f);
-    weft_features_undo(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);      /* a model may say so: as far as the function goes */
+    weft_features_inverse_transform(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);      /* a model may say so: as far as the function goes */
     cr_assert(out[0] < -60 && isfinite(out[0]) && out[1] == 3 && out[2] > 60 && isfinite(out[2]));
     weft_features *a = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .05, .x0 = 3 }, 1);
     weft_features_fit(a, &f);
-    weft_features_undo(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
+    weft_features_inverse_transform(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
     near("to the turn", out, (double[]){ 3 - 10, 3, 3 + 10 }, 3, 1e-12);
     OK(w);
-    weft_frame_end(&f), weft_frame_end(&g);
+    weft_frame_free(&f), weft_frame_free(&g);
     CLEAN(w);
 }
 
@@ -176,7 +176,7 @@ Test(transforms, there_and_back)
             weft_features *x = features_of(w, t, n);
             weft_features_fit(x, &f);
             double z[25], back[25];
-            weft_features_apply(x, "y", &f, 1, z);
+            weft_features_transform(x, "y", &f, 1, z);
             OK(w);
             const double *y = weft_frame_column(&f, "y") + f.start[1];
             int64_t from = 1 + (int64_t)dice(24), rows = (int64_t)dice((uint64_t)(25 - from) + 1);
@@ -184,10 +184,10 @@ Test(transforms, there_and_back)
             memcpy(kept, y, sizeof kept);
             for (int64_t r = from; r < 25; r++)  /* what lies ahead is not looked at */
                 weft_frame_column(&f, "y")[f.start[1] + r] = (double)NAN;
-            weft_features_undo(x, "y", &f, 1, from, rows, z + from, back);
+            weft_features_inverse_transform(x, "y", &f, 1, from, rows, z + from, back);
             OK(w);
             near("back", back, kept + from, rows, 1e-9);
-            weft_frame_end(&f);
+            weft_frame_free(&f);
         }
     CLEAN(w);
 }
@@ -211,7 +211,7 @@ Test(transforms, polynomials_are_least_squares)
         weft_frame f = frame_of(u, y, N);
         weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
         weft_features_fit(x, &f);
-        weft_features_apply(x, "y", &f, 0, z);
+        weft_features_transform(x, "y", &f, 0, z);
         OK(w);
         for (int j = 0; j <= degree; j++) {      /* what is left has nothing of any power in it */
             double sum = 0;
@@ -221,7 +221,7 @@ Test(transforms, polynomials_are_least_squares)
         }
         for (int i = 0; i < N && k % 5 == 0; i++)
             cr_assert(fabs(z[i]) < 1e-7, "%g is left of a polynomial", z[i]);
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
     CLEAN(w);
 }
@@ -299,12 +299,12 @@ Test(transforms, numbers_outside_of_the_domain)
     weft_frame_column(&f, "y")[3] = (double)-INFINITY;
     weft_features_fit(x, &f);
     FAILS(w, WEFT_ENUMERIC, "row 3, column \"y\": the value is -inf");
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     f = frame_of(u, y, 0);
     x = features_of(w, &(weft_transform){ .column = "y" }, 1);
     weft_features_fit(x, &f);
     FAILS(w, WEFT_EARG, "no rows to fit it on");
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -315,29 +315,29 @@ Test(transforms, rows_that_cannot_be_undone)
     weft_frame f = frame_of(u, y, 3);
     weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_DELTA }, 1);
     double out[3] = { 0 };
-    weft_features_undo(x, "y", &f, 0, 1, 1, u, out);
+    weft_features_inverse_transform(x, "y", &f, 0, 1, 1, u, out);
     FAILS(w, WEFT_EARG, "features_undo: features \"x\" are not fitted");
     weft_features_fit(x, &f);
-    weft_features_undo(x, "y", &f, 0, 0, 3, u, out);
+    weft_features_inverse_transform(x, "y", &f, 0, 0, 3, u, out);
     FAILS(w, WEFT_EARG, "\"y\" is made of differences");
-    weft_features_undo(x, "y", &f, 0, 2, 2, u, out);
+    weft_features_inverse_transform(x, "y", &f, 0, 2, 2, u, out);
     FAILS(w, WEFT_EARG, "has 3 rows, not 2 from row 2 on");
-    weft_features_undo(x, "y", &f, 1, 1, 1, u, out);
+    weft_features_inverse_transform(x, "y", &f, 1, 1, 1, u, out);
     FAILS(w, WEFT_EARG, "no series 1 of 1");
-    weft_features_undo(x, "q", &f, 0, 1, 1, u, out);
+    weft_features_inverse_transform(x, "q", &f, 0, 1, 1, u, out);
     FAILS(w, WEFT_EARG, "no column \"q\"");
-    weft_features_undo(x, "y", &f, 0, 1, 1, NULL, out);
+    weft_features_inverse_transform(x, "y", &f, 0, 1, 1, NULL, out);
     FAILS(w, WEFT_EARG, "values or out is NULL");
-    weft_features_undo(x, "y", &f, 0, 1, 1, (double[]){ NAN }, out);
+    weft_features_inverse_transform(x, "y", &f, 0, 1, 1, (double[]){ NAN }, out);
     FAILS(w, WEFT_ENUMERIC, "row 1, column \"y\"");
-    weft_features_apply(x, "y", &f, 0, NULL);
+    weft_features_transform(x, "y", &f, 0, NULL);
     FAILS(w, WEFT_EARG, "out is NULL");
-    weft_features_apply(x, NULL, &f, 0, out);
+    weft_features_transform(x, NULL, &f, 0, out);
     FAILS(w, WEFT_EARG, "no column");
-    weft_features_undo(x, "y", &f, 0, 1, 2, (double[]){ 10, 20 }, out);
+    weft_features_inverse_transform(x, "y", &f, 0, 1, 2, (double[]){ 10, 20 }, out);
     OK(w);
     cr_assert(out[0] == 11 && out[1] == 31);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -352,38 +352,38 @@ Test(transforms, saved_and_loaded)
     weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
     weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U }, { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };
     weft_features *a = features_of(w, t, 2), *b = features_of(w, t, 2), *c = features_of(w, t, 1), *one = features_of(w, (t[1].k = .2, t), 2);
-    weft_item_of_user items[WEFT_FEATURES_ITEMS];
+    weft_checkpoint_item items[WEFT_FEATURES_ITEMS];
     weft_features_fit(a, &f);
     OK(w);
-    weft_features_items(a, items);
+    weft_features_state(a, items);
     DOES(weft_save(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     double za[25], zb[25];
-    weft_features_apply(b, "y", &f, 1, zb);
+    weft_features_transform(b, "y", &f, 1, zb);
     FAILS(w, WEFT_EARG, "not fitted");
-    weft_features_items(b, items);
+    weft_features_state(b, items);
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     cr_assert(weft_features_fitted(a) && weft_features_fitted(b));
-    weft_features_apply(a, "y", &f, 1, za);
-    weft_features_apply(b, "y", &f, 1, zb);
+    weft_features_transform(a, "y", &f, 1, za);
+    weft_features_transform(b, "y", &f, 1, zb);
     OK(w);
     cr_assert(!memcmp(za, zb, sizeof za));
-    weft_features_items(one, items);             /* as many numbers, another slope: told by the text alone */
+    weft_features_state(one, items);             /* as many numbers, another slope: told by the text alone */
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     cr_assert(!weft_features_fitted(one));
-    weft_features_apply(one, "y", &f, 1, zb);
+    weft_features_transform(one, "y", &f, 1, zb);
     FAILS(w, WEFT_EFORMAT, "what was loaded is of others: it has target \"y\": polynomial of degree 2, on \"u\"; logistic, k 0.1");
     weft_features_fit(one, &f);                  /* its own again */
-    weft_features_apply(one, "y", &f, 1, zb);
+    weft_features_transform(one, "y", &f, 1, zb);
     OK(w);
-    weft_features_items(c, items);               /* fewer numbers wanted than there are */
+    weft_features_state(c, items);               /* fewer numbers wanted than there are */
     if (weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS) == WEFT_OK) {
-        weft_features_apply(c, "y", &f, 1, zb);
+        weft_features_transform(c, "y", &f, 1, zb);
         FAILS(w, WEFT_EFORMAT, "of others");
     }
     cr_assert(!weft_features_fitted(c));
-    weft_features_items(NULL, items);
+    weft_features_state(NULL, items);
     cr_assert_null(items[0].name);
     remove(path);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }

@@ -30,7 +30,7 @@ Test(windows, as_many_as_the_formula_says)
             skipped += want == before;
         }
         cr_assert(weft_windows_count(v) == want && weft_windows_skipped(v) == skipped);
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
     CLEAN(w);
 }
@@ -52,7 +52,7 @@ Test(windows, each_row_is_forecast_once)
     v = weft_windows_new(x, "whole", &f, NULL);
     OK(w);
     cr_assert_eq(weft_windows_count(v), 4 + 1);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -164,7 +164,7 @@ Test(windows, rows_come_from_where_they_should)
                 batch_is_right(v, &f, &o, index, (int)size, weft_windows_batch(v, index, size), false);
                 weft_clear(w);
             }
-            weft_frame_end(&f);
+            weft_frame_free(&f);
         }
 }
 
@@ -197,10 +197,10 @@ Test(windows, lengths_are_drawn_from_all_there_are)
     for (int p = 3; p <= 7; p++)                 /* 15 pairs, each about 133 times */
         for (int q = 2; q <= 4; q++)
             cr_assert(seen[p][q] > 80 && seen[p][q] < 200, "%d, %d: %lld", p, q, (long long)seen[p][q]);
-    weft_training(w, false);
+    weft_set_training(w, false);
     for (int k = 0; k < 20; k++)
         batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2, weft_windows_batch(v, (int32_t[]){ first, edge }, 2), false);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -213,7 +213,7 @@ static uint64_t hash_of(weft *w, weft_windows *v, int n)
         weft_tensor *all[] = { b.series.past, b.series.future, b.target };
         for (int i = 0; i < 3; i++) {
             weft_real *a = numbers(all[i]);
-            for (int64_t j = 0; j < weft_count(all[i]); j++) {
+            for (int64_t j = 0; j < weft_numel(all[i]); j++) {
                 uint64_t bits = 0;
                 memcpy(&bits, &a[j], sizeof a[j]);
                 hash = (hash ^ bits) * 0x9E3779B97F4A7C15u ^ hash >> 31;
@@ -257,10 +257,10 @@ Test(windows, runs_repeat_and_go_on)
     uint64_t next = hash_of(a, u, 5);
     DOES(weft_load(path, n, NULL, NULL, 0));
     cr_assert(hash_of(b, v, 5) == next);         /* the streams are in the file */
-    weft_training(a, false), weft_training(b, false);
+    weft_set_training(a, false), weft_set_training(b, false);
     cr_assert(hash_of(a, u, 1) == hash_of(a, u, 1) && hash_of(b, v, 9) == hash_of(a, u, 9));
     remove(path);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(a);
     CLEAN(b);
 }
@@ -279,7 +279,7 @@ Test(windows, noise_is_where_it_should_be)
     for (int32_t i = 0; i < 60; i++) {
         weft_real *noisy[3], *clean[3];
         for (int training = 0; training < 2; training++) {
-            weft_training(w, training);
+            weft_set_training(w, training);
             weft_window_batch b = weft_windows_batch(v, &i, 1);
             weft_real **to = training ? noisy : clean;
             to[0] = numbers(b.series.past), to[1] = numbers(b.series.future), to[2] = numbers(b.target);
@@ -299,7 +299,7 @@ Test(windows, noise_is_where_it_should_be)
         weft_clear(w);
     }
     cr_assert(fabs(sqrt(past / n) - .1) < .01 && fabs(sqrt(future / m) - .4) < .05, "%g, %g", sqrt(past / n), sqrt(future / m));
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -323,16 +323,16 @@ Test(windows, padded_is_the_same_as_ragged)
             struct { weft_tensor *ragged, *padded; weft_align align; } pair[] = {
                 { r.series.past, p.series.past, align }, { r.series.future, p.series.future, WEFT_ALIGN_LEFT }, { r.target, p.target, WEFT_ALIGN_LEFT } };
             for (int i = 0; i < COUNT(pair); i++) {
-                weft_tensor *want = weft_pad_packed(pair[i].ragged, 0, 0, pair[i].align);
-                cr_assert(weft_count(want) == weft_count(pair[i].padded) && weft_size(want, 1) == weft_size(pair[i].padded, 1));
-                same_bits("padded", numbers(pair[i].padded), numbers(want), weft_count(want));
+                weft_tensor *want = weft_pad_packed_sequence(pair[i].ragged, 0, 0, pair[i].align);
+                cr_assert(weft_numel(want) == weft_numel(pair[i].padded) && weft_size(want, 1) == weft_size(pair[i].padded, 1));
+                same_bits("padded", numbers(pair[i].padded), numbers(want), weft_numel(want));
             }
             same_bits("fixed", numbers(p.series.fixed), numbers(r.series.fixed), 6);
             weft_tensor *back = weft_pack_padded_checked(p.series.past, p.series.past_lengths, align);     /* nothing but 0 in pads */
-            cr_assert(weft_count(back) == weft_count(r.series.past));
+            cr_assert(weft_numel(back) == weft_numel(r.series.past));
             weft_clear(w);
         }
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
 }
 
@@ -346,7 +346,7 @@ Test(windows, a_batch_of_none)
     weft_window_batch b = weft_windows_batch(v, NULL, 0), p = weft_windows_padded(v, NULL, 0, WEFT_ALIGN_LEFT);
     OK(w);
     cr_assert(weft_size(b.series.past, 0) == 0 && weft_size(b.target, 0) == 0 && weft_size(p.series.past, 0) == 0);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -368,9 +368,9 @@ Test(windows, predictions_come_back_in_the_series_units)
                 index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
             weft_window_batch b = weft_windows_batch(v, index, 5);
             weft_lengths l = weft_lengths_of(b.target);
-            weft_tensor *pair = weft_arrange(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1), k % 2 ? WEFT_PACKED : WEFT_CONCAT);
+            weft_tensor *pair = weft_to_layout(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1), k % 2 ? WEFT_PACKED : WEFT_CONCAT);
             double out[2 * 5 * 4], *at = out;
-            cr_assert_eq(weft_windows_undo(v, pair, out), WEFT_OK, "%s", weft_message(w));
+            cr_assert_eq(weft_windows_inverse_transform(v, pair, out), WEFT_OK, "%s", weft_error_message(w));
             for (int i = 0; i < 5; i++) {
                 weft_window a = weft_window_at(v, index[i]);
                 for (int32_t r = 0; r < l.len[i]; r++, at += 2) {
@@ -380,7 +380,7 @@ Test(windows, predictions_come_back_in_the_series_units)
             }
             weft_clear(w);
         }
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
 }
 
@@ -403,7 +403,7 @@ Test(windows, time_of_even_steps)
         cr_assert(weft_size(b.series.past, 1) == 2 && weft_size(b.series.future, 1) == 1 && !b.series.fixed);
         weft_real *past = numbers(b.series.past), *future = numbers(b.series.future), got[5] = { past[0], past[2], past[4], future[0], future[1] };
         close_to("time", got, k ? ((weft_real[]){ 0, 0, 0, 0, 0 }) : ((weft_real[]){ -1, (weft_real)-.5, 0, (weft_real).5, 1 }), 5, 1e-5);
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
     CLEAN(w);
 }

@@ -83,7 +83,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
     weft_features_fit(x, &less);
     FAILS(w, WEFT_EARG, "column \"v\": the frame has none");
     cr_assert(weft_features_fitted(x));          /* as it was */
-    weft_frame_end(&less), weft_frame_end(&good), weft_frame_end(&f);
+    weft_frame_free(&less), weft_frame_free(&good), weft_frame_free(&f);
     CLEAN(w);
 }
 
@@ -124,19 +124,19 @@ Test(windows_refused, windows_that_cannot_be)
     cr_assert(!weft_windows_batch(NULL, NULL, 0).target && !weft_windows_padded(NULL, NULL, 0, WEFT_ALIGN_LEFT).target && !weft_windows_count(NULL));
     double out[64];
     weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1);
-    cr_assert_eq(weft_windows_undo(v, NULL, out), WEFT_EARG);
+    cr_assert_eq(weft_windows_inverse_transform(v, NULL, out), WEFT_EARG);
     FAILS(w, WEFT_EARG, "windows_undo: the predictions' tensor");
-    cr_assert_eq(weft_windows_undo(v, b.target, out), WEFT_EARG);
+    cr_assert_eq(weft_windows_inverse_transform(v, b.target, out), WEFT_EARG);
     FAILS(w, WEFT_EARG, "of a step that has ended");
-    cr_assert_eq(weft_windows_undo(v, weft_zeros(w, WEFT_SHAPE(4, 1)), out), WEFT_ESHAPE);
+    cr_assert_eq(weft_windows_inverse_transform(v, weft_zeros(w, WEFT_SHAPE(4, 1)), out), WEFT_ESHAPE);
     FAILS(w, WEFT_ESHAPE, "a ragged [rows, 1 * columns]");
     weft_real nan[5] = { (weft_real)NAN };
-    weft_windows_undo(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 5 }, NULL }), out);
+    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 5 }, NULL }), out);
     FAILS(w, WEFT_ESHAPE, "sequence 0 has 5 rows, window 0 has 4 of future");
-    weft_windows_undo(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, (int64_t[]){ 6 } }), out);
+    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, (int64_t[]){ 6 } }), out);
     FAILS(w, WEFT_EARG, "there is no window 6");
-    weft_windows_undo(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, NULL }), out);
+    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, NULL }), out);
     FAILS(w, WEFT_ENUMERIC, "window 0, row 0, target \"y\": nan");
-    weft_frame_end(&f), weft_frame_end(&shorter);
+    weft_frame_free(&f), weft_frame_free(&shorter);
     CLEAN(w);
 }

@@ -57,7 +57,7 @@ typedef struct { int32_t ints[6]; char text[32]; double score; uint8_t bytes[3];
 enum { ITEMS = 4 };
 extern const extras said;
 model    model_new(uint64_t seed);
-void     model_items(extras *e, weft_item_of_user items[ITEMS]);
+void     model_items(extras *e, weft_checkpoint_item items[ITEMS]);
 uint32_t model_state(const model *k);            /* of all that a checkpoint brings back */
 
 /* ---- h5.c: what is done to HDF5 files ---- */

@@ -26,13 +26,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 static void load(const char *path, size_t n)
 {
     extras e = { { 0 }, "", 0, { 0 } };
-    weft_item_of_user items[ITEMS];
+    weft_checkpoint_item items[ITEMS];
     model_items(&e, items);
     uint32_t before = model_state(&other);
     fuzz_watch(n);
     weft_status s = weft_load(path, other.m, other.o, items, ITEMS);
     fuzz_watched(s);
-    SAME(weft_ok(other.w), "the context has failed: %s", weft_message(other.w));
+    SAME(weft_ok(other.w), "the context has failed: %s", weft_error_message(other.w));
     if (s) {
         SAME(model_state(&other) == before && !e.ints[0] && !e.text[0] && e.score == 0, "an error has changed something: %s", weft_file_message());
         return;

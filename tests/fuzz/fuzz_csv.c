@@ -38,6 +38,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         compare(&t, &d);
         table_end(&t);
     }
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     return 0;
 }

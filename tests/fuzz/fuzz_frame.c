@@ -1,5 +1,5 @@
 /* fuzz_frame.c - weft_frame_read_csv and weft_frame_read_hdf5: series, ids and numbers are those of a second reading. Options: 1, CSV; of CSV 2, without
- * ids; 4, empty fields are NaN; 8, weft_frame_fix_csv. Of HDF5 2, below the group "g". */
+ * ids; 4, empty fields are NaN; 8, weft_frame_add_static_csv. Of HDF5 2, below the group "g". */
 #include "fuzz.h"
 
 static const char *const names[] = { "x", "y", NULL };
@@ -49,10 +49,10 @@ static void fix(const char *path, size_t n, const weft_csv_opts *o)
     for (int i = 0; i < 2; i++)
         SAME(!weft_frame_add(&f, i ? "b" : "a", WEFT_NAMES("t"), (const double *const[]){ x }, 2), "a series cannot be added");
     fuzz_watch(n);
-    weft_status s = weft_frame_fix_csv(&f, path, "id", names, o);
+    weft_status s = weft_frame_add_static_csv(&f, path, "id", names, o);
     fuzz_watched(s);
     SAME(f.columns == (s ? 1 : 3) && f.rows == 4 && !f.name[f.columns], "%lld columns", (long long)f.columns);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
 }
 
 static void read_csv(const uint8_t *bytes, size_t n, const char *path, int options)
@@ -69,7 +69,7 @@ static void read_csv(const uint8_t *bytes, size_t n, const char *path, int optio
         compare_csv(&t, &f, !(options & 2));
         table_end(&t);
     }
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     if (options & 8)
         fix(path, n, &o);
 }
@@ -123,7 +123,7 @@ static void read_hdf5(const uint8_t *bytes, size_t n, const char *path, const ch
         SAME(!f.n && !f.rows && !f.columns, "an error leaves series: %s", weft_file_message());
     else
         compare_hdf5(bytes, n, group, &f);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

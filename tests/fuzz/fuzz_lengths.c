@@ -75,9 +75,9 @@ static void pack(weft *w, const weft_dataset *d)
 {
     int32_t back[TOKENS + 1];
     weft_tensor *x = weft_ragged_ints(w, d->ints, &(weft_lengths){ d->n, d->len, NULL });
-    x = weft_arrange(weft_arrange(x, WEFT_PACKED), WEFT_CONCAT);
+    x = weft_to_layout(weft_to_layout(x, WEFT_PACKED), WEFT_CONCAT);
     size_t bytes = (size_t)d->offset[d->n] * sizeof *back;
-    SAME(weft_ok(w) && weft_count(x) == d->offset[d->n] && !weft_read(x, back, bytes), "%s", weft_message(w));
+    SAME(weft_ok(w) && weft_numel(x) == d->offset[d->n] && !weft_read(x, back, bytes), "%s", weft_error_message(w));
     SAME(!memcmp(back, d->ints, bytes), "tokens came back in another order");
 }
 
@@ -103,8 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .threads = 1, .seed = 1 });
     deal(w, &d, data[0]);
     pack(w, &d);
-    SAME(weft_ok(w), "%s", weft_message(w));
+    SAME(weft_ok(w), "%s", weft_error_message(w));
     weft_close(w);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     return 0;
 }

@@ -49,6 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         SAME(!d.n && !d.len && !d.offset && !d.rows && !d.ints, "an error leaves data: %s", weft_file_message());
     else
         compare(data + 1, size - 1, group, &d);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     return 0;
 }

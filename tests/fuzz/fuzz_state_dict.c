@@ -1,4 +1,4 @@
-/* fuzz_state_dict.c - weft_import_state_dict: what it reads has the shapes and finite numbers that libhdf5 finds under the same names. Options: 1, a
+/* fuzz_state_dict.c - weft_load_state_dict: what it reads has the shapes and finite numbers that libhdf5 finds under the same names. Options: 1, a
  * report, so that what agrees is loaded. */
 #include "fuzz.h"
 
@@ -14,7 +14,7 @@ static void compare(const uint8_t *bytes, size_t n, bool all)
 {
     hid_t file = plain_open(bytes, n);
     SAME(file >= 0, "libhdf5 does not open what was read");
-    for (int i = 0; i < weft_parameters(k.m); i++) {
+    for (int i = 0; i < weft_parameter_count(k.m); i++) {
         const char *name;
         char path[200];
         weft_tensor *x = weft_parameter_at(k.m, i, &name);
@@ -22,7 +22,7 @@ static void compare(const uint8_t *bytes, size_t n, bool all)
         weft_real numbers[100], stays = 100;
         for (int a = 0; a < weft_rank(x); a++)
             size[a] = weft_size(x, a);
-        SAME(weft_count(x) <= COUNT(numbers) && !weft_read(x, numbers, (size_t)weft_count(x) * sizeof *numbers), "%s cannot be read", name);
+        SAME(weft_numel(x) <= COUNT(numbers) && !weft_read(x, numbers, (size_t)weft_numel(x) * sizeof *numbers), "%s cannot be read", name);
         snprintf(path, sizeof path, "%s", name);
         plain_set set;
         bool is = plain_read(file, path, &set);
@@ -48,16 +48,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     weft_real stays[100];
     for (int i = 0; i < COUNT(stays); i++)
         stays[i] = 100;
-    for (int i = 0; i < weft_parameters(k.m); i++) {
+    for (int i = 0; i < weft_parameter_count(k.m); i++) {
         weft_tensor *x = weft_parameter_at(k.m, i, NULL);
-        weft_assign_values(x, stays, weft_count(x));
+        weft_assign_values(x, stays, weft_numel(x));
     }
     uint32_t before = model_state(&k);
     const char *path = fuzz_file(data + 1, size - 1);
     fuzz_watch(size - 1);
-    weft_status s = weft_import_state_dict(path, k.m, data[0] & 1 ? &r : NULL);
+    weft_status s = weft_load_state_dict(path, k.m, data[0] & 1 ? &r : NULL);
     fuzz_watched(s);
-    SAME(weft_ok(k.w), "the context has failed: %s", weft_message(k.w));
+    SAME(weft_ok(k.w), "the context has failed: %s", weft_error_message(k.w));
     if (s)
         SAME(model_state(&k) == before, "an error has changed something: %s", weft_file_message());
     else

@@ -27,6 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_watched(s);
     SAME(!s, "a text was refused: %s", weft_file_message());
     compare(data, size, &d);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     return 0;
 }

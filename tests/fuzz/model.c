@@ -15,19 +15,19 @@ model model_new(uint64_t seed)
     weft_buffer(k.m, "state", WEFT_SHAPE(3));
     weft_buffer(k.m, "empty", WEFT_SHAPE(0));
     k.o = weft_adamw_new(k.m, NULL);
-    k.first = weft_find(k.m, "embed.weight");
-    weft_draw(weft_stream_of(k.w, "data"));
+    k.first = weft_find_parameter(k.m, "embed.weight");
+    weft_stream_next(weft_stream_of(k.w, "data"));
     if (!weft_ok(k.w))
-        fuzz_found("trouble", "%s", weft_message(k.w));
+        fuzz_found("trouble", "%s", weft_error_message(k.w));
     return k;
 }
 
-void model_items(extras *e, weft_item_of_user items[ITEMS])
+void model_items(extras *e, weft_checkpoint_item items[ITEMS])
 {
-    items[0] = (weft_item_of_user){ "ints", WEFT_I32, e->ints, COUNT(e->ints) };
-    items[1] = (weft_item_of_user){ "text", WEFT_TEXT, e->text, sizeof e->text };
-    items[2] = (weft_item_of_user){ "score", WEFT_F64, &e->score, 1 };
-    items[3] = (weft_item_of_user){ "bytes", WEFT_BYTES, e->bytes, sizeof e->bytes };
+    items[0] = (weft_checkpoint_item){ "ints", WEFT_I32, e->ints, COUNT(e->ints) };
+    items[1] = (weft_checkpoint_item){ "text", WEFT_TEXT, e->text, sizeof e->text };
+    items[2] = (weft_checkpoint_item){ "score", WEFT_F64, &e->score, 1 };
+    items[3] = (weft_checkpoint_item){ "bytes", WEFT_BYTES, e->bytes, sizeof e->bytes };
 }
 
 uint32_t model_state(const model *k)

@@ -64,7 +64,7 @@ static hid_t others(bool new)
 static void checkpoints(const model *k)
 {
     extras e = said;
-    weft_item_of_user items[ITEMS];
+    weft_checkpoint_item items[ITEMS];
     model_items(&e, items);
     DOES(weft_save(scratch, k->m, k->o, items, ITEMS));
     for (int seal = PLAIN; seal <= REPAIRED; seal++) {
@@ -84,12 +84,12 @@ static void checkpoints(const model *k)
 
 static void state_dicts(const model *k)
 {
-    DOES(weft_export_state_dict(scratch, k->m));
+    DOES(weft_save_state_dict(scratch, k->m));
     take("state_dict", "ours", 0);
     take("state_dict", "ours", 1);
     for (int i = 0; i < 4; i++) {
         hid_t file = others(i & 1);
-        for (int p = 0; p < weft_parameters(k->m); p++) {
+        for (int p = 0; p < weft_parameter_count(k->m); p++) {
             char path[200];
             const char *name;
             weft_tensor *x = weft_parameter_at(k->m, p, &name);
@@ -136,7 +136,7 @@ static void frames(void)
     take("frame", "ours", 2);
     DOES(weft_frame_write_hdf5(scratch, NULL, &f));
     take("frame", "ours", 0);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     for (int i = 0; i < 2; i++) {
         hid_t file = others(i);
         set(file, "x", i ? H5T_STD_U8LE : H5T_IEEE_F32BE, 1, 5, 1), set(file, "y", i ? H5T_IEEE_F64LE : H5T_STD_I64LE, 1, 5, 1);

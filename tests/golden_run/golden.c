@@ -42,9 +42,9 @@ static void probe(trial *t, const source *s, weft_tensor *gradient)
     }
     weft_real *g = elements(t, gradient);
     if (s->ragged)
-        probe_sequences(t, s, g, weft_count(gradient));
+        probe_sequences(t, s, g, weft_numel(gradient));
     else
-        hold_probe(t, s->name, g, weft_count(gradient));
+        hold_probe(t, s->name, g, weft_numel(gradient));
 }
 
 static void probe_all(trial *t, weft_tensor *loss)
@@ -52,9 +52,9 @@ static void probe_all(trial *t, weft_tensor *loss)
     weft_tensor *by[SOURCES], *g[SOURCES];
     for (int i = 0; i < t->sources; i++)
         by[i] = t->source[i].x;
-    bool before = weft_recording(t->w, (t->way & RECORDED) != 0);
+    bool before = weft_set_grad_enabled(t->w, (t->way & RECORDED) != 0);
     weft_gradients(loss, by, t->sources, g);
-    weft_recording(t->w, before);
+    weft_set_grad_enabled(t->w, before);
     for (int i = 0; i < t->sources && weft_ok(t->w); i++)
         probe(t, &t->source[i], g[i]);
     int there = (int)json_object_size(json_object_get(t->c, "gradient_probes"));
@@ -71,7 +71,7 @@ static void probe_parameters(trial *t, weft_tensor *loss)
         weft_backward(loss);
     for (int i = 0; i < t->sources && weft_ok(t->w); i++)
         if (t->source[i].parameter)
-            probe(t, &t->source[i], weft_gradient(t->source[i].x));
+            probe(t, &t->source[i], weft_grad(t->source[i].x));
 }
 
 static weft *open_table(const struct table *table)
@@ -95,7 +95,7 @@ static bool attempt(const kind *k, const json_t *c, const struct table *table, i
     if (loss && weft_ok(t->w) && !t->why[0])
         (parameters ? probe_parameters : probe_all)(t, loss);
     if (!weft_ok(t->w))
-        wrong(t, "%s: %s", weft_status_name(weft_error(t->w)), weft_message(t->w));
+        wrong(t, "%s: %s", weft_status_name(weft_error_code(t->w)), weft_error_message(t->w));
     bool good = !t->why[0];
     if (!good)
         snprintf(why, size, "%s%s%s%s%s%s: %s", table->name, way & PACKED ? ", packed" : "", way & PADDED ? ", padded" : "",

@@ -106,7 +106,7 @@ weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, con
     return weft_ragged(t->w, rows, features, l);
 }
 
-weft_tensor *laid(trial *t, weft_tensor *ragged) { return t->way & PACKED ? weft_arrange(ragged, WEFT_PACKED) : ragged; }
+weft_tensor *laid(trial *t, weft_tensor *ragged) { return t->way & PACKED ? weft_to_layout(ragged, WEFT_PACKED) : ragged; }
 
 static bool set_parameter(trial *t, const char *layer, const json_t *entry, int64_t s, value_of *rule, const void *how)
 {
@@ -114,7 +114,7 @@ static bool set_parameter(trial *t, const char *layer, const json_t *entry, int6
     const json_t *shape = json_array_get(entry, 1);
     char          path[128];
     snprintf(path, sizeof path, "%s.%s", layer, name ? name : "");
-    weft_tensor *p = weft_find(t->m, path);
+    weft_tensor *p = weft_find_parameter(t->m, path);
     if (!name || !p)
         return wrong(t, "there is no parameter \"%s\"", path);
     int rank = (int)json_array_size(shape);
@@ -123,7 +123,7 @@ static bool set_parameter(trial *t, const char *layer, const json_t *entry, int6
         same = weft_size(p, i) == json_integer_value(json_array_get(shape, (size_t)i));
     if (!same)
         return wrong(t, "parameter \"%s\" has another shape", path);
-    int64_t    n = weft_count(p);
+    int64_t    n = weft_numel(p);
     weft_real *v = hold(t, n * (int64_t)sizeof *v);
     for (int64_t k = 0; k < n; k++)
         v[k] = (weft_real)rule(how, s, k, p);
@@ -140,8 +140,8 @@ bool set_parameters_by(trial *t, const char *layer, value_of *rule, const void *
     json_array_foreach(list, s, entry)
         if (!set_parameter(t, layer, entry, (int64_t)s, rule, how))
             return false;
-    if (weft_parameters(t->m) != (int)json_array_size(list))
-        return wrong(t, "the layer has %d parameters, the case %d", weft_parameters(t->m), (int)json_array_size(list));
+    if (weft_parameter_count(t->m) != (int)json_array_size(list))
+        return wrong(t, "the layer has %d parameters, the case %d", weft_parameter_count(t->m), (int)json_array_size(list));
     return true;
 }
 
@@ -162,7 +162,7 @@ weft_tensor *wavy_sum(trial *t, weft_tensor *y, const weft_lengths *l, double fi
         for (int64_t i = 0; i < l->len[b]; i++)
             for (int64_t o = 0; o < width; o++)
                 *at++ = (weft_real)sin(first + .5 * (double)b + .7 * (double)i + .9 * (double)o);
-    return weft_total(weft_mul(y, weft_ragged(t->w, c, width, l)));
+    return weft_sum_all(weft_mul(y, weft_ragged(t->w, c, width, l)));
 }
 
 /* ---- comparison ---- */
@@ -181,11 +181,11 @@ void ask(trial *t, const char *name, weft_tensor *x, const weft_lengths *l, int6
 
 weft_real *elements(trial *t, weft_tensor *x)
 {
-    weft_tensor *y = weft_layout_of(x) == WEFT_PLAIN ? x : weft_arrange(x, WEFT_CONCAT);
-    int64_t      bytes = weft_count(y) * (int64_t)sizeof(weft_real);
+    weft_tensor *y = weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(x, WEFT_CONCAT);
+    int64_t      bytes = weft_numel(y) * (int64_t)sizeof(weft_real);
     weft_real   *out = hold(t, bytes);
     if (weft_read(y, out, (size_t)bytes) != WEFT_OK)
-        wrong(t, "%s", weft_message(t->w));
+        wrong(t, "%s", weft_error_message(t->w));
     return out;
 }
 
@@ -224,7 +224,7 @@ void hold_values(trial *t, const char *name, const weft_real *got, int64_t n, co
 void hold_tensor(trial *t, const char *name, weft_tensor *got, const json_t *want)
 {
     weft_real *v = elements(t, got);
-    hold_values(t, name, v, weft_count(got), want);
+    hold_values(t, name, v, weft_numel(got), want);
 }
 
 void hold_number(trial *t, const char *name, double got, const json_t *want)

@@ -49,12 +49,12 @@ static weft_tensor *scored(trial *t)
     int64_t      dq = integer(t, "dq"), dm = integer(t, "dm"), width = additive ? extent_of(t, "score", 0) : 0;
     if (t->why[0])
         return NULL;
-    weft_additive *a = additive ? weft_additive_new(t->m, "a", dq, dm, width) : NULL;
-    weft_general  *g = additive ? NULL : weft_general_new(t->m, "a", dq, dm);
+    weft_additive_attention *a = additive ? weft_additive_attention_new(t->m, "a", dq, dm, width) : NULL;
+    weft_general_attention  *g = additive ? NULL : weft_general_attention_new(t->m, "a", dq, dm);
     if (!weft_ok(t->w) || !set_parameters(t, "a", 2, 0))
         return NULL;
     weft_tensor *q = ragged_input(t, "query", 100, &lq, dq), *memory = ragged_input(t, "memory", 120, &lm, dm), *map = NULL;
-    weft_tensor *y = a ? weft_additive_run(a, q, memory, &map) : weft_general_run(g, q, memory, &map);
+    weft_tensor *y = a ? weft_additive_attention_run(a, q, memory, &map) : weft_general_attention_run(g, q, memory, &map);
     hold_tensor(t, "weights", map, json_object_get(t->c, "weights"));
     return attended(t, y, &lq);
 }
@@ -78,12 +78,12 @@ static weft_tensor *multihead(trial *t)
     weft_causal  c = causal(t);
     if (t->why[0])
         return NULL;
-    weft_multihead *a = weft_multihead_new(t->m, "a", width, (int)heads);
+    weft_multihead_attention *a = weft_multihead_attention_new(t->m, "a", width, (int)heads);
     if (!weft_ok(t->w) || !set_parameters(t, "a", 2, 0))
         return NULL;
     weft_tensor *q = ragged_input(t, "query", 100, &lq, width);
     weft_tensor *memory = flag(t, "self") ? q : ragged_input(t, "memory", 120, &lm, width);
-    return attended(t, weft_multihead_run(a, q, memory, c, NULL), &lq);
+    return attended(t, weft_multihead_attention_run(a, q, memory, c, NULL), &lq);
 }
 
 /* ---- cross entropy ---- */
@@ -154,9 +154,9 @@ static weft_loss quantile(trial *t, weft_tensor *p, weft_tensor *y, const weft_l
     weft_real *q = hold(t, n * (int64_t)sizeof *q);
     for (int64_t i = 0; i < n; i++)
         q[i] = (weft_real)json_number_value(json_array_get(list, (size_t)i));
-    weft_loss per_batch = weft_quantile(p, y, q, (int)n, true, o);
+    weft_loss per_batch = weft_quantile_loss(p, y, q, (int)n, true, o);
     hold_number(t, "per_batch", (double)weft_item(weft_mean_loss(per_batch)), json_object_get(t->c, "per_batch"));
-    return weft_quantile(p, y, q, (int)n, false, o);
+    return weft_quantile_loss(p, y, q, (int)n, false, o);
 }
 
 static weft_loss by_name(trial *t, const char *name, weft_tensor *p, weft_tensor *y, const weft_loss_opts *o)
@@ -194,7 +194,7 @@ static weft_tensor *masked(trial *t)
     if (quantiles && o.weights)                  /* one weight a token: [.., 1] stands beside [.., quantiles] */
         o.weights = t->way & PADDED ? weft_reshape(o.weights, WEFT_SHAPE(l.n, longest, 1)) : weft_reshape(o.weights, WEFT_SHAPE(tokens(&l), 1));
     if (t->way & PADDED)
-        o.mask = weft_reshape(weft_mask(t->w, &l, longest, WEFT_ALIGN_LEFT), WEFT_SHAPE(l.n, longest, 1));
+        o.mask = weft_reshape(weft_length_mask(t->w, &l, longest, WEFT_ALIGN_LEFT), WEFT_SHAPE(l.n, longest, 1));
     else {
         p = laid(t, p);
         y = laid(t, y);

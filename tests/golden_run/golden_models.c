@@ -115,8 +115,8 @@ static weft_forecaster *tft(trial *t, const shape *s)
     o.d_model = whole(t, "d_model", o.d_model), o.d_hidden_continuous = whole(t, "d_hidden_continuous", 8), o.num_heads = (int)whole(t, "num_heads", 4);
     o.num_lstm_layers = (int)whole(t, "num_lstm_layers", 2), o.dropout = (weft_real)share(t, "dropout", .1);
     o.causal_attention = yes(t, "causal_attention", true), o.output_dim = whole(t, "output_dim", 7), o.compat = s->compat;
-    return !strcmp(model, "tft") ? weft_temporal_fusion_transformer_new(t->m, "model", &o) :
-           !strcmp(model, "pf_tft") ? weft_pf_temporal_fusion_transformer_new(t->m, "model", &o) : weft_xtft_new(t->m, "model", &o);
+    return !strcmp(model, "tft") ? weft_tft_new(t->m, "model", &o) :
+           !strcmp(model, "pf_tft") ? weft_pf_tft_new(t->m, "model", &o) : weft_xtft_new(t->m, "model", &o);
 }
 
 /* ---- numbers ---- */
@@ -147,14 +147,14 @@ static weft_tensor *loss_of(trial *t, weft_tensor *y, const shape *s)           
         for (int64_t i = 0; i < s->Td; i++)
             for (int64_t o = 0; o < outputs; o++, at++)
                 *at = i < s->future.len[b] ? (weft_real)sin(.2 + .5 * (double)b + .7 * (double)i + .9 * (double)o) : 0;
-    return weft_total(weft_mul(y, weft_reals(t->w, c, WEFT_SHAPE(s->B, s->Td, outputs))));
+    return weft_sum_all(weft_mul(y, weft_reals(t->w, c, WEFT_SHAPE(s->B, s->Td, outputs))));
 }
 
 /* The rows that are data; of the others, exactly, 0 is all there is to say. */
 static void hold_output(trial *t, weft_tensor *y, const shape *s)
 {
     const json_t *want = json_object_get(t->c, "output");
-    int64_t    outputs = weft_size(y, 2), count = weft_count(y);
+    int64_t    outputs = weft_size(y, 2), count = weft_numel(y);
     weft_real *got = elements(t, y);
     if (!(t->way & PADDED))
         for (int64_t k = 0; k < count; k++)
@@ -217,8 +217,8 @@ static weft_tensor *run(trial *t, weft_forecaster *(*make)(trial *, const shape 
     weft_forecaster *f = make(t, &s);
     if (t->why[0] || !weft_ok(t->w) || !set_parameters_by(t, "model", wave, NULL))
         return NULL;
-    weft_training(t->w, false);
-    weft_series series = { .past_align = s.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT, .past_lengths = s.past_known ? &s.past : NULL, .future_lengths = s.future_known ? &s.future : NULL };
+    weft_set_training(t->w, false);
+    weft_series_batch series = { .past_align = s.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT, .past_lengths = s.past_known ? &s.past : NULL, .future_lengths = s.future_known ? &s.future : NULL };
     series.past = input(t, "encoder_input", &s.past, s.Te, whole(t, "num_past_features", 0), true, s.right);
     series.future = input(t, "decoder_input", &s.future, s.Td, whole(t, "num_future_features", 0), false, false);
     series.fixed = fixed_of(t, &s);

@@ -75,7 +75,7 @@ static weft_tensor *pull(trial *t, weft_tensor *p, const weft_real *g)
     int64_t shape[WEFT_RANK];
     for (int i = 0; i < weft_rank(p); i++)
         shape[i] = weft_size(p, i);
-    return weft_total(weft_mul(p, weft_reals(t->w, g, weft_rank(p), shape)));
+    return weft_sum_all(weft_mul(p, weft_reals(t->w, g, weft_rank(p), shape)));
 }
 
 /* An accumulator by PyTorch's name: first moments and momenta are our vector m, second moments v, the centred average a. */
@@ -160,17 +160,17 @@ static weft_tensor *clip_grad_norm(trial *t)
         for (size_t i = 0; i < json_array_size(shape) && i < WEFT_RANK; i++)
             size[i] = json_integer_value(json_array_get(shape, i));
         p[s] = weft_parameter(t->m, name, (int)json_array_size(shape), size, (weft_init){ .kind = WEFT_INIT_ZERO });
-        loss = weft_add(loss, pull(t, p[s], formula(t, scale, 0, (int64_t)s, weft_count(p[s]))));
-        all += weft_count(p[s]);
+        loss = weft_add(loss, pull(t, p[s], formula(t, scale, 0, (int64_t)s, weft_numel(p[s]))));
+        all += weft_numel(p[s]);
     }
     weft_backward(loss);
     weft_tensor *total = power == 2 && (t->way & PACKED) ? weft_clip_grad_norm(t->m, (weft_real)most)
-                                                         : weft_clip_grad_norm_of(t->m, (weft_real)most, (weft_real)power);
+                                                         : weft_clip_grad_norm_p(t->m, (weft_real)most, (weft_real)power);
     hold_number(t, "total", (double)weft_item(total), json_object_get(t->c, "total"));
     weft_real *clipped = hold(t, all * (int64_t)sizeof *clipped);
     for (s = 0; s < n && weft_ok(t->w); s++) {
-        memcpy(clipped + at, elements(t, weft_gradient(p[s])), (size_t)weft_count(p[s]) * sizeof *clipped);
-        at += weft_count(p[s]);
+        memcpy(clipped + at, elements(t, weft_grad(p[s])), (size_t)weft_numel(p[s]) * sizeof *clipped);
+        at += weft_numel(p[s]);
     }
     hold_values(t, "clipped", clipped, all, json_object_get(t->c, "clipped"));
     return NULL;

@@ -8,7 +8,7 @@ static weft_rnn *layer(trial *t, const char *cell)
     weft_rnn_opts o = { .input = integer(t, "input"), .hidden = integer(t, "hidden"), .layers = (int)integer(t, "layers"),
                         .bidirectional = flag(t, "bidirectional"), .no_bias = !flag(t, "bias"), .proj = integer(t, "proj"),
                         .relu = !strcmp(cell, "rnn_relu") };
-    return !strcmp(cell, "lstm") ? weft_lstm_new(t->m, "r", &o) : !strcmp(cell, "gru") ? weft_gru_new(t->m, "r", &o) : weft_rnn_new(t->m, "r", &o);
+    return !strcmp(cell, "lstm") ? weft_lstm_new(t->m, "r", &o) : !strcmp(cell, "gru") ? weft_gru_new(t->m, "r", &o) : weft_elman_new(t->m, "r", &o);
 }
 
 static weft_tensor *first_state(trial *t, const char *name, int64_t s, int64_t rows, int64_t n, int64_t width)
@@ -27,7 +27,7 @@ static weft_tensor *state_sum(trial *t, weft_tensor *state, double first)
         for (int64_t b = 0; b < n; b++)
             for (int64_t o = 0; o < width; o++)
                 *at++ = (weft_real)sin(first + .3 * (double)j + .5 * (double)b + .9 * (double)o);
-    return weft_total(weft_mul(state, weft_reals(t->w, c, 3, (int64_t[]){ rows, n, width })));
+    return weft_sum_all(weft_mul(state, weft_reals(t->w, c, 3, (int64_t[]){ rows, n, width })));
 }
 
 static weft_tensor *recurrent(trial *t)
@@ -39,7 +39,7 @@ static weft_tensor *recurrent(trial *t)
     weft_rnn    *r = layer(t, cell);
     if (t->why[0] || !weft_ok(t->w) || !set_parameters(t, "r", 1, (double)hidden))
         return NULL;
-    weft_rnn_composed(r, (t->way & COMPOSED) != 0);
+    weft_rnn_set_composed(r, (t->way & COMPOSED) != 0);
 
     weft_tensor *x = formula_ragged(t, 1, 0, 100, &l, integer(t, "input"));
     ask(t, "x", x, &l, 0);

@@ -11,7 +11,7 @@ static weft_tensor *linear(hunt_scene *s)
     return weft_linear_run(hunt_one_in(s, 3) ? weft_linear_unbiased(s->m, s->name, in, out) : weft_linear_new(s->m, s->name, in, out), s->x);
 }
 
-static weft_tensor *normed(hunt_scene *s) { return weft_norm_run(weft_norm_new(s->m, s->name, hunt_width(s->x)), s->x); }
+static weft_tensor *normed(hunt_scene *s) { return weft_layer_norm_layer_run(weft_layer_norm_layer_new(s->m, s->name, hunt_width(s->x)), s->x); }
 
 static weft_tensor *mlp(hunt_scene *s)
 {
@@ -30,11 +30,11 @@ static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *ki
         o->proj = 1 + hunt_below(s, hidden - 1);
     hunt_note(s, "(%s %d -> %d, %d layers%s%s%s", (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu" }[*kind], (int)input, (int)hidden, o->layers,
               o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "", o->no_bias ? ", unbiased" : "");
-    return (weft_rnn *(*[])(weft_module *, const char *, const weft_rnn_opts *)){ weft_lstm_new, weft_lstm_new, weft_gru_new, weft_rnn_new, weft_cifg_new,
+    return (weft_rnn *(*[])(weft_module *, const char *, const weft_rnn_opts *)){ weft_lstm_new, weft_lstm_new, weft_gru_new, weft_elman_new, weft_cifg_new,
                                                                                  weft_mgu_new }[*kind](s->m, s->name, o);
 }
 
-/* [slabs, n, width] of the input's states. Not by weft_repeat: its gradient is a sum of a plain tensor along an axis, whose order depends on
+/* [slabs, n, width] of the input's states. Not by weft_tile: its gradient is a sum of a plain tensor along an axis, whose order depends on
  * what it is a sum of: of single numbers, or of rows of several. */
 static weft_tensor *slabs_of(hunt_scene *s, const char *part, int64_t width, int slabs)
 {
@@ -56,7 +56,7 @@ static weft_tensor *recurrent_of(hunt_scene *s, weft_tensor *x)
     bool with_state = hunt_one_in(s, 2), composed = !s->p->large && hunt_one_in(s, 5), last = hunt_one_in(s, 3);
     hunt_note(s, "%s%s%s)", with_state ? ", state" : "", composed ? ", composed" : "", last ? ", last" : "");
     if (composed)
-        weft_rnn_composed(r, true);
+        weft_rnn_set_composed(r, true);
     weft_rnn_out out = weft_rnn_run(r, x, with_state ? any_state(s, &o, kind) : WEFT_ZERO_STATE);
     if (last)
         hunt_count(s, out.last.c && hunt_one_in(s, 2) ? out.last.c : out.last.h);
@@ -72,24 +72,24 @@ static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and wi
     for (int64_t q = 0; q < l.n; q++)
         for (int t = 0; t < l.len[q]; t++)
             ids[n++] = (int32_t)(hunt_hash((uint64_t)l.id[q], (uint64_t)t) % 6) - 1;
-    weft_tensor *e = weft_embed(weft_embedding_new(s->m, hunt_name(s, "e"), 5, 3), weft_arrange(weft_ragged_ints(s->w, ids, &l), WEFT_PACKED));
-    weft_tensor *y = recurrent_of(s, hunt_one_in(s, 2) ? e : weft_arrange(e, WEFT_CONCAT));
+    weft_tensor *e = weft_embedding_run(weft_embedding_new(s->m, hunt_name(s, "e"), 5, 3), weft_to_layout(weft_ragged_ints(s->w, ids, &l), WEFT_PACKED));
+    weft_tensor *y = recurrent_of(s, hunt_one_in(s, 2) ? e : weft_to_layout(e, WEFT_CONCAT));
     return weft_mul(weft_sigmoid(hunt_as_wide(s, s->x, hunt_width(y), "g")), y);
 }
 
 /* ---- attention ---- */
 static weft_tensor *additive(hunt_scene *s)
 {
-    return weft_additive_run(weft_additive_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other), 1 + hunt_below(s, 9)), s->x, s->other, NULL);
+    return weft_additive_attention_run(weft_additive_attention_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other), 1 + hunt_below(s, 9)), s->x, s->other, NULL);
 }
-static weft_tensor *general(hunt_scene *s) { return weft_general_run(weft_general_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other)), s->x, s->other, NULL); }
+static weft_tensor *general(hunt_scene *s) { return weft_general_attention_run(weft_general_attention_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other)), s->x, s->other, NULL); }
 
 static weft_tensor *multihead(hunt_scene *s)
 {
     int heads = 1 + (int)hunt_below(s, 2);
     int64_t d = heads * (1 + hunt_below(s, s->p->large ? 30 : 5));
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"), *memory = hunt_as_wide(s, s->other, d, "m");
-    return weft_multihead_run(weft_multihead_new(s->m, s->name, d, heads), q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
+    return weft_multihead_attention_run(weft_multihead_attention_new(s->m, s->name, d, heads), q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
 }
 
 static weft_tensor *interpretable(hunt_scene *s)
@@ -97,7 +97,7 @@ static weft_tensor *interpretable(hunt_scene *s)
     int64_t d = 2 + hunt_below(s, 9);
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"), *memory = hunt_one_in(s, 2) ? q : hunt_as_wide(s, s->other, d, "m"), *map;
     bool counts = hunt_one_in(s, 4);
-    weft_tensor *y = weft_interpretable_run(weft_interpretable_new(s->m, s->name, d, 1 + (int)hunt_below(s, d > 3 ? 3 : 1), drop(s, (weft_real).1)), q, memory,
+    weft_tensor *y = weft_interpretable_attention_run(weft_interpretable_attention_new(s->m, s->name, d, 1 + (int)hunt_below(s, d > 3 ? 3 : 1), drop(s, (weft_real).1)), q, memory,
                                             (weft_causal)hunt_below(s, 4), counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
@@ -165,7 +165,7 @@ static weft_forecaster *any_model(hunt_scene *s, int64_t past, int64_t future, i
 static weft_tensor *forecast(hunt_scene *s)
 {
     bool fixed = hunt_one_in(s, 2);
-    weft_series series = { .past = s->other, .future = s->x, .fixed = fixed ? s->state : NULL };
+    weft_series_batch series = { .past = s->other, .future = s->x, .fixed = fixed ? s->state : NULL };
     return weft_forecast_run(any_model(s, hunt_width(s->other), hunt_width(s->x), fixed ? HUNT_STATE : 0), &series, NULL).y;
 }
 

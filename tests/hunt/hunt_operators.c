@@ -23,8 +23,8 @@ static weft_tensor *positive(hunt_scene *s)      /* of what is 1 or more */
     case 0:  return weft_log(x);
     case 1:  return weft_sqrt(x);
     case 2:  return weft_rsqrt(x);
-    case 3:  return weft_inverse(x);
-    case 4:  return weft_power(x, (weft_real)-.75);
+    case 3:  return weft_reciprocal(x);
+    case 4:  return weft_pow(x, (weft_real)-.75);
     default: return weft_exp(weft_tanh(x));
     }
 }
@@ -39,8 +39,8 @@ static weft_tensor *two(hunt_scene *s)
     case 1:  return weft_sub(s->x, b);
     case 2:  return weft_mul(s->x, b);
     case 3:  return weft_div(s->x, weft_add(weft_square(b), weft_scalar(s->w, 1)));
-    case 4:  return weft_min(s->x, b);
-    default: return weft_max(s->x, b);
+    case 4:  return weft_minimum(s->x, b);
+    default: return weft_maximum(s->x, b);
     }
 }
 
@@ -77,7 +77,7 @@ static weft_tensor *sums(hunt_scene *s)
 {
     weft_tensor *x = s->x;
     int64_t f = hunt_width(x);
-    weft_tensor *one = hunt_one_in(s, 3) ? weft_sum(x, -1) : hunt_one_in(s, 2) ? weft_mean(x, -1) : hunt_one_in(s, 2) ? weft_max_along(x, -1) : weft_logsumexp(x, -1);
+    weft_tensor *one = hunt_one_in(s, 3) ? weft_sum(x, -1) : hunt_one_in(s, 2) ? weft_mean(x, -1) : hunt_one_in(s, 2) ? weft_max(x, -1) : weft_logsumexp(x, -1);
     return weft_sub(x, weft_scale(weft_reshape(one, 2, (int64_t[]){ -1, 1 }), 1 / (weft_real)f));
 }
 
@@ -96,7 +96,7 @@ static weft_tensor *softmaxes(hunt_scene *s)
 
 static weft_tensor *logsumexp_of_tokens(hunt_scene *s)            /* -inf of an empty sequence reaches nobody */
 {
-    return weft_sub(s->x, weft_spread(weft_logsumexp(s->x, 0), s->x));
+    return weft_sub(s->x, weft_broadcast_to_tokens(weft_logsumexp(s->x, 0), s->x));
 }
 
 static weft_tensor *turned(hunt_scene *s)
@@ -104,7 +104,7 @@ static weft_tensor *turned(hunt_scene *s)
     int64_t f = hunt_width(s->x);
     int64_t times = 1 + hunt_below(s, f < 30 ? 3 : 1);
     weft_tensor *x = weft_reshape(s->x, 3, (int64_t[]){ -1, 1, f });
-    return weft_reshape(weft_repeat(weft_transpose(x, 1, 2), 2, times), 2, (int64_t[]){ -1, f * times });
+    return weft_reshape(weft_tile(weft_transpose(x, 1, 2), 2, times), 2, (int64_t[]){ -1, f * times });
 }
 
 static weft_tensor *beside(hunt_scene *s)
@@ -123,7 +123,7 @@ static weft_tensor *reversed(hunt_scene *s) { return weft_flip(s->x, (int)hunt_b
 
 static weft_tensor *picked(hunt_scene *s)
 {
-    weft_tensor *best = weft_argmax(s->x), *one = weft_reshape(weft_pick(s->x, best), 2, (int64_t[]){ -1, 1 });
+    weft_tensor *best = weft_argmax(s->x), *one = weft_reshape(weft_take_along(s->x, best), 2, (int64_t[]){ -1, 1 });
     return weft_mul(weft_add(s->x, weft_one_hot(best, hunt_width(s->x))), one);
 }
 
@@ -131,7 +131,7 @@ static weft_tensor *dropped(hunt_scene *s) { return weft_dropout(s->x, (weft_rea
 
 static weft_tensor *arranged(hunt_scene *s)      /* used twice, and x itself once */
 {
-    weft_tensor *y = weft_arrange(s->x, hunt_one_in(s, 2) ? WEFT_PACKED : WEFT_CONCAT);
+    weft_tensor *y = weft_to_layout(s->x, hunt_one_in(s, 2) ? WEFT_PACKED : WEFT_CONCAT);
     return weft_add(weft_mul(y, weft_tanh(y)), s->x);
 }
 
@@ -139,10 +139,10 @@ static weft_tensor *there_and_back(hunt_scene *s)
 {
     weft_lengths l = weft_lengths_of(s->x);
     weft_align align = hunt_one_in(s, 2) ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT;
-    weft_tensor *pads = weft_pad_packed(s->x, 0, 0, align);
+    weft_tensor *pads = weft_pad_packed_sequence(s->x, 0, 0, align);
     if (hunt_one_in(s, 2))
-        pads = weft_realign(pads, &l, align, WEFT_ALIGN_LEFT), align = WEFT_ALIGN_LEFT;
-    return weft_add(weft_pack_padded(weft_scale(pads, (weft_real)1.5), &l, align), s->other == s->x ? weft_scalar(s->w, 1) : hunt_as_wide(s, s->other, hunt_width(s->x), "b"));
+        pads = weft_move_pads(pads, &l, align, WEFT_ALIGN_LEFT), align = WEFT_ALIGN_LEFT;
+    return weft_add(weft_pack_padded_sequence(weft_scale(pads, (weft_real)1.5), &l, align), s->other == s->x ? weft_scalar(s->w, 1) : hunt_as_wide(s, s->other, hunt_width(s->x), "b"));
 }
 
 static weft_tensor *as_plain(hunt_scene *s)
@@ -157,19 +157,19 @@ static weft_tensor *joined(hunt_scene *s)
 {
     weft_tensor *a, *b, *other = hunt_as_wide(s, s->other, hunt_width(s->x), "b");
     weft_lengths l = weft_lengths_of(s->x);
-    weft_split(weft_cumsum(weft_join(s->x, other), 0), &l, &a, &b);
+    weft_split_sequences(weft_cumsum(weft_concat_sequences(s->x, other), 0), &l, &a, &b);
     return hunt_one_in(s, 3) ? weft_add(a, b) : hunt_one_in(s, 2) ? a : b;
 }
 
 static weft_tensor *pooled(hunt_scene *s)
 {
     weft_tensor *one = weft_pool(s->x, (weft_pooling)hunt_below(s, 5));
-    return hunt_one_in(s, 2) ? weft_spread(one, s->x) : weft_mul(s->x, weft_sub(s->x, weft_spread(one, s->x)));
+    return hunt_one_in(s, 2) ? weft_broadcast_to_tokens(one, s->x) : weft_mul(s->x, weft_sub(s->x, weft_broadcast_to_tokens(one, s->x)));
 }
 
 static weft_tensor *with_state(hunt_scene *s)
 {
-    return weft_add(s->x, weft_spread(hunt_as_wide(s, s->state, hunt_width(s->x), "s"), s->x));
+    return weft_add(s->x, weft_broadcast_to_tokens(hunt_as_wide(s, s->state, hunt_width(s->x), "s"), s->x));
 }
 
 static weft_tensor *losses(hunt_scene *s)        /* of the tokens, into the loss */
@@ -179,7 +179,7 @@ static weft_tensor *losses(hunt_scene *s)        /* of the tokens, into the loss
     switch (hunt_below(s, 5)) {
     case 0:  l = weft_mse(x, target, NULL); break;
     case 1:  l = weft_huber(x, target, 1, NULL); break;
-    case 2:  l = weft_bce(x, weft_sigmoid(target), NULL); break;
+    case 2:  l = weft_bce_with_logits(x, weft_sigmoid(target), NULL); break;
     case 3:  l = weft_gaussian_nll(x, weft_add(weft_square(x), weft_scalar(s->w, 1)), target, 0, NULL); break;
     default: l = weft_cross_entropy(x, weft_argmax(target), &(weft_ce_opts){ .smoothing = (weft_real).1 });
     }
@@ -222,16 +222,16 @@ const hunt_operator hunt_operators[] = {
 };
 
 /* ---- planted: each row looks at the one above it in memory, whichever sequence that belongs to ---- */
-static bool shape(weft_call *c) { return weft_like(c->y[0], c->x[0]), true; }
+static bool shape(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
 static void forward(weft_call *c)
 {
-    const weft_real *x = weft_data(c->x[0]);
-    weft_real *y = weft_data(c->y[0]);
+    const weft_real *x = weft_op_data(c->x[0]);
+    weft_real *y = weft_op_data(c->y[0]);
     int64_t wide = weft_size(c->x[0], -1);
-    for (int64_t i = 0; i < weft_count(c->x[0]); i++)
+    for (int64_t i = 0; i < weft_numel(c->x[0]); i++)
         y[i] = x[i] + (i < wide ? 0 : x[i - wide] * (weft_real)1e-6);
 }
 static weft_tensor *back(const weft_call *c, weft_tensor *dy, int i) { return (void)c, (void)i, dy; }
 static const weft_op neighbour = { .name = "neighbour", .shape = shape, .forward = forward, .backward = back };
-static weft_tensor *neighbourly(hunt_scene *s) { return weft_apply(&neighbour, &s->x, 1, NULL, 0); }
+static weft_tensor *neighbourly(hunt_scene *s) { return weft_op_apply(&neighbour, &s->x, 1, NULL, 0); }
 const hunt_operator hunt_planted[] = { { "neighbour", neighbourly }, { 0 } };

@@ -31,7 +31,7 @@ weft_tensor *hunt_as_wide(hunt_scene *s, weft_tensor *t, int64_t width, const ch
 
 void hunt_count(hunt_scene *s, weft_tensor *t)
 {
-    weft_tensor *sum = weft_total(weft_mul(t, weft_tanh(t)));
+    weft_tensor *sum = weft_sum_all(weft_mul(t, weft_tanh(t)));
     s->extra = s->extra ? weft_add(s->extra, sum) : sum;
 }
 
@@ -90,14 +90,14 @@ static weft_tensor *input(weft *w, const hunt_program *p, const hunt_way *way, c
     weft_tensor *leaf = weft_ragged(w, rows, p->width, &l);
     if (way->layout == HUNT_LEFT || way->layout == HUNT_RIGHT) {
         leaf = padded(w, b, p->width, rows, way->layout == HUNT_RIGHT);
-        *x = weft_pack_padded(leaf, &l, way->layout == HUNT_RIGHT ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT);
+        *x = weft_pack_padded_sequence(leaf, &l, way->layout == HUNT_RIGHT ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT);
     } else if (way->layout == HUNT_ROWS) {
         int32_t row[HUNT_SEQUENCES], column[HUNT_SEQUENCES];
         int64_t n = 0, width = b->longest + 1 + (int64_t)(p->seed % 4);
         weft_status fits = weft_first_fit(&l, width, row, column, &n);
-        *x = leaf = fits == WEFT_OK ? weft_arrange_rows(leaf, &(weft_placement){ n, width, row, column }) : leaf;
+        *x = leaf = fits == WEFT_OK ? weft_to_rows(leaf, &(weft_placement){ n, width, row, column }) : leaf;
     } else
-        *x = leaf = weft_arrange(leaf, way->layout == HUNT_PACKED ? WEFT_PACKED : WEFT_CONCAT);
+        *x = leaf = weft_to_layout(leaf, way->layout == HUNT_PACKED ? WEFT_PACKED : WEFT_CONCAT);
     free(rows);
     return leaf;
 }
@@ -123,10 +123,10 @@ static int64_t tokens_before(const hunt_program *p, int s)
 static void fetch(const hunt_program *p, const hunt_way *way, const part *b, weft_tensor *t, weft_real *to)
 {
     bool pads = weft_rank(t) == 3, right = way->layout == HUNT_RIGHT;
-    t = weft_layout_of(t) == WEFT_PLAIN ? t : weft_plain(weft_arrange(t, WEFT_CONCAT));
+    t = weft_layout_of(t) == WEFT_PLAIN ? t : weft_plain(weft_to_layout(t, WEFT_CONCAT));
     int64_t width = weft_size(t, -1), T = pads ? weft_size(t, 1) : 0, at = 0;
-    weft_real *from = malloc((size_t)(weft_count(t) + 1) * sizeof *from);
-    if (weft_read(t, from, (size_t)weft_count(t) * sizeof *from) == WEFT_OK)
+    weft_real *from = malloc((size_t)(weft_numel(t) + 1) * sizeof *from);
+    if (weft_read(t, from, (size_t)weft_numel(t) * sizeof *from) == WEFT_OK)
         for (int k = 0; k < b->n; at += b->len[k], k++) {
             int64_t row = pads ? k * T + (right ? T - b->len[k] : 0) : at;
             memcpy(to + tokens_before(p, b->which[k]) * width, from + row * width, (size_t)(b->len[k] * width) * sizeof *from);
@@ -160,7 +160,7 @@ static weft_tensor *steps(hunt_scene *s, weft_tensor *x)
 
 static weft_tensor *loss_of(hunt_scene *s, weft_tensor *y)
 {
-    weft_tensor *sum = weft_total(weft_mul(weft_tanh(y), y));
+    weft_tensor *sum = weft_sum_all(weft_mul(weft_tanh(y), y));
     return s->extra ? weft_add(sum, s->extra) : sum;
 }
 
@@ -168,11 +168,11 @@ static void gradients(hunt_scene *s, weft_tensor *loss, weft_tensor *const leaf[
 {
     if (s->p->walk == HUNT_TWICE) {
         weft_gradients(loss, leaf, 2, d);
-        loss = weft_add(loss, weft_add(weft_total(weft_square(d[0])), weft_total(weft_square(d[1]))));
+        loss = weft_add(loss, weft_add(weft_sum_all(weft_square(d[0])), weft_sum_all(weft_square(d[1]))));
     }
-    bool was = weft_recording(s->w, s->p->walk == HUNT_RECORDED);
+    bool was = weft_set_grad_enabled(s->w, s->p->walk == HUNT_RECORDED);
     weft_gradients(loss, leaf, 2, d);
-    weft_recording(s->w, was);
+    weft_set_grad_enabled(s->w, was);
 }
 
 static void run_part(const hunt_program *p, const hunt_way *way, int k, hunt_result *r)
@@ -195,7 +195,7 @@ static void run_part(const hunt_program *p, const hunt_way *way, int k, hunt_res
     }
     memcpy(r->text, s.text, sizeof r->text);
     if (!weft_ok(w))
-        snprintf(r->failure, sizeof r->failure, "%s", weft_message(w));
+        snprintf(r->failure, sizeof r->failure, "%s", weft_error_message(w));
     weft_close(w);
 }
 

@@ -111,7 +111,7 @@ UNUSED static model model_in(weft *w)
     k.carried = weft_buffer(k.m, "carried", WEFT_SHAPE(2, 3));
     weft_buffer(weft_rnn_module(k.lstm), "none", WEFT_SHAPE(4, 0));
     weft_parameter(k.m, "temperature", 0, NULL, (weft_init){ WEFT_INIT_CONSTANT, 2, 0 });
-    weft_tie(k.m, "again", weft_find(k.m, "out.weight"));
+    weft_tie(k.m, "again", weft_find_parameter(k.m, "out.weight"));
     k.o = weft_adam_new(k.m, NULL);
     OK(w);
     return k;
@@ -127,11 +127,11 @@ UNUSED static void train(const model *k, int steps)              /* random ragge
         int32_t   len[N];
         weft_real x[N * LONGEST * 3], y[N * LONGEST * 2];
         for (int s = 0; s < N; s++)
-            len[s] = (int32_t)weft_draw_below(data, LONGEST + 1);
+            len[s] = (int32_t)weft_stream_below(data, LONGEST + 1);
         for (int j = 0; j < COUNT(x); j++)
-            x[j] = (weft_real)weft_draw_normal(data);
+            x[j] = (weft_real)weft_stream_normal(data);
         for (int j = 0; j < COUNT(y); j++)
-            y[j] = (weft_real)weft_draw_uniform(data);
+            y[j] = (weft_real)weft_stream_uniform(data);
         weft_lengths l = { N, len, NULL };
         weft_tensor *h = weft_rnn_run(k->lstm, weft_ragged(k->w, x, 3, &l), WEFT_ZERO_STATE).y;
         weft_loss loss = weft_mse(weft_linear_run(k->out, h), weft_ragged(k->w, y, 2, &l), NULL);

@@ -1,7 +1,7 @@
 """state_dict.py - weights between PyTorch and weft, seen from PyTorch's side.
 
     state_dict.py write FILE             the fixture tests/golden/state_dict.h5: a state dict as h5py writes it, with inputs and outputs
-    state_dict.py check FILE OUTPUTS     FILE is what weft_export_state_dict wrote; the model loads it, strictly, and must give OUTPUTS,
+    state_dict.py check FILE OUTPUTS     FILE is what weft_save_state_dict wrote; the model loads it, strictly, and must give OUTPUTS,
                                          which weft_write_hdf5 wrote, for the fixture's inputs
 
 The model: embedding -> two-layer bidirectional LSTM -> layer norm -> GRU -> linear. Needs torch and h5py."""

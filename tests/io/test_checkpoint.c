@@ -23,10 +23,10 @@ Test(checkpoint, crc32c)
 typedef struct { weft_real r[3]; int32_t i[4]; int64_t l[2]; double d; char text[40]; unsigned char raw[5]; } things;
 static const things some = { { 1, (weft_real)-.5, 3 }, { 1, -2, INT32_MAX, 0 }, { INT64_MIN, 7 }, 0.1, "Gr\303\274\303\237e\nzwei", { 0, 255, 0, 1, 2 } };
 enum { ITEMS = 8 };
-static const weft_item_of_user *items_of(things *t)
+static const weft_checkpoint_item *items_of(things *t)
 {
-    static weft_item_of_user all[ITEMS];
-    memcpy(all, (weft_item_of_user[ITEMS]){ { "reals", WEFT_REAL, t->r, 3 }, { "ints", WEFT_I32, t->i, 4 }, { "longs", WEFT_I64, t->l, 2 },
+    static weft_checkpoint_item all[ITEMS];
+    memcpy(all, (weft_checkpoint_item[ITEMS]){ { "reals", WEFT_REAL, t->r, 3 }, { "ints", WEFT_I32, t->i, 4 }, { "longs", WEFT_I64, t->l, 2 },
         { "best score", WEFT_F64, &t->d, 1 }, { "text", WEFT_TEXT, t->text, 40 }, { "raw", WEFT_BYTES, t->raw, 5 },
         { "nothing", WEFT_I32, NULL, 0 }, { "\303\244", WEFT_BYTES, t->raw, 0 } }, sizeof all);
     return all;
@@ -44,8 +44,8 @@ Test(checkpoint, everything_comes_back)
     model a = model_new(1), b = model_new(99);
     train(&a, 3);
     weft_assign_values(a.carried, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, 6);
-    weft_draw(weft_stream_of(a.w, "a name with / and ."));
-    weft_draw(weft_stream_of(b.w, "only in the other"));
+    weft_stream_next(weft_stream_of(a.w, "a name with / and ."));
+    weft_stream_next(weft_stream_of(b.w, "only in the other"));
     train(&b, 1);
     things t = some, other = { 0 };
     memset(other.text, 'x', sizeof other.text);
@@ -53,14 +53,14 @@ Test(checkpoint, everything_comes_back)
     cr_assert(state_of(&a) != state_of(&b));
     DOES(weft_load(path, b.m, b.o, items_of(&other), ITEMS));
     cr_assert(state_of(&a) == state_of(&b) && same_things(&other, &some));
-    cr_assert_eq(weft_draw(weft_stream_of(a.w, "only in the other")), weft_draw(weft_stream_of(b.w, "only in the other")));
+    cr_assert_eq(weft_stream_next(weft_stream_of(a.w, "only in the other")), weft_stream_next(weft_stream_of(b.w, "only in the other")));
     cr_assert(weft_optim_steps(b.o) == 3 && weft_read(b.carried, other.r, 0) != WEFT_OK);
     weft_recover(b.w);
     memset(&other, 1, sizeof other);
     DOES(weft_load_items(path, items_of(&other), ITEMS));
     cr_assert(same_things(&other, &some));
-    cr_assert(weft_item_size(path, "text") == (int64_t)strlen(some.text) + 1 && weft_item_size(path, "ints") == 4 && weft_item_size(path, "nothing") == 0);
-    cr_assert(weft_item_size(path, "nix") == -1 && strstr(weft_file_message(), "nix"));
+    cr_assert(weft_checkpoint_item_size(path, "text") == (int64_t)strlen(some.text) + 1 && weft_checkpoint_item_size(path, "ints") == 4 && weft_checkpoint_item_size(path, "nothing") == 0);
+    cr_assert(weft_checkpoint_item_size(path, "nix") == -1 && strstr(weft_file_message(), "nix"));
     no_handles();
     CLEAN(a.w);
     CLEAN(b.w);
@@ -73,9 +73,9 @@ Test(checkpoint, items_may_have_more_room)
     model a = model_new(1);
     char text[8] = "abc";
     int32_t ints[5] = { 1, 2, 3, 4, 5 };
-    DOES(weft_save(path, a.m, NULL, (weft_item_of_user[]){ { "t", WEFT_TEXT, text, 8 }, { "i", WEFT_I32, ints, 2 } }, 2));
+    DOES(weft_save(path, a.m, NULL, (weft_checkpoint_item[]){ { "t", WEFT_TEXT, text, 8 }, { "i", WEFT_I32, ints, 2 } }, 2));
     memset(text, 'x', 8);
-    DOES(weft_load_items(path, (weft_item_of_user[]){ { "i", WEFT_I32, ints, 5 }, { "t", WEFT_TEXT, text, 8 } }, 2));
+    DOES(weft_load_items(path, (weft_checkpoint_item[]){ { "i", WEFT_I32, ints, 5 }, { "t", WEFT_TEXT, text, 8 } }, 2));
     cr_assert(!memcmp(text, "abc\0\0\0\0", 8) && ints[0] == 1 && ints[1] == 2 && !ints[2] && !ints[3] && !ints[4]);
     DOES(weft_load_items(path, NULL, 0));
     CLEAN(a.w);
@@ -87,8 +87,8 @@ Test(checkpoint, the_same_state_gives_the_same_bytes)
 {
     const char *first = in_folder("1"), *second = in_folder("2");
     model a = model_new(1), b = model_new(2);
-    weft_draw(weft_stream_of(a.w, "z"));
-    weft_draw(weft_stream_of(a.w, "b"));
+    weft_stream_next(weft_stream_of(a.w, "z"));
+    weft_stream_next(weft_stream_of(a.w, "b"));
     weft_stream_of(b.w, "b");                    /* made in another order, and one that nobody draws from */
     weft_stream_of(b.w, "unused");
     train(&a, 2);
@@ -130,11 +130,11 @@ static void refused(const model *k, const char *path, weft_status kind, const ch
     uint32_t state = state_of(k);
     REFUSES(weft_load(path, k->m, k->o, items_of(&t), ITEMS), kind, part);
     REFUSES(weft_load_items(path, items_of(&t), ITEMS), kind, part);
-    cr_assert(weft_item_size(path, "ints") == -1 && strstr(weft_file_message(), part));
+    cr_assert(weft_checkpoint_item_size(path, "ints") == -1 && strstr(weft_file_message(), part));
     weft_load_report r;
     REFUSES(weft_load_matching(path, k->m, &r), kind, part);
     cr_assert(state_of(k) == state && same_things(&t, &before) && weft_ok(k->w));
-    cr_assert(weft_import_state_dict(path, k->m, NULL) != WEFT_OK && weft_import_state_dict(path, k->m, &r) != WEFT_OK && state_of(k) == state);
+    cr_assert(weft_load_state_dict(path, k->m, NULL) != WEFT_OK && weft_load_state_dict(path, k->m, &r) != WEFT_OK && state_of(k) == state);
     no_handles();
 }
 
@@ -217,12 +217,12 @@ Test(checkpoint, loading_is_all_or_nothing)
     uint32_t state = state_of(&b);
     int32_t small[1] = { 5 }, i32 = 9;
     char text[4] = "abc";
-    struct { weft_item_of_user item; weft_status kind; const char *part; } bad[] = {
+    struct { weft_checkpoint_item item; weft_status kind; const char *part; } bad[] = {
         { { "nix", WEFT_I32, &i32, 1 }, WEFT_EFORMAT, "no item \"nix\"" }, { { "ints", WEFT_I32, small, 1 }, WEFT_ESHAPE, "int32 [4]" },
         { { "ints", WEFT_I64, small, 0 }, WEFT_EFORMAT, "int64 [0]" }, { { "text", WEFT_TEXT, text, 4 }, WEFT_ESHAPE, "text [4]" },
         { { "text", WEFT_BYTES, text, 4 }, WEFT_EFORMAT, "\"text\" is text" } };
     for (int i = 0; i < COUNT(bad); i++) {
-        weft_item_of_user two[2] = { { "longs", WEFT_I64, (int64_t[2]){ 1, 2 }, 2 }, bad[i].item };
+        weft_checkpoint_item two[2] = { { "longs", WEFT_I64, (int64_t[2]){ 1, 2 }, 2 }, bad[i].item };
         REFUSES(weft_load(path, b.m, b.o, two, 2), bad[i].kind, bad[i].part);
         REFUSES(weft_load_items(path, two, 2), bad[i].kind, bad[i].part);
         cr_assert(state_of(&b) == state && ((int64_t *)two[0].data)[0] == 1 && small[0] == 5 && i32 == 9 && !strcmp(text, "abc"));
@@ -278,10 +278,10 @@ Test(checkpoint, another_optimiser_is_refused)
     DOES(weft_load(path, n, NULL, NULL, 0));     /* the weights alone know their names */
     REFUSES(weft_load(bare, m, adam, NULL, 0), WEFT_EFORMAT, "no optimiser");
     REFUSES(weft_load(swapped, m, adam, NULL, 0), WEFT_EFORMAT, "\"b\", where the module has \"a\"");
-    weft_optim_end(adam);
+    weft_optim_free(adam);
     weft_optim *adamw = weft_adamw_new(m, NULL);
     REFUSES(weft_load(path, m, adamw, NULL, 0), WEFT_EFORMAT, "its optimiser is Adam, the one given AdamW");
-    weft_optim_end(adamw);
+    weft_optim_free(adamw);
     REFUSES(weft_load(path, m, weft_sgd_new(m, NULL), NULL, 0), WEFT_EFORMAT, "its optimiser is Adam, the one given SGD");
     OK(w);
     no_handles();
@@ -294,14 +294,14 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
     const char *path = in_folder("a.h5"), *part = in_folder("part");
     weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
     weft_init one = { WEFT_INIT_CONSTANT, 1, 0 };
-    weft_module *m = weft_module_new(w, "m"), *twin = weft_module_new(w, "m"), *foreign = weft_module_new(v, "m"), *below = weft_module_in(m, "below");
+    weft_module *m = weft_module_new(w, "m"), *twin = weft_module_new(w, "m"), *foreign = weft_module_new(v, "m"), *below = weft_submodule_new(m, "below");
     weft_module *all[] = { m, twin, foreign };
     for (int i = 0; i < COUNT(all); i++)
-        weft_parameter(i ? weft_module_in(all[i], "below") : below, "a", WEFT_SHAPE(2), one);
+        weft_parameter(i ? weft_submodule_new(all[i], "below") : below, "a", WEFT_SHAPE(2), one);
     weft_optim *of_below = weft_adam_new(below, NULL);
     DOES(weft_save(part, m, of_below, NULL, 0));
     DOES(weft_load(part, m, of_below, NULL, 0));
-    weft_optim_end(of_below);
+    weft_optim_free(of_below);
     weft_optim *own = weft_adam_new(m, NULL);
     DOES(weft_save(path, m, own, NULL, 0));
     REFUSES(weft_save(part, below, own, NULL, 0), WEFT_EARG, "the optimiser is not one of m.below, nor of a part of it");
@@ -335,17 +335,17 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
     weft_linear_new(n, "new", 2, 2);
     weft_buffer(n, "state", WEFT_SHAPE(3));
     weft_gru_new(n, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = 4, .no_bias = true });        /* 12 rows, too */
-    weft_assign_values(weft_find(m, "state"), (weft_real[]){ 1, 2, 3 }, 3);
+    weft_assign_values(weft_find_parameter(m, "state"), (weft_real[]){ 1, 2, 3 }, 3);
     DOES(weft_save(path, m, NULL, NULL, 0));
-    weft_real *gru = numbers(weft_find(n, "rnn.weight_ih_l0"));
+    weft_real *gru = numbers(weft_find_parameter(n, "rnn.weight_ih_l0"));
     weft_load_report r;
     DOES(weft_load_matching(path, n, &r));
     cr_assert(r.loaded == 3 && r.missing == 2 && r.extra == 2 && r.other_shape == 4, "%d %d %d %d\n%s", r.loaded, r.missing, r.extra, r.other_shape, r.text);
     cr_assert(strstr(r.text, "missing parameters/new.weight\n") && strstr(r.text, "extra parameters/gone.bias\n"), "%s", r.text);
     cr_assert(strstr(r.text, "shape parameters/wider.bias is ") && strstr(r.text, "layer parameters/rnn.weight_ih_l0 is of"), "%s", r.text);
-    same_bits("same", numbers(weft_find(n, "same.weight")), numbers(weft_find(m, "same.weight")), 4);
-    same_bits("state", numbers(weft_find(n, "state")), numbers(weft_find(m, "state")), 3);
-    same_bits("gru", numbers(weft_find(n, "rnn.weight_ih_l0")), gru, 12);
+    same_bits("same", numbers(weft_find_parameter(n, "same.weight")), numbers(weft_find_parameter(m, "same.weight")), 4);
+    same_bits("state", numbers(weft_find_parameter(n, "state")), numbers(weft_find_parameter(m, "state")), 3);
+    same_bits("gru", numbers(weft_find_parameter(n, "rnn.weight_ih_l0")), gru, 12);
     DOES(weft_load_matching(path, n, NULL));
     for (int i = 0; i < 200; i++) {              /* a report that cannot hold all of it says so */
         char name[WEFT__NAME];
@@ -366,15 +366,15 @@ Test(checkpoint, a_part_of_a_model_is_a_model)
     train(&a, 1);
     DOES(weft_save(path, part, NULL, NULL, 0));
     DOES(weft_load(path, to, NULL, NULL, 0));
-    same_bits("weight", numbers(weft_find(b.m, "enc.weight_hh_l1")), numbers(weft_find(a.m, "enc.weight_hh_l1")), 100);
+    same_bits("weight", numbers(weft_find_parameter(b.m, "enc.weight_hh_l1")), numbers(weft_find_parameter(a.m, "enc.weight_hh_l1")), 100);
     REFUSES(weft_load(path, b.m, NULL, NULL, 0), WEFT_EFORMAT, "enc.weight_ih_l0 is not in the file");
-    weft_module *inner = weft_module_in(a.m, "inner");           /* a part that is tied to the rest has the numbers all the same */
-    weft_tie(inner, "weight", weft_find(a.m, "out.weight"));
+    weft_module *inner = weft_submodule_new(a.m, "inner");           /* a part that is tied to the rest has the numbers all the same */
+    weft_tie(inner, "weight", weft_find_parameter(a.m, "out.weight"));
     DOES(weft_save(path, inner, NULL, NULL, 0));
     weft_module *alone = weft_module_new(b.w, "alone");
     weft_parameter(alone, "weight", WEFT_SHAPE(2, 10), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     DOES(weft_load(path, alone, NULL, NULL, 0));
-    same_bits("tied", numbers(weft_find(alone, "weight")), numbers(weft_find(a.m, "again")), 20);
+    same_bits("tied", numbers(weft_find_parameter(alone, "weight")), numbers(weft_find_parameter(a.m, "again")), 20);
     CLEAN(a.w);
     CLEAN(b.w);
     end_folder();
@@ -394,17 +394,17 @@ Test(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "module");
     REFUSES(weft_load_items(NULL, NULL, 0), WEFT_EARG, "path");
     REFUSES(weft_load_matching(path, NULL, NULL), WEFT_EARG, "module");
-    REFUSES(weft_import_state_dict(path, NULL, NULL), WEFT_EARG, "module");
-    REFUSES(weft_export_state_dict(path, NULL), WEFT_EARG, "module");
+    REFUSES(weft_load_state_dict(path, NULL, NULL), WEFT_EARG, "module");
+    REFUSES(weft_save_state_dict(path, NULL), WEFT_EARG, "module");
     REFUSES(weft_save(path, a.m, NULL, NULL, 1), WEFT_EARG, "NULL");
-    cr_assert(weft_item_size(path, NULL) == -1 && weft_item_size(NULL, "a") == -1 && weft_item_size(path, "a/b") == -1);
-    struct { weft_item_of_user item; const char *part; } bad[] = {
+    cr_assert(weft_checkpoint_item_size(path, NULL) == -1 && weft_checkpoint_item_size(NULL, "a") == -1 && weft_checkpoint_item_size(path, "a/b") == -1);
+    struct { weft_checkpoint_item item; const char *part; } bad[] = {
         { { NULL, WEFT_I32, &x, 1 }, "no name" }, { { "", WEFT_I32, &x, 1 }, "no name" }, { { "a/b", WEFT_I32, &x, 1 }, "cannot have" },
         { { "a", WEFT_I32, NULL, 1 }, "no data" }, { { "a", WEFT_I32, &x, -1 }, "no data" }, { { "a", (weft_dtype)17, &x, 1 }, "no type" },
         { { "t", WEFT_TEXT, open_text, 3 }, "final 0" }, { { "t", WEFT_TEXT, open_text, 0 }, "no data" }, { { ".", WEFT_I32, &x, 1 }, "cannot have" } };
     for (int i = 0; i < COUNT(bad); i++)
         REFUSES(weft_save(path, a.m, NULL, &bad[i].item, 1), WEFT_EARG, bad[i].part);
-    weft_item_of_user twice[2] = { { "a", WEFT_I32, &x, 1 }, { "a", WEFT_I32, &x, 1 } };
+    weft_checkpoint_item twice[2] = { { "a", WEFT_I32, &x, 1 }, { "a", WEFT_I32, &x, 1 } };
     REFUSES(weft_save(path, a.m, NULL, twice, 2), WEFT_EARG, "twice");
     weft_optim *broken = weft_adam_new(NULL, NULL);
     REFUSES(weft_save(path, a.m, broken, NULL, 0), WEFT_EARG, "optimiser");
@@ -425,7 +425,7 @@ Test(checkpoint, a_failed_context_writes_nothing)
     train(&a, 1);
     weft_fail(a.w, WEFT_ENUMERIC, "a program's own check");
     REFUSES(weft_save(path, a.m, a.o, NULL, 0), WEFT_ENUMERIC, "a program's own check");
-    REFUSES(weft_export_state_dict(path, a.m), WEFT_ENUMERIC, "a program's own check");
+    REFUSES(weft_save_state_dict(path, a.m), WEFT_ENUMERIC, "a program's own check");
     REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_ENUMERIC, "a program's own check");
     cr_assert(equal_files(path, copy) && files_in_folder() == 2);
     weft_recover(a.w);

@@ -47,7 +47,7 @@ Test(checkpoint_files, what_cannot_be_replaced_is_left_alone)
     REFUSES(weft_save("/dev/null", a.m, NULL, NULL, 0), WEFT_EIO, "not a regular file");
     const char *pipe_ = in_folder("pipe");
     cr_assert(mkfifo(pipe_, 0600) == 0);
-    REFUSES(weft_export_state_dict(pipe_, a.m), WEFT_EIO, "not a regular file");
+    REFUSES(weft_save_state_dict(pipe_, a.m), WEFT_EIO, "not a regular file");
     char *longest = calloc(1, 6000);
     memset(longest, 'a', 5999);
     REFUSES(weft_save(longest, a.m, NULL, NULL, 0), WEFT_EIO, "too long");
@@ -163,7 +163,7 @@ Test(checkpoint_files, the_program_s_own_hdf5_is_left_alone)
     hid_t own = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     DOES(weft_save(ours, a.m, NULL, NULL, 0));
     REFUSES(weft_load(ours, a.m, a.o, NULL, 0), WEFT_EFORMAT, "no optimiser");
-    REFUSES(weft_import_state_dict(ours, a.m, NULL), WEFT_EFORMAT, "checkpoint");
+    REFUSES(weft_load_state_dict(ours, a.m, NULL), WEFT_EFORMAT, "checkpoint");
     H5Eget_auto2(H5E_DEFAULT, &fn, &user);
     H5PLget_loading_state(&after);
     cr_assert(heard == 0 && fn == loud && user == &heard && before == after);

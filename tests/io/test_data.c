@@ -10,7 +10,7 @@ static char folder[64], file_name[128];
 static const char *in_folder(const char *name)
 {
     if (!folder[0]) {
-        snprintf(folder, sizeof folder, "%s/weft_data.XXXXXX", P_tmpdir);
+        snprintf(folder, sizeof folder, "%s/weft_op_data.XXXXXX", P_tmpdir);
         cr_assert_not_null(mkdtemp(folder));
     }
     snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
@@ -47,11 +47,11 @@ Test(data, text_lines_are_sequences)
     static const int64_t offset[] = { 0, 2, 2, 5, 9 };
     cr_assert(d.n == 4 && !d.rows && !memcmp(d.len, len, sizeof len) && !memcmp(d.offset, offset, sizeof offset) && !memcmp(d.ints,
             tokens, sizeof tokens));
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     is_empty(&d);
     cr_assert_eq(weft_read_text(put_text("a.txt", ""), &d), WEFT_OK);
     cr_assert(d.n == 0 && d.offset[0] == 0);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     end_folder();
 }
 
@@ -70,7 +70,7 @@ Test(data, text_may_be_anything)
     weft_dataset d;
     cr_assert_eq(weft_read_text(put("b.bin", bytes, N), &d), WEFT_OK);
     cr_assert(d.n == lines && d.offset[d.n] == tokens && d.len[d.n - 1] == N / 2 - 1);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     free(bytes);
     end_folder();
 }
@@ -86,7 +86,7 @@ Test(data, text_that_cannot_be_read)
     is_empty(&d);
     cr_assert_eq(weft_read_text(NULL, &d), WEFT_EARG);
     cr_assert_eq(weft_read_text("x", NULL), WEFT_EARG);
-    weft_data_end(NULL);
+    weft_dataset_free(NULL);
     end_folder();
 }
 
@@ -103,7 +103,7 @@ Test(data, csv_with_quotes_and_line_ends_of_both_kinds)
     static const weft_real rows[] = { 2, 1, 4, -5, 16, 6, 8, 7 };
     cr_assert(d.n == 3 && d.columns == 2 && !d.ints && d.offset[3] == 4 && !memcmp(d.len, len, sizeof len));
     same_bits("rows", d.rows, rows, COUNT(rows));
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     end_folder();
 }
 
@@ -113,7 +113,7 @@ Test(data, csv_with_missing_values)
     const char *path = put_text("a.csv", "id,a\n1,nan\n1,-2\n2,NaN\n2,inf\n");
     cr_assert_eq(weft_read_csv(path, "id", (const char *const[]){ "a" }, 1, NULL, &d), WEFT_OK, "%s", weft_file_message());
     cr_assert(d.n == 2 && isnan(d.rows[0]) && d.rows[1] == -2 && isnan(d.rows[2]) && isinf(d.rows[3]));
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     end_folder();
 }
 
@@ -130,11 +130,11 @@ Test(data, csv_of_a_million_numbers_and_no_rows)
     cr_assert_eq(weft_read_csv(put("l.csv", text, size), "id", ab, 2, NULL, &d), WEFT_OK);
     cr_assert(d.n == 100000 / 7 + 1 && d.len[0] == 7 && d.offset[d.n] == 100000 && d.rows[2 * 99999] == 99999 &&
               d.rows[2 * 3 + 1] == (weft_real)-3.5);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     free(text);
     cr_assert_eq(weft_read_csv(put_text("e.csv", "id,a,b\n"), "id", ab, 2, NULL, &d), WEFT_OK);
     cr_assert(d.n == 0 && d.columns == 2 && d.offset[0] == 0);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     end_folder();
 }
 
@@ -144,7 +144,7 @@ Test(data, csv_in_a_country_of_decimal_commas)
     comma_begin();
     cr_assert_eq(weft_read_csv(put_text("a.csv", "id,a,b\n1,1.5,2.25\n"), "id", ab, 2, NULL, &d), WEFT_OK);
     cr_assert(d.rows[0] == (weft_real)1.5 && d.rows[1] == (weft_real)2.25);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     comma_end();
     end_folder();
 }
@@ -192,7 +192,7 @@ Test(data, csv_of_any_bytes_does_no_harm)
         cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && d.n == 0));
         for (int64_t i = 0; s == WEFT_OK && i < d.n; i++)
             cr_assert(d.len[i] > 0 && d.offset[i + 1] - d.offset[i] == d.len[i]);
-        weft_data_end(&d);
+        weft_dataset_free(&d);
     }
     end_folder();
 }
@@ -219,7 +219,7 @@ Test(data, hdf5_there_and_back)
                 (size_t)in.n * sizeof *len));
         cr_assert(!memcmp(k % 2 ? (void *)out.rows : (void *)out.ints, k % 2 ? (void *)rows : (void *)tokens,
                           (size_t)total * (k % 2 ? 3 * sizeof *rows : sizeof *tokens)));
-        weft_data_end(&out);
+        weft_dataset_free(&out);
     }
     end_folder();
 }
@@ -259,7 +259,7 @@ Test(data, hdf5_of_others)
         const char *path = foreign(ints[i % 3], 1, two, 2, "rows", floats[i / 3], 2, 4, 5);
         cr_assert_eq(weft_read_hdf5(path, NULL, &d), WEFT_OK, "%d: %s", i, weft_file_message());
         cr_assert(d.n == 2 && d.len[0] == 3 && d.columns == 5 && d.rows[19] == 0);
-        weft_data_end(&d);
+        weft_dataset_free(&d);
     }
 #define REFUSED(says, ...)                                                                                                     \
     do {                                                                                                                        \
@@ -318,7 +318,7 @@ Test(journal, lines_are_json)
     weft_journal *j = weft_journal_open(path, false);
     cr_assert_not_null(j);
     weft_journal_number(j, "outside", 1);        /* not between begin and end: nothing */
-    weft_journal_begin(j);
+    weft_journal_line_begin(j);
     for (int i = 0; i < COUNT(values); i++)
         weft_journal_number(j, (char[]){ (char)('a' + i), 0 }, values[i]);
     weft_journal_number(j, "nan", NAN);
@@ -327,10 +327,10 @@ Test(journal, lines_are_json)
     cr_assert(strstr(weft_file_message(), "log.jsonl: a member without a name"));
     weft_journal_text(j, NULL, "x");
     weft_journal_text(j, "quote \" back \\ line \n tab \t", "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xC3( \xED\xA0\x80 \xFF");
-    weft_journal_end(j);
-    weft_journal_end(j);
-    weft_journal_begin(j);
-    weft_journal_end(j);
+    weft_journal_line_end(j);
+    weft_journal_line_end(j);
+    weft_journal_line_begin(j);
+    weft_journal_line_end(j);
     weft_journal_close(j);
     FILE *f = fopen(path, "r");
     json_t *o = line_of(f);
@@ -354,9 +354,9 @@ Test(journal, appends_below_a_cut_line)
     const char *path = put_text("log.jsonl", "{\"a\": 1}\n{\"b\": ");
     for (int i = 0; i < 2; i++) {
         weft_journal *j = weft_journal_open(path, true);
-        weft_journal_begin(j);
+        weft_journal_line_begin(j);
         weft_journal_number(j, "c", i);
-        weft_journal_end(j);
+        weft_journal_line_end(j);
         weft_journal_close(j);
     }
     char text[100] = { 0 };
@@ -372,9 +372,9 @@ Test(journal, null_swallows_everything)
     cr_assert_null(weft_journal_open("/nowhere/log", false));
     MESSAGE_HAS("/nowhere/log");
     cr_assert_null(weft_journal_open(NULL, false));
-    weft_journal_begin(NULL);
+    weft_journal_line_begin(NULL);
     weft_journal_number(NULL, "a", 1);
     weft_journal_text(NULL, "a", "b");
-    weft_journal_end(NULL);
+    weft_journal_line_end(NULL);
     weft_journal_close(NULL);
 }

@@ -234,10 +234,10 @@ Test(file_write, a_limit_of_its_size_is_an_error)
 
 static void line(weft_journal *j, double n, const char *text)
 {
-    weft_journal_begin(j);
+    weft_journal_line_begin(j);
     weft_journal_number(j, "n", n);
     weft_journal_text(j, "text", text);
-    weft_journal_end(j);
+    weft_journal_line_end(j);
 }
 static int writes_lines(const char *path)
 {
@@ -325,7 +325,7 @@ static void *saves_and_loads(void *k_)
     weft_load_report report;
     const char *path = in_folder("a.h5"), *dict = in_folder("dict.h5");
     bool good = saves(path, k) == WEFT_OK && weft_load(path, k->m, k->o, NULL, 0) == WEFT_OK && weft_load_matching(path, k->m, &report) == WEFT_OK &&
-                weft_export_state_dict(dict, k->m) == WEFT_OK && weft_import_state_dict(dict, k->m, NULL) == WEFT_OK;
+                weft_save_state_dict(dict, k->m) == WEFT_OK && weft_load_state_dict(dict, k->m, NULL) == WEFT_OK;
     return good ? k_ : NULL;
 }
 

@@ -61,8 +61,8 @@ static bytes damaged(bytes good, kind k, uint64_t number)
 static int one(const model *k, const char *path, kind what, uint32_t good, uint32_t now)       /* 0: refused, 1: as saved, 2: a silent change */
 {
     extras x = { { 0 }, "", 0 };
-    weft_item_of_user items[] = { { "ints", WEFT_I32, x.ints, 6 }, { "text", WEFT_TEXT, x.text, 32 }, { "score", WEFT_F64, &x.score, 1 } };
-    weft_status s = what == FOREIGN ? weft_import_state_dict(path, k->m, NULL) : weft_load(path, k->m, k->o, items, COUNT(items));
+    weft_checkpoint_item items[] = { { "ints", WEFT_I32, x.ints, 6 }, { "text", WEFT_TEXT, x.text, 32 }, { "score", WEFT_F64, &x.score, 1 } };
+    weft_status s = what == FOREIGN ? weft_load_state_dict(path, k->m, NULL) : weft_load(path, k->m, k->o, items, COUNT(items));
     uint32_t is = state_of(k);
     if (!weft_ok(k->w))
         return 2;
@@ -118,9 +118,9 @@ Test(fuzz_checkpoint, damage_is_never_silent)
     model a = model_new(1), b = model_new(2);
     train(&a, 2);
     extras x = said;
-    weft_item_of_user items[] = { { "ints", WEFT_I32, x.ints, 6 }, { "text", WEFT_TEXT, x.text, 32 }, { "score", WEFT_F64, &x.score, 1 } };
+    weft_checkpoint_item items[] = { { "ints", WEFT_I32, x.ints, 6 }, { "text", WEFT_TEXT, x.text, 32 }, { "score", WEFT_F64, &x.score, 1 } };
     DOES(weft_save(path, a.m, a.o, items, COUNT(items)));
-    DOES(weft_export_state_dict(dict, a.m));
+    DOES(weft_save_state_dict(dict, a.m));
     DOES(weft_save(in_folder("before"), b.m, b.o, NULL, 0));
     bytes good = read_bytes(path), plain = read_bytes(dict), same = damaged(good, PLAIN, 0);
     memcpy(same.at = realloc(same.at, good.n), good.at, good.n);

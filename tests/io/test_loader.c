@@ -124,7 +124,7 @@ Test(loader, resumes_in_mid_epoch)
         weft_loader *l = weft_loader_new(w, "x", n, len, &o);
         for (int64_t i = 0; i <= steps; i++) {
             if (i == stop)
-                state = weft_loader_save(l);
+                state = weft_loader_get_state(l);
             const int32_t *batch = weft_loader_next(l, &size);
             if (i >= stop && a < 900)
                 straight[a++] = batch ? batch[0] : -1;
@@ -134,7 +134,7 @@ Test(loader, resumes_in_mid_epoch)
         l = weft_loader_new(w, "x", n, len, &o);
         if (dice(2))
             weft_loader_next(l, &size);
-        weft_loader_restore(l, state);
+        weft_loader_set_state(l, state);
         for (int64_t i = stop; i <= steps; i++) {
             const int32_t *batch = weft_loader_next(l, &size);
             if (b < 900)
@@ -167,15 +167,15 @@ Test(loader, refuses)
     FAILS(w, WEFT_EARG, "without lengths");
     cr_assert_null(weft_loader_new(NULL, "a", 3, good, &o));
     weft_loader *l = weft_loader_new(w, "a", 3, good, &o), *other = weft_loader_new(w, "b", 2, good, &o);
-    weft_loader_restore(l, weft_loader_save(other));
+    weft_loader_set_state(l, weft_loader_get_state(other));
     FAILS(w, WEFT_EARG, "other sequences or options");
-    weft_loader_state s = weft_loader_save(l);
+    weft_loader_state s = weft_loader_get_state(l);
     s.at[0] = 1, s.at[1] = 77;
-    weft_loader_restore(l, s);
+    weft_loader_set_state(l, s);
     FAILS(w, WEFT_EARG, "batch 77 of 2");
     cr_assert(!weft_loader_next(NULL, &size) && size == 0 && weft_loader_epoch(NULL) == 0 && weft_loader_batches(NULL) == 0);
-    weft_loader_restore(NULL, s);
-    cr_assert_eq(weft_loader_save(NULL).at[0], 0);
+    weft_loader_set_state(NULL, s);
+    cr_assert_eq(weft_loader_get_state(NULL).at[0], 0);
     CLEAN(w);
 }
 
@@ -197,14 +197,14 @@ Test(loader, a_damaged_position_changes_nothing)
             last = weft_loader_next(l[0], &sizes[0]), weft_loader_next(l[1], &sizes[1]);
         int32_t kept = last ? last[0] : 0;
         const int64_t bad[][2] = { { INT64_MAX, 0 }, { -1, 0 }, { 1, INT64_MAX }, { 1, N + 1 }, { 1, -2 }, { 0, 0 }, { INT64_MIN, -1 }, { INT64_MAX, -1 } };
-        weft_loader_state s = weft_loader_save(l[0]), before = s;
+        weft_loader_state s = weft_loader_get_state(l[0]), before = s;
         int which = (int)dice(COUNT(bad));
         memcpy(s.at, bad[which], sizeof bad[which]);
         s.at[2] = (int64_t)dice(UINT64_MAX);
         int64_t batches = weft_loader_batches(l[0]);
-        weft_loader_restore(l[0], s);
+        weft_loader_set_state(l[0], s);
         FAILS(w, WEFT_EARG, "the position");
-        weft_loader_state after = weft_loader_save(l[0]);
+        weft_loader_state after = weft_loader_get_state(l[0]);
         cr_assert(!memcmp(&after, &before, sizeof after) && weft_loader_batches(l[0]) == batches && (!last || last[0] == kept), "position %d", which);
         for (int i = 0; i < 60; i++) {
             const int32_t *a = weft_loader_next(l[0], &sizes[0]), *b = weft_loader_next(l[1], &sizes[1]);

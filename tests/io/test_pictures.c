@@ -130,7 +130,7 @@ Test(pictures, curves)
         z[i] = 40 - i / 10.0;
     }
     const weft_curve curves[] = { { "loss", 100, x, y, false, NULL }, { nasty, 20, x, z, true, NULL }, { NULL, 0, NULL, NULL, true, NULL } };
-    cr_assert_eq(weft_draw_curves(path, nasty, "updates", "loss", nasty, curves, 3), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_plot_lines(path, nasty, "updates", "loss", nasty, curves, 3), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
     cr_assert_eq(count(text, "<circle"), 20, "few points get dots");
@@ -155,13 +155,13 @@ Test(pictures, curves_of_odd_numbers)
             x[i] = odd[dice(COUNT(odd))];
             y[i] = odd[dice(COUNT(odd))];
         }
-        cr_assert_eq(weft_draw_curves(path, NULL, NULL, NULL, NULL, &(weft_curve){ "c", n, x, y, dice(2), dice(2) ? x : NULL }, (int)dice(2)), WEFT_OK);
+        cr_assert_eq(weft_plot_lines(path, NULL, NULL, NULL, NULL, &(weft_curve){ "c", n, x, y, dice(2), dice(2) ? x : NULL }, (int)dice(2)), WEFT_OK);
         char *text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
         static const int bases[] = { 0, 2, 10 };
         weft_curve c = { "c", n, x, y, dice(2), dice(2) ? x : NULL };
-        cr_assert_eq(weft_draw_charts(path, NULL, &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1, 1), WEFT_OK);
+        cr_assert_eq(weft_plot_charts(path, NULL, &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1, 1), WEFT_OK);
         text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
@@ -181,7 +181,7 @@ Test(pictures, bands)
     }
     const weft_curve curves[] = { { "a band first", N, x, y, false, x }, { "past", N, x, y, false, NULL }, { "truth", N, x, x, true, NULL },
                                   { "band", N, x, y, false, low }, { "inner", 2, x, y, false, low }, { "last", N, x, x, false, NULL }, { .low = low } };
-    cr_assert_eq(weft_draw_curves(path, "t", "x", "l", "r", curves, 7), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_plot_lines(path, "t", "x", "l", "r", curves, 7), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
     cr_assert_eq(count(text, "class=\"curve\""), 3);
@@ -228,7 +228,7 @@ Test(pictures, charts_by_powers)
     const weft_curve curve = { "c", 5, x, y, false, NULL };
     const weft_curve between = { "b", 2, (double[]){ 30, 500 }, (double[]){ 1, 2 }, false, NULL };
     const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 }, { nasty, "T", "ms", NULL, 2, 10, &curve, 1 }, { .y_base = 2 } };
-    cr_assert_eq(weft_draw_charts(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_plot_charts(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
     cr_assert_eq(count(text, "<circle"), 5 + 3, "0 and -3 have no logarithm");
@@ -244,14 +244,14 @@ Test(pictures, charts_by_powers)
     for (int i = 0; i < COUNT(marks); i++)
         cr_assert(strstr(second, marks[i]), "no mark %s", marks[i]);
     free(text);
-    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1), WEFT_OK);
+    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1), WEFT_OK);
     text = text_of_file();
     cr_assert(strstr(text, ">50<") && strstr(text, ">100<") && strstr(text, ">500<") && !strstr(text, ">20<") && !strstr(text, ">1000<"));
     free(text);
-    cr_assert_eq(weft_draw_charts(path, "t", charts, 0, 1), WEFT_EARG);
-    cr_assert_eq(weft_draw_charts(path, "t", charts, 1, 0), WEFT_EARG);
-    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .x_base = 3 }, 1, 1), WEFT_EARG);
-    cr_assert_eq(weft_draw_charts(path, "t", &(weft_chart){ .n = 1 }, 1, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_charts(path, "t", charts, 0, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_charts(path, "t", charts, 1, 0), WEFT_EARG);
+    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .x_base = 3 }, 1, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .n = 1 }, 1, 1), WEFT_EARG);
     unlink(path);
 }
 
@@ -261,7 +261,7 @@ Test(pictures, heatmap)
     static const char *const rows[] = { "f", nasty, NULL }, *const columns[] = { "p", "\xC3\xA9" };
     const double weights[] = { 0, 1, 0.25, 0.75, NAN, 2 };
     begin();
-    cr_assert_eq(weft_draw_heatmap(path, "map", 3, 2, weights, rows, columns), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_plot_heatmap(path, "map", 3, 2, weights, rows, columns), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
     cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") && strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text,
@@ -275,7 +275,7 @@ Test(pictures, heatmap)
         dice_fill(some, r * c, 0, 1);
         for (int i = 0; i < r * c; i++)
             all[i] = (double)some[i];
-        cr_assert_eq(weft_draw_heatmap(path, "map", r, c, all, NULL, NULL), WEFT_OK);
+        cr_assert_eq(weft_plot_heatmap(path, "map", r, c, all, NULL, NULL), WEFT_OK);
         text = text_of_file();
         well_formed(text);
         cr_assert_eq(count(text, "<title>") - 1, r * c);
@@ -297,7 +297,7 @@ Test(pictures, batch_has_a_cell_for_each_token_and_pad)
         int64_t tokens = dice_lengths(len, l.n, 12), longest = 0;
         for (int64_t i = 0; i < l.n; i++)
             longest = len[i] > longest ? len[i] : longest;
-        cr_assert_eq(weft_draw_batch(path, "batch", &l, dice(2) ? labels : NULL), WEFT_OK, "%s", weft_file_message());
+        cr_assert_eq(weft_plot_batch(path, "batch", &l, dice(2) ? labels : NULL), WEFT_OK, "%s", weft_file_message());
         char *text = text_of_file();
         well_formed(text);
         cr_assert_eq(count(text, "class=\"pad\""), l.n * longest - tokens);
@@ -315,10 +315,10 @@ Test(pictures, large_batches)
     begin();
     for (int i = 0; i < N; i++)
         len[i] = (int32_t)dice(50);
-    cr_assert_eq(weft_draw_batch(path, "many", &(weft_lengths){ N, len, NULL }, NULL), WEFT_OK);
+    cr_assert_eq(weft_plot_batch(path, "many", &(weft_lengths){ N, len, NULL }, NULL), WEFT_OK);
     len[0] = 49000;
-    cr_assert_eq(weft_draw_batch(path, "one long", &(weft_lengths){ 2, len, NULL }, NULL), WEFT_OK);
-    cr_assert_eq(weft_draw_batch(path, "too much", &(weft_lengths){ N, len, NULL }, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_batch(path, "one long", &(weft_lengths){ 2, len, NULL }, NULL), WEFT_OK);
+    cr_assert_eq(weft_plot_batch(path, "too much", &(weft_lengths){ N, len, NULL }, NULL), WEFT_EARG);
     unlink(path);
 }
 
@@ -331,7 +331,7 @@ Test(pictures, same_bytes_in_every_locale)
     for (int k = 0; k < 2; k++) {
         if (k)
             comma_begin();
-        cr_assert_eq(weft_draw_curves(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false, NULL }, 1), WEFT_OK);
+        cr_assert_eq(weft_plot_lines(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false, NULL }, 1), WEFT_OK);
         text[k] = text_of_file();
         comma_end();
     }
@@ -346,18 +346,18 @@ Test(pictures, refuse_and_leave_the_old_file)
     begin();
     int32_t negative = -1;
     double one = 1;
-    cr_assert_eq(weft_draw_heatmap(path, "t", 1, 1, &one, NULL, NULL), WEFT_OK);
+    cr_assert_eq(weft_plot_heatmap(path, "t", 1, 1, &one, NULL, NULL), WEFT_OK);
     char *before = text_of_file();
-    cr_assert_eq(weft_draw_heatmap(path, "t", 0, 1, &one, NULL, NULL), WEFT_EARG);
-    cr_assert_eq(weft_draw_heatmap(path, "t", 1, 1, NULL, NULL, NULL), WEFT_EARG);
-    cr_assert_eq(weft_draw_heatmap(path, "t", 1 << 20, 1 << 20, &one, NULL, NULL), WEFT_EARG);
-    cr_assert_eq(weft_draw_curves(path, "t", NULL, NULL, NULL, NULL, 1), WEFT_EARG);
-    cr_assert_eq(weft_draw_curves(path, "t", NULL, NULL, NULL, &(weft_curve){ .n = 1 }, 1), WEFT_EARG);
-    cr_assert_eq(weft_draw_batch(path, "t", NULL, NULL), WEFT_EARG);
-    cr_assert_eq(weft_draw_batch(path, "t", &(weft_lengths){ 1, &negative, NULL }, NULL), WEFT_EARG);
-    cr_assert_eq(weft_draw_heatmap("/nowhere/a.svg", "t", 1, 1, &one, NULL, NULL), WEFT_EIO);
+    cr_assert_eq(weft_plot_heatmap(path, "t", 0, 1, &one, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_heatmap(path, "t", 1, 1, NULL, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_heatmap(path, "t", 1 << 20, 1 << 20, &one, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", NULL, NULL, NULL, NULL, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", NULL, NULL, NULL, &(weft_curve){ .n = 1 }, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_batch(path, "t", NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_batch(path, "t", &(weft_lengths){ 1, &negative, NULL }, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_heatmap("/nowhere/a.svg", "t", 1, 1, &one, NULL, NULL), WEFT_EIO);
     cr_assert(strstr(weft_file_message(), "/nowhere/a.svg"));
-    cr_assert_eq(weft_draw_heatmap(NULL, "t", 1, 1, &one, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_heatmap(NULL, "t", 1, 1, &one, NULL, NULL), WEFT_EARG);
     char *after = text_of_file();
     cr_assert_str_eq(before, after);
     free(before);

@@ -47,17 +47,17 @@ Test(readers, a_float64_beyond_float32_is_told_with_its_place)
     weft_dataset d;
     hid_t types[] = { H5T_IEEE_F64LE, H5T_IEEE_F64BE };
     for (int i = 0; i < COUNT(types) && sizeof(weft_real) == 4; i++) {
-        REFUSES(weft_import_state_dict(with_numbers("x", types[i], big), m, NULL), WEFT_EFORMAT, "numbers.h5: x[1, 1] is -1e+300, which is too large");
+        REFUSES(weft_load_state_dict(with_numbers("x", types[i], big), m, NULL), WEFT_EFORMAT, "numbers.h5: x[1, 1] is -1e+300, which is too large");
         same_bits("x", numbers(x), ((weft_real[]){ 7, 7, 7, 7, 7, 7 }), 6);
         REFUSES(weft_read_hdf5(with_numbers("rows", types[i], big), NULL, &d), WEFT_EFORMAT, "rows[1, 1] is -1e+300");
         cr_assert(d.n == 0 && !d.rows && !d.len);
     }
     for (int i = 0; i < COUNT(types); i++) {     /* what is infinite in the file stays so */
-        DOES(weft_import_state_dict(with_numbers("x", types[i], fine), m, NULL));
+        DOES(weft_load_state_dict(with_numbers("x", types[i], fine), m, NULL));
         DOES(weft_read_hdf5(with_numbers("rows", types[i], fine), NULL, &d));
         const weft_real *a = numbers(x), *b = d.rows;
         cr_assert(isinf(a[1]) && a[2] < 0 && isinf(b[2]) && a[4] == (weft_real)1e-300 && b[5] == (weft_real)3.4e38 && !memcmp(a, b, 6 * sizeof *a));
-        weft_data_end(&d);
+        weft_dataset_free(&d);
     }
     cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
     CLEAN(w);
@@ -73,7 +73,7 @@ Test(readers, a_float64_is_rounded_to_the_nearest_in_both_orders_of_bytes)
     weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(2, 3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     hid_t types[] = { H5T_IEEE_F64LE, H5T_IEEE_F64BE };
     for (int i = 0; i < COUNT(types); i++) {
-        DOES(weft_import_state_dict(with_numbers("x", types[i], half), m, NULL));
+        DOES(weft_load_state_dict(with_numbers("x", types[i], half), m, NULL));
         const weft_real *is = numbers(x);
         for (int k = 0; k < COUNT(half); k++)
             cr_assert(is[k] == (weft_real)half[k], "type %d: %.17g became %.17g", i, half[k], (double)is[k]);
@@ -144,7 +144,7 @@ static bytes frame_of(int columns, const char *path)
         name[i] = twelve[i], column[i] = x;
     DOES(weft_frame_add(&f, "one", name, column, 2));
     DOES(weft_frame_write_hdf5(path, NULL, &f));
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     return read_bytes(path);
 }
 
@@ -180,9 +180,9 @@ static void damage(const char *path, bytes b, size_t at, size_t from, size_t n, 
             cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
             cr_assert(s || held || (f.rows == 2 && f.column[1][1] == 2), "byte %zu: other numbers", i);
             cr_assert_eq(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "byte %zu, %d: the file stays open: %s", i, to[k], weft_file_message());
-            weft_frame_end(&f);
+            weft_frame_free(&f);
             weft_load_report extra = { 0 };      /* all of the columns, by a walk of the group */
-            s = weft_import_state_dict(path, m, &extra);
+            s = weft_load_state_dict(path, m, &extra);
             cr_assert(s == WEFT_OK || s == WEFT_EFORMAT, "byte %zu: %s: %s", i, weft_status_name(s), weft_file_message());
             b.at[i] = was;
         }
@@ -242,7 +242,7 @@ Test(readers, damaged_headers_that_hold_numbers_are_refused_or_read)
     weft_frame f = { 0 };
     DOES(weft_frame_read_hdf5(&f, path, NULL, (const char *[]){ "a", "b", NULL }));
     cr_assert(f.rows == 2 && f.column[1][1] == 2);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     int headers = 0;
     for (size_t at = 0; at + 64 < b.n; at++)
         if (!memcmp(b.at + at, "OHDR\2", 5)) {
@@ -286,7 +286,7 @@ Test(readers, types_that_have_parts_stay_closed)
             bool plain = to >> 4 >= 1 && to >> 4 <= 4 && (to & 15) == FLOAT;
             cr_assert(s == WEFT_EFORMAT || (s == WEFT_OK && plain), "type %x: %s", to, weft_status_name(s));
             refused += strstr(weft_file_message(), "something else than plain numbers") != NULL;
-            weft_frame_end(&f);
+            weft_frame_free(&f);
         }
         b.at[type] = was, sets++;
         seal(b.at + at, HEAD + LONG);
@@ -323,7 +323,7 @@ Test(readers, ids_are_texts_of_any_plain_kind)
     for (int i = 0; i < COUNT(good); i++) {
         DOES(weft_frame_read_hdf5(&f, with_ids(good[i].bytes, good[i].n, good[i].set, good[i].pad), NULL, a));
         cr_assert(f.n == 2 && !strcmp(f.id[0], "one") && !strcmp(f.id[1], "two"), "%d: %s, %s", i, f.id[0], f.id[1]);
-        weft_frame_end(&f);
+        weft_frame_free(&f);
     }
     REFUSES(weft_frame_read_hdf5(&f, with_ids("one\n", 4, H5T_CSET_ASCII, H5T_STR_NULLPAD), NULL, a), WEFT_EFORMAT, "\"ids\" has 1 lines, there are 2 series");
     hid_t file = H5Fopen(with_ids("x\n", 2, H5T_CSET_ASCII, H5T_STR_NULLPAD), H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1);
@@ -356,9 +356,9 @@ Test(readers, files_of_other_programs_say_what_they_are)
     for (int i = 0; i < COUNT(others); i++) {
         const char *path = put_bytes(others[i].name, others[i].bytes, others[i].n);
         for (int k = 0; k < 3; k++) {
-            weft_status s = k == 0 ? weft_load(path, m, NULL, NULL, 0) : k == 1 ? weft_import_state_dict(path, m, NULL) : weft_load_items(path, NULL, 0);
+            weft_status s = k == 0 ? weft_load(path, m, NULL, NULL, 0) : k == 1 ? weft_load_state_dict(path, m, NULL) : weft_load_items(path, NULL, 0);
             const char *says = weft_file_message(), *line = strchr(says, '\n');
-            cr_assert(s == WEFT_EFORMAT && strstr(says, others[i].what) && strstr(says, others[i].how) && strstr(says, "weft_import_state_dict"), "%d: %s", i, says);
+            cr_assert(s == WEFT_EFORMAT && strstr(says, others[i].what) && strstr(says, others[i].how) && strstr(says, "weft_load_state_dict"), "%d: %s", i, says);
             cr_assert(line && !strchr(line + 1, '\n'), "two lines are wanted: %s", says);
         }
     }
@@ -374,17 +374,17 @@ Test(readers, csv_of_other_habits)
     const weft_csv_opts excel = { .delimiter = ';' }, tabs = { '\t', true }, gaps = { .empty_is_nan = true };
     DOES(weft_read_csv(put_text("e.csv", "id;a;b\n\"x;y\";1;2\n\"x;y\";3;4\n"), "id", ab, 2, &excel, &d));
     cr_assert(d.n == 1 && d.len[0] == 2 && d.rows[3] == 4);
-    weft_data_end(&d);
+    weft_dataset_free(&d);
     DOES(weft_frame_read_csv(&f, put_text("t.csv", "a\tb\tc,d\n1\t\t,\n\"\"\t4\t\n"), NULL, ab, &tabs));
     cr_assert(f.rows == 2 && f.column[0][0] == 1 && isnan(f.column[1][0]) && isnan(f.column[0][1]) && f.column[1][1] == 4);
-    weft_frame_end(&f);
+    weft_frame_free(&f);
     DOES(weft_frame_read_csv(&f, put_text("g.csv", "id,a,b\nx,,2\nx,3,\n"), "id", ab, &gaps));
     cr_assert(isnan(f.column[0][0]) && isnan(f.column[1][1]) && f.column[0][1] == 3);
-    DOES(weft_frame_fix_csv(&f, put_text("h.csv", "id\tc\nx\t\n"), "id", WEFT_NAMES("c"), &tabs));
+    DOES(weft_frame_add_static_csv(&f, put_text("h.csv", "id\tc\nx\t\n"), "id", WEFT_NAMES("c"), &tabs));
     cr_assert(isnan(weft_frame_column(&f, "c")[1]));
     REFUSES(weft_read_csv(put_text("s.csv", "id,a,b\nx, ,2\n"), "id", ab, 2, &gaps, &d), WEFT_EFORMAT, "s.csv:2: column \"a\": a number was expected, not \" \"");
-    REFUSES(weft_frame_fix_csv(&f, put_text("h.csv", "id,c\nx,\n"), "id", WEFT_NAMES("e"), NULL), WEFT_EFORMAT, "no column is named \"e\", but \"id\", \"c\"");
-    weft_frame_end(&f);
+    REFUSES(weft_frame_add_static_csv(&f, put_text("h.csv", "id,c\nx,\n"), "id", WEFT_NAMES("e"), NULL), WEFT_EFORMAT, "no column is named \"e\", but \"id\", \"c\"");
+    weft_frame_free(&f);
     for (const char *bad = "\"\n\r5e.+-"; *bad; bad++) {
         const weft_csv_opts o = { .delimiter = *bad };
         REFUSES(weft_read_csv("x", "id", ab, 2, &o, &d), WEFT_EARG, "weft_read_csv: the delimiter is byte");

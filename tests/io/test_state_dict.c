@@ -11,14 +11,14 @@ static const char *fixture(void)
 }
 
 /* ---- PyTorch's model ---- */
-typedef struct { weft_module *m; weft_embedding *embed; weft_rnn *encoder, *decoder; weft_norm *norm; weft_linear *out; weft_tensor *mean; } net;
+typedef struct { weft_module *m; weft_embedding *embed; weft_rnn *encoder, *decoder; weft_layer_norm_layer *norm; weft_linear *out; weft_tensor *mean; } net;
 
 static net net_new(weft *w)
 {
     net k = { .m = weft_module_new(w, "any name") };
     k.embed = weft_embedding_new(k.m, "embed", 11, 3);
     k.encoder = weft_lstm_new(k.m, "encoder", &(weft_rnn_opts){ .input = 3, .hidden = 4, .layers = 2, .bidirectional = true });
-    k.norm = weft_norm_new(k.m, "norm", 8);
+    k.norm = weft_layer_norm_layer_new(k.m, "norm", 8);
     k.decoder = weft_gru_new(k.m, "decoder", &(weft_rnn_opts){ .input = 8, .hidden = 5 });
     k.out = weft_linear_new(k.m, "out", 5, 2);
     k.mean = weft_buffer(k.m, "mean", WEFT_SHAPE(2));
@@ -43,11 +43,11 @@ static example example_of(const char *path)      /* the fixture's inputs and PyT
 
 static weft_real *run(const net *k, const example *e)             /* [tokens, 2], sequence by sequence */
 {
-    weft *w = weft_of_module(k->m);
-    weft_tensor *x = weft_embed(k->embed, weft_ragged_ints(w, e->tokens, &(weft_lengths){ SEQUENCES, e->len, NULL }));
+    weft *w = weft_module_context(k->m);
+    weft_tensor *x = weft_embedding_run(k->embed, weft_ragged_ints(w, e->tokens, &(weft_lengths){ SEQUENCES, e->len, NULL }));
     x = weft_rnn_run(k->encoder, x, WEFT_ZERO_STATE).y;
-    x = weft_rnn_run(k->decoder, weft_norm_run(k->norm, x), WEFT_ZERO_STATE).y;
-    return numbers(weft_arrange(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));
+    x = weft_rnn_run(k->decoder, weft_layer_norm_layer_run(k->norm, x), WEFT_ZERO_STATE).y;
+    return numbers(weft_to_layout(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));
 }
 
 Test(state_dict, pytorch_s_weights_give_pytorch_s_outputs)
@@ -60,11 +60,11 @@ Test(state_dict, pytorch_s_weights_give_pytorch_s_outputs)
         net k = net_new(w);
         weft_load_report r;
         cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights are those of the file");
-        DOES(weft_import_state_dict(fixture(), k.m, &r));
+        DOES(weft_load_state_dict(fixture(), k.m, &r));
         cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded, r.missing, r.other_shape, r.extra, r.text);
         cr_assert_str_eq(r.text, "extra num_batches_tracked\nextra test/lengths\nextra test/rows\nextra test/tokens\n");
         close_to("outputs", run(&k, &e), want, 2 * TOKENS, TOL(1e-12, 2e-6));
-        REFUSES(weft_import_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT, "num_batches_tracked is in the file");
+        REFUSES(weft_load_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT, "num_batches_tracked is in the file");
     }
 }
 
@@ -88,9 +88,9 @@ Test(state_dict, weights_go_back_bit_for_bit)
     net k = net_new(w);
     weft_load_report r;
     const char *path = in_folder("back.h5"), *name;
-    DOES(weft_import_state_dict(fixture(), k.m, &r));
-    DOES(weft_export_state_dict(path, k.m));
-    for (int i = 0; i < weft_parameters(k.m); i++) {
+    DOES(weft_load_state_dict(fixture(), k.m, &r));
+    DOES(weft_save_state_dict(path, k.m));
+    for (int i = 0; i < weft_parameter_count(k.m); i++) {
         weft__kind a, b;
         weft_parameter_at(k.m, i, &name);
         bytes x = set_of(path, name, &a), y = set_of(fixture(), name, &b);
@@ -99,7 +99,7 @@ Test(state_dict, weights_go_back_bit_for_bit)
         free(x.at);
         free(y.at);
     }
-    DOES(weft_import_state_dict(path, k.m, NULL));
+    DOES(weft_load_state_dict(path, k.m, NULL));
     cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
     CLEAN(w);
     end_folder();
@@ -113,14 +113,14 @@ Test(state_dict, pytorch_gives_weft_s_outputs)   /* the same in Python, if there
     const char *weights = in_folder("weights.h5"), *outputs = in_folder("outputs.h5"), *python = getenv("WEFT_PYTHON");
     char command[1000];
     weft_dataset d = { .n = SEQUENCES, .columns = 2, .len = e.len, .rows = run(&k, &e) };
-    DOES(weft_export_state_dict(weights, k.m));
+    DOES(weft_save_state_dict(weights, k.m));
     DOES(weft_write_hdf5(outputs, "/", &d));
     snprintf(command, sizeof command, "%s %s/io/state_dict.py check %s %s", python, getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", weights, outputs);
     if (!python)
         fprintf(stderr, "skipped: PyTorch has not read the weights; WEFT_PYTHON names a Python with torch and h5py\n");
     cr_assert(!python || system(command) == 0, "%s", command);
     net other = net_new(w);
-    DOES(weft_import_state_dict(weights, other.m, NULL));
+    DOES(weft_load_state_dict(weights, other.m, NULL));
     same_bits("outputs", run(&other, &e), d.rows, 2 * TOKENS);
     CLEAN(w);
     end_folder();
@@ -132,7 +132,7 @@ static small small_new(void)
 {
     small k = { .w = open_on(WEFT_CPU) };
     k.m = weft_module_new(k.w, "m");
-    weft_module *a = weft_module_in(weft_module_in(k.m, "a"), "b");
+    weft_module *a = weft_submodule_new(weft_submodule_new(k.m, "a"), "b");
     k.weight = weft_parameter(a, "weight", WEFT_SHAPE(2, 3), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
     k.bias = weft_parameter(a, "bias", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 7, 0 });
     return k;
@@ -172,7 +172,7 @@ Test(state_dict, flat_and_nested_of_every_float)
         for (int j = 0; j < 6; j++)
             want[j] = H5Tget_size(type) == 4 ? (weft_real)(float)six[j] : (weft_real)six[j];
         weft_assign_values(k.weight, (weft_real[6]){ 0 }, 6);
-        DOES(weft_import_state_dict(path, k.m, NULL));
+        DOES(weft_load_state_dict(path, k.m, NULL));
         same_bits("weight", numbers(k.weight), want, 6);
         same_bits("bias", numbers(k.bias), want, 2);
     }
@@ -251,17 +251,17 @@ Test(state_dict, what_is_no_plain_state_dict_is_refused)
         hid_t f = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         bad[i].fill(f);
         H5Fclose(f);
-        weft_status s = weft_import_state_dict(path, k.m, NULL);
+        weft_status s = weft_load_state_dict(path, k.m, NULL);
         cr_assert(s == bad[i].kind && strstr(weft_file_message(), bad[i].part), "%s: %s: %s", bad[i].name, weft_status_name(s), weft_file_message());
-        s = weft_import_state_dict(path, k.m, &r);
+        s = weft_load_state_dict(path, k.m, &r);
         cr_assert((s != WEFT_OK) == bad[i].always, "%s: %s: %s", bad[i].name, weft_status_name(s), weft_file_message());
         cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "%s leaves handles", bad[i].name);
         same_bits(bad[i].name, numbers(k.weight), ((weft_real[]){ 7, 7, 7, 7, 7, 7 }), 6);
     }
     write_bytes(path, "not HDF5 at all", 15);
-    REFUSES(weft_import_state_dict(path, k.m, &r), WEFT_EFORMAT, "does not begin");
-    REFUSES(weft_import_state_dict(in_folder("nowhere"), k.m, &r), WEFT_ENOENT, "No such file");
-    REFUSES(weft_import_state_dict(folder, k.m, &r), WEFT_EFORMAT, "regular");
+    REFUSES(weft_load_state_dict(path, k.m, &r), WEFT_EFORMAT, "does not begin");
+    REFUSES(weft_load_state_dict(in_folder("nowhere"), k.m, &r), WEFT_ENOENT, "No such file");
+    REFUSES(weft_load_state_dict(folder, k.m, &r), WEFT_EFORMAT, "regular");
     CLEAN(k.w);
     end_folder();
 }
@@ -277,18 +277,18 @@ Test(state_dict, tied_weights_come_under_any_name)
     weft_tie(tied, "y", x);
     weft_tensor *a = weft_parameter(apart, "x", WEFT_SHAPE(4), init), *b = weft_parameter(apart, "y", WEFT_SHAPE(4), init);
     weft_tensor *y = weft_parameter(single, "y", WEFT_SHAPE(4), init);
-    DOES(weft_export_state_dict(path, tied));    /* both names */
-    DOES(weft_import_state_dict(path, apart, NULL));
+    DOES(weft_save_state_dict(path, tied));    /* both names */
+    DOES(weft_load_state_dict(path, apart, NULL));
     same_bits("x", numbers(a), numbers(x), 4);
     same_bits("y", numbers(b), numbers(x), 4);
-    DOES(weft_import_state_dict(path, tied, NULL));
-    DOES(weft_export_state_dict(one, single));   /* the second name alone */
-    DOES(weft_import_state_dict(one, tied, NULL));
+    DOES(weft_load_state_dict(path, tied, NULL));
+    DOES(weft_save_state_dict(one, single));   /* the second name alone */
+    DOES(weft_load_state_dict(one, tied, NULL));
     same_bits("from y", numbers(x), numbers(y), 4);
-    DOES(weft_import_state_dict(path, single, &(weft_load_report){ 0 }));
+    DOES(weft_load_state_dict(path, single, &(weft_load_report){ 0 }));
     weft_assign_values(b, (weft_real[]){ 1, 2, 3, 4 }, 4);
-    DOES(weft_export_state_dict(path, apart));   /* two that differ cannot be one */
-    REFUSES(weft_import_state_dict(path, tied, NULL), WEFT_EFORMAT, "differs");
+    DOES(weft_save_state_dict(path, apart));   /* two that differ cannot be one */
+    REFUSES(weft_load_state_dict(path, tied, NULL), WEFT_EFORMAT, "differs");
     CLEAN(w);
     end_folder();
 }

@@ -9,7 +9,7 @@ enum { N = 4, TOKENS = 3 + 0 + 5 + 1 };
 static const int32_t lengths_of_n[N] = { 3, 0, 5, 1 };
 static const weft_lengths some = { N, lengths_of_n, NULL };
 
-UNUSED static weft_tensor *drawn(weft *w, int rank, const int64_t *shape) { return weft_uniform(w, -1, 1, rank, shape); }
+UNUSED static weft_tensor *drawn(weft *w, int rank, const int64_t *shape) { return weft_rand(w, -1, 1, rank, shape); }
 UNUSED static weft_tensor *ragged(weft *w, int64_t width, const weft_lengths *l)
 {
     static weft_real rows[4096];
@@ -23,14 +23,14 @@ UNUSED static weft_tensor *ragged(weft *w, int64_t width, const weft_lengths *l)
 UNUSED static void renew(weft_module *m)         /* parameters that are not their first values: biases that are not 0 */
 {
     weft_real values[4096];
-    for (int i = 0; i < weft_parameters(m); i++) {
+    for (int i = 0; i < weft_parameter_count(m); i++) {
         weft_tensor *p = weft_parameter_at(m, i, NULL);
-        cr_assert(weft_count(p) <= COUNT(values));
-        weft_assign_values(p, dice_fill(values, weft_count(p), -.9, .9), weft_count(p));
+        cr_assert(weft_numel(p) <= COUNT(values));
+        weft_assign_values(p, dice_fill(values, weft_numel(p), -.9, .9), weft_numel(p));
     }
 }
 
-UNUSED static weft_real *of(const weft_module *m, const char *path) { return numbers(weft_find(m, path)); }
+UNUSED static weft_real *of(const weft_module *m, const char *path) { return numbers(weft_find_parameter(m, path)); }
 
 /* ---- gradients: of a weighted sum of the result, by all parameters and by the tensors given ---- */
 typedef struct { weft_tensor *(*run)(weft_tensor *const *x, void *user); void *user; } probe;
@@ -40,11 +40,11 @@ UNUSED static weft_tensor *weighted(weft_tensor *const *x, void *user)
     const probe *p = user;
     weft_tensor *y = weft_plain(p->run(x, p->user));
     weft_real c[4096];
-    cr_assert(weft_count(y) <= COUNT(c));
-    for (int64_t i = 0; i < weft_count(y); i++)
+    cr_assert(weft_numel(y) <= COUNT(c));
+    for (int64_t i = 0; i < weft_numel(y); i++)
         c[i] = (weft_real)sin(1 + .7 * (double)i);
-    int64_t n = weft_count(y);
-    return weft_total(weft_mul(weft_reshape(y, 1, &n), weft_reals(weft_of(y), c, 1, &n)));
+    int64_t n = weft_numel(y);
+    return weft_sum_all(weft_mul(weft_reshape(y, 1, &n), weft_reals(weft_context_of(y), c, 1, &n)));
 }
 
 UNUSED static void gradients_hold(const weft_module *m, probe p, weft_tensor *const *x, int n)
@@ -53,18 +53,18 @@ UNUSED static void gradients_hold(const weft_module *m, probe p, weft_tensor *co
     int k = 0;
     for (; k < n; k++)
         all[k] = x[k];
-    for (int i = 0; m && i < weft_parameters(m); i++)
+    for (int i = 0; m && i < weft_parameter_count(m); i++)
         all[k++] = weft_parameter_at(m, i, NULL);
     if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {               /* slow twice over: that it runs is for here, that it is right for elsewhere */
         weft_backward(weighted(all, &p));
-        OK(weft_of(all[0]));
+        OK(weft_context_of(all[0]));
         return;
     }
     double off = weft_gradcheck(weighted, all, k, &p);
-    OK(weft_of(all[0]));
+    OK(weft_context_of(all[0]));
     cr_assert(off < TOL(1e-7, 2e-2), "gradients are off by %g", off);
     off = sizeof(weft_real) == 8 ? weft_gradcheck2(weighted, all, k, &p) : 0;
-    OK(weft_of(all[0]));
+    OK(weft_context_of(all[0]));
     cr_assert(off < 1e-5, "second derivatives are off by %g", off);
 }
 

@@ -13,13 +13,13 @@ UNUSED static model model_in(weft *w)
 {
     weft_init u = { WEFT_INIT_UNIFORM, -1, 1 };
     model a = { .w = w, .m = weft_module_new(w, "net") };
-    a.enc = weft_module_in(a.m, "enc");
+    a.enc = weft_submodule_new(a.m, "enc");
     a.p[0] = weft_parameter(a.m, "first", WEFT_SHAPE(7), u);
     a.p[1] = weft_parameter(a.enc, "weight", WEFT_SHAPE(3, 5), u);
     a.p[2] = weft_parameter(a.m, "last", WEFT_SHAPE(16), u);
     a.p[3] = weft_parameter(a.enc, "bias", WEFT_SHAPE(1), u);
     for (int i = 0; i < PARTS; i++)
-        a.n[i] = weft_count(a.p[i]);
+        a.n[i] = weft_numel(a.p[i]);
     return a;
 }
 
@@ -31,16 +31,16 @@ UNUSED static void pull(const model *a, int step)
         weft_real g[MOST];
         for (int64_t i = 0; i < a->n[k]; i++)
             g[i] = (weft_real)slope(k, i, step);
-        weft_assign_values(weft_gradient(a->p[k]), g, a->n[k]);
+        weft_assign_values(weft_grad(a->p[k]), g, a->n[k]);
     }
 }
 
 /* One number of a gradient is replaced. */
 UNUSED static void poison(const model *a, int part, int64_t i, double value)
 {
-    weft_real *g = numbers(weft_gradient(a->p[part]));
+    weft_real *g = numbers(weft_grad(a->p[part]));
     g[i] = (weft_real)value;
-    weft_assign_values(weft_gradient(a->p[part]), g, a->n[part]);
+    weft_assign_values(weft_grad(a->p[part]), g, a->n[part]);
 }
 
 #endif

@@ -72,27 +72,27 @@ static void attention_holds(weft *w, const weft_module *m, score *f, runner *run
             s.q = len[i], s.k = m_len[i];
             attend(m, f, WEFT_ALL_KEYS, 1, s, rows, DQ, keys, DM, keys, DM, want, want_map + pairs);
         }
-        weft_tensor *y = run(layer, kind == 1 ? weft_arrange(q, WEFT_PACKED) : q, weft_arrange(memory, kind == 1 ? WEFT_PACKED : WEFT_CONCAT), &map);
+        weft_tensor *y = run(layer, kind == 1 ? weft_to_layout(q, WEFT_PACKED) : q, weft_to_layout(memory, kind == 1 ? WEFT_PACKED : WEFT_CONCAT), &map);
         OK(w);
         cr_assert(weft_layout_of(y) == WEFT_PLAIN ? kind == 2 : kind < 2);
         cr_assert(weft_rank(y) == 2 && weft_size(y, 0) == s.first_q && weft_size(y, 1) == DM);
-        close_to("y", numbers(kind == 2 ? y : weft_arrange(y, WEFT_CONCAT)), want, weft_count(y), EXACT);
-        cr_assert(weft_count(map) == pairs && weft_size(map, 1) == 1 && weft_lengths_of(map).n == s.first_q);
+        close_to("y", numbers(kind == 2 ? y : weft_to_layout(y, WEFT_CONCAT)), want, weft_numel(y), EXACT);
+        cr_assert(weft_numel(map) == pairs && weft_size(map, 1) == 1 && weft_lengths_of(map).n == s.first_q);
         close_to("map", numbers(map), want_map, pairs, EXACT);
-        close_to("without a map", numbers(run(layer, q, memory, NULL)), numbers(run(layer, q, memory, &map)), weft_count(y), EXACT);
+        close_to("without a map", numbers(run(layer, q, memory, NULL)), numbers(run(layer, q, memory, &map)), weft_numel(y), EXACT);
     }
 }
 
-static weft_tensor *additive(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map) { return weft_additive_run(layer, q, memory, map); }
-static weft_tensor *general(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)  { return weft_general_run(layer, q, memory, map); }
-static weft_tensor *probe_additive(weft_tensor *const *x, void *layer) { return weft_additive_run(layer, x[0], x[1], NULL); }
-static weft_tensor *probe_general(weft_tensor *const *x, void *layer)  { return weft_general_run(layer, x[0], x[1], NULL); }
+static weft_tensor *additive(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map) { return weft_additive_attention_run(layer, q, memory, map); }
+static weft_tensor *general(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)  { return weft_general_attention_run(layer, q, memory, map); }
+static weft_tensor *probe_additive(weft_tensor *const *x, void *layer) { return weft_additive_attention_run(layer, x[0], x[1], NULL); }
+static weft_tensor *probe_general(weft_tensor *const *x, void *layer)  { return weft_general_attention_run(layer, x[0], x[1], NULL); }
 
 Test(attention, additive_attention)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_additive *l = weft_additive_new(m, "l", DQ, DM, WIDTH);
+        weft_additive_attention *l = weft_additive_attention_new(m, "l", DQ, DM, WIDTH);
         renew(m);
         attention_holds(w, m, additive_score, additive, l);
         gradients_hold(m, (probe){ probe_additive, l }, (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
@@ -104,7 +104,7 @@ Test(attention, general_attention)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_general *l = weft_general_new(m, "l", DQ, DM);
+        weft_general_attention *l = weft_general_attention_new(m, "l", DQ, DM);
         attention_holds(w, m, general_score, general, l);
         gradients_hold(m, (probe){ probe_general, l }, (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
         gradients_hold(m, (probe){ probe_general, l }, (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), ragged(w, DM, &m_lengths) }, 2);
@@ -118,7 +118,7 @@ static double head_score(const weft_module *m, const weft_real *q, const weft_re
     return dot(q + head * (DM / HEADS), k + head * (DM / HEADS), DM / HEADS) / sqrt(DM / HEADS);
 }
 
-static void heads_hold(weft *w, const weft_module *m, weft_multihead *l, bool self, bool plain, weft_causal causal)
+static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *l, bool self, bool plain, weft_causal causal)
 {
     const int32_t *len = plain ? ones : self ? m_len : q_len;
     weft_tensor *memory = ragged(w, DM, &m_lengths), *map = NULL;
@@ -133,24 +133,24 @@ static void heads_hold(weft *w, const weft_module *m, weft_multihead *l, bool se
         attend(m, head_score, causal, HEADS, s, part[0], DM, part[1], DM, part[2], DM, mixed, want_map + HEADS * pairs);
     }
     product(mixed, of(m, "l.out_proj.weight"), of(m, "l.out_proj.bias"), s.first_q, DM, DM, want);
-    weft_tensor *y = weft_multihead_run(l, q, memory, causal, &map);
+    weft_tensor *y = weft_multihead_attention_run(l, q, memory, causal, &map);
     OK(w);
     cr_assert((weft_layout_of(y) == WEFT_PLAIN) == plain && weft_size(y, 0) == s.first_q && weft_size(y, 1) == DM);
-    close_to("y", numbers(y), want, weft_count(y), EXACT);
-    cr_assert(weft_count(map) == HEADS * pairs && weft_size(map, 1) == HEADS && weft_lengths_of(map).n == s.first_q);
+    close_to("y", numbers(y), want, weft_numel(y), EXACT);
+    cr_assert(weft_numel(map) == HEADS * pairs && weft_size(map, 1) == HEADS && weft_lengths_of(map).n == s.first_q);
     close_to("map", numbers(map), want_map, HEADS * pairs, EXACT);
-    close_to("without a map", numbers(weft_multihead_run(l, q, memory, causal, NULL)), want, weft_count(y), EXACT);
+    close_to("without a map", numbers(weft_multihead_attention_run(l, q, memory, causal, NULL)), want, weft_numel(y), EXACT);
 }
 
-static weft_tensor *probe_cross(weft_tensor *const *x, void *l) { return weft_multihead_run(l, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL); }
-static weft_tensor *probe_self(weft_tensor *const *x, void *l)  { return weft_multihead_run(l, x[0], x[0], WEFT_ALL_KEYS, NULL); }
+static weft_tensor *probe_cross(weft_tensor *const *x, void *l) { return weft_multihead_attention_run(l, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL); }
+static weft_tensor *probe_self(weft_tensor *const *x, void *l)  { return weft_multihead_attention_run(l, x[0], x[0], WEFT_ALL_KEYS, NULL); }
 
 Test(attention, multihead_attention)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_multihead *l = weft_multihead_new(m, "l", DM, HEADS);
-        cr_assert(weft_parameter_count(m) == 3 * DM * DM + 3 * DM + DM * DM + DM);
+        weft_multihead_attention *l = weft_multihead_attention_new(m, "l", DM, HEADS);
+        cr_assert(weft_parameter_numel(m) == 3 * DM * DM + 3 * DM + DM * DM + DM);
         cr_assert(of(m, "l.in_proj_bias")[0] == 0 && of(m, "l.out_proj.bias")[0] == 0);
         renew(m);
         for (int causal = WEFT_ALL_KEYS; causal <= WEFT_CAUSAL_STRICT; causal++)
@@ -165,14 +165,14 @@ Test(attention, a_plain_query_is_one_token_a_sequence)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_general *l = weft_general_new(m, "l", DQ, DM);
+    weft_general_attention *l = weft_general_attention_new(m, "l", DQ, DM);
     weft_tensor *q = drawn(w, WEFT_SHAPE(N, DQ)), *map, *y;
     weft_tensor *memory = ragged(w, DM, &(weft_lengths){ N, m_len, (int64_t[]){ 40, 30, 20, 10 } });      /* with ids */
     weft_tensor *as_ragged = weft_ragged(w, numbers(q), DQ, &(weft_lengths){ N, ones, (int64_t[]){ 40, 30, 20, 10 } });
-    y = weft_general_run(l, q, memory, NULL);
-    same_in_company("y", numbers(y), numbers(weft_arrange(weft_general_run(l, as_ragged, memory, NULL), WEFT_CONCAT)), N * DM);
+    y = weft_general_attention_run(l, q, memory, NULL);
+    same_in_company("y", numbers(y), numbers(weft_to_layout(weft_general_attention_run(l, as_ragged, memory, NULL), WEFT_CONCAT)), N * DM);
     weft_lengths empty = { 0, NULL, NULL };      /* no sequences at all */
-    cr_assert(weft_count(weft_general_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)), weft_ragged(w, NULL, DM, &empty), &map)) == 0);
+    cr_assert(weft_numel(weft_general_attention_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)), weft_ragged(w, NULL, DM, &empty), &map)) == 0);
     OK(w);
     CLEAN(w);
 }
@@ -181,15 +181,15 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecke
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_additive *a = weft_additive_new(m, "a", DQ, DM, WIDTH);
-    weft_general *g = weft_general_new(m, "g", DQ, DM);
+    weft_additive_attention *a = weft_additive_attention_new(m, "a", DQ, DM, WIDTH);
+    weft_general_attention *g = weft_general_attention_new(m, "g", DQ, DM);
     weft_embedding *e = weft_embedding_with(m, "e", &(weft_embedding_opts){ 9, DQ, 0, true });
     int64_t before = 0;
     for (int step = 0; step < 6; step++) {
-        weft_tensor *memory = ragged(w, DM, &m_lengths), *q = weft_embed(e, weft_iota(w, N)), *map;
+        weft_tensor *memory = ragged(w, DM, &m_lengths), *q = weft_embedding_run(e, weft_arange(w, N)), *map;
         for (int i = 0; i < 5; i++)
-            q = weft_slice(weft_add(weft_additive_run(a, q, memory, &map), weft_general_run(g, q, memory, NULL)), 1, 0, DQ);
-        weft_backward(weft_total(q));
+            q = weft_slice(weft_add(weft_additive_attention_run(a, q, memory, &map), weft_general_attention_run(g, q, memory, NULL)), 1, 0, DQ);
+        weft_backward(weft_sum_all(q));
         weft_clear(w);
         cr_assert(step < 3 || allocations(w) == before, "step %d allocates", step);
         before = allocations(w);
@@ -202,19 +202,19 @@ static bool without(int table, int64_t n, weft_real *y, weft_real *dx)
 {
     enum { D = 6 };
     weft *w = open_table(table);
-    weft_multihead *a = weft_multihead_new(weft_module_new(w, "m"), "a", D, HEADS);
+    weft_multihead_attention *a = weft_multihead_attention_new(weft_module_new(w, "m"), "a", D, HEADS);
     dice_seed(3);
     weft_tensor *x = ragged(w, D, &m_lengths), *out, *d;
     OK(w);
     fail_in(w, n);
-    out = weft_multihead_run(a, x, x, WEFT_ALL_KEYS, NULL);
-    weft_gradients(weft_total(weft_mul(out, out)), &x, 1, &d);
+    out = weft_multihead_attention_run(a, x, x, WEFT_ALL_KEYS, NULL);
+    weft_gradients(weft_sum_all(weft_mul(out, out)), &x, 1, &d);
     bool fine = weft_ok(w);
-    cr_assert(fine || weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+    cr_assert(fine || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
     fail_in(w, 0);
     if (fine) {
-        memcpy(y, numbers(out), (size_t)weft_count(out) * sizeof *y);
-        memcpy(dx, numbers(d), (size_t)weft_count(d) * sizeof *dx);
+        memcpy(y, numbers(out), (size_t)weft_numel(out) * sizeof *y);
+        memcpy(dx, numbers(d), (size_t)weft_numel(d) * sizeof *dx);
     }
     if (fine)
         CLEAN(w);

@@ -21,11 +21,11 @@ static const weft_real nothing[MOST * 8];
 /* The weights that the kernel leaves, or the operators do. */
 static weft_tensor *map_by(bool operators, weft_tensor *q, weft_tensor *k, const weft_attention_opts *o)
 {
-    weft *w = weft_of(q);
+    weft *w = weft_context_of(q);
     weft_tensor *map;
-    bool was = weft_recording(w, operators);
+    bool was = weft_set_grad_enabled(w, operators);
     weft_attention(q, k, k, o, &map);
-    weft_recording(w, was);
+    weft_set_grad_enabled(w, was);
     OK(w);
     return map;
 }
@@ -52,7 +52,7 @@ Test(attention_dropout, the_mask_is_that_of_dropout)
             for (int other = 0; other < i; other++)
                 weft_dropout(ones, P, "m.a", false);
             weft_real *mask = numbers(weft_dropout(ones, P, "m.a", false));
-            for (int64_t at = 0; at < weft_count(ones); at++)
+            for (int64_t at = 0; at < weft_numel(ones); at++)
                 cr_assert(fabs((double)map[at] * K - (double)mask[at]) < 1e-4, "at %lld: %g, %g", (long long)at, (double)map[at] * K, (double)mask[at]);
         }
     }
@@ -88,7 +88,7 @@ Test(attention_dropout, as_many_go_as_were_to_and_the_mean_stays)
         weft_tensor *x = weft_ragged(w, nothing, WIDTH, &(weft_lengths){ 1, (int32_t[]){ L }, NULL }), *y, *map;
         weft_attention_opts o = opts(WEFT_ALL_KEYS);
         weft_tensor *ones = weft_add(x, weft_scalar(w, 1));
-        weft_recording(w, false);
+        weft_set_grad_enabled(w, false);
         y = weft_attention(x, x, ones, &o, &map);
         OK(w);
         weft_real *m = numbers(map), *sums = numbers(y);
@@ -120,7 +120,7 @@ Test(attention_dropout, every_table_draws_the_same)
                 weft_attention_opts o = opts((weft_causal)causal);
                 weft_tensor *map = map_by(operators, q, k, &o);
                 weft_real *m = numbers(map);
-                int64_t n = weft_count(map);
+                int64_t n = weft_numel(map);
                 cr_assert(n <= MOST);
                 if (!tables_met && !operators)
                     memcpy(of_first[causal], m, (size_t)n * sizeof *m);
@@ -136,7 +136,7 @@ Test(attention_dropout, every_table_draws_the_same)
 typedef struct { weft_real y[S][8 * WIDTH], dq[S][8 * WIDTH], dk[S][200 * WIDTH], dv[S][200 * WIDTH]; } found;
 static void spread_out(weft_tensor *x, const int *which, int n, weft_real *to, int64_t step)
 {
-    weft_real *rows = numbers(weft_arrange(x, WEFT_CONCAT));
+    weft_real *rows = numbers(weft_to_layout(x, WEFT_CONCAT));
     const int32_t *offset = weft_offsets(x);
     for (int i = 0; i < n; i++)
         memcpy(to + which[i] * step, rows + offset[i] * WIDTH, (size_t)(offset[i + 1] - offset[i]) * WIDTH * sizeof *rows);
@@ -151,21 +151,21 @@ static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len
         dice_seed(seed + (uint64_t)which[i]);
         dice_fill(x + at, l[i] * WIDTH, -1, 1);
     }
-    return weft_arrange(weft_ragged(w, x, WIDTH, &(weft_lengths){ n, l, id }), layout);
+    return weft_to_layout(weft_ragged(w, x, WIDTH, &(weft_lengths){ n, l, id }), layout);
 }
 static void find(weft *w, const int *which, int n, weft_layout layout, found *f)
 {
     weft_tensor *q = some_of(w, which, n, q_len, 10, layout), *k = some_of(w, which, n, k_len, 20, layout), *v = some_of(w, which, n, k_len, 30, layout), *dx[3];
     weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
     anew(w);
-    weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_total(weft_square(y));
-    weft_recording(w, false);                    /* by the kernel, not by operators */
+    weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_square(y));
+    weft_set_grad_enabled(w, false);                    /* by the kernel, not by operators */
     weft_gradients(loss, (weft_tensor *[]){ q, k, v }, 3, dx);
     OK(w);
     spread_out(y, which, n, f->y[0], COUNT(f->y[0]));
     spread_out(dx[0], which, n, f->dq[0], COUNT(f->dq[0])), spread_out(dx[1], which, n, f->dk[0], COUNT(f->dk[0]));
     spread_out(dx[2], which, n, f->dv[0], COUNT(f->dv[0]));
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
 }
 Test(attention_dropout, layout_order_and_neighbours_change_no_bit)
 {
@@ -189,12 +189,12 @@ Test(attention_dropout, outside_of_training_there_is_none)
         weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, ids }), *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL });
         weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT), none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
         weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)), *dropped = numbers(weft_attention(q, k, k, &o, NULL));
-        size_t bytes = (size_t)weft_count(q) * sizeof *want;
-        weft_training(w, false);
+        size_t bytes = (size_t)weft_numel(q) * sizeof *want;
+        weft_set_training(w, false);
         weft_real *off = numbers(weft_attention(q, k, k, &o, NULL)), *map = numbers(map_by(false, q, k, &o));
-        same_bits("not in training", off, want, weft_count(q));
+        same_bits("not in training", off, want, weft_numel(q));
         cr_assert(memcmp(dropped, want, bytes) && map[HEADS] != 0);
-        weft_training(w, true);
+        weft_set_training(w, true);
         uint64_t calls = w->tape->drops->calls;
         weft_attention(q, k, k, &none, NULL);
         cr_assert(w->tape->drops->calls == calls && calls == 0, "only what drops is a call");
@@ -210,8 +210,8 @@ Test(attention_dropout, forward_map_and_backward_have_one_mask)
         weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
         weft_real *m = numbers(map_by(false, q, k, &o)), *values = numbers(v), *dys = numbers(dy), want[LQ * HEADS] = { 0 }, want_dv[LK * HEADS] = { 0 };
         anew(w);
-        weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_total(weft_mul(y, dy));
-        weft_recording(w, false);
+        weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_mul(y, dy));
+        weft_set_grad_enabled(w, false);
         weft_gradients(loss, &v, 1, &dv);
         for (int i = 0; i < LQ; i++)
             for (int j = 0; j < LK * HEADS; j++) {
@@ -229,8 +229,8 @@ Test(attention_dropout, a_key_alone_and_none)
         weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *dx[2];
         weft_attention_opts o = opts(WEFT_ALL_KEYS);
         weft_real *keys = numbers(k);
-        weft_tensor *y = weft_attention(q, k, k, &o, NULL), *loss = weft_total(y);
-        weft_recording(w, false);
+        weft_tensor *y = weft_attention(q, k, k, &o, NULL), *loss = weft_sum_all(y);
+        weft_set_grad_enabled(w, false);
         weft_gradients(loss, (weft_tensor *[]){ q, k }, 2, dx);
         weft_real *rows = numbers(y), *dq = numbers(dx[0]);
         int kept = 0;
@@ -270,10 +270,10 @@ Test(attention_dropout, want_of_memory_is_told)
             weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, NULL }), *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL }), *map, *dx;
             OK(w);
             fail_in(w, n);
-            weft_gradients(weft_total(weft_attention(q, k, k, &o, n % 2 ? &map : NULL)), &q, 1, &dx);
+            weft_gradients(weft_sum_all(weft_attention(q, k, k, &o, n % 2 ? &map : NULL)), &q, 1, &dx);
             fail_in(w, 0);
             failed = !weft_ok(w);
-            cr_assert(!failed || weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+            cr_assert(!failed || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
             weft_recover(w);
         }
 }

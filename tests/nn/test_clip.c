@@ -24,12 +24,12 @@ Test(clip, norms)
                 weft_freeze_parameter(a.p[frozen], true);
             pull(&a, 2);
             double norm = norm_of(&a, power, frozen, 2), factor = fmin(1, max / (norm + 1e-6));
-            weft_tensor *before = weft_clip_grad_norm_of(a.m, (weft_real)max, (weft_real)power);
+            weft_tensor *before = weft_clip_grad_norm_p(a.m, (weft_real)max, (weft_real)power);
             cr_assert(weft_rank(before) == 0);
             close_to("norm", ((weft_real[]){ weft_item(before) }), ((weft_real[]){ (weft_real)norm }), 1, TOL(1e-12, 1e-6));
             for (int k = 0; k < PARTS; k++)
                 for (int64_t i = 0; i < a.n[k]; i++) {
-                    double got = (double)numbers(weft_gradient(a.p[k]))[i], g = slope(k, i, 2);
+                    double got = (double)numbers(weft_grad(a.p[k]))[i], g = slope(k, i, 2);
                     cr_assert_float_eq(got, k == frozen ? g : g * factor, TOL(1e-12, 1e-5), "part %d, %lld", k, (long long)i);
                 }
             weft_clear(w);
@@ -46,8 +46,8 @@ Test(clip, of_a_part)
         for (int64_t i = 0; i < a.n[k]; i++)
             sum += slope(k, i, 0) * slope(k, i, 0);
     cr_assert_float_eq((double)weft_item(weft_clip_grad_norm(a.enc, (weft_real).5)), sqrt(sum), 1e-5);
-    cr_assert_float_eq((double)numbers(weft_gradient(a.p[0]))[1], slope(0, 1, 0), 1e-6);
-    cr_assert_float_eq((double)numbers(weft_gradient(a.p[3]))[0], slope(3, 0, 0) * .5 / sqrt(sum), 1e-5);
+    cr_assert_float_eq((double)numbers(weft_grad(a.p[0]))[1], slope(0, 1, 0), 1e-6);
+    cr_assert_float_eq((double)numbers(weft_grad(a.p[3]))[0], slope(3, 0, 0) * .5 / sqrt(sum), 1e-5);
     weft_module *none = weft_module_new(w, "none");
     cr_assert_eq(weft_item(weft_clip_grad_norm(none, 1)), 0);
     CLEAN(w);
@@ -63,10 +63,10 @@ Test(clip, what_is_not_finite)
             weft_real *before = numbers(a.p[0]);
             pull(&a, 0);
             poison(&a, 2, 9, c < 3 ? NAN : INFINITY);
-            weft_tensor *norm = weft_clip_grad_norm_of(a.m, 1, ((weft_real[]){ 1, 2, (weft_real)INFINITY })[c % 3]);
+            weft_tensor *norm = weft_clip_grad_norm_p(a.m, 1, ((weft_real[]){ 1, 2, (weft_real)INFINITY })[c % 3]);
             cr_assert(!isfinite(weft_item(norm)));
             weft_optim_step(o);
-            cr_assert_str_eq(weft_optim_bad(o), "last");
+            cr_assert_str_eq(weft_optim_bad_parameter(o), "last");
             same_bits("values", numbers(a.p[0]), before, a.n[0]);
             weft_clear(w);
         }
@@ -78,31 +78,31 @@ Test(average, follows)
     FOR_DEVICES(w) {
         model a = model_in(w);
         weft_optim *o = weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = (weft_real).1 });
-        weft_average *e = weft_average_new(a.m, (weft_real).5);
+        weft_ema *e = weft_ema_new(a.m, (weft_real).5);
         double mean[MOST];
         for (int i = 0; i < 15; i++)
             mean[i] = (double)numbers(a.p[1])[i];
         for (int t = 0; t < STEPS; t++) {
             pull(&a, t);
             weft_optim_step(o);
-            weft_average_update(e, t + 1);
+            weft_ema_update(e, t + 1);
             for (int i = 0; i < 15; i++)
                 mean[i] += (t < 2 ? 1 : .5) * ((double)numbers(a.p[1])[i] - mean[i]);
             weft_clear(w);
         }
-        weft_tensor *held = weft_find(a.m, "ema.enc.weight");
-        cr_assert(held && weft_rank(held) == 2 && weft_buffers(a.m) == PARTS);
+        weft_tensor *held = weft_find_parameter(a.m, "ema.enc.weight");
+        cr_assert(held && weft_rank(held) == 2 && weft_buffer_count(a.m) == PARTS);
         for (int i = 0; i < 15; i++)
             cr_assert_float_eq((double)numbers(held)[i], mean[i], TOL(1e-12, 1e-5));
         weft_real *x = numbers(a.p[1]), *y = numbers(held);
         uint64_t version = a.w->tape->changes;
-        weft_average_swap(e);
+        weft_ema_swap(e);
         cr_assert_gt(a.w->tape->changes, version);
         same_bits("swapped", numbers(a.p[1]), y, 15);
         same_bits("swapped", numbers(held), x, 15);
-        weft_average_swap(e);
+        weft_ema_swap(e);
         same_bits("swapped back", numbers(a.p[1]), x, 15);
-        weft_average_new(a.m, 0);
+        weft_ema_new(a.m, 0);
         FAILS(w, WEFT_EARG, "\"ema\" already");
     }
 }
@@ -114,7 +114,7 @@ static void holds(const char *name, const double *want, int n, double (*f)(int64
         cr_assert_float_eq(f(i), want[i], 1e-14, "%s(%d) is %.17g, expected %.17g", name, i, f(i), want[i]);
 }
 
-static double cosine(int64_t step)  { return weft_warmup_cosine(step, 1, 0, 8, .1); }
+static double cosine(int64_t step)  { return weft_cosine_warmup(step, 1, 0, 8, .1); }
 static double halves(int64_t step)  { return weft_step_decay(step, 1, 3, .5); }
 static double cycle20(int64_t step) { return weft_one_cycle(step, .5, 20, .3, 25, 1e4); }
 static double cycle10(int64_t step) { return weft_one_cycle(step, .5, 10, .25, 10, 100); }
@@ -139,17 +139,17 @@ Test(schedule, rates)
     holds("one_cycle", of10, COUNT(of10), cycle10);
     holds("one_cycle", of7, COUNT(of7), cycle7);
     for (int t = 0; t < 4; t++)
-        cr_assert_float_eq(weft_warmup_cosine(t, .8, 4, 12, .1), .8 * (t + 1) / 4, 1e-15);
-    cr_assert_float_eq(weft_warmup_cosine(4, .8, 4, 12, .1), .8, 1e-15);
-    cr_assert_float_eq(weft_warmup_cosine(8, .8, 4, 12, .1), .45, 1e-15);
-    cr_assert_float_eq(weft_warmup_cosine(100, .8, 4, 4, .1), .1, 1e-15);
+        cr_assert_float_eq(weft_cosine_warmup(t, .8, 4, 12, .1), .8 * (t + 1) / 4, 1e-15);
+    cr_assert_float_eq(weft_cosine_warmup(4, .8, 4, 12, .1), .8, 1e-15);
+    cr_assert_float_eq(weft_cosine_warmup(8, .8, 4, 12, .1), .45, 1e-15);
+    cr_assert_float_eq(weft_cosine_warmup(100, .8, 4, 4, .1), .1, 1e-15);
     cr_assert_eq(weft_step_decay(5, 1, 0, .5), 1);
     for (int t = 0; t < 3; t++)
         cr_assert(isfinite(weft_one_cycle(t, 1, 2, .5, 2, 2)) && isfinite(weft_one_cycle(t, 1, 1, .5, 2, 2)));
     const int64_t odd[] = { INT64_MIN, -5, 0, 3, INT64_MAX };
     for (int i = 0; i < 125; i++) {
         int64_t step = odd[i % 5], warmup = odd[i / 5 % 5], total = odd[i / 25];
-        double lr = weft_warmup_cosine(step, 1, warmup, total, 0), cycle = weft_one_cycle(step, 1, total, (double)warmup, (double)warmup, 0);
+        double lr = weft_cosine_warmup(step, 1, warmup, total, 0), cycle = weft_one_cycle(step, 1, total, (double)warmup, (double)warmup, 0);
         cr_assert(lr >= 0 && lr <= 1, "step %lld, warm-up %lld of %lld: %g", (long long)step, (long long)warmup, (long long)total, lr);
         cr_assert(cycle >= 0 && cycle <= 1, "step %lld of %lld: %g", (long long)step, (long long)total, cycle);
         cr_assert(isfinite(weft_step_decay(step, 1, warmup, .5)));
@@ -175,15 +175,15 @@ Test(schedule, stopper)
 {
     static const double values[] = { NAN, 5, 4, 3.95, 4.1, 3, 3, NAN, 3 };
     static const bool best[] = { false, true, true, false, false, true, false, false, false };
-    weft_stopper s = { .patience = 3, .min_delta = .1 }, up = { .patience = 2, .larger_is_better = true };
+    weft_early_stopping s = { .patience = 3, .min_delta = .1 }, up = { .patience = 2, .larger_is_better = true };
     for (int i = 0; i < COUNT(values); i++) {
         bool is_best = !best[i];
-        cr_assert_eq(weft_stopper_step(&s, values[i], &is_best), i == 8, "value %d", i);
+        cr_assert_eq(weft_early_stopping_step(&s, values[i], &is_best), i == 8, "value %d", i);
         cr_assert_eq(is_best, best[i], "value %d", i);
     }
     cr_assert_eq(s.best, 3);
-    cr_assert(!weft_stopper_step(&up, 1, NULL) && !weft_stopper_step(&up, 0, NULL) && !weft_stopper_step(&up, 2, NULL));
-    cr_assert(!weft_stopper_step(&up, 2, NULL) && weft_stopper_step(&up, 1, NULL));
-    weft_stopper hasty = { 0 };
-    cr_assert(!weft_stopper_step(&hasty, 1, NULL) && !weft_stopper_step(&hasty, 0, NULL) && weft_stopper_step(&hasty, 0, NULL));
+    cr_assert(!weft_early_stopping_step(&up, 1, NULL) && !weft_early_stopping_step(&up, 0, NULL) && !weft_early_stopping_step(&up, 2, NULL));
+    cr_assert(!weft_early_stopping_step(&up, 2, NULL) && weft_early_stopping_step(&up, 1, NULL));
+    weft_early_stopping hasty = { 0 };
+    cr_assert(!weft_early_stopping_step(&hasty, 1, NULL) && !weft_early_stopping_step(&hasty, 0, NULL) && weft_early_stopping_step(&hasty, 0, NULL));
 }

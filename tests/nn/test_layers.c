@@ -10,17 +10,17 @@ Test(layers, linear)
         weft_real y[200];
         weft_module *m = weft_module_new(w, "m");
         weft_linear *l = weft_linear_new(m, "l", 5, 3), *u = weft_linear_unbiased(m, "u", 5, 3);
-        cr_assert(weft_parameter_count(m) == 15 + 3 + 15 && !weft_find(m, "u.bias"));
+        cr_assert(weft_parameter_numel(m) == 15 + 3 + 15 && !weft_find_parameter(m, "u.bias"));
         for (int i = 0; i < 18; i++)
             cr_assert(fabs((double)(i < 15 ? of(m, "l.weight")[i] : of(m, "l.bias")[i - 15])) <= 1 / sqrt(5) + 1e-7);
         weft_tensor *x[] = { drawn(w, WEFT_SHAPE(4, 5)), drawn(w, WEFT_SHAPE(2, 3, 5)), ragged(w, 5, &some), drawn(w, WEFT_SHAPE(0, 5)) };
         for (int i = 0; i < COUNT(x); i++) {
             weft_tensor *r = weft_linear_run(l, x[i]);
             cr_assert(weft_rank(r) == weft_rank(x[i]) && weft_size(r, -1) == 3 && weft_layout_of(r) == weft_layout_of(x[i]));
-            product(numbers(x[i]), of(m, "l.weight"), of(m, "l.bias"), weft_count(x[i]) / 5, 5, 3, y);
-            close_to("y", numbers(r), y, weft_count(r), EXACT);
-            product(numbers(x[i]), of(m, "u.weight"), NULL, weft_count(x[i]) / 5, 5, 3, y);
-            close_to("y without bias", numbers(weft_linear_run(u, x[i])), y, weft_count(r), EXACT);
+            product(numbers(x[i]), of(m, "l.weight"), of(m, "l.bias"), weft_numel(x[i]) / 5, 5, 3, y);
+            close_to("y", numbers(r), y, weft_numel(r), EXACT);
+            product(numbers(x[i]), of(m, "u.weight"), NULL, weft_numel(x[i]) / 5, 5, 3, y);
+            close_to("y without bias", numbers(weft_linear_run(u, x[i])), y, weft_numel(r), EXACT);
         }
         gradients_hold(m, (probe){ run_linear, l }, (weft_tensor *[]){ ragged(w, 5, &some) }, 1);
         weft_linear_new(m, "empty", 0, 3);       /* as in PyTorch: zeros, not NaN */
@@ -40,7 +40,7 @@ Test(layers, embedding)
             weft_tensor *ids = kind == 2 ? weft_ragged_ints(w, id, &some) : kind ? weft_ints(w, id, WEFT_SHAPE(3, 3)) : weft_ints(w, id, WEFT_SHAPE(TOKENS));
             for (int with = 0; with < 2; with++) {
                 const weft_real *table = of(m, with ? "padded.weight" : "plain.weight");
-                weft_tensor *y = weft_embed(with ? padded : plain, ids);
+                weft_tensor *y = weft_embedding_run(with ? padded : plain, ids);
                 weft_real *got = numbers(y), *gradient;
                 cr_assert(weft_rank(y) == weft_rank(ids) + 1 && weft_size(y, -1) == 3 && weft_layout_of(y) == weft_layout_of(ids));
                 int count[6] = { 0 };
@@ -48,8 +48,8 @@ Test(layers, embedding)
                     for (int j = 0; j < 3; j++)
                         cr_assert(got[3 * t + j] == table[3 * id[t] + j] && (got[3 * t + j] != 0) == !(with && id[t] == 2));
                 weft_zero_grad(m);
-                weft_backward(weft_total(y));
-                gradient = numbers(weft_gradient(weft_find(m, with ? "padded.weight" : "plain.weight")));
+                weft_backward(weft_sum_all(y));
+                gradient = numbers(weft_grad(weft_find_parameter(m, with ? "padded.weight" : "plain.weight")));
                 for (int i = 0; i < 18; i++)
                     cr_assert(gradient[i] == (with && i / 3 == 2 ? 0 : (weft_real)count[i / 3]), "gradient of row %d", i / 3);
             }
@@ -64,13 +64,13 @@ Test(layers, a_padding_row_stays_zero)
     weft_embedding *e = weft_embedding_with(m, "e", &(weft_embedding_opts){ 4, 2, 1, true });
     cr_assert(of(m, "e.weight")[2] == 0 && of(m, "e.weight")[3] == 0 && of(m, "e.weight")[0] != 0);
     renew(m);                                    /* whatever was put there */
-    weft_real *y = numbers(weft_embed(e, weft_ints(w, (int32_t[]){ 1, 3 }, WEFT_SHAPE(2))));
+    weft_real *y = numbers(weft_embedding_run(e, weft_ints(w, (int32_t[]){ 1, 3 }, WEFT_SHAPE(2))));
     cr_assert(y[0] == 0 && y[1] == 0 && y[2] == of(m, "e.weight")[6]);
     CLEAN(w);
 }
 
 /* ---- norm ---- */
-static weft_tensor *run_norm(weft_tensor *const *x, void *n) { return weft_norm_run(n, x[0]); }
+static weft_tensor *run_norm(weft_tensor *const *x, void *n) { return weft_layer_norm_layer_run(n, x[0]); }
 
 Test(layers, norm)
 {
@@ -78,7 +78,7 @@ Test(layers, norm)
         enum { WIDTH = 6 };
         weft_real want[TOKENS * WIDTH];
         weft_module *m = weft_module_new(w, "m");
-        weft_norm *n = weft_norm_new(m, "n", WIDTH);
+        weft_layer_norm_layer *n = weft_layer_norm_layer_new(m, "n", WIDTH);
         cr_assert(of(m, "n.weight")[WIDTH - 1] == 1 && of(m, "n.bias")[WIDTH - 1] == 0);
         renew(m);
         weft_tensor *x = ragged(w, WIDTH, &some);
@@ -92,7 +92,7 @@ Test(layers, norm)
             for (int j = 0; j < WIDTH; j++)
                 want[r * WIDTH + j] = (weft_real)(((double)v[r * WIDTH + j] - mean) / sqrt(variance + 1e-5) * (double)gain[j] + (double)shift[j]);
         }
-        close_to("norm", numbers(weft_norm_run(n, x)), want, TOKENS * WIDTH, EXACT);
+        close_to("norm", numbers(weft_layer_norm_layer_run(n, x)), want, TOKENS * WIDTH, EXACT);
         gradients_hold(m, (probe){ run_norm, n }, &x, 1);
     }
 }
@@ -111,12 +111,12 @@ Test(layers, dropout_is_named_by_its_place)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_drop *a = weft_drop_new(m, "a", (weft_real).5, false), *b = weft_drop_new(m, "b", (weft_real).5, false), *once = weft_drop_new(m, "once", (weft_real).5, true);
-        weft_drop *none = weft_drop_new(m, "none", 0, false);
+        weft_dropout_layer *a = weft_dropout_layer_new(m, "a", (weft_real).5, false), *b = weft_dropout_layer_new(m, "b", (weft_real).5, false), *once = weft_dropout_layer_new(m, "once", (weft_real).5, true);
+        weft_dropout_layer *none = weft_dropout_layer_new(m, "none", 0, false);
         weft *twin = open_on(WEFT_REF);          /* the same seed, step and call */
         static const weft_real ones[64 * TOKENS] = { 0 };
         weft_tensor *x = weft_add(weft_ragged(w, ones, 64, &some), weft_scalar(w, 1)), *of_twin = weft_add(weft_ragged(twin, ones, 64, &some), weft_scalar(twin, 1));
-        weft_real *of_a = numbers(weft_drop_run(a, x)), *of_b = numbers(weft_drop_run(b, x)), *same = numbers(weft_dropout(x, (weft_real).5, "m.a", false));
+        weft_real *of_a = numbers(weft_dropout_layer_run(a, x)), *of_b = numbers(weft_dropout_layer_run(b, x)), *same = numbers(weft_dropout(x, (weft_real).5, "m.a", false));
         same_bits("named by its path", of_a, numbers(weft_dropout(of_twin, (weft_real).5, "m.a", false)), 64 * TOKENS);
         cr_assert(memcmp(of_a, of_b, 64 * sizeof *of_a) && memcmp(of_a, same, 64 * sizeof *same), "another layer, another call: another mask");
         int kept = 0;
@@ -125,12 +125,12 @@ Test(layers, dropout_is_named_by_its_place)
             kept += of_a[i] != 0;
         }
         cr_assert(kept > 64 * TOKENS / 3 && kept < 64 * TOKENS * 2 / 3);
-        weft_real *row = numbers(weft_drop_run(once, x));
+        weft_real *row = numbers(weft_dropout_layer_run(once, x));
         same_bits("one mask a sequence", row, row + 64, 64);
         cr_assert(memcmp(row, row + 3 * 64, 64 * sizeof *row));
-        cr_assert(weft_drop_run(none, x) == x);
-        weft_training(w, false);
-        cr_assert(weft_drop_run(a, x) == x);
+        cr_assert(weft_dropout_layer_run(none, x) == x);
+        weft_set_training(w, false);
+        cr_assert(weft_dropout_layer_run(a, x) == x);
         close_twin(twin);
     }
 }
@@ -160,11 +160,11 @@ Test(layers, mlp)
         for (int a = WEFT_RELU; a <= WEFT_SIGMOID; a++) {
             char name[16];
             snprintf(name, sizeof name, "%d", a);
-            weft_module *m = weft_module_in(root, name);
+            weft_module *m = weft_submodule_new(root, name);
             weft_mlp *l = weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 3, widths, (weft_activation)a, 0 });
             weft_tensor *x = ragged(w, 4, &some);
             weft_real buffer[2][TOKENS * 6];
-            cr_assert(weft_parameter_count(m) == 4 * 6 + 6 + 6 * 5 + 5 + 5 * 2 + 2);
+            cr_assert(weft_parameter_numel(m) == 4 * 6 + 6 + 6 * 5 + 5 + 5 * 2 + 2);
             memcpy(buffer[0], numbers(x), TOKENS * 4 * sizeof(weft_real));
             for (int i = 0; i < 3; i++) {
                 char weight[32], bias[32];
@@ -190,13 +190,13 @@ Test(layers, mlp_drops_between_its_layers)
     weft_tensor *x = drawn(w, WEFT_SHAPE(4, 3));
     weft_real *a = numbers(weft_mlp_run(l, x)), *b = numbers(weft_mlp_run(l, x));
     weft *twin = open_on(WEFT_CPU);
-    weft_module *of_twin = weft_module_in(weft_module_new(twin, "m"), "mlp");
+    weft_module *of_twin = weft_submodule_new(weft_module_new(twin, "m"), "mlp");
     weft_linear *first = weft_linear_new(of_twin, "0", 3, 100), *second = weft_linear_new(of_twin, "3", 100, 2);
     weft_tensor *y = weft_tanh(weft_linear_run(first, weft_reals(twin, numbers(x), WEFT_SHAPE(4, 3))));
     same_bits("its steps", a, numbers(weft_linear_run(second, weft_dropout(y, (weft_real).5, "m.mlp.2", false))), 8);
     close_twin(twin);
     cr_assert(a[0] != b[0] && numbers(weft_mlp_run(one, x))[0] == numbers(weft_mlp_run(one, x))[0]);
-    weft_training(w, false);
+    weft_set_training(w, false);
     same_bits("evaluation", numbers(weft_mlp_run(l, x)), numbers(weft_mlp_run(l, x)), 8);
     CLEAN(w);
 }

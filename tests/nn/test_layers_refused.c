@@ -1,27 +1,27 @@
 /* test_layers_refused.c - what layers refuse: handles, shapes and options that cannot be, and memory that cannot be had. */
 #include "layers.h"
 
-typedef struct { weft_linear *linear; weft_embedding *embedding; weft_norm *norm; weft_drop *drop; weft_mlp *mlp; weft_additive *additive; weft_general *general; weft_multihead *multihead; } layers;
+typedef struct { weft_linear *linear; weft_embedding *embedding; weft_layer_norm_layer *norm; weft_dropout_layer *drop; weft_mlp *mlp; weft_additive_attention *additive; weft_general_attention *general; weft_multihead_attention *multihead; } layers;
 
 static layers all_layers(weft_module *m)
 {
     return (layers){
-        weft_linear_new(m, "linear", 3, 3), weft_embedding_with(m, "embedding", &(weft_embedding_opts){ 5, 3, 0, true }), weft_norm_new(m, "norm", 3),
-        weft_drop_new(m, "drop", (weft_real).1, false), weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
-        weft_additive_new(m, "additive", 3, 3, 3), weft_general_new(m, "general", 3, 3), weft_multihead_new(m, "multihead", 3, 1) };
+        weft_linear_new(m, "linear", 3, 3), weft_embedding_with(m, "embedding", &(weft_embedding_opts){ 5, 3, 0, true }), weft_layer_norm_layer_new(m, "norm", 3),
+        weft_dropout_layer_new(m, "drop", (weft_real).1, false), weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
+        weft_additive_attention_new(m, "additive", 3, 3, 3), weft_general_attention_new(m, "general", 3, 3), weft_multihead_attention_new(m, "multihead", 3, 1) };
 }
 
 static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tensor *memory, weft_tensor **map)
 {
     switch (i) {
     case 0: return weft_linear_run(l->linear, x);
-    case 1: return weft_embed(l->embedding, x);
-    case 2: return weft_norm_run(l->norm, x);
-    case 3: return weft_drop_run(l->drop, x);
+    case 1: return weft_embedding_run(l->embedding, x);
+    case 2: return weft_layer_norm_layer_run(l->norm, x);
+    case 3: return weft_dropout_layer_run(l->drop, x);
     case 4: return weft_mlp_run(l->mlp, x);
-    case 5: return weft_additive_run(l->additive, x, memory, map);
-    case 6: return weft_general_run(l->general, x, memory, map);
-    case 7: return weft_multihead_run(l->multihead, x, memory, WEFT_ALL_KEYS, map);
+    case 5: return weft_additive_attention_run(l->additive, x, memory, map);
+    case 6: return weft_general_attention_run(l->general, x, memory, map);
+    case 7: return weft_multihead_attention_run(l->multihead, x, memory, WEFT_ALL_KEYS, map);
     }
     return NULL;
 }
@@ -39,7 +39,7 @@ Test(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
         for (int kind = 0; kind < COUNT(inert); kind++) {
             weft_tensor *x = ragged(w, 3, &some), *map = NULL;
             weft_tensor *y = run_layer(&inert[kind], i, x, x, &map);
-            cr_assert(y && weft_count(y) == 0 && (i < ATTENTION || (map && weft_count(map) == 0)));
+            cr_assert(y && weft_numel(y) == 0 && (i < ATTENTION || (map && weft_numel(map) == 0)));
             FAILS(w, WEFT_EARG, "could not be made");
             cr_assert_not_null(run_layer(&inert[kind], i, NULL, NULL, NULL));
             cr_assert_not_null(run_layer(&inert[kind], i, NULL, NULL, &map));
@@ -51,7 +51,7 @@ Test(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
 Test(layers_refused, messages_name_the_layer)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
-    layers l = all_layers(weft_module_in(weft_module_new(w, "net"), "part"));
+    layers l = all_layers(weft_submodule_new(weft_module_new(w, "net"), "part"));
     OK(w);
     for (int i = 0; i < LAYERS; i++)
         for (int kind = 0; kind < 6; kind++) {
@@ -66,8 +66,8 @@ Test(layers_refused, messages_name_the_layer)
             if (i == 1 && kind == 3)
                 x[3] = weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2));      /* an id too large */
             weft_tensor *y = run_layer(&l, i, x[kind], memory, &map);
-            cr_assert(y && weft_count(y) == 0, "%s, kind %d", layer_names[i], kind);
-            cr_assert(strstr(weft_message(w), place), "%s, kind %d: %s", place, kind, weft_message(w));
+            cr_assert(y && weft_numel(y) == 0, "%s, kind %d", layer_names[i], kind);
+            cr_assert(strstr(weft_error_message(w), place), "%s, kind %d: %s", place, kind, weft_error_message(w));
             cr_assert_null(w->tape->scope, "the scope was left");
             OK(other);
             weft_recover(w);
@@ -89,10 +89,10 @@ Test(layers_refused, memories_that_cannot_be)
                 { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" }, { weft_zeros(w, WEFT_SHAPE(N, 3, 3, 1)), q, "rank 2" } };
             weft_tensor *map = NULL;
             run_layer(&l, i, bad[kind].q, bad[kind].memory, &map);
-            cr_assert(map && !weft_ok(w) && strstr(weft_message(w), bad[kind].part) && strstr(weft_message(w), layer_names[i]), "%s, kind %d: %s", layer_names[i], kind, weft_message(w));
+            cr_assert(map && !weft_ok(w) && strstr(weft_error_message(w), bad[kind].part) && strstr(weft_error_message(w), layer_names[i]), "%s, kind %d: %s", layer_names[i], kind, weft_error_message(w));
             weft_recover(w);
         }
-    weft_multihead_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
+    weft_multihead_attention_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
     FAILS(w, WEFT_EARG, "weft_causal");
     CLEAN(w);
 }
@@ -113,21 +113,21 @@ Test(layers_refused, options_that_cannot_be)
         FAILS(w, WEFT_EARG, "embedding: ");
     }
     for (int i = 0; i < 3; i++) {
-        weft_multihead_new(m, "x", (int64_t[]){ 6, 0, 6 }[i], (int[]){ 4, 1, 0 }[i]);
+        weft_multihead_attention_new(m, "x", (int64_t[]){ 6, 0, 6 }[i], (int[]){ 4, 1, 0 }[i]);
         FAILS(w, WEFT_EARG, "multihead: ");
-        weft_drop_new(m, "x", (weft_real[]){ -1, 1, (weft_real)NAN }[i], false);
+        weft_dropout_layer_new(m, "x", (weft_real[]){ -1, 1, (weft_real)NAN }[i], false);
         FAILS(w, WEFT_EARG, "drop: ");
     }
     cr_assert(!m->child, "what was refused left nothing behind");
     weft_linear_new(m, "l", -1, 2);
     FAILS(w, WEFT_ESHAPE, "m.l.weight: extent -1");
     for (int64_t width = -1; width < 1; width++) {
-        weft_norm_new(m, "n", width);
+        weft_layer_norm_layer_new(m, "n", width);
         FAILS(w, WEFT_ESHAPE, width ? "norm \"n\" in m: width -1" : "norm \"n\" in m: width 0; 1 or more");
     }
-    weft_general_new(m, "g", 2, -1);
+    weft_general_attention_new(m, "g", 2, -1);
     FAILS(w, WEFT_ESHAPE, "m.g.weight");
-    weft_additive_new(m, "a", 2, 2, -1);
+    weft_additive_attention_new(m, "a", 2, 2, -1);
     FAILS(w, WEFT_ESHAPE, "m.a.query_weight");
     cr_assert(!m->child && !m->first && m->n == 0, "what could not be made left something behind");
     CLEAN(w);
@@ -139,17 +139,17 @@ static uint64_t one_layer(weft_module *m, int kind)                /* how many n
     switch (kind) {
     case 0:  weft_linear_new(m, "x", 2, 3); break;
     case 1:  weft_embedding_with(m, "x", &(weft_embedding_opts){ 4, 2, 1, true }); break;
-    case 2:  weft_norm_new(m, "x", 3); break;
-    case 3:  weft_drop_new(m, "x", 0, false); break;
+    case 2:  weft_layer_norm_layer_new(m, "x", 3); break;
+    case 3:  weft_dropout_layer_new(m, "x", 0, false); break;
     case 4:  weft_mlp_new(m, "x", &(weft_mlp_opts){ 2, widths, WEFT_RELU, 0 }); break;
-    case 5:  weft_additive_new(m, "x", 2, 3, 4); break;
-    case 6:  weft_general_new(m, "x", 2, 3); break;
-    case 7:  weft_multihead_new(m, "x", 4, 2); break;
+    case 5:  weft_additive_attention_new(m, "x", 2, 3, 4); break;
+    case 6:  weft_general_attention_new(m, "x", 2, 3); break;
+    case 7:  weft_multihead_attention_new(m, "x", 4, 2); break;
     case 8:  weft_lstm_new(m, "x", &(weft_rnn_opts){ .input = 2, .hidden = 3, .bidirectional = true }); break;
     case 9:  weft_parameter(m, "x", WEFT_SHAPE(3, 5), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 }); break;
-    default: weft_average_new(m, (weft_real).9); break;
+    default: weft_ema_new(m, (weft_real).9); break;
     }
-    return (uint64_t)weft_parameter_count(m);
+    return (uint64_t)weft_parameter_numel(m);
 }
 
 /* A name is free again after what should have it failed, and the values of what came before and comes after are theirs. */
@@ -167,13 +167,13 @@ Test(layers_refused, a_name_is_free_after_a_failure)
             failed += !weft_ok(w);
             if (!weft_ok(w)) {
                 weft_recover(w);
-                cr_assert(weft_parameters(m) == 2 && weft_buffers(m) == 0, "kind %d, allocation %lld: something was left", kind, (long long)n);
+                cr_assert(weft_parameter_count(m) == 2 && weft_buffer_count(m) == 0, "kind %d, allocation %lld: something was left", kind, (long long)n);
                 one_layer(m, kind);
             }
             one_layer(same, kind);
             weft_linear_new(m, "last", 2, 2), weft_linear_new(same, "last", 2, 2);
             OK(w);
-            cr_assert(m->n == same->n && weft_parameters(m) == weft_parameters(same));
+            cr_assert(m->n == same->n && weft_parameter_count(m) == weft_parameter_count(same));
             weft_real *a = calloc(2 * (size_t)m->n, sizeof *a);
             w->dev.k->download(&w->dev, a, m->values, (size_t)m->n * sizeof *a);
             v->dev.k->download(&v->dev, a + m->n, same->values, (size_t)m->n * sizeof *a);
@@ -196,13 +196,13 @@ Test(layers_refused, any_allocation_may_fail)
         fail_in(w, n);
         layers l = all_layers(weft_module_new(w, "m"));
         for (int i = 0; i < LAYERS; i++)
-            cr_assert_not_null(run_layer(&l, i, i == 1 ? weft_iota(w, 4) : x, x, &map));
+            cr_assert_not_null(run_layer(&l, i, i == 1 ? weft_arange(w, 4) : x, x, &map));
         if (weft_ok(w)) {
             cr_assert(n > 40, "%lld allocations were made to fail", (long long)n - 1);
             CLEAN(w);
             break;
         }
-        cr_assert(weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+        cr_assert(weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
         CLEAN_FAILED(w);
     }
 }
@@ -216,15 +216,15 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
         weft_tensor *map;
         w->fail_in = n;
         for (int i = 0; i < LAYERS; i++) {
-            weft_tensor *x = i == 1 ? weft_iota(w, 4) : ragged(w, 3, &some), *y = run_layer(&l, i, x, x, &map);
-            weft_backward(weft_add(weft_total(y), weft_total(weft_parameter_at(m, 0, NULL))));      /* dropout alone trains nothing */
+            weft_tensor *x = i == 1 ? weft_arange(w, 4) : ragged(w, 3, &some), *y = run_layer(&l, i, x, x, &map);
+            weft_backward(weft_add(weft_sum_all(y), weft_sum_all(weft_parameter_at(m, 0, NULL))));      /* dropout alone trains nothing */
         }
         done = weft_ok(w);
-        cr_assert(done ? n > 100 : weft_error(w) == WEFT_ENOMEM, "%lld: %s", (long long)n, weft_message(w));
+        cr_assert(done ? n > 100 : weft_error_code(w) == WEFT_ENOMEM, "%lld: %s", (long long)n, weft_error_message(w));
         w->fail_in = 0;
         weft_recover(w);
-        for (int i = 0; i < weft_parameters(m); i++)
-            cr_assert(numbers(weft_gradient(weft_parameter_at(m, i, NULL)))[0] == 0);
+        for (int i = 0; i < weft_parameter_count(m); i++)
+            cr_assert(numbers(weft_grad(weft_parameter_at(m, i, NULL)))[0] == 0);
     }
     CLEAN(w);
 }

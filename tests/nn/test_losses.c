@@ -15,7 +15,7 @@ static weft_loss loss_of(kind k, weft_tensor *p, weft_tensor *y, weft_tensor *v,
     case MSE:      return weft_mse(p, y, o);
     case MAE:      return weft_mae(p, y, o);
     case HUBER:    return weft_huber(p, y, (weft_real).7, o);
-    case BCE:      return weft_bce(p, y, o);
+    case BCE:      return weft_bce_with_logits(p, y, o);
     case GAUSSIAN: return weft_gaussian_nll(p, v, y, 0, o);
     case SMAPE:    return weft_smape(p, y, o);
     default:       return weft_mape(p, y, o);
@@ -77,7 +77,7 @@ static weft_tensor *laid(weft *w, const weft_real *x, int64_t width, int layout)
     if (layout == 0)
         return weft_reals(w, x, WEFT_SHAPE(TOKENS, width));
     weft_tensor *y = weft_ragged(w, x, width, &lengths);
-    return layout == 1 ? weft_arrange(y, WEFT_PACKED) : layout == 2 ? y : weft_arrange_rows(y, &place);
+    return layout == 1 ? weft_to_layout(y, WEFT_PACKED) : layout == 2 ? y : weft_to_rows(y, &place);
 }
 
 static void one(weft *w, kind k, const data *d, int how, int layout)
@@ -91,7 +91,7 @@ static void one(weft *w, kind k, const data *d, int how, int layout)
     weft_loss l = loss_of(k, p, y, v, masked || weighted ? &o : NULL);
     weft_real got[] = { weft_item(l.sum), weft_item(l.weight), weft_item(weft_mean_loss(l)) };
     weft_real want[] = { (weft_real)sum, (weft_real)weight, (weft_real)(sum / weight) };
-    cr_assert(weft_ok(w), "%s: %s", names[k], weft_message(w));
+    cr_assert(weft_ok(w), "%s: %s", names[k], weft_error_message(w));
     cr_assert(weft_rank(l.sum) == 0 && weft_rank(l.weight) == 0);
     cr_assert(is_close(names[k], got, want, 3, TOL(1e-12, 2e-6)), "%s: how %d, layout %d", names[k], how, layout);
     weft_clear(w);
@@ -117,7 +117,7 @@ static weft_real *gradient(weft *w, kind k, const data *d, int layout)
     weft_loss_opts o = { laid(w, d->mask, 1, layout), laid(w, d->weights, FEATURES, layout) };
     weft_gradients(loss_of(k, x[0], x[1], x[2], &o).sum, x, 3, g);
     for (int i = 0; i < 3; i++)
-        g[i] = layout ? weft_plain(weft_arrange(g[i], WEFT_CONCAT)) : g[i];
+        g[i] = layout ? weft_plain(weft_to_layout(g[i], WEFT_CONCAT)) : g[i];
     return numbers(weft_concat(g, 3, 0));
 }
 
@@ -193,12 +193,12 @@ Test(losses, bce_is_stable)
     weft *w = open_on(WEFT_REF);
     weft_tensor *x = weft_reals(w, (weft_real[]){ 80, -80, 80, 0 }, WEFT_SHAPE(4)), *g;
     weft_tensor *y = weft_reals(w, (weft_real[]){ 1, 0, 0, 1 }, WEFT_SHAPE(4));
-    weft_loss l = weft_bce(x, y, NULL);
+    weft_loss l = weft_bce_with_logits(x, y, NULL);
     weft_gradients(l.sum, &x, 1, &g);
     cr_assert_float_eq((double)weft_item(l.sum), 80 + log(2), 1e-4);
     close_to("gradient", numbers(g), ((weft_real[]){ 0, 0, 1, (weft_real)-.5 }), 4, 1e-6);
     weft_tensor *sure = weft_scalar(w, 80), *one_ = weft_scalar(w, 1);
-    cr_assert_float_eq((double)weft_item(weft_bce(sure, one_, NULL).sum) / exp(-80), 1, 1e-4);
+    cr_assert_float_eq((double)weft_item(weft_bce_with_logits(sure, one_, NULL).sum) / exp(-80), 1, 1e-4);
     CLEAN(w);
 }
 
@@ -224,13 +224,13 @@ static void one_quantile(weft *w, const data *d, int how, int layout)
     weft_tensor *p = laid(w, d->p, FEATURES, layout), *y = laid(w, d->y, 1, layout ? 1 + how % 3 : 0);
     if (!column)
         y = weft_sum(y, 1);                      /* [TOKENS] */
-    weft_loss a = weft_quantile(p, y, quantiles, FEATURES, false, &o), b = weft_quantile(p, y, quantiles, FEATURES, true, &o);
+    weft_loss a = weft_quantile_loss(p, y, quantiles, FEATURES, false, &o), b = weft_quantile_loss(p, y, quantiles, FEATURES, true, &o);
     double weight = 0, sum = pinball(d, masked, weighted);
     for (int t = 0; t < TOKENS; t++)
         weight += FEATURES * (masked ? (double)d->mask[t] : 1);
     weft_real got[] = { weft_item(a.sum), weft_item(b.sum), weft_item(a.weight), weft_item(b.weight) };
     weft_real want[] = { (weft_real)sum, (weft_real)sum, (weft_real)weight, (weft_real)((layout ? SEQUENCES : TOKENS) * FEATURES) };
-    cr_assert(is_close("quantile", got, want, 4, TOL(1e-12, 2e-6)), "how %d, layout %d: %s", how, layout, weft_message(w));
+    cr_assert(is_close("quantile", got, want, 4, TOL(1e-12, 2e-6)), "how %d, layout %d: %s", how, layout, weft_error_message(w));
     weft_clear(w);
 }
 
@@ -297,7 +297,7 @@ static void ce_by_hand(ce c, const ce_data *d, double *sum, double *weight, weft
 
 static weft_ce_opts ce_opts(weft *w, ce c, const ce_data *d, int layout)
 {
-    weft_tensor *mask = !c.masked ? NULL : layout ? weft_arrange(weft_ragged(w, d->mask, 0, &lengths), layout == 1 ? WEFT_CONCAT : WEFT_PACKED)
+    weft_tensor *mask = !c.masked ? NULL : layout ? weft_to_layout(weft_ragged(w, d->mask, 0, &lengths), layout == 1 ? WEFT_CONCAT : WEFT_PACKED)
                                                   : weft_reals(w, d->mask, WEFT_SHAPE(TOKENS));
     return (weft_ce_opts){ mask, c.weighted ? weft_reals(w, d->weight, WEFT_SHAPE(CLASSES)) : NULL, (weft_real)c.smoothing, -100, c.ignored };
 }
@@ -314,10 +314,10 @@ static void one_entropy(weft *w, ce c, const ce_data *d, int layout)
     weft_real got[] = { weft_item(l.sum), weft_item(l.weight) }, want[] = { (weft_real)sum, (weft_real)weight };
     close_to("cross entropy", got, want, 2, TOL(1e-12, 2e-6));
     for (int recorded = 0; recorded < 2; recorded++) {           /* fused, composed */
-        bool was = weft_recording(w, recorded);
+        bool was = weft_set_grad_enabled(w, recorded);
         weft_gradients(l.sum, &x, 1, &dx);
-        weft_recording(w, was);
-        weft_tensor *flat = layout ? weft_plain(weft_arrange(dx, WEFT_CONCAT)) : dx;
+        weft_set_grad_enabled(w, was);
+        weft_tensor *flat = layout ? weft_plain(weft_to_layout(dx, WEFT_CONCAT)) : dx;
         close_to(recorded ? "composed gradient" : "fused gradient", numbers(flat), g, TOKENS * CLASSES, TOL(1e-12, 2e-6));
     }
     weft_clear(w);
@@ -364,9 +364,9 @@ Test(losses, cross_entropy_errors)
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(4, 3)), *y = weft_ints(w, NULL, WEFT_SHAPE(4)), *g[2];
         weft_tensor *constant = weft_full(w, 1, WEFT_SHAPE(3));
         weft_loss l = weft_cross_entropy(x, y, &(weft_ce_opts){ .class_weight = constant });
-        weft_recording(w, false);
+        weft_set_grad_enabled(w, false);
         weft_gradients(l.sum, (weft_tensor *[]){ x, constant }, 2, g);
-        weft_recording(w, true);
+        weft_set_grad_enabled(w, true);
         FAILS(w, WEFT_EARG, "constants");
     }
 }
@@ -389,13 +389,13 @@ Test(losses, refusals)
     BAD(WEFT_ESHAPE, "does not broadcast", weft_mae(r, r, &(weft_loss_opts){ .mask = weft_zeros(w, WEFT_SHAPE(TOKENS, 1)) }));
     BAD(WEFT_ESHAPE, "does not broadcast", weft_mae(weft_plain(r), weft_plain(r), &(weft_loss_opts){ .mask = r }));
     BAD(WEFT_ESHAPE, "target is of ints", weft_mae(y, i, NULL));
-    BAD(WEFT_EARG, "target is NULL", weft_bce(y, NULL, NULL));
+    BAD(WEFT_EARG, "target is NULL", weft_bce_with_logits(y, NULL, NULL));
     BAD(WEFT_EARG, "delta 0", weft_huber(x, x, 0, NULL));
     BAD(WEFT_EARG, "eps -1", weft_gaussian_nll(x, x, x, -1, NULL));
     BAD(WEFT_ESHAPE, "variance [4]", weft_gaussian_nll(x, y, x, 0, NULL));
-    BAD(WEFT_ESHAPE, "for 2 quantiles", weft_quantile(x, y, quantiles, 2, false, NULL));
-    BAD(WEFT_ESHAPE, "last extent only", weft_quantile(x, weft_zeros(w, WEFT_SHAPE(3)), quantiles, 3, false, NULL));
-    BAD(WEFT_EARG, "number 1 is 1", weft_quantile(x, y, ((weft_real[]){ (weft_real).5, 1, (weft_real).5 }), 3, false, NULL));
+    BAD(WEFT_ESHAPE, "for 2 quantiles", weft_quantile_loss(x, y, quantiles, 2, false, NULL));
+    BAD(WEFT_ESHAPE, "last extent only", weft_quantile_loss(x, weft_zeros(w, WEFT_SHAPE(3)), quantiles, 3, false, NULL));
+    BAD(WEFT_EARG, "number 1 is 1", weft_quantile_loss(x, y, ((weft_real[]){ (weft_real).5, 1, (weft_real).5 }), 3, false, NULL));
     BAD(WEFT_EARG, "smoothing 2", weft_cross_entropy(x, i, &(weft_ce_opts){ .smoothing = 2 }));
     BAD(WEFT_ESHAPE, "classes are ints", weft_cross_entropy(x, y, NULL));
     BAD(WEFT_ESHAPE, "logits [.., classes]", weft_cross_entropy(y, i, NULL));
@@ -414,8 +414,8 @@ static weft_tensor *value(weft_tensor *const *x, void *user)
     const case_ *c = user;
     weft_loss_opts o = { c->mask, x[2] };
     weft_loss l = c->entropy ? weft_cross_entropy(x[0], c->classes, c->entropy)
-                : c->quantile ? weft_quantile(x[0], weft_slice(x[1], 1, 0, 1), quantiles, FEATURES, c->spare, &o)
-                : loss_of(c->k, x[0], x[1], weft_add(weft_square(x[1]), weft_scalar(weft_of(x[1]), (weft_real).1)), &o);
+                : c->quantile ? weft_quantile_loss(x[0], weft_slice(x[1], 1, 0, 1), quantiles, FEATURES, c->spare, &o)
+                : loss_of(c->k, x[0], x[1], weft_add(weft_square(x[1]), weft_scalar(weft_context_of(x[1]), (weft_real).1)), &o);
     return weft_mean_loss(l);
 }
 

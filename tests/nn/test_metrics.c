@@ -17,7 +17,7 @@ static weft_tensor *in_layout(weft_tensor *x, int layout)
 {
     static const int32_t row[SEQUENCES] = { 0, 0, 1, 0, 2 }, column[SEQUENCES] = { 0, 3, 0, 3, 1 };
     static const weft_placement place = { 3, 6, row, column };
-    return layout == 1 ? weft_arrange(x, WEFT_PACKED) : layout == 2 ? x : weft_arrange_rows(x, &place);
+    return layout == 1 ? weft_to_layout(x, WEFT_PACKED) : layout == 2 ? x : weft_to_rows(x, &place);
 }
 
 Test(metrics, argmax)
@@ -31,8 +31,8 @@ Test(metrics, argmax)
         for (int layout = 0; layout < 4; layout++) {
             weft_tensor *y = layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout)) : plain;
             int32_t got[TOKENS];
-            y = layout ? weft_plain(weft_arrange(y, WEFT_CONCAT)) : y;
-            cr_assert_eq(weft_read(y, got, sizeof got), WEFT_OK, "%s", weft_message(w));
+            y = layout ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
+            cr_assert_eq(weft_read(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
             for (int t = 0; t < TOKENS; t++)
                 cr_assert_eq(got[t], best_of(x + t * CLASSES), "layout %d, token %d", layout, t);
         }
@@ -98,11 +98,11 @@ Test(metrics, accuracy)
             weft_ce_opts o = { .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight };   /* of no account */
             int64_t tape = weft_usage_of(w).tape;
             weft_loss tokens = weft_token_accuracy(x, y, &o);
-            cr_assert(weft_item(tokens.sum) == want[0] && weft_item(tokens.weight) == want[1], "%s", weft_message(w));
+            cr_assert(weft_item(tokens.sum) == want[0] && weft_item(tokens.weight) == want[1], "%s", weft_error_message(w));
             if (layout) {
                 weft_loss sequences = weft_sequence_accuracy(x, y, &o);
                 cr_assert(weft_item(sequences.sum) == want[2] && weft_item(sequences.weight) == want[3], "%g of %g, expected %g of %g: %s",
-                          (double)weft_item(sequences.sum), (double)weft_item(sequences.weight), want[2], want[3], weft_message(w));
+                          (double)weft_item(sequences.sum), (double)weft_item(sequences.weight), want[2], want[3], weft_error_message(w));
             }
             cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
             weft_clear(w);
@@ -119,7 +119,7 @@ Test(metrics, accuracy_refusals)
     weft_recover(w);
     weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
     FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
-    cr_assert(weft_recording(w, true), "recording was left off");
+    cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
     cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).sum);
     CLEAN(w);
 }

@@ -9,7 +9,7 @@ static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_ini
 static bool all_are(weft_tensor *x, double value)
 {
     weft_real *v = numbers(x);
-    for (int64_t i = 0; i < weft_count(x); i++)
+    for (int64_t i = 0; i < weft_numel(x); i++)
         if (v[i] != (weft_real)value)
             return false;
     return true;
@@ -19,28 +19,28 @@ static bool all_are(weft_tensor *x, double value)
 Test(modules, paths_count_from_the_module_asked)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *net = weft_module_new(w, "net"), *enc = weft_module_in(net, "enc"), *cell = weft_module_in(enc, "cell");
+    weft_module *net = weft_module_new(w, "net"), *enc = weft_submodule_new(net, "enc"), *cell = weft_submodule_new(enc, "cell");
     weft_tensor *a = vector(cell, "a", 3, unit), *b = weft_parameter(net, "b", WEFT_SHAPE(2, 5), unit), *c = weft_buffer(enc, "c", WEFT_SHAPE(4));
     weft_tensor *d = weft_parameter(enc, "d", 0, NULL, unit);
-    cr_assert(weft_of_module(cell) == w);
+    cr_assert(weft_module_context(cell) == w);
     struct { weft_module *m; const char *path; weft_tensor *want; } find[] = {
         { net, "enc.cell.a", a }, { enc, "cell.a", a }, { cell, "a", a }, { net, "b", b }, { enc, "b", NULL }, { net, "enc.c", c },
         { enc, "d", d }, { net, "enc", NULL }, { net, "enc.cell.", NULL }, { net, "", NULL }, { net, NULL, NULL }, { net, "net.b", NULL } };
     for (int i = 0; i < COUNT(find); i++)
-        cr_assert(weft_find(find[i].m, find[i].path) == find[i].want, "%s", find[i].path);
+        cr_assert(weft_find_parameter(find[i].m, find[i].path) == find[i].want, "%s", find[i].path);
     const char *path, *const order[] = { "enc.cell.a", "b", "enc.d" };
-    cr_assert(weft_parameters(net) == 3 && weft_parameters(enc) == 2 && weft_parameters(cell) == 1);
-    cr_assert(weft_buffers(net) == 1 && weft_buffers(cell) == 0);
+    cr_assert(weft_parameter_count(net) == 3 && weft_parameter_count(enc) == 2 && weft_parameter_count(cell) == 1);
+    cr_assert(weft_buffer_count(net) == 1 && weft_buffer_count(cell) == 0);
     for (int i = 0; i < 3; i++) {
         weft_tensor *p = weft_parameter_at(net, i, &path);
         cr_assert_str_eq(path, order[i]);
-        cr_assert(p == weft_find(net, path));
+        cr_assert(p == weft_find_parameter(net, path));
     }
     cr_assert(weft_parameter_at(enc, 1, &path) == d && !strcmp(path, "d"));
     cr_assert(weft_buffer_at(net, 0, &path) == c && !strcmp(path, "enc.c"));
     cr_assert(weft_buffer_at(net, 0, NULL) == c);
-    cr_assert(weft_parameter_count(net) == 3 + 10 + 1 && weft_parameter_count(enc) == 4);
-    cr_assert(weft_rank(b) == 2 && weft_size(b, 1) == 5 && weft_count(d) == 1 && all_are(c, 0) && all_are(weft_gradient(b), 0));
+    cr_assert(weft_parameter_numel(net) == 3 + 10 + 1 && weft_parameter_numel(enc) == 4);
+    cr_assert(weft_rank(b) == 2 && weft_size(b, 1) == 5 && weft_numel(d) == 1 && all_are(c, 0) && all_are(weft_grad(b), 0));
     CLEAN(w);
 }
 
@@ -49,28 +49,28 @@ Test(modules, a_name_is_had_once_and_fits)
     char longest[66];
     weft *w = open_on(WEFT_CPU);
     weft_module *net = weft_module_new(w, "net"), *deep = net;
-    weft_module_in(net, "child");
+    weft_submodule_new(net, "child");
     vector(net, "weight", 2, zero);
     weft_buffer(net, "state", WEFT_SHAPE(2));
-    weft_tie(net, "again", weft_find(net, "weight"));
+    weft_tie(net, "again", weft_find_parameter(net, "weight"));
     const char *const taken[] = { "child", "weight", "state", "again" };
     for (int i = 0; i < COUNT(taken); i++) {
-        cr_assert_null(weft_of_module(weft_module_in(net, taken[i])));
+        cr_assert_null(weft_module_context(weft_submodule_new(net, taken[i])));
         FAILS(w, WEFT_EARG, "already");
         vector(net, taken[i], 1, zero);
         FAILS(w, WEFT_EARG, taken[i]);
         weft_buffer(net, taken[i], WEFT_SHAPE(1));
         FAILS(w, WEFT_EARG, "net has a");
-        weft_tie(net, taken[i], weft_find(net, "weight"));
+        weft_tie(net, taken[i], weft_find_parameter(net, "weight"));
         FAILS(w, WEFT_EARG, "already");
     }
     memset(longest, 'x', sizeof longest);
     longest[64] = 0;
     const char *const bad[] = { "", "a.b", "a/b", NULL, longest };
     for (int i = 0; i < COUNT(bad); i++) {
-        cr_assert_null(weft_of_module(weft_module_new(w, bad[i])));
+        cr_assert_null(weft_module_context(weft_module_new(w, bad[i])));
         FAILS(w, WEFT_EARG, "the name");
-        weft_module_in(net, bad[i]);
+        weft_submodule_new(net, bad[i]);
         FAILS(w, WEFT_EARG, "in net");
         vector(net, bad[i], 1, zero);
         FAILS(w, WEFT_EARG, "parameter: the name");
@@ -78,13 +78,13 @@ Test(modules, a_name_is_had_once_and_fits)
         FAILS(w, WEFT_EARG, "buffer: the name");
     }
     longest[63] = 0;
-    cr_assert(weft_parameters(net) == 1 && weft_buffers(net) == 1);
+    cr_assert(weft_parameter_count(net) == 1 && weft_buffer_count(net) == 1);
     for (int i = 0; i < 3; i++)
-        deep = weft_module_in(deep, longest);
+        deep = weft_submodule_new(deep, longest);
     OK(w);
-    weft_module_in(deep, longest);
+    weft_submodule_new(deep, longest);
     FAILS(w, WEFT_EARG, "path");
-    cr_assert(weft_of_module(weft_module_new(w, "net")) == w, "roots may have one name: a copy, say");
+    cr_assert(weft_module_context(weft_module_new(w, "net")) == w, "roots may have one name: a copy, say");
     CLEAN(w);
 }
 
@@ -95,9 +95,9 @@ static void read_all(uint64_t seed, const char *root, bool backwards, weft_real 
     weft *w = open_with((weft_opts){ .device = WEFT_CPU, .seed = seed, .threads = 1 });
     weft_module *m = weft_module_new(w, root);
     for (int i = 0; i < 3; i++)
-        weft_parameter(weft_module_in(m, names[backwards ? 2 - i : i]), "w", WEFT_SHAPE(4, 5), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+        weft_parameter(weft_submodule_new(m, names[backwards ? 2 - i : i]), "w", WEFT_SHAPE(4, 5), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     for (int i = 0; i < 3; i++)
-        memcpy(out + 20 * i, numbers(weft_find(m, (const char *[]){ "a.w", "b.w", "c.w" }[i])), 20 * sizeof *out);
+        memcpy(out + 20 * i, numbers(weft_find_parameter(m, (const char *[]){ "a.w", "b.w", "c.w" }[i])), 20 * sizeof *out);
     CLEAN(w);
 }
 
@@ -118,7 +118,7 @@ Test(modules, first_values_depend_on_seed_and_path_alone)
 static void moments(weft_tensor *x, double *mean, double *deviation, double *largest)
 {
     weft_real *v = numbers(x);
-    int64_t n = weft_count(x);
+    int64_t n = weft_numel(x);
     double sum = 0, squares = 0;
     *largest = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -191,7 +191,7 @@ Test(modules, initialise_starts_a_parameter_anew)
     weft_initialise(p, unit);
     same_bits("again", numbers(p), first, 40);
     struct { weft_tensor *x; weft_init init; weft_status status; const char *part; } bad[] = {
-        { buffer, unit, WEFT_EARG, "no parameter" }, { weft_gradient(p), unit, WEFT_EARG, "no parameter" }, { NULL, unit, WEFT_OK, "" },
+        { buffer, unit, WEFT_EARG, "no parameter" }, { weft_grad(p), unit, WEFT_EARG, "no parameter" }, { NULL, unit, WEFT_OK, "" },
         { p, { WEFT_INIT_UNIFORM, NAN, 1 }, WEFT_EARG, "finite" }, { p, { WEFT_INIT_NORMAL, 0, INFINITY }, WEFT_EARG, "finite" },
         { p, { (weft_init_kind)99, 0, 0 }, WEFT_EARG, "weft_init_kind" }, { p, { WEFT_INIT_XAVIER, 0, 0 }, WEFT_ESHAPE, "rank" },
         { p, { WEFT_INIT_ORTHOGONAL, 0, 0 }, WEFT_ESHAPE, "m.p" } };
@@ -214,13 +214,13 @@ Test(modules, values_and_gradients_survive_growth)
         for (int i = 0; i < 60; i++) {
             char name[16];
             snprintf(name, sizeof name, "p%d", i);
-            p[i] = vector(weft_module_in(m, name), "w", 1 + 7 * i, unit);
+            p[i] = vector(weft_submodule_new(m, name), "w", 1 + 7 * i, unit);
             was[i] = numbers(p[i]);
-            weft_backward(weft_scale(weft_total(p[i]), (weft_real)(i + 1)));      /* a gradient, while others are still made */
+            weft_backward(weft_scale(weft_sum_all(p[i]), (weft_real)(i + 1)));      /* a gradient, while others are still made */
         }
         for (int i = 0; i < 60; i++) {
             same_bits("value", numbers(p[i]), was[i], 1 + 7 * i);
-            cr_assert(all_are(weft_gradient(p[i]), i + 1));
+            cr_assert(all_are(weft_grad(p[i]), i + 1));
         }
         weft_clear(w);
     }
@@ -236,8 +236,8 @@ Test(modules, a_view_of_this_step_survives_growth)
         snprintf(name, sizeof name, "q%d", i);
         vector(m, name, 1000, zero);
     }
-    weft_backward(weft_total(weft_mul(view, view)));
-    cr_assert(all_are(view, 3) && all_are(weft_gradient(p), 6));
+    weft_backward(weft_sum_all(weft_mul(view, view)));
+    cr_assert(all_are(view, 3) && all_are(weft_grad(p), 6));
     CLEAN(w);
 }
 
@@ -266,7 +266,7 @@ static void keep_run(weft_module *root, int64_t from, int64_t n, void *user)
 Test(modules, neighbours_are_one_run)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
     vector(a, "1", 16, unit), vector(b, "1", 3, unit), vector(a, "2", 20, unit), vector(a, "3", 0, unit), vector(a, "4", 1, unit), weft_buffer(a, "5", WEFT_SHAPE(7));
     struct { weft_module *of; bool frozen; int n; int64_t want[3][2]; } t[] = {
         { m, true, 1, { { 0, 96 } } }, { a, true, 2, { { 0, 16 }, { 32, 48 + 16 } } }, { b, true, 1, { { 16, 16 } } }, { m, false, 2, { { 0, 16 }, { 32, 64 } } }, { b, false, 0, { { 0 } } } };
@@ -286,19 +286,19 @@ static void use(weft_module *m)                  /* everything that takes a modu
 {
     const char *path = NULL;
     weft_real v = 0;
-    cr_assert_null(weft_of_module(m));
-    cr_assert_null(weft_of_module(weft_module_in(m, "child")));
+    cr_assert_null(weft_module_context(m));
+    cr_assert_null(weft_module_context(weft_submodule_new(m, "child")));
     weft_tensor *p = vector(m, "p", 2, unit), *b = weft_buffer(m, "b", WEFT_SHAPE(2));
-    cr_assert(p && b && weft_count(p) == 0 && weft_read(p, &v, sizeof v) != WEFT_OK);
+    cr_assert(p && b && weft_numel(p) == 0 && weft_read(p, &v, sizeof v) != WEFT_OK);
     weft_tie(m, "q", p);
     weft_freeze(m, true);
     weft_zero_grad(m);
-    weft_scale_grad(m, p);
+    weft_divide_grad(m, p);
     weft_assign(p, b);
     weft_assign_values(p, &v, 1);
     weft_initialise(p, unit);
     weft_freeze_parameter(p, true);
-    cr_assert(weft_parameters(m) == 0 && weft_buffers(m) == 0 && weft_parameter_count(m) == 0 && !weft_find(m, "p"));
+    cr_assert(weft_parameter_count(m) == 0 && weft_buffer_count(m) == 0 && weft_parameter_numel(m) == 0 && !weft_find_parameter(m, "p"));
     cr_assert(weft_parameter_at(m, 0, &path) && weft_buffer_at(m, 0, &path) && path);
     weft_print_module(NULL, m);
     char text[100] = "";
@@ -315,7 +315,7 @@ Test(modules, none_is_an_error_and_no_crash)
     use(NULL);
     use(weft_module_new(NULL, "m"));
     OK(w);
-    use(weft_module_in(m, "a.b"));
+    use(weft_submodule_new(m, "a.b"));
     FAILS(w, WEFT_EARG, "a.b");
     const char *path = NULL;
     weft_tensor *p = vector(m, "p", 1, unit);
@@ -342,25 +342,25 @@ Test(modules, shapes_that_cannot_be)
         for (int buffer = 0; buffer < 2; buffer++) {
             const int64_t *shape = bad[i].without ? NULL : bad[i].shape;
             weft_tensor *x = buffer ? weft_buffer(m, "x", bad[i].rank, shape) : weft_parameter(m, "x", bad[i].rank, shape, unit);
-            cr_assert_eq(weft_count(x), 0);
+            cr_assert_eq(weft_numel(x), 0);
             FAILS(w, bad[i].status, bad[i].part);
         }
     weft_parameter(m, "x", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_KAIMING, 0, 0 });
     FAILS(w, WEFT_ESHAPE, "m.x");
-    cr_assert(weft_parameters(m) + weft_buffers(m) == 0);
+    cr_assert(weft_parameter_count(m) + weft_buffer_count(m) == 0);
     weft_parameter(m, "x", WEFT_SHAPE(3), unit);                  /* the name is still free */
     CLEAN(w);
 }
 
 static void build(weft *w)
 {
-    weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a");
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a");
     weft_parameter(a, "p", WEFT_SHAPE(30, 20), (weft_init){ WEFT_INIT_ORTHOGONAL, 0, 0 });
     weft_tensor *p = weft_parameter(a, "q", WEFT_SHAPE(30, 20), unit), *x = weft_square(p);
     weft_buffer(a, "b", WEFT_SHAPE(9));
     weft_tie(m, "r", p);
     weft_parameter(m, "s", WEFT_SHAPE(300), unit);
-    weft_assign(weft_find(m, "a.q"), x);
+    weft_assign(weft_find_parameter(m, "a.q"), x);
     weft_print_module(NULL, m);
 }
 
@@ -375,7 +375,7 @@ Test(modules, any_allocation_may_fail)
             CLEAN(w);
             break;
         }
-        cr_assert(weft_error(w) == WEFT_ENOMEM && strstr(weft_message(w), "out of memory"), "%s", weft_message(w));
+        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory"), "%s", weft_error_message(w));
         fail_in(w, 0);
         weft_recover(w);
         build(w);                                /* a second root of the same name */
@@ -396,7 +396,7 @@ Test(modules, the_tree_is_printed_in_columns)
         "    bias    [11]              11\n";
     char text[1000] = "";
     weft *w = open_on(WEFT_CPU);
-    weft_module *net = weft_module_new(w, "net"), *encoder = weft_module_in(net, "encoder"), *decoder = weft_module_in(net, "decoder");
+    weft_module *net = weft_module_new(w, "net"), *encoder = weft_submodule_new(net, "encoder"), *decoder = weft_submodule_new(net, "decoder");
     weft_tensor *p = weft_parameter(encoder, "weight", WEFT_SHAPE(3, 4), unit);
     weft_buffer(encoder, "state", WEFT_SHAPE(7));
     weft_tie(decoder, "weight", p);

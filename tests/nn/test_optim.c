@@ -70,7 +70,7 @@ static bool agrees(const char *what, const model *a, memory s[PARTS][MOST])
         for (int64_t i = 0; i < a->n[k]; i++)
             want[i] = (weft_real)s[k][i].x;
         good &= is_close(what, numbers(a->p[k]), want, a->n[k], TOL(1e-12, 3e-6));
-        good &= is_same("the gradient after a step", numbers(weft_gradient(a->p[k])), zero, a->n[k]);
+        good &= is_same("the gradient after a step", numbers(weft_grad(a->p[k])), zero, a->n[k]);
     }
     return good;
 }
@@ -91,12 +91,12 @@ Test(optim, rules)
                 for (int k = 0; k < PARTS; k++)
                     for (int64_t i = 0; i < a.n[k]; i++)
                         follow(&all[r], &s[k][i], slope(k, i, t));
-                cr_assert(agrees("a step", &a, s), "options %d, step %d: %s", r, t, weft_message(w));
+                cr_assert(agrees("a step", &a, s), "options %d, step %d: %s", r, t, weft_error_message(w));
                 weft_clear(w);
             }
             cr_assert_eq(weft_optim_steps(o), STEPS);
             cr_assert_eq(weft_optim_skipped(o), 0);
-            cr_assert_str_eq(weft_optim_bad(o), "");
+            cr_assert_str_eq(weft_optim_bad_parameter(o), "");
         }
 }
 
@@ -108,7 +108,7 @@ static void grouped(weft *w, int r, double scale, double decay)
     model a = model_in(w);
     options other = all[r];
     weft_optim *o = made(a.m, &all[r]);
-    weft_optim_group(o, a.enc, (weft_real)scale, (weft_real)decay);
+    weft_optim_set_group(o, a.enc, (weft_real)scale, (weft_real)decay);
     other.lr *= scale, other.decay = decay;
     begin(&a, s);
     for (int t = 0; t < STEPS; t++) {
@@ -120,7 +120,7 @@ static void grouped(weft *w, int r, double scale, double decay)
             for (int64_t i = 0; i < a.n[k]; i++)
                 if (!(k % 2 && frozen))
                     follow(k % 2 ? &other : &all[r], &s[k][i], slope(k, i, t));
-        cr_assert(agrees("groups", &a, s), "options %d, step %d: %s", r, t, weft_message(w));
+        cr_assert(agrees("groups", &a, s), "options %d, step %d: %s", r, t, weft_error_message(w));
         weft_clear(w);
     }
 }
@@ -161,7 +161,7 @@ Test(optim, steps_of_their_own)
                         follow(&all[r], &s[k][i], slope(k, i, t));
                 }
                 weft_optim_step(o);
-                cr_assert(agrees("frozen at random", &a, s), "options %d, step %d: %s", r, t, weft_message(w));
+                cr_assert(agrees("frozen at random", &a, s), "options %d, step %d: %s", r, t, weft_error_message(w));
                 weft_clear(w);
             }
         }
@@ -184,14 +184,14 @@ Test(optim, only_its_own)
             if (k % 2)
                 follow(&all[9], &s[k][i], slope(k, i, 0));
             cr_assert_float_eq((double)numbers(a.p[k])[i], s[k][i].x, 1e-6);
-            cr_assert_float_eq((double)numbers(weft_gradient(a.p[k]))[i], k % 2 ? 0 : slope(k, i, 0), 1e-6);
+            cr_assert_float_eq((double)numbers(weft_grad(a.p[k]))[i], k % 2 ? 0 : slope(k, i, 0), 1e-6);
         }
     cr_assert_eq(numbers(late)[1999], 1);
     pull(&a, 1);
     poison(&a, 3, 0, NAN);
     poison(&a, 0, 0, NAN);                       /* nobody asks */
     weft_optim_step(o);
-    cr_assert_str_eq(weft_optim_bad(o), "bias");
+    cr_assert_str_eq(weft_optim_bad_parameter(o), "bias");
     CLEAN(w);
 }
 
@@ -230,14 +230,14 @@ Test(optim, skips)
         for (int r = 0; r < COUNT(all); r++) {
             model a = model_in(w), b = model_in(w);
             weft_optim *o = made(a.m, &all[r]), *p = made(b.m, &all[r]);
-            weft_optim_group(o, a.enc, 2, 0);    /* four runs */
-            weft_optim_group(p, b.enc, 2, 0);
+            weft_optim_set_group(o, a.enc, 2, 0);    /* four runs */
+            weft_optim_set_group(p, b.enc, 2, 0);
             for (int t = 0; t < STEPS; t++) {
                 pull(&a, t);
                 poison(&a, t % PARTS, a.n[t % PARTS] - 1, t % 2 ? INFINITY : NAN);
                 weft_optim_step(o);
-                cr_assert_str_eq(weft_optim_bad(o), ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[t % PARTS]);
-                cr_assert_eq(numbers(weft_gradient(a.p[0]))[0], 0);
+                cr_assert_str_eq(weft_optim_bad_parameter(o), ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[t % PARTS]);
+                cr_assert_eq(numbers(weft_grad(a.p[0]))[0], 0);
                 pull(&a, t), weft_optim_step(o);
                 pull(&b, t), weft_optim_step(p);
                 weft_real *want = memcpy((weft_real[PARTS * MOST]){ 0 }, everything(&b), sizeof(weft_real[PARTS * MOST]));
@@ -271,7 +271,7 @@ Test(optim, ten_in_a_row)
         weft_optim_skipped(o);                   /* a GPU is asked, or tells at the next wait */
         weft_optim_step(o);
         cr_assert_eq(weft_optim_steps(o), 30, "a failed step was counted");
-        cr_assert_str_eq(weft_optim_bad(o), "enc.weight");
+        cr_assert_str_eq(weft_optim_bad_parameter(o), "enc.weight");
         FAILS(w, WEFT_ENUMERIC, "10 steps in a row, first in enc.weight");
         same_bits("after ten bad steps", everything(&a), before, size_of(&a));
         pull(&a, 0);
@@ -285,19 +285,19 @@ Test(optim, failed_step)
     weft *w = open_on(WEFT_REF);
     model a = model_in(w);
     weft_optim *o = weft_adamw_new(a.m, NULL);
-    weft_average *e = weft_average_new(a.m, (weft_real).5);
-    weft_real *before = numbers(a.p[2]), *mean = numbers(weft_find(a.m, "ema.last"));
+    weft_ema *e = weft_ema_new(a.m, (weft_real).5);
+    weft_real *before = numbers(a.p[2]), *mean = numbers(weft_find_parameter(a.m, "ema.last"));
     pull(&a, 0);
     uint64_t version = a.w->tape->changes;
     weft_fail(w, WEFT_EARG, "on purpose");
     weft_optim_step(o);
-    weft_average_update(e, 1);
-    weft_average_swap(e);
+    weft_ema_update(e, 1);
+    weft_ema_swap(e);
     weft_clip_grad_norm(a.m, 1);
     cr_assert(weft_optim_steps(o) == 0 && a.w->tape->changes == version);
     FAILS(w, WEFT_EARG, "on purpose");
     same_bits("values", numbers(a.p[2]), before, 16);
-    same_bits("average", numbers(weft_find(a.m, "ema.last")), mean, 16);
+    same_bits("average", numbers(weft_find_parameter(a.m, "ema.last")), mean, 16);
     CLEAN(w);
 }
 
@@ -340,7 +340,7 @@ Test(optim, resumes)
             for (int k = 0; k < PARTS; k++)
                 weft_assign_values(b.p[k], numbers(a.p[k]), a.n[k]);
             cr_assert(weft_optim_steps(p) == 3 && weft_optim_skipped(p) == 1 && weft_optim_lr(p) == (weft_real).03);
-            cr_assert_str_eq(weft_optim_bad(p), "first");
+            cr_assert_str_eq(weft_optim_bad_parameter(p), "first");
             for (int t = 3; t < 9; t++) {
                 freeze(&a, t), freeze(&b, t);
                 pull(&a, t), weft_optim_step(o);
@@ -371,17 +371,17 @@ Test(optim, refusals)
     weft_optim *o = weft_sgd_new(a.m, NULL);
     weft_optim_set_lr(o, -1);
     FAILS(w, WEFT_EARG, "optim_set_lr: -1");
-    weft_optim_group(o, foreign, 1, 0);
+    weft_optim_set_group(o, foreign, 1, 0);
     FAILS(w, WEFT_EARG, "another tree");
-    weft_optim_group(o, a.enc, -1, 0);
+    weft_optim_set_group(o, a.enc, -1, 0);
     FAILS(w, WEFT_EARG, "rate times -1");
-    weft_clip_grad_norm_of(a.m, 1, 3);
+    weft_clip_grad_norm_p(a.m, 1, 3);
     FAILS(w, WEFT_EARG, "clip_grad_norm: norm 3");
     weft_clip_grad_norm(a.m, (weft_real)NAN);
     FAILS(w, WEFT_EARG, "at most nan");
     weft_clip_grad_norm(a.m, 0);
     FAILS(w, WEFT_EARG, "clip_grad_norm: norm 2, at most 0; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no limit)");
-    weft_average_new(a.m, 2);
+    weft_ema_new(a.m, 2);
     FAILS(w, WEFT_EARG, "decay 2");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
     CLEAN(w);
@@ -390,15 +390,15 @@ Test(optim, refusals)
 Test(optim, null)
 {
     weft_optim *o = weft_adam_new(NULL, NULL);
-    weft_average *e = weft_average_new(NULL, 0);
+    weft_ema *e = weft_ema_new(NULL, 0);
     cr_assert(o && e && weft_clip_grad_norm(NULL, 1));
     for (int i = 0; i < 2; i++, o = NULL, e = NULL) {
         weft_optim_step(o);
         weft_optim_set_lr(o, 1);
-        weft_optim_group(o, NULL, 1, 1);
-        cr_assert(weft_optim_steps(o) == 0 && weft_optim_lr(o) == 0 && weft_optim_skipped(o) == 0 && !*weft_optim_bad(o));
-        weft_average_update(e, 1);
-        weft_average_swap(e);
+        weft_optim_set_group(o, NULL, 1, 1);
+        cr_assert(weft_optim_steps(o) == 0 && weft_optim_lr(o) == 0 && weft_optim_skipped(o) == 0 && !*weft_optim_bad_parameter(o));
+        weft_ema_update(e, 1);
+        weft_ema_swap(e);
     }
 }
 
@@ -407,15 +407,15 @@ Test(optim, steady_steps_allocate_nothing)
     FOR_DEVICES(w) {
         model a = model_in(w);
         weft_optim *o = weft_adamw_new(a.m, NULL);
-        weft_average *e = weft_average_new(a.m, (weft_real).9);
+        weft_ema *e = weft_ema_new(a.m, (weft_real).9);
         int64_t before = 0;
         for (int t = 0; t < 6; t++) {
             pull(&a, t);
             weft_clip_grad_norm(a.m, 1);
             weft_optim_step(o);
-            weft_average_update(e, t + 1);
-            weft_average_swap(e);
-            weft_average_swap(e);
+            weft_ema_update(e, t + 1);
+            weft_ema_swap(e);
+            weft_ema_swap(e);
             weft_clear(w);
             before = t == 2 ? allocations(w) : before;
         }
@@ -445,18 +445,18 @@ Test(optim, a_step_does_not_wait, .init = unchecked)
     w->dev.k = &far;
     model a = model_in(w);
     weft_optim *o = weft_adamw_new(a.m, NULL);
-    weft_average *e = weft_average_new(a.m, (weft_real).9);
+    weft_ema *e = weft_ema_new(a.m, (weft_real).9);
     waits = 0;
     for (int t = 0; t < 12; t++) {
         weft_backward(whole_loss(&a));
         if (t > 1)
-            weft_assign_values(weft_gradient(a.p[3]), (weft_real[]){ NAN }, 1);
+            weft_assign_values(weft_grad(a.p[3]), (weft_real[]){ NAN }, 1);
         weft_clip_grad_norm(a.m, 1);
         weft_freeze(a.enc, t == 1);
         weft_optim_step(o);
-        weft_average_update(e, t + 1);
-        weft_average_swap(e);
-        weft_average_swap(e);
+        weft_ema_update(e, t + 1);
+        weft_ema_swap(e);
+        weft_ema_swap(e);
         weft_clear(w);
     }
     OK(w);
@@ -475,12 +475,12 @@ Test(optim, no_memory)
         model a = model_in(w);
         fail_in(w, i);
         weft_optim *o = weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real).9, 1, 0, (weft_real).5, true });
-        weft_average *e = weft_average_new(a.m, (weft_real).5);
+        weft_ema *e = weft_ema_new(a.m, (weft_real).5);
         failed = !weft_ok(w);
-        cr_assert(!failed || weft_error(w) == WEFT_ENOMEM, "%s", weft_message(w));
+        cr_assert(!failed || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
         fail_in(w, 0);
         weft_optim_step(o);
-        weft_average_update(e, 1);
+        weft_ema_update(e, 1);
         cr_assert_lt(i, 100);
         CLEAN_FAILED(w);
     }

@@ -43,7 +43,7 @@ Test(finite, a_rate_too_large_changes_nothing)
                 pull(&a, 2);
                 weft_optim_step(o);
                 cr_assert(t == 9 || weft_optim_skipped(o) == t + 1);
-                cr_assert_str_eq(weft_optim_bad(o), "first");
+                cr_assert_str_eq(weft_optim_bad_parameter(o), "first");
                 weft_clear(w);
             }
             weft_optim_skipped(o);               /* a GPU is asked */
@@ -73,7 +73,7 @@ Test(finite, one_value_too_large)
                     weft_optim_set_lr(o, (weft_real)1e3);
                 weft_optim_step(o);
                 cr_assert_eq(weft_optim_skipped(o), 1, "rule %d, parameter %d from %g", rule, k, (double)was);
-                cr_assert_str_eq(weft_optim_bad(o), ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
+                cr_assert_str_eq(weft_optim_bad_parameter(o), ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
                 same_values(&a, before);
                 weft_optim_set_lr(o, (weft_real).01);
                 for (int t = 2; t < 5; t++)
@@ -92,7 +92,7 @@ Test(finite, infinities_that_were_there)
         weft_assign_values(p, (weft_real[]){ 1, -(weft_real)INFINITY, 2 }, 3);
         weft_optim *o = weft_adamw_new(m, NULL);
         for (int t = 0; t < 3; t++) {
-            weft_assign_values(weft_gradient(p), (weft_real[]){ 1, 0, -1 }, 3);
+            weft_assign_values(weft_grad(p), (weft_real[]){ 1, 0, -1 }, 3);
             weft_optim_step(o);
         }
         cr_assert(weft_optim_skipped(o) == 0 && numbers(p)[0] < 1 && !isfinite(numbers(p)[1]) && numbers(p)[2] > 2);
@@ -150,7 +150,7 @@ Test(finite, what_came_from_elsewhere)
         poison(&a, 3, 0, -(double)large);
         weft_optim_step(o);
         cr_assert_eq(weft_optim_skipped(o), 1);
-        cr_assert_str_eq(weft_optim_bad(o), "enc.bias");
+        cr_assert_str_eq(weft_optim_bad_parameter(o), "enc.bias");
         cr_assert_eq(numbers(a.p[3])[0], large);
     }
 }

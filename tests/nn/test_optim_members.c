@@ -13,7 +13,7 @@ static void remove_files(void) { unlink(path[0]), unlink(path[1]); }
 
 static weft_tensor *vector(weft_module *m, const char *name, int64_t n) { return weft_parameter(m, name, WEFT_SHAPE(n), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 }); }
 static weft_real first(weft_tensor *x)                     { return numbers(x)[0]; }
-static void pulled(weft_tensor *p)                         { weft_backward(weft_total(weft_square(p))); }
+static void pulled(weft_tensor *p)                         { weft_backward(weft_sum_all(weft_square(p))); }
 
 typedef weft_optim *maker(weft_module *m);
 static weft_optim *momentum(weft_module *m) { return weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).05, .momentum = (weft_real).9, .weight_decay = (weft_real).1 }); }
@@ -50,13 +50,13 @@ Test(members, a_parameter_joins_at_the_next_step)
 {
     FOR_DEVICES(w)
         for (int r = 0; r < COUNT(makers); r++) {
-            weft_module *m = weft_module_new(w, "net"), *a = weft_module_in(m, "a"), *two = weft_module_new(w, "net"), *c = weft_module_in(two, "a");
+            weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"), *two = weft_module_new(w, "net"), *c = weft_submodule_new(two, "a");
             weft_tensor *p = vector(a, "p", 7), *like_p = vector(c, "p", 7), *q = NULL, *like_q = NULL;
             weft_optim *o = makers[r](m), *of_c = makers[r](c), *of_q = NULL;
             for (int t = 0; t < 6; t++) {
                 if (t == 3) {
                     q = vector(a, "q", 700);     /* moves the vectors */
-                    weft_module *d = weft_module_new(w, "net"), *e = weft_module_in(d, "a");
+                    weft_module *d = weft_module_new(w, "net"), *e = weft_submodule_new(d, "a");
                     like_q = vector(e, "q", 700), of_q = makers[r](d);
                 }
                 pulled(p), pulled(like_p);
@@ -74,24 +74,24 @@ Test(members, a_parameter_joins_at_the_next_step)
 Test(members, groups_hold_for_late_parameters)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "net"), *part = weft_module_in(m, "part"), *below = weft_module_in(part, "below");
+        weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part"), *below = weft_submodule_new(part, "below");
         weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 });
         for (int i = 0; i < 3; i++)
-            weft_optim_group(o, below, 4, 0);
-        weft_optim_group(o, part, (weft_real).5, 1);
+            weft_optim_set_group(o, below, 4, 0);
+        weft_optim_set_group(o, part, (weft_real).5, 1);
         weft_tensor *free = vector(m, "p", 1), *scaled = vector(below, "p", 1), *p[] = { free, scaled, vector(part, "p", 1) };
         for (int again = 0; again < 2; again++) {
             weft_real one[] = { 1 };
             for (int i = 0; i < 3; i++)
-                weft_assign_values(p[i], one, 1), weft_assign_values(weft_gradient(p[i]), (weft_real[]){ (weft_real).25 }, 1);
+                weft_assign_values(p[i], one, 1), weft_assign_values(weft_grad(p[i]), (weft_real[]){ (weft_real).25 }, 1);
             weft_optim_step(o);
             cr_assert_eq(first(p[0]), (weft_real).75);
             cr_assert_eq(first(p[1]), again ? 0 : (weft_real)(1 - .5 * 1.25));   /* what was said last counts */
             cr_assert_eq(first(p[2]), (weft_real)(1 - .5 * 1.25));
-            weft_optim_group(o, below, 4, 0);
+            weft_optim_set_group(o, below, 4, 0);
         }
         weft_tensor *later = vector(below, "q", 1);
-        weft_assign_values(later, (weft_real[]){ 1 }, 1), weft_assign_values(weft_gradient(later), (weft_real[]){ (weft_real).25 }, 1);
+        weft_assign_values(later, (weft_real[]){ 1 }, 1), weft_assign_values(weft_grad(later), (weft_real[]){ (weft_real).25 }, 1);
         weft_optim_step(o);
         cr_assert_eq(first(later), 0);
     }
@@ -100,9 +100,9 @@ Test(members, groups_hold_for_late_parameters)
 /* ---- saved and resumed ---- */
 static void some_steps(weft_module *m, weft_optim *o, int from, int to)
 {
-    weft *w = weft_of_module(m);
+    weft *w = weft_module_context(m);
     for (int t = from; t < to; t++) {
-        for (int i = 0; i < weft_parameters(m); i++)
+        for (int i = 0; i < weft_parameter_count(m); i++)
             if ((t + i) % 3)
                 pulled(weft_parameter_at(m, i, NULL));
         weft_optim_step(o);
@@ -151,11 +151,11 @@ Test(members, late_parameters_are_saved_and_resumed)
 Test(members, two_optimisers_of_one_parameter)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "net"), *enc = weft_module_in(m, "enc"), *dec = weft_module_in(m, "dec");
+    weft_module *m = weft_module_new(w, "net"), *enc = weft_submodule_new(m, "enc"), *dec = weft_submodule_new(m, "dec");
     weft_tensor *p = vector(enc, "p", 2);
     weft_optim *whole = weft_adam_new(m, NULL);
     weft_sgd_new(enc, NULL);
-    FAILS(w, WEFT_EARG, "sgd: net.enc.p would have two optimisers, the adam of net and the sgd of net.enc; one is wanted (weft_optim_end ends one)");
+    FAILS(w, WEFT_EARG, "sgd: net.enc.p would have two optimisers, the adam of net and the sgd of net.enc; one is wanted (weft_optim_free ends one)");
     weft_optim *of_dec = weft_sgd_new(dec, NULL);
     OK(w);
     pulled(p), weft_optim_step(whole);           /* goes on */
@@ -164,11 +164,11 @@ Test(members, two_optimisers_of_one_parameter)
     OK(w);
     weft_optim_step(whole);
     FAILS(w, WEFT_EARG, "optim_step: net.dec.late would have two optimisers, the sgd of net.dec and the adam of net");
-    weft_optim_end(of_dec);
+    weft_optim_free(of_dec);
     weft_real before = first(p);
     pulled(p), weft_optim_step(whole);
     cr_assert(weft_ok(w) && first(p) != before);
-    weft_optim_end(whole), weft_optim_end(whole), weft_optim_end(NULL);
+    weft_optim_free(whole), weft_optim_free(whole), weft_optim_free(NULL);
     before = first(p);
     weft_optim_step(whole);
     cr_assert(first(p) == before && weft_optim_steps(whole) == 2);
@@ -181,7 +181,7 @@ Test(members, two_optimisers_of_one_parameter)
 Test(members, ties_belong_to_their_first_name)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "net"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+    weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
     weft_tensor *p = vector(a, "p", 2);
     weft_tie(b, "q", p);
     weft_optim *of_a = weft_sgd_new(a, NULL), *of_b = weft_sgd_new(b, NULL);
@@ -207,10 +207,10 @@ Test(members, no_memory_for_late_ones)
         weft_optim_step(o);
         fail_in(w, 0);
         failed = !weft_ok(w);
-        cr_assert(failed ? weft_error(w) == WEFT_ENOMEM && p->data[0] == was : p->data[0] != was, "%s", weft_message(w));
+        cr_assert(failed ? weft_error_code(w) == WEFT_ENOMEM && p->data[0] == was : p->data[0] != was, "%s", weft_error_message(w));
         weft_recover(w);
         pulled(p), pulled(q), was = first(q), weft_optim_step(o);
-        cr_assert(weft_ok(w) && first(q) != was, "%d: %s", i, weft_message(w));
+        cr_assert(weft_ok(w) && first(q) != was, "%d: %s", i, weft_error_message(w));
         cr_assert_lt(i, 50);
         CLEAN(w);
     }

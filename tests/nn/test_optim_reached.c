@@ -22,7 +22,7 @@ static pair pair_in(weft *w, int rule)
     a.p = weft_parameter(a.m, "p", WEFT_SHAPE(5), u), a.q = weft_parameter(a.m, "q", WEFT_SHAPE(20), u), a.o = made(a.m, rule);
     return a;
 }
-static weft_tensor *loss_of(weft_tensor *p) { return weft_total(weft_square(p)); }
+static weft_tensor *loss_of(weft_tensor *p) { return weft_sum_all(weft_square(p)); }
 static bool moved(weft_tensor *p, void (*by)(pair *), pair *a)
 {
     weft_real *before = numbers(p), now;
@@ -43,7 +43,7 @@ Test(reached, what_was_not_stays)
                 if (both)
                     weft_backward(loss_of(a.q)), weft_backward(loss_of(of_q.q)), weft_optim_step(of_q.o);
                 weft_clip_grad_norm(a.m, (weft_real)INFINITY);
-                weft_scale_grad(a.m, weft_scalar(w, 1));
+                weft_divide_grad(a.m, weft_scalar(w, 1));
                 weft_optim_step(a.o), weft_optim_step(of_p.o);
                 weft_clear(w);
             }
@@ -58,14 +58,14 @@ static void by_nothing(pair *a)     { weft_backward(loss_of(a->p)); }
 static void by_zeros(pair *a)       { weft_backward(weft_scale(loss_of(a->q), 0)); }
 static void by_no_tokens(pair *a)
 {
-    weft *w = weft_of_module(a->m);
-    weft_backward(weft_total(weft_mul(weft_ragged(w, NULL, 20, &(weft_lengths){ 0, NULL, NULL }), weft_reshape(a->q, WEFT_SHAPE(1, 20)))));
+    weft *w = weft_module_context(a->m);
+    weft_backward(weft_sum_all(weft_mul(weft_ragged(w, NULL, 20, &(weft_lengths){ 0, NULL, NULL }), weft_reshape(a->q, WEFT_SHAPE(1, 20)))));
 }
-static void by_assignment(pair *a)  { weft_assign(weft_gradient(a->q), weft_zeros(weft_of_module(a->m), WEFT_SHAPE(20))); }
+static void by_assignment(pair *a)  { weft_assign(weft_grad(a->q), weft_zeros(weft_module_context(a->m), WEFT_SHAPE(20))); }
 static void and_zeroed(pair *a)     { by_zeros(a), weft_zero_grad(a->m), by_nothing(a); }
 static void and_recovered(pair *a)
 {
-    weft *w = weft_of_module(a->m);
+    weft *w = weft_module_context(a->m);
     by_zeros(a);
     weft_fail(w, WEFT_EARG, "on purpose");
     weft_recover(w);
@@ -82,7 +82,7 @@ static void by_gradients(pair *a)
 static void and_a_bad_step(pair *a)              /* the step is skipped, and what had come is gone */
 {
     by_zeros(a);
-    weft_assign(weft_gradient(a->p), weft_full(weft_of_module(a->m), (weft_real)NAN, WEFT_SHAPE(5)));
+    weft_assign(weft_grad(a->p), weft_full(weft_module_context(a->m), (weft_real)NAN, WEFT_SHAPE(5)));
     weft_optim_step(a->o);
     by_nothing(a);
 }
@@ -106,7 +106,7 @@ Test(reached, ways)
                 pair a = pair_in(w, rule);
                 weft_backward(loss_of(a.q)), weft_optim_step(a.o);            /* momentum */
                 what = cases[i].by;
-                cr_assert_eq(moved(a.q, then_a_step, &a), cases[i].moves, "rule %d, %s: %s", rule, cases[i].name, weft_message(w));
+                cr_assert_eq(moved(a.q, then_a_step, &a), cases[i].moves, "rule %d, %s: %s", rule, cases[i].name, weft_error_message(w));
                 OK(w);
                 weft_clear(w);
             }
@@ -115,7 +115,7 @@ Test(reached, ways)
 /* ---- an empty batch reaches all parameters of every layer ---- */
 static void all_reached(weft_module *m, const char *layer)
 {
-    for (int i = 0; i < weft_parameters(m); i++) {
+    for (int i = 0; i < weft_parameter_count(m); i++) {
         const char *path;
         cr_assert(weft_parameter_at(m, i, &path)->node.given, "%s: %s of a batch of nothing has no gradient", layer, path);
     }
@@ -130,13 +130,13 @@ Test(reached, empty_batches)
             weft_tensor *x = weft_ragged(w, NULL, 4, &none[i % 2]), *y = NULL;
             weft_rnn_opts o = { .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1 };
             if (i < 2)
-                y = weft_norm_run(weft_norm_new(m, "norm", 4), weft_linear_run(weft_linear_new(m, "linear", 4, 4), x));
+                y = weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "norm", 4), weft_linear_run(weft_linear_new(m, "linear", 4, 4), x));
             else if (i < 4)
-                y = weft_glu_run(weft_glu_new(m, "glu", 4, 4, 0), weft_embed(weft_embedding_new(m, "embed", 5, 4), weft_ragged_ints(w, NULL, &none[i % 2])));
+                y = weft_glu_run(weft_glu_new(m, "glu", 4, 4, 0), weft_embedding_run(weft_embedding_new(m, "embed", 5, 4), weft_ragged_ints(w, NULL, &none[i % 2])));
             else if (i < 6)
-                y = weft_multihead_run(weft_multihead_new(m, "heads", 4, 2), x, x, WEFT_ALL_KEYS, NULL);
+                y = weft_multihead_attention_run(weft_multihead_attention_new(m, "heads", 4, 2), x, x, WEFT_ALL_KEYS, NULL);
             else
-                y = weft_rnn_run((i < 8 ? weft_rnn_new : i < 10 ? weft_gru_new : weft_lstm_new)(m, "rnn", &o), x, WEFT_ZERO_STATE).y;
+                y = weft_rnn_run((i < 8 ? weft_elman_new : i < 10 ? weft_gru_new : weft_lstm_new)(m, "rnn", &o), x, WEFT_ZERO_STATE).y;
             weft_backward(weft_mean_loss(weft_mse(y, weft_scale(y, 1), NULL)));
             OK(w);
             all_reached(m, i < 2 ? "linear, norm" : i < 4 ? "embed, glu" : i < 6 ? "heads" : "rnn");
@@ -158,7 +158,7 @@ Test(reached, two_phases_are_two_runs)
     counting.update = update;
     weft *w = open_on(WEFT_REF);
     w->dev.k = &counting;
-    weft_module *m = weft_module_new(w, "net"), *part[] = { weft_module_in(m, "one"), weft_module_in(m, "two") };
+    weft_module *m = weft_module_new(w, "net"), *part[] = { weft_submodule_new(m, "one"), weft_submodule_new(m, "two") };
     weft_tensor *p[8];
     for (int i = 0; i < 8; i++) {
         char name[16];

@@ -55,7 +55,7 @@ Test(recover, questions_do_not_fail_it_again)
         weft_optim *o = weft_adam_new(a.m, NULL);
         diverged(&a, o);
         cr_assert_eq(weft_optim_skipped(o), 10);
-        cr_assert_str_eq(weft_optim_bad(o), "enc.weight");
+        cr_assert_str_eq(weft_optim_bad_parameter(o), "enc.weight");
         OK(w);
         bad_steps(&a, o, 9);                     /* the count starts anew */
         cr_assert_eq(weft_optim_skipped(o), 19);
@@ -91,7 +91,7 @@ Test(recover, saving_leaves_it_alone)
         cr_assert_eq(weft_save(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
         OK(w);
         bad_steps(&a, o, 1);
-        cr_assert(weft_ok(w) && weft_optim_skipped(o) == 11 && weft_ok(w), "%s", weft_message(w));
+        cr_assert(weft_ok(w) && weft_optim_skipped(o) == 11 && weft_ok(w), "%s", weft_error_message(w));
     }
     unlink(path);
 }
@@ -112,7 +112,7 @@ Test(recover, a_run_goes_back)
         cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
         cr_assert_eq(weft_load(path, b.m, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
         OK(w);
-        cr_assert(weft_optim_steps(o) == 3 && weft_optim_skipped(o) == 0 && !*weft_optim_bad(o));
+        cr_assert(weft_optim_steps(o) == 3 && weft_optim_skipped(o) == 0 && !*weft_optim_bad_parameter(o));
         for (int t = 3; t < 6; t++) {
             good_step(&a, o, t), good_step(&b, p, t);
             cr_assert(same_model(&a, &b), "step %d after going back", t);
@@ -138,7 +138,7 @@ Test(recover, files_ask_a_device_and_fail_nothing)
     FAILS(w, WEFT_ENUMERIC, "12 steps in a row");
     bad_steps(&a, o, 3);
     cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
-    cr_assert(weft_optim_skipped(o) == 12 && weft_ok(w), "whoever loads has been told: %s", weft_message(w));
+    cr_assert(weft_optim_skipped(o) == 12 && weft_ok(w), "whoever loads has been told: %s", weft_error_message(w));
     CLEAN(w);
     unlink(path);
 }
@@ -155,7 +155,7 @@ static void pulled_evenly(weft *w, double alpha)
     for (int i = 0; i < BLOCKS * N; i++)
         g[i] = (weft_real)((i % N + 1) * .013 * (i / N + 1));
     for (int t = 0; t < rounds(100, 3000); t++) {
-        weft_assign_values(weft_gradient(p), g, BLOCKS * N);
+        weft_assign_values(weft_grad(p), g, BLOCKS * N);
         weft_optim_step(o);
         weft_clear(w);
     }
@@ -196,9 +196,9 @@ Test(recover, settings_that_are_not_finite)
     FAILS(w, WEFT_EARG, "optim_set_lr: inf; 0 or more, and finite, is wanted");
     weft_optim_set_lr(o, nan);
     FAILS(w, WEFT_EARG, "optim_set_lr: nan");
-    weft_optim_group(o, a.enc, inf, 0);
+    weft_optim_set_group(o, a.enc, inf, 0);
     FAILS(w, WEFT_EARG, "optim_group: rate times inf, decay 0; 0 or more, and finite, of a part");
-    weft_optim_group(o, a.enc, 1, inf);
+    weft_optim_set_group(o, a.enc, 1, inf);
     FAILS(w, WEFT_EARG, "optim_group: rate times 1, decay inf");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
     CLEAN(w);
@@ -209,16 +209,16 @@ Test(recover, an_average_is_not_updated_while_it_is_in_use)
 {
     FOR_DEVICES(w) {
         model a = model_in(w), b = model_in(w);
-        weft_average *e = weft_average_new(a.m, (weft_real).5);
+        weft_ema *e = weft_ema_new(a.m, (weft_real).5);
         weft_assign(a.p[1], weft_full(w, 7, WEFT_SHAPE(3, 5)));
-        weft_average_swap(e);
+        weft_ema_swap(e);
         cr_assert(same_model(&a, &b));
-        weft_average_update(e, 9);
+        weft_ema_update(e, 9);
         FAILS(w, WEFT_EARG, "average_update: the averages stand in the place of the parameters; swap them back first");
         cr_assert(same_model(&a, &b));
-        weft_average_swap(e);
-        cr_assert(numbers(a.p[1])[14] == 7 && numbers(weft_find(a.m, "ema.enc.weight"))[14] == numbers(b.p[1])[14]);
-        weft_average_update(e, 1);
-        cr_assert_eq(numbers(weft_find(a.m, "ema.enc.weight"))[14], 7);
+        weft_ema_swap(e);
+        cr_assert(numbers(a.p[1])[14] == 7 && numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14] == numbers(b.p[1])[14]);
+        weft_ema_update(e, 1);
+        cr_assert_eq(numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14], 7);
     }
 }

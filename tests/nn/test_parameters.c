@@ -9,7 +9,7 @@ static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_ini
 static bool all_are(weft_tensor *x, double value)
 {
     weft_real *v = numbers(x);
-    for (int64_t i = 0; i < weft_count(x); i++)
+    for (int64_t i = 0; i < weft_numel(x); i++)
         if (v[i] != (weft_real)value)
             return false;
     return true;
@@ -77,15 +77,15 @@ Test(parameters, what_cannot_be_assigned)
 Test(parameters, tied_names_share_value_and_gradient)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
         weft_tensor *p = vector(a, "p", 4, constant(3));
         weft_tie(b, "q", p);
-        cr_assert(weft_find(m, "b.q") == p && weft_find(b, "q") == p);
-        cr_assert(weft_parameters(m) == 1 && weft_parameter_count(m) == 4 && weft_parameters(b) == 0);
-        weft_backward(weft_total(weft_add(weft_square(weft_find(m, "a.p")), weft_scale(weft_find(m, "b.q"), 5))));
-        cr_assert(all_are(weft_gradient(p), 2 * 3 + 5));
-        weft_assign(weft_find(m, "b.q"), weft_full(w, 1, WEFT_SHAPE(4)));
-        cr_assert(all_are(weft_find(m, "a.p"), 1));
+        cr_assert(weft_find_parameter(m, "b.q") == p && weft_find_parameter(b, "q") == p);
+        cr_assert(weft_parameter_count(m) == 1 && weft_parameter_numel(m) == 4 && weft_parameter_count(b) == 0);
+        weft_backward(weft_sum_all(weft_add(weft_square(weft_find_parameter(m, "a.p")), weft_scale(weft_find_parameter(m, "b.q"), 5))));
+        cr_assert(all_are(weft_grad(p), 2 * 3 + 5));
+        weft_assign(weft_find_parameter(m, "b.q"), weft_full(w, 1, WEFT_SHAPE(4)));
+        cr_assert(all_are(weft_find_parameter(m, "a.p"), 1));
         weft_clear(w);
     }
 }
@@ -106,7 +106,7 @@ Test(parameters, what_cannot_be_tied)
     weft_tie(m, "q", foreign);
     FAILS(w, WEFT_EARG, "is not below the root m");
     weft_tie(NULL, "q", p);
-    cr_assert_null(weft_find(m, "q"));
+    cr_assert_null(weft_find_parameter(m, "q"));
     CLEAN(w);
     CLEAN(other);
 }
@@ -115,20 +115,20 @@ Test(parameters, what_cannot_be_tied)
 Test(parameters, frozen_parameters_get_no_gradient)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
         weft_tensor *p = vector(a, "p", 4, constant(2)), *q = vector(a, "q", 4, constant(3)), *r = vector(b, "r", 4, constant(4));
         weft_buffer(a, "s", WEFT_SHAPE(2));
         weft_freeze(a, true);
-        weft_backward(weft_total(weft_mul(weft_mul(p, q), r)));
-        cr_assert(all_are(weft_gradient(p), 0) && all_are(weft_gradient(q), 0) && all_are(weft_gradient(r), 6));
+        weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
+        cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 0) && all_are(weft_grad(r), 6));
         weft_freeze_parameter(q, false);
-        weft_backward(weft_total(weft_mul(weft_mul(p, q), r)));
-        cr_assert(all_are(weft_gradient(p), 0) && all_are(weft_gradient(q), 8) && all_are(weft_gradient(r), 12));
+        weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
+        cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 8) && all_are(weft_grad(r), 12));
         weft_freeze_parameter(r, true);
-        cr_assert(all_are(weft_gradient(r), 0), "what had come before is forgotten");
+        cr_assert(all_are(weft_grad(r), 0), "what had come before is forgotten");
         weft_freeze(m, false);
-        weft_backward(weft_total(weft_mul(p, r)));
-        cr_assert(all_are(weft_gradient(p), 4) && all_are(weft_gradient(r), 2));
+        weft_backward(weft_sum_all(weft_mul(p, r)));
+        cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(r), 2));
         weft_clear(w);
     }
 }
@@ -137,19 +137,19 @@ Test(parameters, frozen_parameters_get_no_gradient)
 Test(parameters, gradients_are_zeroed_and_divided_below_a_module)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_module_in(m, "a"), *b = weft_module_in(m, "b");
+        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
         weft_tensor *p = vector(a, "p", 5, constant(2)), *q = vector(b, "q", 6, constant(3)), *r = vector(a, "r", 40, constant(4));
-        weft_backward(weft_add(weft_total(weft_square(p)), weft_add(weft_total(weft_square(q)), weft_total(weft_square(r)))));
-        cr_assert(all_are(weft_gradient(p), 4) && all_are(weft_gradient(q), 6) && all_are(weft_gradient(r), 8));
-        weft_scale_grad(a, weft_scalar(w, 4));
-        cr_assert(all_are(weft_gradient(p), 1) && all_are(weft_gradient(q), 6) && all_are(weft_gradient(r), 2));
-        weft_scale_grad(m, weft_full(w, 2, WEFT_SHAPE(1, 1)));
-        cr_assert(all_are(weft_gradient(p), .5) && all_are(weft_gradient(q), 3) && all_are(weft_gradient(r), 1));
+        weft_backward(weft_add(weft_sum_all(weft_square(p)), weft_add(weft_sum_all(weft_square(q)), weft_sum_all(weft_square(r)))));
+        cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 8));
+        weft_divide_grad(a, weft_scalar(w, 4));
+        cr_assert(all_are(weft_grad(p), 1) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 2));
+        weft_divide_grad(m, weft_full(w, 2, WEFT_SHAPE(1, 1)));
+        cr_assert(all_are(weft_grad(p), .5) && all_are(weft_grad(q), 3) && all_are(weft_grad(r), 1));
         weft_zero_grad(a);
-        cr_assert(all_are(weft_gradient(p), 0) && all_are(weft_gradient(r), 0) && all_are(weft_gradient(q), 3));
-        weft_backward(weft_total(weft_square(r)));
-        weft_scale_grad(b, weft_scalar(w, 0));
-        cr_assert(all_are(weft_gradient(q), 0) && all_are(weft_gradient(r), 8), "nothing was counted: no gradient");
+        cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(r), 0) && all_are(weft_grad(q), 3));
+        weft_backward(weft_sum_all(weft_square(r)));
+        weft_divide_grad(b, weft_scalar(w, 0));
+        cr_assert(all_are(weft_grad(q), 0) && all_are(weft_grad(r), 8), "nothing was counted: no gradient");
         weft_clear(w);
     }
 }
@@ -159,12 +159,12 @@ Test(parameters, recovering_forgets_gradients)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *none = weft_module_new(w, "none");
     weft_tensor *p = vector(m, "p", 5, constant(2));
-    weft_backward(weft_total(weft_square(p)));
+    weft_backward(weft_sum_all(weft_square(p)));
     weft_fail(w, WEFT_EARG, "a program's own failure");
     weft_zero_grad(m);
-    cr_assert_null(weft_of_module(weft_module_in(m, "late")));
+    cr_assert_null(weft_module_context(weft_submodule_new(m, "late")));
     weft_recover(w);
-    cr_assert(all_are(weft_gradient(p), 0) && all_are(p, 2) && weft_parameters(none) == 0);
+    cr_assert(all_are(weft_grad(p), 0) && all_are(p, 2) && weft_parameter_count(none) == 0);
     CLEAN(w);
 }
 
@@ -174,17 +174,17 @@ Test(parameters, what_cannot_divide)
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = vector(m, "p", 5, constant(2)), *stale = weft_scalar(w, 2);
     weft_clear(w);
-    weft_scale_grad(m, stale);
+    weft_divide_grad(m, stale);
     FAILS(w, WEFT_EARG, "has ended");
-    weft_scale_grad(m, p);
+    weft_divide_grad(m, p);
     FAILS(w, WEFT_ESHAPE, "[5]; one real is wanted");
-    weft_scale_grad(m, weft_ints(w, NULL, 0, NULL));
+    weft_divide_grad(m, weft_ints(w, NULL, 0, NULL));
     FAILS(w, WEFT_ESHAPE, "one real");
-    weft_scale_grad(m, weft_scalar(other, 1));
+    weft_divide_grad(m, weft_scalar(other, 1));
     FAILS(w, WEFT_EARG, "another context");
-    weft_scale_grad(m, NULL);
+    weft_divide_grad(m, NULL);
     FAILS(w, WEFT_EARG, "is NULL");
-    weft_scale_grad(NULL, p);
+    weft_divide_grad(NULL, p);
     CLEAN(w);
     CLEAN(other);
 }

@@ -36,7 +36,7 @@ Test(planted, corrupt)
     weft_module *m = model(w);
     cr_assert(weft_save(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
     cr_assert(weft_load(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
-    cr_assert(turn_over(path, numbers(weft_find(m, "l.weight"))[4]) > 0, "the weight is not in the file");
+    cr_assert(turn_over(path, numbers(weft_find_parameter(m, "l.weight"))[4]) > 0, "the weight is not in the file");
     weft_status s = weft_load(path, m, NULL, NULL, 0);
     remove(path);
     CLEAN(w);

@@ -3,14 +3,14 @@
 
 static bool cube_shape(weft_call *c)
 {
-    weft_like(c->y[0], c->x[0]);
+    weft_op_like(c->y[0], c->x[0]);
     return true;
 }
 
 static void cube_forward(weft_call *c)
 {
-    weft_real *y = weft_data(c->y[0]), *x = weft_data(c->x[0]);
-    for (int64_t i = 0; i < weft_count(c->x[0]); i++)
+    weft_real *y = weft_op_data(c->y[0]), *x = weft_op_data(c->x[0]);
+    for (int64_t i = 0; i < weft_numel(c->x[0]); i++)
         y[i] = x[i] * x[i] * x[i];
 }
 
@@ -25,7 +25,7 @@ static const weft_op cube = { .name = "cube", .shape = cube_shape, .forward = cu
 static weft_tensor *loss(weft_tensor *const *x, void *user)
 {
     (void)user;
-    return weft_total(weft_apply(&cube, x, 1, NULL, 0));
+    return weft_sum_all(weft_op_apply(&cube, x, 1, NULL, 0));
 }
 
 Test(planted, derivative)

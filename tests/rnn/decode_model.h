@@ -33,7 +33,7 @@ typedef struct { int step; bool searching; } model_user;
 /* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it. What has ended gets END again, but for beams. */
 UNUSED static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
-    weft *w = weft_of(tokens);
+    weft *w = weft_context_of(tokens);
     int64_t rows = weft_size(tokens, 0);
     model_user *u = user;
     int32_t last[600];
@@ -66,7 +66,7 @@ UNUSED static weft_state numbered(weft *w, int64_t n)
     return (weft_state){ weft_reals(w, h, WEFT_SHAPE(1, n, 2)), NULL };
 }
 
-typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step *, void *, const weft_decode_opts *);
+typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step_fn *, void *, const weft_decode_opts *);
 
 UNUSED static weft_decoded decode(weft *w, decoder *how, int64_t n, const weft_decode_opts *o)
 {
@@ -109,10 +109,10 @@ enum { CLASSES = 11, SEQUENCES = 4, LONG = 12, NEVER = -1 };
 UNUSED static weft_tensor *next(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
     network *m = user;
-    weft *w = weft_of(tokens);
+    weft *w = weft_context_of(tokens);
     (void)beams;
     cr_assert(!w->recording && !w->training);
-    weft_rnn_out o = weft_rnn_step(m->rnn, weft_embed(m->embed, tokens), *s);
+    weft_rnn_out o = weft_rnn_step(m->rnn, weft_embedding_run(m->embed, tokens), *s);
     *s = o.last;
     if (m->calls++ == 2)
         m->held = weft_usage_of(w).host_bytes;
@@ -127,7 +127,7 @@ UNUSED static network network_new(weft *w, int cell)
     weft_module *m = weft_module_new(w, name);
     weft_rnn_opts o = { .input = 5, .hidden = 8, .layers = 2 };
     return (network){ .embed = weft_embedding_new(m, "e", CLASSES, 5), .out = weft_linear_new(m, "o", 8, CLASSES),
-                      .rnn = cell == 0 ? weft_rnn_new(m, "r", &o) : cell == 1 ? weft_gru_new(m, "r", &o) : weft_lstm_new(m, "r", &o) };
+                      .rnn = cell == 0 ? weft_elman_new(m, "r", &o) : cell == 1 ? weft_gru_new(m, "r", &o) : weft_lstm_new(m, "r", &o) };
 }
 
 UNUSED static weft_state some_state(weft *w, int cell)

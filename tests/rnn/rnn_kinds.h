@@ -7,7 +7,7 @@
 enum { TANH, RELU, GRU, MGU, LSTM, CIFG, PROJECTED, CIFG_PROJECTED, CELLS };
 static const char *const cell_name[CELLS] = { "tanh", "relu", "gru", "mgu", "lstm", "cifg", "projected", "cifg projected" };
 typedef weft_rnn *layer_new(weft_module *, const char *, const weft_rnn_opts *);
-static layer_new *const new_of[CELLS] = { weft_rnn_new, weft_rnn_new, weft_gru_new, weft_mgu_new, weft_lstm_new, weft_cifg_new, weft_lstm_new, weft_cifg_new };
+static layer_new *const new_of[CELLS] = { weft_elman_new, weft_elman_new, weft_gru_new, weft_mgu_new, weft_lstm_new, weft_cifg_new, weft_lstm_new, weft_cifg_new };
 
 typedef struct { int cell; weft_rnn_opts o; bool state; } kind;
 
@@ -54,14 +54,14 @@ UNUSED static weft_state random_state(weft *w, const kind *k, int64_t n)
     return (weft_state){ h, has_c(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
 }
 
-UNUSED static weft_real *concat_numbers(weft_tensor *y) { return numbers(weft_plain(weft_arrange(y, WEFT_CONCAT))); }
+UNUSED static weft_real *concat_numbers(weft_tensor *y) { return numbers(weft_plain(weft_to_layout(y, WEFT_CONCAT))); }
 
 /* sum of all results times fixed random numbers, so that every element's gradient is its own */
 UNUSED static weft_tensor *weighted(weft_tensor *y, uint64_t seed)
 {
-    weft *w = weft_of(y);
-    y = weft_layout_of(y) ? weft_plain(weft_arrange(y, WEFT_CONCAT)) : y;
-    return weft_total(weft_mul(y, random_tensor(w, seed, y->f.rank, y->f.size)));
+    weft *w = weft_context_of(y);
+    y = weft_layout_of(y) ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
+    return weft_sum_all(weft_mul(y, random_tensor(w, seed, y->f.rank, y->f.size)));
 }
 UNUSED static weft_tensor *loss_of(weft_rnn_out o)
 {
@@ -103,8 +103,8 @@ enum { ROOM = 1 << 21, INPUTS = 100 };
 typedef struct { weft_real v[ROOM]; int64_t n, weights; } bag;       /* weights: where their gradients begin */
 UNUSED static void put(bag *b, weft_tensor *t)                       /* ragged ones sequence by sequence: rows have pads */
 {
-    t = weft_layout_of(t) ? weft_plain(weft_arrange(t, WEFT_CONCAT)) : t;
-    int64_t n = weft_count(t);
+    t = weft_layout_of(t) ? weft_plain(weft_to_layout(t, WEFT_CONCAT)) : t;
+    int64_t n = weft_numel(t);
     cr_assert(b->n + n <= ROOM);
     memcpy(b->v + b->n, numbers(t), (size_t)n * sizeof *b->v);
     b->n += n;
@@ -117,7 +117,7 @@ UNUSED static int inputs_of(weft_tensor *x, weft_state s, weft_module *m, weft_t
         by[n++] = s.h;
     if (s.c)
         by[n++] = s.c;
-    for (int i = 0; i < weft_parameters(m); i++)
+    for (int i = 0; i < weft_parameter_count(m); i++)
         by[n++] = weft_parameter_at(m, i, NULL);
     return n;
 }
@@ -133,13 +133,13 @@ UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_length
     if (o.last.c)
         put(b, o.last.c);
     weft_tensor *loss = loss_of(o);
-    weft_recording(w, false);
+    weft_set_grad_enabled(w, false);
     weft_gradients(loss, by, n, g);
     for (int i = 0; i < n; i++) {
         b->weights = i <= states ? b->n : b->weights;
         put(b, g[i]);
     }
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
     OK(w);
     weft_clear(w);
 }

@@ -25,7 +25,7 @@ Test(decode, greedy_takes_the_largest)
         }
         cr_assert(ended > 3 && ended < 40);
         scores_are_true(&d);
-        weft_decoded_end(&d);
+        weft_decoded_free(&d);
         cr_assert(!d.tokens && !d.n);
     }
 }
@@ -73,7 +73,7 @@ Test(decode, enough_beams_find_the_best)
                           "sequence %d, penalty %g: worth %g, the best is %g", s, penalties[i], worth_of(&d, s, penalties[i]), best.worth);
             }
             scores_are_true(&d);
-            weft_decoded_end(&d);
+            weft_decoded_free(&d);
             weft_clear(w);
         }
 }
@@ -92,10 +92,10 @@ Test(decode, few_beams_are_sound)
             cr_assert(d.score[s] <= truly_best(s, 0).worth + 1e-5);
             better += d.score[s] > greedy.score[s] + 1e-6, worse += d.score[s] < greedy.score[s] - 1e-6;
         }
-        weft_decoded_end(&d);
+        weft_decoded_free(&d);
     }
     cr_assert(better > 50 && worse < better / 10, "%d better, %d worse than greedy", better, worse);
-    weft_decoded_end(&greedy);
+    weft_decoded_free(&greedy);
     CLEAN(w);
 }
 
@@ -113,7 +113,7 @@ Test(decode, samples_repeat_by_seed)
     scores_are_true(&in_a), scores_are_true(&more), scores_are_true(&other);
     weft_decoded *all[] = { &in_a, &in_b, &in_c, &more, &other };
     for (int i = 0; i < COUNT(all); i++)
-        weft_decoded_end(all[i]);
+        weft_decoded_free(all[i]);
     CLEAN(a), CLEAN(b), CLEAN(c);
 }
 
@@ -124,16 +124,16 @@ Test(decode, one_candidate_or_no_heat_is_greedy)
     cold.temperature = 1e-4, one.top_k = 1;
     weft_decoded greedy = decode(w, weft_decode_greedy, 60, &o), a = decode(w, weft_decode_sampled, 60, &cold), b = decode(w, weft_decode_sampled, 60, &one);
     cr_assert(same(&greedy, &a) && same(&greedy, &b));
-    weft_decoded_end(&greedy), weft_decoded_end(&a), weft_decoded_end(&b);
+    weft_decoded_free(&greedy), weft_decoded_free(&a), weft_decoded_free(&b);
     CLEAN(w);
 }
 
 static weft_tensor *four_classes(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
-    weft *w = weft_of(tokens);
+    weft *w = weft_context_of(tokens);
     (void)s, (void)beams, (void)user;
     weft_tensor *row = weft_reals(w, (const weft_real[]){ 1, 0, 2, (weft_real)-INFINITY }, WEFT_SHAPE(1, 4));
-    return weft_repeat(row, 0, weft_size(tokens, 0));
+    return weft_tile(row, 0, weft_size(tokens, 0));
 }
 
 static void frequencies(weft *w, double temperature, int64_t top_k, const double want[4])
@@ -146,7 +146,7 @@ static void frequencies(weft *w, double temperature, int64_t top_k, const double
         count[d.tokens[s]]++;
     for (int j = 0; j < 4; j++)
         cr_assert(fabs((double)count[j] / N - want[j]) < .015 && (want[j] > 0 || !count[j]), "class %d: %d of %d, %g is wanted", j, count[j], N, want[j]);
-    weft_decoded_end(&d);
+    weft_decoded_free(&d);
 }
 
 Test(decode, samples_have_the_models_frequencies)
@@ -172,9 +172,9 @@ static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, con
         }
     }
     weft_lengths l = { SEQUENCES, len, NULL };
-    weft_rnn_out o = weft_rnn_run(m->rnn, weft_embed(m->embed, weft_ragged_ints(w, in, &l)), first);
+    weft_rnn_out o = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, weft_ragged_ints(w, in, &l)), first);
     weft_tensor *p = weft_log_softmax(weft_scale(weft_linear_run(m->out, o.y), 3), 1);
-    const weft_real *v = numbers(weft_plain(weft_pick(p, weft_ragged_ints(w, out, &l))));
+    const weft_real *v = numbers(weft_plain(weft_take_along(p, weft_ragged_ints(w, out, &l))));
     OK(w);
     for (int s = 0, at = 0; s < SEQUENCES; s++) {
         double sum = 0;
@@ -192,13 +192,13 @@ Test(decode, a_run_over_the_decoded_gives_its_scores)
             network m = network_new(w, i % 3);
             weft_state first = some_state(w, i % 3);
             weft_tensor *before = weft_exp(first.h);
-            weft_mark here = weft_here(w);
+            weft_mark here = weft_mark_here(w);
             int end = i % 2 ? 7 : NEVER;
             weft_decoded d = decoders[i / 3](w, SEQUENCES, first, next, &m, &(weft_decode_opts){ .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 });
             OK(w);
-            cr_assert(w->recording && w->training && !memcmp(here.at, weft_here(w).at, sizeof here.at) && isfinite((double)numbers(before)[0]));
+            cr_assert(w->recording && w->training && !memcmp(here.at, weft_mark_here(w).at, sizeof here.at) && isfinite((double)numbers(before)[0]));
             scores_are_those_of_a_run(w, &m, first, &d, end);
-            weft_decoded_end(&d);
+            weft_decoded_free(&d);
             weft_clear(w);
         }
 }
@@ -214,7 +214,7 @@ Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
         int64_t trellis = decoders[i] == weft_decode_beam ? 2 * 2048 * 2 * SEQUENCES * (int64_t)sizeof(int32_t) : 0;
         cr_assert(m.calls == 2000 && d.len[0] == 2000);
         cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more", (long long)(weft_usage_of(w).host_bytes - m.held));
-        weft_decoded_end(&d);
+        weft_decoded_free(&d);
         CLEAN(w);
     }
 }
@@ -223,7 +223,7 @@ Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
 static weft_tensor *all_equal(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
     (void)s, (void)beams, (void)user;
-    return weft_zeros(weft_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 4));
+    return weft_zeros(weft_context_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 4));
 }
 
 Test(decode, the_first_of_equals_is_taken)
@@ -235,7 +235,7 @@ Test(decode, the_first_of_equals_is_taken)
         OK(w);
         for (int t = 0; t < 6; t++)
             cr_assert_eq(d.tokens[t], 0);
-        weft_decoded_end(&d);
+        weft_decoded_free(&d);
     }
     CLEAN(w);
 }
@@ -247,16 +247,16 @@ Test(decode, nothing_to_decode)
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(decoders); i++) {
         weft_decoded none = decode(w, decoders[i], 0, &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = 3, .beams = 2 });
-        weft_decoded_end(&none);
+        weft_decoded_free(&none);
     }
-    weft_decoded_end(NULL);
+    weft_decoded_free(NULL);
     CLEAN(w);
 }
 
 static weft_tensor *only_end(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
     (void)s, (void)beams, (void)user;
-    return weft_zeros(weft_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 1));
+    return weft_zeros(weft_context_of(tokens), WEFT_SHAPE(weft_size(tokens, 0), 1));
 }
 
 Test(decode, beams_without_continuations)
@@ -265,6 +265,6 @@ Test(decode, beams_without_continuations)
     weft_decoded d = weft_decode_beam(w, 2, WEFT_ZERO_STATE, only_end, NULL, &(weft_decode_opts){ .end = 0, .limit = 3, .beams = 4 });
     OK(w);
     cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);
-    weft_decoded_end(&d);
+    weft_decoded_free(&d);
     CLEAN(w);
 }

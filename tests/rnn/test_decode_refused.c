@@ -8,7 +8,7 @@ typedef struct { fault kind; int at, step; } faulty;
 static weft_tensor *faulty_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
     faulty *f = user;
-    weft *w = weft_of(tokens);
+    weft *w = weft_context_of(tokens);
     int64_t rows = weft_size(tokens, 0);
     fault now = f->step++ == f->at ? f->kind : GOOD;
     (void)beams;
@@ -39,7 +39,7 @@ static void fails(fault kind, int at, weft_status status, const char *text)
         faulty f = { kind, at, 0 };
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
         weft_decoded d = decoders[i](w, 2, first, faulty_step, &f, &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 1 });
-        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training, "fault %d, decoder %d: %s", kind, i, weft_message(w));
+        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training, "fault %d, decoder %d: %s", kind, i, weft_error_message(w));
         FAILS(w, status, text);
     }
     CLEAN(w);
@@ -67,9 +67,9 @@ typedef struct { weft_mark before; int at, step; bool own; } rewinder;
 static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
     rewinder *r = user;
-    weft *w = weft_of(tokens);
+    weft *w = weft_context_of(tokens);
     int64_t rows = weft_size(tokens, 0);
-    weft_mark here = weft_here(w);
+    weft_mark here = weft_mark_here(w);
     (void)s, (void)beams;
     for (int i = 0; i < 10; i++) {
         weft_full(w, 9, WEFT_SHAPE(1000));
@@ -79,8 +79,8 @@ static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t b
     if (r->own && r->step == 0) {                /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
         rewinder inner = { here, -1, 1, true };
         weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner, &(weft_decode_opts){ .end = NEVER, .limit = 3 });
-        cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_message(w));
-        weft_decoded_end(&d);
+        cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_error_message(w));
+        weft_decoded_free(&d);
         weft_rewind(w, here);
         OK(w);
         weft_rewind(w, r->before);
@@ -95,7 +95,7 @@ Test(decode, a_step_does_not_rewind_its_decoder)
     static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
     FOR_DEVICES(w)
         for (int i = 0; i < 3 * COUNT(decoders); i++) {
-            rewinder r = { weft_here(w), i / 3, 0, false };
+            rewinder r = { weft_mark_here(w), i / 3, 0, false };
             weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
             weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 1 };
             weft_decoded d = decoders[i % 3](w, 2, first, rewinding_step, &r, &o);
@@ -103,9 +103,9 @@ Test(decode, a_step_does_not_rewind_its_decoder)
             FAILS(w, WEFT_EARG, "rewind: the mark is older than the call that this function is called by, and that still goes on");
             r = (rewinder){ r.before, -1, 1, true };
             d = decoders[i % 3](w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
-            cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_message(w));
-            weft_decoded_end(&d);
-            weft_mark before = weft_here(w);
+            cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
+            weft_decoded_free(&d);
+            weft_mark before = weft_mark_here(w);
             weft_zeros(w, WEFT_SHAPE(4));
             weft_rewind(w, before);              /* the floor is gone with the call */
         }
@@ -114,7 +114,7 @@ Test(decode, a_step_does_not_rewind_its_decoder)
 Test(decode, a_decoder_in_a_decoders_step)
 {
     weft *w = open_on(WEFT_CPU);
-    rewinder r = { weft_here(w), -1, 0, true };
+    rewinder r = { weft_mark_here(w), -1, 0, true };
     weft_decode_greedy(w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &(weft_decode_opts){ .end = NEVER, .limit = 5 });
     FAILS(w, WEFT_EARG, "still goes on");
     CLEAN(w);
@@ -177,11 +177,11 @@ Test(decode, every_piece_of_memory_may_fail)
             fail_in(w, 0);
             bool ok = weft_ok(w);
             cr_assert(ok == (d.n == SEQUENCES) && w->recording && w->training);
-            weft_decoded_end(&d);
+            weft_decoded_free(&d);
             if (ok && !whole)
                 break;
             failed += !ok;
-            cr_assert(ok || strncmp(weft_message(w), "weft:", 5), "nobody is named: %s", weft_message(w));
+            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "nobody is named: %s", weft_error_message(w));
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");
         }

@@ -11,7 +11,7 @@ static weft_tensor *in_rows(weft_tensor *x)
     int32_t row[16], column[16];
     int64_t rows;
     cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
-    return weft_arrange_rows(x, &(weft_placement){ rows, 20, row, column });
+    return weft_to_rows(x, &(weft_placement){ rows, 20, row, column });
 }
 
 static int32_t len[12];
@@ -125,14 +125,14 @@ Test(lean, what_is_not_recorded_is_lean_and_the_same)
             weft_lengths l;
             weft_rnn *r = layer_of(w, i, &k, &l);
             weft_rnn_out a = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
-            weft_recording(w, false);
+            weft_set_grad_enabled(w, false);
             w->segment_rows = 7;
             weft_rnn_out b = weft_rnn_run(r, random_ragged(w, 4, k.o.input, &l), WEFT_ZERO_STATE);
             w->segment_rows = 0;
-            weft_recording(w, true);
+            weft_set_grad_enabled(w, true);
             OK(w);
-            same_by_segments(w, cell_name[k.cell], concat_numbers(b.y), concat_numbers(a.y), weft_count(a.y));
-            same_by_segments(w, cell_name[k.cell], numbers(b.last.h), numbers(a.last.h), weft_count(a.last.h));
+            same_by_segments(w, cell_name[k.cell], concat_numbers(b.y), concat_numbers(a.y), weft_numel(a.y));
+            same_by_segments(w, cell_name[k.cell], numbers(b.last.h), numbers(a.last.h), weft_numel(a.last.h));
             weft_clear(w);
         }
 }
@@ -147,16 +147,16 @@ Test(lean, a_second_walk_and_second_derivatives)
             kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true, .lean = true }, false };
             weft_module *m = weft_module_new(w, cell_name[cell]);
             weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *x = random_ragged(w, 4, 3, &l), *loss = loss_of(weft_rnn_run(r, x, WEFT_ZERO_STATE)), *p = weft_find(m, "r.weight_hh_l0"), *g[2];
+            weft_tensor *x = random_ragged(w, 4, 3, &l), *loss = loss_of(weft_rnn_run(r, x, WEFT_ZERO_STATE)), *p = weft_find_parameter(m, "r.weight_hh_l0"), *g[2];
             weft_backward(loss);
-            weft_real *once = numbers(weft_gradient(p)), doubled[64];
+            weft_real *once = numbers(weft_grad(p)), doubled[64];
             weft_backward(weft_scale(loss, 1));
-            for (int64_t i = 0; i < weft_count(p); i++)
+            for (int64_t i = 0; i < weft_numel(p); i++)
                 doubled[i] = once[i] + once[i];
-            close_to(cell_name[cell], numbers(weft_gradient(p)), doubled, weft_count(p), TOL(1e-13, 1e-6));
+            close_to(cell_name[cell], numbers(weft_grad(p)), doubled, weft_numel(p), TOL(1e-13, 1e-6));
             weft_gradients(loss, (weft_tensor *[]){ x, p }, 2, g);               /* recorded: by the composed form */
-            close_to(cell_name[cell], numbers(g[1]), once, weft_count(p), TOL(1e-12, 2e-5));
-            weft_backward(weft_total(weft_square(g[0])));
+            close_to(cell_name[cell], numbers(g[1]), once, weft_numel(p), TOL(1e-12, 2e-5));
+            weft_backward(weft_sum_all(weft_square(g[0])));
             OK(w);
             weft_clear(w);
         }
@@ -167,11 +167,11 @@ typedef struct { weft_module *m; weft_rnn *r; weft_lengths l; bool train; } mode
 static void step(weft *w, void *user)
 {
     const model *m = user;
-    weft_recording(w, m->train);
-    weft_tensor *loss = weft_total(weft_rnn_run(m->r, weft_ragged(w, dice_fill((weft_real[600 * 4]){ 0 }, 600 * 4, -1, 1), 4, &m->l), WEFT_ZERO_STATE).y);
+    weft_set_grad_enabled(w, m->train);
+    weft_tensor *loss = weft_sum_all(weft_rnn_run(m->r, weft_ragged(w, dice_fill((weft_real[600 * 4]){ 0 }, 600 * 4, -1, 1), 4, &m->l), WEFT_ZERO_STATE).y);
     if (m->train)
         weft_backward(loss);
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
 }
 static model model_new(weft *w, const char *name, bool is_lean)
 {

@@ -59,7 +59,7 @@ Test(own_cell, the_librarys_cells_make_the_same_tape_to_the_bit)
             const weft_lengths l = { 5, len, NULL };
             kind k = { known_as[i / 4], { .input = 3, .hidden = 4, .layers = 2, .bidirectional = i % 2 }, i / 2 % 2 };
             weft_rnn *of_library = rnn_of(weft_module_new(w, "m"), "r", &k), *own = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &known[i / 4], &k.o);
-            weft_rnn_composed(of_library, true);
+            weft_rnn_set_composed(of_library, true);
             char *first = tape_of(w, &k, of_library, &l, &a), *second = tape_of(w, &k, own, &l, &b);
             OK(w);
             cr_assert(*first && !strcmp(first, second), "%s: another tape", known[i / 4].name);
@@ -73,9 +73,9 @@ typedef struct { double w_ih[4 * H * IN], w_hh[4 * H * H], b_ih[4 * H], b_hh[4 *
 
 static void read_to(weft_module *m, const char *name, double *to)
 {
-    weft_tensor *p = weft_find(m, name);
+    weft_tensor *p = weft_find_parameter(m, name);
     weft_real *v = p ? numbers(p) : NULL;
-    for (int64_t i = 0; p && i < weft_count(p); i++)
+    for (int64_t i = 0; p && i < weft_numel(p); i++)
         to[i] = (double)v[i];
 }
 static void times(int rows, int n, const double *w, const double *x, const double *bias, double *y)
@@ -165,7 +165,7 @@ Test(own_cell, known_cells_go_as_plain_loops_do)
         for (int i = 0; i < COUNT(cells); i++) {
             weft_module *m = weft_module_new(w, "m");
             weft_rnn *r = weft_rnn_of_cell(m, "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .bidirectional = true });
-            weft_training(w, false);
+            weft_set_training(w, false);
             weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL });
             weft_real *in = concat_numbers(x), *y = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
             OK(w);
@@ -186,17 +186,17 @@ Test(own_cell, known_cells_go_as_plain_loops_do)
                     }
                 }
             }
-            weft_training(w, true);
+            weft_set_training(w, true);
             weft_clear(w);
         }
 }
 
 /* ---- company, layouts, decoding, files ---- */
-static weft_tensor *as_concat(weft_tensor *x) { return weft_arrange(x, WEFT_CONCAT); }
+static weft_tensor *as_concat(weft_tensor *x) { return weft_to_layout(x, WEFT_CONCAT); }
 static weft_tensor *as_rows(weft_tensor *x)      /* several sequences a row: a column begins anew where one does */
 {
     static const int32_t row[] = { 0, 0, 1, 0, 2 }, column[] = { 0, 4, 1, 5, 3 };
-    return weft_arrange_rows(x, &(weft_placement){ 3, 8, row, column });
+    return weft_to_rows(x, &(weft_placement){ 3, 8, row, column });
 }
 
 Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
@@ -209,12 +209,12 @@ Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
             kind k = { cells[i].cell->states == 2 ? LSTM : TANH, { .input = IN, .hidden = H, .layers = 2, .bidirectional = true }, true };
             weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
             const weft_lengths l = { 5, len, id };
-            weft_training(w, false);
+            weft_set_training(w, false);
             all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
             cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat", cells[i].cell->name);
             all_of(w, &k, r, &l, as_rows, &b);
             close_to(cells[i].cell->name, b.v, a.v, a.n, TOL(1e-12, 2e-5));
-            weft_training(w, true);                              /* noise goes by id and position */
+            weft_set_training(w, true);                              /* noise goes by id and position */
             weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y), *x = concat_numbers(random_ragged(w, 4, IN, &l));
             weft_real *of_third = malloc(7 * 2 * H * sizeof *of_third), *third = malloc(7 * IN * sizeof *third);
             memcpy(of_third, all + 4 * 2 * H, 7 * 2 * H * sizeof *all), memcpy(third, x + 4 * IN, 7 * IN * sizeof *x);
@@ -236,16 +236,16 @@ Test(own_cell, steps_one_by_one_are_a_run)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++) {
             weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .layers = 2 });
-            weft_training(w, false);
+            weft_set_training(w, false);
             weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(2, 4, IN));
             weft_rnn_out whole = weft_rnn_run(r, x, WEFT_ZERO_STATE), one = { NULL, WEFT_ZERO_STATE };
             (void)len;
             for (int t = 0; t < 4; t++)
                 one = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(2, IN)), one.last);
-            close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_count(whole.last.h), TOL(1e-13, 1e-6));
+            close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_numel(whole.last.h), TOL(1e-13, 1e-6));
             cr_assert(!one.last.c == (cells[i].cell->states != 2));
             OK(w);
-            weft_training(w, true);
+            weft_set_training(w, true);
             weft_clear(w);
         }
 }
@@ -260,9 +260,9 @@ Test(own_cell, noise_keeps_units_in_training_alone)
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &zoneout_rnn_cell, &(weft_rnn_opts){ .input = IN, .hidden = H });
         weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ COUNT(len), len, NULL });
         weft_real *trained = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
-        weft_training(w, false);
+        weft_set_training(w, false);
         weft_real *used = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
-        weft_training(w, true);
+        weft_set_training(w, true);
         int kept = 0;
         for (int i = 0; i < COUNT(len) * H; i++) {
             cr_assert(trained[i] == 0 || fabs((double)trained[i] * .9 - (double)used[i]) < 1e-6, "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
@@ -283,7 +283,7 @@ Test(own_cell, files_know_it_by_its_name)
     weft_module *a = weft_module_new(w, "m"), *b = weft_module_new(w, "m"), *c = weft_module_new(w, "m");
     weft_rnn *from = weft_rnn_of_cell(a, "r", &peephole_lstm_cell, &o), *to = weft_rnn_of_cell(b, "r", &peephole_lstm_cell, &o);
     weft_rnn_of_cell(c, "r", &other, &o);
-    weft_tensor *moved = weft_find(weft_rnn_module(from), "weight_co_l0"), *read = weft_find(weft_rnn_module(to), "weight_co_l0");
+    weft_tensor *moved = weft_find_parameter(weft_rnn_module(from), "weight_co_l0"), *read = weft_find_parameter(weft_rnn_module(to), "weight_co_l0");
     weft_assign(moved, weft_full(w, 7, WEFT_SHAPE(H)));
     const char *path = in_folder("cell.h5");
     cr_assert(weft_save(path, a, NULL, NULL, 0) == WEFT_OK && weft_load(path, b, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
@@ -308,10 +308,10 @@ Test(own_cell, a_steady_step_asks_for_no_memory)
 
 static double twice_of(weft_tensor *x, weft_rnn *r, weft_rnn_opts o)
 {
-    weft_tensor *d, *loss = weft_total(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
+    weft_tensor *d, *loss = weft_sum_all(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
     (void)o;
     weft_gradients(loss, &x, 1, &d);
-    return (double)weft_item(weft_total(weft_square(d)));
+    return (double)weft_item(weft_sum_all(weft_square(d)));
 }
 
 Test(own_cell, has_gradients_of_gradients)
@@ -322,9 +322,9 @@ Test(own_cell, has_gradients_of_gradients)
         weft_rnn_opts o = { .input = IN, .hidden = H };
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &o);
         weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ 2, len, NULL }), *d, *dd, *ddx;
-        weft_training(w, false);
-        weft_gradients(weft_total(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y)), &x, 1, &d);
-        dd = weft_total(weft_square(d));
+        weft_set_training(w, false);
+        weft_gradients(weft_sum_all(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y)), &x, 1, &d);
+        dd = weft_sum_all(weft_square(d));
         weft_gradients(dd, &x, 1, &ddx);
         OK(w);
         const double step = TOL(1e-5, 1e-2);
@@ -347,7 +347,7 @@ static weft_state gives_c(const weft_cell_input *in, void *user) { (void)user; r
 static weft_state fails(const weft_cell_input *in, void *user)
 {
     (void)user;
-    weft_fail(weft_of(in->h), WEFT_ENUMERIC, "my own reason");
+    weft_fail(weft_context_of(in->h), WEFT_ENUMERIC, "my own reason");
     return (weft_state){ in->h, NULL };
 }
 static void run_of(weft *w, weft_module *m, weft_cell_step *step, weft_status status, const char *why)

@@ -11,7 +11,7 @@ static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
     snprintf(name, sizeof name, "r%d", number++);
     weft_rnn *r = rnn_of(m, name, k);
     all_of(w, k, r, l, NULL, &fused);
-    weft_rnn_composed(r, true);
+    weft_rnn_set_composed(r, true);
     all_of(w, k, r, l, NULL, &composed);
     snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences", weft_device_name(w), cell_name[k->cell], k->o.layers,
              k->o.bidirectional ? "two" : "one", k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input, (int)k->o.hidden, (int)l->n);
@@ -124,14 +124,14 @@ Test(rnn, a_second_walk_doubles_the_gradients)
             weft_module *m = weft_module_new(w, cell_name[cell]);
             weft_rnn *r = rnn_of(m, "r", &k);
             weft_tensor *loss = loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE));
-            weft_tensor *p = weft_find(m, "r.weight_hh_l0_reverse");
+            weft_tensor *p = weft_find_parameter(m, "r.weight_hh_l0_reverse");
             weft_backward(loss);
-            weft_real *once = numbers(weft_gradient(p)), doubled[64];
+            weft_real *once = numbers(weft_grad(p)), doubled[64];
             weft_backward(weft_scale(loss, 1));
             OK(w);
-            for (int64_t i = 0; i < weft_count(p); i++)
+            for (int64_t i = 0; i < weft_numel(p); i++)
                 doubled[i] = 2 * once[i];
-            close_to(cell_name[cell], numbers(weft_gradient(p)), doubled, weft_count(p), TOL(1e-12, 1e-5));
+            close_to(cell_name[cell], numbers(weft_grad(p)), doubled, weft_numel(p), TOL(1e-12, 1e-5));
             weft_clear(w);
         }
 }
@@ -151,15 +151,15 @@ Test(rnn, gradients_of_some_inputs_alone)
             weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], has_c(&k) ? by[2] : NULL });
             weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2), o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
             for (int f = 0; f < COUNT(losses); f++) {
-                weft_recording(w, true);
+                weft_set_grad_enabled(w, true);
                 weft_gradients(losses[f], by, n, all);           /* by the composed form */
-                weft_recording(w, false);
+                weft_set_grad_enabled(w, false);
                 for (int i = 0; i < n; i++) {
                     weft_gradients(losses[f], &by[i], 1, one);
-                    close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])), weft_count(by[i]), TOL(1e-12, 2e-5));
+                    close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])), weft_numel(by[i]), TOL(1e-12, 2e-5));
                 }
             }
-            weft_recording(w, true);
+            weft_set_grad_enabled(w, true);
             weft_clear(w);
         }
 }
@@ -171,14 +171,14 @@ Test(rnn, frozen_weights_get_no_gradient)
         weft_module *m = weft_module_new(w, "m");
         kind k = { LSTM, { .input = 3, .hidden = 4, .layers = 2 }, false };
         weft_rnn *r = rnn_of(m, "r", &k);
-        weft_tensor *frozen = weft_find(m, "r.weight_hh_l0"), *free_one = weft_find(m, "r.weight_ih_l0");
+        weft_tensor *frozen = weft_find_parameter(m, "r.weight_hh_l0"), *free_one = weft_find_parameter(m, "r.weight_ih_l0");
         weft_freeze_parameter(frozen, true);
         weft_backward(loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE)));
         double sum = 0;
-        for (int64_t i = 0; i < weft_count(frozen); i++)
-            cr_assert(numbers(weft_gradient(frozen))[i] == 0);
-        for (int64_t i = 0; i < weft_count(free_one); i++)
-            sum += fabs((double)numbers(weft_gradient(free_one))[i]);
+        for (int64_t i = 0; i < weft_numel(frozen); i++)
+            cr_assert(numbers(weft_grad(frozen))[i] == 0);
+        for (int64_t i = 0; i < weft_numel(free_one); i++)
+            sum += fabs((double)numbers(weft_grad(free_one))[i]);
         cr_assert(sum > 0);
     }
 }
@@ -205,15 +205,15 @@ static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, i
     weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l), *in = given;
     if (layout == WEFT_ROWS) {
         cr_assert_eq(weft_first_fit(&l, 9, row, column, &rows), WEFT_OK);
-        in = weft_arrange_rows(in, &(weft_placement){ rows, 9, row, column });
+        in = weft_to_rows(in, &(weft_placement){ rows, 9, row, column });
     } else
-        in = weft_arrange(in, layout);
+        in = weft_to_layout(in, layout);
     weft_rnn_out o = weft_rnn_run(r, in, WEFT_ZERO_STATE);
     cr_assert_eq(weft_layout_of(o.y), layout);
-    weft_tensor *loss = weft_total(weft_square(o.y));
-    weft_recording(w, false);
+    weft_tensor *loss = weft_sum_all(weft_square(o.y));
+    weft_set_grad_enabled(w, false);
     weft_gradients(loss, &given, 1, &dx);
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
     OK(w);
     const weft_real *y = concat_numbers(o.y), *d = numbers(dx), *h = numbers(o.last.h), *c = o.last.c ? numbers(o.last.c) : h;
     int64_t wide = o.last.c ? k->o.hidden : width_of(k);
@@ -328,10 +328,10 @@ Test(rnn, an_empty_sequence_hands_its_state_on)
             weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
             weft_state s = random_state(w, &k, 3);
             weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), s);
-            weft_tensor *dh, *loss = weft_total(o.last.h);
-            weft_recording(w, false);
+            weft_tensor *dh, *loss = weft_sum_all(o.last.h);
+            weft_set_grad_enabled(w, false);
             weft_gradients(loss, &s.h, 1, &dh);
-            weft_recording(w, true);
+            weft_set_grad_enabled(w, true);
             OK(w);
             int64_t W = width_of(&k);
             const weft_real *h = numbers(o.last.h), *h0 = numbers(s.h), *d = numbers(dh);
@@ -367,8 +367,8 @@ Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
 /* Copies block `from` of a parameter of `source` times factor to block `to` of the one of that name in m. */
 static void copy_block(weft_module *m, weft_module *source, const char *name, int64_t H, int from, int to, int blocks, weft_real factor)
 {
-    weft_tensor *p = weft_find(m, name), *q = weft_find(source, name);
-    int64_t n = weft_count(q) / blocks, all = weft_count(p);
+    weft_tensor *p = weft_find_parameter(m, name), *q = weft_find_parameter(source, name);
+    int64_t n = weft_numel(q) / blocks, all = weft_numel(p);
     weft_real *of_p = malloc((size_t)(all + 1) * sizeof *of_p), *of_q = numbers(q);
     cr_assert(weft_read(p, of_p, (size_t)all * sizeof *of_p) == WEFT_OK && n % H == 0);
     for (int64_t i = 0; i < n; i++)
@@ -392,8 +392,8 @@ Test(rnn, cifg_is_an_lstm_whose_input_gate_is_what_its_forget_gate_leaves)
                     copy_block(weft_rnn_module(lstm), weft_rnn_module(cifg), names[i], H, gate ? gate - 1 : 0, gate, 3, gate ? 1 : -1);
             weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
             weft_rnn_out a = weft_rnn_run(cifg, x, WEFT_ZERO_STATE), b = weft_rnn_run(lstm, x, WEFT_ZERO_STATE);
-            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_count(a.y), TOL(1e-12, 3e-6));
-            close_to("c", numbers(a.last.c), numbers(b.last.c), weft_count(a.last.c), TOL(1e-12, 3e-6));
+            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
+            close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c), TOL(1e-12, 3e-6));
             OK(w);
             weft_clear(w);
         }
@@ -416,7 +416,7 @@ Test(rnn, mgu_is_a_gru_of_one_gate)
                     copy_block(weft_rnn_module(gru), weft_rnn_module(mgu), names[i], H, blocks[k].from, blocks[k].to, 2, blocks[k].factor);
             weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
             weft_rnn_out a = weft_rnn_run(mgu, x, WEFT_ZERO_STATE), b = weft_rnn_run(gru, x, WEFT_ZERO_STATE);
-            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_count(a.y), TOL(1e-12, 3e-6));
+            close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
             OK(w);
             weft_clear(w);
         }

@@ -26,12 +26,12 @@ static net net_of(weft *w, const kind *k, bool padding, int64_t n)
 }
 static weft_tensor *embedded(weft *w, const net *s)
 {
-    weft_tensor *x = weft_embed(s->e, weft_ragged_ints(w, s->ids, &s->l));
+    weft_tensor *x = weft_embedding_run(s->e, weft_ragged_ints(w, s->ids, &s->l));
     int32_t row[MANY], column[MANY];
     weft_placement p = { .rows = (s->l.n + 1) / 2, .width = 2 * LONGEST, .row = row, .column = column };
     for (int i = 0; i < s->l.n; i++)
         row[i] = i / 2, column[i] = i % 2 * LONGEST;             /* with gaps */
-    return s->layout == WEFT_ROWS ? weft_arrange_rows(x, &p) : weft_arrange(x, s->layout);
+    return s->layout == WEFT_ROWS ? weft_to_rows(x, &p) : weft_to_layout(x, s->layout);
 }
 static bool by_ids(weft_tensor *x)
 {
@@ -40,7 +40,7 @@ static bool by_ids(weft_tensor *x)
 }
 static weft_tensor *loss(const net *s, const kind *k, weft_tensor *x, weft_rnn_out *o)
 {
-    *o = weft_rnn_run(s->r, x, random_state(weft_of(x), k, s->l.n));
+    *o = weft_rnn_run(s->r, x, random_state(weft_context_of(x), k, s->l.n));
     return s->also ? weft_add(loss_of(*o), weighted(x, 14)) : loss_of(*o);
 }
 static void gather_all(weft *w, const net *s, const kind *k, bag *b)
@@ -48,14 +48,14 @@ static void gather_all(weft *w, const net *s, const kind *k, bag *b)
     weft_tensor *by[INPUTS], *g[INPUTS];
     weft_rnn_out o;
     int n = 0;
-    for (; n < weft_parameters(s->m); n++)
+    for (; n < weft_parameter_count(s->m); n++)
         by[n] = weft_parameter_at(s->m, n, NULL);
     weft_tensor *l = loss(s, k, embedded(w, s), &o);
     b->n = 0;
     put(b, o.y), put(b, o.last.h);
-    weft_recording(w, false);
+    weft_set_grad_enabled(w, false);
     weft_gradients(l, by, n, g);
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
     for (int i = 0; i < n; i++)
         put(b, g[i]);
     OK(w);
@@ -71,7 +71,7 @@ static void agree(weft *w, const kind *k, bool padding, weft_layout layout, bool
     w->segment_rows = rows_at_once;
     cr_assert(by_ids(embedded(w, &s)));
     gather_all(w, &s, k, &fused);
-    weft_rnn_composed(s.r, true);
+    weft_rnn_set_composed(s.r, true);
     gather_all(w, &s, k, &composed);
     w->segment_rows = 0;
     snprintf(text, sizeof text, "%s: %s, %d layers, %d, layout %d, hidden %d, padding %d, lean %d", weft_device_name(w), cell_name[k->cell], k->o.layers,
@@ -103,14 +103,14 @@ Test(rnn_lookup, outputs_have_the_bits_of_rows)
             kind k = { i % CELLS, { .input = 9, .hidden = hidden[i / CELLS], .layers = 1, .bidirectional = true }, true };
             net s = net_of(w, &k, false, MANY);
             for (int recorded = 0; recorded < 2; recorded++) {
-                weft_recording(w, recorded);
+                weft_set_grad_enabled(w, recorded);
                 weft_tensor *x = embedded(w, &s), *y[2];
                 weft_rnn_out o;
                 cr_assert(by_ids(x) && !by_ids(forgotten(x)));
                 loss(&s, &k, x, &o), y[0] = o.y;
                 loss(&s, &k, forgotten(x), &o), y[1] = o.y;
                 OK(w);
-                same_in_company(cell_name[k.cell], concat_numbers(y[0]), concat_numbers(y[1]), weft_count(y[0]));
+                same_in_company(cell_name[k.cell], concat_numbers(y[0]), concat_numbers(y[1]), weft_numel(y[0]));
                 weft_clear(w);
             }
         }
@@ -130,7 +130,7 @@ Test(rnn_lookup, what_is_not_looked_up_has_no_part)
             weft_real row[ROWS * 4];
             for (int j = 0; j < COUNT(row); j++)
                 row[j] = j < 4 ? (weft_real)NAN : dice_real(-1, 1);
-            weft_assign_values(weft_find(s.m, "e.weight"), row, COUNT(row));
+            weft_assign_values(weft_find_parameter(s.m, "e.weight"), row, COUNT(row));
             gather_all(w, &s, &k, &fused);
             for (int64_t j = 0; j < fused.n; j++)
                 cr_assert(isfinite(fused.v[j]), "%s: number %d", cell_name[k.cell], (int)j);
@@ -147,14 +147,14 @@ Test(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
         cr_assert(!by_ids(embedded(w, &few)), "too few tokens");
         few.l = (weft_lengths){ 1, (int32_t[]){ 4 * ROWS }, NULL };
         cr_assert(by_ids(embedded(w, &few)), "enough");
-        weft_tensor *x = embedded(w, &s), *table = weft_find(s.m, "e.weight");
+        weft_tensor *x = embedded(w, &s), *table = weft_find_parameter(s.m, "e.weight");
         weft_rnn_out before, after;
         cr_assert(by_ids(x));
         loss(&s, &k, forgotten(x), &before);
         weft_assign(table, weft_scale(table, 2));
         cr_assert(!by_ids(x));
         loss(&s, &k, x, &after);
-        same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y), weft_count(before.y));
+        same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y), weft_numel(before.y));
         OK(w);
         weft_clear(w);
     }
@@ -174,16 +174,16 @@ Test(rnn_lookup, rows_have_gradients_for_who_asks)
             s.layout = layouts[i / CELLS % 3];
             for (int known = 0; known < 2; known++) {
                 weft_rnn_out o;
-                weft_tensor *x = embedded(w, &s), *rows = weft_arrange(x, WEFT_PACKED), *g[3];
-                weft_tensor *asked[] = { i % 3 ? x : rows, weft_find(s.m, "e.weight"), weft_find(s.m, "r.weight_ih_l0") };
+                weft_tensor *x = embedded(w, &s), *rows = weft_to_layout(x, WEFT_PACKED), *g[3];
+                weft_tensor *asked[] = { i % 3 ? x : rows, weft_find_parameter(s.m, "e.weight"), weft_find_parameter(s.m, "r.weight_ih_l0") };
                 bag *b = known ? &fused : &composed;
                 w->segment_rows = k.o.lean ? 40 : 0;
-                weft_rnn_composed(s.r, !known);
+                weft_rnn_set_composed(s.r, !known);
                 weft_tensor *l = loss(&s, &k, i % 3 == 1 ? x : rows, &o);
                 b->n = 0;
-                weft_recording(w, false);
+                weft_set_grad_enabled(w, false);
                 weft_gradients(l, asked, asked_n, g);
-                weft_recording(w, true);
+                weft_set_grad_enabled(w, true);
                 for (int j = 0; j < asked_n; j++)
                     put(b, g[j]);
                 w->segment_rows = 0;
@@ -214,7 +214,7 @@ Test(rnn_lookup, second_derivatives)
         weft_tensor *by[INPUTS];
         cr_assert(by_ids(embedded(w, &s)));
         int n = 0;
-        for (; n < weft_parameters(s.m); n++)
+        for (; n < weft_parameter_count(s.m); n++)
             by[n] = weft_parameter_at(s.m, n, NULL);
         double e = weft_gradcheck2(loss_at, by, n, &(problem){ &s, &k });
         OK(w);

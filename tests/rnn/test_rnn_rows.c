@@ -10,7 +10,7 @@ static const weft_placement placement = { ROWS, WIDTH, row, column };
 typedef struct result { weft_real y[MOST], h[MOST], c[MOST], dx[MOST], dh0[MOST], dw[MOST], second[MOST]; } result;
 static void take(weft_real *to, weft_tensor *from)
 {
-    int64_t n = from ? weft_count(from) : 0;
+    int64_t n = from ? weft_numel(from) : 0;
     cr_assert(n <= MOST);
     memset(to, 0, MOST * sizeof *to);
     if (n)
@@ -19,7 +19,7 @@ static void take(weft_real *to, weft_tensor *from)
 static weft_rnn_out run(weft *w, const kind *k, weft_rnn *r, bool rows, weft_tensor **x, weft_state *first)
 {
     *x = random_ragged(w, 4, FEATURES, &lengths), *first = random_state(w, k, N);
-    return weft_rnn_run(r, rows ? weft_arrange_rows(*x, &placement) : weft_arrange(*x, WEFT_PACKED), *first);
+    return weft_rnn_run(r, rows ? weft_to_rows(*x, &placement) : weft_to_layout(*x, WEFT_PACKED), *first);
 }
 static void results(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bool rows, result *out)
 {
@@ -28,9 +28,9 @@ static void results(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bo
     weft_rnn_out o = run(w, k, r, rows, &x, &first);
     weft_tensor *of[] = { x, weight, first.h };
     weft_gradients(loss_of(o), of, first.h ? 3 : 2, g);           /* recorded: so they can be differentiated again */
-    weft_gradients(weft_total(weft_square(weft_plain(g[0]))), &weight, 1, &second);
-    take(out->y, weft_arrange(o.y, WEFT_CONCAT)), take(out->h, o.last.h), take(out->c, o.last.c);
-    take(out->dx, weft_arrange(g[0], WEFT_CONCAT)), take(out->dw, g[1]), take(out->dh0, first.h ? g[2] : NULL), take(out->second, second);
+    weft_gradients(weft_sum_all(weft_square(weft_plain(g[0]))), &weight, 1, &second);
+    take(out->y, weft_to_layout(o.y, WEFT_CONCAT)), take(out->h, o.last.h), take(out->c, o.last.c);
+    take(out->dx, weft_to_layout(g[0], WEFT_CONCAT)), take(out->dw, g[1]), take(out->dh0, first.h ? g[2] : NULL), take(out->second, second);
     OK(w);
     weft_clear(w);
 }
@@ -39,10 +39,10 @@ static void once_more_raw(weft *w, const kind *k, weft_rnn *r, weft_tensor *weig
     weft_tensor *x, *g[3];
     weft_state first;
     weft_tensor *loss = loss_of(run(w, k, r, rows, &x, &first)), *of[] = { x, weight, first.h };
-    weft_recording(w, false);
+    weft_set_grad_enabled(w, false);
     weft_gradients(loss, of, first.h ? 3 : 2, g);
-    weft_recording(w, true);
-    take(out->dx, weft_arrange(g[0], WEFT_CONCAT)), take(out->dw, g[1]), take(out->dh0, first.h ? g[2] : NULL);
+    weft_set_grad_enabled(w, true);
+    take(out->dx, weft_to_layout(g[0], WEFT_CONCAT)), take(out->dw, g[1]), take(out->dh0, first.h ? g[2] : NULL);
     OK(w);
     weft_clear(w);
 }
@@ -69,9 +69,9 @@ Test(rnn_rows, are_what_packed_ones_are)
             weft_rnn *r = rnn_of(m, name, &k);
             char path[32];
             snprintf(path, sizeof path, "%s.weight_hh_l0", name);
-            weft_tensor *weight = weft_find(m, path);
+            weft_tensor *weight = weft_find_parameter(m, path);
             for (int composed = 0; composed < 2; composed++) {
-                weft_rnn_composed(r, composed);
+                weft_rnn_set_composed(r, composed);
                 results(w, &k, r, weight, false, &packed), results(w, &k, r, weight, true, &rows);
                 same(cell_name[k.cell], &rows, &packed);
                 once_more_raw(w, &k, r, weight, false, &packed), once_more_raw(w, &k, r, weight, true, &rows);
@@ -90,9 +90,9 @@ static gradients wide_ones(weft *w, const kind *k, weft_rnn *r, weft_tensor *wei
     weft_state first;
     g.o = run(w, k, r, rows, &x, &first);
     weft_tensor *loss = loss_of(g.o);
-    weft_recording(w, false);                    /* the fused backward */
+    weft_set_grad_enabled(w, false);                    /* the fused backward */
     weft_gradients(loss, (weft_tensor *[]){ x, weight, first.h }, 3, g.of);
-    weft_recording(w, true);
+    weft_set_grad_enabled(w, true);
     return g;
 }
 Test(rnn_rows, wide_ones_are_what_packed_ones_are)
@@ -104,12 +104,12 @@ Test(rnn_rows, wide_ones_are_what_packed_ones_are)
             weft_rnn *r = rnn_of(m, cell_name[i], &k);
             char path[32];
             snprintf(path, sizeof path, "%s.weight_hh_l0", cell_name[i]);
-            gradients packed = wide_ones(w, &k, r, weft_find(m, path), false), rows = wide_ones(w, &k, r, weft_find(m, path), true);
+            gradients packed = wide_ones(w, &k, r, weft_find_parameter(m, path), false), rows = wide_ones(w, &k, r, weft_find_parameter(m, path), true);
             OK(w);
-            same_in_company(path, concat_numbers(rows.o.y), concat_numbers(packed.o.y), weft_count(packed.o.y));
-            same_in_company(path, numbers(rows.o.last.h), numbers(packed.o.last.h), weft_count(packed.o.last.h));
+            same_in_company(path, concat_numbers(rows.o.y), concat_numbers(packed.o.y), weft_numel(packed.o.y));
+            same_in_company(path, numbers(rows.o.last.h), numbers(packed.o.last.h), weft_numel(packed.o.last.h));
             for (int j = 0; j < 3; j++)
-                close_to(path, (j ? numbers : concat_numbers)(rows.of[j]), (j ? numbers : concat_numbers)(packed.of[j]), weft_count(packed.of[j]), TOL(1e-12, 2e-5));
+                close_to(path, (j ? numbers : concat_numbers)(rows.of[j]), (j ? numbers : concat_numbers)(packed.of[j]), weft_numel(packed.of[j]), TOL(1e-12, 2e-5));
             weft_clear(w);
         }
     }
@@ -120,9 +120,9 @@ Test(rnn_rows, the_result_lies_as_the_input_does)
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
         weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
-        weft_tensor *x = weft_arrange_rows(random_ragged(w, 4, FEATURES, &lengths), &placement), *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
+        weft_tensor *x = weft_to_rows(random_ragged(w, 4, FEATURES, &lengths), &placement), *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
         cr_assert_eq(weft_layout_of(y), WEFT_ROWS);
-        const int32_t *sequence = weft_sequences(y);
+        const int32_t *sequence = weft_row_sequence(y);
         const weft_real *v = numbers(weft_plain(y));
         for (int i = 0; i < ROWS * WIDTH; i++)
             cr_assert((sequence[i] < 0) == (v[2 * i] == 0 && v[2 * i + 1] == 0), "cell %d", i);
@@ -137,9 +137,9 @@ Test(rnn_rows, no_tokens_at_all)
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
         for (int n = 0; n < 3; n++) {
             weft_tensor *x = weft_ragged(w, NULL, FEATURES, &(weft_lengths){ n, none, NULL });
-            weft_rnn_out o = weft_rnn_run(r, weft_arrange_rows(x, &(weft_placement){ n, 5, none, none }), WEFT_ZERO_STATE);
-            weft_backward(weft_total(o.y));
-            cr_assert(weft_count(o.y) == 10 * n && weft_size(o.last.h, 1) == n);
+            weft_rnn_out o = weft_rnn_run(r, weft_to_rows(x, &(weft_placement){ n, 5, none, none }), WEFT_ZERO_STATE);
+            weft_backward(weft_sum_all(o.y));
+            cr_assert(weft_numel(o.y) == 10 * n && weft_size(o.last.h, 1) == n);
             OK(w);
             weft_clear(w);
         }

@@ -9,13 +9,13 @@ Test(rnn, seventy_thousand_steps)
     static const int32_t len[] = { T };
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_rnn *r = weft_rnn_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H });
+    weft_rnn *r = weft_elman_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H });
     dice_seed(3);
     weft_rnn_out o = weft_rnn_run(r, weft_ragged(w, dice_fill(x, T, -1, 1), 1, &(weft_lengths){ 1, len, NULL }), WEFT_ZERO_STATE);
-    weft_backward(weft_total(o.y));
+    weft_backward(weft_sum_all(o.y));
     OK(w);
-    const weft_real *wih = numbers(weft_find(m, "r.weight_ih_l0")), *whh = numbers(weft_find(m, "r.weight_hh_l0"));
-    const weft_real *bih = numbers(weft_find(m, "r.bias_ih_l0")), *bhh = numbers(weft_find(m, "r.bias_hh_l0")), *y = numbers(weft_plain(o.y));
+    const weft_real *wih = numbers(weft_find_parameter(m, "r.weight_ih_l0")), *whh = numbers(weft_find_parameter(m, "r.weight_hh_l0"));
+    const weft_real *bih = numbers(weft_find_parameter(m, "r.bias_ih_l0")), *bhh = numbers(weft_find_parameter(m, "r.bias_hh_l0")), *y = numbers(weft_plain(o.y));
     double h[H] = { 0 };
     for (int t = 0; t < T; t++) {
         double a[H];
@@ -26,7 +26,7 @@ Test(rnn, seventy_thousand_steps)
             cr_assert(fabs(h[j] - (double)y[t * H + j]) < TOL(1e-12, 1e-5), "step %d", t);
         }
     }
-    cr_assert(isfinite(numbers(weft_gradient(weft_find(m, "r.weight_hh_l0")))[0]));
+    cr_assert(isfinite(numbers(weft_grad(weft_find_parameter(m, "r.weight_hh_l0")))[0]));
     CLEAN(w);
 }
 
@@ -50,9 +50,9 @@ Test(rnn, steps_are_a_run)
                     close_to(name, numbers(o.y), numbers(want), N * width_of(&k), TOL(1e-13, 1e-6));
                     s = o.last;
                 }
-                close_to(name, numbers(s.h), numbers(all.last.h), weft_count(s.h), TOL(1e-13, 1e-6));
+                close_to(name, numbers(s.h), numbers(all.last.h), weft_numel(s.h), TOL(1e-13, 1e-6));
                 if (s.c)
-                    close_to(name, numbers(s.c), numbers(all.last.c), weft_count(s.c), TOL(1e-13, 1e-6));
+                    close_to(name, numbers(s.c), numbers(all.last.c), weft_numel(s.c), TOL(1e-13, 1e-6));
                 weft_clear(w);
             }
 }
@@ -65,9 +65,9 @@ Test(rnn, thousands_of_steps_take_no_memory, .init = unchecked)
     weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(4, 2));
     weft_real h[2 * 4 * 3] = { 0 };
     int64_t before = 0;
-    weft_recording(w, false);
+    weft_set_grad_enabled(w, false);
     for (int t = 0; t < 3000; t++) {
-        weft_mark here = weft_here(w);
+        weft_mark here = weft_mark_here(w);
         weft_rnn_out o = weft_rnn_step(r, x, (weft_state){ weft_reals(w, h, WEFT_SHAPE(2, 4, 3)), NULL });
         cr_assert_eq(weft_read(o.last.h, h, sizeof h), WEFT_OK);
         weft_rewind(w, here);
@@ -92,7 +92,7 @@ Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 5, .hidden = 16, .layers = 2, .bidirectional = true, .proj = 3 });
-    cr_assert_eq(weft_parameters(m), 20);
+    cr_assert_eq(weft_parameter_count(m), 20);
     has_parameter(m, 0, "r.weight_ih_l0", 64, 5);
     has_parameter(m, 1, "r.weight_hh_l0", 64, 3);
     has_parameter(m, 2, "r.bias_ih_l0", 64, 0);
@@ -109,7 +109,7 @@ Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
     cr_assert(low >= -.25 && low < -.2 && high <= .25 && high > .2, "%g .. %g", low, high);
     weft_module *g = weft_module_new(w, "g");
     weft_gru_new(g, "r", &(weft_rnn_opts){ .input = 5, .hidden = 4, .no_bias = true });
-    cr_assert_eq(weft_parameters(g), 2);
+    cr_assert_eq(weft_parameter_count(g), 2);
     has_parameter(g, 1, "r.weight_hh_l0", 12, 4);
     CLEAN(w);
 }
@@ -119,8 +119,8 @@ static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bo
 {
     static const int32_t len[] = { 3, 5, 1 };
     weft_rnn *r = weft_gru_new(weft_module_new(w, name), "r", &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
-    weft_training(w, training);
-    return concat_numbers(weft_rnn_run(r, weft_arrange(random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), layout), WEFT_ZERO_STATE).y);
+    weft_set_training(w, training);
+    return concat_numbers(weft_rnn_run(r, weft_to_layout(random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), layout), WEFT_ZERO_STATE).y);
 }
 
 static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b, 72 * sizeof *a); }
@@ -140,7 +140,7 @@ Test(rnn, states_are_selected_and_repeated)
     FOR_DEVICES(w) {
         weft_state s = { random_tensor(w, 1, WEFT_SHAPE(2, 3, 4)), random_tensor(w, 2, WEFT_SHAPE(2, 3, 5)) };
         static const int32_t parent[] = { 2, 0, 2, 1 };
-        weft_state chosen = weft_state_select(s, parent, 4), twice = weft_state_repeat(s, 2);
+        weft_state chosen = weft_state_select(s, parent, 4), twice = weft_state_repeat_interleave(s, 2);
         OK(w);
         cr_assert(weft_size(chosen.h, 1) == 4 && weft_size(chosen.c, 2) == 5 && weft_size(twice.c, 1) == 6);
         const weft_real *h = numbers(s.h), *c = numbers(s.c), *ch = numbers(chosen.h), *tc = numbers(twice.c);
@@ -150,7 +150,7 @@ Test(rnn, states_are_selected_and_repeated)
         for (int k = 0; k < 2; k++)
             for (int j = 0; j < 6; j++)
                 same_bits("repeat", tc + (k * 6 + j) * 5, c + (k * 3 + j / 2) * 5, 5);
-        weft_state none = weft_state_repeat(weft_state_select(WEFT_ZERO_STATE, parent, 4), 3);
+        weft_state none = weft_state_repeat_interleave(weft_state_select(WEFT_ZERO_STATE, parent, 4), 3);
         cr_assert(!none.h && !none.c && weft_size(weft_state_select(s, NULL, 0).h, 1) == 0);
         OK(w);
     }
@@ -159,7 +159,7 @@ Test(rnn, states_are_selected_and_repeated)
     FAILS(w, WEFT_EARG, "parent[1] is 3; 0 .. 2 is wanted");
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(3, 4)), NULL }, (const int32_t[]){ 0 }, 1);
     FAILS(w, WEFT_ESHAPE, "state_select: the state is [3, 4]");
-    weft_state_repeat((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, 0);
+    weft_state_repeat_interleave((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, 0);
     FAILS(w, WEFT_EARG, "state_repeat: 0 times");
     CLEAN(w);
 }
@@ -171,7 +171,7 @@ static void refused(weft *w, weft_rnn *r, const char *why)
     FAILS(w, WEFT_EARG, why);
     cr_assert_not_null(r);
     cr_assert_null(weft_rnn_module(r));
-    weft_rnn_composed(r, true);
+    weft_rnn_set_composed(r, true);
     weft_rnn_out o = weft_rnn_run(r, x ? x : weft_zeros(w, WEFT_SHAPE(1, 1, 1)), WEFT_ZERO_STATE);
     cr_assert_not_null(o.y);
     FAILS(w, WEFT_EARG, "rnn_run: the layer is NULL or could not be made");
@@ -188,8 +188,8 @@ Test(rnn, options_are_checked)
     refused(w, weft_lstm_new(m, "r", (o = good, o.layers = 33, &o)), "1 .. 32 layers");
     refused(w, weft_lstm_new(m, "r", (o = good, o.proj = 3, &o)), "a proj less than hidden");
     refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM or a CIFG has a projection");
-    refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
-    refused(w, weft_rnn_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
+    refused(w, weft_elman_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
+    refused(w, weft_elman_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of rnn_new");
     weft_rnn *r = weft_lstm_new(m, "r", &good);
     OK(w);
@@ -238,7 +238,7 @@ Test(rnn, what_comes_in_is_checked)
     weft_rnn_run(lstm, X, WEFT_ZERO_STATE);
     OK(w);
     weft_fail(w, WEFT_EARG, "mine");
-    cr_assert_str_eq(weft_message(w), "mine", "after a run messages name the layer still");
+    cr_assert_str_eq(weft_error_message(w), "mine", "after a run messages name the layer still");
     CLEAN_FAILED(w);
 }
 

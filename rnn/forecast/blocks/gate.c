@@ -21,7 +21,7 @@ weft_glu *weft_glu_new(weft_module *parent, const char *name, int64_t in, int64_
     static weft_glu none;
     if (!weft__dropout_is_sound(weft__ready(parent), "glu", dropout))
         return &none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_glu *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
@@ -48,16 +48,16 @@ static weft_tensor *mask_new(weft_module *m, bool wanted, int64_t width)
 static weft_tensor *scaled(weft_tensor *mask, weft_tensor *x) { return mask ? weft_mul(x, weft_scale(weft_sigmoid(mask), 2)) : x; }
 
 /* ---- AddNorm ---- */
-struct weft_add_norm { weft_module *m; weft_norm *norm; weft_tensor *mask; };
+struct weft_add_norm { weft_module *m; weft_layer_norm_layer *norm; weft_tensor *mask; };
 
 weft_add_norm *weft_add_norm_new(weft_module *parent, const char *name, int64_t width, bool trainable_add)
 {
     static weft_add_norm none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_add_norm *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
-    *a = (weft_add_norm){ m, weft_norm_new(m, "norm", width), mask_new(m, trainable_add, width) };
+    *a = (weft_add_norm){ m, weft_layer_norm_layer_new(m, "norm", width), mask_new(m, trainable_add, width) };
     return weft__finished(m, a, &none);
 }
 
@@ -67,7 +67,7 @@ weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *sk
     if (bad)
         return bad;
     const weft_module *before = weft__enter(a->m);
-    weft_tensor *y = weft_norm_run(a->norm, weft_add(x, scaled(a->mask, skip)));
+    weft_tensor *y = weft_layer_norm_layer_run(a->norm, weft_add(x, scaled(a->mask, skip)));
     weft__leave(a->m, before);
     return y;
 }
@@ -78,7 +78,7 @@ struct weft_gate_add_norm { weft_module *m; weft_glu *glu; weft_add_norm *add_no
 weft_gate_add_norm *weft_gate_add_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out, real dropout, bool trainable_add)
 {
     static weft_gate_add_norm none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_gate_add_norm *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
@@ -98,7 +98,7 @@ weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_
 }
 
 /* ---- ResampleNorm ---- */
-struct weft_resample_norm { weft_module *m; weft_norm *norm; weft_tensor *mask; int64_t in, out; };
+struct weft_resample_norm { weft_module *m; weft_layer_norm_layer *norm; weft_tensor *mask; int64_t in, out; };
 
 weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out, bool trainable_add)
 {
@@ -106,11 +106,11 @@ weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name
     weft *w = weft__ready(parent);
     if (w && in < 1)
         weft__fail(w, WEFT_ESHAPE, "resample_norm: in is %lld; 1 or more is wanted", (long long)in);
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_resample_norm *r = weft__layer(m, sizeof *r);
     if (!r)
         return weft__finished(m, r, &none);
-    *r = (weft_resample_norm){ m, weft_norm_new(m, "norm", out), mask_new(m, trainable_add, out), in, out };
+    *r = (weft_resample_norm){ m, weft_layer_norm_layer_new(m, "norm", out), mask_new(m, trainable_add, out), in, out };
     return weft__finished(m, r, &none);
 }
 
@@ -141,7 +141,7 @@ weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x)
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != r->in)
         weft__failed(x, WEFT_ESHAPE, "resample_norm", "[.., %lld] of reals is wanted", (long long)r->in);
     weft_tensor *line = r->in == r->out ? x : weft_matmul(x, places(r));
-    weft_tensor *y = weft_norm_run(r->norm, scaled(r->mask, line));
+    weft_tensor *y = weft_layer_norm_layer_run(r->norm, scaled(r->mask, line));
     weft__leave(r->m, before);
     return y;
 }

@@ -5,7 +5,7 @@
 
 struct weft_grn {
     weft_module *m; weft_grn_opts o;
-    weft_linear *fc1, *fc2, *fc3, *project; weft_glu *glu1; weft_norm *norm; weft_resample_norm *resample;       /* what is not needed is NULL */
+    weft_linear *fc1, *fc2, *fc3, *project; weft_glu *glu1; weft_layer_norm_layer *norm; weft_resample_norm *resample;       /* what is not needed is NULL */
 };
 
 static weft_init normal_of(int64_t in) { return (weft_init){ WEFT_INIT_NORMAL, 0, in > 0 ? (real)sqrt(2 / (double)in) : 0 }; }
@@ -38,7 +38,7 @@ weft_grn *weft_grn_new(weft_module *parent, const char *name, const weft_grn_opt
     static weft_grn none;
     if (!grn_is_sound(parent, opts))
         return &none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_grn *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
@@ -50,9 +50,9 @@ weft_grn *weft_grn_new(weft_module *parent, const char *name, const weft_grn_opt
     g->fc2 = weft__linear_as(m, "fc2", hidden, out, normal_of(hidden));
     g->glu1 = weft_glu_new(m, "glu1", out, out, g->o.dropout);
     if (weft_ok(m->w))
-        weft_initialise(weft_find(m, "glu1.fc1.weight"), normal_of(out));
+        weft_initialise(weft_find_parameter(m, "glu1.fc1.weight"), normal_of(out));
     skip_new(g);
-    g->norm = weft_norm_new(m, "norm", out);
+    g->norm = weft_layer_norm_layer_new(m, "norm", out);
     return weft__finished(m, g, &none);
 }
 
@@ -60,7 +60,7 @@ weft_grn *weft_grn_new(weft_module *parent, const char *name, const weft_grn_opt
 static weft_tensor *spread_over(weft_tensor *c, weft_tensor *x)
 {
     if (x->f.batch && !c->f.batch)
-        return weft_spread(c, x);
+        return weft_broadcast_to_tokens(c, x);
     return x->f.rank == 3 && c->f.rank == 2 ? weft_reshape(c, 3, (int64_t[]){ c->f.size[0], 1, c->f.size[1] }) : c;
 }
 
@@ -85,7 +85,7 @@ weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context)
     weft_tensor *h = weft_linear_run(g->fc2, hidden(g, x, context));
     h = weft_glu_run(g->glu1, weft__dropped(g->m, "dropout", h, g->o.dropout));
     weft_tensor *skip = g->project ? weft_linear_run(g->project, x) : g->resample ? weft_resample_norm_run(g->resample, x) : x;
-    weft_tensor *y = weft_norm_run(g->norm, weft_add(h, skip));
+    weft_tensor *y = weft_layer_norm_layer_run(g->norm, weft_add(h, skip));
     weft__leave(g->m, before);
     return y;
 }

@@ -9,7 +9,7 @@
 
 enum { MOST_HEADS = 256 };
 
-struct weft_interpretable {
+struct weft_interpretable_attention {
     weft_module *m; int64_t width, dk; int heads; real dropout;
     weft_tensor **query, **key;                  /* weights of the heads, then their biases */
     weft_linear *value, *output;
@@ -18,33 +18,33 @@ struct weft_interpretable {
 static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_ZERO, 0, 0 };
 
 /* ---- making ---- */
-static weft_tensor **heads_new(const weft_interpretable *a, const char *name)
+static weft_tensor **heads_new(const weft_interpretable_attention *a, const char *name)
 {
     weft_tensor **of = weft__layer(a->m, 2 * (size_t)a->heads * sizeof *of);
-    weft_module *m = weft_module_in(a->m, name);
+    weft_module *m = weft_submodule_new(a->m, name);
     for (int h = 0; of && h < a->heads; h++) {
         char number[16];
         snprintf(number, sizeof number, "%d", h);
-        weft_module *head = weft_module_in(m, number);
+        weft_module *head = weft_submodule_new(m, number);
         of[h] = weft_parameter(head, "weight", WEFT_SHAPE(a->dk, a->width), xavier);
         of[a->heads + h] = weft_parameter(head, "bias", WEFT_SHAPE(a->dk), zero);
     }
     return of;
 }
 
-weft_interpretable *weft_interpretable_new(weft_module *parent, const char *name, int64_t d_model, int heads, real dropout)
+weft_interpretable_attention *weft_interpretable_attention_new(weft_module *parent, const char *name, int64_t d_model, int heads, real dropout)
 {
-    static weft_interpretable none;
+    static weft_interpretable_attention none;
     weft *w = weft__ready(parent);
     if (w && (d_model < 1 || heads < 1 || heads > MOST_HEADS || heads > d_model))
         weft__fail(w, WEFT_EARG, "interpretable: d_model %lld, %d heads; 1 .. %d heads, and no more than the width, are wanted", (long long)d_model, heads, MOST_HEADS);
     if (!weft__dropout_is_sound(w, "interpretable", dropout))
         return &none;
-    weft_module *m = weft_module_in(parent, name);
-    weft_interpretable *a = weft__layer(m, sizeof *a);
+    weft_module *m = weft_submodule_new(parent, name);
+    weft_interpretable_attention *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
-    *a = (weft_interpretable){ .m = m, .width = d_model, .dk = d_model / heads, .heads = heads, .dropout = dropout };
+    *a = (weft_interpretable_attention){ .m = m, .width = d_model, .dk = d_model / heads, .heads = heads, .dropout = dropout };
     a->query = heads_new(a, "query_layers"), a->key = heads_new(a, "key_layers");
     a->value = weft__linear_as(m, "value_layer", d_model, a->dk, xavier);
     a->output = weft__linear_as(m, "output_layer", a->dk, d_model, xavier);
@@ -52,19 +52,19 @@ weft_interpretable *weft_interpretable_new(weft_module *parent, const char *name
 }
 
 /* ---- running ---- */
-static weft_tensor *projected(const weft_interpretable *a, weft_tensor *const *of, weft_tensor *x)    /* [.., width] -> [.., heads * dk] */
+static weft_tensor *projected(const weft_interpretable_attention *a, weft_tensor *const *of, weft_tensor *x)    /* [.., width] -> [.., heads * dk] */
 {
     return weft__linear(x, weft_concat(of, a->heads, 0), weft_concat(of + a->heads, a->heads, 0), WEFT__UNARIES, 0);
 }
 
-static weft_tensor *put_out(const weft_interpretable *a, weft_tensor *seen)      /* the mean of what the heads saw */
+static weft_tensor *put_out(const weft_interpretable_attention *a, weft_tensor *seen)      /* the mean of what the heads saw */
 {
     return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
 }
 
 static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    const weft_interpretable *a = layer;
+    const weft_interpretable_attention *a = layer;
     char name[WEFT__PATH + WEFT__NAME];
     snprintf(name, sizeof name, "%s.weights", a->m->path);
     weft_attention_opts opts = { .heads = a->heads, .causal = causal, .shared_values = true, .dropout = a->dropout, .name = name };
@@ -72,13 +72,13 @@ static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memor
     return put_out(a, weft_mean(weft_reshape(seen, 3, (int64_t[]){ -1, a->heads, a->dk }), 1));
 }
 
-weft_tensor *weft_interpretable_run(weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
     return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable", a, attend }, q, memory, causal, map);
 }
 
 /* ---- with all scores, by a mask ---- */
-static bool masked_fit(const weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask)
+static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask)
 {
     weft *w = q->w;
     char text[3][128];
@@ -97,12 +97,12 @@ static bool masked_fit(const weft_interpretable *a, weft_tensor *q, weft_tensor 
     return !w->status;
 }
 
-static weft_tensor *by_head(const weft_interpretable *a, weft_tensor *x)         /* [n, T, heads * dk] -> [n, heads, T, dk] */
+static weft_tensor *by_head(const weft_interpretable_attention *a, weft_tensor *x)         /* [n, T, heads * dk] -> [n, heads, T, dk] */
 {
     return weft_transpose(weft_reshape(x, 4, (int64_t[]){ x->f.size[0], x->f.size[1], a->heads, a->dk }), 1, 2);
 }
 
-static weft_tensor *masked(const weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
+static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
 {
     weft *w = q->w;
     weft_tensor *queries = projected(a, a->query, q), *keys = projected(a, a->key, memory);
@@ -117,7 +117,7 @@ static weft_tensor *masked(const weft_interpretable *a, weft_tensor *q, weft_ten
     return put_out(a, weft_matmul(weft_mean(weights, 1), weft_linear_run(a->value, memory)));
 }
 
-weft_tensor *weft_interpretable_masked(weft_interpretable *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
+weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
 {
     weft_tensor *y = weft__refused(a ? a->m : NULL, q, "interpretable_masked");
     if (map)

@@ -26,7 +26,7 @@ static void feature_new(weft_variable_selection *v, weft_module *prescalers, wef
 {
     char number[16];
     snprintf(number, sizeof number, "%d", i);
-    weft_module *m = weft_module_in(prescalers, number);
+    weft_module *m = weft_submodule_new(prescalers, number);
     v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__by_width(1));
     v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__by_width(1));
     v->single[i] = weft_grn_new(singles, number, &(weft_grn_opts){ .in = v->o.d_hidden, .out = v->o.d_model, .interpolate = true, .activation = WEFT_ELU,
@@ -40,7 +40,7 @@ static bool features_new(weft_variable_selection *v)
     v->single = weft__layer(v->m, n * sizeof *v->single);
     if (!v->single)
         return false;
-    weft_module *prescalers = weft_module_in(v->m, "prescalers"), *singles = weft_module_in(v->m, "single_grn");
+    weft_module *prescalers = weft_submodule_new(v->m, "prescalers"), *singles = weft_submodule_new(v->m, "single_grn");
     for (int i = 0; i < (int)n; i++)
         feature_new(v, prescalers, singles, i);
     if (n > 1)
@@ -54,7 +54,7 @@ weft_variable_selection *weft_variable_selection_new(weft_module *parent, const 
     static weft_variable_selection none;
     if (!selection_is_sound(parent, opts))
         return &none;
-    weft_module *m = weft_module_in(parent, name);
+    weft_module *m = weft_submodule_new(parent, name);
     weft_variable_selection *v = weft__layer(m, sizeof *v);
     if (!v)
         return weft__finished(m, v, &none);

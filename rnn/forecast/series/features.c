@@ -206,15 +206,15 @@ weft_feature_counts weft_features_counts(const weft_features *x)
 
 bool weft_features_fitted(const weft_features *x) { return x && x->state[x->n - 1] == 1 && !strcmp(x->said, x->text); }
 
-void weft_features_items(weft_features *x, weft_item_of_user items[2])
+void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
 {
     if (!items)
         return;
-    items[0] = items[1] = (weft_item_of_user){ 0 };
+    items[0] = items[1] = (weft_checkpoint_item){ 0 };
     if (!x)
         return;
-    items[0] = (weft_item_of_user){ x->name, WEFT_TEXT, x->said, x->room };
-    items[1] = (weft_item_of_user){ x->numbers, WEFT_F64, x->state, x->n };
+    items[0] = (weft_checkpoint_item){ x->name, WEFT_TEXT, x->said, x->room };
+    items[1] = (weft_checkpoint_item){ x->numbers, WEFT_F64, x->state, x->n };
 }
 
 /* ---- use ---- */

@@ -146,7 +146,7 @@ static const weft__column *asked(const weft_features *x, const char *function, c
     return x->w->status ? NULL : c;
 }
 
-void weft_features_apply(const weft_features *x, const char *column, const weft_frame *f, int64_t series, double *out)
+void weft_features_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, double *out)
 {
     weft__on on;
     const weft__column *c = asked(x, "features_apply", column, f, series);
@@ -172,7 +172,7 @@ static bool rows_are_there(const weft_features *x, const weft__column *c, const 
     return !x->w->status;
 }
 
-void weft_features_undo(const weft_features *x, const char *column, const weft_frame *f, int64_t series, int64_t from, int64_t n, const double *values, double *out)
+void weft_features_inverse_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, int64_t from, int64_t n, const double *values, double *out)
 {
     weft__on on;
     const weft__column *c = asked(x, "features_undo", column, f, series);

@@ -96,7 +96,7 @@ double *weft_frame_column(const weft_frame *f, const char *name)
     return c < 0 ? NULL : f->column[c];
 }
 
-void weft_frame_end(weft_frame *f)
+void weft_frame_free(weft_frame *f)
 {
     if (!f)
         return;
@@ -270,10 +270,10 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
     return WEFT_OK;
 }
 
-weft_status weft_frame_fix(weft_frame *f, const char *name, const double *values)
+weft_status weft_frame_add_static(weft_frame *f, const char *name, const double *values)
 {
     if (f && f->n && !values)
-        return weft__file_fail(WEFT_EARG, "weft_frame_fix: \"%.100s\": no values given", name ? name : "");
+        return weft__file_fail(WEFT_EARG, "weft_frame_add_static: \"%.100s\": no values given", name ? name : "");
     weft_status s = weft_frame_add_column(f, name, NULL);
     for (int64_t i = 0; s == WEFT_OK && i < f->n; i++)
         for (int64_t r = f->start[i]; r < f->start[i + 1]; r++)

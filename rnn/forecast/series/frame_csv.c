@@ -148,22 +148,22 @@ static weft_status fix_all(weft_frame *f, const char *const *names, const store 
     for (int64_t c = 0; s == WEFT_OK && c < t->columns; c++) {
         for (int64_t i = 0; i < f->n; i++)
             values[i] = t->column[c][row[i]];
-        s = weft_frame_fix(f, names[c], values);
+        s = weft_frame_add_static(f, names[c], values);
     }
     if (s != WEFT_OK)                            /* all or none */
         weft__frame_drop(f, before);
     return s;
 }
 
-weft_status weft_frame_fix_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts)
+weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts)
 {
-    weft_status s = weft__frame_good("weft_frame_fix_csv", f);
+    weft_status s = weft__frame_good("weft_frame_add_static_csv", f);
     if (s == WEFT_OK)
-        s = weft__names_good("weft_frame_fix_csv", names);
+        s = weft__names_good("weft_frame_add_static_csv", names);
     if (s == WEFT_OK)
-        s = weft__csv_opts_good("weft_frame_fix_csv", opts);
+        s = weft__csv_opts_good("weft_frame_add_static_csv", opts);
     if (s == WEFT_OK && !id)
-        s = weft__file_fail(WEFT_EARG, "weft_frame_fix_csv: the name of the column with the series' ids is needed");
+        s = weft__file_fail(WEFT_EARG, "weft_frame_add_static_csv: the name of the column with the series' ids is needed");
     if (s != WEFT_OK)
         return s;
     store t;

@@ -159,7 +159,7 @@ typedef struct { weft_windows *v; int64_t n; weft_window *window; int32_t *past,
 static int32_t drawn(weft_stream *stream, int64_t low, int32_t high)     /* one draw even where there is no choice */
 {
     uint64_t beyond = high > low ? (uint64_t)(high - low) : 0;
-    return high - (int32_t)weft_draw_below(stream, beyond + 1);
+    return high - (int32_t)weft_stream_below(stream, beyond + 1);
 }
 
 static void measure(choice *c, int64_t i)
@@ -203,7 +203,7 @@ static void add_noise(weft_stream *stream, double by, int64_t rows, int64_t colu
 {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t k = from; k < columns; k++)
-            to[i * columns + k] += (real)(by * weft_draw_normal(stream));
+            to[i * columns + k] += (real)(by * weft_stream_normal(stream));
 }
 
 /* Inputs of window i: its newest past, its first future; its first row is the first that is left. */
@@ -355,7 +355,7 @@ static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t
     }
 }
 
-weft_status weft_windows_undo(weft_windows *v, weft_tensor *predicted, double *out)
+weft_status weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out)
 {
     weft *w = v ? v->w : weft__nowhere();
     if (w->status || !v || !can_be_undone(v, predicted, out))
@@ -364,7 +364,7 @@ weft_status weft_windows_undo(weft_windows *v, weft_tensor *predicted, double *o
     int64_t columns = predicted->f.size[1], each = columns / v->x->target, rows = predicted->f.batch->tokens, longest = predicted->f.batch->longest;
     real *from = weft__take(w, &w->notes, (rows * columns + 1) * (int64_t)sizeof *from);
     double *spare = weft__take(w, &w->notes, (longest + 1) * (int64_t)sizeof *spare);
-    if (!from || !spare || weft_read(weft_arrange(weft_detach(predicted), WEFT_CONCAT), from, (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
+    if (!from || !spare || weft_read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from, (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
         return w->status;
     for (int64_t s = 0; s < l.n; s++) {
         for (int64_t k = 0; k < columns; k++)
