@@ -249,11 +249,11 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
 static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote */
 {
     if ((unsigned)op->results > WEFT__RESULTS)
-        weft__fail(w, WEFT_EARG, "apply: %s has %d results; 0 (which means 1) .. %d are wanted", op->name, op->results, WEFT__RESULTS);
+        weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are wanted", op->name, op->results, WEFT__RESULTS);
     else if ((unsigned)op->layout > WEFT_ROWS)
-        weft__fail(w, WEFT_EARG, "apply: %s wants the layout %d; plain, packed, concat or rows is wanted", op->name, (int)op->layout);
+        weft__fail(w, WEFT_EARG, "op_apply: %s wants the layout %d; plain, packed, concat or rows is wanted", op->name, (int)op->layout);
     else if (!op->forward && op->adds)
-        weft__fail(w, WEFT_EARG, "apply: %s adds and has no forward; a view adds nothing", op->name);
+        weft__fail(w, WEFT_EARG, "op_apply: %s adds and has no forward; a view adds nothing", op->name);
     return !w->status;
 }
 
@@ -261,7 +261,7 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n, cons
 {
     weft *w = weft__context(x, n < 0 || !x ? 0 : n);
     if (!op || !x || n < 0 || !op->shape || !op->name || (bytes && !attributes))
-        weft__fail(w, WEFT_EARG, "apply: an operator with a name and a shape function, its inputs and attributes are wanted");
+        weft__fail(w, WEFT_EARG, "op_apply: an operator with a name and a shape function, its inputs and attributes are wanted");
     else if (sound(w, op))
         return weft__apply(op, x, n, attributes, bytes)->y[0];
     return &w->nil;
@@ -288,7 +288,7 @@ static void *in_vain(const weft_tensor *t, weft_dtype asked)
     weft *w = t->w;
     char text[128];
     const char *by = w->tape->raw ? w->tape->raw : w->tape->passing;
-    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "data" : "int_data",
+    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "op_data" : "op_int_data",
                weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
     return t->data;
 }
@@ -297,7 +297,7 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
 {
     const char *wrong = t ? weft__wrong(t->w, t) : NULL;
     if (wrong)
-        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "data" : "int_data", wrong);
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "op_data" : "op_int_data", wrong);
     if (!t || wrong)
         return NULL;
     if (t->w->tape)
@@ -342,7 +342,7 @@ static void arrange_run(weft_call *c)
 }
 
 static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i) { return weft__arranged(dy, &c->x[i]->f, 0); }
-static const weft_op op_arrange = { .name = "arrange", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = arrange_shape, .forward = arrange_run, .backward = arrange_back };
+static const weft_op op_arrange = { .name = "to_layout", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = arrange_shape, .forward = arrange_run, .backward = arrange_back };
 
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {

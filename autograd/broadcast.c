@@ -105,7 +105,7 @@ static void spread_run(weft_call *c)
     RUN(c, spread, &g, X(c, 0), Y(c, 0), c->add);
 }
 static weft_tensor *spread_back(const weft_call *c, weft_tensor *dy, int i) { return weft__sum_to(dy, &c->x[i]->f); }
-static const weft_op op_spread = { .name = "spread", .adds = true, .unread = 1, .shape = to_form, .forward = spread_run, .backward = spread_back };
+static const weft_op op_spread = { .name = "broadcast", .adds = true, .unread = 1, .shape = to_form, .forward = spread_run, .backward = spread_back };
 
 weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f) { return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x); }
 

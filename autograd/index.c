@@ -11,7 +11,7 @@ static int64_t row_width(const weft__form *table)
     return n;
 }
 
-static bool gather_shape(weft_call *c)
+static bool index_select_shape(weft_call *c)
 {
     const weft__form *table = &c->x[0]->f, *index = &c->x[1]->f;
     weft__form *y = &c->y[0]->f;
@@ -23,7 +23,7 @@ static bool gather_shape(weft_call *c)
         y->size[y->rank++] = table->size[i];
     return true;
 }
-static void gather_run(weft_call *c)
+static void index_select_run(weft_call *c)
 {
     const weft__form *table = &c->x[0]->f;
     if (is_real(c, 0))
@@ -31,40 +31,40 @@ static void gather_run(weft_call *c)
     else
         RUN(c, gather_ints, count(c->x[1]), row_width(table), table->size[0], I(c, 0), I(c, 1), 0, (int32_t *)(void *)Y(c, 0));
 }
-static void scatter_run(weft_call *c)
+static void index_add_run(weft_call *c)
 {
     const weft__form *table = &c->y[0]->f;
     if (!c->add)
         RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
     RUN(c, scatter, count(c->x[1]), row_width(table), table->size[0], X(c, 0), I(c, 1), Y(c, 0));
 }
-static bool scatter_shape(weft_call *c)
+static bool index_add_shape(weft_call *c)
 {
     const weft__form *table = c->attributes, *x = &c->x[0]->f;
     c->y[0]->f = *table;
     return (is_real(c, 0) && !is_real(c, 1) && count(c->x[0]) == count(c->x[1]) * row_width(table) && x->batch == c->x[1]->f.batch)
         || weft__refuse(c, "reals, and an int for each of their rows of %lld, are wanted", (long long)row_width(table));
 }
-static weft_tensor *gather_back(const weft_call *c, weft_tensor *dy, int i);
-static weft_tensor *scatter_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft__view(weft_index_select(dy, c->x[1]), &c->x[0]->f); }
-static const weft_op op_gather = { .name = "gather", .adds = true, .unread = 1, .shape = gather_shape, .forward = gather_run, .backward = gather_back };
-static const weft_op op_scatter = { .name = "scatter", .adds = true, .unread = 1, .shape = scatter_shape, .forward = scatter_run, .backward = scatter_back };
-static weft_tensor *gather_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_scatter, c->x[0]->f, dy, c->x[1]); }
+static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i);
+static weft_tensor *index_add_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft__view(weft_index_select(dy, c->x[1]), &c->x[0]->f); }
+static const weft_op op_index_select = { .name = "index_select", .adds = true, .unread = 1, .shape = index_select_shape, .forward = index_select_run, .backward = index_select_back };
+static const weft_op op_index_add = { .name = "index_add", .adds = true, .unread = 1, .shape = index_add_shape, .forward = index_add_run, .backward = index_add_back };
+static weft_tensor *index_select_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_index_add, c->x[0]->f, dy, c->x[1]); }
 
-weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index) { return APPLY(&op_gather, table, index); }
+weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index) { return APPLY(&op_index_select, table, index); }
 
 weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows)
 {
     if (!x || weft__wrong(x->w, x) || x->f.rank < 1 || weft__wrong(x->w, index) || index->f.rank < 1 || rows < 0 || rows > INT32_MAX)
-        return weft__failed_of(LIST(x, index), WEFT_EARG, "scatter", "rows of reals, an int for each and 0 .. %d rows are wanted, not %lld", INT32_MAX, (long long)rows);
+        return weft__failed_of(LIST(x, index), WEFT_EARG, "index_add", "rows of reals, an int for each and 0 .. %d rows are wanted, not %lld", INT32_MAX, (long long)rows);
     weft__form table = weft__plain(WEFT_REAL, 1, &rows);
     for (int i = index->f.rank; i < x->f.rank && table.rank < WEFT_RANK; i++)
         table.size[table.rank++] = x->f.size[i];
-    return APPLY_WITH(&op_scatter, table, x, index);
+    return APPLY_WITH(&op_index_add, table, x, index);
 }
 
 /* ---- pick of one column a row, and place ---- */
-static bool pick_shape(weft_call *c)
+static bool take_along_shape(weft_call *c)
 {
     char text[128];
     weft__form want = c->x[0]->f;
@@ -75,19 +75,19 @@ static bool pick_shape(weft_call *c)
     c->y[0]->f = want;
     return true;
 }
-static void pick_run(weft_call *c) { RUN(c, pick, count(c->y[0]), width(c->x[0]), X(c, 0), I(c, 1), Y(c, 0), c->add); }
+static void take_along_run(weft_call *c) { RUN(c, pick, count(c->y[0]), width(c->x[0]), X(c, 0), I(c, 1), Y(c, 0), c->add); }
 static void place_run(weft_call *c)
 {
     if (!c->add)
         RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
     RUN(c, place, count(c->x[1]), width(c->y[0]), X(c, 0), I(c, 1), Y(c, 0));
 }
-static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i);
+static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : weft_take_along(dy, c->x[1]); }
-static const weft_op op_pick = { .name = "pick", .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back };
+static const weft_op op_take_along = { .name = "take_along", .adds = true, .unread = 1, .shape = take_along_shape, .forward = take_along_run, .backward = take_along_back };
 static const weft_op op_place = { .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = weft__form_shape, .forward = place_run, .backward = place_back };
-static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]); }
-weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column) { return APPLY(&op_pick, x, column); }
+static weft_tensor *take_along_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : APPLY_WITH(&op_place, c->x[0]->f, dy, c->x[1]); }
+weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column) { return APPLY(&op_take_along, x, column); }
 
 /* ---- one-hot ---- */
 static bool one_hot_shape(weft_call *c)

@@ -43,8 +43,8 @@ static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
 weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
 {
     if (!of_as_many(a, b))
-        return pair_failed(a, b, "join");
-    a->w->running = "join";
+        return pair_failed(a, b, "concat_sequences");
+    a->w->running = "concat_sequences";
     weft_tensor *rows[] = { concat_rows(a), concat_rows(b) };
     return weft_index_select(weft_concat(rows, 2, 0), joint(a->w, a->f.batch, b->f.batch));
 }
@@ -69,13 +69,13 @@ static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 {
     weft *w = x ? x->w : weft__nowhere();
     if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n || (first->n && !first->len)) {
-        weft__failed(x, WEFT_EARG, "split", "%lld lengths; a ragged tensor and a length for each of its %lld sequences are wanted",
+        weft__failed(x, WEFT_EARG, "split_sequences", "%lld lengths; a ragged tensor and a length for each of its %lld sequences are wanted",
                      (long long)(first ? first->n : 0), (long long)weft_lengths_of(x).n);
         return false;
     }
     for (int64_t s = 0; s < first->n; s++)
         if (first->len[s] < 0 || first->len[s] > x->f.batch->len[s]) {
-            weft__fail(w, WEFT_EARG, "split: the first part of sequence %lld has length %d; 0 .. %d is wanted", (long long)s, first->len[s], x->f.batch->len[s]);
+            weft__fail(w, WEFT_EARG, "split_sequences: the first part of sequence %lld has length %d; 0 .. %d is wanted", (long long)s, first->len[s], x->f.batch->len[s]);
             return false;
         }
     return !w->status;
@@ -85,7 +85,7 @@ void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_t
 {
     weft *w = joined ? joined->w : weft__nowhere();
     bool fine = parts_fit(joined, first);
-    w->running = "split";
+    w->running = "split_sequences";
     weft_tensor *rows = fine ? concat_rows(joined) : &w->nil;
     if (a)
         *a = fine ? weft_index_select(rows, half(w, joined->f.batch, first, false)) : &w->nil;

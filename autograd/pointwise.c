@@ -28,7 +28,7 @@ static void unary_run(weft_call *c)
 
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
 /* Those whose derivative y alone tells: no backward of theirs reads x. */
-#define IS_OF_Y(f) (f == WEFT__neg || f == WEFT__exp || f == WEFT__sqrt || f == WEFT__inverse || f == WEFT__tanh || f == WEFT__sigmoid)
+#define IS_OF_Y(f) (f == WEFT__neg || f == WEFT__exp || f == WEFT__sqrt || f == WEFT__reciprocal || f == WEFT__tanh || f == WEFT__sigmoid)
 #define RECORD(text, of_y) { .name = text, .unread = of_y, .adds = true, .in_place = true, .shape = same_reals, .forward = unary_run, .backward = unary_back }
 #define UNARY(id, ...) { RECORD(#id, IS_OF_Y(WEFT__##id)), RECORD(#id "'", 0), RECORD(#id "''", 0) },
 static const weft_op unary_op[WEFT__UNARIES][3] = {
@@ -68,7 +68,7 @@ weft_tensor *weft_sqrt(weft_tensor *x)     { return unary(WEFT__sqrt, x, 0, 0); 
 weft_tensor *weft_rsqrt(weft_tensor *x)    { return unary(WEFT__rsqrt, x, 0, 0); }
 weft_tensor *weft_square(weft_tensor *x)   { return unary(WEFT__square, x, 0, 0); }
 weft_tensor *weft_abs(weft_tensor *x)      { return unary(WEFT__abs, x, 0, 0); }
-weft_tensor *weft_reciprocal(weft_tensor *x)  { return unary(WEFT__inverse, x, 0, 0); }
+weft_tensor *weft_reciprocal(weft_tensor *x)  { return unary(WEFT__reciprocal, x, 0, 0); }
 weft_tensor *weft_sin(weft_tensor *x)      { return unary(WEFT__sin, x, 0, 0); }
 weft_tensor *weft_cos(weft_tensor *x)      { return unary(WEFT__cos, x, 0, 0); }
 weft_tensor *weft_tanh(weft_tensor *x)     { return unary(WEFT__tanh, x, 0, 0); }
@@ -79,7 +79,7 @@ weft_tensor *weft_softplus(weft_tensor *x) { return unary(WEFT__softplus, x, 0, 
 weft_tensor *weft_gelu(weft_tensor *x)     { return unary(WEFT__gelu, x, 0, 0); }
 weft_tensor *weft_leaky_relu(weft_tensor *x, real slope_below)      { return unary(WEFT__leaky_relu, x, slope_below, 0); }
 weft_tensor *weft_elu(weft_tensor *x, real alpha)                   { return unary(WEFT__elu, x, alpha, 0); }
-weft_tensor *weft_pow(weft_tensor *x, real exponent)              { return unary(WEFT__power, x, exponent, 0); }
+weft_tensor *weft_pow(weft_tensor *x, real exponent)              { return unary(WEFT__pow, x, exponent, 0); }
 
 weft_tensor *weft_clamp(weft_tensor *x, real low, real high)
 {
@@ -140,8 +140,8 @@ weft_tensor *weft_add(weft_tensor *a, weft_tensor *b)           { return binary(
 weft_tensor *weft_sub(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__sub, a, b); }
 weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__mul, a, b); }
 weft_tensor *weft_div(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__div, a, b); }
-weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__min, a, b); }
-weft_tensor *weft_maximum(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__max, a, b); }
+weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__minimum, a, b); }
+weft_tensor *weft_maximum(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__maximum, a, b); }
 weft_tensor *weft_less(weft_tensor *a, weft_tensor *b)          { return binary(WEFT__less, a, b); }
 weft_tensor *weft_less_equal(weft_tensor *a, weft_tensor *b)    { return binary(WEFT__less_equal, a, b); }
 weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b)       { return binary(WEFT__greater, a, b); }

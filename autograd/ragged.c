@@ -10,7 +10,7 @@ static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) 
 weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
 {
     if (!is_ragged(x) || (layout != WEFT_PACKED && layout != WEFT_CONCAT))
-        return weft__failed(x, WEFT_EARG, "arrange", "layout %d; a ragged tensor, and packed or concat, are wanted (weft_pad_packed_sequence pads, weft_to_rows places)",
+        return weft__failed(x, WEFT_EARG, "to_layout", "layout %d; a ragged tensor, and packed or concat, are wanted (weft_pad_packed_sequence pads, weft_to_rows places)",
                             (int)layout);
     weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
     return weft__arranged(x, &to, 0);
@@ -19,8 +19,8 @@ weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
 weft_tensor *weft_to_rows(weft_tensor *x, const weft_placement *placement)
 {
     if (!is_ragged(x))
-        return weft__failed(x, WEFT_EARG, "arrange_rows", "a ragged tensor is wanted");
-    x->w->running = "arrange_rows";
+        return weft__failed(x, WEFT_EARG, "to_rows", "a ragged tensor is wanted");
+    x->w->running = "to_rows";
     const weft__place *place = weft__placed(x->f.batch, placement);
     if (!place)
         return &x->w->nil;
@@ -73,7 +73,7 @@ static weft_tensor *as_padded(weft_tensor *x, const weft_lengths *l, weft_align 
 
 weft_tensor *weft_pack_padded_sequence(weft_tensor *x, const weft_lengths *l, weft_align align)
 {
-    weft_tensor *padded = as_padded(x, l, align, "pack_padded");
+    weft_tensor *padded = as_padded(x, l, align, "pack_padded_sequence");
     if (!padded->f.batch)
         return padded;
     weft__form to = weft__laid(padded->f, padded->f.batch, WEFT_PACKED, 0, align, NULL);
@@ -128,13 +128,13 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
     return weft_plain(weft__arranged(x, &to, fill));
 }
 
-weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, real fill, weft_align align) { return padded(x, total, fill, align, "pad_packed"); }
+weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, real fill, weft_align align) { return padded(x, total, fill, align, "pad_packed_sequence"); }
 
 weft_tensor *weft_move_pads(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
     if ((unsigned)to > WEFT_ALIGN_RIGHT)
-        return weft__failed(x, WEFT_EARG, "realign", "to %d; one of weft_align is wanted", (int)to);
-    weft_tensor *padded = as_padded(x, l, from, "realign");
+        return weft__failed(x, WEFT_EARG, "move_pads", "to %d; one of weft_align is wanted", (int)to);
+    weft_tensor *padded = as_padded(x, l, from, "move_pads");
     if (!padded->f.batch)
         return padded;
     weft__form f = padded->f;
@@ -145,15 +145,15 @@ weft_tensor *weft_move_pads(weft_tensor *x, const weft_lengths *l, weft_align fr
 weft_tensor *weft_length_mask(weft *w, const weft_lengths *l, int64_t total, weft_align align)
 {
     w = w ? w : weft__nowhere();
-    w->running = "mask";
-    weft_batch *b = weft__batch(w, l, "mask");
+    w->running = "length_mask";
+    weft_batch *b = weft__batch(w, l, "length_mask");
     if (!b)
         return &w->nil;
     weft__form rows = weft__laid(weft__plain(WEFT_REAL, 1, &b->tokens), b, WEFT_CONCAT, 0, align, NULL);
     weft_tensor *ones = weft__empty(w, &rows);
     if (ones != &w->nil)
         w->dev.k->fill(&w->dev, b->tokens, 1, ones->data);
-    return padded(ones, total, 0, align, "mask");
+    return padded(ones, total, 0, align, "length_mask");
 }
 
 /* ---- a plain [n, T, F] is n sequences of T tokens in the layout concat ---- */
@@ -182,9 +182,9 @@ static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   
 weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
-        return weft__failed_of(LIST(x, like), WEFT_EARG, "spread", "a tensor [sequences, ..] and a ragged one are wanted");
+        return weft__failed_of(LIST(x, like), WEFT_EARG, "broadcast_to_tokens", "a tensor [sequences, ..] and a ragged one are wanted");
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, "spread", "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
+        return weft__failed(x, WEFT_ESHAPE, "broadcast_to_tokens", "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
     to.layout = like->f.layout, to.place = like->f.place, to.size[0] = like->f.size[0];

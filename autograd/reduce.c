@@ -92,7 +92,7 @@ static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i) { (v
 static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft__reduce(dy, c->attributes); }
 #define SUM_RECORDS(of) {                                                                                                    \
     { .name = "sum", of, .adds = true, .unread = 1, .shape = reduce_shape, .forward = reduce_run, .backward = reduce_back },              \
-    { .name = "spread", of, .adds = true, .unread = 1, .shape = expand_shape, .forward = expand_run, .backward = expand_back } }
+    { .name = "broadcast", of, .adds = true, .unread = 1, .shape = expand_shape, .forward = expand_run, .backward = expand_back } }
 static const weft_op op_sum[2][2] = { SUM_RECORDS(.layout = WEFT_PLAIN), SUM_RECORDS(.layout = WEFT_CONCAT) };   /* of an axis, of tokens */
 
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a) { return APPLY_WITH(&op_sum[a->tokens][0], *a, x); }
@@ -161,7 +161,7 @@ static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i) { retu
 #define MAX_RECORDS(of) {                                                                                                    \
     { .name = "max", .results = 2, of, .unread = 1, .shape = max_shape, .forward = max_run, .backward = max_back },                       \
     { .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_shape, .forward = place_run, .backward = place_back }, \
-    { .name = "pick", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back } }
+    { .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back } }
 static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at) { return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at); }
 static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)   { return APPLY_WITH(&op_max[a->tokens][2], *a, x, at); }
@@ -174,7 +174,7 @@ static weft_tensor *largest(weft_tensor *x, int axis, bool tokens)
 
 weft_tensor *weft_max(weft_tensor *x, int axis)
 {
-    return weft__axis(x, &axis, "max_along") ? largest(x, axis, false) : weft__inert_beside(x);
+    return weft__axis(x, &axis, "max") ? largest(x, axis, false) : weft__inert_beside(x);
 }
 
 weft_tensor *weft__pool_max(weft_tensor *x) { return largest(x, 0, true); }
@@ -229,7 +229,7 @@ weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, 
 weft_tensor *weft_sum_all(weft_tensor *x)
 {
     if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "total", "reals are wanted");
+        return weft__failed(x, WEFT_EARG, "sum_all", "reals are wanted");
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 

@@ -111,10 +111,10 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 /* ---- repeat: a new axis of size 1 before the axis, spread, and folded in ---- */
 weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times)
 {
-    if (!weft__axis(x, &axis, "repeat"))
+    if (!weft__axis(x, &axis, "tile"))
         return weft__inert_beside(x);
     if (times < 0 || x->f.rank == WEFT_RANK || x->f.type != WEFT_REAL || (x->f.batch && axis == 0))
-        return weft__failed(x, WEFT_ESHAPE, "repeat", "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of a ragged tensor, are wanted",
+        return weft__failed(x, WEFT_ESHAPE, "tile", "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of a ragged tensor, are wanted",
                             axis, (long long)times);
     weft__form one = x->f, many, end = x->f;
     for (int i = one.rank++; i > axis; i--)
@@ -123,7 +123,7 @@ weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times)
     many = one;
     many.size[axis] = times;
     if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
-        return weft__failed(x, WEFT_ESHAPE, "repeat", "%lld times are too many elements", (long long)times);
+        return weft__failed(x, WEFT_ESHAPE, "tile", "%lld times are too many elements", (long long)times);
     weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
     if (y->f.batch)                              /* rows lie where the spreading put them */
         end.layout = y->f.layout, end.place = y->f.place, end.size[0] = y->f.size[0];

@@ -243,7 +243,7 @@ void weft_synchronize(weft *w)
     if (!w || !w->dev.k)
         return;
     w->dev.k->wait(&w->dev);
-    weft__check_faults(w, "wait");
+    weft__check_faults(w, "synchronize");
 }
 
 weft_usage weft_usage_of(const weft *w)

@@ -149,20 +149,20 @@ static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, re
     return t;
 }
 
-weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape)                        { return drawn(w, "normal", true, 0, 1, rank, shape); }
+weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape)                        { return drawn(w, "randn", true, 0, 1, rank, shape); }
 weft_tensor *weft_rand(weft *w, real low, real high, int rank, const int64_t *shape)
 {
     if (!(low <= high) || !isfinite(high - low))
-        weft__fail(w, WEFT_EARG, "uniform: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted", (double)low, (double)high);
-    return drawn(w, "uniform", false, low, high - low, rank, shape);
+        weft__fail(w, WEFT_EARG, "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted", (double)low, (double)high);
+    return drawn(w, "rand", false, low, high - low, rank, shape);
 }
 
 weft_tensor *weft_arange(weft *w, int64_t n)
 {
     w = w ? w : weft__nowhere();
-    w->running = "iota";
+    w->running = "arange";
     if (n < 0 || n > INT32_MAX)
-        weft__fail(w, WEFT_EARG, "iota: %lld numbers; 0 .. %d are wanted", (long long)n, INT32_MAX);
+        weft__fail(w, WEFT_EARG, "arange: %lld numbers; 0 .. %d are wanted", (long long)n, INT32_MAX);
     int32_t *values = w->status ? NULL : weft__take(w, &w->notes, n * (int64_t)sizeof *values);
     for (int64_t i = 0; values && i < n; i++)
         values[i] = (int32_t)i;

@@ -47,7 +47,7 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
 
 weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "additive", a, additive }, q, memory, WEFT_ALL_KEYS, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "additive_attention", a, additive }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- general ---- */
@@ -73,7 +73,7 @@ static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memo
 
 weft_tensor *weft_general_attention_run(weft_general_attention *g, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ g ? g->m : NULL, "general", g, general }, q, memory, WEFT_ALL_KEYS, map);
+    return weft__attend((weft__asked){ g ? g->m : NULL, "general_attention", g, general }, q, memory, WEFT_ALL_KEYS, map);
 }
 
 /* ---- several heads ---- */
@@ -84,7 +84,7 @@ weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, cons
     static weft_multihead_attention none;
     weft *w = weft__ready(parent);
     if (w && (heads < 1 || width < 1 || width % heads))
-        weft__fail(w, WEFT_EARG, "multihead: width %lld, %d heads; a width that heads divide is wanted", (long long)width, heads);
+        weft__fail(w, WEFT_EARG, "multihead_attention: width %lld, %d heads; a width that heads divide is wanted", (long long)width, heads);
     weft_module *m = weft_submodule_new(parent, name);
     weft_multihead_attention *a = weft__layer(m, sizeof *a);
     if (!a)
@@ -113,5 +113,5 @@ static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *me
 
 weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "multihead", a, multihead }, q, memory, causal, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "multihead_attention", a, multihead }, q, memory, causal, map);
 }

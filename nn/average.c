@@ -52,7 +52,7 @@ weft_ema *weft_ema_new(weft_module *m, real decay)
     static weft_ema none;
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
-        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "average: decay %g; 0 .. 1 is wanted", (double)decay);
+        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is wanted", (double)decay);
     weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;

@@ -18,7 +18,7 @@ weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name
     static weft_dropout_layer none;
     weft *w = weft__ready(parent);
     if (w && !(p >= 0 && p < 1))
-        weft__fail(w, WEFT_EARG, "drop: p = %g; 0 <= p < 1 is wanted", (double)p);
+        weft__fail(w, WEFT_EARG, "dropout_layer: p = %g; 0 <= p < 1 is wanted", (double)p);
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)
@@ -29,7 +29,7 @@ weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name
 
 weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(d ? d->m : NULL, x, "drop");
+    weft_tensor *bad = weft__refused(d ? d->m : NULL, x, "dropout_layer");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(d->m);

@@ -20,7 +20,7 @@ static void skip_run(weft_call *c)
 {
     RUN(c, gather_ints, count(c->y[0]), 1, count(c->x[1]), I(c, 1), I(c, 0), -1, (int32_t *)(void *)Y(c, 0));
 }
-static const weft_op op_skip = { .name = "embed", .no_gradient = true, .shape = skip_shape, .forward = skip_run };
+static const weft_op op_skip = { .name = "embedding_run", .no_gradient = true, .shape = skip_shape, .forward = skip_run };
 
 static void embedding_end(void *p)
 {
@@ -92,12 +92,12 @@ static void remember(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
 
 weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
 {
-    weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embed");
+    weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embedding_run");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(e->m);
     if (ids->f.type != WEFT_I32)
-        weft__failed(ids, WEFT_ESHAPE, "embed", "ids, ints below %lld, are wanted", (long long)e->weight->f.size[0]);
+        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "ids, ints below %lld, are wanted", (long long)e->weight->f.size[0]);
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids, *y = weft_index_select(e->weight, rows);
     remember(e, rows, y);
     weft__leave(e->m, before);

@@ -144,7 +144,7 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, real delta, co
 /* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is right. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin("bce", &logits, &target, "target", opts))
+    if (!begin("bce_with_logits", &logits, &target, "target", opts))
         return failed(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
     return end(weft_add(weft_mul(target, weft_softplus(weft_neg(logits))), weft_mul(rest, weft_softplus(logits))), opts);
@@ -187,11 +187,11 @@ static bool in_order(weft_tensor *x, const real *quantiles, int n)
 {
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
         char text[128];
-        weft__fail(x->w, WEFT_ESHAPE, "quantile: predicted %s for %d quantiles: as many in its last axis are wanted", weft__text(&x->f, text), n);
+        weft__fail(x->w, WEFT_ESHAPE, "quantile_loss: predicted %s for %d quantiles: as many in its last axis are wanted", weft__text(&x->f, text), n);
     }
     for (int i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))
-            weft__fail(x->w, WEFT_EARG, "quantile: number %d is %g; between 0 and 1 is wanted", i, (double)quantiles[i]);
+            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %d is %g; between 0 and 1 is wanted", i, (double)quantiles[i]);
     return !x->w->status;
 }
 
@@ -204,11 +204,11 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
                         const weft_loss_opts *opts)
 {
     weft *w = weft__context(LIST(predicted, target));
-    if (!usable("quantile", w, predicted, "predicted") || !usable("quantile", w, target, "target")
+    if (!usable("quantile_loss", w, predicted, "predicted") || !usable("quantile_loss", w, target, "target")
         || !in_order(predicted, quantiles, n))
         return failed(predicted);
     weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;
-    if (x->w->status || !alike("quantile", x, y, "target", 1) || !weighed("quantile", x, opts))
+    if (x->w->status || !alike("quantile_loss", x, y, "target", 1) || !weighed("quantile_loss", x, opts))
         return failed(x);
     weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));

@@ -22,12 +22,12 @@ weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char
 
 weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x)
 {
-    weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "norm");
+    weft_tensor *bad = weft__refused(n ? n->m : NULL, x, "layer_norm_layer");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(n->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
-        weft__failed(x, WEFT_ESHAPE, "norm", "[.., %lld] of reals is wanted", (long long)n->weight->f.size[0]);
+        weft__failed(x, WEFT_ESHAPE, "layer_norm_layer", "[.., %lld] of reals is wanted", (long long)n->weight->f.size[0]);
     weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, (real)1e-5);
     weft__leave(n->m, before);
     return y;

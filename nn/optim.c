@@ -72,7 +72,7 @@ void weft_optim_set_group(weft_optim *o, weft_module *part, real lr_scale, real 
     if (!w || w->status)
         return;
     if (!part || part->root != o->module->root || !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
-        weft__fail(w, WEFT_EARG, "optim_group: rate times %g, decay %g%s; 0 or more, and finite, of a part of the optimiser's module is wanted",
+        weft__fail(w, WEFT_EARG, "optim_set_group: rate times %g, decay %g%s; 0 or more, and finite, of a part of the optimiser's module is wanted",
                    (double)lr_scale, (double)weight_decay, part && part->root == o->module->root ? "" : " of another tree");
         return;
     }

@@ -411,10 +411,10 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     char text[128];
     const char *wrong = weft__wrong(w, divisor);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "scale_grad: the divisor %s", wrong);
+        weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", wrong);
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
-        weft__fail(w, WEFT_ESHAPE, "scale_grad: the divisor is %s; one real is wanted", weft__text(&divisor->f, text));
+        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is wanted", weft__text(&divisor->f, text));
     else
         weft__each_run(m, true, divide, divisor);
-    weft__check_faults(w, "scale_grad");
+    weft__check_faults(w, "divide_grad");
 }

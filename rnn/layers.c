@@ -125,7 +125,7 @@ weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *ce
 
 weft_rnn *weft_elman_new(weft_module *m, const char *name, const weft_rnn_opts *o)
 {
-    return known_new(m, name, "rnn_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
+    return known_new(m, name, "elman_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
 }
 weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return known_new(m, name, "gru_new", WEFT__gru, o); }
 weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return known_new(m, name, "lstm_new", WEFT__lstm, o); }

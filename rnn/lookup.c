@@ -30,7 +30,7 @@ static void used_run(weft_call *c)
 {
     RUN(c, ids_used, count(c->x[0]), c->x[1]->f.size[0], I(c, 0), (int32_t *)(void *)Y(c, 0), (int32_t *)(void *)Y(c, 1));
 }
-static const weft_op op_used = { .name = "embed", .results = 2, .layout = WEFT_ROWS, .no_gradient = true, .shape = used_shape, .forward = used_run };
+static const weft_op op_used = { .name = "embedding_run", .results = 2, .layout = WEFT_ROWS, .no_gradient = true, .shape = used_shape, .forward = used_run };
 
 weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
 {

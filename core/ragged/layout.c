@@ -177,12 +177,12 @@ static bool fits(weft_batch *b, const weft_placement *p)
     bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) && (p->width == 0 || p->rows < INT32_MAX / p->width);
     for (int64_t s = 0; sane && s < b->n; s++)
         if (p->row[s] < 0 || p->row[s] >= p->rows || p->column[s] < 0 || p->column[s] + (int64_t)b->len[s] > p->width) {
-            weft__fail(b->w, WEFT_EARG, "arrange_rows: sequence %lld of length %d at row %d, column %d is not inside %lld rows of %lld",
+            weft__fail(b->w, WEFT_EARG, "to_rows: sequence %lld of length %d at row %d, column %d is not inside %lld rows of %lld",
                        (long long)s, b->len[s], p->row[s], p->column[s], (long long)p->rows, (long long)p->width);
             return false;
         }
     if (!sane)
-        weft__fail(b->w, WEFT_EARG, "arrange_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences are wanted", !p ? "NULL" :
+        weft__fail(b->w, WEFT_EARG, "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences are wanted", !p ? "NULL" :
                    b->n && !p->row ? "row NULL" : b->n && !p->column ? "column NULL" : "given", (long long)(p ? p->rows : 0), (long long)(p ? p->width : 0),
                    (long long)b->n);
     return sane;
@@ -199,7 +199,7 @@ static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is 
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0, at = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, at++) {
             if (owner[at] >= 0) {
-                weft__fail(w, WEFT_EARG, "arrange_rows: sequences %d and %lld overlap in row %d, column %lld", owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
+                weft__fail(w, WEFT_EARG, "to_rows: sequences %d and %lld overlap in row %d, column %lld", owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
                 return false;
             }
             owner[at] = (int32_t)s;

@@ -57,13 +57,13 @@ Test(refused_records, extents_beyond_int)
     FAILS(w, WEFT_ESHAPE, "too many elements");
     len[l.n - 1] = 1;
     weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT);
-    FAILS(w, WEFT_ESHAPE, "pack_padded: 65536 sequences of 32768 steps; fewer than 2^31");
+    FAILS(w, WEFT_ESHAPE, "pack_padded_sequence: 65536 sequences of 32768 steps; fewer than 2^31");
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
-    FAILS(w, WEFT_ESHAPE, "realign: 65536 sequences");
+    FAILS(w, WEFT_ESHAPE, "move_pads: 65536 sequences");
     weft_tensor *x = weft_reshape(weft_ragged(w, NULL, 0, &(weft_lengths){ 1 << 16, len, NULL }), 2, (int64_t[]){ 1, 1 });
     weft_pad_packed_sequence(weft_slice(x, 1, 0, 0), 1 << 15, 0, WEFT_ALIGN_LEFT);
-    FAILS(w, WEFT_ESHAPE, "pad_packed: 65536 sequences of 32768 steps");
+    FAILS(w, WEFT_ESHAPE, "pad_packed_sequence: 65536 sequences of 32768 steps");
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }, WEFT_ALIGN_LEFT, (weft_align)99);
-    FAILS(w, WEFT_EARG, "realign: [1, 3]: to 99; one of weft_align");
+    FAILS(w, WEFT_EARG, "move_pads: [1, 3]: to 99; one of weft_align");
     CLEAN(w);
 }

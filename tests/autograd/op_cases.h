@@ -12,19 +12,19 @@ typedef struct { const char *name; function *f; const char *shapes[4]; double lo
 
 #define F(name, body) static weft_tensor *f_##name(weft_tensor *const *x, void *user) { (void)user; return body; }
 F(neg, weft_neg(x[0]))           F(exp, weft_exp(x[0]))         F(log, weft_log(x[0]))           F(sqrt, weft_sqrt(x[0]))
-F(rsqrt, weft_rsqrt(x[0]))       F(square, weft_square(x[0]))   F(abs, weft_abs(x[0]))           F(inverse, weft_reciprocal(x[0]))
+F(rsqrt, weft_rsqrt(x[0]))       F(square, weft_square(x[0]))   F(abs, weft_abs(x[0]))           F(reciprocal, weft_reciprocal(x[0]))
 F(sin, weft_sin(x[0]))           F(cos, weft_cos(x[0]))         F(tanh, weft_tanh(x[0]))         F(sigmoid, weft_sigmoid(x[0]))
 F(relu, weft_relu(x[0]))         F(silu, weft_silu(x[0]))       F(softplus, weft_softplus(x[0])) F(gelu, weft_gelu(x[0]))
 F(leaky, weft_leaky_relu(weft_neg(x[0]), (weft_real).2))        F(elu, weft_elu(x[0], (weft_real)1.3))
-F(clamp, weft_clamp(x[0], -1, 1)) F(power, weft_pow(x[0], (weft_real)2.5)) F(scale, weft_scale(x[0], (weft_real)-1.7))
+F(clamp, weft_clamp(x[0], -1, 1)) F(pow, weft_pow(x[0], (weft_real)2.5)) F(scale, weft_scale(x[0], (weft_real)-1.7))
 F(add, weft_add(x[0], x[1]))     F(sub, weft_sub(x[0], x[1]))   F(mul, weft_mul(x[0], x[1]))     F(div, weft_div(x[0], x[1]))
-F(min, weft_minimum(x[0], x[1]))     F(max, weft_maximum(x[0], x[1]))   F(same, weft_mul(x[0], x[0]))    F(twice, weft_add(x[0], weft_tanh(x[0])))
+F(minimum, weft_minimum(x[0], x[1]))     F(maximum, weft_maximum(x[0], x[1]))   F(same, weft_mul(x[0], x[0]))    F(twice, weft_add(x[0], weft_tanh(x[0])))
 F(where, weft_where(weft_greater(x[0], x[1]), x[1], weft_square(x[2])))
 F(matmul, weft_matmul(x[0], x[1]))                              F(matmul_ta, weft_matmul_with(x[0], true, x[1], false))
 F(matmul_tb, weft_matmul_with(x[0], false, x[1], true))         F(matmul_tt, weft_matmul_with(x[0], true, x[1], true))
 F(sum0, weft_sum(x[0], 0))       F(sum1, weft_sum(x[0], 1))     F(mean, weft_mean(x[0], -1))     F(mean0, weft_mean(x[0], 0))
-F(total, weft_sum_all(weft_square(x[0])))                         F(mean_all, weft_mean_all(weft_square(x[0])))
-F(max_along, weft_max(x[0], 1))                           F(max_along0, weft_max(x[0], 0))
+F(sum_all, weft_sum_all(weft_square(x[0])))                         F(mean_all, weft_mean_all(weft_square(x[0])))
+F(max, weft_max(x[0], 1))                           F(max0, weft_max(x[0], 0))
 F(cumsum, weft_cumsum(x[0], 1))  F(cumsum0, weft_cumsum(x[0], 0)) F(flip, weft_flip(x[0], 1))    F(flip0, weft_flip(x[0], 0))
 F(softmax, weft_softmax(x[0], -1))      F(softmax0, weft_softmax(x[0], 0))  F(log_softmax, weft_log_softmax(x[0], 1))
 F(log_softmax0, weft_log_softmax(x[0], 0)) F(logsumexp, weft_logsumexp(x[0], -1))  F(logsumexp1, weft_logsumexp(x[0], 1))
@@ -41,13 +41,13 @@ F(reshape, weft_tanh(weft_reshape(x[0], 1, (int64_t[]){ -1 })))  F(reshape_rows,
 F(transpose, weft_transpose(x[0], 0, 2))                        F(transpose_rows, weft_transpose(x[0], 1, 2))
 F(concat, weft_concat((weft_tensor *[]){ x[0], x[1], x[0] }, 3, 1)) F(concat0, weft_concat((weft_tensor *[]){ x[0], x[1] }, 2, 0))
 F(slice, weft_slice(x[0], 1, 1, 3))                             F(slices, weft_mul(weft_slice(x[0], -1, 0, 2), weft_slice(x[0], -1, -2, 3)))
-F(repeat, weft_tile(x[0], 1, 3))                              F(repeat0, weft_tile(x[0], 0, 2))
+F(tile, weft_tile(x[0], 1, 3))                              F(tile0, weft_tile(x[0], 0, 2))
 F(pool_sum, weft_pool(x[0], WEFT_POOL_SUM))                     F(pool_mean, weft_pool(x[0], WEFT_POOL_MEAN))
 F(pool_max, weft_pool(x[0], WEFT_POOL_MAX))                     F(pool_first, weft_pool(x[0], WEFT_POOL_FIRST))
-F(pool_last, weft_pool(x[0], WEFT_POOL_LAST))                   F(spread, weft_broadcast_to_tokens(weft_pool(weft_tanh(x[0]), WEFT_POOL_SUM), x[0]))
+F(pool_last, weft_pool(x[0], WEFT_POOL_LAST))                   F(broadcast_to_tokens, weft_broadcast_to_tokens(weft_pool(weft_tanh(x[0]), WEFT_POOL_SUM), x[0]))
 F(packed, weft_to_layout(weft_square(x[0]), WEFT_PACKED))         F(concatenated, weft_to_layout(weft_square(x[0]), WEFT_CONCAT))
 F(pad_right, weft_pad_packed_sequence(x[0], 9, 5, WEFT_ALIGN_RIGHT))     F(pad_left, weft_pad_packed_sequence(x[0], 0, 0, WEFT_ALIGN_LEFT))
-F(plain, weft_plain(x[0]))       F(join, weft_concat_sequences(x[0], x[1]))
+F(plain, weft_plain(x[0]))       F(concat_sequences, weft_concat_sequences(x[0], x[1]))
 F(attention, weft_attention(x[0], x[1], x[2], &(weft_attention_opts){ .heads = 2 }, NULL))
 F(attention_causal, weft_attention(x[0], x[1], x[1], &(weft_attention_opts){ .heads = 1, .causal = WEFT_CAUSAL_TOP_LEFT }, NULL))
 F(attention_bottom, weft_attention(x[0], x[1], x[1], &(weft_attention_opts){ .heads = 1, .causal = WEFT_CAUSAL_BOTTOM_RIGHT }, NULL))
@@ -109,7 +109,7 @@ static weft_tensor *split_of(weft_tensor *x)
     weft_split_sequences(x, &(weft_lengths){ l.n, first, NULL }, &a, &b);
     return weft_add(weft_sum_all(weft_square(a)), weft_sum_all(weft_exp(b)));
 }
-F(split, split_of(x[0]))
+F(split_sequences, split_of(x[0]))
 
 static weft_tensor *ints_of(weft_tensor *like, int64_t n, int64_t below)         /* n indices, -1 among them, repeated ones too */
 {
@@ -118,9 +118,9 @@ static weft_tensor *ints_of(weft_tensor *like, int64_t n, int64_t below)        
         values[i] = (int32_t)((i * 7 + 3) % (below + 1)) - 1;
     return weft_ints(weft_context_of(like), values, 1, &n);
 }
-F(gather, weft_index_select(x[0], ints_of(x[0], 7, weft_size(x[0], 0))))
-F(scatter, weft_index_add(x[0], ints_of(x[0], weft_size(x[0], 0), 5), 5))
-F(pick, weft_take_along(x[0], ints_of(x[0], weft_size(x[0], 0), weft_size(x[0], 1))))
+F(index_select, weft_index_select(x[0], ints_of(x[0], 7, weft_size(x[0], 0))))
+F(index_add, weft_index_add(x[0], ints_of(x[0], weft_size(x[0], 0), 5), 5))
+F(take_along, weft_take_along(x[0], ints_of(x[0], weft_size(x[0], 0), weft_size(x[0], 1))))
 F(dropout, weft_mul(x[0], weft_dropout(x[0], (weft_real).4, "case", false)))
 static weft_tensor *padded_of(weft_tensor *x, weft_align align)
 {
@@ -139,7 +139,7 @@ static weft_tensor *realigned(weft_tensor *x)
         len[s] = (int32_t)((s * 3 + 1) % (T + 1));
     return weft_move_pads(x, &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
 }
-F(realign, realigned(x[0]))
+F(move_pads, realigned(x[0]))
 static weft_tensor *through_rows(weft_tensor *x)
 {
     weft_lengths l = weft_lengths_of(x);
@@ -154,18 +154,18 @@ F(rows, through_rows(x[0]))
 static const op_case op_cases[] = {
     { "neg", f_neg, { "ab" }, -2, 2, 2 },            { "exp", f_exp, { "~na" }, -2, 2, 2 },         { "log", f_log, { "ab" }, .2, 3, 2 },
     { "sqrt", f_sqrt, { "ab" }, .2, 3, 2 },          { "rsqrt", f_rsqrt, { "ab" }, .3, 3, 2 },      { "square", f_square, { "" }, -2, 2, 2 },
-    { "abs", f_abs, { "ab" }, .1, 2, 2 },            { "abs of negative", f_abs, { "a" }, -2, -.1, 2 }, { "inverse", f_inverse, { "ab" }, .4, 3, 2 },
+    { "abs", f_abs, { "ab" }, .1, 2, 2 },            { "abs of negative", f_abs, { "a" }, -2, -.1, 2 }, { "reciprocal", f_reciprocal, { "ab" }, .4, 3, 2 },
     { "sin", f_sin, { "abc" }, -2, 2, 2 },           { "cos", f_cos, { "ab" }, -2, 2, 2 },          { "tanh", f_tanh, { "~nab" }, -2, 2, 2 },
     { "sigmoid", f_sigmoid, { "ab" }, -4, 4, 2 },    { "relu", f_relu, { "ab" }, .1, 2, 2 },        { "relu below 0", f_relu, { "ab" }, -2, -.1, 2 },
     { "silu", f_silu, { "ab" }, -3, 3, 2 },          { "softplus", f_softplus, { "ab" }, -3, 3, 2 }, { "gelu", f_gelu, { "~na" }, -2, 2, 2 },
     { "leaky_relu", f_leaky, { "ab" }, .1, 2, 2 },   { "elu", f_elu, { "ab" }, -2, -.1, 2 },        { "elu above 0", f_elu, { "ab" }, .1, 2, 2 },
-    { "clamp", f_clamp, { "ab" }, -.9, .9, 2 },      { "clamp outside", f_clamp, { "ab" }, 1.1, 2, 2 }, { "power", f_power, { "ab" }, .3, 2, 2 },
+    { "clamp", f_clamp, { "ab" }, -.9, .9, 2 },      { "clamp outside", f_clamp, { "ab" }, 1.1, 2, 2 }, { "pow", f_pow, { "ab" }, .3, 2, 2 },
     { "scale", f_scale, { "~na" }, -2, 2, 2 },
     { "add", f_add, { "ab", "ab" }, -2, 2, 2 },      { "add row", f_add, { "abc", "c" }, -2, 2, 2 }, { "add ragged", f_add, { "~na", "~na" }, -2, 2, 2 },
     { "sub", f_sub, { "a1", "1b" }, -2, 2, 2 },      { "sub bias", f_sub, { "~na", "a" }, -2, 2, 2 }, { "sub from", f_sub, { "1a", "~na" }, -2, 2, 2 },
     { "mul", f_mul, { "abc", "b1" }, -2, 2, 2 },     { "mul scalar", f_mul, { "~na", "" }, -2, 2, 2 }, { "mul column", f_mul, { "~na", "~n1" }, -2, 2, 2 },
     { "div", f_div, { "ab", "ab" }, .4, 2, 2 },      { "div outer", f_div, { "a1c", "b1" }, .4, 2, 2 },
-    { "min", f_min, { "ab", "b" }, -2, 2, 2 },       { "max", f_max, { "~na", "~na" }, -2, 2, 2 },
+    { "minimum", f_minimum, { "ab", "b" }, -2, 2, 2 },       { "maximum", f_maximum, { "~na", "~na" }, -2, 2, 2 },
     { "x x", f_same, { "~na" }, -2, 2, 2 },          { "x + tanh x", f_twice, { "ab" }, -2, 2, 2 },
     { "where", f_where, { "ab", "ab", "ab" }, -2, 2, 2 }, { "where ragged", f_where, { "~na", "~na", "a" }, -2, 2, 2 },
     { "matmul", f_matmul, { "ab", "bc" }, -2, 2, 2 }, { "matmul folded", f_matmul, { "dab", "bc" }, -2, 2, 2 }, { "matmul batched", f_matmul, { "dab", "dbc" }, -2, 2, 2 },
@@ -181,8 +181,8 @@ static const op_case op_cases[] = {
     { "glu", f_glu, { "ab4" }, -2, 2, 2 },           { "glu ragged", f_glu, { "~n6" }, -2, 2, 2 },
     { "sum 0", f_sum0, { "abc" }, -2, 2, 2 },        { "sum 1", f_sum1, { "abc" }, -2, 2, 2 },      { "sum tokens", f_sum0, { "~na" }, -2, 2, 2 },
     { "sum columns", f_sum1, { "~nab" }, -2, 2, 2 }, { "mean", f_mean, { "abc" }, -2, 2, 2 },       { "mean tokens", f_mean0, { "~na" }, -2, 2, 2 },
-    { "total", f_total, { "~nab" }, -2, 2, 2 },      { "mean of all", f_mean_all, { "abc" }, -2, 2, 2 }, { "mean of all ragged", f_mean_all, { "~na" }, -2, 2, 2 },
-    { "max_along", f_max_along, { "abc" }, -2, 2, 2 }, { "max_along 0", f_max_along0, { "ab" }, -2, 2, 2 }, { "max_along ragged", f_max_along, { "~na" }, -2, 2, 2 },
+    { "sum_all", f_sum_all, { "~nab" }, -2, 2, 2 },      { "mean_all", f_mean_all, { "abc" }, -2, 2, 2 }, { "mean_all ragged", f_mean_all, { "~na" }, -2, 2, 2 },
+    { "max", f_max, { "abc" }, -2, 2, 2 }, { "max 0", f_max0, { "ab" }, -2, 2, 2 }, { "max ragged", f_max, { "~na" }, -2, 2, 2 },
     { "cumsum", f_cumsum, { "abc" }, -2, 2, 2 },     { "cumsum tokens", f_cumsum0, { "~na" }, -2, 2, 2 },
     { "flip", f_flip, { "abc" }, -2, 2, 2 },         { "flip tokens", f_flip0, { "~na" }, -2, 2, 2 },
     { "softmax", f_softmax, { "abc" }, -2, 2, 2 },   { "softmax ragged", f_softmax, { "~na" }, -2, 2, 2 }, { "softmax tokens", f_softmax0, { "~na" }, -2, 2, 2 },
@@ -197,16 +197,16 @@ static const op_case op_cases[] = {
     { "transpose", f_transpose, { "abcd" }, -2, 2, 2 }, { "transpose rows", f_transpose_rows, { "~nab" }, -2, 2, 2 },
     { "concat", f_concat, { "abc", "adc" }, -2, 2, 2 }, { "concat ragged", f_concat, { "~na", "~nb" }, -2, 2, 2 }, { "concat 0", f_concat0, { "ab", "cb" }, -2, 2, 2 },
     { "slice", f_slice, { "a4b" }, -2, 2, 2 },       { "slices", f_slices, { "~n3" }, -2, 2, 2 },
-    { "repeat", f_repeat, { "abc" }, -2, 2, 2 },     { "repeat 0", f_repeat0, { "ab" }, -2, 2, 2 }, { "repeat ragged", f_repeat, { "~nab" }, -2, 2, 2 },
-    { "gather", f_gather, { "ab" }, -2, 2, 2 },      { "gather of numbers", f_gather, { "a" }, -2, 2, 2 }, { "scatter", f_scatter, { "ab" }, -2, 2, 2 }, { "pick", f_pick, { "ab" }, -2, 2, 2 },
+    { "tile", f_tile, { "abc" }, -2, 2, 2 },     { "tile 0", f_tile0, { "ab" }, -2, 2, 2 }, { "tile ragged", f_tile, { "~nab" }, -2, 2, 2 },
+    { "index_select", f_index_select, { "ab" }, -2, 2, 2 },      { "index_select of numbers", f_index_select, { "a" }, -2, 2, 2 }, { "index_add", f_index_add, { "ab" }, -2, 2, 2 }, { "take_along", f_take_along, { "ab" }, -2, 2, 2 },
     { "dropout", f_dropout, { "~na" }, -2, 2, 0 },
     { "pool sum", f_pool_sum, { "~nab" }, -2, 2, 2 }, { "pool mean", f_pool_mean, { "~na" }, -2, 2, 2 }, { "pool max", f_pool_max, { "~na" }, -2, 2, 2 },
-    { "pool first", f_pool_first, { "~na" }, -2, 2, 2 }, { "pool last", f_pool_last, { "~na" }, -2, 2, 2 }, { "spread", f_spread, { "~na" }, -2, 2, 2 },
+    { "pool first", f_pool_first, { "~na" }, -2, 2, 2 }, { "pool last", f_pool_last, { "~na" }, -2, 2, 2 }, { "broadcast_to_tokens", f_broadcast_to_tokens, { "~na" }, -2, 2, 2 },
     { "packed", f_packed, { "~na" }, -2, 2, 2 },     { "concatenated", f_concatenated, { "~nab" }, -2, 2, 2 }, { "rows", f_rows, { "~na" }, -2, 2, 2 },
-    { "pack left", f_pack_left, { "abc" }, -2, 2, 2 }, { "pack right", f_pack_right, { "abc" }, -2, 2, 2 }, { "realign", f_realign, { "abc" }, -2, 2, 2 },
+    { "pack left", f_pack_left, { "abc" }, -2, 2, 2 }, { "pack right", f_pack_right, { "abc" }, -2, 2, 2 }, { "move_pads", f_move_pads, { "abc" }, -2, 2, 2 },
     { "pad right", f_pad_right, { "~na" }, -2, 2, 2 }, { "pad left", f_pad_left, { "~nab" }, -2, 2, 2 }, { "plain", f_plain, { "~na" }, -2, 2, 2 },
     { "ragged_like", f_ragged_like, { "~na" }, -2, 2, 2 }, { "pairs", f_pairs, { "~na", "=na" }, -2, 2, 2 },
-    { "join", f_join, { "~na", "=na" }, -2, 2, 2 },  { "split", f_split, { "~na" }, -1, 1, 2 },
+    { "concat_sequences", f_concat_sequences, { "~na", "=na" }, -2, 2, 2 },  { "split_sequences", f_split_sequences, { "~na" }, -1, 1, 2 },
     { "attention", f_attention, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention causal", f_attention_causal, { "~n3", "=n3" }, -2, 2, 2 },
     { "attention bottom right", f_attention_bottom, { "~n3", "=n3" }, -2, 2, 2 }, { "attention shared", f_attention_shared, { "~n4", "=n4", "=n3" }, -2, 2, 2 },
     { "attention strict", f_attention_strict, { "~n4", "=n4", "=n6" }, -2, 2, 2 }, { "attention map", f_attention_map, { "~n4", "=n4" }, -2, 2, 2 },

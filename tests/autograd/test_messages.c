@@ -44,11 +44,11 @@ Test(messages, settings)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     weft_rand(w, nan, 1, WEFT_SHAPE(2));
-    FAILS(w, WEFT_EARG, "uniform: from nan to 1; finite numbers, not too far apart and the lower one first, are wanted");
+    FAILS(w, WEFT_EARG, "rand: from nan to 1; finite numbers, not too far apart and the lower one first, are wanted");
     weft_rand(w, 3, 1, WEFT_SHAPE(2));
-    FAILS(w, WEFT_EARG, "uniform: from 3 to 1");
+    FAILS(w, WEFT_EARG, "rand: from 3 to 1");
     weft_rand(w, 0, inf, WEFT_SHAPE(2));
-    FAILS(w, WEFT_EARG, "uniform: from 0 to inf");
+    FAILS(w, WEFT_EARG, "rand: from 0 to inf");
     weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 1, -1 });
     FAILS(w, WEFT_EARG, "parameter: net.p: uniform first values from 1 to -1; the lower one first");
     weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, nan, 1 });
@@ -68,15 +68,15 @@ Test(messages, counts_of_sequences)
 {
     weft *w = open_on(WEFT_CPU);
     weft_concat_sequences(of(w, 2, one_two), of(w, 3, three));
-    FAILS(w, WEFT_ESHAPE, "join: 2 and 3 sequences; as many in both");
+    FAILS(w, WEFT_ESHAPE, "concat_sequences: 2 and 3 sequences; as many in both");
     weft_concat_sequences(of(w, 2, one_two), weft_zeros(w, WEFT_SHAPE(2, 2)));
-    FAILS(w, WEFT_ESHAPE, "join: [2, 2]: two ragged tensors");
+    FAILS(w, WEFT_ESHAPE, "concat_sequences: [2, 2]: two ragged tensors");
     weft_pairs(of(w, 3, three), of(w, 2, one_two), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "pairs: 3 and 2 sequences");
     weft_broadcast_to_tokens(weft_zeros(w, WEFT_SHAPE(2, 5)), of(w, 3, three));
-    FAILS(w, WEFT_ESHAPE, "spread: [2, 5]: plain reals with one row for each of 3 sequences");
+    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: plain reals with one row for each of 3 sequences");
     weft_split_sequences(of(w, 3, three), &(weft_lengths){ 2, one_two, NULL }, NULL, NULL);
-    FAILS(w, WEFT_EARG, "split: [3, 2] concat: 2 lengths");
+    FAILS(w, WEFT_EARG, "split_sequences: [3, 2] concat: 2 lengths");
     CLEAN(w);
 }
 
@@ -136,9 +136,9 @@ Test(messages, shapes_with_their_numbers)
     SAYS(weft_reshape(of(w, 2, one_two), WEFT_SHAPE(2, 3)), "reshape: [3, 2] concat: to [2, 3]: a ragged tensor keeps its 3 rows as axis 0");
     SAYS(weft_slice(x, 1, 2, 5), "slice: [2, 3]: from 2 to 5 of axis 1; parts of 0 .. 3 are wanted");
     SAYS(weft_concat((weft_tensor *[]){ x, weft_zeros(w, WEFT_SHAPE(3, 3)) }, 2, 1), "concat: [2, 3], [3, 3]: along axis 1: input 1 is [3, 3], input 0 [2, 3]");
-    SAYS(weft_tile(x, 0, -1), "repeat: [2, 3]: axis 0, -1 times");
+    SAYS(weft_tile(x, 0, -1), "tile: [2, 3]: axis 0, -1 times");
     SAYS(weft_layer_norm(x, weft_zeros(w, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), 1), "gain and shift [3], as wide as the last axis");
-    SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))), "pick: [2, 3], [2]: reals and a column, an int, for each of their rows, [2] of ints, are wanted");
+    SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))), "take_along: [2, 3], [2]: reals and a column, an int, for each of their rows, [2] of ints, are wanted");
     SAYS(weft_one_hot(weft_ints(w, NULL, WEFT_SHAPE(2)), 0), "one_hot: [2] of ints: 0 classes");
     SAYS(weft_dropout(x, 1, "d", false), "dropout: [2, 3]: p = 1");
     SAYS(weft_attention(of(w, 2, one_two), of(w, 3, three), of(w, 3, three), NULL, NULL), "as many sequences as keys (2 and 3)");
@@ -152,9 +152,9 @@ Test(messages, layers_say_what_they_got)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
-    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", 4), x), "net.a: norm: [2, 3]: [.., 4] of reals is wanted");
+    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", 4), x), "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is wanted");
     SAYS(weft_resample_norm_run(weft_resample_norm_new(m, "b", 4, 2, false), x), "net.b: resample_norm: [2, 3]: [.., 4] of reals is wanted");
-    SAYS(weft_embedding_run(weft_embedding_new(m, "c", 9, 2), x), "net.c: embed: [2, 3]: ids, ints below 9, are wanted");
+    SAYS(weft_embedding_run(weft_embedding_new(m, "c", 9, 2), x), "net.c: embedding_run: [2, 3]: ids, ints below 9, are wanted");
     SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }), "there are input 3, hidden 4, layers 0, proj 0, dropout 1");
     SAYS(weft_multihead_attention_run(weft_multihead_attention_new(m, "e", 4, 2), x, of(w, 2, one_two), WEFT_ALL_KEYS, NULL), "net.e: linear: [2, 3] packed, [4, 4], [4]: [.., 4] for a weight");
     SAYS(weft_attention_lstm_new(m, "f", &(weft_attention_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .d_model = 8, .num_layers = 1, .num_heads = 3 }),
@@ -230,14 +230,14 @@ Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
     weft *w = open_on(WEFT_CPU);
     weft_tensor *ids = weft_ints(w, NULL, WEFT_SHAPE(9));
     SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_op_apply(&(weft_op){ .name = "mine", .shape = like_but_real, .forward = reals_of_ints }, &ids, 1, NULL, 0)),
-         "mine: data of [9] of ints; weft_op_int_data reads those");
-    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = like, .forward = ints_of_reals }, &x, 1, NULL, 0), "mine: int_data of [2, 3] of reals; weft_op_data reads those");
+         "mine: op_data of [9] of ints; weft_op_int_data reads those");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = like, .forward = ints_of_reals }, &x, 1, NULL, 0), "mine: op_int_data of [2, 3] of reals; weft_op_data reads those");
     weft_op fused = { .name = "mine", .shape = like, .forward = nothing, .fused = fused_of_ints };
     weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_backward(weft_sum_all(weft_op_apply(&fused, (weft_tensor *[]){ p, ids }, 2, NULL, 0)))),
-         "mine: data of [9] of ints; weft_op_int_data reads those");
-    SAYS(weft_op_int_data(x), "int_data of [2, 3] of reals");
-    SAYS((weft_clear(w), weft_op_data(x)), "data: the tensor is of a step that has ended");
+         "mine: op_data of [9] of ints; weft_op_int_data reads those");
+    SAYS(weft_op_int_data(x), "op_int_data of [2, 3] of reals");
+    SAYS((weft_clear(w), weft_op_data(x)), "op_data: the tensor is of a step that has ended");
     CLEAN(w);
 }
 

@@ -3,22 +3,22 @@
 #include "op_inputs.h"
 
 /* ---- beside those whose gradients the differences check: what takes ints of a batch, and losses ---- */
-F(pick_ragged, weft_take_along(x[0], weft_argmax(x[0])))
-F(gather_ragged, weft_index_select(x[1], weft_argmax(x[0])))
-F(scatter_ragged, weft_index_add(x[0], weft_argmax(x[0]), weft_size(x[0], 1)))
+F(take_along_ragged, weft_take_along(x[0], weft_argmax(x[0])))
+F(index_select_ragged, weft_index_select(x[1], weft_argmax(x[0])))
+F(index_add_ragged, weft_index_add(x[0], weft_argmax(x[0]), weft_size(x[0], 1)))
 F(one_hot_ragged, weft_mul(weft_one_hot(weft_argmax(x[0]), weft_size(x[0], 1)), x[0]))
 F(greater, weft_mul(weft_greater(weft_tanh(x[0]), x[1]), x[0]))
 F(mse, weft_mean_loss(weft_mse(x[0], x[1], NULL)))
 F(mse_masked, weft_mean_loss(weft_mse(x[0], x[1], &(weft_loss_opts){ .mask = weft_less(x[0], x[1]) })))
 F(cross_entropy, weft_mean_loss(weft_cross_entropy(x[0], weft_argmax(x[0]), &(weft_ce_opts){ .smoothing = (weft_real).1 })))
-F(mean_of_all, weft_mean_all(x[0]))
+F(mean_plain, weft_mean_all(x[0]))
 F(detached, weft_mul(weft_detach(x[0]), x[0]))
 
 static const op_case more_cases[] = {
-    { "pick ragged", f_pick_ragged, { "~na" }, -2, 2, 1 }, { "gather ragged", f_gather_ragged, { "~na", "ab" }, -2, 2, 1 },
-    { "scatter ragged", f_scatter_ragged, { "~na" }, -2, 2, 1 }, { "one_hot ragged", f_one_hot_ragged, { "~na" }, -2, 2, 1 },
+    { "take_along ragged", f_take_along_ragged, { "~na" }, -2, 2, 1 }, { "index_select ragged", f_index_select_ragged, { "~na", "ab" }, -2, 2, 1 },
+    { "index_add ragged", f_index_add_ragged, { "~na" }, -2, 2, 1 }, { "one_hot ragged", f_one_hot_ragged, { "~na" }, -2, 2, 1 },
     { "greater", f_greater, { "~na", "~na" }, -2, 2, 1 }, { "mse", f_mse, { "~na", "~na" }, -2, 2, 1 }, { "mse masked", f_mse_masked, { "~na", "~na" }, -2, 2, 1 },
-    { "cross_entropy", f_cross_entropy, { "~na" }, -2, 2, 1 }, { "mean_of_all", f_mean_of_all, { "~na" }, -2, 2, 1 }, { "detach", f_detached, { "~na" }, -2, 2, 1 },
+    { "cross_entropy", f_cross_entropy, { "~na" }, -2, 2, 1 }, { "mean_plain", f_mean_plain, { "~na" }, -2, 2, 1 }, { "detach", f_detached, { "~na" }, -2, 2, 1 },
 };
 
 /* ---- one case in one layout ---- */

@@ -77,7 +77,7 @@ static void play_unary(run *t)
 {
     int f = (int)dice(WEFT__UNARIES), order = (int)dice(3);
     int64_t n = flat_size(t);
-    bool wide = order == 0 && dice(3) == 0 && f != WEFT__exp && f != WEFT__power && f != WEFT__log && f != WEFT__sqrt
+    bool wide = order == 0 && dice(3) == 0 && f != WEFT__exp && f != WEFT__pow && f != WEFT__log && f != WEFT__sqrt
         && f != WEFT__rsqrt;
     real p = f == WEFT__clamp ? (real)-.5 : (real).3, q = (real).5;
     real *x = reals(t, n, wide ? -50 : tested_on[f][0], wide ? 50 : tested_on[f][1]), *g = reals(t, n, -1, 1),

@@ -103,7 +103,7 @@ Test(emulated, a_launch_that_is_refused)
         { "norm_pieces", "clip_grad_norm: norm: too many resources requested for launch" },
         { "guard_pieces", "optim_step: guard: too many resources" },
         { "update_each", "optim_step: update: too many resources" },
-        { "unaries", "inverse: unary: too many resources" },
+        { "unaries", "reciprocal: unary: too many resources" },
     };
     weft *w = open_on(WEFT_CUDA);
     net n = net_in(w);

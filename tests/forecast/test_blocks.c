@@ -353,7 +353,7 @@ Test(blocks, what_cannot_be)
     weft_grn_run(with, ragged(w, 3, &some), NULL);
     FAILS(w, WEFT_EARG, "grn: the context is NULL");
     weft_grn_run(with, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N - 1, 2)));
-    FAILS(w, WEFT_ESHAPE, "spread: [3, 3]");
+    FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [3, 3]");
     weft_variable_selection_run(v, ragged(w, 2, &some), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "[.., 3]");
     weft_variable_selection_run(v, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)), NULL);

@@ -316,7 +316,7 @@ Test(transforms, rows_that_cannot_be_undone)
     weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_DELTA }, 1);
     double out[3] = { 0 };
     weft_features_inverse_transform(x, "y", &f, 0, 1, 1, u, out);
-    FAILS(w, WEFT_EARG, "features_undo: features \"x\" are not fitted");
+    FAILS(w, WEFT_EARG, "features_inverse_transform: features \"x\" are not fitted");
     weft_features_fit(x, &f);
     weft_features_inverse_transform(x, "y", &f, 0, 0, 3, u, out);
     FAILS(w, WEFT_EARG, "\"y\" is made of differences");

@@ -125,7 +125,7 @@ Test(windows_refused, windows_that_cannot_be)
     double out[64];
     weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1);
     cr_assert_eq(weft_windows_inverse_transform(v, NULL, out), WEFT_EARG);
-    FAILS(w, WEFT_EARG, "windows_undo: the predictions' tensor");
+    FAILS(w, WEFT_EARG, "windows_inverse_transform: the predictions' tensor");
     cr_assert_eq(weft_windows_inverse_transform(v, b.target, out), WEFT_EARG);
     FAILS(w, WEFT_EARG, "of a step that has ended");
     cr_assert_eq(weft_windows_inverse_transform(v, weft_zeros(w, WEFT_SHAPE(4, 1)), out), WEFT_ESHAPE);

@@ -114,9 +114,9 @@ Test(layers_refused, options_that_cannot_be)
     }
     for (int i = 0; i < 3; i++) {
         weft_multihead_attention_new(m, "x", (int64_t[]){ 6, 0, 6 }[i], (int[]){ 4, 1, 0 }[i]);
-        FAILS(w, WEFT_EARG, "multihead: ");
+        FAILS(w, WEFT_EARG, "multihead_attention: ");
         weft_dropout_layer_new(m, "x", (weft_real[]){ -1, 1, (weft_real)NAN }[i], false);
-        FAILS(w, WEFT_EARG, "drop: ");
+        FAILS(w, WEFT_EARG, "dropout_layer: ");
     }
     cr_assert(!m->child, "what was refused left nothing behind");
     weft_linear_new(m, "l", -1, 2);

@@ -197,9 +197,9 @@ Test(recover, settings_that_are_not_finite)
     weft_optim_set_lr(o, nan);
     FAILS(w, WEFT_EARG, "optim_set_lr: nan");
     weft_optim_set_group(o, a.enc, inf, 0);
-    FAILS(w, WEFT_EARG, "optim_group: rate times inf, decay 0; 0 or more, and finite, of a part");
+    FAILS(w, WEFT_EARG, "optim_set_group: rate times inf, decay 0; 0 or more, and finite, of a part");
     weft_optim_set_group(o, a.enc, 1, inf);
-    FAILS(w, WEFT_EARG, "optim_group: rate times 1, decay inf");
+    FAILS(w, WEFT_EARG, "optim_set_group: rate times 1, decay inf");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
     CLEAN(w);
 }

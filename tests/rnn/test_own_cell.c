@@ -299,7 +299,7 @@ static void train_once(weft *w, void *user)
     weft_backward(loss_of(weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL }), WEFT_ZERO_STATE)));
     OK(w);
 }
-Test(own_cell, a_steady_step_asks_for_no_memory)
+Test(own_cell, a_steady_step_asks_for_no_memory, .init = unchecked)
 {
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++)

@@ -160,7 +160,7 @@ Test(rnn, states_are_selected_and_repeated)
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(3, 4)), NULL }, (const int32_t[]){ 0 }, 1);
     FAILS(w, WEFT_ESHAPE, "state_select: the state is [3, 4]");
     weft_state_repeat_interleave((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, 0);
-    FAILS(w, WEFT_EARG, "state_repeat: 0 times");
+    FAILS(w, WEFT_EARG, "state_repeat_interleave: 0 times");
     CLEAN(w);
 }
 

@@ -37,8 +37,8 @@ weft_interpretable_attention *weft_interpretable_attention_new(weft_module *pare
     static weft_interpretable_attention none;
     weft *w = weft__ready(parent);
     if (w && (d_model < 1 || heads < 1 || heads > MOST_HEADS || heads > d_model))
-        weft__fail(w, WEFT_EARG, "interpretable: d_model %lld, %d heads; 1 .. %d heads, and no more than the width, are wanted", (long long)d_model, heads, MOST_HEADS);
-    if (!weft__dropout_is_sound(w, "interpretable", dropout))
+        weft__fail(w, WEFT_EARG, "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the width, are wanted", (long long)d_model, heads, MOST_HEADS);
+    if (!weft__dropout_is_sound(w, "interpretable_attention", dropout))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_interpretable_attention *a = weft__layer(m, sizeof *a);
@@ -74,7 +74,7 @@ static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memor
 
 weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable", a, attend }, q, memory, causal, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, attend }, q, memory, causal, map);
 }
 
 /* ---- with all scores, by a mask ---- */

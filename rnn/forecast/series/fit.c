@@ -149,12 +149,12 @@ static const weft__column *asked(const weft_features *x, const char *function, c
 void weft_features_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, double *out)
 {
     weft__on on;
-    const weft__column *c = asked(x, "features_apply", column, f, series);
+    const weft__column *c = asked(x, "features_transform", column, f, series);
     if (!c || !weft__features_on(x, c, f, f->start[series], on))
         return;
     bool fixed = weft__features_is_fixed(x, c);
     if (!out)
-        weft__fail(x->w, WEFT_EARG, "features_apply: out is NULL");
+        weft__fail(x->w, WEFT_EARG, "features_transform: out is NULL");
     else if (fixed ? weft__features_fixed(x, f, series, column, out) : weft__features_raw(x, f, series, column, false, out)) {
         int64_t bad = weft__chain_apply(x, c, fixed ? 1 : length(f, series), out, on);
         if (bad >= 0)
@@ -165,22 +165,22 @@ void weft_features_transform(const weft_features *x, const char *column, const w
 static bool rows_are_there(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t s, int64_t from, int64_t n, bool fixed)
 {
     if (from < 0 || n < 0 || (!fixed && from > length(f, s) - n))
-        weft__fail(x->w, WEFT_EARG, "features_undo: series %lld has %lld rows, not %lld from row %lld on", (long long)s, (long long)length(f, s), (long long)n,
+        weft__fail(x->w, WEFT_EARG, "features_inverse_transform: series %lld has %lld rows, not %lld from row %lld on", (long long)s, (long long)length(f, s), (long long)n,
                    (long long)from);
     else if (n && !from && weft__chain_deltas(c))
-        weft__fail(x->w, WEFT_EARG, "features_undo: column \"%.100s\" is made of differences: from row 1 on they can be undone", c->name);
+        weft__fail(x->w, WEFT_EARG, "features_inverse_transform: column \"%.100s\" is made of differences: from row 1 on they can be undone", c->name);
     return !x->w->status;
 }
 
 void weft_features_inverse_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, int64_t from, int64_t n, const double *values, double *out)
 {
     weft__on on;
-    const weft__column *c = asked(x, "features_undo", column, f, series);
+    const weft__column *c = asked(x, "features_inverse_transform", column, f, series);
     if (!c || !weft__features_on(x, c, f, f->start[series], on))
         return;
     bool fixed = weft__features_is_fixed(x, c);
     if (n && (!values || !out))
-        weft__fail(x->w, WEFT_EARG, "features_undo: values or out is NULL");
+        weft__fail(x->w, WEFT_EARG, "features_inverse_transform: values or out is NULL");
     if (x->w->status || !rows_are_there(x, c, f, series, from, n, fixed))
         return;
     const double *raw = weft__features_column(x, f, column);
