@@ -1,17 +1,20 @@
 /* accumulate.c - where the gradients of a walk go.
  *
- * When a walk is not recorded, the last operator of a backward is not run at once: weft__apply defers the call, and it is run straight
- * into the gradient's buffer, adding if something is there. So dW of a matrix product used T times is T products into the flat vector, no
- * temporary. When a walk is recorded, gradients are ordinary tensors.
+ * When a walk is not recorded, the last operator of a backward is not run at once: weft__apply defers the
+ * call, and it is run straight into the gradient's buffer, adding if something is there. So dW of a matrix
+ * product used T times is T products into the flat vector, no temporary. When a walk is recorded, gradients
+ * are ordinary tensors.
  *
- * In which order. What a ragged tensor gets from one use is computed in full, and then added to what is there: uses by the tape from its
- * end, those of one call from the last input to the first. An arrangement between a tensor and its use changes nothing of that, so a
- * layout changes no bit. Plain tensors, parameters above all, are added to by the kernels themselves. */
+ * In which order. What a ragged tensor gets from one use is computed in full, and then added to what is
+ * there: uses by the tape from its end, those of one call from the last input to the first. An arrangement
+ * between a tensor and its use changes nothing of that, so a layout changes no bit. Plain tensors, parameters
+ * above all, are added to by the kernels themselves. */
 #include <string.h>
 #include "autograd/backward.h"
 
 /* ---- buffers of gradients: four size classes an octave ---- */
-static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }    /* 64 80 96 112 128 .. */
+/* 64 80 96 112 128 .. */
+static int64_t class_bytes(int class_) { return (int64_t)(64 + 16 * (class_ & 3)) << (class_ >> 2); }
 
 weft_tensor *weft__slot(weft *w, const weft__form *f)
 {
@@ -22,7 +25,8 @@ weft_tensor *weft__slot(weft *w, const weft__form *f)
     weft_tensor *s = w->tape->spare[class_];
     if (s)
         w->tape->spare[class_] = s->node.grad;
-    else if (!(s = weft__take(w, &w->lasting, sizeof *s)) || !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
+    else if (!(s = weft__take(w, &w->lasting, sizeof *s)) ||
+             !(s->data = weft__take(w, &w->grads, class_bytes(class_))))
         return NULL;
     *s = (weft_tensor){ .w = w, .step = w->step, .f = *f, .data = s->data, .node.class_ = (int16_t)class_ };
     return s;
@@ -35,18 +39,24 @@ void weft__slot_end(weft *w, weft_tensor *s)
 }
 
 /* ---- handing a gradient to an input ---- */
-bool weft__wanted(const weft_tensor *t) { return t->node.reached == t->w->tape->walk || (t->w->tape->to_parameters && t->node.parameter && !t->node.frozen); }
+bool weft__wanted(const weft_tensor *t)
+{
+    return t->node.reached == t->w->tape->walk ||
+           (t->w->tape->to_parameters && t->node.parameter && !t->node.frozen);
+}
 
 static bool fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
     if (weft__same(&x->f, &g->f))
         return true;
-    weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", x->w->running, weft__text(&g->f, a), weft__text(&x->f, b));
+    weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", x->w->running,
+               weft__text(&g->f, a), weft__text(&x->f, b));
     return false;
 }
 
-/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want it as it lies. */
+/* In the layout of both, pads and all: an operator would arrange what lies in rows, and views of it want
+ * it as it lies. */
 static weft_tensor *sum_of(weft_tensor *a, weft_tensor *b)
 {
     if (a->f.layout != WEFT_ROWS)
@@ -66,7 +76,8 @@ static void accumulate_slot(weft_tensor *x, weft_tensor *own)
     weft__slot_end(w, own);
 }
 
-static void accumulate_deferred(weft_tensor *x, weft_tensor *g)             /* g is still to be computed, by the call that waits */
+/* g is still to be computed, by the call that waits */
+static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     bool apart = !x->node.grad || x->f.batch;
@@ -106,8 +117,8 @@ static bool takes(const weft_call *c, const weft_tensor *x)
     return false;
 }
 
-/* May the gradient of x take the buffer of dy, which nobody needs any more? If it is dy itself (add, view), or is about to be
- * computed from it element by element. */
+/* May the gradient of x take the buffer of dy, which nobody needs any more? If it is dy itself (add, view),
+ * or is about to be computed from it element by element. */
 bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
@@ -115,7 +126,8 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
     if (w->status || w->recording || x->node.grad || y->node.kept == w->tape->walk || !fits(x, g))
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
-    if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &y->node.grad->f) && takes(c_of_g, y->node.grad)) {
+    if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &y->node.grad->f) &&
+        takes(c_of_g, y->node.grad)) {
         g->data = y->node.grad->data;
         weft__run_deferred(w);
     }
@@ -126,7 +138,10 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
     return true;
 }
 
-const real *weft_op_dy(const weft_call *c, int k) { return c && k >= 0 && k < c->m && c->y[k]->node.grad ? c->y[k]->node.grad->data : NULL; }
+const real *weft_op_dy(const weft_call *c, int k)
+{
+    return c && k >= 0 && k < c->m && c->y[k]->node.grad ? c->y[k]->node.grad->data : NULL;
+}
 
 real *weft__dy_spent(const weft_call *c, int k)
 {

@@ -1,8 +1,8 @@
-/* apply.c - how an operator is applied. Every one, a user's own included, comes through weft__apply: handles, layouts, shape, memory,
- * kernel, tape. What a user could do wrong is caught here and in no other place.
+/* apply.c - how an operator is applied. Every one, a user's own included, comes through weft__apply: handles,
+ * layouts, shape, memory, kernel, tape. What a user could do wrong is caught here and in no other place.
  *
- * Two operators stand here, too, because weft__apply itself brings ragged inputs to one layout: the view (the same numbers under
- * another form) and the arrangement (the one gather between two layouts). */
+ * Two operators stand here, too, because weft__apply itself brings ragged inputs to one layout: the view (the
+ * same numbers under another form) and the arrangement (the one gather between two layouts). */
 #include <stdarg.h>
 #include <string.h>
 #include "autograd/autograd.h"
@@ -50,7 +50,8 @@ bool weft_op_refuse(const weft_call *c, const char *why)
     if (!c || c->n < 1 || !c->x[0])
         return false;
     for (int i = 0, at = 0; i < c->n && i < 3 && at < 280; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "", weft__text(&c->x[i]->f, one));
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%s", i ? ", " : "",
+                       weft__text(&c->x[i]->f, one));
     weft__fail(c->x[0]->w, WEFT_ESHAPE, "%s: %s: %s", c->op->name, text, why);
     return false;
 }
@@ -80,7 +81,8 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     return &w->nil;
 }
 
-weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, const char *function, const char *format, ...)
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, const char *function,
+                             const char *format, ...)
 {
     WHY(format);
     weft *w = weft__context(x, n);
@@ -95,9 +97,11 @@ weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, c
 }
 
 /* ---- calls ---- */
-enum { UNSHAPED = -1 };                          /* the rank of a result that the shape function has not set */
+/* the rank of a result that the shape function has not set */
+enum { UNSHAPED = -1 };
 
-static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
+                           size_t bytes)
 {
     int m = op->results ? op->results : 1;
     size_t pointers = (size_t)(n + m) * sizeof *x;
@@ -158,7 +162,8 @@ static void forward(weft *w, weft_call *c)
     w->tape->raw = before;
 }
 
-static void logged(weft *w, weft_call *c)        /* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
+/* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
+static void logged(weft *w, weft_call *c)
 {
     bool own = !w->tape->walking;
     weft__log_row *before = own ? weft__log_enter(w, c->op->name, false) : NULL;
@@ -188,7 +193,8 @@ bool weft__run_call(weft_call *c)
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);
     if (w->check)
-        weft__check_results(c, c->op == &op_arrange || !c->op->forward);      /* which fill pads as they were told, or make nothing */
+        /* which fill pads as they were told, or make nothing */
+        weft__check_results(c, c->op == &op_arrange || !c->op->forward);
     if (w->tape->watch)
         w->tape->watch(c->y[0], c->op->name, w->tape->watch_user);
     return !w->status;
@@ -217,15 +223,20 @@ static bool possible(weft_call *c)
     bool fine = !c->x[0]->w->status;
     for (int k = 0; fine && k < c->m; k++) {
         if (c->y[k]->f.rank == UNSHAPED)
-            return weft__refuse(c, "its shape function has set no shape of result %d, or no possible one (weft_op_like, weft_op_set_shape)", k);
+            return weft__refuse(c,
+                                "its shape function has set no shape of result %d, or no possible one "
+                                "(weft_op_like, weft_op_set_shape)",
+                                k);
         fine = weft__possible(c->x[0]->w, &c->y[k]->f);
-        if (fine && !c->op->forward && (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
+        if (fine && !c->op->forward &&
+            (c->y[k]->f.type != c->x[0]->f.type || count(c->y[k]) != count(c->x[0])))
             fine = weft_op_refuse(c, "a view has as many elements as its input, and of its type");
     }
     return fine;
 }
 
-const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
+                             size_t bytes)
 {
     weft *w = weft__context(x, n);
     if (!usable(w, op, x, n) || !weft__tape_of(w))
@@ -249,26 +260,35 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
 static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote */
 {
     if ((unsigned)op->results > WEFT__RESULTS)
-        weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are wanted", op->name, op->results, WEFT__RESULTS);
+        weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are wanted", op->name,
+                   op->results, WEFT__RESULTS);
     else if ((unsigned)op->layout > WEFT_ROWS)
-        weft__fail(w, WEFT_EARG, "op_apply: %s wants the layout %d; plain, packed, concat or rows is wanted", op->name, (int)op->layout);
+        weft__fail(w, WEFT_EARG, "op_apply: %s wants the layout %d; plain, packed, concat or rows is wanted",
+                   op->name, (int)op->layout);
     else if (!op->forward && op->adds)
         weft__fail(w, WEFT_EARG, "op_apply: %s adds and has no forward; a view adds nothing", op->name);
     return !w->status;
 }
 
-weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes)
+weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
+                           size_t bytes)
 {
     weft *w = weft__context(x, n < 0 || !x ? 0 : n);
     if (!op || !x || n < 0 || !op->shape || !op->name || (bytes && !attributes))
-        weft__fail(w, WEFT_EARG, "op_apply: an operator with a name and a shape function, its inputs and attributes are wanted");
+        weft__fail(
+            w, WEFT_EARG,
+            "op_apply: an operator with a name and a shape function, its inputs and attributes are wanted");
     else if (sound(w, op))
         return weft__apply(op, x, n, attributes, bytes)->y[0];
     return &w->nil;
 }
 
 /* ---- for records ---- */
-bool  weft__form_shape(weft_call *c)                  { c->y[0]->f = *(const weft__form *)c->attributes; return true; }
+bool weft__form_shape(weft_call *c)
+{
+    c->y[0]->f = *(const weft__form *)c->attributes;
+    return true;
+}
 
 void weft_op_like(weft_tensor *y, const weft_tensor *x)
 {
@@ -279,17 +299,21 @@ void weft_op_like(weft_tensor *y, const weft_tensor *x)
 void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape)
 {
     if (y && (shape || rank < 1))
-        y->f = rank >= 0 && rank <= WEFT_RANK ? weft__plain(type, rank, shape) : (weft__form){ .rank = UNSHAPED };
+        y->f = rank >= 0 && rank <= WEFT_RANK ? weft__plain(type, rank, shape) :
+                                                (weft__form){ .rank = UNSHAPED };
 }
 
-/* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and nobody looks at what comes of it. */
+/* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and
+ * nobody looks at what comes of it. */
 static void *in_vain(const weft_tensor *t, weft_dtype asked)
 {
     weft *w = t->w;
     char text[128];
     const char *by = w->tape->raw ? w->tape->raw : w->tape->passing;
-    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "", asked == WEFT_REAL ? "op_data" : "op_int_data",
-               weft__text(&t->f, text), asked == WEFT_REAL ? "" : " of reals", asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
+    weft__fail(w, WEFT_EARG, "%s%s%s of %s%s; %s reads those", by ? by : "", by ? ": " : "",
+               asked == WEFT_REAL ? "op_data" : "op_int_data", weft__text(&t->f, text),
+               asked == WEFT_REAL ? "" : " of reals",
+               asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
     return t->data;
 }
 
@@ -297,7 +321,8 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
 {
     const char *wrong = t ? weft__wrong(t->w, t) : NULL;
     if (wrong)
-        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "op_data" : "op_int_data", wrong);
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "op_data" : "op_int_data",
+                   wrong);
     if (!t || wrong)
         return NULL;
     if (t->w->tape)
@@ -308,8 +333,13 @@ real    *weft_op_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); 
 int32_t *weft_op_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }
 
 /* ---- view: the same numbers ---- */
-static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i) { return weft__view(dy, &c->x[i]->f); }
-static const weft_op op_view = { .name = "view", .layout = WEFT_ROWS, .unread = 1, .shape = weft__form_shape, .backward = view_back };
+static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return weft__view(dy, &c->x[i]->f);
+}
+static const weft_op op_view = {
+    .name = "view", .layout = WEFT_ROWS, .unread = 1, .shape = weft__form_shape, .backward = view_back
+};
 
 weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 {
@@ -318,7 +348,8 @@ weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 
 weft_tensor *weft__view_anew(weft_tensor *x) { return APPLY_WITH(&op_view, x->f, x); }
 
-/* ---- arrange: between two layouts of one batch; its own transpose, so this is all of pack and unpack ---- */
+/* ---- arrange ---- */
+/* Between two layouts of one batch; its own transpose, so this is all of pack and unpack. */
 typedef struct { weft__form to; real fill; } arrangement;
 
 static bool arrange_shape(weft_call *c)
@@ -338,11 +369,21 @@ static void arrange_run(weft_call *c)
     if (is_real(c, 0))
         RUN(c, gather, rows, wide, from, X(c, 0), index.device, a->fill, Y(c, 0), c->add);
     else
-        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill, (int32_t *)(void *)Y(c, 0));
+        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill,
+            (int32_t *)(void *)Y(c, 0));
 }
 
-static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i) { return weft__arranged(dy, &c->x[i]->f, 0); }
-static const weft_op op_arrange = { .name = "to_layout", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = arrange_shape, .forward = arrange_run, .backward = arrange_back };
+static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return weft__arranged(dy, &c->x[i]->f, 0);
+}
+static const weft_op op_arrange = { .name = "to_layout",
+                                    .layout = WEFT_ROWS,
+                                    .adds = true,
+                                    .unread = 1,
+                                    .shape = arrange_shape,
+                                    .forward = arrange_run,
+                                    .backward = arrange_back };
 
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
@@ -351,7 +392,8 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
     weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
     weft__lookup *l = weft_ok(y->w) && x->node.lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
     if (l)
-        *l = *x->node.lookup, l->from = x, y->node.lookup = l;              /* pads may be others: nobody takes them for tokens */
+        /* pads may be others: nobody takes them for tokens */
+        *l = *x->node.lookup, l->from = x, y->node.lookup = l;
     return y;
 }
 

@@ -1,13 +1,15 @@
-/* attention.c - softmax(scale q k^T) v within each sequence, between two ragged tensors. The fused operator stores no scores, only
- * their log sum exp; the composed form works on all pairs of a query and a key, gives the map, and second derivatives. No mask of dropout
- * is stored either: it is a function of what the record has, and all of them draw it anew. */
+/* attention.c - softmax(scale q k^T) v within each sequence, between two ragged tensors. The fused operator
+ * stores no scores, only their log sum exp; the composed form works on all pairs of a query and a key, gives
+ * the map, and second derivatives. No mask of dropout is stored either: it is a function of what the record
+ * has, and all of them draw it anew. */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "core/shared/attention.h"
 
 typedef struct {
     weft_attention_opts o; real scale; int64_t dk, dv;
-    uint32_t below; real kept; uint64_t mask_key;                /* of dropout, as in the kernels' record; below 0 outside of training */
+    /* of dropout, as in the kernels' record; below 0 outside of training */
+    uint32_t below; real kept; uint64_t mask_key;
     weft_batch *pairs;                                           /* of the map, if one is wanted */
 } attention;
 enum { Q, K, V };
@@ -18,12 +20,28 @@ static weft__attention record_of(const weft_call *c)
     const attention *a = c->attributes;
     const weft_batch *q = c->x[Q]->f.batch, *k = c->x[K]->f.batch;
     const struct weft__rows *rows = a->below ? weft__rows_of(c->x[Q]->f.batch, &c->x[Q]->f) : NULL;
-    return (weft__attention){
-        .sequences = q->n, .queries = q->tokens, .keys = k->tokens, .heads = a->o.heads, .dk = a->dk, .dv = a->dv,
-        .q_offset = q->offset, .k_offset = k->offset, .map_offset = a->pairs ? a->pairs->offset : (weft__ints){ NULL, NULL },
-        .causal = (int)a->o.causal, .shared_values = a->o.shared_values, .scale = a->scale,
-        .below = a->below, .kept = a->kept, .mask_key = a->mask_key, .id = rows ? rows->id : NULL,
-        .q = X(c, Q), .k = X(c, K), .v = X(c, V), .y = Y(c, OUT), .lse = Y(c, LSE), .map = a->pairs ? Y(c, MAP) : NULL };
+    return (weft__attention){ .sequences = q->n,
+                              .queries = q->tokens,
+                              .keys = k->tokens,
+                              .heads = a->o.heads,
+                              .dk = a->dk,
+                              .dv = a->dv,
+                              .q_offset = q->offset,
+                              .k_offset = k->offset,
+                              .map_offset = a->pairs ? a->pairs->offset : (weft__ints){ NULL, NULL },
+                              .causal = (int)a->o.causal,
+                              .shared_values = a->o.shared_values,
+                              .scale = a->scale,
+                              .below = a->below,
+                              .kept = a->kept,
+                              .mask_key = a->mask_key,
+                              .id = rows ? rows->id : NULL,
+                              .q = X(c, Q),
+                              .k = X(c, K),
+                              .v = X(c, V),
+                              .y = Y(c, OUT),
+                              .lse = Y(c, LSE),
+                              .map = a->pairs ? Y(c, MAP) : NULL };
 }
 
 static bool attention_shape(weft_call *c)
@@ -31,12 +49,18 @@ static bool attention_shape(weft_call *c)
     attention *a = (attention *)(uintptr_t)c->attributes;
     const weft__form *q = &c->x[Q]->f, *k = &c->x[K]->f, *v = &c->x[V]->f;
     int heads = a->o.heads;
-    if (!q->batch || !k->batch || v->batch != k->batch || q->batch->n != k->batch->n || q->rank != 2 || k->rank != 2 || v->rank != 2)
-        return weft__refuse(c, "ragged rows of rank 2, queries of as many sequences as keys (%lld and %lld), keys and values of one batch, are wanted",
+    if (!q->batch || !k->batch || v->batch != k->batch || q->batch->n != k->batch->n || q->rank != 2 ||
+        k->rank != 2 || v->rank != 2)
+        return weft__refuse(c,
+                            "ragged rows of rank 2, queries of as many sequences as keys (%lld and %lld), "
+                            "keys and values of one batch, are wanted",
                             (long long)(q->batch ? q->batch->n : 0), (long long)(k->batch ? k->batch->n : 0));
-    if (!is_real(c, Q) || !is_real(c, K) || !is_real(c, V) || heads < 1 || q->size[1] != k->size[1] || q->size[1] % heads || (!a->o.shared_values && v->size[1] % heads))
-        return weft__refuse(c, "reals, queries and keys of one width (%lld and %lld), and widths that %d heads divide, are wanted", (long long)q->size[1],
-                            (long long)k->size[1], heads);
+    if (!is_real(c, Q) || !is_real(c, K) || !is_real(c, V) || heads < 1 || q->size[1] != k->size[1] ||
+        q->size[1] % heads || (!a->o.shared_values && v->size[1] % heads))
+        return weft__refuse(c,
+                            "reals, queries and keys of one width (%lld and %lld), and widths that %d heads "
+                            "divide, are wanted",
+                            (long long)q->size[1], (long long)k->size[1], heads);
     a->dk = q->size[1] / heads, a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
     a->scale = a->o.scale != 0 ? a->o.scale : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
     c->y[OUT]->f = c->y[LSE]->f = *q;
@@ -58,7 +82,8 @@ static void attention_fused(const weft_call *c)
 {
     weft__attention a = record_of(c);
     a.map = NULL;
-    a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_added(c, Q), a.dk_ = weft__dx_added(c, K), a.dv_ = weft__dx_added(c, V);
+    a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_added(c, Q), a.dk_ = weft__dx_added(c, K),
+    a.dv_ = weft__dx_added(c, V);
     if (a.dy && !c->y[0]->w->status)
         RUN(c, attention_back, &a);
 }
@@ -66,13 +91,17 @@ static void attention_fused(const weft_call *c)
 /* ---- composed ---- */
 typedef struct { int64_t id, i, j, queries, keys, head; } pair;
 typedef real of_pair(const attention *, const pair *);
-static real allowed(const attention *a, const pair *p) { return p->j < weft__keys_seen((int)a->o.causal, p->i, p->queries, p->keys); }
+static real allowed(const attention *a, const pair *p)
+{
+    return p->j < weft__keys_seen((int)a->o.causal, p->i, p->queries, p->keys);
+}
 static real kept(const attention *a, const pair *p)
 {
     uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), p->id, (int32_t)p->i, p->j);
     return draw < a->below ? 0 : a->kept;
 }
-static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_tensor *like, of_pair *f)         /* [pairs, heads] of f */
+/* [pairs, heads] of f */
+static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_tensor *like, of_pair *f)
 {
     weft *w = like->w;
     const weft_batch *q = x[Q]->f.batch, *k = x[K]->f.batch;
@@ -87,7 +116,10 @@ static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_ten
     return values ? weft_ragged(w, values, heads, &(weft_lengths){ l.n, l.len, NULL }) : &w->nil;
 }
 
-static weft_tensor *by_heads(weft_tensor *x, int64_t heads, int64_t wide) { return weft_reshape(x, 3, (int64_t[]){ weft_size(x, 0), heads, wide }); }
+static weft_tensor *by_heads(weft_tensor *x, int64_t heads, int64_t wide)
+{
+    return weft_reshape(x, 3, (int64_t[]){ weft_size(x, 0), heads, wide });
+}
 
 static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_tensor **map)
 {
@@ -102,21 +134,31 @@ static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_ten
     weft_tensor *weights = mask ? weft_softmax_masked(scores, 0, mask) : weft_softmax(scores, 0);
     if (a->below && weft_ok(x[Q]->w))
         weights = weft_mul(weights, constant(a, x, weights, kept));
-    weft_tensor *parts = weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv), by_heads(weights, heads, 1));
+    weft_tensor *parts =
+        weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv), by_heads(weights, heads, 1));
     weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
     if (map)
         *map = weights;
-    return weft_ragged_like(weft_reshape(rows, 2, (int64_t[]){ weft_size(rows, 0), heads * a->dv }), weft_to_layout(x[Q], WEFT_CONCAT));
+    return weft_ragged_like(weft_reshape(rows, 2, (int64_t[]){ weft_size(rows, 0), heads * a->dv }),
+                            weft_to_layout(x[Q], WEFT_CONCAT));
 }
 
-static void attention_composed(const weft_call *c, weft_tensor **y) { y[OUT] = composed(c->attributes, c->x, NULL); }
+static void attention_composed(const weft_call *c, weft_tensor **y)
+{
+    y[OUT] = composed(c->attributes, c->x, NULL);
+}
 
-#define RECORD(n) { .name = "attention", .results = n, .layout = WEFT_CONCAT, .ragged_apart = true, .shape = attention_shape, \
-                    .forward = attention_run, .fused = attention_fused, .composed = attention_composed }
+#define RECORD(n)                                                                       \
+    {                                                                                   \
+        .name = "attention", .results = n, .layout = WEFT_CONCAT, .ragged_apart = true, \
+        .shape = attention_shape, .forward = attention_run, .fused = attention_fused,   \
+        .composed = attention_composed                                                  \
+    }
 static const weft_op op_attention = RECORD(2), op_attention_map = RECORD(3);
 
 /* ---- the function ---- */
-static weft_batch *pairs_of(weft_tensor *q, weft_tensor *k)       /* one sequence for each query row, as long as its memory */
+/* one sequence for each query row, as long as its memory */
+static weft_batch *pairs_of(weft_tensor *q, weft_tensor *k)
 {
     weft *w = q->w;
     const weft_batch *bq = q->f.batch, *bk = k->f.batch;
@@ -142,27 +184,35 @@ static void set_dropout(weft *w, attention *a)
         a->mask_key = weft__mask_key(w, a->o.name);
 }
 
-weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map)
+weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts,
+                            weft_tensor **map)
 {
     attention a = { .o = opts ? *opts : (weft_attention_opts){ .heads = 1 } };
     a.o.heads = a.o.heads ? a.o.heads : 1;
     const char *wrong = wrong_with(&a.o);
     if (wrong)
-        return weft__failed_of(LIST(q, k, v), WEFT_EARG, "attention", "%s; there are causal %d, scale %g, dropout %g, name %s", wrong, (int)a.o.causal,
-                               (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
+        return weft__failed_of(
+            LIST(q, k, v), WEFT_EARG, "attention", "%s; there are causal %d, scale %g, dropout %g, name %s",
+            wrong, (int)a.o.causal, (double)a.o.scale, (double)a.o.dropout, a.o.name ? a.o.name : "NULL");
     weft *w = weft__context(LIST(q, k, v));
     if (w->training && weft_ok(w))
         set_dropout(w, &a);
     if (!map)
         return APPLY_WITH(&op_attention, a, q, k, v);
-    bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch && q->f.batch->n == k->f.batch->n;
+    bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch &&
+                 q->f.batch->n == k->f.batch->n;
     if (sound)
         a.pairs = pairs_of(q, k);
-    bool kernel = !w->recording;                 /* recorded, it comes from operators, so that the map can be differentiated, too */
+    /* recorded, it comes from operators, so that the map can be differentiated, too */
+    bool kernel = !w->recording;
     if (!a.pairs || !kernel) {
         a.pairs = NULL, *map = &w->nil;
         const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
-        return weft_ok(w) ? composed(c->attributes, (weft_tensor *[]){ weft__view_anew(c->x[Q]), weft__view_anew(c->x[K]), weft__view_anew(c->x[V]) }, map) : c->y[OUT];
+        return weft_ok(w) ? composed(c->attributes,
+                                     (weft_tensor *[]){ weft__view_anew(c->x[Q]), weft__view_anew(c->x[K]),
+                                                        weft__view_anew(c->x[V]) },
+                                     map) :
+                            c->y[OUT];
     }
     const weft_call *c = weft__apply(&op_attention_map, LIST(q, k, v), &a, sizeof a);
     *map = weft_ok(w) ? c->y[MAP] : &w->nil;

@@ -5,58 +5,87 @@
 #include "autograd/tape.h"
 
 /* apply.c */
-const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes, size_t bytes);   /* all results */
-weft_tensor *weft__view(weft_tensor *, const weft__form *);                       /* the same numbers, another form */
-weft_tensor *weft__view_anew(weft_tensor *);                                      /* the same again, an entry of its own on the tape */
-weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);        /* to a layout of its batch; a view if it lies so */
-weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);            /* to like's; itself if it lies so, or nothing works any more */
-weft        *weft__context(weft_tensor *const *x, int n);                         /* that a function of these fails: the first that has not failed */
-weft_tensor *weft__inert_beside(const weft_tensor *x);                            /* the inert tensor of its context, of nowhere for NULL */
-bool         weft__form_shape(weft_call *);                                       /* for `shape`: y as the attribute, a weft__form, says */
+/* all results */
+const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes,
+                             size_t bytes);
+/* the same numbers, another form */
+weft_tensor *weft__view(weft_tensor *, const weft__form *);
+/* the same again, an entry of its own on the tape */
+weft_tensor *weft__view_anew(weft_tensor *);
+/* to a layout of its batch; a view if it lies so */
+weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
+/* to like's; itself if it lies so, or nothing works any more */
+weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
+/* that a function of these fails: the first that has not failed */
+weft        *weft__context(weft_tensor *const *x, int n);
+/* the inert tensor of its context, of nowhere for NULL */
+weft_tensor *weft__inert_beside(const weft_tensor *x);
+/* for `shape`: y as the attribute, a weft__form, says */
+bool         weft__form_shape(weft_call *);
 /* ragged.c */
-weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);       /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
-/* versions.c: whether the parameters and buffers that the entry's backward reads are what its call read; else the context fails */
+/* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
+weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);
+/* versions.c: whether the parameters and buffers that the entry's backward reads are what its call read;
+ * else the context fails */
 bool         weft__as_it_was(const weft__entry *);
-/* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it (after the walk's scan). Else the context fails */
+/* backward_check.c: whether weft_backward may begin at t; whether what is to be trained has led to it
+ * (after the walk's scan). Else the context fails */
 bool         weft__is_loss(weft_tensor *t);
 bool         weft__reaches_parameters(const weft_tensor *loss);
 /* backward.c */
-real        *weft__dx_added(const weft_call *, int i);                            /* where a kernel adds the gradient of x[i]; NULL: not wanted */
-real        *weft__dy_spent(const weft_call *, int k);                            /* weft_op_dy, to be overwritten, where nobody else will look at it; else NULL */
-/* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way back */
+/* where a kernel adds the gradient of x[i]; NULL: not wanted */
+real        *weft__dx_added(const weft_call *, int i);
+/* weft_op_dy, to be overwritten, where nobody else will look at it; else NULL */
+real        *weft__dy_spent(const weft_call *, int k);
+/* nan.c, if w->check: what a call has made, or only moved; and what it has handed to its inputs on the way
+ * back */
 void         weft__check_results(weft_call *, bool moves), weft__check_gradients(weft_call *);
-/* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or WEFT__UNARIES, none. a sigmoid(b) of x = [a, b] */
+/* linear.c: f(x weight^T + bias), bias or NULL; f one of those whose derivative a value tells, or
+ * WEFT__UNARIES, none. a sigmoid(b) of x = [a, b] */
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p);
 weft_tensor *weft__glu(weft_tensor *x);
 /* dropout.c */
-uint64_t     weft__mask_key(weft *, const char *name);                            /* of the next mask of that name in this step */
+/* of the next mask of that name in this step */
+uint64_t     weft__mask_key(weft *, const char *name);
 /* pointwise.c */
-weft_tensor *weft__unary(int f, weft_tensor *x, real p);                          /* a function of pointwise.def with one parameter or none */
-weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);                         /* 1 where a > b, 1/2 where equal, else 0 */
+/* a function of pointwise.def with one parameter or none */
+weft_tensor *weft__unary(int f, weft_tensor *x, real p);
+/* 1 where a > b, 1/2 where equal, else 0 */
+weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);
 /* broadcast.c */
-bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, weft__form *y);   /* y and, merged, the steps of the n operands */
-weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);                     /* transposes of each other; NULL stays NULL */
+/* y and, merged, the steps of the n operands */
+bool         weft__broadcast(weft__grid *, const weft__form *const *x, int n, weft__form *y);
+/* transposes of each other; NULL stays NULL */
+weft_tensor *weft__sum_to(weft_tensor *, const weft__form *);
 weft_tensor *weft__spread_to(weft_tensor *, const weft__form *);
-int64_t      weft__numbers(const weft__form *);                                   /* elements without the pads that a layout may have */
-/* ragged.c: fail, and say which sequence, if there are not n lengths of 0 .. total each; if x is no plain [n, T, ..] of such lengths; if
- * what lies beside them is not 0, too, which waits for the device */
+/* elements without the pads that a layout may have */
+int64_t      weft__numbers(const weft__form *);
+/* ragged.c: fail, and say which sequence, if there are not n lengths of 0 .. total each; if x is no plain [n,
+ * T, ..] of such lengths; if what lies beside them is not 0, too, which waits for the device */
 bool         weft__lengths_fit(weft *, const weft_lengths *, int64_t n, int64_t total, const char *function);
 bool         weft__is_padded(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_align, const char *function);
 /* reduce.c: an axis, or the tokens of each sequence (axis 0 of a ragged tensor, if `tokens`) */
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
-bool         weft__axis(const weft_tensor *x, int *axis, const char *function);   /* resolves a negative one; fails and false if there is none */
+/* resolves a negative one; fails and false if there is none */
+bool         weft__axis(const weft_tensor *x, int *axis, const char *function);
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
-weft__along  weft__along_now(const weft_call *);                                  /* the attribute, in the layout in which the input came */
+/* the attribute, in the layout in which the input came */
+weft__along  weft__along_now(const weft_call *);
 weft__segments weft__segments_of(const weft__along *);
-weft__form   weft__less(const weft__along *);                                     /* without the axis; of tokens [sequences, ..] */
+/* without the axis; of tokens [sequences, ..] */
+weft__form   weft__less(const weft__along *);
 weft_tensor *weft__pool_max(weft_tensor *);
-weft_tensor *weft__reduce(weft_tensor *x, const weft__along *), *weft__expand(weft_tensor *y, const weft__along *);
+weft_tensor *weft__reduce(weft_tensor *x, const weft__along *),
+    *weft__expand(weft_tensor *y, const weft__along *);
 weft_tensor *weft__no_third(const weft_call *);
-/* Errors whose text ends as printf says: weft_op_refuse; a function's own, of x or of several tensors that are all wanted, and the inert tensor */
+/* Errors whose text ends as printf says: weft_op_refuse; a function's own, of x or of several tensors that
+ * are all wanted, and the inert tensor */
 bool         weft__refuse(const weft_call *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...) __attribute__((format(printf, 4, 5)));
-weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function, const char *format, ...) __attribute__((format(printf, 5, 6)));
+weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function,
+                             const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Short words for raw functions: the device, and the numbers of x and y. */
 static inline weft__device *dev(const weft_call *c)         { return &c->y[0]->w->dev; }
@@ -64,10 +93,12 @@ static inline real    *X(const weft_call *c, int i)         { return c->x[i]->da
 static inline int32_t *I(const weft_call *c, int i)         { return (int32_t *)(void *)c->x[i]->data; }
 static inline real    *Y(const weft_call *c, int k)         { return c->y[k]->data; }
 static inline int64_t  count(const weft_tensor *t)          { return weft__elements(&t->f); }
-static inline int64_t  width(const weft_tensor *t)          { return t->f.rank ? t->f.size[t->f.rank - 1] : 1; }
+static inline int64_t width(const weft_tensor *t) { return t->f.rank ? t->f.size[t->f.rank - 1] : 1; }
 static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.type == WEFT_REAL; }
 #define RUN(c, kernel, ...) (dev(c)->k->kernel(dev(c), __VA_ARGS__))
-#define LIST(...) (weft_tensor *[]){ __VA_ARGS__ }, (int)(sizeof((weft_tensor *[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
+#define LIST(...) \
+    (weft_tensor *[]){ __VA_ARGS__ }, (int)(sizeof((weft_tensor *[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
 #define APPLY(op, ...) weft_op_apply(op, LIST(__VA_ARGS__), NULL, 0)
-#define APPLY_WITH(op, attributes, ...) weft_op_apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))
+#define APPLY_WITH(op, attributes, ...) \
+    weft_op_apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))
 #endif

@@ -1,6 +1,7 @@
-/* backward.c - the way back. The tape is in execution order, so a backward walk is a loop downwards that asks each entry for the
- * gradients of its inputs, written in operators too; accumulate.c says where they go. All temporaries of one entry's backward end when the entry
- * has been passed (the step's arenas are rewound); gradients of results go back to a list of spare buffers. */
+/* backward.c - the way back. The tape is in execution order, so a backward walk is a loop downwards that asks
+ * each entry for the gradients of its inputs, written in operators too; accumulate.c says where they go. All
+ * temporaries of one entry's backward end when the entry has been passed (the step's arenas are rewound);
+ * gradients of results go back to a list of spare buffers. */
 #include <string.h>
 #include "autograd/backward.h"
 #include "core/log.h"
@@ -39,8 +40,9 @@ static void by_kernel(weft *w, const weft_call *c)
     w->tape->apart = NULL;
 }
 
-/* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through that. It sees views of its
- * ragged inputs: what it gives to one of them in several places is summed there, and then added. */
+/* Runs the composed function of a fused entry onto the tape, hands the gradients over, and walks back through
+ * that. It sees views of its ragged inputs: what it gives to one of them in several places is summed there,
+ * and then added. */
 static void through_composed(weft *w, const weft_call *call)
 {
     weft_tensor *y[WEFT__RESULTS] = { 0 };
@@ -85,7 +87,8 @@ static void pass(weft *w, weft_call *c, bool *spent)
     else if (c->op->backward)
         by_operators(w, c);
     else
-        weft__fail(w, WEFT_EARG, "%s has no derivative%s", c->op->name, c->op->fused ? " that can be differentiated again" : "");
+        weft__fail(w, WEFT_EARG, "%s has no derivative%s", c->op->name,
+                   c->op->fused ? " that can be differentiated again" : "");
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);
     if (w->check)
@@ -153,7 +156,8 @@ static void walk_from(weft_tensor *of, bool recording)
     bool was = weft_set_grad_enabled(w, recording);
     reach(w, 0, of->node.born);
     w->tape->walking = !recording;
-    weft_tensor *mine = of->node.grad;                /* of a parameter, or of a tensor asked for by weft_gradients */
+    /* of a parameter, or of a tensor asked for by weft_gradients */
+    weft_tensor *mine = of->node.grad;
     bool own = !of->node.born;
     bool fine = !w->tape->to_parameters || weft__reaches_parameters(of);
     if (!own && fine)
@@ -177,7 +181,8 @@ static bool good(weft *w, weft_tensor *of, const char *function)
     return !w->status;
 }
 
-static void backward_of_itself(weft_tensor *parameter)            /* of each element 1, and there is nothing to walk */
+/* of each element 1, and there is nothing to walk */
+static void backward_of_itself(weft_tensor *parameter)
 {
     weft *w = parameter->w;
     weft_mark here = weft_mark_here(w);
@@ -242,7 +247,8 @@ static weft_tensor *handed_out(weft *w, weft_tensor *slot)
         return &w->nil;
     g->data = slot->data;
     if (slot->node.kept != w->tape->walk)                   /* else it was asked for twice */
-        slot->node.kept = w->tape->walk, slot->node.born = at, slot->node.grad = w->tape->given, w->tape->given = slot;
+        slot->node.kept = w->tape->walk, slot->node.born = at, slot->node.grad = w->tape->given,
+        w->tape->given = slot;
     return g;
 }
 

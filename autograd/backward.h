@@ -3,10 +3,15 @@
 #define WEFT_BACKWARD_H
 #include "autograd/autograd.h"
 
-weft_tensor *weft__slot(weft *, const weft__form *);              /* a buffer of that form; NULL and a sticky error without memory */
+/* a buffer of that form; NULL and a sticky error without memory */
+weft_tensor *weft__slot(weft *, const weft__form *);
 void         weft__slot_end(weft *, weft_tensor *);
-bool         weft__wanted(const weft_tensor *);                   /* no tensor needs to say beforehand that it will be asked for a gradient */
-void         weft__accumulate(weft_tensor *x, weft_tensor *g);          /* the gradient that x gets from one use */
-void         weft__accumulate_apart(weft *, const weft_call *);         /* what a fused backward has written by weft_op_dx, from the last input to the first */
-bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);       /* instead, if x can take the buffer of the call's result */
+/* no tensor needs to say beforehand that it will be asked for a gradient */
+bool         weft__wanted(const weft_tensor *);
+/* the gradient that x gets from one use */
+void         weft__accumulate(weft_tensor *x, weft_tensor *g);
+/* what a fused backward has written by weft_op_dx, from the last input to the first */
+void         weft__accumulate_apart(weft *, const weft_call *);
+/* instead, if x can take the buffer of the call's result */
+bool         weft__hand_over(weft_call *, weft_tensor *x, weft_tensor *g);
 #endif

@@ -1,4 +1,5 @@
-/* backward_check.c - what may be a loss. A program that means something else is told before anything is added to a gradient. */
+/* backward_check.c - what may be a loss. A program that means something else is told before anything is
+ * added to a gradient. */
 #include "autograd/autograd.h"
 
 bool weft__is_loss(weft_tensor *t)
@@ -6,11 +7,16 @@ bool weft__is_loss(weft_tensor *t)
     weft *w = t->w;
     char text[128];
     if (count(t) != 1)
-        weft__fail(w, WEFT_ESHAPE, "backward: the loss is %s; one element is wanted (weft_mean_loss, weft_sum_all); weft_gradients takes any shape", weft__text(&t->f, text));
+        weft__fail(w, WEFT_ESHAPE,
+                   "backward: the loss is %s; one element is wanted (weft_mean_loss, weft_sum_all); "
+                   "weft_gradients takes any shape",
+                   weft__text(&t->f, text));
     else if (!t->node.born && !t->node.parameter)
         weft__fail(w, WEFT_EARG, "backward: the loss is not the result of an operator on the tape");
     else if (t->node.walked)
-        weft__fail(w, WEFT_EARG, "backward: a second time of the same loss, whose gradients have been added already; weft_gradients gives them without adding");
+        weft__fail(w, WEFT_EARG,
+                   "backward: a second time of the same loss, whose gradients have been added already; "
+                   "weft_gradients gives them without adding");
     t->node.walked = !t->node.parameter && !w->status;
     return !w->status;
 }
@@ -18,6 +24,8 @@ bool weft__is_loss(weft_tensor *t)
 bool weft__reaches_parameters(const weft_tensor *loss)
 {
     if (loss->node.reached != loss->w->tape->walk && !(loss->node.parameter && !loss->node.frozen))
-        weft__fail(loss->w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss: it depends on constants, frozen parameters or what weft_detach gave alone");
+        weft__fail(loss->w, WEFT_EARG,
+                   "backward: no parameter that is not frozen has led to the loss: it depends on constants, "
+                   "frozen parameters or what weft_detach gave alone");
     return !loss->w->status;
 }

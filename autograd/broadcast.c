@@ -1,5 +1,5 @@
-/* broadcast.c - broadcasting as NumPy does, but never over the rows of a ragged tensor by accident; and its two operators, the sum
- * to a smaller form and the spreading to a larger one, each the other's transpose. */
+/* broadcast.c - broadcasting as NumPy does, but never over the rows of a ragged tensor by accident; and its
+ * two operators, the sum to a smaller form and the spreading to a larger one, each the other's transpose. */
 #include "autograd/autograd.h"
 
 static void steps(const weft__form *y, const weft__form *x, int64_t *step)
@@ -12,7 +12,8 @@ static void steps(const weft__form *y, const weft__form *x, int64_t *step)
     }
 }
 
-static bool is_run(const weft__grid *g, int n, int to, int i)     /* axes `to` and i are one run in every operand */
+/* axes `to` and i are one run in every operand */
+static bool is_run(const weft__grid *g, int n, int to, int i)
 {
     for (int k = 0; k < n; k++)
         if (g->step[k][to] != g->step[k][i] * g->size[i])
@@ -35,7 +36,8 @@ static void merge(weft__grid *g, int n)
 
 static bool rows_agree(const weft__form *ragged, const weft__form *other)
 {
-    return other->batch ? ragged->rank == other->rank : other->rank < ragged->rank || (other->rank == ragged->rank && other->size[0] == 1);
+    return other->batch ? ragged->rank == other->rank :
+                          other->rank < ragged->rank || (other->rank == ragged->rank && other->size[0] == 1);
 }
 
 static bool join(weft__form *y, const weft__form *x)
@@ -94,20 +96,39 @@ static void sum_run(weft_call *c)
         RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
     RUN(c, sum, &g, X(c, 0), Y(c, 0));
 }
-static weft_tensor *sum_back(const weft_call *c, weft_tensor *dy, int i) { return weft__spread_to(dy, &c->x[i]->f); }
-static const weft_op op_sum = { .name = "sum", .adds = true, .unread = 1, .shape = to_form, .forward = sum_run, .backward = sum_back };
+static weft_tensor *sum_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return weft__spread_to(dy, &c->x[i]->f);
+}
+static const weft_op op_sum = {
+    .name = "sum", .adds = true, .unread = 1, .shape = to_form, .forward = sum_run, .backward = sum_back
+};
 
-weft_tensor *weft__sum_to(weft_tensor *x, const weft__form *f) { return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_sum, *f, x); }
+weft_tensor *weft__sum_to(weft_tensor *x, const weft__form *f)
+{
+    return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_sum, *f, x);
+}
 
 static void spread_run(weft_call *c)
 {
     weft__grid g = between(&c->x[0]->f, &c->y[0]->f);
     RUN(c, spread, &g, X(c, 0), Y(c, 0), c->add);
 }
-static weft_tensor *spread_back(const weft_call *c, weft_tensor *dy, int i) { return weft__sum_to(dy, &c->x[i]->f); }
-static const weft_op op_spread = { .name = "broadcast", .adds = true, .unread = 1, .shape = to_form, .forward = spread_run, .backward = spread_back };
+static weft_tensor *spread_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return weft__sum_to(dy, &c->x[i]->f);
+}
+static const weft_op op_spread = { .name = "broadcast",
+                                   .adds = true,
+                                   .unread = 1,
+                                   .shape = to_form,
+                                   .forward = spread_run,
+                                   .backward = spread_back };
 
-weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f) { return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x); }
+weft_tensor *weft__spread_to(weft_tensor *x, const weft__form *f)
+{
+    return !x || weft__same(&x->f, f) ? x : APPLY_WITH(&op_spread, *f, x);
+}
 
 int64_t weft__numbers(const weft__form *f)
 {

@@ -1,5 +1,5 @@
-/* dropout.c - the mask is a function of its key and of (sequence id, position, column), so the backward is the same operator, and
- * neither layout nor neighbours nor threads can change it. */
+/* dropout.c - the mask is a function of its key and of (sequence id, position, column), so the backward is
+ * the same operator, and neither layout nor neighbours nor threads can change it. */
 #include "autograd/autograd.h"
 
 typedef struct { real p; uint64_t key; bool per_sequence; } drop;
@@ -17,7 +17,8 @@ static void dropout_run(weft_call *c)
     const struct weft__rows *r = x->batch ? weft__rows_of(x->batch, x) : NULL;
     int64_t rows = x->size[0];
     if (rows && (r || !x->batch))
-        RUN(c, dropout, rows, count(c->y[0]) / rows, d->p, d->key, r ? r->id : NULL, r && !d->per_sequence ? r->position.device : NULL, X(c, 0), Y(c, 0), c->add);
+        RUN(c, dropout, rows, count(c->y[0]) / rows, d->p, d->key, r ? r->id : NULL,
+            r && !d->per_sequence ? r->position.device : NULL, X(c, 0), Y(c, 0), c->add);
 }
 
 static weft_tensor *dropout_back(const weft_call *c, weft_tensor *dy, int i)
@@ -27,7 +28,13 @@ static weft_tensor *dropout_back(const weft_call *c, weft_tensor *dy, int i)
     return APPLY_WITH(c->op, d, dy);
 }
 
-static const weft_op op_dropout = { .name = "dropout", .adds = true, .in_place = true, .unread = 1, .shape = dropout_shape, .forward = dropout_run, .backward = dropout_back };
+static const weft_op op_dropout = { .name = "dropout",
+                                    .adds = true,
+                                    .in_place = true,
+                                    .unread = 1,
+                                    .shape = dropout_shape,
+                                    .forward = dropout_run,
+                                    .backward = dropout_back };
 
 /* Of this name the how many-th call in this step? */
 static uint64_t call_number(weft *w, uint64_t name)
@@ -53,7 +60,8 @@ uint64_t weft__mask_key(weft *w, const char *name)
 weft_tensor *weft_dropout(weft_tensor *x, real p, const char *name, bool per_sequence)
 {
     if (!x || weft__wrong(x->w, x) || !(p >= 0 && p < 1) || !name)
-        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are wanted", (double)p, name ? "" : ", no name");
+        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are wanted", (double)p,
+                            name ? "" : ", no name");
     weft *w = x->w;
     if (!w->training || p == 0)
         return x;

@@ -1,5 +1,6 @@
-/* gradcheck.c - gradients, and gradients of gradients, against central differences of fourth order (five points). Gradients are
- * taken twice: recorded, so by the operators, and not, so by fused forms and straight into buffers. */
+/* gradcheck.c - gradients, and gradients of gradients, against central differences of fourth order (five
+ * points). Gradients are taken twice: recorded, so by the operators, and not, so by fused forms and straight
+ * into buffers. */
 #include <math.h>
 #include "autograd/autograd.h"
 
@@ -34,7 +35,8 @@ static real *numbers(weft_tensor *t)             /* on the host, until the end o
     return p && weft_read(t, p, (size_t)weft__bytes(&t->f)) == WEFT_OK ? p : NULL;
 }
 
-static double difference(function *f, weft_tensor *const *x, void *user, int i, const real *recorded, const real *raw)
+static double difference(function *f, weft_tensor *const *x, void *user, int i, const real *recorded,
+                         const real *raw)
 {
     double norm = 1, worst = 0, sum = 0;
     for (int64_t j = 0; j < count(x[i]); j++)

@@ -1,5 +1,5 @@
-/* join.c - between two batches: join (per sequence b after a), split (its inverse), and the pairs of a query and a key. Each is one
- * gather by an index made on the host. */
+/* join.c - between two batches: join (per sequence b after a), split (its inverse), and the pairs of a query
+ * and a key. Each is one gather by an index made on the host. */
 #include "autograd/autograd.h"
 
 static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *function)
@@ -10,15 +10,18 @@ static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *func
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, wrong);
     else if (!a->f.batch || !b->f.batch)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are wanted", function, weft__text(a->f.batch ? &b->f : &a->f, text));
+        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are wanted", function,
+                   weft__text(a->f.batch ? &b->f : &a->f, text));
     else
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are wanted", function, (long long)a->f.batch->n, (long long)b->f.batch->n);
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are wanted", function,
+                   (long long)a->f.batch->n, (long long)b->f.batch->n);
     return &w->nil;
 }
 
 static bool of_as_many(const weft_tensor *a, const weft_tensor *b)
 {
-    return a && !weft__wrong(a->w, a) && !weft__wrong(a->w, b) && a->f.batch && b->f.batch && a->f.batch->n == b->f.batch->n;
+    return a && !weft__wrong(a->w, a) && !weft__wrong(a->w, b) && a->f.batch && b->f.batch &&
+           a->f.batch->n == b->f.batch->n;
 }
 
 static weft_tensor *concat_rows(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
@@ -68,14 +71,18 @@ static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *f
 static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 {
     weft *w = x ? x->w : weft__nowhere();
-    if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n || (first->n && !first->len)) {
-        weft__failed(x, WEFT_EARG, "split_sequences", "%lld lengths; a ragged tensor and a length for each of its %lld sequences are wanted",
+    if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n ||
+        (first->n && !first->len)) {
+        weft__failed(x, WEFT_EARG, "split_sequences",
+                     "%lld lengths; a ragged tensor and a length for each of its %lld sequences are wanted",
                      (long long)(first ? first->n : 0), (long long)weft_lengths_of(x).n);
         return false;
     }
     for (int64_t s = 0; s < first->n; s++)
         if (first->len[s] < 0 || first->len[s] > x->f.batch->len[s]) {
-            weft__fail(w, WEFT_EARG, "split_sequences: the first part of sequence %lld has length %d; 0 .. %d is wanted", (long long)s, first->len[s], x->f.batch->len[s]);
+            weft__fail(w, WEFT_EARG,
+                       "split_sequences: the first part of sequence %lld has length %d; 0 .. %d is wanted",
+                       (long long)s, first->len[s], x->f.batch->len[s]);
             return false;
         }
     return !w->status;
@@ -100,9 +107,11 @@ static weft_tensor *key_rows(weft *w, const weft_batch *q, const weft_batch *k)
     for (int64_t s = 0; s < q->n; s++)
         pairs += (int64_t)q->len[s] * k->len[s];
     int32_t *len = weft__take(w, &w->notes, q->tokens * (int64_t)sizeof *len);
-    int32_t *rows = pairs < INT32_MAX ? weft__take(w, &w->notes, pairs * (int64_t)sizeof *rows) : NULL, *at = rows;
+    int32_t *rows = pairs < INT32_MAX ? weft__take(w, &w->notes, pairs * (int64_t)sizeof *rows) : NULL,
+            *at = rows;
     if (pairs >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are wanted", (long long)pairs);
+        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are wanted",
+                   (long long)pairs);
     if (!len || !rows)
         return &w->nil;
     for (int64_t s = 0; s < q->n; s++)

@@ -1,8 +1,9 @@
-/* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) of x = [a, b]: what layers are made of, each as one
- * fused operator, and as the same function from operators for second derivatives.
+/* linear.c - y = f(x W^T + b) in one pass over y, and gated linear units, y = a sigmoid(b) of x = [a, b]:
+ * what layers are made of, each as one fused operator, and as the same function from operators for second
+ * derivatives.
  *
- * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their factors above 0) have the sign of
- * x, tanh and sigmoid have derivatives in y. */
+ * The gradient of f is taken from y alone, so that the sums need not be kept: relu, leaky_relu and elu (their
+ * factors above 0) have the sign of x, tanh and sigmoid have derivatives in y. */
 #include "autograd/autograd.h"
 
 typedef struct { int f; real p; } curve;
@@ -14,19 +15,32 @@ static bool linear_shape(weft_call *c)
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
             return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are wanted");
-    if (x->f.rank < 2 || width(x) != width(weight) || (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
-        return weft__refuse(c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are wanted", (long long)width(weight),
-                            (long long)weight->f.size[0]);
+    if (x->f.rank < 2 || width(x) != width(weight) ||
+        (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
+        return weft__refuse(
+            c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are wanted",
+            (long long)width(weight), (long long)weight->f.size[0]);
     weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] = weight->f.size[0];
     return true;
 }
 
-static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b, real *y, bool add, const weft__finish *then)
+static void product(const weft_call *c, bool ta, bool tb, const int64_t *mnk, const real *a, const real *b,
+                    real *y, bool add, const weft__finish *then)
 {
     int64_t m = mnk[0], n = mnk[1], k = mnk[2];
-    weft__product p = { .ta = ta, .tb = tb, .add = add, .m = m, .n = n, .k = k, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n, .batches = 1,
-                        .precision = dev(c)->precision, .then = then };
+    weft__product p = { .ta = ta,
+                        .tb = tb,
+                        .add = add,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .lda = ta ? m : k,
+                        .ldb = tb ? k : n,
+                        .ldc = n,
+                        .batches = 1,
+                        .precision = dev(c)->precision,
+                        .then = then };
     RUN(c, gemm, &p, a, b, y);
 }
 
@@ -34,7 +48,8 @@ static void linear_run(weft_call *c)
 {
     const curve *u = c->attributes;
     weft__finish then = { c->n > BIAS ? X(c, BIAS) : NULL, u->f, u->p, 0 };
-    product(c, false, true, (int64_t[]){ weft__rows(&c->x[X_]->f), width(c->y[0]), width(c->x[X_]) }, X(c, X_), X(c, WEIGHT), Y(c, 0), false, &then);
+    product(c, false, true, (int64_t[]){ weft__rows(&c->x[X_]->f), width(c->y[0]), width(c->x[X_]) },
+            X(c, X_), X(c, WEIGHT), Y(c, 0), false, &then);
 }
 
 static const real *of_sums(const weft_call *c)   /* the gradient before f; NULL: no memory */
@@ -75,7 +90,11 @@ static void linear_composed(const weft_call *c, weft_tensor **y)
     y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
 }
 
-static const weft_op op_linear = { .name = "linear", .shape = linear_shape, .forward = linear_run, .fused = linear_fused, .composed = linear_composed };
+static const weft_op op_linear = { .name = "linear",
+                                   .shape = linear_shape,
+                                   .forward = linear_run,
+                                   .fused = linear_fused,
+                                   .composed = linear_composed };
 
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p)
 {
@@ -110,6 +129,8 @@ static void glu_composed(const weft_call *c, weft_tensor **y)
     y[0] = weft_mul(weft_slice(c->x[0], -1, 0, half), weft_sigmoid(weft_slice(c->x[0], -1, half, 2 * half)));
 }
 
-static const weft_op op_glu = { .name = "glu", .shape = glu_shape, .forward = glu_run, .fused = glu_fused, .composed = glu_composed };
+static const weft_op op_glu = {
+    .name = "glu", .shape = glu_shape, .forward = glu_run, .fused = glu_fused, .composed = glu_composed
+};
 
 weft_tensor *weft__glu(weft_tensor *x) { return APPLY(&op_glu, x); }

@@ -1,5 +1,6 @@
-/* matmul.c - matrix products. Leading axes of `a` are rows, ragged ones too; rows may be contracted only with the same rows (a^T b),
- * which is how a weight gets its gradient. Otherwise both have the same leading axes: a batch of products. */
+/* matmul.c - matrix products. Leading axes of `a` are rows, ragged ones too; rows may be contracted only with
+ * the same rows (a^T b), which is how a weight gets its gradient. Otherwise both have the same leading axes:
+ * a batch of products. */
 #include "autograd/autograd.h"
 
 typedef struct { bool ta, tb; } turns;
@@ -22,14 +23,17 @@ static plan plan_of(const weft_call *c)
     const weft_tensor *a = c->x[0], *b = c->x[1];
     if (a->f.rank < 2 || b->f.rank < 2 || !is_real(c, 0) || !is_real(c, 1))
         return (plan){ IMPOSSIBLE, 0, 0, 0 };
-    plan p = { BATCHED, t->ta ? extent(a, 1) : extent(a, 2), t->tb ? extent(b, 2) : extent(b, 1), t->ta ? extent(a, 2) : extent(a, 1) };
+    plan p = { BATCHED, t->ta ? extent(a, 1) : extent(a, 2), t->tb ? extent(b, 2) : extent(b, 1),
+               t->ta ? extent(a, 2) : extent(a, 1) };
     bool ragged_b = b->f.batch && b->f.rank == 2, ragged_a = a->f.batch && a->f.rank == 2;
     if (p.k != (t->tb ? extent(b, 1) : extent(b, 2)))
         return (plan){ IMPOSSIBLE, 0, 0, 0 };
     if (b->f.rank == 2 && !t->ta && !ragged_b)
         return (plan){ FOLDED, weft__rows(&a->f), p.n, p.k };
     if (a->f.rank == 2 && b->f.rank == 2)
-        p.kind = t->ta && !t->tb && ragged_a == ragged_b ? CONTRACTED : ragged_a || ragged_b ? IMPOSSIBLE : CONTRACTED;
+        p.kind = t->ta && !t->tb && ragged_a == ragged_b ? CONTRACTED :
+                 ragged_a || ragged_b                    ? IMPOSSIBLE :
+                                                           CONTRACTED;
     else if (a->f.rank == 2 || b->f.rank == 2)
         p.kind = ragged_a || ragged_b ? IMPOSSIBLE : BATCHED;
     else if (!same_leading(&a->f, &b->f))
@@ -44,7 +48,8 @@ static bool refused(const weft_call *c)
     int64_t of_a = extent(a, t->ta ? 2 : 1), of_b = extent(b, t->tb ? 1 : 2);
     static const char *const turned[] = { "", " (transposed)" };
     if (of_a != of_b)
-        return weft__refuse(c, "the inner extents do not agree: %lld of a%s, %lld of b%s", (long long)of_a, turned[t->ta], (long long)of_b, turned[t->tb]);
+        return weft__refuse(c, "the inner extents do not agree: %lld of a%s, %lld of b%s", (long long)of_a,
+                            turned[t->ta], (long long)of_b, turned[t->tb]);
     if (a->f.batch || b->f.batch)
         return weft_op_refuse(c, "they do not agree: rows of a ragged tensor meet only the same rows");
     return weft_op_refuse(c, "the leading axes do not agree; the same ones, or a b of rank 2, are wanted");
@@ -75,7 +80,9 @@ static void matmul_run(weft_call *c)
     const turns *t = c->attributes;
     plan p = plan_of(c);
     const weft_tensor *a = c->x[0], *b = c->x[1];
-    weft__product g = { t->ta, t->tb, c->add, p.m, p.n, p.k, width(a), width(b), p.n, 1, 0, 0, p.m * p.n, dev(c)->precision, NULL };
+    weft__product g = { t->ta,    t->tb, c->add, p.m, p.n, p.k,       width(a),
+                        width(b), p.n,   1,      0,   0,   p.m * p.n, dev(c)->precision,
+                        NULL };
     if (p.kind == BATCHED) {
         int64_t of_one = p.m * p.n;
         g.batches = of_one ? count(c->y[0]) / of_one : 0;
@@ -84,7 +91,8 @@ static void matmul_run(weft_call *c)
     RUN(c, gemm, &g, X(c, 0), X(c, 1), Y(c, 0));
 }
 
-static weft_tensor *flat(weft_tensor *x)         /* [.., n] -> [rows, n], plain if it was more than two axes */
+/* [.., n] -> [rows, n], plain if it was more than two axes */
+static weft_tensor *flat(weft_tensor *x)
 {
     weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ weft__rows(&x->f), width(x) });
     return x->f.rank == 2 ? x : weft__view(x, &f);
@@ -96,12 +104,20 @@ static weft_tensor *matmul_back(const weft_call *c, weft_tensor *dy, int i)
     weft_tensor *a = c->x[0], *b = c->x[1];
     plan p = plan_of(c);
     if (i == 0)
-        return weft__sum_to(t->ta ? weft_matmul_with(b, t->tb, dy, true) : weft_matmul_with(dy, false, b, !t->tb), &a->f);
+        return weft__sum_to(
+            t->ta ? weft_matmul_with(b, t->tb, dy, true) : weft_matmul_with(dy, false, b, !t->tb), &a->f);
     if (p.kind == FOLDED)
         a = flat(a), dy = flat(dy);
-    return weft__sum_to(t->tb ? weft_matmul_with(dy, true, a, t->ta) : weft_matmul_with(a, !t->ta, dy, false), &b->f);
+    return weft__sum_to(t->tb ? weft_matmul_with(dy, true, a, t->ta) : weft_matmul_with(a, !t->ta, dy, false),
+                        &b->f);
 }
 
-static const weft_op op_matmul = { .name = "matmul", .adds = true, .shape = matmul_shape, .forward = matmul_run, .backward = matmul_back };
-weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb) { turns t = { ta, tb }; return APPLY_WITH(&op_matmul, t, a, b); }
-weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b)                        { return weft_matmul_with(a, false, b, false); }
+static const weft_op op_matmul = {
+    .name = "matmul", .adds = true, .shape = matmul_shape, .forward = matmul_run, .backward = matmul_back
+};
+weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb)
+{
+    turns t = { ta, tb };
+    return APPLY_WITH(&op_matmul, t, a, b);
+}
+weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b) { return weft_matmul_with(a, false, b, false); }

@@ -1,6 +1,7 @@
-/* nan.c - WEFT_CHECK=1 looks at what each operator has made, forward and back. The first NaN that an operator makes of numbers that are none is
- * an error with the operator's name and the place: all later ones come of it. One that the program has given, as data, is told once and is
- * no error, since it may stand for what is missing. What lies in pads is never looked at. */
+/* nan.c - WEFT_CHECK=1 looks at what each operator has made, forward and back. The first NaN that an operator
+ * makes of numbers that are none is an error with the operator's name and the place: all later ones come of
+ * it. One that the program has given, as data, is told once and is no error, since it may stand for what is
+ * missing. What lies in pads is never looked at. */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "core/check.h"
@@ -67,7 +68,8 @@ static const char *place(const weft_tensor *t, int64_t element, char text[192])
     }
     at += snprintf(text + at, 192 - (size_t)at, "]");
     if (rows && t->f.layout)
-        snprintf(text + at, 192 - (size_t)at, " (sequence %d, position %d)", rows->sequence.host[row], rows->position.host[row]);
+        snprintf(text + at, 192 - (size_t)at, " (sequence %d, position %d)", rows->sequence.host[row],
+                 rows->position.host[row]);
     return text;
 }
 
@@ -78,12 +80,13 @@ static void given(weft_call *c, int i, int64_t element)           /* by the prog
     char shape[128], where[192];
     const char *from = c->x[i]->node.parameter ? "a parameter" : "which no operator has made";
     if (!w->check->told_given)
-        fprintf(stderr, "weft: WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s\n", c->op->name, i, weft__text(&c->x[i]->f, shape), from,
-                place(c->x[i], element, where));
+        fprintf(stderr, "weft: WEFT_CHECK: %s: its result has NaN because input %d, %s %s, has one at %s\n",
+                c->op->name, i, weft__text(&c->x[i]->f, shape), from, place(c->x[i], element, where));
     w->check->told_given = true;
 }
 
-/* Whether the result has NaN because an input has. An input that the result has overwritten can no longer be asked; a view's has not been. */
+/* Whether the result has NaN because an input has. An input that the result has overwritten can no longer
+ * be asked; a view's has not been. */
 static bool passed_on(weft_call *c, const weft_tensor *y)
 {
     bool any = false;
@@ -107,8 +110,11 @@ void weft__check_results(weft_call *c, bool moves)
         if (element >= 0 && (passed_on(c, y) || moves))
             w->check->given = true;
         else if (element >= 0)
-            weft__fail(w, WEFT_ENUMERIC, "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)", w->tape->passing ? "backward of " : "",
-                       w->tape->passing ? w->tape->passing : "", w->tape->passing ? ": " : "", c->op->name, weft__text(&y->f, shape), place(y, element, where));
+            weft__fail(w, WEFT_ENUMERIC,
+                       "%s%s%s%s: the result %s has NaN at %s, and no input has one (WEFT_CHECK)",
+                       w->tape->passing ? "backward of " : "", w->tape->passing ? w->tape->passing : "",
+                       w->tape->passing ? ": " : "", c->op->name, weft__text(&y->f, shape),
+                       place(y, element, where));
     }
 }
 
@@ -121,7 +127,8 @@ void weft__check_gradients(weft_call *c)
         const weft_tensor *g = c->x[i]->node.grad;
         int64_t element = g && !(c->x[i]->node.parameter && c->x[i]->node.frozen) ? first_nan(g) : -1;
         if (element >= 0)
-            weft__fail(w, WEFT_ENUMERIC, "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)", c->op->name, i, weft__text(&g->f, shape),
-                       place(g, element, where));
+            weft__fail(w, WEFT_ENUMERIC,
+                       "backward of %s: the gradient of input %d, %s, has NaN at %s (WEFT_CHECK)",
+                       c->op->name, i, weft__text(&g->f, shape), place(g, element, where));
     }
 }

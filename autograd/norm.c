@@ -1,4 +1,5 @@
-/* norm.c - layer normalisation over the last axis: one fused operator, and the same function from operators for second derivatives. */
+/* norm.c - layer normalisation over the last axis: one fused operator, and the same function from
+ * operators for second derivatives. */
 #include <math.h>
 #include "autograd/autograd.h"
 
@@ -15,7 +16,8 @@ static bool norm_shape(weft_call *c)
         return weft_op_refuse(c, "a last axis of reals is wanted, and not the tokens");
     for (int i = GAIN; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(c->x[X_]))
-            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are wanted", (long long)width(c->x[X_]));
+            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are wanted",
+                                (long long)width(c->x[X_]));
     row.rank--;
     c->y[Y_]->f = *x, c->y[MEAN]->f = c->y[RSTD]->f = row;
     return true;
@@ -25,14 +27,16 @@ static void norm_run(weft_call *c)
 {
     const norm *n = c->attributes;
     bool scaled = c->n > 1;
-    RUN(c, layer_norm, weft__rows(&c->x[X_]->f), width(c->x[X_]), n->eps, X(c, X_), scaled ? X(c, GAIN) : NULL, scaled ? X(c, SHIFT) : NULL, Y(c, Y_), Y(c, MEAN), Y(c, RSTD));
+    RUN(c, layer_norm, weft__rows(&c->x[X_]->f), width(c->x[X_]), n->eps, X(c, X_),
+        scaled ? X(c, GAIN) : NULL, scaled ? X(c, SHIFT) : NULL, Y(c, Y_), Y(c, MEAN), Y(c, RSTD));
 }
 
 static void norm_fused(const weft_call *c)
 {
     real *dx = weft__dx_added(c, X_), *dgain = weft__dx_added(c, GAIN), *dshift = weft__dx_added(c, SHIFT);
     if (!c->y[0]->w->status)
-        RUN(c, layer_norm_back, weft__rows(&c->x[X_]->f), width(c->x[X_]), X(c, X_), c->n > 1 ? X(c, GAIN) : NULL, Y(c, MEAN), Y(c, RSTD), weft_op_dy(c, Y_), dx, dgain, dshift);
+        RUN(c, layer_norm_back, weft__rows(&c->x[X_]->f), width(c->x[X_]), X(c, X_),
+            c->n > 1 ? X(c, GAIN) : NULL, Y(c, MEAN), Y(c, RSTD), weft_op_dy(c, Y_), dx, dgain, dshift);
 }
 
 static weft_tensor *mean_across(weft_tensor *x)
@@ -46,18 +50,29 @@ static void norm_composed(const weft_call *c, weft_tensor **y)
 {
     const norm *n = c->attributes;
     weft_tensor *x = c->x[X_], *centred = weft_sub(x, mean_across(x));
-    weft_tensor *unit = weft_mul(centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)), weft_scalar(x->w, n->eps))));
+    weft_tensor *unit =
+        weft_mul(centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)), weft_scalar(x->w, n->eps))));
     y[Y_] = c->n > 1 ? weft_add(weft_mul(unit, c->x[GAIN]), c->x[SHIFT]) : unit;
 }
 
-static const weft_op op_norm = { .name = "layer_norm", .results = RESULTS, .shape = norm_shape, .forward = norm_run, .fused = norm_fused, .composed = norm_composed };
+static const weft_op op_norm = { .name = "layer_norm",
+                                 .results = RESULTS,
+                                 .shape = norm_shape,
+                                 .forward = norm_run,
+                                 .fused = norm_fused,
+                                 .composed = norm_composed };
 
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, real eps)
 {
     norm n = { eps };
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
     if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
-        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm", "a finite eps >= 0, and gain and shift or neither, are wanted; eps is %g%s",
-                               (double)eps, gain && shift ? "" : gain ? ", shift NULL" : shift ? ", gain NULL" : "");
+        return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm",
+                               "a finite eps >= 0, and gain and shift or neither, are wanted; eps is %g%s",
+                               (double)eps,
+                               gain && shift ? "" :
+                               gain          ? ", shift NULL" :
+                               shift         ? ", gain NULL" :
+                                               "");
     return gain ? APPLY_WITH(&op_norm, n, x, gain, shift) : APPLY_WITH(&op_norm, n, x);
 }

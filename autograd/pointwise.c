@@ -1,5 +1,6 @@
-/* pointwise.c - the operators of pointwise.def, which says all about them in one line each. A unary f is three operators: f(x),
- * g f'(x), g f''(x); so first and second derivatives are there, a third is an explicit error. */
+/* pointwise.c - the operators of pointwise.def, which says all about them in one line each. A unary f is
+ * three operators: f(x), g f'(x), g f''(x); so first and second derivatives are there, a third is an explicit
+ * error. */
 #include "autograd/autograd.h"
 
 weft_tensor *weft__no_third(const weft_call *c)
@@ -23,13 +24,20 @@ typedef struct { int f, order; real p, q; } curve;
 static void unary_run(weft_call *c)
 {
     const curve *u = c->attributes;
-    RUN(c, unary, u->f, u->order, count(c->y[0]), u->p, u->q, X(c, 0), c->n > 1 ? X(c, 1) : NULL, c->n > 2 ? X(c, 2) : NULL, Y(c, 0), c->add);
+    RUN(c, unary, u->f, u->order, count(c->y[0]), u->p, u->q, X(c, 0), c->n > 1 ? X(c, 1) : NULL,
+        c->n > 2 ? X(c, 2) : NULL, Y(c, 0), c->add);
 }
 
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
 /* Those whose derivative y alone tells: no backward of theirs reads x. */
-#define IS_OF_Y(f) (f == WEFT__neg || f == WEFT__exp || f == WEFT__sqrt || f == WEFT__reciprocal || f == WEFT__tanh || f == WEFT__sigmoid)
-#define RECORD(text, of_y) { .name = text, .unread = of_y, .adds = true, .in_place = true, .shape = same_reals, .forward = unary_run, .backward = unary_back }
+#define IS_OF_Y(f)                                                                                      \
+    (f == WEFT__neg || f == WEFT__exp || f == WEFT__sqrt || f == WEFT__reciprocal || f == WEFT__tanh || \
+     f == WEFT__sigmoid)
+#define RECORD(text, of_y)                                                                 \
+    {                                                                                      \
+        .name = text, .unread = of_y, .adds = true, .in_place = true, .shape = same_reals, \
+        .forward = unary_run, .backward = unary_back                                       \
+    }
 #define UNARY(id, ...) { RECORD(#id, IS_OF_Y(WEFT__##id)), RECORD(#id "'", 0), RECORD(#id "''", 0) },
 static const weft_op unary_op[WEFT__UNARIES][3] = {
 #include "core/shared/pointwise.def"
@@ -41,7 +49,8 @@ static weft_tensor *slope(const curve *u, int order, weft_tensor *x, weft_tensor
     return APPLY_WITH(&unary_op[u->f][order], next, x, y, g);
 }
 
-/* Order 0 is f(x). Orders 1 and 2 are g f'(x), g f''(x) of (x, y, g): linear in g, and y is a function of x, no input of its own. */
+/* Order 0 is f(x). Orders 1 and 2 are g f'(x), g f''(x) of (x, y, g): linear in g, and y is a function of
+ * x, no input of its own. */
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i)
 {
     const curve *u = c->attributes;
@@ -77,18 +86,25 @@ weft_tensor *weft_relu(weft_tensor *x)     { return unary(WEFT__relu, x, 0, 0); 
 weft_tensor *weft_silu(weft_tensor *x)     { return unary(WEFT__silu, x, 0, 0); }
 weft_tensor *weft_softplus(weft_tensor *x) { return unary(WEFT__softplus, x, 0, 0); }
 weft_tensor *weft_gelu(weft_tensor *x)     { return unary(WEFT__gelu, x, 0, 0); }
-weft_tensor *weft_leaky_relu(weft_tensor *x, real slope_below)      { return unary(WEFT__leaky_relu, x, slope_below, 0); }
+weft_tensor *weft_leaky_relu(weft_tensor *x, real slope_below)
+{
+    return unary(WEFT__leaky_relu, x, slope_below, 0);
+}
 weft_tensor *weft_elu(weft_tensor *x, real alpha)                   { return unary(WEFT__elu, x, alpha, 0); }
 weft_tensor *weft_pow(weft_tensor *x, real exponent)              { return unary(WEFT__pow, x, exponent, 0); }
 
 weft_tensor *weft_clamp(weft_tensor *x, real low, real high)
 {
-    return low <= high ? unary(WEFT__clamp, x, low, high)
-                       : weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; low <= high is wanted", (double)low, (double)high);
+    return low <= high ? unary(WEFT__clamp, x, low, high) :
+                         weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; low <= high is wanted",
+                                      (double)low, (double)high);
 }
 
 /* ---- binary ---- */
-static const char no_broadcast[] = "they do not broadcast", no_rows[] = "beside a ragged tensor a plain one has no row axis (weft_broadcast_to_tokens, weft_ragged_like)";
+static const char
+    no_broadcast[] = "they do not broadcast",
+    no_rows[] =
+        "beside a ragged tensor a plain one has no row axis (weft_broadcast_to_tokens, weft_ragged_like)";
 
 static bool broadcast_of(weft_call *c, weft__grid *g, weft__form *y)
 {
@@ -129,12 +145,23 @@ static weft_tensor *binary_back(const weft_call *c, weft_tensor *dy, int i)
 }
 
 /* Those with steps for values, which pointwise.def has last, have no gradient. */
-#define BINARY(id, ...) { .name = #id, .adds = true, .in_place = true, .no_gradient = WEFT__##id >= WEFT__share, .unread = WEFT__##id <= WEFT__sub ? 3 : 0, .shape = broadcast_shape, .forward = binary_run, .backward = binary_back },
+#define BINARY(id, ...)                          \
+    { .name = #id,                               \
+      .adds = true,                              \
+      .in_place = true,                          \
+      .no_gradient = WEFT__##id >= WEFT__share,  \
+      .unread = WEFT__##id <= WEFT__sub ? 3 : 0, \
+      .shape = broadcast_shape,                  \
+      .forward = binary_run,                     \
+      .backward = binary_back },
 static const weft_op binary_op[WEFT__BINARIES] = {
 #include "core/shared/pointwise.def"
 };
 
-static weft_tensor *binary(int f, weft_tensor *a, weft_tensor *b) { return APPLY_WITH(&binary_op[f], f, a, b); }
+static weft_tensor *binary(int f, weft_tensor *a, weft_tensor *b)
+{
+    return APPLY_WITH(&binary_op[f], f, a, b);
+}
 
 weft_tensor *weft_add(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__add, a, b); }
 weft_tensor *weft_sub(weft_tensor *a, weft_tensor *b)           { return binary(WEFT__sub, a, b); }
@@ -166,13 +193,34 @@ static weft_tensor *where_back(const weft_call *c, weft_tensor *dy, int i)
     return weft__sum_to(g, &c->x[i]->f);
 }
 
-static const weft_op op_where = { .name = "where", .adds = true, .unread = 1 << 1 | 1 << 2, .shape = broadcast_shape, .forward = where_run, .backward = where_back };
-weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b) { return APPLY(&op_where, condition, a, b); }
+static const weft_op op_where = { .name = "where",
+                                  .adds = true,
+                                  .unread = 1 << 1 | 1 << 2,
+                                  .shape = broadcast_shape,
+                                  .forward = where_run,
+                                  .backward = where_back };
+weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b)
+{
+    return APPLY(&op_where, condition, a, b);
+}
 
 /* ---- scale, and ints as reals ---- */
-static void scale_run(weft_call *c) { RUN(c, scale, count(c->y[0]), *(const real *)c->attributes, X(c, 0), Y(c, 0), c->add); }
-static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_scale(dy, *(const real *)c->attributes); }
-static const weft_op op_scale = { .name = "scale", .adds = true, .in_place = true, .unread = 1, .shape = same_reals, .forward = scale_run, .backward = scale_back };
+static void scale_run(weft_call *c)
+{
+    RUN(c, scale, count(c->y[0]), *(const real *)c->attributes, X(c, 0), Y(c, 0), c->add);
+}
+static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft_scale(dy, *(const real *)c->attributes);
+}
+static const weft_op op_scale = { .name = "scale",
+                                  .adds = true,
+                                  .in_place = true,
+                                  .unread = 1,
+                                  .shape = same_reals,
+                                  .forward = scale_run,
+                                  .backward = scale_back };
 weft_tensor *weft_scale(weft_tensor *x, real factor) { return APPLY_WITH(&op_scale, factor, x); }
 
 static bool to_reals_shape(weft_call *c)
@@ -182,5 +230,7 @@ static bool to_reals_shape(weft_call *c)
     return !is_real(c, 0) || weft_op_refuse(c, "ints are wanted");
 }
 static void to_reals_run(weft_call *c) { RUN(c, to_reals, count(c->y[0]), I(c, 0), Y(c, 0)); }
-static const weft_op op_to_reals = { .name = "to_reals", .no_gradient = true, .shape = to_reals_shape, .forward = to_reals_run };
+static const weft_op op_to_reals = {
+    .name = "to_reals", .no_gradient = true, .shape = to_reals_shape, .forward = to_reals_run
+};
 weft_tensor *weft_to_reals(weft_tensor *ints) { return APPLY(&op_to_reals, ints); }

@@ -1,5 +1,5 @@
-/* ragged.c - between the layouts of one batch (pack, pad, arrange), and between sequences and their tokens (spread, pool).
- * Everything is the batch's gather, or rows in runs. */
+/* ragged.c - between the layouts of one batch (pack, pad, arrange), and between sequences and their tokens
+ * (spread, pool). Everything is the batch's gather, or rows in runs. */
 #include <stdlib.h>
 #include <string.h>
 #include "autograd/autograd.h"
@@ -10,7 +10,9 @@ static bool is_ragged(const weft_tensor *x) { return x && !weft__wrong(x->w, x) 
 weft_tensor *weft_to_layout(weft_tensor *x, weft_layout layout)
 {
     if (!is_ragged(x) || (layout != WEFT_PACKED && layout != WEFT_CONCAT))
-        return weft__failed(x, WEFT_EARG, "to_layout", "layout %d; a ragged tensor, and packed or concat, are wanted (weft_pad_packed_sequence pads, weft_to_rows places)",
+        return weft__failed(x, WEFT_EARG, "to_layout",
+                            "layout %d; a ragged tensor, and packed or concat, are wanted "
+                            "(weft_pad_packed_sequence pads, weft_to_rows places)",
                             (int)layout);
     weft__form to = weft__laid(x->f, x->f.batch, layout, 0, WEFT_ALIGN_LEFT, NULL);
     return weft__arranged(x, &to, 0);
@@ -29,20 +31,25 @@ weft_tensor *weft_to_rows(weft_tensor *x, const weft_placement *placement)
 }
 
 /* ---- pack and pad ---- */
-static bool rows_are_few(weft *w, int64_t n, int64_t total, const char *function)   /* their numbers are int32 */
+/* their numbers are int32 */
+static bool rows_are_few(weft *w, int64_t n, int64_t total, const char *function)
 {
     if (n && total > INT32_MAX / n)
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld sequences of %lld steps; fewer than 2^31 steps in all, pads too, are wanted", function, (long long)n, (long long)total);
+        weft__fail(w, WEFT_ESHAPE,
+                   "%s: %lld sequences of %lld steps; fewer than 2^31 steps in all, pads too, are wanted",
+                   function, (long long)n, (long long)total);
     return !w->status;
 }
 
 bool weft__lengths_fit(weft *w, const weft_lengths *l, int64_t n, int64_t total, const char *function)
 {
     if (!l || (l->n && !l->len) || l->n != n)
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences; one for each is wanted", function, (long long)(l ? l->n : 0), (long long)n);
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld lengths for %lld sequences; one for each is wanted", function,
+                   (long long)(l ? l->n : 0), (long long)n);
     for (int64_t s = 0; !w->status && s < n; s++)
         if (l->len[s] < 0 || l->len[s] > total)
-            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is wanted", function, (long long)s, l->len[s], (long long)total);
+            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld has length %d; 0 .. %lld is wanted", function,
+                       (long long)s, l->len[s], (long long)total);
     return !w->status;
 }
 
@@ -53,7 +60,8 @@ bool weft__is_padded(weft_tensor *x, const weft_lengths *l, weft_align align, co
     else if (x->f.rank < 2 || x->f.batch)
         weft__failed(x, WEFT_ESHAPE, function, "a plain [sequences, T, ..], of rank 2 or more, is wanted");
     else
-        return weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], function) && rows_are_few(x->w, l->n, x->f.size[1], function);
+        return weft__lengths_fit(x->w, l, x->f.size[0], x->f.size[1], function) &&
+               rows_are_few(x->w, l->n, x->f.size[1], function);
     return false;
 }
 
@@ -80,7 +88,8 @@ weft_tensor *weft_pack_padded_sequence(weft_tensor *x, const weft_lengths *l, we
     return weft__arranged(padded, &to, 0);
 }
 
-static bool any(const weft_tensor *x, const void *all, int64_t from, int64_t n)   /* a number that is not 0; -0 is */
+/* a number that is not 0; -0 is */
+static bool any(const weft_tensor *x, const void *all, int64_t from, int64_t n)
 {
     const real    *reals = (const real *)all + from;
     const int32_t *ints = (const int32_t *)all + from;
@@ -102,7 +111,8 @@ bool weft__pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align
     for (int64_t i = 0, T = x->f.size[1]; i < cells && !w->status; i++) {
         int64_t s = i / T, t = i % T, from = align == WEFT_ALIGN_RIGHT ? T - l->len[s] : 0;
         if ((t < from || t >= from + l->len[s]) && any(x, all, i * cell, cell))
-            weft__fail(w, WEFT_EARG, "%s: sequence %lld of length %d has data at step %lld, outside it", function, (long long)s, l->len[s], (long long)t);
+            weft__fail(w, WEFT_EARG, "%s: sequence %lld of length %d has data at step %lld, outside it",
+                       function, (long long)s, l->len[s], (long long)t);
     }
     return !w->status;
 }
@@ -116,10 +126,13 @@ weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, wef
 static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align align, const char *function)
 {
     if (!is_ragged(x) || (unsigned)align > WEFT_ALIGN_RIGHT || x->f.rank == WEFT_RANK)
-        return weft__failed(x, WEFT_EARG, function, "alignment %d; a ragged tensor of rank 1 .. %d and one of weft_align are wanted", (int)align, WEFT_RANK - 1);
+        return weft__failed(x, WEFT_EARG, function,
+                            "alignment %d; a ragged tensor of rank 1 .. %d and one of weft_align are wanted",
+                            (int)align, WEFT_RANK - 1);
     weft_batch *b = x->f.batch;
     if (total < 0 || (total && total < b->longest)) {
-        weft__fail(x->w, WEFT_ESHAPE, "%s: total %lld; at least the longest sequence, %lld, is wanted", function, (long long)total, (long long)b->longest);
+        weft__fail(x->w, WEFT_ESHAPE, "%s: total %lld; at least the longest sequence, %lld, is wanted",
+                   function, (long long)total, (long long)b->longest);
         return &x->w->nil;
     }
     if (!rows_are_few(x->w, b->n, total ? total : b->longest, function))
@@ -128,7 +141,10 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
     return weft_plain(weft__arranged(x, &to, fill));
 }
 
-weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, real fill, weft_align align) { return padded(x, total, fill, align, "pad_packed_sequence"); }
+weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, real fill, weft_align align)
+{
+    return padded(x, total, fill, align, "pad_packed_sequence");
+}
 
 weft_tensor *weft_move_pads(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)
 {
@@ -172,19 +188,24 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
 }
 
 /* ---- spread: one row a sequence to every token of it; pool: back ---- */
-static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)   /* all tokens in concat order, rows as wide as `row`'s */
+/* all tokens in concat order, rows as wide as `row`'s */
+static weft__along tokens_of(const weft_tensor *like, const weft_tensor *row)
 {
     weft__form concat = row->f;
-    concat.batch = like->f.batch, concat.layout = WEFT_CONCAT, concat.place = NULL, concat.size[0] = like->f.batch->tokens;
+    concat.batch = like->f.batch, concat.layout = WEFT_CONCAT, concat.place = NULL,
+    concat.size[0] = like->f.batch->tokens;
     return (weft__along){ concat, 0, true, false };
 }
 
 weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
 {
     if (!is_ragged(like) || !x || weft__wrong(like->w, x))
-        return weft__failed_of(LIST(x, like), WEFT_EARG, "broadcast_to_tokens", "a tensor [sequences, ..] and a ragged one are wanted");
+        return weft__failed_of(LIST(x, like), WEFT_EARG, "broadcast_to_tokens",
+                               "a tensor [sequences, ..] and a ragged one are wanted");
     if (x->f.rank < 1 || x->f.batch || x->f.size[0] != like->f.batch->n || x->f.type != WEFT_REAL)
-        return weft__failed(x, WEFT_ESHAPE, "broadcast_to_tokens", "plain reals with one row for each of %lld sequences are wanted", (long long)like->f.batch->n);
+        return weft__failed(x, WEFT_ESHAPE, "broadcast_to_tokens",
+                            "plain reals with one row for each of %lld sequences are wanted",
+                            (long long)like->f.batch->n);
     weft__along a = tokens_of(like, x);
     weft__form to = a.whole;
     to.layout = like->f.layout, to.place = like->f.place, to.size[0] = like->f.size[0];
@@ -192,7 +213,8 @@ weft_tensor *weft_broadcast_to_tokens(weft_tensor *x, weft_tensor *like)
     return like->f.layout == WEFT_CONCAT ? y : weft__arranged(y, &to, 0);
 }
 
-static weft_tensor *ends(weft_tensor *x, bool last)               /* [sequences] the row of the first or last token in concat order; -1: none */
+/* [sequences] the row of the first or last token in concat order; -1: none */
+static weft_tensor *ends(weft_tensor *x, bool last)
 {
     weft *w = x->w;
     const weft_batch *b = x->f.batch;
@@ -202,7 +224,8 @@ static weft_tensor *ends(weft_tensor *x, bool last)               /* [sequences]
     return row ? weft_ints(w, row, 1, &b->n) : &w->nil;
 }
 
-static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)           /* divided by the lengths; an empty sequence's is 0 */
+/* divided by the lengths; an empty sequence's is 0 */
+static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)
 {
     weft *w = sums->w;
     real *share = weft__take(w, &w->notes, b->n * (int64_t)sizeof *share);
@@ -215,13 +238,15 @@ static weft_tensor *per_token(weft_tensor *sums, const weft_batch *b)           
 weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 {
     if (!is_ragged(x) || x->f.type != WEFT_REAL || (unsigned)how > WEFT_POOL_LAST)
-        return weft__failed(x, WEFT_EARG, "pool", "pooling %d; ragged reals and one of weft_pooling are wanted", (int)how);
+        return weft__failed(x, WEFT_EARG, "pool",
+                            "pooling %d; ragged reals and one of weft_pooling are wanted", (int)how);
     x->w->running = "pool";
     weft__along a = tokens_of(x, x);
     switch (how) {
     case WEFT_POOL_SUM:  return weft__reduce(x, &a);
     case WEFT_POOL_MEAN: return per_token(weft__reduce(x, &a), x->f.batch);
     case WEFT_POOL_MAX:  return weft__pool_max(x);
-    default:             return weft_index_select(weft_plain(weft_to_layout(x, WEFT_CONCAT)), ends(x, how == WEFT_POOL_LAST));
+    default:
+        return weft_index_select(weft_plain(weft_to_layout(x, WEFT_CONCAT)), ends(x, how == WEFT_POOL_LAST));
     }
 }

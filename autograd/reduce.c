@@ -1,5 +1,6 @@
-/* reduce.c - operators along one axis, or over the tokens of each sequence of a ragged tensor: sums, the largest, running sums,
- * flips. Both are rows in runs to the kernels (weft__segments), so each operator is written once. */
+/* reduce.c - operators along one axis, or over the tokens of each sequence of a ragged tensor: sums, the
+ * largest, running sums, flips. Both are rows in runs to the kernels (weft__segments), so each operator is
+ * written once. */
 #include "autograd/autograd.h"
 
 bool weft__axis(const weft_tensor *x, int *axis, const char *function)
@@ -16,7 +17,10 @@ bool weft__axis(const weft_tensor *x, int *axis, const char *function)
     return !w->status;
 }
 
-weft__along weft__along_axis(const weft_tensor *x, int axis, bool tokens) { return (weft__along){ x->f, axis, tokens && x->f.batch && axis == 0, false }; }
+weft__along weft__along_axis(const weft_tensor *x, int axis, bool tokens)
+{
+    return (weft__along){ x->f, axis, tokens && x->f.batch && axis == 0, false };
+}
 
 weft__segments weft__segments_of(const weft__along *a)
 {
@@ -88,15 +92,41 @@ static void expand_run(weft_call *c)
     weft__segments s = weft__segments_of(c->attributes);
     RUN(c, segment_spread, &s, X(c, 0), Y(c, 0), c->add);
 }
-static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft__expand(dy, c->attributes); }
-static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft__reduce(dy, c->attributes); }
-#define SUM_RECORDS(of) {                                                                                                    \
-    { .name = "sum", of, .adds = true, .unread = 1, .shape = reduce_shape, .forward = reduce_run, .backward = reduce_back },              \
-    { .name = "broadcast", of, .adds = true, .unread = 1, .shape = expand_shape, .forward = expand_run, .backward = expand_back } }
-static const weft_op op_sum[2][2] = { SUM_RECORDS(.layout = WEFT_PLAIN), SUM_RECORDS(.layout = WEFT_CONCAT) };   /* of an axis, of tokens */
+static weft_tensor *reduce_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft__expand(dy, c->attributes);
+}
+static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft__reduce(dy, c->attributes);
+}
+#define SUM_RECORDS(of)                                                                \
+    {                                                                                  \
+        { .name = "sum",                                                               \
+          of,                                                                          \
+          .adds = true,                                                                \
+          .unread = 1,                                                                 \
+          .shape = reduce_shape,                                                       \
+          .forward = reduce_run,                                                       \
+          .backward = reduce_back },                                                   \
+        {                                                                              \
+            .name = "broadcast", of, .adds = true, .unread = 1, .shape = expand_shape, \
+            .forward = expand_run, .backward = expand_back                             \
+        }                                                                              \
+    }
+/* of an axis, of tokens */
+static const weft_op op_sum[2][2] = { SUM_RECORDS(.layout = WEFT_PLAIN), SUM_RECORDS(.layout = WEFT_CONCAT) };
 
-weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a) { return APPLY_WITH(&op_sum[a->tokens][0], *a, x); }
-weft_tensor *weft__expand(weft_tensor *y, const weft__along *a) { return APPLY_WITH(&op_sum[a->tokens][1], *a, y); }
+weft_tensor *weft__reduce(weft_tensor *x, const weft__along *a)
+{
+    return APPLY_WITH(&op_sum[a->tokens][0], *a, x);
+}
+weft_tensor *weft__expand(weft_tensor *y, const weft__along *a)
+{
+    return APPLY_WITH(&op_sum[a->tokens][1], *a, y);
+}
 
 weft_tensor *weft_sum(weft_tensor *x, int axis)
 {
@@ -125,7 +155,8 @@ static bool max_shape(weft_call *c)
         return false;
     c->y[1]->f = c->y[0]->f;
     c->y[1]->f.type = WEFT_I32;
-    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) || weft_op_refuse(c, "the axis is empty, nothing is the largest");
+    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
+           weft_op_refuse(c, "the axis is empty, nothing is the largest");
 }
 static void max_run(weft_call *c)
 {
@@ -138,7 +169,11 @@ static weft_tensor *max_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return place_along(&a, dy, c->y[1]);
 }
-static bool place_shape(weft_call *c) { c->y[0]->f = ((const weft__along *)c->attributes)->whole; return true; }
+static bool place_shape(weft_call *c)
+{
+    c->y[0]->f = ((const weft__along *)c->attributes)->whole;
+    return true;
+}
 static void place_run(weft_call *c)
 {
     weft__segments s = weft__segments_of(c->attributes);
@@ -146,7 +181,10 @@ static void place_run(weft_call *c)
         RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
     RUN(c, segment_place, &s, X(c, 0), I(c, 1), Y(c, 0));
 }
-static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : pick_along(c->attributes, dy, c->x[1]); }
+static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : pick_along(c->attributes, dy, c->x[1]);
+}
 static bool pick_shape(weft_call *c)
 {
     c->y[0]->f = weft__less(c->attributes);
@@ -157,14 +195,40 @@ static void pick_run(weft_call *c)
     weft__segments s = weft__segments_of(c->attributes);
     RUN(c, segment_pick, &s, X(c, 0), I(c, 1), Y(c, 0), c->add);
 }
-static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i) { return i ? NULL : place_along(c->attributes, dy, c->x[1]); }
-#define MAX_RECORDS(of) {                                                                                                    \
-    { .name = "max", .results = 2, of, .unread = 1, .shape = max_shape, .forward = max_run, .backward = max_back },                       \
-    { .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_shape, .forward = place_run, .backward = place_back }, \
-    { .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, .forward = pick_run, .backward = pick_back } }
+static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    return i ? NULL : place_along(c->attributes, dy, c->x[1]);
+}
+#define MAX_RECORDS(of)                                                                                \
+    {                                                                                                  \
+        { .name = "max",                                                                               \
+          .results = 2,                                                                                \
+          of,                                                                                          \
+          .unread = 1,                                                                                 \
+          .shape = max_shape,                                                                          \
+          .forward = max_run,                                                                          \
+          .backward = max_back },                                                                      \
+            { .name = "place",                                                                         \
+              .layout = WEFT_ROWS,                                                                     \
+              .adds = true,                                                                            \
+              .unread = 1,                                                                             \
+              .shape = place_shape,                                                                    \
+              .forward = place_run,                                                                    \
+              .backward = place_back },                                                                \
+        {                                                                                              \
+            .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, \
+            .forward = pick_run, .backward = pick_back                                                 \
+        }                                                                                              \
+    }
 static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at) { return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at); }
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)   { return APPLY_WITH(&op_max[a->tokens][2], *a, x, at); }
+static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at)
+{
+    return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at);
+}
+static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)
+{
+    return APPLY_WITH(&op_max[a->tokens][2], *a, x, at);
+}
 
 static weft_tensor *largest(weft_tensor *x, int axis, bool tokens)
 {
@@ -209,10 +273,22 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return APPLY_WITH(c->op, a, dy);
 }
-#define ORDER_RECORDS(of) {                                                                                                  \
-    { .name = "cumsum", of, .adds = true, .unread = 1, .shape = same_shape, .forward = cumsum_run, .backward = cumsum_back },             \
-    { .name = "flip", of, .adds = true, .unread = 1, .shape = same_shape, .forward = flip_run, .backward = flip_back } }
-static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN), ORDER_RECORDS(.layout = WEFT_CONCAT) };
+#define ORDER_RECORDS(of)                                                                            \
+    {                                                                                                \
+        { .name = "cumsum",                                                                          \
+          of,                                                                                        \
+          .adds = true,                                                                              \
+          .unread = 1,                                                                               \
+          .shape = same_shape,                                                                       \
+          .forward = cumsum_run,                                                                     \
+          .backward = cumsum_back },                                                                 \
+        {                                                                                            \
+            .name = "flip", of, .adds = true, .unread = 1, .shape = same_shape, .forward = flip_run, \
+            .backward = flip_back                                                                    \
+        }                                                                                            \
+    }
+static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN),
+                                        ORDER_RECORDS(.layout = WEFT_CONCAT) };
 
 static weft_tensor *ordered(weft_tensor *x, int axis, int which, const char *name)
 {

@@ -30,12 +30,15 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
     char text[128];
     weft__form f;
     if (!x || weft__wrong(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
-        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; a shape of rank 0 .. %d is wanted", rank, rank && !shape ? " without a shape" : "", WEFT_RANK);
+        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; a shape of rank 0 .. %d is wanted", rank,
+                            rank && !shape ? " without a shape" : "", WEFT_RANK);
     if (!completed(x, rank, shape, &f))
-        return weft__failed(x, WEFT_ESHAPE, "reshape", "its %lld elements do not make %s", (long long)count(x), asked(x, rank, shape, text));
+        return weft__failed(x, WEFT_ESHAPE, "reshape", "its %lld elements do not make %s",
+                            (long long)count(x), asked(x, rank, shape, text));
     if (x->f.batch && (rank == 0 || f.size[0] != x->f.size[0]))
-        return weft__failed(x, WEFT_ESHAPE, "reshape", "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)", asked(x, rank, shape, text),
-                            (long long)x->f.size[0]);
+        return weft__failed(x, WEFT_ESHAPE, "reshape",
+                            "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)",
+                            asked(x, rank, shape, text), (long long)x->f.size[0]);
     f.batch = x->f.batch, f.layout = x->f.layout, f.place = x->f.place;
     return weft__view(x, &f);
 }
@@ -48,7 +51,9 @@ weft_tensor *weft_plain(weft_tensor *x)
     return weft__view(x, &f);
 }
 
-static const weft_op op_detach = { .name = "detach", .layout = WEFT_ROWS, .no_gradient = true, .shape = weft__form_shape };
+static const weft_op op_detach = {
+    .name = "detach", .layout = WEFT_ROWS, .no_gradient = true, .shape = weft__form_shape
+};
 weft_tensor *weft_detach(weft_tensor *x)
 {
     weft__form f = x ? x->f : (weft__form){ 0 };
@@ -61,7 +66,9 @@ weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
     if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
         return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
-        return weft__failed(x, WEFT_ESHAPE, "ragged_like", "a plain tensor with the rows of a ragged one is wanted, like is %s", weft__text(&like->f, text));
+        return weft__failed(x, WEFT_ESHAPE, "ragged_like",
+                            "a plain tensor with the rows of a ragged one is wanted, like is %s",
+                            weft__text(&like->f, text));
     weft__form f = x->f;
     f.batch = like->f.batch, f.layout = like->f.layout, f.place = like->f.place;
     return weft__view(x, &f);
@@ -76,7 +83,9 @@ static bool transpose_shape(weft_call *c)
     weft__form *y = &c->y[0]->f;
     *y = c->x[0]->f;
     if (!is_real(c, 0) || (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0)))
-        return weft__refuse(c, "axes %d and %d: reals are wanted, and the rows of a ragged tensor stay axis 0", s->axis, s->other);
+        return weft__refuse(c,
+                            "axes %d and %d: reals are wanted, and the rows of a ragged tensor stay axis 0",
+                            s->axis, s->other);
     y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
     return true;
 }
@@ -98,7 +107,12 @@ static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return APPLY_WITH(c->op, s, dy);
 }
-static const weft_op op_transpose = { .name = "transpose", .adds = true, .unread = 1, .shape = transpose_shape, .forward = transpose_run, .backward = transpose_back };
+static const weft_op op_transpose = { .name = "transpose",
+                                      .adds = true,
+                                      .unread = 1,
+                                      .shape = transpose_shape,
+                                      .forward = transpose_run,
+                                      .backward = transpose_back };
 
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
@@ -114,7 +128,9 @@ weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times)
     if (!weft__axis(x, &axis, "tile"))
         return weft__inert_beside(x);
     if (times < 0 || x->f.rank == WEFT_RANK || x->f.type != WEFT_REAL || (x->f.batch && axis == 0))
-        return weft__failed(x, WEFT_ESHAPE, "tile", "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of a ragged tensor, are wanted",
+        return weft__failed(x, WEFT_ESHAPE, "tile",
+                            "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of "
+                            "a ragged tensor, are wanted",
                             axis, (long long)times);
     weft__form one = x->f, many, end = x->f;
     for (int i = one.rank++; i > axis; i--)
@@ -142,11 +158,13 @@ static strip strip_of(const part *p)
         s.rows *= p->whole.size[i];
     for (int i = p->axis + 1; i < p->whole.rank; i++)
         inner *= p->whole.size[i];
-    s.of_part = inner * (p->to - p->from), s.of_whole = inner * p->whole.size[p->axis], s.from = inner * p->from;
+    s.of_part = inner * (p->to - p->from), s.of_whole = inner * p->whole.size[p->axis],
+    s.from = inner * p->from;
     return s;
 }
 
-static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_t ldx, int64_t y_at, int64_t ldy)
+static void copy_block(weft_call *c, const strip *s, int i, int64_t x_at, int64_t ldx, int64_t y_at,
+                       int64_t ldy)
 {
     if (is_real(c, i))
         RUN(c, block, s->rows, s->of_part, X(c, i) + x_at, ldx, Y(c, 0) + y_at, ldy, c->add);
@@ -159,8 +177,8 @@ static bool slice_shape(weft_call *c)
     part *p = (part *)(uintptr_t)c->attributes;
     p->whole = c->x[0]->f;
     if (p->from < 0 || p->to < p->from || p->to > p->whole.size[p->axis])
-        return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are wanted", (long long)p->from, (long long)p->to, p->axis,
-                            (long long)p->whole.size[p->axis]);
+        return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are wanted",
+                            (long long)p->from, (long long)p->to, p->axis, (long long)p->whole.size[p->axis]);
     if (p->axis == 0 && p->whole.batch)
         return weft_op_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split_sequences)");
     c->y[0]->f = p->whole;
@@ -177,7 +195,8 @@ static bool inset_shape(weft_call *c)
     c->y[0]->f = ((const part *)c->attributes)->whole;
     return true;
 }
-static void inset_run(weft_call *c)              /* adds its part only: T slices of one tensor cost one pass in all, not T */
+/* adds its part only: T slices of one tensor cost one pass in all, not T */
+static void inset_run(weft_call *c)
 {
     strip s = strip_of(c->attributes);
     if (!c->add)
@@ -186,10 +205,29 @@ static void inset_run(weft_call *c)              /* adds its part only: T slices
 }
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i);
 static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i);
-static const weft_op op_slice = { .name = "slice", .adds = true, .unread = 1, .shape = slice_shape, .forward = slice_run, .backward = slice_back };
-static const weft_op op_inset = { .name = "inset", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = inset_shape, .forward = inset_run, .backward = inset_back };
-static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_op_apply(&op_inset, &dy, 1, c->attributes, sizeof(part)); }
-static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i) { (void)i; return weft_op_apply(&op_slice, &dy, 1, c->attributes, sizeof(part)); }
+static const weft_op op_slice = { .name = "slice",
+                                  .adds = true,
+                                  .unread = 1,
+                                  .shape = slice_shape,
+                                  .forward = slice_run,
+                                  .backward = slice_back };
+static const weft_op op_inset = { .name = "inset",
+                                  .layout = WEFT_ROWS,
+                                  .adds = true,
+                                  .unread = 1,
+                                  .shape = inset_shape,
+                                  .forward = inset_run,
+                                  .backward = inset_back };
+static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft_op_apply(&op_inset, &dy, 1, c->attributes, sizeof(part));
+}
+static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)i;
+    return weft_op_apply(&op_slice, &dy, 1, c->attributes, sizeof(part));
+}
 
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
 {
@@ -213,8 +251,9 @@ static bool concat_shape(weft_call *c)
         if (c->x[i]->f.rank == f.rank)
             f.size[axis] = c->x[i]->f.size[axis];
         if (!weft__same(&f, &c->x[i]->f))
-            return weft__refuse(c, "along axis %d: input %d is %s, input 0 %s; all but that axis must be the same", axis, i, weft__text(&c->x[i]->f, text[0]),
-                                weft__text(&c->x[0]->f, text[1]));
+            return weft__refuse(
+                c, "along axis %d: input %d is %s, input 0 %s; all but that axis must be the same", axis, i,
+                weft__text(&c->x[i]->f, text[0]), weft__text(&c->x[0]->f, text[1]));
         if (__builtin_add_overflow(y->size[axis], f.size[axis], &y->size[axis]))
             return weft__refuse(c, "%d such tensors are too many elements", c->n);
     }
@@ -237,12 +276,18 @@ static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
         from += c->x[j]->f.size[axis];
     return weft_slice(dy, axis, from, from + c->x[i]->f.size[axis]);
 }
-static const weft_op op_concat = { .name = "concat", .adds = true, .unread = ~0u, .shape = concat_shape, .forward = concat_run, .backward = concat_back };
+static const weft_op op_concat = { .name = "concat",
+                                   .adds = true,
+                                   .unread = ~0u,
+                                   .shape = concat_shape,
+                                   .forward = concat_run,
+                                   .backward = concat_back };
 
 weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
 {
     if (!x || n < 1)
-        return weft__failed(NULL, WEFT_EARG, "concat", "%d tensors%s; at least one is wanted", n, x ? "" : ", NULL");
+        return weft__failed(NULL, WEFT_EARG, "concat", "%d tensors%s; at least one is wanted", n,
+                            x ? "" : ", NULL");
     if (!weft__axis(x[0], &axis, "concat"))
         return weft__failed_of(x, n, WEFT_EARG, "concat", "%d tensors are wanted", n);
     return weft_op_apply(&op_concat, x, n, &axis, sizeof axis);

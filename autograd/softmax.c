@@ -1,6 +1,6 @@
-/* softmax.c - softmax, log-softmax and logsumexp along an axis or over the tokens of each sequence, masked or not. An element whose
- * mask is 0 takes no part: its result is 0, and its gradient. Ordinary walks take the fused kernel of softmax; recorded ones
- * the operators. */
+/* softmax.c - softmax, log-softmax and logsumexp along an axis or over the tokens of each sequence, masked or
+ * not. An element whose mask is 0 takes no part: its result is 0, and its gradient. Ordinary walks take the
+ * fused kernel of softmax; recorded ones the operators. */
 #include "autograd/autograd.h"
 
 enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
@@ -23,7 +23,11 @@ static bool same_shape(weft_call *c)
     return check(c);
 }
 
-static weft_tensor *across(weft_tensor *x, const weft__along *a) { return weft__expand(weft__reduce(x, a), a); }   /* the sum of its run, everywhere */
+/* the sum of its run, everywhere */
+static weft_tensor *across(weft_tensor *x, const weft__along *a)
+{
+    return weft__expand(weft__reduce(x, a), a);
+}
 static weft_tensor *kept(const weft_call *c, weft_tensor *dy)    /* dy where the mask is not 0 */
 {
     return mask_of(c) ? weft_where(mask_of(c), dy, weft_scalar(dy->w, 0)) : dy;
@@ -86,11 +90,27 @@ static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
     return i ? NULL : weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_of(c)), weft__expand(dy, &a));
 }
 
-#define RECORDS(of) {                                                                                                        \
-    { .name = "softmax", of, .unread = 1, .shape = same_shape, .forward = softmax_run, .backward = softmax_back, .fused = softmax_fused }, \
-    { .name = "log_softmax", of, .shape = same_shape, .forward = log_softmax_run, .backward = log_softmax_back },            \
-    { .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, .backward = logsumexp_back } }
-static const weft_op records[2][3] = { RECORDS(.layout = WEFT_PLAIN), RECORDS(.layout = WEFT_CONCAT) };   /* of an axis, of tokens */
+#define RECORDS(of)                                                                      \
+    {                                                                                    \
+        { .name = "softmax",                                                             \
+          of,                                                                            \
+          .unread = 1,                                                                   \
+          .shape = same_shape,                                                           \
+          .forward = softmax_run,                                                        \
+          .backward = softmax_back,                                                      \
+          .fused = softmax_fused },                                                      \
+            { .name = "log_softmax",                                                     \
+              of,                                                                        \
+              .shape = same_shape,                                                       \
+              .forward = log_softmax_run,                                                \
+              .backward = log_softmax_back },                                            \
+        {                                                                                \
+            .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, \
+            .backward = logsumexp_back                                                   \
+        }                                                                                \
+    }
+/* of an axis, of tokens */
+static const weft_op records[2][3] = { RECORDS(.layout = WEFT_PLAIN), RECORDS(.layout = WEFT_CONCAT) };
 
 static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask)
 {
@@ -102,14 +122,24 @@ static weft_tensor *along(int which, weft_tensor *x, int axis, weft_tensor *mask
 {
     const char *name = records[0][which].name;
     if (!weft__axis(x, &axis, name))
-        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are wanted") : weft__inert_beside(x);
+        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are wanted") :
+                      weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, true);
     return run_on(which, &a, x, mask);
 }
 
-weft_tensor *weft_softmax(weft_tensor *x, int axis)                                      { return along(SOFTMAX, x, axis, NULL); }
-weft_tensor *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)            { return along(SOFTMAX, x, axis, mask); }
-weft_tensor *weft_log_softmax(weft_tensor *x, int axis)                                  { return along(LOG_SOFTMAX, x, axis, NULL); }
-weft_tensor *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)        { return along(LOG_SOFTMAX, x, axis, mask); }
-weft_tensor *weft_logsumexp(weft_tensor *x, int axis)                                    { return along(LOGSUMEXP, x, axis, NULL); }
-weft_tensor *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask)          { return along(LOGSUMEXP, x, axis, mask); }
+weft_tensor *weft_softmax(weft_tensor *x, int axis) { return along(SOFTMAX, x, axis, NULL); }
+weft_tensor *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)
+{
+    return along(SOFTMAX, x, axis, mask);
+}
+weft_tensor *weft_log_softmax(weft_tensor *x, int axis) { return along(LOG_SOFTMAX, x, axis, NULL); }
+weft_tensor *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)
+{
+    return along(LOG_SOFTMAX, x, axis, mask);
+}
+weft_tensor *weft_logsumexp(weft_tensor *x, int axis) { return along(LOGSUMEXP, x, axis, NULL); }
+weft_tensor *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask)
+{
+    return along(LOGSUMEXP, x, axis, mask);
+}

@@ -1,4 +1,5 @@
-/* tape.c - the tape's life: it is made when a context first needs one, and follows the context's steps, rewinds and end. */
+/* tape.c - the tape's life: it is made when a context first needs one, and follows the context's steps,
+ * rewinds and end. */
 #include <string.h>
 #include "autograd/tape.h"
 
@@ -20,7 +21,8 @@ static void cleared(struct weft__tape *t)
 
 static void rewound(struct weft__tape *t, const weft_mark *m)
 {
-    for (weft_tensor *s; (s = t->given) && s->node.born >= m->at[WEFT__AT_HEADS];) {       /* buffers of gradients whose headers end */
+    /* buffers of gradients whose headers end */
+    for (weft_tensor *s; (s = t->given) && s->node.born >= m->at[WEFT__AT_HEADS];) {
         t->given = s->node.grad;
         s->node.grad = t->spare[s->node.class_], t->spare[s->node.class_] = s;
     }

@@ -1,5 +1,5 @@
-/* tape.h - what autograd keeps with a context: the tape, the walk back along it, the layer at work. core/core.h has weft__node, what it
- * keeps with a tensor. */
+/* tape.h - what autograd keeps with a context: the tape, the walk back along it, the layer at work.
+ * core/core.h has weft__node, what it keeps with a tensor. */
 #ifndef WEFT_TAPE_H
 #define WEFT_TAPE_H
 #include "autograd/api_autograd.h"
@@ -7,27 +7,35 @@
 
 enum { WEFT__CLASSES = 192, WEFT__RESULTS = 4 };
 
-typedef struct weft__entry { weft_call *call; uint64_t then; bool spent; } weft__entry;      /* then: tape->changes when it ran */
+/* then: tape->changes when it ran */
+typedef struct weft__entry { weft_call *call; uint64_t then; bool spent; } weft__entry;
 typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } weft__drops;
 
 struct weft__tape {
     weft__entry *entry; int64_t entries, room;
     weft_call *deferred;                         /* a call not yet run, see accumulate.c */
-    bool walking, to_parameters; uint32_t walk;  /* a walk that is not recorded is at work; by weft_backward; its number */
-    weft_tensor **apart;                         /* while a fused backward runs: what it gives to each of its ragged inputs */
-    weft_tensor *spare[WEFT__CLASSES], *given;   /* buffers of gradients: free ones; what weft_gradients has handed out, newest first */
+    /* a walk that is not recorded is at work; by weft_backward; its number */
+    bool walking, to_parameters; uint32_t walk;
+    /* while a fused backward runs: what it gives to each of its ragged inputs */
+    weft_tensor **apart;
+    /* buffers of gradients: free ones; what weft_gradients has handed out, newest first */
+    weft_tensor *spare[WEFT__CLASSES], *given;
     uint64_t changes;                            /* of parameters and buffers, so far */
     weft__drops *drops;                          /* calls of each dropout in this step */
-    const char *raw, *passing;                   /* the operator whose raw function is at work; whose entry a walk passes */
-    const struct weft_module *scope;             /* the layer that is running, for messages; set with the function that tells its path */
+    /* the operator whose raw function is at work; whose entry a walk passes */
+    const char *raw, *passing;
+    /* the layer that is running, for messages; set with the function that tells its path */
+    const struct weft_module *scope;
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
     void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
 };
 
-/* The context's, made at the first call; NULL and a sticky error without memory. What applies operators or makes modules has it. */
+/* The context's, made at the first call; NULL and a sticky error without memory. What applies operators or
+ * makes modules has it. */
 struct weft__tape *weft__tape_of(weft *);
 bool weft__run_call(weft_call *);                /* apply.c */
 void weft__run_deferred(weft *);                 /* runs the call that waits, if there is one */
-/* The numbers of a parameter or a buffer have changed: what has read them before no longer agrees with them, see versions.c. */
+/* The numbers of a parameter or a buffer have changed: what has read them before no longer agrees with
+ * them, see versions.c. */
 static inline void weft__changed(weft_tensor *kept) { kept->node.changed = ++kept->w->tape->changes; }
 #endif

@@ -1,6 +1,8 @@
-/* attention.c - the case attention: multi-head attention of sequences to themselves, its four linear layers included.
+/* attention.c - the case attention: multi-head attention of sequences to themselves, its four linear layers
+ * included.
  *
- * concat: tokens end to end, as attention wants them. padded: they come as [B, T, ..], are packed for it and padded again behind it. */
+ * concat: tokens end to end, as attention wants them. padded: they come as [B, T, ..], are packed for it and
+ * padded again behind it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,8 @@ typedef struct bench {
 static weft_tensor *loss_of(void *user)
 {
     bench *b = user;
-    weft_tensor *x = b->padded ? weft_pack_padded_sequence(b->x, &b->lengths, WEFT_ALIGN_LEFT) : weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
+    weft_tensor *x = b->padded ? weft_pack_padded_sequence(b->x, &b->lengths, WEFT_ALIGN_LEFT) :
+                                 weft_ragged_like(b->x, weft_ragged(b->w, NULL, 0, &b->lengths));
     weft_tensor *y = weft_multihead_attention_run(b->attention, x, x, WEFT_ALL_KEYS, NULL);
     return weft_sum_all(b->padded ? weft_pad_packed_sequence(y, b->row.T, 0, WEFT_ALIGN_LEFT) : y);
 }
@@ -40,7 +43,8 @@ static bool make_data(bench *b)
         return false;
     r->tokens = make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T);
     b->lengths = (weft_lengths){ r->B, b->len, NULL };
-    b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->H)) : weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->H));
+    b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->H)) :
+                       weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->H));
     count_work(b);
     return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill(b->x, "x", 2);
 }
@@ -50,7 +54,8 @@ static bool run(row r, const settings *s)
     bench b = { .row = r, .padded = !strcmp(r.layout, "padded"), .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
     b.attention = weft_multihead_attention_new(b.all, "attention", r.H, r.heads);
-    bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) && measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
+    bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) &&
+                measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
     free(b.len);
     return good;
@@ -58,10 +63,19 @@ static bool run(row r, const settings *s)
 
 bool bench_attention(const settings *s)
 {
-    static const int64_t all[][4] = { { 128, 4, 64, 300 }, { 512, 8, 64, 128 }, { 256, 8, 8, 1024 } };       /* H, heads, B, T */
+    /* H, heads, B, T */
+    static const int64_t all[][4] = { { 128, 4, 64, 300 }, { 512, 8, 64, 128 }, { 256, 8, 8, 1024 } };
     bool good = true;
     for (int i = 0; i < (s->quick ? 2 : 3); i++)
-        good &= measure(run, (row){ .name = "attention", .lengths = "uniform", .B = all[i][2], .T = all[i][3], .I = all[i][0], .H = all[i][0],
-                                    .heads = (int)all[i][1], .layers = 1 }, "concat padded", s);
+        good &= measure(run,
+                        (row){ .name = "attention",
+                               .lengths = "uniform",
+                               .B = all[i][2],
+                               .T = all[i][3],
+                               .I = all[i][0],
+                               .H = all[i][0],
+                               .heads = (int)all[i][1],
+                               .layers = 1 },
+                        "concat padded", s);
     return good;
 }

@@ -1,4 +1,5 @@
-/* bench.h - what the cases share: the settings of the command line, timing, counting, and the line of JSON that each measurement is. */
+/* bench.h - what the cases share: the settings of the command line, timing, counting, and the line of JSON
+ * that each measurement is. */
 #ifndef WEFT_BENCH_H
 #define WEFT_BENCH_H
 #include "weft.h"
@@ -6,9 +7,12 @@
 typedef struct settings {
     weft_opts   open; int runs; bool quick, tiny;
     const char *layout;                          /* --layout; NULL: what each case has first */
-    double      peak[2];                         /* GF/s that one core, and all threads, can do: see flops.c */
-    double      step_bytes;                      /* of the case that runs: what a step takes, see memory.c; 0: not known */
-    double     *growth;                          /* NULL, but in the child that finds that out: where it goes */
+    /* GF/s that one core, and all threads, can do: see flops.c */
+    double      peak[2];
+    /* of the case that runs: what a step takes, see memory.c; 0: not known */
+    double      step_bytes;
+    /* NULL, but in the child that finds that out: where it goes */
+    double     *growth;
 } settings;
 
 /* Floating point operations that the products of a pass need, on real tokens: see work.c. */
@@ -20,10 +24,12 @@ typedef struct row {
     int64_t     B, T, I, H, tokens, horizon;     /* horizon: steps of the future, of a forecast */
     int         layers, heads;
     bool        bidirectional;
-    double      loss, norm;                      /* of a training step with the weights of formula(): the proof of equal work */
+    /* of a training step with the weights of formula(): the proof of equal work */
+    double      loss, norm;
     work        work;
     int64_t     allocations;                     /* in the steps that were measured */
-    double      bytes, copy_ms;                  /* pack: what must be moved at least, and the time of a plain copy of it */
+    /* pack: what must be moved at least, and the time of a plain copy of it */
+    double      bytes, copy_ms;
 } row;
 
 enum { MOST_RUNS = 1000 };
@@ -39,34 +45,39 @@ bool   failed(weft *w, const char *where);
 
 /* Number i of an array that is called so: in -1/2 .. 1/2, by steps of 2^-16. */
 double formula(const char *name, int64_t i);
-/* scale times the formula; false: no memory. The same with 0 behind each sequence, [n, T, width]. Every parameter of a module, called as
- * PyTorch calls it. No step is needed for it, whose memory a measured one would find there. */
+/* scale times the formula; false: no memory. The same with 0 behind each sequence, [n, T, width]. Every
+ * parameter of a module, called as PyTorch calls it. No step is needed for it, whose memory a measured one
+ * would find there. */
 bool fill(weft_tensor *kept, const char *name, double scale);
 bool fill_padded(weft_tensor *kept, const char *name, double scale, const weft_lengths *l);
 bool set_weights(weft_module *m, double scale);
-/* "triangle": T, T-1, .. 1, T ..; "equal": T; "uniform": lo + (x >> 8) % (T - lo + 1) with lo = max(1, T / 8) and
- * x <- (1103515245 x + 12345) mod 2^31 from the seed. The sum. */
+/* "triangle": T, T-1, .. 1, T ..; "equal": T; "uniform": lo + (x >> 8) % (T - lo + 1) with lo = max(1, T / 8)
+ * and x <- (1103515245 x + 12345) mod 2^31 from the seed. The sum. */
 int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest);
 
-/* The work of parts, added; dx: whether the gradient of what goes in is wanted, too. pairs: of a query and a key. */
+/* The work of parts, added; dx: whether the gradient of what goes in is wanted, too. pairs: of a query and
+ * a key. */
 void add_linear(work *to, double rows, int64_t in, int64_t out, bool dx);
 void add_recurrent(work *to, double tokens, int gates, int64_t in, int64_t hidden, bool dx);
 void add_attention(work *to, double pairs, int64_t width_of_keys, int64_t width_of_values);
 
-/* GF/s of that many threads in the instruction set of that name (weft_device_name); 0 if it is not one of this CPU's. */
+/* GF/s of that many threads in the instruction set of that name (weft_device_name); 0 if it is not one of
+ * this CPU's. */
 double fma_peak(const char *isa, int threads);
 
 /* One shape of a case; `run` opens a context, builds, and measures. */
 typedef bool run_case(row r, const settings *s);
-/* Cuts the shape down if --tiny, finds out what memory a step takes, and runs. layouts: those that the case has, the first is its own. */
+/* Cuts the shape down if --tiny, finds out what memory a step takes, and runs. layouts: those that the
+ * case has, the first is its own. */
 bool measure(run_case *run, row r, const char *layouts, const settings *s);
-/* What a step of this shape takes in a process of its own, 0 if that cannot be known; the beginning of such a step, and its end. */
+/* What a step of this shape takes in a process of its own, 0 if that cannot be known; the beginning of
+ * such a step, and its end. */
 double step_bytes(run_case *run, row r, const settings *s);
 double begin_growth(void), growth_since(double begin);
 
-/* Something that trains: `loss` makes a graph, a step is of so many; `all` are its parameters. `step` is a whole step, NULL: zero_grad, forward,
- * backward of one graph. Measures and emits both passes; the proof of equal work is the sum of the graphs' losses, and the norm of the sum of
- * their gradients. */
+/* Something that trains: `loss` makes a graph, a step is of so many; `all` are its parameters. `step` is a
+ * whole step, NULL: zero_grad, forward, backward of one graph. Measures and emits both passes; the proof of
+ * equal work is the sum of the graphs' losses, and the norm of the sum of their gradients. */
 typedef struct training {
     weft *w; weft_module *all;
     weft_tensor *(*loss)(void *user); int graphs;
@@ -76,7 +87,9 @@ typedef struct training {
 } training;
 bool measure_training(training *t, const settings *s);
 
-bool bench_net(const settings *s), bench_lstm(const settings *s), bench_gru(const settings *s), bench_bilstm(const settings *s), bench_long(const settings *s);
-bool bench_sweep(const settings *s), bench_never_slower(const settings *s), bench_transformer_lstm(const settings *s), bench_attention(const settings *s);
+bool bench_net(const settings *s), bench_lstm(const settings *s), bench_gru(const settings *s),
+    bench_bilstm(const settings *s), bench_long(const settings *s);
+bool bench_sweep(const settings *s), bench_never_slower(const settings *s),
+    bench_transformer_lstm(const settings *s), bench_attention(const settings *s);
 bool bench_g2p(const settings *s), bench_gemm(const settings *s), bench_pack(const settings *s);
 #endif

@@ -1,8 +1,9 @@
-/* flops.c - what the machine can do: fused multiply-adds (or where the instruction set has none, multiplications and additions) on
- * registers alone, in the width of the instruction set that the context uses, on one core and on all threads at once.
+/* flops.c - what the machine can do: fused multiply-adds (or where the instruction set has none,
+ * multiplications and additions) on registers alone, in the width of the instruction set that the context
+ * uses, on one core and on all threads at once.
  *
- * Twelve independent chains cover the latency of today's cores at two operations a cycle. Of many runs of less than a
- * millisecond the fastest counts, since others may use the machine as well. */
+ * Twelve independent chains cover the latency of today's cores at two operations a cycle. Of many runs of
+ * less than a millisecond the fastest counts, since others may use the machine as well. */
 #include <pthread.h>
 #include <string.h>
 #include "bench.h"
@@ -14,21 +15,24 @@ enum { CHAINS = 12, STEPS = 20000, TRIES = 25, MOST_THREADS = 1024 };
 typedef weft_real plain_vec __attribute__((vector_size(16)));
 typedef struct loop { const char *isa; weft_real (*run)(int64_t steps, weft_real x); int lanes; } loop;
 
-/* Chains begin with different values, else a compiler would make one of them; they go to shift / (1 - factor), never to denormals. */
+/* Chains begin with different values, else a compiler would make one of them; they go to shift / (1 -
+ * factor), never to denormals. */
 #define BEGIN(i) a##i = SET(x * (weft_real)(i + 1))
 #define CHAIN(i) a##i = MULTIPLY_ADD(a##i, factor, shift);
-#define LOOP(name, vector)                                                                                                 \
-    static weft_real name(int64_t steps, weft_real x)                                                                      \
-    {                                                                                                                      \
-        vector factor = SET(x), shift = SET(x / 2), BEGIN(0), BEGIN(1), BEGIN(2), BEGIN(3), BEGIN(4), BEGIN(5), BEGIN(6),  \
-               BEGIN(7), BEGIN(8), BEGIN(9), BEGIN(10), BEGIN(11);                                                         \
-        for (int64_t i = 0; i < steps; i++) {                                                                              \
-            CHAIN(0) CHAIN(1) CHAIN(2) CHAIN(3) CHAIN(4) CHAIN(5) CHAIN(6) CHAIN(7) CHAIN(8) CHAIN(9) CHAIN(10) CHAIN(11)  \
-        }                                                                                                                  \
-        weft_real out[sizeof(vector) / sizeof(weft_real)];                                                                 \
-        a0 += a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11;                                                      \
-        memcpy(out, &a0, sizeof out);                                                                                      \
-        return out[0];                                                                                                     \
+#define LOOP(name, vector)                                                                             \
+    static weft_real name(int64_t steps, weft_real x)                                                  \
+    {                                                                                                  \
+        vector factor = SET(x), shift = SET(x / 2), BEGIN(0), BEGIN(1), BEGIN(2), BEGIN(3), BEGIN(4),  \
+               BEGIN(5), BEGIN(6), BEGIN(7), BEGIN(8), BEGIN(9), BEGIN(10), BEGIN(11);                 \
+        for (int64_t i = 0; i < steps; i++) {                                                          \
+            CHAIN(0)                                                                                   \
+            CHAIN(1) CHAIN(2) CHAIN(3) CHAIN(4) CHAIN(5) CHAIN(6) CHAIN(7) CHAIN(8) CHAIN(9) CHAIN(10) \
+                CHAIN(11)                                                                              \
+        }                                                                                              \
+        weft_real out[sizeof(vector) / sizeof(weft_real)];                                             \
+        a0 += a1 + a2 + a3 + a4 + a5 + a6 + a7 + a8 + a9 + a10 + a11;                                  \
+        memcpy(out, &a0, sizeof out);                                                                  \
+        return out[0];                                                                                 \
     }
 
 #define SET(x) ((x) - (plain_vec){ 0 })

@@ -1,11 +1,18 @@
-/* forecast.c - the case transformer_lstm: a whole training step of a forecasting model, on ragged series and on padded ones. */
+/* forecast.c - the case transformer_lstm: a whole training step of a forecasting model, on ragged series
+ * and on padded ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
 enum { PAST_FEATURES = 4, FUTURE_FEATURES = 3, HEADS = 4, LAYERS = 2, BLOCKS = 2 };
-typedef struct side { weft_lengths lengths; int32_t *len; int64_t tokens, longest; weft_tensor *flat, *padded; } side;     /* flat [tokens, F] */
+/* flat [tokens, F] */
+typedef struct side {
+    weft_lengths lengths;
+    int32_t *len;
+    int64_t tokens, longest;
+    weft_tensor *flat, *padded;
+} side;
 typedef struct bench {
     weft *w; weft_module *all; weft_forecaster *model;
     side past, future, target;                   /* target: of the future's lengths */
@@ -20,12 +27,19 @@ static weft_tensor *ragged(const bench *b, const side *s)
 static weft_tensor *loss_of(void *user)
 {
     bench *b = user;
-    weft_series_batch s = { .past = b->past.padded, .future = b->future.padded, .past_lengths = &b->past.lengths, .future_lengths = &b->future.lengths };
+    weft_series_batch s = { .past = b->past.padded,
+                            .future = b->future.padded,
+                            .past_lengths = &b->past.lengths,
+                            .future_lengths = &b->future.lengths };
     if (b->packed)
         s = (weft_series_batch){ .past = ragged(b, &b->past), .future = ragged(b, &b->future) };
     weft_tensor *y = weft_forecast_run(b->model, &s, NULL).y;
     weft_tensor *target = b->packed ? ragged(b, &b->target) : b->target.padded;
-    weft_tensor *mask = b->packed ? NULL : weft_reshape(weft_length_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT), 3, (int64_t[]){ b->row.B, -1, 1 });
+    weft_tensor *mask =
+        b->packed ?
+            NULL :
+            weft_reshape(weft_length_mask(b->w, &b->future.lengths, b->future.longest, WEFT_ALIGN_LEFT), 3,
+                         (int64_t[]){ b->row.B, -1, 1 });
     return weft_mean_loss(weft_mse(y, target, &(weft_loss_opts){ .mask = mask }));
 }
 
@@ -88,18 +102,22 @@ static bool run(row r, const settings *s)
     bool  packed = strcmp(r.layout, "padded") != 0;
     bench b = { .row = r, .packed = packed, .w = weft_open(&s->open) };
     weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
-    o.num_past_features = PAST_FEATURES, o.num_future_features = FUTURE_FEATURES, o.d_model = r.H, o.dropout = 0;
+    o.num_past_features = PAST_FEATURES, o.num_future_features = FUTURE_FEATURES, o.d_model = r.H,
+    o.dropout = 0;
     o.num_heads = HEADS, o.num_layers = LAYERS, o.num_transformer_blocks = BLOCKS;
     o.compat = packed ? WEFT_COMPAT_EXACT : WEFT_COMPAT_PADDED;
     b.all = weft_module_new(b.w, "bench");
     b.model = weft_transformer_lstm_new(weft_module_new(b.w, "root"), "model", &o);
-    bool good = make_side(&b, &b.past, "past", 1, r.T, PAST_FEATURES) && make_side(&b, &b.future, "future", 2, r.horizon, FUTURE_FEATURES) &&
+    bool good = make_side(&b, &b.past, "past", 1, r.T, PAST_FEATURES) &&
+                make_side(&b, &b.future, "future", 2, r.horizon, FUTURE_FEATURES) &&
                 make_side(&b, &b.target, "target", 2, r.horizon, 1);
     b.all = weft_forecaster_module(b.model);
-    b.row.tokens = b.past.tokens + b.future.tokens, b.row.T = b.past.longest, b.row.horizon = b.future.longest;
+    b.row.tokens = b.past.tokens + b.future.tokens, b.row.T = b.past.longest,
+    b.row.horizon = b.future.longest;
     if (good)
         count_work(&b);
-    good = good && set_weights(b.all, 2 / sqrt((double)r.H)) && measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
+    good = good && set_weights(b.all, 2 / sqrt((double)r.H)) &&
+           measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);
     free(b.past.len), free(b.future.len), free(b.target.len);
     return good;
@@ -110,7 +128,14 @@ bool bench_transformer_lstm(const settings *s)
     static const char *const lengths[] = { "uniform", "equal", "triangle" };
     bool good = true;
     for (int i = 0; i < (s->quick || s->tiny ? 1 : 3); i++) {
-        row r = { .name = "transformer_lstm", .lengths = lengths[i], .B = 64, .T = 300, .horizon = 100, .I = PAST_FEATURES, .H = 128, .layers = LAYERS };
+        row r = { .name = "transformer_lstm",
+                  .lengths = lengths[i],
+                  .B = 64,
+                  .T = 300,
+                  .horizon = 100,
+                  .I = PAST_FEATURES,
+                  .H = 128,
+                  .layers = LAYERS };
         good &= measure(run, r, "packed padded", s);
         if (!s->layout)
             good &= measure(run, r, "padded", s);

@@ -1,5 +1,6 @@
-/* formula.c - weights, inputs and token ids come from a formula that any language can repeat, so that loss and gradient norm of a training
- * step prove that both sides of a comparison did the same work (bench/peers/torch_bench.py prints its own). */
+/* formula.c - weights, inputs and token ids come from a formula that any language can repeat, so that loss
+ * and gradient norm of a training step prove that both sides of a comparison did the same work
+ * (bench/peers/torch_bench.py prints its own). */
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"

@@ -1,9 +1,10 @@
-/* g2p.c - the case g2p: a slice of an epoch of examples/g2p.c, on words made by formula: sixteen updates of 32 words, each zero_grad, forward,
- * loss with smoothed labels, backward, clipping, AdamW.
+/* g2p.c - the case g2p: a slice of an epoch of examples/g2p.c, on words made by formula: sixteen updates of
+ * 32 words, each zero_grad, forward, loss with smoothed labels, backward, clipping, AdamW.
  *
- * Its rate is 0: all the work of an optimiser, and every update begins with the formula's weights, which is what makes loss (the
- * sum of the updates' mean losses) and norm (of the sum of their gradients) comparable. Words are sorted by length, as the demo's are within
- * its pools, so that a padded batch has few pads. B words an update, T letters at most, I the width of embeddings, H units. */
+ * Its rate is 0: all the work of an optimiser, and every update begins with the formula's weights, which is
+ * what makes loss (the sum of the updates' mean losses) and norm (of the sum of their gradients) comparable.
+ * Words are sorted by length, as the demo's are within its pools, so that a padded batch has few pads. B
+ * words an update, T letters at most, I the width of embeddings, H units. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ typedef struct bench {
     weft *w; weft_module *all; weft_optim *adam;
     weft_embedding *letters, *phones; weft_rnn *encoder, *decoder;
     weft_linear *bridge_h, *bridge_c, *combine, *output; weft_general_attention *attention;
-    int32_t *read, *write, *letter, *before, *after;             /* lengths of both sides, and their tokens end to end */
+    /* lengths of both sides, and their tokens end to end */
+    int32_t *read, *write, *letter, *before, *after;
     int64_t words, letters_read, phones_read;    /* where the next batch begins */
     row row;
 } bench;
@@ -25,7 +27,8 @@ static void build(bench *b)
 {
     weft_module  *m = b->all = weft_module_new(b->w, "g2p");
     int64_t       h = b->row.H, e = b->row.I;
-    weft_rnn_opts reads = { .input = e, .hidden = h, .layers = 2, .bidirectional = true }, writes = { .input = e, .hidden = h };
+    weft_rnn_opts reads = { .input = e, .hidden = h, .layers = 2, .bidirectional = true },
+                  writes = { .input = e, .hidden = h };
     weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
     b->letters = weft_embedding_new(m, "letters", LETTERS, e);
     b->phones = weft_embedding_new(m, "phones", CLASSES, e);
@@ -43,7 +46,8 @@ static void build(bench *b)
 /* [4, n, H], the encoder's last states -> [1, n, H], from both directions of the top layer. */
 static weft_tensor *bridge(const bench *b, weft_linear *l, weft_tensor *last)
 {
-    weft_tensor *top = weft_reshape(weft_transpose(weft_slice(last, 0, -2, 4), 0, 1), WEFT_SHAPE(b->row.B, 2 * b->row.H));
+    weft_tensor *top =
+        weft_reshape(weft_transpose(weft_slice(last, 0, -2, 4), 0, 1), WEFT_SHAPE(b->row.B, 2 * b->row.H));
     return weft_reshape(weft_tanh(weft_linear_run(l, top)), WEFT_SHAPE(1, b->row.B, b->row.H));
 }
 
@@ -51,13 +55,17 @@ typedef struct batch { weft_lengths read, write; const int32_t *letter, *before,
 
 static weft_tensor *loss_of_batch(const bench *b, const batch *of)
 {
-    weft_rnn_out read = weft_rnn_run(b->encoder, weft_embedding_run(b->letters, weft_ragged_ints(b->w, of->letter, &of->read)), WEFT_ZERO_STATE);
+    weft_rnn_out read = weft_rnn_run(
+        b->encoder, weft_embedding_run(b->letters, weft_ragged_ints(b->w, of->letter, &of->read)),
+        WEFT_ZERO_STATE);
     weft_state   first = { bridge(b, b->bridge_h, read.last.h), bridge(b, b->bridge_c, read.last.c) };
     weft_tensor *said = weft_embedding_run(b->phones, weft_ragged_ints(b->w, of->before, &of->write));
     weft_tensor *y = weft_rnn_run(b->decoder, said, first).y;
     weft_tensor *seen[2] = { y, weft_general_attention_run(b->attention, y, read.y, NULL) };
-    weft_tensor *logits = weft_linear_run(b->output, weft_tanh(weft_linear_run(b->combine, weft_concat(seen, 2, 1))));
-    return weft_mean_loss(weft_cross_entropy(logits, weft_ragged_ints(b->w, of->after, &of->write), &(weft_ce_opts){ .smoothing = (weft_real).05 }));
+    weft_tensor *logits =
+        weft_linear_run(b->output, weft_tanh(weft_linear_run(b->combine, weft_concat(seen, 2, 1))));
+    return weft_mean_loss(weft_cross_entropy(logits, weft_ragged_ints(b->w, of->after, &of->write),
+                                             &(weft_ce_opts){ .smoothing = (weft_real).05 }));
 }
 
 /* The loss of the next batch; after the last the first. */
@@ -65,7 +73,11 @@ static weft_tensor *next_loss(void *user)
 {
     bench  *b = user;
     int64_t n = b->row.B;
-    batch   of = { { n, b->read + b->words, NULL }, { n, b->write + b->words, NULL }, b->letter + b->letters_read, b->before + b->phones_read, b->after + b->phones_read };
+    batch of = { { n, b->read + b->words, NULL },
+                 { n, b->write + b->words, NULL },
+                 b->letter + b->letters_read,
+                 b->before + b->phones_read,
+                 b->after + b->phones_read };
     for (int64_t i = 0; i < n; i++)
         b->letters_read += of.read.len[i], b->phones_read += of.write.len[i];
     b->words += n;
@@ -110,7 +122,8 @@ static void make_phones(bench *b)
     for (int64_t i = 0, at = 0; i < UPDATES * b->row.B; i++)
         for (int32_t t = 0; t < b->write[i]; t++, at++) {
             b->before[at] = t ? b->after[at - 1] : MARK;
-            b->after[at] = t + 1 < b->write[i] ? 1 + (int32_t)((formula("said", at) + .5) * (CLASSES - 1)) : MARK;
+            b->after[at] =
+                t + 1 < b->write[i] ? 1 + (int32_t)((formula("said", at) + .5) * (CLASSES - 1)) : MARK;
         }
 }
 
@@ -146,7 +159,8 @@ static bool run(row r, const settings *s)
 {
     bench b = { .row = r, .w = weft_open(&s->open) };
     build(&b);
-    bool good = make_words(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) && measure_training(&(training){ b.w, b.all, next_loss, UPDATES, updates, &b, b.row }, s);
+    bool good = make_words(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) &&
+                measure_training(&(training){ b.w, b.all, next_loss, UPDATES, updates, &b, b.row }, s);
     weft_close(b.w);
     free(b.read); free(b.write); free(b.letter); free(b.before); free(b.after);
     return good;
@@ -154,5 +168,14 @@ static bool run(row r, const settings *s)
 
 bool bench_g2p(const settings *s)
 {
-    return measure(run, (row){ .name = "g2p", .lengths = "pooled", .B = 32, .T = 16, .I = 32, .H = 128, .layers = 2, .bidirectional = true }, "packed", s);
+    return measure(run,
+                   (row){ .name = "g2p",
+                          .lengths = "pooled",
+                          .B = 32,
+                          .T = 16,
+                          .I = 32,
+                          .H = 128,
+                          .layers = 2,
+                          .bidirectional = true },
+                   "packed", s);
 }

@@ -1,7 +1,8 @@
-/* gemm.c - the case gemm: products of matrices in the shapes that layers have, each as it is needed forwards and backwards.
+/* gemm.c - the case gemm: products of matrices in the shapes that layers have, each as it is needed forwards
+ * and backwards.
  *
- * B tokens, I inputs, H outputs. forward: y = x W^T; dx = dy W; dw = dy^T x. WEFT_GEMM=openblas has the same done by OpenBLAS. loss
- * and norm are sum and norm of the result. */
+ * B tokens, I inputs, H outputs. forward: y = x W^T; dx = dy W; dw = dy^T x. WEFT_GEMM=openblas has the same
+ * done by OpenBLAS. loss and norm are sum and norm of the result. */
 #include <math.h>
 #include <string.h>
 #include "bench.h"
@@ -10,7 +11,9 @@ typedef struct bench { weft *w; weft_module *all; weft_tensor *x, *weight, *dy; 
 
 static weft_tensor *product(const bench *b, int which)
 {
-    return which == 0 ? weft_matmul_with(b->x, false, b->weight, true) : which == 1 ? weft_matmul(b->dy, b->weight) : weft_matmul_with(b->dy, true, b->x, false);
+    return which == 0 ? weft_matmul_with(b->x, false, b->weight, true) :
+           which == 1 ? weft_matmul(b->dy, b->weight) :
+                        weft_matmul_with(b->dy, true, b->x, false);
 }
 
 static bool measure_product(bench *b, int which, const settings *s)
@@ -62,13 +65,23 @@ static bool run(row r, const settings *s)
     return good;
 }
 
-/* Input projections of lstm and net, a linear layer to two classes, and to a vocabulary; what few tokens make of it. */
+/* Input projections of lstm and net, a linear layer to two classes, and to a vocabulary; what few tokens
+ * make of it. */
 bool bench_gemm(const settings *s)
 {
-    static const int64_t all[][3] = { { 5176, 128, 512 }, { 5176, 256, 1024 }, { 65792, 16, 128 }, { 65792, 32, 2 }, { 5176, 512, 2048 },
-                                      { 5176, 128, 128 }, { 1024, 512, 8000 }, { 64, 256, 1024 }, { 1, 512, 2048 } };
+    static const int64_t all[][3] = { { 5176, 128, 512 },  { 5176, 256, 1024 }, { 65792, 16, 128 },
+                                      { 65792, 32, 2 },    { 5176, 512, 2048 }, { 5176, 128, 128 },
+                                      { 1024, 512, 8000 }, { 64, 256, 1024 },   { 1, 512, 2048 } };
     bool good = true;
     for (int i = 0; i < (s->quick ? 4 : 9); i++)
-        good &= measure(run, (row){ .name = "gemm", .lengths = "equal", .B = all[i][0], .T = 1, .I = all[i][1], .H = all[i][2], .layers = 1 }, "plain", s);
+        good &= measure(run,
+                        (row){ .name = "gemm",
+                               .lengths = "equal",
+                               .B = all[i][0],
+                               .T = 1,
+                               .I = all[i][1],
+                               .H = all[i][2],
+                               .layers = 1 },
+                        "plain", s);
     return good;
 }

@@ -1,9 +1,11 @@
-/* memory.c - what memory a step takes: how far the peak of a process' resident memory grows over what it held before, in a child that
- * builds the case and runs one training step. Parameters, their gradients and the inputs are there before; the peers' programs do the
- * same in the same way, so what is compared is all that one step has to have beside them.
+/* memory.c - what memory a step takes: how far the peak of a process' resident memory grows over what it held
+ * before, in a child that builds the case and runs one training step. Parameters, their gradients and the
+ * inputs are there before; the peers' programs do the same in the same way, so what is compared is all that
+ * one step has to have beside them.
  *
- * Before that the child has run the same case with one sequence of one token, and given back what was free: what is read from disk, started or
- * made once in a process is not part of a step. Linux alone: /proc/self/clear_refs sets the peak back to what is held. */
+ * Before that the child has run the same case with one sequence of one token, and given back what was free:
+ * what is read from disk, started or made once in a process is not part of a step. Linux alone:
+ * /proc/self/clear_refs sets the peak back to what is held. */
 #include <malloc.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,12 +1,18 @@
-/* pack.c - what packing costs: every layout change, forward and backward, beside a plain copy of the bytes that must be moved.
+/* pack.c - what packing costs: every layout change, forward and backward, beside a plain copy of the bytes
+ * that must be moved.
  *
- * A new batch each time, as in training: its index arrays are part of the time. A backward starts from a gradient of ones, whose
- * writing is part of it, too. */
+ * A new batch each time, as in training: its index arrays are part of the time. A backward starts from a
+ * gradient of ones, whose writing is part of it, too. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
-typedef struct move { const char *name; weft_tensor *(*run)(weft_tensor *x, const weft_lengths *l); bool padded; int copies; } move;
+typedef struct move {
+    const char *name;
+    weft_tensor *(*run)(weft_tensor *x, const weft_lengths *l);
+    bool padded;
+    int copies;
+} move;
 
 static weft_tensor *there_and_back(weft_tensor *x, const weft_lengths *l)
 {
@@ -14,7 +20,10 @@ static weft_tensor *there_and_back(weft_tensor *x, const weft_lengths *l)
     return weft_to_layout(weft_to_layout(x, WEFT_PACKED), WEFT_CONCAT);
 }
 
-static weft_tensor *pack(weft_tensor *x, const weft_lengths *l) { return weft_pack_padded_sequence(x, l, WEFT_ALIGN_LEFT); }
+static weft_tensor *pack(weft_tensor *x, const weft_lengths *l)
+{
+    return weft_pack_padded_sequence(x, l, WEFT_ALIGN_LEFT);
+}
 
 static weft_tensor *pad(weft_tensor *x, const weft_lengths *l)
 {
@@ -36,9 +45,12 @@ static double copy_ms(weft_real *to, const weft_real *from, size_t bytes, const 
 }
 
 /* One run: the input is made outside the time. */
-static double once(weft *w, const move *m, const weft_real *data, const row *r, const weft_lengths *l, bool back)
+static double once(weft *w, const move *m, const weft_real *data, const row *r, const weft_lengths *l,
+                   bool back)
 {
-    weft_tensor *x = m->padded ? weft_reals(w, data, WEFT_SHAPE(r->B, r->T, r->I)) : weft_ragged(w, data, r->I, l), *dx;
+    weft_tensor *x = m->padded ? weft_reals(w, data, WEFT_SHAPE(r->B, r->T, r->I)) :
+                                 weft_ragged(w, data, r->I, l),
+                *dx;
     weft_set_grad_enabled(w, back);
     double start = now_ms();
     weft_tensor *y = m->run(x, l);
@@ -54,7 +66,8 @@ static double once(weft *w, const move *m, const weft_real *data, const row *r, 
     return ms;
 }
 
-static void measure_move(weft *w, const move *m, const weft_real *data, row *r, const weft_lengths *l, const settings *s)
+static void measure_move(weft *w, const move *m, const weft_real *data, row *r, const weft_lengths *l,
+                         const settings *s)
 {
     for (int back = 0; back < 2; back++) {
         times t = { 0 };
@@ -72,8 +85,10 @@ static void measure_move(weft *w, const move *m, const weft_real *data, row *r, 
 
 static bool at_length(int64_t T, const settings *s)
 {
-    static const move moves[] = { { "arrange there and back", there_and_back, false, 2 }, { "pack_padded", pack, true, 1 }, { "pad_packed", pad, false, 1 } };
-    row          r = { .name = "pack", .lengths = "uniform", .layout = "packed", .B = (1 << 18) / T, .T = T, .I = 64 };
+    static const move moves[] = { { "arrange there and back", there_and_back, false, 2 },
+                                  { "pack_padded", pack, true, 1 },
+                                  { "pad_packed", pad, false, 1 } };
+    row r = { .name = "pack", .lengths = "uniform", .layout = "packed", .B = (1 << 18) / T, .T = T, .I = 64 };
     int32_t     *len = calloc((size_t)r.B, sizeof *len);
     size_t       room = (size_t)(r.B * r.T * r.I);
     weft_real   *data = malloc(room * sizeof *data), *to = malloc(room * sizeof *to);

@@ -37,7 +37,8 @@ static void print_who(const settings *s, weft *w)
 {
     const char *gemm = getenv("WEFT_GEMM");
     bool own = !gemm || !*gemm || !strcmp(gemm, "own") || s->open.device == WEFT_CUDA;
-    printf("{\"who\": \"weft-%s-%s%s\", \"threads\": %d, ", weft_version(), weft_device_name(w), own ? "" : "-openblas", weft_threads(w));
+    printf("{\"who\": \"weft-%s-%s%s\", \"threads\": %d, ", weft_version(), weft_device_name(w),
+           own ? "" : "-openblas", weft_threads(w));
 }
 
 static void print_shape(const row *r)
@@ -47,7 +48,8 @@ static void print_shape(const row *r)
         printf("\"what\": \"%s\", ", r->what);
     printf("\"B\": %lld, \"T\": %lld, \"I\": %lld, ", (long long)r->B, (long long)r->T, (long long)r->I);
     if (!r->what)
-        printf("\"H\": %lld, \"layers\": %d, \"bidirectional\": %s, ", (long long)r->H, r->layers, r->bidirectional ? "true" : "false");
+        printf("\"H\": %lld, \"layers\": %d, \"bidirectional\": %s, ", (long long)r->H, r->layers,
+               r->bidirectional ? "true" : "false");
     if (r->heads)
         printf("\"heads\": %d, ", r->heads);
     if (r->horizon)
@@ -60,7 +62,8 @@ static void print_proof(const settings *s, weft *w, const row *r, bool train)
 {
     weft_usage held = weft_usage_of(w);
     printf("\"loss\": %.6g, \"norm\": %.6g, ", r->loss, r->norm);
-    printf("\"context_bytes\": %lld, \"allocations\": %lld, ", (long long)(held.host_bytes + held.device_bytes), (long long)r->allocations);
+    printf("\"context_bytes\": %lld, \"allocations\": %lld, ",
+           (long long)(held.host_bytes + held.device_bytes), (long long)r->allocations);
     if (train && s->step_bytes > 0)
         printf("\"peak_bytes\": %.0f, ", s->step_bytes);
 }
@@ -70,7 +73,8 @@ static void print_speed(const settings *s, double flops, double ms)
     double gf_s = flops / ms * 1e-6;
     printf("\"gflop\": %.5g, \"gf_s\": %.4g, ", flops * 1e-9, gf_s);
     if (s->peak[1] > 0)
-        printf("\"peak_gf_s_core\": %.4g, \"peak_gf_s\": %.4g, \"share\": %.3f, ", s->peak[0], s->peak[1], gf_s / s->peak[1]);
+        printf("\"peak_gf_s_core\": %.4g, \"peak_gf_s\": %.4g, \"share\": %.3f, ", s->peak[0], s->peak[1],
+               gf_s / s->peak[1]);
 }
 
 void emit(const settings *s, weft *w, const row *r, times *t)
@@ -80,9 +84,11 @@ void emit(const settings *s, weft *w, const row *r, times *t)
     bool   train = !strcmp(r->pass, "train");
     print_who(s, w);
     print_shape(r);
-    printf("\"layout\": \"%s\", \"pass\": \"%s\", \"precision\": \"%s\", ", r->layout, r->pass, sizeof(weft_real) == 8 ? "fp64" : precisions[s->open.precision]);
+    printf("\"layout\": \"%s\", \"pass\": \"%s\", \"precision\": \"%s\", ", r->layout, r->pass,
+           sizeof(weft_real) == 8 ? "fp64" : precisions[s->open.precision]);
     if (r->what)
-        printf("\"gb_s\": %.2f, \"copy_gb_s\": %.2f, \"copies\": %.2f, ", r->bytes / ms * 1e-6, r->bytes / r->copy_ms * 1e-6, ms / r->copy_ms);
+        printf("\"gb_s\": %.2f, \"copy_gb_s\": %.2f, \"copies\": %.2f, ", r->bytes / ms * 1e-6,
+               r->bytes / r->copy_ms * 1e-6, ms / r->copy_ms);
     else
         print_proof(s, w, r, train);
     if (r->work.forward > 0)

@@ -1,4 +1,5 @@
-/* train.c - what is measured of everything that trains: a forward pass without the tape, a training step with it, and the proof of equal work. */
+/* train.c - what is measured of everything that trains: a forward pass without the tape, a training step
+ * with it, and the proof of equal work. */
 #include <math.h>
 #include <string.h>
 #include "bench.h"

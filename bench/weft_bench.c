@@ -1,34 +1,54 @@
 /* weft_bench.c - measures training steps, layers, products and packing; one JSON object a line on stdout.
  *
- *     weft_bench --case CASE,.. --threads N --runs R [--quick] [--tiny] [--layout L] [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]
+ *     weft_bench --case CASE,.. --threads N --runs R [--quick] [--tiny] [--layout L]
+ *                [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]
  *
- * net     Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512, triangle lengths
- * lstm    one LSTM layer, I=H, B=64, lengths uniform in [T/8, T], loss = sum of outputs
- * gru     the same of a GRU
- * bilstm  two bidirectional LSTM layers, I=H=256, B=64
- * long    one LSTM layer, H = 32 and 128, the same 262,144 tokens as sequences of 32 .. 4,096, and a single one of 70,000
- * sweep   one LSTM layer, H = 32 .. 512, B = 1 .. 1,024 equal lengths of 128
- * never_slower      one LSTM layer, every H of 16 .. 1,024 beside every B of 1 .. 512, T such that a step stays short
- * transformer_lstm  d=128, 4 heads, 2 LSTM layers, 2 blocks, dropout 0, B=64, past up to 300 steps of 4 features, future up to 100 of 3, masked MSE;
- *         packed, and padded as PyTorch does it (plain tensors, masks), for the three kinds of lengths
- * attention         multi-head attention of sequences to themselves with its linear layers, loss = sum of outputs
- * g2p     sixteen updates of the demo's encoder-decoder with attention, optimiser and clipping included
- * gemm    products in the shapes of layers, forwards and backwards; WEFT_GEMM=openblas has OpenBLAS do them
- * pack    arrange there and back, pack_padded, pad_packed, forward and backward, beside a plain copy of the same bytes
+ *   net               Embedding(10,16), LSTM(16,32), Linear(32,2) summed over time, cross entropy; B=512,
+ *                     triangle lengths
+ *   lstm              one LSTM layer, I=H, B=64, lengths uniform in [T/8, T], loss = sum of outputs
+ *   gru               the same of a GRU
+ *   bilstm            two bidirectional LSTM layers, I=H=256, B=64
+ *   long              one LSTM layer, H = 32 and 128, the same 262,144 tokens as sequences of 32 .. 4,096,
+ *                     and a single one of 70,000
+ *   sweep             one LSTM layer, H = 32 .. 512, B = 1 .. 1,024 equal lengths of 128
+ *   never_slower      one LSTM layer, every H of 16 .. 1,024 beside every B of 1 .. 512, T such that a step
+ *                     stays short
+ *   transformer_lstm  d=128, 4 heads, 2 LSTM layers, 2 blocks, dropout 0, B=64, past up to 300 steps of 4
+ *                     features, future up to 100 of 3, masked MSE; packed, and padded as PyTorch does it
+ *                     (plain tensors, masks), for the three kinds of lengths
+ *   attention         multi-head attention of sequences to themselves with its linear layers, loss = sum of
+ *                     outputs
+ *   g2p               sixteen updates of the demo's encoder-decoder with attention, optimiser and clipping
+ *                     included
+ *   gemm              products in the shapes of layers, forwards and backwards; WEFT_GEMM=openblas has
+ *                     OpenBLAS do them
+ *   pack              to_layout there and back, pack_padded_sequence, pad_packed_sequence, forward and
+ *                     backward, beside a plain copy of the same bytes
  *
- * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU. --layout: packed, concat, rows or
- * padded, where a case has it. On a GPU the shapes of lstm are longer. `forward` runs without the tape; `train` is zero_grad, forward,
- * loss, backward, without an optimiser but for g2p; loss and norm are those of one such step with weights and data by formula. ms is the
- * median of `runs` after two runs that are not counted. gflop, gf_s: see work.c; peak_gf_s, share: flops.c; peak_bytes: memory.c.
- * allocations: in the measured runs; context_bytes: what the context holds after them. */
+ * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
+ * --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of lstm are longer.
+ * `forward` runs without the tape; `train` is zero_grad, forward, loss, backward, without an optimiser but
+ * for g2p; loss and norm are those of one such step with weights and data by formula. ms is the median of
+ * `runs` after two runs that are not counted. gflop, gf_s: see work.c; peak_gf_s, share: flops.c; peak_bytes:
+ * memory.c. allocations: in the measured runs; context_bytes: what the context holds after them. */
 #include <stdlib.h>
 #include <string.h>
 #include "bench.h"
 
-static const struct { const char *name; bool (*run)(const settings *); } cases[] = {
-    { "net", bench_net }, { "lstm", bench_lstm }, { "gru", bench_gru }, { "bilstm", bench_bilstm }, { "transformer_lstm", bench_transformer_lstm },
-    { "attention", bench_attention }, { "g2p", bench_g2p }, { "gemm", bench_gemm }, { "pack", bench_pack }, { "long", bench_long },
-    { "never_slower", bench_never_slower }, { "sweep", bench_sweep },
+static const struct { const char *name; bool (*run)(const settings *);
+} cases[] = {
+    { "net", bench_net },
+    { "lstm", bench_lstm },
+    { "gru", bench_gru },
+    { "bilstm", bench_bilstm },
+    { "transformer_lstm", bench_transformer_lstm },
+    { "attention", bench_attention },
+    { "g2p", bench_g2p },
+    { "gemm", bench_gemm },
+    { "pack", bench_pack },
+    { "long", bench_long },
+    { "never_slower", bench_never_slower },
+    { "sweep", bench_sweep },
 };
 
 static bool run_named(const char *name, const settings *s)
@@ -66,7 +86,8 @@ static bool read_option(const char *option, const char *value, settings *s, cons
     else if (!strcmp(option, "--device"))
         s->open.device = (which = which_of("cpu,ref,cuda", value)) < 0 ? WEFT_CPU : devices[which];
     else if (!strcmp(option, "--precision"))
-        s->open.precision = (weft_precision)((which = which_of("fp32,strict_fp32,tf32,bf16", value)) < 0 ? 0 : which);
+        s->open.precision =
+            (weft_precision)((which = which_of("fp32,strict_fp32,tf32,bf16", value)) < 0 ? 0 : which);
     else
         return false;
     return which >= 0;
@@ -102,8 +123,10 @@ int main(int argc, char **argv)
     settings    s = { .open = { .device = WEFT_CPU, .seed = 1, .threads = 2 }, .runs = 7 };
     const char *names = "net,lstm,pack";
     if (!read_options(argc, argv, &s, &names)) {
-        fprintf(stderr, "usage: weft_bench [--case CASE,..] [--threads N] [--runs R] [--quick] [--tiny] [--layout packed|concat|rows|padded]\n"
-                        "                  [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\ncases:");
+        fprintf(stderr,
+                "usage: weft_bench [--case CASE,..] [--threads N] [--runs R] [--quick] [--tiny] [--layout "
+                "packed|concat|rows|padded]\n"
+                "                  [--device cpu|ref|cuda] [--precision fp32|strict_fp32|tf32|bf16]\ncases:");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
             fprintf(stderr, " %s", cases[i].name);
         fprintf(stderr, "\n");

@@ -1,14 +1,18 @@
-/* work.c - how many floating point operations a step really needs; GF/s and the share of the machine's peak are of these.
+/* work.c - how many floating point operations a step really needs; GF/s and the share of the machine's peak
+ * are of these.
  *
- * Counted are the products of matrices, a multiplication and an addition as two, over real tokens (no pads) and, of attention, over real
- * pairs of a query and a key that it may see:
+ * Counted are the products of matrices, a multiplication and an addition as two, over real tokens (no pads)
+ * and, of attention, over real pairs of a query and a key that it may see:
  *
- *   linear     2 in out a row; backward as much for the weights, and as much for what goes in where that has a gradient
- *   recurrent  2 gates hidden (in + hidden) a token and direction; backward the same for the weights, 2 gates hidden^2 for the state before,
- *              2 gates hidden in for what goes in where that has a gradient
+ *   linear     2 in out a row; backward as much for the weights, and as much for what goes in where that has
+ *              a gradient
+ *   recurrent  2 gates hidden (in + hidden) a token and direction; backward the same for the weights,
+ *              2 gates hidden^2 for the state before, 2 gates hidden in for what goes in where that has a
+ *              gradient
  *   attention  2 (dk + dv) a pair, summed over heads; backward twice that
  *
- * Not counted: gates' functions, softmax, norms, sums, optimisers, embeddings, and whatever is computed a second time to save memory. */
+ * Not counted: gates' functions, softmax, norms, sums, optimisers, embeddings, and whatever is computed a
+ * second time to save memory. */
 #include "bench.h"
 
 void add_linear(work *to, double rows, int64_t in, int64_t out, bool dx)

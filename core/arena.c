@@ -1,6 +1,7 @@
-/* arena.c - memory. A step's tensors come from arenas that grow by blocks and are rewound at its end; a cleared arena becomes
- * one block of the most that a step has needed, and a little more, so a steady-state step asks the allocator for nothing. What has ended is poisoned under
- * AddressSanitizer. All of a context's memory comes through here, and so do a test's planned failures. */
+/* arena.c - memory. A step's tensors come from arenas that grow by blocks and are rewound at its end; a
+ * cleared arena becomes one block of the most that a step has needed, and a little more, so a steady-state
+ * step asks the allocator for nothing. What has ended is poisoned under AddressSanitizer. All of a context's
+ * memory comes through here, and so do a test's planned failures. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/core.h"
@@ -20,9 +21,13 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-typedef struct { void *raw; size_t bytes; } tag;                  /* stands just before every block of host memory */
+/* stands just before every block of host memory */
+typedef struct { void *raw; size_t bytes; } tag;
 
-static char *aligned(void *raw) { return (char *)(((uintptr_t)raw + sizeof(tag) + WEFT__LINE - 1) & ~(uintptr_t)(WEFT__LINE - 1)); }
+static char *aligned(void *raw)
+{
+    return (char *)(((uintptr_t)raw + sizeof(tag) + WEFT__LINE - 1) & ~(uintptr_t)(WEFT__LINE - 1));
+}
 
 static const char *at_work(const weft *w) { return w->running ? w->running : "weft"; }
 
@@ -81,7 +86,8 @@ void *weft__device_allocate(weft *w, size_t bytes)
 {
     void *p = tried_on_device(w, bytes);
     if (!p)
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %zu bytes", at_work(w), w->dev.k->synchronous ? "" : " on the device", bytes);
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %zu bytes", at_work(w),
+                   w->dev.k->synchronous ? "" : " on the device", bytes);
     return p;
 }
 
@@ -102,10 +108,14 @@ void weft__device_release(weft *w, void *p)
 }
 
 /* ---- arenas ---- */
-static int64_t extent(const weft__arena *a) { return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0; }
+static int64_t extent(const weft__arena *a)
+{
+    return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0;
+}
 int64_t weft__position(const weft__arena *a) { return a->n ? a->block[a->at].start + a->used : 0; }
 
-static int64_t needed(const weft__arena *a)      /* at this moment; ends of blocks that were too short for what came next are not */
+/* at this moment; ends of blocks that were too short for what came next are not */
+static int64_t needed(const weft__arena *a)
 {
     int64_t bytes = a->used;
     for (int b = 0; b < a->at; b++)
@@ -113,17 +123,22 @@ static int64_t needed(const weft__arena *a)      /* at this moment; ends of bloc
     return bytes;
 }
 
-static bool visible(const weft *w, const weft__arena *a) { return !a->stays && (!a->device || w->dev.k->synchronous); }
+static bool visible(const weft *w, const weft__arena *a)
+{
+    return !a->stays && (!a->device || w->dev.k->synchronous);
+}
 
-/* What was needed before, if it is the first; then one that doubles the arena while that is small, and adds a quarter later: of a large one, what is not
- * needed would be missed. Smaller ones, down to what is needed, where there is no memory for it. */
+/* What was needed before, if it is the first; then one that doubles the arena while that is small, and adds a
+ * quarter later: of a large one, what is not needed would be missed. Smaller ones, down to what is needed,
+ * where there is no memory for it. */
 static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
 {
     enum { SMALL = 1 << 26 };
     int64_t least = larger(bytes, 1 << 16), all = extent(a);
     char *base = NULL;
     *size = larger(least, a->n == 0 ? a->first : all < SMALL ? all : weft__whole_lines(all / 4));
-    while (a->n < WEFT__BLOCKS && !(base = a->device ? tried_on_device(w, (size_t)*size) : tried(w, (size_t)*size)) && *size > least)
+    while (a->n < WEFT__BLOCKS &&
+           !(base = a->device ? tried_on_device(w, (size_t)*size) : tried(w, (size_t)*size)) && *size > least)
         *size = larger(least, *size / 2 & ~(int64_t)(WEFT__LINE - 1));
     return base;
 }
@@ -134,8 +149,9 @@ static bool grow(weft *w, weft__arena *a, int64_t bytes)
     char *base = next_block(w, a, bytes, &size);
     if (!base) {
         bool full = a->n == WEFT__BLOCKS;
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %lld bytes%s", at_work(w), a->device && !w->dev.k->synchronous ? " on the device" : "",
-                   (long long)bytes, full ? ", in an arena of too many blocks" : "");
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory%s: %lld bytes%s", at_work(w),
+                   a->device && !w->dev.k->synchronous ? " on the device" : "", (long long)bytes,
+                   full ? ", in an arena of too many blocks" : "");
         return false;
     }
     if (a->n)
@@ -153,7 +169,8 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
     if (w->status)
         return NULL;
     if (w->fail_in && !--w->fail_in) {
-        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w), (long long)bytes);
+        weft__fail(w, WEFT_ENOMEM, "%s: out of memory: %lld bytes, as a test has planned", at_work(w),
+                   (long long)bytes);
         return NULL;
     }
     bytes = bytes > 0 ? weft__whole_lines(bytes) : WEFT__LINE;
@@ -205,7 +222,8 @@ void weft__arena_clear(weft *w, weft__arena *a)
         weft__back_to(w, a, 0);
 }
 
-/* After a failure for want of memory nothing is kept for steps as large as that one. Heads stay: stale handles are looked at. */
+/* After a failure for want of memory nothing is kept for steps as large as that one. Heads stay: stale
+ * handles are looked at. */
 void weft__arena_forget(weft *w, weft__arena *a)
 {
     if (!a->stays)

@@ -2,7 +2,10 @@
 #include <stdbool.h>
 #include "core/best.h"
 
-static bool worse(weft__scored a, weft__scored b) { return a.score < b.score || (a.score == b.score && a.id > b.id); }
+static bool worse(weft__scored a, weft__scored b)
+{
+    return a.score < b.score || (a.score == b.score && a.id > b.id);
+}
 
 static void sift_down(weft__scored *heap, int64_t n, int64_t i, weft__scored x)
 {

@@ -1,6 +1,7 @@
-/* check.c - WEFT_CHECK=1, for those who write programs: what a step has ended is recognised for good. Headers of tensors are never used again, so a
- * stale handle is an error however old it is; numbers that have ended are NaN, and as ints out of every range, so a stale pointer shows; and an
- * optimiser that steps again without weft_clear is told. The NaN that operators make are looked for in autograd/nan.c. */
+/* check.c - WEFT_CHECK=1, for those who write programs: what a step has ended is recognised for good. Headers
+ * of tensors are never used again, so a stale handle is an error however old it is; numbers that have ended
+ * are NaN, and as ints out of every range, so a stale pointer shows; and an optimiser that steps again
+ * without weft_clear is told. The NaN that operators make are looked for in autograd/nan.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/check.h"
@@ -101,7 +102,9 @@ void weft__check_stepped(weft *w, const void *optimiser)
     for (int i = 0; i < c->steps; i++)
         if (c->stepped[i] == optimiser && !c->told_clear) {
             c->told_clear = true;
-            fprintf(stderr, "weft: WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f MB of steps before are still held\n",
+            fprintf(stderr,
+                    "weft: WEFT_CHECK: optim_step: the second time since weft_clear: %lld tensors and %.1f "
+                    "MB of steps before are still held\n",
                     (long long)c->n, (double)(w->host_bytes + w->device_bytes) * 1e-6);
         }
     if (c->steps < WEFT__STEPPED)

@@ -1,5 +1,5 @@
-/* check.h - what WEFT_CHECK=1 looks for. A context without it has w->check NULL and pays a branch where a tensor is made, an operator has run, and a
- * step ends. */
+/* check.h - what WEFT_CHECK=1 looks for. A context without it has w->check NULL and pays a branch where a
+ * tensor is made, an operator has run, and a step ends. */
 #ifndef WEFT_CHECK_H_
 #define WEFT_CHECK_H_
 #include "core/core.h"
@@ -7,7 +7,8 @@
 enum { WEFT__STEPPED = 8 };
 struct weft__check {
     weft_tensor **live; int64_t n, room;         /* headers of this step that have not ended, oldest first */
-    const void *stepped[WEFT__STEPPED]; int steps;                /* optimisers that have stepped since weft_clear */
+    /* optimisers that have stepped since weft_clear */
+    const void *stepped[WEFT__STEPPED]; int steps;
     bool given;                                  /* in this step a NaN came from the program */
     bool told_given, told_clear;                 /* lines that are said once */
     real *copy; int64_t elements;                /* of a device's numbers, to be looked at */
@@ -19,8 +20,10 @@ void    weft__check_open(weft *);
 void    weft__check_close(weft *);
 /* If w->check only: */
 void    weft__check_made(weft *, weft_tensor *); /* a header: its place is nobody else's until weft_close */
-void    weft__check_rewind(weft *, int64_t headers, int64_t data);                /* ends headers from that number on, and numbers from that place on */
+/* ends headers from that number on, and numbers from that place on */
+void    weft__check_rewind(weft *, int64_t headers, int64_t data);
 void    weft__check_clear(weft *);
-void    weft__check_spoil(weft *, weft__arena *, int64_t from);                   /* what was taken from there on becomes NaN, and ints out of every range */
+/* what was taken from there on becomes NaN, and ints out of every range */
+void    weft__check_spoil(weft *, weft__arena *, int64_t from);
 void    weft__check_stepped(weft *, const void *optimiser);
 #endif

@@ -18,7 +18,8 @@ enum { MOST_THREADS = 1024, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
 static bool lives(const weft *w) { return w && !weft__is_nowhere(w); }
 
-/* Unless the program has its own. Large blocks in huge pages, where the system gives them to who asks: see docs/design/memory.md. */
+/* Unless the program has its own. Large blocks in huge pages, where the system gives them to who asks: see
+ * docs/design/memory.md. */
 static void *allocate(size_t bytes, void *user)
 {
     (void)user;
@@ -46,7 +47,10 @@ void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void
 /* ---- opening ---- */
 static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE: cpu, ref, cuda, cuda:1 */
 {
-    static const struct { const char *name; weft_device device; } names[] = { { "best", WEFT_BEST }, { "cpu", WEFT_CPU }, { "ref", WEFT_REF }, { "cuda", WEFT_CUDA } };
+    static const struct {
+        const char *name;
+        weft_device device;
+    } names[] = { { "best", WEFT_BEST }, { "cpu", WEFT_CPU }, { "ref", WEFT_REF }, { "cuda", WEFT_CUDA } };
     const char *want = secure_getenv("WEFT_DEVICE");
     if (!want || !*want)
         return true;
@@ -106,17 +110,21 @@ static void settle_in(weft *w, const weft_opts *o)
     bool known = overridden(&real_opts, why, sizeof why), check = false;
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
-        weft__fail(w, WEFT_EARG, "open: %d threads, precision %d; 0 threads or more and one of weft_precision are wanted", o->threads, (int)o->precision);
+        weft__fail(w, WEFT_EARG,
+                   "open: %d threads, precision %d; 0 threads or more and one of weft_precision are wanted",
+                   o->threads, (int)o->precision);
     else if (!weft__log_level(&w->dev.log))
         weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", secure_getenv("WEFT_LOG"));
     else if (!weft__check_wanted(&check))
         weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: 0 or 1 is wanted", secure_getenv("WEFT_CHECK"));
     else if (!threads_overridden(&real_opts))
-        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", secure_getenv("WEFT_THREADS"), MOST_THREADS);
+        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", secure_getenv("WEFT_THREADS"),
+                   MOST_THREADS);
     else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
         weft__fail(w, WEFT_EDEVICE, "%s", why);
     if (!w->dev.k)
-        w->dev.k = &weft__ref;                   /* a failed context can still be closed, and asked for its message */
+        /* a failed context can still be closed, and asked for its message */
+        w->dev.k = &weft__ref;
     w->dev.lost = w->status;                     /* but is of no other use */
     int threads = real_opts.threads ? real_opts.threads : cores();
     w->dev.pool = weft__pool_new(&w->dev, w->status ? 1 : threads);
@@ -134,7 +142,8 @@ static bool sound(weft *w, const weft_opts *o)
     else if (o->threads > MOST_THREADS)
         weft__fail(w, WEFT_EARG, "open: %d threads; 0 .. %d are wanted", o->threads, MOST_THREADS);
     else if (!o->allocate != !o->release)
-        weft__fail(w, WEFT_EARG, "open: %s is NULL; allocate and release are wanted both, or neither", o->allocate ? "release" : "allocate");
+        weft__fail(w, WEFT_EARG, "open: %s is NULL; allocate and release are wanted both, or neither",
+                   o->allocate ? "release" : "allocate");
     else if (*weft__blas_failure())
         weft__fail(w, WEFT_EDEVICE, "open: %s", weft__blas_failure());
     return !w->status;
@@ -150,13 +159,18 @@ weft *weft_open(const weft_opts *opts)
     if (!w)
         return weft__no_memory();
     memset(w, 0, sizeof *w);
-    w->dev = (weft__device){ .allocate = o.allocate, .release = o.release, .user = o.user, .precision = o.precision, .deterministic = o.deterministic };
+    w->dev = (weft__device){ .allocate = o.allocate,
+                             .release = o.release,
+                             .user = o.user,
+                             .precision = o.precision,
+                             .deterministic = o.deterministic };
     w->seed = o.seed, w->step = 1, w->recording = w->training = true, w->lean = o.lean;
     w->heads[0].stays = w->heads[1].stays = true;
     w->data.device = w->grads.device = w->maps.device = true;
     w->nil = (weft_tensor){ .w = w };
     if (!sound(w, asked))
-        o.device = WEFT_REF, o.threads = 1;      /* a failed context can still be closed, and asked for its message */
+        /* a failed context can still be closed, and asked for its message */
+        o.device = WEFT_REF, o.threads = 1;
     settle_in(w, &o);
     return w;
 }
@@ -179,7 +193,8 @@ void weft_close(weft *w)
     w->dev.k->wait(&w->dev);
     weft__log_close(w);
     weft__check_close(w);
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep,
+                           &w->lasting,  &w->data,     &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
     end_owned(w);
@@ -196,17 +211,23 @@ void weft_clear(weft *w)
         return;
     if (w->check)
         weft__check_clear(w);
-    w->step++, w->draw++;                        /* headers of the step before stay readable: their step is wrong */
-    weft__arena *all[] = { &w->heads[w->step & 1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
-    for (size_t i = w->check ? 1 : 0; i < sizeof all / sizeof *all; i++)     /* under WEFT_CHECK headers are never used again */
+    /* headers of the step before stay readable: their step is wrong */
+    w->step++, w->draw++;
+    weft__arena *all[] = {
+        &w->heads[w->step & 1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps
+    };
+    /* under WEFT_CHECK headers are never used again */
+    for (size_t i = w->check ? 1 : 0; i < sizeof all / sizeof *all; i++)
         weft__arena_clear(w, all[i]);
     w->batches = NULL, w->links = NULL, w->running = NULL;
     weft__tell(w, WEFT__CLEARED, NULL);
 }
 
-static void give_back(weft *w)                   /* what steps up to now have needed, for smaller ones to come */
+/* what steps up to now have needed, for smaller ones to come */
+static void give_back(weft *w)
 {
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep,
+                           &w->lasting,  &w->data,     &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_forget(w, all[i]);
     weft__tell(w, WEFT__FORGOTTEN, NULL);
@@ -250,7 +271,11 @@ weft_usage weft_usage_of(const weft *w)
 {
     if (!w || weft__is_nowhere(w))
         return (weft_usage){ 0 };
-    int64_t scratch = (int64_t)w->dev.workspace_bytes, own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
-    int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0), of_device = w->dev.k->synchronous ? 0 : scratch;
-    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device, w->allocations, weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL), w->host_peak + of_host, w->device_peak + of_device };
+    int64_t scratch = (int64_t)w->dev.workspace_bytes,
+            own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
+    int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0),
+            of_device = w->dev.k->synchronous ? 0 : scratch;
+    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device,
+                         w->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
+                         w->host_peak + of_host,  w->device_peak + of_device };
 }

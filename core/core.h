@@ -1,4 +1,5 @@
-/* core.h - what the library's own files know of each other's insides: arenas, batches, forms, tensors, the context. */
+/* core.h - what the library's own files know of each other's insides: arenas, batches, forms, tensors, the
+ * context. */
 #ifndef WEFT_CORE_H
 #define WEFT_CORE_H
 #include "core/api_core.h"
@@ -7,22 +8,30 @@
 enum { WEFT__BLOCKS = 48, WEFT__MESSAGE = 512 };
 
 /* ---- memory ---- */
-typedef struct weft__arena {                     /* grows by blocks; cleared, it becomes one block of what was needed */
-    struct { char *base; int64_t start, size, left; } block[WEFT__BLOCKS];   /* left: used of it when the next one was begun */
-    int n, at; int64_t used, most, first;        /* used: of block[at]; most: what was ever needed at once, if it were one block; first: size of a first block */
-    bool stays;                                  /* blocks are kept and never poisoned: stale headers are looked at */
+/* grows by blocks; cleared, it becomes one block of what was needed */
+typedef struct weft__arena {
+    /* left: used of it when the next one was begun */
+    struct { char *base; int64_t start, size, left; } block[WEFT__BLOCKS];
+    /* used: of block[at]; most: what was ever needed at once, if it were one block; first: size of a first
+     * block */
+    int n, at; int64_t used, most, first;
+    /* blocks are kept and never poisoned: stale headers are looked at */
+    bool stays;
     bool device;                                 /* device memory */
 } weft__arena;
 
-typedef struct weft__block { struct weft__block *next; void *memory; size_t bytes; } weft__block;   /* of a device apart */
+/* of a device apart */
+typedef struct weft__block { struct weft__block *next; void *memory; size_t bytes; } weft__block;
 
 /* ---- ragged batches ---- */
 typedef struct weft_batch weft_batch;
 typedef struct weft__order {                     /* lengths sorted, the longest first, ties as they came */
-    weft__ints live, start;                      /* [longest], [longest + 1]: how many are longer than t, and their sum over the t before */
+    /* [longest], [longest + 1]: how many are longer than t, and their sum over the t before */
+    weft__ints live, start;
     int32_t *rank;                               /* [n] the place of each */
 } weft__order;
-typedef struct weft__fold {                      /* rows of a placement as columns of a recurrence, longest first, see fold.c */
+/* rows of a placement as columns of a recurrence, longest first, see fold.c */
+typedef struct weft__fold {
     int64_t columns, steps;                      /* columns that are not empty */
     weft__order order;
     weft__ints reset[2];                         /* as in weft__recurrence; forwards, backwards */
@@ -40,24 +49,34 @@ typedef struct weft__form {                      /* all of a tensor but its numb
 } weft__form;
 
 typedef struct weft__map { struct weft__map *next; weft__form from, to; weft__ints index; } weft__map;
-typedef struct weft__link { struct weft__link *next; void *pointer, *was; int64_t at; } weft__link;   /* see rewind.c */
-struct weft_batch {                              /* B sequences; equal lengths and ids are one batch within a step */
-    weft *w; uint64_t hash; weft_batch *child[4]; /* those of a step are a tree, by two bits of the hash a level */
+/* see rewind.c */
+typedef struct weft__link { struct weft__link *next; void *pointer, *was; int64_t at; } weft__link;
+/* B sequences; equal lengths and ids are one batch within a step */
+struct weft_batch {
+    /* those of a step are a tree, by two bits of the hash a level */
+    weft *w; uint64_t hash; weft_batch *child[4];
     int64_t n, tokens, longest;
     bool own_ids;                                /* ids were given; else 0 .. n-1 */
     int32_t *len; int64_t *id;                   /* [n] as the user gave them, host */
     weft__ints offset;                           /* [n + 1] concat: first row of each sequence */
     weft__ints sorted, unsorted;                 /* [n] packed: longest first, and back */
-    weft__ints live, start;                      /* [longest], [longest + 1] packed: rows of each step, its first row */
+    /* [longest], [longest + 1] packed: rows of each step, its first row */
+    weft__ints live, start;
     weft__map *maps;                             /* every gather between two layouts asked for so far */
-    struct weft__rows { struct weft__rows *next; weft__form f; weft__ints sequence, position; int64_t *id; } *rows;
+    struct weft__rows {
+        struct weft__rows *next;
+        weft__form f;
+        weft__ints sequence, position;
+        int64_t *id;
+    } * rows;
     weft__place *places;
     struct weft__ends *ends;                     /* of rnn/states.c */
 };
 
 /* ---- tensors ---- */
 struct weft_module;
-typedef struct weft__lookup {                    /* a tensor's rows are those of a table, by ids in the same layout of its batch or in another; -1: zeros */
+/* a tensor's rows are those of a table, by ids in the same layout of its batch or in another; -1: zeros */
+typedef struct weft__lookup {
     weft_tensor *table, *ids;
     uint64_t then;                               /* tape->changes when they were looked up */
     const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
@@ -65,14 +84,20 @@ typedef struct weft__lookup {                    /* a tensor's rows are those of
 /* What autograd keeps with each tensor. This floor hands it out zeroed and reads nothing of it. */
 typedef struct weft__node {
     int64_t born;                                /* the tape entry after it; 0: no operator's result */
-    weft_tensor *grad;                           /* during a walk; a parameter's: always, its piece of the flat vector */
-    uint32_t reached, kept;                      /* by the walk of this number: depends on a wanted one; its gradient stays */
-    int16_t class_; bool parameter, gradient, frozen;      /* size class of a gradient's buffer; gradient: a parameter's */
-    bool given;                                  /* a gradient has come since the last step of an optimiser or zero_grad */
+    /* during a walk; a parameter's: always, its piece of the flat vector */
+    weft_tensor *grad;
+    /* by the walk of this number: depends on a wanted one; its gradient stays */
+    uint32_t reached, kept;
+    /* size class of a gradient's buffer; gradient: a parameter's */
+    int16_t class_; bool parameter, gradient, frozen;
+    /* a gradient has come since the last step of an optimiser or zero_grad */
+    bool given;
     bool walked;                                 /* weft_backward has begun here */
     const weft__lookup *lookup;                  /* NULL: no rows of a table, as far as is known */
-    const char *path; uint64_t changed;          /* of a parameter or buffer: its path, and tape->changes after its numbers changed last */
-    const weft_tensor *base;                     /* the one of step 0 whose numbers these are, as a view; NULL: none */
+    /* of a parameter or buffer: its path, and tape->changes after its numbers changed last */
+    const char *path; uint64_t changed;
+    /* the one of step 0 whose numbers these are, as a view; NULL: none */
+    const weft_tensor *base;
 } weft__node;
 struct weft_tensor {
     weft *w; uint64_t step;                      /* step 0: until weft_close */
@@ -86,14 +111,17 @@ typedef struct weft__owned {                     /* what lives until weft_close;
     void (*end)(void *); void (*recover)(void *);
 } weft__owned;
 
-/* What autograd keeps with a context lies behind w->tape, and is told by w->hook what happens here; both NULL until its first use. */
+/* What autograd keeps with a context lies behind w->tape, and is told by w->hook what happens here; both
+ * NULL until its first use. */
 typedef enum {
     WEFT__CLEARED,                               /* the step has ended */
-    WEFT__REWOUND,                               /* with: the weft_mark, whose later headers and calls are about to end */
+    /* with: the weft_mark, whose later headers and calls are about to end */
+    WEFT__REWOUND,
     WEFT__READ,                                  /* numbers are about to be read */
     WEFT__FORGOTTEN,                             /* memory that steps have needed goes */
     WEFT__ENTRIES,                               /* returns how many entries the tape has */
-    WEFT__LAYER                                  /* with: room for 256 bytes, set to the path of the layer that runs; returns whether one does */
+    /* with: room for 256 bytes, set to the path of the layer that runs; returns whether one does */
+    WEFT__LAYER
 } weft__event;
 struct weft__tape;
 
@@ -103,18 +131,22 @@ struct weft {
     weft__device dev; weft_status status; char message[WEFT__MESSAGE];
     void (*on_error)(weft_status, const char *, void *); void *on_error_user;
     bool telling;                                /* on_error is at work: what is in use must not end */
-    bool nowhere;                                /* none that was opened: it has failed for good, and nobody writes to it */
+    /* none that was opened: it has failed for good, and nobody writes to it */
+    bool nowhere;
     bool recording, training;
     bool lean;                                   /* every recurrent layer is */
     bool logging;                                /* operators are timed: WEFT_LOG=2 */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
     struct weft__tape *tape; int64_t (*hook)(weft *, weft__event, void *with);
-    weft__arena heads[2], notes, keep, lasting;  /* host: headers by the step's parity; calls; batches; what no rewind ends */
-    weft__arena data, grads, maps;               /* device: results; gradients (no rewind ends them); index arrays */
+    /* host: headers by the step's parity; calls; batches; what no rewind ends */
+    weft__arena heads[2], notes, keep, lasting;
+    /* device: results; gradients (no rewind ends them); index arrays */
+    weft__arena data, grads, maps;
     weft_tensor nil;                             /* inert: the result of what has failed */
     weft_batch *batches; weft__link *links;
     weft__owned *owned; weft_stream *streams; weft__block *blocks;
-    weft_mark floor;                             /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
+    /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
+    weft_mark floor;
     const char *running;                         /* the operator or function at work, for messages */
     uint32_t habits;                             /* see layout.c */
     struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
@@ -122,20 +154,31 @@ struct weft {
     struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
-    int64_t segment_rows;                        /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
+    /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
+    int64_t segment_rows;
 };
 
-static inline int64_t weft__tell(weft *w, weft__event event, void *with) { return w->hook ? w->hook(w, event, with) : 0; }
+static inline int64_t weft__tell(weft *w, weft__event event, void *with)
+{
+    return w->hook ? w->hook(w, event, with) : 0;
+}
 
 /* error.c: formats "layer: text"; only the first failure counts. */
 #define weft__fail weft_fail
 weft *weft__nowhere(void);                       /* the context of NULL: always failed */
-weft *weft__no_memory(void);                     /* what weft_open returns without memory: always failed, the same in every thread */
-static inline bool weft__is_nowhere(const weft *w) { return w->nowhere; }   /* one of those two, of whichever thread */
+/* what weft_open returns without memory: always failed, the same in every thread */
+weft *weft__no_memory(void);
+/* one of those two, of whichever thread */
+static inline bool weft__is_nowhere(const weft *w) { return w->nowhere; }
 /* arena.c */
-enum { WEFT__LINE = 64 };                        /* what pieces of an arena begin at and end before, in bytes */
-static inline int64_t weft__whole_lines(int64_t bytes) { return (bytes + WEFT__LINE - 1) & ~(int64_t)(WEFT__LINE - 1); }
-void   *weft__take(weft *, weft__arena *, int64_t bytes);         /* NULL and a sticky error if there is none */
+/* what pieces of an arena begin at and end before, in bytes */
+enum { WEFT__LINE = 64 };
+static inline int64_t weft__whole_lines(int64_t bytes)
+{
+    return (bytes + WEFT__LINE - 1) & ~(int64_t)(WEFT__LINE - 1);
+}
+/* NULL and a sticky error if there is none */
+void   *weft__take(weft *, weft__arena *, int64_t bytes);
 void    weft__back_to(weft *, weft__arena *, int64_t position);
 int64_t weft__position(const weft__arena *);
 void    weft__arena_clear(weft *, weft__arena *);
@@ -145,67 +188,90 @@ void   *weft__allocate(weft *, size_t);          /* host memory until weft__rele
 void    weft__release(weft *, void *);
 void   *weft__device_allocate(weft *, size_t);
 void    weft__device_release(weft *, void *);
-/* forgotten.c: counts a weft_backward or weft_optim_step of this step, and tells the program that it has forgotten weft_clear */
+/* forgotten.c: counts a weft_backward or weft_optim_step of this step, and tells the program that it has
+ * forgotten weft_clear */
 void    weft__count_walk(weft *), weft__count_update(weft *);
 /* context.c */
-void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));   /* zeroed; the hooks may be NULL */
+/* zeroed; the hooks may be NULL */
+void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));
 /* rewind.c */
 enum { WEFT__AT_ENTRIES, WEFT__AT_HEADS };       /* in a mark: entries of the tape, headers */
-void    weft__rewind_numbers(weft *, weft_mark); /* ends tensors, calls and numbers since the mark; batches and index arrays stay, as a walk wants them */
-/* For functions that call the program back: what stands now is not the program's to rewind until w->floor is again what this returns. */
+/* ends tensors, calls and numbers since the mark; batches and index arrays stay, as a walk wants them */
+void    weft__rewind_numbers(weft *, weft_mark);
+/* For functions that call the program back: what stands now is not the program's to rewind until w->floor
+ * is again what this returns. */
 weft_mark weft__raise_floor(weft *);
-bool    weft__linked(weft *, void *pointer, void *to);            /* *pointer = to, until a rewind ends what it points to; false and a sticky error if there is no memory */
+/* *pointer = to, until a rewind ends what it points to; false and a sticky error if there is no memory */
+bool    weft__linked(weft *, void *pointer, void *to);
 /* tensor.c */
 weft_tensor *weft__header(weft *, const weft__form *);
-weft_tensor *weft__tensor(weft *, const weft__form *, const void *host_values);   /* NULL: zeros; never NULL itself */
-weft_tensor *weft__empty(weft *, const weft__form *);                             /* numbers still to be written */
+/* NULL: zeros; never NULL itself */
+weft_tensor *weft__tensor(weft *, const weft__form *, const void *host_values);
+/* numbers still to be written */
+weft_tensor *weft__empty(weft *, const weft__form *);
 weft__form   weft__plain(weft_dtype, int rank, const int64_t *shape);
-int64_t      weft__elements(const weft__form *), weft__rows(const weft__form *);  /* rows: all but the last axis */
+/* rows: all but the last axis */
+int64_t      weft__elements(const weft__form *), weft__rows(const weft__form *);
 int64_t      weft__bytes(const weft__form *);
-int64_t      weft__room(const weft__form *);      /* bytes to take for it: ints that are read as reals by mistake lie in memory of ours, in doubles, too */
-bool         weft__possible(weft *, const weft__form *);                          /* else a sticky error: negative extents, too many elements */
-bool         weft__same(const weft__form *, const weft__form *);                  /* type, shape, batch and layout */
+/* bytes to take for it: ints that are read as reals by mistake lie in memory of ours, in doubles, too */
+int64_t      weft__room(const weft__form *);
+/* else a sticky error: negative extents, too many elements */
+bool         weft__possible(weft *, const weft__form *);
+/* type, shape, batch and layout */
+bool         weft__same(const weft__form *, const weft__form *);
 const char  *weft__text(const weft__form *, char buffer[128]);
-const char  *weft__wrong(const weft *, const weft_tensor *);                      /* why the handle is no good; NULL if it is */
-void         weft__check_faults(weft *, const char *what);                        /* an index out of range becomes the sticky error */
+/* why the handle is no good; NULL if it is */
+const char  *weft__wrong(const weft *, const weft_tensor *);
+/* an index out of range becomes the sticky error */
+void         weft__check_faults(weft *, const char *what);
 /* batch.c */
-weft_batch    *weft__batch(weft *, const weft_lengths *, const char *function);   /* NULL and a sticky error if they are wrong */
+/* NULL and a sticky error if they are wrong */
+weft_batch    *weft__batch(weft *, const weft_lengths *, const char *function);
 void           weft__difference(const weft_batch *, const weft_batch *, char *text, size_t);
-weft__ints     weft__index(weft *, int64_t n);                                    /* host part to be filled, then weft__sent */
+/* host part to be filled, then weft__sent */
+weft__ints     weft__index(weft *, int64_t n);
 static inline int32_t *weft__filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }
 void           weft__sent(weft *, weft__ints *, int64_t n);                       /* makes the device copy */
 /* A stable counting sort. next: [longest + 1] of scratch. */
 void           weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *, int32_t *next);
 /* layout.c */
 weft__ints     weft__map_between(weft_batch *, const weft__form *from, const weft__form *to);
-weft__form     weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);
-const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);         /* sequence, position, id of each row; NULL on failure */
+weft__form weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);
+/* sequence, position, id of each row; NULL on failure */
+const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);
 const weft__place *weft__placed(weft_batch *, const weft_placement *);
-void           weft__follow_habits(weft_batch *);                                 /* makes the index arrays that batches before were asked for */
-const weft__place *weft__by_time(weft_batch *, const weft__place *);              /* fold.c; NULL and a sticky error if there is no memory */
+/* makes the index arrays that batches before were asked for */
+void           weft__follow_habits(weft_batch *);
+/* fold.c; NULL and a sticky error if there is no memory */
+const weft__place *weft__by_time(weft_batch *, const weft__place *);
 int64_t        weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);
-int64_t        weft__layout_rows(const weft__form *);                             /* rows that the batch's layout takes in all */
+/* rows that the batch's layout takes in all */
+int64_t        weft__layout_rows(const weft__form *);
 /* random.c */
 uint64_t weft__hash(uint64_t seed, const char *text);
 double   weft__standard_normal(uint64_t draw);
 /* threads.c */
 typedef void weft__task(void *argument, int64_t index);
-struct weft__pool *weft__pool_new(weft__device *, int threads);                   /* threads start at the first parallel call */
+/* threads start at the first parallel call */
+struct weft__pool *weft__pool_new(weft__device *, int threads);
 void           weft__pool_end(weft__device *, struct weft__pool *);
 int            weft__pool_threads(const struct weft__pool *);
 size_t         weft__pool_bytes(const struct weft__pool *);
-void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);   /* all done when it returns; task order free */
+/* all done when it returns; task order free */
+void           weft__parallel(weft__device *, int64_t tasks, weft__task *, void *argument);
 /* cpu.c: which table serves this machine (and the environment) */
 const weft__kernels *weft__cpu_kernels(weft_device, char *why, size_t);
 /* driver.c: has this process an NVIDIA GPU? Opens no more than the driver's own library. */
 bool weft__driver_has_gpu(char *why, size_t);
 /* lock.c: of the process, not of a context; a fork waits for them */
-typedef enum { WEFT__LOADING, WEFT__FILES, WEFT__LOCKS } weft__lock_of;          /* libraries that are opened; libhdf5 */
+/* libraries that are opened; libhdf5 */
+typedef enum { WEFT__LOADING, WEFT__FILES, WEFT__LOCKS } weft__lock_of;
 void weft__lock(weft__lock_of), weft__unlock(weft__lock_of);
 /* plugin.c: the table of libweft_cuda.so; NULL: why there is none */
 const weft__kernels *weft__cuda_kernels(char *why, size_t);
 /* blas.c: OpenBLAS, opened by ourselves; NULL if there is none */
-typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc);
+typedef void weft__blas_gemm(int order, int ta, int tb, int m, int n, int k, real alpha, const real *a,
+                             int lda, const real *b, int ldb, real beta, real *c, int ldc);
 weft__blas_gemm *weft__blas(void);
 const char *weft__blas_failure(void);            /* "" if it is there, or was not asked for */
 #endif

@@ -36,10 +36,12 @@ bool weft__driver_has_gpu(char *why, size_t size)
 {
     driver d;
     int error, count = 0;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);       /* never closed: drivers do not like it */
+    /* never closed: drivers do not like it */
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return snprintf(why, size, "no NVIDIA driver: %s", dlerror()), false;
-    if (!has(library, "cuInit", &d.init, sizeof d.init) || !has(library, "cuDeviceGetCount", &d.count, sizeof d.count) ||
+    if (!has(library, "cuInit", &d.init, sizeof d.init) ||
+        !has(library, "cuDeviceGetCount", &d.count, sizeof d.count) ||
         !has(library, "cuGetErrorString", &d.text, sizeof d.text))
         return snprintf(why, size, "libcuda.so.1 is not NVIDIA's driver: %s", dlerror()), false;
     if ((error = d.init(0)))

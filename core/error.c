@@ -1,4 +1,5 @@
-/* error.c - the sticky error: the first failure of a context is kept with its text, later ones are only its echoes. */
+/* error.c - the sticky error: the first failure of a context is kept with its text, later ones are only
+ * its echoes. */
 #include <stdarg.h>
 #include <string.h>
 #include "core/core.h"
@@ -25,23 +26,29 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w->status = status;
     if (!w->on_error)
         return;
-    w->telling = true;                           /* the operator that has failed goes on with what the step has */
+    /* the operator that has failed goes on with what the step has */
+    w->telling = true;
     w->on_error(status, w->message, w->on_error_user);
     w->telling = false;
 }
 
 weft *weft__nowhere(void)
 {
-    static _Thread_local weft nowhere = { .nowhere = true, .status = WEFT_EARG, .message = "a NULL tensor, module or context was given" };
+    static _Thread_local weft nowhere = { .nowhere = true,
+                                          .status = WEFT_EARG,
+                                          .message = "a NULL tensor, module or context was given" };
     nowhere.nil.w = &nowhere;
     return &nowhere;
 }
 
-/* A program may hand it to another thread and outlive the one that asked, so there is one for all. Nothing of it changes but `running`,
- * and that nobody reads in a context that has failed. */
+/* A program may hand it to another thread and outlive the one that asked, so there is one for all. Nothing of
+ * it changes but `running`, and that nobody reads in a context that has failed. */
 weft *weft__no_memory(void)
 {
-    static weft none = { .nowhere = true, .status = WEFT_ENOMEM, .message = "open: no memory for a context", .nil = { .w = &none } };
+    static weft none = { .nowhere = true,
+                         .status = WEFT_ENOMEM,
+                         .message = "open: no memory for a context",
+                         .nil = { .w = &none } };
     return &none;
 }
 
@@ -68,7 +75,8 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
     if (!x)
         return "is NULL";
     if (weft__is_nowhere(x->w))
-        return x->w == weft__no_memory() ? "is of a context that could not be opened" : "is what a function given NULL returned";
+        return x->w == weft__no_memory() ? "is of a context that could not be opened" :
+                                           "is what a function given NULL returned";
     if (x->w != w)
         return "is of another context";
     if (x == &w->nil)
@@ -84,6 +92,7 @@ void weft__check_faults(weft *w, const char *what)
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
-    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is wanted (or -1)", what, (long long)f.value, (long long)f.row,
-               f.by ? " of an earlier " : "", f.by ? f.by : "", (long long)f.below - 1);
+    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is wanted (or -1)", what,
+               (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
+               (long long)f.below - 1);
 }

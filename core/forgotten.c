@@ -1,6 +1,6 @@
-/* forgotten.c - a line on stderr for a program that has forgotten weft_clear: the one mistake that fails only when memory does. What a
- * step made is held until then, so a thousand steps without it are told, once in a context. A program that rewinds instead holds nothing,
- * and its tape is short. */
+/* forgotten.c - a line on stderr for a program that has forgotten weft_clear: the one mistake that fails only
+ * when memory does. What a step made is held until then, so a thousand steps without it are told, once in a
+ * context. A program that rewinds instead holds nothing, and its tape is short. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/core.h"
@@ -19,8 +19,11 @@ static void counted(weft *w, int *count, const char *function)
         return;
     w->unended.told = true;
     if (!silenced())
-        fprintf(stderr, "weft: %d calls of %s since the last weft_clear: what all of them made is held, %.1f MB so far; weft_clear ends a step, "
-                "WEFT_LOG=0 silences this\n", *count, function, (double)(w->host_bytes + w->device_bytes) / 1e6);
+        fprintf(stderr,
+                "weft: %d calls of %s since the last weft_clear: what all of them made is held, %.1f MB so "
+                "far; weft_clear ends a step, "
+                "WEFT_LOG=0 silences this\n",
+                *count, function, (double)(w->host_bytes + w->device_bytes) / 1e6);
 }
 
 static void begin(weft *w)

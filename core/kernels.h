@@ -1,9 +1,9 @@
-/* kernels.h - the contract of a back end: the device that every kernel takes first, the records that the larger kernels take,
- * and the table that a back end fills, generated from kernels.def.
+/* kernels.h - the contract of a back end: the device that every kernel takes first, the records that the
+ * larger kernels take, and the table that a back end fills, generated from kernels.def.
  *
- * All pointers are device memory unless they say host. Kernels run in order on the device's stream; none of them waits but
- * download and wait. Sizes are int64_t; matrices are row-major. A kernel that finds an index out of range puts it into
- * device->fault and reads nothing. */
+ * All pointers are device memory unless they say host. Kernels run in order on the device's stream; none of
+ * them waits but download and wait. Sizes are int64_t; matrices are row-major. A kernel that finds an index
+ * out of range puts it into device->fault and reads nothing. */
 #ifndef WEFT_KERNELS_H
 #define WEFT_KERNELS_H
 #include "core/api_core.h"
@@ -12,7 +12,8 @@
 typedef weft_real real;
 typedef struct weft__kernels weft__kernels;
 
-typedef struct weft__fault { bool is; int64_t row; int64_t value, below; const char *by; } weft__fault;   /* an index, and what it had to be below; by: which kernel, where that is not clear */
+/* an index, and what it had to be below; by: which kernel, where that is not clear */
+typedef struct weft__fault { bool is; int64_t row; int64_t value, below; const char *by; } weft__fault;
 
 typedef struct weft__device {                    /* first argument of every kernel */
     const weft__kernels *k;
@@ -30,20 +31,23 @@ typedef struct weft__device {                    /* first argument of every kern
     bool lost;                                   /* the device is of no more use to this context */
 } weft__device;
 
-/* A loop nest of up to six axes: extents, and the steps of up to three operands (0: broadcast along that axis). */
+/* A loop nest of up to six axes: extents, and the steps of up to three operands (0: broadcast along that
+ * axis). */
 typedef struct weft__grid { int rank; int64_t size[WEFT_RANK], step[3][WEFT_RANK]; } weft__grid;
 
-/* Rows in runs: along an axis (offset NULL: every run has `length` rows) or the tokens of each sequence (concat). Element of
- * run s, row r, column j: ((offset ? offset[s] : s * length) + r) * inner + j. */
+/* Rows in runs: along an axis (offset NULL: every run has `length` rows) or the tokens of each sequence
+ * (concat). Element of run s, row r, column j: ((offset ? offset[s] : s * length) + r) * inner + j. */
 typedef struct weft__segments { int64_t count, length, inner; const int32_t *offset; } weft__segments;
 
-typedef struct weft__ints { const int32_t *host, *device; } weft__ints;           /* an index array in both places */
+/* an index array in both places */
+typedef struct weft__ints { const int32_t *host, *device; } weft__ints;
 
-/* What becomes of a product's numbers once their sums are complete: c = f(c + bias[column]). f is a function of pointwise.def, or
- * WEFT__UNARIES, which is none. */
+/* What becomes of a product's numbers once their sums are complete: c = f(c + bias[column]). f is a function
+ * of pointwise.def, or WEFT__UNARIES, which is none. */
 typedef struct weft__finish { const real *bias; int f; real p, q; } weft__finish;    /* bias [n], or NULL */
 
-/* c[i] (+)= op(a[i]) op(b[i]) for i < batches; op is a transposition if ta, tb. op(a): m x k, op(b): k x n, c: m x n. */
+/* c[i] (+)= op(a[i]) op(b[i]) for i < batches; op is a transposition if ta, tb. op(a): m x k, op(b): k x
+ * n, c: m x n. */
 typedef struct weft__product {
     bool ta, tb, add;
     int64_t m, n, k, lda, ldb, ldc;
@@ -53,93 +57,131 @@ typedef struct weft__product {
 } weft__product;
 
 /* Scaled dot product attention between two ragged tensors in concat layout. Queries of sequence s are rows
- * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h * dv ... A row
- * without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys - queries), 3 the same without its last key
- * (j < i + keys - queries). shared_values: v has dv columns, used by every head. map, if not NULL: the weight of key j of its sequence, at
- * (map_offset[query row] + j) * heads + head. Dropout: what softmax gives key j becomes 0 if weft__philox_mask(weft__head_key(mask_key,
- * head), id[query row], i, j) < below, and is multiplied by `kept` if not, in the map, too; lse is that of all keys. below 0: there is none. */
+ * q_offset[s] .. q_offset[s + 1], its keys and values k_offset[s] .. ; head h owns columns h * dk .. and h *
+ * dv ... A row without keys gives 0. causal: 0 none, 1 top left (j <= i), 2 bottom right (j <= i + keys -
+ * queries), 3 the same without its last key (j < i + keys - queries). shared_values: v has dv columns, used
+ * by every head. map, if not NULL: the weight of key j of its sequence, at (map_offset[query row] + j) *
+ * heads + head. Dropout: what softmax gives key j becomes 0 if weft__philox_mask(weft__head_key(mask_key,
+ * head), id[query row], i, j) < below, and is multiplied by `kept` if not, in the map, too; lse is that of
+ * all keys. below 0: there is none. */
 typedef struct weft__attention {
     int64_t sequences, queries, keys, heads, dk, dv;
     weft__ints q_offset, k_offset, map_offset;
     int causal; bool shared_values; real scale;
-    uint32_t below; real kept; uint64_t mask_key; const int64_t *id;          /* dropout; id [queries]: of the sequence */
-    const real *q, *k, *v;                       /* [queries, heads * dk], [keys, heads * dk], [keys, heads * dv] */
-    real *y, *lse, *map;                         /* [queries, heads * dv], [queries, heads] log sum exp of the scores */
-    const real *dy; real *dq, *dk_, *dv_;        /* backward, which reads y and lse, too: added to; NULL: not wanted */
+    /* dropout; id [queries]: of the sequence */
+    uint32_t below; real kept; uint64_t mask_key; const int64_t *id;
+    /* [queries, heads * dk], [keys, heads * dk], [keys, heads * dv] */
+    const real *q, *k, *v;
+    /* [queries, heads * dv], [queries, heads] log sum exp of the scores */
+    real *y, *lse, *map;
+    /* backward, which reads y and lse, too: added to; NULL: not wanted */
+    const real *dy; real *dq, *dk_, *dv_;
 } weft__attention;
 
-/* One direction of one recurrent layer over a packed batch: rows start[t] .. start[t] + live[t] are step t, the same
- * sequences on top (longest first). Sequences of length 0 are the last, beyond live[0]: they take part in no step, and their rows
- * of dh0 and dc0 stay as they are. The step before t is t - 1, or t + 1 if reverse; a sequence that has none (forwards: all at
- * t = 0, in reverse: each at its own end, rows live[t + 1] .. live[t]) starts there from its row of h0 and c0.
- * With `reset` a column, one of those rows from step to step, is several sequences one after the other, and says itself where each begins.
- * Gate slots of H columns in `gates` [tokens, slots * H]; core/cells.def and the bodies say what a cell makes of them. They come in as the sums
- * of x's block and all biases, a slot that only h has a part in as rubbish, and go out as gates. b_h_alone begins the sums of such a
- * slot. With a projection (cells of two states) raw is the cell's h, and h' = W_hr raw is what goes on, out and into the next step.
- * backward takes the gates as forward left them, with the same h, c and raw, and turns the slots into gradients of the sums.
- * What is left for the caller is sums over tokens: dW_hh = d^T h_before, d the slots of h's blocks, dW_hr = dh^T raw, dx and the rest from the slots.
- * A call does the steps from .. to - 1, of which there is at least one. Segment by segment, in the order of the direction, calls give the bits of one; what went before
- * lies in h and c, and backward in the carries. Of gates, raw, h_before and dh only the rows of these steps need be there. */
-enum { WEFT__ON = -1, WEFT__ANEW = -2 };         /* the first token of a column, in the direction of the recurrence, is never WEFT__ON */
+/* One direction of one recurrent layer over a packed batch: rows start[t] .. start[t] + live[t] are step t,
+ * the same sequences on top (longest first). Sequences of length 0 are the last, beyond live[0]: they take
+ * part in no step, and their rows of dh0 and dc0 stay as they are. The step before t is t - 1, or t + 1 if
+ * reverse; a sequence that has none (forwards: all at t = 0, in reverse: each at its own end, rows live[t +
+ * 1] .. live[t]) starts there from its row of h0 and c0. With `reset` a column, one of those rows from step
+ * to step, is several sequences one after the other, and says itself where each begins. Gate slots of H
+ * columns in `gates` [tokens, slots * H]; core/cells.def and the bodies say what a cell makes of them. They
+ * come in as the sums of x's block and all biases, a slot that only h has a part in as rubbish, and go out as
+ * gates. b_h_alone begins the sums of such a slot. With a projection (cells of two states) raw is the cell's
+ * h, and h' = W_hr raw is what goes on, out and into the next step. backward takes the gates as forward left
+ * them, with the same h, c and raw, and turns the slots into gradients of the sums. What is left for the
+ * caller is sums over tokens: dW_hh = d^T h_before, d the slots of h's blocks, dW_hr = dh^T raw, dx and the
+ * rest from the slots. A call does the steps from .. to - 1, of which there is at least one. Segment by
+ * segment, in the order of the direction, calls give the bits of one; what went before lies in h and c, and
+ * backward in the carries. Of gates, raw, h_before and dh only the rows of these steps need be there. */
+/* the first token of a column, in the direction of the recurrence, is never WEFT__ON */
+enum { WEFT__ON = -1, WEFT__ANEW = -2 };
 typedef struct weft__recurrence {
     weft__cell cell; bool reverse;
     int64_t sequences, tokens, steps, hidden, width;   /* width of h: hidden, or the projection's */
     int64_t from, to;                            /* the steps of this call; 0, steps: all of them */
-    weft__ints live, start;                      /* [steps], [steps + 1]: columns that take part in a step, and the row of its first */
-    weft__ints reset;                            /* [tokens]; {NULL}: column s is sequence s. Else a column is several sequences, one after the other: of */
-                                                 /* each token s, if sequence s begins here; WEFT__ANEW: from zeros; WEFT__ON: the state before goes on */
-    const real *w_hh, *b_h_alone, *w_hr;         /* [gates * hidden, width]; [hidden], NULL: zeros; [width, hidden] or NULL */
-    const real *h0, *c0;                         /* [sequences, width], [sequences, hidden] in packed order; NULL: zeros */
-    real *gates, *h, *c, *raw;                   /* h [tokens, width], c [tokens, hidden] of two states, else NULL; raw: h before a projection */
+    /* [steps], [steps + 1]: columns that take part in a step, and the row of its first */
+    weft__ints live, start;
+    /* [tokens]; {NULL}: column s is sequence s. Else a column is several sequences, one after the other:
+     * of each token s, if sequence s begins here; WEFT__ANEW: from zeros; WEFT__ON: the state before goes
+     * on */
+    weft__ints reset;
+    /* [gates * hidden, width]; [hidden], NULL: zeros; [width, hidden] or NULL */
+    const real *w_hh, *b_h_alone, *w_hr;
+    /* [sequences, width], [sequences, hidden] in packed order; NULL: zeros */
+    const real *h0, *c0;
+    /* h [tokens, width], c [tokens, hidden] of two states, else NULL; raw: h before a projection */
+    real *gates, *h, *c, *raw;
     /* backward only */
-    const real *dy, *dyc;                        /* gradients of h (after a projection) and c of each token; NULL: none */
+    /* gradients of h (after a projection) and c of each token; NULL: none */
+    const real *dy, *dyc;
     real *dh0, *dc0;                             /* as h0, c0; added to, each row once; NULL: not wanted */
-    real *carry_h, *carry_c;                     /* scratch [columns, width], [columns, hidden] (of c), zeroed by the caller */
-    real *h_before;                              /* out [tokens, width]: the h that entered each token; NULL: not wanted */
-    real *dh;                                    /* out [tokens, width]: all that arrived at h; only with a projection */
+    /* scratch [columns, width], [columns, hidden] (of c), zeroed by the caller */
+    real *carry_h, *carry_c;
+    /* out [tokens, width]: the h that entered each token; NULL: not wanted */
+    real *h_before;
+    /* out [tokens, width]: all that arrived at h; only with a projection */
+    real *dh;
 } weft__recurrence;
 
-typedef struct weft__into { real *to; bool add; } weft__into;      /* where a gradient goes, or is added; NULL: not wanted */
+/* where a gradient goes, or is added; NULL: not wanted */
+typedef struct weft__into { real *to; bool add; } weft__into;
 
-/* The whole layer in that direction: the recurrence and what is one product or sum over all its tokens. The gates come in as rubbish, for
- * the kernel makes the sums; a back end may do both a few tokens at a time, while they are in its caches. r.b_h_alone is the kernel's to set;
- * r.h_before, r.dh and `total` are scratch of its backward, which leaves the gates as rubbish. Of the steps r.from .. r.to - 1 alone, as for the
+/* The whole layer in that direction: the recurrence and what is one product or sum over all its tokens. The
+ * gates come in as rubbish, for the kernel makes the sums; a back end may do both a few tokens at a time,
+ * while they are in its caches. r.b_h_alone is the kernel's to set; r.h_before, r.dh and `total` are scratch
+ * of its backward, which leaves the gates as rubbish. Of the steps r.from .. r.to - 1 alone, as for the
  * recurrence: dx is written in their rows, the other gradients are sums over their tokens. */
 typedef struct weft__recur_layer {
     weft__recurrence r;
     int64_t inputs;
-    const real *x, *w_ih, *b_ih, *b_hh;          /* [tokens, inputs], [gates * hidden, inputs], [gates * hidden]: both or none */
-    const int32_t *ids; int64_t rows;            /* not NULL: x is a table [rows, inputs], dx its gradient, and token i has row ids[i] of it, which is there */
-    real *of_rows;                               /* then: scratch [rows, slots * hidden], of the sums that rows begin with; backward, of their gradients */
+    /* [tokens, inputs], [gates * hidden, inputs], [gates * hidden]: both or none */
+    const real *x, *w_ih, *b_ih, *b_hh;
+    /* not NULL: x is a table [rows, inputs], dx its gradient, and token i has row ids[i] of it, which is
+     * there */
+    const int32_t *ids; int64_t rows;
+    /* then: scratch [rows, slots * hidden], of the sums that rows begin with; backward, of their gradients */
+    real *of_rows;
     real *total;                                 /* scratch [slots * hidden] */
     weft__into dx, dw_ih, dw_hh, dw_hr, db_ih, db_hh;
 } weft__recur_layer;
 
-/* Sizes that no finite number exceeds: of this step's gradients; of values, m, v and a before it (a of Adam: |m| / sqrt(v)). */
+/* Sizes that no finite number exceeds: of this step's gradients; of values, m, v and a before it (a of
+ * Adam: |m| / sqrt(v)). */
 typedef struct weft__most { double g, x, m, v, a; } weft__most;
 
 /* What an optimiser knows on the device itself, so that a step needs no wait. */
 typedef struct weft__guard {
-    double norm;                                 /* of the last gradient, in the norm asked for; before norm_end the sum so far */
+    /* of the last gradient, in the norm asked for; before norm_end the sum so far */
+    double norm;
     int64_t applied, skipped, in_a_row;          /* steps; skipped: a gradient that was not finite */
-    int64_t bad;                                 /* in the last bad step the first element of the flat vector that was not finite; -1: none yet */
-    int32_t finite;                              /* the gradients are; once rehearsed, so is what the update would write */
-    int32_t over;                                /* the gradients were, but not what the update would have written */
-    int32_t known, sure;                         /* most.x, m, v, a hold; what the update will write is finite, without a look at it */
+    /* in the last bad step the first element of the flat vector that was not finite; -1: none yet */
+    int64_t bad;
+    /* the gradients are; once rehearsed, so is what the update would write */
+    int32_t finite;
+    /* the gradients were, but not what the update would have written */
+    int32_t over;
+    /* most.x, m, v, a hold; what the update will write is finite, without a look at it */
+    int32_t known, sure;
     weft__most most;
 } weft__guard;
 
 typedef enum { WEFT__SGD, WEFT__RMSPROP, WEFT__ADAM, WEFT__ADAMW } weft__rule;
-typedef struct weft__update {                    /* torch.optim's rules and names; t = guard->applied + 1 counts from 1, powers beta^t in double */
-    weft__rule rule;                             /* g = dx + decay x, but ADAMW: g = dx, and first x -= lr decay x */
+/* torch.optim's rules and names; t = guard->applied + 1 counts from 1, powers beta^t in double */
+typedef struct weft__update {
+    /* g = dx + decay x, but ADAMW: g = dx, and first x -= lr decay x */
+    weft__rule rule;
     real lr, decay, eps;
-    real beta1, beta2;                           /* Adam; SGD: momentum, dampening; RMSprop: momentum, alpha */
-    bool nesterov, centered;                     /* Adam: m, v averages of g, g^2. RMSprop: v of g^2, a of g (centered), m the momentum. */
-} weft__update;                                  /* SGD: m the momentum (t = 1: m = g, without dampening). Vectors not used are NULL. */
+    /* Adam; SGD: momentum, dampening; RMSprop: momentum, alpha */
+    real beta1, beta2;
+    /* Adam: m, v averages of g, g^2. RMSprop: v of g^2, a of g (centered), m the momentum. */
+    bool nesterov, centered;
+/* SGD: m the momentum (t = 1: m = g, without dampening). Vectors not used are NULL. */
+} weft__update;
 
-/* Cross entropy of each row of logits [rows, classes], times the row's mask: 0 (value and gradient) without a look at logits or
- * class where the mask is 0 or the class is `ignore` (has_ignore). Any other class out of 0 .. classes - 1 is a fault. With
- * p = softmax, w = class_weight or 1, a = smoothing: (1 - a) w[class] (-log p[class]) + a / classes sum_c w[c] (-log p[c]). */
+/* Cross entropy of each row of logits [rows, classes], times the row's mask: 0 (value and gradient) without a
+ * look at logits or class where the mask is 0 or the class is `ignore` (has_ignore). Any other class out of 0
+ * .. classes - 1 is a fault. With p = softmax, w = class_weight or 1, a = smoothing: (1 - a) w[class] (-log
+ * p[class]) + a / classes sum_c w[c] (-log p[c]). */
 typedef struct weft__entropy {
     int64_t rows, classes; real smoothing; bool has_ignore; int32_t ignore;
     const real *class_weight, *mask;             /* [classes], [rows]; NULL: ones */
@@ -149,12 +191,14 @@ typedef struct weft__entropy {
 #include "core/kernels.def"
 struct weft__kernels {
     const char *name;
-    bool synchronous;                            /* device memory is host memory, and every kernel is done when it returns */
+    /* device memory is host memory, and every kernel is done when it returns */
+    bool synchronous;
 #define KERNEL(result, name, arguments) weft__##name##_kernel *name;
 #include "core/kernels.def"
 };
 
-extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512, weft__amx, weft__amx_emulated;   /* the last two: float only */
+/* the last two: float only */
+extern const weft__kernels weft__ref, weft__generic, weft__avx2, weft__avx512, weft__amx, weft__amx_emulated;
 
 #define UNARY(name, ...) WEFT__##name,
 enum {

@@ -1,7 +1,8 @@
 /* locale.c - the "C" locale for this thread; see locale.h. */
 #include "core/locale.h"
 
-locale_t weft__plain_locale(void)                /* glibc's "C" locale is a constant: nothing is made, nothing to free */
+/* glibc's "C" locale is a constant: nothing is made, nothing to free */
+locale_t weft__plain_locale(void)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     return plain ? uselocale(plain) : (locale_t)0;

@@ -1,4 +1,5 @@
-/* locale.h - the "C" locale for this thread, whatever the program's own is: a decimal comma would spoil what is printed, CSV, JSON and SVG alike. */
+/* locale.h - the "C" locale for this thread, whatever the program's own is: a decimal comma would spoil
+ * what is printed, CSV, JSON and SVG alike. */
 #ifndef WEFT_CORE_LOCALE_H
 #define WEFT_CORE_LOCALE_H
 #include <locale.h>

@@ -1,5 +1,6 @@
-/* lock.c - the process's locks. A fork waits until whoever holds one lets go of it, so that what a lock guards is whole in the child, and the child can
- * take it. A thread that forks while it holds one itself, from a signal handler or a constructor, goes on with it on both sides. */
+/* lock.c - the process's locks. A fork waits until whoever holds one lets go of it, so that what a lock
+ * guards is whole in the child, and the child can take it. A thread that forks while it holds one itself,
+ * from a signal handler or a constructor, goes on with it on both sides. */
 #include <pthread.h>
 #include "core/core.h"
 
@@ -25,11 +26,15 @@ static void before_fork(void)
             pthread_mutex_lock(&mutex[i]);
 }
 
-static void after_fork(void)                     /* in the parent, and in the child, which is a copy of the thread that has locked them */
+/* in the parent, and in the child, which is a copy of the thread that has locked them */
+static void after_fork(void)
 {
     for (int i = 0; i < WEFT__LOCKS; i++)
         if (!mine[i])
             pthread_mutex_unlock(&mutex[i]);
 }
 
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}

@@ -1,9 +1,10 @@
-/* log.c - WEFT_LOG=1 says on stderr what a context runs on, and at its end how much memory it had; WEFT_LOG=2 adds a table of its
- * operators: calls, ms, share, GF/s of those that multiply, GB/s of the others.
+/* log.c - WEFT_LOG=1 says on stderr what a context runs on, and at its end how much memory it had; WEFT_LOG=2
+ * adds a table of its operators: calls, ms, share, GF/s of those that multiply, GB/s of the others.
  *
- * A clock is handed over: whoever begins takes it from whoever was at work, and gives it back, so a row's time is its own. The
- * arithmetic of products is counted where all of it goes through, in a copy of the kernel table with those kernels replaced; how
- * much a product is, is said here and nowhere else. On a GPU each hand-over waits, or times would be those of launches. */
+ * A clock is handed over: whoever begins takes it from whoever was at work, and gives it back, so a row's
+ * time is its own. The arithmetic of products is counted where all of it goes through, in a copy of the
+ * kernel table with those kernels replaced; how much a product is, is said here and nowhere else. On a GPU
+ * each hand-over waits, or times would be those of launches. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -54,23 +55,31 @@ void weft__log_leave(weft *w, weft__log_row *before) { hand_over(w, before); }
 void weft__log_bytes(weft *w, int64_t bytes)         { w->log->now->bytes += (double)bytes; }
 
 /* ---- how much arithmetic a product is ---- */
-static double of_product(const weft__product *p) { return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches; }
+static double of_product(const weft__product *p)
+{
+    return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
+}
 
-/* With the weights alone, and the cell: the other products of a layer are the caller's. Backward is one with each of them, too. */
+/* With the weights alone, and the cell: the other products of a layer are the caller's. Backward is one
+ * with each of them, too. */
 static double of_recurrence(const weft__recurrence *r)
 {
     int64_t tokens = r->start.host[r->to] - r->start.host[r->from];
     double units = (double)tokens * (double)r->hidden;
-    return 2. * units * (double)r->width * (weft__gates(r->cell) + (r->w_hr != NULL)) + units * weft__flops(r->cell);
+    return 2. * units * (double)r->width * (weft__gates(r->cell) + (r->w_hr != NULL)) +
+           units * weft__flops(r->cell);
 }
 
 static double of_layer(const weft__recur_layer *l, bool back)    /* and those that are the caller's */
 {
     const weft__recurrence *r = &l->r;
-    double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]), G = (double)(r->hidden * weft__gates(r->cell));
+    double tokens = 2. * (double)(r->start.host[r->to] - r->start.host[r->from]),
+           G = (double)(r->hidden * weft__gates(r->cell));
     int of_x = back ? (l->dx.to != NULL) + (l->dw_ih.to != NULL) : 1;
-    double more = back && l->dw_hh.to ? G * (double)r->width : 0, projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
-    return of_recurrence(r) + (l->ids ? 2. * (double)l->rows : tokens) * of_x * G * (double)l->inputs + tokens * (more + projected);
+    double more = back && l->dw_hh.to ? G * (double)r->width : 0,
+           projected = back && l->dw_hr.to ? (double)(r->width * r->hidden) : 0;
+    return of_recurrence(r) + (l->ids ? 2. * (double)l->rows : tokens) * of_x * G * (double)l->inputs +
+           tokens * (more + projected);
 }
 
 static double pairs_of(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */
@@ -82,12 +91,14 @@ static double pairs_of(int causal, int64_t queries, int64_t keys) /* that meet, 
     return causal ? pairs : (double)queries * (double)keys;
 }
 
-/* Forward each pair is a product of dk and one of dv; backward its score again, and gradients of score, q, k and v. */
+/* Forward each pair is a product of dk and one of dv; backward its score again, and gradients of score, q,
+ * k and v. */
 static double of_attention(const weft__attention *a, bool back)
 {
     double pairs = 0, each = 2. * (double)(back ? 3 * a->dk + 2 * a->dv : a->dk + a->dv);
     for (int64_t s = 0; s < a->sequences; s++)
-        pairs += pairs_of(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s], a->k_offset.host[s + 1] - a->k_offset.host[s]);
+        pairs += pairs_of(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s],
+                          a->k_offset.host[s + 1] - a->k_offset.host[s]);
     return pairs * each * (double)a->heads;
 }
 
@@ -151,7 +162,8 @@ static void counted_clip(weft__device *d, int64_t n, real limit, const weft__gua
     weft__log_bytes(w, 2 * n * (int64_t)sizeof *x);
     weft__log_leave(w, before);
 }
-static void counted_update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx, real *m, real *v, real *a, real *x)
+static void counted_update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g,
+                           const real *dx, real *m, real *v, real *a, real *x)
 {
     weft *w = (weft *)(void *)d;
     weft__log_row *before = weft__log_enter(w, "update", false);
@@ -179,7 +191,8 @@ static void count_kernels(weft *w)
 {
     struct weft__log *l = w->log;
     l->counting = *l->plain;
-    l->counting.gemm = counted_gemm, l->counting.recur = counted_recur, l->counting.recur_back = counted_recur_back;
+    l->counting.gemm = counted_gemm, l->counting.recur = counted_recur,
+    l->counting.recur_back = counted_recur_back;
     l->counting.recur_layer = counted_recur_layer, l->counting.recur_layer_back = counted_recur_layer_back;
     l->counting.attention = counted_attention, l->counting.attention_back = counted_attention_back;
     l->counting.norm = counted_norm, l->counting.clip = counted_clip, l->counting.update = counted_update;
@@ -198,9 +211,11 @@ void weft__log_open(weft *w, int level, const char *but)
     w->logging = level > 1;
     if (w->logging)
         count_kernels(w);
-    const char *products = w->dev.k->synchronous && weft__blas() ? "OpenBLAS" : w->dev.k->synchronous ? "own" : "cuBLAS";
-    fprintf(stderr, "weft %s: %s, %d thread%s, %s, %s products\n", weft_version(), w->dev.k->name, weft_threads(w), weft_threads(w) == 1 ? "" : "s",
-            precision_of(w), products);
+    const char *products = w->dev.k->synchronous && weft__blas() ? "OpenBLAS" :
+                           w->dev.k->synchronous                 ? "own" :
+                                                                   "cuBLAS";
+    fprintf(stderr, "weft %s: %s, %d thread%s, %s, %s products\n", weft_version(), w->dev.k->name,
+            weft_threads(w), weft_threads(w) == 1 ? "" : "s", precision_of(w), products);
     if (*but)
         fprintf(stderr, "weft: %s\n", but);
 }
@@ -215,7 +230,9 @@ static int by_time(const void *a, const void *b)
 static void print_row(const weft__log_row *r, double all)
 {
     double seconds = r->ns > 0 ? (double)r->ns * 1e-9 : 1e-9;
-    fprintf(stderr, "  %-28s %-8s %9lld %12.3f %7.1f%%", r->name, r->calls ? r->back ? "backward" : "forward" : "", (long long)r->calls, seconds * 1e3, 100 * (double)r->ns / all);
+    fprintf(stderr, "  %-28s %-8s %9lld %12.3f %7.1f%%", r->name,
+            r->calls ? r->back ? "backward" : "forward" : "", (long long)r->calls, seconds * 1e3,
+            100 * (double)r->ns / all);
     if (r->flops > 0)
         fprintf(stderr, " %9.2f\n", r->flops / seconds * 1e-9);
     else if (r->bytes > 0)
@@ -230,7 +247,8 @@ static void print_table(weft *w)
     hand_over(w, l->row);
     double all = (double)(now() - l->opened);
     qsort(l->row, WEFT__LOG_ROWS, sizeof *l->row, by_time);
-    fprintf(stderr, "  %-28s %-8s %9s %12s %8s %9s %9s\n", "operator", "", "calls", "ms", "share", "GF/s", "GB/s");
+    fprintf(stderr, "  %-28s %-8s %9s %12s %8s %9s %9s\n", "operator", "", "calls", "ms", "share", "GF/s",
+            "GB/s");
     for (int i = 0; i < WEFT__LOG_ROWS; i++)
         if (l->row[i].calls || l->row[i].ns)
             print_row(&l->row[i], all > 0 ? all : 1);
@@ -242,7 +260,8 @@ void weft__log_close(weft *w)
     if (!l)
         return;
     weft_usage u = weft_usage_of(w);
-    fprintf(stderr, "weft: closed after %.3f s, at most %.1f MB of host memory", (double)(now() - l->opened) * 1e-9, (double)u.host_peak * 1e-6);
+    fprintf(stderr, "weft: closed after %.3f s, at most %.1f MB of host memory",
+            (double)(now() - l->opened) * 1e-9, (double)u.host_peak * 1e-6);
     if (!l->plain->synchronous)
         fprintf(stderr, " and %.1f MB of the device's", (double)u.device_peak * 1e-6);
     fprintf(stderr, "\n");

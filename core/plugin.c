@@ -1,6 +1,7 @@
-/* plugin.c - finds and opens libweft_cuda.so: in $WEFT_BACKEND_PATH, an absolute path, if that is set; else in the folder of the file that this
- * code was loaded from, by its real path, or in its subfolder weft. Nowhere else: who chooses argv[0] or the working directory, or owns the
- * folder above, does not choose what code runs here. It is never closed: drivers do not like it. */
+/* plugin.c - finds and opens libweft_cuda.so: in $WEFT_BACKEND_PATH, an absolute path, if that is set; else
+ * in the folder of the file that this code was loaded from, by its real path, or in its subfolder weft.
+ * Nowhere else: who chooses argv[0] or the working directory, or owns the folder above, does not choose what
+ * code runs here. It is never closed: drivers do not like it. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@
 static const char name[] = "libweft_cuda.so";
 static const weft__kernels *opened;
 
-/* Why: what the loader says of a file that is there. If it asks, the driver must have a GPU before the file is opened. */
+/* Why: what the loader says of a file that is there. If it asks, the driver must have a GPU before the
+ * file is opened. */
 static void *open_in(const char *folder, const char *below, bool asks, char *why, size_t size)
 {
     char *path = NULL;
@@ -27,8 +29,9 @@ static void *open_in(const char *folder, const char *below, bool asks, char *why
     return library;
 }
 
-/* The folder of the file that this code was loaded from; to be freed, NULL if it is unknown. The loader knows a program by its argv[0], so the
- * kernel is asked; and a library that it has found by a relative path would be another one in another working directory. */
+/* The folder of the file that this code was loaded from; to be freed, NULL if it is unknown. The loader knows
+ * a program by its argv[0], so the kernel is asked; and a library that it has found by a relative path would
+ * be another one in another working directory. */
 static char *own_folder(void)
 {
     Dl_info here;
@@ -45,14 +48,18 @@ static void *find_beside(char *why, size_t size)
 {
     char *own = own_folder();
     if (!own) {
-        snprintf(why, size, "it is not known from where this library was loaded; WEFT_BACKEND_PATH names the folder of %s", name);
+        snprintf(
+            why, size,
+            "it is not known from where this library was loaded; WEFT_BACKEND_PATH names the folder of %s",
+            name);
         return NULL;
     }
     void *library = open_in(own, "", true, why, size);
     if (!library && !*why)
         library = open_in(own, "weft/", true, why, size);
     if (!library && !*why)
-        snprintf(why, size, "there is no %s in %s and %s/weft; WEFT_BACKEND_PATH names another folder", name, own, own);
+        snprintf(why, size, "there is no %s in %s and %s/weft; WEFT_BACKEND_PATH names another folder", name,
+                 own, own);
     free(own);
     return library;
 }
@@ -79,11 +86,14 @@ static const weft__kernels *greet(void *library, char *why, size_t size)
     const weft__plugin *p = hello ? hello() : NULL;
     if (!p)
         snprintf(why, size, "%s has no weft_backend_open_v1", name);
-    else if (p->abi != WEFT__PLUGIN_ABI || p->table_bytes != sizeof(weft__kernels) || p->device_bytes != sizeof(weft__device))
-        snprintf(why, size, "%s is of another version: contract %d with a table of %d bytes, here %d with %zu", name, p->abi, p->table_bytes,
-                 WEFT__PLUGIN_ABI, sizeof(weft__kernels));
+    else if (p->abi != WEFT__PLUGIN_ABI || p->table_bytes != sizeof(weft__kernels) ||
+             p->device_bytes != sizeof(weft__device))
+        snprintf(why, size,
+                 "%s is of another version: contract %d with a table of %d bytes, here %d with %zu", name,
+                 p->abi, p->table_bytes, WEFT__PLUGIN_ABI, sizeof(weft__kernels));
     else if (p->real_bytes != sizeof(real))
-        snprintf(why, size, "%s computes in numbers of %d bytes, this library in %zu", name, p->real_bytes, sizeof(real));
+        snprintf(why, size, "%s computes in numbers of %d bytes, this library in %zu", name, p->real_bytes,
+                 sizeof(real));
     else
         return p->kernels;
     return NULL;

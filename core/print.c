@@ -63,7 +63,8 @@ static const char *name_of(int64_t sequence, char buffer[24])     /* a, b, .. z,
     return buffer;
 }
 
-static void print_staircase(FILE *file, const weft_batch *b)      /* a row a sequence, longest first; a column a step */
+/* a row a sequence, longest first; a column a step */
+static void print_staircase(FILE *file, const weft_batch *b)
 {
     char name[24];
     for (int64_t i = 0; i < b->n; i++) {
@@ -100,7 +101,8 @@ void weft_print_layout(FILE *file, weft_tensor *x)
     }
     weft_batch *b = x->f.batch;
     const struct weft__rows *r = weft__rows_of(b, &x->f);
-    fprintf(file, "%s: %lld sequences, %lld tokens, longest %lld\n", names[x->f.layout], (long long)b->n, (long long)b->tokens, (long long)b->longest);
+    fprintf(file, "%s: %lld sequences, %lld tokens, longest %lld\n", names[x->f.layout], (long long)b->n,
+            (long long)b->tokens, (long long)b->longest);
     if (x->f.layout == WEFT_PACKED)
         print_staircase(file, b);
     if (!r)

@@ -1,10 +1,12 @@
-/* random.c - named random streams: Philox4x32-10 keyed by (seed, name), numbered by a counter. Draw i of a stream is word pair
- * i % 2 of block i / 2, so the kernel `random` can draw n of them at once: here, for all instruction sets. */
+/* random.c - named random streams: Philox4x32-10 keyed by (seed, name), numbered by a counter. Draw i of a
+ * stream is word pair i % 2 of block i / 2, so the kernel `random` can draw n of them at once: here, for all
+ * instruction sets. */
 #include <string.h>
 #include "core/cpu/cpu.h"
 #include "core/shared/normal.h"
 
-uint64_t weft__hash(uint64_t seed, const char *text)              /* FNV-1a, then mixed with the seed (splitmix64's finaliser) */
+/* FNV-1a, then mixed with the seed (splitmix64's finaliser) */
+uint64_t weft__hash(uint64_t seed, const char *text)
 {
     uint64_t h = 0xCBF29CE484222325u;
     for (; *text; text++)
@@ -22,7 +24,8 @@ weft_stream *weft_stream_of(weft *w, const char *name)
         if (!strcmp(s->name, name))
             return s;
     if (!name || !*name || strlen(name) >= sizeof w->streams->name)
-        weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; a name of 1 .. %zu bytes is wanted", name ? name : "", sizeof w->streams->name - 1);
+        weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; a name of 1 .. %zu bytes is wanted", name ? name : "",
+                   sizeof w->streams->name - 1);
     weft_stream *s = w->status ? NULL : weft__own(w, sizeof *s, NULL, NULL);
     if (!s)
         return NULL;
@@ -54,7 +57,8 @@ uint64_t weft_stream_below(weft_stream *s, uint64_t below)
 {
     if (below == 0)
         return 0;
-    uint64_t first = -below % below, x;          /* 2^64 mod below: reject that many, the rest divides evenly */
+    /* 2^64 mod below: reject that many, the rest divides evenly */
+    uint64_t first = -below % below, x;
     do
         x = weft_stream_next(s);
     while (s && x < first);

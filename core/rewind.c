@@ -1,6 +1,7 @@
-/* rewind.c - back to an earlier moment of the step: what was made since ends. Arenas go back to where they stood. Of older things that have come
- * to point to newer ones (a batch to a new index array, the tree of batches to a new one) each is told by a link, and a rewind sets the
- * pointers of ended links back to what they were. */
+/* rewind.c - back to an earlier moment of the step: what was made since ends. Arenas go back to where they
+ * stood. Of older things that have come to point to newer ones (a batch to a new index array, the tree of
+ * batches to a new one) each is told by a link, and a rewind sets the pointers of ended links back to what
+ * they were. */
 #include <string.h>
 #include "core/check.h"
 
@@ -24,16 +25,25 @@ static void unlink_since(weft *w, int64_t position)
 }
 
 /* ---- marks ---- */
-enum { ENTRIES = WEFT__AT_ENTRIES, HEADS = WEFT__AT_HEADS, NOTES, DATA, KEEP, MAPS };       /* what a mark tells of */
+/* what a mark tells of */
+enum { ENTRIES = WEFT__AT_ENTRIES, HEADS = WEFT__AT_HEADS, NOTES, DATA, KEEP, MAPS };
 
-static int64_t headers(const weft *w) { return w->check ? w->check->n : weft__position(&w->heads[w->step & 1]); }
+static int64_t headers(const weft *w)
+{
+    return w->check ? w->check->n : weft__position(&w->heads[w->step & 1]);
+}
 
 weft_mark weft_mark_here(weft *w)
 {
     if (!w)
         return (weft_mark){ 0 };
-    return (weft_mark){ { [ENTRIES] = weft__tell(w, WEFT__ENTRIES, NULL), [HEADS] = headers(w), [NOTES] = weft__position(&w->notes),
-                          [DATA] = weft__position(&w->data), [KEEP] = weft__position(&w->keep), [MAPS] = weft__position(&w->maps) }, w->step };
+    return (weft_mark){ { [ENTRIES] = weft__tell(w, WEFT__ENTRIES, NULL),
+                          [HEADS] = headers(w),
+                          [NOTES] = weft__position(&w->notes),
+                          [DATA] = weft__position(&w->data),
+                          [KEEP] = weft__position(&w->keep),
+                          [MAPS] = weft__position(&w->maps) },
+                        w->step };
 }
 
 weft_mark weft__raise_floor(weft *w)
@@ -43,7 +53,8 @@ weft_mark weft__raise_floor(weft *w)
     return before;
 }
 
-/* A place above the present one was given back by an earlier rewind; one below the floor is memory of whoever calls the program back. */
+/* A place above the present one was given back by an earlier rewind; one below the floor is memory of
+ * whoever calls the program back. */
 static const char *why_not(weft *w, weft_mark m)
 {
     if (!w || weft__is_nowhere(w) || m.step != w->step)
@@ -52,7 +63,9 @@ static const char *why_not(weft *w, weft_mark m)
     bool ahead = false, below = false;
     for (size_t i = 0; i < sizeof m.at / sizeof *m.at; i++)
         ahead |= m.at[i] > now.at[i], below |= m.at[i] < floor.at[i];
-    return ahead ? "was ended by an earlier rewind" : below ? "is older than the call that this function is called by, and that still goes on" : NULL;
+    return ahead ? "was ended by an earlier rewind" :
+           below ? "is older than the call that this function is called by, and that still goes on" :
+                   NULL;
 }
 
 /* ---- back ---- */

@@ -34,8 +34,9 @@ int64_t weft__room(const weft__form *f)  { return weft__elements(f) * (int64_t)s
 
 bool weft__same(const weft__form *a, const weft__form *b)
 {
-    return a->type == b->type && a->rank == b->rank && !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size)
-        && a->batch == b->batch && a->layout == b->layout && a->place == b->place;
+    return a->type == b->type && a->rank == b->rank &&
+           !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size) && a->batch == b->batch &&
+           a->layout == b->layout && a->place == b->place;
 }
 
 const char *weft__text(const weft__form *f, char text[128])
@@ -63,9 +64,11 @@ bool weft__possible(weft *w, const weft__form *f)
 {
     int64_t n = 1;
     for (int i = 0; i < f->rank; i++)
-        if (f->size[i] < 0 || __builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) || n > INT64_MAX / 16) {
-            weft__fail(w, WEFT_ESHAPE, "%s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", w->running ? w->running : "tensor",
-                       (long long)f->size[i], i);
+        if (f->size[i] < 0 || __builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) ||
+            n > INT64_MAX / 16) {
+            weft__fail(w, WEFT_ESHAPE,
+                       "%s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted",
+                       w->running ? w->running : "tensor", (long long)f->size[i], i);
             return false;
         }
     return true;
@@ -97,12 +100,14 @@ weft_tensor *weft__tensor(weft *w, const weft__form *f, const void *values)
     return t;
 }
 
-static bool shaped(weft *w, const char *function, weft_dtype type, int rank, const int64_t *shape, weft__form *f)
+static bool shaped(weft *w, const char *function, weft_dtype type, int rank, const int64_t *shape,
+                   weft__form *f)
 {
     if (w->status)
         return false;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: rank %d%s; 0 .. %d and a shape are wanted", function, rank, shape ? "" : " without a shape", WEFT_RANK);
+        weft__fail(w, WEFT_EARG, "%s: rank %d%s; 0 .. %d and a shape are wanted", function, rank,
+                   shape ? "" : " without a shape", WEFT_RANK);
         return false;
     }
     *f = weft__plain(type, rank, shape);
@@ -110,19 +115,30 @@ static bool shaped(weft *w, const char *function, weft_dtype type, int rank, con
     return true;
 }
 
-static weft_tensor *given(weft *w, const char *function, weft_dtype type, const void *values, int rank, const int64_t *shape)
+static weft_tensor *given(weft *w, const char *function, weft_dtype type, const void *values, int rank,
+                          const int64_t *shape)
 {
     weft__form f;
     w = w ? w : weft__nowhere();
     return shaped(w, function, type, rank, shape, &f) ? weft__tensor(w, &f, values) : &w->nil;
 }
 
-weft_tensor *weft_reals(weft *w, const real *values, int rank, const int64_t *shape)    { return given(w, "reals", WEFT_REAL, values, rank, shape); }
-weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape)  { return given(w, "ints", WEFT_I32, values, rank, shape); }
-weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape)                        { return given(w, "zeros", WEFT_REAL, NULL, rank, shape); }
-weft_tensor *weft_scalar(weft *w, real value)                                           { return weft_full(w, value, 0, NULL); }
+weft_tensor *weft_reals(weft *w, const real *values, int rank, const int64_t *shape)
+{
+    return given(w, "reals", WEFT_REAL, values, rank, shape);
+}
+weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape)
+{
+    return given(w, "ints", WEFT_I32, values, rank, shape);
+}
+weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape)
+{
+    return given(w, "zeros", WEFT_REAL, NULL, rank, shape);
+}
+weft_tensor *weft_scalar(weft *w, real value) { return weft_full(w, value, 0, NULL); }
 
-static weft_tensor *made(weft *w, const char *function, int rank, const int64_t *shape)  /* numbers to be written by a kernel */
+/* numbers to be written by a kernel */
+static weft_tensor *made(weft *w, const char *function, int rank, const int64_t *shape)
 {
     weft__form f;
     return shaped(w, function, WEFT_REAL, rank, shape, &f) ? weft__empty(w, &f) : &w->nil;
@@ -137,7 +153,8 @@ weft_tensor *weft_full(weft *w, real value, int rank, const int64_t *shape)
     return t;
 }
 
-static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, real b, int rank, const int64_t *shape)
+static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, real b, int rank,
+                          const int64_t *shape)
 {
     w = w ? w : weft__nowhere();
     weft_tensor *t = made(w, function, rank, shape);
@@ -149,11 +166,17 @@ static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, re
     return t;
 }
 
-weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape)                        { return drawn(w, "randn", true, 0, 1, rank, shape); }
+weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape)
+{
+    return drawn(w, "randn", true, 0, 1, rank, shape);
+}
 weft_tensor *weft_rand(weft *w, real low, real high, int rank, const int64_t *shape)
 {
     if (!(low <= high) || !isfinite(high - low))
-        weft__fail(w, WEFT_EARG, "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted", (double)low, (double)high);
+        weft__fail(
+            w, WEFT_EARG,
+            "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted",
+            (double)low, (double)high);
     return drawn(w, "rand", false, low, high - low, rank, shape);
 }
 
@@ -191,7 +214,8 @@ static bool readable(weft *w, const weft_tensor *x, const void *out, size_t byte
     else if (!out)
         weft__fail(w, WEFT_EARG, "read: %s: the memory for it is NULL", weft__text(&x->f, text));
     else if ((size_t)weft__bytes(&x->f) != bytes)
-        weft__fail(w, WEFT_ESHAPE, "read: %s has %lld bytes; memory of %zu was given", weft__text(&x->f, text), (long long)weft__bytes(&x->f), bytes);
+        weft__fail(w, WEFT_ESHAPE, "read: %s has %lld bytes; memory of %zu was given",
+                   weft__text(&x->f, text), (long long)weft__bytes(&x->f), bytes);
     return !w->status;
 }
 

@@ -1,39 +1,46 @@
-/* attention.cu - ragged attention in tiles of queries by keys. The matrix of scores is never there: forward keeps a running
- * maximum and sum of each query (Milakov, Gimelshein 2018; Dao et al. 2022) and leaves their logarithm, from which backward makes the
- * weights again.
+/* attention.cu - ragged attention in tiles of queries by keys. The matrix of scores is never there: forward
+ * keeps a running maximum and sum of each query (Milakov, Gimelshein 2018; Dao et al. 2022) and leaves their
+ * logarithm, from which backward makes the weights again.
  *
- * A block of threads has one tile of the result: some queries (or keys) of one sequence and one head, and as many columns. It walks
- * over the keys (or queries) of its sequence in their order, so that nothing is added by two blocks, and bits never change. Widths
- * are taken in pieces; where a head is wider than a tile, each tile of its columns makes the scores anew. Scores come from one
- * function everywhere: the weight of a single key is 1 exactly, also backward. */
+ * A block of threads has one tile of the result: some queries (or keys) of one sequence and one head, and as
+ * many columns. It walks over the keys (or queries) of its sequence in their order, so that nothing is added
+ * by two blocks, and bits never change. Widths are taken in pieces; where a head is wider than a tile, each
+ * tile of its columns makes the scores anew. Scores come from one function everywhere: the weight of a single
+ * key is 1 exactly, also backward. */
 #include <math.h>
 #include "core/shared/attention.h"
 #include "cuda/cuda.h"
 
 enum {
-    SIDE = 16, EACH = sizeof(real) == 4 ? 4 : 2, /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */
+    /* SIDE x SIDE threads, each with EACH x EACH numbers of a tile */
+    SIDE = 16, EACH = sizeof(real) == 4 ? 4 : 2,
     TILE = SIDE * EACH, DEPTH = 32               /* of a head's width, at a time */
 };
-/* Two blocks on a multiprocessor at least, which is 128 registers; for sm_120 that would be a few too few in memory. */
+/* Two blocks on a multiprocessor at least, which is 128 registers; for sm_120 that would be a few too few
+ * in memory. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 #define TILED __launch_bounds__(SIDE * SIDE, 1)
 #else
 #define TILED __launch_bounds__(SIDE * SIDE, 2)
 #endif
 typedef struct __align__(16) few { real x[EACH]; } few;          /* neighbours, read at once */
-typedef struct room {                            /* of a block, in shared memory; + 1: no two threads of a row in one bank */
+/* of a block, in shared memory; + 1: no two threads of a row in one bank */
+typedef struct room {
     union {
         struct { few a[DEPTH][SIDE + 1]; real b[TILE][DEPTH + 1]; } deep;    /* a is turned */
         few weight[TILE][SIDE + 1];              /* turned */
     };
     union {
         real value[TILE][TILE];
-        uint64_t gone[TILE];                     /* of each query of a tile: bit j / 8 of byte j % 8 is the tile's key j */
+        /* of each query of a tile: bit j / 8 of byte j % 8 is the tile's key j */
+        uint64_t gone[TILE];
     };
 } room;
-typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;   /* up to TILE are looked at; all times factor */
+/* up to TILE are looked at; all times factor */
+typedef struct rows { const real *at; int64_t step, n, width; real factor; } rows;
 
-/* Of a tile, a thread has rows row_of(0) .., which are neighbours, in columns column_of(0) .., which its neighbours' lie between. */
+/* Of a tile, a thread has rows row_of(0) .., which are neighbours, in columns column_of(0) .., which its
+ * neighbours' lie between. */
 __device__ static inline int down()           { return (int)threadIdx.x / SIDE; }
 __device__ static inline int across()         { return (int)threadIdx.x % SIDE; }
 __device__ static inline int row_of(int i)    { return down() * EACH + i; }
@@ -63,7 +70,8 @@ __device__ static void load(real (*to)[DEPTH + 1], const rows &x, int64_t column
     for (int i = (int)threadIdx.x; i < TILE * DEPTH; i += SIDE * SIDE)
         to[i / DEPTH][i % DEPTH] = number(x, i / DEPTH, column + i % DEPTH);
 }
-/* sum = a b^T: rows of a down, rows of b across. The terms are added in their order, whichever tile they are in. */
+/* sum = a b^T: rows of a down, rows of b across. The terms are added in their order, whichever tile they
+ * are in. */
 __device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[EACH][EACH])
 {
     for (int i = 0; i < EACH; i++)
@@ -85,7 +93,8 @@ __device__ static void dots(room &m, const rows &a, const rows &b, real (&sum)[E
         }
     }
 }
-/* `all`: every row has something to do with all n rows of v; else v is not looked at where the weight is 0, for it may be anything. */
+/* `all`: every row has something to do with all n rows of v; else v is not looked at where the weight is
+ * 0, for it may be anything. */
 template <bool all>
 __device__ static void add_rows(const room &m, int n, real (&sum)[EACH][EACH])
 {
@@ -99,7 +108,8 @@ __device__ static void add_rows(const room &m, int n, real (&sum)[EACH][EACH])
     }
 }
 /* sum += w v for the first columns of v. */
-__device__ static void add_products(room &m, const real (&w)[EACH][EACH], const rows &v, bool all, real (&sum)[EACH][EACH])
+__device__ static void add_products(room &m, const real (&w)[EACH][EACH], const rows &v, bool all,
+                                    real (&sum)[EACH][EACH])
 {
     const int n = v.n < TILE ? (int)v.n : (int)TILE;
     __syncthreads();
@@ -110,7 +120,8 @@ __device__ static void add_products(room &m, const real (&w)[EACH][EACH], const 
         m.weight[column_of(j)][down()] = x;
     }
     for (int i = (int)threadIdx.x; i < TILE * TILE; i += SIDE * SIDE)
-        m.value[i / TILE][i % TILE] = i / TILE < n && i % TILE < v.width ? v.at[i / TILE * v.step + i % TILE] : 0;
+        m.value[i / TILE][i % TILE] =
+            i / TILE < n && i % TILE < v.width ? v.at[i / TILE * v.step + i % TILE] : 0;
     __syncthreads();
     if (all)
         add_rows<true>(m, n, sum);
@@ -119,9 +130,12 @@ __device__ static void add_products(room &m, const real (&w)[EACH][EACH], const 
 }
 
 /* ---- which tile a block has ---- */
-/* Every sequence has places for tiles from place_of on, at least as many as it needs and less than one more than that: so which
- * sequence a place belongs to can be found by halving, and nobody has to list tiles. */
-__device__ static int64_t place_of(const int32_t *offset, int64_t s) { return (offset[s] - offset[0]) / TILE + s; }
+/* Every sequence has places for tiles from place_of on, at least as many as it needs and less than one more
+ * than that: so which sequence a place belongs to can be found by halving, and nobody has to list tiles. */
+__device__ static int64_t place_of(const int32_t *offset, int64_t s)
+{
+    return (offset[s] - offset[0]) / TILE + s;
+}
 static int64_t places(const weft__ints &offset, int64_t sequences)
 {
     return sequences ? (offset.host[sequences] - offset.host[0]) / TILE + sequences : 0;
@@ -141,10 +155,12 @@ __device__ static int64_t sequence_at(const int32_t *offset, int64_t sequences, 
 
 typedef struct tile {
     int64_t q, queries, k, keys;                 /* of the sequence: its first rows, and how many */
-    int64_t head, first, column;                 /* of the result's tile: first row, counted in the sequence; column of the head */
+    /* of the result's tile: first row, counted in the sequence; column of the head */
+    int64_t head, first, column;
 } tile;
 /* Number i of all tiles with so many heads and pieces of columns; false: the place is empty. */
-__device__ static bool find(const weft__attention &a, const int32_t *offset, int64_t heads, int64_t pieces, int64_t i, tile &t)
+__device__ static bool find(const weft__attention &a, const int32_t *offset, int64_t heads, int64_t pieces,
+                            int64_t i, tile &t)
 {
     const int64_t place = i / pieces / heads, s = sequence_at(offset, a.sequences, place);
     t.q = a.q_offset.device[s], t.queries = a.q_offset.device[s + 1] - t.q;
@@ -161,7 +177,8 @@ static dim3 grid_of(int64_t tiles)      { return dim3((unsigned)(tiles < INT32_M
         if (find(a, (offset).device, heads, pieces, tile_, t))
 
 /* ---- what is in a sequence: all from row 0 on ---- */
-__device__ static inline rows queries_of(const weft__attention &a, const tile &t)      /* times scale, so that scores are sums only */
+/* times scale, so that scores are sums only */
+__device__ static inline rows queries_of(const weft__attention &a, const tile &t)
 {
     const int64_t step = a.heads * a.dk;
     return rows{ a.q + t.q * step + t.head * a.dk, step, t.queries, a.dk, a.scale };
@@ -203,21 +220,27 @@ __device__ static bool sees_all(const weft__attention &a, const tile &t, int64_t
 {
     return seen_by(a, t, query) >= (key + TILE < t.keys ? key + TILE : t.keys);
 }
-__device__ static inline int64_t of_query(const weft__attention &a, const tile &t, int64_t i) { return (t.q + i) * a.heads + t.head; }
+__device__ static inline int64_t of_query(const weft__attention &a, const tile &t, int64_t i)
+{
+    return (t.q + i) * a.heads + t.head;
+}
 
 /* ---- dropout ---- *
- * 64 keys of a query are eight counters of philox.h, and a tile lies within 64: so a counter makes a byte of marks, drawn once for all
- * threads, whichever of them has which weight. Kernels without dropout are compiled without all this. */
+ * 64 keys of a query are eight counters of philox.h, and a tile lies within 64: so a counter makes a byte of
+ * marks, drawn once for all threads, whichever of them has which weight. Kernels without dropout are compiled
+ * without all this. */
 enum { MARKS = 8 };
 #define WHICH(kernel) (a->below ? kernel<true> : kernel<false>)
 __device__ static void draw(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key)
 {
     const uint64_t philox = weft__head_key(a.mask_key, t.head);
-    __syncthreads();                             /* for heads of width 0: they have not waited since the values were read */
+    /* for heads of width 0: they have not waited since the values were read */
+    __syncthreads();
     for (int i = (int)threadIdx.x; i < TILE * MARKS && query + i / MARKS < t.queries; i += SIDE * SIDE) {
         const int64_t q = query + i / MARKS;
         const uint64_t id = (uint64_t)a.id[t.q + q];
-        const uint32_t counter[4] = { (uint32_t)(key / 64 * 8 + i % MARKS), (uint32_t)q, (uint32_t)id, (uint32_t)(id >> 32) };
+        const uint32_t counter[4] = { (uint32_t)(key / 64 * 8 + i % MARKS), (uint32_t)q, (uint32_t)id,
+                                      (uint32_t)(id >> 32) };
         uint32_t out[4], bits = 0;
         weft__philox(philox, counter, out);
         for (int j = 0; j < 8; j++)
@@ -226,15 +249,19 @@ __device__ static void draw(room &m, const weft__attention &a, const tile &t, in
     }
     __syncthreads();
 }
-/* What dropout makes of a thread's weights, or of their gradients, of queries from `query` and keys from `key` on; turned: rows are keys. The
- * marks that a thread wants of a query are one number, for with one each the kernels of the gradients would spill. */
+/* What dropout makes of a thread's weights, or of their gradients, of queries from `query` and keys from
+ * `key` on; turned: rows are keys. The marks that a thread wants of a query are one number, for with one each
+ * the kernels of the gradients would spill. */
 template <bool turned>
-__device__ static void drop(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key, real (&w)[EACH][EACH])
+__device__ static void drop(room &m, const weft__attention &a, const tile &t, int64_t query, int64_t key,
+                            real (&w)[EACH][EACH])
 {
     draw(m, a, t, query, key);
-    const int first = turned ? row_of(0) : column_of(0), next = turned ? 8 : SIDE / 8;     /* keys, and how far their marks are apart */
+    /* keys, and how far their marks are apart */
+    const int first = turned ? row_of(0) : column_of(0), next = turned ? 8 : SIDE / 8;
     for (int q = 0; q < EACH; q++) {
-        const uint32_t gone = (uint32_t)(m.gone[turned ? column_of(q) : row_of(q)] >> (first % 8 * 8 + first / 8));
+        const uint32_t gone =
+            (uint32_t)(m.gone[turned ? column_of(q) : row_of(q)] >> (first % 8 * 8 + first / 8));
         for (int k = 0; k < EACH; k++) {
             real &x = turned ? w[k][q] : w[q][k];
             x = gone >> next * k & 1 ? 0 : x * a.kept;
@@ -258,9 +285,11 @@ __device__ static real row_sum(real x)
 }
 
 /* ---- forward ---- */
-typedef struct running { real most, sum; } running;              /* of a query's scores: the largest, and of exp(score - most) */
+/* of a query's scores: the largest, and of exp(score - most) */
+typedef struct running { real most, sum; } running;
 
-/* The scores of one query in a tile of keys become exp(score - most); what was summed up to now is to be multiplied by the result. */
+/* The scores of one query in a tile of keys become exp(score - most); what was summed up to now is to be
+ * multiplied by the result. */
 __device__ static real weigh(running &r, real (&score)[EACH], int64_t seen)
 {
     const real nothing = -(real)INFINITY;
@@ -288,8 +317,11 @@ __device__ static void write_results(const weft__attention &a, const tile &t, co
             if (c < a.dv)
                 a.y[at * a.dv + c] = seen ? sum[i][j] / r[i].sum : 0;
         }
-        if (across() == 0 && t.column == 0)                      /* all scores -inf: NaN, as log(0) - inf is not */
-            a.lse[at] = !seen ? -(real)INFINITY : r[i].sum == 0 ? r[i].sum / r[i].sum : r[i].most + log(r[i].sum);
+        /* all scores -inf: NaN, as log(0) - inf is not */
+        if (across() == 0 && t.column == 0)
+            a.lse[at] = !seen         ? -(real)INFINITY :
+                        r[i].sum == 0 ? r[i].sum / r[i].sum :
+                                        r[i].most + log(r[i].sum);
     }
 }
 template <bool drops> static __global__ void TILED attend(weft__attention a, int64_t pieces, int64_t tiles)
@@ -309,15 +341,18 @@ template <bool drops> static __global__ void TILED attend(weft__attention a, int
             }
             if (drops)
                 drop<false>(m, a, t, t.first, key, score);
-            add_products(m, score, from(columns(values_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
+            add_products(m, score, from(columns(values_of(a, t), t.column), key),
+                         sees_all(a, t, t.first, key), sum);
         }
         write_results(a, t, r, sum);
     }
 }
 
-/* Scores become weights: rows are queries from `query` on, columns keys from `key` on, or the other way round if turned. */
+/* Scores become weights: rows are queries from `query` on, columns keys from `key` on, or the other way
+ * round if turned. */
 template <bool turned>
-__device__ static void weigh_again(const weft__attention &a, const tile &t, int64_t query, int64_t key, real (&score)[EACH][EACH])
+__device__ static void weigh_again(const weft__attention &a, const tile &t, int64_t query, int64_t key,
+                                   real (&score)[EACH][EACH])
 {
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) {
@@ -352,9 +387,10 @@ void K(attention)(weft__device *d, const weft__attention *a)
         LAUNCH(d, WHICH(write_map), grid_of(tiles), SIDE * SIDE, 0, *a, tiles);
 }
 
-/* ---- backward: with weights w, what dropout makes of them m w, dw = m dy v^T and D = sum of w dw of a query:
- *      ds = w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += (m w)^T dy ---- */
-template <bool drops> static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t tiles)     /* D */
+/* ---- backward ---- */
+/* With weights w, what dropout makes of them m w, dw = m dy v^T and D = sum of w dw of a query:
+ * ds = w (dw - D), dq += scale ds k, dk += scale ds^T q, dv += (m w)^T dy. First D. */
+template <bool drops> static __global__ void TILED sum_gradients(weft__attention a, real *all, int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, 1, tiles, t) {
@@ -367,7 +403,8 @@ template <bool drops> static __global__ void TILED sum_gradients(weft__attention
                 drop<false>(m, a, t, t.first, key, dw);
             for (int i = 0; i < EACH; i++)
                 for (int j = 0; j < EACH; j++)
-                    sum[i] += key + column_of(j) < seen_by(a, t, t.first + row_of(i)) ? w[i][j] * dw[i][j] : 0;
+                    sum[i] +=
+                        key + column_of(j) < seen_by(a, t, t.first + row_of(i)) ? w[i][j] * dw[i][j] : 0;
         }
         for (int i = 0; i < EACH; i++) {
             const int64_t query = t.first + row_of(i);
@@ -379,8 +416,8 @@ template <bool drops> static __global__ void TILED sum_gradients(weft__attention
 }
 /* ds of a tile of queries by keys, or turned. */
 template <bool turned, bool drops>
-__device__ static void score_gradients(room &m, const weft__attention &a, const tile &t, const real *all, int64_t query, int64_t key,
-                                       real (&ds)[EACH][EACH])
+__device__ static void score_gradients(room &m, const weft__attention &a, const tile &t, const real *all,
+                                       int64_t query, int64_t key, real (&ds)[EACH][EACH])
 {
     real dw[EACH][EACH];
     const rows q = from(queries_of(a, t), query), k = from(keys_of(a, t), key);
@@ -398,7 +435,8 @@ __device__ static void score_gradients(room &m, const weft__attention &a, const 
         }
 }
 /* Rows `first` on of y, columns `column` on, += factor sum. */
-__device__ static void add_results(real *y, const rows &x, const tile &t, real factor, const real (&sum)[EACH][EACH])
+__device__ static void add_results(real *y, const rows &x, const tile &t, real factor,
+                                   const real (&sum)[EACH][EACH])
 {
     for (int i = 0; i < EACH; i++)
         for (int j = 0; j < EACH; j++) {
@@ -407,14 +445,17 @@ __device__ static void add_results(real *y, const rows &x, const tile &t, real f
                 y[row * x.step + c] += factor * sum[i][j];
         }
 }
-template <bool drops> static __global__ void TILED gradient_of_queries(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+template <bool drops>
+static __global__ void TILED gradient_of_queries(weft__attention a, const real *all, int64_t pieces,
+                                                 int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.q_offset, a.heads, pieces, tiles, t) {
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t key = 0, keys = seen_by_tile(a, t); key < keys; key += TILE) {
             score_gradients<false, drops>(m, a, t, all, t.first, key, ds);
-            add_products(m, ds, from(columns(keys_of(a, t), t.column), key), sees_all(a, t, t.first, key), sum);
+            add_products(m, ds, from(columns(keys_of(a, t), t.column), key), sees_all(a, t, t.first, key),
+                         sum);
         }
         const rows q = queries_of(a, t);
         add_results(a.dq + (q.at - a.q), q, t, a.scale, sum);
@@ -425,21 +466,26 @@ __device__ static int64_t first_query(const weft__attention &a, const tile &t)
 {
     return weft__first_seeing(a.causal, t.first, t.queries, t.keys);
 }
-template <bool drops> static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces, int64_t tiles)
+template <bool drops>
+static __global__ void TILED gradient_of_keys(weft__attention a, const real *all, int64_t pieces,
+                                              int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.k_offset, a.heads, pieces, tiles, t) {
         real ds[EACH][EACH], sum[EACH][EACH] = {};
         for (int64_t query = first_query(a, t); query < t.queries; query += TILE) {
             score_gradients<true, drops>(m, a, t, all, query, t.first, ds);
-            add_products(m, ds, from(columns(queries_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
+            add_products(m, ds, from(columns(queries_of(a, t), t.column), query),
+                         sees_all(a, t, query, t.first), sum);
         }
         const rows k = keys_of(a, t);
         add_results(a.dk_ + (k.at - a.k), k, t, a.scale, sum);
     }
 }
 /* Shared values have one tile for all heads, which are added in their order. */
-template <bool drops> static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads, int64_t pieces, int64_t tiles)
+template <bool drops>
+static __global__ void TILED gradient_of_values(weft__attention a, int64_t heads, int64_t pieces,
+                                                int64_t tiles)
 {
     SHARED(m, room);
     EACH_TILE(a, a.k_offset, heads, pieces, tiles, t) {
@@ -450,7 +496,8 @@ template <bool drops> static __global__ void TILED gradient_of_values(weft__atte
                 weigh_again<true>(a, t, query, t.first, w);
                 if (drops)
                     drop<true>(m, a, t, query, t.first, w);
-                add_products(m, w, from(columns(gradients_of(a, t), t.column), query), sees_all(a, t, query, t.first), sum);
+                add_products(m, w, from(columns(gradients_of(a, t), t.column), query),
+                             sees_all(a, t, query, t.first), sum);
             }
         t.head = heads == 1 ? 0 : t.head - 1;
         const rows v = values_of(a, t);
@@ -459,14 +506,18 @@ template <bool drops> static __global__ void TILED gradient_of_values(weft__atte
 }
 void K(attention_back)(weft__device *d, const weft__attention *a)
 {
-    const int64_t wide_k = pieces_of(a->dk), wide_v = pieces_of(a->dv), heads = a->shared_values ? 1 : a->heads;
-    const int64_t queries = places(a->q_offset, a->sequences) * a->heads, key_places = places(a->k_offset, a->sequences);
-    const int64_t keys = key_places * a->heads * wide_k, values = key_places * heads * wide_v;         /* tiles */
+    const int64_t wide_k = pieces_of(a->dk), wide_v = pieces_of(a->dv),
+                  heads = a->shared_values ? 1 : a->heads;
+    const int64_t queries = places(a->q_offset, a->sequences) * a->heads,
+                  key_places = places(a->k_offset, a->sequences);
+    /* tiles */
+    const int64_t keys = key_places * a->heads * wide_k, values = key_places * heads * wide_v;
     real *all = (real *)scratch(d, (size_t)(a->queries * a->heads) * sizeof(real));
     if (a->dq || a->dk_)
         LAUNCH(d, WHICH(sum_gradients), grid_of(queries), SIDE * SIDE, 0, *a, all, queries);
     if (a->dq)
-        LAUNCH(d, WHICH(gradient_of_queries), grid_of(queries * wide_k), SIDE * SIDE, 0, *a, all, wide_k, queries * wide_k);
+        LAUNCH(d, WHICH(gradient_of_queries), grid_of(queries * wide_k), SIDE * SIDE, 0, *a, all, wide_k,
+               queries * wide_k);
     if (a->dk_)
         LAUNCH(d, WHICH(gradient_of_keys), grid_of(keys), SIDE * SIDE, 0, *a, all, wide_k, keys);
     if (a->dv_)

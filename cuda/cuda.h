@@ -1,35 +1,45 @@
-/* cuda.h - what all files of the CUDA back end share: launching, errors, scratch memory, indices out of range.
+/* cuda.h - what all files of the CUDA back end share: launching, errors, scratch memory, indices out of
+ * range.
  *
- * The sources are C++ only as far as nvcc wants it: no classes, templates where a kernel has variants. They compile twice: by nvcc,
- * and by g++ against tests/emu/cuda_emu.h, which runs the same kernels on the CPU. So a kernel is started by LAUNCH, shared
- * memory is declared by SHARED or DYN_SHARED, and PTX stands only in the wrappers of ptx.h.
+ * The sources are C++ only as far as nvcc wants it: no classes, templates where a kernel has variants. They
+ * compile twice: by nvcc, and by g++ against tests/emu/cuda_emu.h, which runs the same kernels on the CPU. So
+ * a kernel is started by LAUNCH, shared memory is declared by SHARED or DYN_SHARED, and PTX stands only in
+ * the wrappers of ptx.h.
  *
- * Sums are taken in an order that depends on sizes alone: the same batch gives the same bits every time. No float atomics. */
+ * Sums are taken in an order that depends on sizes alone: the same batch gives the same bits every time. No
+ * float atomics. */
 #ifndef WEFT_CUDA_H
 #define WEFT_CUDA_H
 #include <stdint.h>
 #ifndef WEFT_EMULATED                            /* else the command line includes the emulation first */
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
-template <class T> struct same_ { typedef T type; };        /* so that float[8][9] declares an array; and what is not deduced */
-/* With `count` attributes, or none. The error is this launch's own; that of the thread may be the host program's. */
+/* so that float[8][9] declares an array; and what is not deduced */
+template <class T> struct same_ { typedef T type; };
+/* With `count` attributes, or none. The error is this launch's own; that of the thread may be the host
+ * program's. */
 template <class... P>
-static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned count, void (*kernel)(P...), dim3 grid, dim3 threads, size_t shared,
-                                    cudaStream_t stream, typename same_<P>::type... arguments)
+static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned count, void (*kernel)(P...),
+                                    dim3 grid, dim3 threads, size_t shared, cudaStream_t stream,
+                                    typename same_<P>::type... arguments)
 {
     cudaLaunchConfig_t how = {};
     how.gridDim = grid, how.blockDim = threads, how.dynamicSmemBytes = shared, how.stream = stream;
     how.attrs = const_cast<cudaLaunchAttribute *>(as), how.numAttrs = count;
     return cudaLaunchKernelEx(&how, kernel, arguments...);
 }
-#define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) launch_as(NULL, 0, kernel, grid, threads, shared, stream, ##__VA_ARGS__)
+#define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \
+    launch_as(NULL, 0, kernel, grid, threads, shared, stream, ##__VA_ARGS__)
 #define SHARED(name, ...) __shared__ typename same_<__VA_ARGS__>::type name
-#define DYN_SHARED(type, name) extern __shared__ __align__(128) unsigned char name##_bytes[]; type *name = (type *)name##_bytes
+#define DYN_SHARED(type, name)                                     \
+    extern __shared__ __align__(128) unsigned char name##_bytes[]; \
+    type *name = (type *)name##_bytes
 #endif
 #include "core/kernels.h"
 #include "core/shared/philox.h"
 
-/* ---- the kernels' names: K(fill) is weft_cuda_fill; a wrong signature or a forgotten one does not compile or link ---- */
+/* ---- the kernels' names ---- */
+/* K(fill) is weft_cuda_fill; a wrong signature or a forgotten one does not compile or link. */
 #define K(name) weft_cuda_##name
 #define KERNEL(result, name, arguments) result K(name) arguments;
 #include "core/kernels.def"
@@ -38,15 +48,19 @@ static inline cudaError_t launch_as(const cudaLaunchAttribute *as, unsigned coun
 typedef struct gpu gpu;                          /* device.cu; hangs at weft__device.handle */
 cudaStream_t   stream_of(weft__device *);        /* sends uploads that wait in the ring */
 cublasHandle_t blas_of(weft__device *);          /* as stream_of */
-/* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and d->failure says why. */
+/* At least that many bytes until the next call of this, 256-byte aligned, contents gone; NULL, and
+ * d->failure says why. */
 void          *scratch(weft__device *, size_t bytes);
-/* Note the first failure ("fill: an illegal memory access ..") and are true if there is or was one. The kernel is __func__. */
+/* Note the first failure ("fill: an illegal memory access ..") and are true if there is or was one. The
+ * kernel is __func__. */
 bool           fail(weft__device *, weft_status, const char *format, ...);
 bool           failed(weft__device *, cudaError_t, const char *kernel);
 bool           blas_failed(weft__device *, cublasStatus_t, const char *what);
-/* CUDA keeps a thread's last error for whoever asks for it: one of ours, which was returned to us, is taken away. True if it is one. */
+/* CUDA keeps a thread's last error for whoever asks for it: one of ours, which was returned to us, is
+ * taken away. True if it is one. */
 bool           refused(cudaError_t);
-/* After every launch: its own error; with WEFT_SYNC=1 waits, so that the kernel that is named is the one that failed. */
+/* After every launch: its own error; with WEFT_SYNC=1 waits, so that the kernel that is named is the one
+ * that failed. */
 void           launched(weft__device *, cudaError_t, const char *kernel);
 
 /* ---- current.cu: the context's GPU becomes the thread's, and then whatever the caller had again ---- */
@@ -61,13 +75,15 @@ struct visit {                                   /* for as long as it lives */
     ~visit() { if (entered) leave(); }
 };
 
-/* LAUNCH(d, kernel, grid, threads, bytes of dynamic shared memory, arguments...): nothing after a failure or for an empty grid. */
-#define LAUNCH(d, kernel, grid, threads, shared, ...)                                                                      \
-    do {                                                                                                                   \
-        dim3 grid_ = (grid);                                                                                               \
-        if (!(d)->failure[0] && grid_.x && grid_.y && grid_.z) {                                                           \
-            launched(d, LAUNCH_RAW(kernel, grid_, dim3(threads), shared, stream_of(d), __VA_ARGS__), __func__);            \
-        }                                                                                                                  \
+/* LAUNCH(d, kernel, grid, threads, bytes of dynamic shared memory, arguments...): nothing after a failure
+ * or for an empty grid. */
+#define LAUNCH(d, kernel, grid, threads, shared, ...)                                                \
+    do {                                                                                             \
+        dim3 grid_ = (grid);                                                                         \
+        if (!(d)->failure[0] && grid_.x && grid_.y && grid_.z) {                                     \
+            launched(d, LAUNCH_RAW(kernel, grid_, dim3(threads), shared, stream_of(d), __VA_ARGS__), \
+                     __func__);                                                                      \
+        }                                                                                            \
     } while (0)
 
 /* ---- grids: one thread an element with a stride, so that any size runs ---- */
@@ -82,15 +98,18 @@ __device__ static inline int64_t first_index() { return (int64_t)blockIdx.x * bl
 __device__ static inline int64_t index_step()  { return (int64_t)gridDim.x * blockDim.x; }
 
 /* ---- indices out of range: of the first kernel that met one, the lowest row ---- */
-/* Mapped host memory, so that looking at it costs no copy. Each launch that may fault has a number; those after the first to fault find
- * a lower one than theirs, and write nothing. */
+/* Mapped host memory, so that looking at it costs no copy. Each launch that may fault has a number; those
+ * after the first to fault find a lower one than theirs, and write nothing. */
 typedef struct fault_cell {
     unsigned long long first;                    /* the lowest number; ~0: none */
     unsigned long long at;                       /* row << 32 | value of its lowest row; ~0: none */
-    unsigned long long below, by;                /* what the value had to be below; the kernel's name, a pointer of the host's */
-    unsigned distress;                           /* the number of a kernel that has waited in vain (recur.h); ~0: none */
+    /* what the value had to be below; the kernel's name, a pointer of the host's */
+    unsigned long long below, by;
+    /* the number of a kernel that has waited in vain (recur.h); ~0: none */
+    unsigned distress;
 } fault_cell;
-typedef struct faults { fault_cell *cell; unsigned long long number; const char *by; } faults;   /* a kernel's argument */
+/* a kernel's argument */
+typedef struct faults { fault_cell *cell; unsigned long long number; const char *by; } faults;
 faults faults_for(weft__device *, const char *kernel);
 #define faults_of(d) faults_for(d, __func__)     /* for one launch */
 unsigned *distress_cell(weft__device *);
@@ -107,7 +126,10 @@ __device__ static inline int64_t within(faults f, int64_t row, int64_t value, in
     }
     return -1;
 }
-__device__ static inline int64_t checked(faults f, int64_t row, int64_t value, int64_t below) { return within(f, row, value, -1, below); }
+__device__ static inline int64_t checked(faults f, int64_t row, int64_t value, int64_t below)
+{
+    return within(f, row, value, -1, below);
+}
 
 /* y = v, or y += v. */
 __device__ static inline void put(real *y, real v, bool add) { *y = add ? *y + v : v; }

@@ -20,7 +20,8 @@ static bool found(const char *name, void *function)
 {
     cudaDriverEntryPointQueryResult how;
 #if defined(WEFT_EMULATED) || CUDART_VERSION >= 12050
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, (void **)function, 12000, cudaEnableDefault, &how);
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion(name, (void **)function, 12000, cudaEnableDefault, &how);
 #else
     const cudaError_t error = cudaGetDriverEntryPoint(name, (void **)function, cudaEnableDefault, &how);
 #endif
@@ -29,9 +30,10 @@ static bool found(const char *name, void *function)
 
 static bool ready()
 {
-    return driver.pop || (found("cuDeviceGet", &driver.device) && found("cuDevicePrimaryCtxRetain", &driver.retain) &&
-                          found("cuCtxGetCurrent", &driver.current) && found("cuCtxPushCurrent", &driver.push) &&
-                          found("cuCtxPopCurrent", &driver.pop));
+    return driver.pop ||
+           (found("cuDeviceGet", &driver.device) && found("cuDevicePrimaryCtxRetain", &driver.retain) &&
+            found("cuCtxGetCurrent", &driver.current) && found("cuCtxPushCurrent", &driver.push) &&
+            found("cuCtxPopCurrent", &driver.pop));
 }
 
 gpu_context context_on(weft__device *d)

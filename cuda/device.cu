@@ -1,8 +1,9 @@
 /* device.cu - a context's GPU: opening it, memory, copies, errors.
  *
- * Nothing here waits but download, wait and release. An upload is copied into a ring of pinned memory and goes on from there by
- * itself; neighbours in the ring that are neighbours on the device become one copy, which is sent before the next launch. So
- * the index arrays of a batch travel together. The ring has parts: a part is written again when its copies are done. */
+ * Nothing here waits but download, wait and release. An upload is copied into a ring of pinned memory and
+ * goes on from there by itself; neighbours in the ring that are neighbours on the device become one copy,
+ * which is sent before the next launch. So the index arrays of a batch travel together. The ring has parts: a
+ * part is written again when its copies are done. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,18 +16,26 @@ enum { PART = 1 << 20, PARTS = 4, BLAS_ROOM = 32 << 20, ALIGNED = 256 };
 struct gpu {
     gpu_context context;
     cudaStream_t stream;
-    cublasHandle_t blas; void *blas_room;        /* made when the first product asks; a room of fixed size keeps its choices the same */
-    char *ring; cudaEvent_t sent[PARTS]; size_t at;              /* sent: the copies of a part; at: the next byte */
-    char *to; size_t from, waiting;              /* the copy that is not sent yet: where to, where in the ring, how many bytes */
-    fault_cell *fault, *fault_there; unsigned long long launches;                /* one piece of memory, seen by host and device */
-    bool sync, managed;                          /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
+    /* made when the first product asks; a room of fixed size keeps its choices the same */
+    cublasHandle_t blas; void *blas_room;
+    /* sent: the copies of a part; at: the next byte */
+    char *ring; cudaEvent_t sent[PARTS]; size_t at;
+    /* the copy that is not sent yet: where to, where in the ring, how many bytes */
+    char *to; size_t from, waiting;
+    /* one piece of memory, seen by host and device */
+    fault_cell *fault, *fault_there; unsigned long long launches;
+    /* WEFT_SYNC: wait after each kernel; WEFT_MANAGED: the host may look into memory */
+    bool sync, managed;
 };
 
 static gpu *gpu_of(weft__device *d) { return (gpu *)d->handle; }
 gpu_context context_of(const weft__device *d) { return d->handle ? ((const gpu *)d->handle)->context : NULL; }
 
 /* ---- errors ---- */
-static const char *plain(const char *kernel) { return strncmp(kernel, "weft_cuda_", 10) ? kernel : kernel + 10; }
+static const char *plain(const char *kernel)
+{
+    return strncmp(kernel, "weft_cuda_", 10) ? kernel : kernel + 10;
+}
 
 bool fail(weft__device *d, weft_status status, const char *format, ...)
 {
@@ -53,13 +62,15 @@ bool failed(weft__device *d, cudaError_t error, const char *kernel)
 {
     if (!refused(error))
         return d->failure[0] != 0;
-    return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel), cudaGetErrorString(error));
+    return fail(d, error == cudaErrorMemoryAllocation ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", plain(kernel),
+                cudaGetErrorString(error));
 }
 bool blas_failed(weft__device *d, cublasStatus_t status, const char *what)
 {
     if (status == CUBLAS_STATUS_SUCCESS)
         return d->failure[0] != 0;
-    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what, cublasGetStatusString(status));
+    return fail(d, status == CUBLAS_STATUS_ALLOC_FAILED ? WEFT_ENOMEM : WEFT_EDEVICE, "%s: %s", what,
+                cublasGetStatusString(status));
 }
 
 static void look_at_faults(weft__device *d)      /* after a wait */
@@ -68,7 +79,8 @@ static void look_at_faults(weft__device *d)      /* after a wait */
     if (c->distress != ~0u)
         recur_gave_up(d, c->distress);
     if (c->first != ~0ULL && !d->fault.is)
-        d->fault = weft__fault{ true, (int64_t)(c->at >> 32), (int32_t)(uint32_t)c->at, (int64_t)c->below, plain((const char *)c->by) };
+        d->fault = weft__fault{ true, (int64_t)(c->at >> 32), (int32_t)(uint32_t)c->at, (int64_t)c->below,
+                                plain((const char *)c->by) };
     memset(c, 0xFF, sizeof *c);
 }
 
@@ -103,7 +115,8 @@ static void send(weft__device *d)                /* what waits in the ring */
     size_t bytes = g->waiting;
     g->waiting = 0;
     if (bytes)
-        failed(d, cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream), "upload");
+        failed(d, cudaMemcpyAsync(g->to, g->ring + g->from, bytes, cudaMemcpyHostToDevice, g->stream),
+               "upload");
 }
 
 cudaStream_t stream_of(weft__device *d)
@@ -142,7 +155,8 @@ void K(upload)(weft__device *d, void *to, const void *from_host, size_t bytes)
 
 void K(download)(weft__device *d, void *to_host, const void *from, size_t bytes)
 {
-    if (bytes && !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), __func__))
+    if (bytes &&
+        !failed(d, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), __func__))
         waited(d, __func__);
 }
 
@@ -199,8 +213,9 @@ static bool answers(weft__device *d, int *count) /* the driver */
     if (error != cudaErrorInsufficientDriver)
         return !failed(d, error, "CUDA");
     refused(error), refused(cudaDriverGetVersion(&knows)), refused(cudaRuntimeGetVersion(&made_with));
-    return !fail(d, WEFT_EDEVICE, "CUDA: the driver is too old: it knows CUDA %d.%d, and libweft_cuda.so was made with %d.%d", knows / 1000,
-                 knows % 1000 / 10, made_with / 1000, made_with % 1000 / 10);
+    return !fail(d, WEFT_EDEVICE,
+                 "CUDA: the driver is too old: it knows CUDA %d.%d, and libweft_cuda.so was made with %d.%d",
+                 knows / 1000, knows % 1000 / 10, made_with / 1000, made_with % 1000 / 10);
 }
 
 static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there such a GPU? */
@@ -211,11 +226,13 @@ static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there suc
     if (d->index < 0 || d->index >= count)
         fail(d, WEFT_EDEVICE, "CUDA: no device %d, there are %d", d->index, count);
     else if (!failed(d, cudaGetDeviceProperties(about, d->index), "CUDA") && about->major < 8)
-        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about->name, about->major, about->minor);
+        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about->name,
+             about->major, about->minor);
     return !d->failure[0];
 }
 
-/* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from the driver's translation. */
+/* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from
+ * the driver's translation. */
 static __global__ void nothing() {}
 static bool loads(weft__device *d, const cudaDeviceProp *about)
 {
@@ -224,10 +241,11 @@ static bool loads(weft__device *d, const cudaDeviceProp *about)
     if (!refused(error))
         return true;
     if (error == cudaErrorNoKernelImageForDevice)
-        return !fail(d, WEFT_EDEVICE, "CUDA: libweft_cuda.so has no code for %.48s; it is to be made with CUDA_ARCHS=%d%d", about->name, about->major,
-                     about->minor);
-    return !fail(d, WEFT_EDEVICE, "CUDA: libweft_cuda.so does not load on %.48s (sm_%d%d): %s", about->name, about->major, about->minor,
-                 cudaGetErrorString(error));
+        return !fail(d, WEFT_EDEVICE,
+                     "CUDA: libweft_cuda.so has no code for %.48s; it is to be made with CUDA_ARCHS=%d%d",
+                     about->name, about->major, about->minor);
+    return !fail(d, WEFT_EDEVICE, "CUDA: libweft_cuda.so does not load on %.48s (sm_%d%d): %s", about->name,
+                 about->major, about->minor, cudaGetErrorString(error));
 }
 
 static void make(weft__device *d, gpu *g)

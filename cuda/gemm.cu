@@ -1,5 +1,6 @@
-/* gemm.cu - matrix products through cuBLAS. Its matrices are column-major, so that a row-major c is its transpose to it: what is
- * computed is c^T = op(b)^T op(a)^T, and no number moves. cuBLAS adds in one order as long as shapes, stream and workspace stay. */
+/* gemm.cu - matrix products through cuBLAS. Its matrices are column-major, so that a row-major c is its
+ * transpose to it: what is computed is c^T = op(b)^T op(a)^T, and no number moves. cuBLAS adds in one order
+ * as long as shapes, stream and workspace stay. */
 #include <limits.h>
 #include "cuda/groups.h"
 
@@ -20,15 +21,20 @@ static bool fits(weft__device *d, const weft__product *p)         /* into cuBLAS
     const int64_t size[] = { p->m, p->n, p->k, p->lda, p->ldb, p->ldc, p->batches };
     for (int64_t n : size)
         if (n > INT_MAX)
-            fail(d, WEFT_ESHAPE, "gemm: a matrix of %lld x %lld by %lld x %lld is too large for cuBLAS", (long long)p->m, (long long)p->k,
-                 (long long)p->k, (long long)p->n);
+            fail(d, WEFT_ESHAPE, "gemm: a matrix of %lld x %lld by %lld x %lld is too large for cuBLAS",
+                 (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n);
     return !d->failure[0];
 }
 
-/* The step between lines of `length` numbers; of a single line it is not looked at, but cuBLAS wants it to be long enough. */
-static int leading(int64_t step, int64_t lines, int64_t length) { return (int)(lines > 1 || step > length ? step : length); }
+/* The step between lines of `length` numbers; of a single line it is not looked at, but cuBLAS wants it to
+ * be long enough. */
+static int leading(int64_t step, int64_t lines, int64_t length)
+{
+    return (int)(lines > 1 || step > length ? step : length);
+}
 
-static void multiply(weft__device *d, const weft__product *p, int64_t batches, const real *a, const real *b, real *c)
+static void multiply(weft__device *d, const weft__product *p, int64_t batches, const real *a, const real *b,
+                     real *c)
 {
     const cudaDataType_t type = sizeof(real) == sizeof(double) ? CUDA_R_64F : CUDA_R_32F;
     const cublasOperation_t ta = p->ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb = p->tb ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -41,11 +47,12 @@ static void multiply(weft__device *d, const weft__product *p, int64_t batches, c
     if (d->failure[0])
         return;
     if (batches == 1)
-        status = cublasGemmEx(blas, tb, ta, n, m, k, &one, b, type, ldb, a, type, lda, &beta, c, type, ldc, arithmetic(p->precision),
-                              CUBLAS_GEMM_DEFAULT);
+        status = cublasGemmEx(blas, tb, ta, n, m, k, &one, b, type, ldb, a, type, lda, &beta, c, type, ldc,
+                              arithmetic(p->precision), CUBLAS_GEMM_DEFAULT);
     else
-        status = cublasGemmStridedBatchedEx(blas, tb, ta, n, m, k, &one, b, type, ldb, p->stride_b, a, type, lda, p->stride_a, &beta, c, type,
-                                            ldc, p->stride_c, (int)batches, arithmetic(p->precision), CUBLAS_GEMM_DEFAULT);
+        status = cublasGemmStridedBatchedEx(blas, tb, ta, n, m, k, &one, b, type, ldb, p->stride_b, a, type,
+                                            lda, p->stride_a, &beta, c, type, ldc, p->stride_c, (int)batches,
+                                            arithmetic(p->precision), CUBLAS_GEMM_DEFAULT);
     if (!blas_failed(d, status, "gemm"))
         launched(d, cudaSuccess, "gemm");
 }

@@ -1,9 +1,10 @@
-/* groups.h - how the kernels that are not products walk: over planes (rows by columns), loop nests and runs of rows, and how the
- * threads of a group put their results together.
+/* groups.h - how the kernels that are not products walk: over planes (rows by columns), loop nests and runs
+ * of rows, and how the threads of a group put their results together.
  *
- * A group is the threads that share one result. Either they lie side by side along the numbers of one run, or, where a run has
- * several columns, threads side by side are columns and those below one another share a column. Which it is, and how many they
- * are, follows from sizes alone, and so does the order of every sum. */
+ * A group is the threads that share one result. Either they lie side by side along the numbers of one run,
+ * or, where a run has several columns, threads side by side are columns and those below one another share a
+ * column. Which it is, and how many they are, follows from sizes alone, and so does the order of every
+ * sum. */
 #ifndef WEFT_GROUPS_H
 #define WEFT_GROUPS_H
 #include "cuda/cuda.h"
@@ -24,32 +25,37 @@ static inline int power_for(int64_t n, int limit)
     return p;
 }
 
-/* ---- elements: y[i] = the last argument, for i = first, first + step .. below n. Four loads are on their way before the first store ---- */
-#define MAP(first, step, n, i, y, ...)                                                                                     \
-    for (int64_t from_ = (first), by_ = (step), n_ = (n); from_ < n_; from_ += 4 * by_) {                                  \
-        real out_[4] = {};                                                                                                 \
-        for (int k_ = 0; k_ < 4; k_++) {                                                                                   \
-            int64_t i = from_ + k_ * by_;                                                                                  \
-            if (i < n_)                                                                                                    \
-                out_[k_] = (__VA_ARGS__);                                                                                  \
-        }                                                                                                                  \
-        for (int k_ = 0; k_ < 4; k_++)                                                                                     \
-            if (from_ + k_ * by_ < n_)                                                                                     \
-                (y)[from_ + k_ * by_] = out_[k_];                                                                          \
+/* ---- elements ---- */
+/* Y[i] = the last argument, for i = first, first + step .. below n. Four loads are on their way before the
+ * first store. */
+#define MAP(first, step, n, i, y, ...)                                                    \
+    for (int64_t from_ = (first), by_ = (step), n_ = (n); from_ < n_; from_ += 4 * by_) { \
+        real out_[4] = {};                                                                \
+        for (int k_ = 0; k_ < 4; k_++) {                                                  \
+            int64_t i = from_ + k_ * by_;                                                 \
+            if (i < n_)                                                                   \
+                out_[k_] = (__VA_ARGS__);                                                 \
+        }                                                                                 \
+        for (int k_ = 0; k_ < 4; k_++)                                                    \
+            if (from_ + k_ * by_ < n_)                                                    \
+                (y)[from_ + k_ * by_] = out_[k_];                                         \
     }
 #define MAP_FLAT(n, i, y, ...) MAP(first_index(), index_step(), n, i, y, __VA_ARGS__)
 
-/* ---- planes: threads (columns, rows). A plane without columns has its rows walked all the same: they may hold faults ---- */
+/* ---- planes ---- */
+/* Threads (columns, rows). A plane without columns has its rows walked all the same: they may hold faults. */
 static inline shape plane_of(int64_t rows, int64_t width)
 {
     int tx = power_for(width, 32), ty = THREADS / tx;
-    int64_t gx = least(parts(most(width, 1), 4 * tx), MOST_BLOCKS), gy = least(parts(rows, ty), most(1, MOST_BLOCKS / gx));
+    int64_t gx = least(parts(most(width, 1), 4 * tx), MOST_BLOCKS),
+            gy = least(parts(rows, ty), most(1, MOST_BLOCKS / gx));
     return { dim3((unsigned)gx, (unsigned)gy), dim3((unsigned)tx, (unsigned)ty) };
 }
 __device__ static inline int64_t first_column() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ static inline int64_t column_step()  { return (int64_t)gridDim.x * blockDim.x; }
-#define EACH_ROW(r, rows)                                                                                                  \
-    for (int64_t r = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; r < (rows); r += (int64_t)gridDim.y * blockDim.y)
+#define EACH_ROW(r, rows)                                                        \
+    for (int64_t r = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; r < (rows); \
+         r += (int64_t)gridDim.y * blockDim.y)
 #define MAP_COLUMNS(n, j, y, ...) MAP(first_column(), column_step(), n, j, y, __VA_ARGS__)
 
 /* ---- loop nests ---- */
@@ -70,7 +76,8 @@ __device__ static inline int64_t place_in(const weft__grid &g, int rank, int ope
 }
 
 /* ---- groups ---- */
-typedef struct group { int lane, lanes, step; } group;            /* step: from lane to lane, in threads of the block */
+/* step: from lane to lane, in threads of the block */
+typedef struct group { int lane, lanes, step; } group;
 
 /* Threads that share a run of n numbers side by side. Up to a warp: several groups a block; beyond: one. */
 static inline int lanes_for(int64_t n) { return n <= 1024 ? power_for(n, 32) : n <= 16384 ? 256 : 1024; }
@@ -81,7 +88,10 @@ static inline shape groups_along(int64_t count, int lanes)
 }
 __device__ static inline int64_t group_number() { return (int64_t)blockIdx.x * blockDim.y + threadIdx.y; }
 __device__ static inline group group_along()    { return { (int)threadIdx.x, (int)blockDim.x, 1 }; }
-__device__ static inline group group_below()    { return { (int)threadIdx.y, (int)blockDim.y, (int)blockDim.x }; }
+__device__ static inline group group_below()
+{
+    return { (int)threadIdx.y, (int)blockDim.y, (int)blockDim.x };
+}
 
 /* One group for each column of each run; the lengths of ragged runs are not known here. */
 enum { RAGGED_LANES = 128 };
@@ -101,14 +111,16 @@ __device__ static inline seat seat_of(const weft__segments &s)
 {
     bool along = s.inner == 1;
     int64_t tiles = along ? 1 : (s.inner + blockDim.x - 1) / blockDim.x;
-    int64_t run = along ? group_number() : blockIdx.x / tiles, column = along ? 0 : blockIdx.x % tiles * blockDim.x + threadIdx.x;
+    int64_t run = along ? group_number() : blockIdx.x / tiles,
+            column = along ? 0 : blockIdx.x % tiles * blockDim.x + threadIdx.x;
     bool is = run < s.count && column < s.inner;
     return { along ? group_along() : group_below(), is, run, column, is ? run_length(&s, run) : 0,
              is ? first_row(&s, run) * s.inner + column : 0 };
 }
 #define EACH_LANE(r, g, n) for (int64_t r = (g).lane; r < (n); r += (g).lanes)
 
-/* ---- what the lanes of a group have, put together by a tree; every lane gets it. All threads of the block must call ---- */
+/* ---- what the lanes of a group have, put together by a tree ---- */
+/* Every lane gets it. All threads of the block must call. */
 enum { SUM, LARGEST, LOWEST };                   /* LARGEST: NaN if there is one */
 template <int WHAT, class T> __device__ static inline T merged(T a, T b)
 {

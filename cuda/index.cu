@@ -1,9 +1,9 @@
-/* index.cu - rows and elements by index. -1 is "none"; anything else out of range is a fault and none. A row is looked at once
- * by the thread that would have its first column. */
+/* index.cu - rows and elements by index. -1 is "none"; anything else out of range is a fault and none. A row
+ * is looked at once by the thread that would have its first column. */
 #include "cuda/groups.h"
 
-__global__ static void gather_each(int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill, real *y,
-                                   bool add, faults f)
+__global__ static void gather_each(int64_t rows, int64_t width, int64_t n, const real *x,
+                                   const int32_t *index, real fill, real *y, bool add, faults f)
 {
     EACH_ROW(r, rows) {
         int64_t i = index[r] < n ? index[r] : -1;
@@ -16,14 +16,14 @@ __global__ static void gather_each(int64_t rows, int64_t width, int64_t n, const
             MAP_COLUMNS(width, j, to, onto(&to[j], add, fill))
     }
 }
-void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real fill, real *y,
-               bool add)
+void K(gather)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index,
+               real fill, real *y, bool add)
 {
     shape s = plane_of(rows, width);
     LAUNCH(d, gather_each, s.grid, s.threads, 0, rows, width, n, x, index, fill, y, add, faults_of(d));
 }
-__global__ static void gather_ints_each(int64_t rows, int64_t width, int64_t n, const int32_t *x, const int32_t *index,
-                                        int32_t fill, int32_t *y, faults f)
+__global__ static void gather_ints_each(int64_t rows, int64_t width, int64_t n, const int32_t *x,
+                                        const int32_t *index, int32_t fill, int32_t *y, faults f)
 {
     EACH_ROW(r, rows) {
         int64_t i = index[r] < n ? index[r] : -1;
@@ -33,14 +33,15 @@ __global__ static void gather_ints_each(int64_t rows, int64_t width, int64_t n, 
             y[r * width + j] = i < 0 ? fill : x[i * width + j];
     }
 }
-void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, const int32_t *x, const int32_t *index, int32_t fill,
-                    int32_t *y)
+void K(gather_ints)(weft__device *d, int64_t rows, int64_t width, int64_t n, const int32_t *x,
+                    const int32_t *index, int32_t fill, int32_t *y)
 {
     shape s = plane_of(rows, width);
     LAUNCH(d, gather_ints_each, s.grid, s.threads, 0, rows, width, n, x, index, fill, y, faults_of(d));
 }
 
-__global__ static void ids_used_each(int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used, faults f)
+__global__ static void ids_used_each(int64_t n, int64_t rows, const int32_t *id, int32_t *row, int32_t *used,
+                                     faults f)
 {
     for (int64_t i = first_index(); i < n; i += index_step()) {
         int64_t v = checked(f, i, id[i], rows);
@@ -56,18 +57,21 @@ void K(ids_used)(weft__device *d, int64_t n, int64_t rows, const int32_t *id, in
 }
 
 /* ---- one element of each row ---- */
-__global__ static void pick_each(int64_t rows, int64_t width, const real *x, const int32_t *column, real *y, bool add, faults f)
+__global__ static void pick_each(int64_t rows, int64_t width, const real *x, const int32_t *column, real *y,
+                                 bool add, faults f)
 {
     for (int64_t r = first_index(); r < rows; r += index_step()) {
         int64_t j = checked(f, r, column[r], width);
         put(y + r, j < 0 ? 0 : x[r * width + j], add);
     }
 }
-void K(pick)(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column, real *y, bool add)
+void K(pick)(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column, real *y,
+             bool add)
 {
     LAUNCH(d, pick_each, blocks_for(rows), THREADS, 0, rows, width, x, column, y, add, faults_of(d));
 }
-__global__ static void place_each(int64_t rows, int64_t width, const real *x, const int32_t *column, real *y, faults f)
+__global__ static void place_each(int64_t rows, int64_t width, const real *x, const int32_t *column, real *y,
+                                  faults f)
 {
     for (int64_t r = first_index(); r < rows; r += index_step()) {
         int64_t j = checked(f, r, column[r], width);

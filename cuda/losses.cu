@@ -1,11 +1,15 @@
-/* losses.cu - cross entropy. See weft__entropy for the formula. A group of threads owns a row; rows that do not count cost it no
- * look at their logits. */
+/* losses.cu - cross entropy. See weft__entropy for the formula. A group of threads owns a row; rows that do
+ * not count cost it no look at their logits. */
 #include "cuda/groups.h"
 
-__device__ static inline real weight_of(const weft__entropy &e, int64_t c) { return e.class_weight ? e.class_weight[c] : 1; }
+__device__ static inline real weight_of(const weft__entropy &e, int64_t c)
+{
+    return e.class_weight ? e.class_weight[c] : 1;
+}
 __device__ static inline real mask_of(const weft__entropy &e, int64_t r)   { return e.mask ? e.mask[r] : 1; }
 /* The class of a row that counts; -1: it does not. One of its threads notes a fault. */
-__device__ static int64_t class_of(const weft__entropy &e, const int32_t *class_, int64_t r, faults f, bool notes)
+__device__ static int64_t class_of(const weft__entropy &e, const int32_t *class_, int64_t r, faults f,
+                                   bool notes)
 {
     if (r >= e.rows || mask_of(e, r) == 0 || (e.has_ignore && class_[r] == e.ignore))
         return -1;
@@ -37,7 +41,8 @@ __device__ static real log_total(group g, int64_t n, const real *x)
         sum += exp(x[j] - most);
     return most + log(together<SUM>(g, sum));
 }
-__global__ static void entropy_each(weft__entropy e, const real *logits, const int32_t *class_, real *y, faults f)
+__global__ static void entropy_each(weft__entropy e, const real *logits, const int32_t *class_, real *y,
+                                    faults f)
 {
     group g = group_along();
     int64_t r = group_number(), c = class_of(e, class_, r, f, g.lane == 0), n = c < 0 ? 0 : e.classes;
@@ -47,15 +52,17 @@ __global__ static void entropy_each(weft__entropy e, const real *logits, const i
         all += weight_of(e, j) * (total - x[j]);
     all = together<SUM>(g, all);
     if (r < e.rows && g.lane == 0)
-        y[r] = c < 0 ? 0 : mask_of(e, r) * ((1 - e.smoothing) * weight_of(e, c) * (total - x[c]) + e.smoothing / (real)n * all);
+        y[r] = c < 0 ? 0 :
+                       mask_of(e, r) * ((1 - e.smoothing) * weight_of(e, c) * (total - x[c]) +
+                                        e.smoothing / (real)n * all);
 }
 void K(entropy)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, real *y)
 {
     shape one = groups_along(e->rows, lanes_for(e->classes));
     LAUNCH(d, entropy_each, one.grid, one.threads, 0, *e, logits, class_, y, faults_of(d));
 }
-__global__ static void entropy_back_each(weft__entropy e, const real *logits, const int32_t *class_, const real *dy, real *dx,
-                                         bool add, faults f)
+__global__ static void entropy_back_each(weft__entropy e, const real *logits, const int32_t *class_,
+                                         const real *dy, real *dx, bool add, faults f)
 {
     group g = group_along();
     int64_t r = group_number(), c = class_of(e, class_, r, f, g.lane == 0), n = c < 0 ? 0 : e.classes;
@@ -67,12 +74,15 @@ __global__ static void entropy_back_each(weft__entropy e, const real *logits, co
     if (c >= 0)
         own = (1 - e.smoothing) * weight_of(e, c), by = mask_of(e, r) * dy[r];
     EACH_LANE(j, g, r < e.rows ? e.classes : 0) {
-        real v = c < 0 ? 0 : by * ((own + share * all) * exp(x[j] - total) - (j == c ? own : 0) - share * weight_of(e, j));
+        real v =
+            c < 0 ?
+                0 :
+                by * ((own + share * all) * exp(x[j] - total) - (j == c ? own : 0) - share * weight_of(e, j));
         put(dx + r * e.classes + j, v, add);
     }
 }
-void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_, const real *dy, real *dx,
-                     bool add)
+void K(entropy_back)(weft__device *d, const weft__entropy *e, const real *logits, const int32_t *class_,
+                     const real *dy, real *dx, bool add)
 {
     shape one = groups_along(e->rows, lanes_for(e->classes));
     LAUNCH(d, entropy_back_each, one.grid, one.threads, 0, *e, logits, class_, dy, dx, add, faults_of(d));

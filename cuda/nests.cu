@@ -1,5 +1,6 @@
-/* nests.cu - loop nests: functions of two vectors, selection, broadcasting, copies of blocks. The result is dense; operands have
- * steps. A nest that collapses to one axis (dense operands, scalars) is walked flat, any other row by row. */
+/* nests.cu - loop nests: functions of two vectors, selection, broadcasting, copies of blocks. The result is
+ * dense; operands have steps. A nest that collapses to one axis (dense operands, scalars) is walked flat, any
+ * other row by row. */
 #include "cuda/groups.h"
 
 enum { SPREAD = WEFT__BINARIES, SELECT };        /* two more: a alone; c != 0 ? a : b */
@@ -14,7 +15,8 @@ template <int F> __device__ static inline real operation(real a, real b, real c)
     }
     return a;
 }
-typedef struct operands { const real *x[3]; } operands;           /* those not used are again the first, by its steps */
+/* those not used are again the first, by its steps */
+typedef struct operands { const real *x[3]; } operands;
 
 template <int F> __global__ static void flat_each(weft__grid g, int64_t n, operands o, real *y, bool add)
 {
@@ -49,11 +51,13 @@ static walk_fn *const walks[] = {
 #define BINARY(name, ...) walk<WEFT__##name>,
 #include "core/shared/pointwise.def"
 };
-void K(binary)(weft__device *d, int f, const weft__grid *grid, const real *a, const real *b, real *y, bool add)
+void K(binary)(weft__device *d, int f, const weft__grid *grid, const real *a, const real *b, real *y,
+               bool add)
 {
     walks[f](d, grid, { { a, b, a } }, y, add);
 }
-void K(select)(weft__device *d, const weft__grid *grid, const real *condition, const real *a, const real *b, real *y, bool add)
+void K(select)(weft__device *d, const weft__grid *grid, const real *condition, const real *a, const real *b,
+               real *y, bool add)
 {
     walk<SELECT>(d, grid, { { condition, a, b } }, y, add);
 }
@@ -63,7 +67,8 @@ void K(spread)(weft__device *d, const weft__grid *g, const real *x, real *y, boo
 }
 
 /* ---- blocks ---- */
-__global__ static void block_each(int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy, bool add)
+__global__ static void block_each(int64_t rows, int64_t width, const real *x, int64_t ldx, real *y,
+                                  int64_t ldy, bool add)
 {
     EACH_ROW(r, rows) {
         const real *from = x + r * ldx;
@@ -71,18 +76,21 @@ __global__ static void block_each(int64_t rows, int64_t width, const real *x, in
         MAP_COLUMNS(width, j, to, onto(&to[j], add, from[j]))
     }
 }
-void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy, bool add)
+void K(block)(weft__device *d, int64_t rows, int64_t width, const real *x, int64_t ldx, real *y, int64_t ldy,
+              bool add)
 {
     shape s = plane_of(rows, width);
     LAUNCH(d, block_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy, add);
 }
-__global__ static void block_ints_each(int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y, int64_t ldy)
+__global__ static void block_ints_each(int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y,
+                                       int64_t ldy)
 {
     EACH_ROW(r, rows)
         for (int64_t j = first_column(); j < width; j += column_step())
             y[r * ldy + j] = x[r * ldx + j];
 }
-void K(block_ints)(weft__device *d, int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y, int64_t ldy)
+void K(block_ints)(weft__device *d, int64_t rows, int64_t width, const int32_t *x, int64_t ldx, int32_t *y,
+                   int64_t ldy)
 {
     shape s = plane_of(rows, width);
     LAUNCH(d, block_ints_each, s.grid, s.threads, 0, rows, width, x, ldx, y, ldy);

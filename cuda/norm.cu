@@ -1,7 +1,9 @@
-/* norm.cu - softmax and its kin over runs of rows, layer norm. A group of threads owns a run's column, or a row.
+/* norm.cu - softmax and its kin over runs of rows, layer norm. A group of threads owns a run's column, or a
+ * row.
  *
- * The largest number and the sum of exponents are found in one pass: a sum is scaled whenever something larger turns up. A run
- * without an unmasked row, or with none above -infinity, has nothing: 0, and -infinity as its log sum. NaN stays NaN. */
+ * The largest number and the sum of exponents are found in one pass: a sum is scaled whenever something
+ * larger turns up. A run without an unmasked row, or with none above -infinity, has nothing: 0, and -infinity
+ * as its log sum. NaN stays NaN. */
 #include "cuda/groups.h"
 
 /* ---- log sum exp: of one lane so far, then of its group. sum of exp(x - most) ---- */
@@ -23,7 +25,8 @@ __device__ static exponents of_group(group g, exponents e)
 }
 
 enum { SOFTMAX, LOG_SOFTMAX, LOG_SUM };
-template <int WHAT> __global__ static void softmax_each(weft__segments s, const real *mask, const real *x, real *y)
+template <int WHAT>
+__global__ static void softmax_each(weft__segments s, const real *mask, const real *x, real *y)
 {
     seat t = seat_of(s);
     exponents e = nothing();
@@ -39,7 +42,9 @@ template <int WHAT> __global__ static void softmax_each(weft__segments s, const 
         y[t.run * s.inner + t.column] = total;
     EACH_LANE(r, t.g, WHAT == LOG_SUM ? 0 : t.rows) {
         int64_t at = t.at + r * s.inner;
-        real v = WHAT == LOG_SOFTMAX ? (none ? total : x[at] - total) : none ? 0 : exp(x[at] - e.most) / e.sum;
+        real v = WHAT == LOG_SOFTMAX ? (none ? total : x[at] - total) :
+                 none                ? 0 :
+                                       exp(x[at] - e.most) / e.sum;
         y[at] = mask && mask[at] == 0 ? 0 : v;
     }
 }
@@ -71,7 +76,8 @@ __global__ static void softmax_back_each(weft__segments s, const real *y, const 
         put(dx + at, y[at] * (dy[at] - sum), add);
     }
 }
-void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx, bool add)
+void K(softmax_back)(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx,
+                     bool add)
 {
     shape one = groups_of(s);
     LAUNCH(d, softmax_back_each, one.grid, one.threads, 0, *s, y, dy, dx, add);
@@ -100,8 +106,8 @@ __global__ static void layer_norm_each(layer l)
     if (row < l.rows && g.lane == 0)
         l.mean[row] = mean, l.rstd[row] = rstd;
 }
-void K(layer_norm)(weft__device *d, int64_t rows, int64_t width, real eps, const real *x, const real *gain, const real *shift,
-                   real *y, real *mean, real *rstd)
+void K(layer_norm)(weft__device *d, int64_t rows, int64_t width, real eps, const real *x, const real *gain,
+                   const real *shift, real *y, real *mean, real *rstd)
 {
     layer l = { rows, width, eps, x, gain, shift, NULL, y, mean, rstd, NULL };
     shape one = groups_along(rows, lanes_for(width));
@@ -114,7 +120,8 @@ __global__ static void layer_norm_back_each(layer l)
     group g = group_along();
     int64_t row = group_number(), width = row < l.rows ? l.width : 0;
     const real *x = l.x + row * l.width, *dy = l.dy + row * l.width;
-    real *dx = l.dx + row * l.width, mean = width ? l.mean[row] : 0, rstd = width ? l.rstd[row] : 0, a = 0, b = 0;
+    real *dx = l.dx + row * l.width, mean = width ? l.mean[row] : 0, rstd = width ? l.rstd[row] : 0, a = 0,
+         b = 0;
     EACH_LANE(j, g, width) {
         real v = dy[j] * (l.gain ? l.gain[j] : 1);
         a += v, b += v * ((x[j] - mean) * rstd);
@@ -150,8 +157,9 @@ __global__ static void sum_parts(int64_t width, int64_t chunks, const real *part
     if (dshift && j < width && g.lane == 0)
         dshift[j] += b;
 }
-void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain, const real *mean,
-                        const real *rstd, const real *dy, real *dx, real *dgain, real *dshift)
+void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain,
+                        const real *mean, const real *rstd, const real *dy, real *dx, real *dgain,
+                        real *dshift)
 {
     layer l = { rows, width, 0, x, gain, NULL, dy, NULL, (real *)mean, (real *)rstd, dx };
     shape one = groups_along(rows, lanes_for(width));
@@ -160,7 +168,8 @@ void K(layer_norm_back)(weft__device *d, int64_t rows, int64_t width, const real
     if (!(dgain || dshift) || !rows || !width)
         return;
     int tx = power_for(width, 32), ty = THREADS / tx;
-    int64_t tiles = parts(width, tx), chunk = most(8 * ty, parts(rows, most(1, 1024 / tiles))), chunks = parts(rows, chunk);
+    int64_t tiles = parts(width, tx), chunk = most(8 * ty, parts(rows, most(1, 1024 / tiles))),
+            chunks = parts(rows, chunk);
     real *partial = (real *)scratch(d, (size_t)(chunks * 2 * width) * sizeof *partial);
     if (!partial)
         return;

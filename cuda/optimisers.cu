@@ -1,5 +1,6 @@
-/* optimisers.cu - norms, clipping, the check for numbers that are not finite, the rules of torch.optim. What a step depends on
- * (weft__guard) stays on the device and is read there. Sums over a vector go by fixed pieces, a block each, then by one block. */
+/* optimisers.cu - norms, clipping, the check for numbers that are not finite, the rules of torch.optim. What
+ * a step depends on (weft__guard) stays on the device and is read there. Sums over a vector go by fixed
+ * pieces, a block each, then by one block. */
 #include "cuda/groups.h"
 #include "core/shared/rules.h"
 
@@ -9,7 +10,10 @@ static int64_t piece_of(int64_t n) { return most(4096, parts(n, PIECES)); }
 /* ---- norms ---- */
 /* power 1, 2: a sum; any other: the largest. */
 __device__ static inline bool adds(real power) { return power == 1 || power == 2; }
-__device__ static inline double joined(real power, double a, double b) { return adds(power) ? a + b : merged<LARGEST>(b, a); }
+__device__ static inline double joined(real power, double a, double b)
+{
+    return adds(power) ? a + b : merged<LARGEST>(b, a);
+}
 __device__ static double of_block(real power, double v)
 {
     return adds(power) ? together<SUM>(group_along(), v) : together<LARGEST>(group_along(), v);
@@ -40,7 +44,8 @@ void K(norm)(weft__device *d, int64_t n, real power, const real *x, bool start, 
     double *pieces = (double *)scratch(d, PIECES * sizeof *pieces);
     if (!pieces)
         return;
-    LAUNCH(d, norm_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), power, x, pieces);
+    LAUNCH(d, norm_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), power, x,
+           pieces);
     LAUNCH(d, norm_join, 1, THREADS, 0, parts(n, piece_of(n)), power, pieces, start, g);
 }
 __global__ static void norm_root(real power, weft__guard *g, real *y)
@@ -49,7 +54,10 @@ __global__ static void norm_root(real power, weft__guard *g, real *y)
     if (y)
         *y = (real)g->norm;
 }
-void K(norm_end)(weft__device *d, real power, weft__guard *g, real *y) { LAUNCH(d, norm_root, 1, 1, 0, power, g, y); }
+void K(norm_end)(weft__device *d, real power, weft__guard *g, real *y)
+{
+    LAUNCH(d, norm_root, 1, 1, 0, power, g, y);
+}
 
 __global__ static void clip_each(int64_t n, real limit, const weft__guard *g, real *x)
 {
@@ -63,7 +71,8 @@ void K(clip)(weft__device *d, int64_t n, real limit, const weft__guard *g, real 
 }
 
 /* ---- what is not finite ---- */
-typedef struct found { int64_t bad; weft__most most; } found;     /* by a block: the first bad element, n if there is none, and sizes */
+/* by a block: the first bad element, n if there is none, and sizes */
+typedef struct found { int64_t bad; weft__most most; } found;
 __device__ static double of_block(double v) { return together<LARGEST>(group_along(), v); }
 
 __global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, found *pieces)
@@ -80,7 +89,8 @@ __global__ static void guard_pieces(int64_t n, int64_t piece, const real *x, fou
     if (threadIdx.x == 0)
         pieces[blockIdx.x] = { bad, { most, 0, 0, 0, 0 } };
 }
-__global__ static void guard_join(int64_t n, int64_t count, const found *pieces, int64_t from, bool start, weft__guard *g)
+__global__ static void guard_join(int64_t n, int64_t count, const found *pieces, int64_t from, bool start,
+                                  weft__guard *g)
 {
     int64_t bad = n;
     double most = 0;
@@ -108,7 +118,10 @@ void K(guard)(weft__device *d, int64_t n, const real *x, int64_t from, bool star
     LAUNCH(d, guard_join, 1, THREADS, 0, n, parts(n, piece_of(n)), pieces, from, start, g);
 }
 __global__ static void foresee_alone(weft__update u, bool anew, weft__guard *g) { foresee_by(&u, anew, g); }
-void K(foresee)(weft__device *d, const weft__update *u, bool anew, weft__guard *g) { LAUNCH(d, foresee_alone, 1, 1, 0, *u, anew, g); }
+void K(foresee)(weft__device *d, const weft__update *u, bool anew, weft__guard *g)
+{
+    LAUNCH(d, foresee_alone, 1, 1, 0, *u, anew, g);
+}
 
 __global__ static void guard_count(weft__guard *g)
 {
@@ -120,8 +133,8 @@ __global__ static void guard_count(weft__guard *g)
 void K(guard_end)(weft__device *d, weft__guard *g) { LAUNCH(d, guard_count, 1, 1, 0, g); }
 
 /* ---- updates ---- */
-__global__ static void update_each(int64_t n, weft__update u, const weft__guard *guard, const real *dx, real *m, real *v, real *a,
-                                   real *x)
+__global__ static void update_each(int64_t n, weft__update u, const weft__guard *guard, const real *dx,
+                                   real *m, real *v, real *a, real *x)
 {
     SHARED(r, rule[1]);
     if (!guard->finite)
@@ -132,16 +145,17 @@ __global__ static void update_each(int64_t n, weft__update u, const weft__guard 
     for (int64_t i = first_index(); i < n; i += index_step())
         update_one(&u, r, i, dx, m, v, a, x);
 }
-void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx, real *m, real *v, real *a,
-               real *x)
+void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const real *dx,
+               real *m, real *v, real *a, real *x)
 {
     LAUNCH(d, update_each, blocks_for(n), THREADS, 0, n, *u, g, dx, m, v, a, x);
 }
 
 /* ---- the same without writing, where sizes alone do not prove that what is finite stays so ---- */
-static __global__ void __launch_bounds__(THREADS, 4) rehearse_pieces(int64_t n, int64_t piece, weft__update u, const weft__guard *past, bool moves,
-                                                                     const real *dx, const real *m, const real *v, const real *a,
-                                                                     const real *x, const weft__guard *g, found *pieces)
+static __global__ void __launch_bounds__(THREADS, 4)
+    rehearse_pieces(int64_t n, int64_t piece, weft__update u, const weft__guard *past, bool moves,
+                    const real *dx, const real *m, const real *v, const real *a, const real *x,
+                    const weft__guard *g, found *pieces)
 {
     if (g->sure || !g->finite)
         return;
@@ -156,7 +170,8 @@ static __global__ void __launch_bounds__(THREADS, 4) rehearse_pieces(int64_t n, 
     if (threadIdx.x == 0)
         pieces[blockIdx.x] = { bad, most };
 }
-__global__ static void rehearse_join(int64_t n, int64_t count, const found *pieces, int64_t from, weft__guard *g)
+__global__ static void rehearse_join(int64_t n, int64_t count, const found *pieces, int64_t from,
+                                     weft__guard *g)
 {
     if (threadIdx.x || g->sure || !g->finite)
         return;
@@ -164,18 +179,22 @@ __global__ static void rehearse_join(int64_t n, int64_t count, const found *piec
     int64_t bad = n;
     for (int64_t i = 0; i < count; i++) {
         bad = merged<LOWEST>(bad, pieces[i].bad);
-        most->x = merged<LARGEST>(most->x, pieces[i].most.x), most->m = merged<LARGEST>(most->m, pieces[i].most.m);
-        most->v = merged<LARGEST>(most->v, pieces[i].most.v), most->a = merged<LARGEST>(most->a, pieces[i].most.a);
+        most->x = merged<LARGEST>(most->x, pieces[i].most.x),
+        most->m = merged<LARGEST>(most->m, pieces[i].most.m);
+        most->v = merged<LARGEST>(most->v, pieces[i].most.v),
+        most->a = merged<LARGEST>(most->a, pieces[i].most.a);
     }
     if (bad < n)
         rehearsed(from + bad, g);
 }
-void K(rehearse)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves, const real *dx, const real *m, const real *v,
-                 const real *a, const real *x, int64_t from, weft__guard *g)
+void K(rehearse)(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves,
+                 const real *dx, const real *m, const real *v, const real *a, const real *x, int64_t from,
+                 weft__guard *g)
 {
     found *pieces = (found *)scratch(d, PIECES * sizeof *pieces);
     if (!pieces)
         return;
-    LAUNCH(d, rehearse_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), *u, past, moves, dx, m, v, a, x, g, pieces);
+    LAUNCH(d, rehearse_pieces, dim3((unsigned)parts(n, piece_of(n))), THREADS, 0, n, piece_of(n), *u, past,
+           moves, dx, m, v, a, x, g, pieces);
     LAUNCH(d, rehearse_join, 1, 1, 0, n, parts(n, piece_of(n)), pieces, from, g);
 }

@@ -1,5 +1,5 @@
-/* pointwise.cu - fills, pointwise functions of one vector, random numbers. Every function of pointwise.def is a kernel of its
- * own, made from its line, so that nothing is decided inside a loop. */
+/* pointwise.cu - fills, pointwise functions of one vector, random numbers. Every function of pointwise.def is
+ * a kernel of its own, made from its line, so that nothing is decided inside a loop. */
 #include "core/shared/normal.h"
 #include "cuda/groups.h"
 
@@ -53,7 +53,8 @@ void K(one_hot)(weft__device *d, int64_t rows, int64_t classes, const int32_t *c
 
 /* ---- scaling ---- */
 /* by: NULL or where the factor is. */
-__global__ static void scale_each(int64_t n, real factor, const real *by, bool divide, const real *x, real *y, bool add)
+__global__ static void scale_each(int64_t n, real factor, const real *by, bool divide, const real *x, real *y,
+                                  bool add)
 {
     if (by)
         factor = !divide ? *by : *by != 0 ? 1 / *by : 0;
@@ -63,7 +64,8 @@ void K(scale)(weft__device *d, int64_t n, real factor, const real *x, real *y, b
 {
     LAUNCH(d, scale_each, blocks_for(n), THREADS, 0, n, factor, (const real *)0, false, x, y, add);
 }
-void K(scale_by)(weft__device *d, int64_t n, const real *factor, bool divide, const real *x, real *y, bool add)
+void K(scale_by)(weft__device *d, int64_t n, const real *factor, bool divide, const real *x, real *y,
+                 bool add)
 {
     LAUNCH(d, scale_each, blocks_for(n), THREADS, 0, n, (real)0, factor, divide, x, y, add);
 }
@@ -74,16 +76,20 @@ template <int F, int ORDER> __device__ static inline real function(real x, real 
 {
     (void)x, (void)y, (void)p, (void)q;
     switch (3 * F + ORDER) {
-#define UNARY(name, value, slope, bend, ...)                                                                               \
-    case 3 * WEFT__##name:     return value;                                                                               \
-    case 3 * WEFT__##name + 1: return slope;                                                                               \
-    case 3 * WEFT__##name + 2: return bend;
+#define UNARY(name, value, slope, bend, ...) \
+    case 3 * WEFT__##name:                   \
+        return value;                        \
+    case 3 * WEFT__##name + 1:               \
+        return slope;                        \
+    case 3 * WEFT__##name + 2:               \
+        return bend;
 #include "core/shared/pointwise.def"
     }
     return 0;
 }
 template <int F, int ORDER>
-__global__ static void unary_each(int64_t n, real p, real q, const real *x, const real *y, const real *g, real *out, bool add)
+__global__ static void unary_each(int64_t n, real p, real q, const real *x, const real *y, const real *g,
+                                  real *out, bool add)
 {
     if (ORDER == 0)
         MAP_FLAT(n, i, out, onto(&out[i], add, function<F, 0>(x[i], 0, p, q)))
@@ -92,11 +98,12 @@ __global__ static void unary_each(int64_t n, real p, real q, const real *x, cons
 }
 typedef void unary_kernel(int64_t, real, real, const real *, const real *, const real *, real *, bool);
 static unary_kernel *const unaries[][3] = {
-#define UNARY(name, ...) { unary_each<WEFT__##name, 0>, unary_each<WEFT__##name, 1>, unary_each<WEFT__##name, 2> },
+#define UNARY(name, ...) \
+    { unary_each<WEFT__##name, 0>, unary_each<WEFT__##name, 1>, unary_each<WEFT__##name, 2> },
 #include "core/shared/pointwise.def"
 };
-void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y, const real *g,
-              real *out, bool add)
+void K(unary)(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y,
+              const real *g, real *out, bool add)
 {
     LAUNCH(d, unaries[f][order], blocks_for(n), THREADS, 0, n, p, q, x, y, g, out, add);
 }
@@ -113,7 +120,8 @@ void K(glu)(weft__device *d, int64_t rows, int64_t width, const real *x, real *y
 {
     LAUNCH(d, glu_each, blocks_for(rows * width), THREADS, 0, rows * width, width, x, y);
 }
-__global__ static void glu_back_each(int64_t n, int64_t width, const real *x, const real *dy, real *dx, bool add)
+__global__ static void glu_back_each(int64_t n, int64_t width, const real *x, const real *dy, real *dx,
+                                     bool add)
 {
     for (int64_t i = first_index(); i < n; i += index_step()) {
         int64_t a = 2 * (i - i % width) + i % width;
@@ -122,20 +130,23 @@ __global__ static void glu_back_each(int64_t n, int64_t width, const real *x, co
         put(dx + a + width, g * x[a] * (1 - s), add);
     }
 }
-void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *dy, real *dx, bool add)
+void K(glu_back)(weft__device *d, int64_t rows, int64_t width, const real *x, const real *dy, real *dx,
+                 bool add)
 {
     LAUNCH(d, glu_back_each, blocks_for(rows * width), THREADS, 0, rows * width, width, x, dy, dx, add);
 }
 
 /* ---- random numbers ---- */
 /* A thread takes a whole counter of philox.h: eight columns, eight apart, of the 64 that belong together. */
-__global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below, real scale, uint64_t key, const int64_t *id,
-                                    const int32_t *position, const real *x, real *y, bool add)
+__global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below, real scale, uint64_t key,
+                                    const int64_t *id, const int32_t *position, const real *x, real *y,
+                                    bool add)
 {
     EACH_ROW(r, rows)
         for (int64_t c = first_column(); c < (width + 63) / 64 * 8; c += column_step()) {
             uint64_t token = (uint64_t)(id ? id[r] : r);
-            uint32_t counter[4] = { (uint32_t)c, (uint32_t)(position ? position[r] : 0), (uint32_t)token, (uint32_t)(token >> 32) };
+            uint32_t counter[4] = { (uint32_t)c, (uint32_t)(position ? position[r] : 0), (uint32_t)token,
+                                    (uint32_t)(token >> 32) };
             uint32_t out[4];
             weft__philox(key, counter, out);
             for (int k = 0; k < 8; k++) {
@@ -146,13 +157,15 @@ __global__ static void dropout_each(int64_t rows, int64_t width, uint32_t below,
             }
         }
 }
-void K(dropout)(weft__device *d, int64_t rows, int64_t width, real p, uint64_t key, const int64_t *id, const int32_t *position,
-                const real *x, real *y, bool add)
+void K(dropout)(weft__device *d, int64_t rows, int64_t width, real p, uint64_t key, const int64_t *id,
+                const int32_t *position, const real *x, real *y, bool add)
 {
     shape s = plane_of(rows, parts(width, 64) * 8);
-    LAUNCH(d, dropout_each, s.grid, s.threads, 0, rows, width, weft__threshold((double)p), 1 / (1 - p), key, id, position, x, y, add);
+    LAUNCH(d, dropout_each, s.grid, s.threads, 0, rows, width, weft__threshold((double)p), 1 / (1 - p), key,
+           id, position, x, y, add);
 }
-__global__ static void random_each(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b, real *y)
+__global__ static void random_each(int64_t n, uint64_t key, uint64_t from, bool normal, real a, real b,
+                                   real *y)
 {
     for (int64_t i = first_index(); i < n; i += index_step()) {
         uint64_t draw = weft__philox_draw(key, from + (uint64_t)i);

@@ -1,6 +1,7 @@
-/* ptx.h - what the persistent kernels ask of the hardware and CUDA C++ has no word for: tensor cores, asynchronous copies,
- * barriers that count bytes, clusters, a barrier of a whole grid. Everything from mbarriers to clusters is of sm_90; on older GPUs
- * it traps, for such kernels are not started there. tests/emu/cores.cpp does the same without a GPU. */
+/* ptx.h - what the persistent kernels ask of the hardware and CUDA C++ has no word for: tensor cores,
+ * asynchronous copies, barriers that count bytes, clusters, a barrier of a whole grid. Everything from
+ * mbarriers to clusters is of sm_90; on older GPUs it traps, for such kernels are not started there.
+ * tests/emu/cores.cpp does the same without a GPU. */
 #ifndef WEFT_PTX_H
 #define WEFT_PTX_H
 #include "cuda/cuda.h"
@@ -13,9 +14,11 @@
 #define SM90(...) __trap()
 #endif
 
-/* ---- launches of blocks that wait for each other: LAUNCH_RAW with the size of a cluster, or of a grid that runs all at once ---- */
+/* ---- launches of blocks that wait for each other ---- */
+/* LAUNCH_RAW with the size of a cluster, or of a grid that runs all at once. */
 template <class... P>
-static inline cudaError_t launch_with(cudaLaunchAttribute as, void (*kernel)(P...), dim3 grid, dim3 threads, size_t shared, cudaStream_t stream,
+static inline cudaError_t launch_with(cudaLaunchAttribute as, void (*kernel)(P...), dim3 grid, dim3 threads,
+                                      size_t shared, cudaStream_t stream,
                                       typename same_<P>::type... arguments)
 {
     return launch_as(&as, 1, kernel, grid, threads, shared, stream, arguments...);
@@ -35,23 +38,26 @@ static inline cudaLaunchAttribute as_cooperative()
 }
 /* How many such clusters the GPU can run at the same time. */
 template <class... P>
-static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threads, size_t shared, cudaStream_t stream)
+static inline cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threads,
+                                           size_t shared, cudaStream_t stream)
 {
     cudaLaunchAttribute as = as_cluster((unsigned)blocks);
     cudaLaunchConfig_t how = {};
-    how.gridDim = dim3((unsigned)blocks), how.blockDim = dim3((unsigned)threads), how.dynamicSmemBytes = shared, how.stream = stream;
+    how.gridDim = dim3((unsigned)blocks), how.blockDim = dim3((unsigned)threads),
+    how.dynamicSmemBytes = shared, how.stream = stream;
     how.attrs = &as, how.numAttrs = 1;
     return cudaOccupancyMaxActiveClusters(n, kernel, &how);
 }
-#define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...)                                            \
+#define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...) \
     launch_with(as_cluster(cluster), kernel, grid, threads, shared, stream, __VA_ARGS__)
-#define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...)                                                        \
+#define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...) \
     launch_with(as_cooperative(), kernel, grid, threads, shared, stream, __VA_ARGS__)
 
-/* ---- tensor cores: d += a b, d 16 x 8, spread over a warp. With g = lane / 4, t = lane % 4:
- * d: (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1)
- * tf32, a 16 x 8, b 8 x 8:   a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);  b: (t, g), (t+4, g)
- * bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g), (2t+8.., g); pairs, low half first */
+/* ---- tensor cores ---- */
+/* D += a b, d 16 x 8, spread over a warp. With g = lane / 4, t = lane % 4: d: (g, 2t), (g, 2t+1), (g+8,
+ * 2t), (g+8, 2t+1) tf32, a 16 x 8, b 8 x 8:   a: (g, t), (g+8, t), (g, t+4), (g+8, t+4);  b: (t, g), (t+4,
+ * g) bf16, a 16 x 16, b 16 x 8: a: (g, 2t..), (g+8, 2t..), (g, 2t+8..), (g+8, 2t+8..);  b: (2t.., g),
+ * (2t+8.., g); pairs, low half first. */
 PTX uint32_t to_tf32(float x)                    /* to nearest; the tensor core itself would cut off */
 {
     uint32_t r;
@@ -66,50 +72,69 @@ PTX uint32_t pack_bf16(float low, float high)
 }
 PTX void mma_tf32(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 PTX void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
 {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* May be another number from here on, for all that the compiler knows: what follows from it is not computed ahead and kept. */
+/* May be another number from here on, for all that the compiler knows: what follows from it is not
+ * computed ahead and kept. */
 PTX void made_anew(float4 &v) { asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)); }
 
-/* ---- copies from global to shared memory that go on by themselves; `given` bytes are copied, the rest is 0 ---- */
+/* ---- copies from global to shared memory that go on by themselves ---- */
+/* `given` bytes are copied, the rest is 0. */
 PTX uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 PTX void cp_async16(void *shared, const void *global, unsigned given = 16)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(shared)), "l"(global), "r"(given) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global),
+                 "r"(given)
+                 : "memory");
 }
 PTX void cp_async4(void *shared, const void *global, unsigned given = 4)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(shared_address(shared)), "l"(global), "r"(given) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(shared)), "l"(global),
+                 "r"(given)
+                 : "memory");
 }
 PTX void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Until all of this thread's groups but the last N are there; the other threads need a barrier after it. */
 template <int N> PTX void cp_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
 
-/* ---- barriers in shared memory: a phase is over when `count` have arrived and as many bytes as were expected have come ---- */
+/* ---- barriers in shared memory ---- */
+/* A phase is over when `count` have arrived and as many bytes as were expected have come. */
 PTX void mbarrier_init(uint64_t *b, unsigned count)
 {
     SM90("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_address(b)), "r"(count) : "memory");
 }
 /* Before the cluster_sync that tells the others. */
 PTX void mbarrier_init_done() { SM90("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-PTX void mbarrier_arrive(uint64_t *b) { SM90("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(b)) : "memory"); }
+PTX void mbarrier_arrive(uint64_t *b)
+{
+    SM90("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
+}
 PTX void mbarrier_arrive_expect(uint64_t *b, unsigned bytes)
 {
-    SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(b)), "r"(bytes) : "memory");
+    SM90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)), "r"(bytes)
+         : "memory");
 }
-/* Is the phase of that parity over? The first has parity 0. Waits a while for it, as long as the hardware likes. */
+/* Is the phase of that parity over? The first has parity 0. Waits a while for it, as long as the hardware
+ * likes. */
 PTX bool mbarrier_try_wait(uint64_t *b, unsigned parity)
 {
     uint32_t over = 1;
-    SM90("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-         : "=r"(over) : "r"(shared_address(b)), "r"(parity) : "memory");
+    SM90("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, "
+         "1, 0, p; }"
+         : "=r"(over)
+         : "r"(shared_address(b)), "r"(parity)
+         : "memory");
     return over;
 }
 
@@ -129,7 +154,8 @@ PTX unsigned cluster_size()
 PTX void cluster_arrive() { SM90("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 PTX void cluster_wait() { SM90("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 PTX void cluster_sync() { cluster_arrive(), cluster_wait(); }
-/* The same variable of another block, which must have begun and must not have ended: a cluster_sync before and one after. */
+/* The same variable of another block, which must have begun and must not have ended: a cluster_sync before
+ * and one after. */
 template <class T> PTX T *cluster_map(T *mine, unsigned rank)
 {
     uint64_t there = 0;
@@ -144,7 +170,8 @@ PTX uint32_t cluster_address(const void *mine, unsigned rank)
 }
 PTX void mbarrier_arrive_at(uint64_t *mine, unsigned rank)
 {
-    SM90("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(cluster_address(mine, rank)) : "memory");
+    SM90("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_address(mine, rank))
+         : "memory");
 }
 /* Into the block of that rank, in the place of `mine`; its barrier counts the bytes. */
 PTX void st_async(float *mine, uint64_t *barrier, unsigned rank, float v)
@@ -154,8 +181,10 @@ PTX void st_async(float *mine, uint64_t *barrier, unsigned rank, float v)
 }
 PTX void st_async(float4 *mine, uint64_t *barrier, unsigned rank, float4 v)
 {
-    SM90("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"
-         :: "r"(cluster_address(mine, rank)), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(cluster_address(barrier, rank)) : "memory");
+    SM90("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(
+             cluster_address(mine, rank)),
+         "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"(cluster_address(barrier, rank))
+         : "memory");
 }
 
 /* ---- polling ---- */
@@ -175,11 +204,14 @@ __device__ static __forceinline__ void mbarrier_wait(uint64_t *b, unsigned parit
 }
 
 /* As LAUNCH, in clusters of so many blocks. */
-#define LAUNCH_CLUSTER(d, kernel, grid, threads, shared, cluster, ...)                                                     \
-    do {                                                                                                                   \
-        if (!(d)->failure[0]) {                                                                                            \
-            launched(d, LAUNCH_CLUSTER_RAW(kernel, grid, dim3(threads), shared, stream_of(d), cluster, __VA_ARGS__), __func__); \
-        }                                                                                                                  \
+#define LAUNCH_CLUSTER(d, kernel, grid, threads, shared, cluster, ...)                                       \
+    do {                                                                                                     \
+        if (!(d)->failure[0]) {                                                                              \
+            launched(                                                                                        \
+                d,                                                                                           \
+                LAUNCH_CLUSTER_RAW(kernel, grid, dim3(threads), shared, stream_of(d), cluster, __VA_ARGS__), \
+                __func__);                                                                                   \
+        }                                                                                                    \
     } while (0)
 
 /* All blocks of a LAUNCH_COOP_RAW wait for each other. The counter is 0 before the launch. */

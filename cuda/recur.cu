@@ -1,26 +1,32 @@
-/* recur.cu - recurrent layers of any size: every step is a product with the weights, through cuBLAS, and one kernel for all that
- * is pointwise in it. The loop over steps runs on the host and never waits.
+/* recur.cu - recurrent layers of any size: every step is a product with the weights, through cuBLAS, and one
+ * kernel for all that is pointwise in it. The loop over steps runs on the host and never waits.
  *
- * Rows of a step are its live sequences, the longest first. Those that have a step before are on top, and their states of then
- * lie beside each other like the rows themselves: so one product serves them all. The others start here, from h0 or from zero.
- * Backward, what goes on to the state before is gathered in carry_h and carry_c, one row a sequence; a sequence that has passed
- * its first step leaves its row alone, so that dh0 and dc0 take all rows at the end.
+ * Rows of a step are its live sequences, the longest first. Those that have a step before are on top, and
+ * their states of then lie beside each other like the rows themselves: so one product serves them all. The
+ * others start here, from h0 or from zero. Backward, what goes on to the state before is gathered in carry_h
+ * and carry_c, one row a sequence; a sequence that has passed its first step leaves its row alone, so that
+ * dh0 and dc0 take all rows at the end.
  *
- * Where a column is several sequences, a step at which one of them begins has its entering states gathered into rows of their own,
- * and backward hands the carries over there and then. The other steps go as ever: all their columns have a row before. */
+ * Where a column is several sequences, a step at which one of them begins has its entering states gathered
+ * into rows of their own, and backward hands the carries over there and then. The other steps go as ever: all
+ * their columns have a row before. */
 #include "cuda/recur.h"
 #include "core/shared/recur.h"
 
 /* c [rows, n] (+)= a [rows, k] w [k, n], or w [n, k] transposed. */
-static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed, int64_t n, int64_t k,
-                  real *c, int64_t ldc, bool add)
+static void times(weft__device *d, int64_t rows, const real *a, int64_t lda, const real *w, bool transposed,
+                  int64_t n, int64_t k, real *c, int64_t ldc, bool add)
 {
-    weft__product p = { false, transposed, add, rows, n, k, lda, transposed ? k : n, ldc, 1, 0, 0, 0, d->precision };
+    weft__product p = { false, transposed, add, rows, n, k,           lda, transposed ? k : n,
+                        ldc,   1,          0,   0,    0, d->precision };
     K(gemm)(d, &p, a, w, c);
 }
 
 /* ---- grids: x goes over the units of a sequence, y over sequences or steps ---- */
-static unsigned unit_threads(int64_t units) { return units < THREADS ? (unsigned)((units + 31) / 32 * 32) : (unsigned)THREADS; }
+static unsigned unit_threads(int64_t units)
+{
+    return units < THREADS ? (unsigned)((units + 31) / 32 * 32) : (unsigned)THREADS;
+}
 static dim3 unit_grid(int64_t units, int64_t rows)
 {
     const int64_t highest = 65535, across = (units + THREADS - 1) / THREADS;
@@ -29,11 +35,13 @@ static dim3 unit_grid(int64_t units, int64_t rows)
 
 /* ---- forward ---- */
 /* Number j of what column s brings into this step. */
-__device__ static inline real state_before(const weft__recurrence &r, const real *rows, const real *first, int64_t width, const step &at,
-                                           int64_t s, int64_t j)
+__device__ static inline real state_before(const weft__recurrence &r, const real *rows, const real *first,
+                                           int64_t width, const step &at, int64_t s, int64_t j)
 {
     const int64_t begins = begins_at(r, at, s);
-    return begins == WEFT__ON ? rows[(at.before + s) * width + j] : first && begins >= 0 ? first[begins * width + j] : 0;
+    return begins == WEFT__ON   ? rows[(at.before + s) * width + j] :
+           first && begins >= 0 ? first[begins * width + j] :
+                                  0;
 }
 /* The last state: that of c of two states, else of h. */
 template <weft__cell C>
@@ -41,12 +49,14 @@ __device__ static inline real last_before(const weft__recurrence &r, const step 
 {
     return state_before(r, has_c(C) ? r.c : r.h, has_c(C) ? r.c0 : r.h0, r.hidden, at, s, j);
 }
-template <weft__cell C> __device__ static inline void load_slots(const real *from, int64_t hidden, real (&slot)[4])
+template <weft__cell C>
+__device__ static inline void load_slots(const real *from, int64_t hidden, real (&slot)[4])
 {
     for (int k = 0; k < 4; k++)
         slot[k] = k < weft__slots(C) ? from[k * hidden] : 0;
 }
-template <weft__cell C> __device__ static inline void store_slots(real *to, int64_t hidden, const real (&slot)[4])
+template <weft__cell C>
+__device__ static inline void store_slots(real *to, int64_t hidden, const real (&slot)[4])
 {
     for (int k = 0; k < 4; k++)
         if (k < weft__slots(C))
@@ -83,10 +93,12 @@ static void add_products(weft__device *d, const weft__recurrence *r, int64_t row
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         const int slot = weft__slot_of(r->cell, true, b);
         n = weft__blocks_from(r->cell, true, b);
-        times(d, rows, h, W, r->w_hh + b * H * W, true, n * H, W, r->gates + row * ld + slot * H, ld, slot != weft__slot_of_h_alone(r->cell));
+        times(d, rows, h, W, r->w_hh + b * H * W, true, n * H, W, r->gates + row * ld + slot * H, ld,
+              slot != weft__slot_of_h_alone(r->cell));
     }
 }
-static bool some_begin(const weft__recurrence *r, const step *at)               /* of columns that are several sequences */
+/* of columns that are several sequences */
+static bool some_begin(const weft__recurrence *r, const step *at)
 {
     for (int64_t s = 0; r->reset.host && s < at->live; s++)
         if (r->reset.host[at->row + s] != WEFT__ON)
@@ -134,8 +146,10 @@ void K(recur)(weft__device *d, const weft__recurrence *r)
 }
 
 /* ---- backward ---- */
-/* arrived [live, H]: of a projection, gradients of h before it. Else they are carry_h and dy, and carry_h takes what goes on. */
-template <weft__cell C> static __global__ void backward_units_of(weft__recurrence r, step at, const real *arrived)
+/* arrived [live, H]: of a projection, gradients of h before it. Else they are carry_h and dy, and carry_h
+ * takes what goes on. */
+template <weft__cell C>
+static __global__ void backward_units_of(weft__recurrence r, step at, const real *arrived)
 {
     const int64_t H = r.hidden;
     for (int64_t s = blockIdx.y; s < at.live; s += gridDim.y)
@@ -145,7 +159,8 @@ template <weft__cell C> static __global__ void backward_units_of(weft__recurrenc
             real dh = arrived ? arrived[i] : r.carry_h[i] + (r.dy ? r.dy[k] : 0);
             real dc = has_c(C) ? r.carry_c[i] + (r.dyc ? r.dyc[k] : 0) : 0;
             load_slots<C>(gates, H, slot);
-            const real on = backward_cell<C>(slot, last_before<C>(r, at, s, j), has_c(C) ? r.c[k] : 0, dh, dc);
+            const real on =
+                backward_cell<C>(slot, last_before<C>(r, at, s, j), has_c(C) ? r.c[k] : 0, dh, dc);
             store_slots<C>(gates, H, slot);
             if (has_c(C))
                 r.carry_c[i] = dc;
@@ -195,9 +210,11 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
     }
     const auto backward_units = backward_kernels[r->cell];        /* the name that the emulation knows */
     LAUNCH(d, backward_units, unit_grid(H, at->live), unit_threads(H), 0, *r, *at, arrived);
-    for (int b = 0, n; b < weft__gates(r->cell); b += n) {       /* a projection's carry was taken whole, and nothing went into it since */
+    /* a projection's carry was taken whole, and nothing went into it since */
+    for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         n = weft__blocks_from(r->cell, true, b);
-        times(d, wanted, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false, W, n * H, r->carry_h, W, b || !r->w_hr);
+        times(d, wanted, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false, W,
+              n * H, r->carry_h, W, b || !r->w_hr);
     }
     if (some_begin(r, at))
         LAUNCH(d, hand_over_carries, unit_grid(W, at->live), unit_threads(W), 0, *r, *at);
@@ -206,7 +223,8 @@ void recur_general_back(weft__device *d, const weft__recurrence *r)
 {
     const int64_t live = r->steps ? r->live.host[0] : 0;
     real *arrived = r->w_hr ? (real *)scratch(d, (size_t)(live * r->hidden) * sizeof(real)) : NULL;
-    const bool last = r->reverse ? r->to == r->steps : r->from == 0;            /* of the calls for all steps */
+    /* of the calls for all steps */
+    const bool last = r->reverse ? r->to == r->steps : r->from == 0;
     for (int64_t i = 0; i < r->to - r->from && !d->failure[0]; i++) {
         step at = step_at(*r, r->live.host, r->start.host, r->reverse ? r->from + i : r->to - 1 - i);
         recur_step_back(d, r, &at, arrived);
@@ -217,7 +235,8 @@ void recur_general_back(weft__device *d, const weft__recurrence *r)
         K(scale)(d, live * r->hidden, 1, r->carry_c, r->dc0, true);
 }
 
-static __global__ void keep_before(weft__recurrence r)           /* of these steps: the states lie as their rows do, or a column says otherwise */
+/* of these steps: the states lie as their rows do, or a column says otherwise */
+static __global__ void keep_before(weft__recurrence r)
 {
     const int64_t W = r.width;
     for (int64_t t = r.from + blockIdx.y; t < r.to; t += gridDim.y) {
@@ -236,6 +255,7 @@ void K(recur_back)(weft__device *d, const weft__recurrence *r)
 }
 
 /* ---- the whole layer ---- */
-static const layer_kernels own = { K(gemm), K(fill), K(scale), K(sum), K(gather), K(scatter), K(recur), K(recur_back) };
+static const layer_kernels own = { K(gemm),   K(fill),    K(scale), K(sum),
+                                   K(gather), K(scatter), K(recur), K(recur_back) };
 void K(recur_layer)(weft__device *d, const weft__recur_layer *l)      { layer_forward(d, &own, l); }
 void K(recur_layer_back)(weft__device *d, const weft__recur_layer *l) { layer_backward(d, &own, l); }

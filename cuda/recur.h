@@ -1,5 +1,5 @@
-/* recur.h - what both ways through a recurrent layer share: a cell's arithmetic for one unit of one token (kernels.h has the
- * formulas), and where the rows of a step are. */
+/* recur.h - what both ways through a recurrent layer share: a cell's arithmetic for one unit of one token
+ * (kernels.h has the formulas), and where the rows of a step are. */
 #ifndef WEFT_CUDA_RECUR_H
 #define WEFT_CUDA_RECUR_H
 #include <math.h>
@@ -16,7 +16,8 @@
 
 __host__ __device__ constexpr bool has_c(weft__cell cell) { return weft__states(cell) == 2; }
 
-/* Sums become what the slots keep; h is returned. before: the last state of the step before; c: becomes that of this one, of two states. */
+/* Sums become what the slots keep; h is returned. before: the last state of the step before; c: becomes
+ * that of this one, of two states. */
 template <weft__cell C> __device__ static inline real forward_cell(real (&slot)[4], real before, real &c)
 {
     const real was[2] = { before, before };
@@ -30,9 +31,10 @@ template <weft__cell C> __device__ static inline real forward_cell(real (&slot)[
     return now[0];
 }
 
-/* What the slots keep becomes their gradients. before: as above; dh: all that arrived at h; dc: at c, and then at the c before. What goes
- * on to the h before by other ways than the weights is returned. */
-template <weft__cell C> __device__ static inline real backward_cell(real (&slot)[4], real before, real c, real dh, real &dc)
+/* What the slots keep becomes their gradients. before: as above; dh: all that arrived at h; dc: at c, and
+ * then at the c before. What goes on to the h before by other ways than the weights is returned. */
+template <weft__cell C>
+__device__ static inline real backward_cell(real (&slot)[4], real before, real c, real dh, real &dc)
 {
     const real was[2] = { before, before }, now[2] = { 0, c };
     real d[2] = { dh, dc };
@@ -45,9 +47,11 @@ template <weft__cell C> __device__ static inline real backward_cell(real (&slot)
     return d[0];
 }
 
-/* ---- a step of the recurrence: rows row .. row + live, of which the first `going` have a row before, before .. ---- */
+/* ---- a step of the recurrence ---- */
+/* Rows row .. row + live, of which the first `going` have a row before, before .. */
 typedef struct step { int64_t row, live, before, going; } step;
-__host__ __device__ static inline step step_at(const weft__recurrence &r, const int32_t *live, const int32_t *start, int64_t t)
+__host__ __device__ static inline step step_at(const weft__recurrence &r, const int32_t *live,
+                                               const int32_t *start, int64_t t)
 {
     const int64_t u = r.reverse ? t + 1 : t - 1;
     step at = { start[t], live[t], 0, 0 };
@@ -55,7 +59,8 @@ __host__ __device__ static inline step step_at(const weft__recurrence &r, const 
         at.before = start[u], at.going = live[u] < at.live ? live[u] : at.live;
     return at;
 }
-/* Which sequence begins at column s of a step, s itself where columns are sequences; WEFT__ON: none, the state before goes on. */
+/* Which sequence begins at column s of a step, s itself where columns are sequences; WEFT__ON: none, the
+ * state before goes on. */
 __device__ static inline int64_t begins_at(const weft__recurrence &r, const step &at, int64_t s)
 {
     return r.reset.device ? r.reset.device[at.row + s] : s < at.going ? (int64_t)WEFT__ON : s;
@@ -63,12 +68,14 @@ __device__ static inline int64_t begins_at(const weft__recurrence &r, const step
 
 /* ---- all steps in one kernel ---- */
 enum { SEQUENCES = 8 };                          /* that stay together from first step to last */
-/* Where a kernel leaves its number when what it waits for does not come. One that finds a number there does not wait any longer, either. */
+/* Where a kernel leaves its number when what it waits for does not come. One that finds a number there
+ * does not wait any longer, either. */
 enum : unsigned { NOBODY = ~0u };
 typedef struct distress { unsigned *cell, number; } distress;
 /* A kernel for a layer: its threads and shared memory, how many blocks see to eight sequences. */
 typedef struct way { void (*kernel)(weft__recurrence, distress); int threads, blocks; size_t bytes; } way;
-/* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters, too, of up to 128, 256, 512. */
+/* Which kernel: blocks have three sizes, of up to 32, 64, 128 units, clusters, too, of up to 128, 256,
+ * 512. */
 typedef enum { GENERAL, BLOCKS, CLUSTERS } recur_way;
 typedef struct choice { recur_way way; weft__cell cell; bool reset, back; int size; } choice;
 enum { OF_A_CELL = 2 * 2 * 3, CHOICES = 2 * WEFT__CELLS * OF_A_CELL };
@@ -79,7 +86,8 @@ static inline int number_of(const choice &c)
 static inline choice choice_of(int number)
 {
     const int i = number % OF_A_CELL, kind = number / OF_A_CELL;
-    return choice{ (recur_way)(BLOCKS + kind / WEFT__CELLS), (weft__cell)(kind % WEFT__CELLS), i / 6 != 0, i / 3 % 2 != 0, i % 3 };
+    return choice{ (recur_way)(BLOCKS + kind / WEFT__CELLS), (weft__cell)(kind % WEFT__CELLS), i / 6 != 0,
+                   i / 3 % 2 != 0, i % 3 };
 }
 /* Whether there are such kernels for a cell. */
 static inline bool is_persistent(weft__cell cell)
@@ -94,8 +102,8 @@ static inline bool is_persistent(weft__cell cell)
 static inline int most_units(const choice &c) { return (c.way == BLOCKS ? 32 : 128) << c.size; }
 way block_way(const choice &);                   /* recur_block.cu */
 way cluster_way(const choice &);                 /* recur_cluster.cu; sm_90 */
-/* recur_choice.cu: takes one of them where that is there, is expected to be faster, has been seen to be right on this device, and all steps are
- * wanted; else false, and nothing is done. */
+/* recur_choice.cu: takes one of them where that is there, is expected to be faster, has been seen to be right
+ * on this device, and all steps are wanted; else false, and nothing is done. */
 bool recur_persistent(weft__device *, const weft__recurrence *, bool back);
 cudaError_t launch_way(weft__device *, const choice &, const weft__recurrence &, unsigned *distress_cell);
 /* It has left its number: from now on it is not taken. */
@@ -103,9 +111,11 @@ void recur_gave_up(weft__device *, unsigned number);
 /* recur.cu: a kernel a step */
 void recur_general(weft__device *, const weft__recurrence *);
 void recur_general_back(weft__device *, const weft__recurrence *);
-/* recur_check.cu: a small layer by that kernel and by a kernel a step. NULL: the same, but for rounding; "": it could not be tried; else what is wrong. */
+/* recur_check.cu: a small layer by that kernel and by a kernel a step. NULL: the same, but for rounding;
+ * "": it could not be tried; else what is wrong. */
 const char *recur_check(weft__device *, const choice &);
-/* verdicts.cu: what is known of each choice on a device, '+' it is right, '-' it is not, '.' nothing yet. Both under the lock of recur_choice.cu. */
+/* verdicts.cu: what is known of each choice on a device, '+' it is right, '-' it is not, '.' nothing yet.
+ * Both under the lock of recur_choice.cu. */
 const char *verdicts_of(const weft__device *);
 void keep_verdict(const weft__device *, int number, char verdict);
 #endif

@@ -1,18 +1,24 @@
-/* recur_block.cu - recurrent layers of up to 128 units: one launch for all steps. A block of threads owns eight sequences from their
- * first step to their last, so that no block waits for another, and keeps the weights in its registers and, of more than 64 units, in
- * its shared memory.
+/* recur_block.cu - recurrent layers of up to 128 units: one launch for all steps. A block of threads owns
+ * eight sequences from their first step to their last, so that no block waits for another, and keeps the
+ * weights in its registers and, of more than 64 units, in its shared memory.
  *
- * Forward, a thread has all slots of one unit of two sequences and finishes the cell by itself; c stays with it, h goes through shared
- * memory. Backward, the slots' gradients go through shared memory, and two warps share a tile of 16 units of dh, each with half of
- * the gates. What a step reads is loaded while the step before it is computed. */
+ * Forward, a thread has all slots of one unit of two sequences and finishes the cell by itself; c stays with
+ * it, h goes through shared memory. Backward, the slots' gradients go through shared memory, and two warps
+ * share a tile of 16 units of dh, each with half of the gates. What a step reads is loaded while the step
+ * before it is computed. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
-enum { PAD = 4 };                                /* beside a row of units: what a warp reads lies in 32 banks */
+/* beside a row of units: what a warp reads lies in 32 banks */
+enum { PAD = 4 };
 
-/* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in registers. */
+/* Steps of eight terms in a product; tiles of 16 rows that a warp has; steps whose weights are in
+ * registers. */
 __host__ __device__ constexpr int forward_deep(int units)                   { return units / 8; }
-__host__ __device__ constexpr int backward_deep(weft__cell c, int units)    { return weft__gates(c) * units / 16; }
+__host__ __device__ constexpr int backward_deep(weft__cell c, int units)
+{
+    return weft__gates(c) * units / 16;
+}
 __host__ __device__ constexpr int kept_of(int units, int deep, int tiles)
 {
     return units <= 64 || deep < 7 / tiles ? deep : 7 / tiles;
@@ -23,11 +29,13 @@ __host__ __device__ constexpr size_t rest_bytes(int units, int deep, int tiles)
 }
 __host__ __device__ constexpr size_t forward_bytes(weft__cell c, int units)
 {
-    return 2 * SEQUENCES * (units + PAD) * sizeof(float) + rest_bytes(units, forward_deep(units), forward_tiles(c));
+    return 2 * SEQUENCES * (units + PAD) * sizeof(float) +
+           rest_bytes(units, forward_deep(units), forward_tiles(c));
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int units)
 {
-    return SEQUENCES * ((weft__gates(c) + 2) * units + 3 * PAD) * sizeof(float) + rest_bytes(units, backward_deep(c, units), 1);
+    return SEQUENCES * ((weft__gates(c) + 2) * units + 3 * PAD) * sizeof(float) +
+           rest_bytes(units, backward_deep(c, units), 1);
 }
 
 /* Rows of a forward tile that have weights: those of a slot that h has a part in. */
@@ -51,7 +59,8 @@ template <weft__cell C, int UNITS>
 __device__ static float backward_weight(const weft__recurrence &r, const who &me, int k, int j)
 {
     const int out = me.warp / 2 * 16 + me.group + j % 2 * 8, H = (int)r.hidden;
-    const int term = (me.warp % 2 * backward_deep(C, UNITS) + k) * 8 + me.part + j / 2 * 4, gate = term / UNITS, in = term % UNITS;
+    const int term = (me.warp % 2 * backward_deep(C, UNITS) + k) * 8 + me.part + j / 2 * 4,
+              gate = term / UNITS, in = term % UNITS;
     return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
 }
 template <weft__cell C, int UNITS, bool BACK>
@@ -60,11 +69,12 @@ __device__ static float weight_at(const weft__recurrence &r, const who &me, int 
     return BACK ? backward_weight<C, UNITS>(r, me, k, j) : forward_weight<C>(r, me, k, tile, j);
 }
 template <weft__cell C, int UNITS, bool BACK, int DEEP, int KEPT, int TILES>
-__device__ static void load_weights(const weft__recurrence &r, const who &me, weights<KEPT, TILES> &w, float4 *rest)
+__device__ static void load_weights(const weft__recurrence &r, const who &me, weights<KEPT, TILES> &w,
+                                    float4 *rest)
 {
     UNROLLED for (int i = 0; i < KEPT * TILES * 4; i++)
-        split(weight_at<C, UNITS, BACK>(r, me, i / 4 / TILES, i / 4 % TILES, i % 4), w.high[i / 4 / TILES][i / 4 % TILES][i % 4],
-              w.low[i / 4 / TILES][i / 4 % TILES][i % 4]);
+        split(weight_at<C, UNITS, BACK>(r, me, i / 4 / TILES, i / 4 % TILES, i % 4),
+              w.high[i / 4 / TILES][i / 4 % TILES][i % 4], w.low[i / 4 / TILES][i / 4 % TILES][i % 4]);
     ROLLED for (int i = KEPT * TILES; i < DEEP * TILES; i++) {
         float v[4];
         for (int j = 0; j < 4; j++)
@@ -73,8 +83,8 @@ __device__ static void load_weights(const weft__recurrence &r, const who &me, we
     }
 }
 
-__device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4], const halves &b, float (&small)[4],
-                                          float (&sum)[4])
+__device__ static inline void add_product(const uint32_t (&high)[4], const uint32_t (&low)[4],
+                                          const halves &b, float (&small)[4], float (&sum)[4])
 {
     mma_tf32(small, low, b.high);
     mma_tf32(small, high, b.low);
@@ -82,7 +92,8 @@ __device__ static inline void add_product(const uint32_t (&high)[4], const uint3
 }
 /* sum += weights times columns; x: the thread's first number of its column. */
 template <weft__cell C, bool BACK, int DEEP, int KEPT, int TILES>
-__device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *rest, const float *x, float (&sum)[TILES][4])
+__device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *rest, const float *x,
+                                float (&sum)[TILES][4])
 {
     float small[TILES][4] = {};
     uint32_t high[4], low[4];
@@ -98,7 +109,8 @@ __device__ static void multiply(const weights<KEPT, TILES> &w, const float4 *res
         const halves b = column_of<1>(x + k * 8);
         for (int tile = 0; tile < TILES; tile++) {
             const float4 v = rest[((k - KEPT) * TILES + tile) * (int)blockDim.x + (int)threadIdx.x];
-            split(v.x, high[0], low[0]), split(v.y, high[1], low[1]), split(v.z, high[2], low[2]), split(v.w, high[3], low[3]);
+            split(v.x, high[0], low[0]), split(v.y, high[1], low[1]), split(v.z, high[2], low[2]),
+                split(v.w, high[3], low[3]);
             add_product(high, low, b, small[tile], sum[tile]);
         }
     }
@@ -117,12 +129,14 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
     float4 *rest = (float4 *)(memory + 2 * SEQUENCES * (UNITS + PAD));
     const who me = whoami();
     const int steps = steps_of(r, me.first);
-    const float bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
+    const float bias =
+        weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
     weights<KEPT, TILES> w;
     float h[2], c[2] = {}, sum[TILES][4], ahead[TILES][4];
     int begins[2];
     load_weights<C, UNITS, false, DEEP>(r, me, w, rest);
-    moment now = moment_at(r, me.first, steps, 0, r.reverse), next = moment_at(r, me.first, steps, 1, r.reverse);
+    moment now = moment_at(r, me.first, steps, 0, r.reverse),
+           next = moment_at(r, me.first, steps, 1, r.reverse);
     for (int q = 0; q < 2; q++) {
         const int first = first_sequence<RESET>(r, me, now, me.sequence + q);
         h[q] = state[0][me.sequence + q][me.unit] = first_state(r, r.h0, first, me.unit);
@@ -152,9 +166,11 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) forward_steps(w
 template <weft__cell C, bool RESET, int UNITS>
 static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(weft__recurrence r, distress)
 {
-    constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1), WIDE = weft__gates(C) * UNITS + PAD;
+    constexpr int DEEP = backward_deep(C, UNITS), KEPT = kept_of(UNITS, DEEP, 1),
+                  WIDE = weft__gates(C) * UNITS + PAD;
     DYN_SHARED(float, memory);
-    float (*d)[WIDE] = (float (*)[WIDE])memory, (*part)[SEQUENCES][UNITS + PAD] = (float (*)[SEQUENCES][UNITS + PAD])d[SEQUENCES];
+    float(*d)[WIDE] = (float(*)[WIDE])memory,
+    (*part)[SEQUENCES][UNITS + PAD] = (float(*)[SEQUENCES][UNITS + PAD]) d[SEQUENCES];
     float4 *rest = (float4 *)part[2];
     const who me = whoami();
     const int steps = steps_of(r, me.first);
@@ -163,7 +179,8 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
     tape x[2], ahead[2];
     int begins[2];
     load_weights<C, UNITS, true, DEEP>(r, me, w, rest);
-    moment now = moment_at(r, me.first, steps, 0, !r.reverse), next = moment_at(r, me.first, steps, 1, !r.reverse);
+    moment now = moment_at(r, me.first, steps, 0, !r.reverse),
+           next = moment_at(r, me.first, steps, 1, !r.reverse);
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
     load_tape<C, RESET>(r, me, now, next, ahead);
     for (int i = 0; i < steps; i++) {
@@ -180,7 +197,8 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
         multiply<C, true, DEEP>(w, rest, &d[me.group][me.warp % 2 * DEEP * 8 + me.part], sum);
         for (int j = 0; j < 4; j++)
             part[me.warp % 2][me.sequence + j % 2][me.warp / 2 * 16 + me.group + j / 2 * 8] = sum[0][j];
-        for (int q = 0; q < 2; q++)              /* once more: that of x would be a register too many in the product */
+        /* once more: that of x would be a register too many in the product */
+        for (int q = 0; q < 2; q++)
             begins[q] = RESET ? begins_at(r, now, me.sequence + q) : (int)WEFT__ON;
         __syncthreads();
         for (int q = 0; q < 2; q++) {
@@ -195,9 +213,13 @@ static __global__ void __launch_bounds__(4 * UNITS, UNITS == 32) backward_steps(
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, RESET, UNITS)                                                                                              \
-    { { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) },                                           \
-      { backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) } }
+#define BOTH(C, RESET, UNITS)                                                       \
+    {                                                                               \
+        { forward_steps<C, RESET, UNITS>, 4 * UNITS, 1, forward_bytes(C, UNITS) },  \
+        {                                                                           \
+            backward_steps<C, RESET, UNITS>, 4 * UNITS, 1, backward_bytes(C, UNITS) \
+        }                                                                           \
+    }
 #define SIZES(C, RESET) { BOTH(C, RESET, 32), BOTH(C, RESET, 64), BOTH(C, RESET, 128) }
 #define OF_persistent(C) { SIZES(C, false), SIZES(C, true) },
 #define OF_general(C)    {},

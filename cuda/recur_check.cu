@@ -10,7 +10,8 @@
 #include "cuda/recur.h"
 
 enum { COLUMNS = 11, SEQUENCES_IN_ALL = 14, STEPS = 5, TOKENS = 42 };
-static const int32_t live[STEPS] = { COLUMNS, COLUMNS, 9, 8, 3 }, start[STEPS + 1] = { 0, 11, 22, 31, 39, TOKENS };
+static const int32_t live[STEPS] = { COLUMNS, COLUMNS, 9, 8, 3 },
+                     start[STEPS + 1] = { 0, 11, 22, 31, 39, TOKENS };
 
 /* What the two ways have each: gates as they come in and as they are left, states, gradients of the
  * first ones. */
@@ -19,7 +20,8 @@ typedef struct trial {
     weft__recurrence r;
     side sides[2];
     float *floats; int64_t used;                 /* the memory, and how much of it is given out */
-    int32_t *ints;                               /* live, start, reset; then two cells: distress, differences */
+    /* live, start, reset; then two cells: distress, differences */
+    int32_t *ints;
     int32_t reset[TOKENS];
 } trial;
 
@@ -72,7 +74,8 @@ static void lay_out(weft__device *d, trial *t, const choice &c)
     r->dy = drawn(d, t, TOKENS * H, 1), r->dyc = two ? drawn(d, t, TOKENS * H, 1) : NULL;
     r->carry_h = zeros(d, t, COLUMNS * H), r->carry_c = zeros(d, t, COLUMNS * H);
     for (side &s : t->sides) {
-        s.gates = drawn(d, t, TOKENS * slots, 1), s.h = zeros(d, t, TOKENS * H), s.c = zeros(d, t, TOKENS * H);
+        s.gates = drawn(d, t, TOKENS * slots, 1), s.h = zeros(d, t, TOKENS * H),
+        s.c = zeros(d, t, TOKENS * H);
         s.dh0 = zeros(d, t, states), s.dc0 = zeros(d, t, states);
         if (s.gates && &s != t->sides)
             K(copy)(d, s.gates, t->sides[0].gates, (size_t)(TOKENS * slots) * sizeof(float));
@@ -114,12 +117,17 @@ static void compare_sides(weft__device *d, const trial *t, bool back)
 {
     const side &a = t->sides[1], &b = t->sides[0];
     const int64_t H = t->r.hidden;
-    const struct { int64_t n; const float *a, *b; } pairs[] = {
-        { TOKENS * H * weft__slots(t->r.cell), a.gates, b.gates }, { TOKENS * H, a.h, b.h }, { TOKENS * H, a.c, b.c },
-        { SEQUENCES_IN_ALL * H, a.dh0, b.dh0 }, { SEQUENCES_IN_ALL * H, a.dc0, b.dc0 },
+    const struct { int64_t n; const float *a, *b;
+    } pairs[] = {
+        { TOKENS * H * weft__slots(t->r.cell), a.gates, b.gates },
+        { TOKENS * H, a.h, b.h },
+        { TOKENS * H, a.c, b.c },
+        { SEQUENCES_IN_ALL * H, a.dh0, b.dh0 },
+        { SEQUENCES_IN_ALL * H, a.dc0, b.dc0 },
     };
     for (int i = 0; i < (back ? 5 : 3); i++)
-        LAUNCH(d, compare, blocks_for(pairs[i].n), THREADS, 0, pairs[i].n, pairs[i].a, pairs[i].b, cells_of(t) + 1);
+        LAUNCH(d, compare, blocks_for(pairs[i].n), THREADS, 0, pairs[i].n, pairs[i].a, pairs[i].b,
+               cells_of(t) + 1);
 }
 /* By kernels a step; forward on both sides, if it is the way back that is tried. Waits, so that
  * what fails later is the kernel that is tried. */
@@ -144,7 +152,9 @@ static const char *verdict(weft__device *d, trial *t, const choice &c)
     K(download)(d, cells, cells_of(t), sizeof cells);
     if (d->failure[0])
         return "a failure of the device";
-    return cells[0] != NOBODY ? "a wait without an end" : cells[1] ? "other numbers than rounding explains" : NULL;
+    return cells[0] != NOBODY ? "a wait without an end" :
+           cells[1]           ? "other numbers than rounding explains" :
+                                NULL;
 }
 
 const char *recur_check(weft__device *d, const choice &c)

@@ -16,12 +16,14 @@
 bool recur_persistent(weft__device *, const weft__recurrence *, bool) { return false; }
 void recur_gave_up(weft__device *, unsigned) {}
 #else
-enum { MOST_GPUS = 64 };                         /* of others nothing is remembered, and they take a kernel a step */
+/* of others nothing is remembered, and they take a kernel a step */
+enum { MOST_GPUS = 64 };
 typedef struct gpu_facts {
     bool known;
     int major, shared, multiprocessors;          /* shared: bytes that a block can have if it asks */
     double slower;                               /* than the clock that the times below are for */
-    int at_once[CHOICES];                        /* eights of sequences; -1: it cannot do that; 0: not asked yet */
+    /* eights of sequences; -1: it cannot do that; 0: not asked yet */
+    int at_once[CHOICES];
 } gpu_facts;
 static gpu_facts facts[MOST_GPUS];
 /* Recursive: trying waits, and a wait may tell of a kernel that gave up. */
@@ -54,7 +56,8 @@ static int ask(const gpu_facts *f, const way &w, cudaStream_t stream)
     int clusters = 0;
     if (w.bytes > (size_t)f->shared || (w.blocks > 1 && f->major < 9))
         return -1;
-    const cudaFuncAttribute shared = cudaFuncAttributeMaxDynamicSharedMemorySize, wide = cudaFuncAttributeNonPortableClusterSizeAllowed;
+    const cudaFuncAttribute shared = cudaFuncAttributeMaxDynamicSharedMemorySize,
+                            wide = cudaFuncAttributeNonPortableClusterSizeAllowed;
     if (w.bytes > 48 << 10 && refused(cudaFuncSetAttribute(w.kernel, shared, (int)w.bytes)))
         return -1;
     if (w.blocks > 8 && refused(cudaFuncSetAttribute(w.kernel, wide, 1)))
@@ -74,7 +77,10 @@ static int at_once(weft__device *d, const choice &c)
 }
 
 /* ---- the estimate, in microseconds a step ---- */
-static double step_of_general(int64_t units, int64_t n) { return 8 + (double)n * 8e-6 / 30 * (double)(units * units); }
+static double step_of_general(int64_t units, int64_t n)
+{
+    return 8 + (double)n * 8e-6 / 30 * (double)(units * units);
+}
 static double step_of(const gpu_facts *f, const choice &c, int64_t n)
 {
     static const double blocks[] = { 0.6, 0.9, 2.3 }, clusters[] = { 1.2, 1.5, 2.2 };
@@ -122,9 +128,11 @@ static void condemn(const weft__device *d, const choice &c, const char *what)
 #include "core/cells.def"
     };
     if (d->log > 0)
-        fprintf(stderr, "weft: GPU %d: no kernel for all steps in %s any more for %s layers of up to %d units%s: %s had %s\n",
-                d->index, c.way == BLOCKS ? "blocks" : "clusters", cells[c.cell], most_units(c), c.reset ? " in rows" : "",
-                c.back ? "backward" : "forward", what);
+        fprintf(stderr,
+                "weft: GPU %d: no kernel for all steps in %s any more for %s layers of up to %d units%s: %s "
+                "had %s\n",
+                d->index, c.way == BLOCKS ? "blocks" : "clusters", cells[c.cell], most_units(c),
+                c.reset ? " in rows" : "", c.back ? "backward" : "forward", what);
 }
 /* True if it is right. Without memory to try it, it is not taken, but may be next time. */
 static bool tried(weft__device *d, const choice &c)
@@ -149,7 +157,8 @@ static choice trusted(weft__device *d, const weft__recurrence *r, bool back)
 }
 static choice chosen(weft__device *d, const weft__recurrence *r, bool back)
 {
-    const char *asked = secure_getenv("WEFT_RECUR");              /* "general"; "block", "cluster": wherever that is possible, untried */
+    /* "general"; "block", "cluster": wherever that is possible, untried */
+    const char *asked = secure_getenv("WEFT_RECUR");
     if (!asked || !*asked)
         return trusted(d, r, back);
     const recur_way way = !strcmp(asked, "block") ? BLOCKS : !strcmp(asked, "cluster") ? CLUSTERS : GENERAL;
@@ -161,9 +170,11 @@ cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence 
 {
     const way w = way_of(c);
     const distress call = { cell, (unsigned)number_of(c) };
-    const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES), blocks = (unsigned)w.blocks;
+    const unsigned eights = (unsigned)((r.live.host[0] + SEQUENCES - 1) / SEQUENCES),
+                   blocks = (unsigned)w.blocks;
     const dim3 grid(eights * blocks), threads((unsigned)w.threads);
-    const auto block_kernel = w.kernel, cluster_kernel = w.kernel;               /* the names that the emulation knows */
+    /* the names that the emulation knows */
+    const auto block_kernel = w.kernel, cluster_kernel = w.kernel;
     if (blocks == 1)
         return LAUNCH_RAW(block_kernel, grid, threads, w.bytes, stream_of(d), r, call);
     return LAUNCH_CLUSTER_RAW(cluster_kernel, grid, threads, w.bytes, stream_of(d), blocks, r, call);
@@ -171,8 +182,8 @@ cudaError_t launch_way(weft__device *d, const choice &c, const weft__recurrence 
 
 bool recur_persistent(weft__device *d, const weft__recurrence *r, bool back)
 {
-    if (r->hidden == 0 || r->steps == 0 || r->from > 0 || r->to < r->steps || r->w_hr || d->precision == WEFT_STRICT_FP32 ||
-        d->index >= MOST_GPUS || d->failure[0])
+    if (r->hidden == 0 || r->steps == 0 || r->from > 0 || r->to < r->steps || r->w_hr ||
+        d->precision == WEFT_STRICT_FP32 || d->index >= MOST_GPUS || d->failure[0])
         return false;
     pthread_mutex_lock(&lock);
     const choice c = chosen(d, r, back);

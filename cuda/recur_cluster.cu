@@ -1,39 +1,54 @@
-/* recur_cluster.cu - recurrent layers of up to 512 units: one launch for all steps. A cluster of 4, 8 or 16 blocks owns eight
- * sequences from their first step to their last; each block has 32 of the units, keeps their weights in its registers and, of more
- * than 256 units, in its shared memory, and the blocks send each other what a step needs, into shared memory, by stores that a
- * barrier there counts. No block waits for one of another cluster.
+/* recur_cluster.cu - recurrent layers of up to 512 units: one launch for all steps. A cluster of 4, 8 or 16
+ * blocks owns eight sequences from their first step to their last; each block has 32 of the units, keeps
+ * their weights in its registers and, of more than 256 units, in its shared memory, and the blocks send each
+ * other what a step needs, into shared memory, by stores that a barrier there counts. No block waits for one
+ * of another cluster.
  *
- * Numbers go over in fours: a unit's eight sequences are two fours in memory, those of even place and those of odd, since a group of
- * four threads has just such four after a product. A place is written again two steps later, when all who read it have since
- * sent something that the writer has waited for; so there is nothing to wait for but data, and that not for ever. sm_90 only. */
+ * Numbers go over in fours: a unit's eight sequences are two fours in memory, those of even place and those
+ * of odd, since a group of four threads has just such four after a product. A place is written again two
+ * steps later, when all who read it have since sent something that the writer has waited for; so there is
+ * nothing to wait for but data, and that not for ever. sm_90 only. */
 #ifndef WEFT_DOUBLE
 #include "cuda/recur_steps.h"
 
-enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };      /* a block's units, warps, threads; products whose weights are in registers */
+/* a block's units, warps, threads; products whose weights are in registers */
+enum { OWN = 32, WARPS = 8, BLOCK = 32 * WARPS, KEPT = 32 };
 
 __host__ __device__ constexpr int least_of(int a, int b)          { return a < b ? a : b; }
-/* Forward, a warp has the two tiles of eight units, and half of the terms; backward, all of the block's terms and these tiles. */
+/* Forward, a warp has the two tiles of eight units, and half of the terms; backward, all of the block's
+ * terms and these tiles. */
 __host__ __device__ constexpr int forward_deep(int blocks)        { return blocks * OWN / 16; }
 __host__ __device__ constexpr int backward_deep(weft__cell c)     { return weft__gates(c) * OWN / 8; }
 __host__ __device__ constexpr int backward_tiles(int blocks)      { return blocks * OWN / 16 / WARPS; }
-__host__ __device__ constexpr size_t rest_bytes(int products)     { return (size_t)(products - least_of(products, KEPT)) * BLOCK * sizeof(float4); }
+__host__ __device__ constexpr size_t rest_bytes(int products)
+{
+    return (size_t)(products - least_of(products, KEPT)) * BLOCK * sizeof(float4);
+}
 __host__ __device__ constexpr size_t forward_bytes(weft__cell c, int blocks)
 {
-    return 2 * (OWN * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4)) + rest_bytes(forward_deep(blocks) * forward_tiles(c));
+    return 2 * (OWN * blocks * SEQUENCES * sizeof(float) + BLOCK * sizeof(float4)) +
+           rest_bytes(forward_deep(blocks) * forward_tiles(c));
 }
 __host__ __device__ constexpr size_t backward_bytes(weft__cell c, int blocks)
 {
-    return 2 * (weft__gates(c) + blocks) * OWN * SEQUENCES * sizeof(float) + rest_bytes(backward_deep(c) * backward_tiles(blocks));
+    return 2 * (weft__gates(c) + blocks) * OWN * SEQUENCES * sizeof(float) +
+           rest_bytes(backward_deep(c) * backward_tiles(blocks));
 }
 
-/* A unit of one sequence. Two warps have the same eight units: the first four of a block the even sequences, the others the odd. */
+/* A unit of one sequence. Two warps have the same eight units: the first four of a block the even
+ * sequences, the others the odd. */
 __device__ static inline who whoami()
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    return who{ warp, lane / 4, lane % 4, (int)cluster_rank() * OWN + warp % 4 * 8 + lane / 4, lane % 4 * 2 + warp / 4,
+    return who{ warp,
+                lane / 4,
+                lane % 4,
+                (int)cluster_rank() * OWN + warp % 4 * 8 + lane / 4,
+                lane % 4 * 2 + warp / 4,
                 (int)(blockIdx.x / cluster_size()) * SEQUENCES };
 }
-__device__ static inline int place_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }      /* of the eight, in memory */
+/* of the eight, in memory */
+__device__ static inline int place_of(int sequence) { return sequence % 2 * 4 + sequence / 2; }
 
 /* ---- what blocks send ---- */
 /* Barriers of the two places that steps use in turn; has a thread of this block waited there in vain? */
@@ -47,15 +62,17 @@ __device__ static inline void open_channel(channel *c)
     }
     cluster_sync();
 }
-__device__ static inline void expect(channel *c, int i, unsigned bytes)          /* once for each use i of the channel: 0, 1 .. */
+/* once for each use i of the channel: 0, 1 .. */
+__device__ static inline void expect(channel *c, int i, unsigned bytes)
 {
     if (threadIdx.x == 0)
         mbarrier_arrive_expect(&c->full[i % 2], bytes);
 }
-/* Clocks that a wait may last, some two seconds, and how many of them a single look counts for: a GPU that meanwhile did something else has not
- * waited. After so many the others' distress counts, too. */
+/* Clocks that a wait may last, some two seconds, and how many of them a single look counts for: a GPU that
+ * meanwhile did something else has not waited. After so many the others' distress counts, too. */
 enum : long long { PATIENCE = 1LL << 32, GLANCE = 1LL << 28, UNUSUAL = 1LL << 22 };
-/* A wait ends in any case. Who has waited in vain (false) goes on to the block's next barrier, and behind it all threads leave together: given_up. */
+/* A wait ends in any case. Who has waited in vain (false) goes on to the block's next barrier, and behind
+ * it all threads leave together: given_up. */
 __device__ static inline bool receive(channel *c, int i, const distress &call)
 {
     if (mbarrier_try_wait(&c->full[i % 2], i / 2 % 2))
@@ -71,11 +88,13 @@ __device__ static inline bool receive(channel *c, int i, const distress &call)
     }
     return true;
 }
-/* Behind a barrier of the block that follows a use of the channel: the next but one writes here again, when all have looked. */
+/* Behind a barrier of the block that follows a use of the channel: the next but one writes here again,
+ * when all have looked. */
 __device__ static inline bool given_up(const channel *c, int i) { return i >= 0 && c->given_up[i % 2]; }
 #define NOT_A_NUMBER __int_as_float(0x7fffffff)
 /* What was not computed is NaN, so that nobody takes it for a result: of step i and those after it. */
-__device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down, float *rows, int64_t width)
+__device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down,
+                             float *rows, int64_t width)
 {
     for (; i < steps; i++) {
         const moment at = moment_at(r, me.first, steps, i, down);
@@ -111,7 +130,8 @@ __device__ static float4 four_weights(const Weight &weight, int k, int tile)
     return make_float4(weight(k, tile, 0), weight(k, tile, 1), weight(k, tile, 2), weight(k, tile, 3));
 }
 template <int DEEP, int TILES, class Weight>
-__device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(DEEP * TILES, KEPT)], float4 *rest)
+__device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(DEEP * TILES, KEPT)],
+                                    float4 *rest)
 {
     constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT);
     UNROLLED for (int i = 0; i < IN_REGISTERS; i++)
@@ -119,18 +139,21 @@ __device__ static void load_weights(const Weight &weight, float4 (&w)[least_of(D
     ROLLED for (int i = IN_REGISTERS; i < DEEP * TILES; i++)
         rest[(i - IN_REGISTERS) * BLOCK + (int)threadIdx.x] = four_weights(weight, i / TILES, i % TILES);
 }
-typedef struct sums { float main[4], low[4], high[4]; } sums;    /* of high halves; of the weights' low ones; of the columns' low ones */
+/* of high halves; of the weights' low ones; of the columns' low ones */
+typedef struct sums { float main[4], low[4], high[4]; } sums;
 __device__ static inline void add_product(const float4 &w, const halves &b, sums &s)
 {
     uint32_t high[4], low[4];
-    split(w.x, high[0], low[0]), split(w.y, high[1], low[1]), split(w.z, high[2], low[2]), split(w.w, high[3], low[3]);
+    split(w.x, high[0], low[0]), split(w.y, high[1], low[1]), split(w.z, high[2], low[2]),
+        split(w.w, high[3], low[3]);
     mma_tf32(s.low, low, b.high);
     mma_tf32(s.high, high, b.low);
     mma_tf32(s.main, high, b.high);
 }
 /* x: the thread's first number of its column; a term is SEQUENCES numbers further on. */
 template <int DEEP, int TILES>
-__device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const float4 *rest, const float *x, float (&sum)[TILES][4])
+__device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const float4 *rest, const float *x,
+                                float (&sum)[TILES][4])
 {
     constexpr int IN_REGISTERS = least_of(DEEP * TILES, KEPT) / TILES;
     sums s[TILES] = {};
@@ -152,7 +175,8 @@ __device__ static void multiply(float4 (&w)[least_of(DEEP * TILES, KEPT)], const
 }
 
 /* ---- forward ---- */
-/* Each of two threads has half of the terms' sums for two sequences, and gets the whole sums of its own; x: those of the inputs. */
+/* Each of two threads has half of the terms' sums for two sequences, and gets the whole sums of its own;
+ * x: those of the inputs. */
 template <int TILES>
 __device__ static void meet(const who &me, float4 *desk, const float (&half)[TILES][4], float (&x)[TILES][4])
 {
@@ -171,7 +195,8 @@ __device__ static void meet(const who &me, float4 *desk, const float (&half)[TIL
 }
 /* Of the whole layer, those that enter the first step. */
 template <bool RESET, int UNITS>
-__device__ static void load_states(const weft__recurrence &r, const who &me, const moment &at, float (*state)[SEQUENCES])
+__device__ static void load_states(const weft__recurrence &r, const who &me, const moment &at,
+                                   float (*state)[SEQUENCES])
 {
     for (int i = (int)threadIdx.x; i < UNITS * SEQUENCES; i += BLOCK) {
         const int unit = i / SEQUENCES, s = i % SEQUENCES;
@@ -188,13 +213,16 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
     float4 (*desk)[BLOCK] = (float4 (*)[BLOCK])state[2], *rest = desk[2];
     const who me = whoami();
     const int steps = steps_of(r, me.first), half = me.warp / 4;
-    const float bias = weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
+    const float bias =
+        weft__slot_of_h_alone(C) >= 0 && r.b_h_alone && me.unit < r.hidden ? r.b_h_alone[me.unit] : 0;
     float4 w[least_of(DEEP * TILES, KEPT)];
-    moment now = moment_at(r, me.first, steps, 0, r.reverse), next = moment_at(r, me.first, steps, 1, r.reverse);
+    moment now = moment_at(r, me.first, steps, 0, r.reverse),
+           next = moment_at(r, me.first, steps, 1, r.reverse);
     const int first = first_sequence<RESET>(r, me, now, me.sequence);
     float h = first_state(r, r.h0, first, me.unit), c = has_c(C) ? first_state(r, r.c0, first, me.unit) : 0;
     float sum[TILES][4], ahead[TILES][4] = {}, x[TILES][4];
-    load_weights<DEEP, TILES>([&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
+    load_weights<DEEP, TILES>(
+        [&](int k, int tile, int j) { return forward_weight<C>(r, me, half * DEEP + k, tile, j); }, w, rest);
     load_states<RESET, UNITS>(r, me, now, state[0]);
     load_sums<C, 1>(r, me, now, bias, ahead);
     open_channel(&link);
@@ -229,7 +257,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
 }
 
 /* ---- backward ---- */
-__device__ static inline float backward_weight(const weft__recurrence &r, const who &me, int rank, int tile, int k, int j)
+__device__ static inline float backward_weight(const weft__recurrence &r, const who &me, int rank, int tile,
+                                               int k, int j)
 {
     const int out = tile * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
     const int gate = term / OWN, in = rank * OWN + term % OWN;
@@ -242,7 +271,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     DYN_SHARED(float, memory);
     SHARED(link, channel);
     float (*d)[weft__gates(C) * OWN][SEQUENCES] = (float (*)[weft__gates(C) * OWN][SEQUENCES])memory;
-    float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];     /* of dh, from each block */
+    /* of dh, from each block */
+    float (*part)[BLOCKS][OWN][SEQUENCES] = (float (*)[BLOCKS][OWN][SEQUENCES])d[2];
     float4 *rest = (float4 *)part[2];
     const who me = whoami();
     const int steps = steps_of(r, me.first), rank = (int)cluster_rank();
@@ -250,8 +280,11 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
     float4 w[least_of(DEEP * TILES, KEPT)];
     float dh[1] = {}, dc[1] = {}, sum[TILES][4];
     tape x[1], ahead[1];
-    load_weights<DEEP, TILES>([&](int k, int tile, int j) { return backward_weight(r, me, rank, first_tile + tile, k, j); }, w, rest);
-    moment now = moment_at(r, me.first, steps, 0, !r.reverse), next = moment_at(r, me.first, steps, 1, !r.reverse);
+    load_weights<DEEP, TILES>(
+        [&](int k, int tile, int j) { return backward_weight(r, me, rank, first_tile + tile, k, j); }, w,
+        rest);
+    moment now = moment_at(r, me.first, steps, 0, !r.reverse),
+           next = moment_at(r, me.first, steps, 1, !r.reverse);
     moment after = moment_at(r, me.first, steps, 2, !r.reverse);
     load_tape<C, RESET>(r, me, now, next, ahead);
     open_channel(&link);
@@ -269,8 +302,8 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
         multiply<DEEP, TILES>(w, rest, &d[i % 2][me.part][place_of(me.group)], sum);
         UNROLLED for (int tile = 0; tile < TILES; tile++) {
             const int out = (first_tile + tile) * 16 + me.group + me.part / 2 * 8;
-            st_async((float4 *)&part[i % 2][rank][out % OWN][me.part % 2 * 4], &link.full[i % 2], (unsigned)(out / OWN),
-                     transposed(sum[tile], me.part));
+            st_async((float4 *)&part[i % 2][rank][out % OWN][me.part % 2 * 4], &link.full[i % 2],
+                     (unsigned)(out / OWN), transposed(sum[tile], me.part));
         }
         if (!receive(&link, i, call))
             dh[0] = NOT_A_NUMBER;
@@ -286,9 +319,13 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
 }
 
 /* ---- which of them ---- */
-#define BOTH(C, RESET, BLOCKS)                                                                                             \
-    { { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) },                                      \
-      { backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) } }
+#define BOTH(C, RESET, BLOCKS)                                                           \
+    {                                                                                    \
+        { forward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, forward_bytes(C, BLOCKS) },  \
+        {                                                                                \
+            backward_cluster<C, RESET, BLOCKS>, BLOCK, BLOCKS, backward_bytes(C, BLOCKS) \
+        }                                                                                \
+    }
 #define SIZES(C, RESET) { BOTH(C, RESET, 4), BOTH(C, RESET, 8), BOTH(C, RESET, 16) }
 #define OF_persistent(C) { SIZES(C, false), SIZES(C, true) },
 #define OF_general(C)    {},

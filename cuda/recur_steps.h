@@ -1,13 +1,16 @@
-/* recur_steps.h - what the two persistent ways through a recurrent layer share, recur_block.cu and recur_cluster.cu: which thread has
- * which unit of which sequences, what a step reads and writes, products of three halves. Float only.
+/* recur_steps.h - what the two persistent ways through a recurrent layer share, recur_block.cu and
+ * recur_cluster.cu: which thread has which unit of which sequences, what a step reads and writes, products of
+ * three halves. Float only.
  *
- * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a warp has eight units:
- * the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of results then gives a thread all slots of one unit
- * of two sequences. The tensor cores take tf32: a number is split into a high and a low half of 11 bits each, and three products of
- * halves make one as exact as fp32. A column never depends on its neighbours, nor does a sequence.
+ * A step is a product of tensor cores with the weights on the left and eight sequences as columns. Forward, a
+ * warp has eight units: the rows of its two 16-row tiles are their slots 0 and 1, 2 and 3. The layout of
+ * results then gives a thread all slots of one unit of two sequences. The tensor cores take tf32: a number is
+ * split into a high and a low half of 11 bits each, and three products of halves make one as exact as fp32. A
+ * column never depends on its neighbours, nor does a sequence.
  *
- * RESET: a column may be several sequences, one after the other. Forward, the state that a step leaves is the one that enters the
- * next, so it is there that one that begins takes its place; backward, it is after a step that what arrived is handed over. */
+ * RESET: a column may be several sequences, one after the other. Forward, the state that a step leaves is the
+ * one that enters the next, so it is there that one that begins takes its place; backward, it is after a step
+ * that what arrived is handed over. */
 #ifndef WEFT_RECUR_STEPS_H
 #define WEFT_RECUR_STEPS_H
 #include "cuda/ptx.h"
@@ -24,12 +27,14 @@ __host__ __device__ constexpr int forward_tiles(weft__cell c) { return weft__slo
 
 /* ---- who a thread is: a unit of one sequence, or of two ---- */
 typedef struct who {
-    int warp, group, part;                       /* lane = 4 group + part: row (and column) and the first of two columns of a tile */
+    /* lane = 4 group + part: row (and column) and the first of two columns of a tile */
+    int warp, group, part;
     int unit, sequence;                          /* its unit; its first sequence, of the eight */
     int first;                                   /* the first of the eight */
 } who;
 
-typedef struct moment { int live, row; } moment; /* a step of the eight: sequences that take part, row of the first */
+/* a step of the eight: sequences that take part, row of the first */
+typedef struct moment { int live, row; } moment;
 __device__ static inline moment moment_at(const weft__recurrence &r, int first, int steps, int i, bool down)
 {
     if (i >= steps)
@@ -37,7 +42,8 @@ __device__ static inline moment moment_at(const weft__recurrence &r, int first, 
     const int t = down ? steps - 1 - i : i, live = r.live.device[t] - first;
     return moment{ live < SEQUENCES ? live : (int)SEQUENCES, r.start.device[t] + first };
 }
-__device__ static int steps_of(const weft__recurrence &r, int first)             /* of the longest of the eight, by halving */
+/* of the longest of the eight, by halving */
+__device__ static int steps_of(const weft__recurrence &r, int first)
 {
     int low = 0, high = (int)r.steps;
     while (low < high) {
@@ -56,17 +62,23 @@ __device__ static inline int begins_at(const weft__recurrence &r, const moment &
 {
     return s < at.live ? r.reset.device[at.row + s] : (int)WEFT__ON;
 }
-/* The first sequence of number s of the eight, `at` their first step. Less than 0: zeros, or it is not there yet. */
-template <bool RESET> __device__ static inline int first_sequence(const weft__recurrence &r, const who &me, const moment &at, int s)
+/* The first sequence of number s of the eight, `at` their first step. Less than 0: zeros, or it is not
+ * there yet. */
+template <bool RESET>
+__device__ static inline int first_sequence(const weft__recurrence &r, const who &me, const moment &at, int s)
 {
     return RESET ? begins_at(r, at, s) : me.first + s;
 }
-__device__ static inline float first_state(const weft__recurrence &r, const float *from, int64_t sequence, int unit)
+__device__ static inline float first_state(const weft__recurrence &r, const float *from, int64_t sequence,
+                                           int unit)
 {
-    return from && sequence >= 0 && sequence < r.sequences && unit < r.hidden ? from[sequence * r.hidden + unit] : 0;
+    return from && sequence >= 0 && sequence < r.sequences && unit < r.hidden ?
+               from[sequence * r.hidden + unit] :
+               0;
 }
 /* What has arrived at a first state is its gradient. */
-__device__ static inline void add_first_gradient(const weft__recurrence &r, int64_t sequence, int unit, float dh, float dc)
+__device__ static inline void add_first_gradient(const weft__recurrence &r, int64_t sequence, int unit,
+                                                 float dh, float dc)
 {
     const int64_t i = sequence * r.hidden + unit;
     if (unit >= r.hidden)
@@ -83,7 +95,8 @@ __device__ static inline void split(float x, uint32_t &high, uint32_t &low)
     high = to_tf32(x);
     low = __float_as_uint(x - __uint_as_float(high));            /* the tensor core cuts it off */
 }
-typedef struct halves { uint32_t high[2], low[2]; } halves;      /* of eight numbers of a column, a thread's two */
+/* of eight numbers of a column, a thread's two */
+typedef struct halves { uint32_t high[2], low[2]; } halves;
 template <int STRIDE> __device__ static inline halves column_of(const float *x)
 {
     halves b;
@@ -103,9 +116,11 @@ __device__ static float forward_weight(const weft__recurrence &r, const who &me,
 }
 
 /* ---- forward: of a thread's Q sequences ---- */
-/* The sums of the inputs, as the product lays out its own; a slot that only h has a part in begins with its bias. */
+/* The sums of the inputs, as the product lays out its own; a slot that only h has a part in begins with
+ * its bias. */
 template <weft__cell C, int Q, int TILES>
-__device__ static void load_sums(const weft__recurrence &r, const who &me, const moment &at, float bias, float (&sum)[TILES][4])
+__device__ static void load_sums(const weft__recurrence &r, const who &me, const moment &at, float bias,
+                                 float (&sum)[TILES][4])
 {
     const int H = (int)r.hidden;
     for (int q = 0; q < Q; q++) {
@@ -117,8 +132,8 @@ __device__ static void load_sums(const weft__recurrence &r, const who &me, const
 }
 /* The cell of one sequence; h and c are of the step before, and become this one's. */
 template <weft__cell C, int TILES>
-__device__ static void forward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, const float (&sum)[TILES][4],
-                                    float &h, float &c)
+__device__ static void forward_unit(const weft__recurrence &r, const who &me, const moment &at, int q,
+                                    const float (&sum)[TILES][4], float &h, float &c)
 {
     const int64_t H = r.hidden, row = at.row + me.sequence + q;
     float slot[4], c_new = c;
@@ -135,7 +150,8 @@ __device__ static void forward_unit(const weft__recurrence &r, const who &me, co
         r.c[row * H + me.unit] = c;
 }
 /* h and c enter the next step: as they are, or those of the sequence that begins there. */
-template <weft__cell C> __device__ static inline void enter(const weft__recurrence &r, const who &me, int begins, float &h, float &c)
+template <weft__cell C>
+__device__ static inline void enter(const weft__recurrence &r, const who &me, int begins, float &h, float &c)
 {
     if (begins == WEFT__ON)
         return;
@@ -144,11 +160,13 @@ template <weft__cell C> __device__ static inline void enter(const weft__recurren
 }
 
 /* ---- backward ---- */
-/* What a step reads of a unit of one sequence. RESET: before is of the row before, even where begins says that another sequence ends there. */
+/* What a step reads of a unit of one sequence. RESET: before is of the row before, even where begins says
+ * that another sequence ends there. */
 typedef struct tape { float slot[4], before, c, dh, dc; int begins; } tape;
 
 template <weft__cell C, bool RESET, int Q>
-__device__ static void load_tape(const weft__recurrence &r, const who &me, const moment &at, const moment &earlier, tape (&x)[Q])
+__device__ static void load_tape(const weft__recurrence &r, const who &me, const moment &at,
+                                 const moment &earlier, tape (&x)[Q])
 {
     const int H = (int)r.hidden;
     for (int q = 0; q < Q; q++) {
@@ -156,7 +174,9 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
         const int64_t i = (int64_t)(at.row + s) * H + me.unit;
         const bool live = s < at.live && me.unit < H;
         for (int k = 0; k < 4; k++)
-            x[q].slot[k] = k < weft__slots(C) && live ? r.gates[(int64_t)(at.row + s) * weft__slots(C) * H + k * H + me.unit] : 0;
+            x[q].slot[k] = k < weft__slots(C) && live ?
+                               r.gates[(int64_t)(at.row + s) * weft__slots(C) * H + k * H + me.unit] :
+                               0;
         x[q].c = has_c(C) && live ? r.c[i] : 0, x[q].before = 0;
         x[q].begins = RESET ? begins_at(r, at, s) : (int)WEFT__ON;
         if (live && s < earlier.live)
@@ -168,7 +188,8 @@ __device__ static void load_tape(const weft__recurrence &r, const who &me, const
 }
 /* The cell of one sequence: its slots become their gradients, zeros where it takes no part. */
 template <weft__cell C, bool RESET>
-__device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q, tape &x, float &dh, float &dc)
+__device__ static void backward_unit(const weft__recurrence &r, const who &me, const moment &at, int q,
+                                     tape &x, float &dh, float &dc)
 {
     const int H = (int)r.hidden;
     if (me.sequence + q >= at.live || me.unit >= H)
@@ -181,7 +202,8 @@ __device__ static void backward_unit(const weft__recurrence &r, const who &me, c
         r.gates[(int64_t)(at.row + me.sequence + q) * weft__slots(C) * H + k * H + me.unit] = x.slot[k];
 }
 /* After a step at which a sequence begins: the column's sequence before it finds zeros. */
-__device__ static inline void hand_over(const weft__recurrence &r, const who &me, int begins, float &dh, float &dc)
+__device__ static inline void hand_over(const weft__recurrence &r, const who &me, int begins, float &dh,
+                                        float &dc)
 {
     if (begins == WEFT__ON)
         return;
@@ -190,7 +212,9 @@ __device__ static inline void hand_over(const weft__recurrence &r, const who &me
     dh = dc = 0;
 }
 /* At the end, where columns are sequences. */
-template <int Q> __device__ static void add_first_gradients(const weft__recurrence &r, const who &me, const float (&dh)[Q], const float (&dc)[Q])
+template <int Q>
+__device__ static void add_first_gradients(const weft__recurrence &r, const who &me, const float (&dh)[Q],
+                                           const float (&dc)[Q])
 {
     for (int q = 0; q < Q; q++)
         if (me.first + me.sequence + q < r.live.device[0])

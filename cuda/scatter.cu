@@ -1,10 +1,11 @@
-/* scatter.cu - y[index[r]] += x[r], rows of the same index in a fixed order: the gradient of an embedding, where a few indices
- * have a hundred thousand rows, and of a permutation, where each has one.
+/* scatter.cu - y[index[r]] += x[r], rows of the same index in a fixed order: the gradient of an embedding,
+ * where a few indices have a hundred thousand rows, and of a permutation, where each has one.
  *
- * The rows are sorted by index, stably, by one or two digits of up to 11 bits each (radix sort: count the digits of each chunk of
- * rows, sum the counts up, place the rows), so memory is a matter of the number of rows and not of n. Then fixed pieces of the
- * sorted rows are summed. A sum that lies within one piece goes into y at once; what others hold of one that does not is put
- * together by the piece in which it begins. Rows with no index, or none in range, have the key n and sort behind the others. */
+ * The rows are sorted by index, stably, by one or two digits of up to 11 bits each (radix sort: count the
+ * digits of each chunk of rows, sum the counts up, place the rows), so memory is a matter of the number of
+ * rows and not of n. Then fixed pieces of the sorted rows are summed. A sum that lies within one piece goes
+ * into y at once; what others hold of one that does not is put together by the piece in which it begins. Rows
+ * with no index, or none in range, have the key n and sort behind the others. */
 #include "cuda/groups.h"
 
 enum { DIGIT_BITS = 11, BINS = 1 << DIGIT_BITS, CHUNKS = 1024, PIECES = 4096, FEW_ROWS = 512 };
@@ -14,7 +15,8 @@ typedef struct rows_by_index {
     const real *x; const int32_t *index; real *y;
     int32_t *order;                              /* [rows], sorted so far; NULL: as they come */
     int *counts, *totals;                        /* [bins, chunks], [bins] */
-    real *heads, *tails;                         /* [pieces, width]: of a piece's first sum, begun before it; of its last, not at its end */
+    /* [pieces, width]: of a piece's first sum, begun before it; of its last, not at its end */
+    real *heads, *tails;
 } rows_by_index;
 
 __device__ static inline int64_t key_of(const rows_by_index &s, int64_t row)
@@ -22,8 +24,14 @@ __device__ static inline int64_t key_of(const rows_by_index &s, int64_t row)
     int64_t i = s.index[row];
     return i >= 0 && i < s.n ? i : s.n;
 }
-__device__ static inline int64_t row_at(const rows_by_index &s, int64_t place) { return s.order ? s.order[place] : place; }
-__device__ static inline int64_t key_at(const rows_by_index &s, int64_t place) { return key_of(s, row_at(s, place)); }
+__device__ static inline int64_t row_at(const rows_by_index &s, int64_t place)
+{
+    return s.order ? s.order[place] : place;
+}
+__device__ static inline int64_t key_at(const rows_by_index &s, int64_t place)
+{
+    return key_of(s, row_at(s, place));
+}
 __device__ static inline int digit_at(const rows_by_index &s, int64_t place)
 {
     return (int)(key_at(s, place) >> s.shift) & (s.bins - 1);
@@ -34,7 +42,8 @@ __device__ static inline int digit_at(const rows_by_index &s, int64_t place)
 __device__ static int sum_up(int *x, int n)
 {
     SHARED(part, int[THREADS]);
-    int each = (n + THREADS - 1) / THREADS, from = threadIdx.x * each, to = from + each < n ? from + each : n, sum = 0;
+    int each = (n + THREADS - 1) / THREADS, from = threadIdx.x * each, to = from + each < n ? from + each : n,
+        sum = 0;
     for (int i = from; i < to; i++)
         sum += x[i];
     part[threadIdx.x] = sum;
@@ -107,7 +116,8 @@ __global__ static void place_rows(rows_by_index s, int32_t *to)
 /* A column of a piece. Eight rows are on their way at a time. */
 __global__ static void sum_pieces(rows_by_index s)
 {
-    int64_t piece = (int64_t)blockIdx.x * blockDim.y + threadIdx.y, j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
+    int64_t piece = (int64_t)blockIdx.x * blockDim.y + threadIdx.y,
+            j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
     int64_t from = piece * s.piece, end = from + s.piece < s.rows ? from + s.piece : s.rows;
     if (from >= s.rows || j >= s.width)
         return;
@@ -123,7 +133,8 @@ __global__ static void sum_pieces(rows_by_index s)
             v[i] = keys[i] >= 0 && keys[i] < s.n ? s.x[row * s.width + j] : 0;
         }
         for (int i = 0; i < 8; i++) {
-            if (keys[i] >= 0 && keys[i] != key) {                 /* keys rise: the one that ends here is below n */
+            /* keys rise: the one that ends here is below n */
+            if (keys[i] >= 0 && keys[i] != key) {
                 put((begun ? s.heads + piece * s.width : s.y + key * s.width) + j, sum, !begun);
                 key = keys[i], sum = 0, begun = false;
             }
@@ -133,12 +144,17 @@ __global__ static void sum_pieces(rows_by_index s)
     if (key == s.n)
         return;
     bool ends = end == s.rows || key_at(s, end) != key;
-    put((begun ? s.heads + piece * s.width : ends ? s.y + key * s.width : s.tails + piece * s.width) + j, sum, !begun && ends);
+    put((begun ? s.heads + piece * s.width :
+         ends  ? s.y + key * s.width :
+                 s.tails + piece * s.width) +
+            j,
+        sum, !begun && ends);
 }
 /* What begins in piece blockIdx.x and does not end in it. */
 __global__ static void join_pieces(rows_by_index s)
 {
-    int64_t from = blockIdx.x * s.piece, end = from + s.piece, j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
+    int64_t from = blockIdx.x * s.piece, end = from + s.piece,
+            j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
     int64_t key = end < s.rows ? key_at(s, end - 1) : s.n, low = blockIdx.x + 1, high = s.pieces;
     if (key == s.n || key_at(s, end) != key || (from > 0 && key_at(s, from - 1) == key))
         return;
@@ -169,7 +185,8 @@ __global__ static void scatter_few(rows_by_index s, faults f)
     for (int64_t before = 0; before < r; before++)
         if (s.index[before] == i)
             return;
-    for (int64_t j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x; j < s.width; j += (int64_t)gridDim.y * blockDim.x) {
+    for (int64_t j = (int64_t)blockIdx.y * blockDim.x + threadIdx.x; j < s.width;
+         j += (int64_t)gridDim.y * blockDim.x) {
         real sum = s.y[i * s.width + j];
         for (int64_t next = r; next < s.rows; next++)
             if (s.index[next] == i)
@@ -186,11 +203,13 @@ static bool plan(weft__device *d, rows_by_index *s, int digits, int32_t *order[2
     size_t counts = (size_t)(s->bins * s->chunks) * sizeof(int), totals = (size_t)s->bins * sizeof(int);
     char *memory = (char *)scratch(d, 2 * sums + 2 * rows + counts + totals);
     s->heads = (real *)memory, s->tails = (real *)(memory + sums), memory += 2 * sums;
-    order[0] = (int32_t *)memory, order[1] = (int32_t *)(memory + (digits > 1 ? rows : 0)), memory += 2 * rows;
+    order[0] = (int32_t *)memory, order[1] = (int32_t *)(memory + (digits > 1 ? rows : 0)),
+    memory += 2 * rows;
     s->counts = (int *)memory, s->totals = (int *)(memory + counts);
     return s->heads;
 }
-void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real *y)
+void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index,
+                real *y)
 {
     rows_by_index s = {};
     s.rows = rows, s.width = width, s.n = n, s.x = x, s.index = index, s.y = y;
@@ -201,7 +220,8 @@ void K(scatter)(weft__device *d, int64_t rows, int64_t width, int64_t n, const r
         bits++;
     digits = (int)parts(bits, DIGIT_BITS), bits = (int)parts(bits, digits), s.bins = 1 << bits;
     if (rows <= FEW_ROWS) {
-        LAUNCH(d, scatter_few, dim3((unsigned)rows, (unsigned)most(1, parts(width, THREADS))), power_for(width, THREADS), 0, s, faults_of(d));
+        LAUNCH(d, scatter_few, dim3((unsigned)rows, (unsigned)most(1, parts(width, THREADS))),
+               power_for(width, THREADS), 0, s, faults_of(d));
         return;
     }
     if (!plan(d, &s, digits, order))

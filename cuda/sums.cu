@@ -1,14 +1,16 @@
 /* sums.cu - the transpose of broadcasting, and sums, largest rows, running sums and flips along runs of rows.
  *
- * A sum of many terms is cut into chunks, whose sums lie in scratch memory and are then summed themselves by the same kernel. How
- * many there are follows from the sizes alone. */
+ * A sum of many terms is cut into chunks, whose sums lie in scratch memory and are then summed themselves by
+ * the same kernel. How many there are follows from the sizes alone. */
 #include "cuda/groups.h"
 
 /* ---- any nest, summed over some of its axes ---- */
 typedef struct sums {
-    weft__grid kept, over;                       /* the axes of the result and those that go: steps 0 in x, 1 in y */
+    /* the axes of the result and those that go: steps 0 in x, 1 in y */
+    weft__grid kept, over;
     int64_t outputs, terms, chunk;
-    bool along;                                  /* the last axis goes: a group lies along it, else its threads are columns */
+    /* the last axis goes: a group lies along it, else its threads are columns */
+    bool along;
 } sums;
 
 /* Chunk blockIdx.y of each output; alone: into y, else into its row of partial sums. */
@@ -25,7 +27,8 @@ __global__ static void sum_each(sums s, const real *x, real *y, bool alone, bool
                 sum[k] += v[place_in(s.over, s.over.rank, 0, i + k * g.lanes)];
     real all = together<SUM>(g, (sum[0] + sum[1]) + (sum[2] + sum[3]));
     if (o < s.outputs && g.lane == 0)
-        put(y + (alone ? place_in(s.kept, s.kept.rank, 1, o) : blockIdx.y * s.outputs + o), all, alone && add);
+        put(y + (alone ? place_in(s.kept, s.kept.rank, 1, o) : blockIdx.y * s.outputs + o), all,
+            alone && add);
 }
 static shape shape_of(const sums *s)
 {
@@ -125,7 +128,8 @@ void K(segment_max)(weft__device *d, const weft__segments *s, const real *x, rea
 }
 
 /* ---- one row of each run; x has a row a run ---- */
-__global__ static void segment_place_each(weft__segments s, const real *x, const int32_t *at, real *y, faults f)
+__global__ static void segment_place_each(weft__segments s, const real *x, const int32_t *at, real *y,
+                                          faults f)
 {
     for (int64_t i = first_index(); i < s.count * s.inner; i += index_step()) {
         int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(&s, run));
@@ -137,16 +141,19 @@ void K(segment_place)(weft__device *d, const weft__segments *s, const real *x, c
 {
     LAUNCH(d, segment_place_each, blocks_for(s->count * s->inner), THREADS, 0, *s, x, at, y, faults_of(d));
 }
-__global__ static void segment_pick_each(weft__segments s, const real *x, const int32_t *at, real *y, bool add, faults f)
+__global__ static void segment_pick_each(weft__segments s, const real *x, const int32_t *at, real *y,
+                                         bool add, faults f)
 {
     for (int64_t i = first_index(); i < s.count * s.inner; i += index_step()) {
         int64_t run = i / s.inner, r = checked(f, run, at[i], run_length(&s, run));
         put(y + i, r < 0 ? 0 : x[(first_row(&s, run) + r) * s.inner + i % s.inner], add);
     }
 }
-void K(segment_pick)(weft__device *d, const weft__segments *s, const real *x, const int32_t *at, real *y, bool add)
+void K(segment_pick)(weft__device *d, const weft__segments *s, const real *x, const int32_t *at, real *y,
+                     bool add)
 {
-    LAUNCH(d, segment_pick_each, blocks_for(s->count * s->inner), THREADS, 0, *s, x, at, y, add, faults_of(d));
+    LAUNCH(d, segment_pick_each, blocks_for(s->count * s->inner), THREADS, 0, *s, x, at, y, add,
+           faults_of(d));
 }
 
 /* ---- every row of its run ---- */
@@ -156,14 +163,17 @@ static shape runs_shape(const weft__segments *s)
     int tx = power_for(s->inner, 32), ty = power_for(s->offset ? (int64_t)THREADS : s->length, THREADS / tx);
     int tz = (int)least(64, THREADS / (tx * ty));
     int64_t runs = least(parts(s->count, tz), MOST_BLOCKS), columns = least(parts(s->inner, 4 * tx), 64);
-    int64_t slices = s->offset ? 8 : parts(s->length, 4 * ty), room = most(1, MOST_BLOCKS / most(1, runs * columns));
-    return { dim3((unsigned)runs, (unsigned)columns, (unsigned)least(slices, room)), dim3((unsigned)tx, (unsigned)ty, (unsigned)tz) };
+    int64_t slices = s->offset ? 8 : parts(s->length, 4 * ty),
+            room = most(1, MOST_BLOCKS / most(1, runs * columns));
+    return { dim3((unsigned)runs, (unsigned)columns, (unsigned)least(slices, room)),
+             dim3((unsigned)tx, (unsigned)ty, (unsigned)tz) };
 }
 /* With x a row a run, y's row is that; without (flip), it is x's row as far from the other end. */
 __global__ static void runs_each(weft__segments s, bool flip, const real *x, real *y, bool add)
 {
     int64_t w = s.inner, columns = (int64_t)gridDim.y * blockDim.x;
-    for (int64_t run = (int64_t)blockIdx.x * blockDim.z + threadIdx.z; run < s.count; run += (int64_t)gridDim.x * blockDim.z) {
+    for (int64_t run = (int64_t)blockIdx.x * blockDim.z + threadIdx.z; run < s.count;
+         run += (int64_t)gridDim.x * blockDim.z) {
         int64_t first = first_row(&s, run), n = run_length(&s, run);
         for (int64_t r = blockIdx.z * blockDim.y + threadIdx.y; r < n; r += gridDim.z * blockDim.y) {
             const real *from = x + (flip ? first + n - 1 - r : run) * w;
@@ -184,7 +194,8 @@ void K(flip)(weft__device *d, const weft__segments *s, const real *x, real *y, b
 }
 
 /* ---- running sums: a run is gone through by as many rows at a time as its group has lanes ---- */
-/* The sum of this lane's v and those of the lanes before; *all: of all lanes. All threads of the block must call. */
+/* The sum of this lane's v and those of the lanes before; *all: of all lanes. All threads of the block
+ * must call. */
 __device__ static real running(group g, real v, real *all)
 {
     SHARED(part, real[1024]);
@@ -220,6 +231,7 @@ void K(cumsum)(weft__device *d, const weft__segments *s, bool reverse, const rea
 {
     shape one = groups_of(s);
     if (s->inner == 1)
-        one = { dim3((unsigned)s->count), dim3((unsigned)(s->offset ? RAGGED_LANES : power_for(s->length, THREADS))) };
+        one = { dim3((unsigned)s->count),
+                dim3((unsigned)(s->offset ? RAGGED_LANES : power_for(s->length, THREADS))) };
     LAUNCH(d, cumsum_each, one.grid, one.threads, 0, *s, reverse, x, y, add);
 }

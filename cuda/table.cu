@@ -1,4 +1,5 @@
-/* table.cu - the back end's table, in the order of kernels.def, and the one function that the plug-in exports. */
+/* table.cu - the back end's table, in the order of kernels.def, and the one function that the plug-in
+ * exports. */
 #include "cuda/cuda.h"
 #include "core/plugin.h"
 
@@ -18,6 +19,7 @@ static const weft__kernels table = { "cuda", false,
 
 const weft__plugin *weft_backend_open_v1(void)
 {
-    static const weft__plugin us = { WEFT__PLUGIN_ABI, sizeof(real), sizeof(weft__device), sizeof(weft__kernels), &table };
+    static const weft__plugin us = { WEFT__PLUGIN_ABI, sizeof(real), sizeof(weft__device),
+                                     sizeof(weft__kernels), &table };
     return &us;
 }

@@ -64,7 +64,8 @@ static bool about(int index, char line[LINE])    /* false: this plug-in cannot b
     note_driver(driver, sizeof driver);
     if (!*build || refused(cudaGetDeviceProperties(&p, index)))
         return false;
-    snprintf(line, LINE, "%.96s, sm_%d%d, %d multiprocessors, %zu bytes of shared memory, driver %s, plug-in %s", p.name,
+    snprintf(line, LINE,
+             "%.96s, sm_%d%d, %d multiprocessors, %zu bytes of shared memory, driver %s, plug-in %s", p.name,
              p.major, p.minor, p.multiProcessorCount, p.sharedMemPerBlockOptin, driver, build);
     return true;
 }

@@ -1,9 +1,13 @@
-/* cells.c - four recurrent cells of one's own learn to say, at each token of ragged sequences, whether the ones so far are odd in number. */
+/* cells.c - four recurrent cells of one's own learn to say, at each token of ragged sequences, whether the
+ * ones so far are odd in number. */
 #include "cells_steps.h"
 
 enum { SEQUENCES = 32, LONGEST = 12, STEPS = 150 };
 
-typedef struct { weft_lengths lengths; int32_t len[SEQUENCES], bits[SEQUENCES * LONGEST], odd[SEQUENCES * LONGEST]; } task;
+typedef struct {
+    weft_lengths lengths;
+    int32_t len[SEQUENCES], bits[SEQUENCES * LONGEST], odd[SEQUENCES * LONGEST];
+} task;
 
 static void draw(task *t, weft_stream *stream)
 {
@@ -21,7 +25,8 @@ static int learn(const weft_cell *cell)
     weft           *w     = weft_open(&(weft_opts){ .seed = 1 });
     weft_module    *m     = weft_module_new(w, cell->name);
     weft_embedding *embed = weft_embedding_new(m, "embed", 2, 8);
-    weft_rnn       *rnn   = weft_rnn_of_cell(m, "rnn", cell, &(weft_rnn_opts){ .input = 8, .hidden = 16, .bidirectional = false });
+    weft_rnn *rnn = weft_rnn_of_cell(m, "rnn", cell,
+                                     &(weft_rnn_opts){ .input = 8, .hidden = 16, .bidirectional = false });
     weft_linear    *out   = weft_linear_new(m, "out", 16, 2);
     weft_adam_opts  adam  = WEFT_ADAM_DEFAULTS;
     adam.lr = (weft_real).01;
@@ -33,7 +38,8 @@ static int learn(const weft_cell *cell)
         draw(&t, data);
         weft_tensor *x = weft_embedding_run(embed, weft_ragged_ints(w, t.bits, &t.lengths));
         weft_tensor *y = weft_linear_run(out, weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y);
-        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(y, weft_ragged_ints(w, t.odd, &t.lengths), NULL));
+        weft_tensor *loss =
+            weft_mean_loss(weft_cross_entropy(y, weft_ragged_ints(w, t.odd, &t.lengths), NULL));
         weft_backward(loss);
         weft_clip_grad_norm(m, 1);
         weft_optim_step(o);
@@ -41,7 +47,8 @@ static int learn(const weft_cell *cell)
         first = step ? first : last;
         weft_clear(w);
     }
-    printf("%-16s %5lld parameters, loss %.3f -> %.3f\n", cell->name, (long long)weft_parameter_numel(m), first, last);
+    printf("%-16s %5lld parameters, loss %.3f -> %.3f\n", cell->name, (long long)weft_parameter_numel(m),
+           first, last);
     fputs(weft_error_message(w), stderr);
     int failed = !weft_ok(w) || !(last < first);
     weft_close(w);

@@ -1,12 +1,16 @@
-/* forecast.c - forecasts a magnetic field that remembers: B(t) of a magnet with hysteresis from the current I(t), ragged pasts and futures.
+/* forecast.c - forecasts a magnetic field that remembers: B(t) of a magnet with hysteresis from the current
+ * I(t), ragged pasts and futures.
  *
- *     forecast --out FILE               trains; `forecast --help` lists the settings; --resume goes on where FILE was saved
+ *     forecast --out FILE      trains; `forecast --help` lists the settings; --resume goes
+ *                              on where FILE was saved
  *     forecast --test FILE              the errors on the series that were kept apart
  *
- * A model sees up to 200 rows of the past, (I, dI, B), and of the future, up to 80 rows, the programmed current (I, dI); it gives five
- * quantiles of B for each row. --model chooses one of six. FILE holds settings, scalers, weights, the best weights so far, and all it takes to go on
- * bit for bit. It holds no times, so a run that was killed and resumed ends in the same bytes as one that was not. The log is no such file: after
- * kill -9 it repeats the epochs since FILE was saved; and seconds and steps a second are of the last process. */
+ * A model sees up to 200 rows of the past, (I, dI, B), and of the future, up to 80 rows, the programmed
+ * current (I, dI); it gives five quantiles of B for each row. --model chooses one of six. FILE holds
+ * settings, scalers, weights, the best weights so far, and all it takes to go on bit for bit. It holds no
+ * times, so a run that was killed and resumed ends in the same bytes as one that was not. The log is no such
+ * file: after kill -9 it repeats the epochs since FILE was saved; and seconds and steps a second are of the
+ * last process. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +31,10 @@ typedef struct {
     weft_windows *windows[TEST + 1];
     weft_optim *optim; weft_loader *loader; weft_journal *log;
     int64_t total;                               /* updates, if it does not stop early */
-    int64_t epochs, over;                        /* from here on in the file: epochs done; whether that was all */
-    double  meter[2], *history;                  /* sum and number of the losses of this epoch; [epochs][PER_EPOCH] */
+    /* from here on in the file: epochs done; whether that was all */
+    int64_t epochs, over;
+    /* sum and number of the losses of this epoch; [epochs][PER_EPOCH] */
+    double  meter[2], *history;
     weft_early_stopping stopper;
     weft_loader_state at;
     progress bar;                                /* this process */
@@ -42,9 +48,14 @@ static void items_of(run *r, weft_checkpoint_item items[ITEMS])
     options_items(&forecast_table, &r->o, items);
     weft_features_state(r->m.features, items + SETTINGS);
     const weft_checkpoint_item more[] = {
-        { "epochs_done", WEFT_I64, &r->epochs, 1 }, { "over", WEFT_I64, &r->over, 1 }, { "loader", WEFT_I64, r->at.at, 4 },
-        { "meter", WEFT_F64, r->meter, 2 }, { "history", WEFT_F64, r->history, PER_EPOCH * r->o.set.epochs + 1 },
-        { "best_loss", WEFT_F64, &r->stopper.best, 1 }, { "epochs_since", WEFT_I64, &r->stopper.bad, 1 }, { "epochs_seen", WEFT_I64, &r->stopper.seen, 1 },
+        { "epochs_done", WEFT_I64, &r->epochs, 1 },
+        { "over", WEFT_I64, &r->over, 1 },
+        { "loader", WEFT_I64, r->at.at, 4 },
+        { "meter", WEFT_F64, r->meter, 2 },
+        { "history", WEFT_F64, r->history, PER_EPOCH * r->o.set.epochs + 1 },
+        { "best_loss", WEFT_F64, &r->stopper.best, 1 },
+        { "epochs_since", WEFT_I64, &r->stopper.bad, 1 },
+        { "epochs_seen", WEFT_I64, &r->stopper.seen, 1 },
     };
     memcpy(items + SETTINGS + WEFT_FEATURES_ITEMS, more, sizeof more);
 }
@@ -74,7 +85,8 @@ static void update(run *r, const int32_t *pick, int64_t n)
     weft_tensor *loss = weft_mean_loss(model_loss(model_run(r->m.net, &b.series, NULL), b.target));
     weft_backward(loss);
     weft_clip_grad_norm(r->m.trained, (weft_real)s->clip);
-    weft_optim_set_lr(r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
+    weft_optim_set_lr(
+        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
     weft_optim_step(r->optim);
     weft_ema_update(r->m.average, weft_optim_steps(r->optim));
     r->meter[0] += (double)weft_item(loss);
@@ -89,8 +101,9 @@ static void show(run *r)
 {
     int64_t done = weft_optim_steps(r->optim);
     if (progress_due(&r->bar, done))
-        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.4f  %.1f steps/s", (long long)weft_loader_epoch(r->loader),
-                      (long long)r->o.set.epochs, mean_loss(r), progress_rate(&r->bar, done));
+        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.4f  %.1f steps/s",
+                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, mean_loss(r),
+                      progress_rate(&r->bar, done));
 }
 
 static void log_epoch(run *r, double loss, const score *s)
@@ -121,8 +134,9 @@ static void end_epoch(run *r)
     r->meter[0] = r->meter[1] = 0;
     r->over = enough || r->epochs == r->o.set.epochs;
     progress_wipe();
-    printf("epoch %lld of %lld: loss %.5f, validation %.5f, RMSE %.5f, %.0f s%s\n", (long long)r->epochs, (long long)r->o.set.epochs, loss,
-           s.loss, s.rmse, progress_seconds(&r->bar), best ? "" : "  (not the best)");
+    printf("epoch %lld of %lld: loss %.5f, validation %.5f, RMSE %.5f, %.0f s%s\n", (long long)r->epochs,
+           (long long)r->o.set.epochs, loss, s.loss, s.rmse, progress_seconds(&r->bar),
+           best ? "" : "  (not the best)");
     fflush(stdout);
     log_epoch(r, loss, &s);
 }
@@ -161,8 +175,10 @@ static void report(run *r, const char *speed)
     const weft_frame *f = &r->frame[TEST];
     r->ar = arx_fit(&r->frame[TRAIN], r->windows[TRAIN], &r->frame[VALIDATION], r->windows[VALIDATION]);
     score it = judge(&r->m, r->m.best, r->windows[TEST], f);
-    double still = baseline_rmse(NULL, f, r->windows[TEST]), linear = baseline_rmse(&r->ar, f, r->windows[TEST]);
-    printf("RMSE on %lld windows of %lld series that it never saw:\n", (long long)weft_windows_count(r->windows[TEST]), (long long)f->n);
+    double still = baseline_rmse(NULL, f, r->windows[TEST]),
+           linear = baseline_rmse(&r->ar, f, r->windows[TEST]);
+    printf("RMSE on %lld windows of %lld series that it never saw:\n",
+           (long long)weft_windows_count(r->windows[TEST]), (long long)f->n);
     printf("  %-22s %9.5f\n", "persistence", still);
     printf("  %-22s %9.5f   p = %d, q = %d\n", "AR-X, linear", linear, r->ar.p, r->ar.q);
     printf("  %-22s %9.5f   %.1f %% of the rows lie in the band of 90 %%\n", name, it.rmse, 100 * it.inside);
@@ -177,7 +193,8 @@ static void report(run *r, const char *speed)
     weft_journal_line_end(r->log);
     if (r->o.pictures)
         draw(r->o.pictures, &(gallery){ &r->m, s, f, r->windows[TEST], &r->ar, r->epochs, r->history });
-    printf("forecast: %s RMSE %.5f persistence %.5f ar-x %.5f ratio %.4f, %lld k parameters, %s\n", name, it.rmse, still, linear, it.rmse / linear,
+    printf("forecast: %s RMSE %.5f persistence %.5f ar-x %.5f ratio %.4f, %lld k parameters, %s\n", name,
+           it.rmse, still, linear, it.rmse / linear,
            (long long)(weft_parameter_numel(r->m.trained) + 500) / 1000, speed);
 }
 
@@ -222,7 +239,8 @@ static int do_test(run *r)
     double start = seconds();
     score it = judge(&r->m, r->m.best, r->windows[VALIDATION], &r->frame[VALIDATION]);
     char speed[64];
-    snprintf(speed, sizeof speed, "%.0f windows/s", (double)weft_windows_count(r->windows[VALIDATION]) / (seconds() - start));
+    snprintf(speed, sizeof speed, "%.0f windows/s",
+             (double)weft_windows_count(r->windows[VALIDATION]) / (seconds() - start));
     printf("the best of %lld epochs, RMSE %.5f in validation\n", (long long)r->epochs, it.rmse);
     report(r, speed);
     return 0;
@@ -241,7 +259,8 @@ static void begin(run *r)
     adam.weight_decay = (weft_real)s->decay;
     r->optim = weft_adamw_new(r->m.trained, &adam);
     int64_t n = weft_windows_count(r->windows[TRAIN]);
-    r->loader = weft_loader_new(r->m.w, "train", n, weft_windows_lengths(r->windows[TRAIN]), &(weft_loader_opts){ .count = s->batch });
+    r->loader = weft_loader_new(r->m.w, "train", n, weft_windows_lengths(r->windows[TRAIN]),
+                                &(weft_loader_opts){ .count = s->batch });
     r->total = (n + s->batch - 1) / s->batch * s->epochs;
     if (resumes)
         restore(r);
@@ -268,7 +287,8 @@ static int do_train(run *r, int argc, char **argv)
         report(r, speed);
         return 0;
     }
-    printf("stopped and saved after update %lld of %lld; to go on:\n", (long long)weft_optim_steps(r->optim), (long long)r->total);
+    printf("stopped and saved after update %lld of %lld; to go on:\n", (long long)weft_optim_steps(r->optim),
+           (long long)r->total);
     print_resume(argc, argv);
     return 128 + signal_came();
 }

@@ -1,4 +1,5 @@
-/* forecast_arx.c - see forecast_arx.h. One matrix of sums of products serves all orders: a smaller order is a part of it. */
+/* forecast_arx.c - see forecast_arx.h. One matrix of sums of products serves all orders: a smaller order
+ * is a part of it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,16 @@ typedef struct { const double *I, *dI, *B; int64_t rows; } series;
 static series series_of(const weft_frame *f, int64_t s)
 {
     int64_t from = f->start[s];
-    return (series){ weft_frame_column(f, "I") + from, weft_frame_column(f, "dI") + from, weft_frame_column(f, "B") + from, f->start[s + 1] - from };
+    return (series){ weft_frame_column(f, "I") + from, weft_frame_column(f, "dI") + from,
+                     weft_frame_column(f, "B") + from, f->start[s + 1] - from };
 }
 
 /* ---- what a row is forecast from ---- */
 static double at(const double *x, int64_t t, int64_t first) { return x[t > first ? t : first]; }
 
 /* Row t from known rows first .. from - 1 and, from there on, from forecasts. */
-static void inputs(const series *s, int64_t t, int64_t first, int64_t from, const double *forecast, double x[WIDTH])
+static void inputs(const series *s, int64_t t, int64_t first, int64_t from, const double *forecast,
+                   double x[WIDTH])
 {
     for (int i = 0; i < ORDER; i++) {
         x[i] = t - 1 - i >= from ? forecast[t - 1 - i - from] : at(s->B, t - 1 - i, first);
@@ -111,7 +114,8 @@ static bool fit(arx *a, const sums *all)
 
 /* ---- forecasts ---- */
 
-void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t from, int64_t past, int64_t n, double *out)
+void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t from, int64_t past, int64_t n,
+                  double *out)
 {
     series s = series_of(f, number);
     double x[WIDTH];
@@ -145,9 +149,12 @@ double baseline_rmse(const arx *a, const weft_frame *f, const weft_windows *wind
     return sqrt(sum / rows);
 }
 
-/* ---- the weights that are best over whole windows: Gauss and Newton's steps from what is best one row ahead ---- */
-/* Of one window: how its forecasts change with each weight, through the forecasts before them, too; and what they miss. */
-static void add_window(sums *all, const arx *a, const weft_frame *f, weft_window v, double *out, double (*by)[WIDTH])
+/* ---- the weights that are best over whole windows ---- */
+/* Gauss and Newton's steps from what is best one row ahead. */
+/* Of one window: how its forecasts change with each weight, through the forecasts before them, too; and
+ * what they miss. */
+static void add_window(sums *all, const arx *a, const weft_frame *f, weft_window v, double *out,
+                       double (*by)[WIDTH])
 {
     series s = series_of(f, v.series);
     int column[WIDTH], n = columns_of(a->p, a->q, column);
@@ -190,14 +197,17 @@ static void try(contest *c, const arx *a)
     }
 }
 
-arx arx_fit(const weft_frame *training, const weft_windows *to_train, const weft_frame *validation, const weft_windows *to_judge)
+arx arx_fit(const weft_frame *training, const weft_windows *to_train, const weft_frame *validation,
+            const weft_windows *to_judge)
 {
     static const int orders[] = { 1, 2, 3, 4, 6, 8, 12, 16 };
     enum { N = sizeof orders / sizeof *orders, RIDGES = 5, STEPS = 5 };
     contest c = { .least = INFINITY, .frame = validation, .windows = to_judge };
     sums *all = sums_of(training);
     for (int i = 0; i < N * N * RIDGES; i++) {
-        arx a = { .p = orders[i / RIDGES / N], .q = orders[i / RIDGES % N], .ridge = pow(100, -1 - i % RIDGES) };
+        arx a = { .p = orders[i / RIDGES / N],
+                  .q = orders[i / RIDGES % N],
+                  .ridge = pow(100, -1 - i % RIDGES) };
         if (fit(&a, all))
             try(&c, &a);
     }

@@ -1,12 +1,15 @@
-/* forecast_data.c - the field by Bouc 1967 and Wen 1976: B = a I + (1 - a) z, and the hidden z follows the current by
+/* forecast_data.c - the field by Bouc 1967 and Wen 1976: B = a I + (1 - a) z, and the hidden z follows the
+ * current by
  *     dz / dt = I' (A - |z|^n (beta sign(I' z) + gamma)).
- * How far z has come depends on all turning points of the current before it: a function of I alone cannot tell, nor can one of I and dI. */
+ * How far z has come depends on all turning points of the current before it: a function of I alone cannot
+ * tell, nor can one of I and dI. */
 #include <math.h>
 #include <stdlib.h>
 #include "common/program.h"
 #include "forecast_data.h"
 
-/* ---- random numbers of its own, so that data are the same whatever the model draws: splitmix64 (Steele, Lea, Flood 2014) ---- */
+/* ---- random numbers of its own, so that data are the same whatever the model draws ---- */
+/* Splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t mixed(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -14,11 +17,21 @@ static uint64_t mixed(uint64_t x)
     return x ^ (x >> 31);
 }
 
-static double uniform(uint64_t *state) { return (double)(mixed(*state += 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53; }
-static double between(uint64_t *state, double low, double high) { return low + (high - low) * uniform(state); }
-static int64_t whole(uint64_t *state, int64_t low, int64_t high) { return low + (int64_t)(uniform(state) * (double)(high - low + 1)); }
+static double uniform(uint64_t *state)
+{
+    return (double)(mixed(*state += 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
+}
+static double between(uint64_t *state, double low, double high)
+{
+    return low + (high - low) * uniform(state);
+}
+static int64_t whole(uint64_t *state, int64_t low, int64_t high)
+{
+    return low + (int64_t)(uniform(state) * (double)(high - low + 1));
+}
 
-/* The sum of twelve: near enough to normal for a meter's noise, and without a logarithm that machines round differently. */
+/* The sum of twelve: near enough to normal for a meter's noise, and without a logarithm that machines
+ * round differently. */
 static double normal(uint64_t *state)
 {
     double sum = -6;
@@ -28,10 +41,14 @@ static double normal(uint64_t *state)
 }
 
 /* ---- the magnet: n is 2 and A is 1 ---- */
-static const double share = 0.1, beta = 0.7, gamma_ = 0.3;        /* share: a, the part of the field that has no memory */
+/* share: a, the part of the field that has no memory */
+static const double share = 0.1, beta = 0.7, gamma_ = 0.3;
 enum { INNER = 16 };                             /* steps of the integration from row to row */
 
-static double slope(double z, double dI) { return dI * (1 - z * z * (dI * z > 0 ? beta + gamma_ : gamma_ - beta)); }
+static double slope(double z, double dI)
+{
+    return dI * (1 - z * z * (dI * z > 0 ? beta + gamma_ : gamma_ - beta));
+}
 
 /* z after the current has changed by dI, evenly: Heun's method. */
 static double moved(double z, double dI)
@@ -87,7 +104,8 @@ static void add_series(weft_frame *f, part p, int64_t number, const field_opts *
         z = moved(z, dI[t]);
         B[t] = digital(share * I[t] + (1 - share) * z + (o->noise > 0 ? o->noise * normal(&state) : 0));
     }
-    check_file(weft_frame_add(f, NULL, WEFT_NAMES("I", "dI", "B"), (const double *const[]){ I, dI, B }, rows));
+    check_file(
+        weft_frame_add(f, NULL, WEFT_NAMES("I", "dI", "B"), (const double *const[]){ I, dI, B }, rows));
     free(I);
 }
 

@@ -9,7 +9,10 @@ enum { CHUNK = 64 };                             /* windows at a time */
 /* ---- windows ---- */
 typedef struct { double loss, weight, squares, inside, rows; } sums;
 
-static const double *truth(const weft_frame *f, int64_t series, int64_t row) { return weft_frame_column(f, "B") + f->start[series] + row; }
+static const double *truth(const weft_frame *f, int64_t series, int64_t row)
+{
+    return weft_frame_column(f, "B") + f->start[series] + row;
+}
 
 static void add_rows(sums *s, const double *predicted, const double *B, int64_t rows)
 {
@@ -21,7 +24,8 @@ static void add_rows(sums *s, const double *predicted, const double *B, int64_t 
     }
 }
 
-static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, const weft_frame *frame, const int32_t *index, int64_t n)
+static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, const weft_frame *frame,
+                        const int32_t *index, int64_t n)
 {
     weft_window_batch b = weft_windows_batch(windows, index, n);
     weft_tensor *y = model_run(f, &b.series, NULL);

@@ -3,13 +3,19 @@
 #include "forecast_model.h"
 
 const char *const model_names[MODELS + 1] = {
-    [ENCODER_DECODER_LSTM] = "encoder_decoder_lstm", [ATTENTION_LSTM] = "attention_lstm", [TRANSFORMER_LSTM] = "transformer_lstm",
-    [TFT] = "tft", [PF_TFT] = "pf_tft", [XTFT] = "xtft",
+    [ENCODER_DECODER_LSTM] = "encoder_decoder_lstm",
+    [ATTENTION_LSTM] = "attention_lstm",
+    [TRANSFORMER_LSTM] = "transformer_lstm",
+    [TFT] = "tft",
+    [PF_TFT] = "pf_tft",
+    [XTFT] = "xtft",
 };
-const weft_real quantiles[QUANTILES] = { (weft_real).05, (weft_real).25, (weft_real).5, (weft_real).75, (weft_real).95 };
+const weft_real quantiles[QUANTILES] = { (weft_real).05, (weft_real).25, (weft_real).5, (weft_real).75,
+                                         (weft_real).95 };
 
 /* ---- the six ---- */
-static weft_forecaster *encoder_decoder_lstm(weft_module *m, const char *name, const settings *s, weft_feature_counts n)
+static weft_forecaster *encoder_decoder_lstm(weft_module *m, const char *name, const settings *s,
+                                             weft_feature_counts n)
 {
     weft_encoder_decoder_lstm_opts o = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
     o.num_past_features = n.past, o.num_future_features = n.future;
@@ -20,7 +26,8 @@ static weft_forecaster *encoder_decoder_lstm(weft_module *m, const char *name, c
     return weft_encoder_decoder_lstm_new(m, name, &o);
 }
 
-static weft_forecaster *attention_lstm(weft_module *m, const char *name, const settings *s, weft_feature_counts n)
+static weft_forecaster *attention_lstm(weft_module *m, const char *name, const settings *s,
+                                       weft_feature_counts n)
 {
     weft_attention_lstm_opts o = WEFT_ATTENTION_LSTM_DEFAULTS;
     o.num_past_features = n.past, o.num_future_features = n.future;
@@ -30,39 +37,51 @@ static weft_forecaster *attention_lstm(weft_module *m, const char *name, const s
     return weft_attention_lstm_new(m, name, &o);
 }
 
-static weft_forecaster *transformer_lstm(weft_module *m, const char *name, const settings *s, weft_feature_counts n)
+static weft_forecaster *transformer_lstm(weft_module *m, const char *name, const settings *s,
+                                         weft_feature_counts n)
 {
     weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
     o.num_past_features = n.past, o.num_future_features = n.future;
-    o.d_model = s->hidden, o.num_layers = (int)s->layers, o.num_heads = (int)s->heads, o.num_transformer_blocks = (int)s->blocks;
+    o.d_model = s->hidden, o.num_layers = (int)s->layers, o.num_heads = (int)s->heads,
+    o.num_transformer_blocks = (int)s->blocks;
     o.dropout = (weft_real)s->dropout;
     o.output_dim = QUANTILES;
     return weft_transformer_lstm_new(m, name, &o);
 }
 
-static weft_forecaster *fusion_transformer(weft_module *m, const char *name, const settings *s, weft_feature_counts n)
+static weft_forecaster *fusion_transformer(weft_module *m, const char *name, const settings *s,
+                                           weft_feature_counts n)
 {
     weft_tft_opts o = WEFT_TFT_DEFAULTS;
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_model = s->hidden, o.num_lstm_layers = (int)s->layers, o.num_heads = (int)s->heads;
-    o.ctxt_seq_len = s->context;                 /* nothing is static: two of them are told how long the past is */
+    /* nothing is static: two of them are told how long the past is */
+    o.ctxt_seq_len = s->context;
     o.dropout = (weft_real)s->dropout;
     o.output_dim = QUANTILES;
     return s->model == TFT ? weft_tft_new(m, name, &o)
         : s->model == PF_TFT ? weft_pf_tft_new(m, name, &o) : weft_xtft_new(m, name, &o);
 }
 
-static weft_forecaster *forecaster_new(weft_module *m, const char *name, const settings *s, weft_feature_counts n)
+static weft_forecaster *forecaster_new(weft_module *m, const char *name, const settings *s,
+                                       weft_feature_counts n)
 {
-    return s->model == ENCODER_DECODER_LSTM ? encoder_decoder_lstm(m, name, s, n) : s->model == ATTENTION_LSTM ? attention_lstm(m, name, s, n)
-        : s->model == TRANSFORMER_LSTM ? transformer_lstm(m, name, s, n) : fusion_transformer(m, name, s, n);
+    return s->model == ENCODER_DECODER_LSTM ? encoder_decoder_lstm(m, name, s, n) :
+           s->model == ATTENTION_LSTM       ? attention_lstm(m, name, s, n) :
+           s->model == TRANSFORMER_LSTM     ? transformer_lstm(m, name, s, n) :
+                                              fusion_transformer(m, name, s, n);
 }
 
 /* ---- twice ---- */
 model model_new(weft *w, const settings *s)
 {
-    weft_features_opts columns = { .context = s->context, .horizon = s->horizon, .known = WEFT_NAMES("I", "dI"), .target = WEFT_NAMES("B") };
-    model m = { .w = w, .features = weft_features_new(w, "features", &columns), .all = weft_module_new(w, "forecast") };
+    weft_features_opts columns = { .context = s->context,
+                                   .horizon = s->horizon,
+                                   .known = WEFT_NAMES("I", "dI"),
+                                   .target = WEFT_NAMES("B") };
+    model m = { .w = w,
+                .features = weft_features_new(w, "features", &columns),
+                .all = weft_module_new(w, "forecast") };
     weft_feature_counts n = weft_features_counts(m.features);
     m.net = forecaster_new(m.all, "net", s, n);
     m.best = forecaster_new(m.all, "best", s, n);
@@ -83,7 +102,10 @@ void model_keep(const model *m)
 }
 
 /* ---- at work ---- */
-weft_tensor *model_run(weft_forecaster *f, const weft_series_batch *series, weft_forecast_maps *maps) { return weft_forecast_run(f, series, maps).y; }
+weft_tensor *model_run(weft_forecaster *f, const weft_series_batch *series, weft_forecast_maps *maps)
+{
+    return weft_forecast_run(f, series, maps).y;
+}
 
 weft_loss model_loss(weft_tensor *predicted, weft_tensor *target)
 {
@@ -96,8 +118,10 @@ enum { LEAST_PAST = 16, LEAST_FUTURE = 8 };
 
 static weft_windows_opts windows(const settings *s, int64_t stride, bool shorten)
 {
-    return (weft_windows_opts){ .stride = stride, .min_context = s->context < LEAST_PAST ? s->context : LEAST_PAST,
-                                .min_horizon = s->horizon < LEAST_FUTURE ? s->horizon : LEAST_FUTURE, .shorten = shorten };
+    return (weft_windows_opts){ .stride = stride,
+                                .min_context = s->context < LEAST_PAST ? s->context : LEAST_PAST,
+                                .min_horizon = s->horizon < LEAST_FUTURE ? s->horizon : LEAST_FUTURE,
+                                .shorten = shorten };
 }
 
 weft_windows *windows_to_judge(const model *m, const settings *s, const char *name, const weft_frame *f)

@@ -6,7 +6,8 @@
 #include "forecast_options.h"
 
 static const option table[] = {
-    { "model", CHOICE, offsetof(options, set.model), ATTENTION_LSTM, 0, MODELS - 1, "encoder_decoder_lstm, attention_lstm, transformer_lstm, tft, pf_tft or xtft", model_names },
+    { "model", CHOICE, offsetof(options, set.model), ATTENTION_LSTM, 0, MODELS - 1,
+      "encoder_decoder_lstm, attention_lstm, transformer_lstm, tft, pf_tft or xtft", model_names },
     SETTING("hidden", WHOLE, hidden, 64, 1, 4096, "width of the model (d_model, or units of each LSTM)"),
     SETTING("layers", WHOLE, layers, 1, 1, 8, "of each LSTM"),
     SETTING("heads", WHOLE, heads, 4, 1, 64, "of the attention; they divide the width"),
@@ -26,7 +27,8 @@ static const option table[] = {
     SETTING("lr", REAL, lr, 6e-3, 0, 10, "learning rate, after warm-up; a cosine leads to 0"),
     SETTING("decay", REAL, decay, 0, 0, 10, "of the weights (AdamW)"),
     SETTING("clip", REAL, clip, 1, 1e-9, 1e9, "the gradient's norm at most"),
-    SETTING("average", REAL, average, 0.998, 0, 0.999999, "of the weights, decay an update; used to judge; 0: none"),
+    SETTING("average", REAL, average, 0.998, 0, 0.999999,
+            "of the weights, decay an update; used to judge; 0: none"),
     OTHER("threads", WHOLE, threads, 0, 1, 1024),
     OTHER("every", WHOLE, every, 500, 1, 1e9),
     OTHER("device", DEVICE, device, 0, 0, 0),
@@ -38,10 +40,14 @@ static const option table[] = {
     OTHER("quick", FLAG, quick, 0, 0, 0),
 };
 const option_table forecast_table = {
-    "forecast [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [--quick] [settings]\n"
+    "forecast [--out FILE] [--resume] [--log FILE] [--pictures FOLDER] [--every UPDATES] [--quick] "
+    "[settings]\n"
     "forecast --test FILE [--pictures FOLDER]\n"
-    "with [--threads N] [--device cpu|cuda|best], and in training these settings (--quick: others, for a try of a second):\n\n",
-    table, sizeof table / sizeof *table, SETTINGS,
+    "with [--threads N] [--device cpu|cuda|best], and in training these settings (--quick: others, for a try "
+    "of a second):\n\n",
+    table,
+    sizeof table / sizeof *table,
+    SETTINGS,
 };
 _Static_assert(sizeof table / sizeof *table <= OPTIONS, "room for all");
 

@@ -1,10 +1,12 @@
-/* forecast_options.h - what the user of forecast can choose. The settings make data, model and training; they are saved with it. */
+/* forecast_options.h - what the user of forecast can choose. The settings make data, model and training;
+ * they are saved with it. */
 #ifndef FORECAST_OPTIONS_H
 #define FORECAST_OPTIONS_H
 #include "common/options.h"
 
 typedef struct {
-    int64_t model, hidden, layers, heads, blocks, context, horizon, stride, series, series_seed, batch, epochs, warmup, patience, seed;
+    int64_t model, hidden, layers, heads, blocks, context, horizon, stride, series, series_seed, batch,
+        epochs, warmup, patience, seed;
     double  dropout, noise, lr, decay, clip, average;
 } settings;
 enum { SETTINGS = 21 };

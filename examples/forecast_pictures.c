@@ -17,7 +17,9 @@ typedef struct {
 static view view_new(const gallery *g, int64_t series, int64_t from, int64_t past, int64_t n)
 {
     int64_t all = past + n, first = g->frame->start[series] + from - past;
-    view v = { .past = past, .n = n, .block = memory((size_t)(3 * all + (QUANTILES + 1) * n), sizeof *v.block) };
+    view v = { .past = past,
+               .n = n,
+               .block = memory((size_t)(3 * all + (QUANTILES + 1) * n), sizeof *v.block) };
     v.row = v.block, v.I = v.row + all, v.B = v.I + all, v.linear = v.B + all;
     for (int q = 0; q < QUANTILES; q++)
         v.q[q] = v.linear + n + q * n;
@@ -81,7 +83,9 @@ static weft_chart loop_chart(const view *v, weft_curve curves[CURVES])
         { "AR-X", v->n, v->I + v->past, v->linear, false, NULL },
     };
     memcpy(curves, all, sizeof all);
-    return (weft_chart){ "the same window: the field over the current, a loop of hysteresis", "I", "B", NULL, 0, 0, curves, 4 };
+    return (weft_chart){
+        "the same window: the field over the current, a loop of hysteresis", "I", "B", NULL, 0, 0, curves, 4
+    };
 }
 
 /* Quantiles without the truth: by how much they are wrong. misses [QUANTILES, n]. */
@@ -114,16 +118,20 @@ static double *forecast_of(const gallery *g, int32_t window, weft_forecast_maps 
 static void draw_forecasts(const char *path, const gallery *g, int32_t window, const double *predicted)
 {
     weft_window w = weft_window_at(g->windows, window);
-    int64_t series = w.series, from = rolling_from(g->set, g->frame, series), rows = g->frame->start[series + 1] - g->frame->start[series];
-    view one = view_new(g, series, w.origin, w.past, w.future), whole = view_new(g, series, from, from, rows - from);
+    int64_t series = w.series, from = rolling_from(g->set, g->frame, series),
+            rows = g->frame->start[series + 1] - g->frame->start[series];
+    view one = view_new(g, series, w.origin, w.past, w.future),
+         whole = view_new(g, series, from, from, rows - from);
     double *all = memory((size_t)(whole.n * 2 * QUANTILES), sizeof *all), *misses = all + whole.n * QUANTILES;
     take(&one, predicted);
     rolling(g->m, g->frame, series, from, all, misses);
     take(&whole, all);
     weft_curve curves[4][CURVES];
     const weft_chart charts[] = {
-        time_chart(&one, "a window: the current is known in advance, the field is not", curves[0]), loop_chart(&one, curves[1]),
-        time_chart(&whole, "a whole series, each forecast from the one before it", curves[2]), error_chart(&whole, misses, curves[3]),
+        time_chart(&one, "a window: the current is known in advance, the field is not", curves[0]),
+        loop_chart(&one, curves[1]),
+        time_chart(&whole, "a whole series, each forecast from the one before it", curves[2]),
+        error_chart(&whole, misses, curves[3]),
     };
     check_file(weft_plot_charts(path, "The field of a magnet with hysteresis", charts, 4, 2));
     free(all);
@@ -132,7 +140,8 @@ static void draw_forecasts(const char *path, const gallery *g, int32_t window, c
 }
 
 /* ---- attention ---- */
-enum { TALL = 40, WIDE = 70, LABEL = 12 };       /* cells at most: each is the mean of several rows, of several keys */
+/* cells at most: each is the mean of several rows, of several keys */
+enum { TALL = 40, WIDE = 70, LABEL = 12 };
 
 /* The mean of the heads: [queries][keys], 0 for what a query may not see. To be freed. */
 static double *weights_of(const gallery *g, weft_tensor *map, int64_t queries, int64_t keys)
@@ -153,7 +162,8 @@ static double *weights_of(const gallery *g, weft_tensor *map, int64_t queries, i
 }
 
 /* Fewer cells, and 1 is the largest of them; returns what that was. */
-static double shrink(const double *weights, int64_t queries, int64_t keys, int rows, int columns, double *cells)
+static double shrink(const double *weights, int64_t queries, int64_t keys, int rows, int columns,
+                     double *cells)
 {
     double most = 0;
     for (int r = 0; r < rows; r++)
@@ -190,7 +200,9 @@ static void draw_attention(const char *path, const gallery *g, int32_t window, w
     double most = shrink(weights, queries, keys, rows, columns, cells);
     label(text[0], labels[0], rows, queries, 0);
     label(text[1], labels[1], columns, keys, -w.past);
-    snprintf(title, sizeof title, "%s: where each row of the future looks, past (-) and future (+); 1 is a weight of %.3f", model_names[g->set->model], most);
+    snprintf(title, sizeof title,
+             "%s: where each row of the future looks, past (-) and future (+); 1 is a weight of %.3f",
+             model_names[g->set->model], most);
     check_file(weft_plot_heatmap(path, title, rows, columns, cells, labels[0], labels[1]));
     free(weights);
 }
@@ -206,9 +218,12 @@ static void draw_training(const char *path, const gallery *g)
         for (int k = 0; k < PER_EPOCH; k++)
             y[k][i] = g->history[PER_EPOCH * i + k];
     }
-    const weft_curve loss[] = { { "training", g->epochs, x, y[0], false, NULL }, { "validation", g->epochs, x, y[1], false, NULL } };
+    const weft_curve loss[] = { { "training", g->epochs, x, y[0], false, NULL },
+                                { "validation", g->epochs, x, y[1], false, NULL } };
     const weft_curve rmse = { "validation", g->epochs, x, y[2], false, NULL };
-    const weft_chart charts[] = { { "quantile loss, of scaled numbers", "epochs", "loss", NULL, 0, 10, loss, 2 }, { "RMSE of the median", "epochs", "B", NULL, 0, 10, &rmse, 1 } };
+    const weft_chart charts[] = { { "quantile loss, of scaled numbers", "epochs", "loss", NULL, 0, 10, loss,
+                                    2 },
+                                  { "RMSE of the median", "epochs", "B", NULL, 0, 10, &rmse, 1 } };
     check_file(weft_plot_charts(path, "Learning hysteresis", charts, 2, 2));
     free(x);
 }

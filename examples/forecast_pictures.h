@@ -12,6 +12,7 @@ typedef struct {
     int64_t epochs; const double *history;       /* [epochs][PER_EPOCH] */
 } gallery;
 
-/* forecast.svg, attention.svg (if the model has attention) and curve.svg in a folder; quits if they cannot be written. */
+/* forecast.svg, attention.svg (if the model has attention) and curve.svg in a folder; quits if they cannot
+ * be written. */
 void draw(const char *folder, const gallery *g);
 #endif

@@ -1,13 +1,17 @@
-/* g2p.c - learns to pronounce English: letters in, phones out, ragged on both sides, an attention encoder-decoder from scratch.
+/* g2p.c - learns to pronounce English: letters in, phones out, ragged on both sides, an attention
+ * encoder-decoder from scratch.
  *
- *     g2p --data DICT --out FILE        trains; `g2p --help` lists the settings; --resume goes on where FILE was saved
+ *     g2p --data DICT --out FILE      trains; `g2p --help` lists the settings; --resume goes
+ *                                     on where FILE was saved
  *     g2p --test FILE                   the error on the words that were kept apart
  *     g2p --say FILE WORD...            reads words aloud in phones
  *
- * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters; an LSTM that starts from its last states writes
- * phones; after it every phone looks at all letters. FILE holds weights, settings, phones, the test's words and all it takes to go on bit
- * for bit. It holds no times, so a run that was killed and resumed ends in the same bytes as one that was not. The log is no such file: after
- * kill -9 it repeats the points since FILE was saved; and the seconds of a resumed run, there and in the last line, are its last process's. */
+ * The model is that of Luong et al. 2015: a bidirectional LSTM reads the letters; an LSTM that starts from
+ * its last states writes phones; after it every phone looks at all letters. FILE holds weights, settings,
+ * phones, the test's words and all it takes to go on bit for bit. It holds no times, so a run that was killed
+ * and resumed ends in the same bytes as one that was not. The log is no such file: after kill -9 it repeats
+ * the points since FILE was saved; and the seconds of a resumed run, there and in the last line, are its last
+ * process's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,17 +51,22 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
 }
 
 /* ---- training ---- */
-enum { READ = 10, POINT = 100 };                 /* updates between two looks at the loss, between two points of its curve */
+/* updates between two looks at the loss, between two points of its curve */
+enum { READ = 10, POINT = 100 };
 
 typedef struct {
     options o; dictionary d; model m;
     weft_optim *optim; weft_loader *loader; weft_journal *log;
-    int64_t pairs, *word, *saying;               /* [pairs] what there is to learn: a word and one of its pronunciations */
+    /* [pairs] what there is to learn: a word and one of its pronunciations */
+    int64_t pairs, *word, *saying;
     int64_t devs, *dev;                          /* words */
-    int32_t *letters, *before, *after, *read, *write;             /* a batch: tokens, and lengths of both sides */
+    /* a batch: tokens, and lengths of both sides */
+    int32_t *letters, *before, *after, *read, *write;
     int64_t total, points;                       /* updates in all; of the loss's curve */
-    int64_t epochs, print;                       /* from here on in the file: epochs done; of the dictionary */
-    double  meter[2], *curve, *judged;           /* sum and number of losses read; [points]; [epochs][per, wer] */
+    /* from here on in the file: epochs done; of the dictionary */
+    int64_t epochs, print;
+    /* sum and number of losses read; [points]; [epochs][per, wer] */
+    double  meter[2], *curve, *judged;
     weft_loader_state at;
     char    phones[PHONES * NAME], *test;
     progress bar;                                /* this process */
@@ -69,9 +78,13 @@ static void items_of(run *r, weft_checkpoint_item items[ITEMS])
 {
     options_items(&g2p_table, &r->o, items);
     const weft_checkpoint_item more[ITEMS - SETTINGS] = {
-        { "epochs_done", WEFT_I64, &r->epochs, 1 }, { "dictionary", WEFT_I64, &r->print, 1 }, { "loader", WEFT_I64, r->at.at, 4 },
-        { "meter", WEFT_F64, r->meter, 2 }, { "loss", WEFT_F64, r->curve, r->points + 1 },
-        { "dev", WEFT_F64, r->judged, 2 * r->o.set.epochs + 2 }, { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones },
+        { "epochs_done", WEFT_I64, &r->epochs, 1 },
+        { "dictionary", WEFT_I64, &r->print, 1 },
+        { "loader", WEFT_I64, r->at.at, 4 },
+        { "meter", WEFT_F64, r->meter, 2 },
+        { "loss", WEFT_F64, r->curve, r->points + 1 },
+        { "dev", WEFT_F64, r->judged, 2 * r->o.set.epochs + 2 },
+        { "phone_set", WEFT_TEXT, r->phones, (int64_t)sizeof r->phones },
         { "test", WEFT_TEXT, r->test, r->test ? (int64_t)strlen(r->test) + 1 : 0 },
     };
     memcpy(items + SETTINGS, more, sizeof more);
@@ -95,7 +108,8 @@ static void restore(run *r)
     printf("goes on after update %lld of %lld\n", (long long)weft_optim_steps(r->optim), (long long)r->total);
 }
 
-/* Every distinct pronunciation of every training word. Sorted by letters first and phones second, a batch is even on both sides. */
+/* Every distinct pronunciation of every training word. Sorted by letters first and phones second, a batch
+ * is even on both sides. */
 static void make_pairs(run *r)
 {
     const dictionary *d = &r->d;
@@ -160,10 +174,12 @@ static void update(run *r, int64_t n)
     encoded e = encode(&r->m, r->letters, &read);
     weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
     weft_tensor *guess = logits(&r->m, &e, r->before, &write, NULL);
-    weft_tensor *loss = weft_mean_loss(weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = (weft_real)s->smoothing }));
+    weft_tensor *loss = weft_mean_loss(
+        weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = (weft_real)s->smoothing }));
     weft_backward(loss);
     weft_tensor *norm = weft_clip_grad_norm(r->m.all, (weft_real)s->clip);
-    weft_optim_set_lr(r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
+    weft_optim_set_lr(
+        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_ema_update(r->m.average, updates);
@@ -188,8 +204,9 @@ static void show(run *r)
 {
     int64_t done = weft_optim_steps(r->optim);
     if (progress_due(&r->bar, done))
-        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.3f  %.0f words/s", (long long)weft_loader_epoch(r->loader),
-                      (long long)r->o.set.epochs, last_loss(r), progress_rate(&r->bar, done) * (double)r->o.set.batch);
+        progress_show(&r->bar, done, r->total, "epoch %lld of %lld  loss %.3f  %.0f words/s",
+                      (long long)weft_loader_epoch(r->loader), (long long)r->o.set.epochs, last_loss(r),
+                      progress_rate(&r->bar, done) * (double)r->o.set.batch);
 }
 
 /* ---- epochs ---- */
@@ -244,14 +261,17 @@ static void draw(const run *r)
     enum { SHOWN = 8 };
     char path[3][4096];
     static const char *const names[3] = { "curve.svg", "attention.svg", "batch.svg" };
-    const char *words[SHOWN];                    /* as they come: before the loader sorts them, with the pads that it avoids */
+    /* as they come: before the loader sorts them, with the pads that it avoids */
+    const char *words[SHOWN];
     for (int i = 0; i < SHOWN; i++)
         words[i] = r->d.word[r->word[(2 * i + 1) * r->pairs / (2 * SHOWN)]];
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s/%s", r->o.pictures, names[i]);
-    history h = { r->points, POINT, r->o.set.epochs, r->total / (r->o.set.epochs ? r->o.set.epochs : 1), r->curve, r->judged };
+    history h = { r->points, POINT,    r->o.set.epochs, r->total / (r->o.set.epochs ? r->o.set.epochs : 1),
+                  r->curve,  r->judged };
     weft_ema_swap(r->m.average);
-    if (draw_history(path[0], &h) != WEFT_OK || draw_attention(path[1], &r->m, &r->d.phones, "phlegm") != WEFT_OK ||
+    if (draw_history(path[0], &h) != WEFT_OK ||
+        draw_attention(path[1], &r->m, &r->d.phones, "phlegm") != WEFT_OK ||
         draw_words(path[2], words, SHOWN) != WEFT_OK)
         quit(1, "%s", weft_file_message());
     weft_ema_swap(r->m.average);
@@ -261,7 +281,8 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
 {
     int32_t length, *letters = memory(strlen(word), sizeof *letters);
     spell(letters, word, &length);
-    weft_decoded said = pronounce(m, letters, &(weft_lengths){ 1, &length, NULL }, 2 * (int64_t)length + LIMIT, beam);
+    weft_decoded said =
+        pronounce(m, letters, &(weft_lengths){ 1, &length, NULL }, 2 * (int64_t)length + LIMIT, beam);
     printf("  %-18s %s", word, spoken(phones, said.tokens, said.len[0]));
     int64_t i = d ? dictionary_find(d, word) : -1;
     score s = { 0 };
@@ -279,7 +300,8 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
 static void read_aloud(const run *r, const int64_t *test, int64_t n)
 {
     static const char *const hard[] = {
-        "enough", "chateau", "knives", "psychic", "queue", "honeycomb", "thorough", "righteously", "pronunciation",
+        "enough",    "chateau",  "knives",      "psychic",       "queue",
+        "honeycomb", "thorough", "righteously", "pronunciation",
     };
     int found = 0;
     puts("words it never saw:");
@@ -296,8 +318,8 @@ static void read_aloud(const run *r, const int64_t *test, int64_t n)
 
 static void last_line(const score *s, const model *m, double spent)
 {
-    printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", score_per(s), score_wer(s),
-           (long long)s->words, (long long)(weft_parameter_numel(m->all) + 500) / 1000, spent);
+    printf("g2p: PER %.2f %% WER %.2f %% on %lld words, %lld k parameters, %.0f s\n", score_per(s),
+           score_wer(s), (long long)s->words, (long long)(weft_parameter_numel(m->all) + 500) / 1000, spent);
 }
 
 /* ---- the three things it does ---- */
@@ -342,7 +364,8 @@ static int do_test(options *o)
     phone_set phones;
     model m = load_model(o, o->test, &phones);
     char *text = text_item(o->test, "test");
-    dictionary d = o->data ? dictionary_read(o->data, o->set.words) : dictionary_parse(text, o->test, &phones);
+    dictionary d =
+        o->data ? dictionary_read(o->data, o->set.words) : dictionary_parse(text, o->test, &phones);
     if (memcmp(&d.phones, &phones, sizeof phones))
         quit(1, "%s has other phones than %s", o->data, o->test);
     int64_t n, *words = words_of(&d, o->data ? TEST : ALL, &n);
@@ -403,7 +426,8 @@ static void begin(run *r)
 static void end(run *r)
 {
     void *const all[] = {
-        r->word, r->saying, r->dev, r->letters, r->before, r->after, r->read, r->write, r->curve, r->judged, r->test,
+        r->word, r->saying, r->dev,   r->letters, r->before, r->after,
+        r->read, r->write,  r->curve, r->judged,  r->test,
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -438,8 +462,8 @@ static int do_train(const options *o, int argc, char **argv)
     if (complete) {
         finish(&r);
     } else {
-        printf("stopped and saved after update %lld of %lld; to go on:\n", (long long)weft_optim_steps(r.optim),
-               (long long)r.total);
+        printf("stopped and saved after update %lld of %lld; to go on:\n",
+               (long long)weft_optim_steps(r.optim), (long long)r.total);
         print_resume(argc, argv);
     }
     end(&r);

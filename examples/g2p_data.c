@@ -1,5 +1,5 @@
-/* g2p_data.c - reading, splitting and scoring; see g2p_data.h. A line of the dictionary is an s-expression, word, part of speech,
- * syllables with their stress:
+/* g2p_data.c - reading, splitting and scoring; see g2p_data.h. A line of the dictionary is an s-expression,
+ * word, part of speech, syllables with their stress:
  *     ("aaberg" nil (((aa) 1) ((b er g) 0))) */
 #include <ctype.h>
 #include <errno.h>
@@ -141,7 +141,8 @@ static void sort_phones(reader *r)               /* and renumber what was read *
         r->pool[i] = number[r->pool[i]];
 }
 
-static int by_word(const void *a, const void *b)                  /* entries of one word stay in the file's order */
+/* entries of one word stay in the file's order */
+static int by_word(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     int order = strcmp(x->word, y->word);
@@ -220,7 +221,10 @@ static dictionary parse(char *text, const char *name, const phone_set *phones, i
     return d;
 }
 
-dictionary dictionary_parse(char *text, const char *name, const phone_set *phones) { return parse(text, name, phones, 0); }
+dictionary dictionary_parse(char *text, const char *name, const phone_set *phones)
+{
+    return parse(text, name, phones, 0);
+}
 
 dictionary dictionary_read(const char *path, int64_t limit)
 {
@@ -284,7 +288,8 @@ char *dictionary_text(const dictionary *d, part p)
     FILE *out = open_memstream(&text, &size);
     for (int64_t i = 0; out && i < d->words; i++)
         for (int64_t s = d->first[i]; part_of(i) == p && s < d->first[i + 1]; s++)
-            fprintf(out, "(\"%s\" nil (((%s) 0)))\n", d->word[i], spoken(&d->phones, d->said[s], d->length[s]));
+            fprintf(out, "(\"%s\" nil (((%s) 0)))\n", d->word[i],
+                    spoken(&d->phones, d->said[s], d->length[s]));
     if (!out || fclose(out))
         quit(1, "out of memory");
     return text;
@@ -335,7 +340,8 @@ const char *spoken(const phone_set *p, const int32_t *phones, int64_t n)
     size_t size = 0;
     text[0] = 0;
     for (int64_t i = 0; i < n && size + NAME + 1 < sizeof buffers[0]; i++)
-        size += (size_t)snprintf(text + size, sizeof buffers[0] - size, "%s%s", i ? " " : "", p->name[phones[i]]);
+        size +=
+            (size_t)snprintf(text + size, sizeof buffers[0] - size, "%s%s", i ? " " : "", p->name[phones[i]]);
     return text;
 }
 

@@ -1,19 +1,24 @@
-/* g2p_data.h - Festival's pronouncing dictionary: words, what they sound like, which of them are for training, and the score.
+/* g2p_data.h - Festival's pronouncing dictionary: words, what they sound like, which of them are for
+ * training, and the score.
  *
- * A word is letters a-z; a phone is a number from 1 on (0 is the mark that begins and ends a pronunciation). */
+ * A word is letters a-z; a phone is a number from 1 on (0 is the mark that begins and ends a
+ * pronunciation). */
 #ifndef G2P_DATA_H
 #define G2P_DATA_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LETTERS = 26, MARK = 0, PHONES = 64, NAME = 8 };           /* phones at most; bytes of a phone's name */
+/* phones at most; bytes of a phone's name */
+enum { LETTERS = 26, MARK = 0, PHONES = 64, NAME = 8 };
 
-typedef struct { int n; char name[PHONES][NAME]; } phone_set;     /* name[0] is the mark's; sorted from 1 on */
+/* name[0] is the mark's; sorted from 1 on */
+typedef struct { int n; char name[PHONES][NAME]; } phone_set;
 
 typedef struct {
     phone_set phones;
-    int64_t   words, sayings;                    /* distinct words, sorted; pronunciations, word by word, distinct within one */
+    /* distinct words, sorted; pronunciations, word by word, distinct within one */
+    int64_t   words, sayings;
     char    **word;                              /* [words] */
     int64_t  *first;                             /* [words + 1] the first pronunciation of each */
     int32_t **said;                              /* [sayings] phones */
@@ -23,15 +28,18 @@ typedef struct {
 
 typedef enum { TRAIN, DEV, TEST, ALL } part;
 
-/* Reads the file of festlex-cmu; words with other characters than letters are left out, capitals count as small letters, the
- * phone ax is ah. limit: about so many words, evenly spread; 0: all. Quits with file and line if it is no such file. */
+/* Reads the file of festlex-cmu; words with other characters than letters are left out, capitals count as
+ * small letters, the phone ax is ah. limit: about so many words, evenly spread; 0: all. Quits with file and
+ * line if it is no such file. */
 dictionary dictionary_read(const char *path, int64_t limit);
-/* The same from a text; `name` stands in messages. phones: which there are, in that order, or NULL. The text is written to. */
+/* The same from a text; `name` stands in messages. phones: which there are, in that order, or NULL. The
+ * text is written to. */
 dictionary dictionary_parse(char *text, const char *name, const phone_set *phones);
 void       dictionary_end(dictionary *d);
 /* The words of a part as a text that dictionary_parse reads. To be freed. */
 char      *dictionary_text(const dictionary *d, part p);
-/* The part to which a word belongs, by its place among the sorted words: every 10th is for the test, every 20th for dev. */
+/* The part to which a word belongs, by its place among the sorted words: every 10th is for the test, every
+ * 20th for dev. */
 part       part_of(int64_t word);
 /* The words of a part, the shortest first; to be freed. */
 int64_t   *words_of(const dictionary *d, part p, int64_t *n);

@@ -13,7 +13,9 @@ model model_new(weft *w, const settings *s, int classes)
     weft_module *m = weft_module_new(w, "g2p");
     weft_real p = (weft_real)s->dropout;
     int64_t h = s->hidden, e = s->embed;
-    weft_rnn_opts reads  = { .input = e, .hidden = h, .layers = (int)s->layers, .bidirectional = true, .dropout = p };
+    weft_rnn_opts reads = {
+        .input = e, .hidden = h, .layers = (int)s->layers, .bidirectional = true, .dropout = p
+    };
     weft_rnn_opts writes = { .input = e, .hidden = h, .layers = (int)s->decoder_layers, .dropout = p };
     model it = {
         .w = w, .all = m, .hidden = h, .decoder_layers = s->decoder_layers,
@@ -34,18 +36,21 @@ model model_new(weft *w, const settings *s, int classes)
     return it;
 }
 
-/* [2 L, n, H], the encoder's last states -> [D, n, H] for the decoder, from both directions of the top layer. */
+/* [2 L, n, H], the encoder's last states -> [D, n, H] for the decoder, from both directions of the top
+ * layer. */
 static weft_tensor *bridge(const model *m, weft_linear *l, weft_tensor *last)
 {
     int64_t n = weft_size(last, 1);
-    weft_tensor *top = weft_transpose(weft_slice(last, 0, -2, weft_size(last, 0)), 0, 1);                   /* [n, 2, H] */
+    /* [n, 2, H] */
+    weft_tensor *top = weft_transpose(weft_slice(last, 0, -2, weft_size(last, 0)), 0, 1);
     weft_tensor *y = weft_tanh(weft_linear_run(l, weft_reshape(top, WEFT_SHAPE(n, 2 * m->hidden))));
     return weft_transpose(weft_reshape(y, WEFT_SHAPE(n, m->decoder_layers, m->hidden)), 0, 1);
 }
 
 encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengths)
 {
-    weft_tensor *x = weft_dropout_layer_run(m->drop_letters, weft_embedding_run(m->letters, weft_ragged_ints(m->w, letters, lengths)));
+    weft_tensor *x = weft_dropout_layer_run(
+        m->drop_letters, weft_embedding_run(m->letters, weft_ragged_ints(m->w, letters, lengths)));
     weft_rnn_out out = weft_rnn_run(m->encoder, x, WEFT_ZERO_STATE);
     weft_state first = { bridge(m, m->bridge_h, out.last.h), bridge(m, m->bridge_c, out.last.c) };
     return (encoded){ out.y, first };
@@ -59,9 +64,11 @@ static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *memory, 
     return weft_linear_run(m->output, weft_dropout_layer_run(m->drop_output, both));
 }
 
-weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, const weft_lengths *lengths, weft_tensor **map)
+weft_tensor *logits(const model *m, const encoded *e, const int32_t *before, const weft_lengths *lengths,
+                    weft_tensor **map)
 {
-    weft_tensor *x = weft_dropout_layer_run(m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
+    weft_tensor *x = weft_dropout_layer_run(
+        m->drop_phones, weft_embedding_run(m->phones, weft_ragged_ints(m->w, before, lengths)));
     return scores(m, weft_rnn_run(m->decoder, x, e->first).y, e->memory, map);
 }
 
@@ -74,19 +81,24 @@ static weft_tensor *next_phones(weft_tensor *tokens, weft_state *state, int64_t 
     weft_rnn_out out = weft_rnn_step(it->m->decoder, weft_embedding_run(it->m->phones, tokens), *state);
     *state = out.last;
     for (int64_t i = 0; i < it->n; i++)
-        it->beams[i] = (int32_t)beams;           /* to the attention the beams of a word are a sequence of queries */
+        /* to the attention the beams of a word are a sequence of queries */
+        it->beams[i] = (int32_t)beams;
     weft_lengths lengths = { it->n, it->beams, NULL };
     weft_tensor *shape = weft_to_layout(weft_ragged_ints(it->m->w, it->zeros, &lengths), WEFT_CONCAT);
-    return weft_plain(weft_to_layout(scores(it->m, weft_ragged_like(out.y, shape), it->memory, NULL), WEFT_CONCAT));
+    return weft_plain(
+        weft_to_layout(scores(it->m, weft_ragged_like(out.y, shape), it->memory, NULL), WEFT_CONCAT));
 }
 
-weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit, int64_t beam)
+weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit,
+                       int64_t beam)
 {
     bool recording = weft_set_grad_enabled(m->w, false), training = weft_set_training(m->w, false);
     encoded e = encode(m, letters, lengths);
     size_t n = (size_t)lengths->n, rows = n * (size_t)beam;
     writer it = { m, e.memory, lengths->n, memory(n, sizeof *it.beams), memory(rows, sizeof *it.zeros) };
-    weft_decode_opts how = { .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = 1 };
+    weft_decode_opts how = {
+        .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = 1
+    };
     weft_decoded said = beam > 1 ? weft_decode_beam(m->w, lengths->n, e.first, next_phones, &it, &how)
                                  : weft_decode_greedy(m->w, lengths->n, e.first, next_phones, &it, &how);
     free(it.beams);

@@ -1,4 +1,5 @@
-/* g2p_options.h - what the user of g2p can choose. The settings make the model and its training; they are saved with it. */
+/* g2p_options.h - what the user of g2p can choose. The settings make the model and its training; they are
+ * saved with it. */
 #ifndef G2P_OPTIONS_H
 #define G2P_OPTIONS_H
 #include "common/options.h"

@@ -7,7 +7,8 @@ int main(void)
     weft *w = weft_open(NULL);
     const int32_t len[] = { 3, 5, 2, 4 };
     weft_lengths lengths = { 4, len, NULL };
-    weft_real padded[4 * 5], back[4 * 5];                         /* sequence 1: 11 12 13 - -; sequence 2: 21 22 ..; -1 where nothing is */
+    /* sequence 1: 11 12 13 - -; sequence 2: 21 22 ..; -1 where nothing is */
+    weft_real padded[4 * 5], back[4 * 5];
     for (int s = 0; s < 4; s++)
         for (int t = 0; t < 5; t++)
             padded[5 * s + t] = t < len[s] ? (weft_real)(10 * (s + 1) + t + 1) : -1;
@@ -35,7 +36,8 @@ int main(void)
     puts("\nthe sum of each sequence, whatever its layout");
     weft_print(stdout, weft_pool(packed, WEFT_POOL_SUM));
 
-    weft_status status = weft_read(weft_pad_packed_sequence(concat, 5, -1, WEFT_ALIGN_LEFT), back, sizeof back);
+    weft_status status =
+        weft_read(weft_pad_packed_sequence(concat, 5, -1, WEFT_ALIGN_LEFT), back, sizeof back);
     bool same = status == WEFT_OK && memcmp(padded, back, sizeof back) == 0;
     printf("\npadded -> packed -> concatenated -> padded: %s\n", same ? "the same bits" : "not the same");
     if (!weft_ok(w))

@@ -1,4 +1,5 @@
-/* seq2seq.c - train an encoder-decoder LSTM to write a digit string backwards. Sequences of every length; no padding, no mask. */
+/* seq2seq.c - train an encoder-decoder LSTM to write a digit string backwards. Sequences of every length;
+ * no padding, no mask. */
 #include <stdio.h>
 #include "weft.h"
 
@@ -16,7 +17,8 @@ typedef struct {
     weft_linear    *project;
 } model;
 
-static uint32_t draw(uint64_t *state, uint32_t below)    /* the program's own data; its state is saved with the weights */
+/* the program's own data; its state is saved with the weights */
+static uint32_t draw(uint64_t *state, uint32_t below)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(*state >> 33) % below;
@@ -54,15 +56,19 @@ static model model_new(weft *w)
 static weft_tensor *model_loss(weft *w, const model *m, const batch *b)
 {
     weft_lengths src = { BATCH, b->src_len, NULL }, dst = { BATCH, b->dst_len, NULL };
-    weft_rnn_out e = weft_rnn_run(m->enc, weft_embedding_run(m->embed, weft_ragged_ints(w, b->src, &src)), WEFT_ZERO_STATE);
-    weft_rnn_out d = weft_rnn_run(m->dec, weft_embedding_run(m->embed, weft_ragged_ints(w, b->in, &dst)), e.last);
-    return weft_mean_loss(weft_cross_entropy(weft_linear_run(m->project, d.y), weft_ragged_ints(w, b->out, &dst), NULL));
+    weft_rnn_out e = weft_rnn_run(m->enc, weft_embedding_run(m->embed, weft_ragged_ints(w, b->src, &src)),
+                                  WEFT_ZERO_STATE);
+    weft_rnn_out d =
+        weft_rnn_run(m->dec, weft_embedding_run(m->embed, weft_ragged_ints(w, b->in, &dst)), e.last);
+    return weft_mean_loss(
+        weft_cross_entropy(weft_linear_run(m->project, d.y), weft_ragged_ints(w, b->out, &dst), NULL));
 }
 
 int main(int argc, char **argv)
 {
     const char *path = argc > 1 ? argv[1] : "seq2seq.h5";
-    weft *w = weft_open(&(weft_opts){ .device = WEFT_BEST, .seed = 1 });      /* a GPU if there is one, else the CPU */
+    /* a GPU if there is one, else the CPU */
+    weft *w = weft_open(&(weft_opts){ .device = WEFT_BEST, .seed = 1 });
     model m = model_new(w);
     weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
     adam.lr = (weft_real)5e-3;
@@ -84,7 +90,8 @@ int main(int argc, char **argv)
             printf("%6lld  %.4f\n", (long long)weft_optim_steps(opt), (double)weft_item(loss));
         if (weft_optim_steps(opt) % 500 == 0)
             s = weft_save(path, m.all, opt, items, 1);
-        weft_clear(w);                                                        /* this step's tensors end here */
+        /* this step's tensors end here */
+        weft_clear(w);
     }
     if (!weft_ok(w))
         fprintf(stderr, "seq2seq: %s\n", weft_error_message(w));

@@ -1,12 +1,16 @@
-/* slow_pack.c - is packing slow? An embedding, an LSTM, a linear layer, summed over time, on batches that are padded and masked, or packed
- * for the LSTM and unpacked behind it: forward, and forward with backward, over the length of the sequences.
+/* slow_pack.c - is packing slow? An embedding, an LSTM, a linear layer, summed over time, on batches that are
+ * padded and masked, or packed for the LSTM and unpacked behind it: forward, and forward with backward, over
+ * the length of the sequences.
  *
- *     slow_pack [--out FOLDER] [--quick] [--runs N] [--threads N] [--batch N] [--device cpu|cuda|best] [--peer SCRIPT]
+ *     slow_pack [--out FOLDER] [--quick] [--runs N] [--threads N] [--batch N]
+ *               [--device cpu|cuda|best] [--peer SCRIPT]
  *
- * Setup A has sequences of one length, where packing can win nothing; setup B those of T, T - 1, .. 1, where half of the padded batch is
- * pads. Users of PyTorch ask it (its issue 149194), whose backward through a packed LSTM and pad_packed_sequence grows with the square of T. Where a
- * Python with torch is found (WEFT_PYTHON, else python3) it does the same work, run by run in turns with weft, and is drawn beside.
- * A table on stdout, slow_pack.jsonl and slow_pack.svg in FOLDER. The status is not 0 if losses or gradients of all ways do not agree. */
+ * Setup A has sequences of one length, where packing can win nothing; setup B those of T, T - 1, .. 1, where
+ * half of the padded batch is pads. Users of PyTorch ask it (its issue 149194), whose backward through a
+ * packed LSTM and pad_packed_sequence grows with the square of T. Where a Python with torch is found
+ * (WEFT_PYTHON, else python3) it does the same work, run by run in turns with weft, and is drawn beside. A
+ * table on stdout, slow_pack.jsonl and slow_pack.svg in FOLDER. The status is not 0 if losses or gradients of
+ * all ways do not agree. */
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,10 +21,17 @@
 
 enum { EMBED = 16, HIDDEN = 32, WORDS = 10, LONGEST = 512, LENGTHS = 5, MOST_RUNS = 99 };
 enum { WEFT_PADDED_, WEFT_PACKED_, PEER_PADDED, PEER_PACKED, WAYS };             /* the curves */
-static const char *const way_names[WAYS] = { "weft, padded", "weft, packed", "PyTorch, padded", "PyTorch, packed" };
+static const char *const way_names[WAYS] = { "weft, padded", "weft, packed", "PyTorch, padded",
+                                             "PyTorch, packed" };
 static const char *const pass_names[] = { "forward", "forward + backward" };
 
-typedef struct { int runs, threads; int64_t batch; bool quick; weft_device device; const char *out, *peer; } options;
+typedef struct {
+    int runs, threads;
+    int64_t batch;
+    bool quick;
+    weft_device device;
+    const char *out, *peer;
+} options;
 typedef struct {
     weft *w; weft_module *all;
     weft_embedding *embed; weft_rnn *lstm; weft_linear *linear;
@@ -66,7 +77,8 @@ static void set_batch(bench *b, char setup, int64_t T)
 static void build(bench *b)
 {
     b->all = weft_module_new(b->w, "slow_pack");
-    b->embed = weft_embedding_with(b->all, "embedding", &(weft_embedding_opts){ .rows = WORDS, .columns = EMBED, .has_padding = true });
+    b->embed = weft_embedding_with(
+        b->all, "embedding", &(weft_embedding_opts){ .rows = WORDS, .columns = EMBED, .has_padding = true });
     b->lstm = weft_lstm_new(b->all, "lstm", &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN });
     b->linear = weft_linear_new(b->all, "linear", HIDDEN, 2);
     set_weights(b);
@@ -76,7 +88,8 @@ static weft_tensor *loss_of(const bench *b, bool packed)
 {
     weft_tensor *x = weft_embedding_run(b->embed, weft_ints(b->w, b->ids, WEFT_SHAPE(b->batch, b->T)));
     if (packed) {
-        x = weft_rnn_run(b->lstm, weft_pack_padded_sequence(x, &b->lengths, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE).y;
+        x = weft_rnn_run(b->lstm, weft_pack_padded_sequence(x, &b->lengths, WEFT_ALIGN_LEFT), WEFT_ZERO_STATE)
+                .y;
         x = weft_pad_packed_sequence(x, b->T, 0, WEFT_ALIGN_LEFT);
     } else {
         weft_tensor *mask = weft_create_mask(b->w, b->T, &b->lengths, WEFT_ALIGN_LEFT, true);
@@ -124,7 +137,8 @@ static double median(times *t)
     return t->n ? (t->ms[(t->n - 1) / 2] + t->ms[t->n / 2]) / 2 : (double)NAN;
 }
 
-static bool more(times *t, run r, const options *o)               /* one that takes long is not run often: no more than 20 s in all */
+/* one that takes long is not run often: no more than 20 s in all */
+static bool more(times *t, run r, const options *o)
 {
     double all = 0;
     t->last = r;
@@ -135,7 +149,8 @@ static bool more(times *t, run r, const options *o)               /* one that ta
     return isfinite(r.ms) && t->n < o->runs && all < 20e3;
 }
 
-/* Ours and theirs by turns, after a run of each that does not count, unless it took so long that one is enough. */
+/* Ours and theirs by turns, after a run of each that does not count, unless it took so long that one is
+ * enough. */
 static void measure(bench *b, peer *p, const options *o, char setup, bool packed, bool train, times t[2])
 {
     bool   go[2] = { true, p->to };
@@ -151,9 +166,11 @@ static void measure(bench *b, peer *p, const options *o, char setup, bool packed
 }
 
 /* ---- what comes of it ---- */
-typedef struct { int lengths; double T[LENGTHS], ms[2][2][WAYS][LENGTHS]; int compared, agree; } results;        /* ms: by setup, pass, way */
+/* ms: by setup, pass, way */
+typedef struct { int lengths; double T[LENGTHS], ms[2][2][WAYS][LENGTHS]; int compared, agree; } results;
 
-static void note(weft_journal *j, const bench *b, const char *who, char setup, bool packed, bool train, times *t)
+static void note(weft_journal *j, const bench *b, const char *who, char setup, bool packed, bool train,
+                 times *t)
 {
     double ms = median(t);
     if (!t->n)
@@ -176,20 +193,24 @@ static void note(weft_journal *j, const bench *b, const char *who, char setup, b
 static bool near(double a, double b) { return fabs(a - b) <= 1e-3 * fmax(fabs(a), fabs(b)) + 1e-5; }
 
 /* One line of the table: four medians, how often each was run, whether all came to the same. */
-static void one_line(bench *b, peer *p, const options *o, char setup, bool train, int at, results *r, weft_journal *j)
+static void one_line(bench *b, peer *p, const options *o, char setup, bool train, int at, results *r,
+                     weft_journal *j)
 {
     static times t[2][2];                                         /* by packed, whose */
     double (*ms)[LENGTHS] = r->ms[setup == 'B'][train];
     for (int packed = 0; packed < 2; packed++) {
         measure(b, p, o, setup, packed, train, t[packed]);
-        note(j, b, "weft", setup, packed, train, &t[packed][0]), note(j, b, "PyTorch", setup, packed, train, &t[packed][1]);
-        ms[WEFT_PADDED_ + packed][at] = median(&t[packed][0]), ms[PEER_PADDED + packed][at] = median(&t[packed][1]);
+        note(j, b, "weft", setup, packed, train, &t[packed][0]),
+            note(j, b, "PyTorch", setup, packed, train, &t[packed][1]);
+        ms[WEFT_PADDED_ + packed][at] = median(&t[packed][0]),
+                          ms[PEER_PADDED + packed][at] = median(&t[packed][1]);
     }
     printf("%c  %4lld  %-18s", setup, (long long)b->T, pass_names[train]);
     for (int way = 0; way < (p->to ? WAYS : PEER_PADDED); way++) {
         times *of = &t[way % 2][way / 2];
         r->compared += of->n > 0;
-        r->agree += of->n > 0 && near(of->last.loss, t[0][0].last.loss) && near(of->last.norm, t[0][0].last.norm);
+        r->agree +=
+            of->n > 0 && near(of->last.loss, t[0][0].last.loss) && near(of->last.norm, t[0][0].last.norm);
         printf("  %9.2f /%2d", ms[way][at], of->n);
     }
     puts("");
@@ -204,11 +225,15 @@ static weft_status draw(const options *o, const results *r, bool with_peer, cons
     for (int i = 0; i < 4; i++) {
         int setup = i / 2, train = i % 2;
         for (int way = 0; way < WAYS; way++)
-            curves[i][way] = (weft_curve){ way_names[way], r->lengths, r->T, r->ms[setup][train][way], false, NULL };
-        snprintf(titles[i], sizeof titles[i], "%s: %s", setup ? "B, lengths T, T - 1, .. 1" : "A, all of length T", pass_names[train]);
-        charts[i] = (weft_chart){ titles[i], "length T", "ms", NULL, 2, 10, curves[i], with_peer ? WAYS : PEER_PADDED };
+            curves[i][way] =
+                (weft_curve){ way_names[way], r->lengths, r->T, r->ms[setup][train][way], false, NULL };
+        snprintf(titles[i], sizeof titles[i], "%s: %s",
+                 setup ? "B, lengths T, T - 1, .. 1" : "A, all of length T", pass_names[train]);
+        charts[i] = (weft_chart){ titles[i], "length T", "ms",      NULL,
+                                  2,         10,         curves[i], with_peer ? WAYS : PEER_PADDED };
     }
-    snprintf(title, sizeof title, "Packing: Embedding(10, 16), LSTM(16, 32), Linear(32, 2), batch %lld; %s", (long long)o->batch, under);
+    snprintf(title, sizeof title, "Packing: Embedding(10, 16), LSTM(16, 32), Linear(32, 2), batch %lld; %s",
+             (long long)o->batch, under);
     snprintf(path, sizeof path, "%s/slow_pack.svg", o->out);
     return weft_plot_charts(path, title, charts, 4, 2);
 }
@@ -272,9 +297,13 @@ static int number(const char *text, int least, int most)
 
 static options options_of(int argc, char **argv)
 {
-    static const struct option names[] = { { "out", 1, NULL, 'o' }, { "quick", 0, NULL, 'q' }, { "runs", 1, NULL, 'r' }, { "threads", 1, NULL, 't' },
-                                           { "batch", 1, NULL, 'b' }, { "device", 1, NULL, 'd' }, { "peer", 1, NULL, 'p' }, { 0 } };
-    static const char *const devices[] = { [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda" };
+    static const struct option names[] = { { "out", 1, NULL, 'o' },   { "quick", 0, NULL, 'q' },
+                                           { "runs", 1, NULL, 'r' },  { "threads", 1, NULL, 't' },
+                                           { "batch", 1, NULL, 'b' }, { "device", 1, NULL, 'd' },
+                                           { "peer", 1, NULL, 'p' },  { 0 } };
+    static const char *const devices[] = {
+        [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda"
+    };
     options o = { .batch = 512, .device = WEFT_CPU, .out = ".", .peer = "bench/peers/slow_pack.py" };
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         bool known = c != '?';
@@ -292,7 +321,8 @@ static options options_of(int argc, char **argv)
             known = o.device <= WEFT_CUDA;
         }
         if (!known) {
-            fprintf(stderr, "slow_pack [--out FOLDER] [--quick] [--runs N] [--threads N] [--batch N] [--device cpu|cuda|best] [--peer SCRIPT]\n");
+            fprintf(stderr, "slow_pack [--out FOLDER] [--quick] [--runs N] [--threads N] [--batch N] "
+                            "[--device cpu|cuda|best] [--peer SCRIPT]\n");
             exit(2);
         }
     }
@@ -303,7 +333,8 @@ static options options_of(int argc, char **argv)
 int main(int argc, char **argv)
 {
     options o = options_of(argc, argv);
-    bench   b = { .w = weft_open(&(weft_opts){ .device = o.device, .seed = 1, .threads = o.threads }), .batch = o.batch };
+    bench b = { .w = weft_open(&(weft_opts){ .device = o.device, .seed = 1, .threads = o.threads }),
+                .batch = o.batch };
     b.len = calloc((size_t)o.batch, sizeof *b.len), b.classes = calloc((size_t)o.batch, sizeof *b.classes);
     b.ids = calloc((size_t)o.batch * LONGEST, sizeof *b.ids);
     b.lengths = (weft_lengths){ o.batch, b.len, NULL };
@@ -315,8 +346,12 @@ int main(int argc, char **argv)
         peer p = peer_start(o.peer, weft_threads(b.w), on_gpu ? "cuda" : "cpu");
         print_cpu();
         snprintf(under, sizeof under, "%s, threads: %d", weft_device_name(b.w), weft_threads(b.w));
-        printf("weft %s, %s; medians of %d runs, batch %lld\n", weft_version(), under, o.runs, (long long)o.batch);
-        printf("%s\n", p.to ? p.who : "no PyTorch: no Python with torch (WEFT_PYTHON names one), or no script for it (--peer)");
+        printf("weft %s, %s; medians of %d runs, batch %lld\n", weft_version(), under, o.runs,
+               (long long)o.batch);
+        printf("%s\n",
+               p.to ?
+                   p.who :
+                   "no PyTorch: no Python with torch (WEFT_PYTHON names one), or no script for it (--peer)");
         good = compare(&b, &p, &o, under);
         peer_end(&p);
     } else {

@@ -10,14 +10,17 @@
 
 extern char **environ;
 
-static pid_t start(char *const arguments[], const int in[2], const int out[2])  /* in, out: pipes to and from it; 0: no such program */
+/* in, out: pipes to and from it; 0: no such program */
+static pid_t start(char *const arguments[], const int in[2], const int out[2])
 {
     posix_spawn_file_actions_t files;
     pid_t pid = 0;
     if (posix_spawn_file_actions_init(&files))
         return 0;
-    bool good = !posix_spawn_file_actions_adddup2(&files, in[0], 0) && !posix_spawn_file_actions_adddup2(&files, out[1], 1)
-             && !posix_spawn_file_actions_addclose(&files, in[1]) && !posix_spawn_file_actions_addclose(&files, out[0]);
+    bool good = !posix_spawn_file_actions_adddup2(&files, in[0], 0) &&
+                !posix_spawn_file_actions_adddup2(&files, out[1], 1) &&
+                !posix_spawn_file_actions_addclose(&files, in[1]) &&
+                !posix_spawn_file_actions_addclose(&files, out[0]);
     good = good && !posix_spawnp(&pid, arguments[0], &files, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&files);
     return good ? pid : 0;
@@ -28,7 +31,13 @@ peer peer_start(const char *script, int threads, const char *device)
     char  number[16], line[200];
     char *python = getenv("WEFT_PYTHON");
     snprintf(number, sizeof number, "%d", threads);
-    char *arguments[] = { python && *python ? python : "python3", (char *)(uintptr_t)script, "--threads", number, "--device", (char *)(uintptr_t)device, NULL };
+    char *arguments[] = { python && *python ? python : "python3",
+                          (char *)(uintptr_t)script,
+                          "--threads",
+                          number,
+                          "--device",
+                          (char *)(uintptr_t)device,
+                          NULL };
     int   in[2], out[2];
     peer  p = { 0 };
     if (access(script, R_OK) || pipe(in))
@@ -41,7 +50,8 @@ peer peer_start(const char *script, int threads, const char *device)
     p.pid = start(arguments, in, out);
     close(in[0]), close(out[1]);
     p.to = fdopen(in[1], "w"), p.from = fdopen(out[0], "r");
-    if (!p.pid || !p.to || !p.from || !fgets(line, sizeof line, p.from) || sscanf(line, "{\"who\": \"%99[^\"]", p.who) != 1)
+    if (!p.pid || !p.to || !p.from || !fgets(line, sizeof line, p.from) ||
+        sscanf(line, "{\"who\": \"%99[^\"]", p.who) != 1)
         peer_end(&p);
     return p;
 }
@@ -52,7 +62,8 @@ run peer_run(peer *p, char setup, int64_t batch, int64_t T, bool packed, bool tr
     char line[400] = "";
     if (!p->to)
         return r;
-    fprintf(p->to, "%c %lld %lld %s %s\n", setup, (long long)batch, (long long)T, packed ? "packed" : "padded", train ? "train" : "forward");
+    fprintf(p->to, "%c %lld %lld %s %s\n", setup, (long long)batch, (long long)T,
+            packed ? "packed" : "padded", train ? "train" : "forward");
     if (fflush(p->to) || !fgets(line, sizeof line, p->from)) {
         fprintf(stderr, "slow_pack: %s does not answer any more\n", p->who);
         peer_end(p);

@@ -98,7 +98,8 @@ WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const c
 WEFT_API void weft_journal_line_end(weft_journal *journal);
 WEFT_API void weft_journal_close(weft_journal *journal);
 
-/* ---- pictures: SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same numbers ---- */
+/* ---- pictures ---- */
+/* SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same numbers. */
 /* low, if not NULL: not a curve but a band, the area between low and y, light and below all curves, in the colour of the curve before it (the first: in
  * its own). Where a number is not finite curves and bands have a gap. */
 typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; const double *low; } weft_curve;

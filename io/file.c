@@ -20,7 +20,8 @@ static weft_status read_to(const char *path, int file, unsigned char *bytes, siz
     return WEFT_OK;
 }
 
-static weft_status read_open(const char *path, int file, weft__head *head, unsigned char **bytes, size_t *size)
+static weft_status read_open(const char *path, int file, weft__head *head, unsigned char **bytes,
+                             size_t *size)
 {
     struct stat s;
     unsigned char first[512];
@@ -52,9 +53,11 @@ weft_status weft__read_file(const char *path, weft__head *head, unsigned char **
 {
     if (!path || !*path)
         return weft__file_fail(WEFT_EARG, "no path is given for a file to be read");
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);         /* a FIFO must not make us wait for a writer */
+    /* a FIFO must not make us wait for a writer */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
-        return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
+        return weft__file_fail(errno == ENOENT ? WEFT_ENOENT : WEFT_EIO, "%s cannot be read: %s", path,
+                               strerror(errno));
     weft_status status = read_open(path, file, head, bytes, size);
     close(file);
     return status;

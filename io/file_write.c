@@ -1,9 +1,11 @@
-/* file_write.c - whole files, written. A file appears at once or not at all: the bytes go to a temporary file beside it, to the disk, and are
- * renamed into place; whatever fails, and whenever the process is killed, the old file or the new one is there.
+/* file_write.c - whole files, written. A file appears at once or not at all: the bytes go to a temporary file
+ * beside it, to the disk, and are renamed into place; whatever fails, and whenever the process is killed, the
+ * old file or the new one is there.
  *
- * A temporary is called PATH.tmp.XXXXXX by chance and is always made anew, so nobody has put anything there before, and two writers of one
- * path, in two containers, too, each have their own. Nobody else can read it before it has the mode of the file that it replaces. Its
- * writer holds a lock on it: the next writer of that path removes those that nobody holds, once they are older than a minute. */
+ * A temporary is called PATH.tmp.XXXXXX by chance and is always made anew, so nobody has put anything there
+ * before, and two writers of one path, in two containers, too, each have their own. Nobody else can read it
+ * before it has the mode of the file that it replaces. Its writer holds a lock on it: the next writer of that
+ * path removes those that nobody holds, once they are older than a minute. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,8 @@
 #include <unistd.h>
 #include "io/io.h"
 
-enum { CHANCE = 6, TRIES = 100, OLD = 60, LINKS = 40 };           /* letters; names; seconds; links in a row */
+/* letters; names; seconds; links in a row */
+enum { CHANCE = 6, TRIES = 100, OLD = 60, LINKS = 40 };
 static const char letter[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 typedef struct target {
@@ -30,13 +33,15 @@ typedef struct target {
 
 static weft_status cannot(const char *path, int why)
 {
-    return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO, "%.500s cannot be written: %s; what was there is as it was", path, strerror(why));
+    return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
+                           "%.500s cannot be written: %s; what was there is as it was", path, strerror(why));
 }
 
 /* ---- bytes ---- */
 size_t weft__write_all(int file, const void *bytes, size_t size)
 {
-    sigset_t limit, before, pending;             /* at a limit of the file's size the kernel sends this thread a signal that ends programs */
+    /* at a limit of the file's size the kernel sends this thread a signal that ends programs */
+    sigset_t limit, before, pending;
     sigemptyset(&limit);
     sigaddset(&limit, SIGXFSZ);
     pthread_sigmask(SIG_BLOCK, &limit, &before);
@@ -57,7 +62,8 @@ size_t weft__write_all(int file, const void *bytes, size_t size)
 }
 
 /* ---- where ---- */
-static char *pointed_at(const char *link)        /* to be freed; NULL and errno: it is no link, or there is no memory */
+/* to be freed; NULL and errno: it is no link, or there is no memory */
+static char *pointed_at(const char *link)
 {
     char *to = malloc(PATH_MAX), *path = NULL;
     ssize_t n = to ? readlink(link, to, PATH_MAX - 1) : -1;
@@ -102,7 +108,8 @@ static weft_status aim(target *t, const char *path)
     free(folder);
     if (t->folder < 0)
         return cannot(path, why);
-    struct stat old = { 0 };                     /* an analyzer takes t->path for lost if t->old itself is filled */
+    /* an analyzer takes t->path for lost if t->old itself is filled */
+    struct stat old = { 0 };
     t->is = *t->base == 0 || fstatat(t->folder, t->base, &old, AT_SYMLINK_NOFOLLOW) == 0;
     t->old = old;
     if (t->is && !S_ISREG(t->old.st_mode))
@@ -121,19 +128,22 @@ static void end_target(target *t)
 static bool is_temporary_of(const char *base, const char *name)
 {
     size_t n = strlen(base);
-    return !strncmp(name, base, n) && !strncmp(name + n, ".tmp.", 5) && strlen(name + n + 5) == CHANCE && strspn(name + n + 5, letter) == CHANCE;
+    return !strncmp(name, base, n) && !strncmp(name + n, ".tmp.", 5) && strlen(name + n + 5) == CHANCE &&
+           strspn(name + n + 5, letter) == CHANCE;
 }
 
 static void remove_if_dead(int folder, const char *name)
 {
     struct stat s, now;
-    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode) || time(NULL) - s.st_mtime <= OLD)
+    if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode) ||
+        time(NULL) - s.st_mtime <= OLD)
         return;
     int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &s) == 0 && fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-        s.st_ino == now.st_ino && s.st_dev == now.st_dev)
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &s) == 0 &&
+        fstatat(folder, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && s.st_ino == now.st_ino &&
+        s.st_dev == now.st_dev)
         unlinkat(folder, name, 0);
     close(file);
 }
@@ -156,7 +166,8 @@ static bool name_by_chance(target *t)
 {
     uint64_t chance;
     struct timespec now;
-    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance) {     /* an early boot: it need not be a secret */
+    /* an early boot: it need not be a secret */
+    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance) {
         clock_gettime(CLOCK_REALTIME, &now);
         chance = (uint64_t)now.tv_nsec << 16 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid() << 40;
     }
@@ -171,16 +182,20 @@ static bool name_by_chance(target *t)
     return true;
 }
 
-static bool hold(int file)                       /* false: a sweep has it, or has removed it. Where a file system knows no locks, nothing is swept */
+/* false: a sweep has it, or has removed it. Where a file system knows no locks, nothing is swept */
+static bool hold(int file)
 {
     struct stat s;
-    return (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(file, &s) == 0 && s.st_nlink > 0;
+    return (flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(file, &s) == 0 &&
+           s.st_nlink > 0;
 }
 
 static int begin(target *t)                      /* -1 and errno */
 {
     for (int i = 0; i < TRIES; i++) {
-        int file = name_by_chance(t) ? openat(t->folder, t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+        int file = name_by_chance(t) ? openat(t->folder, t->temporary,
+                                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) :
+                                       -1;
         if (file < 0 && errno != EEXIST)
             return -1;
         if (file >= 0 && hold(file))
@@ -192,7 +207,9 @@ static int begin(target *t)                      /* -1 and errno */
     return -1;
 }
 
-static mode_t mode_mask(void)                    /* umask() says it only by changing it, for all threads; where the kernel does not say it, a file is private */
+/* umask() says it only by changing it, for all threads; where the kernel does not say it, a file is
+ * private */
+static mode_t mode_mask(void)
 {
     char text[512];
     int status = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
@@ -204,8 +221,8 @@ static mode_t mode_mask(void)                    /* umask() says it only by chan
     return at ? (mode_t)strtoul(at + 7, NULL, 8) : 0077;
 }
 
-/* Group, mode and owner of the file that is replaced, as far as that is allowed and the file system has them. A group that cannot be kept
- * leaves to ours what all others may. */
+/* Group, mode and owner of the file that is replaced, as far as that is allowed and the file system has them.
+ * A group that cannot be kept leaves to ours what all others may. */
 static void dress(int file, const target *t)
 {
     mode_t mode = t->is ? t->old.st_mode & 0777 : 0666 & ~mode_mask();
@@ -213,7 +230,8 @@ static void dress(int file, const target *t)
     bool other = t->is && fstat(file, &s) == 0;
     if (other && s.st_gid != t->old.st_gid && fchown(file, (uid_t)-1, t->old.st_gid))
         mode = (mode & 0707) | (mode & 0007) << 3;
-    (void)!fchmod(file, mode);                   /* what is refused is no failure: the file was made with fewer rights, not with more */
+    /* what is refused is no failure: the file was made with fewer rights, not with more */
+    (void)!fchmod(file, mode);
     if (other && s.st_uid != t->old.st_uid)
         (void)!fchown(file, t->old.st_uid, (gid_t)-1);
 }
@@ -228,7 +246,8 @@ static bool fill(int file, const target *t, const weft__span *spans, int n)
 }
 
 /* ---- into place ---- */
-static bool sync_folder(const target *t)         /* so that the new name survives a power cut; some file systems cannot */
+/* so that the new name survives a power cut; some file systems cannot */
+static bool sync_folder(const target *t)
 {
     int d = openat(t->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d < 0)
@@ -254,7 +273,8 @@ static weft_status replace(target *t, const weft__span *spans, int n)
     if (!good)
         return cannot(t->path, why);
     if (!sync_folder(t))
-        return weft__file_fail(WEFT_EIO, "%.500s is written, but may not survive a power cut: %s", t->path, strerror(errno));
+        return weft__file_fail(WEFT_EIO, "%.500s is written, but may not survive a power cut: %s", t->path,
+                               strerror(errno));
     return WEFT_OK;
 }
 

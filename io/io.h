@@ -1,24 +1,31 @@
-/* io.h - what io's own files share: this thread's message, whole files read and written, and the numbers that a file holds. */
+/* io.h - what io's own files share: this thread's message, whole files read and written, and the numbers
+ * that a file holds. */
 #ifndef WEFT_IO_H
 #define WEFT_IO_H
 #include "nn/nn.h"
 #include "io/api_io.h"
 
-/* message.c: keeps the text of a failure for weft_file_message; gives the status back, so that it can be returned. */
-weft_status weft__file_fail(weft_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* message.c: keeps the text of a failure for weft_file_message; gives the status back, so that it can be
+ * returned. */
+weft_status weft__file_fail(weft_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* file_write.c */
-/* How many bytes were written; fewer than size: errno says why. A limit of the file's size is an error like any other, and no signal. */
+/* How many bytes were written; fewer than size: errno says why. A limit of the file's size is an error
+ * like any other, and no signal. */
 size_t weft__write_all(int file, const void *bytes, size_t size);
 typedef struct weft__span { const void *bytes; size_t size; } weft__span;
-/* Writes n spans end to end as the file `path`: all of it on disk and in its place, or the old file as it was. */
+/* Writes n spans end to end as the file `path`: all of it on disk and in its place, or the old file as it
+ * was. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
 /* file.c */
-/* A regular file in memory, *bytes to be freed. `head` is called when its first bytes (512 at most) are there and may refuse the rest by
- * a status of its own: nobody wants to read a terabyte only to learn that it is a film. */
+/* A regular file in memory, *bytes to be freed. `head` is called when its first bytes (512 at most) are there
+ * and may refuse the rest by a status of its own: nobody wants to read a terabyte only to learn that it is a
+ * film. */
 typedef weft_status weft__head(const char *path, const unsigned char *bytes, size_t head, size_t size);
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size);
 
-/* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch, NumPy, safetensors or ONNX does. */
+/* foreign.c: an error that says what it is and how to convert it, if the file begins as one of PyTorch,
+ * NumPy, safetensors or ONNX does. */
 weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t head, size_t size);
 #endif

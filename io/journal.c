@@ -1,5 +1,6 @@
-/* journal.c - JSON lines. A line is composed in memory and written by one system call when it ends, so that a program killed at any
- * moment leaves whole lines; should one be cut all the same (a full disk), the next one starts below it. */
+/* journal.c - JSON lines. A line is composed in memory and written by one system call when it ends, so that a
+ * program killed at any moment leaves whole lines; should one be cut all the same (a full disk), the next one
+ * starts below it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -87,7 +88,8 @@ void weft_journal_number(weft_journal *j, const char *name, double value)
     char text[40] = "null";
     int n = 4;
     locale_t before = weft__plain_locale();
-    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {           /* the shortest that reads back the same */
+    /* the shortest that reads back the same */
+    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
         n = snprintf(text, sizeof text, "%.*g", digits, value);
         if (digits == 17 || strtod(text, NULL) == value)
             break;
@@ -135,7 +137,8 @@ weft_journal *weft_journal_open(const char *path, bool append)
     }
     weft_journal *j = calloc(1, sizeof *j);
     char *copy = strdup(path);
-    int fd = j && copy ? open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666) : -1;
+    int fd =
+        j && copy ? open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666) : -1;
     if (fd < 0) {
         if (!j || !copy)
             weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);

@@ -15,7 +15,8 @@ int weft__utf8_character(const char *s)
         return good ? 3 : 0;
     }
     if (a >= 0xF0 && a <= 0xF4) {                /* not overlong, not above 10FFFF */
-        bool good = is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]) && !(a == 0xF0 && b < 0x90) && !(a == 0xF4 && b > 0x8F);
+        bool good = is_tail(s[1]) && is_tail(s[2]) && is_tail(s[3]) && !(a == 0xF0 && b < 0x90) &&
+                    !(a == 0xF4 && b > 0x8F);
         return good ? 4 : 0;
     }
     return 0;

@@ -1,11 +1,13 @@
-/* text.h - what every text that io reads or writes needs: the "C" locale whatever the program's own is, and UTF-8 that is taken from nobody on trust. */
+/* text.h - what every text that io reads or writes needs: the "C" locale whatever the program's own is,
+ * and UTF-8 that is taken from nobody on trust. */
 #ifndef WEFT_IO_TEXT_H
 #define WEFT_IO_TEXT_H
 #include <stdio.h>
 #include "core/locale.h"
 #include "io/io.h"
 
-/* Bytes of the well-formed UTF-8 character at s, 0 if it is none (overlong, surrogate, cut short) or the final 0. */
+/* Bytes of the well-formed UTF-8 character at s, 0 if it is none (overlong, surrogate, cut short) or the
+ * final 0. */
 int      weft__utf8_character(const char *s);
 /* Characters of s as a reader would count them, malformed bytes one each. */
 int      weft__utf8_length(const char *s);

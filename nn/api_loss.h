@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* ---- losses: a total, and what it is to be divided by, both of rank 0; nothing to count is 0 with weight 0 ---- */
+/* ---- losses ---- */
+/* A total, and what it is to be divided by, both of rank 0; nothing to count is 0 with weight 0. */
 typedef struct { weft_tensor *sum, *weight; } weft_loss;
 /* sum / weight; 0 if the weight is 0. */
 WEFT_API weft_tensor *weft_mean_loss(weft_loss l);

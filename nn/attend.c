@@ -1,7 +1,9 @@
-/* attend.c - from the queries and the memory that a program has to the ragged ones that attention works on, and back. */
+/* attend.c - from the queries and the memory that a program has to the ragged ones that attention works
+ * on, and back. */
 #include "nn/attention.h"
 
-static weft_tensor *ragged(weft_tensor *x)       /* itself if it is neither ragged nor of a rank that can be taken so */
+/* itself if it is neither ragged nor of a rank that can be taken so */
+static weft_tensor *ragged(weft_tensor *x)
 {
     if (x->f.batch || x->f.type != WEFT_REAL || (x->f.rank != 2 && x->f.rank != 3))
         return x;
@@ -15,9 +17,13 @@ static bool fit(weft_tensor *q, weft_tensor *memory)
     char text[2][128];
     if (wrong)
         weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
-    else if (ragged(q)->f.rank != 2 || !ragged(q)->f.batch || (memory->f.rank == 2 && !memory->f.batch) || !ragged(memory)->f.batch)
-        weft__fail(w, WEFT_ESHAPE, "attention: query %s, memory %s: a query of rank 2 (or plain of rank 3) and a memory, ragged of rank 2 or plain of "
-                   "rank 3, are wanted", weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
+    else if (ragged(q)->f.rank != 2 || !ragged(q)->f.batch || (memory->f.rank == 2 && !memory->f.batch) ||
+             !ragged(memory)->f.batch)
+        weft__fail(w, WEFT_ESHAPE,
+                   "attention: query %s, memory %s: a query of rank 2 (or plain of rank 3) and a memory, "
+                   "ragged of rank 2 or plain of "
+                   "rank 3, are wanted",
+                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
     else if (ragged(q)->f.batch->n != ragged(memory)->f.batch->n)
         weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, but the memory has %lld sequences",
                    q->f.batch ? "sequences of queries:" : "plain queries, one a sequence:",
@@ -34,7 +40,8 @@ static weft_tensor *plain_like(weft_tensor *y, const weft_tensor *q)
     return weft__view(weft_to_layout(y, WEFT_CONCAT), &f);
 }
 
-weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+                          weft_tensor **map)
 {
     weft_tensor *y = weft__refused(a.m, q, a.name);
     if (map)

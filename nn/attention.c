@@ -1,5 +1,6 @@
-/* attention.c - attention layers over a ragged memory: additive, general, and of several heads. A decoder asks a memory many times, so
- * whatever can be done to the few queries instead of the long memory is: general attention's q . (W m) is (W^T q) . m. */
+/* attention.c - attention layers over a ragged memory: additive, general, and of several heads. A decoder
+ * asks a memory many times, so whatever can be done to the few queries instead of the long memory is: general
+ * attention's q . (W m) is (W^T q) . m. */
 #include <math.h>
 #include "nn/attention.h"
 
@@ -8,7 +9,8 @@ static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_Z
 /* ---- additive ---- */
 struct weft_additive_attention { weft_module *m; weft_tensor *query_weight, *memory_weight, *bias, *score; };
 
-weft_additive_attention *weft_additive_attention_new(weft_module *parent, const char *name, int64_t dq, int64_t dm, int64_t width)
+weft_additive_attention *weft_additive_attention_new(weft_module *parent, const char *name, int64_t dq,
+                                                     int64_t dm, int64_t width)
 {
     static weft_additive_attention none;
     weft_module *m = weft_submodule_new(parent, name);
@@ -24,8 +26,10 @@ weft_additive_attention *weft_additive_attention_new(weft_module *parent, const 
     return weft__finished(m, a, &none);
 }
 
-/* All pairs of a query and a memory row; a softmax over those of each query; their memory rows, summed by these weights. */
-static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+/* All pairs of a query and a memory row; a softmax over those of each query; their memory rows, summed by
+ * these weights. */
+static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+                             weft_tensor **map)
 {
     const weft_additive_attention *a = layer;
     (void)causal;
@@ -34,7 +38,8 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
     weft_pairs(of_q, of_m, &of_q_pair, &of_m_pair);
     weft_pairs(of_q, memory, NULL, &value);
     weft_tensor *score = weft_reshape(a->score, 2, (int64_t[]){ 1, -1 });
-    weft_tensor *weight = weft_softmax(weft_matmul_with(weft_tanh(weft_add(of_q_pair, of_m_pair)), false, score, true), 0);
+    weft_tensor *weight =
+        weft_softmax(weft_matmul_with(weft_tanh(weft_add(of_q_pair, of_m_pair)), false, score, true), 0);
     weft_tensor *y = weft_pool(weft_mul(weight, value), WEFT_POOL_SUM);
     if (map)
         *map = weight;
@@ -45,15 +50,18 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
     return weft__view(y, &f);
 }
 
-weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory,
+                                         weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "additive_attention", a, additive }, q, memory, WEFT_ALL_KEYS, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "additive_attention", a, additive }, q, memory,
+                        WEFT_ALL_KEYS, map);
 }
 
 /* ---- general ---- */
 struct weft_general_attention { weft_module *m; weft_tensor *weight; };
 
-weft_general_attention *weft_general_attention_new(weft_module *parent, const char *name, int64_t dq, int64_t dm)
+weft_general_attention *weft_general_attention_new(weft_module *parent, const char *name, int64_t dq,
+                                                   int64_t dm)
 {
     static weft_general_attention none;
     weft_module *m = weft_submodule_new(parent, name);
@@ -65,26 +73,39 @@ weft_general_attention *weft_general_attention_new(weft_module *parent, const ch
     return weft__finished(m, g, &none);
 }
 
-static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+static weft_tensor *general(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+                            weft_tensor **map)
 {
     const weft_general_attention *g = layer;
-    return weft_attention(weft_matmul(q, g->weight), memory, memory, &(weft_attention_opts){ .heads = 1, .scale = 1, .causal = causal }, map);
+    return weft_attention(weft_matmul(q, g->weight), memory, memory,
+                          &(weft_attention_opts){ .heads = 1, .scale = 1, .causal = causal }, map);
 }
 
-weft_tensor *weft_general_attention_run(weft_general_attention *g, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+weft_tensor *weft_general_attention_run(weft_general_attention *g, weft_tensor *q, weft_tensor *memory,
+                                        weft_tensor **map)
 {
-    return weft__attend((weft__asked){ g ? g->m : NULL, "general_attention", g, general }, q, memory, WEFT_ALL_KEYS, map);
+    return weft__attend((weft__asked){ g ? g->m : NULL, "general_attention", g, general }, q, memory,
+                        WEFT_ALL_KEYS, map);
 }
 
 /* ---- several heads ---- */
-struct weft_multihead_attention { weft_module *m; int64_t width; int heads; weft_tensor *weight, *bias; weft_linear *out; };
+struct weft_multihead_attention {
+    weft_module *m;
+    int64_t width;
+    int heads;
+    weft_tensor *weight, *bias;
+    weft_linear *out;
+};
 
-weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, const char *name, int64_t width, int heads)
+weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, const char *name, int64_t width,
+                                                       int heads)
 {
     static weft_multihead_attention none;
     weft *w = weft__ready(parent);
     if (w && (heads < 1 || width < 1 || width % heads))
-        weft__fail(w, WEFT_EARG, "multihead_attention: width %lld, %d heads; a width that heads divide is wanted", (long long)width, heads);
+        weft__fail(w, WEFT_EARG,
+                   "multihead_attention: width %lld, %d heads; a width that heads divide is wanted",
+                   (long long)width, heads);
     weft_module *m = weft_submodule_new(parent, name);
     weft_multihead_attention *a = weft__layer(m, sizeof *a);
     if (!a)
@@ -100,10 +121,12 @@ weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, cons
 static weft_tensor *projected(const weft_multihead_attention *a, weft_tensor *x, int i)
 {
     int64_t from = i * a->width, to = from + a->width;
-    return weft__linear(x, weft_slice(a->weight, 0, from, to), weft_slice(a->bias, 0, from, to), WEFT__UNARIES, 0);
+    return weft__linear(x, weft_slice(a->weight, 0, from, to), weft_slice(a->bias, 0, from, to),
+                        WEFT__UNARIES, 0);
 }
 
-static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+                              weft_tensor **map)
 {
     const weft_multihead_attention *a = layer;
     weft_attention_opts opts = { .heads = a->heads, .causal = causal };
@@ -111,7 +134,9 @@ static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *me
     return weft_linear_run(a->out, weft_attention(query, key, value, &opts, map));
 }
 
-weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory,
+                                          weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "multihead_attention", a, multihead }, q, memory, causal, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "multihead_attention", a, multihead }, q, memory,
+                        causal, map);
 }

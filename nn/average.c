@@ -1,7 +1,8 @@
 /* average.c - an exponential moving average of parameters, and the exchange of both for an evaluation.
  *
- * The averages are buffers in a module "ema" below m, in a tree like m's own: "ema.encoder.weight" averages "encoder.weight". So a
- * checkpoint has them as it has all buffers, and a program that only uses a model finds them by path. */
+ * The averages are buffers in a module "ema" below m, in a tree like m's own: "ema.encoder.weight" averages
+ * "encoder.weight". So a checkpoint has them as it has all buffers, and a program that only uses a model
+ * finds them by path. */
 #include "nn/nn.h"
 
 typedef struct { weft_tensor *value, *mean; } pair;
@@ -53,7 +54,8 @@ weft_ema *weft_ema_new(weft_module *m, real decay)
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
         weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is wanted", (double)decay);
-    weft_ema *a = w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
+    weft_ema *a =
+        w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
     a->w = w, a->decay = decay;
@@ -68,8 +70,10 @@ void weft_ema_update(weft_ema *a, int64_t updates)
 {
     if (!works(a))
         return;
-    if (a->swapped) {                            /* it would be its own average, and the parameters would follow it */
-        weft__fail(a->w, WEFT_EARG, "average_update: the averages stand in the place of the parameters; swap them back first");
+    /* it would be its own average, and the parameters would follow it */
+    if (a->swapped) {
+        weft__fail(a->w, WEFT_EARG,
+                   "average_update: the averages stand in the place of the parameters; swap them back first");
         return;
     }
     weft__device *d = &a->w->dev;
@@ -92,7 +96,8 @@ void weft_ema_swap(weft_ema *a)
     weft *w = a->w;
     weft_mark here = weft_mark_here(w);
     w->running = "average_swap";
-    weft_tensor *spare = weft__empty(w, &(weft__form){ .type = WEFT_REAL, .rank = 1, .size = { a->largest } });
+    weft_tensor *spare =
+        weft__empty(w, &(weft__form){ .type = WEFT_REAL, .rank = 1, .size = { a->largest } });
     for (int i = 0; i < a->n && !w->status; i++) {
         const pair *p = &a->pairs[i];
         spare->f = p->value->f;

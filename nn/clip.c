@@ -1,5 +1,5 @@
-/* clip.c - gradients scaled so that their common norm is at most a given one. The norm stays on the device: kernels add it up over
- * the runs in double, take the root and scale by it, and nobody waits. */
+/* clip.c - gradients scaled so that their common norm is at most a given one. The norm stays on the device:
+ * kernels add it up over the runs in double, take the root and scale by it, and nobody waits. */
 #include <math.h>
 #include "nn/nn.h"
 
@@ -25,7 +25,10 @@ weft_tensor *weft_clip_grad_norm_p(weft_module *m, real max, real power)
     if (!w)
         return weft__inert(m);
     if (!(max > 0) || (power != 1 && power != 2 && power != (real)INFINITY)) {
-        weft__fail(w, WEFT_EARG, "clip_grad_norm: norm %g, at most %g; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no limit) are wanted", (double)power, (double)max);
+        weft__fail(w, WEFT_EARG,
+                   "clip_grad_norm: norm %g, at most %g; a norm 1, 2 or INFINITY, at most more than 0 "
+                   "(INFINITY: no limit) are wanted",
+                   (double)power, (double)max);
         return &w->nil;
     }
     w->running = "clip_grad_norm";

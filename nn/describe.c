@@ -1,8 +1,8 @@
 /* describe.c - texts kept with a module: what its numbers mean, beyond their names and shapes.
  *
- * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text tells them apart. Checkpoints
- * save these texts beside the parameters and refuse a file whose texts differ. The list is kept in order of the keys, so that a
- * file does not depend on the order in which a layer says them. */
+ * A GRU and an LSTM of suitable widths have parameters of the same names and shapes; only a text tells them
+ * apart. Checkpoints save these texts beside the parameters and refuse a file whose texts differ. The list is
+ * kept in order of the keys, so that a file does not depend on the order in which a layer says them. */
 #include <string.h>
 #include "nn/nn.h"
 

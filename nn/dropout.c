@@ -1,5 +1,5 @@
-/* dropout.c - dropout as a layer. It has no parameters; it is a module because its path names its masks: two layers of one program
- * draw apart from each other, and the same layer draws the same after a restart. */
+/* dropout.c - dropout as a layer. It has no parameters; it is a module because its path names its masks: two
+ * layers of one program draw apart from each other, and the same layer draws the same after a restart. */
 #include "nn/nn.h"
 
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, real p)

@@ -1,13 +1,15 @@
 /* embedding.c - a table of rows, and the rows of some ids.
  *
- * The padding row is kept out by its id: a small lasting table of ints maps every id to itself, but padding to -1, and row -1 of a
- * gather is 0 and has no gradient. So neither a mask of the result's size nor a second look at the gradient is needed. */
+ * The padding row is kept out by its id: a small lasting table of ints maps every id to itself, but padding
+ * to -1, and row -1 of a gather is 0 and has no gradient. So neither a mask of the result's size nor a second
+ * look at the gradient is needed. */
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 
 struct weft_embedding {
     weft_module *m;
-    weft_tensor *weight, ids;                    /* ids: [rows] ints, id -> id or -1; without data if there is no padding */
+    /* ids: [rows] ints, id -> id or -1; without data if there is no padding */
+    weft_tensor *weight, ids;
 };
 
 /* ---- ids without padding ---- */
@@ -20,7 +22,9 @@ static void skip_run(weft_call *c)
 {
     RUN(c, gather_ints, count(c->y[0]), 1, count(c->x[1]), I(c, 1), I(c, 0), -1, (int32_t *)(void *)Y(c, 0));
 }
-static const weft_op op_skip = { .name = "embedding_run", .no_gradient = true, .shape = skip_shape, .forward = skip_run };
+static const weft_op op_skip = {
+    .name = "embedding_run", .no_gradient = true, .shape = skip_shape, .forward = skip_run
+};
 
 static void embedding_end(void *p)
 {
@@ -56,7 +60,8 @@ static bool is_sound(weft_module *m, const weft_embedding_opts *o)
     else if (w && (o->rows < 1 || o->rows > INT32_MAX))
         weft__fail(w, WEFT_EARG, "embedding: %lld rows; 1 .. %d are wanted", (long long)o->rows, INT32_MAX);
     else if (w && has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
-        weft__fail(w, WEFT_EARG, "embedding: padding %lld; 0 .. %lld is wanted", (long long)o->padding, (long long)o->rows - 1);
+        weft__fail(w, WEFT_EARG, "embedding: padding %lld; 0 .. %lld is wanted", (long long)o->padding,
+                   (long long)o->rows - 1);
     return w && !w->status;
 }
 
@@ -71,7 +76,8 @@ weft_embedding *weft_embedding_with(weft_module *parent, const char *name, const
     if (!e)
         return weft__finished(m, e, &none);
     e->m = m;
-    e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
+                               (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
         w->dev.k->fill(&w->dev, opts->columns, 0, e->weight->data + opts->padding * opts->columns);
     return weft__finished(m, e, &none);
@@ -97,8 +103,10 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
         return bad;
     const weft_module *before = weft__enter(e->m);
     if (ids->f.type != WEFT_I32)
-        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "ids, ints below %lld, are wanted", (long long)e->weight->f.size[0]);
-    weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids, *y = weft_index_select(e->weight, rows);
+        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "ids, ints below %lld, are wanted",
+                     (long long)e->weight->f.size[0]);
+    weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
+                *y = weft_index_select(e->weight, rows);
     remember(e, rows, y);
     weft__leave(e->m, before);
     return y;

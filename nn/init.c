@@ -1,5 +1,5 @@
-/* init.c - first values of parameters. They are a function of the context's seed and of the parameter's whole path, so a layer
- * added, moved or left out changes no other layer's values. */
+/* init.c - first values of parameters. They are a function of the context's seed and of the parameter's whole
+ * path, so a layer added, moved or left out changes no other layer's values. */
 #include <math.h>
 #include <string.h>
 #include "core/shared/philox.h"
@@ -31,7 +31,8 @@ static void subtract(double *a, double factor, const double *b, int64_t n)
         a[k] -= factor * b[k];
 }
 
-static void orthonormalise(double *x, int64_t rows, int64_t length)   /* Gram and Schmidt, twice: which is enough (Giraud et al. 2005) */
+/* Gram and Schmidt, twice: which is enough (Giraud et al. 2005) */
+static void orthonormalise(double *x, int64_t rows, int64_t length)
 {
     for (int64_t i = 0; i < rows; i++) {
         double *a = x + i * length;
@@ -70,13 +71,17 @@ bool weft__init_is_sound(weft *w, const char *function, const char *path, const 
     if ((unsigned)init.kind > WEFT_INIT_ORTHOGONAL)
         weft__fail(w, WEFT_EARG, "%s: %s: no such weft_init_kind: %d", function, path, (int)init.kind);
     else if (!isfinite(init.a) || !isfinite(init.b))
-        weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are wanted", function, path, (double)init.a,
-                   (double)init.b);
+        weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are wanted",
+                   function, path, (double)init.a, (double)init.b);
     else if (init.kind == WEFT_INIT_UNIFORM && !(init.a <= init.b && isfinite(init.b - init.a)))
-        weft__fail(w, WEFT_EARG, "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, is wanted", function, path,
-                   (double)init.a, (double)init.b);
+        weft__fail(w, WEFT_EARG,
+                   "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, "
+                   "is wanted",
+                   function, path, (double)init.a, (double)init.b);
     else if (init.kind >= WEFT_INIT_XAVIER && f->rank < 2)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s: Xavier, Kaiming and orthogonal first values want a rank of 2 or more, not %d", function, path, f->rank);
+        weft__fail(w, WEFT_ESHAPE,
+                   "%s: %s: Xavier, Kaiming and orthogonal first values want a rank of 2 or more, not %d",
+                   function, path, f->rank);
     return !w->status;
 }
 
@@ -86,17 +91,22 @@ static void draw(weft__parameter *p, uint64_t key, bool normal, double a, double
     w->dev.k->random(&w->dev, weft__elements(&p->value.f), key, 0, normal, (real)a, (real)b, p->value.data);
 }
 
-static void uniform(weft__parameter *p, uint64_t key, double bound) { draw(p, key, false, -bound, 2 * bound); }
+static void uniform(weft__parameter *p, uint64_t key, double bound)
+{
+    draw(p, key, false, -bound, 2 * bound);
+}
 
 void weft__first_values(weft__parameter *p, weft_init init)
 {
     weft *w = p->value.w;
     const weft__form *f = &p->value.f;
-    uint64_t key = weft__hash(w->seed ^ 0x77656967687473u, p->path);      /* apart from a stream of the same name */
+    /* apart from a stream of the same name */
+    uint64_t key = weft__hash(w->seed ^ 0x77656967687473u, p->path);
     int64_t n = weft__elements(f);
     if (n == 0)
         return;
-    double out = f->rank ? (double)f->size[0] : 1, inside = (double)extent(f, 2, f->rank), in = f->rank > 1 ? (double)f->size[1] * inside : 1;
+    double out = f->rank ? (double)f->size[0] : 1, inside = (double)extent(f, 2, f->rank),
+           in = f->rank > 1 ? (double)f->size[1] * inside : 1;
     double a = (double)init.a, b = (double)init.b, gain = a != 0 ? a : 1;
     switch (init.kind) {
     case WEFT_INIT_ZERO:       w->dev.k->fill(&w->dev, n, 0, p->value.data); break;

@@ -1,12 +1,13 @@
-/* linear.c - y = x W^T + b. The weight lies as in PyTorch, [out, in], so that both read each other's files; the product takes it
- * transposed, and no copy is made. */
+/* linear.c - y = x W^T + b. The weight lies as in PyTorch, [out, in], so that both read each other's files;
+ * the product takes it transposed, and no copy is made. */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 
 struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
 
-static weft_linear *made(weft_module *parent, const char *name, int64_t in, int64_t out, weft_init weight, const weft_init *bias)
+static weft_linear *made(weft_module *parent, const char *name, int64_t in, int64_t out, weft_init weight,
+                         const weft_init *bias)
 {
     static weft_linear none;
     weft_module *m = weft_submodule_new(parent, name);
@@ -30,20 +31,29 @@ weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64
     weft_init init = weft__by_width(in);
     return made(m, name, in, out, init, &init);
 }
-weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out) { return made(m, name, in, out, weft__by_width(in), NULL); }
+weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out)
+{
+    return made(m, name, in, out, weft__by_width(in), NULL);
+}
 
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight)
 {
     return made(m, name, in, out, weight, &(weft_init){ WEFT_INIT_ZERO, 0, 0 });
 }
-weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight) { return made(m, name, in, out, weight, NULL); }
+weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
+                                      weft_init weight)
+{
+    return made(m, name, in, out, weight, NULL);
+}
 
 static bool fits(const weft_linear *l, const weft_tensor *x)
 {
     char text[128];
     int64_t in = l->weight->f.size[1];
     if (x->f.type != WEFT_REAL || x->f.rank < 2 || x->f.size[x->f.rank - 1] != in)
-        weft__fail(x->w, WEFT_ESHAPE, "linear: the input is %s; [.., %lld] of reals, of rank 2 or more, is wanted", weft__text(&x->f, text), (long long)in);
+        weft__fail(x->w, WEFT_ESHAPE,
+                   "linear: the input is %s; [.., %lld] of reals, of rank 2 or more, is wanted",
+                   weft__text(&x->f, text), (long long)in);
     return !x->w->status;
 }
 

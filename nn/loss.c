@@ -1,12 +1,14 @@
 /* loss.c - losses element by element: a total, and the weight by which somebody will divide, once.
  *
- * What a mask leaves out is replaced before anything is computed from it: multiplied afterwards, a NaN there would reach the sum,
- * and its gradient would be 0 * NaN. So every loss is the same three steps: begin (check, replace), its formula, end (weigh, sum). */
+ * What a mask leaves out is replaced before anything is computed from it: multiplied afterwards, a NaN there
+ * would reach the sum, and its gradient would be 0 * NaN. So every loss is the same three steps: begin
+ * (check, replace), its formula, end (weigh, sum). */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "nn/loss.h"
 
-weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_reciprocal(l.weight)); }     /* inverse(0) is 0 */
+/* inverse(0) is 0 */
+weft_tensor *weft_mean_loss(weft_loss l) { return weft_mul(l.sum, weft_reciprocal(l.weight)); }
 
 weft_loss weft_add_losses(weft_loss a, weft_loss b)
 {
@@ -20,7 +22,8 @@ weft_tensor *weft__column(weft_tensor *x)
     for (int i = 0; i < rank; i++)
         shape[i] = x->f.size[i];
     if (x && x->f.batch)
-        shape[0] = -1;                           /* as many rows as the layout has that reshape arranges it to */
+        /* as many rows as the layout has that reshape arranges it to */
+        shape[0] = -1;
     shape[rank] = 1;
     return weft_reshape(x, rank + 1, shape);
 }
@@ -51,13 +54,15 @@ bool weft__alike(const weft__form *a, const weft__form *b, int64_t last)
 }
 
 /* Broadcasting here would hide [n] beside [n, 1], which sums n * n differences. */
-static bool alike(const char *name, const weft_tensor *x, const weft_tensor *y, const char *what, int64_t last)
+static bool alike(const char *name, const weft_tensor *x, const weft_tensor *y, const char *what,
+                  int64_t last)
 {
     char a[128], b[128];
     bool same = weft__alike(&x->f, &y->f, last);
     if (!same)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s: %s, both ragged or both plain, are wanted", name, weft__text(&x->f, a), what,
-                   weft__text(&y->f, b), last < 0 ? "equal shapes" : "shapes that differ in the last extent only");
+        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s: %s, both ragged or both plain, are wanted",
+                   name, weft__text(&x->f, a), what, weft__text(&y->f, b),
+                   last < 0 ? "equal shapes" : "shapes that differ in the last extent only");
     return same;
 }
 
@@ -68,16 +73,20 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
     int skip = f->rank - g->rank;
     bool fits = skip >= 0 && (!g->batch || (f->batch && !skip));
     for (int i = 0; fits && i < g->rank; i++)
-        fits = g->size[i] == 1 || (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
+        fits = g->size[i] == 1 ||
+               (skip + i == 0 && f->batch ? g->batch != NULL : g->size[i] == f->size[skip + i]);
     if (!fits)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s does not broadcast to predicted %s", name, what, weft__text(g, b), weft__text(f, a));
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s does not broadcast to predicted %s", name, what,
+                   weft__text(g, b), weft__text(f, a));
     return fits;
 }
 
 static bool weighed(const char *name, weft_tensor *x, const weft_loss_opts *o)
 {
-    return !o || ((!o->mask || (usable(name, x->w, o->mask, "mask") && broadcasts(name, x, o->mask, "mask")))
-                  && (!o->weights || (usable(name, x->w, o->weights, "weights") && broadcasts(name, x, o->weights, "weights"))));
+    return !o ||
+           ((!o->mask || (usable(name, x->w, o->mask, "mask") && broadcasts(name, x, o->mask, "mask"))) &&
+            (!o->weights ||
+             (usable(name, x->w, o->weights, "weights") && broadcasts(name, x, o->weights, "weights"))));
 }
 
 static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwise)
@@ -85,17 +94,20 @@ static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwi
     return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, otherwise)) : x;
 }
 
-static bool begin(const char *name, weft_tensor **x, weft_tensor **y, const char *what, const weft_loss_opts *o)
+static bool begin(const char *name, weft_tensor **x, weft_tensor **y, const char *what,
+                  const weft_loss_opts *o)
 {
     weft *w = weft__context(LIST(*x, *y));
-    if (!usable(name, w, *x, "predicted") || !usable(name, w, *y, what) || !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
+    if (!usable(name, w, *x, "predicted") || !usable(name, w, *y, what) || !alike(name, *x, *y, what, -1) ||
+        !weighed(name, *x, o))
         return false;
     *x = chosen(*x, o, 0), *y = chosen(*y, o, 0);
     return true;
 }
 
 /* ---- end ---- */
-static weft_tensor *counted(const weft_tensor *x, const weft_loss_opts *o)      /* the sum of the mask over x's elements */
+/* the sum of the mask over x's elements */
+static weft_tensor *counted(const weft_tensor *x, const weft_loss_opts *o)
 {
     if (!o || !o->mask)
         return weft_scalar(x->w, (real)weft__numbers(&x->f));
@@ -130,7 +142,8 @@ weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_
     return end(weft_abs(weft_sub(predicted, target)), opts);
 }
 
-/* With c = r clamped to +-delta: c (r - c / 2) is r^2 / 2 inside and delta (|r| - delta / 2) outside, smooth at 0. */
+/* With c = r clamped to +-delta: c (r - c / 2) is r^2 / 2 inside and delta (|r| - delta / 2) outside,
+ * smooth at 0. */
 weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, real delta, const weft_loss_opts *opts)
 {
     if (!begin("huber", &predicted, &target, "target", opts))
@@ -141,20 +154,25 @@ weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, real delta, co
     return end(weft_mul(c, weft_sub(r, weft_scale(c, (real).5))), opts);
 }
 
-/* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is right. */
+/* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is
+ * right. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin("bce_with_logits", &logits, &target, "target", opts))
         return failed(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
-    return end(weft_add(weft_mul(target, weft_softplus(weft_neg(logits))), weft_mul(rest, weft_softplus(logits))), opts);
+    return end(
+        weft_add(weft_mul(target, weft_softplus(weft_neg(logits))), weft_mul(rest, weft_softplus(logits))),
+        opts);
 }
 
-weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, real eps, const weft_loss_opts *opts)
+weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, real eps,
+                            const weft_loss_opts *opts)
 {
     weft_tensor *m = mean;
-    if (!begin("gaussian_nll", &m, &target, "target", opts) || !usable("gaussian_nll", mean->w, variance, "variance")
-        || !alike("gaussian_nll", mean, variance, "variance", -1))
+    if (!begin("gaussian_nll", &m, &target, "target", opts) ||
+        !usable("gaussian_nll", mean->w, variance, "variance") ||
+        !alike("gaussian_nll", mean, variance, "variance", -1))
         return failed(mean);
     if (!(eps >= 0))
         weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is wanted", (double)eps);
@@ -163,7 +181,8 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tenso
     return end(weft_scale(weft_add(weft_log(v), error), (real).5), opts);
 }
 
-/* Where numerator and denominator are 0 the denominator becomes 1, before the division: 0, with a gradient of 0. */
+/* Where numerator and denominator are 0 the denominator becomes 1, before the division: 0, with a gradient
+ * of 0. */
 weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
     if (!begin("smape", &predicted, &target, "target", opts))
@@ -187,11 +206,14 @@ static bool in_order(weft_tensor *x, const real *quantiles, int n)
 {
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
         char text[128];
-        weft__fail(x->w, WEFT_ESHAPE, "quantile_loss: predicted %s for %d quantiles: as many in its last axis are wanted", weft__text(&x->f, text), n);
+        weft__fail(x->w, WEFT_ESHAPE,
+                   "quantile_loss: predicted %s for %d quantiles: as many in its last axis are wanted",
+                   weft__text(&x->f, text), n);
     }
     for (int i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))
-            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %d is %g; between 0 and 1 is wanted", i, (double)quantiles[i]);
+            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %d is %g; between 0 and 1 is wanted", i,
+                       (double)quantiles[i]);
     return !x->w->status;
 }
 
@@ -200,8 +222,8 @@ static int64_t sequences(const weft_tensor *x)
     return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
 }
 
-weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n, bool per_batch,
-                        const weft_loss_opts *opts)
+weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n,
+                             bool per_batch, const weft_loss_opts *opts)
 {
     weft *w = weft__context(LIST(predicted, target));
     if (!usable("quantile_loss", w, predicted, "predicted") || !usable("quantile_loss", w, target, "target")
@@ -213,5 +235,6 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
     weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
     weft_tensor *element = weft_maximum(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
-    return (weft_loss){ weft_sum_all(element), per_batch ? weft_scalar(x->w, (real)(sequences(x) * n)) : counted(x, opts) };
+    return (weft_loss){ weft_sum_all(element),
+                        per_batch ? weft_scalar(x->w, (real)(sequences(x) * n)) : counted(x, opts) };
 }

@@ -1,7 +1,9 @@
-/* loss_entropy.c - cross entropy of each row as one operator, so that no [rows, classes] but the logits and their gradient exists.
+/* loss_entropy.c - cross entropy of each row as one operator, so that no [rows, classes] but the logits and
+ * their gradient exists.
  *
- * The composed form is the same sum over a target distribution, from public operators: it has the second derivatives. Mask and
- * class weights are constants here, as in PyTorch; a walk that wants their gradient is told so. */
+ * The composed form is the same sum over a target distribution, from public operators: it has the second
+ * derivatives. Mask and class weights are constants here, as in PyTorch; a walk that wants their gradient is
+ * told so. */
 #include "autograd/autograd.h"
 #include "nn/loss.h"
 
@@ -41,8 +43,8 @@ static void check_classes(const weft_call *c, const weft_tensor *classes)
         return;
     w->dev.fault = (weft__fault){ 0 };
     place_of(classes, fault.row, place, sizeof place);
-    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; 0 .. %lld is wanted, or the class to ignore", c->op->name, (long long)fault.value, place,
-               (long long)fault.below - 1);
+    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; 0 .. %lld is wanted, or the class to ignore", c->op->name,
+               (long long)fault.value, place, (long long)fault.below - 1);
 }
 
 static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_weight and mask */
@@ -55,11 +57,15 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
     if (classes->f.type != WEFT_I32)
         return weft_op_refuse(c, "classes are ints; reals were given");
     if (m->classes == 0 && weft__elements(&classes->f))
-        return weft_op_refuse(c, "there are rows, but no classes to choose from: a last extent of 1 or more is wanted");
-    if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 || weight->f.size[0] != m->classes))
-        return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is wanted", weft__text(&weight->f, text), (long long)m->classes);
+        return weft_op_refuse(
+            c, "there are rows, but no classes to choose from: a last extent of 1 or more is wanted");
+    if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 ||
+                   weight->f.size[0] != m->classes))
+        return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is wanted",
+                            weft__text(&weight->f, text), (long long)m->classes);
     if (mask && !weft__same(&mask->f, &want))
-        return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are wanted", weft__text(&mask->f, text));
+        return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are wanted",
+                            weft__text(&mask->f, text));
     c->y[0]->f = want;
     return true;
 }
@@ -75,7 +81,9 @@ static void weight_run(weft_call *c)
     check_classes(c, c->x[0]);
 }
 
-static const weft_op op_weight = { .name = "cross_entropy", .no_gradient = true, .shape = weight_shape, .forward = weight_run };
+static const weft_op op_weight = {
+    .name = "cross_entropy", .no_gradient = true, .shape = weight_shape, .forward = weight_run
+};
 
 /* Appends class_weight and mask to the n inputs in x; the number of all. */
 static int with_options(weft_tensor **x, int n, manner *m, weft_tensor *class_weight, weft_tensor *mask)
@@ -101,15 +109,19 @@ weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce
 }
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
-static bool refused(const weft_call *c)          /* PyTorch's [n, classes, T ..] beside [n, T ..], or anything else */
+/* PyTorch's [n, classes, T ..] beside [n, T ..], or anything else */
+static bool refused(const weft_call *c)
 {
     const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;
     bool second = x->rank > 2 && x->rank == t->rank + 1 && x->size[0] == t->size[0] && !x->batch && !t->batch;
     for (int i = 1; second && i < t->rank; i++)
         second = x->size[i + 1] == t->size[i];
     if (second)
-        return weft__refuse(c, "classes are the last axis, of extent %lld here; they seem to be axis 1, of extent %lld, as in PyTorch%s", (long long)x->size[x->rank - 1],
-                            (long long)x->size[1], x->rank == 3 ? ": weft_transpose(logits, 1, 2)" : "");
+        return weft__refuse(c,
+                            "classes are the last axis, of extent %lld here; they seem to be axis 1, of "
+                            "extent %lld, as in PyTorch%s",
+                            (long long)x->size[x->rank - 1], (long long)x->size[1],
+                            x->rank == 3 ? ": weft_transpose(logits, 1, 2)" : "");
     return weft_op_refuse(c, "logits [.., classes] and classes [..] are wanted, both ragged or both plain");
 }
 
@@ -137,10 +149,12 @@ static void entropy_fused(const weft_call *c)
     bool add;
     for (int i = 2; i < c->n; i++)
         if (weft_op_dx(c, i, &add))
-            weft__fail(w, WEFT_EARG, "cross_entropy: mask and class_weight are constants, they have no gradient");
+            weft__fail(w, WEFT_EARG,
+                       "cross_entropy: mask and class_weight are constants, they have no gradient");
     real *dx = weft_op_dx(c, 0, &add);
     if (dx && !w->status)
-        w->dev.k->entropy_back(&w->dev, &e, c->x[0]->data, weft_op_int_data(c->x[1]), weft_op_dy(c, 0), dx, add);
+        w->dev.k->entropy_back(&w->dev, &e, c->x[0]->data, weft_op_int_data(c->x[1]), weft_op_dy(c, 0), dx,
+                               add);
 }
 
 /* [.., classes] of 0 and 1; a class out of range, an ignored one perhaps, gives zeros. */
@@ -153,7 +167,9 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
 {
     const manner *m = c->attributes;
     weft *w = c->y[0]->w;
-    weft_ce_opts o = { .mask = m->mask ? c->x[m->mask] : NULL, .ignore = m->ignore, .has_ignore = m->has_ignore };
+    weft_ce_opts o = { .mask = m->mask ? c->x[m->mask] : NULL,
+                       .ignore = m->ignore,
+                       .has_ignore = m->has_ignore };
     weft_tensor *row = weft__column(weft__entropy_weight(c->x[1], m->classes, &o, false));
     weft_tensor *weight = m->weight ? c->x[m->weight] : weft_full(w, 1, WEFT_SHAPE(m->classes));
     weft_tensor *chosen = weft_scale(weft_mul(one_hot(c->x[1], m->classes), weight), 1 - m->smoothing);
@@ -162,17 +178,22 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
     y[0] = weft_neg(weft_sum(weft_mul(weft_mul(row, weft_add(chosen, even)), log_p), -1));
 }
 
-static const weft_op op_entropy = { .name = "cross_entropy", .shape = entropy_shape, .forward = entropy_run, .fused = entropy_fused,
+static const weft_op op_entropy = { .name = "cross_entropy",
+                                    .shape = entropy_shape,
+                                    .forward = entropy_run,
+                                    .fused = entropy_fused,
                                     .composed = entropy_composed };
 
 weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
-        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted", (double)o.smoothing);
+        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted",
+                   (double)o.smoothing);
     manner m = { weft_size(logits, -1), o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
     weft_tensor *rows = weft_op_apply(&op_entropy, x, inputs, &m, sizeof m);
-    return (weft_loss){ weft_sum_all(rows), weft_sum_all(weft__entropy_weight(classes, m.classes, opts, true)) };
+    return (weft_loss){ weft_sum_all(rows),
+                        weft_sum_all(weft__entropy_weight(classes, m.classes, opts, true)) };
 }

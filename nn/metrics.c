@@ -1,4 +1,5 @@
-/* metrics.c - what is counted beside a loss: argmax, accuracies, perplexity, edit distance. Nothing here is on the tape. */
+/* metrics.c - what is counted beside a loss: argmax, accuracies, perplexity, edit distance. Nothing here
+ * is on the tape. */
 #include <math.h>
 #include <stdlib.h>
 #include "nn/loss.h"
@@ -13,17 +14,22 @@ static bool argmax_shape(weft_call *c)
     f.size[f.rank] = 0;
     c->y[1]->f = c->y[0]->f = f;
     c->y[0]->f.type = WEFT_I32;
-    return weft_size(c->x[0], -1) > 0 || weft__elements(&f) == 0 || weft_op_refuse(c, "there is no largest of no classes");
+    return weft_size(c->x[0], -1) > 0 || weft__elements(&f) == 0 ||
+           weft_op_refuse(c, "there is no largest of no classes");
 }
 
 static void argmax_run(weft_call *c)
 {
     weft *w = c->y[0]->w;
-    weft__segments rows = { .count = weft__elements(&c->y[0]->f), .length = weft_size(c->x[0], -1), .inner = 1 };
+    weft__segments rows = { .count = weft__elements(&c->y[0]->f),
+                            .length = weft_size(c->x[0], -1),
+                            .inner = 1 };
     w->dev.k->segment_max(&w->dev, &rows, c->x[0]->data, c->y[1]->data, weft_op_int_data(c->y[0]));
 }
 
-static const weft_op op_argmax = { .name = "argmax", .results = 2, .no_gradient = true, .shape = argmax_shape, .forward = argmax_run };
+static const weft_op op_argmax = {
+    .name = "argmax", .results = 2, .no_gradient = true, .shape = argmax_shape, .forward = argmax_run
+};
 
 weft_tensor *weft_argmax(weft_tensor *scores) { return weft_op_apply(&op_argmax, &scores, 1, NULL, 0); }
 
@@ -35,9 +41,10 @@ static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes
     char a[128], b[128];
     weft_tensor *best = weft_argmax(scores);
     if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
-        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are wanted", name, weft__text(&scores->f, a),
-                   weft__text(&classes->f, b));
-    return (hits){ weft_equal(weft_to_reals(best), weft_to_reals(classes)), weft__entropy_weight(classes, weft_size(scores, -1), opts, false) };
+        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are wanted", name,
+                   weft__text(&scores->f, a), weft__text(&classes->f, b));
+    return (hits){ weft_equal(weft_to_reals(best), weft_to_reals(classes)),
+                   weft__entropy_weight(classes, weft_size(scores, -1), opts, false) };
 }
 
 static weft_loss token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
@@ -51,7 +58,8 @@ static weft_loss sequence_hits(weft_tensor *scores, weft_tensor *classes, const 
 {
     char text[128];
     if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
-        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are wanted", weft__text(&scores->f, text));
+        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are wanted",
+                   weft__text(&scores->f, text));
     hits h = compared("sequence_accuracy", scores, classes, opts);
     weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
     weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
@@ -82,7 +90,8 @@ double weft_perplexity(double sum, double weight) { return exp(weight != 0 ? sum
 /* ---- edit distance ---- */
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* One row of the table is turned into the next in place: row[j] is the distance of a's first i to b's first j, corner that of i - 1, j - 1. */
+/* One row of the table is turned into the next in place: row[j] is the distance of a's first i to b's
+ * first j, corner that of i - 1, j - 1. */
 static void next_row(int64_t *row, int64_t i, int32_t symbol, const int32_t *b, int64_t nb)
 {
     int64_t corner = row[0];

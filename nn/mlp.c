@@ -3,7 +3,13 @@
 
 enum { MOST_LAYERS = 9999 };                    /* said in the header */
 
-struct weft_mlp { weft_module *m; weft_activation activation; real dropout; int layers; weft_linear *linear[]; };
+struct weft_mlp {
+    weft_module *m;
+    weft_activation activation;
+    real dropout;
+    int layers;
+    weft_linear *linear[];
+};
 
 /* Of linear layer i in a torch.nn.Sequential, where activations and dropouts have numbers, too. */
 static int number_of(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
@@ -16,8 +22,9 @@ static bool is_sound(weft_module *m, const weft_mlp_opts *o)
     else if (w && (o->layers < 1 || o->layers > MOST_LAYERS))
         weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 .. %d are wanted", o->layers, MOST_LAYERS);
     else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout < 1)))
-        weft__fail(w, WEFT_EARG, "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted", (int)o->activation,
-                   (double)o->dropout);
+        weft__fail(w, WEFT_EARG,
+                   "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted",
+                   (int)o->activation, (double)o->dropout);
     return w && !w->status;
 }
 

@@ -1,7 +1,8 @@
 /* module.c - the tree of modules: names, walks over what is below a module, and the layer that messages name.
  *
- * A root keeps one list of all parameters and buffers in the order in which they were made, because that is the order of its flat
- * vectors: a walk below a module is a filter of that list, and what was made together comes as one run of memory. */
+ * A root keeps one list of all parameters and buffers in the order in which they were made, because that is
+ * the order of its flat vectors: a walk below a module is a filter of that list, and what was made together
+ * comes as one run of memory. */
 #include <string.h>
 #include "nn/nn.h"
 
@@ -46,15 +47,18 @@ static bool is_taken(const weft_module *m, const char *name)
     return false;
 }
 
-bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function, char path[WEFT__PATH])
+bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
+                    char path[WEFT__PATH])
 {
     const char *bad = bad_name(name);
     if (bad)
-        weft__fail(w, WEFT_EARG, "%s: the name \"%.80s\"%s%s %s", function, name ? name : "", m ? " in " : "", m ? m->path : "", bad);
+        weft__fail(w, WEFT_EARG, "%s: the name \"%.80s\"%s%s %s", function, name ? name : "", m ? " in " : "",
+                   m ? m->path : "", bad);
     else if (m && is_taken(m, name))
         weft__fail(w, WEFT_EARG, "%s: %s has a \"%s\" already", function, m->path, name);
     else if (snprintf(path, WEFT__PATH, "%s%s%s", m ? m->path : "", m ? "." : "", name) >= WEFT__PATH)
-        weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path has more than %d bytes", function, name, m->path, WEFT__PATH - 1);
+        weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path has more than %d bytes", function, name, m->path,
+                   WEFT__PATH - 1);
     return !w->status;
 }
 
@@ -64,7 +68,10 @@ static const char *last_word(const char *path)
     return dot ? dot + 1 : path;
 }
 
-static const char *below_of(const char *path, const weft_module *from) { return from ? path + strlen(from->path) + 1 : path; }
+static const char *below_of(const char *path, const weft_module *from)
+{
+    return from ? path + strlen(from->path) + 1 : path;
+}
 
 const char *weft__parameter_path(const weft__parameter *p, const weft_module *from, char *buffer, size_t size)
 {
@@ -193,7 +200,8 @@ void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *,
             return;
 }
 
-void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module *, int64_t, int64_t, void *), void *user)
+void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module *, int64_t, int64_t, void *),
+                    void *user)
 {
     int64_t from = 0, end = 0;
     if (!m || !m->w)

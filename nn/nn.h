@@ -8,86 +8,119 @@
 
 enum { WEFT__NAME = 64, WEFT__PATH = 256, WEFT__GRAIN = 16 };
 
-/* One path is stored, the whole one, "seq2seq.encoder.weight"; a name is its last word, and a path below a module its tail. */
+/* One path is stored, the whole one, "seq2seq.encoder.weight"; a name is its last word, and a path below a
+ * module its tail. */
 typedef struct weft__parameter {
-    struct weft__parameter *next, *later;        /* the next of this module; the next of this root: in the order in which they were made */
+    /* the next of this module; the next of this root: in the order in which they were made */
+    struct weft__parameter *next, *later;
     weft_module *module;
     char path[WEFT__PATH]; const char *name;     /* name: in path */
-    int64_t at;                                  /* where in the root's flat vectors, a multiple of WEFT__GRAIN; buffers: -1, their memory is their own */
+    /* where in the root's flat vectors, a multiple of WEFT__GRAIN; buffers: -1, their memory is their own */
+    int64_t at;
     weft_tensor value, grad;                     /* value.grad is &grad; step 0: they live until weft_close */
-    struct weft__parameter *tied;                /* this is another name of that one, and value, grad are empty; else NULL */
+    /* this is another name of that one, and value, grad are empty; else NULL */
+    struct weft__parameter *tied;
     struct weft_optim *by;                       /* the optimiser that steps it; NULL: none */
     bool buffer;
 } weft__parameter;
 
-typedef struct weft__note { struct weft__note *next; char key[32], value[96]; } weft__note;   /* a text that a checkpoint keeps with the module */
+/* a text that a checkpoint keeps with the module */
+typedef struct weft__note { struct weft__note *next; char key[32], value[96]; } weft__note;
 
 struct weft_module {
     weft *w;                                     /* NULL: a module that could not be made */
-    weft_module *root, *parent, *child, *sibling;                 /* first child, next sibling, in the order in which they were made */
+    /* first child, next sibling, in the order in which they were made */
+    weft_module *root, *parent, *child, *sibling;
     char path[WEFT__PATH]; const char *name;     /* "seq2seq.encoder"; name: in path */
     weft__parameter *parameters;                 /* first of this module */
     weft__note *notes;                           /* what its parameters mean: cell, gate order; by key */
     /* of a root: */
-    weft__parameter *first, *last;               /* all parameters and buffers in the order in which they were made */
-    real *values, *gradients; int64_t n, room;   /* device memory; the gaps between parameters are 0 in both, always */
+    /* all parameters and buffers in the order in which they were made */
+    weft__parameter *first, *last;
+    /* device memory; the gaps between parameters are 0 in both, always */
+    real *values, *gradients; int64_t n, room;
 };
 
 /* ---- module.c ---- */
-/* The context, if m can be worked with; NULL if m is NULL or could not be made (its context has failed before), or the context has failed. */
+/* The context, if m can be worked with; NULL if m is NULL or could not be made (its context has failed
+ * before), or the context has failed. */
 weft *weft__ready(const weft_module *m);
 /* The inert tensor of the context of m, or of nowhere: what a function returns that could not do its work. */
 weft_tensor *weft__inert(const weft_module *m);
-/* For a layer's run: NULL if the layer was made and x can be its input; else the context (of the layer, or of x if the layer is NULL or
- * could not be made) fails, naming the function, and its inert tensor is the result of the run. m: the layer's module, NULL for a NULL
- * layer. */
+/* For a layer's run: NULL if the layer was made and x can be its input; else the context (of the layer, or of
+ * x if the layer is NULL or could not be made) fails, naming the function, and its inert tensor is the result
+ * of the run. m: the layer's module, NULL for a NULL layer. */
 weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function);
-/* Checks a name for a new part of the module (NULL: a root) and writes its path; false and a sticky error if it cannot be had. */
-bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function, char path[WEFT__PATH]);
+/* Checks a name for a new part of the module (NULL: a root) and writes its path; false and a sticky error
+ * if it cannot be had. */
+bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
+                    char path[WEFT__PATH]);
 bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
-/* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A tied name is no second visit:
- * a parameter is visited under its first name alone, so not at all if that is not below m. */
+/* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A
+ * tied name is no second visit: a parameter is visited under its first name alone, so not at all if that is
+ * not below m. */
 void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *, void *), void *user);
-/* The parameters below m (frozen ones, too, if asked for) as runs [from, from + n) of the root's flat vectors, neighbours merged, gaps
- * included: what a kernel does to them all, it does in few calls. */
-void weft__each_run(const weft_module *m, bool frozen, void (*visit)(weft_module *root, int64_t from, int64_t n, void *user), void *user);
-/* "encoder.lstm.weight_ih_l0", counted from (and without) `from`; for messages from is NULL: the root's name is included. */
-const char *weft__parameter_path(const weft__parameter *p, const weft_module *from, char *buffer, size_t size);
+/* The parameters below m (frozen ones, too, if asked for) as runs [from, from + n) of the root's flat
+ * vectors, neighbours merged, gaps included: what a kernel does to them all, it does in few calls. */
+void weft__each_run(const weft_module *m, bool frozen,
+                    void (*visit)(weft_module *root, int64_t from, int64_t n, void *user), void *user);
+/* "encoder.lstm.weight_ih_l0", counted from (and without) `from`; for messages from is NULL: the root's
+ * name is included. */
+const char *weft__parameter_path(const weft__parameter *p, const weft_module *from, char *buffer,
+                                 size_t size);
 const char *weft__module_path(const weft_module *m, char *buffer, size_t size);
-/* A layer runs: messages of the context name it until weft__leave. Returns the scope before. m->w must not be NULL. */
+/* A layer runs: messages of the context name it until weft__leave. Returns the scope before. m->w must not
+ * be NULL. */
 const weft_module *weft__enter(const weft_module *m);
 void weft__leave(const weft_module *m, const weft_module *before);
-/* An object of `bytes` bytes, zeroed, below the context; NULL (and the context has failed) if there is no memory or m->w is NULL. */
+/* An object of `bytes` bytes, zeroed, below the context; NULL (and the context has failed) if there is no
+ * memory or m->w is NULL. */
 void *weft__layer(weft_module *m, size_t bytes);
-/* The layer of m when it is done, or the other if something about it has failed: then m goes, and its name is free again. */
+/* The layer of m when it is done, or the other if something about it has failed: then m goes, and its name
+ * is free again. */
 void *weft__finished(weft_module *m, void *layer, void *otherwise);
 
 /* ---- parameter.c, init.c ---- */
-int64_t weft__piece(const weft__parameter *p);                    /* the numbers it takes in the flat vectors: its own and the gap behind */
-void weft__all_changed(weft_module *root);                         /* the numbers of every parameter and buffer, as far as is known */
-void weft__cut_back(weft_module *root, int64_t n);                /* of the flat vectors the first n numbers stay */
-void weft__tie_module(weft_module *m, const char *name, const weft_module *original);         /* a module `name` in m, all of whose parameters are the original's */
+/* the numbers it takes in the flat vectors: its own and the gap behind */
+int64_t weft__piece(const weft__parameter *p);
+/* the numbers of every parameter and buffer, as far as is known */
+void weft__all_changed(weft_module *root);
+/* of the flat vectors the first n numbers stay */
+void weft__cut_back(weft_module *root, int64_t n);
+/* a module `name` in m, all of whose parameters are the original's */
+void weft__tie_module(weft_module *m, const char *name, const weft_module *original);
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */
 void weft__first_values(weft__parameter *p, weft_init init);
-bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f, weft_init init);
+bool weft__init_is_sound(weft *w, const char *function, const char *path, const weft__form *f,
+                         weft_init init);
 
 /* ---- parts that layers share ---- */
-weft_init weft__by_width(int64_t in);            /* uniform in +-1/sqrt(in), as PyTorch's linear layers start */
+/* uniform in +-1/sqrt(in), as PyTorch's linear layers start */
+weft_init weft__by_width(int64_t in);
 /* Linear layers whose weight starts so; the bias starts at 0. */
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
-weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
+weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
+                                      weft_init weight);
 weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* activation.c */
-weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);          /* the activation of the layer's output, in one pass where that can be */
+/* the activation of the layer's output, in one pass where that can be */
+weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);
 bool weft__dropout_is_sound(weft *w, const char *function, real p);              /* else the context fails */
 /* Dropout of a layer's part: its masks have the name "path of m.part". */
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, real p);
 
 /* ---- describe.c ---- */
-/* Keeps a text with the module, "cell" = "lstm": checkpoints hold it, and loading compares it. A key said again replaces its value. */
+/* Keeps a text with the module, "cell" = "lstm": checkpoints hold it, and loading compares it. A key said
+ * again replaces its value. */
 void weft__describe(weft_module *m, const char *key, const char *value);
 
 /* All that an optimiser must find again: numbers of the host, or flat vectors on the device. */
-typedef struct weft__saved { const char *name; weft_dtype type; void *data; int64_t n; bool device; } weft__saved;
+typedef struct weft__saved {
+    const char *name;
+    weft_dtype type;
+    void *data;
+    int64_t n;
+    bool device;
+} weft__saved;
 int  weft__optim_saved(weft_optim *o, weft__saved *out, int room);
 bool weft__optim_is_of(const weft_optim *o, const weft_module *m);              /* of m, or of a part of it */
 void weft__optim_restored(weft_optim *o);        /* after the data were replaced */

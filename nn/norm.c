@@ -1,4 +1,5 @@
-/* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight and bias. */
+/* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight
+ * and bias. */
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 
@@ -9,7 +10,8 @@ weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char
     static weft_layer_norm_layer none;
     weft *w = weft__ready(parent);
     if (w && width < 1)
-        weft__fail(w, WEFT_ESHAPE, "norm \"%s\" in %s: width %lld; 1 or more is wanted", name ? name : "", parent->path, (long long)width);
+        weft__fail(w, WEFT_ESHAPE, "norm \"%s\" in %s: width %lld; 1 or more is wanted", name ? name : "",
+                   parent->path, (long long)width);
     weft_module *m = weft_submodule_new(parent, name);
     weft_layer_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
@@ -27,7 +29,8 @@ weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x)
         return bad;
     const weft_module *before = weft__enter(n->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
-        weft__failed(x, WEFT_ESHAPE, "layer_norm_layer", "[.., %lld] of reals is wanted", (long long)n->weight->f.size[0]);
+        weft__failed(x, WEFT_ESHAPE, "layer_norm_layer", "[.., %lld] of reals is wanted",
+                     (long long)n->weight->f.size[0]);
     weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, (real)1e-5);
     weft__leave(n->m, before);
     return y;

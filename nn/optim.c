@@ -1,8 +1,9 @@
 /* optim.c - a step of an optimiser, and what it remembers.
  *
- * Whether all gradients are finite, and how many steps were applied, is known to the device alone (weft__guard), so a step does
- * not wait: the update kernel reads the guard and does nothing if a gradient is not finite. Only where looking costs nothing,
- * on the CPU, is the guard looked at in each step; elsewhere when somebody asks. */
+ * Whether all gradients are finite, and how many steps were applied, is known to the device alone
+ * (weft__guard), so a step does not wait: the update kernel reads the guard and does nothing if a gradient is
+ * not finite. Only where looking costs nothing, on the CPU, is the guard looked at in each step; elsewhere
+ * when somebody asks. */
 #include <math.h>
 #include "core/check.h"
 #include "nn/optim.h"
@@ -22,7 +23,8 @@ static void optim_end(void *p)
 
 static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW; }
 
-/* Bad steps that were told are over. Those of which nobody knows yet, and fewer of them, count on: recovering from something else is no good step. */
+/* Bad steps that were told are over. Those of which nobody knows yet, and fewer of them, count on:
+ * recovering from something else is no good step. */
 static void optim_recover(void *p)
 {
     weft_optim *o = p;
@@ -39,7 +41,8 @@ static void send_guard(weft_optim *o)
     o->w->dev.k->upload(&o->w->dev, o->guard, &g, sizeof g);
 }
 
-weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *how, bool first, bool second, bool average)
+weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *how, bool first,
+                            bool second, bool average)
 {
     static weft_optim none;
     weft *w = weft__ready(m);
@@ -49,7 +52,14 @@ weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update
     weft_optim *o = weft__own(w, sizeof *o, optim_end, optim_recover);
     if (!o)
         return &none;
-    *o = (weft_optim){ .w = w, .module = m, .name = name, .how = *how, .first = first, .second = second, .average = average, .counts = { 0, 0, 0, -1 } };
+    *o = (weft_optim){ .w = w,
+                       .module = m,
+                       .name = name,
+                       .how = *how,
+                       .first = first,
+                       .second = second,
+                       .average = average,
+                       .counts = { 0, 0, 0, -1 } };
     o->guard = weft__device_allocate(w, sizeof *o->guard);
     if (o->guard)
         send_guard(o);
@@ -71,9 +81,13 @@ void weft_optim_set_group(weft_optim *o, weft_module *part, real lr_scale, real 
     weft *w = holds(o) ? o->w : NULL;
     if (!w || w->status)
         return;
-    if (!part || part->root != o->module->root || !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
-        weft__fail(w, WEFT_EARG, "optim_set_group: rate times %g, decay %g%s; 0 or more, and finite, of a part of the optimiser's module is wanted",
-                   (double)lr_scale, (double)weight_decay, part && part->root == o->module->root ? "" : " of another tree");
+    if (!part || part->root != o->module->root ||
+        !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
+        weft__fail(w, WEFT_EARG,
+                   "optim_set_group: rate times %g, decay %g%s; 0 or more, and finite, of a part of the "
+                   "optimiser's module is wanted",
+                   (double)lr_scale, (double)weight_decay,
+                   part && part->root == o->module->root ? "" : " of another tree");
         return;
     }
     weft__group_set(o, part, lr_scale, weight_decay);
@@ -105,8 +119,10 @@ static void look(weft_optim *o)
     look_quietly(o);
     weft__check_faults(o->w, "optim_step");
     if (too_many(o))
-        weft__fail(o->w, WEFT_ENUMERIC, "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g",
-                   o->over ? "gradients were finite, but values after the step" : "gradients were", (long long)o->counts[2], o->bad, (double)o->how.lr);
+        weft__fail(o->w, WEFT_ENUMERIC,
+                   "optim_step: %s not finite in %lld steps in a row, first in %s; the rate is %g",
+                   o->over ? "gradients were finite, but values after the step" : "gradients were",
+                   (long long)o->counts[2], o->bad, (double)o->how.lr);
 }
 
 int64_t weft_optim_skipped(weft_optim *o)
@@ -146,7 +162,8 @@ static weft__update of_run(const weft_optim *o, const weft__run *r)
     return u;
 }
 
-/* A step changes all or nothing, so before the first number is written the last is known to be finite: mostly from sizes alone. */
+/* A step changes all or nothing, so before the first number is written the last is known to be finite:
+ * mostly from sizes alone. */
 static void check_results(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
@@ -156,7 +173,8 @@ static void check_results(weft_optim *o)
     bool anew = false;
     for (int i = 0; i < o->n; i++) {
         const weft__slot *s = o->slot + i;
-        scale = s->scale > scale ? s->scale : scale, most.decay = s->decay > most.decay ? s->decay : most.decay;
+        scale = s->scale > scale ? s->scale : scale,
+        most.decay = s->decay > most.decay ? s->decay : most.decay;
         anew |= s->p->value.node.changed > o->then;
     }
     most.lr *= scale;
@@ -164,8 +182,8 @@ static void check_results(weft_optim *o)
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
         weft__update u = of_run(o, &r);
-        d->k->rehearse(d, r.n, &u, o->pasts + r.past, !r.still, root->gradients + r.at, part(o->m, r.from), part(o->v, r.from), part(o->a, r.from),
-                       root->values + r.at, r.from, o->guard);
+        d->k->rehearse(d, r.n, &u, o->pasts + r.past, !r.still, root->gradients + r.at, part(o->m, r.from),
+                       part(o->v, r.from), part(o->a, r.from), root->values + r.at, r.from, o->guard);
     }
 }
 
@@ -183,7 +201,8 @@ static void update(weft_optim *o)
     }
 }
 
-static void moved(weft_optim *o)                 /* as far as is known: only the device knows whether the step was skipped */
+/* as far as is known: only the device knows whether the step was skipped */
+static void moved(weft_optim *o)
 {
     for (int i = 0; i < o->n; i++) {
         if (!o->slot[i].still)
@@ -198,7 +217,9 @@ static bool ready(weft_optim *o)
     if (!holds(o) || o->w->status || !weft__members_join(o, "optim_step"))
         return false;
     if (o->n == 0)
-        weft__fail(o->w, WEFT_EARG, "optim_step: the %s of %s has nothing to train: no parameter is made below it (a tied one belongs to where it was made)",
+        weft__fail(o->w, WEFT_EARG,
+                   "optim_step: the %s of %s has nothing to train: no parameter is made below it (a tied one "
+                   "belongs to where it was made)",
                    o->name, o->module->path);
     return o->n > 0;
 }
@@ -240,7 +261,10 @@ real    weft_optim_lr(const weft_optim *o)    { return o ? o->how.lr : 0; }
 int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 
 /* ---- saving: the guard goes as numbers of the host ---- */
-bool weft__optim_is_of(const weft_optim *o, const weft_module *m) { return !holds(o) || weft__below(o->module, m); }
+bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
+{
+    return !holds(o) || weft__below(o->module, m);
+}
 
 static bool joined_quietly(weft_optim *o)        /* what cannot be is the file function's error alone */
 {
@@ -262,9 +286,10 @@ int weft__optim_saved(weft_optim *o, weft__saved *out, int room)
     weft__pasts_read(o);
     o->rule = o->how.rule;
     const weft__saved all[] = {
-        { "rule", WEFT_I64, &o->rule, 1, false }, { "steps", WEFT_I64, &o->steps, 1, false }, { "lr", WEFT_REAL, &o->how.lr, 1, false },
-        { "guard", WEFT_I64, o->counts, 4, false }, { "ages", WEFT_I64, o->ages, o->n, false },
-        { "m", WEFT_REAL, o->m, o->elements, true }, { "v", WEFT_REAL, o->v, o->elements, true }, { "a", WEFT_REAL, o->a, o->elements, true },
+        { "rule", WEFT_I64, &o->rule, 1, false },    { "steps", WEFT_I64, &o->steps, 1, false },
+        { "lr", WEFT_REAL, &o->how.lr, 1, false },   { "guard", WEFT_I64, o->counts, 4, false },
+        { "ages", WEFT_I64, o->ages, o->n, false },  { "m", WEFT_REAL, o->m, o->elements, true },
+        { "v", WEFT_REAL, o->v, o->elements, true }, { "a", WEFT_REAL, o->a, o->elements, true },
     };
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all && n < room; i++)
@@ -279,7 +304,8 @@ void weft__optim_restored(weft_optim *o)
         return;
     o->rule = o->how.rule;                       /* io has compared it */
     o->bad[0] = 0;
-    o->counts[2] = too_many(o) ? 0 : o->counts[2];               /* whoever loads after ten bad steps has been told */
+    /* whoever loads after ten bad steps has been told */
+    o->counts[2] = too_many(o) ? 0 : o->counts[2];
     name_bad(o);
     send_guard(o);
     weft__pasts_write(o);

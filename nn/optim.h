@@ -5,52 +5,65 @@
 
 typedef struct weft__slot {                      /* one parameter and the gap to the next */
     weft__parameter *p;
-    int64_t n, from;                             /* numbers; the place of the first in the optimiser's vectors */
+    /* numbers; the place of the first in the optimiser's vectors */
+    int64_t n, from;
     real scale, decay;                           /* of the rate; instead of the rule's */
     int past, parted;                            /* see optim_ages.c */
-    bool still;                                  /* not stepped: frozen, or reached by no loss since the last step */
+    /* not stepped: frozen, or reached by no loss since the last step */
+    bool still;
 } weft__slot;
 
 /* Parameters that lie side by side and share scale, decay and past, so being still, too. */
 typedef struct weft__run { int64_t at, from, n; real scale, decay; int past; bool still; } weft__run;
 
-/* Lengths and places of the first n slots, which are in the order of the flat vectors; the numbers of them all. */
+/* Lengths and places of the first n slots, which are in the order of the flat vectors; the numbers of them
+ * all. */
 int64_t weft__slots_join(weft__slot *s, int n);
 /* The run that starts with slot *i, which becomes the first one after it; false at the end. */
 bool weft__next_run(const weft__slot *s, int n, int *i, weft__run *run);
 
 typedef struct weft__group weft__group;
 struct weft_optim {
-    weft *w; weft_module *module;                /* w NULL: an optimiser that could not be made, or has ended */
+    /* w NULL: an optimiser that could not be made, or has ended */
+    weft *w; weft_module *module;
     const char *name;                            /* "adamw" */
     weft__update how;                            /* lr: the base rate; decay: of no group */
     bool first, second, average;                 /* which vectors the rule has */
     int64_t steps, elements;
-    real *m, *v, *a;                             /* [elements] device, NULL if the rule has none; see weft__update */
+    /* [elements] device, NULL if the rule has none; see weft__update */
+    real *m, *v, *a;
     weft__guard *guard, *pasts;                  /* device: of all steps; [n] of the pasts */
-    int64_t rule, counts[4], *ages;              /* as saved: how.rule; the guard's applied, skipped, in_a_row, bad; [n] steps applied to each */
-    bool over;                                   /* in the last bad step it was not the gradient: see weft__guard */
+    /* as saved: how.rule; the guard's applied, skipped, in_a_row, bad; [n] steps applied to each */
+    int64_t rule, counts[4], *ages;
+    /* in the last bad step it was not the gradient: see weft__guard */
+    bool over;
     char bad[WEFT__PATH];
-    uint64_t then;                               /* w->tape->changes after the last step: what has changed since is not the optimiser's doing */
+    /* w->tape->changes after the last step: what has changed since is not the optimiser's doing */
+    uint64_t then;
     weft__group *groups;
-    const weft__parameter *seen;                 /* the last of the root that was asked whether it belongs here */
+    /* the last of the root that was asked whether it belongs here */
+    const weft__parameter *seen;
     int n; weft__slot *slot;
 };
 
 /* A new optimiser with empty memory for these vectors; how was checked. */
-weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *how, bool first, bool second, bool average);
+weft_optim *weft__optim_new(weft_module *m, const char *name, const weft__update *how, bool first,
+                            bool second, bool average);
 
 /* ---- optim_members.c ---- */
-/* Takes in what was made below the module since; false: no memory, or a parameter that has an optimiser, and the context has failed. */
+/* Takes in what was made below the module since; false: no memory, or a parameter that has an optimiser,
+ * and the context has failed. */
 bool weft__members_join(weft_optim *o, const char *function);
-/* The parameters have no optimiser any more; and the memory of it, when the context ends, and with it parameters that are younger. */
+/* The parameters have no optimiser any more; and the memory of it, when the context ends, and with it
+ * parameters that are younger. */
 void weft__members_leave(weft_optim *o), weft__members_end(weft_optim *o);
 void weft__group_set(weft_optim *o, const weft_module *part, real scale, real decay);
 
 /* ---- optim_ages.c ---- */
 /* Before a step: parameters whose past was one, of which some are still now, part. */
 void weft__pasts_part(weft_optim *o);
-/* After the gradients were checked: the pasts of what is not still learn of it; and after the update they count the step. */
+/* After the gradients were checked: the pasts of what is not still learn of it; and after the update they
+ * count the step. */
 void weft__pasts_begin(weft_optim *o), weft__pasts_end(weft_optim *o);
 /* To and from o->ages; both wait. */
 void weft__pasts_read(weft_optim *o), weft__pasts_write(weft_optim *o);

@@ -1,9 +1,11 @@
-/* optim_ages.c - how many steps each parameter has had. Adam's corrections and SGD's first step go by a parameter's own steps, and one
- * that is still, frozen or reached by no loss, has none; otherwise what moves late would start with steps three times too long.
+/* optim_ages.c - how many steps each parameter has had. Adam's corrections and SGD's first step go by a
+ * parameter's own steps, and one that is still, frozen or reached by no loss, has none; otherwise what moves
+ * late would start with steps three times too long.
  *
- * Only the device knows how many steps were applied, so a past is a weft__guard of its own there. All parameters begin with one past;
- * when some that share a past are still and others are not, those that differ from the first of them leave with a copy. So a
- * past has the number of the first parameter that has it, and there are as few as there were histories. */
+ * Only the device knows how many steps were applied, so a past is a weft__guard of its own there. All
+ * parameters begin with one past; when some that share a past are still and others are not, those that differ
+ * from the first of them leave with a copy. So a past has the number of the first parameter that has it, and
+ * there are as few as there were histories. */
 #include "nn/optim.h"
 
 static void leave(weft_optim *o, int i, weft__slot *first)

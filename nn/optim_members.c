@@ -1,7 +1,8 @@
-/* optim_members.c - which parameters an optimiser has: all below its module. Those that were made after it join before its next step, or
- * before it is saved or loaded, with memory of zeros and an age of 0; the vectors grow at their end, since what is made later lies later in
- * the root's flat vectors, too. A parameter has one optimiser at a time. Groups are kept in the order in which they were said, so that
- * they hold for late parameters, and the last word counts. */
+/* optim_members.c - which parameters an optimiser has: all below its module. Those that were made after it
+ * join before its next step, or before it is saved or loaded, with memory of zeros and an age of 0; the
+ * vectors grow at their end, since what is made later lies later in the root's flat vectors, too. A parameter
+ * has one optimiser at a time. Groups are kept in the order in which they were said, so that they hold for
+ * late parameters, and the last word counts. */
 #include <math.h>
 #include <string.h>
 #include "nn/optim.h"
@@ -15,7 +16,8 @@ static void apply(const weft__group *g, weft__slot *s)
         s->scale = g->scale, s->decay = g->decay;
 }
 
-static weft__group *taken_out(weft_optim *o, const weft_module *part)       /* the group of that part; NULL: there is none */
+/* the group of that part; NULL: there is none */
+static weft__group *taken_out(weft_optim *o, const weft_module *part)
 {
     for (weft__group **at = &o->groups; *at; at = &(*at)->next)
         if ((*at)->part == part) {
@@ -51,13 +53,16 @@ static weft__parameter *next_new(const weft_optim *o, const weft__parameter *aft
 static bool is_free(const weft_optim *o, const weft__parameter *p, const char *function)
 {
     if (p->by)
-        weft__fail(o->w, WEFT_EARG, "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is wanted (weft_optim_free ends one)", function, p->path,
-                   p->by->name, p->by->module->path, o->name, o->module->path);
+        weft__fail(o->w, WEFT_EARG,
+                   "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is wanted "
+                   "(weft_optim_free ends one)",
+                   function, p->path, p->by->name, p->by->module->path, o->name, o->module->path);
     return !p->by;
 }
 
 /* ---- room ---- */
-static real *longer(const weft_optim *o, bool wanted, const real *x, int64_t n)     /* a copy, followed by zeros */
+/* a copy, followed by zeros */
+static real *longer(const weft_optim *o, bool wanted, const real *x, int64_t n)
 {
     weft__device *d = &o->w->dev;
     real *y = wanted && !o->w->status ? weft__device_allocate(o->w, (size_t)(n + 1) * sizeof *y) : NULL;
@@ -78,7 +83,8 @@ static void let_go(weft_optim *o)
     weft__device_release(o->w, o->pasts);
 }
 
-static void fill_in(weft_optim *next, const weft_optim *o)        /* the slots: those of o, then the new ones */
+/* the slots: those of o, then the new ones */
+static void fill_in(weft_optim *next, const weft_optim *o)
 {
     if (o->n) {
         memcpy(next->slot, o->slot, (size_t)o->n * sizeof *o->slot);
@@ -108,7 +114,8 @@ static bool grown(weft_optim *o, int more)
         weft__pasts_read(o);
         fill_in(&next, o);
         next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
-        next.m = longer(o, o->first, o->m, next.elements), next.v = longer(o, o->second, o->v, next.elements), next.a = longer(o, o->average, o->a, next.elements);
+        next.m = longer(o, o->first, o->m, next.elements), next.v = longer(o, o->second, o->v, next.elements),
+        next.a = longer(o, o->average, o->a, next.elements);
     }
     let_go(w->status ? &next : o);
     if (w->status)

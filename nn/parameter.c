@@ -1,10 +1,12 @@
-/* parameter.c - parameters and buffers: making, finding, assigning, tying, freezing, and their gradients as a whole.
+/* parameter.c - parameters and buffers: making, finding, assigning, tying, freezing, and their gradients as a
+ * whole.
  *
- * All parameters below a root are pieces of one flat vector, and their gradients of another, so that a step of an optimiser is one
- * pass. The vectors grow by doubling: then the numbers move, and every tensor is pointed to its new place. What an operator of
- * the present step has taken as a view (a reshaped weight, say) still points to the old place, therefore that stays until the
- * end of the context if the step has made tensors already; a model built before its first step leaves nothing behind. Pieces
- * start at multiples of WEFT__GRAIN numbers, so that wide loads of a weight are aligned whatever stands before it. */
+ * All parameters below a root are pieces of one flat vector, and their gradients of another, so that a step
+ * of an optimiser is one pass. The vectors grow by doubling: then the numbers move, and every tensor is
+ * pointed to its new place. What an operator of the present step has taken as a view (a reshaped weight, say)
+ * still points to the old place, therefore that stays until the end of the context if the step has made
+ * tensors already; a model built before its first step leaves nothing behind. Pieces start at multiples of
+ * WEFT__GRAIN numbers, so that wide loads of a weight are aligned whatever stands before it. */
 #include <stddef.h>
 #include <string.h>
 #include "autograd/autograd.h"
@@ -51,7 +53,8 @@ static bool room_for(weft_module *root, int64_t more)
     if (more <= root->room - root->n)
         return true;
     int64_t room = root->n + more > 2 * root->room ? root->n + more : 2 * root->room;
-    real *v = larger(w, root->values, root->n, room), *g = v ? larger(w, root->gradients, root->n, room) : NULL;
+    real *v = larger(w, root->values, root->n, room),
+         *g = v ? larger(w, root->gradients, root->n, room) : NULL;
     if (!g || (root->room && !retired(w, root->values, root->gradients))) {
         weft__device_release(w, v);
         weft__device_release(w, g);
@@ -65,7 +68,10 @@ static bool room_for(weft_module *root, int64_t more)
 }
 
 /* ---- making ---- */
-int64_t weft__piece(const weft__parameter *p) { return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN; }
+int64_t weft__piece(const weft__parameter *p)
+{
+    return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
+}
 
 void weft__cut_back(weft_module *root, int64_t n)
 {
@@ -77,18 +83,20 @@ void weft__cut_back(weft_module *root, int64_t n)
     root->n = n;
 }
 
-static bool possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape, weft__form *f)
+static bool possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape,
+                     weft__form *f)
 {
     int64_t room = (int64_t)1 << 44;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are wanted", function, path, rank, shape ? "" : " without a shape",
-                   WEFT_RANK);
+        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are wanted", function, path, rank,
+                   shape ? "" : " without a shape", WEFT_RANK);
         return false;
     }
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0 || shape[i] > room)
-            weft__fail(w, WEFT_ESHAPE, "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted", function, path,
-                       (long long)shape[i], i);
+            weft__fail(w, WEFT_ESHAPE,
+                       "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted",
+                       function, path, (long long)shape[i], i);
         room /= shape[i] > 0 ? shape[i] : 1;
     }
     *f = weft__plain(WEFT_REAL, rank, shape);
@@ -110,7 +118,8 @@ static weft__parameter *begun(weft_module *m, const char *name, const char *func
     return p;
 }
 
-static void joined(weft__parameter *p)           /* all that could fail is done: it becomes part of the tree */
+/* all that could fail is done: it becomes part of the tree */
+static void joined(weft__parameter *p)
 {
     weft_module *root = p->module->root;
     weft__parameter **at = &p->module->parameters;
@@ -129,7 +138,8 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
     weft *w = weft__ready(m);
     weft__form f;
     weft__parameter *p = w ? begun(m, name, "parameter", NULL) : NULL;
-    if (!p || !possible(w, "parameter", p->path, rank, shape, &f) || !weft__init_is_sound(w, "parameter", p->path, &f, init))
+    if (!p || !possible(w, "parameter", p->path, rank, shape, &f) ||
+        !weft__init_is_sound(w, "parameter", p->path, &f, init))
         return weft__inert(m);
     weft_module *root = m->root;
     p->value.f = f;
@@ -138,7 +148,10 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
     p->at = root->n;
     root->n += weft__piece(p);
     p->grad = (weft_tensor){ .w = w, .f = f, .node.gradient = true, .data = root->gradients + p->at };
-    p->value = (weft_tensor){ .w = w, .f = f, .data = root->values + p->at, .node = { .grad = &p->grad, .parameter = true, .path = p->path } };
+    p->value = (weft_tensor){ .w = w,
+                              .f = f,
+                              .data = root->values + p->at,
+                              .node = { .grad = &p->grad, .parameter = true, .path = p->path } };
     weft__first_values(p, init);
     if (w->status) {
         weft__cut_back(root, p->at);
@@ -176,10 +189,13 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
 /* ---- assigning ---- */
 weft__parameter *weft__parameter_of(const weft_tensor *value)
 {
-    return value && value->node.parameter ? (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) : NULL;
+    return value && value->node.parameter ?
+               (weft__parameter *)(void *)((char *)(uintptr_t)value - offsetof(weft__parameter, value)) :
+               NULL;
 }
 
-static weft *of_handle(weft *w, const weft_tensor *x, const char *function, const char *what)   /* its context, w; NULL if it cannot be used */
+/* its context, w; NULL if it cannot be used */
+static weft *of_handle(weft *w, const weft_tensor *x, const char *function, const char *what)
 {
     const char *wrong = weft__wrong(w, x);
     if (wrong)
@@ -191,7 +207,9 @@ static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
 {
     w = of_handle(w, x, function, "tensor to assign to");
     if (w && x->step)
-        weft__fail(w, WEFT_EARG, "%s: the tensor to assign to ends with the step; a buffer or a parameter is wanted", function);
+        weft__fail(w, WEFT_EARG,
+                   "%s: the tensor to assign to ends with the step; a buffer or a parameter is wanted",
+                   function);
     return w && !w->status ? w : NULL;
 }
 
@@ -219,7 +237,8 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (wrong)
         weft__fail(w, WEFT_EARG, "assign: the value %s", wrong);
     else if (!weft__same(&kept->f, &value->f))
-        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s: equal shapes are wanted, both plain", weft__text(&value->f, from), weft__text(&kept->f, to));
+        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s: equal shapes are wanted, both plain",
+                   weft__text(&value->f, from), weft__text(&kept->f, to));
     if (w->status || kept == value || !weft__bytes(&kept->f))
         return;
     w->dev.k->copy(&w->dev, kept->data, value->data, (size_t)weft__bytes(&kept->f));
@@ -234,7 +253,8 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
         return;
     char to[128];
     if (n != weft__elements(&kept->f) || (n && !values))
-        weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s", values ? "" : "NULL, ", (long long)n, weft__text(&kept->f, to));
+        weft__fail(w, WEFT_ESHAPE, "assign_values: %s%lld numbers to %s", values ? "" : "NULL, ",
+                   (long long)n, weft__text(&kept->f, to));
     if (w->status || !n)
         return;
     w->dev.k->upload(&w->dev, kept->data, values, (size_t)n * sizeof *values);
@@ -262,7 +282,8 @@ void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
     weft *w = weft__ready(m);
     weft__parameter *first = w ? of_parameter(parameter, "tie") : NULL;
     if (first && first->module->root != m->root)
-        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s is not below the root %s", name ? name : "", first->path, m->root->path);
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s is not below the root %s", name ? name : "", first->path,
+                   m->root->path);
     else if (w && !first)
         weft__fail(w, WEFT_EARG, "tie: \"%.80s\": a parameter of this context is wanted", name ? name : "");
     weft__parameter *p = first && !w->status ? begun(m, name, "tie", NULL) : NULL;
@@ -287,7 +308,8 @@ static void freeze(weft__parameter *p, bool frozen)
     weft *w = p->value.w;
     p->value.node.frozen = frozen, p->value.node.given &= !frozen;
     if (frozen && weft__elements(&p->grad.f))
-        w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);   /* what had come so far would be clipped and stepped */
+        /* what had come so far would be clipped and stepped */
+        w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);
 }
 
 static bool freeze_one(weft__parameter *p, void *frozen)
@@ -337,7 +359,8 @@ static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **p
     if (i >= 0)
         weft__each_parameter(m, one_less, &s);
     if (!s.found) {
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is wanted", buffers ? "buffer" : "parameter", i, number(m, buffers) - 1);
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is wanted",
+                   buffers ? "buffer" : "parameter", i, number(m, buffers) - 1);
         return weft__inert(m);
     }
     if (path)
@@ -347,8 +370,11 @@ static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **p
 
 int weft_parameter_count(const weft_module *m) { return number(m, false); }
 int weft_buffer_count(const weft_module *m)    { return number(m, true); }
-weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path) { return at(m, false, i, path); }
-weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path)    { return at(m, true, i, path); }
+weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path)
+{
+    return at(m, false, i, path);
+}
+weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { return at(m, true, i, path); }
 
 weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
 {
@@ -413,7 +439,8 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     if (wrong)
         weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", wrong);
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
-        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is wanted", weft__text(&divisor->f, text));
+        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is wanted",
+                   weft__text(&divisor->f, text));
     else
         weft__each_run(m, true, divide, divisor);
     weft__check_faults(w, "divide_grad");

@@ -2,7 +2,8 @@
 #include <string.h>
 #include "nn/nn.h"
 
-typedef struct { FILE *file; const weft_module *top; int names, shapes; } sheet;   /* widths of the first two columns */
+/* widths of the first two columns */
+typedef struct { FILE *file; const weft_module *top; int names, shapes; } sheet;
 
 static const weft__parameter *first_name(const weft__parameter *p) { return p->tied ? p->tied : p; }
 static int larger(int a, int b) { return a > b ? a : b; }
@@ -24,17 +25,20 @@ static void print_parameter(const sheet *s, const weft__parameter *p, int depth)
     const weft__parameter *first = first_name(p);
     const weft_tensor *x = &first->value;
     char shape[128];
-    fprintf(s->file, "%*s%-*s  %-*s  ", depth, "", s->names - depth, p->name, s->shapes, weft__text(&x->f, shape));
+    fprintf(s->file, "%*s%-*s  %-*s  ", depth, "", s->names - depth, p->name, s->shapes,
+            weft__text(&x->f, shape));
     if (p->tied)
         fprintf(s->file, "%12s  tied to %s\n", "-", first->path + strlen(first->module->root->path) + 1);
     else
-        fprintf(s->file, "%12lld%s%s\n", (long long)weft__elements(&x->f), p->buffer ? "  buffer" : "", x->node.frozen ? "  frozen" : "");
+        fprintf(s->file, "%12lld%s%s\n", (long long)weft__elements(&x->f), p->buffer ? "  buffer" : "",
+                x->node.frozen ? "  frozen" : "");
 }
 
 static void print_module(const sheet *s, const weft_module *m, int depth)
 {
     const char *name = m == s->top ? m->path : m->name;
-    fprintf(s->file, "%*s%-*s  %*s  %12lld\n", depth, "", s->names - depth, name, s->shapes, "", (long long)weft_parameter_numel(m));
+    fprintf(s->file, "%*s%-*s  %*s  %12lld\n", depth, "", s->names - depth, name, s->shapes, "",
+            (long long)weft_parameter_numel(m));
     for (const weft__parameter *p = m->parameters; p; p = p->next)
         print_parameter(s, p, depth + 2);
     for (const weft_module *c = m->child; c; c = c->sibling)

@@ -1,5 +1,5 @@
-/* schedule.c - learning rates as pure functions of the step, and two judges that keep their memory in the open: everything that a
- * resumed run needs is the number of the step and these plain structs. */
+/* schedule.c - learning rates as pure functions of the step, and two judges that keep their memory in the
+ * open: everything that a resumed run needs is the number of the step and these plain structs. */
 #include <math.h>
 #include "nn/api_optim.h"
 
@@ -7,7 +7,10 @@ static const double pi = 3.14159265358979323846;
 
 static int64_t not_below_0(int64_t n) { return n > 0 ? n : 0; }
 
-static double cosine(double from, double to, double part) { return to + (from - to) / 2 * (1 + cos(pi * part)); }
+static double cosine(double from, double to, double part)
+{
+    return to + (from - to) / 2 * (1 + cos(pi * part));
+}
 
 double weft_cosine_warmup(int64_t step, double lr, int64_t warmup, int64_t total, double last)
 {
@@ -29,7 +32,8 @@ double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, doubl
     double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)not_below_0(step);
     if (at >= bottom)
         return lr / start / end;
-    return at <= top && top > 0 ? cosine(lr / start, lr, at / top) : cosine(lr, lr / start / end, (at - top) / (bottom - top));
+    return at <= top && top > 0 ? cosine(lr / start, lr, at / top) :
+                                  cosine(lr, lr / start / end, (at - top) / (bottom - top));
 }
 
 /* best starts at the worst there is, so that a first value that is NaN does not become the best. */

@@ -1,14 +1,17 @@
-/* beam.c - beam search: for every sequence the K best beginnings so far are kept alive; an ending competes when it is among the K
- * best continuations, and a sequence is finished when nothing alive can overtake its best hypothesis.
+/* beam.c - beam search: for every sequence the K best beginnings so far are kept alive; an ending competes
+ * when it is among the K best continuations, and a sequence is finished when nothing alive can overtake its
+ * best hypothesis.
  *
- * Row s K + i is beam i of sequence s. Every step writes, for each row, its token and the row of the step before that it
- * continues: the hypotheses are paths in that trellis, and only the best path of each sequence is read back in the end. A dead
- * row has score -inf; at first all but one are, so that no two rows are ever the same hypothesis. */
+ * Row s K + i is beam i of sequence s. Every step writes, for each row, its token and the row of the step
+ * before that it continues: the hypotheses are paths in that trellis, and only the best path of each sequence
+ * is read back in the end. A dead row has score -inf; at first all but one are, so that no two rows are ever
+ * the same hypothesis. */
 #include <math.h>
 #include <string.h>
 #include "rnn/decode.h"
 
-typedef struct { double worth, score; int64_t steps, row; bool done; } hypothesis;      /* the best one so far: `steps` tokens, back from `row` */
+/* the best one so far: `steps` tokens, back from `row` */
+typedef struct { double worth, score; int64_t steps, row; bool done; } hypothesis;
 typedef struct {
     weft__decoder d;
     double *score;                               /* [rows] log probability of each beginning; -inf: dead */
@@ -97,7 +100,8 @@ static void read_back(const search *b, int64_t s)
 }
 
 /* ---- one sequence, one step ---- */
-static bool offer_all(search *b, int64_t s, const real *log_p)    /* [K, classes]; false if a score is no number, or none is above -inf */
+/* [K, classes]; false if a score is no number, or none is above -inf */
+static bool offer_all(search *b, int64_t s, const real *log_p)
 {
     int64_t K = b->d.beams, C = b->d.classes;
     b->k_best.n = 0;
@@ -131,7 +135,8 @@ static void continue_with(search *b, int64_t s)
     }
 }
 
-static void settle(search *b, int64_t s)         /* is it decided? The rows are in the order of their scores. */
+/* is it decided? The rows are in the order of their scores. */
+static void settle(search *b, int64_t s)
 {
     const double *score = b->score + s * b->d.beams;
     if (score[0] > -HUGE_VAL && promise(b, score[0]) > b->best[s].worth)
@@ -146,7 +151,8 @@ static bool expand(search *b, weft_tensor *scores)
     weft *w = b->d.w;
     int64_t each = b->d.beams * b->d.classes;
     real *log_p = weft__take(w, &w->notes, b->d.n * each * (int64_t)sizeof *log_p);
-    if (!log_p || weft_read(weft_log_softmax(scores, 1), log_p, (size_t)(b->d.n * each) * sizeof *log_p) != WEFT_OK)
+    if (!log_p ||
+        weft_read(weft_log_softmax(scores, 1), log_p, (size_t)(b->d.n * each) * sizeof *log_p) != WEFT_OK)
         return false;
     for (int64_t s = 0; s < b->d.n; s++) {
         if (b->best[s].done)
@@ -171,7 +177,8 @@ static void finish(search *b)                    /* what the limit has cut compe
     }
 }
 
-weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *o)
+weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
+                              const weft_decode_opts *o)
 {
     search b = { .d = { .w = w, .name = "decode_beam", .o = o, .step = step, .user = user } };
     bool good = weft__decoder_begin(&b.d, n, o && o->beams > 0 ? o->beams : 1, first) && begin(&b);

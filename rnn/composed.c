@@ -1,8 +1,8 @@
-/* composed.c - the recurrent layers from public operators, step by step: what the fused operator must agree with, the way of second
- * derivatives, and the place to read what each cell is.
+/* composed.c - the recurrent layers from public operators, step by step: what the fused operator must agree
+ * with, the way of second derivatives, and the place to read what each cell is.
  *
- * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top. Forwards sequences
- * drop out at the bottom, backwards they join there with their first state. */
+ * Step t of a packed batch is a run of rows, one for each sequence that is longer than t, the longest on top.
+ * Forwards sequences drop out at the bottom, backwards they join there with their first state. */
 #include <limits.h>
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
@@ -13,17 +13,22 @@ static weft_tensor *affine(weft_tensor *x, weft_tensor *weight, weft_tensor *bia
     return bias ? weft_add(y, bias) : y;
 }
 
-static weft_tensor *gate(weft_tensor *sums, int k, int64_t H) { return weft_slice(sums, 1, k * H, (k + 1) * H); }
+static weft_tensor *gate(weft_tensor *sums, int k, int64_t H)
+{
+    return weft_slice(sums, 1, k * H, (k + 1) * H);
+}
 
 /* In the cells a = W_ih x + b_ih comes from outside, r = W_hh h + b_hh is made here. */
 
-static weft_state rnn(const weft__direction *d, weft_tensor *a, weft_state s)   /* h' = tanh(a + r), or max(0, a + r) */
+/* h' = tanh(a + r), or max(0, a + r) */
+static weft_state rnn(const weft__direction *d, weft_tensor *a, weft_state s)
 {
     weft_tensor *sum = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
     return (weft_state){ d->cell == WEFT__rnn_relu ? weft_relu(sum) : weft_tanh(sum), NULL };
 }
 
-/* Cho et al. 2014, with the reset gate after the product: r, z = sigmoid; n = tanh(a_n + r r_n); h' = (1 - z) n + z h */
+/* Cho et al. 2014, with the reset gate after the product: r, z = sigmoid; n = tanh(a_n + r r_n); h' = (1 -
+ * z) n + z h */
 static weft_state gru(const weft__direction *d, weft_tensor *a, weft_state s)
 {
     int64_t H = weft_size(s.h, 1);
@@ -34,7 +39,8 @@ static weft_state gru(const weft__direction *d, weft_tensor *a, weft_state s)
     return (weft_state){ weft_add(n, weft_mul(z, weft_sub(s.h, n))), NULL };
 }
 
-/* Hochreiter & Schmidhuber 1997, Gers et al. 2000: c' = f c + i g, h' = o tanh(c'), projected if there is a w_hr (Sak et al. 2014) */
+/* Hochreiter & Schmidhuber 1997, Gers et al. 2000: c' = f c + i g, h' = o tanh(c'), projected if there is
+ * a w_hr (Sak et al. 2014) */
 static weft_state lstm(const weft__direction *d, weft_tensor *a, weft_state s)
 {
     int64_t H = weft_size(s.c, 1);
@@ -51,12 +57,14 @@ static weft_state cifg(const weft__direction *d, weft_tensor *a, weft_state s)
 {
     int64_t H = weft_size(s.c, 1);
     weft_tensor *sums = weft_add(a, affine(s.h, d->in[WEFT__W_HH], d->in[WEFT__B_HH]));
-    weft_tensor *f = weft_sigmoid(gate(sums, 0, H)), *g = weft_tanh(gate(sums, 1, H)), *o = weft_sigmoid(gate(sums, 2, H));
+    weft_tensor *f = weft_sigmoid(gate(sums, 0, H)), *g = weft_tanh(gate(sums, 1, H)),
+                *o = weft_sigmoid(gate(sums, 2, H));
     weft_tensor *c = weft_add(g, weft_mul(f, weft_sub(s.c, g))), *h = weft_mul(o, weft_tanh(c));
     return (weft_state){ d->in[WEFT__W_HR] ? affine(h, d->in[WEFT__W_HR], NULL) : h, c };
 }
 
-/* Zhou et al. 2016, with the gate after the product: f = sigmoid; n = tanh(a_n + f r_n); h' = (1 - f) h + f n */
+/* Zhou et al. 2016, with the gate after the product: f = sigmoid; n = tanh(a_n + f r_n); h' = (1 - f) h +
+ * f n */
 static weft_state mgu(const weft__direction *d, weft_tensor *a, weft_state s)
 {
     int64_t H = weft_size(s.h, 1);
@@ -79,8 +87,9 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *no
     }
 }
 
-/* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is a tensor of its own even if
- * all go on: what a step gives back to its state is summed first, and then added, whoever stands beside a sequence. */
+/* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is
+ * a tensor of its own even if all go on: what a step gives back to its state is summed first, and then added,
+ * whoever stands beside a sequence. */
 static weft_tensor *entering(weft_tensor *state, weft_tensor *first, int64_t rows)
 {
     int64_t have = weft_size(state, 0);
@@ -100,7 +109,8 @@ static weft_state first_state(const weft__direction *d, int64_t n)
     return (weft_state){ h, d->has_c ? c : NULL };
 }
 
-static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)   /* in the order of time, as ragged as x */
+/* in the order of time, as ragged as x */
+static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)
 {
     return weft_ragged_like(T ? weft_concat(steps, (int)T, 0) : weft_slice(first, 0, 0, 0), x);
 }
@@ -113,18 +123,22 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     weft *w = x->w;
     int64_t T, from = 0;
     const int32_t *live = weft_batch_sizes(x, &T);
-    weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h), **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
+    weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h),
+                **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)
         return (weft_state){ &w->nil, d->has_c ? &w->nil : NULL };
     weft_state first = first_state(d, weft_lengths_of(x).n), s = first;
     if (d->reverse)
-        s.h = weft_slice(first.h, 0, 0, 0), s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL, from = weft_size(x, 0);
+        s.h = weft_slice(first.h, 0, 0, 0), s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL,
+        from = weft_size(x, 0);
     for (int64_t k = 0; k < T; k++) {
         int64_t t = d->reverse ? T - 1 - k : k, rows = live[t], start = d->reverse ? from - rows : from;
         s.h = entering(s.h, first.h, rows), s.c = s.c ? entering(s.c, first.c, rows) : NULL;
-        s = cell(d, weft_slice(in, 0, start, start + rows), noise ? weft_slice(noise, 0, start, start + rows) : NULL, s);
+        s = cell(d, weft_slice(in, 0, start, start + rows),
+                 noise ? weft_slice(noise, 0, start, start + rows) : NULL, s);
         h[t] = s.h, c[t] = s.c;
         from = d->reverse ? start : start + rows;
     }
-    return (weft_state){ weft__arranged_as(joined(h, T, first.h, x), form), s.c ? weft__arranged_as(joined(c, T, first.c, x), form) : NULL };
+    return (weft_state){ weft__arranged_as(joined(h, T, first.h, x), form),
+                         s.c ? weft__arranged_as(joined(c, T, first.c, x), form) : NULL };
 }

@@ -1,4 +1,5 @@
-/* decode.c - writing sequences out, a token at a time: the loop that all ways of decoding share, greedy decoding and sampling. */
+/* decode.c - writing sequences out, a token at a time: the loop that all ways of decoding share, greedy
+ * decoding and sampling. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,13 +10,17 @@ static const char *why_not(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
     return !d->step ? "a step function is wanted" :
-           !o ? "options are wanted" :
-           n < 0 ? "0 or more sequences are wanted" :
-           o->limit < 1 || o->limit > INT_MAX ? "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted" :
-           o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ? "1 or more beams are wanted (0 means 1), and not too many" :
+           !o       ? "options are wanted" :
+           n < 0    ? "0 or more sequences are wanted" :
+           o->limit < 1 || o->limit > INT_MAX ?
+                   "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted" :
+           o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ?
+                   "1 or more beams are wanted (0 means 1), and not too many" :
            !isfinite(o->length_penalty) ? "a finite length_penalty is wanted" :
-           !(o->temperature >= 0) || isinf(o->temperature) ? "a temperature of 0 (means 1) or more is wanted" :
-           o->top_k < 0 ? "a top_k of 0 (all) or more is wanted" : NULL;
+           !(o->temperature >= 0) || isinf(o->temperature) ?
+                                          "a temperature of 0 (means 1) or more is wanted" :
+           o->top_k < 0 ? "a top_k of 0 (all) or more is wanted" :
+                          NULL;
 }
 
 static bool first_is_good(weft__decoder *d)
@@ -25,8 +30,9 @@ static bool first_is_good(weft__decoder *d)
     for (int i = 0; i < 2; i++) {
         const weft__form *f = both[i] ? &both[i]->f : NULL;
         if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != d->n))
-            weft__fail(d->w, WEFT_ESHAPE, "%s: the first state %s is %s; [layers * directions, %lld, width] of reals is wanted", d->name, i ? "c" : "h",
-                       weft__text(f, text), (long long)d->n);
+            weft__fail(d->w, WEFT_ESHAPE,
+                       "%s: the first state %s is %s; [layers * directions, %lld, width] of reals is wanted",
+                       d->name, i ? "c" : "h", weft__text(f, text), (long long)d->n);
     }
     return !d->w->status;
 }
@@ -37,7 +43,8 @@ static bool states_are_good(weft__decoder *d, weft_state s)
     for (int i = 0; i < 2; i++) {
         const char *wrong = both[i] ? weft__wrong(d->w, both[i]) : NULL;
         if (wrong)
-            weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->at, i ? "c" : "h", wrong);
+            weft__fail(d->w, WEFT_EARG, "%s: step %lld: state %s %s", d->name, (long long)d->at,
+                       i ? "c" : "h", wrong);
     }
     return !d->w->status;
 }
@@ -45,11 +52,13 @@ static bool states_are_good(weft__decoder *d, weft_state s)
 static bool room_for_result(weft__decoder *d, int64_t n)
 {
     size_t rows = n ? (size_t)n : 1, columns = d->o->limit ? (size_t)d->o->limit : 1;
-    d->out = (weft_decoded){ n, d->o->limit, NULL, calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(double)) };
+    d->out =
+        (weft_decoded){ n, d->o->limit, NULL, calloc(rows, sizeof(int32_t)), calloc(rows, sizeof(double)) };
     if (columns <= SIZE_MAX / sizeof(int32_t) / rows)
         d->out.tokens = calloc(rows, columns * sizeof(int32_t));
     if (!d->out.tokens || !d->out.len || !d->out.score)
-        weft__fail(d->w, WEFT_ENOMEM, "%s: out of memory: %lld sequences of at most %lld tokens", d->name, (long long)n, (long long)d->o->limit);
+        weft__fail(d->w, WEFT_ENOMEM, "%s: out of memory: %lld sequences of at most %lld tokens", d->name,
+                   (long long)n, (long long)d->o->limit);
     return !d->w->status;
 }
 
@@ -61,8 +70,11 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
     d->recording = weft_set_grad_enabled(w, false), d->training = weft_set_training(w, false);
     const char *why = w->status ? NULL : why_not(d, n);
     if (why && d->o)
-        weft__fail(w, WEFT_EARG, "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, temperature %g, top_k %lld", d->name, why, (long long)n,
-                   (long long)d->o->limit, d->o->beams, d->o->length_penalty, d->o->temperature, (long long)d->o->top_k);
+        weft__fail(w, WEFT_EARG,
+                   "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, temperature "
+                   "%g, top_k %lld",
+                   d->name, why, (long long)n, (long long)d->o->limit, d->o->beams, d->o->length_penalty,
+                   d->o->temperature, (long long)d->o->top_k);
     else if (why)
         weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
     if (w->status)
@@ -98,8 +110,9 @@ static void carry(weft__decoder *d, int i, weft_tensor *t)        /* over to the
             d->state[i].buffer[k] = weft__take(w, &w->data, weft__room(&t->f));
     }
     if (!t != !d->state[i].is || (t && !weft__same(&t->f, &d->state[i].f)))
-        weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name, (long long)d->at, i ? "c" : "h",
-                   t ? weft__text(&t->f, now) : "NULL", d->state[i].is ? weft__text(&d->state[i].f, before) : "NULL");
+        weft__fail(w, WEFT_ESHAPE, "%s: step %lld: state %s is %s, before it was %s", d->name,
+                   (long long)d->at, i ? "c" : "h", t ? weft__text(&t->f, now) : "NULL",
+                   d->state[i].is ? weft__text(&d->state[i].f, before) : "NULL");
     if (t && !w->status && weft__bytes(&t->f))
         w->dev.k->copy(&w->dev, d->state[i].buffer[(d->at + 1) % 2], t->data, (size_t)weft__bytes(&t->f));
 }
@@ -108,17 +121,22 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 {
     weft *w = d->w;
     char text[128];
-    const char *wrong = w->step != d->start.step ? "came after the end of the step (weft_clear)" : weft__wrong(w, scores);
+    const char *wrong =
+        w->step != d->start.step ? "came after the end of the step (weft_clear)" : weft__wrong(w, scores);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: step %lld: the scores' tensor %s", d->name, (long long)d->at, wrong);
-    else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 || scores->f.size[0] != d->rows || scores->f.size[1] < 1 ||
+    else if (scores->f.type != WEFT_REAL || scores->f.batch || scores->f.rank != 2 ||
+             scores->f.size[0] != d->rows || scores->f.size[1] < 1 ||
              (d->at && scores->f.size[1] != d->classes))
-        weft__fail(w, WEFT_ESHAPE, "%s: step %lld: the scores are %s; [%lld, classes] of reals are wanted, as many classes each time", d->name,
-                   (long long)d->at, weft__text(&scores->f, text), (long long)d->rows);
+        weft__fail(w, WEFT_ESHAPE,
+                   "%s: step %lld: the scores are %s; [%lld, classes] of reals are wanted, as many classes "
+                   "each time",
+                   d->name, (long long)d->at, weft__text(&scores->f, text), (long long)d->rows);
     return !w->status;
 }
 
-/* What stands below the call, the decoder's own arrays and the states, must outlive whatever the program rewinds. */
+/* What stands below the call, the decoder's own arrays and the states, must outlive whatever the program
+ * rewinds. */
 static weft_tensor *asked(weft__decoder *d, weft_tensor *last, weft_state *s)
 {
     weft *w = d->w;
@@ -148,7 +166,8 @@ weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const i
 
 void weft__decoder_bad(weft__decoder *d, int64_t sequence)
 {
-    weft__fail(d->w, WEFT_ENUMERIC, "%s: step %lld, sequence %lld: the scores are not numbers, or all of them are -inf", d->name,
+    weft__fail(d->w, WEFT_ENUMERIC,
+               "%s: step %lld, sequence %lld: the scores are not numbers, or all of them are -inf", d->name,
                (long long)d->at - 1, (long long)sequence);
 }
 
@@ -181,8 +200,9 @@ typedef struct { int32_t *last, *chosen; real *log_p; bool *done; int64_t going;
 static bool begin(weft__decoder *d, follower *f)
 {
     weft *w = d->w;
-    *f = (follower){ weft__take(w, &w->notes, d->n * 4), weft__take(w, &w->notes, d->n * 4), weft__take(w, &w->notes, d->n * (int64_t)sizeof(real)),
-                     weft__take(w, &w->notes, d->n), d->n };
+    *f = (follower){ weft__take(w, &w->notes, d->n * 4), weft__take(w, &w->notes, d->n * 4),
+                     weft__take(w, &w->notes, d->n * (int64_t)sizeof(real)), weft__take(w, &w->notes, d->n),
+                     d->n };
     for (int64_t s = 0; !w->status && s < d->n; s++)
         f->last[s] = d->o->begin, f->done[s] = false;
     return !w->status;
@@ -219,18 +239,22 @@ static weft_decoded follow(weft__decoder *d, int64_t n, weft_state first, choose
 static bool choose_largest(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
 {
     weft_tensor *largest = weft_argmax(scores), *p = weft_take_along(weft_log_softmax(scores, 1), largest);
-    return weft_read(largest, chosen, (size_t)d->n * sizeof *chosen) == WEFT_OK && weft_read(p, log_p, (size_t)d->n * sizeof *log_p) == WEFT_OK;
+    return weft_read(largest, chosen, (size_t)d->n * sizeof *chosen) == WEFT_OK &&
+           weft_read(p, log_p, (size_t)d->n * sizeof *log_p) == WEFT_OK;
 }
 
-weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *o)
+weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
+                                const weft_decode_opts *o)
 {
     weft__decoder d = { .w = w, .name = "decode_greedy", .o = o, .step = step, .user = user };
     return follow(&d, n, first, choose_largest);
 }
 
 /* ---- sampling ---- *
- * One draw for every sequence and step, finished or not: what a sequence gets does not depend on when its neighbours end. */
-static int64_t drawn(const weft__scored *among, int64_t n, double temperature, double u)      /* u in [0, 1) */
+ * One draw for every sequence and step, finished or not: what a sequence gets does not depend on when its
+ * neighbours end. */
+/* u in [0, 1) */
+static int64_t drawn(const weft__scored *among, int64_t n, double temperature, double u)
 {
     double top = -HUGE_VAL, total = 0;
     int64_t last = 0;
@@ -247,7 +271,8 @@ static int64_t drawn(const weft__scored *among, int64_t n, double temperature, d
     return among[last].id;
 }
 
-static int32_t sampled(const weft_decode_opts *o, const real *log_p, int64_t classes, weft__scored *room, double u)
+static int32_t sampled(const weft_decode_opts *o, const real *log_p, int64_t classes, weft__scored *room,
+                       double u)
 {
     bool some = o->top_k && o->top_k < classes;
     weft__best best = { room, some ? o->top_k : classes, 0 };
@@ -268,7 +293,8 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *cho
     weft_stream *stream = weft_stream_of(w, d->o->stream ? d->o->stream : "decode");
     real *all = weft__take(w, &w->notes, d->n * C * (int64_t)sizeof *all);
     weft__scored *room = weft__take(w, &w->notes, C * (int64_t)sizeof *room);
-    if (!stream || !all || !room || weft_read(weft_log_softmax(scores, 1), all, (size_t)(d->n * C) * sizeof *all) != WEFT_OK)
+    if (!stream || !all || !room ||
+        weft_read(weft_log_softmax(scores, 1), all, (size_t)(d->n * C) * sizeof *all) != WEFT_OK)
         return false;
     for (int64_t s = 0; s < d->n; s++) {
         chosen[s] = sampled(d->o, all + s * C, C, room, weft_stream_uniform(stream));
@@ -277,7 +303,8 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *cho
     return true;
 }
 
-weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *o)
+weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
+                                 const weft_decode_opts *o)
 {
     weft__decoder d = { .w = w, .name = "decode_sampled", .o = o, .step = step, .user = user };
     return follow(&d, n, first, choose_by_chance);

@@ -1,5 +1,6 @@
-/* layers.c - the cells of core/cells.def as layers: parameters by PyTorch's names, layers on top of each other, two directions side by
- * side, dropout between, states in the user's order. What runs is one fused operator for each layer and direction. */
+/* layers.c - the cells of core/cells.def as layers: parameters by PyTorch's names, layers on top of each
+ * other, two directions side by side, dropout between, states in the user's order. What runs is one fused
+ * operator for each layer and direction. */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
@@ -12,7 +13,8 @@ struct weft_rnn {
     weft_cell own; char own_name[96];            /* step NULL: a cell of core/cells.def */
     weft__own_cell *of_own;                      /* of layer l, direction d as below */
     int gates_x, gates_h; bool has_c;
-    weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];           /* of layer l, direction d at l * directions + d; absent ones NULL */
+    /* of layer l, direction d at l * directions + d; absent ones NULL */
+    weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];
 };
 
 static int directions(const weft_rnn *r)  { return 1 + r->o.bidirectional; }
@@ -34,9 +36,13 @@ static const char *why_not(const weft_rnn *r, const weft_rnn_opts *o)
 
 static void weights_new(weft_rnn *r, int layer, int direction)
 {
-    static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr" };
-    int64_t W = h_width(r), H = r->o.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H, in = layer ? W * directions(r) : r->o.input;
-    const int64_t shape[WEFT__RNN_WEIGHTS][2] = { { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->o.proj, H } };
+    static const char *const names[WEFT__RNN_WEIGHTS] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh",
+                                                          "weight_hr" };
+    int64_t W = h_width(r), H = r->o.hidden, of_x = r->gates_x * H, of_h = r->gates_h * H,
+            in = layer ? W * directions(r) : r->o.input;
+    const int64_t shape[WEFT__RNN_WEIGHTS][2] = {
+        { of_x, in }, { of_h, W }, { of_x }, { of_h }, { r->o.proj, H }
+    };
     real bound = (real)(1 / sqrt((double)r->o.hidden));
     for (int k = 0; k < WEFT__RNN_WEIGHTS; k++) {
         bool bias = k == WEFT__B_IH - WEFT__W_IH || k == WEFT__B_HH - WEFT__W_IH;
@@ -44,8 +50,8 @@ static void weights_new(weft_rnn *r, int layer, int direction)
         if ((bias && r->o.no_bias) || shape[k][0] == 0)
             continue;
         snprintf(name, sizeof name, "%s_l%d%s", names[k], layer, direction ? "_reverse" : "");
-        r->weight[layer * directions(r) + direction][k] =
-            weft_parameter(r->m, name, bias ? 1 : 2, shape[k], (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+        r->weight[layer * directions(r) + direction][k] = weft_parameter(
+            r->m, name, bias ? 1 : 2, shape[k], (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
     }
     if (is_own(r))
         weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
@@ -78,13 +84,16 @@ static bool own_cells(weft_rnn *r)
 static weft_rnn none;                            /* a layer that could not be made */
 
 /* kind: what the cell is, with nothing else said. */
-static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind, const weft_rnn_opts *o)
+static weft_rnn *layer_new(weft_module *parent, const char *name, const char *function, const weft_rnn *kind,
+                           const weft_rnn_opts *o)
 {
     weft *w = weft_module_context(parent);
     const char *why = o ? why_not(kind, o) : "options are NULL";
     if (why && o)
-        weft__fail(w, WEFT_EARG, "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g", function, name ? name : "", why,
-                   (long long)o->input, (long long)o->hidden, o->layers, (long long)o->proj, (double)o->dropout);
+        weft__fail(w, WEFT_EARG,
+                   "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
+                   function, name ? name : "", why, (long long)o->input, (long long)o->hidden, o->layers,
+                   (long long)o->proj, (double)o->dropout);
     else if (why)
         weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", why);
     if (why)
@@ -106,9 +115,13 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     return weft__finished(m, r, &none);
 }
 
-static weft_rnn *known_new(weft_module *m, const char *name, const char *function, weft__cell cell, const weft_rnn_opts *o)
+static weft_rnn *known_new(weft_module *m, const char *name, const char *function, weft__cell cell,
+                           const weft_rnn_opts *o)
 {
-    const weft_rnn kind = { .cell = cell, .gates_x = weft__gates(cell), .gates_h = weft__gates(cell), .has_c = weft__states(cell) == 2 };
+    const weft_rnn kind = { .cell = cell,
+                            .gates_x = weft__gates(cell),
+                            .gates_h = weft__gates(cell),
+                            .has_c = weft__states(cell) == 2 };
     return layer_new(m, name, function, &kind, o);
 }
 
@@ -120,17 +133,35 @@ weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *ce
         return &none;
     }
     const int of_h = cell->gates_h < 0 ? 0 : cell->gates_h ? cell->gates_h : cell->gates;
-    return layer_new(m, name, "rnn_of_cell", &(weft_rnn){ .own = *cell, .gates_x = cell->gates, .gates_h = of_h, .has_c = cell->states == 2, .composed = true }, o);
+    return layer_new(m, name, "rnn_of_cell",
+                     &(weft_rnn){ .own = *cell,
+                                  .gates_x = cell->gates,
+                                  .gates_h = of_h,
+                                  .has_c = cell->states == 2,
+                                  .composed = true },
+                     o);
 }
 
 weft_rnn *weft_elman_new(weft_module *m, const char *name, const weft_rnn_opts *o)
 {
     return known_new(m, name, "elman_new", o && o->relu ? WEFT__rnn_relu : WEFT__rnn_tanh, o);
 }
-weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return known_new(m, name, "gru_new", WEFT__gru, o); }
-weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return known_new(m, name, "lstm_new", WEFT__lstm, o); }
-weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return known_new(m, name, "cifg_new", WEFT__cifg, o); }
-weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)  { return known_new(m, name, "mgu_new", WEFT__mgu, o); }
+weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "gru_new", WEFT__gru, o);
+}
+weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "lstm_new", WEFT__lstm, o);
+}
+weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "cifg_new", WEFT__cifg, o);
+}
+weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)
+{
+    return known_new(m, name, "mgu_new", WEFT__mgu, o);
+}
 
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
@@ -141,17 +172,26 @@ void weft_rnn_set_composed(weft_rnn *r, bool on)
 }
 
 /* ---- layers and directions over a packed batch ---- */
-static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k, const weft__ends *e)     /* first: rows of the stacks */
+/* first: rows of the stacks */
+static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
+                              const weft__ends *e)
 {
-    weft__direction d = { .cell = r->cell, .own = is_own(r) ? &r->of_own[k] : NULL, .has_c = r->has_c, .reverse = k % directions(r),
-                          .lean = r->o.lean || x->w->lean, .hidden = r->o.hidden, .in = { x } };
+    weft__direction d = { .cell = r->cell,
+                          .own = is_own(r) ? &r->of_own[k] : NULL,
+                          .has_c = r->has_c,
+                          .reverse = k % directions(r),
+                          .lean = r->o.lean || x->w->lean,
+                          .hidden = r->o.hidden,
+                          .in = { x } };
     d.in[WEFT__IDS] = by.ids, d.in[WEFT__TABLE] = by.table;
     for (int i = 0; i < WEFT__RNN_WEIGHTS; i++)
         d.in[WEFT__W_IH + i] = r->weight[k][i];
     d.in[WEFT__H0] = weft__first_state(e, first.h, k);
     d.in[WEFT__C0] = weft__first_state(e, first.c, k);
     weft_state s = r->composed && weft_ok(x->w) ? weft__recurrent_composed(&d) : weft__recurrent(&d);
-    return (weft_rnn_out){ s.h, { weft__last_state(e, s.h, d.reverse, first.h, k), s.c ? weft__last_state(e, s.c, d.reverse, first.c, k) : NULL } };
+    return (weft_rnn_out){ s.h,
+                           { weft__last_state(e, s.h, d.reverse, first.h, k),
+                             s.c ? weft__last_state(e, s.c, d.reverse, first.c, k) : NULL } };
 }
 
 static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
@@ -163,7 +203,8 @@ static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
     return weft_dropout(x, r->o.dropout, name, false);
 }
 
-static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)    /* x, or ids if there are any: packed, or rows step by step */
+/* x, or ids if there are any: packed, or rows step by step */
+static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first)
 {
     const weft__form form = (by.ids ? by.ids : x)->f;
     weft *w = x->w;
@@ -172,7 +213,8 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
     first = (weft_state){ weft__rows_of_stack(first.h), weft__rows_of_stack(first.c) };
     for (int l = 0, k = 0; l < r->o.layers; l++) {
         if (!by.ids)
-            x = weft__arranged_as(dropped(r, x, l), &form);       /* what is between two layers may have arranged it otherwise */
+            /* what is between two layers may have arranged it otherwise */
+            x = weft__arranged_as(dropped(r, x, l), &form);
         for (int d = 0; d < directions(r); d++, k++) {
             if (w->status)
                 return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
@@ -186,16 +228,19 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
 }
 
 /* ---- what comes in ---- */
-static bool state_fits(const weft_rnn *r, const char *function, const char *name, const weft_tensor *t, int64_t n, int64_t wide)
+static bool state_fits(const weft_rnn *r, const char *function, const char *name, const weft_tensor *t,
+                       int64_t n, int64_t wide)
 {
     weft *w = r->m->w;
     char text[128];
     const char *wrong = t ? weft__wrong(w, t) : NULL;
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: state %s %s", function, name, wrong);
-    else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) || t->f.size[1] != n || t->f.size[2] != wide))
-        weft__fail(w, WEFT_ESHAPE, "%s: state %s is %s; [%d, %lld, %lld] (layers * directions, sequences, width) is wanted", function, name,
-                   weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
+    else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
+                   t->f.size[1] != n || t->f.size[2] != wide))
+        weft__fail(w, WEFT_ESHAPE,
+                   "%s: state %s is %s; [%d, %lld, %lld] (layers * directions, sequences, width) is wanted",
+                   function, name, weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
     return !w->status;
 }
 
@@ -205,8 +250,10 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
     if (s.c && !r->has_c)
         weft__fail(w, WEFT_EARG, "%s: a state c was given, but this layer's cell has one state, h", function);
     else if (r->has_c && !s.h != !s.c)
-        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; both of h and c are wanted, or neither", function, s.h ? "c" : "h");
-    return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) && state_fits(r, function, "c", s.c, n, r->o.hidden);
+        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; both of h and c are wanted, or neither", function,
+                   s.h ? "c" : "h");
+    return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) &&
+           state_fits(r, function, "c", s.c, n, r->o.hidden);
 }
 
 static bool input_fits(const weft_rnn *r, const char *function, const weft_tensor *x, int plain_rank)
@@ -215,9 +262,12 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
     char text[128];
     bool one = plain_rank == 2;
     int rank = x->f.batch ? 2 : plain_rank;
-    if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank || x->f.size[rank - 1] != r->o.input || x->f.size[1] >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is wanted", function, weft__text(&x->f, text),
-                   one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ", (long long)r->o.input);
+    if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank ||
+        x->f.size[rank - 1] != r->o.input || x->f.size[1] >= INT32_MAX)
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is wanted", function,
+                   weft__text(&x->f, text),
+                   one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ",
+                   (long long)r->o.input);
     return !w->status;
 }
 
@@ -227,19 +277,23 @@ static bool fit(const weft_rnn *r, const char *function, const weft_tensor *x, w
     const char *wrong = w->status ? NULL : weft__wrong(w, x);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: x %s", function, wrong);
-    return !w->status && input_fits(r, function, x, plain_rank) && states_fit(r, function, s, x->f.batch ? x->f.batch->n : x->f.size[0]);
+    return !w->status && input_fits(r, function, x, plain_rank) &&
+           states_fit(r, function, s, x->f.batch ? x->f.batch->n : x->f.size[0]);
 }
 
 /* ---- what goes out ---- */
 static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
 {
     const bool rows = x->f.layout == WEFT_ROWS;
-    weft__form order = { .batch = x->f.batch, .layout = rows ? WEFT_ROWS : WEFT_PACKED, .place = rows ? weft__by_time(x->f.batch, x->f.place) : NULL };
+    weft__form order = { .batch = x->f.batch,
+                         .layout = rows ? WEFT_ROWS : WEFT_PACKED,
+                         .place = rows ? weft__by_time(x->f.batch, x->f.place) : NULL };
     if (rows && !order.place)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
     weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
     weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
-    weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);      /* a tensor of its own, which both directions read */
+    /* a tensor of its own, which both directions read */
+    weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
     o.y = weft__arranged_as(o.y, &x->f);
     return o;
 }
@@ -255,7 +309,8 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
     return o;
 }
 
-static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first, int plain_rank)
+static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,
+                            int plain_rank)
 {
     weft *w = r && r->m ? r->m->w : x ? x->w : weft__nowhere();
     weft_rnn_out o = { &w->nil, { &w->nil, r && r->has_c ? &w->nil : NULL } };
@@ -265,14 +320,23 @@ static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, w
     }
     const weft_module *before = weft__enter(r->m);
     if (plain_rank == 2 && directions(r) == 2)
-        weft__fail(w, WEFT_EARG, "%s: the layer has two directions; the second begins at the end of the sequence", function);
+        weft__fail(w, WEFT_EARG,
+                   "%s: the layer has two directions; the second begins at the end of the sequence",
+                   function);
     if (fit(r, function, x, first, plain_rank)) {
-        weft_rnn_out y = x->f.batch ? on_ragged(r, x, first) : on_plain(r, x, function, plain_rank == 3 ? x->f.size[1] : 1, first);
+        weft_rnn_out y = x->f.batch ? on_ragged(r, x, first) :
+                                      on_plain(r, x, function, plain_rank == 3 ? x->f.size[1] : 1, first);
         o = weft_ok(w) ? y : o;
     }
     weft__leave(r->m, before);
     return o;
 }
 
-weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first)  { return checked(r, "rnn_run", x, first, 3); }
-weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state) { return checked(r, "rnn_step", x, state, 2); }
+weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first)
+{
+    return checked(r, "rnn_run", x, first, 3);
+}
+weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state)
+{
+    return checked(r, "rnn_step", x, state, 2);
+}

@@ -1,19 +1,23 @@
 /* lookup.c - what a recurrent layer makes of an embedding: instead of rows of the table it takes their ids.
  *
- * The projection of an embedding is the embedding of a projection. So where tokens are many and rows few (letters, phones, classes), a layer
- * projects the rows, once, and a token's share of the gates' sums is the row of its id: to the same bits where, as in the CPU's own
- * products, a row's projection does not depend on the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of the table are
- * products of as many rows as the table has. The rows that were looked up stay an input of the layer, for who asks for their gradient. */
+ * The projection of an embedding is the embedding of a projection. So where tokens are many and rows few
+ * (letters, phones, classes), a layer projects the rows, once, and a token's share of the gates' sums is the
+ * row of its id: to the same bits where, as in the CPU's own products, a row's projection does not depend on
+ * the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of
+ * the table are products of as many rows as the table has. The rows that were looked up stay an input of the
+ * layer, for who asks for their gradient. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
-enum { FEW_ROWS = 256, TOKENS_A_ROW = 4 };       /* at most so many rows, and at least so many tokens for each */
+/* at most so many rows, and at least so many tokens for each */
+enum { FEW_ROWS = 256, TOKENS_A_ROW = 4 };
 
 static bool is_worth_it(const weft_tensor *x)
 {
     const weft__lookup *l = x->node.lookup;
     const weft__device *d = &x->w->dev;
-    bool by_tokens = d->deterministic && !d->k->synchronous;      /* a GPU's products may differ by how many rows there are */
+    /* a GPU's products may differ by how many rows there are */
+    bool by_tokens = d->deterministic && !d->k->synchronous;
     return l && !by_tokens && l->table->node.changed <= l->then && l->table->f.rank == 2 &&
            l->table->f.size[0] <= FEW_ROWS && l->table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
 }
@@ -28,9 +32,15 @@ static bool used_shape(weft_call *c)             /* ids; the table */
 }
 static void used_run(weft_call *c)
 {
-    RUN(c, ids_used, count(c->x[0]), c->x[1]->f.size[0], I(c, 0), (int32_t *)(void *)Y(c, 0), (int32_t *)(void *)Y(c, 1));
+    RUN(c, ids_used, count(c->x[0]), c->x[1]->f.size[0], I(c, 0), (int32_t *)(void *)Y(c, 0),
+        (int32_t *)(void *)Y(c, 1));
 }
-static const weft_op op_used = { .name = "embedding_run", .results = 2, .layout = WEFT_ROWS, .no_gradient = true, .shape = used_shape, .forward = used_run };
+static const weft_op op_used = { .name = "embedding_run",
+                                 .results = 2,
+                                 .layout = WEFT_ROWS,
+                                 .no_gradient = true,
+                                 .shape = used_shape,
+                                 .forward = used_run };
 
 weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
 {
@@ -41,7 +51,8 @@ weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
-    return (weft__ids){ c->y[0], weft_index_select(rows, c->y[1]) };    /* rows that no token has are zeros, whatever is in them */
+    /* rows that no token has are zeros, whatever is in them */
+    return (weft__ids){ c->y[0], weft_index_select(rows, c->y[1]) };
 }
 
 bool weft__asked_for(const weft_tensor *x)

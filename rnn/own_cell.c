@@ -1,4 +1,5 @@
-/* own_cell.c - a cell whose step the program wrote: its parameters, the noise that it may ask for, and the checks on what it gives. */
+/* own_cell.c - a cell whose step the program wrote: its parameters, the noise that it may ask for, and the
+ * checks on what it gives. */
 #include <math.h>
 #include <string.h>
 #include "autograd/autograd.h"
@@ -7,31 +8,40 @@
 enum { MOST_GATES = 64 };
 
 /* ---- making ---- */
-static bool is_named(const char *name, size_t most) { return name && *name && strlen(name) < most && !strpbrk(name, "./"); }
+static bool is_named(const char *name, size_t most)
+{
+    return name && *name && strlen(name) < most && !strpbrk(name, "./");
+}
 
 static const char *parameter_is_wrong(const weft_cell_parameter *p)
 {
-    return !is_named(p->name, WEFT__NAME / 2) ? "each of its own parameters has a name of 1 to 31 bytes without dots and slashes" :
+    return !is_named(p->name, WEFT__NAME / 2) ?
+               "each of its own parameters has a name of 1 to 31 bytes without dots and slashes" :
            (unsigned)p->shape > WEFT_CELL_OF_INPUT ? "the shape of a parameter is one of weft_cell_shape" :
-           p->blocks < 1 || p->blocks > MOST_GATES ? "a parameter has 1 .. 64 blocks" : NULL;
+           p->blocks < 1 || p->blocks > MOST_GATES ? "a parameter has 1 .. 64 blocks" :
+                                                     NULL;
 }
 
 const char *weft__cell_is_wrong(const weft_cell *cell)
 {
-    const char *why = !cell || !cell->step ? "a cell with a step is wanted" :
-                      !is_named(cell->name, 96) ? "a cell has a name of up to 95 bytes without dots and slashes" :
-                      cell->gate_names && strlen(cell->gate_names) > 95 ? "gate_names has 95 bytes at most" :
-                      cell->gates < 0 || cell->gates > MOST_GATES || cell->gates_h < -1 || cell->gates_h > MOST_GATES ?
-                          "0 .. 64 gates are wanted, and -1 .. 64 gates_h" :
-                      cell->states < 0 || cell->states > 2 ? "1 or 2 states are wanted" :
-                      !(cell->noise >= 0 && cell->noise < 1) ? "a noise in 0 .. 1 (but not 1) is wanted" :
-                      cell->own_count < 0 || cell->own_count > WEFT__OWN || (cell->own_count && !cell->own) ? "0 .. 16 parameters of its own are wanted" : NULL;
+    const char *why =
+        !cell || !cell->step      ? "a cell with a step is wanted" :
+        !is_named(cell->name, 96) ? "a cell has a name of up to 95 bytes without dots and slashes" :
+        cell->gate_names && strlen(cell->gate_names) > 95 ? "gate_names has 95 bytes at most" :
+        cell->gates < 0 || cell->gates > MOST_GATES || cell->gates_h < -1 || cell->gates_h > MOST_GATES ?
+                                                            "0 .. 64 gates are wanted, and -1 .. 64 gates_h" :
+        cell->states < 0 || cell->states > 2   ? "1 or 2 states are wanted" :
+        !(cell->noise >= 0 && cell->noise < 1) ? "a noise in 0 .. 1 (but not 1) is wanted" :
+        cell->own_count < 0 || cell->own_count > WEFT__OWN || (cell->own_count && !cell->own) ?
+                                                 "0 .. 16 parameters of its own are wanted" :
+                                                 NULL;
     for (int i = 0; !why && i < cell->own_count; i++)
         why = parameter_is_wrong(&cell->own[i]);
     return why;
 }
 
-void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, int64_t input, int layer, bool reverse)
+void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, int64_t input, int layer,
+                          bool reverse)
 {
     real bound = (real)(1 / sqrt((double)hidden));
     const char *suffix = reverse ? "_reverse" : "";
@@ -39,9 +49,10 @@ void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, 
         const weft_cell_parameter *p = &cell->is->own[i];
         char name[WEFT__NAME];
         snprintf(name, sizeof name, "%s_l%d%s", p->name, layer, suffix);
-        cell->own[i] = weft_parameter(m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
-                                      (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
-                                      p->init ? *p->init : (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+        cell->own[i] =
+            weft_parameter(m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
+                           (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
+                           p->init ? *p->init : (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
     }
     snprintf(cell->noise, sizeof cell->noise, "%s.noise_l%d%s", m->path, layer, suffix);
 }
@@ -62,9 +73,12 @@ static bool state_fits(const weft__direction *d, const char *which, weft_tensor 
     const char *wrong = w->status ? NULL : weft__wrong(w, given);
     if (wrong)
         weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": %s %s", d->own->is->name, which, wrong);
-    else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL || given->f.size[0] != rows || given->f.size[1] != d->hidden))
-        weft__fail(w, WEFT_ESHAPE, "the step of the cell \"%s\": %s is %s; plain [%lld, %lld] (rows, hidden) is wanted", d->own->is->name, which,
-                   weft__text(&given->f, text), (long long)rows, (long long)d->hidden);
+    else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
+                            given->f.size[0] != rows || given->f.size[1] != d->hidden))
+        weft__fail(w, WEFT_ESHAPE,
+                   "the step of the cell \"%s\": %s is %s; plain [%lld, %lld] (rows, hidden) is wanted",
+                   d->own->is->name, which, weft__text(&given->f, text), (long long)rows,
+                   (long long)d->hidden);
     return !w->status;
 }
 
@@ -76,11 +90,15 @@ weft_state weft__own_step(const weft__direction *d, weft_tensor *x, weft_tensor 
     if (w->status)
         return inert;
     weft_mark floor = weft__raise_floor(w);
-    weft_state s = cell->step(&(weft_cell_input){ d->hidden, x, before.h, before.c, d->in[WEFT__W_HH], d->in[WEFT__B_HH], d->own->own, noise }, cell->user);
+    weft_state s = cell->step(&(weft_cell_input){ d->hidden, x, before.h, before.c, d->in[WEFT__W_HH],
+                                                  d->in[WEFT__B_HH], d->own->own, noise },
+                              cell->user);
     w->floor = floor;
     int64_t rows = weft_size(before.h, 0);
     if (!w->status && s.c && !d->has_c)
-        weft__fail(w, WEFT_EARG, "the step of the cell \"%s\": it gave a state c, and the cell has one state, h", cell->name);
+        weft__fail(w, WEFT_EARG,
+                   "the step of the cell \"%s\": it gave a state c, and the cell has one state, h",
+                   cell->name);
     bool fits = state_fits(d, "h", s.h, rows) && (!d->has_c || state_fits(d, "c", s.c, rows));
     return fits ? s : inert;
 }

@@ -1,37 +1,54 @@
-/* recurrent.c - the fused recurrent layer: one tape entry for one direction over a whole packed batch, or over rows of several sequences.
+/* recurrent.c - the fused recurrent layer: one tape entry for one direction over a whole packed batch, or
+ * over rows of several sequences.
  *
- * The kernels `recur_layer` and `recur_layer_back` do it all: the projection of x, dx and the gradients of the weights are one product each over all N
- * tokens, or done while a token is in the caches; only what is recurrent must run step by step. The buffer of the gates holds sums, then gates, then their
- * gradients, so it serves one walk back; a second one, and second derivatives, go through the composed form.
+ * The kernels `recur_layer` and `recur_layer_back` do it all: the projection of x, dx and the gradients of
+ * the weights are one product each over all N tokens, or done while a token is in the caches; only what is
+ * recurrent must run step by step. The buffer of the gates holds sums, then gates, then their gradients, so
+ * it serves one walk back; a second one, and second derivatives, go through the composed form.
  *
- * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time, in a buffer that stays in
- * the cache, and backward runs each segment forward once more: from the h and c that it has, by the same kernel, to the same bits.
+ * Lean, or where nothing is recorded, the gates are no result. They exist for a segment of steps at a time,
+ * in a buffer that stays in the cache, and backward runs each segment forward once more: from the h and c
+ * that it has, by the same kernel, to the same bits.
  *
- * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S = slots H columns of the
- * buffer. What a cell is stands in core/cells.def. */
+ * N tokens, n sequences, F inputs, H hidden units, W the width of h, G = gates H rows of the weights, S =
+ * slots H columns of the buffer. What a cell is stands in core/cells.def. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
-typedef struct { weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS]; } attributes;   /* at: which x of the call; -1: absent */
+/* at: which x of the call; -1: absent */
+typedef struct { weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS]; } attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static const attributes *how(const weft_call *c) { return c->attributes; }
-static weft_tensor *input(const weft_call *c, int k) { return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]]; }
+static weft_tensor *input(const weft_call *c, int k)
+{
+    return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]];
+}
 static real *numbers(const weft_call *c, int k)      { return input(c, k) ? input(c, k)->data : NULL; }
 
-/* Results: the states, h and perhaps c, then, unless they are made again, the gates and, with a projection, h before it. */
+/* Results: the states, h and perhaps c, then, unless they are made again, the gates and, with a
+ * projection, h before it. */
 static bool has_c(const weft_call *c)    { return weft__states(how(c)->cell) == 2; }
 static int  at_gates(const weft_call *c) { return weft__states(how(c)->cell); }
 static bool is_lean(const weft_call *c)  { return c->m == at_gates(c); }
 
 /* What is packed: x, or ids of the rows that it is. */
-static const weft__form *packed(const weft_call *c) { return &(input(c, WEFT__IDS) ? input(c, WEFT__IDS) : c->x[WEFT__X])->f; }
+static const weft__form *packed(const weft_call *c)
+{
+    return &(input(c, WEFT__IDS) ? input(c, WEFT__IDS) : c->x[WEFT__X])->f;
+}
 
 static extents sizes(const weft_call *c)
 {
     const weft__form *x = packed(c);
     int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W;
-    return (extents){ x->size[0], x->batch->n, width(c->x[WEFT__X]), H, W, weft__gates(how(c)->cell) * H, weft__slots(how(c)->cell) * H };
+    return (extents){ x->size[0],
+                      x->batch->n,
+                      width(c->x[WEFT__X]),
+                      H,
+                      W,
+                      weft__gates(how(c)->cell) * H,
+                      weft__slots(how(c)->cell) * H };
 }
 
 /* Of rows that are columns of several sequences; NULL: packed. */
@@ -41,9 +58,11 @@ static const weft__fold *fold(const weft_call *c)
     return x->layout == WEFT_ROWS ? x->place->fold : NULL;
 }
 
-static bool is(const weft_tensor *x, int64_t rows, int64_t columns)      /* [rows, columns], or [rows] if columns is 0; or absent */
+/* [rows, columns], or [rows] if columns is 0; or absent */
+static bool is(const weft_tensor *x, int64_t rows, int64_t columns)
 {
-    return !x || (x->f.rank == 1 + (columns != 0) && x->f.size[0] == rows && (!columns || x->f.size[1] == columns));
+    return !x ||
+           (x->f.rank == 1 + (columns != 0) && x->f.size[0] == rows && (!columns || x->f.size[1] == columns));
 }
 
 static bool shape(weft_call *c)
@@ -52,8 +71,9 @@ static bool shape(weft_call *c)
     if (!x->batch || x->rank != (input(c, WEFT__IDS) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
         return weft_op_refuse(c, "packed rows [tokens, input] are wanted");
     extents e = sizes(c);
-    if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) || !is(input(c, WEFT__W_HR), e.W, e.H) ||
-        !is(input(c, WEFT__B_IH), e.G, 0) || !is(input(c, WEFT__B_HH), e.G, 0))
+    if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) ||
+        !is(input(c, WEFT__W_HR), e.W, e.H) || !is(input(c, WEFT__B_IH), e.G, 0) ||
+        !is(input(c, WEFT__B_HH), e.G, 0))
         return weft_op_refuse(c, "weights that fit the rows and each other are wanted");
     if (!is(input(c, WEFT__H0), e.n, e.W) || !is(input(c, WEFT__C0), e.n, e.H))
         return weft_op_refuse(c, "first states [sequences, width] are wanted");
@@ -71,15 +91,27 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
     const weft_batch *b = packed(c)->batch;
     const weft__fold *f = fold(c);
     return (weft__recurrence){
-        .cell = how(c)->cell, .reverse = how(c)->reverse,
-        .sequences = e->n, .tokens = e->N, .steps = f ? f->steps : b->longest, .hidden = e->H, .width = e->W,
-        .live = f ? f->order.live : b->live, .start = f ? f->order.start : b->start, .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
-        .w_hh = numbers(c, WEFT__W_HH), .w_hr = numbers(c, WEFT__W_HR),
-        .h0 = numbers(c, WEFT__H0), .c0 = numbers(c, WEFT__C0), .h = Y(c, 0), .c = has_c(c) ? Y(c, 1) : NULL,
+        .cell = how(c)->cell,
+        .reverse = how(c)->reverse,
+        .sequences = e->n,
+        .tokens = e->N,
+        .steps = f ? f->steps : b->longest,
+        .hidden = e->H,
+        .width = e->W,
+        .live = f ? f->order.live : b->live,
+        .start = f ? f->order.start : b->start,
+        .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
+        .w_hh = numbers(c, WEFT__W_HH),
+        .w_hr = numbers(c, WEFT__W_HR),
+        .h0 = numbers(c, WEFT__H0),
+        .c0 = numbers(c, WEFT__C0),
+        .h = Y(c, 0),
+        .c = has_c(c) ? Y(c, 1) : NULL,
     };
 }
 
-static real *scratch(const weft_call *c, int64_t n) /* of the device, until the entry has been passed or the step ends */
+/* of the device, until the entry has been passed or the step ends */
+static real *scratch(const weft_call *c, int64_t n)
 {
     weft *w = c->y[0]->w;
     return weft__take(w, &w->data, n * (int64_t)sizeof(real));
@@ -96,23 +128,31 @@ static real *zeros(const weft_call *c, int64_t n)
 /* ---- segments ---- */
 enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
 
-/* Steps that are run at one time, and what is kept of them alone; room: rows of the buffers. A layer that keeps its gates is one segment. */
+/* Steps that are run at one time, and what is kept of them alone; room: rows of the buffers. A layer that
+ * keeps its gates is one segment. */
 typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
 
-/* So few rows that the gates stay in a cache, so many that packing the weights for each segment costs nothing beside the
- * products. Never by the number of threads: the gradients of weights are sums over segments. */
+/* So few rows that the gates stay in a cache, so many that packing the weights for each segment costs nothing
+ * beside the products. Never by the number of threads: the gradients of weights are sums over segments. */
 static int64_t rows_at_once(const weft_call *c, const extents *e, const weft__recurrence *r)
 {
     int64_t rows = SEGMENT_BYTES / (e->S * (int64_t)sizeof(real)), planned = c->y[0]->w->segment_rows;
-    rows = planned ? planned : (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
+    rows = planned ?
+               planned :
+               (rows > SEGMENT_ROWS ? rows : SEGMENT_ROWS) * (dev(c)->k->synchronous ? 1 : DEVICE_FACTOR);
     rows = rows > r->live.host[0] ? rows : r->live.host[0];       /* at least one step */
     return is_lean(c) && rows < e->N ? rows : e->N;
 }
 
 static segment segments_of(const weft_call *c, const extents *e)
 {
-    segment s = { .l = { .r = recurrence(c, e), .inputs = e->F, .x = X(c, WEFT__X), .w_ih = X(c, WEFT__W_IH),
-                         .b_ih = numbers(c, WEFT__B_IH), .b_hh = numbers(c, WEFT__B_HH), .total = scratch(c, e->S) } };
+    segment s = { .l = { .r = recurrence(c, e),
+                         .inputs = e->F,
+                         .x = X(c, WEFT__X),
+                         .w_ih = X(c, WEFT__W_IH),
+                         .b_ih = numbers(c, WEFT__B_IH),
+                         .b_hh = numbers(c, WEFT__B_HH),
+                         .total = scratch(c, e->S) } };
     if (input(c, WEFT__IDS)) {
         s.l.x = numbers(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers(c, WEFT__IDS);
         s.l.rows = input(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
@@ -129,7 +169,8 @@ static real *as_of_row(real *p, int64_t row, int64_t columns)     /* where row 0
     return p ? (real *)((uintptr_t)p - (uintptr_t)(row * columns) * sizeof *p) : NULL;
 }
 
-/* The segment after `s` upwards or downwards through the steps, from the first one if it has none; false: there is none left. */
+/* The segment after `s` upwards or downwards through the steps, from the first one if it has none; false:
+ * there is none left. */
 static bool next_segment(segment *s, const extents *e, bool down)
 {
     weft__recurrence *r = &s->l.r;
@@ -170,7 +211,11 @@ static weft__into into(const weft_call *c, int k)                 /* where the g
     return i;
 }
 
-static real *added(const weft_call *c, int k) { return input(c, k) ? weft__dx_added(c, how(c)->at[k]) : NULL; }      /* the same, for kernels that add */
+/* the same, for kernels that add */
+static real *added(const weft_call *c, int k)
+{
+    return input(c, k) ? weft__dx_added(c, how(c)->at[k]) : NULL;
+}
 
 static void prepare_back(const weft_call *c, const extents *e, segment *s)
 {
@@ -188,7 +233,8 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
 }
 
 /* Who asks for the gradient of rows that were looked up gets it, and the table gets its own through them. */
-static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)       /* the result: where it comes, packed */
+/* the result: where it comes, packed */
+static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)
 {
     weft_tensor *x = weft__arranged_as(c->x[WEFT__X], packed(c)), *dx = weft__empty(x->w, &x->f);
     s->l.ids = NULL, s->l.x = weft_op_data(x), s->l.dx = (weft__into){ dx->data, false };
@@ -197,7 +243,8 @@ static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)       /* t
 static void accumulate_rows(const weft_call *c, weft_tensor *packed_dx)
 {
     const weft_tensor *x = c->x[WEFT__X];
-    const real *from = weft_op_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
+    const real *from =
+        weft_op_data(weft__same(&packed_dx->f, &x->f) ? packed_dx : weft__arranged(packed_dx, &x->f, 0));
     real *dx = added(c, WEFT__X);
     if (dx && from)
         RUN(c, scale, count(x), 1, from, dx, true);
@@ -233,7 +280,9 @@ static void fused(const weft_call *c)
 
 static void composed(const weft_call *c, weft_tensor **y)
 {
-    weft__direction d = { .cell = how(c)->cell, .has_c = has_c(c), .reverse = how(c)->reverse, .hidden = sizes(c).H };
+    weft__direction d = {
+        .cell = how(c)->cell, .has_c = has_c(c), .reverse = how(c)->reverse, .hidden = sizes(c).H
+    };
     for (int k = 0; k < WEFT__RNN_INPUTS; k++)
         d.in[k] = input(c, k);
     d.in[WEFT__X] = weft__arranged_as(d.in[WEFT__X], packed(c));
@@ -243,10 +292,15 @@ static void composed(const weft_call *c, weft_tensor **y)
         y[1] = s.c;
 }
 
-/* ---- the records of a cell: lean, which destroys nothing that was saved; with its gates; with a projection, too ---- */
-#define RECORD(its_name, its_results, is_once)                                                                             \
-    { .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run, .fused = fused, .once = is_once, .composed = composed }
-#define CELL(name, gpu, gates, slots, states, ...) { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true) },
+/* ---- the records of a cell ---- */
+/* Lean, which destroys nothing that was saved; with its gates; with a projection, too. */
+#define RECORD(its_name, its_results, is_once)                                                         \
+    {                                                                                                  \
+        .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run, \
+        .fused = fused, .once = is_once, .composed = composed                                          \
+    }
+#define CELL(name, gpu, gates, slots, states, ...) \
+    { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true) },
 static const weft_op records[][3] = {
 #include "core/cells.def"
 };

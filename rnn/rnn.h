@@ -1,20 +1,38 @@
-/* rnn.h - one direction of one recurrent layer over a packed batch: a fused operator, and the same function from public
- * operators. Around them layers.c stacks layers and directions. */
+/* rnn.h - one direction of one recurrent layer over a packed batch: a fused operator, and the same function
+ * from public operators. Around them layers.c stacks layers and directions. */
 #ifndef WEFT_RNN_H
 #define WEFT_RNN_H
 #include "nn/nn.h"
 #include "rnn/api_rnn.h"
 
-/* Inputs of one direction, G gates of the cell (core/cells.def), W the width of h: x [N, F] packed, w_ih [G H, F],
- * w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH on they may be absent, NULL:
- * no biases, no projection (then W = H), a state of zeros. With a table [V, F] and ids [N], packed, of its rows, x is what it was looked up
- * as, in any layout: nobody reads it, unless its own gradient is asked for. */
-enum { WEFT__X, WEFT__W_IH, WEFT__W_HH, WEFT__B_IH, WEFT__B_HH, WEFT__W_HR, WEFT__H0, WEFT__C0, WEFT__IDS, WEFT__TABLE, WEFT__RNN_INPUTS };
+/* Inputs of one direction, G gates of the cell (core/cells.def), W the width of h: x [N, F] packed, w_ih [G
+ * H, F], w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH
+ * on they may be absent, NULL: no biases, no projection (then W = H), a state of zeros. With a table [V, F]
+ * and ids [N], packed, of its rows, x is what it was looked up as, in any layout: nobody reads it, unless its
+ * own gradient is asked for. */
+enum {
+    WEFT__X,
+    WEFT__W_IH,
+    WEFT__W_HH,
+    WEFT__B_IH,
+    WEFT__B_HH,
+    WEFT__W_HR,
+    WEFT__H0,
+    WEFT__C0,
+    WEFT__IDS,
+    WEFT__TABLE,
+    WEFT__RNN_INPUTS
+};
 enum { WEFT__RNN_WEIGHTS = WEFT__W_HR };         /* as many in a row, from W_IH */
 
-/* own_cell.c: a cell of the program's. own: its parameters of this layer and direction; noise: the name of its dropout. */
+/* own_cell.c: a cell of the program's. own: its parameters of this layer and direction; noise: the name of
+ * its dropout. */
 enum { WEFT__OWN = 16 };
-typedef struct weft__own_cell { const weft_cell *is; weft_tensor *own[WEFT__OWN]; char noise[WEFT__PATH + 32]; } weft__own_cell;
+typedef struct weft__own_cell {
+    const weft_cell *is;
+    weft_tensor *own[WEFT__OWN];
+    char noise[WEFT__PATH + 32];
+} weft__own_cell;
 
 typedef struct weft__direction {
     weft__cell cell; const weft__own_cell *own;  /* own NULL: one of core/cells.def */
@@ -23,8 +41,10 @@ typedef struct weft__direction {
 } weft__direction;
 
 const char *weft__cell_is_wrong(const weft_cell *);              /* why it cannot be used; NULL if it can */
-void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int64_t input, int layer, bool reverse);
-/* For all tokens of x, as it lies; NULL: none. What a step of rows begins with, and whether what comes of it fits; else the context fails. */
+void weft__own_parameters(weft_module *m, weft__own_cell *, int64_t hidden, int64_t input, int layer,
+                          bool reverse);
+/* For all tokens of x, as it lies; NULL: none. What a step of rows begins with, and whether what comes of
+ * it fits; else the context fails. */
 weft_tensor *weft__own_noise(const weft__direction *, weft_tensor *x);
 weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *noise, weft_state before);
 
@@ -32,26 +52,35 @@ weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *
 weft_state weft__recurrent(const weft__direction *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
-/* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does better with them, and that
- * table, with a row of zeros behind its own for the id -1. Else NULL. */
+/* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does
+ * better with them, and that table, with a row of zeros behind its own for the id -1. Else NULL. */
 typedef struct weft__ids { weft_tensor *ids, *table; } weft__ids;
 weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
-bool weft__asked_for(const weft_tensor *x);      /* in this walk, its gradient: of rows that were looked up, or of what they were arranged from */
+/* in this walk, its gradient: of rows that were looked up, or of what they were arranged from */
+bool weft__asked_for(const weft_tensor *x);
 
-/* states.c: between the user's stacks of states [stacked, n, width] and the packed rows of one batch; index arrays are made once
- * for a batch, and end with it. None of an empty batch is a special case. */
+/* states.c: between the user's stacks of states [stacked, n, width] and the packed rows of one batch; index
+ * arrays are made once for a batch, and end with it. None of an empty batch is a special case. */
 typedef struct weft__ends {
     struct weft__ends *next;
     const weft_batch *batch;
     const weft__place *place;                    /* of rows of several sequences; NULL: packed */
-    int64_t stacked, stride;                     /* parts of order, of none; between the parts of order, of none */
-    weft__ints order, none;                      /* rows of the stack seen as [stacked * n, width]: in packed order; of empty sequences, else -1 */
-    weft__ints last[2];                          /* the row of each sequence's last token, forwards and backwards; -1: it has none */
+    /* parts of order, of none; between the parts of order, of none */
+    int64_t stacked, stride;
+    /* rows of the stack seen as [stacked * n, width]: in packed order; of empty sequences, else -1 */
+    weft__ints order, none;
+    /* the row of each sequence's last token, forwards and backwards; -1: it has none */
+    weft__ints last[2];
 } weft__ends;
 
-const weft__ends *weft__ends_of(const weft__form *x, int stacked);    /* NULL and a sticky error if there is no memory */
-weft_tensor *weft__rows_of_stack(weft_tensor *stack);                             /* [stacked * n, width]; NULL stays NULL */
-weft_tensor *weft__first_state(const weft__ends *, weft_tensor *rows_of_stack, int k);   /* part k in packed order */
-weft_tensor *weft__last_state(const weft__ends *, weft_tensor *y, bool reverse, weft_tensor *rows_of_stack, int k);   /* in the user's order */
+/* NULL and a sticky error if there is no memory */
+const weft__ends *weft__ends_of(const weft__form *x, int stacked);
+/* [stacked * n, width]; NULL stays NULL */
+weft_tensor *weft__rows_of_stack(weft_tensor *stack);
+/* part k in packed order */
+weft_tensor *weft__first_state(const weft__ends *, weft_tensor *rows_of_stack, int k);
+/* in the user's order */
+weft_tensor *weft__last_state(const weft__ends *, weft_tensor *y, bool reverse, weft_tensor *rows_of_stack,
+                              int k);
 weft_tensor *weft__stack(weft_tensor *const *parts, int stacked);                 /* of [n, width] */
 #endif

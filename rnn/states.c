@@ -1,8 +1,8 @@
 /* states.c - states in the user's order, and rows in the packed one.
  *
- * The recurrent operator wants the first states longest sequence first; the user gives and gets them in his own order, stacked
- * over layers and directions. Both ways are gathers of n rows. A sequence's last state stands in the row of its last token (of its
- * first, backwards); one without tokens keeps its first state. */
+ * The recurrent operator wants the first states longest sequence first; the user gives and gets them in his
+ * own order, stacked over layers and directions. Both ways are gathers of n rows. A sequence's last state
+ * stands in the row of its last token (of its first, backwards); one without tokens keeps its first state. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
@@ -24,7 +24,9 @@ static void fill_stacks(const weft__ends *e, int stacked)
 static void fill_last(const weft__ends *e, bool reverse)
 {
     const weft_batch *b = e->batch;
-    const weft__form x = { .batch = (weft_batch *)(uintptr_t)b, .layout = e->place ? WEFT_ROWS : WEFT_PACKED, .place = e->place };
+    const weft__form x = { .batch = (weft_batch *)(uintptr_t)b,
+                           .layout = e->place ? WEFT_ROWS : WEFT_PACKED,
+                           .place = e->place };
     int32_t *last = weft__filled(e->last[reverse]);
     for (int64_t s = 0; s < b->n; s++)
         last[s] = b->len[s] ? (int32_t)weft__row_of(b, &x, s, reverse ? 0 : b->len[s] - 1) : -1;
@@ -33,14 +35,16 @@ static void fill_last(const weft__ends *e, bool reverse)
 static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
 {
     const weft_batch *b = x->batch;
-    int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;   /* every part begins on a cache line, as tensors do */
+    /* every part begins on a cache line, as tensors do */
+    int64_t stride = (b->n + 15) / 16 * 16, all = stride * stacked;
     weft__ends *e = weft__take(w, &w->keep, sizeof *e);
     if (!e || all >= INT32_MAX) {
         weft__fail(w, WEFT_EARG, "rnn: %d states of %lld sequences are too many", stacked, (long long)b->n);
         return NULL;
     }
     *e = (weft__ends){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
-    struct { weft__ints *index; int64_t n; } wanted[] = {         /* taken and sent in one order: then they travel together */
+    /* taken and sent in one order: then they travel together */
+    struct { weft__ints *index; int64_t n; } wanted[] = {
         { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
     const int several = has_empty(b) ? 4 : 3;
     for (int i = 0; i < several; i++)
@@ -66,7 +70,8 @@ const weft__ends *weft__ends_of(const weft__form *x, int stacked)
     return weft__linked(b->w, &b->ends, e) ? e : NULL;
 }
 
-static weft_tensor *index_at(weft *w, weft__ints index, int64_t from, int64_t n)        /* a tensor over a part of an index array */
+/* a tensor over a part of an index array */
+static weft_tensor *index_at(weft *w, weft__ints index, int64_t from, int64_t n)
 {
     weft__form f = weft__plain(WEFT_I32, 1, &n);
     weft_tensor *t = weft__header(w, &f);
@@ -79,7 +84,9 @@ static weft_tensor *index_at(weft *w, weft__ints index, int64_t from, int64_t n)
 /* ---- between the stack and the rows ---- */
 weft_tensor *weft__rows_of_stack(weft_tensor *stack)
 {
-    return stack ? weft_reshape(stack, WEFT_SHAPE(weft_size(stack, 0) * weft_size(stack, 1), weft_size(stack, 2))) : NULL;
+    return stack ? weft_reshape(stack,
+                                WEFT_SHAPE(weft_size(stack, 0) * weft_size(stack, 1), weft_size(stack, 2))) :
+                   NULL;
 }
 
 weft_tensor *weft__first_state(const weft__ends *e, weft_tensor *rows, int k)
@@ -111,12 +118,18 @@ static bool possible(weft *w, const weft_tensor *stack, const int32_t *parent, i
     if (wrong)
         weft__fail(w, WEFT_EARG, "state_select: the state %s", wrong);
     else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "state_select: the state is %s; a plain [layers * directions, sequences, width] of reals is wanted", weft__text(&stack->f, text));
+        weft__fail(w, WEFT_ESHAPE,
+                   "state_select: the state is %s; a plain [layers * directions, sequences, width] of reals "
+                   "is wanted",
+                   weft__text(&stack->f, text));
     else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
-        weft__fail(w, WEFT_EARG, "state_select: %lld parents%s; 0 or more, and not too many in all, are wanted", (long long)n, parent ? "" : ", NULL");
+        weft__fail(w, WEFT_EARG,
+                   "state_select: %lld parents%s; 0 or more, and not too many in all, are wanted",
+                   (long long)n, parent ? "" : ", NULL");
     for (int64_t j = 0; j < n && !w->status; j++)
         if (parent[j] < 0 || parent[j] >= stack->f.size[1])
-            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is wanted", (long long)j, parent[j], (long long)stack->f.size[1] - 1);
+            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is wanted", (long long)j,
+                       parent[j], (long long)stack->f.size[1] - 1);
     return !w->status;
 }
 
@@ -131,7 +144,8 @@ static weft_tensor *selected(weft *w, weft_tensor *stack, const int32_t *parent,
     for (int64_t k = 0; k < stacked; k++)
         for (int64_t j = 0; j < n; j++)
             index[k * n + j] = (int32_t)(k * rows + parent[j]);
-    weft_tensor *chosen = weft_index_select(weft__rows_of_stack(stack), weft_ints(w, index, WEFT_SHAPE(stacked * n)));
+    weft_tensor *chosen =
+        weft_index_select(weft__rows_of_stack(stack), weft_ints(w, index, WEFT_SHAPE(stacked * n)));
     return weft_reshape(chosen, WEFT_SHAPE(stacked, n, stack->f.size[2]));
 }
 
@@ -151,7 +165,9 @@ weft_state weft_state_repeat_interleave(weft_state s, int64_t times)
     w->running = "state_repeat_interleave";
     bool fine = times >= 1 && (n == 0 || times <= INT32_MAX / n);
     if (!fine)
-        weft__fail(w, WEFT_EARG, "state_repeat_interleave: %lld times; 1 or more are wanted, and not too many in all", (long long)times);
+        weft__fail(w, WEFT_EARG,
+                   "state_repeat_interleave: %lld times; 1 or more are wanted, and not too many in all",
+                   (long long)times);
     int32_t *parent = fine ? weft__take(w, &w->notes, n * times * (int64_t)sizeof *parent) : NULL;
     for (int64_t j = 0; parent && j < n * times; j++)
         parent[j] = (int32_t)(j / times);

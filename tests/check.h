@@ -1,5 +1,5 @@
-/* check.h - what the tests share: contexts whose allocations are counted and can be made to fail, comparison of arrays, ragged
- * lengths from a repeatable generator, loops over every kernel table of this machine.
+/* check.h - what the tests share: contexts whose allocations are counted and can be made to fail, comparison
+ * of arrays, ragged lengths from a repeatable generator, loops over every kernel table of this machine.
  *
  *     Test(topic, name)
  *     {
@@ -9,7 +9,8 @@
  *         }                                             // closed by CLEAN(w): no error, nothing leaked
  *     }
  *
- * Criterion passes a test that leaks and one whose .fini fails, so balance is checked in the body, by CLEAN. */
+ * Criterion passes a test that leaks and one whose .fini fails, so balance is checked in the body, by
+ * CLEAN. */
 #ifndef WEFT_CHECK_H
 #define WEFT_CHECK_H
 #include <criterion/criterion.h>
@@ -36,8 +37,8 @@
 #define CHECK_SANITIZED 0
 #endif
 
-/* How often a loop runs: `many` times in `make soak`, `few` times in `make test`, a quarter of that under a sanitizer, and of that
- * again where WEFT_SMALL says that every kernel is slow. */
+/* How often a loop runs: `many` times in `make soak`, `few` times in `make test`, a quarter of that under a
+ * sanitizer, and of that again where WEFT_SMALL says that every kernel is slow. */
 UNUSED static int rounds(int few, int many)
 {
     if (getenv("WEFT_SOAK"))
@@ -46,13 +47,15 @@ UNUSED static int rounds(int few, int many)
     return getenv("WEFT_SMALL") ? (few + 3) / 4 : few;
 }
 
-/* A variant's tests run under WEFT_CHECK=1 (run.sh), which keeps every header, looks at every result and says so of a NaN. Test(.., .init = unchecked)
- * is one that counts memory or waits, measures time, or makes NaN on purpose. */
+/* A variant's tests run under WEFT_CHECK=1 (run.sh), which keeps every header, looks at every result and says
+ * so of a NaN. Test(.., .init = unchecked) is one that counts memory or waits, measures time, or makes NaN on
+ * purpose. */
 UNUSED static void unchecked(void) { unsetenv("WEFT_CHECK"); }
 
 /* ---- contexts ---- */
 typedef struct heap {                            /* of one context; the pool's threads may allocate, too */
-    atomic_llong live, calls, fail_in;           /* blocks held; asked for since the start; the so-many-th from now fails, 0: none */
+    /* blocks held; asked for since the start; the so-many-th from now fails, 0: none */
+    atomic_llong live, calls, fail_in;
     weft *w;
 } heap;
 enum { CHECK_HEAPS = 64 };
@@ -114,7 +117,8 @@ UNUSED static int64_t allocations(const weft *w) { return atomic_load(&heap_of(w
 
 UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int line)
 {
-    cr_assert(!must_be_ok || weft_ok(w), "%s:%d: the context has failed: %s", file, line, weft_error_message(w));
+    cr_assert(!must_be_ok || weft_ok(w), "%s:%d: the context has failed: %s", file, line,
+              weft_error_message(w));
     while (check_lent)
         free(check_numbers[--check_lent]);
     heap *h = heap_of(w);
@@ -124,18 +128,20 @@ UNUSED static void check_close(weft *w, bool must_be_ok, const char *file, int l
     cr_assert(live == 0, "%s:%d: %lld blocks were not given back", file, line, (long long)live);
 }
 
-/* Closes a context; nothing may have failed and nothing may be left on its heap. CLEAN_FAILED: of one that has failed. */
+/* Closes a context; nothing may have failed and nothing may be left on its heap. CLEAN_FAILED: of one that
+ * has failed. */
 #define CLEAN(w)        check_close((w), true, __FILE__, __LINE__)
 #define CLEAN_FAILED(w) check_close((w), false, __FILE__, __LINE__)
 #define OK(w)           cr_assert(weft_ok(w), "%s", weft_error_message(w))
 
 /* The context has failed in this way and its message has this part; it is recovered. */
-#define FAILS(w, kind, part)                                                                                                   \
-    do {                                                                                                                        \
-        cr_assert(weft_error_code(w) == (kind) && strstr(weft_error_message(w), part), "expected %s with \"%s\", but there is %s: %s",       \
-                  weft_status_name(kind), part, weft_status_name(weft_error_code(w)), weft_error_message(w));                                \
-        weft_recover(w);                                                                                                        \
-        cr_assert(weft_ok(w));                                                                                                   \
+#define FAILS(w, kind, part)                                                                    \
+    do {                                                                                        \
+        cr_assert(weft_error_code(w) == (kind) && strstr(weft_error_message(w), part),          \
+                  "expected %s with \"%s\", but there is %s: %s", weft_status_name(kind), part, \
+                  weft_status_name(weft_error_code(w)), weft_error_message(w));                 \
+        weft_recover(w);                                                                        \
+        cr_assert(weft_ok(w));                                                                  \
     } while (0)
 
 /* ---- every kernel table ---- */
@@ -153,8 +159,8 @@ UNUSED static weft *open_table(int i)
     return w;
 }
 
-#define FOR_DEVICES(w)                                                                                                           \
-    for (int check_i = 0; check_i < COUNT(tables); check_i++)                                                               \
+#define FOR_DEVICES(w)                                        \
+    for (int check_i = 0; check_i < COUNT(tables); check_i++) \
         for (weft *w = open_table(check_i); w; CLEAN(w), w = NULL)
 
 /* ---- numbers ---- */
@@ -174,8 +180,10 @@ UNUSED static weft_real *numbers(weft_tensor *x)
     return out;
 }
 
-/* |got - want| <= tol max(1, |want|) everywhere; NaN never is. Returns it, and prints the worst place if not. */
-UNUSED static bool is_close(const char *name, const weft_real *got, const weft_real *want, int64_t n, double tol)
+/* |got - want| <= tol max(1, |want|) everywhere; NaN never is. Returns it, and prints the worst place if
+ * not. */
+UNUSED static bool is_close(const char *name, const weft_real *got, const weft_real *want, int64_t n,
+                            double tol)
 {
     int64_t at = -1;
     double  worst = 0;
@@ -192,8 +200,8 @@ UNUSED static bool is_close(const char *name, const weft_real *got, const weft_r
     }
     if (worst <= tol)
         return true;
-    fprintf(stderr, "%s: at %lld of %lld: %.17g, expected %.17g (off by %.2e, allowed %.1e)\n", name, (long long)at, (long long)n,
-            (double)got[at], (double)want[at], worst, tol);
+    fprintf(stderr, "%s: at %lld of %lld: %.17g, expected %.17g (off by %.2e, allowed %.1e)\n", name,
+            (long long)at, (long long)n, (double)got[at], (double)want[at], worst, tol);
     return false;
 }
 #define close_to(name, got, want, n, tol) cr_assert(is_close(name, got, want, n, tol), "%s differs", name)
@@ -203,21 +211,24 @@ UNUSED static bool is_same(const char *name, const weft_real *got, const weft_re
 {
     for (int64_t i = 0; i < n; i++)
         if (memcmp(&got[i], &want[i], sizeof got[i])) {
-            fprintf(stderr, "%s: at %lld of %lld: %.17g, expected the same bits as %.17g\n", name, (long long)i, (long long)n,
-                    (double)got[i], (double)want[i]);
+            fprintf(stderr, "%s: at %lld of %lld: %.17g, expected the same bits as %.17g\n", name,
+                    (long long)i, (long long)n, (double)got[i], (double)want[i]);
             return false;
         }
     return true;
 }
 #define same_bits(name, got, want, n) cr_assert(is_same(name, got, want, n), "%s differs", name)
 
-/* Of a sequence in other company the same bits, too; on a real GPU (WEFT_GPU) what docs/conventions.md promises: cuBLAS looks at sizes. */
+/* Of a sequence in other company the same bits, too; on a real GPU (WEFT_GPU) what docs/conventions.md
+ * promises: cuBLAS looks at sizes. */
 #define COMPANY_TOL (getenv("WEFT_GPU") ? TOL(1e-12, 1e-6) : 0.)
-UNUSED static bool is_same_in_company(const char *name, const weft_real *got, const weft_real *want, int64_t n)
+UNUSED static bool is_same_in_company(const char *name, const weft_real *got, const weft_real *want,
+                                      int64_t n)
 {
     return COMPANY_TOL > 0 ? is_close(name, got, want, n, COMPANY_TOL) : is_same(name, got, want, n);
 }
-#define same_in_company(name, got, want, n) cr_assert(is_same_in_company(name, got, want, n), "%s differs", name)
+#define same_in_company(name, got, want, n) \
+    cr_assert(is_same_in_company(name, got, want, n), "%s differs", name)
 
 /* ---- a repeatable generator (splitmix64, Steele et al. 2014) ---- */
 static uint64_t check_state = 1;
@@ -229,7 +240,10 @@ UNUSED static uint64_t dice(uint64_t below)      /* 0 .. below - 1 */
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return below ? (z ^ (z >> 31)) % below : 0;
 }
-UNUSED static weft_real dice_real(double low, double high) { return (weft_real)(low + (high - low) * (double)dice(1u << 30) / (1u << 30)); }
+UNUSED static weft_real dice_real(double low, double high)
+{
+    return (weft_real)(low + (high - low) * (double)dice(1u << 30) / (1u << 30));
+}
 UNUSED static weft_real *dice_fill(weft_real *out, int64_t n, double low, double high)
 {
     for (int64_t i = 0; i < n; i++)
@@ -237,7 +251,8 @@ UNUSED static weft_real *dice_fill(weft_real *out, int64_t n, double low, double
     return out;
 }
 
-/* n lengths of 0 .. longest, of a kind drawn anew each time: anything, all equal, mostly ties, mostly zeros, one long. Their sum. */
+/* n lengths of 0 .. longest, of a kind drawn anew each time: anything, all equal, mostly ties, mostly
+ * zeros, one long. Their sum. */
 UNUSED static int64_t dice_lengths(int32_t *len, int64_t n, int32_t longest)
 {
     uint64_t kind = dice(5), most = (uint64_t)longest + 1;
@@ -245,7 +260,11 @@ UNUSED static int64_t dice_lengths(int32_t *len, int64_t n, int32_t longest)
     int64_t  sum = 0;
     for (int64_t i = 0; i < n; i++) {
         int32_t any = (int32_t)dice(most);
-        len[i] = kind == 1 ? same : kind == 2 && dice(4) ? same : kind == 3 && dice(4) ? 0 : kind == 4 && i ? any / 4 : any;
+        len[i] = kind == 1            ? same :
+                 kind == 2 && dice(4) ? same :
+                 kind == 3 && dice(4) ? 0 :
+                 kind == 4 && i       ? any / 4 :
+                                        any;
         sum += len[i];
     }
     return sum;

@@ -1,5 +1,6 @@
-/* starve_malloc.c - preloaded by starve.sh: the STARVE_AT-th allocation that is asked for by the code named in STARVE_IN (the program, which has
- * the library in it, by default; "libc.so" or "libhdf5", say: shared libraries with that in their name) fails. How many there were goes to STARVE_SEEN. */
+/* starve_malloc.c - preloaded by starve.sh: the STARVE_AT-th allocation that is asked for by the code named
+ * in STARVE_IN (the program, which has the library in it, by default; "libc.so" or "libhdf5", say: shared
+ * libraries with that in their name) fails. How many there were goes to STARVE_SEEN. */
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -11,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
 
 static struct { uintptr_t from, to; } code[16];
 static int codes;

@@ -1,5 +1,6 @@
-/* tables.h - the kernel tables that this machine can run: the plain loops, and each instruction tier of the CPU's. WEFT_TABLES names
- * those that a run is about, "ref cuda" say; a GPU, or its emulation, is one only if it is named there. */
+/* tables.h - the kernel tables that this machine can run: the plain loops, and each instruction tier of the
+ * CPU's. WEFT_TABLES names those that a run is about, "ref cuda" say; a GPU, or its emulation, is one only if
+ * it is named there. */
 #ifndef WEFT_TESTS_TABLES_H
 #define WEFT_TESTS_TABLES_H
 #include <stdio.h>
@@ -9,9 +10,10 @@
 
 #define COUNT(array) (int)(sizeof(array) / sizeof(array)[0])
 
-static const struct table { const char *name; weft_device device; bool tier; } tables[] = {
-    { "ref", WEFT_REF, false }, { "generic", WEFT_CPU, true }, { "avx2", WEFT_CPU, true }, { "avx512", WEFT_CPU, true },
-    { "amx", WEFT_CPU, true }, { "amx-emulated", WEFT_CPU, true },
+static const struct table { const char *name; weft_device device; bool tier;
+} tables[] = {
+    { "ref", WEFT_REF, false },   { "generic", WEFT_CPU, true }, { "avx2", WEFT_CPU, true },
+    { "avx512", WEFT_CPU, true }, { "amx", WEFT_CPU, true },     { "amx-emulated", WEFT_CPU, true },
     { "cuda", WEFT_CUDA, false },
 };
 
@@ -33,7 +35,8 @@ static inline bool table_is_here(const char *name)
         return false;
     if (!strcmp(name, "cuda"))
         return wanted && *wanted;
-    if (sizeof(weft_real) == 8 && !strncmp(name, "amx", 3))      /* the library of doubles has no use for tiles */
+    /* the library of doubles has no use for tiles */
+    if (sizeof(weft_real) == 8 && !strncmp(name, "amx", 3))
         return false;
 #if defined(__x86_64__)
     if (!strcmp(name, "amx"))
@@ -41,8 +44,8 @@ static inline bool table_is_here(const char *name)
     if (!strcmp(name, "avx2") || !strcmp(name, "amx-emulated"))
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (!strcmp(name, "avx512"))
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl");
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
     return !strcmp(name, "ref") || !strcmp(name, "generic") || !strcmp(name, "amx-emulated");
 }

@@ -1,6 +1,7 @@
-/* tsan_main.c - everything of ours that runs in threads, as a plain program, since Criterion does not start under ThreadSanitizer: the
- * pool alone, and two threads that each train a model in a context of its own, whose kernels use the pool. On every kernel table. Both
- * contexts have the same seed, so their losses must agree to the bit, and must fall. */
+/* tsan_main.c - everything of ours that runs in threads, as a plain program, since Criterion does not start
+ * under ThreadSanitizer: the pool alone, and two threads that each train a model in a context of its own,
+ * whose kernels use the pool. On every kernel table. Both contexts have the same seed, so their losses must
+ * agree to the bit, and must fall. */
 #include <pthread.h>
 #include <stdlib.h>
 #include "core/core.h"
@@ -8,14 +9,25 @@
 
 enum { STEPS = 4, SEQUENCES = 12, LONGEST = 17, CLASSES = 9, WIDTH = 24, TASKS = 64 };
 
-typedef struct { weft_embedding *embed; weft_rnn *lstm, *gru; weft_multihead_attention *attention; weft_linear *out; weft_module *all; } model;
+typedef struct {
+    weft_embedding *embed;
+    weft_rnn *lstm, *gru;
+    weft_multihead_attention *attention;
+    weft_linear *out;
+    weft_module *all;
+} model;
 typedef struct { const struct table *table; double loss[STEPS]; bool good; } trainer;
 
 static model build(weft *w)
 {
     model m = { .all = weft_module_new(w, "m") };
     m.embed = weft_embedding_new(m.all, "embed", CLASSES, WIDTH);
-    m.lstm = weft_lstm_new(m.all, "lstm", &(weft_rnn_opts){ .input = WIDTH, .hidden = WIDTH / 2, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 });
+    m.lstm = weft_lstm_new(m.all, "lstm",
+                           &(weft_rnn_opts){ .input = WIDTH,
+                                             .hidden = WIDTH / 2,
+                                             .bidirectional = true,
+                                             .dropout = (weft_real).1,
+                                             .layers = 2 });
     m.gru = weft_gru_new(m.all, "gru", &(weft_rnn_opts){ .input = WIDTH, .hidden = WIDTH });
     m.attention = weft_multihead_attention_new(m.all, "attention", WIDTH, 2);
     m.out = weft_linear_new(m.all, "out", WIDTH, CLASSES);
@@ -36,14 +48,18 @@ static weft_tensor *loss_of(weft *w, const model *m)
     return weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL));
 }
 
-static weft *open_here(const struct table *table) { return weft_open(&(weft_opts){ .device = table->device, .seed = 7, .threads = 3 }); }
+static weft *open_here(const struct table *table)
+{
+    return weft_open(&(weft_opts){ .device = table->device, .seed = 7, .threads = 3 });
+}
 
 static void *train(void *argument)
 {
     trainer    *t = argument;
     weft       *w = open_here(t->table);
     model       m = build(w);
-    weft_optim *o = weft_adam_new(m.all, &(weft_adam_opts){ (weft_real).01, (weft_real).9, (weft_real).99, (weft_real)1e-8, 0 });
+    weft_optim *o = weft_adam_new(
+        m.all, &(weft_adam_opts){ (weft_real).01, (weft_real).9, (weft_real).99, (weft_real)1e-8, 0 });
     for (int i = 0; i < STEPS; i++) {
         weft_tensor *loss = loss_of(w, &m);
         weft_backward(loss);
@@ -54,7 +70,8 @@ static void *train(void *argument)
     }
     t->good = weft_ok(w) && t->loss[STEPS - 1] < t->loss[0];
     if (!t->good)
-        printf("FAIL  training on %s: loss %g to %g, %s\n", t->table->name, t->loss[0], t->loss[STEPS - 1], weft_error_message(w));
+        printf("FAIL  training on %s: loss %g to %g, %s\n", t->table->name, t->loss[0], t->loss[STEPS - 1],
+               weft_error_message(w));
     weft_close(w);
     return NULL;
 }
@@ -70,11 +87,13 @@ static bool two_trainers(const struct table *table)
         pthread_join(thread[i], NULL);
     bool same = !memcmp(t[0].loss, t[1].loss, sizeof t[0].loss);
     if (!same)
-        printf("FAIL  two contexts of one seed on %s: losses %.9g and %.9g\n", table->name, t[0].loss[STEPS - 1], t[1].loss[STEPS - 1]);
+        printf("FAIL  two contexts of one seed on %s: losses %.9g and %.9g\n", table->name,
+               t[0].loss[STEPS - 1], t[1].loss[STEPS - 1]);
     return same && t[0].good && t[1].good;
 }
 
-/* Plain memory, written by the tasks and read when they are done: the pool's barrier is what makes that legal. */
+/* Plain memory, written by the tasks and read when they are done: the pool's barrier is what makes that
+ * legal. */
 static void square(void *argument, int64_t i) { ((int64_t *)argument)[i] += i * i; }
 
 static bool pool_alone(void)

@@ -1,11 +1,13 @@
-/* amx.c - the fast kernels for AVX-512 with matrix tiles (AMX). cpu.c does not ask for them on other machines, nor where the chip
- * and the emulation of tiles.h disagree. A compiler that does not know the instructions makes a table that is never chosen. */
+/* amx.c - the fast kernels for AVX-512 with matrix tiles (AMX). cpu.c does not ask for them on other
+ * machines, nor where the chip and the emulation of tiles.h disagree. A compiler that does not know the
+ * instructions makes a table that is never chosen. */
 #if defined(__x86_64__) && !defined(WEFT_DOUBLE)
 #if !defined(__AVX512F__) || !defined(__AVX512DQ__)
 #error "this file wants -march=x86-64-v4"
 #endif
 #define TILES
-#if !(defined(__AMX_TILE__) && defined(__AMX_BF16__)) && !(defined(__AMXTILE__) && defined(__AMXBF16__))     /* gcc's words, clang's */
+#if !(defined(__AMX_TILE__) && defined(__AMX_BF16__)) && \
+    !(defined(__AMXTILE__) && defined(__AMXBF16__)) /* gcc's words, clang's */
 #define TILES_EMULATED
 #endif
 #define K(name)    amx_##name

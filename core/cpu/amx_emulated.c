@@ -1,5 +1,5 @@
-/* amx_emulated.c - the kernels of amx.c with emulated tiles, for the tests of machines without them. Nothing but WEFT_ISA
- * chooses these. */
+/* amx_emulated.c - the kernels of amx.c with emulated tiles, for the tests of machines without them. Nothing
+ * but WEFT_ISA chooses these. */
 #ifndef WEFT_DOUBLE
 #define TILES
 #define TILES_EMULATED

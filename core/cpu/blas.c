@@ -1,6 +1,7 @@
-/* blas.c - OpenBLAS, for those who ask for it: WEFT_GEMM=openblas, or the absolute path of such a library. It is opened by hand, not
- * linked, for two reasons: weft runs without it, and some versions take a new CPU for one of 2004 and then run at a fifth of its
- * speed (0.3.21 and "Prescott"), which OPENBLAS_CORETYPE prevents if it is set before the library is loaded. */
+/* blas.c - OpenBLAS, for those who ask for it: WEFT_GEMM=openblas, or the absolute path of such a library. It
+ * is opened by hand, not linked, for two reasons: weft runs without it, and some versions take a new CPU for
+ * one of 2004 and then run at a fifth of its speed (0.3.21 and "Prescott"), which OPENBLAS_CORETYPE prevents
+ * if it is set before the library is loaded. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@ static const char *core_type(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
-        && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return "SkylakeX";
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return __builtin_cpu_is("amd") ? "Zen" : "Haswell";
@@ -35,7 +36,10 @@ static void *load(const char *wanted)
 }
 
 /* For the time of the loading only, unless the user has set it; true: take it back afterwards. */
-static bool lend(const char *name, const char *value) { return value && !secure_getenv(name) && !setenv(name, value, 0); }
+static bool lend(const char *name, const char *value)
+{
+    return value && !secure_getenv(name) && !setenv(name, value, 0);
+}
 
 static void open_library(const char *wanted)
 {
@@ -56,7 +60,8 @@ static void open_library(const char *wanted)
         set_threads(1);                          /* the pool's threads call it, each for a piece of its own */
     *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
     if (!gemm)
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: it has no cblas_%cgemm", wanted, sizeof(real) == sizeof(float) ? 's' : 'd');
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: it has no cblas_%cgemm", wanted,
+                 sizeof(real) == sizeof(float) ? 's' : 'd');
 }
 
 static void open_what_is_wanted(void)
@@ -65,7 +70,8 @@ static void open_what_is_wanted(void)
     if (!wanted || !*wanted || !strcmp(wanted, "own"))
         return;
     if (*wanted != '/' && strcmp(wanted, "openblas")) {           /* else the loader would search for it */
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: own, openblas or an absolute path is wanted", wanted);
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: own, openblas or an absolute path is wanted",
+                 wanted);
         return;
     }
     weft__lock(WEFT__LOADING);

@@ -1,4 +1,5 @@
-/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has, or the one that WEFT_ISA names. */
+/* cpu.c - which of the CPU's kernel tables serves: the best that this machine has, or the one that
+ * WEFT_ISA names. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +20,30 @@ static bool has_avx2(void)                       /* x86-64-v3 */
 }
 static bool has_avx512(void)                     /* x86-64-v4 */
 {
-    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd")
-        && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 }
 #ifndef WEFT_DOUBLE
-/* Instructions, a system that keeps the tiles of a thread, its permission, which holds for all threads of the process, and the bits
- * that are expected. It is asked for once: the answer stays. */
+/* Instructions, a system that keeps the tiles of a thread, its permission, which holds for all threads of the
+ * process, and the bits that are expected. It is asked for once: the answer stays. */
 static bool find_amx(void)
 {
-    enum { SAVES = 1 << 27, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, TILE_STATE = 3 << 17, REQUEST = 0x1023, TILE_DATA = 18 };
+    enum {
+        SAVES = 1 << 27,
+        AMX_BF16 = 1 << 22,
+        AMX_TILE = 1 << 24,
+        TILE_STATE = 3 << 17,
+        REQUEST = 0x1023,
+        TILE_DATA = 18
+    };
     unsigned a, b, c, d, low, high;
     if (!has_avx512() || !__get_cpuid(1, &a, &b, &c, &d) || !(c & SAVES))
         return false;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE) && (low & TILE_STATE) == TILE_STATE
-        && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0 && weft__amx_agrees();
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & AMX_BF16) && (d & AMX_TILE) &&
+           (low & TILE_STATE) == TILE_STATE && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0 &&
+           weft__amx_agrees();
 }
 static bool has_amx(void)
 {
@@ -83,13 +93,15 @@ const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t siz
 void *weft__scratch(weft__device *d, size_t bytes)
 {
     if (bytes + ALIGNED > d->workspace_bytes) {
-        size_t all = bytes + bytes / 4 + ROOM;   /* some more, so that a slowly growing need does not ask each time */
+        /* some more, so that a slowly growing need does not ask each time */
+        size_t all = bytes + bytes / 4 + ROOM;
         if (d->workspace)
             d->release(d->workspace, d->user);
         d->workspace = d->allocate(all, d->user);
         d->workspace_bytes = d->workspace ? all : 0;
         if (!d->workspace && !d->failure[0])
-            d->status = WEFT_ENOMEM, snprintf(d->failure, sizeof d->failure, "out of memory: %zu bytes of scratch", all);
+            d->status = WEFT_ENOMEM,
+            snprintf(d->failure, sizeof d->failure, "out of memory: %zu bytes of scratch", all);
     }
     uintptr_t at = (uintptr_t)d->workspace;
     return d->workspace ? (char *)d->workspace + (ALIGNED - at % ALIGNED) % ALIGNED : NULL;

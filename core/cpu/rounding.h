@@ -1,5 +1,6 @@
-/* rounding.h - how a thread rounds: its rounding mode, and whether denormals count as 0. A host program may change both at any time, and
- * a task must give the same bits on whichever thread it runs; traps and flags are the thread's own affair. */
+/* rounding.h - how a thread rounds: its rounding mode, and whether denormals count as 0. A host program may
+ * change both at any time, and a task must give the same bits on whichever thread it runs; traps and flags
+ * are the thread's own affair. */
 #ifndef WEFT_ROUNDING_H
 #define WEFT_ROUNDING_H
 #include <stdint.h>
@@ -9,7 +10,8 @@ enum { WEFT__ROUNDING = 0xE040 };                /* of MXCSR: rounding, flush to
 static inline uint64_t weft__control(void)                  { return _mm_getcsr(); }
 static inline void     weft__set_control(uint64_t control)  { _mm_setcsr((uint32_t)control); }
 #elif defined __aarch64__
-enum { WEFT__ROUNDING = 0x3C80000 };             /* of FPCR: rounding, flush to zero, also of half precision; default NaN */
+/* of FPCR: rounding, flush to zero, also of half precision; default NaN */
+enum { WEFT__ROUNDING = 0x3C80000 };
 static inline uint64_t weft__control(void)
 {
     uint64_t control;

@@ -1,11 +1,12 @@
 /* threads.c - a pool of threads that deals out numbered tasks.
  *
- * One word holds a job's state: how many workers are inside, whether it is open, and its number. A worker enters an open job
- * by adding 1 to the word, so the caller never waits for one that slept through it: it does tasks itself, closes the job, and
- * waits for those inside. All the rest (function, argument, tasks, rounding) changes only while nobody is inside a closed job.
+ * One word holds a job's state: how many workers are inside, whether it is open, and its number. A worker
+ * enters an open job by adding 1 to the word, so the caller never waits for one that slept through it: it
+ * does tasks itself, closes the job, and waits for those inside. All the rest (function, argument, tasks,
+ * rounding) changes only while nobody is inside a closed job.
  *
- * After fork the child has the pool's memory but none of its threads. A pool remembers which process started them; in any
- * other one it works serially. A call from within a task is serial, too. */
+ * After fork the child has the pool's memory but none of its threads. A pool remembers which process started
+ * them; in any other one it works serially. A call from within a task is serial, too. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -55,7 +56,8 @@ static void do_tasks(struct weft__pool *p)
 }
 
 /* ---- a worker ---- */
-static bool fresh(struct weft__pool *p, uint64_t seen)            /* an open job other than `seen`, or the end */
+/* an open job other than `seen`, or the end */
+static bool fresh(struct weft__pool *p, uint64_t seen)
 {
     uint64_t s = atomic_load(&p->state);
     return atomic_load(&p->quit) || ((s & OPEN) && s / NUMBER != seen);
@@ -67,7 +69,8 @@ static void await(struct weft__pool *p, uint64_t seen)
         if (fresh(p, seen))
             return;
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->sleepers, 1);           /* before the last look: the caller looks at it after opening */
+    /* before the last look: the caller looks at it after opening */
+    atomic_fetch_add(&p->sleepers, 1);
     while (!fresh(p, seen))
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->sleepers, 1);
@@ -90,7 +93,8 @@ static void leave(struct weft__pool *p)
     uint64_t s = atomic_fetch_sub(&p->state, 1) - 1;
     if (s & (OPEN | INSIDE))
         return;
-    pthread_mutex_lock(&p->lock);                /* the last one out of a closed job: the caller may be asleep */
+    /* the last one out of a closed job: the caller may be asleep */
+    pthread_mutex_lock(&p->lock);
     pthread_cond_signal(&p->done);
     pthread_mutex_unlock(&p->lock);
 }
@@ -159,7 +163,8 @@ static bool alone(struct weft__pool *p, int64_t tasks)
     return !p->started || p->process != getpid();
 }
 
-/* A worker has one task at most while the others wait for it, and the caller closes the job only when its own is done: so all get one. */
+/* A worker has one task at most while the others wait for it, and the caller closes the job only when its
+ * own is done: so all get one. */
 int weft__together(weft__device *d) { return alone(d->pool, 2) ? 1 : d->pool->started + 1; }
 
 void weft__meet(weft__meeting *m, int of)
@@ -194,7 +199,10 @@ void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argume
 }
 
 /* ---- its life ---- */
-static size_t bytes_for(int threads) { return sizeof(struct weft__pool) + (size_t)(threads - 1) * sizeof(struct seat); }
+static size_t bytes_for(int threads)
+{
+    return sizeof(struct weft__pool) + (size_t)(threads - 1) * sizeof(struct seat);
+}
 
 struct weft__pool *weft__pool_new(weft__device *d, int threads)
 {
@@ -214,7 +222,8 @@ void weft__pool_end(weft__device *d, struct weft__pool *p)
 {
     if (!p)
         return;
-    if (!p->process || p->process == getpid()) { /* in a child of fork the locks are in the parent's hands for ever */
+    /* in a child of fork the locks are in the parent's hands for ever */
+    if (!p->process || p->process == getpid()) {
         pthread_mutex_lock(&p->lock);
         atomic_store(&p->quit, true);
         pthread_cond_broadcast(&p->wake);

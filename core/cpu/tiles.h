@@ -1,21 +1,25 @@
-/* tiles.h - matrix tiles: the few instructions of Intel's AMX that weft uses, on the chip or emulated to the bit.
+/* tiles.h - matrix tiles: the few instructions of Intel's AMX that weft uses, on the chip or emulated to the
+ * bit.
  *
- * A tile has 16 rows of 64 bytes: 16 x 16 sums in fp32, or 16 x 16 pairs of bf16 numbers. There are eight, 0 .. 7. TILE_DOT(c, a, b)
- * adds to c[i][j] the products of the pairs a[i][p] and b[p][j], p = 0 .. 15: the first numbers of the pairs are one chain of
- * fused multiplications and additions in the order of p, the second ones another, both from 0; their sum is added to c[i][j].
- * Denormals count as 0, going in and coming out, whatever the thread's rounding mode says.
+ * A tile has 16 rows of 64 bytes: 16 x 16 sums in fp32, or 16 x 16 pairs of bf16 numbers. There are eight, 0
+ * .. 7. TILE_DOT(c, a, b) adds to c[i][j] the products of the pairs a[i][p] and b[p][j], p = 0 .. 15: the
+ * first numbers of the pairs are one chain of fused multiplications and additions in the order of p, the
+ * second ones another, both from 0; their sum is added to c[i][j]. Denormals count as 0, going in and coming
+ * out, whatever the thread's rounding mode says.
  *
- * The kernels that multiply by tiles hold their sums in tiles 0 .. 3 in one of two shapes: two row tiles by two column tiles (a in
- * 4 and 5, b in 6 and 7), or one row tile by four (a's parts in 4, 5, 6, b in 7). A thread sets the shape, and how many rows the last
- * row tile has, before it uses tiles, and lets go of them before its task ends. Other than that is an illegal instruction,
- * emulated, too.
+ * The kernels that multiply by tiles hold their sums in tiles 0 .. 3 in one of two shapes: two row tiles by
+ * two column tiles (a in 4 and 5, b in 6 and 7), or one row tile by four (a's parts in 4, 5, 6, b in 7). A
+ * thread sets the shape, and how many rows the last row tile has, before it uses tiles, and lets go of them
+ * before its task ends. Other than that is an illegal instruction, emulated, too.
  *
- * The chip's are written in assembler: gcc 12's _tile_loadconfig claims to read 8 of its 64 bytes, and its _tile_loadd none. */
+ * The chip's are written in assembler: gcc 12's _tile_loadconfig claims to read 8 of its 64 bytes, and its
+ * _tile_loadd none. */
 #ifndef WEFT_TILES_H
 #define WEFT_TILES_H
 #include "core/cpu/vector.h"
 
-enum { TILE_ROW = 16, TILE_PAIRS = 2 * TILE_ROW, TILE_NUMBER = 8 };       /* rows, and elements of a row; k's in a tile */
+/* rows, and elements of a row; k's in a tile */
+enum { TILE_ROW = 16, TILE_PAIRS = 2 * TILE_ROW, TILE_NUMBER = 8 };
 typedef union tile {
     uint32_t pair[TILE_ROW][TILE_ROW];           /* the first number in the lower half */
     float sum[TILE_ROW][TILE_ROW];
@@ -53,7 +57,12 @@ static inline void tile_dot_emulated(int rows, tile *c, const tile *a, const til
 }
 
 /* ---- shapes: `across` row tiles by 4 / across column tiles, the last row tile of `rows` rows ---- */
-typedef struct tile_shape { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } tile_shape;   /* as ldtilecfg wants it */
+/* as ldtilecfg wants it */
+typedef struct tile_shape {
+    uint8_t palette, start, none[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+} tile_shape;
 static inline tile_shape tile_shape_of(int down, int rows)
 {
     tile_shape s = { .palette = 1 };
@@ -65,7 +74,8 @@ static inline tile_shape tile_shape_of(int down, int rows)
 }
 
 #ifdef TILES_EMULATED
-/* The eight tiles of a thread, how many rows each has (0: not set), and whether all of that is as it should be. */
+/* The eight tiles of a thread, how many rows each has (0: not set), and whether all of that is as it
+ * should be. */
 static _Thread_local struct { tile t[TILE_NUMBER]; int rows[TILE_NUMBER]; } tiles_;
 static inline void tiles_must(bool good)
 {
@@ -107,8 +117,10 @@ static inline void tile_dot(int c, int a, int b)
 static inline void tiles_set(tile_shape s)       { __asm__ volatile("ldtilecfg %0" : : "m"(s)); }
 static inline void tiles_release(void)           { __asm__ volatile("tilerelease" : :); }
 #define TILE_ZERO(t)      __asm__ volatile("tilezero %%tmm" #t : :)
-#define TILE_LOAD(t, p)   __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(p), "r"((int64_t)64), "m"(*(const tile *)(p)))
-#define TILE_STORE(t, p)  __asm__ volatile("tilestored %%tmm" #t ", (%1,%2,1)" : "+m"(*(tile *)(p)) : "r"(p), "r"((int64_t)64))
+#define TILE_LOAD(t, p) \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #t : : "r"(p), "r"((int64_t)64), "m"(*(const tile *)(p)))
+#define TILE_STORE(t, p) \
+    __asm__ volatile("tilestored %%tmm" #t ", (%1,%2,1)" : "+m"(*(tile *)(p)) : "r"(p), "r"((int64_t)64))
 #define TILE_DOT(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
 #endif
 #endif

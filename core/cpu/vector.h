@@ -1,11 +1,12 @@
-/* vector.h - VLEN reals at a time: one source for AVX-512, AVX2 and whatever else the compiler can vectorise, float or double.
+/* vector.h - VLEN reals at a time: one source for AVX-512, AVX2 and whatever else the compiler can vectorise,
+ * float or double.
  *
- * The file that includes it is compiled for one instruction set, which decides VLEN. Everything is static: a function compiled
- * for AVX-512 must not be the one that the linker picks for all. Sums that a*b + c leaves to the compiler are not used where
- * bits matter: v_fma is fused exactly where the instruction set has it.
+ * The file that includes it is compiled for one instruction set, which decides VLEN. Everything is static: a
+ * function compiled for AVX-512 must not be the one that the linker picks for all. Sums that a*b + c leaves
+ * to the compiler are not used where bits matter: v_fma is fused exactly where the instruction set has it.
  *
- * exp, log, tanh and sigmoid are series after an argument reduction, so float and double differ only in the number of terms.
- * All are within 4 ulp, exact at 0 and at the infinities; NaN stays NaN. */
+ * exp, log, tanh and sigmoid are series after an argument reduction, so float and double differ only in the
+ * number of terms. All are within 4 ulp, exact at 0 and at the infinities; NaN stays NaN. */
 #ifndef WEFT_VECTOR_H
 #define WEFT_VECTOR_H
 #include <string.h>
@@ -51,7 +52,8 @@ enum { V_FRACTION = 23, V_BIAS = 127, V_EXP_TERMS = 8, V_LOG_TERMS = 5 };
 #define V_NORMAL    0x1p-126f
 #endif
 typedef real  vec  __attribute__((vector_size(VBYTES)));
-typedef vint_ veci __attribute__((vector_size(VBYTES)));                          /* comparisons: -1 where true */
+/* comparisons: -1 where true */
+typedef vint_ veci __attribute__((vector_size(VBYTES)));
 typedef real  vec_at_ __attribute__((vector_size(VBYTES), aligned(sizeof(real)), may_alias));
 
 #if VBYTES == 64 && defined __AVX512F__
@@ -77,8 +79,14 @@ typedef __mmask8 v_mask_;
 #else
 typedef __mmask16 v_mask_;
 #endif
-static inline vec  v_load_n(const real *p, int64_t n)       { return (vec)V_OWN(maskz_loadu)((v_mask_)((1u << n) - 1), p); }
-static inline void v_store_n(real *p, vec x, int64_t n)     { V_OWN(mask_storeu)(p, (v_mask_)((1u << n) - 1), x); }
+static inline vec v_load_n(const real *p, int64_t n)
+{
+    return (vec)V_OWN(maskz_loadu)((v_mask_)((1u << n) - 1), p);
+}
+static inline void v_store_n(real *p, vec x, int64_t n)
+{
+    V_OWN(mask_storeu)(p, (v_mask_)((1u << n) - 1), x);
+}
 #elif VBYTES == 32 && defined V_OWN
 static inline veci v_first_(int64_t n)
 {
@@ -88,7 +96,7 @@ static inline veci v_first_(int64_t n)
     return (veci){ 0, 1, 2, 3, 4, 5, 6, 7 } < (vint_)n - (veci){ 0 };
 #endif
 }
-static inline vec  v_load_n(const real *p, int64_t n)       { return (vec)V_OWN(maskload)(p, (__m256i)v_first_(n)); }
+static inline vec v_load_n(const real *p, int64_t n) { return (vec)V_OWN(maskload)(p, (__m256i)v_first_(n)); }
 static inline void v_store_n(real *p, vec x, int64_t n)     { V_OWN(maskstore)(p, (__m256i)v_first_(n), x); }
 #else
 static inline vec v_load_n(const real *p, int64_t n)
@@ -106,24 +114,33 @@ static inline void v_store_n(real *p, vec x, int64_t n)
 #endif
 /* Any n > 0: all of a vector, or the first n. */
 static inline vec  v_load_to(const real *p, int64_t n)      { return n < VLEN ? v_load_n(p, n) : v_load(p); }
-static inline void v_store_to(real *p, vec x, int64_t n)    { if (n < VLEN) v_store_n(p, x, n); else v_store(p, x); }
+static inline void v_store_to(real *p, vec x, int64_t n)
+{
+    if (n < VLEN)
+        v_store_n(p, x, n);
+    else
+        v_store(p, x);
+}
 
 /* ---- arithmetic; + - * / < == and so on are the compiler's ---- */
 #if VBYTES == 32 && defined V_OWN
 static inline vec v_select(veci which, vec a, vec b)        { return (vec)V_OWN(blendv)(b, a, (vec)which); }
-#elif VBYTES == 16 && defined V_OWN              /* the plain form makes gcc 12 fail if it is to find undefined behaviour */
+#elif VBYTES == 16 && \
+    defined V_OWN /* the plain form makes gcc 12 fail if it is to find undefined behaviour */
 static inline vec v_select(veci which, vec a, vec b)
 {
     return (vec)V_OWN(or)(V_OWN(and)((vec)which, a), V_OWN(andnot)((vec)which, b));
 }
 #else
-static inline vec v_select(veci which, vec a, vec b)        { return (vec)((which & (veci)a) | (~which & (veci)b)); }
+static inline vec v_select(veci which, vec a, vec b) { return (vec)((which & (veci)a) | (~which & (veci)b)); }
 #endif
-static inline vec v_abs(vec x)                              { return (vec)((veci)x & ~(veci)v_set(-(real)0)); }
-static inline vec v_minus_(vec x)                           { return (vec)((veci)x | (veci)v_set(-(real)0)); }   /* -|x| */
-static inline vec v_signed(vec x, vec sign)                 { return (vec)((veci)x | ((veci)sign & (veci)v_set(-(real)0))); }
+static inline vec v_abs(vec x) { return (vec)((veci)x & ~(veci)v_set(-(real)0)); }
+/* -|x| */
+static inline vec v_minus_(vec x)                           { return (vec)((veci)x | (veci)v_set(-(real)0)); }
+static inline vec v_signed(vec x, vec sign) { return (vec)((veci)x | ((veci)sign & (veci)v_set(-(real)0))); }
 #ifdef V_OWN
-static inline vec v_min(vec a, vec b)                       { return (vec)V_OWN(min)(a, b); }   /* a < b ? a : b */
+/* a < b ? a : b */
+static inline vec v_min(vec a, vec b)                       { return (vec)V_OWN(min)(a, b); }
 static inline vec v_max(vec a, vec b)                       { return (vec)V_OWN(max)(a, b); }
 static inline vec v_sqrt(vec x)                             { return (vec)V_OWN(sqrt)(x); }
 #else
@@ -137,7 +154,8 @@ static inline vec v_sqrt(vec x)
 }
 #endif
 #if defined V_OWN && defined __FMA__
-static inline vec v_fma(vec a, vec b, vec c)                { return (vec)V_OWN(fmadd)(a, b, c); }   /* a b + c */
+/* a b + c */
+static inline vec v_fma(vec a, vec b, vec c)                { return (vec)V_OWN(fmadd)(a, b, c); }
 #else
 static inline vec v_fma(vec a, vec b, vec c)                { return a * b + c; }
 #endif
@@ -159,8 +177,9 @@ static inline real v_largest(vec x)
     return x[0];
 }
 
-/* x[i][j] becomes x[j][i], by log2(VLEN) rounds of zipping the first half of the vectors with the second. With 32 bytes what crosses the
- * middle of a vector is dear: so one round exchanges halves, and the others zip within them. */
+/* x[i][j] becomes x[j][i], by log2(VLEN) rounds of zipping the first half of the vectors with the second.
+ * With 32 bytes what crosses the middle of a vector is dear: so one round exchanges halves, and the others
+ * zip within them. */
 #if VBYTES == 32 && V_SIZE == 8
 #define V_HALF_LOW  0, 1, 4, 5
 #define V_HALF_HIGH 2, 3, 6, 7
@@ -209,12 +228,24 @@ static inline void v_transpose(vec x[VLEN])
 #endif
 }
 
-/* ---- functions ----
- * What is in every loop over exp and its kin is always inlined: a call keeps no vector in a register. */
+/* ---- functions ---- What is in every loop over exp and its kin is always inlined ---- */
+/* A call keeps no vector in a register. */
 #define INLINE static inline __attribute__((always_inline))
-static const real v_factorial_[] = {             /* 1 / i! */
-    1, 1, (real)(1 / 2.), (real)(1 / 6.), (real)(1 / 24.), (real)(1 / 120.), (real)(1 / 720.), (real)(1 / 5040.),
-    (real)(1 / 40320.), (real)(1 / 362880.), (real)(1 / 3628800.), (real)(1 / 39916800.), (real)(1 / 479001600.),
+static const real v_factorial_[] = {
+    /* 1 / i! */
+    1,
+    1,
+    (real)(1 / 2.),
+    (real)(1 / 6.),
+    (real)(1 / 24.),
+    (real)(1 / 120.),
+    (real)(1 / 720.),
+    (real)(1 / 5040.),
+    (real)(1 / 40320.),
+    (real)(1 / 362880.),
+    (real)(1 / 3628800.),
+    (real)(1 / 39916800.),
+    (real)(1 / 479001600.),
     (real)(1 / 6227020800.),
 };
 
@@ -223,7 +254,8 @@ static const real v_odd_[] = {                   /* 1 / (2 i + 3) */
     (real)(1 / 15.), (real)(1 / 17.), (real)(1 / 19.), (real)(1 / 21.), (real)(1 / 23.),
 };
 
-/* sum of c[i] x^i, i < n <= 12, by pairs, then pairs of pairs (Estrin): as many operations as Horner's way, but less waiting. */
+/* sum of c[i] x^i, i < n <= 12, by pairs, then pairs of pairs (Estrin): as many operations as Horner's
+ * way, but less waiting. */
 INLINE vec v_polynomial_(const real *c, int n, vec x)
 {
     vec term[12];
@@ -237,18 +269,21 @@ INLINE vec v_polynomial_(const real *c, int n, vec x)
     }
     return term[0];
 }
-/* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself. The result's low bits
- * are n. */
+/* exp(x) = 2^n (1 + p): p = exp(r) - 1 by its series, |r| <= ln 2 / 2, is good relative to itself. The
+ * result's low bits are n. */
 INLINE veci v_reduced_exp_(vec x, vec *p)
 {
-    vec shifted = v_fma(x, v_set((real)1.44269504088896340736), v_set(V_ROUNDER)), whole = shifted - V_ROUNDER;
+    vec shifted = v_fma(x, v_set((real)1.44269504088896340736), v_set(V_ROUNDER)),
+        whole = shifted - V_ROUNDER;
     vec r = v_fma(whole, v_set(-V_LN2_LOW), v_fma(whole, v_set(-V_LN2_HIGH), x));
     *p = v_fma(v_polynomial_(v_factorial_ + 2, V_EXP_TERMS - 2, r), r * r, r);
     return (veci)shifted;
 }
-static inline vec v_power_of_2_(veci n)                     { return (vec)((n + V_BIAS) << V_FRACTION); }   /* -V_BIAS gives 0 */
+/* -V_BIAS gives 0 */
+static inline vec v_power_of_2_(veci n)                     { return (vec)((n + V_BIAS) << V_FRACTION); }
 
-/* For x <= 0: exp(x) - 1 in the same way, *power 2^n; where exp would be no normal number, 0 takes its place. */
+/* For x <= 0: exp(x) - 1 in the same way, *power 2^n; where exp would be no normal number, 0 takes its
+ * place. */
 INLINE vec v_decay_(vec x, vec *power)
 {
     vec p;
@@ -259,7 +294,9 @@ INLINE vec v_decay_(vec x, vec *power)
 INLINE vec v_exp(vec x)
 {
     vec p;
-    veci n = v_reduced_exp_(v_max(v_set(V_EXP_ZERO), v_min(v_set(V_EXP_MOST), x)), &p) - (veci)v_set(V_ROUNDER), half = n >> 1;
+    veci n = v_reduced_exp_(v_max(v_set(V_EXP_ZERO), v_min(v_set(V_EXP_MOST), x)), &p) -
+             (veci)v_set(V_ROUNDER),
+         half = n >> 1;
     return (p + 1) * v_power_of_2_(half) * v_power_of_2_(n - half);
 }
 /* By exp(-|x|), which does not overflow: 1 / (1 + e), or e / (1 + e) left of 0. */
@@ -271,7 +308,8 @@ static inline vec v_sigmoid(vec x)
 /* -m / (2 + m) with m = exp(-2 |x|) - 1, which is as good as x where x is small. */
 static inline vec v_tanh(vec x)
 {
-    vec power, p = v_decay_(v_max(v_set(-2 * V_TANH_ONE), 2 * v_minus_(x)), &power), m = v_fma(power, p, power - 1);
+    vec power, p = v_decay_(v_max(v_set(-2 * V_TANH_ONE), 2 * v_minus_(x)), &power),
+               m = v_fma(power, p, power - 1);
     return v_signed(v_abs(m) / (m + 2), x);
 }
 /* x = 2^n m, sqrt(1/2) <= m < sqrt(2): log(x) = n ln 2 + 2 atanh(f), f = (m - 1) / (m + 1), by its series. */
@@ -279,7 +317,8 @@ static inline vec v_log(vec x)
 {
     vec size = v_abs(x);
     veci tiny = (veci)(size < V_NORMAL);
-    vec scaled = v_select(tiny, size * (real)((vint_)1 << V_FRACTION), size), root = v_set((real)0.70710678118654752440);
+    vec scaled = v_select(tiny, size * (real)((vint_)1 << V_FRACTION), size),
+        root = v_set((real)0.70710678118654752440);
     veci n = ((veci)scaled - (veci)root) >> V_FRACTION;
     vec m = (vec)((veci)scaled - (n << V_FRACTION)), f = (m - 1) / (m + 1), s = f * f;
     vec q = v_polynomial_(v_odd_, V_LOG_TERMS, s);

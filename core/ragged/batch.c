@@ -1,6 +1,7 @@
-/* batch.c - a ragged batch: B sequences, their lengths and ids, and the order in which the packed layout wants them. Batches are
- * interned by lengths and ids within a step, so that tensors that were packed apart belong together: they hang in a tree by their hash, which
- * grows by one pointer a batch, and by one pointer less shrinks again when a rewind ends the batch. */
+/* batch.c - a ragged batch: B sequences, their lengths and ids, and the order in which the packed layout
+ * wants them. Batches are interned by lengths and ids within a step, so that tensors that were packed apart
+ * belong together: they hang in a tree by their hash, which grows by one pointer a batch, and by one pointer
+ * less shrinks again when a rewind ends the batch. */
 #include <string.h>
 #include "core/core.h"
 
@@ -16,12 +17,13 @@ weft__ints weft__index(weft *w, int64_t n)
 void weft__sent(weft *w, weft__ints *index, int64_t n)
 {
     if (index->host && index->device != index->host && n)
-        w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host, (size_t)weft__whole_lines(n * (int64_t)sizeof *index->host));
+        w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host,
+                         (size_t)weft__whole_lines(n * (int64_t)sizeof *index->host));
 }
 
 /* ---- the order ---- *
- * live[t] sequences are longer than t: suffix sums of the histogram of lengths. Those of length l stand at live[l] ..
- * live[l - 1] - 1 from the top, in the user's order: a stable counting sort, longest first. */
+ * live[t] sequences are longer than t: suffix sums of the histogram of lengths. Those of length l stand at
+ * live[l] .. live[l - 1] - 1 from the top, in the user's order: a stable counting sort, longest first. */
 void weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *o, int32_t *next)
 {
     int32_t *live = weft__filled(o->live), *start = weft__filled(o->start);
@@ -54,8 +56,12 @@ static void order(weft_batch *b, int32_t *next)
 
 static bool make_indices(weft *w, weft_batch *b)
 {
-    struct { weft__ints *index; int64_t n; } all[] = {
-        { &b->offset, b->n + 1 }, { &b->sorted, b->n }, { &b->unsorted, b->n }, { &b->live, b->longest }, { &b->start, b->longest + 1 } };
+    struct { weft__ints *index; int64_t n;
+    } all[] = { { &b->offset, b->n + 1 },
+                { &b->sorted, b->n },
+                { &b->unsorted, b->n },
+                { &b->live, b->longest },
+                { &b->start, b->longest + 1 } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!(*all[i].index = weft__index(w, all[i].n)).host)
             return false;
@@ -77,7 +83,9 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, ui
     int32_t *len = weft__take(w, &w->keep, l->n * (int64_t)sizeof *len);
     if (!b || !id || !len)
         return NULL;
-    *b = (weft_batch){ .w = w, .hash = hash, .n = l->n, .longest = longest, .id = id, .len = len, .own_ids = l->id };
+    *b = (weft_batch){
+        .w = w, .hash = hash, .n = l->n, .longest = longest, .id = id, .len = len, .own_ids = l->id
+    };
     for (int64_t s = 0; s < l->n; s++)
         len[s] = l->len[s], id[s] = l->id ? l->id[s] : s;
     if (!make_indices(w, b))
@@ -101,7 +109,8 @@ static uint64_t hash_of(const weft_lengths *l)
 
 static bool equal(const weft_batch *b, const weft_lengths *l, uint64_t hash)
 {
-    bool same = b->hash == hash && b->n == l->n && (b->n == 0 || b->len == l->len || !memcmp(b->len, l->len, (size_t)b->n * sizeof *b->len));
+    bool same = b->hash == hash && b->n == l->n &&
+                (b->n == 0 || b->len == l->len || !memcmp(b->len, l->len, (size_t)b->n * sizeof *b->len));
     for (int64_t s = 0; same && s < b->n; s++)
         same = b->id[s] == (l->id ? l->id[s] : s);
     return same;
@@ -114,14 +123,17 @@ static bool sound(weft *w, const weft_lengths *l, const char *function, int64_t 
         if (!l || (l->n && !l->len))
             weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL", function, l ? "len is " : "");
         else
-            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; 0 or more, fewer than 2^31 - 1, are wanted", function, (long long)l->n);
+            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; 0 or more, fewer than 2^31 - 1, are wanted",
+                       function, (long long)l->n);
         return false;
     }
     for (int64_t s = 0; s < l->n; s++) {
         total += l->len[s];
         *longest = l->len[s] > *longest ? l->len[s] : *longest;
         if (l->len[s] < 0 || total >= INT32_MAX) {
-            weft__fail(w, WEFT_EARG, "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is wanted, and fewer than 2^31 - 1 tokens in all",
+            weft__fail(w, WEFT_EARG,
+                       "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is wanted, and fewer "
+                       "than 2^31 - 1 tokens in all",
                        function, (long long)s, l->len[s], (long long)total);
             return false;
         }
@@ -146,7 +158,9 @@ weft_batch *weft__batch(weft *w, const weft_lengths *l, const char *function)
 void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size_t size)
 {
     if (a->n != b->n) {
-        snprintf(text, size, "the inputs belong to different batches: the first has %lld sequences, the second %lld", (long long)a->n, (long long)b->n);
+        snprintf(text, size,
+                 "the inputs belong to different batches: the first has %lld sequences, the second %lld",
+                 (long long)a->n, (long long)b->n);
         return;
     }
     int64_t s = 0, i = 0;
@@ -155,20 +169,27 @@ void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size
     while (i < a->n && a->id[i] == b->id[i])
         i++;
     if (s < a->n)
-        snprintf(text, size, "the inputs belong to different batches: sequence %lld has %d tokens in the first and %d in the second", (long long)s, a->len[s], b->len[s]);
+        snprintf(text, size,
+                 "the inputs belong to different batches: sequence %lld has %d tokens in the first and %d in "
+                 "the second",
+                 (long long)s, a->len[s], b->len[s]);
     else if (i < a->n)
-        snprintf(text, size, "the inputs belong to different batches: their lengths agree, but sequence %lld has the id %lld in the first and %lld in the second",
+        snprintf(text, size,
+                 "the inputs belong to different batches: their lengths agree, but sequence %lld has the id "
+                 "%lld in the first and %lld in the second",
                  (long long)i, (long long)a->id[i], (long long)b->id[i]);
 }
 
 /* ---- ragged tensors from the user's rows ---- */
-static weft_tensor *ragged(weft *w, const char *function, weft_dtype type, const void *rows, int64_t features, const weft_lengths *l)
+static weft_tensor *ragged(weft *w, const char *function, weft_dtype type, const void *rows, int64_t features,
+                           const weft_lengths *l)
 {
     w = w ? w : weft__nowhere();
     w->running = function;
     weft_batch *b = weft__batch(w, l, function);
     if (b && (features < 0 || (!rows && b->tokens && (features || type == WEFT_I32))))
-        weft__fail(w, WEFT_EARG, "%s: %lld features%s; 0 or more and the numbers are wanted", function, (long long)features, rows ? "" : ", rows NULL");
+        weft__fail(w, WEFT_EARG, "%s: %lld features%s; 0 or more and the numbers are wanted", function,
+                   (long long)features, rows ? "" : ", rows NULL");
     if (!b || w->status)
         return &w->nil;
     weft__form f = weft__plain(type, features ? 2 : 1, (int64_t[]){ b->tokens, features });
@@ -176,11 +197,20 @@ static weft_tensor *ragged(weft *w, const char *function, weft_dtype type, const
     return weft__tensor(w, &f, rows);
 }
 
-weft_tensor *weft_ragged(weft *w, const real *rows, int64_t features, const weft_lengths *l) { return ragged(w, "ragged", WEFT_REAL, rows, features, l); }
-weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *l)           { return ragged(w, "ragged_ints", WEFT_I32, rows, 0, l); }
+weft_tensor *weft_ragged(weft *w, const real *rows, int64_t features, const weft_lengths *l)
+{
+    return ragged(w, "ragged", WEFT_REAL, rows, features, l);
+}
+weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *l)
+{
+    return ragged(w, "ragged_ints", WEFT_I32, rows, 0, l);
+}
 
 /* ---- accessors ---- */
-static const weft_batch *batch_of(const weft_tensor *x) { return x && (!x->step || x->step == x->w->step) ? x->f.batch : NULL; }
+static const weft_batch *batch_of(const weft_tensor *x)
+{
+    return x && (!x->step || x->step == x->w->step) ? x->f.batch : NULL;
+}
 
 weft_lengths weft_lengths_of(const weft_tensor *x)
 {
@@ -196,10 +226,27 @@ const int32_t *weft_batch_sizes(const weft_tensor *x, int64_t *steps)
     return b ? b->live.host : NULL;
 }
 
-const int32_t *weft_sorted_indices(const weft_tensor *x)   { return batch_of(x) ? x->f.batch->sorted.host : NULL; }
-const int32_t *weft_unsorted_indices(const weft_tensor *x) { return batch_of(x) ? x->f.batch->unsorted.host : NULL; }
-const int32_t *weft_offsets(const weft_tensor *x)          { return batch_of(x) ? x->f.batch->offset.host : NULL; }
+const int32_t *weft_sorted_indices(const weft_tensor *x)
+{
+    return batch_of(x) ? x->f.batch->sorted.host : NULL;
+}
+const int32_t *weft_unsorted_indices(const weft_tensor *x)
+{
+    return batch_of(x) ? x->f.batch->unsorted.host : NULL;
+}
+const int32_t *weft_offsets(const weft_tensor *x) { return batch_of(x) ? x->f.batch->offset.host : NULL; }
 
-static const struct weft__rows *rows_of(const weft_tensor *x) { return batch_of(x) ? weft__rows_of(x->f.batch, &x->f) : NULL; }
-const int32_t *weft_row_sequence(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->sequence.host : NULL; }
-const int32_t *weft_row_position(const weft_tensor *x)        { const struct weft__rows *r = rows_of(x); return r ? r->position.host : NULL; }
+static const struct weft__rows *rows_of(const weft_tensor *x)
+{
+    return batch_of(x) ? weft__rows_of(x->f.batch, &x->f) : NULL;
+}
+const int32_t *weft_row_sequence(const weft_tensor *x)
+{
+    const struct weft__rows *r = rows_of(x);
+    return r ? r->sequence.host : NULL;
+}
+const int32_t *weft_row_position(const weft_tensor *x)
+{
+    const struct weft__rows *r = rows_of(x);
+    return r ? r->position.host : NULL;
+}

@@ -1,6 +1,6 @@
-/* fold.c - a placement of whole sequences in rows, seen as a recurrence: each row is a column, from its first cell to the end of its
- * last sequence. The cells lie step by step, the longest row first, and for each it is known whether a sequence begins there. A gap
- * begins anew, with zeros, and nothing comes of it. */
+/* fold.c - a placement of whole sequences in rows, seen as a recurrence: each row is a column, from its first
+ * cell to the end of its last sequence. The cells lie step by step, the longest row first, and for each it is
+ * known whether a sequence begins there. A gap begins anew, with zeros, and nothing comes of it. */
 #include <string.h>
 #include "core/core.h"
 
@@ -19,7 +19,8 @@ static int64_t find_ends(const weft_batch *b, const weft__place *p, int32_t *end
 
 static void mark_beginnings(const weft_batch *b, const weft__form *f, int64_t cells)
 {
-    int32_t *forwards = weft__filled(f->place->fold->reset[0]), *backwards = weft__filled(f->place->fold->reset[1]);
+    int32_t *forwards = weft__filled(f->place->fold->reset[0]),
+            *backwards = weft__filled(f->place->fold->reset[1]);
     for (int64_t i = 0; i < cells; i++)
         forwards[i] = backwards[i] = WEFT__ANEW;
     for (int64_t s = 0; s < b->n; s++)
@@ -34,7 +35,8 @@ static weft__fold *fold_new(weft_batch *b, const weft__place *p)
 {
     weft *w = b->w;
     weft__fold *f = weft__take(w, &w->keep, sizeof *f);
-    int32_t *rank = weft__take(w, &w->keep, p->rows * (int64_t)sizeof *rank), *end = weft__take(w, &w->keep, p->rows * (int64_t)sizeof *end);
+    int32_t *rank = weft__take(w, &w->keep, p->rows * (int64_t)sizeof *rank),
+            *end = weft__take(w, &w->keep, p->rows * (int64_t)sizeof *end);
     if (!f || !rank || !end)
         return NULL;
     *f = (weft__fold){ .steps = find_ends(b, p, end), .order.rank = rank };

@@ -1,6 +1,6 @@
-/* layout.c - layouts of a batch. All that a layout is: one function that says in which row a token lies. From it comes the one
- * gather between any two layouts (pack, unpack, arrange, spread are all that gather), made when first asked for and kept with
- * the batch. */
+/* layout.c - layouts of a batch. All that a layout is: one function that says in which row a token lies. From
+ * it comes the one gather between any two layouts (pack, unpack, arrange, spread are all that gather), made
+ * when first asked for and kept with the batch. */
 #include <stdlib.h>
 #include <string.h>
 #include "core/core.h"
@@ -34,11 +34,15 @@ int64_t weft__layout_rows(const weft__form *f)
 
 static bool same_place(const weft__form *a, const weft__form *b)
 {
-    return a->layout == b->layout && a->place == b->place && (a->layout != WEFT_PADDED || (a->align == b->align && a->size[1] == b->size[1]));
+    return a->layout == b->layout && a->place == b->place &&
+           (a->layout != WEFT_PADDED || (a->align == b->align && a->size[1] == b->size[1]));
 }
 
-/* ---- habits: what earlier batches were asked for is made with the next, so that on a GPU it travels along in the same copy ---- */
-enum { OF_ROWS = 4 };                            /* beside the layouts that a batch alone decides, WEFT_PLAIN .. WEFT_CONCAT */
+/* ---- habits ---- */
+/* What earlier batches were asked for is made with the next, so that on a GPU it travels along in the same
+ * copy. */
+/* beside the layouts that a batch alone decides, WEFT_PLAIN .. WEFT_CONCAT */
+enum { OF_ROWS = 4 };
 static void note_habit(weft_batch *b, const weft__form *f, int to)
 {
     if (f->layout <= WEFT_CONCAT && (to <= WEFT_CONCAT || to == OF_ROWS))
@@ -49,7 +53,8 @@ void weft__follow_habits(weft_batch *b)
 {
     for (int from = WEFT_PLAIN; from <= WEFT_CONCAT; from++)
         for (int to = WEFT_PLAIN; to <= OF_ROWS; to++) {
-            weft__form f = { .batch = b, .layout = (weft_layout)from }, t = { .batch = b, .layout = (weft_layout)to };
+            weft__form f = { .batch = b, .layout = (weft_layout)from },
+                       t = { .batch = b, .layout = (weft_layout)to };
             if (!(b->w->habits >> (from * (OF_ROWS + 1) + to) & 1))
                 continue;
             if (to == OF_ROWS)
@@ -61,7 +66,11 @@ void weft__follow_habits(weft_batch *b)
 
 /* ---- from row to row ---- */
 /* Whether the rows of a sequence follow one another. */
-static bool in_a_row(const weft__form *f) { return f->layout == WEFT_CONCAT || f->layout == WEFT_PADDED || (f->layout == WEFT_ROWS && !f->place->fold); }
+static bool in_a_row(const weft__form *f)
+{
+    return f->layout == WEFT_CONCAT || f->layout == WEFT_PADDED ||
+           (f->layout == WEFT_ROWS && !f->place->fold);
+}
 
 /* To packed, where what is asked for step 0 tells the others. */
 static void fill_steps(const weft_batch *b, const weft__form *from, int32_t *index)
@@ -111,9 +120,11 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
     return weft__linked(b->w, &b->maps, m) ? index : (weft__ints){ NULL, NULL };
 }
 
-weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align, const weft__place *place)
+weft__form weft__laid(weft__form f, weft_batch *b, weft_layout layout, int64_t total, weft_align align,
+                      const weft__place *place)
 {
-    int axes = f.layout == WEFT_PADDED ? 2 : 1;                   /* those that hold the rows now, f plain: none but axis 0 */
+    /* those that hold the rows now, f plain: none but axis 0 */
+    int axes = f.layout == WEFT_PADDED ? 2 : 1;
     weft__form out = { .type = f.type, .batch = b, .layout = layout, .align = align, .place = place };
     if (layout == WEFT_PADDED)
         out.size[out.rank++] = b->n, out.size[out.rank++] = total;
@@ -174,17 +185,26 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
 /* ---- the layout `rows` ---- */
 static bool fits(weft_batch *b, const weft_placement *p)
 {
-    bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) && (p->width == 0 || p->rows < INT32_MAX / p->width);
+    bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) &&
+                (p->width == 0 || p->rows < INT32_MAX / p->width);
     for (int64_t s = 0; sane && s < b->n; s++)
-        if (p->row[s] < 0 || p->row[s] >= p->rows || p->column[s] < 0 || p->column[s] + (int64_t)b->len[s] > p->width) {
-            weft__fail(b->w, WEFT_EARG, "to_rows: sequence %lld of length %d at row %d, column %d is not inside %lld rows of %lld",
-                       (long long)s, b->len[s], p->row[s], p->column[s], (long long)p->rows, (long long)p->width);
+        if (p->row[s] < 0 || p->row[s] >= p->rows || p->column[s] < 0 ||
+            p->column[s] + (int64_t)b->len[s] > p->width) {
+            weft__fail(
+                b->w, WEFT_EARG,
+                "to_rows: sequence %lld of length %d at row %d, column %d is not inside %lld rows of %lld",
+                (long long)s, b->len[s], p->row[s], p->column[s], (long long)p->rows, (long long)p->width);
             return false;
         }
     if (!sane)
-        weft__fail(b->w, WEFT_EARG, "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences are wanted", !p ? "NULL" :
-                   b->n && !p->row ? "row NULL" : b->n && !p->column ? "column NULL" : "given", (long long)(p ? p->rows : 0), (long long)(p ? p->width : 0),
-                   (long long)b->n);
+        weft__fail(b->w, WEFT_EARG,
+                   "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences "
+                   "are wanted",
+                   !p                 ? "NULL" :
+                   b->n && !p->row    ? "row NULL" :
+                   b->n && !p->column ? "column NULL" :
+                                        "given",
+                   (long long)(p ? p->rows : 0), (long long)(p ? p->width : 0), (long long)b->n);
     return sane;
 }
 
@@ -199,7 +219,8 @@ static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is 
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0, at = p->row[s] * p->width + p->column[s]; t < b->len[s]; t++, at++) {
             if (owner[at] >= 0) {
-                weft__fail(w, WEFT_EARG, "to_rows: sequences %d and %lld overlap in row %d, column %lld", owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
+                weft__fail(w, WEFT_EARG, "to_rows: sequences %d and %lld overlap in row %d, column %lld",
+                           owner[at], (long long)s, p->row[s], (long long)p->column[s] + (long long)t);
                 return false;
             }
             owner[at] = (int32_t)s;
@@ -210,7 +231,8 @@ static bool apart(weft_batch *b, const weft_placement *p)         /* no cell is 
 static bool is_placed(const weft__place *have, const weft_batch *b, const weft_placement *p)
 {
     size_t bytes = (size_t)b->n * sizeof *p->row;
-    return have->rows == p->rows && have->width == p->width && (!bytes || (!memcmp(have->row, p->row, bytes) && !memcmp(have->column, p->column, bytes)));
+    return have->rows == p->rows && have->width == p->width &&
+           (!bytes || (!memcmp(have->row, p->row, bytes) && !memcmp(have->column, p->column, bytes)));
 }
 
 const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
@@ -229,11 +251,17 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
         return NULL;
     for (int64_t s = 0; s < b->n; s++)
         row[s] = p->row[s], row[b->n + s] = p->column[s];
-    *place = (weft__place){ .next = b->places, .rows = p->rows, .width = p->width, .row = row, .column = row + b->n, .cells = p->rows * p->width };
+    *place = (weft__place){ .next = b->places,
+                            .rows = p->rows,
+                            .width = p->width,
+                            .row = row,
+                            .column = row + b->n,
+                            .cells = p->rows * p->width };
     return weft__linked(w, &b->places, place) ? place : NULL;
 }
 
-static void first_fit(const weft_lengths *l, int64_t width, int64_t *fill, int32_t *row, int32_t *column, int64_t *rows)
+static void first_fit(const weft_lengths *l, int64_t width, int64_t *fill, int32_t *row, int32_t *column,
+                      int64_t *rows)
 {
     for (int64_t s = 0; s < l->n; s++) {
         int64_t r = 0;

@@ -1,5 +1,5 @@
-/* attention.h - what every back end knows of attention, and the composed form, too: which keys a query sees. Common subset of C
- * and C++; nvcc compiles it, too. */
+/* attention.h - what every back end knows of attention, and the composed form, too: which keys a query sees.
+ * Common subset of C and C++; nvcc compiles it, too. */
 #ifndef WEFT_SHARED_ATTENTION_H
 #define WEFT_SHARED_ATTENTION_H
 #include "core/kernels.h"

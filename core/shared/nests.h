@@ -1,14 +1,16 @@
-/* nests.h - what the kernels of every back end know of loop nests and of runs of rows. The shared_*.h are the common subset of C
- * and C++: a table of the CPU includes them, and so does nvcc. */
+/* nests.h - what the kernels of every back end know of loop nests and of runs of rows. The shared_*.h are the
+ * common subset of C and C++: a table of the CPU includes them, and so does nvcc. */
 #ifndef WEFT_SHARED_NESTS_H
 #define WEFT_SHARED_NESTS_H
 #include "core/kernels.h"
 #include "core/shared/philox.h"
 
-/* What a kernel gives, added to what is there or instead of it. Not added to 0 then: 0 + -0 is 0, and what is only moved has changed. */
+/* What a kernel gives, added to what is there or instead of it. Not added to 0 then: 0 + -0 is 0, and what
+ * is only moved has changed. */
 WEFT__BOTH real onto(const real *y, bool add, real v) { return add ? *y + v : v; }
 
-/* The same nest with as few axes as can be: those of extent 1 go, neighbours that every operand walks as one become one. */
+/* The same nest with as few axes as can be: those of extent 1 go, neighbours that every operand walks as
+ * one become one. */
 static inline weft__grid collapsed(const weft__grid *g, int operands)
 {
     weft__grid c = *g;
@@ -30,7 +32,10 @@ static inline weft__grid collapsed(const weft__grid *g, int operands)
 }
 
 /* ---- runs of rows ---- */
-WEFT__BOTH int64_t first_row(const weft__segments *s, int64_t run) { return s->offset ? s->offset[run] : run * s->length; }
+WEFT__BOTH int64_t first_row(const weft__segments *s, int64_t run)
+{
+    return s->offset ? s->offset[run] : run * s->length;
+}
 WEFT__BOTH int64_t run_length(const weft__segments *s, int64_t run)
 {
     return s->offset ? s->offset[run + 1] - s->offset[run] : s->length;

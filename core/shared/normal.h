@@ -1,14 +1,17 @@
-/* normal.h - uniform and normal numbers from draws of philox.h, to the bit the same on every instruction set and device.
+/* normal.h - uniform and normal numbers from draws of philox.h, to the bit the same on every instruction set
+ * and device.
  *
- * So nothing here is left to a library of functions or to the compiler: log and cos are series, and products are rounded before they are
- * added (a file that includes this is compiled with -ffp-contract=off, and nvcc knows by weft__times). What is used is +, -, *, /
- * and sqrt of doubles, which IEEE 754 specifies to the bit. The common subset of C and C++. */
+ * So nothing here is left to a library of functions or to the compiler: log and cos are series, and products
+ * are rounded before they are added (a file that includes this is compiled with -ffp-contract=off, and nvcc
+ * knows by weft__times). What is used is +, -, *, / and sqrt of doubles, which IEEE 754 specifies to the bit.
+ * The common subset of C and C++. */
 #ifndef WEFT_SHARED_NORMAL_H
 #define WEFT_SHARED_NORMAL_H
 #include <string.h>
 #include "core/shared/philox.h"
 
-WEFT__BOTH double weft__times(double a, double b)              /* never part of a fused multiplication and addition */
+/* never part of a fused multiplication and addition */
+WEFT__BOTH double weft__times(double a, double b)
 {
 #ifdef __CUDA_ARCH__
     return __dmul_rn(a, b);
@@ -24,14 +27,18 @@ WEFT__BOTH double weft__series(double x, const double *c, int n)
         sum = c[i] + weft__times(sum, x);
     return sum;
 }
-/* log u of a normal number: u = 2^k m, m within sqrt(1/2) .. sqrt(2); log m = 2 atanh(s) = 2 s (1 + s^2 / 3 + s^4 / 5 ..), s = (m - 1) / (m + 1). */
+/* log u of a normal number: u = 2^k m, m within sqrt(1/2) .. sqrt(2); log m = 2 atanh(s) = 2 s (1 + s^2 /
+ * 3 + s^4 / 5 ..), s = (m - 1) / (m + 1). */
 WEFT__BOTH double weft__log(double u)
 {
-    const double c[] = { 1. / 3, 1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23 };
-    const double ln2_high = 6.93147180369123816490e-1, ln2_low = 1.90821492927058770002e-10;      /* few bits, so that times k it is exact */
+    const double c[] = { 1. / 3,  1. / 5,  1. / 7,  1. / 9,  1. / 11, 1. / 13,
+                         1. / 15, 1. / 17, 1. / 19, 1. / 21, 1. / 23 };
+    /* few bits, so that times k it is exact */
+    const double ln2_high = 6.93147180369123816490e-1, ln2_low = 1.90821492927058770002e-10;
     uint64_t bits;
     memcpy(&bits, &u, sizeof bits);
-    uint64_t fraction = bits & 0xFFFFFFFFFFFFFu, up = fraction > 0x6A09E667F3BCCu;                /* that of sqrt(2) */
+    /* that of sqrt(2) */
+    uint64_t fraction = bits & 0xFFFFFFFFFFFFFu, up = fraction > 0x6A09E667F3BCCu;
     double k = (double)((int64_t)(bits >> 52) - 1023 + (int64_t)up), m;
     bits = fraction | (uint64_t)(1023 - up) << 52;
     memcpy(&m, &bits, sizeof m);
@@ -39,24 +46,47 @@ WEFT__BOTH double weft__log(double u)
     double rest = weft__times(weft__times(s, z), weft__series(z, c, 11));
     return weft__times(k, ln2_high) + (2 * s + (2 * rest + weft__times(k, ln2_low)));
 }
-/* cos(2 pi v), 0 <= v < 1: of the nearest quarter of a turn and the rest, an eighth at most, by the series of cos or of sin. */
+/* cos(2 pi v), 0 <= v < 1: of the nearest quarter of a turn and the rest, an eighth at most, by the series
+ * of cos or of sin. */
 WEFT__BOTH double weft__cos_of_turns(double v)
 {
-    const double c[] = { 1, -1. / 2, 1. / 24, -1. / 720, 1. / 40320, -1. / 3628800, 1. / 479001600, -1. / 87178291200, 1. / 20922789888000 };
-    const double s[] = { 1, -1. / 6, 1. / 120, -1. / 5040, 1. / 362880, -1. / 39916800, 1. / 6227020800, -1. / 1307674368000, 1. / 355687428096000 };
+    const double c[] = { 1,
+                         -1. / 2,
+                         1. / 24,
+                         -1. / 720,
+                         1. / 40320,
+                         -1. / 3628800,
+                         1. / 479001600,
+                         -1. / 87178291200,
+                         1. / 20922789888000 };
+    const double s[] = { 1,
+                         -1. / 6,
+                         1. / 120,
+                         -1. / 5040,
+                         1. / 362880,
+                         -1. / 39916800,
+                         1. / 6227020800,
+                         -1. / 1307674368000,
+                         1. / 355687428096000 };
     int quarter = (int)(4 * v + .5);
     double x = weft__times(v - .25 * quarter, 6.283185307179586477), z = weft__times(x, x);
-    double even = weft__series(z, c, 9), odd = weft__times(x, weft__series(z, s, 9)), y = quarter & 1 ? odd : even;
+    double even = weft__series(z, c, 9), odd = weft__times(x, weft__series(z, s, 9)),
+           y = quarter & 1 ? odd : even;
     return (quarter + 1) & 2 ? -y : y;           /* cos x, -sin x, -cos x, sin x, cos x */
 }
 /* Box & Muller 1958, one of the pair: u in (0, 1], v in [0, 1). */
-WEFT__BOTH double weft__normal_of(double u, double v) { return weft__times(sqrt(weft__times(-2, weft__log(u))), weft__cos_of_turns(v)); }
+WEFT__BOTH double weft__normal_of(double u, double v)
+{
+    return weft__times(sqrt(weft__times(-2, weft__log(u))), weft__cos_of_turns(v));
+}
 /* A draw as a standard normal: its radius from the high 32 bits (in (0, 1]), its angle from the low. */
 WEFT__BOTH double weft__normal(uint64_t draw)
 {
-    return weft__normal_of(((double)(draw >> 32) + 1) * 2.3283064365386963e-10, (double)(uint32_t)draw * 2.3283064365386963e-10);
+    return weft__normal_of(((double)(draw >> 32) + 1) * 2.3283064365386963e-10,
+                           (double)(uint32_t)draw * 2.3283064365386963e-10);
 }
-/* A number of the kernel `random`: a + b u, u uniform in [0, 1) or standard normal; the product is rounded to `real` first. */
+/* A number of the kernel `random`: a + b u, u uniform in [0, 1) or standard normal; the product is rounded
+ * to `real` first. */
 WEFT__BOTH float weft__random_float(uint64_t draw, bool normal, float a, float b)
 {
     float u = normal ? (float)weft__normal(draw) : weft__uniform_float(draw);

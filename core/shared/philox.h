@@ -1,6 +1,7 @@
-/* philox.h - Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011) and the three
- * ways in which weft counts with it. A number is a function of key and counter alone, so every back end, every thread and every
- * backward pass draws the same one without asking anybody. The common subset of C and C++; nvcc compiles it, too. */
+/* philox.h - Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, SC 2011)
+ * and the three ways in which weft counts with it. A number is a function of key and counter alone, so every
+ * back end, every thread and every backward pass draws the same one without asking anybody. The common subset
+ * of C and C++; nvcc compiles it, too. */
 #ifndef WEFT_PHILOX_H
 #define WEFT_PHILOX_H
 #include <math.h>
@@ -26,24 +27,31 @@ WEFT__BOTH void weft__philox(uint64_t key, const uint32_t counter[4], uint32_t o
     out[0] = a, out[1] = b, out[2] = c, out[3] = d;
 }
 
-/* Dropout: 64 columns of the token (id, position) are eight counters of eight 16-bit draws. Column j has draw j / 8 % 8 of
- * counter j / 64 * 8 + j % 8, so that eight neighbours are the same word of eight neighbouring counters: what vector units like.
- * An element goes if its draw is below weft__threshold(p): p to the nearest 2^-16. */
+/* Dropout: 64 columns of the token (id, position) are eight counters of eight 16-bit draws. Column j has draw
+ * j / 8 % 8 of counter j / 64 * 8 + j % 8, so that eight neighbours are the same word of eight neighbouring
+ * counters: what vector units like. An element goes if its draw is below weft__threshold(p): p to the nearest
+ * 2^-16. */
 WEFT__BOTH uint32_t weft__philox_mask(uint64_t key, int64_t id, int32_t position, int64_t column)
 {
-    uint32_t counter[4] = { (uint32_t)(column / 64 * 8 + column % 8), (uint32_t)position, (uint32_t)(uint64_t)id,
-                            (uint32_t)((uint64_t)id >> 32) }, out[4];
+    uint32_t counter[4] = { (uint32_t)(column / 64 * 8 + column % 8), (uint32_t)position,
+                            (uint32_t)(uint64_t)id, (uint32_t)((uint64_t)id >> 32) },
+             out[4];
     int64_t draw = column / 8 % 8;
     weft__philox(key, counter, out);
     return out[draw / 2] >> 16 * (draw % 2) & 0xFFFF;
 }
 WEFT__BOTH uint32_t weft__threshold(double p) { return (uint32_t)(p * 65536 + .5); }
-/* Attention draws a mask [queries, keys] as that of [tokens, columns] for each of its heads, and each has a key of its own. */
-WEFT__BOTH uint64_t weft__head_key(uint64_t key, int64_t head) { return key + (uint64_t)head * 0xA0761D6478BD642Fu; }
+/* Attention draws a mask [queries, keys] as that of [tokens, columns] for each of its heads, and each has
+ * a key of its own. */
+WEFT__BOTH uint64_t weft__head_key(uint64_t key, int64_t head)
+{
+    return key + (uint64_t)head * 0xA0761D6478BD642Fu;
+}
 /* In [0, 1) by steps of 2^-24, exact in float and in double. */
 WEFT__BOTH float weft__unit(uint32_t bits) { return (float)(bits >> 8) * 5.9604644775390625e-8f; }
 
-/* Streams: draw number n is 64 bits, half of counter n / 2. So any draw can be had without those before it. */
+/* Streams: draw number n is 64 bits, half of counter n / 2. So any draw can be had without those before
+ * it. */
 WEFT__BOTH uint64_t weft__philox_draw(uint64_t key, uint64_t n)
 {
     uint32_t counter[4] = { (uint32_t)(n >> 1), (uint32_t)(n >> 33), 0, 0 }, out[4];

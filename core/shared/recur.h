@@ -1,12 +1,15 @@
-/* recur.h - a recurrent layer from the kernels of its back end: the projection of x is one product over all tokens, then comes the
- * recurrence; backward the recurrence first, then one product or sum over all tokens for each gradient. What every back end does, a GPU
- * too, where it has nothing better. It hands over the kernels that this needs.
+/* recur.h - a recurrent layer from the kernels of its back end: the projection of x is one product over all
+ * tokens, then comes the recurrence; backward the recurrence first, then one product or sum over all tokens
+ * for each gradient. What every back end does, a GPU too, where it has nothing better. It hands over the
+ * kernels that this needs.
  *
- * N tokens of the steps at hand, the first of them in row `at`, F inputs, H hidden units, W the width of h, G = gates H rows of the weights,
- * S = slots H columns of the buffer. What concerns a side of the cell goes by runs of blocks, see weft__blocks_from.
+ * N tokens of the steps at hand, the first of them in row `at`, F inputs, H hidden units, W the width of h, G
+ * = gates H rows of the weights, S = slots H columns of the buffer. What concerns a side of the cell goes by
+ * runs of blocks, see weft__blocks_from.
  *
- * Where x is a table and tokens have ids, the projection is one of the table's rows, from which tokens take theirs; backward tokens of the same
- * id add up their gates' gradients, and what is a product or sum over tokens on the side of x is one over rows. */
+ * Where x is a table and tokens have ids, the projection is one of the table's rows, from which tokens take
+ * theirs; backward tokens of the same id add up their gates' gradients, and what is a product or sum over
+ * tokens on the side of x is one over rows. */
 #ifndef WEFT_SHARED_RECUR_H
 #define WEFT_SHARED_RECUR_H
 #include <string.h>
@@ -14,7 +17,10 @@
 
 typedef struct layer_kernels {
     weft__gemm_kernel *gemm; weft__fill_kernel *fill; weft__scale_kernel *scale; weft__sum_kernel *sum;
-    weft__gather_kernel *gather; weft__scatter_kernel *scatter; weft__recur_kernel *recur; weft__recur_back_kernel *recur_back;
+    weft__gather_kernel *gather;
+    weft__scatter_kernel *scatter;
+    weft__recur_kernel *recur;
+    weft__recur_back_kernel *recur_back;
 } layer_kernels;
 /* A layer at work: on which device, by which kernels. */
 typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft__recur_layer *l; } layer_work;
@@ -22,7 +28,8 @@ typedef struct layer_work { weft__device *d; const layer_kernels *k; const weft_
 static inline int64_t layer_gates(const weft__recur_layer *l) { return weft__gates(l->r.cell) * l->r.hidden; }
 static inline int64_t layer_slots(const weft__recur_layer *l) { return weft__slots(l->r.cell) * l->r.hidden; }
 
-/* A run of blocks on one side of a cell: n of their rows from row `block` of the weights on, in columns `slot` and on. */
+/* A run of blocks on one side of a cell: n of their rows from row `block` of the weights on, in columns
+ * `slot` and on. */
 typedef struct layer_run { int64_t block, slot, n; } layer_run;
 /* The run at row `block`, and the one behind it; n 0: there is none left. */
 static inline layer_run layer_run_at(const weft__recur_layer *l, bool of_h, int64_t block)
@@ -35,18 +42,24 @@ static inline layer_run layer_run_at(const weft__recur_layer *l, bool of_h, int6
         run.slot = weft__slot_of(cell, of_h, b) * H, run.n = weft__blocks_from(cell, of_h, b) * H;
     return run;
 }
-#define EACH_RUN_OF(run, l, of_h) for (layer_run run = layer_run_at(l, of_h, 0); run.n; run = layer_run_at(l, of_h, run.block + run.n))
+#define EACH_RUN_OF(run, l, of_h) \
+    for (layer_run run = layer_run_at(l, of_h, 0); run.n; run = layer_run_at(l, of_h, run.block + run.n))
 
 static inline int64_t layer_first(const weft__recur_layer *l)   { return l->r.start.host[l->r.from]; }
-static inline int64_t layer_tokens(const weft__recur_layer *l)  { return l->r.start.host[l->r.to] - layer_first(l); }
+static inline int64_t layer_tokens(const weft__recur_layer *l)
+{
+    return l->r.start.host[l->r.to] - layer_first(l);
+}
 
 /* c [m, n] (+)= op(a) op(b); rows of a and c are lda and ldc long, those of b as long as they must be. */
-static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, bool tb, const real *b,
-                                 real *c, int64_t ldc, bool add, const weft__finish *then)
+static inline void layer_product(const layer_work *w, bool ta, int64_t m, int64_t n, int64_t k, const real *a,
+                                 int64_t lda, bool tb, const real *b, real *c, int64_t ldc, bool add,
+                                 const weft__finish *then)
 {
     weft__product p;
     memset(&p, 0, sizeof p);
-    p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n, p.ldc = ldc, p.batches = 1;
+    p.ta = ta, p.tb = tb, p.add = add, p.m = m, p.n = n, p.k = k, p.lda = lda, p.ldb = tb ? k : n,
+    p.ldc = ldc, p.batches = 1;
     p.precision = w->d->precision, p.then = then;
     w->k->gemm(w->d, &p, a, b, c);
 }
@@ -91,7 +104,8 @@ static inline void layer_inputs(const layer_work *w, int64_t n, const real *x, r
     const real *biases = layer_biases(w);
     EACH_RUN_OF(run, l, false) {
         const weft__finish then = { biases ? biases + run.slot : NULL, WEFT__UNARIES, 0, 0 };
-        layer_product(w, false, n, run.n, F, x, F, true, l->w_ih + run.block * F, sums + run.slot, S, false, biases ? &then : NULL);
+        layer_product(w, false, n, run.n, F, x, F, true, l->w_ih + run.block * F, sums + run.slot, S, false,
+                      biases ? &then : NULL);
     }
 }
 static inline void layer_forward(weft__device *d, const layer_kernels *k, const weft__recur_layer *l)
@@ -111,16 +125,19 @@ static inline void layer_forward(weft__device *d, const layer_kernels *k, const 
 
 /* ---- backward: after the recurrence the gates' buffer holds gradients ---- */
 /* Of n rows of x and the gradients of the sums that they are in. */
-static inline void layer_inputs_back(const layer_work *w, int64_t n, const real *gates, const real *x, real *dx)
+static inline void layer_inputs_back(const layer_work *w, int64_t n, const real *gates, const real *x,
+                                     real *dx)
 {
     const weft__recur_layer *l = w->l;
     const int64_t S = layer_slots(l), F = l->inputs;
     if (dx)
         EACH_RUN_OF(run, l, false)
-            layer_product(w, false, n, F, run.n, gates + run.slot, S, false, l->w_ih + run.block * F, dx, F, l->dx.add || run.block, NULL);
+    layer_product(w, false, n, F, run.n, gates + run.slot, S, false, l->w_ih + run.block * F, dx, F,
+                  l->dx.add || run.block, NULL);
     if (l->dw_ih.to)
         EACH_RUN_OF(run, l, false)
-            layer_product(w, true, run.n, F, n, gates + run.slot, S, false, x, l->dw_ih.to + run.block * F, F, l->dw_ih.add, NULL);
+    layer_product(w, true, run.n, F, n, gates + run.slot, S, false, x, l->dw_ih.to + run.block * F, F,
+                  l->dw_ih.add, NULL);
 }
 static inline void layer_weights_back(const layer_work *w)
 {
@@ -130,9 +147,11 @@ static inline void layer_weights_back(const layer_work *w)
     const real *gates = r->gates + at * S, *before = r->h_before + at * W;
     if (l->dw_hh.to)
         EACH_RUN_OF(run, l, true)
-            layer_product(w, true, run.n, W, N, gates + run.slot, S, false, before, l->dw_hh.to + run.block * W, W, l->dw_hh.add, NULL);
+    layer_product(w, true, run.n, W, N, gates + run.slot, S, false, before, l->dw_hh.to + run.block * W, W,
+                  l->dw_hh.add, NULL);
     if (l->dw_hr.to)
-        layer_product(w, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H, l->dw_hr.add, NULL);
+        layer_product(w, true, W, H, N, r->dh + at * W, W, false, r->raw + at * H, l->dw_hr.to, H,
+                      l->dw_hr.add, NULL);
 }
 static inline void layer_biases_back(const layer_work *w, int64_t n, const real *gates)
 {

@@ -50,13 +50,19 @@ WEFT__BOTH void adam(const weft__update *u, const rule *r, real dx, real *m, rea
     *x = was - r->rate * mean / (sqrt(square) / r->correct + u->eps);
 }
 /* ---- will what the update writes be finite? ---- *
- * Proved from sizes alone: of the gradients, and of what was there before. Rounding is in the slack of each step, and what is larger on the way than
- * its result in the room below `limit`. NaN proves nothing. Adam's step is bounded by that of |m| / sqrt(v), kept in most.a: with m' = b1 m + (1 - b1) g and
- * v' = b2 v + (1 - b2) g^2 its square is at most b1^2 / b2 times what it was, plus (1 - b1)^2 / (1 - b2) (Cauchy, Schwarz); `lost` is what small squares may lose. */
+ * Proved from sizes alone: of the gradients, and of what was there before. Rounding is in the slack of each
+ * step, and what is larger on the way than its result in the room below `limit`. NaN proves nothing. Adam's
+ * step is bounded by that of |m| / sqrt(v), kept in most.a: with m' = b1 m + (1 - b1) g and v' = b2 v + (1 -
+ * b2) g^2 its square is at most b1^2 / b2 times what it was, plus (1 - b1)^2 / (1 - b2) (Cauchy, Schwarz);
+ * `lost` is what small squares may lose. */
 WEFT__BOTH double lost(double b2) { return 3 * (sizeof(real) == 8 ? DBL_MIN : (double)FLT_MIN) / (1 - b2); }
-WEFT__BOTH double ratio(const weft__update *u, real m, real v) { return fabs((double)m) / sqrt((double)v + lost((double)u->beta2)); }
+WEFT__BOTH double ratio(const weft__update *u, real m, real v)
+{
+    return fabs((double)m) / sqrt((double)v + lost((double)u->beta2));
+}
 
-WEFT__BOTH double sgd_most(const weft__update *u, double g, weft__most *most)       /* the step without its rate */
+/* the step without its rate */
+WEFT__BOTH double sgd_most(const weft__update *u, double g, weft__most *most)
 {
     double b1 = (double)u->beta1;
     if (b1 == 0)
@@ -64,9 +70,11 @@ WEFT__BOTH double sgd_most(const weft__update *u, double g, weft__most *most)   
     most->m = b1 * most->m + (1 + fabs((double)u->beta2)) * g;
     return u->nesterov ? g + b1 * most->m : most->m;
 }
-WEFT__BOTH double rmsprop_most(const weft__update *u, double g, weft__most *most)   /* centred, equal gradients leave eps alone */
+/* centred, equal gradients leave eps alone */
+WEFT__BOTH double rmsprop_most(const weft__update *u, double g, weft__most *most)
 {
-    double b2 = (double)u->beta2, eps = (double)u->eps, step = g / eps, even = (1 + sqrt(lost(b2)) / eps) / sqrt(1 - b2);
+    double b2 = (double)u->beta2, eps = (double)u->eps, step = g / eps,
+           even = (1 + sqrt(lost(b2)) / eps) / sqrt(1 - b2);
     if (!u->centered && even < step)
         step = even;
     most->v = b2 * most->v + g * g, most->a = most->a > g ? most->a : g;
@@ -78,7 +86,11 @@ WEFT__BOTH double adam_most(const weft__update *u, double g, weft__most *most)
 {
     double b1 = (double)u->beta1, b2 = (double)u->beta2;
     most->m = b1 * most->m + g, most->v = b2 * most->v + g * g;
-    most->a = sqrt((b2 > 0 ? b1 * b1 / b2 : b1 > 0 ? HUGE_VAL : 0) * most->a * most->a + (1 - b1) * (1 - b1) / (1 - b2));
+    most->a = sqrt((b2 > 0 ? b1 * b1 / b2 :
+                    b1 > 0 ? HUGE_VAL :
+                             0) *
+                       most->a * most->a +
+                   (1 - b1) * (1 - b1) / (1 - b2));
     return most->a * (1 + sqrt(lost(b2)) / (double)u->eps);
 }
 WEFT__BOTH bool foreseen(const weft__update *u, weft__most *most)
@@ -88,9 +100,12 @@ WEFT__BOTH bool foreseen(const weft__update *u, weft__most *most)
     weft__most is = *most;
     double shrunk = (double)u->lr * (double)u->decay, g = is.g + (apart ? 0 : (double)u->decay * is.x);
     double rate = adam ? (double)u->lr / (1 - (double)u->beta1) : (double)u->lr;
-    double step = u->rule == WEFT__SGD ? sgd_most(u, g, &is) : u->rule == WEFT__RMSPROP ? rmsprop_most(u, g, &is) : adam_most(u, g, &is);
+    double step = u->rule == WEFT__SGD     ? sgd_most(u, g, &is) :
+                  u->rule == WEFT__RMSPROP ? rmsprop_most(u, g, &is) :
+                                             adam_most(u, g, &is);
     is.x = is.x * (apart && shrunk > 2 ? shrunk : 1) + rate * step;
-    if (!(g <= limit && is.m <= limit && is.v <= limit && is.a * is.a <= limit && step <= limit && is.x <= limit && rate <= limit && rate * is.m <= limit && shrunk <= limit))
+    if (!(g <= limit && is.m <= limit && is.v <= limit && is.a * is.a <= limit && step <= limit &&
+          is.x <= limit && rate <= limit && rate * is.m <= limit && shrunk <= limit))
         return false;
     most->x = is.x * slack, most->m = is.m * slack, most->v = is.v * slack, most->a = is.a * slack;
     return true;
@@ -103,17 +118,25 @@ WEFT__BOTH void foresee_by(const weft__update *u, bool anew, weft__guard *g)
         g->known = 1, g->most.x = g->most.m = g->most.v = g->most.a = 0;
 }
 /* The first element, if there is one, that would not stay finite. */
-WEFT__BOTH void rehearsed(int64_t bad, weft__guard *g) { g->finite = g->known = 0, g->over = 1, g->bad = bad; }
-WEFT__BOTH double larger(double most, real x) { return x - x == 0 && fabs((double)x) > most ? fabs((double)x) : most; }
+WEFT__BOTH void rehearsed(int64_t bad, weft__guard *g)
+{
+    g->finite = g->known = 0, g->over = 1, g->bad = bad;
+}
+WEFT__BOTH double larger(double most, real x)
+{
+    return x - x == 0 && fabs((double)x) > most ? fabs((double)x) : most;
+}
 
-WEFT__BOTH void ratios(const weft__update *u, real m, real v, weft__most *most)     /* of Adam's finite numbers */
+/* of Adam's finite numbers */
+WEFT__BOTH void ratios(const weft__update *u, real m, real v, weft__most *most)
 {
     double r = u->rule == WEFT__ADAM || u->rule == WEFT__ADAMW ? ratio(u, m, v) : 0;
     most->a = r > most->a && m - m == 0 && v - v == 0 ? r : most->a;
 }
 
 /* By the update's rule: element i. */
-WEFT__BOTH void update_one(const weft__update *u, const rule *r, int64_t i, const real *dx, real *m, real *v, real *a, real *x)
+WEFT__BOTH void update_one(const weft__update *u, const rule *r, int64_t i, const real *dx, real *m, real *v,
+                           real *a, real *x)
 {
     if (u->rule == WEFT__SGD)
         sgd(u, r, dx[i], m ? m + i : NULL, x + i);
@@ -123,8 +146,8 @@ WEFT__BOTH void update_one(const weft__update *u, const rule *r, int64_t i, cons
         adam(u, r, dx[i], m + i, v + i, x + i);
 }
 /* Whether what is finite of element i would stay so; nothing is written but `most`. */
-WEFT__BOTH bool rehearse_one(const weft__update *u, const rule *r, bool moves, int64_t i, const real *dx, const real *m, const real *v, const real *a,
-                             const real *x, weft__most *most)
+WEFT__BOTH bool rehearse_one(const weft__update *u, const rule *r, bool moves, int64_t i, const real *dx,
+                             const real *m, const real *v, const real *a, const real *x, weft__most *most)
 {
     const real was[4] = { x[i], m ? m[i] : 0, v ? v[i] : 0, a ? a[i] : 0 };
     real is[4] = { was[0], was[1], was[2], was[3] };

@@ -19,7 +19,10 @@ static void put(const option *a, void *o, double value)
         *(int64_t *)field(a, o) = (int64_t)value;
 }
 
-static double get(const option *a, void *o) { return a->kind == REAL ? *(double *)field(a, o) : (double)*(int64_t *)field(a, o); }
+static double get(const option *a, void *o)
+{
+    return a->kind == REAL ? *(double *)field(a, o) : (double)*(int64_t *)field(a, o);
+}
 
 /* A setting's value as text, into out. */
 static const char *said(const option *a, double value, char out[32])
@@ -37,7 +40,8 @@ static double number(const option *a, const char *text)
     double value = strtod(text, &end);
     bool whole = a->kind == WHOLE;
     if (end == text || *end || !(value >= a->least && value <= a->most) || (whole && value != floor(value)))
-        quit(2, "--%s: %s from %g to %g was expected, not \"%s\"", a->name, whole ? "a whole number" : "a number", a->least, a->most, text);
+        quit(2, "--%s: %s from %g to %g was expected, not \"%s\"", a->name,
+             whole ? "a whole number" : "a number", a->least, a->most, text);
     return value;
 }
 
@@ -47,14 +51,17 @@ static double choice(const option *a, const char *text)
     for (int i = 0; a->choices[i]; i++) {
         if (!strcmp(text, a->choices[i]))
             return i;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? a->choices[i + 1] ? ", " : " or " : "", a->choices[i]);
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s",
+                 i ? a->choices[i + 1] ? ", " : " or " : "", a->choices[i]);
     }
     quit(2, "--%s: %s was expected, not \"%s\"", a->name, list, text);
 }
 
 static weft_device device(const option *a, const char *text)
 {
-    static const char *const names[] = { [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda" };
+    static const char *const names[] = {
+        [WEFT_BEST] = "best", [WEFT_CPU] = "cpu", [WEFT_REF] = "ref", [WEFT_CUDA] = "cuda"
+    };
     for (int i = 0; i < 4; i++)
         if (!strcmp(text, names[i]))
             return (weft_device)i;
@@ -120,7 +127,9 @@ void print_resume(int argc, char **argv)
     bool resumes = false;
     printf("    ");
     for (int i = 0; i < argc; i++) {
-        bool plain = strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+") == strlen(argv[i]);
+        bool plain =
+            strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+") ==
+            strlen(argv[i]);
         printf(plain ? "%s " : "'%s' ", argv[i]);
         resumes = resumes || !strcmp(argv[i], "--resume");
     }
@@ -131,7 +140,8 @@ void print_resume(int argc, char **argv)
 void options_items(const option_table *t, void *o, weft_checkpoint_item *items)
 {
     for (int i = 0; i < t->settings; i++)
-        items[i] = (weft_checkpoint_item){ t->all[i].name, t->all[i].kind == REAL ? WEFT_F64 : WEFT_I64, field(&t->all[i], o), 1 };
+        items[i] = (weft_checkpoint_item){ t->all[i].name, t->all[i].kind == REAL ? WEFT_F64 : WEFT_I64,
+                                           field(&t->all[i], o), 1 };
 }
 
 void options_of_file(const option_table *t, void *o, const bool *given, const char *path)
@@ -149,7 +159,8 @@ void options_of_file(const option_table *t, void *o, const bool *given, const ch
         if (a->kind == CHOICE && !(is >= a->least && is <= a->most))
             quit(1, "%s: %s is %g", path, a->name, is);
         if (given[i] && asked[i] != is)
-            quit(2, "%s was begun with --%s %s, not %s; leave that out", path, a->name, said(a, is, text[0]), said(a, asked[i], text[1]));
+            quit(2, "%s was begun with --%s %s, not %s; leave that out", path, a->name, said(a, is, text[0]),
+                 said(a, asked[i], text[1]));
     }
 }
 

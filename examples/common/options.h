@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include "weft.h"
 
-/* The field of an option in the program's struct is an int64_t (WHOLE, and CHOICE: which one), double, weft_device, const char * or bool. */
+/* The field of an option in the program's struct is an int64_t (WHOLE, and CHOICE: which one), double,
+ * weft_device, const char * or bool. */
 typedef enum { WHOLE, REAL, CHOICE, DEVICE, TEXT, FLAG } option_kind;
 typedef struct {
     const char *name; option_kind kind; size_t at;
@@ -13,15 +14,23 @@ typedef struct {
     const char *const *choices;                  /* of CHOICE, ends with NULL */
 } option;
 /* Lines of a program's table, whose struct is called `options`, with the settings in its member `set`. */
-#define SETTING(name, kind, field, preset, least, most, what) { name, kind, offsetof(options, set.field), preset, least, most, what, NULL }
-#define OTHER(name, kind, field, preset, least, most)         { name, kind, offsetof(options, field), preset, least, most, NULL, NULL }
-/* The first `settings` of the n options make the model and its training: they are listed by the help, saved and logged; none is TEXT, FLAG or DEVICE. */
+#define SETTING(name, kind, field, preset, least, most, what)                     \
+    {                                                                             \
+        name, kind, offsetof(options, set.field), preset, least, most, what, NULL \
+    }
+#define OTHER(name, kind, field, preset, least, most)                         \
+    {                                                                         \
+        name, kind, offsetof(options, field), preset, least, most, NULL, NULL \
+    }
+/* The first `settings` of the n options make the model and its training: they are listed by the help,
+ * saved and logged; none is TEXT, FLAG or DEVICE. */
 enum { OPTIONS = 64 };                           /* n at most */
 typedef struct { const char *usage; const option *all; int n, settings; } option_table;
 
 /* The presets into the program's struct. */
 void   options_preset(const option_table *t, void *o);
-/* Reads the command line, sets given[i] of what stands there, returns where the other arguments begin; --help and mistakes end the program. */
+/* Reads the command line, sets given[i] of what stands there, returns where the other arguments begin;
+ * --help and mistakes end the program. */
 int    options_read(const option_table *t, void *o, bool *given, int argc, char **argv);
 /* The settings as items of a file: t->settings of them. */
 void   options_items(const option_table *t, void *o, weft_checkpoint_item *items);

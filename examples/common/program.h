@@ -1,4 +1,5 @@
-/* program.h - what the example programs share: how they end, memory, time, signals, a context, texts of files. */
+/* program.h - what the example programs share: how they end, memory, time, signals, a context, texts of
+ * files. */
 #ifndef EXAMPLES_PROGRAM_H
 #define EXAMPLES_PROGRAM_H
 #include "weft.h"

@@ -1,7 +1,7 @@
 /* checkpoint.c - weft_save: module, optimiser, random streams and the user's items into one sealed HDF5 file.
  *
- * The same state gives the same bytes: no times, nothing of the process, random streams by name, and those that were never drawn from
- * left out, since they are as good as new. */
+ * The same state gives the same bytes: no times, nothing of the process, random streams by name, and those
+ * that were never drawn from left out, since they are as good as new. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -16,7 +16,10 @@ const weft__parameter *weft__stored_after(const weft_module *m, const weft__para
 }
 
 const weft__parameter *weft__numbers_of(const weft__parameter *p) { return p->tied ? p->tied : p; }
-const char *weft__path_in(const weft_module *m, const weft__parameter *p) { return p->path + strlen(m->path) + 1; }
+const char *weft__path_in(const weft_module *m, const weft__parameter *p)
+{
+    return p->path + strlen(m->path) + 1;
+}
 
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED])
 {
@@ -75,16 +78,19 @@ weft_status weft__usable(const weft_module *m, const char *function, const char 
         return weft__file_fail(WEFT_EARG, "%s: %s: the module is NULL or could not be made", function, path);
     weft_synchronize(m->w);                             /* what the device has not said yet */
     if (m->w->status)
-        return weft__file_fail(m->w->status, "%s: %s is left alone, since the context has failed: %s", function, path, m->w->message);
+        return weft__file_fail(m->w->status, "%s: %s is left alone, since the context has failed: %s",
+                               function, path, m->w->message);
     return WEFT_OK;
 }
 
-weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function, const char *path)
+weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function,
+                              const char *path)
 {
     weft_status s = weft__usable(m, function, path);
     if (s || !o || weft__optim_is_of(o, m))
         return s;
-    return weft__file_fail(WEFT_EARG, "%s: %s: the optimiser is not one of %s, nor of a part of it", function, path, m->path);
+    return weft__file_fail(WEFT_EARG, "%s: %s: the optimiser is not one of %s, nor of a part of it", function,
+                           path, m->path);
 }
 
 /* ---- storing ---- */
@@ -136,7 +142,8 @@ static void store_optimiser(weft__h5 *h, const weft_module *m, weft_optim *o)
             weft__h5_write(h, path, &k, all[i].data);
     }
     if (order)
-        weft__h5_write(h, "optimizer/order", &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(order) + 1 } }, order);
+        weft__h5_write(h, "optimizer/order", &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(order) + 1 } },
+                       order);
     else
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for the names of the parameters");
     free(order);
@@ -173,7 +180,8 @@ static void store_streams(weft__h5 *h, const weft *w)
     free(all);
 }
 
-weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items, int n)
+weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items,
+                      int n)
 {
     weft_status s = weft__usable_with(m, o, "weft_save", path);
     if (!s)

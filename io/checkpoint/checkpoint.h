@@ -1,4 +1,5 @@
-/* checkpoint.h - what the parts of checkpoints share: sealed files, what of a module is stored, numbers held back until all are good. */
+/* checkpoint.h - what the parts of checkpoints share: sealed files, what of a module is stored, numbers
+ * held back until all are good. */
 #ifndef WEFT_IO_CHECKPOINT_H
 #define WEFT_IO_CHECKPOINT_H
 #include "io/hdf5/hdf5.h"
@@ -16,19 +17,27 @@ weft_status weft__sealed_end(weft__sealed *s);
 
 /* ---- stage.c ---- */
 /* Values that were read and wait until everything was. */
-typedef struct weft__held { struct weft__held *next; void *to; size_t bytes; bool device; uint64_t values[]; } weft__held;
+typedef struct weft__held {
+    struct weft__held *next;
+    void *to;
+    size_t bytes;
+    bool device;
+    uint64_t values[];
+} weft__held;
 typedef struct weft__stage { weft__h5 *h; weft__held *first, *last; } weft__stage;
 /* Room for `bytes` bytes that go to `to`, zeroed; NULL, and the session has failed, if there is none. */
 void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device);
 /* The data set, of this kind, for `to`. */
-void  weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to, bool device);
+void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
+                    bool device);
 /* To where they belong (w may be NULL if nothing is on a device), or to nowhere. */
 void  weft__deliver(weft *w, weft__stage *s);
 void  weft__discard(weft__stage *s);
 
 /* ---- checkpoint.c ---- */
-/* The parameters and buffers that a file of m has: those below m and, by their names here, those elsewhere that are tied to a name
- * below m. The one after p (NULL: the first); NULL: no more. Its numbers are those of weft__numbers_of. */
+/* The parameters and buffers that a file of m has: those below m and, by their names here, those elsewhere
+ * that are tied to a name below m. The one after p (NULL: the first); NULL: no more. Its numbers are those of
+ * weft__numbers_of. */
 const weft__parameter *weft__stored_after(const weft_module *m, const weft__parameter *p);
 const weft__parameter *weft__numbers_of(const weft__parameter *p);
 weft__kind  weft__kind_of(const weft_tensor *x);
@@ -37,14 +46,17 @@ const char *weft__path_in(const weft_module *m, const weft__parameter *p);      
 const char *weft__set_of(const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED]);
 /* "cell lstm, gates i f g o": what the module says of its numbers, "" if nothing. */
 const char *weft__notes_of(const weft__parameter *p, char text[WEFT__NOTES]);
-/* The names of the parameters, one a line, in the order of the optimiser's vectors; to be freed, NULL if there is no memory. */
+/* The names of the parameters, one a line, in the order of the optimiser's vectors; to be freed, NULL if
+ * there is no memory. */
 char       *weft__order_of(const weft_module *m);
 /* Downloads the numbers into the file; a failure of the device is the session's. */
 void        weft__store(weft__h5 *h, const char *path, const weft_tensor *x);
 /* Whether m can be saved and loaded; if not, the message says why. */
 weft_status weft__usable(const weft_module *m, const char *function, const char *path);
-/* The same, and whether o (or NULL) is an optimiser of m or of a part of it: equal names and sizes do not make another's numbers its own. */
-weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function, const char *path);
+/* The same, and whether o (or NULL) is an optimiser of m or of a part of it: equal names and sizes do not
+ * make another's numbers its own. */
+weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const char *function,
+                              const char *path);
 
 /* ---- items.c ---- */
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int n);
@@ -54,5 +66,6 @@ void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, 
 /* ---- report.c ---- */
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;
 /* Counts it and adds its line; a NULL report: the session fails with that text. */
-void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 #endif

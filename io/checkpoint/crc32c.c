@@ -1,5 +1,6 @@
-/* crc32c.c - CRC-32C, eight bytes at a time by eight tables (Kounavis & Berry 2005). Any burst of 32 bits and any three flipped
- * bits in up to 268 MB are found for certain, anything else but for one case in four billion. */
+/* crc32c.c - CRC-32C, eight bytes at a time by eight tables (Kounavis & Berry 2005). Any burst of 32 bits and
+ * any three flipped bits in up to 268 MB are found for certain, anything else but for one case in four
+ * billion. */
 #include <pthread.h>
 #include "io/checkpoint/crc32c.h"
 
@@ -19,7 +20,10 @@ static void fill(void)
             table[k][b] = table[k - 1][b] >> 8 ^ table[0][table[k - 1][b] & 255];
 }
 
-static uint32_t word(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24; }
+static uint32_t word(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
 
 uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n)
 {

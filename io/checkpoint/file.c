@@ -1,8 +1,10 @@
-/* file.c - the file of a checkpoint: HDF5 behind a seal of 512 bytes, HDF5's own "user block", which every reader skips.
+/* file.c - the file of a checkpoint: HDF5 behind a seal of 512 bytes, HDF5's own "user block", which every
+ * reader skips.
  *
- * The seal is text: the format's version, the number of bytes behind it and their CRC-32C. It is compared before libhdf5 sees the file, so
- * nothing that is damaged is ever parsed, whether numbers, attributes, names or libhdf5's own structures were hit; and the seal
- * itself is a function of the rest, so it cannot be damaged unseen either. */
+ * The seal is text: the format's version, the number of bytes behind it and their CRC-32C. It is compared
+ * before libhdf5 sees the file, so nothing that is damaged is ever parsed, whether numbers, attributes, names
+ * or libhdf5's own structures were hit; and the seal itself is a function of the rest, so it cannot be
+ * damaged unseen either. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -14,7 +16,8 @@
 static void seal(char out[WEFT__SEAL], const unsigned char *body, size_t size)
 {
     memset(out, 0, WEFT__SEAL);
-    snprintf(out, WEFT__SEAL, WEFT__MAGIC VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", size, (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
+    snprintf(out, WEFT__SEAL, WEFT__MAGIC VERSION "\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", size,
+             (unsigned)weft__crc32c(0, body, size), WEFT__SEAL);
 }
 
 /* ---- writing ---- */
@@ -39,13 +42,15 @@ weft_status weft__sealed_write(weft__h5 *h, const char *path)
     if (s)
         return s;
     seal(head, image + WEFT__SEAL, size - WEFT__SEAL);
-    s = weft__write_file(path, (weft__span[]){ { head, WEFT__SEAL }, { image + WEFT__SEAL, size - WEFT__SEAL } }, 2);
+    s = weft__write_file(
+        path, (weft__span[]){ { head, WEFT__SEAL }, { image + WEFT__SEAL, size - WEFT__SEAL } }, 2);
     free(image);
     return s;
 }
 
 /* ---- reading ---- */
-static weft_status look(const char *path, const unsigned char *head, size_t n, size_t size)      /* before the rest is read */
+/* before the rest is read */
+static weft_status look(const char *path, const unsigned char *head, size_t n, size_t size)
 {
     static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
     weft_status foreign = weft__foreign(path, head, n, size);
@@ -54,15 +59,21 @@ static weft_status look(const char *path, const unsigned char *head, size_t n, s
     if (n < WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint: it has %zu bytes", path, size);
     if (!memcmp(head, "\211HDF\r\n\032\n", 8))
-        return weft__file_fail(WEFT_EFORMAT, "%s is an HDF5 file but no checkpoint of weft; weft_load_state_dict reads foreign weights", path);
+        return weft__file_fail(
+            WEFT_EFORMAT,
+            "%s is an HDF5 file but no checkpoint of weft; weft_load_state_dict reads foreign weights", path);
     if (memcmp(head, magic, sizeof magic - 1))
         return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint, or its first bytes are damaged", path);
     if (memcmp(head, now, sizeof now - 1))
-        return weft__file_fail(WEFT_EFORMAT, "%s is a checkpoint of version %.*s; this library reads version " VERSION, path,
-                               (int)strcspn((const char *)head + sizeof magic - 1, "\n") % 16, (const char *)head + sizeof magic - 1);
+        return weft__file_fail(WEFT_EFORMAT,
+                               "%s is a checkpoint of version %.*s; this library reads version " VERSION,
+                               path, (int)strcspn((const char *)head + sizeof magic - 1, "\n") % 16,
+                               (const char *)head + sizeof magic - 1);
     size_t bytes = strtoull((const char *)head + sizeof now - 1, NULL, 10);
     if (bytes != size - WEFT__SEAL)
-        return weft__file_fail(WEFT_EFORMAT, "%s is damaged: behind its head there are %zu bytes, and there were %zu", path, size - WEFT__SEAL, bytes);
+        return weft__file_fail(WEFT_EFORMAT,
+                               "%s is damaged: behind its head there are %zu bytes, and there were %zu", path,
+                               size - WEFT__SEAL, bytes);
     return WEFT_OK;
 }
 
@@ -83,7 +94,8 @@ weft_status weft__sealed_open(const char *path, weft__sealed *s)
         return status;
     seal(head, s->image + WEFT__SEAL, size - WEFT__SEAL);
     if (memcmp(head, s->image, WEFT__SEAL))
-        status = weft__file_fail(WEFT_EFORMAT, "%s is damaged, or was changed by another program: its checksum is wrong", path);
+        status = weft__file_fail(
+            WEFT_EFORMAT, "%s is damaged, or was changed by another program: its checksum is wrong", path);
     else
         s->h = weft__h5_open(path, s->image, size, true);
     if (!s->h) {

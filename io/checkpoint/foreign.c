@@ -1,9 +1,10 @@
-/* foreign.c - files of other programs that are given where weights are wanted: known by their first bytes, whatever their names, and told with the way
- * to convert them. */
+/* foreign.c - files of other programs that are given where weights are wanted: known by their first bytes,
+ * whatever their names, and told with the way to convert them. */
 #include <string.h>
 #include "io/io.h"
 
-typedef struct { const unsigned char *at; size_t n, size; } head;                /* the first n bytes of a file of `size` */
+/* the first n bytes of a file of `size` */
+typedef struct { const unsigned char *at; size_t n, size; } head;
 
 static bool begins(const head *h, size_t from, const char *with, size_t n)
 {
@@ -20,12 +21,16 @@ static bool zip_with(const head *h, const char *ending)          /* whose first 
 
 static bool is_torch(const head *h)              /* before 1.6 a pickle of a number, which is torch's own */
 {
-    return zip_with(h, "/data.pkl") || zip_with(h, "/.format_version") || begins(h, 0, "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15);
+    return zip_with(h, "/data.pkl") || zip_with(h, "/.format_version") ||
+           begins(h, 0, "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15);
 }
 
 static bool is_npz(const head *h) { return zip_with(h, ".npy"); }
 static bool is_zip(const head *h) { return begins(h, 0, "PK\3\4", 4); }
-static bool is_pickle(const head *h) { return h->n > 2 && h->at[0] == 0x80 && h->at[1] >= 2 && h->at[1] <= 5; }
+static bool is_pickle(const head *h)
+{
+    return h->n > 2 && h->at[0] == 0x80 && h->at[1] >= 2 && h->at[1] <= 5;
+}
 
 /* ---- others ---- */
 static bool is_safetensors(const head *h)        /* the length of a JSON text, and that text */
@@ -33,23 +38,29 @@ static bool is_safetensors(const head *h)        /* the length of a JSON text, a
     uint64_t text = 0;
     for (int i = 7; i >= 0 && h->n > 10; i--)
         text = text << 8 | h->at[i];
-    return text >= 2 && text <= h->size - 8 && begins(h, 8, "{", 1) && (h->at[9] == '"' || h->at[9] == '}' || h->at[9] == ' ');
+    return text >= 2 && text <= h->size - 8 && begins(h, 8, "{", 1) &&
+           (h->at[9] == '"' || h->at[9] == '}' || h->at[9] == ' ');
 }
 
-static bool is_onnx(const head *h)               /* a protobuf: field 1 the format's version, then the producer, a domain, opsets or the graph */
+/* a protobuf: field 1 the format's version, then the producer, a domain, opsets or the graph */
+static bool is_onnx(const head *h)
 {
-    return h->n > 8 && h->at[0] == 0x08 && h->at[1] >= 1 && h->at[1] < 64 && strchr("\x12\x1a\x22\x3a\x42", h->at[2]) && h->at[2] &&
-           (h->at[2] == 0x3a || (size_t)h->at[3] + 4 <= h->size) && (h->at[2] != 0x12 || (h->at[4] >= ' ' && h->at[4] < 127));
+    return h->n > 8 && h->at[0] == 0x08 && h->at[1] >= 1 && h->at[1] < 64 &&
+           strchr("\x12\x1a\x22\x3a\x42", h->at[2]) && h->at[2] &&
+           (h->at[2] == 0x3a || (size_t)h->at[3] + 4 <= h->size) &&
+           (h->at[2] != 0x12 || (h->at[4] >= ' ' && h->at[4] < 127));
 }
 
 /* ---- what is said ---- */
-static const struct { bool (*is)(const head *); const char *what, *values; } formats[] = {
-    { is_torch,       "a file of torch.save",       "torch.load(path, map_location=\"cpu\").items()" },
-    { is_npz,         "a NumPy archive (.npz)",     "numpy.load(path).items()" },
-    { is_zip,         "a zip archive",              NULL },
-    { is_pickle,      "a pickle of Python's",       "pickle.load(open(path, \"rb\")).items()" },
-    { is_safetensors, "a safetensors file",         "safetensors.numpy.load_file(path).items()" },
-    { is_onnx,        "an ONNX model",              "((t.name, onnx.numpy_helper.to_array(t)) for t in onnx.load(path).graph.initializer)" },
+static const struct { bool (*is)(const head *); const char *what, *values;
+} formats[] = {
+    { is_torch, "a file of torch.save", "torch.load(path, map_location=\"cpu\").items()" },
+    { is_npz, "a NumPy archive (.npz)", "numpy.load(path).items()" },
+    { is_zip, "a zip archive", NULL },
+    { is_pickle, "a pickle of Python's", "pickle.load(open(path, \"rb\")).items()" },
+    { is_safetensors, "a safetensors file", "safetensors.numpy.load_file(path).items()" },
+    { is_onnx, "an ONNX model",
+      "((t.name, onnx.numpy_helper.to_array(t)) for t in onnx.load(path).graph.initializer)" },
 };
 
 weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t n, size_t size)
@@ -59,10 +70,15 @@ weft_status weft__foreign(const char *path, const unsigned char *bytes, size_t n
         if (!formats[i].is(&h))
             continue;
         if (!formats[i].values)
-            return weft__file_fail(WEFT_EFORMAT, "%.500s is %s, no checkpoint of weft.\nUnpack it: weft_load reads checkpoints, weft_load_state_dict HDF5 files.",
+            return weft__file_fail(WEFT_EFORMAT,
+                                   "%.500s is %s, no checkpoint of weft.\nUnpack it: weft_load reads "
+                                   "checkpoints, weft_load_state_dict HDF5 files.",
                                    path, formats[i].what);
-        return weft__file_fail(WEFT_EFORMAT, "%.500s is %s, no checkpoint of weft. weft_load_state_dict reads what Python writes by\n"
-                               "with h5py.File(\"weights.h5\", \"w\") as f: [f.create_dataset(k, data=v) for k, v in %s]", path, formats[i].what, formats[i].values);
+        return weft__file_fail(
+            WEFT_EFORMAT,
+            "%.500s is %s, no checkpoint of weft. weft_load_state_dict reads what Python writes by\n"
+            "with h5py.File(\"weights.h5\", \"w\") as f: [f.create_dataset(k, data=v) for k, v in %s]",
+            path, formats[i].what, formats[i].values);
     }
     return WEFT_OK;
 }

@@ -1,4 +1,5 @@
-/* items.c - the user's items: arrays of numbers, texts and bytes by name, beside the weights or read before a model is built. */
+/* items.c - the user's items: arrays of numbers, texts and bytes by name, beside the weights or read
+ * before a model is built. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -9,7 +10,9 @@ static const char *bad_name(const char *name)
         return "has no name";
     if (strlen(name) > 255)
         return "has a name of more than 255 bytes";
-    return strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") ? "has a name that a file cannot have" : NULL;
+    return strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") ?
+               "has a name that a file cannot have" :
+               NULL;
 }
 
 static const char *bad_item(const weft_checkpoint_item *items, int i)
@@ -35,7 +38,8 @@ weft_status weft__items_good(const char *function, const weft_checkpoint_item *i
     for (int i = 0; i < n; i++) {
         const char *bad = bad_item(items, i);
         if (bad)
-            return weft__file_fail(WEFT_EARG, "%s: item %d (\"%.255s\") %s", function, i, items[i].name ? items[i].name : "", bad);
+            return weft__file_fail(WEFT_EARG, "%s: item %d (\"%.255s\") %s", function, i,
+                                   items[i].name ? items[i].name : "", bad);
     }
     return WEFT_OK;
 }
@@ -49,7 +53,8 @@ void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int n)
         if (k->type == WEFT_TEXT) {              /* up to its final 0, whatever room there is behind it */
             const char *end = memchr(k->data, 0, (size_t)k->n);
             if (!end)
-                weft__h5_fail(h, WEFT_EARG, "item \"%s\" has no final 0 in its %lld bytes", k->name, (long long)k->n);
+                weft__h5_fail(h, WEFT_EARG, "item \"%s\" has no final 0 in its %lld bytes", k->name,
+                              (long long)k->n);
             count = end ? end - (const char *)k->data + 1 : 1;
         }
         snprintf(path, sizeof path, "items/%s", k->name);
@@ -71,8 +76,9 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int n)
         if (is.type != want.type || is.rank != 1 || is.size[0] > k->n) {
             want.size[0] = k->n;
             char most[128];
-            weft__h5_fail(s->h, is.type == want.type ? WEFT_ESHAPE : WEFT_EFORMAT, "item \"%s\" is %s, room is for %s", k->name,
-                          weft__kind_text(&is, text), weft__kind_text(&want, most));
+            weft__h5_fail(s->h, is.type == want.type ? WEFT_ESHAPE : WEFT_EFORMAT,
+                          "item \"%s\" is %s, room is for %s", k->name, weft__kind_text(&is, text),
+                          weft__kind_text(&want, most));
             return;
         }
         void *values = weft__hold(s, k->data, (size_t)k->n * weft__number_bytes(want.type), false);

@@ -1,5 +1,5 @@
-/* load.c - weft_load and weft_load_matching: everything is read and compared first, then put in place, so that an error leaves
- * module, optimiser, streams and items as they were. */
+/* load.c - weft_load and weft_load_matching: everything is read and compared first, then put in place, so
+ * that an error leaves module, optimiser, streams and items as they were. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -13,15 +13,18 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
     weft__kind is;
     weft__h5 *h = l->stage.h;
     if (!weft__h5_find(h, path, &is)) {
-        weft__found(h, l->report, WEFT__MISSING, "%s%s", path, l->report ? "" : " is not in the file, but the module has it");
+        weft__found(h, l->report, WEFT__MISSING, "%s%s", path,
+                    l->report ? "" : " is not in the file, but the module has it");
         return false;
     }
     weft__h5_notes(h, path, is_notes, sizeof is_notes);
     weft__notes_of(p, want_notes);
     if (strcmp(is_notes, want_notes))            /* before the shape: an LSTM is no GRU of another shape */
-        weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\", the module's has \"%s\"", path, is_notes, want_notes);
+        weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\", the module's has \"%s\"",
+                    path, is_notes, want_notes);
     else if (!weft__kind_same(&is, want))
-        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path, weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
+        weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path,
+                    weft__kind_text(&is, is_text), weft__kind_text(want, want_text));
     else
         return !weft__h5_status(h);
     return false;
@@ -36,7 +39,8 @@ static bool is_known(const char *name, bool is_group, void *user)
         known = p->buffer == (l->group[0] == 'b') && !strcmp(weft__path_in(l->m, p), name);
     snprintf(path, sizeof path, "%s/%s", l->group, name);
     if (!known)
-        weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path, l->report ? "" : " is in the file, but the module does not have it");
+        weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
+                    l->report ? "" : " is in the file, but the module does not have it");
     return true;
 }
 
@@ -65,11 +69,13 @@ static bool is_state(const char *name, bool is_group, void *user)
     for (int i = 0; i < k->n && !is_group; i++)
         known = known || !strcmp(name, k->all[i].name);
     if (!known)
-        weft__h5_fail(k->h, WEFT_EFORMAT, "optimizer/%s is in the file, but the optimiser does not have it", name);
+        weft__h5_fail(k->h, WEFT_EFORMAT, "optimizer/%s is in the file, but the optimiser does not have it",
+                      name);
     return known;
 }
 
-static char *text_of(weft__h5 *h, const char *path)               /* to be freed; NULL: not there, or an error */
+/* to be freed; NULL: not there, or an error */
+static char *text_of(weft__h5 *h, const char *path)
 {
     weft__kind k;
     if (!weft__h5_find(h, path, &k) || k.type != WEFT__CHARS)
@@ -82,7 +88,8 @@ static char *text_of(weft__h5 *h, const char *path)               /* to be freed
     return text;
 }
 
-static void check_order(loading *l)              /* the vectors of the optimiser know no names, so the order of those must agree */
+/* the vectors of the optimiser know no names, so the order of those must agree */
+static void check_order(loading *l)
 {
     char *own = weft__order_of(l->m), *theirs = text_of(l->stage.h, "optimizer/order");
     size_t at = 0, line = 0;
@@ -91,8 +98,11 @@ static void check_order(loading *l)              /* the vectors of the optimiser
     if (!own)
         weft__h5_fail(l->stage.h, WEFT_ENOMEM, "no memory for the names of the parameters");
     else if (!theirs || own[at] != theirs[at])
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT, "the optimiser's numbers belong to parameters in another order: \"%.*s\", where the module has \"%.*s\"",
-                      theirs ? (int)strcspn(theirs + line, "\n") : 0, theirs ? theirs + line : "", (int)strcspn(own + line, "\n"), own + line);
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "the optimiser's numbers belong to parameters in another order: \"%.*s\", where the "
+                      "module has \"%.*s\"",
+                      theirs ? (int)strcspn(theirs + line, "\n") : 0, theirs ? theirs + line : "",
+                      (int)strcspn(own + line, "\n"), own + line);
     free(own);
     free(theirs);
 }
@@ -103,7 +113,8 @@ static void check_rule(weft__h5 *h, const weft__saved *rule)      /* a rule is c
     int64_t is = 0, want = *(const int64_t *)rule->data;
     weft__h5_read(h, "optimizer/rule", &(weft__kind){ WEFT__I64, 1, { 1 } }, WEFT__I64, &is);
     if (is != want)
-        weft__h5_fail(h, WEFT_EFORMAT, "its optimiser is %s, the one given %s", (uint64_t)is < 4 ? names[is] : "of an unknown rule", names[want]);
+        weft__h5_fail(h, WEFT_EFORMAT, "its optimiser is %s, the one given %s",
+                      (uint64_t)is < 4 ? names[is] : "of an unknown rule", names[want]);
 }
 
 static void hold_optimiser(loading *l, weft_optim *o)
@@ -130,12 +141,14 @@ static void hold_optimiser(loading *l, weft_optim *o)
 /* ---- random streams ---- */
 static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t count)
 {
-    uint64_t *a = weft__hold(s, &to->key, sizeof key, false), *b = weft__hold(s, &to->count, sizeof count, false);
+    uint64_t *a = weft__hold(s, &to->key, sizeof key, false),
+             *b = weft__hold(s, &to->count, sizeof count, false);
     if (a && b)
         *a = key, *b = count;
 }
 
-static weft_stream *stream_of(weft *w, const char *name)          /* NULL: no memory, which is the file function's error alone */
+/* NULL: no memory, which is the file function's error alone */
+static weft_stream *stream_of(weft *w, const char *name)
 {
     void (*told)(weft_status, const char *, void *) = w->on_error;
     w->on_error = NULL;
@@ -172,7 +185,8 @@ static void hold_streams(weft__stage *s, weft *w)
     weft__h5_read(s->h, "streams/seed", &one, WEFT__I64, &seed);
     weft__hold_set(s, "streams/seed", &one, WEFT__I64, &w->seed, false);
     weft__hold_set(s, "streams/draw", &one, WEFT__I64, &w->draw, false);
-    for (weft_stream *k = w->streams; k; k = k->next)             /* those that the file does not have start anew */
+    /* those that the file does not have start anew */
+    for (weft_stream *k = w->streams; k; k = k->next)
         hold_numbers(s, k, weft__hash(seed, k->name), 0);
     for (int i = 0; !weft__h5_status(s->h); i++) {
         snprintf(path, sizeof path, "streams/%d", i);
@@ -193,10 +207,13 @@ static weft_status finish(loading *l, weft__sealed *file)
     }
     weft__deliver(w, &l->stage);
     weft__all_changed(l->m->root);
-    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s", w->dev.failure) : WEFT_OK;
+    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
+                                               w->dev.failure) :
+                               WEFT_OK;
 }
 
-weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items, int n)
+weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items,
+                      int n)
 {
     weft__sealed file;
     weft_status s = weft__usable_with(m, o, "weft_load", path);

@@ -21,7 +21,8 @@ void *weft__hold(weft__stage *s, void *to, size_t bytes, bool device)
     return k->values;
 }
 
-void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to, bool device)
+void weft__hold_set(weft__stage *s, const char *path, const weft__kind *kind, weft__number as, void *to,
+                    bool device)
 {
     size_t bytes = weft__kind_bytes(kind) / weft__number_bytes(kind->type) * weft__number_bytes(as);
     void *values = weft__hold(s, to, bytes, device);

@@ -1,15 +1,23 @@
-/* state_dict.c - weights from and for other programs: data sets under PyTorch's names, flat ("encoder.weight") or nested
- * ("encoder/weight"), as h5py writes a state dict. Such files have no checksums, so they come in through this door only, and a
- * checkpoint, whole or damaged, is turned away: its damage would have nobody to notice it here. */
+/* state_dict.c - weights from and for other programs: data sets under PyTorch's names, flat
+ * ("encoder.weight") or nested ("encoder/weight"), as h5py writes a state dict. Such files have no checksums,
+ * so they come in through this door only, and a checkpoint, whole or damaged, is turned away: its damage
+ * would have nobody to notice it here. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 
 enum { DEPTH = 16, OBJECTS = 100000 };
 
-typedef struct { weft__stage stage; weft_module *m; weft_load_report *report; const char *group; int depth, objects; } importing;
+typedef struct {
+    weft__stage stage;
+    weft_module *m;
+    weft_load_report *report;
+    const char *group;
+    int depth, objects;
+} importing;
 
-static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)        /* tied names, too */
+/* tied names, too */
+static const weft__parameter *next_below(const weft_module *m, const weft__parameter *p)
 {
     p = p ? p->later : m->root->first;
     while (p && !weft__below(p->module, m))
@@ -18,7 +26,8 @@ static const weft__parameter *next_below(const weft_module *m, const weft__param
 }
 
 /* ---- what the module wants ---- */
-static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED], weft__kind *k)
+static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, char path[WEFT__NAMED],
+                   weft__kind *k)
 {
     snprintf(path, WEFT__NAMED, "%s", weft__path_in(m, p));
     if (weft__h5_find(h, path, k))
@@ -28,7 +37,8 @@ static bool locate(weft__h5 *h, const weft_module *m, const weft__parameter *p, 
     return weft__h5_find(h, path, k);
 }
 
-static bool comes_tied(importing *l, const weft__parameter *p)    /* under another name of the same parameter */
+/* under another name of the same parameter */
+static bool comes_tied(importing *l, const weft__parameter *p)
 {
     char path[WEFT__NAMED];
     weft__kind k;
@@ -42,20 +52,25 @@ static bool fits(importing *l, const char *path, const weft__kind *is, const wef
 {
     char a[128], b[128];
     weft__kind same = *is;
-    if (is->type == WEFT__F32 || is->type == WEFT__F64 || is->type == WEFT__F32_BE || is->type == WEFT__F64_BE)
+    if (is->type == WEFT__F32 || is->type == WEFT__F64 || is->type == WEFT__F32_BE ||
+        is->type == WEFT__F64_BE)
         same.type = want->type;
     if (weft__kind_same(&same, want))
         return true;
-    weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path, weft__kind_text(is, a), weft__kind_text(want, b));
+    weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path,
+                weft__kind_text(is, a), weft__kind_text(want, b));
     return false;
 }
 
-static void check_tied(importing *l, const char *path)            /* what was held last is what came before under another name */
+/* what was held last is what came before under another name */
+static void check_tied(importing *l, const char *path)
 {
     const weft__held *last = l->stage.last;
     for (const weft__held *k = l->stage.first; k && k != last; k = k->next)
         if (k->to == last->to && memcmp(k->values, last->values, last->bytes))
-            weft__h5_fail(l->stage.h, WEFT_EFORMAT, "%s is tied to another parameter in the module, but differs from it in the file", path);
+            weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                          "%s is tied to another parameter in the module, but differs from it in the file",
+                          path);
 }
 
 static void hold_parameter(importing *l, const weft__parameter *p)
@@ -65,7 +80,8 @@ static void hold_parameter(importing *l, const weft__parameter *p)
     char path[WEFT__NAMED];
     if (!locate(l->stage.h, l->m, p, path, &is)) {
         if (!comes_tied(l, p))
-            weft__found(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p), l->report ? "" : " is not in the file, but the module has it");
+            weft__found(l->stage.h, l->report, WEFT__MISSING, "%s%s", weft__path_in(l->m, p),
+                        l->report ? "" : " is not in the file, but the module has it");
         return;
     }
     if (!fits(l, path, &is, &want))
@@ -96,7 +112,8 @@ static bool look(const char *name, bool is_group, void *user)
     char path[WEFT__NAMED];
     int n = snprintf(path, sizeof path, "%s%s%s", before, *before ? "/" : "", name);
     if (n >= (int)sizeof path || l->depth >= DEPTH || ++l->objects > OBJECTS) {
-        weft__h5_fail(l->stage.h, WEFT_EFORMAT, "%s: too many groups, too deep, or names too long for a state dict", path);
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "%s: too many groups, too deep, or names too long for a state dict", path);
         return false;
     }
     if (is_group) {
@@ -104,7 +121,8 @@ static bool look(const char *name, bool is_group, void *user)
         weft__h5_each(l->stage.h, path, look, l);
         l->group = before, l->depth--;
     } else if (!is_wanted(l->m, path)) {
-        weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path, l->report ? "" : " is in the file, but the module does not have it");
+        weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
+                    l->report ? "" : " is in the file, but the module does not have it");
     }
     return !weft__h5_status(l->stage.h);
 }
@@ -125,7 +143,8 @@ static weft_status foreign(const char *path, const unsigned char *head, size_t n
 
 static void refuse_ours(weft__h5 *h)
 {
-    if (weft__h5_is(h, "parameters") && (weft__h5_is(h, "streams") || weft__h5_is(h, "items") || weft__h5_is(h, "buffers")))
+    if (weft__h5_is(h, "parameters") &&
+        (weft__h5_is(h, "streams") || weft__h5_is(h, "items") || weft__h5_is(h, "buffers")))
         weft__h5_fail(h, WEFT_EFORMAT, "it is a checkpoint of weft without its head, thus damaged");
 }
 
@@ -143,7 +162,9 @@ static weft_status deliver(importing *l)
     weft *w = l->m->w;
     weft__deliver(w, &l->stage);
     weft__all_changed(l->m->root);
-    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s", w->dev.failure) : WEFT_OK;
+    return w->dev.failure[0] ? weft__file_fail(WEFT_EDEVICE, "the numbers read did not reach the device: %s",
+                                               w->dev.failure) :
+                               WEFT_OK;
 }
 
 weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_report *report)
@@ -157,7 +178,9 @@ weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_rep
         s = weft__read_file(path, foreign, &image, &size);
     if (s)
         return s;
-    importing l = { .stage = { weft__h5_open(path, image, size, false), NULL, NULL }, .m = m, .report = report };
+    importing l = { .stage = { weft__h5_open(path, image, size, false), NULL, NULL },
+                    .m = m,
+                    .report = report };
     if (l.stage.h)
         read_all(&l);
     s = l.stage.h ? weft__h5_end(l.stage.h) : WEFT_ENOMEM;

@@ -1,6 +1,8 @@
-/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every complaint names file and line.
+/* csv.c - CSV as in RFC 4180: quoted fields, doubled quotes, line ends within quotes; every complaint names
+ * file and line.
  *
- * The file is read whole and cut in place: a field becomes a 0-terminated string where it stands, since unquoting only shortens. */
+ * The file is read whole and cut in place: a field becomes a 0-terminated string where it stands, since
+ * unquoting only shortens. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -44,7 +46,8 @@ static bool add_field(csv *c, char *text, char *end)
 
 static bool is_end(const csv *c)                 /* of a field */
 {
-    return c->at == c->end || *c->at == c->delimiter || *c->at == '\n' || (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
+    return c->at == c->end || *c->at == c->delimiter || *c->at == '\n' ||
+           (*c->at == '\r' && c->at + 1 < c->end && c->at[1] == '\n');
 }
 
 static bool quoted(csv *c, char **stop)
@@ -63,7 +66,8 @@ static bool quoted(csv *c, char **stop)
     return fail(c, WEFT_EFORMAT, "a quote that is never closed");
 }
 
-/* One field; *more: another follows on the line. Its terminating 0 is set only after the separator was looked at. */
+/* One field; *more: another follows on the line. Its terminating 0 is set only after the separator was
+ * looked at. */
 static bool next_field(csv *c, bool *more)
 {
     char *text = c->at, *stop = NULL;
@@ -81,7 +85,8 @@ static bool next_field(csv *c, bool *more)
         c->next_line++;
     }
     c->at += c->at < c->end;
-    *stop = 0;                                   /* the byte behind the text: a separator, a quote, or the 0 behind the file */
+    /* the byte behind the text: a separator, a quote, or the 0 behind the file */
+    *stop = 0;
     return add_field(c, text, stop);
 }
 
@@ -101,11 +106,13 @@ static bool next_record(csv *c)
 }
 
 /* ---- columns ---- */
-/* A column that is not there: the header has others, and one column that holds them all is a file with another delimiter. */
+/* A column that is not there: the header has others, and one column that holds them all is a file with
+ * another delimiter. */
 static void no_column(csv *c, const char *name)
 {
     char why[900];
-    int at = snprintf(why, sizeof why, "no column is named \"%.100s\", but%s", name, c->n > 1 ? "" : " all of it is");
+    int at = snprintf(why, sizeof why, "no column is named \"%.100s\", but%s", name,
+                      c->n > 1 ? "" : " all of it is");
     for (int i = 0; i < c->n && at < 700; i++)
         at += snprintf(why + at, sizeof why - (size_t)at, "%s \"%.100s\"", i ? "," : "", c->fields[i].text);
     snprintf(why + at, sizeof why - (size_t)at, "%s", at < 700 ? "" : ", ..");
@@ -136,7 +143,8 @@ static bool read_header(csv *c)
     if (c->end - c->at >= 3 && !memcmp(c->at, "\xEF\xBB\xBF", 3))
         c->at += 3;
     if (!next_record(c))
-        return c->status == WEFT_OK ? fail(c, WEFT_EFORMAT, "a header line was expected, the file is empty") : false;
+        return c->status == WEFT_OK ? fail(c, WEFT_EFORMAT, "a header line was expected, the file is empty") :
+                                      false;
     for (int i = !c->want.id; i <= c->want.n; i++) {
         c->where[i] = find_column(c, i ? c->want.columns[i - 1] : c->want.id);
         if (c->where[i] < 0)
@@ -155,7 +163,8 @@ static bool number(csv *c, int column, const char *name, double *out)
     }
     errno = 0;
     double value = strtod(f->text, &end);
-    bool none = end == f->text;                  /* before what follows is skipped: blanks alone are no number */
+    /* before what follows is skipped: blanks alone are no number */
+    bool none = end == f->text;
     while (*end == ' ' || *end == '\t')
         end++;
     if (none || end != f->text + f->size) {
@@ -163,7 +172,8 @@ static bool number(csv *c, int column, const char *name, double *out)
         return fail(c, WEFT_EFORMAT, why);
     }
     *out = value;
-    if ((errno == ERANGE && fabs(value) > 1) || (c->want.narrow && isfinite(value) && !isfinite((weft_real)value))) {
+    if ((errno == ERANGE && fabs(value) > 1) ||
+        (c->want.narrow && isfinite(value) && !isfinite((weft_real)value))) {
         snprintf(why, sizeof why, "column \"%.100s\": \"%.100s\" is too large", name, f->text);
         return fail(c, WEFT_EFORMAT, why);
     }
@@ -181,7 +191,8 @@ static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
     for (int i = 0; i < c->want.n; i++)
         if (!number(c, c->where[i + 1], c->want.columns[i], &c->row[i]))
             return false;
-    return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) || fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
+    return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) ||
+           fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
 }
 
 /* Texts end with a 0 here, so one in a field would cut it, silently; and UTF-16 is full of them. */
@@ -213,10 +224,14 @@ weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
     unsigned char d = (unsigned char)(opts ? opts->delimiter : 0);
     if (!d || d == '\t' || (d >= ' ' && d < 127 && !isalnum(d) && !strchr("\"+-.", d)))
         return WEFT_OK;
-    return weft__file_fail(WEFT_EARG, "%s: the delimiter is byte %d; a character that can neither be in a number nor quote or end a field is wanted", function, d);
+    return weft__file_fail(WEFT_EARG,
+                           "%s: the delimiter is byte %d; a character that can neither be in a number nor "
+                           "quote or end a field is wanted",
+                           function, d);
 }
 
-weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want, weft__csv_row *take, void *user)
+weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want,
+                                weft__csv_row *take, void *user)
 {
     size_t size;
     *text = NULL;
@@ -224,7 +239,14 @@ weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_w
     if (status != WEFT_OK)
         return status;
     const weft_csv_opts o = want->opts ? *want->opts : (weft_csv_opts){ 0 };
-    csv c = { .path = path, .at = *text, .end = *text + size, .line = 1, .next_line = 1, .want = *want, .delimiter = ',', .empty_is_nan = o.empty_is_nan };
+    csv c = { .path = path,
+              .at = *text,
+              .end = *text + size,
+              .line = 1,
+              .next_line = 1,
+              .want = *want,
+              .delimiter = ',',
+              .empty_is_nan = o.empty_is_nan };
     if (o.delimiter)
         c.delimiter = o.delimiter;
     locale_t before = weft__plain_locale();
@@ -263,12 +285,14 @@ static bool complete(const char *id, const char *const *columns, int n, const we
     return good;
 }
 
-weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n, const weft_csv_opts *opts, weft_dataset *out)
+weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n,
+                          const weft_csv_opts *opts, weft_dataset *out)
 {
     if (out)
         *out = (weft_dataset){ 0 };
     if (!complete(id, columns, n, out))
-        return weft__file_fail(WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are needed");
+        return weft__file_fail(
+            WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are needed");
     weft_status status = weft__csv_opts_good("weft_read_csv", opts);
     if (status != WEFT_OK)
         return status;

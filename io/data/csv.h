@@ -3,11 +3,18 @@
 #define WEFT_IO_CSV_H
 #include "io/data/data.h"
 
-/* Rows of numbers as they come; id is the text of the id's column (NULL without one) and stays until *text is freed, by the caller in any
- * case. take returns false if there is no memory. narrow: numbers must be weft_reals. */
+/* Rows of numbers as they come; id is the text of the id's column (NULL without one) and stays until *text is
+ * freed, by the caller in any case. take returns false if there is no memory. narrow: numbers must be
+ * weft_reals. */
 typedef bool weft__csv_row(void *user, const char *id, const double *values);
-typedef struct weft__csv_want { const char *id, *const *columns; int n; bool narrow; const weft_csv_opts *opts; } weft__csv_want;
-weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want, weft__csv_row *take, void *user);
+typedef struct weft__csv_want {
+    const char *id, *const *columns;
+    int n;
+    bool narrow;
+    const weft_csv_opts *opts;
+} weft__csv_want;
+weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_want *want,
+                                weft__csv_row *take, void *user);
 /* Whether opts, which may be NULL, can be meant; `function` begins the message. */
 weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts);
 #endif

@@ -1,4 +1,5 @@
-/* data.c - ragged data in memory: growth, whole files, and text, where each line is a sequence and each byte a token. */
+/* data.c - ragged data in memory: growth, whole files, and text, where each line is a sequence and each
+ * byte a token. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
@@ -21,7 +22,8 @@ bool weft__grow_row(weft__growing *g, bool ints)
 {
     weft_dataset *d = &g->data;
     void *array = ints ? (void *)d->ints : (void *)d->rows;
-    bool grown = grow(&array, &g->row_room, g->rows + 1, ints ? sizeof *d->ints : sizeof *d->rows * (size_t)d->columns);
+    bool grown = grow(&array, &g->row_room, g->rows + 1,
+                      ints ? sizeof *d->ints : sizeof *d->rows * (size_t)d->columns);
     if (ints)
         d->ints = array;
     else

@@ -1,4 +1,5 @@
-/* data.h - how the readers of ragged data build a weft_dataset: rows are added, sequences ended, and the arrays grow. */
+/* data.h - how the readers of ragged data build a weft_dataset: rows are added, sequences ended, and the
+ * arrays grow. */
 #ifndef WEFT_IO_DATA_H
 #define WEFT_IO_DATA_H
 #include "io/io.h"

@@ -1,4 +1,5 @@
-/* hdf5.c - ragged data in HDF5: below a group the data sets "rows" [N, columns] (or "tokens" [N] for ints) and "lengths" [n]. */
+/* hdf5.c - ragged data in HDF5: below a group the data sets "rows" [N, columns] (or "tokens" [N] for ints)
+ * and "lengths" [n]. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/data/data.h"
@@ -6,7 +7,10 @@
 
 enum { PATH = 300 };
 
-static bool is_float(weft__number t) { return t == WEFT__F32 || t == WEFT__F64 || t == WEFT__F32_BE || t == WEFT__F64_BE; }
+static bool is_float(weft__number t)
+{
+    return t == WEFT__F32 || t == WEFT__F64 || t == WEFT__F32_BE || t == WEFT__F64_BE;
+}
 static bool is_int(weft__number t) { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
 
 /* "group/name" as a path from the root; "", "/" and NULL are the root itself. */
@@ -19,7 +23,8 @@ static bool join(char path[PATH], const char *group, const char *name)
 }
 
 /* ---- reading ---- */
-static void *read_set(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count, size_t element)
+static void *read_set(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count,
+                      size_t element)
 {
     void *values = calloc(count ? count : 1, element);
     if (!values)
@@ -38,7 +43,8 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
         return;
     }
     if (kind.rank != 1 || !is_int(kind.type) || kind.size[0] >= INT32_MAX) {
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; int32, int64 or uint8 [n] was expected", path, weft__kind_text(&kind, text));
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; int32, int64 or uint8 [n] was expected", path,
+                      weft__kind_text(&kind, text));
         return;
     }
     d->n = kind.size[0];
@@ -48,7 +54,8 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d->n);
     for (int64_t i = 0; i < d->n && weft__h5_status(h) == WEFT_OK; i++) {
         if (len[i] < 0 || len[i] > INT32_MAX)
-            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\": sequence %lld has length %lld", path, (long long)i, (long long)len[i]);
+            weft__h5_fail(h, WEFT_EFORMAT, "\"%s\": sequence %lld has length %lld", path, (long long)i,
+                          (long long)len[i]);
         else
             d->len[i] = (int32_t)len[i];
     }
@@ -62,8 +69,8 @@ static bool fits(weft__h5 *h, const char *path, const weft__kind *kind, const we
     for (int64_t i = 0; i < d->n; i++)
         total += d->len[i];
     if (total != kind->size[0])
-        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows, the lengths add up to %lld", path, (long long)kind->size[0],
-                      (long long)total);
+        weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" has %lld rows, the lengths add up to %lld", path,
+                      (long long)kind->size[0], (long long)total);
     return total == kind->size[0];
 }
 
@@ -75,10 +82,12 @@ static void read_rows(weft__h5 *h, const char *group, weft_dataset *d)
     if (!found)
         tokens = found = join(path, group, "tokens") && weft__h5_find(h, path, &kind);
     if (!found || weft__h5_status(h) != WEFT_OK) {
-        weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"", group ? group : "/");
+        weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"",
+                      group ? group : "/");
         return;
     }
-    if (tokens ? kind.rank != 1 || kind.type != WEFT__I32 : kind.rank != 2 || !is_float(kind.type) || kind.size[1] < 1) {
+    if (tokens ? kind.rank != 1 || kind.type != WEFT__I32 :
+                 kind.rank != 2 || !is_float(kind.type) || kind.size[1] < 1) {
         weft__h5_fail(h, WEFT_EFORMAT, "\"%s\" is %s; %s was expected", path, weft__kind_text(&kind, text),
                       tokens ? "int32 [N]" : "float32 or float64 [N, columns]");
         return;
@@ -141,7 +150,8 @@ static void write_all(weft__h5 *h, const char *group, const weft_dataset *d)
     }
     weft__h5_write(h, path, &(weft__kind){ WEFT__I32, 1, { d->n } }, d->len);
     join(path, group, d->ints ? "tokens" : "rows");
-    weft__kind ints = { WEFT__I32, 1, { total } }, rows = { weft__number_of(WEFT_REAL), 2, { total, d->columns } };
+    weft__kind ints = { WEFT__I32, 1, { total } },
+               rows = { weft__number_of(WEFT_REAL), 2, { total, d->columns } };
     weft__h5_write(h, path, d->ints ? &ints : &rows, d->ints ? (const void *)d->ints : (const void *)d->rows);
 }
 
@@ -150,7 +160,9 @@ weft_status weft_write_hdf5(const char *path, const char *group, const weft_data
     char place[PATH];
     if (!path || !consistent(data) || (!data->rows && !data->ints) || !join(place, group, "lengths"))
         return weft__file_fail(WEFT_EARG,
-                               "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with lengths from 0 on are needed", PATH - 16);
+                               "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with "
+                               "lengths from 0 on are needed",
+                               PATH - 16);
     weft__h5 *h = weft__h5_new(path, 0, false);
     if (!h)
         return WEFT_ENOMEM;

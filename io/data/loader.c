@@ -1,7 +1,9 @@
-/* loader.c - the order of an epoch: shuffled, sorted by length within pools, cut into batches, the batches shuffled.
+/* loader.c - the order of an epoch: shuffled, sorted by length within pools, cut into batches, the batches
+ * shuffled.
  *
- * An epoch's order is a function of the stream's counter when it began. So a position is four numbers: the epoch, the batch, that
- * counter, and a fingerprint of what is loaded; restoring replays the shuffle. Nothing is allocated after weft_loader_new. */
+ * An epoch's order is a function of the stream's counter when it began. So a position is four numbers: the
+ * epoch, the batch, that counter, and a fingerprint of what is loaded; restoring replays the shuffle. Nothing
+ * is allocated after weft_loader_new. */
 #include <string.h>
 #include "core/core.h"
 #include "core/best.h"
@@ -16,7 +18,8 @@ struct weft_loader {
     int64_t n, batches, at, epoch;               /* at: the next batch */
     bool open;                                   /* within an epoch */
     uint64_t begun, print;                       /* the stream's counter at the epoch's begin; fingerprint */
-    int32_t *len, *order, *turn;                 /* [n] each; order: all batches end to end; turn: batch numbers, shuffled */
+    /* [n] each; order: all batches end to end; turn: batch numbers, shuffled */
+    int32_t *len, *order, *turn;
     int64_t *start;                              /* [n + 1] where each batch lies in order */
     weft__scored *places;                        /* [n] scratch of the sort */
 };
@@ -44,7 +47,8 @@ static void sort_pool(weft_loader *l, int32_t *pool, int64_t n)
 
 static bool full(const weft_loader *l, int64_t count, int64_t tokens)
 {
-    return (l->opts.count && count > l->opts.count) || (l->opts.tokens && count > 1 && tokens > l->opts.tokens);
+    return (l->opts.count && count > l->opts.count) ||
+           (l->opts.tokens && count > 1 && tokens > l->opts.tokens);
 }
 
 /* Where the pool that begins at `from` ends: after `pool` batches' worth of sequences. */
@@ -77,7 +81,8 @@ static void cut(weft_loader *l, int64_t from, int64_t to)
     }
 }
 
-static void lay_out(weft_loader *l)              /* the epoch's batches, from the stream's present counter on */
+/* the epoch's batches, from the stream's present counter on */
+static void lay_out(weft_loader *l)
 {
     l->begun = l->stream->count;
     l->batches = 0;
@@ -103,11 +108,15 @@ static void lay_out(weft_loader *l)              /* the epoch's batches, from th
 }
 
 /* ---- making ---- */
-static uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9E3779B97F4A7C15u ^ (hash >> 29); }
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * 0x9E3779B97F4A7C15u ^ (hash >> 29);
+}
 
 static uint64_t fingerprint(const weft_loader *l)
 {
-    uint64_t hash = mix(mix(mix((uint64_t)l->n, (uint64_t)l->opts.count), (uint64_t)l->opts.tokens), (uint64_t)l->opts.pool);
+    uint64_t hash = mix(mix(mix((uint64_t)l->n, (uint64_t)l->opts.count), (uint64_t)l->opts.tokens),
+                        (uint64_t)l->opts.pool);
     hash = mix(hash, l->opts.keep_order);
     for (int64_t i = 0; i < l->n; i++)
         hash = mix(hash, (uint64_t)l->len[i]);
@@ -119,12 +128,18 @@ static bool sensible(weft *w, const char *name, int64_t n, const int32_t *len, c
     if (!name || strlen(name) > 30)
         return weft__fail(w, WEFT_EARG, "loader: a name of at most 30 bytes is needed"), false;
     if (n < 0 || n >= INT32_MAX || (n && !len))
-        return weft__fail(w, WEFT_EARG, "loader \"%s\": %lld sequences%s", name, (long long)n, len ? "" : " without lengths"), false;
+        return weft__fail(w, WEFT_EARG, "loader \"%s\": %lld sequences%s", name, (long long)n,
+                          len ? "" : " without lengths"),
+               false;
     if (!o || o->count < 0 || o->tokens < 0 || o->pool < 0 || (!o->count && !o->tokens))
-        return weft__fail(w, WEFT_EARG, "loader \"%s\": count or tokens of a batch must be given, none negative", name), false;
+        return weft__fail(w, WEFT_EARG,
+                          "loader \"%s\": count or tokens of a batch must be given, none negative", name),
+               false;
     for (int64_t i = 0; i < n; i++)
         if (len[i] < 0)
-            return weft__fail(w, WEFT_EARG, "loader \"%s\": sequence %lld has length %d", name, (long long)i, (int)len[i]), false;
+            return weft__fail(w, WEFT_EARG, "loader \"%s\": sequence %lld has length %d", name, (long long)i,
+                              (int)len[i]),
+                   false;
     return true;
 }
 
@@ -153,14 +168,17 @@ static bool arrays(weft_loader *l, const int32_t *len)
     return true;
 }
 
-weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *opts)
+weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
+                             const weft_loader_opts *opts)
 {
     if (!w || !weft_ok(w) || !sensible(w, name, n, len, opts))
         return NULL;
     char stream[48];
     snprintf(stream, sizeof stream, "loader.%s", name);
     if (is_taken(w, stream)) {
-        weft__fail(w, WEFT_EARG, "loader \"%s\": there is one of that name; two would disturb each other's shuffling", name);
+        weft__fail(w, WEFT_EARG,
+                   "loader \"%s\": there is one of that name; two would disturb each other's shuffling",
+                   name);
         return NULL;
     }
     w->running = "loader";
@@ -202,7 +220,8 @@ const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
 int64_t weft_loader_batches(weft_loader *l) { return l && l->epoch ? l->batches : 0; }
 int64_t weft_loader_epoch(const weft_loader *l) { return l ? l->epoch : 0; }
 
-/* at: epochs begun; batches given of the open epoch, -1 between two; the stream's counter at its begin; fingerprint. */
+/* at: epochs begun; batches given of the open epoch, -1 between two; the stream's counter at its begin;
+ * fingerprint. */
 weft_loader_state weft_loader_get_state(const weft_loader *l)
 {
     if (!l)
@@ -211,7 +230,8 @@ weft_loader_state weft_loader_get_state(const weft_loader *l)
     return (weft_loader_state){ { l->epoch, l->open ? l->at : -1, (int64_t)counter, (int64_t)l->print } };
 }
 
-/* Lays the epoch out that began at the stream's counter `begun`; true if it has a batch `at`, else all is as it was. */
+/* Lays the epoch out that began at the stream's counter `begun`; true if it has a batch `at`, else all is
+ * as it was. */
 static bool lay_out_again(weft_loader *l, uint64_t begun, int64_t at, int64_t *found)
 {
     const weft_loader before = *l;
@@ -221,7 +241,8 @@ static bool lay_out_again(weft_loader *l, uint64_t begun, int64_t at, int64_t *f
     *found = l->batches;
     if (at <= l->batches)
         return true;
-    l->stream->count = before.begun;             /* the arrays, too: what weft_loader_next gave last lies in them */
+    /* the arrays, too: what weft_loader_next gave last lies in them */
+    l->stream->count = before.begun;
     lay_out(l);
     l->stream->count = count;
     *l = before;
@@ -235,11 +256,14 @@ void weft_loader_set_state(weft_loader *l, weft_loader_state state)
     const int64_t *at = state.at;
     int64_t batches = 0;
     if ((uint64_t)at[3] != l->print)
-        weft__fail(l->w, WEFT_EARG, "%s: the position was saved of other sequences or options", l->stream->name);
+        weft__fail(l->w, WEFT_EARG, "%s: the position was saved of other sequences or options",
+                   l->stream->name);
     else if (at[0] < 0 || at[0] > INT64_MAX / 2 || at[1] < -1 || (at[1] >= 0 && !at[0]))
-        weft__fail(l->w, WEFT_EARG, "%s: the position is damaged: epoch %lld, batch %lld", l->stream->name, (long long)at[0], (long long)at[1]);
+        weft__fail(l->w, WEFT_EARG, "%s: the position is damaged: epoch %lld, batch %lld", l->stream->name,
+                   (long long)at[0], (long long)at[1]);
     else if (at[1] >= 0 && !lay_out_again(l, (uint64_t)at[2], at[1], &batches))
-        weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name, (long long)at[1], (long long)batches);
+        weft__fail(l->w, WEFT_EARG, "%s: the position saved is batch %lld of %lld", l->stream->name,
+                   (long long)at[1], (long long)batches);
     if (!weft_ok(l->w))
         return;
     l->epoch = at[0];

@@ -7,19 +7,28 @@
 #include "io/hdf5/session.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "checksums are of numbers in memory and files are little-endian: a big-endian machine needs its bytes turned in weft__crc_of"
+#error "files are little-endian: a big-endian machine needs its bytes turned in weft__crc_of"
 #endif
 
 /* ---- kinds ---- */
-static const struct { const char *name; size_t bytes; } number[] = {
-    [WEFT__F32] = { "float32", 4 }, [WEFT__F64] = { "float64", 8 }, [WEFT__I32] = { "int32", 4 }, [WEFT__I64] = { "int64", 8 },
-    [WEFT__U8] = { "bytes", 1 }, [WEFT__CHARS] = { "text", 1 }, [WEFT__F32_BE] = { "big-endian float32", 4 },
-    [WEFT__F64_BE] = { "big-endian float64", 8 }, [WEFT__ODD] = { "something else than plain numbers", 0 },
+static const struct { const char *name; size_t bytes;
+} number[] = {
+    [WEFT__F32] = { "float32", 4 },
+    [WEFT__F64] = { "float64", 8 },
+    [WEFT__I32] = { "int32", 4 },
+    [WEFT__I64] = { "int64", 8 },
+    [WEFT__U8] = { "bytes", 1 },
+    [WEFT__CHARS] = { "text", 1 },
+    [WEFT__F32_BE] = { "big-endian float32", 4 },
+    [WEFT__F64_BE] = { "big-endian float64", 8 },
+    [WEFT__ODD] = { "something else than plain numbers", 0 },
 };
 
 weft__number weft__number_of(weft_dtype type)
 {
-    static const weft__number of[] = { sizeof(real) == 4 ? WEFT__F32 : WEFT__F64, WEFT__I32, WEFT__I64, WEFT__F64, WEFT__CHARS, WEFT__U8 };
+    static const weft__number of[] = {
+        sizeof(real) == 4 ? WEFT__F32 : WEFT__F64, WEFT__I32, WEFT__I64, WEFT__F64, WEFT__CHARS, WEFT__U8
+    };
     return (unsigned)type < sizeof of / sizeof *of ? of[type] : WEFT__ODD;
 }
 
@@ -36,7 +45,8 @@ size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if that is no numbe
 
 bool weft__kind_same(const weft__kind *a, const weft__kind *b)
 {
-    return a->type == b->type && a->rank == b->rank && !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size);
+    return a->type == b->type && a->rank == b->rank &&
+           !memcmp(a->size, b->size, (size_t)a->rank * sizeof *a->size);
 }
 
 const char *weft__kind_text(const weft__kind *k, char buffer[128])
@@ -99,13 +109,14 @@ void weft__h5_broken(weft__h5 *h, const char *path, const char *what)
 }
 
 /* ---- the image ---- *
- * libhdf5's "core" driver works in our memory and copies nothing. It asks for more byte by byte, so that the file ends with its last byte.
- * A refusal in the midst of its work would leave it with objects that it can never close, so there is none: whatever an operation
- * may need is set aside before it begins, where running out of memory is an error like any other. */
+ * libhdf5's "core" driver works in our memory and copies nothing. It asks for more byte by byte, so that the
+ * file ends with its last byte. A refusal in the midst of its work would leave it with objects that it can
+ * never close, so there is none: whatever an operation may need is set aside before it begins, where running
+ * out of memory is an error like any other. */
 enum { SLACK = 1 << 17 };                        /* metadata of one operation, at most */
 
-/* What libhdf5 takes for itself cannot be set aside, and where it gets none it may crash. So before it begins it is seen whether there is
- * plenty, which is given back for it to take: see docs/design/checkpoints.md. */
+/* What libhdf5 takes for itself cannot be set aside, and where it gets none it may crash. So before it begins
+ * it is seen whether there is plenty, which is given back for it to take: see docs/design/checkpoints.md. */
 enum { TO_BEGIN = 16 << 20, TO_GO_ON = 1 << 20 };
 
 static bool has_plenty(weft__h5 *h, size_t bytes)
@@ -128,12 +139,14 @@ static bool reserve(weft__h5 *h, size_t bytes)
         return false;
     if (h->status || (bytes < most && end < most && (size_t)end + bytes + SLACK <= have))
         return !h->status;
-    size_t want = bytes < most && end < most ? (size_t)end + bytes + SLACK : 0, room = want > 2 * h->size ? want : 2 * h->size;
+    size_t want = bytes < most && end < most ? (size_t)end + bytes + SLACK : 0,
+           room = want > 2 * h->size ? want : 2 * h->size;
     free(h->spare);
     h->spare = want ? calloc(1, room) : NULL;    /* zeroed, so that gaps in the file are zeros */
     h->spare_size = h->spare ? room : 0;
     if (!h->spare)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of more than %llu bytes", (unsigned long long)end + bytes);
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for a file of more than %llu bytes",
+                      (unsigned long long)end + bytes);
     return !h->status;
 }
 
@@ -168,16 +181,23 @@ static void *image_realloc(void *old, size_t size, H5FD_file_image_op_t op, void
     return h->image;
 }
 
-static herr_t image_free(void *image, H5FD_file_image_op_t op, void *user) { (void)image, (void)op, (void)user; return 0; }
+static herr_t image_free(void *image, H5FD_file_image_op_t op, void *user)
+{
+    (void)image, (void)op, (void)user;
+    return 0;
+}
 static void *same_user(void *user)               { return user; }
 static herr_t keep_user(void *user)              { (void)user; return 0; }
 
 static hid_t access_list(weft__h5 *h)
 {
-    H5FD_file_image_callbacks_t calls = { image_malloc, image_memcpy, image_realloc, image_free, same_user, keep_user, h };
+    H5FD_file_image_callbacks_t calls = {
+        image_malloc, image_memcpy, image_realloc, image_free, same_user, keep_user, h
+    };
     hid_t list = H5Pcreate(H5P_FILE_ACCESS);
     if (list >= 0 && H5Pset_fapl_core(list, 1, 0) >= 0 && H5Pset_file_image_callbacks(list, &calls) >= 0 &&
-        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 && H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
+        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
+        H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
         return list;
     weft__h5_close(list);
     return H5I_INVALID_HID;
@@ -198,7 +218,8 @@ static weft__h5 *begin(const char *path, bool checked)
         free(h);
         return NULL;
     }
-    weft__lock(WEFT__FILES);                     /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
+    /* libhdf5 may be thread-safe call by call, a sequence of calls is not */
+    weft__lock(WEFT__FILES);
     H5Eget_auto2(H5E_DEFAULT, &h->print, &h->print_user);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (H5PLget_loading_state(&h->plugins) >= 0)
@@ -226,7 +247,8 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
     if (!reserve(h, user_block))
         return h;
     hid_t access = access_list(h), creation = H5Pcreate(H5P_FILE_CREATE);
-    if (access >= 0 && creation >= 0 && H5Pset_userblock(creation, user_block) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0)
+    if (access >= 0 && creation >= 0 && H5Pset_userblock(creation, user_block) >= 0 &&
+        H5Pset_obj_track_times(creation, 0) >= 0)
         h->file = H5Fcreate("weft image", H5F_ACC_TRUNC, creation, access);
     if (h->file < 0)
         weft__h5_broken(h, "the file", "cannot be made");
@@ -263,7 +285,8 @@ weft_status weft__h5_end(weft__h5 *h)
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
 {
     hsize_t bytes = 0;
-    if (reserve(h, 0) && (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
+    if (reserve(h, 0) &&
+        (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
         weft__h5_broken(h, "the file", "cannot be finished");
     weft_status s = end(h);
     if (s)
@@ -319,9 +342,11 @@ void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *k, const vo
     for (int i = 0; i < k->rank; i++)
         size[i] = (hsize_t)k->size[i];
     bool text = k->type == WEFT__CHARS;          /* one string of that many bytes */
-    hid_t type = weft__h5_type(k->type, (size_t)k->size[0]), set = H5I_INVALID_HID, list = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t type = weft__h5_type(k->type, (size_t)k->size[0]), set = H5I_INVALID_HID,
+          list = H5Pcreate(H5P_DATASET_CREATE);
     hid_t space = k->rank && !text ? H5Screate_simple(k->rank, size, NULL) : H5Screate(H5S_SCALAR);
-    if (type >= 0 && space >= 0 && list >= 0 && H5Pset_obj_track_times(list, 0) >= 0 && H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0)
+    if (type >= 0 && space >= 0 && list >= 0 && H5Pset_obj_track_times(list, 0) >= 0 &&
+        H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0)
         set = H5Dcreate2(h->file, path, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
     if (set < 0 || H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values ? values : "") < 0)
         weft__h5_broken(h, path, "cannot be stored");

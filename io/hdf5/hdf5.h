@@ -1,20 +1,33 @@
-/* hdf5.h - HDF5 as checkpoints and state dicts need it: images in memory, data sets of plain numbers and texts, texts as attributes.
+/* hdf5.h - HDF5 as checkpoints and state dicts need it: images in memory, data sets of plain numbers and
+ * texts, texts as attributes.
  *
- * Files are images in memory: libhdf5 never sees a full disk, a lock, a pipe or a file that changes while it is read, and it parses
- * a checkpoint only after the checksum of the whole has been found right. What it reads is looked at with suspicion all the same:
- * hard links, contiguous data sets of exactly the type and extents that are expected, no filters, nothing external, texts of fixed
- * length; the checksum of a set's numbers beside it.
+ * Files are images in memory: libhdf5 never sees a full disk, a lock, a pipe or a file that changes while it
+ * is read, and it parses a checkpoint only after the checksum of the whole has been found right. What it
+ * reads is looked at with suspicion all the same: hard links, contiguous data sets of exactly the type and
+ * extents that are expected, no filters, nothing external, texts of fixed length; the checksum of a set's
+ * numbers beside it.
  *
- * Errors are sticky in the session; after the first one every function does nothing. There is one session at a time in the
- * process (the others wait), so a session is short and its thread begins no other. */
+ * Errors are sticky in the session; after the first one every function does nothing. There is one session at
+ * a time in the process (the others wait), so a session is short and its thread begins no other. */
 #ifndef WEFT_IO_HDF5_H
 #define WEFT_IO_HDF5_H
 #include "io/io.h"
 
 typedef struct weft__h5 weft__h5;
 
-typedef enum { WEFT__F32, WEFT__F64, WEFT__I32, WEFT__I64, WEFT__U8, WEFT__CHARS, WEFT__F32_BE, WEFT__F64_BE, WEFT__ODD } weft__number;
-/* What a data set holds. A text is rank 1 with its bytes, the final 0 included. ODD: a type that we never write and do not read. */
+typedef enum {
+    WEFT__F32,
+    WEFT__F64,
+    WEFT__I32,
+    WEFT__I64,
+    WEFT__U8,
+    WEFT__CHARS,
+    WEFT__F32_BE,
+    WEFT__F64_BE,
+    WEFT__ODD
+} weft__number;
+/* What a data set holds. A text is rank 1 with its bytes, the final 0 included. ODD: a type that we never
+ * write and do not read. */
 typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]; } weft__kind;
 
 weft__number weft__number_of(weft_dtype type);
@@ -23,14 +36,19 @@ size_t       weft__kind_bytes(const weft__kind *kind);
 bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
 const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
 
-/* Checked: every data set has its checksum beside it, written and demanded. NULL and a message if there is no memory. */
-weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);      /* to be filled; path is for messages and must stay */
-weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);      /* the image must stay, too */
-/* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at its front are zero. */
+/* Checked: every data set has its checksum beside it, written and demanded. NULL and a message if there is
+ * no memory. */
+/* to be filled; path is for messages and must stay */
+weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
+/* the image must stay, too */
+weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
+/* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at
+ * its front are zero. */
 weft_status weft__h5_end(weft__h5 *h);
 weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size);
 weft_status weft__h5_status(const weft__h5 *h);
-void        weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- writing ---- */
 void weft__h5_group(weft__h5 *h, const char *path);
@@ -38,14 +56,18 @@ void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *kind, const
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text);
 
 /* ---- reading ---- */
-bool weft__h5_is(weft__h5 *h, const char *path);                                   /* something is there, by hard links alone */
-bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);               /* false: nothing there, which is no error */
+/* something is there, by hard links alone */
+bool weft__h5_is(weft__h5 *h, const char *path);
+/* false: nothing there, which is no error */
+bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);
 /* The set must be of this kind; the numbers are converted to `as`. */
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, void *values);
-bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);   /* false: there is none */
+/* false: there is none */
+bool weft__h5_text(weft__h5 *h, const char *path, const char *key, char *text, size_t size);
 /* What lies in a group, by name; is_group tells what it is. visit returns false to stop. At most 100,000. */
 typedef bool weft__h5_visit(const char *name, bool is_group, void *user);
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user);
-/* All texts of an object by key, the format's own (the checksum) not among them: "bias two, cell lstm"; "" if there is none. */
+/* All texts of an object by key, the format's own (the checksum) not among them: "bias two, cell lstm"; ""
+ * if there is none. */
 void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size);
 #endif

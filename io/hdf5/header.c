@@ -1,13 +1,30 @@
-/* header.c - object headers looked at before libhdf5 sees them. It trusts them: it takes memory for a continuation of any length, divides by the extents
- * of chunks that nobody may have, and cannot close a file again whose header it could read half of. */
+/* header.c - object headers looked at before libhdf5 sees them. It trusts them: it takes memory for a
+ * continuation of any length, divides by the extents of chunks that nobody may have, and cannot close a file
+ * again whose header it could read half of. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
-enum {                                           /* types of messages */
-    SPACE = 1, LINKS = 2, TYPE = 3, OLD_FILL = 4, FILL = 5, LINK = 6, EXTERNAL = 7, LAYOUT = 8, FILTERS = 11, CONTINUATION = 16, ATTRIBUTES = 21
+enum { /* types of messages */
+       SPACE = 1,
+       LINKS = 2,
+       TYPE = 3,
+       OLD_FILL = 4,
+       FILL = 5,
+       LINK = 6,
+       EXTERNAL = 7,
+       LAYOUT = 8,
+       FILTERS = 11,
+       CONTINUATION = 16,
+       ATTRIBUTES = 21
 };
 enum { CHUNKED = 2, PARTS = 64 };
-typedef struct { const unsigned char *at; size_t size, base; bool old, ordered; int parts; weft__h5_header *out; } walk;
+typedef struct {
+    const unsigned char *at;
+    size_t size, base;
+    bool old, ordered;
+    int parts;
+    weft__h5_header *out;
+} walk;
 
 static uint64_t field(const walk *w, size_t at, int bytes)       /* within the file, or 0 */
 {
@@ -22,23 +39,34 @@ static bool inside(const walk *w, uint64_t address, uint64_t n)  /* addresses co
     return address <= w->size - w->base && n <= w->size - w->base - address;
 }
 
-/* Many links, or attributes, lie in a heap. One that says that it has a tree of huge objects would be closed, without such an object, by
- * deleting that tree; that fails, the file can never be closed, and the process ends with a crash. No link and no attribute that we read is
- * huge. Memory is asked for by the sizes of blocks; libhdf5 itself makes none of more than 64 KiB. */
+/* Many links, or attributes, lie in a heap. One that says that it has a tree of huge objects would be closed,
+ * without such an object, by deleting that tree; that fails, the file can never be closed, and the process
+ * ends with a crash. No link and no attribute that we read is huge. Memory is asked for by the sizes of
+ * blocks; libhdf5 itself makes none of more than 64 KiB. */
 static bool heap_is_plain(const walk *w, uint64_t address)
 {
-    enum { HEAP_HEADER = 146, HUGE_TREE = 22, HUGE_OBJECTS = 86, WIDTH = 110, FIRST = 112, LARGEST = 120, BLOCK = 1 << 16 };
+    enum {
+        HEAP_HEADER = 146,
+        HUGE_TREE = 22,
+        HUGE_OBJECTS = 86,
+        WIDTH = 110,
+        FIRST = 112,
+        LARGEST = 120,
+        BLOCK = 1 << 16
+    };
     if (address == UINT64_MAX)
         return true;
     if (!inside(w, address, HEAP_HEADER))
         return false;
     size_t at = w->base + (size_t)address;
     uint64_t first = field(w, at + FIRST, 8), largest = field(w, at + LARGEST, 8);
-    return !memcmp(w->at + at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX && field(w, at + HUGE_OBJECTS, 8) == 0
-        && field(w, at + WIDTH, 2) && first && first <= largest && largest <= BLOCK;
+    return !memcmp(w->at + at, "FRHP", 4) && field(w, at + HUGE_TREE, 8) == UINT64_MAX &&
+           field(w, at + HUGE_OBJECTS, 8) == 0 && field(w, at + WIDTH, 2) && first && first <= largest &&
+           largest <= BLOCK;
 }
 
-/* And a tree has their order. libhdf5 looks for the sum of a node at its end, however short the node is said to be. */
+/* And a tree has their order. libhdf5 looks for the sum of a node at its end, however short the node is
+ * said to be. */
 static bool tree_is_plain(const walk *w, uint64_t address, int kind)
 {
     enum { TREE_HEADER = 38, KIND = 5, NODE = 6, RECORD = 10, ROOT = 16, RECORDS = 24, AROUND = 10 };
@@ -47,32 +75,49 @@ static bool tree_is_plain(const walk *w, uint64_t address, int kind)
     if (!inside(w, address, TREE_HEADER))
         return false;
     size_t at = w->base + (size_t)address;
-    uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8), records = field(w, at + RECORDS, 2);
-    return !memcmp(w->at + at, "BTHD", 4) && w->at[at + KIND] == kind && record && node >= 2 * record + AROUND && records * record + AROUND <= node
-        && (root == UINT64_MAX || inside(w, root, node));
+    uint64_t node = field(w, at + NODE, 4), record = field(w, at + RECORD, 2), root = field(w, at + ROOT, 8),
+             records = field(w, at + RECORDS, 2);
+    return !memcmp(w->at + at, "BTHD", 4) && w->at[at + KIND] == kind && record &&
+           node >= 2 * record + AROUND && records * record + AROUND <= node &&
+           (root == UINT64_MAX || inside(w, root, node));
 }
 
-/* A message that says where the heap and the trees by name and by age are, if there are any, behind a counter, if there is one. */
+/* A message that says where the heap and the trees by name and by age are, if there are any, behind a
+ * counter, if there is one. */
 static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
 {
     enum { LINK_NAMES = 5, ATTRIBUTE_NAMES = 8 };                 /* kinds of trees; those by age follow */
     size_t counter = type == LINKS ? 8 : 2;
     int kind = type == LINKS ? LINK_NAMES : ATTRIBUTE_NAMES;
-    size_t heap = n < 2 ? n : (size_t)2 + (w->at[at + 1] & 1 ? counter : 0), end = heap + (n >= 2 && w->at[at + 1] & 2 ? 24 : 16);
+    size_t heap = n < 2 ? n : (size_t)2 + (w->at[at + 1] & 1 ? counter : 0),
+           end = heap + (n >= 2 && w->at[at + 1] & 2 ? 24 : 16);
     bool good = end <= n && heap_is_plain(w, field(w, at + heap, 8));
     for (size_t tree = heap + 8; good && tree < end; tree += 8)
         good = tree_is_plain(w, field(w, at + tree, 8), kind++);
     return good;
 }
 
-/* A few links lie in the header itself, a message each. One that libhdf5 cannot read makes it free those that it has not read yet. */
+/* A few links lie in the header itself, a message each. One that libhdf5 cannot read makes it free those
+ * that it has not read yet. */
 static bool link_is_plain(const walk *w, size_t at, size_t n)
 {
-    enum { VERSION = 1, WIDTH = 3, AGE = 4, KIND = 8, LETTERS = 16, FLAGS = 31, HARD = 0, SOFT = 1, UTF8 = 1, USERS = 64 };
+    enum {
+        VERSION = 1,
+        WIDTH = 3,
+        AGE = 4,
+        KIND = 8,
+        LETTERS = 16,
+        FLAGS = 31,
+        HARD = 0,
+        SOFT = 1,
+        UTF8 = 1,
+        USERS = 64
+    };
     if (n < 2 || w->at[at] != VERSION || w->at[at + 1] > FLAGS)
         return false;
     int flags = w->at[at + 1], width = 1 << (flags & WIDTH);
-    size_t letters = (size_t)2 + (flags & KIND ? 1 : 0) + (flags & AGE ? 8 : 0), length = letters + (flags & LETTERS ? 1 : 0);
+    size_t letters = (size_t)2 + (flags & KIND ? 1 : 0) + (flags & AGE ? 8 : 0),
+           length = letters + (flags & LETTERS ? 1 : 0);
     size_t name = length + (size_t)width;
     uint64_t bytes = field(w, at + length, width);
     if (n < name || !bytes || bytes > n - name || (flags & LETTERS && w->at[at + letters] > UTF8))
@@ -85,8 +130,8 @@ static bool link_is_plain(const walk *w, size_t at, size_t n)
     return (type == SOFT || type >= USERS) && rest >= 2 && to && to <= rest - 2;
 }
 
-/* Where a data set's numbers are: in the message itself they must lie in it, since libhdf5 copies as many as it says. *chunked: somewhere else than
- * here or in one piece. */
+/* Where a data set's numbers are: in the message itself they must lie in it, since libhdf5 copies as many as
+ * it says. *chunked: somewhere else than here or in one piece. */
 static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
 {
     enum { COMPACT = 0, OLD_HEAD = 8 };
@@ -101,7 +146,8 @@ static bool layout_is_sound(const walk *w, size_t at, size_t n, bool *chunked)
     return n >= head + width && field(w, at + head, (int)width) <= n - head - width;
 }
 
-/* What unwritten numbers are: libhdf5 copies as many bytes as the message says. In versions 1 and 2 a negative size is no value. */
+/* What unwritten numbers are: libhdf5 copies as many bytes as the message says. In versions 1 and 2 a
+ * negative size is no value. */
 static bool fill_is_sound(const walk *w, int type, size_t at, size_t n)
 {
     enum { VALUE = 0x20 };
@@ -122,12 +168,13 @@ static bool space_is_sound(const walk *w, size_t at, size_t n)
     enum { OLD_HEAD = 8, HEAD = 4, RANK = 32, MAXIMA = 1, ORDER = 2 };
     if (n < HEAD || w->at[at] < 1 || w->at[at] > 2 || w->at[at + 1] > RANK)
         return false;
-    int flags = w->at[at + 2], lists = 1 + (flags & MAXIMA ? 1 : 0) + (w->at[at] == 1 && flags & ORDER ? 1 : 0);
+    int flags = w->at[at + 2],
+        lists = 1 + (flags & MAXIMA ? 1 : 0) + (w->at[at] == 1 && flags & ORDER ? 1 : 0);
     return n >= (w->at[at] == 1 ? OLD_HEAD : HEAD) + (size_t)8 * w->at[at + 1] * (size_t)lists;
 }
 
-/* Integers, floats and texts of fixed length say it all in a few bytes. Other types have parts, which libhdf5 looks for wherever they
- * would be; no reader takes one. */
+/* Integers, floats and texts of fixed length say it all in a few bytes. Other types have parts, which libhdf5
+ * looks for wherever they would be; no reader takes one. */
 static bool type_is_plain(const walk *w, size_t at, size_t n)
 {
     enum { INTEGER = 0, FLOAT = 1, TEXT = 3, HEAD = 8, OLDEST = 1, NEWEST = 4 };
@@ -137,7 +184,8 @@ static bool type_is_plain(const walk *w, size_t at, size_t n)
     return class == TEXT || (class == INTEGER && n >= HEAD + 4) || (class == FLOAT && n >= HEAD + 12);
 }
 
-static bool of_data_set(walk *w, int type, bool shared, size_t at, size_t n)     /* false: a message that is not sound */
+/* false: a message that is not sound */
+static bool of_data_set(walk *w, int type, bool shared, size_t at, size_t n)
 {
     bool chunked = false, sound = true;
     switch (type) {
@@ -206,7 +254,8 @@ bool weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out)
     return first <= w.size && n <= w.size - first && messages(&w, first, first + (size_t)n);
 }
 
-/* Where the superblock says that the root's header lies; it is looked at before libhdf5 opens the file, and so are places where a superblock may be. */
+/* Where the superblock says that the root's header lies; it is looked at before libhdf5 opens the file,
+ * and so are places where a superblock may be. */
 bool weft__h5_root_is_sound(weft__h5 *h)
 {
     weft__h5_header root;
@@ -218,7 +267,13 @@ bool weft__h5_root_is_sound(weft__h5 *h)
     walk w = { .at = h->image, .size = h->size, .base = base };
     int version = w.at[base + 8], width = w.at[base + (version < 2 ? 13 : 9)];
     h->read.libhdf5_s.base_addr = base;
-    bool good = width == 8 && weft__h5_look(h, field(&w, base + (version == 0 ? 64 : version == 1 ? 68 : 36), 8), &root);
+    bool good = width == 8 && weft__h5_look(h,
+                                            field(&w,
+                                                  base + (version == 0 ? 64 :
+                                                          version == 1 ? 68 :
+                                                                         36),
+                                                  8),
+                                            &root);
     h->read.libhdf5_s.base_addr = 0;
     return good;
 }

@@ -1,8 +1,9 @@
 /* memory.c - a driver of libhdf5's own kind that reads a file in memory, and never beyond it.
  *
- * Its "core" driver would do but for what libhdf5 adds to it: a buffer of metadata, kept by sums of addresses and sizes that a damaged file makes
- * overflow; a block of 2^64 - 8 bytes "lies" next to one at 0, and libhdf5 copies to nowhere. A driver without features has no such buffer,
- * and each read is looked at here. */
+ * Its "core" driver would do but for what libhdf5 adds to it: a buffer of metadata, kept by sums of addresses
+ * and sizes that a damaged file makes overflow; a block of 2^64 - 8 bytes "lies" next to one at 0, and
+ * libhdf5 copies to nowhere. A driver without features has no such buffer, and each read is looked at
+ * here. */
 #include <string.h>
 #include "io/hdf5/session.h"
 
@@ -19,7 +20,8 @@ static herr_t close_image(H5FD_t *f)             { (void)f; return 0; }
 static haddr_t end_of_use(const H5FD_t *f, H5FD_mem_t type) { (void)type; return image_of(f)->end; }
 static haddr_t end_of_file(const H5FD_t *f, H5FD_mem_t type) { (void)type; return image_of(f)->size; }
 
-static herr_t set_end_of_use(H5FD_t *f, H5FD_mem_t type, haddr_t end)           /* libhdf5 takes memory for what it believes to lie before it */
+/* libhdf5 takes memory for what it believes to lie before it */
+static herr_t set_end_of_use(H5FD_t *f, H5FD_mem_t type, haddr_t end)
 {
     (void)type;
     if (end > image_of(f)->size)
@@ -46,17 +48,29 @@ static herr_t write_image(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t at
 
 static const H5FD_class_t driver = {
 #ifdef H5FD_CLASS_VERSION
-    .version = H5FD_CLASS_VERSION, .value = (H5FD_class_value_t)511,
+    .version = H5FD_CLASS_VERSION,
+    .value = (H5FD_class_value_t)511,
 #endif
-    .name = "weft image", .maxaddr = HADDR_MAX, .fc_degree = H5F_CLOSE_STRONG, .fapl_size = sizeof(weft__h5_image *), .open = open_image, .close = close_image,
-    .get_eoa = end_of_use, .set_eoa = set_end_of_use, .get_eof = end_of_file, .read = read_image, .write = write_image, .fl_map = H5FD_FLMAP_DICHOTOMY,
+    .name = "weft image",
+    .maxaddr = HADDR_MAX,
+    .fc_degree = H5F_CLOSE_STRONG,
+    .fapl_size = sizeof(weft__h5_image *),
+    .open = open_image,
+    .close = close_image,
+    .get_eoa = end_of_use,
+    .set_eoa = set_end_of_use,
+    .get_eof = end_of_file,
+    .read = read_image,
+    .write = write_image,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
 hid_t weft__h5_open_image(weft__h5_image *image)
 {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID;
     image->driver = H5FDregister(&driver);
-    if (list >= 0 && image->driver >= 0 && H5Pset_driver(list, image->driver, &image) >= 0 && H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
+    if (list >= 0 && image->driver >= 0 && H5Pset_driver(list, image->driver, &image) >= 0 &&
+        H5Pset_fclose_degree(list, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_libver_bounds(list, H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0)
         file = H5Fopen("weft image", H5F_ACC_RDONLY, list);
     weft__h5_close(list);

@@ -8,7 +8,8 @@
 enum { LINKS = 100000, NAME = 256 };
 
 /* ---- objects ---- */
-/* Follows a path by hard links alone, and looks at each header before libhdf5 does; false if there is nothing, or at an error: a soft or external link. */
+/* Follows a path by hard links alone, and looks at each header before libhdf5 does; false if there is
+ * nothing, or at an error: a soft or external link. */
 static bool follow(weft__h5 *h, const char *path, weft__h5_header *header)
 {
     char part[2 * NAME];
@@ -28,7 +29,8 @@ static bool follow(weft__h5 *h, const char *path, weft__h5_header *header)
         else if (info.type != H5L_TYPE_HARD)
             weft__h5_fail(h, WEFT_EFORMAT, "%s is a link to somewhere else", part);
         else if (!weft__h5_look(h, info.u.address, header))
-            weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its header is none, or goes beyond the file", part);
+            weft__h5_fail(h, WEFT_EFORMAT, "%s is damaged: its header is none, or goes beyond the file",
+                          part);
         if (h->status)
             return false;
     }
@@ -39,7 +41,8 @@ bool weft__h5_is(weft__h5 *h, const char *path) { return follow(h, path, &(weft_
 
 static const char *not_plain(bool filtered)
 {
-    return filtered ? "is compressed; only plain arrays are read" : "is stored in chunks or elsewhere; only plain arrays are read";
+    return filtered ? "is compressed; only plain arrays are read" :
+                      "is stored in chunks or elsewhere; only plain arrays are read";
 }
 
 /* Less than 0: not there, or an error, or *odd: of a type that is not read, so it stays closed. */
@@ -47,8 +50,12 @@ static hid_t open_set(weft__h5 *h, const char *path, bool *odd)
 {
     weft__h5_header header = { 0 };
     bool there = follow(h, path, &header);
-    const char *why = !there ? NULL : !header.set ? "is not a data set" : header.chunked ? not_plain(header.filtered) :
-                      header.filtered || header.external ? "has filters or lies in another file; only plain arrays are read" : NULL;
+    const char *why = !there         ? NULL :
+                      !header.set    ? "is not a data set" :
+                      header.chunked ? not_plain(header.filtered) :
+                      header.filtered || header.external ?
+                                       "has filters or lies in another file; only plain arrays are read" :
+                                       NULL;
     *odd = header.odd && !why;
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
@@ -101,11 +108,13 @@ static bool kind_of(hid_t set, weft__kind *k)
 }
 
 /* ---- storage ---- */
-static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)             /* why its storage is not a plain array; NULL if it is */
+/* why its storage is not a plain array; NULL if it is */
+static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)
 {
     hid_t list = H5Dget_create_plist(set);
     H5D_layout_t layout = list < 0 ? H5D_LAYOUT_ERROR : H5Pget_layout(list);
-    int filters = list < 0 ? -1 : H5Pget_nfilters(list), outside = list < 0 ? -1 : H5Pget_external_count(list);
+    int filters = list < 0 ? -1 : H5Pget_nfilters(list),
+        outside = list < 0 ? -1 : H5Pget_external_count(list);
     weft__h5_close(list);
     if (layout != H5D_CONTIGUOUS && (h->checked || layout != H5D_COMPACT))
         return not_plain(filters > 0);
@@ -123,8 +132,11 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
     *k = (weft__kind){ .type = WEFT__ODD };
     if (set < 0)
         return odd;
-    const char *why = !kind_of(set, k) ? "has a shape that cannot be read" : weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) : NULL;
-    if (why)                                     /* more bytes than the file has: told before anybody takes memory for them */
+    const char *why = !kind_of(set, k)              ? "has a shape that cannot be read" :
+                      weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) :
+                                                      NULL;
+    /* more bytes than the file has: told before anybody takes memory for them */
+    if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
     weft__h5_close(set);
     return !h->status;
@@ -136,8 +148,8 @@ static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *valu
     uint32_t crc = 0;
     hid_t a = H5Aexists(set, WEFT__CRC) > 0 ? H5Aopen(set, WEFT__CRC, H5P_DEFAULT) : H5I_INVALID_HID;
     hid_t type = a < 0 ? H5I_INVALID_HID : H5Aget_type(a), space = a < 0 ? H5I_INVALID_HID : H5Aget_space(a);
-    bool good = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 && H5Sget_simple_extent_npoints(space) == 1 &&
-                H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
+    bool good = type >= 0 && space >= 0 && H5Tequal(type, H5T_STD_U32LE) > 0 &&
+                H5Sget_simple_extent_npoints(space) == 1 && H5Aread(a, H5T_STD_U32LE, &crc) >= 0;
     if (!good)
         weft__h5_fail(h, WEFT_EFORMAT, "%s has no checksum", path);
     else if (crc != weft__crc32c(0, values, bytes))
@@ -154,14 +166,16 @@ static void place_of(const char *path, const weft__kind *k, int64_t at, char tex
     for (int i = k->rank - 1; i >= 0; i--) {     /* the last axis runs fastest */
         char behind[sizeof places];
         memcpy(behind, places, sizeof behind);
-        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(at % k->size[i]), *behind ? ", " : "", behind);
+        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(at % k->size[i]), *behind ? ", " : "",
+                 behind);
         at /= k->size[i];
     }
     snprintf(text, 2 * NAME, "%.320s[%s]", path, places);
 }
 
-/* float64 as float32, each rounded to the nearest: libhdf5 rounds big-endian ones otherwise. A number that a float32 does not hold would be infinity from
- * here on. What is infinite or NaN in the file is so here, too. */
+/* float64 as float32, each rounded to the nearest: libhdf5 rounds big-endian ones otherwise. A number that a
+ * float32 does not hold would be infinity from here on. What is infinite or NaN in the file is so here,
+ * too. */
 static void read_narrowed(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, float *values)
 {
     char place[2 * NAME];
@@ -181,21 +195,25 @@ static void read_narrowed(weft__h5 *h, hid_t set, const char *path, const weft__
     free(wide);
 }
 
-static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
+static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as,
+                          void *values)
 {
-    hid_t type = as == WEFT__CHARS && !h->checked ? H5Dget_type(set) : weft__h5_type(as, (size_t)want->size[0]);
+    hid_t type =
+        as == WEFT__CHARS && !h->checked ? H5Dget_type(set) : weft__h5_type(as, (size_t)want->size[0]);
     if (type < 0 || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
         weft__h5_broken(h, path, "cannot be read");
     weft__h5_close(type);
 }
 
-static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as, void *values)
+static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as,
+                     void *values)
 {
     char a[128], b[128];
     weft__kind is = { .type = WEFT__ODD };
     size_t bytes = weft__kind_bytes(want);
     if (set < 0 || !kind_of(set, &is) || !weft__kind_same(&is, want)) {
-        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&is, a), weft__kind_text(want, b));
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, expected is %s", path, weft__kind_text(&is, a),
+                      weft__kind_text(want, b));
         return;
     }
     const char *why = unfit(h, set, bytes);
@@ -226,8 +244,9 @@ void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__
 static bool read_text(hid_t a, char *text, size_t size)
 {
     hid_t type = H5Aget_type(a), space = H5Aget_space(a);
-    bool good = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-                H5Tget_size(type) < size && H5Sget_simple_extent_npoints(space) == 1;
+    bool good = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+                H5Tis_variable_str(type) == 0 && H5Tget_size(type) < size &&
+                H5Sget_simple_extent_npoints(space) == 1;
     memset(text, 0, size);
     good = good && H5Aread(a, type, text) >= 0;
     weft__h5_close(space);
@@ -263,9 +282,9 @@ static size_t append_note(weft__h5 *h, const char *path, const char *key, char *
     return at + (size_t)n;
 }
 
-/* ---- names ----
- * libhdf5 is asked for them in the order in which it has them. To sort them it makes a table of as many as the file says that there are, and if that is not
- * true, frees what it never wrote. */
+/* ---- names ---- libhdf5 is asked for them in the order in which it has them ---- */
+/* To sort them it makes a table of as many as the file says that there are, and if that is not true, frees
+ * what it never wrote. */
 typedef struct { char name[NAME]; haddr_t address; } entry;
 typedef struct { weft__h5 *h; const char *path; entry *list; int n, room; } names;
 
@@ -308,7 +327,10 @@ static herr_t keep_link(hid_t group, const char *name, const H5L_info_t *info, v
     return weft__h5_status(k->h) ? 1 : 0;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(((const entry *)a)->name, ((const entry *)b)->name); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
+}
 
 static void sort_names(names *k)
 {
@@ -321,7 +343,8 @@ void weft__h5_notes(weft__h5 *h, const char *path, char *text, size_t size)
     names k = { h, path, NULL, 0, 0 };
     size_t at = 0;
     *text = 0;
-    if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute, &k, H5P_DEFAULT) < 0)
+    if (!h->status && H5Aiterate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_attribute,
+                                         &k, H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "has attributes that cannot be listed");
     sort_names(&k);
     for (int i = 0; i < k.n && !h->status; i++)
@@ -334,14 +357,16 @@ static bool is_group(weft__h5 *h, const char *path, const entry *e)
 {
     weft__h5_header header;
     if (!weft__h5_look(h, e->address, &header))
-        weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file", path, e->name);
+        weft__h5_fail(h, WEFT_EFORMAT, "%s/%.64s is damaged: its header is none, or goes beyond the file",
+                      path, e->name);
     return !h->status && !header.set;
 }
 
 void weft__h5_each(weft__h5 *h, const char *path, weft__h5_visit *visit, void *user)
 {
     names k = { h, path, NULL, 0, 0 };
-    if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_link, &k, H5P_DEFAULT) < 0)
+    if (!h->status && H5Literate_by_name(h->file, path, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, keep_link, &k,
+                                         H5P_DEFAULT) < 0)
         weft__h5_broken(h, path, "cannot be listed");
     sort_names(&k);
     for (int i = 0; i < k.n && !h->status; i++) {

@@ -1,10 +1,12 @@
-/* batch.c - one ragged batch in three layouts: padded as a grid with its pads hatched, packed as the staircase that PyTorch
- * calls batch_sizes and as it lies in memory, concatenated as it lies in memory. A sequence has one colour everywhere. */
+/* batch.c - one ragged batch in three layouts: padded as a grid with its pads hatched, packed as the
+ * staircase that PyTorch calls batch_sizes and as it lies in memory, concatenated as it lies in memory. A
+ * sequence has one colour everywhere. */
 #include <math.h>
 #include <stdlib.h>
 #include "io/pictures/svg.h"
 
-enum { CELLS = 100000, MARGIN = 30, GRID = 520, TALL = 620, SIDE = 26, HEAD = 76 };     /* pixels of a grid at most; of a cell */
+/* pixels of a grid at most; of a cell */
+enum { CELLS = 100000, MARGIN = 30, GRID = 520, TALL = 620, SIDE = 26, HEAD = 76 };
 
 typedef struct {
     weft__svg svg;
@@ -13,7 +15,8 @@ typedef struct {
     int64_t longest, tokens;
     int64_t *offset;                             /* [n + 1] */
     int32_t *sorted;                             /* [n] the longest first, ties in the user's order */
-    double side, width, strip, y;                /* of a grid's cell, the picture, a strip's cell; where the next strip goes */
+    /* of a grid's cell, the picture, a strip's cell; where the next strip goes */
+    double side, width, strip, y;
 } picture;
 
 /* ---- the batch ---- */
@@ -58,8 +61,9 @@ static void scale(picture *p)
 /* ---- cells ---- */
 static void draw_cell(picture *p, double x, double y, double side, int64_t sequence, int64_t t)
 {
-    weft__svg_put(&p->svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"%s/>\n", x, y, side, side,
-                  weft__svg_tint((int)(sequence % WEFT__COLOURS)), side > 5 ? " stroke=\"#ffffff\"" : "");
+    weft__svg_put(&p->svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"%s/>\n", x,
+                  y, side, side, weft__svg_tint((int)(sequence % WEFT__COLOURS)),
+                  side > 5 ? " stroke=\"#ffffff\"" : "");
     const char *label = p->labels ? p->labels[p->offset[sequence] + t] : NULL;
     if (label && side >= 12 && weft__utf8_length(label) * 7.5 < side + 5)
         weft__svg_text(&p->svg, x + side / 2, y + side / 2 + 4.5, "symbol", WEFT__MIDDLE, label);
@@ -67,8 +71,10 @@ static void draw_cell(picture *p, double x, double y, double side, int64_t seque
 
 static void draw_pad(picture *p, double x, double y)
 {
-    weft__svg_put(&p->svg, "<rect class=\"pad\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"url(#hatch)\"%s/>\n",
-                  x, y, p->side, p->side, p->side > 5 ? " stroke=\"#dddddd\" stroke-width=\"0.5\"" : "");
+    weft__svg_put(
+        &p->svg,
+        "<rect class=\"pad\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"url(#hatch)\"%s/>\n",
+        x, y, p->side, p->side, p->side > 5 ? " stroke=\"#dddddd\" stroke-width=\"0.5\"" : "");
 }
 
 /* ---- grids ---- */
@@ -76,7 +82,8 @@ static void draw_row(picture *p, double left, int64_t row, int64_t sequence, boo
 {
     double y = HEAD + 16 + (double)row * p->side;
     if (p->side >= 10)
-        weft__svg_textf(&p->svg, left - 6, y + p->side / 2 + 4, "small", WEFT__END, "%lld", (long long)sequence);
+        weft__svg_textf(&p->svg, left - 6, y + p->side / 2 + 4, "small", WEFT__END, "%lld",
+                        (long long)sequence);
     for (int64_t t = 0; t < p->longest; t++) {
         double x = left + (double)t * p->side;
         if (t < p->lengths.len[sequence])
@@ -90,8 +97,10 @@ static void draw_padded(picture *p)
 {
     int64_t cells = p->lengths.n * p->longest, pads = cells - p->tokens;
     double left = MARGIN + 34;
-    weft__svg_textf(&p->svg, MARGIN, HEAD, "head", WEFT__START, "padded: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)",
-                    (long long)p->lengths.n, (long long)p->longest, (long long)cells, (long long)pads, cells ? 100.0 * (double)pads / (double)cells : 0.0);
+    weft__svg_textf(&p->svg, MARGIN, HEAD, "head", WEFT__START,
+                    "padded: %lld x %lld = %lld cells, %lld of them pads (%.0f %%)", (long long)p->lengths.n,
+                    (long long)p->longest, (long long)cells, (long long)pads,
+                    cells ? 100.0 * (double)pads / (double)cells : 0.0);
     for (int64_t i = 0; i < p->lengths.n; i++)
         draw_row(p, left, i, i, true);
 }
@@ -112,24 +121,27 @@ static int64_t alive(const picture *p, int64_t t)                 /* batch_sizes
 static void draw_staircase(picture *p)
 {
     double left = p->width / 2 + MARGIN + 4, bottom = HEAD + 16 + (double)p->lengths.n * p->side;
-    weft__svg_textf(&p->svg, left - 34, HEAD, "head", WEFT__START, "packed: %lld cells, the longest first, step by step",
-                    (long long)p->tokens);
+    weft__svg_textf(&p->svg, left - 34, HEAD, "head", WEFT__START,
+                    "packed: %lld cells, the longest first, step by step", (long long)p->tokens);
     for (int64_t i = 0; i < p->lengths.n; i++)
         draw_row(p, left, i, p->sorted[i], false);
     for (int64_t t = 0; p->side >= 16 && t < p->longest; t++)
-        weft__svg_textf(&p->svg, left + ((double)t + 0.5) * p->side, bottom + 14, "small", WEFT__MIDDLE, "%lld",
-                        (long long)alive(p, t));
-    weft__svg_text(&p->svg, left, bottom + 30, "small", WEFT__START, "batch_sizes: sequences that are still alive at each step");
+        weft__svg_textf(&p->svg, left + ((double)t + 0.5) * p->side, bottom + 14, "small", WEFT__MIDDLE,
+                        "%lld", (long long)alive(p, t));
+    weft__svg_text(&p->svg, left, bottom + 30, "small", WEFT__START,
+                   "batch_sizes: sequences that are still alive at each step");
 }
 
 /* ---- strips: cells as they lie in memory ---- */
-typedef struct { int64_t at, per_line; double marked; } strip;    /* marked: where the last mark's number ended */
+/* marked: where the last mark's number ended */
+typedef struct { int64_t at, per_line; double marked; } strip;
 
 static double strip_line(const picture *p) { return p->strip + 30; }
 
 static void draw_next(picture *p, strip *s, int64_t sequence, int64_t t, bool first)
 {
-    double x = MARGIN + (double)(s->at % s->per_line) * p->strip, y = p->y + (double)(s->at / s->per_line) * strip_line(p);
+    double x = MARGIN + (double)(s->at % s->per_line) * p->strip,
+           y = p->y + (double)(s->at / s->per_line) * strip_line(p);
     if (s->at % s->per_line == 0)
         s->marked = 0;
     draw_cell(p, x, y, p->strip, sequence, t);
@@ -184,11 +196,13 @@ static bool drawable(const weft_lengths *l)
     return good;
 }
 
-weft_status weft_plot_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels)
+weft_status weft_plot_batch(const char *path, const char *title, const weft_lengths *lengths,
+                            const char *const *labels)
 {
     if (!drawable(lengths))
-        return weft__file_fail(WEFT_EARG, "weft_plot_batch: lengths from 0 on and at most %d cells when padded are drawn",
-                               (int)CELLS);
+        return weft__file_fail(
+            WEFT_EARG, "weft_plot_batch: lengths from 0 on and at most %d cells when padded are drawn",
+            (int)CELLS);
     picture p = { .lengths = *lengths, .labels = labels };
     weft_status status = WEFT_ENOMEM;
     if (measure(&p)) {

@@ -1,5 +1,5 @@
-/* curves.c - charts: curves and bands over a common x axis, with a y axis on the left and, if a curve wants it, another on the right; axes
- * even or by powers; several charts in one picture. */
+/* curves.c - charts: curves and bands over a common x axis, with a y axis on the left and, if a curve wants
+ * it, another on the right; axes even or by powers; several charts in one picture. */
 #include <math.h>
 #include "io/pictures/svg.h"
 
@@ -7,12 +7,23 @@ enum { WIDTH = 960, HEIGHT = 500, LEFT = 78, RIGHT = 78, TOP = 84, BOTTOM = 62 }
 enum { MARKED = 60 };                            /* a curve of at most so many points gets dots */
 enum { BAND = 44 };                              /* for the title of several charts */
 
-typedef struct { double low, high, step; int base; bool used; } range;           /* of a base: in exponents of it */
-typedef struct { weft__svg *svg; range x, y[2]; const weft_curve *curves; int n; const char *labels[2]; } picture;
+/* of a base: in exponents of it */
+typedef struct { double low, high, step; int base; bool used; } range;
+typedef struct {
+    weft__svg *svg;
+    range x, y[2];
+    const weft_curve *curves;
+    int n;
+    const char *labels[2];
+} picture;
 
 /* ---- ranges ---- */
-static double scaled(const range *r, double value) { return r->base == 2 ? log2(value) : r->base ? log10(value) : value; }
-static bool   fits(const range *r, double value)   { return fabs(value) < 1e100 && (!r->base || value > 0); }      /* NaN does not */
+static double scaled(const range *r, double value)
+{
+    return r->base == 2 ? log2(value) : r->base ? log10(value) : value;
+}
+/* NaN does not */
+static bool   fits(const range *r, double value)   { return fabs(value) < 1e100 && (!r->base || value > 0); }
 
 static bool drawable(const picture *p, const weft_curve *c, int64_t i)
 {
@@ -59,7 +70,10 @@ static void settle(range *r, int most, bool outwards)
     }
 }
 
-static double across(const picture *p, double exponent) { return LEFT + (exponent - p->x.low) / (p->x.high - p->x.low) * (WIDTH - LEFT - RIGHT); }
+static double across(const picture *p, double exponent)
+{
+    return LEFT + (exponent - p->x.low) / (p->x.high - p->x.low) * (WIDTH - LEFT - RIGHT);
+}
 static double down(const range *y, double exponent)
 {
     return HEIGHT - BOTTOM - (exponent - y->low) / (y->high - y->low) * (HEIGHT - TOP - BOTTOM);
@@ -72,8 +86,10 @@ enum { TICKS = 64 };
 static int ticks(const range *r, tick *out)
 {
     static const double parts[] = { 1, 2, 5 };
-    int n = 0, of_each = r->base == 10 && r->high - r->low <= 3 ? 3 : 1;        /* a short range of powers of ten is marked between them, too */
-    for (double i = ceil(r->low / r->step - 1e-9) - (of_each > 1); i * r->step <= r->high + r->step * 1e-9; i++)
+    /* a short range of powers of ten is marked between them, too */
+    int n = 0, of_each = r->base == 10 && r->high - r->low <= 3 ? 3 : 1;
+    for (double i = ceil(r->low / r->step - 1e-9) - (of_each > 1); i * r->step <= r->high + r->step * 1e-9;
+         i++)
         for (int k = 0; k < of_each && n < TICKS; k++) {
             double at = i * r->step + (k ? log10(parts[k]) : 0);
             if (at >= r->low - r->step * 1e-9 && at <= r->high + r->step * 1e-9)
@@ -114,14 +130,18 @@ static void draw_y_axis(picture *p, bool right)
         double level = down(y, t[i].at);
         if (grid)
             weft__svg_line(p->svg, LEFT, level, WIDTH - RIGHT, level, "grid");
-        weft__svg_textf(p->svg, at + (right ? 8 : -8), level + 4, "tick", right ? WEFT__START : WEFT__END, "%.6g", t[i].value);
+        weft__svg_textf(p->svg, at + (right ? 8 : -8), level + 4, "tick", right ? WEFT__START : WEFT__END,
+                        "%.6g", t[i].value);
     }
     weft__svg_line(p->svg, at, TOP, at, HEIGHT - BOTTOM, "axis");
     draw_turned(p->svg, right ? WIDTH - 16 : 22, p->labels[right]);
 }
 
 /* ---- curves ---- */
-static double x_of(const picture *p, const weft_curve *c, int64_t i) { return across(p, scaled(&p->x, c->x[i])); }
+static double x_of(const picture *p, const weft_curve *c, int64_t i)
+{
+    return across(p, scaled(&p->x, c->x[i]));
+}
 static double level_of(const picture *p, const weft_curve *c, double value)
 {
     const range *y = &p->y[c->right_axis];
@@ -181,7 +201,8 @@ static void draw_dots(picture *p, const weft_curve *c, const char *colour)
     for (int64_t i = 0; i < c->n; i++)
         if (drawable(p, c, i))
             weft__svg_put(p->svg,
-                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\" stroke=\"#ffffff\"><title>%.6g: %.6g</title></circle>\n",
+                          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\" "
+                          "stroke=\"#ffffff\"><title>%.6g: %.6g</title></circle>\n",
                           x_of(p, c, i), y_of(p, c, i), colour, c->x[i], c->y[i]);
 }
 
@@ -191,10 +212,14 @@ static void draw_legend(picture *p)
     for (int k = 0; k < p->n; k++) {
         const char *name = p->curves[k].name;
         if (p->curves[k].low)
-            weft__svg_put(p->svg, "<rect x=\"%.1f\" y=\"51\" width=\"24\" height=\"14\" class=\"band\" fill=\"%s\"/>\n", x, colour_of(p, k));
+            weft__svg_put(
+                p->svg, "<rect x=\"%.1f\" y=\"51\" width=\"24\" height=\"14\" class=\"band\" fill=\"%s\"/>\n",
+                x, colour_of(p, k));
         else
-            weft__svg_put(p->svg, "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x, x + 24,
-                          colour_of(p, k));
+            weft__svg_put(
+                p->svg,
+                "<line x1=\"%.1f\" y1=\"58\" x2=\"%.1f\" y2=\"58\" stroke=\"%s\" stroke-width=\"4\"/>\n", x,
+                x + 24, colour_of(p, k));
         weft__svg_text(p->svg, x + 31, 62, "name", WEFT__START, name);
         x += 31 + 7.5 * (name ? weft__utf8_length(name) : 0) + 24;
     }
@@ -213,7 +238,8 @@ static bool is_base(int base) { return base == 0 || base == 2 || base == 10; }
 
 static void draw_chart(weft__svg *svg, const weft_chart *c)
 {
-    picture p = { svg, { .base = c->x_base }, { { .base = c->y_base }, { .base = c->y_base } }, c->curves, c->n, { c->left, c->right } };
+    picture p = { svg,  { .base = c->x_base }, { { .base = c->y_base }, { .base = c->y_base } }, c->curves,
+                  c->n, { c->left, c->right } };
     widen_all(&p);
     if (!p.x.base && p.x.low > 0 && p.x.low < p.x.high / 5)
         p.x.low = 0;
@@ -236,8 +262,8 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
     draw_legend(&p);
 }
 
-weft_status weft_plot_lines(const char *path, const char *title, const char *x_label, const char *left, const char *right,
-                             const weft_curve *curves, int n)
+weft_status weft_plot_lines(const char *path, const char *title, const char *x_label, const char *left,
+                            const char *right, const weft_curve *curves, int n)
 {
     if (!complete(curves, n))
         return weft__file_fail(WEFT_EARG, "weft_plot_lines: %d curves, not all of them with x and y", n);
@@ -247,18 +273,26 @@ weft_status weft_plot_lines(const char *path, const char *title, const char *x_l
     return weft__svg_end(&svg);
 }
 
-weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts, int n, int columns)
+weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts, int n,
+                             int columns)
 {
     if (n < 1 || n > 100 || columns < 1 || !charts)
-        return weft__file_fail(WEFT_EARG, "weft_plot_charts: %d charts in %d columns; 1 .. 100 and at least one column are wanted", charts ? n : 0, columns);
+        return weft__file_fail(
+            WEFT_EARG,
+            "weft_plot_charts: %d charts in %d columns; 1 .. 100 and at least one column are wanted",
+            charts ? n : 0, columns);
     for (int i = 0; i < n; i++)
-        if (!complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) || !is_base(charts[i].y_base))
-            return weft__file_fail(WEFT_EARG, "weft_plot_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are wanted", i);
+        if (!complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) ||
+            !is_base(charts[i].y_base))
+            return weft__file_fail(
+                WEFT_EARG,
+                "weft_plot_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are wanted", i);
     weft__svg svg;
     columns = columns < n ? columns : n;
     weft__svg_begin(&svg, path, title, WIDTH * columns, BAND + HEIGHT * ((n + columns - 1) / columns));
     for (int i = 0; i < n; i++) {
-        weft__svg_put(&svg, "<g transform=\"translate(%d %d)\">\n", WIDTH * (i % columns), BAND + HEIGHT * (i / columns));
+        weft__svg_put(&svg, "<g transform=\"translate(%d %d)\">\n", WIDTH * (i % columns),
+                      BAND + HEIGHT * (i / columns));
         weft__svg_text(&svg, LEFT, 36, "head", WEFT__START, charts[i].title);
         draw_chart(&svg, &charts[i]);
         weft__svg_put(&svg, "</g>\n");

@@ -23,15 +23,18 @@ static void draw_cells(map *m, const double *weights)
     char colour[8], tip[40];
     for (int r = 0; r < m->rows; r++)
         for (int c = 0; c < m->columns; c++) {
-            double x = m->left + c * m->side, y = m->top + r * m->side, weight = weights[(int64_t)r * m->columns + c];
+            double x = m->left + c * m->side, y = m->top + r * m->side,
+                   weight = weights[(int64_t)r * m->columns + c];
             paint(weight, colour);
             snprintf(tip, sizeof tip, "%.3f", weight);
             weft__svg_box(&m->svg, x, y, m->side, m->side, isfinite(weight) ? colour : "url(#hatch)",
                           isfinite(weight) ? tip : "not finite");
             if (weight >= 0.1 && m->side >= 24)
                 weft__svg_put(&m->svg,
-                              "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" style=\"font-size:10px;fill:%s\">%.0f</text>\n",
-                              x + m->side / 2, y + m->side / 2 + 4, weight > 0.45 ? "#ffffff" : "#333333", fmin(weight, 1) * 100);
+                              "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" "
+                              "style=\"font-size:10px;fill:%s\">%.0f</text>\n",
+                              x + m->side / 2, y + m->side / 2 + 4, weight > 0.45 ? "#ffffff" : "#333333",
+                              fmin(weight, 1) * 100);
         }
 }
 
@@ -39,9 +42,11 @@ static void draw_frame(map *m)
 {
     double right = m->left + m->columns * m->side, bottom = m->top + m->rows * m->side;
     for (int r = 0; r <= m->rows; r++)
-        weft__svg_line(&m->svg, m->left, m->top + r * m->side, right, m->top + r * m->side, r % m->rows ? "grid" : "axis");
+        weft__svg_line(&m->svg, m->left, m->top + r * m->side, right, m->top + r * m->side,
+                       r % m->rows ? "grid" : "axis");
     for (int c = 0; c <= m->columns; c++)
-        weft__svg_line(&m->svg, m->left + c * m->side, m->top, m->left + c * m->side, bottom, c % m->columns ? "grid" : "axis");
+        weft__svg_line(&m->svg, m->left + c * m->side, m->top, m->left + c * m->side, bottom,
+                       c % m->columns ? "grid" : "axis");
 }
 
 static void draw_labels(map *m, const char *const *rows, const char *const *columns)
@@ -49,7 +54,8 @@ static void draw_labels(map *m, const char *const *rows, const char *const *colu
     for (int r = 0; rows && r < m->rows && m->side >= 9; r++)
         weft__svg_text(&m->svg, m->left - 8, m->top + (r + 0.5) * m->side + 5, "symbol", WEFT__END, rows[r]);
     for (int c = 0; columns && c < m->columns && m->side >= 9; c++)
-        weft__svg_text(&m->svg, m->left + (c + 0.5) * m->side, m->top - 9, "symbol", WEFT__MIDDLE, columns[c]);
+        weft__svg_text(&m->svg, m->left + (c + 0.5) * m->side, m->top - 9, "symbol", WEFT__MIDDLE,
+                       columns[c]);
 }
 
 static void draw_scale(map *m)
@@ -60,7 +66,8 @@ static void draw_scale(map *m)
         paint((49 - i) / 49.0, colour);
         weft__svg_box(&m->svg, x, m->top + i * height / 50, 14, height / 50 + 0.3, colour, NULL);
     }
-    weft__svg_put(&m->svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"%.1f\" class=\"axis\"/>\n", x, m->top, height);
+    weft__svg_put(&m->svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"%.1f\" class=\"axis\"/>\n", x,
+                  m->top, height);
     weft__svg_text(&m->svg, x + 20, m->top + 9, "tick", WEFT__START, "1");
     weft__svg_text(&m->svg, x + 20, m->top + height / 2 + 4, "tick", WEFT__START, "0.5");
     weft__svg_text(&m->svg, x + 20, m->top + height, "tick", WEFT__START, "0");
@@ -76,17 +83,20 @@ static int longest(const char *const *labels, int n)
     return most;
 }
 
-weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns, const double *weights,
-                              const char *const *row_labels, const char *const *column_labels)
+weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,
+                              const double *weights, const char *const *row_labels,
+                              const char *const *column_labels)
 {
     if (rows < 1 || columns < 1 || !weights || (int64_t)rows * columns > CELLS)
-        return weft__file_fail(WEFT_EARG, "weft_plot_heatmap: %d x %d weights; 1 .. %d are drawn", rows, columns, (int)CELLS);
+        return weft__file_fail(WEFT_EARG, "weft_plot_heatmap: %d x %d weights; 1 .. %d are drawn", rows,
+                               columns, (int)CELLS);
     int larger = rows > columns ? rows : columns;
     map m = { .rows = rows, .columns = columns, .side = fmax(LEAST, fmin(SIDE, 1000.0 / larger)) };
     m.left = 40 + 8.5 * longest(row_labels, rows);
     m.top = 84;
     double title_width = 48 + 10.5 * (title ? weft__utf8_length(title) : 0);
-    double width = fmax(m.left + columns * m.side + 84, title_width), height = m.top + fmax(rows * m.side, 80) + 32;
+    double width = fmax(m.left + columns * m.side + 84, title_width),
+           height = m.top + fmax(rows * m.side, 80) + 32;
     weft__svg_begin(&m.svg, path, title, width, height);
     draw_cells(&m, weights);
     draw_frame(&m);

@@ -6,7 +6,8 @@
 
 static const char style[] =
     "<style>\n"
-    "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: #333333 }\n"
+    "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: "
+    "#333333 }\n"
     ".title { font-size: 17px; font-weight: bold; fill: #111111 }\n"
     ".head { font-size: 13px; font-weight: bold }\n"
     ".small { font-size: 10px; fill: #777777 }\n"
@@ -18,14 +19,16 @@ static const char style[] =
     ".curve { stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; fill: none }\n"
     ".band { fill-opacity: 0.22; stroke: none }\n"
     "</style>\n"
-    "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-    "<rect width=\"6\" height=\"6\" fill=\"#f5f5f5\"/><rect width=\"1.6\" height=\"6\" fill=\"#bbbbbb\"/></pattern></defs>\n";
+    "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+    "patternTransform=\"rotate(45)\">"
+    "<rect width=\"6\" height=\"6\" fill=\"#f5f5f5\"/><rect width=\"1.6\" height=\"6\" "
+    "fill=\"#bbbbbb\"/></pattern></defs>\n";
 
 static const char *const anchors[] = { "start", "middle", "end" };
-static const char *const colours[WEFT__COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7500",
-                                                    "#555555" };
-static const char *const tints[WEFT__COLOURS]   = { "#a8d3ee", "#f6c3a0", "#a3dfcb", "#eccbdd", "#f8dc9d", "#c9e6f8", "#eee59b",
-                                                    "#d0d0d0" };
+static const char *const colours[WEFT__COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                    "#e69f00", "#56b4e9", "#8a7500", "#555555" };
+static const char *const tints[WEFT__COLOURS] = { "#a8d3ee", "#f6c3a0", "#a3dfcb", "#eccbdd",
+                                                  "#f8dc9d", "#c9e6f8", "#eee59b", "#d0d0d0" };
 
 const char *weft__svg_colour(int i) { return colours[i % WEFT__COLOURS]; }
 const char *weft__svg_tint(int i) { return tints[i % WEFT__COLOURS]; }
@@ -36,8 +39,10 @@ void weft__svg_begin(weft__svg *s, const char *path, const char *title, double w
     *s = (weft__svg){ .path = path };
     s->file = open_memstream(&s->text, &s->size);
     s->before = weft__plain_locale();
-    weft__svg_put(s, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
-                     "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>", width, height, width, height);
+    weft__svg_put(s,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                  "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>",
+                  width, height, width, height);
     weft__svg_escaped(s, title);
     weft__svg_put(s, "</title>\n%s<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", style);
     weft__svg_text(s, 24, 30, "title", WEFT__START, title);
@@ -50,8 +55,9 @@ weft_status weft__svg_end(weft__svg *s)
     bool good = s->file && !ferror(s->file);
     if (s->file && fclose(s->file))
         good = false;
-    weft_status status = good ? weft__write_file(s->path, &(weft__span){ s->text, s->size }, 1)
-                              : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", s->path ? s->path : "a picture");
+    weft_status status =
+        good ? weft__write_file(s->path, &(weft__span){ s->text, s->size }, 1) :
+               weft__file_fail(WEFT_ENOMEM, "%s: out of memory", s->path ? s->path : "a picture");
     free(s->text);
     *s = (weft__svg){ 0 };
     return status;
@@ -78,7 +84,8 @@ static void put_character(FILE *file, const char *s, int n)
         fwrite(s, 1, (size_t)n, file);
         break;
     default:                                     /* XML knows no other control characters, not even escaped */
-        fputs((unsigned char)*s >= 0x20 || *s == '\t' || *s == '\n' ? (char[]){ *s, 0 } : "\xEF\xBF\xBD", file);
+        fputs((unsigned char)*s >= 0x20 || *s == '\t' || *s == '\n' ? (char[]){ *s, 0 } : "\xEF\xBF\xBD",
+              file);
     }
 }
 
@@ -86,7 +93,8 @@ void weft__svg_escaped(weft__svg *s, const char *text)
 {
     while (s->file && text && *text) {
         int n = weft__utf8_character(text);
-        bool nonchar = n == 3 && (unsigned char)text[0] == 0xEF && (unsigned char)text[1] == 0xBF && (unsigned char)text[2] >= 0xBE;
+        bool nonchar = n == 3 && (unsigned char)text[0] == 0xEF && (unsigned char)text[1] == 0xBF &&
+                       (unsigned char)text[2] >= 0xBE;
         if (n == 0 || nonchar)                   /* U+FFFE and U+FFFF are no characters to XML */
             fputs("\xEF\xBF\xBD", s->file);
         else
@@ -95,16 +103,19 @@ void weft__svg_escaped(weft__svg *s, const char *text)
     }
 }
 
-void weft__svg_text(weft__svg *s, double x, double y, const char *class_, weft__anchor anchor, const char *text)
+void weft__svg_text(weft__svg *s, double x, double y, const char *class_, weft__anchor anchor,
+                    const char *text)
 {
     if (!text)
         return;
-    weft__svg_put(s, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\" text-anchor=\"%s\">", x, y, class_, anchors[anchor]);
+    weft__svg_put(s, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\" text-anchor=\"%s\">", x, y, class_,
+                  anchors[anchor]);
     weft__svg_escaped(s, text);
     weft__svg_put(s, "</text>\n");
 }
 
-void weft__svg_textf(weft__svg *s, double x, double y, const char *class_, weft__anchor anchor, const char *format, ...)
+void weft__svg_textf(weft__svg *s, double x, double y, const char *class_, weft__anchor anchor,
+                     const char *format, ...)
 {
     char text[200];
     va_list arguments;
@@ -117,12 +128,15 @@ void weft__svg_textf(weft__svg *s, double x, double y, const char *class_, weft_
 /* ---- shapes ---- */
 void weft__svg_line(weft__svg *s, double x1, double y1, double x2, double y2, const char *class_)
 {
-    weft__svg_put(s, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1, y1, x2, y2, class_);
+    weft__svg_put(s, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1, y1, x2, y2,
+                  class_);
 }
 
-void weft__svg_box(weft__svg *s, double x, double y, double width, double height, const char *fill, const char *tip)
+void weft__svg_box(weft__svg *s, double x, double y, double width, double height, const char *fill,
+                   const char *tip)
 {
-    weft__svg_put(s, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"", x, y, width, height, fill);
+    weft__svg_put(s, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"", x, y, width,
+                  height, fill);
     if (tip) {
         weft__svg_put(s, "><title>");
         weft__svg_escaped(s, tip);

@@ -1,10 +1,12 @@
-/* attention_lstm.c - AttentionLSTM: the LSTMs of EncoderDecoderLSTM, and attention of every decoder step to the outputs of both. */
+/* attention_lstm.c - AttentionLSTM: the LSTMs of EncoderDecoderLSTM, and attention of every decoder step
+ * to the outputs of both. */
 #include "rnn/forecast/forecast.h"
 
 typedef struct attention_lstm {
     weft__model is;
     weft_rnn *encoder, *decoder;
-    weft__projection projection; weft_linear *output_projection;  /* of states, of the encoder's outputs; NULL where widths are alike */
+    /* of states, of the encoder's outputs; NULL where widths are alike */
+    weft__projection projection; weft_linear *output_projection;
     weft_interpretable_attention *attention;
     weft_gate_add_norm *gate; weft_layer_norm_layer *norm;   /* one of them */
     weft_linear *head;
@@ -14,26 +16,45 @@ static weft_forecast run(void *model, const weft__reading *t)
 {
     attention_lstm *m = model;
     weft_rnn_out e = weft__recur(t, &t->past, m->encoder, weft__with_fixed(t, t->past.x), WEFT_ZERO_STATE);
-    weft_tensor *d = weft__recur(t, &t->future, m->decoder, weft__with_fixed(t, t->future.x), weft__projected(&m->projection, e.last)).y;
+    weft_tensor *d = weft__recur(t, &t->future, m->decoder, weft__with_fixed(t, t->future.x),
+                                 weft__projected(&m->projection, e.last))
+                         .y;
     weft_tensor *past = m->output_projection ? weft_linear_run(m->output_projection, e.y) : e.y;
     weft_tensor *u = weft__attend_to_both(t, m->attention, past, d);
-    weft_tensor *z = m->gate ? weft_gate_add_norm_run(m->gate, u, d) : weft_layer_norm_layer_run(m->norm, weft_add(d, u));
+    weft_tensor *z =
+        m->gate ? weft_gate_add_norm_run(m->gate, u, d) : weft_layer_norm_layer_run(m->norm, weft_add(d, u));
     return (weft_forecast){ weft_linear_run(m->head, z), e.last };
 }
 
-weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name, const weft_attention_lstm_opts *o)
+weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
+                                         const weft_attention_lstm_opts *o)
 {
     static const char *const function = "attention_lstm";
-    bool sound = weft__model_wants(parent, function, o, "opts is NULL") && weft__model_wants(parent, function, o->num_layers > 0, "num_layers of 1 or more is wanted, not %d", o->num_layers) &&
-        weft__model_wants(parent, function, o->num_heads > 0 && (o->d_decoder ? o->d_decoder : o->d_model) % o->num_heads == 0, "num_heads that divide d_decoder are wanted, not %d of %lld", o->num_heads,
+    bool sound =
+        weft__model_wants(parent, function, o, "opts is NULL") &&
+        weft__model_wants(parent, function, o->num_layers > 0, "num_layers of 1 or more is wanted, not %d",
+                          o->num_layers) &&
+        weft__model_wants(parent, function,
+                          o->num_heads > 0 && (o->d_decoder ? o->d_decoder : o->d_model) % o->num_heads == 0,
+                          "num_heads that divide d_decoder are wanted, not %d of %lld", o->num_heads,
                           (long long)(o->d_decoder ? o->d_decoder : o->d_model));
-    attention_lstm *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
-        .past = o->num_past_features, .future = o->num_future_features, .fixed = o->num_static_features, .causal = o->causal_attention });
+    if (!sound)
+        return weft__model_finished(NULL);
+    const weft__model is = {
+        .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
+        .future = o->num_future_features, .fixed = o->num_static_features,
+        .causal = o->causal_attention
+    };
+    attention_lstm *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)
         return weft__model_finished(NULL);
     weft_module *own = m->is.m;
-    int64_t encoder = o->d_encoder ? o->d_encoder : o->d_model, decoder = o->d_decoder ? o->d_decoder : o->d_model;
-    weft_rnn_opts lstm = { .input = m->is.past + m->is.fixed, .hidden = encoder, .layers = o->num_layers, .dropout = o->num_layers > 1 ? o->dropout : 0 };
+    int64_t encoder = o->d_encoder ? o->d_encoder : o->d_model,
+            decoder = o->d_decoder ? o->d_decoder : o->d_model;
+    weft_rnn_opts lstm = { .input = m->is.past + m->is.fixed,
+                           .hidden = encoder,
+                           .layers = o->num_layers,
+                           .dropout = o->num_layers > 1 ? o->dropout : 0 };
     m->encoder = weft_lstm_new(own, "encoder", &lstm);
     lstm.input = m->is.future + m->is.fixed, lstm.hidden = decoder;
     m->decoder = weft_lstm_new(own, "decoder", &lstm);
@@ -42,7 +63,8 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name, 
         m->output_projection = weft_linear_new(own, "encoder_output_projection", encoder, decoder);
     m->attention = weft_interpretable_attention_new(own, "attention", decoder, o->num_heads, o->dropout);
     if (o->use_gating)
-        m->gate = weft_gate_add_norm_new(own, "gate_add_norm", decoder, decoder, o->dropout, o->trainable_add);
+        m->gate =
+            weft_gate_add_norm_new(own, "gate_add_norm", decoder, decoder, o->dropout, o->trainable_add);
     else
         m->norm = weft_layer_norm_layer_new(own, "layer_norm", decoder);
     m->head = weft_linear_new(own, "output_head", decoder, o->output_dim);

@@ -1,5 +1,5 @@
-/* encoder_decoder_lstm.c - EncoderDecoderLSTM: an LSTM reads the past, another goes on from its state over the future, a head makes
- * the outputs. */
+/* encoder_decoder_lstm.c - EncoderDecoderLSTM: an LSTM reads the past, another goes on from its state over
+ * the future, a head makes the outputs. */
 #include "rnn/forecast/forecast.h"
 
 typedef struct encoder_decoder {
@@ -13,16 +13,20 @@ typedef struct encoder_decoder {
 /* Decoder layer k begins with the state of encoder layer k, or of the last there is. */
 static weft_tensor *as_many(weft_tensor *state, int from, int to)
 {
-    weft_tensor *parts[] = { state, to > from ? weft_tile(weft_slice(state, 0, from - 1, from), 0, to - from) : NULL };
+    weft_tensor *parts[] = { state, to > from ?
+                                        weft_tile(weft_slice(state, 0, from - 1, from), 0, to - from) :
+                                        NULL };
     return to == from ? state : to < from ? weft_slice(state, 0, 0, to) : weft_concat(parts, 2, 0);
 }
 
 static weft_forecast run(void *model, const weft__reading *t)
 {
     encoder_decoder *m = model;
-    weft_state encoder = weft__recur(t, &t->past, m->encoder, weft__with_fixed(t, t->past.x), WEFT_ZERO_STATE).last;
+    weft_state encoder =
+        weft__recur(t, &t->past, m->encoder, weft__with_fixed(t, t->past.x), WEFT_ZERO_STATE).last;
     weft_state first = weft__projected(&m->projection, encoder);
-    first.h = as_many(first.h, m->encoder_layers, m->decoder_layers), first.c = as_many(first.c, m->encoder_layers, m->decoder_layers);
+    first.h = as_many(first.h, m->encoder_layers, m->decoder_layers),
+    first.c = as_many(first.c, m->encoder_layers, m->decoder_layers);
     weft_tensor *y = weft__recur(t, &t->future, m->decoder, weft__with_fixed(t, t->future.x), first).y;
     return (weft_forecast){ m->mlp ? weft_mlp_run(m->mlp, y) : weft_linear_run(m->linear, y), encoder };
 }
@@ -31,7 +35,8 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
 {
     weft *w = m->is.m->w;
     int layers = o->num_mlp_hidden + 1;
-    int64_t *widths = o->d_mlp_hidden ? weft__take(w, &w->notes, (layers + 1) * (int64_t)sizeof *widths) : NULL;
+    int64_t *widths =
+        o->d_mlp_hidden ? weft__take(w, &w->notes, (layers + 1) * (int64_t)sizeof *widths) : NULL;
     if (!o->d_mlp_hidden)
         m->linear = weft_linear_new(m->is.m, "mlp_head", o->d_decoder, o->output_dim);
     if (!widths)
@@ -39,26 +44,42 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
     widths[0] = o->d_decoder, widths[layers] = o->output_dim;
     for (int i = 0; i < o->num_mlp_hidden; i++)
         widths[1 + i] = o->d_mlp_hidden[i];
-    m->mlp = weft_mlp_new(weft_submodule_new(m->is.m, "mlp_head"), "mlp", &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
+    m->mlp = weft_mlp_new(weft_submodule_new(m->is.m, "mlp_head"), "mlp",
+                          &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
 }
 
-weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name, const weft_encoder_decoder_lstm_opts *o)
+weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name,
+                                               const weft_encoder_decoder_lstm_opts *o)
 {
     static const char *const function = "encoder_decoder_lstm";
-    bool sound = weft__model_wants(parent, function, o, "opts is NULL") &&
-        weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0, "%d layers of the encoder, %d of the decoder; 1 or more of each are wanted",
+    bool sound =
+        weft__model_wants(parent, function, o, "opts is NULL") &&
+        weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0,
+                          "%d layers of the encoder, %d of the decoder; 1 or more of each are wanted",
                           o->num_encoder_layers, o->num_decoder_layers) &&
-        weft__model_wants(parent, function, o->num_mlp_hidden >= 0 && (!o->num_mlp_hidden || o->d_mlp_hidden), "num_mlp_hidden %d%s; 0 or more, and its widths, are wanted",
-                          o->num_mlp_hidden, o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL");
-    encoder_decoder *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
-        .past = o->num_past_features, .future = o->num_future_features, .fixed = o->num_static_features });
+        weft__model_wants(parent, function, o->num_mlp_hidden >= 0 && (!o->num_mlp_hidden || o->d_mlp_hidden),
+                          "num_mlp_hidden %d%s; 0 or more, and its widths, are wanted", o->num_mlp_hidden,
+                          o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL");
+    if (!sound)
+        return weft__model_finished(NULL);
+    const weft__model is = {
+        .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
+        .future = o->num_future_features, .fixed = o->num_static_features
+    };
+    encoder_decoder *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)
         return weft__model_finished(NULL);
     m->encoder_layers = o->num_encoder_layers, m->decoder_layers = o->num_decoder_layers;
-    m->encoder = weft_lstm_new(m->is.m, "encoder", &(weft_rnn_opts){ .input = m->is.past + m->is.fixed, .hidden = o->d_encoder,
-        .layers = o->num_encoder_layers, .dropout = o->num_encoder_layers > 1 ? o->dropout : 0 });
-    m->decoder = weft_lstm_new(m->is.m, "decoder", &(weft_rnn_opts){ .input = m->is.future + m->is.fixed, .hidden = o->d_decoder,
-        .layers = o->num_decoder_layers, .dropout = o->num_decoder_layers > 1 ? o->dropout : 0 });
+    m->encoder = weft_lstm_new(m->is.m, "encoder",
+                               &(weft_rnn_opts){ .input = m->is.past + m->is.fixed,
+                                                 .hidden = o->d_encoder,
+                                                 .layers = o->num_encoder_layers,
+                                                 .dropout = o->num_encoder_layers > 1 ? o->dropout : 0 });
+    m->decoder = weft_lstm_new(m->is.m, "decoder",
+                               &(weft_rnn_opts){ .input = m->is.future + m->is.fixed,
+                                                 .hidden = o->d_decoder,
+                                                 .layers = o->num_decoder_layers,
+                                                 .dropout = o->num_decoder_layers > 1 ? o->dropout : 0 });
     m->projection = weft__projection_new(m->is.m, o->d_encoder, o->d_decoder);
     head_new(m, o);
     return weft__model_finished(m);

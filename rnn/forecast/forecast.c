@@ -1,4 +1,5 @@
-/* forecast.c - the way into a forecasting model and out of it: what comes in is checked and made ragged or padded as the model reads it. */
+/* forecast.c - the way into a forecasting model and out of it: what comes in is checked and made ragged or
+ * padded as the model reads it. */
 #include <stdarg.h>
 #include "autograd/autograd.h"
 #include "rnn/forecast/forecast.h"
@@ -23,9 +24,12 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
 {
     weft *w = weft__ready(parent);
     if (w && (is->past < 1 || is->future < 1 || is->fixed < 0))
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are wanted", is->name,
-                   (long long)is->past, (long long)is->future, (long long)is->fixed);
-    if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED, "compat %d; a weft_compat is wanted", (int)is->compat))
+        weft__fail(
+            w, WEFT_ESHAPE,
+            "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are wanted",
+            is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
+    if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
+                           "compat %d; a weft_compat is wanted", (int)is->compat))
         return NULL;
     weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
@@ -54,7 +58,8 @@ static const char *lengths_wrong(const weft_lengths *l, int64_t n, int64_t T, in
     return NULL;
 }
 
-static bool side_fits(const weft__model *m, const char *side, const weft_tensor *x, const weft_lengths *l, int64_t features)
+static bool side_fits(const weft__model *m, const char *side, const weft_tensor *x, const weft_lengths *l,
+                      int64_t features)
 {
     weft *w = m->m->w;
     char text[128];
@@ -62,14 +67,17 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     const char *wrong = weft__wrong(w, x);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the %s %s", m->name, side, wrong);
-    else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) || x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
-        weft__fail(w, WEFT_ESHAPE, "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is wanted", m->name, side, weft__text(&x->f, text),
-                   (long long)features, (long long)features);
+    else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
+             x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
+        weft__fail(w, WEFT_ESHAPE,
+                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is wanted", m->name,
+                   side, weft__text(&x->f, text), (long long)features, (long long)features);
     else if (l && x->f.batch)
-        weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name, side);
+        weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name,
+                   side);
     else if (l && (wrong = lengths_wrong(l, x->f.size[0], x->f.size[1], &sequence)))
-        weft__fail(w, WEFT_EARG, "%s: lengths of the %s %s (sequence %lld; n = %lld, T = %lld)", m->name, side, wrong, (long long)sequence,
-                   (long long)x->f.size[0], (long long)x->f.size[1]);
+        weft__fail(w, WEFT_EARG, "%s: lengths of the %s %s (sequence %lld; n = %lld, T = %lld)", m->name,
+                   side, wrong, (long long)sequence, (long long)x->f.size[0], (long long)x->f.size[1]);
     return !w->status;
 }
 
@@ -80,12 +88,16 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     weft *w = m->m->w;
     char text[128];
     const char *wrong = x ? weft__wrong(w, x) : NULL;
-    bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);        /* then it is made from lengths */
+    /* then it is made from lengths */
+    bool may_lack = m->fixed == 0 || (m->right_aligned && m->fixed == 1);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: fixed %s", m->name, wrong);
-    else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n || x->f.size[1] != m->fixed : !may_lack)
-        weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; %s[%lld, %lld] is wanted", m->name, x ? weft__text(&x->f, text) : "NULL", m->fixed ? "" : "NULL, not ",
-                   (long long)n, (long long)m->fixed);
+    else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
+                     x->f.size[1] != m->fixed :
+                 !may_lack)
+        weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; %s[%lld, %lld] is wanted", m->name,
+                   x ? weft__text(&x->f, text) : "NULL", m->fixed ? "" : "NULL, not ", (long long)n,
+                   (long long)m->fixed);
     return !w->status;
 }
 
@@ -96,10 +108,12 @@ static bool fits(const weft__model *m, const weft_series_batch *s)
         weft__fail(w, WEFT_EARG, "%s: series is NULL", m->name);
     else if ((unsigned)s->past_align > WEFT_ALIGN_RIGHT)
         weft__fail(w, WEFT_EARG, "%s: past_align: one of weft_align is wanted", m->name);
-    if (w->status || !side_fits(m, "past", s->past, s->past_lengths, m->past) || !side_fits(m, "future", s->future, s->future_lengths, m->future))
+    if (w->status || !side_fits(m, "past", s->past, s->past_lengths, m->past) ||
+        !side_fits(m, "future", s->future, s->future_lengths, m->future))
         return false;
     if (sequences(s->past) != sequences(s->future))
-        weft__fail(w, WEFT_ESHAPE, "%s: the past has %lld sequences, the future %lld", m->name, (long long)sequences(s->past), (long long)sequences(s->future));
+        weft__fail(w, WEFT_ESHAPE, "%s: the past has %lld sequences, the future %lld", m->name,
+                   (long long)sequences(s->past), (long long)sequences(s->future));
     return !w->status && fixed_fits(m, s->fixed, sequences(s->past));
 }
 
@@ -119,11 +133,13 @@ static weft__side ragged_side(weft_tensor *x, const weft_lengths *data, weft_ali
 }
 
 /* Exactly: pads become 0, whatever they are. Else only the side on which they are is changed. */
-static weft__side padded_side(weft_tensor *x, const weft_lengths *data, bool known, weft_align from, weft_align to, bool exact)
+static weft__side padded_side(weft_tensor *x, const weft_lengths *data, bool known, weft_align from,
+                              weft_align to, bool exact)
 {
     weft_tensor *y = x;
     if (x->f.batch || (exact && known))
-        y = weft_pad_packed_sequence(x->f.batch ? x : weft_pack_padded_sequence(x, data, from), x->f.batch ? 0 : x->f.size[1], 0, to);
+        y = weft_pad_packed_sequence(x->f.batch ? x : weft_pack_padded_sequence(x, data, from),
+                                     x->f.batch ? 0 : x->f.size[1], 0, to);
     else if (known && from != to)
         y = weft_move_pads(x, data, from, to);
     return (weft__side){ y, *data, to, known };
@@ -134,12 +150,19 @@ static weft__reading reading_of(const weft__model *m, const weft_series_batch *s
     weft *w = m->m->w;
     bool exact = m->compat == WEFT_COMPAT_EXACT;
     weft__reading t = { .model = m, .maps = maps, .fixed = s->fixed };
-    weft_lengths past = s->past->f.batch ? weft_lengths_of(s->past) : s->past_lengths ? *s->past_lengths : all_of(w, s->past->f.size[0], s->past->f.size[1]);
-    weft_lengths future = s->future->f.batch ? weft_lengths_of(s->future) : s->future_lengths ? *s->future_lengths : all_of(w, s->future->f.size[0], s->future->f.size[1]);
-    t.past = exact && !m->right_aligned ? ragged_side(s->past, &past, s->past_align)
-           : padded_side(s->past, &past, s->past->f.batch || s->past_lengths, s->past_align, m->right_aligned ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT, exact);
-    t.future = exact ? ragged_side(s->future, &future, WEFT_ALIGN_LEFT)
-             : padded_side(s->future, &future, s->future->f.batch || s->future_lengths, WEFT_ALIGN_LEFT, WEFT_ALIGN_LEFT, false);
+    weft_lengths past = s->past->f.batch ? weft_lengths_of(s->past) :
+                        s->past_lengths  ? *s->past_lengths :
+                                           all_of(w, s->past->f.size[0], s->past->f.size[1]);
+    weft_lengths future = s->future->f.batch ? weft_lengths_of(s->future) :
+                          s->future_lengths  ? *s->future_lengths :
+                                               all_of(w, s->future->f.size[0], s->future->f.size[1]);
+    t.past = exact && !m->right_aligned ?
+                 ragged_side(s->past, &past, s->past_align) :
+                 padded_side(s->past, &past, s->past->f.batch || s->past_lengths, s->past_align,
+                             m->right_aligned ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT, exact);
+    t.future = exact ? ragged_side(s->future, &future, WEFT_ALIGN_LEFT) :
+                       padded_side(s->future, &future, s->future->f.batch || s->future_lengths,
+                                   WEFT_ALIGN_LEFT, WEFT_ALIGN_LEFT, false);
     return t;
 }
 
@@ -148,7 +171,8 @@ static weft_tensor *as_given(const weft__reading *t, const weft_tensor *given, w
 {
     if (!weft_ok(y->w) || !given->f.batch == !y->f.batch)
         return given->f.batch && y->f.batch ? weft__arranged_as(y, &given->f) : y;
-    return given->f.batch ? weft_pack_padded_sequence(y, &t->future.data, WEFT_ALIGN_LEFT) : weft_pad_packed_sequence(y, given->f.size[1], 0, WEFT_ALIGN_LEFT);
+    return given->f.batch ? weft_pack_padded_sequence(y, &t->future.data, WEFT_ALIGN_LEFT) :
+                            weft_pad_packed_sequence(y, given->f.size[1], 0, WEFT_ALIGN_LEFT);
 }
 
 weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, weft_forecast_maps *maps)

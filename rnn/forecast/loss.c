@@ -1,5 +1,5 @@
-/* loss.c - what a forecast costs: the losses of nn over the real steps of a decoder alone, whether they lie packed or padded,
- * and the usual metrics of the forecast in the middle. */
+/* loss.c - what a forecast costs: the losses of nn over the real steps of a decoder alone, whether they lie
+ * packed or padded, and the usual metrics of the forecast in the middle. */
 #include <math.h>
 #include "nn/loss.h"
 #include "autograd/autograd.h"
@@ -17,7 +17,8 @@ static bool usable(weft *w, const weft_tensor *x, const char *what)
 }
 
 /* ---- shapes: everything gets a last axis, that of the outputs ---- */
-static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }         /* the axes that hold sequences and steps */
+/* the axes that hold sequences and steps */
+static int of_steps(const weft_tensor *x) { return x->f.batch ? 1 : 2; }
 
 static weft_tensor *with_outputs(weft_tensor *x) { return weft_rank(x) == of_steps(x) ? weft__column(x) : x; }
 
@@ -26,18 +27,21 @@ static bool is_forecast(const weft_tensor *x, const char *what)
     char text[128];
     int  more = weft_rank(x) - of_steps(x);
     if (more < 0 || more > 1)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s: ragged [M, outputs] or plain [n, T, outputs] is wanted", name, what, weft__text(&x->f, text));
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s: ragged [M, outputs] or plain [n, T, outputs] is wanted",
+                   name, what, weft__text(&x->f, text));
     return !x->w->status;
 }
 
 /* ---- which steps count ---- */
-static void are_its_lengths(const weft_tensor *x, const weft_lengths *l)        /* a ragged forecast knows them itself */
+/* a ragged forecast knows them itself */
+static void are_its_lengths(const weft_tensor *x, const weft_lengths *l)
 {
     weft_lengths own = weft_lengths_of(x);
     if (l && weft__lengths_fit(x->w, l, own.n, INT32_MAX, name))
         for (int64_t s = 0; s < own.n && !x->w->status; s++)
             if (l->len[s] != own.len[s])
-                weft__fail(x->w, WEFT_ESHAPE, "%s: sequence %lld of predicted has length %d, not %d", name, (long long)s, own.len[s], l->len[s]);
+                weft__fail(x->w, WEFT_ESHAPE, "%s: sequence %lld of predicted has length %d, not %d", name,
+                           (long long)s, own.len[s], l->len[s]);
 }
 
 /* [n, T, 1] of 0 and 1; NULL: all steps count (or an error). */
@@ -54,19 +58,25 @@ static bool rising(weft *w, const real *q, int n)
 {
     for (int i = 1; i < n && q; i++)
         if (q[i] < q[i - 1])
-            weft__fail(w, WEFT_EARG, "%s: quantile %d is %g, after %g; column i of predicted is quantile i, so rising ones are wanted", name, i, (double)q[i], (double)q[i - 1]);
+            weft__fail(w, WEFT_EARG,
+                       "%s: quantile %d is %g, after %g; column i of predicted is quantile i, so rising ones "
+                       "are wanted",
+                       name, i, (double)q[i], (double)q[i - 1]);
     return !w->status;
 }
 
-static weft_loss by_quantiles(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o, const weft_loss_opts *of)
+static weft_loss by_quantiles(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o,
+                              const weft_loss_opts *of)
 {
     const real *q = o->n ? o->quantiles : usual;
     int n = o->n ? o->n : (int)(sizeof usual / sizeof *usual);
-    return rising(x->w, q, n) ? weft_quantile_loss(x, y, q, n, o->per_batch, of) : (weft_loss){ &x->w->nil, &x->w->nil };
+    return rising(x->w, q, n) ? weft_quantile_loss(x, y, q, n, o->per_batch, of) :
+                                (weft_loss){ &x->w->nil, &x->w->nil };
 }
 
 /* ---- the loss ---- */
-static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o, const weft_loss_opts *of)
+static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_loss_opts *o,
+                         const weft_loss_opts *of)
 {
     switch (o->kind) {
     case WEFT_FORECAST_MSE:      return weft_mse(x, y, of);
@@ -80,14 +90,17 @@ static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_los
     return (weft_loss){ &x->w->nil, &x->w->nil };
 }
 
-weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const weft_lengths *lengths, const weft_forecast_loss_opts *opts)
+weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const weft_lengths *lengths,
+                             const weft_forecast_loss_opts *opts)
 {
     weft_forecast_loss_opts o = opts ? *opts : (weft_forecast_loss_opts){ 0 };
     weft *w = weft__context(LIST(predicted, target));
-    bool sound = usable(w, predicted, "predicted") && usable(w, target, "target") && (!o.weights || usable(w, o.weights, "weights"));
+    bool sound = usable(w, predicted, "predicted") && usable(w, target, "target") &&
+                 (!o.weights || usable(w, o.weights, "weights"));
     if (!sound || !is_forecast(predicted, "predicted") || !is_forecast(target, "target"))
         return (weft_loss){ &w->nil, &w->nil };
-    weft_loss_opts of = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking), .weights = o.weights };
+    weft_loss_opts of = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking),
+                          .weights = o.weights };
     if (o.weights && !o.weights->f.batch == !predicted->f.batch)
         of.weights = with_outputs(o.weights);
     return of_kind(with_outputs(predicted), with_outputs(target), &o, &of);
@@ -96,32 +109,39 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
 /* ---- the forecast in the middle, and its metrics ---- */
 weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles)
 {
-    if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 || weft_size(predicted, -1) != quantiles)
-        return weft__failed(predicted, WEFT_ESHAPE, "point_prediction", "[.., %d], a column for each quantile, is wanted", quantiles);
+    if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 ||
+        weft_size(predicted, -1) != quantiles)
+        return weft__failed(predicted, WEFT_ESHAPE, "point_prediction",
+                            "[.., %d], a column for each quantile, is wanted", quantiles);
     return weft_slice(predicted, -1, quantiles / 2, quantiles / 2 + 1);
 }
 
 enum { METRICS = 4 };
-static const weft_forecast_kind kinds[METRICS] = { WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_SMAPE, WEFT_FORECAST_MAPE };
+static const weft_forecast_kind kinds[METRICS] = { WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_SMAPE,
+                                                   WEFT_FORECAST_MAPE };
 
 static weft_tensor *number(weft_tensor *x) { return weft_reshape(x, WEFT_SHAPE(1)); }
 
-static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)    /* [METRICS + 1] */
+/* [METRICS + 1] */
+static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)
 {
     weft_tensor *all[METRICS + 1];
     for (int k = 0; k < METRICS; k++) {
-        weft_loss l = weft_forecast_loss(point, target, lengths, &(weft_forecast_loss_opts){ .kind = kinds[k] });
+        weft_loss l =
+            weft_forecast_loss(point, target, lengths, &(weft_forecast_loss_opts){ .kind = kinds[k] });
         all[k] = number(l.sum), all[METRICS] = number(l.weight);
     }
     return weft_concat(all, METRICS + 1, 0);
 }
 
-void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)
+void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_tensor *target,
+                              const weft_lengths *lengths)
 {
     weft *w = weft_context_of(point);
     bool was = weft_set_grad_enabled(w, false);
     real got[METRICS + 1];
-    weft_meter *meters[METRICS] = { m ? &m->mse : NULL, m ? &m->mae : NULL, m ? &m->smape : NULL, m ? &m->mape : NULL };
+    weft_meter *meters[METRICS] = { m ? &m->mse : NULL, m ? &m->mae : NULL, m ? &m->smape : NULL,
+                                    m ? &m->mape : NULL };
     weft_status failed = weft_read(sums_and_weight(point, target, lengths), got, sizeof got);
     for (int k = 0; k < METRICS && !failed; k++)
         weft_meter_add(meters[k], 0, (double)got[k], (double)got[METRICS]);

@@ -1,4 +1,5 @@
-/* meter.c - a running mean in buckets of length. Sums of double: an epoch of float losses adds up without loss. */
+/* meter.c - a running mean in buckets of length. Sums of double: an epoch of float losses adds up without
+ * loss. */
 #include <math.h>
 #include "rnn/forecast/api_forecast.h"
 

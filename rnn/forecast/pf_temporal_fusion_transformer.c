@@ -1,8 +1,10 @@
-/* pf_temporal_fusion_transformer.c - PFTemporalFusionTransformer: the trunk, with lengths as shares of the longest past. */
+/* pf_temporal_fusion_transformer.c - PFTemporalFusionTransformer: the trunk, with lengths as shares of the
+ * longest past. */
 #include "autograd/autograd.h"
 #include "rnn/forecast/tft.h"
 
-/* A leftover of times when lengths were shares of T: they are multiplied by T, and so nothing but sequences of length 0 is masked. */
+/* A leftover of times when lengths were shares of T: they are multiplied by T, and so nothing but
+ * sequences of length 0 is masked. */
 static weft_lengths multiplied(const weft__side *side)
 {
     weft *w = side->x->w;
@@ -28,7 +30,8 @@ static weft_forecast run(void *model, const weft__reading *t)
     bool as_coded = t->model->compat == WEFT_COMPAT_AS_CODED;
     weft_tensor *fixed = t->fixed;
     if (!fixed && t->model->fixed)
-        fixed = weft__tft_lengths(t, 1 / (as_coded || !weft__tft_ctxt(m) ? longest(&t->past.data) : (double)weft__tft_ctxt(m)), 0);
+        fixed = weft__tft_lengths(
+            t, 1 / (as_coded || !weft__tft_ctxt(m) ? longest(&t->past.data) : (double)weft__tft_ctxt(m)), 0);
     if (as_coded)
         own.past.data = multiplied(&t->past), own.future.data = multiplied(&t->future);
     return weft__tft_run(m, &own, fixed);

@@ -1,4 +1,5 @@
-/* rolling.c - a forecast of any length: windows one after the other, each with what was predicted before it as the past of its target. */
+/* rolling.c - a forecast of any length: windows one after the other, each with what was predicted before
+ * it as the past of its target. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
@@ -12,7 +13,8 @@ typedef struct {
     double *out, *all;
     weft__prepared p;                            /* of this series; predictions go into z and raw */
     weft_feature_counts n;
-    real *past, *future, *predicted; double *column; void *block;         /* of one window; one column of it */
+    /* of one window; one column of it */
+    real *past, *future, *predicted; double *column; void *block;
     weft_mark start;
 } job;
 
@@ -26,15 +28,18 @@ static bool sensible(job *j, const weft_rolling_forecast_opts *o)
     if (!j->model || !j->out)
         weft__fail(w, WEFT_EARG, "rolling_forecast: %s is NULL", j->model ? "out" : "the model");
     else if (j->series < 0 || j->series >= f->n)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: there is no series %lld of %lld", (long long)j->series, (long long)f->n);
+        weft__fail(w, WEFT_EARG, "rolling_forecast: there is no series %lld of %lld", (long long)j->series,
+                   (long long)f->n);
     if (w->status)
         return false;
     int64_t rows = f->start[j->series + 1] - f->start[j->series];
     j->rows = o && o->rows ? o->rows : rows - j->from;
     j->quantiles = o && o->quantiles ? o->quantiles : 1;
     if (j->from < 1 || j->from > rows || j->rows < 0 || j->rows > rows - j->from)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are wanted, not %lld from row %lld on", (long long)j->series,
-                   (long long)rows, (long long)j->rows, (long long)j->from);
+        weft__fail(w, WEFT_EARG,
+                   "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are wanted, not "
+                   "%lld from row %lld on",
+                   (long long)j->series, (long long)rows, (long long)j->rows, (long long)j->from);
     else if (j->quantiles < 1 || j->quantiles > 1 << 20)
         weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is wanted (0 means 1)");
     return !w->status;
@@ -43,8 +48,10 @@ static bool sensible(job *j, const weft_rolling_forecast_opts *o)
 static bool make_room(job *j)
 {
     const weft_features *x = j->x;
-    int64_t context = x->context < j->from + j->rows ? x->context : j->from + j->rows, horizon = x->horizon < j->rows ? x->horizon : j->rows;
-    size_t doubles = (size_t)horizon + 1, past = (size_t)(context * j->n.past) + 1, future = (size_t)(horizon * j->n.future) + 1;
+    int64_t context = x->context < j->from + j->rows ? x->context : j->from + j->rows,
+            horizon = x->horizon < j->rows ? x->horizon : j->rows;
+    size_t doubles = (size_t)horizon + 1, past = (size_t)(context * j->n.past) + 1,
+           future = (size_t)(horizon * j->n.future) + 1;
     size_t predicted = (size_t)horizon * (size_t)(j->n.target * j->quantiles) + 1;
     j->block = weft__allocate(j->w, doubles * sizeof(double) + (past + future + predicted) * sizeof(real));
     if (!j->block)
@@ -60,8 +67,8 @@ static bool make_room(job *j)
 static void inputs_fail(job *j, int64_t row, int64_t k, bool past)
 {
     int64_t time = j->x->time != NULL;
-    weft__features_fail(j->x, j->f, j->series, row, k < time ? j->x->time : j->x->column[k - time].name, "it is missing, but a window has it in its %s",
-                        past ? "past" : "future");
+    weft__features_fail(j->x, j->f, j->series, row, k < time ? j->x->time : j->x->column[k - time].name,
+                        "it is missing, but a window has it in its %s", past ? "past" : "future");
 }
 
 static bool all_there(job *j, const real *a, int64_t first, int64_t rows, int64_t columns, bool past)
@@ -82,12 +89,15 @@ static weft_tensor *asked(job *j, int64_t at, int64_t rows)
     weft__prepared_past(&j->p, begin, begin, past_len, j->past);
     weft__prepared_mask(&j->p, past_len, j->past);
     weft__prepared_future(&j->p, begin, at, rows, j->future);
-    if (!all_there(j, j->past, begin, past_len, j->n.past, true) || !all_there(j, j->future, at, rows, j->n.future, false))
+    if (!all_there(j, j->past, begin, past_len, j->n.past, true) ||
+        !all_there(j, j->future, at, rows, j->n.future, false))
         return NULL;
     int64_t id = (at - j->from) / j->x->horizon;
-    weft_series_batch s = { .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ 1, &past_len, &id }),
-                      .future = weft_ragged(w, j->future, j->n.future, &(weft_lengths){ 1, &future_len, &id }),
-                      .fixed = j->n.fixed ? weft_reals(w, j->p.fixed, WEFT_SHAPE(1, j->n.fixed)) : NULL };
+    weft_series_batch s = {
+        .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ 1, &past_len, &id }),
+        .future = weft_ragged(w, j->future, j->n.future, &(weft_lengths){ 1, &future_len, &id }),
+        .fixed = j->n.fixed ? weft_reals(w, j->p.fixed, WEFT_SHAPE(1, j->n.fixed)) : NULL
+    };
     weft_mark before = weft__raise_floor(w);
     weft_tensor *y = w->status ? NULL : j->model(s, j->user);
     w->floor = before;
@@ -99,12 +109,20 @@ static bool is_good(job *j, const weft_tensor *y, int64_t at, int64_t wanted)
 {
     weft *w = j->w;
     char text[128];
-    const char *wrong = w->status ? NULL : w->step != j->start.step ? "came after the end of the step (weft_clear)" : weft__wrong(w, y);
+    const char *wrong = w->status                ? NULL :
+                        w->step != j->start.step ? "came after the end of the step (weft_clear)" :
+                                                   weft__wrong(w, y);
     if (wrong)
         weft__fail(w, WEFT_EARG, "rolling_forecast: row %lld: the model's tensor %s", (long long)at, wrong);
-    else if (!w->status && (y->f.type != WEFT_REAL || (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens : weft__elements(&y->f)) != wanted))
-        weft__fail(w, WEFT_ESHAPE, "rolling_forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld quantiles are wanted", (long long)at,
-                   weft__text(&y->f, text), (long long)(wanted / (j->n.target * j->quantiles)), (long long)j->n.target, (long long)j->quantiles);
+    else if (!w->status &&
+             (y->f.type != WEFT_REAL ||
+              (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
+                            weft__elements(&y->f)) != wanted))
+        weft__fail(w, WEFT_ESHAPE,
+                   "rolling_forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld "
+                   "quantiles are wanted",
+                   (long long)at, weft__text(&y->f, text), (long long)(wanted / (j->n.target * j->quantiles)),
+                   (long long)j->n.target, (long long)j->quantiles);
     return !w->status;
 }
 
@@ -119,7 +137,8 @@ static bool undo(job *j, int64_t at, int64_t rows, int64_t k, int64_t q)
     weft__chain_undo(j->x, c, j->p.raw + k * j->p.rows, j->p.on[k], at, rows, j->column);
     for (int64_t i = 0; i < rows; i++)
         if (!isfinite(j->column[i])) {
-            weft__features_fail(j->x, j->f, j->series, at + i, c->name, "the model gives %g, transformed back %g",
+            weft__features_fail(j->x, j->f, j->series, at + i, c->name,
+                                "the model gives %g, transformed back %g",
                                 (double)j->predicted[i * columns + k * j->quantiles + q], j->column[i]);
             return false;
         }
@@ -166,7 +185,8 @@ static bool step(job *j, int64_t at, int64_t rows)
     if (!is_good(j, y, at, wanted))
         return false;
     y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
-    bool good = weft_read(y, j->predicted, (size_t)wanted * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
+    bool good =
+        weft_read(y, j->predicted, (size_t)wanted * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
     weft_rewind(j->w, mark);
     return good;
 }
@@ -188,11 +208,14 @@ static void run(job *j)
         weft_rewind(w, j->start);
 }
 
-weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from, weft_forecast_model_fn *model, void *user,
+weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from,
+                                  weft_forecast_model_fn *model, void *user,
                                   const weft_rolling_forecast_opts *o, double *out)
 {
     weft *w = x ? x->w : weft__nowhere();
-    job j = { .w = w, .x = x, .f = f, .series = series, .model = model, .user = user, .from = from, .out = out };
+    job j = {
+        .w = w, .x = x, .f = f, .series = series, .model = model, .user = user, .from = from, .out = out
+    };
     if (o)
         j.true_past = o->true_past, j.all = o->all;
     if (!weft__features_ready(x, "rolling_forecast") || !sensible(&j, o))

@@ -1,9 +1,11 @@
-/* shorten.c - random shorter lengths as augmentation: drawing them, and keeping that many rows of each sequence, the newest of what is
- * past and the first of what is to come, so that both still meet at the same moment. */
+/* shorten.c - random shorter lengths as augmentation: drawing them, and keeping that many rows of each
+ * sequence, the newest of what is past and the first of what is to come, so that both still meet at the same
+ * moment. */
 #include "autograd/autograd.h"
 #include "rnn/forecast/api_forecast.h"
 
-weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *l, int32_t least, int32_t most, int32_t *out)
+weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *l, int32_t least, int32_t most,
+                                int32_t *out)
 {
     if (!stream || !l || l->n < 0 || (l->n && (!l->len || !out)) || least < 0 || most < least)
         return WEFT_EARG;
@@ -24,7 +26,8 @@ static bool shortens(weft_tensor *x, const weft_lengths *shorter)
     bool sound = weft__lengths_fit(w, shorter, now.n, INT32_MAX, "shorten");
     for (int64_t s = 0; sound && s < now.n && !w->status; s++)
         if (shorter->len[s] > now.len[s])
-            weft__fail(w, WEFT_ESHAPE, "shorten: sequence %lld is to have length %d; 0 .. %d is wanted", (long long)s, shorter->len[s], now.len[s]);
+            weft__fail(w, WEFT_ESHAPE, "shorten: sequence %lld is to have length %d; 0 .. %d is wanted",
+                       (long long)s, shorter->len[s], now.len[s]);
     return !w->status;
 }
 
@@ -56,9 +59,17 @@ weft_tensor *weft_shorten(weft_tensor *x, const weft_lengths *shorter, bool newe
 }
 
 /* ---- a series ---- */
-typedef struct { const char *name; weft_tensor *x; const weft_lengths *lengths; weft_align align; int32_t least, most; bool newest; } side;
+typedef struct {
+    const char *name;
+    weft_tensor *x;
+    const weft_lengths *lengths;
+    weft_align align;
+    int32_t least, most;
+    bool newest;
+} side;
 
-static weft_lengths *lengths_in_step(weft *w, int64_t n, const int64_t *id)     /* unfilled; NULL and a sticky error if there is no memory */
+/* unfilled; NULL and a sticky error if there is no memory */
+static weft_lengths *lengths_in_step(weft *w, int64_t n, const int64_t *id)
 {
     weft_lengths *l = weft__take(w, &w->notes, sizeof *l);
     int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
@@ -81,7 +92,8 @@ static weft_tensor *as_ragged(const side *a)
     const weft_lengths *l = a->lengths || a->x->f.batch ? a->lengths : full_lengths(a->x);
     if (a->x->f.batch)
         return a->x;
-    return weft__is_padded(a->x, l, a->align, a->name) ? weft_pack_padded_sequence(a->x, l, a->align) : &a->x->w->nil;
+    return weft__is_padded(a->x, l, a->align, a->name) ? weft_pack_padded_sequence(a->x, l, a->align) :
+                                                         &a->x->w->nil;
 }
 
 static bool shortenable(const side *a, weft_stream *stream)
@@ -91,7 +103,8 @@ static bool shortenable(const side *a, weft_stream *stream)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", a->name, wrong);
     else if (!stream || a->least < 0 || a->most < a->least)
-        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; a stream and 0 <= least <= most are wanted", a->name, a->least, a->most, stream ? "" : ", no stream");
+        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; a stream and 0 <= least <= most are wanted",
+                   a->name, a->least, a->most, stream ? "" : ", no stream");
     return !w->status;
 }
 
@@ -102,7 +115,8 @@ static void shorten(side *a, weft_stream *stream)
         return;
     weft_tensor *x = a->x, *ragged = shortenable(a, stream) ? as_ragged(a) : weft__inert_beside(x);
     a->x = ragged;
-    weft_lengths now = weft_lengths_of(ragged), *l = weft_ok(ragged->w) ? lengths_in_step(ragged->w, now.n, now.id) : NULL;
+    weft_lengths now = weft_lengths_of(ragged),
+                 *l = weft_ok(ragged->w) ? lengths_in_step(ragged->w, now.n, now.id) : NULL;
     if (!l || weft_stream_lengths(stream, &now, a->least, a->most, (int32_t *)(uintptr_t)l->len))
         return;
     a->x = weft_shorten(ragged, l, a->newest);
@@ -113,8 +127,16 @@ static void shorten(side *a, weft_stream *stream)
 weft_series_batch weft_shorten_series(weft_series_batch s, weft_stream *stream, const weft_shorten_opts *opts)
 {
     weft_shorten_opts o = opts ? *opts : (weft_shorten_opts){ 0 };
-    side past = { "shorten_series: past", s.past, s.past_lengths, s.past_align, o.past_least, o.past_most, true };
-    side future = { "shorten_series: future", s.future, s.future_lengths, WEFT_ALIGN_LEFT, o.future_least, o.future_most, false };
+    side past = {
+        "shorten_series: past", s.past, s.past_lengths, s.past_align, o.past_least, o.past_most, true
+    };
+    side future = { "shorten_series: future",
+                    s.future,
+                    s.future_lengths,
+                    WEFT_ALIGN_LEFT,
+                    o.future_least,
+                    o.future_most,
+                    false };
     shorten(&past, stream), shorten(&future, stream);
     s.past = past.x, s.past_lengths = past.lengths;
     s.future = future.x, s.future_lengths = future.lengths;

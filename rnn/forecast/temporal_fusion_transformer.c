@@ -1,4 +1,5 @@
-/* temporal_fusion_transformer.c - TemporalFusionTransformer: the trunk; its one static feature is, if none are given, the length of the past. */
+/* temporal_fusion_transformer.c - TemporalFusionTransformer: the trunk; its one static feature is, if none
+ * are given, the length of the past. */
 #include "rnn/forecast/tft.h"
 
 static weft_forecast run(void *model, const weft__reading *t)
@@ -7,7 +8,9 @@ static weft_forecast run(void *model, const weft__reading *t)
     weft_tensor *fixed = t->fixed;
     if (!fixed && t->model->fixed) {
         if (!weft__tft_ctxt(m))
-            weft_fail(t->model->m->w, WEFT_EARG, "%s: fixed is NULL, and ctxt_seq_len, by which lengths could be divided, is 0", t->model->name);
+            weft_fail(t->model->m->w, WEFT_EARG,
+                      "%s: fixed is NULL, and ctxt_seq_len, by which lengths could be divided, is 0",
+                      t->model->name);
         fixed = weft__tft_lengths(t, weft__tft_ctxt(m) ? 2 / (double)weft__tft_ctxt(m) : 0, -1);
     }
     return weft__tft_run(m, t, fixed);

@@ -1,5 +1,6 @@
-/* tft.c - the trunk of the TFT family (Lim, Arik, Loeff, Pfister 2021): variable selection, an LSTM over past and future, attention of the
- * future to both, gates everywhere; what is static sets the LSTM's first state and goes into selection and enrichment. */
+/* tft.c - the trunk of the TFT family (Lim, Arik, Loeff, Pfister 2021): variable selection, an LSTM over past
+ * and future, attention of the future to both, gates everywhere; what is static sets the LSTM's first state
+ * and goes into selection and enrichment. */
 #include "autograd/autograd.h"
 #include "rnn/forecast/tft.h"
 
@@ -10,7 +11,8 @@ struct weft__tft {
     weft_grn *ctxt_vs, *ctxt_enrichment, *init_hidden, *init_cell, *enrichment;
     weft_variable_selection *enc_vs, *dec_vs;
     weft_rnn *enc_lstm, *dec_lstm;
-    weft_glu *gate1, *attn_gate1, *attn_gate2; weft_add_norm *norm1, *attn_norm1, *attn_norm2;   /* gate1, norm1: of both sides */
+    /* gate1, norm1: of both sides */
+    weft_glu *gate1, *attn_gate1, *attn_gate2; weft_add_norm *norm1, *attn_norm1, *attn_norm2;
     weft_interpretable_attention *attn;
     weft_grn *attn_grn;
     weft_linear *output;
@@ -21,14 +23,21 @@ int64_t weft__tft_ctxt(const weft__tft *m) { return m->o.ctxt_seq_len; }
 /* ---- making ---- */
 static weft_grn *grn(const weft__tft *m, const char *name, int64_t context)
 {
-    return weft_grn_new(m->is.m, name, &(weft_grn_opts){ .in = m->o.d_model, .out = m->o.d_model, .hidden = m->o.d_model, .context = context,
-                                                         .dropout = m->o.dropout, .activation = WEFT_ELU, .interpolate = true });
+    const weft_grn_opts o = {
+        .in = m->o.d_model, .out = m->o.d_model, .hidden = m->o.d_model, .context = context,
+        .dropout = m->o.dropout, .activation = WEFT_ELU, .interpolate = true
+    };
+    return weft_grn_new(m->is.m, name, &o);
 }
 
-static weft_variable_selection *selection(const weft__tft *m, const char *name, int64_t features, int64_t context)
+static weft_variable_selection *selection(const weft__tft *m, const char *name, int64_t features,
+                                          int64_t context)
 {
-    return weft_variable_selection_new(m->is.m, name, &(weft_variable_selection_opts){ .num_features = features, .d_hidden = m->o.d_hidden_continuous,
-                                                                                       .d_model = m->o.d_model, .context = context, .dropout = m->o.dropout });
+    const weft_variable_selection_opts o = {
+        .num_features = features, .d_hidden = m->o.d_hidden_continuous, .d_model = m->o.d_model,
+        .context = context, .dropout = m->o.dropout
+    };
+    return weft_variable_selection_new(m->is.m, name, &o);
 }
 
 static void contexts_new(weft__tft *m)
@@ -44,14 +53,21 @@ static void trunk_new(weft__tft *m)
 {
     weft_module *own = m->is.m;
     int64_t d = m->o.d_model, context = m->contexts ? d : 0;
-    weft_rnn_opts lstm = { .input = d, .hidden = d, .layers = m->o.num_lstm_layers, .dropout = m->o.num_lstm_layers > 1 ? m->o.dropout : 0 };
-    m->enc_vs = selection(m, "enc_vs", m->is.past, context), m->dec_vs = selection(m, "dec_vs", m->is.future, context);
+    weft_rnn_opts lstm = { .input = d,
+                           .hidden = d,
+                           .layers = m->o.num_lstm_layers,
+                           .dropout = m->o.num_lstm_layers > 1 ? m->o.dropout : 0 };
+    m->enc_vs = selection(m, "enc_vs", m->is.past, context),
+    m->dec_vs = selection(m, "dec_vs", m->is.future, context);
     m->enc_lstm = weft_lstm_new(own, "enc_lstm", &lstm), m->dec_lstm = weft_lstm_new(own, "dec_lstm", &lstm);
-    m->gate1 = weft_glu_new(own, "enc_gate1", d, d, m->o.dropout), m->norm1 = weft_add_norm_new(own, "enc_norm1", d, false);
+    m->gate1 = weft_glu_new(own, "enc_gate1", d, d, m->o.dropout),
+    m->norm1 = weft_add_norm_new(own, "enc_norm1", d, false);
     m->attn = weft_interpretable_attention_new(own, "attn", d, m->o.num_heads, m->o.dropout);
-    m->attn_gate1 = weft_glu_new(own, "attn_gate1", d, d, m->o.dropout), m->attn_norm1 = weft_add_norm_new(own, "attn_norm1", d, false);
+    m->attn_gate1 = weft_glu_new(own, "attn_gate1", d, d, m->o.dropout),
+    m->attn_norm1 = weft_add_norm_new(own, "attn_norm1", d, false);
     m->attn_grn = grn(m, "attn_grn", 0);
-    m->attn_gate2 = weft_glu_new(own, "attn_gate2", d, d, 0), m->attn_norm2 = weft_add_norm_new(own, "attn_norm2", d, false);
+    m->attn_gate2 = weft_glu_new(own, "attn_gate2", d, d, 0),
+    m->attn_norm2 = weft_add_norm_new(own, "attn_norm2", d, false);
     m->output = weft_linear_new(own, "output_layer", d, m->o.output_dim);
 }
 
@@ -60,20 +76,32 @@ static void aliases_new(weft__tft *m)
 {
     if (!weft_ok(m->is.m->w))
         return;
-    weft_module *gate = weft_submodule_new(m->is.m, "dec_gate1"), *norm = weft_submodule_new(m->is.m, "dec_norm1");
+    weft_module *gate = weft_submodule_new(m->is.m, "dec_gate1"),
+                *norm = weft_submodule_new(m->is.m, "dec_norm1");
     weft_module *fc1 = weft_submodule_new(gate, "fc1"), *own = weft_submodule_new(norm, "norm");
-    weft_tie(fc1, "weight", weft_find_parameter(m->is.m, "enc_gate1.fc1.weight")), weft_tie(fc1, "bias", weft_find_parameter(m->is.m, "enc_gate1.fc1.bias"));
-    weft_tie(own, "weight", weft_find_parameter(m->is.m, "enc_norm1.norm.weight")), weft_tie(own, "bias", weft_find_parameter(m->is.m, "enc_norm1.norm.bias"));
+    weft_tie(fc1, "weight", weft_find_parameter(m->is.m, "enc_gate1.fc1.weight")),
+        weft_tie(fc1, "bias", weft_find_parameter(m->is.m, "enc_gate1.fc1.bias"));
+    weft_tie(own, "weight", weft_find_parameter(m->is.m, "enc_norm1.norm.weight")),
+        weft_tie(own, "bias", weft_find_parameter(m->is.m, "enc_norm1.norm.bias"));
 }
 
-weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char *function, const weft_tft_opts *o, bool contexts, weft__model_run *run)
+weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char *function,
+                               const weft_tft_opts *o, bool contexts, weft__model_run *run)
 {
-    bool sound = weft__model_wants(parent, function, o, "opts is NULL") &&
-        weft__model_wants(parent, function, o->num_lstm_layers > 0, "num_lstm_layers of 1 or more is wanted, not %d", o->num_lstm_layers) &&
-        weft__model_wants(parent, function, o->ctxt_seq_len >= 0 || !contexts, "ctxt_seq_len of 0 or more is wanted, not %lld", (long long)o->ctxt_seq_len);
-    weft__tft *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
-        .past = o->num_past_features, .future = o->num_future_features, .fixed = contexts ? o->num_static_features : 0,
-        .causal = o->causal_attention, .right_aligned = true });
+    bool sound =
+        weft__model_wants(parent, function, o, "opts is NULL") &&
+        weft__model_wants(parent, function, o->num_lstm_layers > 0,
+                          "num_lstm_layers of 1 or more is wanted, not %d", o->num_lstm_layers) &&
+        weft__model_wants(parent, function, o->ctxt_seq_len >= 0 || !contexts,
+                          "ctxt_seq_len of 0 or more is wanted, not %lld", (long long)o->ctxt_seq_len);
+    if (!sound)
+        return weft__model_finished(NULL);
+    const weft__model is = {
+        .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
+        .future = o->num_future_features, .fixed = contexts ? o->num_static_features : 0,
+        .causal = o->causal_attention, .right_aligned = true
+    };
+    weft__tft *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)
         return weft__model_finished(NULL);
     m->o = *o, m->contexts = contexts;
@@ -87,7 +115,8 @@ weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char
 /* ---- running ---- */
 typedef struct contexts { weft_tensor *vs, *enrichment; weft_state first; } contexts;
 
-static weft_tensor *of_every_layer(const weft__tft *m, weft_tensor *x)           /* [n, d] -> [layers, n, d] */
+/* [n, d] -> [layers, n, d] */
+static weft_tensor *of_every_layer(const weft__tft *m, weft_tensor *x)
 {
     return weft_tile(weft_reshape(x, 3, (int64_t[]){ 1, -1, m->o.d_model }), 0, m->o.num_lstm_layers);
 }
@@ -96,10 +125,14 @@ static contexts contexts_of(const weft__tft *m, const weft__reading *t, weft_ten
 {
     if (!m->contexts)
         return (contexts){ NULL, NULL, WEFT_ZERO_STATE };
-    weft_tensor *e = m->static_vs && fixed ? weft_variable_selection_run(m->static_vs, fixed, NULL, t->maps ? &t->maps->static_selection : NULL)
-                                           : weft_zeros(m->is.m->w, WEFT_SHAPE(t->past.data.n, m->o.d_model));
-    return (contexts){ weft_grn_run(m->ctxt_vs, e, NULL), weft_grn_run(m->ctxt_enrichment, e, NULL),
-                       { of_every_layer(m, weft_grn_run(m->init_hidden, e, NULL)), of_every_layer(m, weft_grn_run(m->init_cell, e, NULL)) } };
+    weft_tensor *e = m->static_vs && fixed ?
+                         weft_variable_selection_run(m->static_vs, fixed, NULL,
+                                                     t->maps ? &t->maps->static_selection : NULL) :
+                         weft_zeros(m->is.m->w, WEFT_SHAPE(t->past.data.n, m->o.d_model));
+    return (contexts){ weft_grn_run(m->ctxt_vs, e, NULL),
+                       weft_grn_run(m->ctxt_enrichment, e, NULL),
+                       { of_every_layer(m, weft_grn_run(m->init_hidden, e, NULL)),
+                         of_every_layer(m, weft_grn_run(m->init_cell, e, NULL)) } };
 }
 
 static weft_tensor *gated(weft_glu *gate, weft_add_norm *norm, weft_tensor *x, weft_tensor *skip)
@@ -110,11 +143,15 @@ static weft_tensor *gated(weft_glu *gate, weft_add_norm *norm, weft_tensor *x, w
 weft_forecast weft__tft_run(weft__tft *m, const weft__reading *t, weft_tensor *fixed)
 {
     contexts c = contexts_of(m, t, fixed);
-    weft_tensor *past = weft_variable_selection_run(m->enc_vs, t->past.x, c.vs, t->maps ? &t->maps->past_selection : NULL);
-    weft_tensor *future = weft_variable_selection_run(m->dec_vs, t->future.x, c.vs, t->maps ? &t->maps->future_selection : NULL);
-    weft_rnn_out e = weft__recur(t, &t->past, m->enc_lstm, past, c.first), d = weft__recur(t, &t->future, m->dec_lstm, future, e.last);
+    weft_tensor *past =
+        weft_variable_selection_run(m->enc_vs, t->past.x, c.vs, t->maps ? &t->maps->past_selection : NULL);
+    weft_tensor *future = weft_variable_selection_run(m->dec_vs, t->future.x, c.vs,
+                                                      t->maps ? &t->maps->future_selection : NULL);
+    weft_rnn_out e = weft__recur(t, &t->past, m->enc_lstm, past, c.first),
+                 d = weft__recur(t, &t->future, m->dec_lstm, future, e.last);
     weft_tensor *ze = gated(m->gate1, m->norm1, e.y, past), *zd = gated(m->gate1, m->norm1, d.y, future);
-    weft_tensor *ae = m->contexts ? weft_grn_run(m->enrichment, ze, c.enrichment) : ze, *ad = m->contexts ? weft_grn_run(m->enrichment, zd, c.enrichment) : zd;
+    weft_tensor *ae = m->contexts ? weft_grn_run(m->enrichment, ze, c.enrichment) : ze,
+                *ad = m->contexts ? weft_grn_run(m->enrichment, zd, c.enrichment) : zd;
     weft_tensor *u = gated(m->attn_gate1, m->attn_norm1, weft__attend_to_both(t, m->attn, ae, ad), ad);
     weft_tensor *y = gated(m->attn_gate2, m->attn_norm2, weft_grn_run(m->attn_grn, u, NULL), zd);
     return (weft_forecast){ weft_linear_run(m->output, y), e.last };

@@ -1,8 +1,11 @@
-/* transformer_lstm.c - TransformerLSTM: GRNs, LSTMs with a residual sum, then blocks in which the past attends to itself and the future
- * to both. */
+/* transformer_lstm.c - TransformerLSTM: GRNs, LSTMs with a residual sum, then blocks in which the past
+ * attends to itself and the future to both. */
 #include "rnn/forecast/forecast.h"
 
-typedef struct block { weft_interpretable_attention *self, *cross; weft_gate_add_norm *encoder, *decoder; } block;
+typedef struct block {
+    weft_interpretable_attention *self, *cross;
+    weft_gate_add_norm *encoder, *decoder;
+} block;
 typedef struct transformer_lstm {
     weft__model is;
     weft_grn *encoder_grn, *decoder_grn;
@@ -18,7 +21,8 @@ static weft_forecast run(void *model, const weft__reading *t)
     weft_tensor *gd = weft_grn_run(m->decoder_grn, weft__with_fixed(t, t->future.x), NULL);
     weft_rnn_out past = weft__recur(t, &t->past, m->encoder, ge, WEFT_ZERO_STATE);
     weft_rnn_out future = weft__recur(t, &t->future, m->decoder, gd, past.last);
-    weft_tensor *e = weft_add(ge, past.y), *d = weft_add(gd, future.y);          /* laid out as the series, not as the recurrence wants it */
+    /* laid out as the series, not as the recurrence wants it */
+    weft_tensor *e = weft_add(ge, past.y), *d = weft_add(gd, future.y);
     for (int i = 0; i < m->blocks; i++) {
         const block *b = &m->block[i];
         e = weft_gate_add_norm_run(b->encoder, weft__attend_to_past(t, b->self, e), e);
@@ -29,7 +33,10 @@ static weft_forecast run(void *model, const weft__reading *t)
 
 static void lstms_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 {
-    weft_rnn_opts lstm = { .input = o->d_model, .hidden = o->d_model, .layers = o->num_layers, .dropout = o->num_layers > 1 ? o->dropout : 0 };
+    weft_rnn_opts lstm = { .input = o->d_model,
+                           .hidden = o->d_model,
+                           .layers = o->num_layers,
+                           .dropout = o->num_layers > 1 ? o->dropout : 0 };
     m->encoder = weft_lstm_new(m->is.m, "encoder", &lstm);
     m->decoder = o->share_lstm_weights ? m->encoder : weft_lstm_new(m->is.m, "decoder", &lstm);
     if (o->share_lstm_weights)
@@ -44,27 +51,45 @@ static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
         char number[16];
         snprintf(number, sizeof number, "%d", i);
         weft_module *own = weft_submodule_new(all, number);
-        m->block[i] = (block){ weft_interpretable_attention_new(own, "encoder_self_attention", o->d_model, o->num_heads, o->dropout),
-                               weft_interpretable_attention_new(own, "cross_attention", o->d_model, o->num_heads, o->dropout),
-                               weft_gate_add_norm_new(own, "encoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false),
-                               weft_gate_add_norm_new(own, "decoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false) };
+        m->block[i] = (block){
+            weft_interpretable_attention_new(own, "encoder_self_attention", o->d_model, o->num_heads,
+                                             o->dropout),
+            weft_interpretable_attention_new(own, "cross_attention", o->d_model, o->num_heads, o->dropout),
+            weft_gate_add_norm_new(own, "encoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false),
+            weft_gate_add_norm_new(own, "decoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false)
+        };
     }
 }
 
-weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name, const weft_transformer_lstm_opts *o)
+weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name,
+                                           const weft_transformer_lstm_opts *o)
 {
     static const char *const function = "transformer_lstm";
     bool sound = weft__model_wants(parent, function, o, "opts is NULL") &&
-        weft__model_wants(parent, function, o->num_layers > 0 && o->num_transformer_blocks >= 0 && o->num_transformer_blocks <= 4096,
-                          "num_layers %d, num_transformer_blocks %d; 1 or more and 0 .. 4096 are wanted", o->num_layers, o->num_transformer_blocks) &&
-        weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0, "num_heads that divide d_model are wanted, not %d of %lld", o->num_heads,
-                          (long long)o->d_model);
-    transformer_lstm *m = !sound ? NULL : weft__model_new(parent, name, sizeof *m, &(weft__model){ .run = run, .name = function, .compat = o->compat,
-        .past = o->num_past_features, .future = o->num_future_features, .fixed = o->num_static_features, .causal = o->causal_attention });
+                 weft__model_wants(
+                     parent, function,
+                     o->num_layers > 0 && o->num_transformer_blocks >= 0 && o->num_transformer_blocks <= 4096,
+                     "num_layers %d, num_transformer_blocks %d; 1 or more and 0 .. 4096 are wanted",
+                     o->num_layers, o->num_transformer_blocks) &&
+                 weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0,
+                                   "num_heads that divide d_model are wanted, not %d of %lld", o->num_heads,
+                                   (long long)o->d_model);
+    if (!sound)
+        return weft__model_finished(NULL);
+    const weft__model is = {
+        .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
+        .future = o->num_future_features, .fixed = o->num_static_features,
+        .causal = o->causal_attention
+    };
+    transformer_lstm *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)
         return weft__model_finished(NULL);
     m->blocks = o->num_transformer_blocks;
-    weft_grn_opts grn = { .in = m->is.past + m->is.fixed, .hidden = o->d_model, .out = o->d_model, .dropout = o->dropout, .activation = WEFT_ELU };
+    weft_grn_opts grn = { .in = m->is.past + m->is.fixed,
+                          .hidden = o->d_model,
+                          .out = o->d_model,
+                          .dropout = o->dropout,
+                          .activation = WEFT_ELU };
     m->encoder_grn = weft_grn_new(m->is.m, "encoder_grn", &grn);
     grn.in = m->is.future + m->is.fixed;
     m->decoder_grn = weft_grn_new(m->is.m, "decoder_grn", &grn);

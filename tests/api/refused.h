@@ -30,8 +30,12 @@ static weft_tensor *of_kind(int kind, weft *w, weft *other)
     weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
     if (kind == STALE)
         weft_clear(w);
-    return kind == NOTHING ? NULL : kind == ECHO ? weft_tanh(NULL) : kind == FOREIGN ? weft_zeros(other, WEFT_SHAPE(2)) : kind == INERT ? &w->nil
-         : kind == RAGGED ? weft_ragged(w, NULL, 0, &(weft_lengths){ 3, len, NULL }) : x;
+    return kind == NOTHING ? NULL :
+           kind == ECHO    ? weft_tanh(NULL) :
+           kind == FOREIGN ? weft_zeros(other, WEFT_SHAPE(2)) :
+           kind == INERT   ? &w->nil :
+           kind == RAGGED  ? weft_ragged(w, NULL, 0, &(weft_lengths){ 3, len, NULL }) :
+                             x;
 }
 
 /* Of x alone, x beside g, x beside g where it may be NULL, x beside NULL: which kinds must fail? */
@@ -56,7 +60,8 @@ static void renew(bad *b)
 static void after(bad *b, const char *f, int how)
 {
     bool told = !weft_ok(b->w) || (b->kind == FOREIGN && !weft_ok(b->other));
-    cr_expect(told || !must_fail(b->kind, how), "%s took a tensor that is none: kind %d, way %d", f, b->kind, how);
+    cr_expect(told || !must_fail(b->kind, how), "%s took a tensor that is none: kind %d, way %d", f, b->kind,
+              how);
     cr_assert(weft_ok(b->w) || *weft_error_message(b->w), "%s fails without a word", f);
     if (weft_ok(b->w) && weft_ok(b->other))
         return;
@@ -70,11 +75,11 @@ static void after(bad *b, const char *f, int how)
 #define BESIDE(f, ...)  CALL(BESIDE_GOOD, f, __VA_ARGS__)         /* NULL and what is foreign, too */
 #define OPTION(f, ...)  CALL(AT_WILL, f, __VA_ARGS__)             /* but NULL is allowed */
 #define WITHOUT(f, ...) CALL(BESIDE_NULL, f, __VA_ARGS__)         /* NULL fails the context of the other */
-#define FILE_FAILS(f, ...)                                                                                                      \
-    do {                                                                                                                        \
-        note(#f);                                                                                                               \
-        cr_assert(f(__VA_ARGS__) != WEFT_OK && *weft_file_message(), #f " took what is no good");                               \
-        after(b, #f, NOT_AT_ALL);                                                                                                  \
+#define FILE_FAILS(f, ...)                                                                        \
+    do {                                                                                          \
+        note(#f);                                                                                 \
+        cr_assert(f(__VA_ARGS__) != WEFT_OK && *weft_file_message(), #f " took what is no good"); \
+        after(b, #f, NOT_AT_ALL);                                                                 \
     } while (0)
 
 #define X b->x

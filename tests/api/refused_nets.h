@@ -8,25 +8,36 @@ static void layers(bad *b)
     weft_tensor *map;
     weft_rnn_opts o = { .input = b->n, .hidden = b->n, .layers = b->i };
     TRY(weft_linear_new, b->m, b->name, b->n, b->n);              MUST(weft_linear_run, NULL, X);
-    TRY(weft_linear_unbiased, b->m, b->name, b->n, b->n);         MUST(weft_linear_run, weft_linear_new(b->m, NULL, 0, 0), X);
+    TRY(weft_linear_unbiased, b->m, b->name, b->n, b->n);
+    MUST(weft_linear_run, weft_linear_new(b->m, NULL, 0, 0), X);
     TRY(weft_embedding_new, b->m, b->name, b->n, b->n);           MUST(weft_embedding_run, NULL, X);
-    TRY(weft_embedding_with, b->m, b->name, NULL);                MUST(weft_embedding_run, weft_embedding_with(b->m, NULL, NULL), X);
-    TRY(weft_layer_norm_layer_new, b->m, b->name, b->n);                      MUST(weft_layer_norm_layer_run, NULL, X);
-    TRY(weft_dropout_layer_new, b->m, b->name, b->r, true);                MUST(weft_dropout_layer_run, NULL, X);
+    TRY(weft_embedding_with, b->m, b->name, NULL);
+    MUST(weft_embedding_run, weft_embedding_with(b->m, NULL, NULL), X);
+    TRY(weft_layer_norm_layer_new, b->m, b->name, b->n);
+    MUST(weft_layer_norm_layer_run, NULL, X);
+    TRY(weft_dropout_layer_new, b->m, b->name, b->r, true);
+    MUST(weft_dropout_layer_run, NULL, X);
     TRY(weft_mlp_new, b->m, b->name, NULL);                       MUST(weft_mlp_run, NULL, X);
     TRY(weft_mlp_new, b->m, b->name, &(weft_mlp_opts){ b->i, NULL, (weft_activation)b->i, b->r });
-    TRY(weft_additive_attention_new, b->m, b->name, b->n, b->n, b->n);      MUST(weft_additive_attention_run, NULL, X, X, &map);
-    TRY(weft_general_attention_new, b->m, b->name, b->n, b->n);             MUST(weft_general_attention_run, NULL, X, X, NULL);
-    TRY(weft_multihead_attention_new, b->m, b->name, b->n, b->i);           MUST(weft_multihead_attention_run, NULL, X, X, (weft_causal)b->i, &map);
+    TRY(weft_additive_attention_new, b->m, b->name, b->n, b->n, b->n);
+    MUST(weft_additive_attention_run, NULL, X, X, &map);
+    TRY(weft_general_attention_new, b->m, b->name, b->n, b->n);
+    MUST(weft_general_attention_run, NULL, X, X, NULL);
+    TRY(weft_multihead_attention_new, b->m, b->name, b->n, b->i);
+    MUST(weft_multihead_attention_run, NULL, X, X, (weft_causal)b->i, &map);
     TRY(weft_elman_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
     TRY(weft_cifg_new, b->m, b->name, &o);                        TRY(weft_mgu_new, b->m, b->name, &o);
-    TRY(weft_rnn_of_cell, b->m, b->name, NULL, &o);               TRY(weft_rnn_of_cell, b->m, b->name, &(weft_cell){ .name = b->name, .gates = b->i }, &o);
+    TRY(weft_rnn_of_cell, b->m, b->name, NULL, &o);
+    TRY(weft_rnn_of_cell, b->m, b->name, &(weft_cell){ .name = b->name, .gates = b->i }, &o);
     TRY(weft_lstm_new, b->m, b->name, &o);                        TRY(weft_lstm_new, b->m, b->name, NULL);
-    MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);                 MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
+    MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);
+    MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
     TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_set_composed, NULL, true);
-    TRY(weft_rnn_module, NULL);                                   TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);
+    TRY(weft_rnn_module, NULL);
+    TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);
     MUST(weft_state_select, ((weft_state){ X, NULL }), NULL, b->n);
-    MUST(weft_state_repeat_interleave, ((weft_state){ X, X }), b->n);        MUST(weft_state_repeat_interleave, ((weft_state){ NULL, X }), (int64_t)1 << 60);
+    MUST(weft_state_repeat_interleave, ((weft_state){ X, X }), b->n);
+    MUST(weft_state_repeat_interleave, ((weft_state){ NULL, X }), (int64_t)1 << 60);
 }
 
 static void decoding(bad *b)
@@ -45,37 +56,89 @@ static void decoding(bad *b)
 static void blocks(bad *b)
 {
     weft_tensor *more;
-    weft_grn_opts grn = { .in = b->n, .out = b->n, .hidden = b->n, .context = b->n, .dropout = b->r, .activation = (weft_activation)b->i };
-    weft_variable_selection_opts vs = { .num_features = b->n, .d_hidden = b->n, .d_model = b->n, .context = b->n, .dropout = b->r };
+    weft_grn_opts grn = { .in = b->n,
+                          .out = b->n,
+                          .hidden = b->n,
+                          .context = b->n,
+                          .dropout = b->r,
+                          .activation = (weft_activation)b->i };
+    weft_variable_selection_opts vs = {
+        .num_features = b->n, .d_hidden = b->n, .d_model = b->n, .context = b->n, .dropout = b->r
+    };
     TRY(weft_glu_new, b->m, b->name, b->n, b->n, b->r);                      MUST(weft_glu_run, NULL, X);
-    TRY(weft_add_norm_new, b->m, b->name, b->n, true);                       MUST(weft_add_norm_run, NULL, X, X);
-    TRY(weft_gate_add_norm_new, b->m, b->name, b->n, b->n, b->r, true);      MUST(weft_gate_add_norm_run, NULL, X, X);
-    TRY(weft_resample_norm_new, b->m, b->name, b->n, b->n, true);            MUST(weft_resample_norm_run, NULL, X);
-    TRY(weft_grn_new, b->m, b->name, &grn);                                  MUST(weft_grn_run, weft_grn_new(b->m, NULL, NULL), X, X);
+    TRY(weft_add_norm_new, b->m, b->name, b->n, true);
+    MUST(weft_add_norm_run, NULL, X, X);
+    TRY(weft_gate_add_norm_new, b->m, b->name, b->n, b->n, b->r, true);
+    MUST(weft_gate_add_norm_run, NULL, X, X);
+    TRY(weft_resample_norm_new, b->m, b->name, b->n, b->n, true);
+    MUST(weft_resample_norm_run, NULL, X);
+    TRY(weft_grn_new, b->m, b->name, &grn);
+    MUST(weft_grn_run, weft_grn_new(b->m, NULL, NULL), X, X);
     TRY(weft_variable_selection_new, b->m, b->name, &vs);
     MUST(weft_variable_selection_run, weft_variable_selection_new(b->m, NULL, NULL), X, X, &more);
     TRY(weft_interpretable_attention_new, b->m, b->name, b->n, b->i, b->r);
-    MUST(weft_interpretable_attention_run, NULL, X, X, (weft_causal)b->i, &more);     MUST(weft_interpretable_attention_masked, NULL, X, X, X, &more);
+    MUST(weft_interpretable_attention_run, NULL, X, X, (weft_causal)b->i, &more);
+    MUST(weft_interpretable_attention_masked, NULL, X, X, X, &more);
 }
 
 static void forecasting(bad *b)
 {
-    weft_encoder_decoder_lstm_opts seq = { .num_past_features = b->n, .num_future_features = b->n, .num_static_features = b->n, .d_encoder = b->n,
-        .d_decoder = b->n, .num_encoder_layers = b->i, .num_decoder_layers = b->i, .dropout = b->r, .num_mlp_hidden = b->i, .output_dim = b->n, .compat = (weft_compat)b->i };
-    weft_attention_lstm_opts attention = { .num_past_features = b->n, .num_future_features = 1, .d_model = b->n, .num_layers = b->i, .num_heads = b->i, .dropout = b->r };
-    weft_transformer_lstm_opts transformer = { .num_past_features = 1, .num_future_features = b->n, .d_model = b->n, .num_layers = b->i, .num_transformer_blocks = b->i };
-    weft_tft_opts tft = { .num_past_features = 1, .num_future_features = 1, .num_static_features = b->n, .d_model = b->n, .num_heads = b->i, .num_lstm_layers = b->i };
+    weft_encoder_decoder_lstm_opts seq = { .num_past_features = b->n,
+                                           .num_future_features = b->n,
+                                           .num_static_features = b->n,
+                                           .d_encoder = b->n,
+                                           .d_decoder = b->n,
+                                           .num_encoder_layers = b->i,
+                                           .num_decoder_layers = b->i,
+                                           .dropout = b->r,
+                                           .num_mlp_hidden = b->i,
+                                           .output_dim = b->n,
+                                           .compat = (weft_compat)b->i };
+    weft_attention_lstm_opts attention = { .num_past_features = b->n,
+                                           .num_future_features = 1,
+                                           .d_model = b->n,
+                                           .num_layers = b->i,
+                                           .num_heads = b->i,
+                                           .dropout = b->r };
+    weft_transformer_lstm_opts transformer = { .num_past_features = 1,
+                                               .num_future_features = b->n,
+                                               .d_model = b->n,
+                                               .num_layers = b->i,
+                                               .num_transformer_blocks = b->i };
+    weft_tft_opts tft = { .num_past_features = 1,
+                          .num_future_features = 1,
+                          .num_static_features = b->n,
+                          .d_model = b->n,
+                          .num_heads = b->i,
+                          .num_lstm_layers = b->i };
     weft_forecast_maps maps;
-    weft_series_batch series = { .past = X, .future = X, .fixed = X, .past_lengths = b->l, .future_lengths = b->l, .past_align = (weft_align)b->i };
-    TRY(weft_encoder_decoder_lstm_new, b->m, b->name, &seq);                 TRY(weft_encoder_decoder_lstm_new, b->m, b->name, NULL);
-    TRY(weft_attention_lstm_new, b->m, b->name, &attention);                 TRY(weft_attention_lstm_new, b->m, b->name, NULL);
-    TRY(weft_transformer_lstm_new, b->m, b->name, &transformer);             TRY(weft_transformer_lstm_new, b->m, b->name, NULL);
+    weft_series_batch series = { .past = X,
+                                 .future = X,
+                                 .fixed = X,
+                                 .past_lengths = b->l,
+                                 .future_lengths = b->l,
+                                 .past_align = (weft_align)b->i };
+    TRY(weft_encoder_decoder_lstm_new, b->m, b->name, &seq);
+    TRY(weft_encoder_decoder_lstm_new, b->m, b->name, NULL);
+    TRY(weft_attention_lstm_new, b->m, b->name, &attention);
+    TRY(weft_attention_lstm_new, b->m, b->name, NULL);
+    TRY(weft_transformer_lstm_new, b->m, b->name, &transformer);
+    TRY(weft_transformer_lstm_new, b->m, b->name, NULL);
     TRY(weft_tft_new, b->m, b->name, &tft);          TRY(weft_tft_new, NULL, b->name, NULL);
     TRY(weft_pf_tft_new, b->m, b->name, &tft);       TRY(weft_xtft_new, b->m, b->name, &tft);
-    TRY(weft_forecaster_module, NULL);                                       MUST(weft_forecast_run, NULL, &series, &maps);
-    MUST(weft_forecast_run, weft_xtft_new(b->m, NULL, NULL), &series, NULL); TRY(weft_forecast_run, NULL, NULL, NULL);
-    weft_forecaster *f = weft_encoder_decoder_lstm_new(weft_module_new(b->w, "good"), "model", &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
-        .num_future_features = 1, .d_encoder = 1, .d_decoder = 1, .num_encoder_layers = 1, .num_decoder_layers = 1, .output_dim = 1 });
+    TRY(weft_forecaster_module, NULL);
+    MUST(weft_forecast_run, NULL, &series, &maps);
+    MUST(weft_forecast_run, weft_xtft_new(b->m, NULL, NULL), &series, NULL);
+    TRY(weft_forecast_run, NULL, NULL, NULL);
+    weft_forecaster *f =
+        weft_encoder_decoder_lstm_new(weft_module_new(b->w, "good"), "model",
+                                      &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
+                                                                         .num_future_features = 1,
+                                                                         .d_encoder = 1,
+                                                                         .d_decoder = 1,
+                                                                         .num_encoder_layers = 1,
+                                                                         .num_decoder_layers = 1,
+                                                                         .output_dim = 1 });
     MUST(weft_forecast_run, f, &series, &maps);
 }
 #endif

@@ -8,12 +8,18 @@ static void frames(bad *b)
     static const char *const none[] = { "u", NULL };
     weft_frame f = { 0 };
     const double *columns[] = { NULL };
-    FILE_FAILS(weft_frame_add, NULL, NULL, NULL, NULL, b->n);             FILE_FAILS(weft_frame_add, &f, b->name, none, columns, b->n);
-    FILE_FAILS(weft_frame_read_csv, &f, b->name, b->name, none, NULL);          FILE_FAILS(weft_frame_read_csv, NULL, "/nowhere.csv", NULL, NULL, NULL);
-    FILE_FAILS(weft_frame_read_hdf5, &f, b->name, b->name, none);         FILE_FAILS(weft_frame_read_hdf5, NULL, "/nowhere.h5", NULL, NULL);
-    FILE_FAILS(weft_frame_write_hdf5, b->name, NULL, NULL);               FILE_FAILS(weft_frame_write_hdf5, "/nowhere/x.h5", NULL, &f);
-    FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL);               FILE_FAILS(weft_frame_add_static, NULL, b->name, NULL);
-    FILE_FAILS(weft_frame_add_static_csv, &f, "/nowhere.csv", b->name, none, NULL);    FILE_FAILS(weft_frame_downsample, NULL, b->n, (weft_downsampling)b->i);
+    FILE_FAILS(weft_frame_add, NULL, NULL, NULL, NULL, b->n);
+    FILE_FAILS(weft_frame_add, &f, b->name, none, columns, b->n);
+    FILE_FAILS(weft_frame_read_csv, &f, b->name, b->name, none, NULL);
+    FILE_FAILS(weft_frame_read_csv, NULL, "/nowhere.csv", NULL, NULL, NULL);
+    FILE_FAILS(weft_frame_read_hdf5, &f, b->name, b->name, none);
+    FILE_FAILS(weft_frame_read_hdf5, NULL, "/nowhere.h5", NULL, NULL);
+    FILE_FAILS(weft_frame_write_hdf5, b->name, NULL, NULL);
+    FILE_FAILS(weft_frame_write_hdf5, "/nowhere/x.h5", NULL, &f);
+    FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL);
+    FILE_FAILS(weft_frame_add_static, NULL, b->name, NULL);
+    FILE_FAILS(weft_frame_add_static_csv, &f, "/nowhere.csv", b->name, none, NULL);
+    FILE_FAILS(weft_frame_downsample, NULL, b->n, (weft_downsampling)b->i);
     TRY(weft_frame_column, NULL, b->name);                                TRY(weft_frame_column, &f, b->name);
     TRY(weft_frame_free, NULL);                                            TRY(weft_frame_free, &f);
 }
@@ -25,21 +31,32 @@ static void features(bad *b)
     static const char *const names[] = { "u", NULL }, *const target[] = { "y", NULL };
     weft_frame f = { 0 };
     weft_features_opts o = { .context = b->n, .horizon = b->n, .known = names, .target = target };
-    weft_features *x[] = { NULL, weft_features_new(b->w, "x", &(weft_features_opts){ .context = 2, .horizon = 2, .known = names, .target = target }) };
+    weft_features *x[] = {
+        NULL,
+        weft_features_new(
+            b->w, "x", &(weft_features_opts){ .context = 2, .horizon = 2, .known = names, .target = target })
+    };
     weft_checkpoint_item items[2];
     double out[2];
     int32_t index = b->i;
-    TRY(weft_features_new, b->w, b->name, &o);                            TRY(weft_features_new, NULL, NULL, NULL);
+    TRY(weft_features_new, b->w, b->name, &o);
+    TRY(weft_features_new, NULL, NULL, NULL);
     for (int i = 0; i < 2; i++) {
         TRY(weft_features_counts, x[i]);                                  TRY(weft_features_fitted, x[i]);
         TRY(weft_features_fit, x[i], NULL);                               TRY(weft_features_fit, x[i], &f);
-        TRY(weft_features_state, x[0], items);                            TRY(weft_features_transform, x[i], b->name, &f, b->n, out);
+        TRY(weft_features_state, x[0], items);
+        TRY(weft_features_transform, x[i], b->name, &f, b->n, out);
         TRY(weft_features_inverse_transform, x[i], b->name, &f, b->n, b->n, b->n, NULL, out);
         TRY(weft_windows_new, x[i], b->name, &f, &(weft_windows_opts){ .stride = b->n });
-        TRY(weft_rolling_forecast, x[i], &f, b->n, b->n, no_model, NULL, &(weft_rolling_forecast_opts){ .rows = b->n, .quantiles = b->i }, out);
+        TRY(weft_rolling_forecast, x[i], &f, b->n, b->n, no_model, NULL,
+            &(weft_rolling_forecast_opts){ .rows = b->n, .quantiles = b->i }, out);
     }
-    TRY(weft_windows_count, NULL);               TRY(weft_windows_lengths, NULL);              TRY(weft_windows_skipped, NULL);
-    TRY(weft_window_at, NULL, b->n);             TRY(weft_windows_batch, NULL, &index, b->n);  TRY(weft_windows_padded, NULL, NULL, b->n, (weft_align)b->i);
+    TRY(weft_windows_count, NULL);
+    TRY(weft_windows_lengths, NULL);
+    TRY(weft_windows_skipped, NULL);
+    TRY(weft_window_at, NULL, b->n);
+    TRY(weft_windows_batch, NULL, &index, b->n);
+    TRY(weft_windows_padded, NULL, NULL, b->n, (weft_align)b->i);
     TRY(weft_windows_inverse_transform, NULL, X, out);
 }
 #endif

@@ -1,13 +1,15 @@
-/* test_refused.c - every public function, called with handles that are NULL, stale, foreign or inert, and with numbers as large and as
- * small as they get: an error or nothing, never a crash (the sanitizers look on), and a bad tensor never passes without a word, where
- * there is a context that could have it. That none of the declared functions is missing here is a test, too. */
+/* test_refused.c - every public function, called with handles that are NULL, stale, foreign or inert, and
+ * with numbers as large and as small as they get: an error or nothing, never a crash (the sanitizers look
+ * on), and a bad tensor never passes without a word, where there is a context that could have it. That none
+ * of the declared functions is missing here is a test, too. */
 #include "refused_nets.h"
 #include "refused_series.h"
 
 static void contexts(bad *b)
 {
     note("weft_open");
-    weft *w = weft_open(&(weft_opts){ .device = (weft_device)b->i, .threads = -1, .precision = (weft_precision)b->i });
+    weft *w = weft_open(
+        &(weft_opts){ .device = (weft_device)b->i, .threads = -1, .precision = (weft_precision)b->i });
     cr_assert(!weft_ok(w));
     weft_close(w);
     note("weft_version");                        cr_assert(*weft_version());
@@ -62,12 +64,44 @@ static void tensors(bad *b)
 #define TWO(f) MUST(f, X, X); WITHOUT(f, X, NULL); WITHOUT(f, NULL, X); BESIDE(f, X, G); BESIDE(f, G, X)
 static void pointwise(bad *b)
 {
-    ONE(weft_neg); ONE(weft_exp); ONE(weft_log); ONE(weft_sqrt); ONE(weft_rsqrt); ONE(weft_square); ONE(weft_abs); ONE(weft_reciprocal);
-    ONE(weft_sin); ONE(weft_cos); ONE(weft_tanh); ONE(weft_sigmoid); ONE(weft_relu); ONE(weft_silu); ONE(weft_softplus); ONE(weft_gelu);
-    TWO(weft_add); TWO(weft_sub); TWO(weft_mul); TWO(weft_div); TWO(weft_minimum); TWO(weft_maximum); TWO(weft_less); TWO(weft_less_equal);
-    TWO(weft_greater); TWO(weft_greater_equal); TWO(weft_equal); TWO(weft_not_equal); TWO(weft_matmul); TWO(weft_index_select); TWO(weft_take_along);
+    ONE(weft_neg);
+    ONE(weft_exp);
+    ONE(weft_log);
+    ONE(weft_sqrt);
+    ONE(weft_rsqrt);
+    ONE(weft_square);
+    ONE(weft_abs);
+    ONE(weft_reciprocal);
+    ONE(weft_sin);
+    ONE(weft_cos);
+    ONE(weft_tanh);
+    ONE(weft_sigmoid);
+    ONE(weft_relu);
+    ONE(weft_silu);
+    ONE(weft_softplus);
+    ONE(weft_gelu);
+    TWO(weft_add);
+    TWO(weft_sub);
+    TWO(weft_mul);
+    TWO(weft_div);
+    TWO(weft_minimum);
+    TWO(weft_maximum);
+    TWO(weft_less);
+    TWO(weft_less_equal);
+    TWO(weft_greater);
+    TWO(weft_greater_equal);
+    TWO(weft_equal);
+    TWO(weft_not_equal);
+    TWO(weft_matmul);
+    TWO(weft_index_select);
+    TWO(weft_take_along);
     TWO(weft_concat_sequences); TWO(weft_broadcast_to_tokens); TWO(weft_ragged_like);
-    ONE(weft_to_reals); ONE(weft_sum_all); ONE(weft_mean_all); ONE(weft_plain); ONE(weft_detach); ONE(weft_argmax);
+    ONE(weft_to_reals);
+    ONE(weft_sum_all);
+    ONE(weft_mean_all);
+    ONE(weft_plain);
+    ONE(weft_detach);
+    ONE(weft_argmax);
     MUST(weft_leaky_relu, X, b->r);              MUST(weft_elu, X, b->r);
     MUST(weft_clamp, X, b->r, b->r);             MUST(weft_pow, X, b->r);
     MUST(weft_scale, X, b->r);                   MUST(weft_where, X, X, NULL);
@@ -82,7 +116,8 @@ static void along(bad *b)
     MUST(weft_log_softmax, X, b->i);             MUST(weft_log_softmax_masked, X, b->i, X);
     MUST(weft_logsumexp, X, b->i);               MUST(weft_logsumexp_masked, X, b->i, X);
     MUST(weft_logsumexp_masked, X, 0, NULL);     MUST(weft_layer_norm, X, NULL, X, b->r);
-    MUST(weft_reshape, X, SHAPE);                MUST(weft_reshape, X, 3, (const int64_t[]){ (int64_t)1 << 62, (int64_t)1 << 62, 6 });
+    MUST(weft_reshape, X, SHAPE);
+    MUST(weft_reshape, X, 3, (const int64_t[]){ (int64_t)1 << 62, (int64_t)1 << 62, 6 });
     MUST(weft_reshape, X, 6, NULL);              MUST(weft_transpose, X, b->i, 0);
     TRY(weft_concat, Q, FEW, b->i);             MUST(weft_concat, Q, 2, b->i);
     TRY(weft_concat, NULL, 2, 0);                MUST(weft_slice, X, b->i, b->n, b->n);
@@ -108,7 +143,8 @@ static void ragged_ones(bad *b)
 
 static void sequences(bad *b)
 {
-    weft_series_batch past = { .past = X, .past_lengths = b->l, .past_align = (weft_align)b->i }, future = { .future = X, .future_lengths = b->l };
+    weft_series_batch past = { .past = X, .past_lengths = b->l, .past_align = (weft_align)b->i },
+                      future = { .future = X, .future_lengths = b->l };
     weft_stream *s = weft_stream_of(b->w, "s");
     TRY(weft_should_use_packing, b->l);          TRY(weft_should_use_packing, NULL);
     MUST(weft_align_encoder_sequences, X, b->l, WEFT_ALIGN_LEFT, (weft_align)b->i);
@@ -168,19 +204,31 @@ static void beside(bad *b)
     BESIDE(weft_attention, X, G, G, &(weft_attention_opts){ .causal = (weft_causal)7 }, NULL);
     BESIDE(weft_pairs, X, G, &a, &c);            BESIDE(weft_pairs, G, X, &a, &c);
     BESIDE(weft_gradients, X, &G, 1, g);         BESIDE(weft_gradients, G, PAIR(G, X), 2, g);
-    BESIDE(weft_gradcheck, keeps_quiet, PAIR(X, G), 2, NULL);     BESIDE(weft_gradcheck, keeps_quiet, PAIR(G, X), 2, NULL);
-    BESIDE(weft_gradcheck2, keeps_quiet, PAIR(X, G), 2, NULL);    BESIDE(weft_gradcheck2, keeps_quiet, PAIR(G, X), 2, NULL);
+    BESIDE(weft_gradcheck, keeps_quiet, PAIR(X, G), 2, NULL);
+    BESIDE(weft_gradcheck, keeps_quiet, PAIR(G, X), 2, NULL);
+    BESIDE(weft_gradcheck2, keeps_quiet, PAIR(X, G), 2, NULL);
+    BESIDE(weft_gradcheck2, keeps_quiet, PAIR(G, X), 2, NULL);
     BESIDE(weft_assign, X, G);                   BESIDE(weft_assign, G, X);
-    BESIDE(weft_state_repeat_interleave, ((weft_state){ X, G }), 2);         OPTION(weft_state_repeat_interleave, ((weft_state){ G, X }), 2);
-    BESIDE(weft_state_select, ((weft_state){ X, G }), NULL, 0);   OPTION(weft_state_select, ((weft_state){ G, X }), NULL, 0);
+    BESIDE(weft_state_repeat_interleave, ((weft_state){ X, G }), 2);
+    OPTION(weft_state_repeat_interleave, ((weft_state){ G, X }), 2);
+    BESIDE(weft_state_select, ((weft_state){ X, G }), NULL, 0);
+    OPTION(weft_state_select, ((weft_state){ G, X }), NULL, 0);
 }
 
 static void losses_beside(bad *b)
 {
 #define MASK(x) &(weft_loss_opts){ .mask = x }
 #define WEIGHTS(x) &(weft_loss_opts){ .weights = x }
-#define LOSS_OF(f) BESIDE(f, X, G, NULL); BESIDE(f, G, X, NULL); OPTION(f, G, G, MASK(X)); OPTION(f, G, G, WEIGHTS(X))
-    LOSS_OF(weft_mse); LOSS_OF(weft_mae); LOSS_OF(weft_bce_with_logits); LOSS_OF(weft_smape); LOSS_OF(weft_mape);
+#define LOSS_OF(f)            \
+    BESIDE(f, X, G, NULL);    \
+    BESIDE(f, G, X, NULL);    \
+    OPTION(f, G, G, MASK(X)); \
+    OPTION(f, G, G, WEIGHTS(X))
+    LOSS_OF(weft_mse);
+    LOSS_OF(weft_mae);
+    LOSS_OF(weft_bce_with_logits);
+    LOSS_OF(weft_smape);
+    LOSS_OF(weft_mape);
     BESIDE(weft_huber, X, G, 1, NULL);           BESIDE(weft_huber, G, X, 1, NULL);
     BESIDE(weft_gaussian_nll, X, G, G, 1, NULL); BESIDE(weft_gaussian_nll, G, X, G, 1, NULL);
     BESIDE(weft_gaussian_nll, G, G, X, 1, NULL); BESIDE(weft_quantile_loss, X, G, NULL, 0, true, NULL);
@@ -191,7 +239,8 @@ static void losses_beside(bad *b)
     OPTION(weft_forecast_loss, two, two, NULL, &(weft_forecast_loss_opts){ .weights = X });
     BESIDE(weft_token_accuracy, X, G, NULL);     BESIDE(weft_token_accuracy, G, X, NULL);
     BESIDE(weft_sequence_accuracy, X, G, NULL);  BESIDE(weft_sequence_accuracy, G, X, NULL);
-    BESIDE(weft_mean_loss, ((weft_loss){ X, G }));                BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
+    BESIDE(weft_mean_loss, ((weft_loss){ X, G }));
+    BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
     BESIDE(weft_add_losses, ((weft_loss){ G, G }), ((weft_loss){ X, G }));
     BESIDE(weft_add_losses, ((weft_loss){ G, X }), ((weft_loss){ G, G }));
 }
@@ -203,7 +252,8 @@ static void modules(bad *b)
     TRY(weft_submodule_new, b->m, b->name);          TRY(weft_module_context, b->m);
     TRY(weft_parameter, b->m, b->name, SHAPE, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
     TRY(weft_buffer, b->m, b->name, SHAPE);      MUST(weft_assign, X, X);
-    MUST(weft_assign_values, X, NULL, b->n);     MUST(weft_initialise, X, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
+    MUST(weft_assign_values, X, NULL, b->n);
+    MUST(weft_initialise, X, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
     TRY(weft_tie, b->m, b->name, X);             TRY(weft_freeze, b->m, true);
     MUST(weft_freeze_parameter, X, true);        TRY(weft_parameter_count, b->m);
     TRY(weft_parameter_at, b->m, b->i, &path);   TRY(weft_buffer_count, b->m);
@@ -224,8 +274,11 @@ static void losses(bad *b)
     MUST(weft_huber, X, X, b->r, BOTH);            MUST(weft_gaussian_nll, X, X, NULL, b->r, BOTH);
     MUST(weft_quantile_loss, X, X, NULL, b->i, true, BOTH);
     MUST(weft_quantile_loss, X, X, &b->r, 1, false, NULL);
-    MUST(weft_forecast_loss, X, X, b->l, &(weft_forecast_loss_opts){ .kind = (weft_forecast_kind)b->i, .n = b->i, .delta = b->r, .weights = X });
-    MUST(weft_forecast_loss, X, X, NULL, &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE, .n = b->i });
+    MUST(weft_forecast_loss, X, X, b->l,
+         &(weft_forecast_loss_opts){
+             .kind = (weft_forecast_kind)b->i, .n = b->i, .delta = b->r, .weights = X });
+    MUST(weft_forecast_loss, X, X, NULL,
+         &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE, .n = b->i });
     MUST(weft_point_prediction, X, b->i);        MUST(weft_forecast_meters_add, NULL, X, X, b->l);
     TRY(weft_forecast_rmse, NULL);
     MUST(weft_token_accuracy, X, X, NULL);       MUST(weft_token_accuracy, X, X, CLASSES);
@@ -272,13 +325,18 @@ static void files(bad *b)
     const char *paths[] = { NULL, "", nowhere };
     for (int i = 0; i < 3; i++) {
         const char *path = paths[i];
-        FILE_FAILS(weft_save, path, b->m, NULL, NULL, 0);         FILE_FAILS(weft_save, path, b->m, NULL, &item, b->i);
+        FILE_FAILS(weft_save, path, b->m, NULL, NULL, 0);
+        FILE_FAILS(weft_save, path, b->m, NULL, &item, b->i);
         FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
-        FILE_FAILS(weft_load_matching, path, b->m, &report);      FILE_FAILS(weft_load_state_dict, path, b->m, NULL);
+        FILE_FAILS(weft_load_matching, path, b->m, &report);
+        FILE_FAILS(weft_load_state_dict, path, b->m, NULL);
         FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, &data);
-        FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data); FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
-        FILE_FAILS(weft_read_hdf5, path, NULL, &data);            FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
-        FILE_FAILS(weft_write_hdf5, path, NULL, NULL);            FILE_FAILS(weft_plot_lines, path, NULL, NULL, NULL, NULL, NULL, b->i);
+        FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data);
+        FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
+        FILE_FAILS(weft_read_hdf5, path, NULL, &data);
+        FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
+        FILE_FAILS(weft_write_hdf5, path, NULL, NULL);
+        FILE_FAILS(weft_plot_lines, path, NULL, NULL, NULL, NULL, NULL, b->i);
         FILE_FAILS(weft_plot_charts, path, NULL, NULL, b->i, b->i);
         FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
@@ -299,8 +357,9 @@ static void files(bad *b)
 }
 
 static void (*const groups[])(bad *) = {
-    contexts, tensors, pointwise, along, ragged_ones, sequences, gradients, beside, losses_beside, modules, layers, blocks, forecasting, decoding, losses, plain_data, optimisers, files, frames,
-    features,
+    contexts, tensors,       pointwise,  along,  ragged_ones, sequences,   gradients,
+    beside,   losses_beside, modules,    layers, blocks,      forecasting, decoding,
+    losses,   plain_data,    optimisers, files,  frames,      features,
 };
 
 static void all_of(weft *w, weft *other, int kind, int number)
@@ -310,9 +369,16 @@ static void all_of(weft *w, weft *other, int kind, int number)
     static const int32_t len[] = { -1, INT32_MAX };
     const weft_real      r[] = { -1, (weft_real)NAN, (weft_real)INFINITY };
     const weft_lengths   l[] = { { n[number], NULL, NULL }, { 2, len, NULL }, { 1, len + 1, NULL } };
-    const char *const names[] = { NULL, "", "a.b/c and much more than any name may ever have, which is the end of it, surely now it is" };
+    const char *const names[] = {
+        NULL, "", "a.b/c and much more than any name may ever have, which is the end of it, surely now it is"
+    };
     for (int g = 0; g < COUNT(groups); g++) {
-        bad b = { w, other, kind, NULL, NULL, number ? NULL : weft_module_new(NULL, "m"), n[number], i[number], r[number], names[number], &l[number] };
+        bad b = { w,         other,
+                  kind,      NULL,
+                  NULL,      number ? NULL : weft_module_new(NULL, "m"),
+                  n[number], i[number],
+                  r[number], names[number],
+                  &l[number] };
         renew(&b);
         groups[g](&b);
     }

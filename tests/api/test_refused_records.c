@@ -1,4 +1,5 @@
-/* test_refused_records.c - operators that a user wrote, whose records make no sense; and extents of which an int holds too little. */
+/* test_refused_records.c - operators that a user wrote, whose records make no sense; and extents of which
+ * an int holds too little. */
 #include "tests/check.h"
 #include "core/core.h"
 
@@ -9,7 +10,11 @@ static bool like_x(weft_call *c)
         weft_op_like(c->y[k], c->x[0]);
     return true;
 }
-static bool larger(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ 1000000 }); return true; }
+static bool larger(weft_call *c)
+{
+    weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ 1000000 });
+    return true;
+}
 static bool of_ints(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_I32, 1, (int64_t[]){ 3 }); return true; }
 static void writes(weft_call *c)
 {
@@ -21,16 +26,29 @@ static void writes(weft_call *c)
 
 Test(refused_records, that_make_no_sense)
 {
-    static const struct { weft_op op; weft_status kind; const char *part; } wrong[] = {
-        { { .name = "five", .results = 5, .shape = like_x, .forward = writes }, WEFT_EARG, "five has 5 results; 0 (which means 1) .. 4" },
-        { { .name = "less", .results = -3, .shape = like_x, .forward = writes }, WEFT_EARG, "less has -3 results" },
-        { { .name = "laid", .layout = WEFT_PADDED, .shape = like_x, .forward = writes }, WEFT_EARG, "laid wants the layout 4" },
-        { { .name = "odd", .layout = (weft_layout)-1, .shape = like_x, .forward = writes }, WEFT_EARG, "odd wants the layout -1" },
+    static const struct { weft_op op; weft_status kind; const char *part;
+    } wrong[] = {
+        { { .name = "five", .results = 5, .shape = like_x, .forward = writes },
+          WEFT_EARG,
+          "five has 5 results; 0 (which means 1) .. 4" },
+        { { .name = "less", .results = -3, .shape = like_x, .forward = writes },
+          WEFT_EARG,
+          "less has -3 results" },
+        { { .name = "laid", .layout = WEFT_PADDED, .shape = like_x, .forward = writes },
+          WEFT_EARG,
+          "laid wants the layout 4" },
+        { { .name = "odd", .layout = (weft_layout)-1, .shape = like_x, .forward = writes },
+          WEFT_EARG,
+          "odd wants the layout -1" },
         { { .name = "nothing", .adds = true, .shape = like_x }, WEFT_EARG, "a view adds nothing" },
         { { .name = "large", .shape = larger }, WEFT_ESHAPE, "large: [3]: a view has as many elements" },
-        { { .name = "ints", .shape = of_ints }, WEFT_ESHAPE, "ints: [3]: a view has as many elements as its input, and of its type" },
-        { { .shape = like_x, .forward = writes }, WEFT_EARG, "a name" } };
-    static const weft_op fine[] = { { .name = "four", .results = 4, .shape = like_x, .forward = writes }, { .name = "view", .shape = like_x } };
+        { { .name = "ints", .shape = of_ints },
+          WEFT_ESHAPE,
+          "ints: [3]: a view has as many elements as its input, and of its type" },
+        { { .shape = like_x, .forward = writes }, WEFT_EARG, "a name" }
+    };
+    static const weft_op fine[] = { { .name = "four", .results = 4, .shape = like_x, .forward = writes },
+                                    { .name = "view", .shape = like_x } };
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(wrong); i++) {
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
@@ -60,10 +78,12 @@ Test(refused_records, extents_beyond_int)
     FAILS(w, WEFT_ESHAPE, "pack_padded_sequence: 65536 sequences of 32768 steps; fewer than 2^31");
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
     FAILS(w, WEFT_ESHAPE, "move_pads: 65536 sequences");
-    weft_tensor *x = weft_reshape(weft_ragged(w, NULL, 0, &(weft_lengths){ 1 << 16, len, NULL }), 2, (int64_t[]){ 1, 1 });
+    weft_tensor *x =
+        weft_reshape(weft_ragged(w, NULL, 0, &(weft_lengths){ 1 << 16, len, NULL }), 2, (int64_t[]){ 1, 1 });
     weft_pad_packed_sequence(weft_slice(x, 1, 0, 0), 1 << 15, 0, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "pad_packed_sequence: 65536 sequences of 32768 steps");
-    weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }, WEFT_ALIGN_LEFT, (weft_align)99);
+    weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL },
+                   WEFT_ALIGN_LEFT, (weft_align)99);
     FAILS(w, WEFT_EARG, "move_pads: [1, 3]: to 99; one of weft_align");
     CLEAN(w);
 }

@@ -1,4 +1,5 @@
-/* test_messages.c - what goes wrong is said with the name of the function that was called, what it got and what it wants. */
+/* test_messages.c - what goes wrong is said with the name of the function that was called, what it got and
+ * what it wants. */
 #include "tests/check.h"
 
 static const int32_t one_two[] = { 1, 2 }, three[] = { 1, 0, 2 };
@@ -13,7 +14,8 @@ Test(messages, a_layer_says_its_width)
     weft *w = open_on(WEFT_CPU);
     weft_linear *l = weft_linear_new(weft_module_new(w, "net"), "out", 3, 2);
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 4)));
-    FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [1, 4]; [.., 3] of reals, of rank 2 or more, is wanted");
+    FAILS(w, WEFT_ESHAPE,
+          "net.out: linear: the input is [1, 4]; [.., 3] of reals, of rank 2 or more, is wanted");
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(3)));
     FAILS(w, WEFT_ESHAPE, "the input is [3]; [.., 3] of reals, of rank 2 or more, is wanted");
     weft_linear_run(l, of(w, 2, one_two));
@@ -28,11 +30,14 @@ Test(messages, a_layer_says_its_width)
 Test(messages, limits)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_mlp_new(weft_module_new(w, "net"), "l", &(weft_mlp_opts){ .layers = 10000, .widths = (int64_t[]){ 1 } });
+    weft_mlp_new(weft_module_new(w, "net"), "l",
+                 &(weft_mlp_opts){ .layers = 10000, .widths = (int64_t[]){ 1 } });
     FAILS(w, WEFT_EARG, "mlp: 10000 layers; 1 .. 9999 are wanted");
     weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 0)), weft_ints(w, NULL, WEFT_SHAPE(2)), NULL);
-    FAILS(w, WEFT_ESHAPE, "cross_entropy: [2, 0], [2] of ints: there are rows, but no classes to choose from");
-    weft_loss none = weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(0, 0)), weft_ints(w, NULL, WEFT_SHAPE(0)), NULL);
+    FAILS(w, WEFT_ESHAPE,
+          "cross_entropy: [2, 0], [2] of ints: there are rows, but no classes to choose from");
+    weft_loss none =
+        weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(0, 0)), weft_ints(w, NULL, WEFT_SHAPE(0)), NULL);
     cr_assert(weft_item(none.sum) == 0 && weft_item(none.weight) == 0, "%s", weft_error_message(w));
     CLEAN(w);
 }
@@ -44,7 +49,8 @@ Test(messages, settings)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
     weft_rand(w, nan, 1, WEFT_SHAPE(2));
-    FAILS(w, WEFT_EARG, "rand: from nan to 1; finite numbers, not too far apart and the lower one first, are wanted");
+    FAILS(w, WEFT_EARG,
+          "rand: from nan to 1; finite numbers, not too far apart and the lower one first, are wanted");
     weft_rand(w, 3, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG, "rand: from 3 to 1");
     weft_rand(w, 0, inf, WEFT_SHAPE(2));
@@ -56,7 +62,8 @@ Test(messages, settings)
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_UNIFORM, 2, 2 });
     cr_assert_eq(numbers(p)[1], 2);
     for (int i = 0; i < 2; i++) {
-        weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two), &(weft_attention_opts){ .heads = 1, .scale = i ? inf : nan }, NULL);
+        weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two),
+                       &(weft_attention_opts){ .heads = 1, .scale = i ? inf : nan }, NULL);
         FAILS(w, WEFT_EARG, "attention: [3, 2] concat: a finite scale is wanted");
         weft_layer_norm(weft_zeros(w, WEFT_SHAPE(2, 2)), NULL, NULL, i ? inf : nan);
         FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: a finite eps >= 0");
@@ -107,7 +114,9 @@ Test(messages, lengths)
     FAILS(w, WEFT_EARG, "lengths: NULL");
     const int32_t large[] = { 5, INT32_MAX };
     weft_ragged_ints(w, one_two, &(weft_lengths){ 1, large + 1, NULL });
-    FAILS(w, WEFT_EARG, "sequence 0 has length 2147483647, 2147483647 tokens so far; 0 or more is wanted, and fewer than 2^31 - 1");
+    FAILS(w, WEFT_EARG,
+          "sequence 0 has length 2147483647, 2147483647 tokens so far; 0 or more is wanted, and fewer than "
+          "2^31 - 1");
     weft_ragged_ints(w, one_two, &(weft_lengths){ 2, large, NULL });
     FAILS(w, WEFT_EARG, "sequence 1 has length 2147483647, 2147483652 tokens so far");
     CLEAN(w);
@@ -115,34 +124,46 @@ Test(messages, lengths)
 
 /* ---- what was found, and what is wanted ---- */
 static weft_tensor *x;                           /* in each of these: [2, 3] of zeros */
-#define SAYS(call, text)                                                                                                       \
-    do {                                                                                                                        \
-        x = weft_zeros(w, WEFT_SHAPE(2, 3));                                                                                    \
-        (void)(call);                                                                                                           \
-        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), text), "expected \"%s\", there is \"%s\"", text, weft_error_message(w));     \
-        weft_recover(w);                                                                                                        \
+#define SAYS(call, text)                                                                                  \
+    do {                                                                                                  \
+        x = weft_zeros(w, WEFT_SHAPE(2, 3));                                                              \
+        (void)(call);                                                                                     \
+        cr_assert(!weft_ok(w) && strstr(weft_error_message(w), text), "expected \"%s\", there is \"%s\"", \
+                  text, weft_error_message(w));                                                           \
+        weft_recover(w);                                                                                  \
     } while (0)
 
 Test(messages, shapes_with_their_numbers)
 {
     weft *w = open_on(WEFT_CPU);
-    SAYS(weft_matmul(x, weft_zeros(w, WEFT_SHAPE(4, 5))), "matmul: [2, 3], [4, 5]: the inner extents do not agree: 3 of a, 4 of b");
-    SAYS(weft_matmul_with(x, true, weft_zeros(w, WEFT_SHAPE(5, 3)), true), "the inner extents do not agree: 2 of a (transposed), 3 of b (transposed)");
-    SAYS(weft_matmul(weft_zeros(w, WEFT_SHAPE(2, 1, 3)), weft_zeros(w, WEFT_SHAPE(4, 3, 1))), "the leading axes do not agree");
-    SAYS(weft_matmul_with(of(w, 2, one_two), true, weft_zeros(w, WEFT_SHAPE(3, 1)), false), "rows of a ragged tensor meet only the same rows");
+    SAYS(weft_matmul(x, weft_zeros(w, WEFT_SHAPE(4, 5))),
+         "matmul: [2, 3], [4, 5]: the inner extents do not agree: 3 of a, 4 of b");
+    SAYS(weft_matmul_with(x, true, weft_zeros(w, WEFT_SHAPE(5, 3)), true),
+         "the inner extents do not agree: 2 of a (transposed), 3 of b (transposed)");
+    SAYS(weft_matmul(weft_zeros(w, WEFT_SHAPE(2, 1, 3)), weft_zeros(w, WEFT_SHAPE(4, 3, 1))),
+         "the leading axes do not agree");
+    SAYS(weft_matmul_with(of(w, 2, one_two), true, weft_zeros(w, WEFT_SHAPE(3, 1)), false),
+         "rows of a ragged tensor meet only the same rows");
     SAYS(weft_reshape(x, WEFT_SHAPE(4, 2)), "reshape: [2, 3]: its 6 elements do not make [4, 2]");
     SAYS(weft_reshape(x, WEFT_SHAPE(4, -1)), "reshape: [2, 3]: its 6 elements do not make [4, -1]");
     SAYS(weft_reshape(x, 7, (int64_t[7]){ 6 }), "reshape: [2, 3]: rank 7; a shape of rank 0 .. 6 is wanted");
-    SAYS(weft_reshape(of(w, 2, one_two), WEFT_SHAPE(2, 3)), "reshape: [3, 2] concat: to [2, 3]: a ragged tensor keeps its 3 rows as axis 0");
+    SAYS(weft_reshape(of(w, 2, one_two), WEFT_SHAPE(2, 3)),
+         "reshape: [3, 2] concat: to [2, 3]: a ragged tensor keeps its 3 rows as axis 0");
     SAYS(weft_slice(x, 1, 2, 5), "slice: [2, 3]: from 2 to 5 of axis 1; parts of 0 .. 3 are wanted");
-    SAYS(weft_concat((weft_tensor *[]){ x, weft_zeros(w, WEFT_SHAPE(3, 3)) }, 2, 1), "concat: [2, 3], [3, 3]: along axis 1: input 1 is [3, 3], input 0 [2, 3]");
+    SAYS(weft_concat((weft_tensor *[]){ x, weft_zeros(w, WEFT_SHAPE(3, 3)) }, 2, 1),
+         "concat: [2, 3], [3, 3]: along axis 1: input 1 is [3, 3], input 0 [2, 3]");
     SAYS(weft_tile(x, 0, -1), "tile: [2, 3]: axis 0, -1 times");
-    SAYS(weft_layer_norm(x, weft_zeros(w, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), 1), "gain and shift [3], as wide as the last axis");
-    SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))), "take_along: [2, 3], [2]: reals and a column, an int, for each of their rows, [2] of ints, are wanted");
+    SAYS(weft_layer_norm(x, weft_zeros(w, WEFT_SHAPE(2)), weft_zeros(w, WEFT_SHAPE(2)), 1),
+         "gain and shift [3], as wide as the last axis");
+    SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))),
+         "take_along: [2, 3], [2]: reals and a column, an int, for each of their rows, [2] of ints, are "
+         "wanted");
     SAYS(weft_one_hot(weft_ints(w, NULL, WEFT_SHAPE(2)), 0), "one_hot: [2] of ints: 0 classes");
     SAYS(weft_dropout(x, 1, "d", false), "dropout: [2, 3]: p = 1");
-    SAYS(weft_attention(of(w, 2, one_two), of(w, 3, three), of(w, 3, three), NULL, NULL), "as many sequences as keys (2 and 3)");
-    SAYS(weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two), &(weft_attention_opts){ .heads = 3 }, NULL),
+    SAYS(weft_attention(of(w, 2, one_two), of(w, 3, three), of(w, 3, three), NULL, NULL),
+         "as many sequences as keys (2 and 3)");
+    SAYS(weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two),
+                        &(weft_attention_opts){ .heads = 3 }, NULL),
          "queries and keys of one width (2 and 2), and widths that 3 heads divide");
     SAYS(weft_stream_of(w, ""), "stream_of: \"\"; a name of 1 .. 47 bytes");
     CLEAN(w);
@@ -152,12 +173,23 @@ Test(messages, layers_say_what_they_got)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
-    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", 4), x), "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is wanted");
-    SAYS(weft_resample_norm_run(weft_resample_norm_new(m, "b", 4, 2, false), x), "net.b: resample_norm: [2, 3]: [.., 4] of reals is wanted");
-    SAYS(weft_embedding_run(weft_embedding_new(m, "c", 9, 2), x), "net.c: embedding_run: [2, 3]: ids, ints below 9, are wanted");
-    SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }), "there are input 3, hidden 4, layers 0, proj 0, dropout 1");
-    SAYS(weft_multihead_attention_run(weft_multihead_attention_new(m, "e", 4, 2), x, of(w, 2, one_two), WEFT_ALL_KEYS, NULL), "net.e: linear: [2, 3] packed, [4, 4], [4]: [.., 4] for a weight");
-    SAYS(weft_attention_lstm_new(m, "f", &(weft_attention_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .d_model = 8, .num_layers = 1, .num_heads = 3 }),
+    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", 4), x),
+         "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is wanted");
+    SAYS(weft_resample_norm_run(weft_resample_norm_new(m, "b", 4, 2, false), x),
+         "net.b: resample_norm: [2, 3]: [.., 4] of reals is wanted");
+    SAYS(weft_embedding_run(weft_embedding_new(m, "c", 9, 2), x),
+         "net.c: embedding_run: [2, 3]: ids, ints below 9, are wanted");
+    SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }),
+         "there are input 3, hidden 4, layers 0, proj 0, dropout 1");
+    SAYS(weft_multihead_attention_run(weft_multihead_attention_new(m, "e", 4, 2), x, of(w, 2, one_two),
+                                      WEFT_ALL_KEYS, NULL),
+         "net.e: linear: [2, 3] packed, [4, 4], [4]: [.., 4] for a weight");
+    SAYS(weft_attention_lstm_new(m, "f",
+                                 &(weft_attention_lstm_opts){ .num_past_features = 1,
+                                                              .num_future_features = 1,
+                                                              .d_model = 8,
+                                                              .num_layers = 1,
+                                                              .num_heads = 3 }),
          "attention_lstm: num_heads that divide d_decoder are wanted, not 3 of 8");
     CLEAN(w);
 }
@@ -166,11 +198,15 @@ Test(messages, two_batches)
 {
     weft *w = open_on(WEFT_CPU);
     SAYS(weft_add(of(w, 2, (int32_t[]){ 2, 1 }), of(w, 2, one_two)),
-         "add: [3, 2] concat, [3, 2] concat: the inputs belong to different batches: sequence 0 has 2 tokens in the first and 1 in the second");
-    SAYS(weft_add(of(w, 3, three), of(w, 2, one_two)), "different batches: the first has 3 sequences, the second 2");
+         "add: [3, 2] concat, [3, 2] concat: the inputs belong to different batches: sequence 0 has 2 tokens "
+         "in the first and 1 in the second");
+    SAYS(weft_add(of(w, 3, three), of(w, 2, one_two)),
+         "different batches: the first has 3 sequences, the second 2");
     static const weft_real zeros[16];
-    SAYS(weft_add(of(w, 2, one_two), weft_ragged(w, zeros, 2, &(weft_lengths){ 2, one_two, (int64_t[]){ 0, 7 } })),
-         "different batches: their lengths agree, but sequence 1 has the id 1 in the first and 7 in the second");
+    SAYS(weft_add(of(w, 2, one_two),
+                  weft_ragged(w, zeros, 2, &(weft_lengths){ 2, one_two, (int64_t[]){ 0, 7 } })),
+         "different batches: their lengths agree, but sequence 1 has the id 1 in the first and 7 in the "
+         "second");
     CLEAN(w);
 }
 
@@ -178,20 +214,33 @@ Test(messages, two_batches)
 Test(messages, the_axis_of_classes)
 {
     weft *w = open_on(WEFT_CPU);
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 7)), NULL).sum,
-         "cross_entropy: [2, 5, 7], [2, 7] of ints: classes are the last axis, of extent 7 here; they seem to be axis 1, of extent 5, as in PyTorch: weft_transpose(logits, 1, 2)");
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 6)), NULL).sum, "logits [.., classes] and classes [..] are wanted");
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)), &(weft_ce_opts){ .class_weight = weft_zeros(w, WEFT_SHAPE(4)) }).sum,
+    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 7)), NULL)
+             .sum,
+         "cross_entropy: [2, 5, 7], [2, 7] of ints: classes are the last axis, of extent 7 here; they seem "
+         "to be axis 1, of extent 5, as in PyTorch: weft_transpose(logits, 1, 2)");
+    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 6)), NULL)
+             .sum,
+         "logits [.., classes] and classes [..] are wanted");
+    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
+                            &(weft_ce_opts){ .class_weight = weft_zeros(w, WEFT_SHAPE(4)) })
+             .sum,
          "class_weight is [4]; a plain [5] of reals, the classes, is wanted");
-    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)), &(weft_ce_opts){ .mask = weft_zeros(w, WEFT_SHAPE(3)) }).sum,
+    SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
+                            &(weft_ce_opts){ .mask = weft_zeros(w, WEFT_SHAPE(3)) })
+             .sum,
          "the mask is [3]; reals of the classes' shape and layout are wanted");
-    SAYS(weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).sum, "token_accuracy: scores [2, 5], classes [3] of ints");
+    SAYS(weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).sum,
+         "token_accuracy: scores [2, 5], classes [3] of ints");
     CLEAN(w);
 }
 
 /* ---- operators of one's own ---- */
 static bool sets_nothing(weft_call *c) { (void)c; return true; }
-static bool sets_rank_7(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 7, (int64_t[7]){ 1 }); return true; }
+static bool sets_rank_7(weft_call *c)
+{
+    weft_op_set_shape(c->y[0], WEFT_REAL, 7, (int64_t[7]){ 1 });
+    return true;
+}
 static bool sets_scalars(weft_call *c)
 {
     weft_op_set_shape(c->y[0], WEFT_REAL, 0, NULL), weft_op_set_shape(c->y[1], WEFT_I32, 0, NULL);
@@ -210,18 +259,32 @@ static void ints_of_reals(weft_call *c)
     for (int64_t i = 0; i < weft_numel(c->x[0]); i++)
         weft_op_int_data(c->y[0])[i] = weft_op_int_data(c->x[0])[i];
 }
-static bool like_but_real(weft_call *c) { weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_size(c->x[0], 0) }); return true; }
+static bool like_but_real(weft_call *c)
+{
+    weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_size(c->x[0], 0) });
+    return true;
+}
 static void fused_of_ints(const weft_call *c) { (void)weft_op_data(c->x[1]); }
 
 Test(messages, an_operator_without_a_shape)
 {
     weft *w = open_on(WEFT_CPU);
-    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_nothing, .forward = nothing }, &x, 1, NULL, 0),
-         "mine: [2, 3]: its shape function has set no shape of result 0, or no possible one (weft_op_like, weft_op_set_shape)");
-    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_rank_7, .forward = nothing }, &x, 1, NULL, 0), "mine: [2, 3]: its shape function has set no shape of result 0");
-    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .results = 2, .shape = sets_one_of_two, .forward = nothing }, &x, 1, NULL, 0), "no shape of result 1");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_nothing, .forward = nothing }, &x, 1, NULL,
+                       0),
+         "mine: [2, 3]: its shape function has set no shape of result 0, or no possible one (weft_op_like, "
+         "weft_op_set_shape)");
+    SAYS(
+        weft_op_apply(&(weft_op){ .name = "mine", .shape = sets_rank_7, .forward = nothing }, &x, 1, NULL, 0),
+        "mine: [2, 3]: its shape function has set no shape of result 0");
+    SAYS(weft_op_apply(
+             &(weft_op){ .name = "mine", .results = 2, .shape = sets_one_of_two, .forward = nothing }, &x, 1,
+             NULL, 0),
+         "no shape of result 1");
     x = weft_zeros(w, WEFT_SHAPE(2, 3));
-    cr_assert_eq(weft_rank(weft_op_apply(&(weft_op){ .name = "mine", .results = 2, .shape = sets_scalars, .forward = nothing }, &x, 1, NULL, 0)), 0);
+    cr_assert_eq(weft_rank(weft_op_apply(
+                     &(weft_op){ .name = "mine", .results = 2, .shape = sets_scalars, .forward = nothing },
+                     &x, 1, NULL, 0)),
+                 0);
     CLEAN(w);
 }
 
@@ -229,12 +292,17 @@ Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_tensor *ids = weft_ints(w, NULL, WEFT_SHAPE(9));
-    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_op_apply(&(weft_op){ .name = "mine", .shape = like_but_real, .forward = reals_of_ints }, &ids, 1, NULL, 0)),
+    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)),
+          weft_op_apply(&(weft_op){ .name = "mine", .shape = like_but_real, .forward = reals_of_ints }, &ids,
+                        1, NULL, 0)),
          "mine: op_data of [9] of ints; weft_op_int_data reads those");
-    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = like, .forward = ints_of_reals }, &x, 1, NULL, 0), "mine: op_int_data of [2, 3] of reals; weft_op_data reads those");
+    SAYS(weft_op_apply(&(weft_op){ .name = "mine", .shape = like, .forward = ints_of_reals }, &x, 1, NULL, 0),
+         "mine: op_int_data of [2, 3] of reals; weft_op_data reads those");
     weft_op fused = { .name = "mine", .shape = like, .forward = nothing, .fused = fused_of_ints };
-    weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
-    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)), weft_backward(weft_sum_all(weft_op_apply(&fused, (weft_tensor *[]){ p, ids }, 2, NULL, 0)))),
+    weft_tensor *p =
+        weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+    SAYS((ids = weft_ints(w, NULL, WEFT_SHAPE(9)),
+          weft_backward(weft_sum_all(weft_op_apply(&fused, (weft_tensor *[]){ p, ids }, 2, NULL, 0)))),
          "mine: op_data of [9] of ints; weft_op_int_data reads those");
     SAYS(weft_op_int_data(x), "op_int_data of [2, 3] of reals");
     SAYS((weft_clear(w), weft_op_data(x)), "op_data: the tensor is of a step that has ended");
@@ -245,17 +313,29 @@ Test(messages, numbers_of_the_wrong_kind, .init = unchecked)
 Test(messages, a_class_to_ignore_and_a_row_of_padding)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_tensor *logits = weft_randn(w, WEFT_SHAPE(4, 3)), *classes = weft_ints(w, (int32_t[]){ 0, -100, 2, -100 }, WEFT_SHAPE(4));
+    weft_tensor *logits = weft_randn(w, WEFT_SHAPE(4, 3)),
+                *classes = weft_ints(w, (int32_t[]){ 0, -100, 2, -100 }, WEFT_SHAPE(4));
     for (int said = 0; said < 2; said++) {
-        cr_assert_eq(weft_item(weft_cross_entropy(logits, classes, &(weft_ce_opts){ .ignore = -100, .has_ignore = said }).weight), 2, "%s", weft_error_message(w));
-        cr_assert_eq(weft_item(weft_token_accuracy(logits, classes, &(weft_ce_opts){ .ignore = -100, .has_ignore = said }).weight), 2);
+        cr_assert_eq(weft_item(weft_cross_entropy(logits, classes,
+                                                  &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
+                                   .weight),
+                     2, "%s", weft_error_message(w));
+        cr_assert_eq(weft_item(weft_token_accuracy(logits, classes,
+                                                   &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
+                                   .weight),
+                     2);
     }
     classes = weft_ints(w, (int32_t[]){ 0, 1, 2, 0 }, WEFT_SHAPE(4));
     for (int said = 0; said < 2; said++)                         /* 0 is what was not said, too */
-        cr_assert_eq(weft_item(weft_cross_entropy(logits, classes, &(weft_ce_opts){ .ignore = 0, .has_ignore = said }).weight), said ? 2 : 4);
+        cr_assert_eq(
+            weft_item(weft_cross_entropy(logits, classes, &(weft_ce_opts){ .ignore = 0, .has_ignore = said })
+                          .weight),
+            said ? 2 : 4);
     weft_module *m = weft_module_new(w, "m");
-    weft_embedding *e = weft_embedding_with(m, "e", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 2 });
-    weft_embedding *none = weft_embedding_with(m, "none", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 0 });
+    weft_embedding *e =
+        weft_embedding_with(m, "e", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 2 });
+    weft_embedding *none =
+        weft_embedding_with(m, "none", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 0 });
     weft_tensor *ids = weft_ints(w, (int32_t[]){ 2, 0 }, WEFT_SHAPE(2));
     weft_real *got = numbers(weft_embedding_run(e, ids)), *all = numbers(weft_embedding_run(none, ids));
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);

@@ -1,6 +1,6 @@
-/* test_ops.c - every operator of op_cases.h: gradients and gradients of gradients against central differences in the double build
- * (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and random shapes; and the proof that these checks see: a
- * kernel spoiled a little in its derivative is caught. */
+/* test_ops.c - every operator of op_cases.h: gradients and gradients of gradients against central differences
+ * in the double build (<= 1e-7, <= 1e-5, relative to max(1, norm)), on every kernel table and random shapes;
+ * and the proof that these checks see: a kernel spoiled a little in its derivative is caught. */
 #include "op_inputs.h"
 
 typedef struct { function *f; } probed;
@@ -23,7 +23,8 @@ static double error_of(weft *w, const op_case *c, bool second)
     probed p = { c->f };
     int n = inputs(w, c, x, WEFT_PLAIN);
     double e = 0;
-    if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {               /* slow twice over: that it runs is for here */
+    /* slow twice over: that it runs is for here */
+    if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {
         weft_tensor *of = scalar_of(x, &p), *g[4];
         bool was = weft_set_grad_enabled(w, false);
         weft_gradients(of, x, n, g);
@@ -43,7 +44,8 @@ static void check_all(bool second, double allowed)
                 dice_seed((uint64_t)(1 + i + 1000 * r));
                 draw_round();
                 double e = error_of(w, &op_cases[i], second);
-                cr_expect(e <= allowed, "%s, round %d on %s: off by %.2e", op_cases[i].name, r, weft_device_name(w), e);
+                cr_expect(e <= allowed, "%s, round %d on %s: off by %.2e", op_cases[i].name, r,
+                          weft_device_name(w), e);
             }
 }
 
@@ -55,19 +57,27 @@ static weft__kernels bad;
 static const weft__kernels *fine;
 static int bad_f, bad_order;
 
-static void spoil(weft__device *d, int64_t n, weft_real *x) { if (n) fine->scale(d, n, (weft_real)1.001, x, x, false); }
-static void bad_unary(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x, const real *y, const real *g, real *out, bool add)
+static void spoil(weft__device *d, int64_t n, weft_real *x)
+{
+    if (n)
+        fine->scale(d, n, (weft_real)1.001, x, x, false);
+}
+static void bad_unary(weft__device *d, int f, int order, int64_t n, real p, real q, const real *x,
+                      const real *y, const real *g, real *out, bool add)
 {
     fine->unary(d, f, order, n, p, q, x, y, g, out, add);
     if (f == bad_f && order == bad_order)
         spoil(d, n, out);
 }
-static void bad_softmax_back(weft__device *d, const weft__segments *s, const real *y, const real *dy, real *dx, bool add)
+static void bad_softmax_back(weft__device *d, const weft__segments *s, const real *y, const real *dy,
+                             real *dx, bool add)
 {
     fine->softmax_back(d, s, y, dy, dx, add);
     spoil(d, s->count * s->length * s->inner, dx);
 }
-static void bad_layer_norm_back(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain, const real *mean, const real *rstd, const real *dy, real *dx, real *dgain, real *dshift)
+static void bad_layer_norm_back(weft__device *d, int64_t rows, int64_t width, const real *x, const real *gain,
+                                const real *mean, const real *rstd, const real *dy, real *dx, real *dgain,
+                                real *dshift)
 {
     fine->layer_norm_back(d, rows, width, x, gain, mean, rstd, dy, dx, dgain, dshift);
     if (dgain)
@@ -79,7 +89,8 @@ static void bad_attention_back(weft__device *d, const weft__attention *a)
     if (a->dk_)
         spoil(d, a->keys * a->heads * a->dk, a->dk_);
 }
-static void bad_scatter(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x, const int32_t *index, real *y)
+static void bad_scatter(weft__device *d, int64_t rows, int64_t width, int64_t n, const real *x,
+                        const int32_t *index, real *y)
 {
     fine->scatter(d, rows - 1, width, n, x, index, y);            /* forgets the last row */
 }
@@ -96,12 +107,14 @@ static void bad_place(weft__device *d, const weft__segments *s, const real *x, c
     fine->segment_place(d, s, x, at, y);
     fine->segment_place(d, s, x, at, y);                          /* twice */
 }
-static void bad_cumsum(weft__device *d, const weft__segments *s, bool reverse, const real *x, real *y, bool add)
+static void bad_cumsum(weft__device *d, const weft__segments *s, bool reverse, const real *x, real *y,
+                       bool add)
 {
     (void)reverse;
     fine->cumsum(d, s, false, x, y, add);                         /* forgets to turn round */
 }
-static void bad_column(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column, real *y)
+static void bad_column(weft__device *d, int64_t rows, int64_t width, const real *x, const int32_t *column,
+                       real *y)
 {
     fine->place(d, rows, width, x, column, y);
     spoil(d, rows * width, y);
@@ -109,7 +122,8 @@ static void bad_column(weft__device *d, int64_t rows, int64_t width, const real 
 static void bad_gemm(weft__device *d, const weft__product *p, const real *a, const real *b, real *c)
 {
     weft__product less = *p;
-    less.k -= p->ta && p->k > 1;                                  /* a weight's gradient without the last row */
+    /* a weight's gradient without the last row */
+    less.k -= p->ta && p->k > 1;
     fine->gemm(d, &less, a, b, c);
 }
 
@@ -139,12 +153,16 @@ static void must_see(weft *w, const char *name, bool second)      /* good kernel
     }
     w->dev.k = fine;
     cr_expect(with[0] <= (second ? 1e-5 : 1e-7), "%s: off by %.2e without a mutation", name, with[0]);
-    cr_expect(!(with[1] <= (second ? 1e-5 : 1e-7)), "%s: a mutated derivative passes with %.2e", name, with[1]);
+    cr_expect(!(with[1] <= (second ? 1e-5 : 1e-7)), "%s: a mutated derivative passes with %.2e", name,
+              with[1]);
 }
 
 Test(ops, mutated_derivatives_are_caught)
 {
-    static const char *const unary[] = { "neg", "exp", "log", "sqrt", "rsqrt", "square", "abs", "reciprocal", "sin", "cos", "tanh", "sigmoid", "relu", "leaky_relu", "elu", "gelu", "silu", "softplus", "clamp", "pow" };
+    static const char *const unary[] = { "neg",    "exp",     "log",        "sqrt",       "rsqrt",
+                                         "square", "abs",     "reciprocal", "sin",        "cos",
+                                         "tanh",   "sigmoid", "relu",       "leaky_relu", "elu",
+                                         "gelu",   "silu",    "softplus",   "clamp",      "pow" };
     if (sizeof(weft_real) == 4)
         return;                                  /* float cannot see a factor of 1.001 */
     weft *w = open_on(WEFT_REF);
@@ -152,15 +170,25 @@ Test(ops, mutated_derivatives_are_caught)
     for (bad_f = 0; bad_f < COUNT(unary); bad_f++) {
         bad_order = 1, must_see(w, unary[bad_f], false);
         bad_order = 2;
-        if (!strchr("nalr", unary[bad_f][0]) || !strcmp(unary[bad_f], "rsqrt") || !strcmp(unary[bad_f], "log"))
+        if (!strchr("nalr", unary[bad_f][0]) || !strcmp(unary[bad_f], "rsqrt") ||
+            !strcmp(unary[bad_f], "log"))
             if (strcmp(unary[bad_f], "clamp"))
                 must_see(w, unary[bad_f], true); /* those whose second derivative is not 0 */
     }
-    static const struct { const char *name; size_t at; void (*kernel)(void); } others[] = {
+    static const struct { const char *name; size_t at; void (*kernel)(void);
+    } others[] = {
 #define BAD(name, kernel, function) { name, offsetof(weft__kernels, kernel), (void (*)(void))function }
-        BAD("softmax", softmax_back, bad_softmax_back), BAD("layer_norm", layer_norm_back, bad_layer_norm_back), BAD("attention", attention_back, bad_attention_back),
-        BAD("index_select", scatter, bad_scatter), BAD("sum 1", segment_spread, bad_spread), BAD("max", segment_place, bad_place),
-        BAD("cumsum", cumsum, bad_cumsum), BAD("take_along", place, bad_column), BAD("matmul", gemm, bad_gemm), BAD("matmul ragged", gemm, bad_gemm) };
+        BAD("softmax", softmax_back, bad_softmax_back),
+        BAD("layer_norm", layer_norm_back, bad_layer_norm_back),
+        BAD("attention", attention_back, bad_attention_back),
+        BAD("index_select", scatter, bad_scatter),
+        BAD("sum 1", segment_spread, bad_spread),
+        BAD("max", segment_place, bad_place),
+        BAD("cumsum", cumsum, bad_cumsum),
+        BAD("take_along", place, bad_column),
+        BAD("matmul", gemm, bad_gemm),
+        BAD("matmul ragged", gemm, bad_gemm)
+    };
     for (int i = 0; i < COUNT(others); i++) {
         bad = *w->dev.k;
         memcpy((char *)&bad + others[i].at, &others[i].kernel, sizeof others[i].kernel);
@@ -197,12 +225,17 @@ Test(ops, comparisons_have_no_gradient)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), (weft_init){ WEFT_INIT_CONSTANT, (weft_real).5, 0 }), *g[2], *x = weft_scalar(w, 2);
+        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3),
+                                        (weft_init){ WEFT_INIT_CONSTANT, (weft_real).5, 0 }),
+                    *g[2], *x = weft_scalar(w, 2);
         weft_tensor *logits = weft_matmul(weft_full(w, 1, WEFT_SHAPE(4, 2)), p), *zero = weft_scalar(w, 0);
-        weft_tensor *(*const all[])(weft_tensor *, weft_tensor *) = { weft_less, weft_less_equal, weft_greater, weft_greater_equal, weft_equal, weft_not_equal };
+        weft_tensor *(*const all[])(weft_tensor *, weft_tensor *) = { weft_less,    weft_less_equal,
+                                                                      weft_greater, weft_greater_equal,
+                                                                      weft_equal,   weft_not_equal };
         for (int i = 0; i < COUNT(all); i++) {
             weft_tensor *mask = all[i](weft_max(logits, 1), zero);
-            weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)), &(weft_ce_opts){ .mask = mask })));
+            weft_backward(weft_mean_loss(weft_cross_entropy(logits, weft_ints(w, NULL, WEFT_SHAPE(4)),
+                                                            &(weft_ce_opts){ .mask = mask })));
             OK(w);
             weft_gradients(all[i](weft_square(x), zero), (weft_tensor *[]){ x, zero }, 2, g);
             cr_assert_eq(weft_item(g[0]), 0);
@@ -216,7 +249,8 @@ Test(ops, comparisons_have_no_gradient)
 Test(ops, backward_of_a_parameter_adds_ones)
 {
     FOR_DEVICES(w) {
-        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(1), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(1),
+                                        (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
         weft_backward(p);
         weft_backward(weft_square(p));
         weft_backward(p);
@@ -243,7 +277,8 @@ Test(ops, a_loss_has_one_element)
         weft_gradients(y, &p, 1, &g);
         cr_assert_eq(numbers(g)[1], 6);
         weft_backward(y);
-        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted (weft_mean_loss, weft_sum_all)");
+        FAILS(w, WEFT_ESHAPE,
+              "backward: the loss is [2]; one element is wanted (weft_mean_loss, weft_sum_all)");
         weft_backward(p);
         FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted");
         weft_backward(weft_reshape(weft_sum_all(weft_square(p)), WEFT_SHAPE(1, 1)));
@@ -255,7 +290,8 @@ Test(ops, a_loss_is_gone_back_from_once)
 {
     FOR_DEVICES(w) {
         weft_module *m;
-        weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_sum_all(shared), *other = weft_mean_all(shared), *g;
+        weft_tensor *p = two(w, &m), *shared = weft_square(p), *loss = weft_sum_all(shared),
+                    *other = weft_mean_all(shared), *g;
         weft_gradients(loss, &p, 1, &g);
         weft_backward(loss);
         weft_gradients(loss, &p, 1, &g);
@@ -282,7 +318,8 @@ Test(ops, a_loss_depends_on_something_to_train)
         FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
         weft_freeze(m, false);
         none = weft_ragged(w, NULL, 2, &(weft_lengths){ 0, NULL, NULL });
-        weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));     /* a batch of nothing has a gradient, of zeros */
+        /* a batch of nothing has a gradient, of zeros */
+        weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
         cr_assert(weft_ok(w) && p->node.given && numbers(weft_grad(p))[0] == 0, "%s", weft_error_message(w));
     }
 }
@@ -293,7 +330,8 @@ Test(ops, attention_maps)
     FOR_DEVICES(w) {
         int32_t nq[3] = { 2, 0, 3 }, nk[3] = { 4, 2, 1 };
         weft_real x[5 * 4], y[7 * 4];
-        weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ 3, nq, NULL }), *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ 3, nk, NULL });
+        weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ 3, nq, NULL }),
+                    *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ 3, nk, NULL });
         for (int causal = 0; causal < 4; causal++) {
             weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
             weft_tensor *maps[2], *out[2];
@@ -317,13 +355,15 @@ static void equals(weft_tensor *y, int64_t n, const double *want)
         w[i] = (weft_real)want[i];
     close_to("value", got, w, n, TOL(1e-14, 1e-6));
 }
-#define IS(y, ...) equals(y, (int64_t)(sizeof((double[]){ __VA_ARGS__ }) / sizeof(double)), (double[]){ __VA_ARGS__ })
+#define IS(y, ...) \
+    equals(y, (int64_t)(sizeof((double[]){ __VA_ARGS__ }) / sizeof(double)), (double[]){ __VA_ARGS__ })
 #define T(w, rank_and_shape, ...) weft_reals(w, (weft_real[]){ __VA_ARGS__ }, rank_and_shape)
 
 Test(ops, values)
 {
     FOR_DEVICES(w) {
-        weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)), *b = weft_reals(w, (weft_real[]){ 3, 2, 1 }, WEFT_SHAPE(3));
+        weft_tensor *a = weft_reals(w, (weft_real[]){ 1, 2, 3, 4, 5, 6 }, WEFT_SHAPE(2, 3)),
+                    *b = weft_reals(w, (weft_real[]){ 3, 2, 1 }, WEFT_SHAPE(3));
         IS(weft_add(a, b), 4, 4, 4, 7, 7, 7);
         IS(weft_less(a, b), 1, 0, 0, 0, 0, 0);
         IS(weft_equal(a, b), 0, 1, 0, 0, 0, 0);
@@ -343,7 +383,8 @@ Test(ops, values)
         IS(weft_matmul_with(a, false, a, true), 14, 32, 32, 77);
         IS(weft_one_hot(weft_ints(w, (int32_t[]){ 1, -1, 0 }, WEFT_SHAPE(3)), 2), 0, 1, 0, 0, 1, 0);
         IS(weft_to_reals(weft_arange(w, 3)), 0, 1, 2);
-        IS(weft_index_select(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5, 6);
+        IS(weft_index_select(a, weft_ints(w, (int32_t[]){ 1, -1, 1 }, WEFT_SHAPE(3))), 4, 5, 6, 0, 0, 0, 4, 5,
+           6);
         IS(weft_where(weft_greater(a, weft_scalar(w, 3)), a, weft_scalar(w, 0)), 0, 0, 0, 4, 5, 6);
         IS(weft_reciprocal(weft_reals(w, (weft_real[]){ 0, 4 }, WEFT_SHAPE(2))), 0, .25);
         IS(weft_softmax_masked(a, 1, weft_zeros(w, WEFT_SHAPE(2, 3))), 0, 0, 0, 0, 0, 0);

@@ -1,5 +1,5 @@
-/* test_ops_layouts.c - every operator of op_cases.h that takes ragged tensors, on the same sequences in concat, packed and rows: the same
- * numbers, and the same gradients, recorded or not. */
+/* test_ops_layouts.c - every operator of op_cases.h that takes ragged tensors, on the same sequences in
+ * concat, packed and rows: the same numbers, and the same gradients, recorded or not. */
 #include "op_inputs.h"
 
 /* ---- beside those whose gradients the differences check: what takes ints of a batch, and losses ---- */
@@ -10,22 +10,33 @@ F(one_hot_ragged, weft_mul(weft_one_hot(weft_argmax(x[0]), weft_size(x[0], 1)), 
 F(greater, weft_mul(weft_greater(weft_tanh(x[0]), x[1]), x[0]))
 F(mse, weft_mean_loss(weft_mse(x[0], x[1], NULL)))
 F(mse_masked, weft_mean_loss(weft_mse(x[0], x[1], &(weft_loss_opts){ .mask = weft_less(x[0], x[1]) })))
-F(cross_entropy, weft_mean_loss(weft_cross_entropy(x[0], weft_argmax(x[0]), &(weft_ce_opts){ .smoothing = (weft_real).1 })))
+F(cross_entropy,
+  weft_mean_loss(weft_cross_entropy(x[0], weft_argmax(x[0]), &(weft_ce_opts){ .smoothing = (weft_real).1 })))
 F(mean_plain, weft_mean_all(x[0]))
 F(detached, weft_mul(weft_detach(x[0]), x[0]))
 
 static const op_case more_cases[] = {
-    { "take_along ragged", f_take_along_ragged, { "~na" }, -2, 2, 1 }, { "index_select ragged", f_index_select_ragged, { "~na", "ab" }, -2, 2, 1 },
-    { "index_add ragged", f_index_add_ragged, { "~na" }, -2, 2, 1 }, { "one_hot ragged", f_one_hot_ragged, { "~na" }, -2, 2, 1 },
-    { "greater", f_greater, { "~na", "~na" }, -2, 2, 1 }, { "mse", f_mse, { "~na", "~na" }, -2, 2, 1 }, { "mse masked", f_mse_masked, { "~na", "~na" }, -2, 2, 1 },
-    { "cross_entropy", f_cross_entropy, { "~na" }, -2, 2, 1 }, { "mean_plain", f_mean_plain, { "~na" }, -2, 2, 1 }, { "detach", f_detached, { "~na" }, -2, 2, 1 },
+    { "take_along ragged", f_take_along_ragged, { "~na" }, -2, 2, 1 },
+    { "index_select ragged", f_index_select_ragged, { "~na", "ab" }, -2, 2, 1 },
+    { "index_add ragged", f_index_add_ragged, { "~na" }, -2, 2, 1 },
+    { "one_hot ragged", f_one_hot_ragged, { "~na" }, -2, 2, 1 },
+    { "greater", f_greater, { "~na", "~na" }, -2, 2, 1 },
+    { "mse", f_mse, { "~na", "~na" }, -2, 2, 1 },
+    { "mse masked", f_mse_masked, { "~na", "~na" }, -2, 2, 1 },
+    { "cross_entropy", f_cross_entropy, { "~na" }, -2, 2, 1 },
+    { "mean_plain", f_mean_plain, { "~na" }, -2, 2, 1 },
+    { "detach", f_detached, { "~na" }, -2, 2, 1 },
 };
 
 /* ---- one case in one layout ---- */
 enum { MOST = 4096 };
-typedef struct { int64_t n[6]; weft_real value[6][MOST]; } found;  /* y, its gradients raw; y again, its gradients recorded: of 4 inputs at most */
+/* y, its gradients raw; y again, its gradients recorded: of 4 inputs at most */
+typedef struct { int64_t n[6]; weft_real value[6][MOST]; } found;
 
-static weft_tensor *concat_of(weft_tensor *x) { return weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(x, WEFT_CONCAT); }
+static weft_tensor *concat_of(weft_tensor *x)
+{
+    return weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(x, WEFT_CONCAT);
+}
 
 static void keep(found *f, int at, weft_tensor *x)
 {
@@ -35,7 +46,8 @@ static void keep(found *f, int at, weft_tensor *x)
     memcpy(f->value[at], numbers(x), (size_t)f->n[at] * sizeof(weft_real));
 }
 
-/* sum y sin(y) sin(1 + k) and of the first input's squares, so that two gradients at least meet in y and in x. */
+/* sum y sin(y) sin(1 + k) and of the first input's squares, so that two gradients at least meet in y and
+ * in x. */
 static weft_tensor *twice_of(weft_tensor *y, weft_tensor *x)
 {
     weft *w = weft_context_of(x);
@@ -78,15 +90,20 @@ static void same(const op_case *c, const found *got, const found *want, const ch
     for (int i = 0; want->n[i] >= 0; i++) {
         const char *what = i ? "gradient" : "value";
         cr_assert_eq(got->n[i], want->n[i], "%s in %s: %lld numbers", c->name, how, (long long)got->n[i]);
-        cr_expect(is_close(c->name, got->value[i], want->value[i], want->n[i], i ? TOL(1e-11, 5e-5) : TOL(1e-12, 1e-5)), "in %s: %s %d", how, what, i);
+        cr_expect(is_close(c->name, got->value[i], want->value[i], want->n[i],
+                           i ? TOL(1e-11, 5e-5) : TOL(1e-12, 1e-5)),
+                  "in %s: %s %d", how, what, i);
     }
 }
 
 static void one_case(weft *w, const op_case *c, int round)
 {
-    static const struct { weft_layout layout; bool recorded; const char *name; } ways[] = {
-        { WEFT_PACKED, false, "packed" }, { WEFT_ROWS, false, "rows" },
-        { WEFT_CONCAT, true, "concat, recorded" }, { WEFT_PACKED, true, "packed, recorded" }, { WEFT_ROWS, true, "rows, recorded" } };
+    static const struct { weft_layout layout; bool recorded; const char *name;
+    } ways[] = { { WEFT_PACKED, false, "packed" },
+                 { WEFT_ROWS, false, "rows" },
+                 { WEFT_CONCAT, true, "concat, recorded" },
+                 { WEFT_PACKED, true, "packed, recorded" },
+                 { WEFT_ROWS, true, "rows, recorded" } };
     static found want, got;
     find(w, c, round, WEFT_CONCAT, false, &want);
     for (int i = 0; i < COUNT(ways); i++) {

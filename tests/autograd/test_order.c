@@ -1,4 +1,5 @@
-/* test_order.c - the order in which a gradient is summed, where an input has several uses: not that of a layout, and not that of the company. */
+/* test_order.c - the order in which a gradient is summed, where an input has several uses: not that of a
+ * layout, and not that of the company. */
 #include "tests/check.h"
 
 enum { N = 3, F = 6, LONGEST = 7 };
@@ -32,19 +33,29 @@ static void composed(const weft_call *c, weft_tensor **y)
 {
     y[0] = weft_mul(weft_sub(c->x[0], weft_scalar(weft_context_of(c->x[0]), (weft_real)1 / 3)), c->x[1]);
 }
-static const weft_op op_users = { .name = "users", .shape = shape, .forward = forward, .fused = fused, .composed = composed };
+static const weft_op op_users = {
+    .name = "users", .shape = shape, .forward = forward, .fused = fused, .composed = composed
+};
 
 /* ---- functions of x with several uses of it ---- */
-static weft_tensor *users(weft_module *m, weft_tensor *x) { return (void)m, weft_mul(weft_op_apply(&op_users, (weft_tensor *[]){ x, x }, 2, NULL, 0), x); }
-static weft_tensor *general(weft_module *m, weft_tensor *x) { return weft_general_attention_run(weft_general_attention_new(m, "a", F, F), x, x, NULL); }
+static weft_tensor *users(weft_module *m, weft_tensor *x)
+{
+    return (void)m, weft_mul(weft_op_apply(&op_users, (weft_tensor *[]){ x, x }, 2, NULL, 0), x);
+}
+static weft_tensor *general(weft_module *m, weft_tensor *x)
+{
+    return weft_general_attention_run(weft_general_attention_new(m, "a", F, F), x, x, NULL);
+}
 static weft_tensor *itself(weft_module *m, weft_tensor *x)
 {
-    return (void)m, weft_mul(weft_attention(x, x, x, &(weft_attention_opts){ .heads = 2 }, NULL), weft_tanh(x));
+    return (void)m,
+           weft_mul(weft_attention(x, x, x, &(weft_attention_opts){ .heads = 2 }, NULL), weft_tanh(x));
 }
 static weft_tensor *with_map(weft_module *m, weft_tensor *x)
 {
     weft_tensor *map, *y = weft_attention(x, x, x, &(weft_attention_opts){ .heads = 2 }, &map);
-    weft_tensor *of_queries = weft_ragged_like(weft_pool(weft_square(map), WEFT_POOL_SUM), weft_to_layout(x, WEFT_CONCAT));
+    weft_tensor *of_queries =
+        weft_ragged_like(weft_pool(weft_square(map), WEFT_POOL_SUM), weft_to_layout(x, WEFT_CONCAT));
     return (void)m, weft_concat((weft_tensor *[]){ weft_mul(y, x), of_queries }, 2, 1);
 }
 static weft_tensor *both_ways(weft_module *m, weft_tensor *x)
@@ -54,7 +65,8 @@ static weft_tensor *both_ways(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *composed_gru(weft_module *m, weft_tensor *x)
 {
-    weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = 7, .layers = 2, .bidirectional = true });
+    weft_rnn *r =
+        weft_gru_new(m, "r", &(weft_rnn_opts){ .input = F, .hidden = 7, .layers = 2, .bidirectional = true });
     weft_rnn_set_composed(r, true);
     return weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
 }
@@ -67,16 +79,23 @@ static weft_tensor *selection(weft_module *m, weft_tensor *x)
 {
     weft_variable_selection_opts o = WEFT_VARIABLE_SELECTION_DEFAULTS;
     o.num_features = F, o.d_model = 5;
-    return weft_mul(weft_variable_selection_run(weft_variable_selection_new(m, "v", &o), x, NULL, NULL), weft_slice(x, 1, 0, 1));
+    return weft_mul(weft_variable_selection_run(weft_variable_selection_new(m, "v", &o), x, NULL, NULL),
+                    weft_slice(x, 1, 0, 1));
 }
-static const struct function { const char *name; weft_tensor *(*of)(weft_module *, weft_tensor *); } functions[] = {
-    { "a user's operator", users }, { "general attention", general }, { "attention to itself", itself }, { "attention and its map", with_map },
-    { "an LSTM both ways", both_ways }, { "a composed GRU", composed_gru }, { "arranged", arranged }, { "variable selection", selection },
+static const struct function {
+    const char *name;
+    weft_tensor *(*of)(weft_module *, weft_tensor *);
+} functions[] = {
+    { "a user's operator", users },     { "general attention", general },
+    { "attention to itself", itself },  { "attention and its map", with_map },
+    { "an LSTM both ways", both_ways }, { "a composed GRU", composed_gru },
+    { "arranged", arranged },           { "variable selection", selection },
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* dx [tokens, F] of the sequences from .. to - 1 in that layout, at their places. */
-static void gradient(int table, const struct function *f, weft_layout layout, bool recorded, int from, int to, weft_real *dx)
+static void gradient(int table, const struct function *f, weft_layout layout, bool recorded, int from, int to,
+                     weft_real *dx)
 {
     weft *w = open_table(table);
     weft_real value[11 * F];
@@ -86,7 +105,8 @@ static void gradient(int table, const struct function *f, weft_layout layout, bo
     dice_fill(value, tokens * F, -2, 2);
     weft_tensor *x = weft_ragged(w, value + before * F, F, &l), *d;
     int32_t row[N] = { 0, 1, 1 }, column[N] = { 2, 0, 1 };
-    x = layout == WEFT_ROWS ? weft_to_rows(x, &(weft_placement){ 2, 9, row + from, column + from }) : weft_to_layout(x, layout);
+    x = layout == WEFT_ROWS ? weft_to_rows(x, &(weft_placement){ 2, 9, row + from, column + from }) :
+                              weft_to_layout(x, layout);
     weft_tensor *y = f->of(weft_module_new(w, "m"), x), *loss = weft_sum_all(weft_mul(weft_tanh(y), y));
     weft_set_grad_enabled(w, recorded);
     weft_gradients(loss, &x, 1, &d);
@@ -98,7 +118,8 @@ static void gradient(int table, const struct function *f, weft_layout layout, bo
 
 static bool is_here(int table, int f)            /* a user's operator looks at the numbers itself */
 {
-    return table_is_here(tables[table].name) && (tables[table].device != WEFT_CUDA || functions[f / 2].of != users);
+    return table_is_here(tables[table].name) &&
+           (tables[table].device != WEFT_CUDA || functions[f / 2].of != users);
 }
 
 Test(order, no_layout_changes_a_gradient)

@@ -1,5 +1,6 @@
-/* test_versions.c - parameters and buffers that change between a step's operators and its weft_backward: an error where the backward reads
- * them, and where it does not, the gradients that there are without the change. */
+/* test_versions.c - parameters and buffers that change between a step's operators and its weft_backward: an
+ * error where the backward reads them, and where it does not, the gradients that there are without the
+ * change. */
 #include <unistd.h>
 #include "tests/check.h"
 #include "nn/nn.h"
@@ -8,7 +9,8 @@
 static const weft_init unit = { WEFT_INIT_UNIFORM, -1, 1 };
 static const weft_real threes[] = { 3, 3, 3, 3, 3, 3 }, fives[] = { 5, 5, 5, 5, 5, 5 };
 
-typedef struct { weft *w; weft_module *m; weft_tensor *p, *b; } kept;       /* a parameter and a buffer [2, 3] of threes */
+/* a parameter and a buffer [2, 3] of threes */
+typedef struct { weft *w; weft_module *m; weft_tensor *p, *b; } kept;
 
 static kept kept_in(weft *w)
 {
@@ -35,7 +37,8 @@ static void by_a_file(kept *k)
 {
     char path[160];
     snprintf(path, sizeof path, "%s/weft_versions_%d.h5", P_tmpdir, (int)getpid());
-    cr_assert(!weft_save(path, k->m, NULL, NULL, 0) && !weft_load(path, k->m, NULL, NULL, 0), "%s", weft_file_message());
+    cr_assert(!weft_save(path, k->m, NULL, NULL, 0) && !weft_load(path, k->m, NULL, NULL, 0), "%s",
+              weft_file_message());
     unlink(path);
 }
 
@@ -45,7 +48,8 @@ Test(versions, what_the_backward_reads_has_changed)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(ways); i++) {
             kept k = kept_in(w);
-            weft_tensor *loss = weft_sum_all(weft_mul(k.p, k.p));           /* of p^2: with the new p it gave the new p's */
+            /* of p^2: with the new p it gave the new p's */
+            weft_tensor *loss = weft_sum_all(weft_mul(k.p, k.p));
             ways[i](&k);
             OK(w);
             weft_backward(loss);
@@ -56,9 +60,18 @@ Test(versions, what_the_backward_reads_has_changed)
 /* ---- through what it is read ---- */
 static weft_tensor *by_itself(const kept *k)    { return weft_mul(k->p, k->b); }
 static weft_tensor *as_a_view(const kept *k)    { return weft_square(weft_reshape(k->p, WEFT_SHAPE(6))); }
-static weft_tensor *detached(const kept *k)     { return weft_reshape(weft_detach(weft_reshape(k->p, WEFT_SHAPE(3, 2))), WEFT_SHAPE(2, 3)); }
-static weft_tensor *in_a_product(const kept *k) { return weft_matmul_with(weft_square(k->b), false, k->p, true); }
-static weft_tensor *in_a_layer(const kept *k)   { return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, (weft_real)1e-5), 1); }
+static weft_tensor *detached(const kept *k)
+{
+    return weft_reshape(weft_detach(weft_reshape(k->p, WEFT_SHAPE(3, 2))), WEFT_SHAPE(2, 3));
+}
+static weft_tensor *in_a_product(const kept *k)
+{
+    return weft_matmul_with(weft_square(k->b), false, k->p, true);
+}
+static weft_tensor *in_a_layer(const kept *k)
+{
+    return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, (weft_real)1e-5), 1);
+}
 
 Test(versions, however_it_is_read)
 {
@@ -101,18 +114,45 @@ Test(versions, gradients_look_too)
 }
 
 /* ---- what nobody reads may change: the gradients are those without the change ---- */
-static weft_tensor *added(const kept *k)       { return weft_square(weft_sub(weft_add(k->p, k->b), weft_scale(k->b, 2))); }
-static weft_tensor *chosen(const kept *k)      { return weft_square(weft_where(weft_full(k->w, 1, WEFT_SHAPE(1, 3)), k->p, k->b)); }
-static weft_tensor *looked_up(const kept *k)   { return weft_square(weft_index_select(k->p, weft_ints(k->w, (int32_t[]){ 1, 1, 0 }, WEFT_SHAPE(3)))); }
-static weft_tensor *summed(const kept *k)      { return weft_square(weft_add(weft_sum(k->p, 0), weft_mean(k->p, 0))); }
-static weft_tensor *put(const kept *k)         { return weft_square(weft_concat((weft_tensor *[]){ k->p, weft_transpose(weft_flip(weft_cumsum(k->p, 1), 0), 1, 0) }, 1, 0)); }
-static weft_tensor *cut(const kept *k)         { return weft_square(weft_slice(weft_tile(weft_max(k->p, 1), 0, 2), 0, 1, 3)); }
-static weft_tensor *by_the_result(const kept *k) { return weft_add(weft_exp(k->p), weft_add(weft_tanh(k->p), weft_softmax(k->p, 1))); }
-static weft_tensor *of_a_copy(const kept *k)   { weft_tensor *x = weft_scale(k->p, 1); return weft_mul(x, x); }
+static weft_tensor *added(const kept *k)
+{
+    return weft_square(weft_sub(weft_add(k->p, k->b), weft_scale(k->b, 2)));
+}
+static weft_tensor *chosen(const kept *k)
+{
+    return weft_square(weft_where(weft_full(k->w, 1, WEFT_SHAPE(1, 3)), k->p, k->b));
+}
+static weft_tensor *looked_up(const kept *k)
+{
+    return weft_square(weft_index_select(k->p, weft_ints(k->w, (int32_t[]){ 1, 1, 0 }, WEFT_SHAPE(3))));
+}
+static weft_tensor *summed(const kept *k)
+{
+    return weft_square(weft_add(weft_sum(k->p, 0), weft_mean(k->p, 0)));
+}
+static weft_tensor *put(const kept *k)
+{
+    return weft_square(weft_concat(
+        (weft_tensor *[]){ k->p, weft_transpose(weft_flip(weft_cumsum(k->p, 1), 0), 1, 0) }, 1, 0));
+}
+static weft_tensor *cut(const kept *k)
+{
+    return weft_square(weft_slice(weft_tile(weft_max(k->p, 1), 0, 2), 0, 1, 3));
+}
+static weft_tensor *by_the_result(const kept *k)
+{
+    return weft_add(weft_exp(k->p), weft_add(weft_tanh(k->p), weft_softmax(k->p, 1)));
+}
+static weft_tensor *of_a_copy(const kept *k)
+{
+    weft_tensor *x = weft_scale(k->p, 1);
+    return weft_mul(x, x);
+}
 
 Test(versions, what_no_backward_reads_may_change)
 {
-    weft_tensor *(*const ways[])(const kept *) = { added, chosen, looked_up, summed, put, cut, by_the_result, of_a_copy };
+    weft_tensor *(*const ways[])(const kept *) = { added, chosen, looked_up,     summed,
+                                                   put,   cut,    by_the_result, of_a_copy };
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(ways); i++) {
             kept a = kept_in(w), b = kept_in(w);
@@ -131,7 +171,8 @@ Test(versions, a_step_of_another_part)
     weft *w = open_on(WEFT_CPU);
     kept a = kept_in(w), b = kept_in(w);
     weft_optim *o = weft_sgd_new(a.m, NULL);
-    weft_tensor *trunk = weft_square(b.p), *one = weft_sum_all(weft_mul(trunk, a.p)), *two = weft_sum_all(weft_square(trunk));
+    weft_tensor *trunk = weft_square(b.p), *one = weft_sum_all(weft_mul(trunk, a.p)),
+                *two = weft_sum_all(weft_square(trunk));
     weft_backward(one);
     weft_optim_step(o);
     weft_backward(two);
@@ -148,7 +189,8 @@ static stream stream_in(weft *w, int kind, bool lean)
     weft_rnn_opts o = { .input = 3, .hidden = 4, .layers = 2, .bidirectional = kind == 1, .lean = lean };
     s.layer = (kind == 0 ? weft_elman_new : kind == 1 ? weft_gru_new : weft_lstm_new)(s.m, "layer", &o);
     int64_t stacked = kind == 1 ? 4 : 2;
-    s.h = weft_buffer(s.m, "h", WEFT_SHAPE(stacked, 3, 4)), s.c = weft_buffer(s.m, "c", WEFT_SHAPE(stacked, 3, 4));
+    s.h = weft_buffer(s.m, "h", WEFT_SHAPE(stacked, 3, 4)),
+    s.c = weft_buffer(s.m, "c", WEFT_SHAPE(stacked, 3, 4));
     s.x = weft_parameter(s.m, "x", WEFT_SHAPE(6, 3), unit);
     return s;
 }
@@ -156,7 +198,8 @@ static stream stream_in(weft *w, int kind, bool lean)
 static void run(stream *s, int kind, bool assigned, const int32_t *len)
 {
     weft *w = s->x->w;
-    weft_tensor *x = weft_ragged_like(s->x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ 3, len, NULL }));
+    weft_tensor *x =
+        weft_ragged_like(s->x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ 3, len, NULL }));
     for (int t = 0; t < 2; t++) {
         weft_tensor *h = assigned ? s->h : weft_scale(s->h, 1), *c = assigned ? s->c : weft_scale(s->c, 1);
         weft_rnn_out y = weft_rnn_run(s->layer, x, (weft_state){ h, kind == 2 ? c : NULL });
@@ -183,7 +226,8 @@ Test(versions, states_of_recurrent_layers)
             stream a = stream_in(w, kind, i / 3 % 2), b = stream_in(w, kind, i / 3 % 2);
             run(&a, kind, false, lengths[i / 6]), run(&b, kind, true, lengths[i / 6]);
             for (int k = 0; k < weft_parameter_count(a.m); k++) {
-                weft_tensor *want = weft_grad(weft_parameter_at(a.m, k, NULL)), *got = weft_grad(weft_parameter_at(b.m, k, NULL));
+                weft_tensor *want = weft_grad(weft_parameter_at(a.m, k, NULL)),
+                            *got = weft_grad(weft_parameter_at(b.m, k, NULL));
                 same_bits("a gradient", numbers(got), numbers(want), weft_numel(want));
             }
         }
@@ -193,7 +237,8 @@ Test(versions, weights_of_recurrent_layers)
 {
     weft *w = open_on(WEFT_CPU);
     stream s = stream_in(w, 2, false);
-    weft_tensor *x = weft_ragged_like(s.x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ 3, (int32_t[]){ 3, 2, 1 }, NULL }));
+    weft_tensor *x = weft_ragged_like(
+        s.x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ 3, (int32_t[]){ 3, 2, 1 }, NULL }));
     weft_tensor *loss = weft_sum_all(weft_rnn_run(s.layer, x, WEFT_ZERO_STATE).y);
     weft_initialise(weft_find_parameter(s.m, "layer.weight_hh_l1"), unit);
     weft_backward(loss);
@@ -208,14 +253,23 @@ static void twice(weft_call *c)
     for (int64_t i = 0; i < weft_numel(c->y[0]); i++)
         weft_op_data(c->y[0])[i] = 2 * weft_op_data(c->x[0])[i];
 }
-static weft_tensor *twice_back(const weft_call *c, weft_tensor *dy, int i) { (void)c, (void)i; return weft_scale(dy, 2); }
+static weft_tensor *twice_back(const weft_call *c, weft_tensor *dy, int i)
+{
+    (void)c, (void)i;
+    return weft_scale(dy, 2);
+}
 
 Test(versions, operators_of_users)
 {
-    static const weft_op careful = { .name = "careful", .shape = like_first, .forward = twice, .backward = twice_back };
-    static const weft_op blind = { .name = "blind", .unread = 1, .shape = like_first, .forward = twice, .backward = twice_back };
+    static const weft_op careful = {
+        .name = "careful", .shape = like_first, .forward = twice, .backward = twice_back
+    };
+    static const weft_op blind = {
+        .name = "blind", .unread = 1, .shape = like_first, .forward = twice, .backward = twice_back
+    };
     kept k = kept_in(open_on(WEFT_CPU));
-    weft_tensor *loss = weft_sum_all(weft_op_apply(&careful, &k.p, 1, NULL, 0)), *other = weft_sum_all(weft_op_apply(&blind, &k.p, 1, NULL, 0));
+    weft_tensor *loss = weft_sum_all(weft_op_apply(&careful, &k.p, 1, NULL, 0)),
+                *other = weft_sum_all(weft_op_apply(&blind, &k.p, 1, NULL, 0));
     by_values(&k);
     weft_backward(other);
     cr_assert(weft_ok(k.w) && numbers(weft_grad(k.p))[0] == 2, "%s", weft_error_message(k.w));

@@ -1,4 +1,5 @@
-/* comma.h - a country of decimal commas wherever the tests run: a locale of glibc's that this file brings itself, since few machines have one installed. */
+/* comma.h - a country of decimal commas wherever the tests run: a locale of glibc's that this file brings
+ * itself, since few machines have one installed. */
 #ifndef WEFT_TESTS_COMMA_H
 #define WEFT_TESTS_COMMA_H
 #include <locale.h>
@@ -8,8 +9,9 @@
 
 /* LC_NUMERIC as localedef makes it from: decimal_point ",", no thousands. */
 static const unsigned char comma_numeric[] = {
-    0x14, 0x11, 0x03, 0x20, 6, 0, 0, 0, 0x20, 0, 0, 0, 0x22, 0, 0, 0, 0x23, 0, 0, 0, 0x24, 0, 0, 0, 0x28, 0, 0, 0, 0x2c, 0, 0, 0, 0x2c, 0, 0, 0,
-    0x2c, 0, 0, 0, 0, 0, 0, 0, 'A', 'N', 'S', 'I', '_', 'X', '3', '.', '4', '-', '1', '9', '6', '8', 0
+    0x14, 0x11, 0x03, 0x20, 6,    0,   0,   0,   0x20, 0,   0,   0,   0x22, 0,   0,   0,   0x23, 0,   0, 0,
+    0x24, 0,    0,    0,    0x28, 0,   0,   0,   0x2c, 0,   0,   0,   0x2c, 0,   0,   0,   0x2c, 0,   0, 0,
+    0,    0,    0,    0,    'A',  'N', 'S', 'I', '_',  'X', '3', '.', '4',  '-', '1', '9', '6',  '8', 0
 };
 
 /* The process has decimal commas; comma_end: no more. */
@@ -22,7 +24,8 @@ UNUSED static void comma_begin(void)
     cr_assert_eq(mkdir(file, 0700), 0);
     snprintf(file, sizeof file, "%s/comma/LC_NUMERIC", folder);
     FILE *f = fopen(file, "wb");
-    cr_assert(f && fwrite(comma_numeric, 1, sizeof comma_numeric, f) == sizeof comma_numeric && fclose(f) == 0);
+    cr_assert(f && fwrite(comma_numeric, 1, sizeof comma_numeric, f) == sizeof comma_numeric &&
+              fclose(f) == 0);
     cr_assert(setlocale(LC_NUMERIC, "comma"), "glibc does not take the locale of comma.h");
     unlink(file);
     *strrchr(file, '/') = 0;

@@ -1,5 +1,5 @@
-/* kernel_run.h - kernels without a context: a device by hand for a table and a number of threads, inputs that are the same for
- * every table, and what a case wrote, kept to be compared. */
+/* kernel_run.h - kernels without a context: a device by hand for a table and a number of threads, inputs that
+ * are the same for every table, and what a case wrote, kept to be compared. */
 #ifndef WEFT_KERNEL_RUN_H
 #define WEFT_KERNEL_RUN_H
 #include "tests/check.h"
@@ -18,12 +18,14 @@ UNUSED static run *run_on(const weft__kernels *k, int threads)
 {
     run *t = calloc(1, sizeof *t);
     setenv("WEFT_MANAGED", "1", 1);              /* a GPU's memory that the host may look into, too */
-    *t = (run){ .k = k, .d = { .k = k, .allocate = heap_allocate, .release = heap_release, .user = &t->heap } };
+    *t = (run){ .k = k,
+                .d = { .k = k, .allocate = heap_allocate, .release = heap_release, .user = &t->heap } };
     cr_assert(k->open(&t->d));
     t->d.pool = weft__pool_new(&t->d, threads);
     return t;
 }
-UNUSED static void forget(run *t)                /* what room() has given; nobody may have written behind it */
+/* what room() has given; nobody may have written behind it */
+UNUSED static void forget(run *t)
 {
     t->k->wait(&t->d);
     while (t->held) {
@@ -53,8 +55,12 @@ UNUSED static void *room(run *t, int64_t n, size_t size)          /* zeros, unti
     memset(p + bytes, 0xA5, GUARD);
     return memset(p, 0, bytes);
 }
-UNUSED static real *reals(run *t, int64_t n, double low, double high) { return dice_fill(room(t, n, sizeof(real)), n, low, high); }
-UNUSED static int32_t *indices(run *t, int64_t n, int64_t least, int64_t below)           /* below <= least: all least */
+UNUSED static real *reals(run *t, int64_t n, double low, double high)
+{
+    return dice_fill(room(t, n, sizeof(real)), n, low, high);
+}
+/* below <= least: all least */
+UNUSED static int32_t *indices(run *t, int64_t n, int64_t least, int64_t below)
 {
     int32_t *x = room(t, n, sizeof *x);
     for (int64_t i = 0; i < n; i++)
@@ -90,7 +96,8 @@ UNUSED static const weft__kernels *table_of(int i)
             continue;
         setenv("WEFT_ISA", tables[l].tier ? tables[l].name : "", 1);
         bool gpu = tables[l].device == WEFT_CUDA;
-        const weft__kernels *k = gpu ? weft__cuda_kernels(why, sizeof why) : weft__cpu_kernels(tables[l].device, why, sizeof why);
+        const weft__kernels *k =
+            gpu ? weft__cuda_kernels(why, sizeof why) : weft__cpu_kernels(tables[l].device, why, sizeof why);
         unsetenv("WEFT_ISA");
         cr_assert_not_null(k, "%s", why);
         return k;
@@ -108,5 +115,8 @@ UNUSED static weft__segments segments(run *t, int64_t count, int64_t longest, in
         offset[i + 1] = offset[i] + (int32_t)size(longest + 1);
     return (weft__segments){ count, 0, inner, offset };
 }
-UNUSED static int64_t segment_rows(const weft__segments *s) { return s->offset ? s->offset[s->count] : s->count * s->length; }
+UNUSED static int64_t segment_rows(const weft__segments *s)
+{
+    return s->offset ? s->offset[s->count] : s->count * s->length;
+}
 #endif

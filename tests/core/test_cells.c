@@ -1,5 +1,6 @@
-/* test_cells.c - core/cells.def against itself: every body's way back against central differences in double, maps that fit the numbers beside
- * them; and what only a body's reader would know: it reads the last state alone. */
+/* test_cells.c - core/cells.def against itself: every body's way back against central differences in double,
+ * maps that fit the numbers beside them; and what only a body's reader would know: it reads the last state
+ * alone. */
 #include <math.h>
 #include "core/core.h"
 #include "tests/check.h"
@@ -13,8 +14,14 @@
 
 typedef void forward_fn(double *, const double *, double *);
 typedef void back_fn(double *, const double *, const double *, double *);
-#define CELL(name, gpu, gates, slots, states, ...) { #name, gates, slots, states, name##_first, name##_gates, name##_out, name##_back },
-static const struct { const char *name; int gates, slots, states, first; forward_fn *gates_of, *out; back_fn *back; } cells[] = {
+#define CELL(name, gpu, gates, slots, states, ...) \
+    { #name, gates, slots, states, name##_first, name##_gates, name##_out, name##_back },
+static const struct {
+    const char *name;
+    int gates, slots, states, first;
+    forward_fn *gates_of, *out;
+    back_fn *back;
+} cells[] = {
 #include "core/cells.def"
 };
 
@@ -36,7 +43,8 @@ Test(cells, backward_is_the_derivative)
             dice_seed((uint64_t)(round * 100 + cell));
             for (int i = 0; i < 6; i++)
                 x[i] = (double)dice_real(-2, 2);
-            d[0] = weight[0] = (double)dice_real(-1, 1), d[1] = weight[1] = cells[cell].states > 1 ? (double)dice_real(-1, 1) : 0;
+            d[0] = weight[0] = (double)dice_real(-1, 1),
+            d[1] = weight[1] = cells[cell].states > 1 ? (double)dice_real(-1, 1) : 0;
             memcpy(s, x, sizeof s);
             cells[cell].gates_of(s, x + 4, now);
             cells[cell].out(s, x + 4, now);
@@ -50,7 +58,9 @@ Test(cells, backward_is_the_derivative)
                 double want = (loss_of(cell, up, weight) - loss_of(cell, down, weight)) / (2 * step);
                 bool there = i < cells[cell].slots || (i > 3 && i < 4 + cells[cell].states);
                 if (there && fabs(x[i]) > 2 * step)            /* but at the corner of a rectifier */
-                    cr_assert_float_eq(by[i], want, 1e-9, "%s, round %d: by number %d: %.12g, central differences %.12g", cells[cell].name, round, i, by[i], want);
+                    cr_assert_float_eq(by[i], want, 1e-9,
+                                       "%s, round %d: by number %d: %.12g, central differences %.12g",
+                                       cells[cell].name, round, i, by[i], want);
             }
         }
 }
@@ -65,7 +75,9 @@ Test(cells, read_the_last_state_alone)
         cells[cell].back(s, was, now, d);
         for (int k = 0; k < cells[cell].slots; k++)
             cr_assert(isfinite(s[k]), "%s: slot %d", cells[cell].name, k);
-        cr_assert(isfinite(now[0]) && isfinite(d[0]) && (cells[cell].states == 1 || (isfinite(now[1]) && isfinite(d[1]))), "%s", cells[cell].name);
+        cr_assert(isfinite(now[0]) && isfinite(d[0]) &&
+                      (cells[cell].states == 1 || (isfinite(now[1]) && isfinite(d[1]))),
+                  "%s", cells[cell].name);
     }
 }
 
@@ -74,14 +86,19 @@ Test(cells, maps_fit_the_numbers_beside_them)
     for (int i = 0; i < WEFT__CELLS; i++) {
         const weft__cell cell = (weft__cell)i;
         const int gates = weft__gates(cell), slots = weft__slots(cell), alone = weft__slot_of_h_alone(cell);
-        cr_assert(gates == cells[i].gates && slots == cells[i].slots && weft__states(cell) == cells[i].states);
-        cr_assert(gates >= 1 && slots >= gates && slots <= 4 && cells[i].states >= 1 && cells[i].states <= 2 && cells[i].first <= slots);
-        cr_assert(slots == gates || (slots == gates + 1 && alone >= 0), "%s: one slot at most is h's alone", cells[i].name);
+        cr_assert(gates == cells[i].gates && slots == cells[i].slots &&
+                  weft__states(cell) == cells[i].states);
+        cr_assert(gates >= 1 && slots >= gates && slots <= 4 && cells[i].states >= 1 &&
+                  cells[i].states <= 2 && cells[i].first <= slots);
+        cr_assert(slots == gates || (slots == gates + 1 && alone >= 0), "%s: one slot at most is h's alone",
+                  cells[i].name);
         for (int side = 0; side < 2; side++) {
             int seen = 0;
             for (int slot = 0; slot < slots; slot++) {
                 int block = weft__block_of(cell, side, slot);
-                cr_assert(block >= -1 && block < gates && (block < 0 || weft__slot_of(cell, side, block) == slot), "%s, slot %d", cells[i].name, slot);
+                cr_assert(block >= -1 && block < gates &&
+                              (block < 0 || weft__slot_of(cell, side, block) == slot),
+                          "%s, slot %d", cells[i].name, slot);
                 seen += block < 0 ? 0 : 1 << block;
             }
             cr_assert_eq(seen, (1 << gates) - 1, "%s: each block has a slot", cells[i].name);
@@ -89,12 +106,16 @@ Test(cells, maps_fit_the_numbers_beside_them)
                 n = weft__blocks_from(cell, side, block);
                 for (int k = 0; k < n; k++)
                     cr_assert_eq(weft__slot_of(cell, side, block + k), weft__slot_of(cell, side, block) + k);
-                cr_assert(n >= 1 && block + n <= gates && (n == 1 || weft__slot_of(cell, side, block) != alone));
+                cr_assert(n >= 1 && block + n <= gates &&
+                          (n == 1 || weft__slot_of(cell, side, block) != alone));
             }
         }
         for (int slot = 0; slot < slots; slot++)
-            cr_assert(weft__block_of_x(cell, slot) >= 0 || weft__block_of_h(cell, slot) >= 0, "%s: nothing is summed up in slot %d", cells[i].name, slot);
-        for (int slot = 0; slot < slots; slot++)               /* which kernels that make dx in one product rely on */
-            cr_assert_eq(weft__block_of_x(cell, slot), slot < gates ? slot : -1, "%s: x's blocks are the first slots, in order", cells[i].name);
+            cr_assert(weft__block_of_x(cell, slot) >= 0 || weft__block_of_h(cell, slot) >= 0,
+                      "%s: nothing is summed up in slot %d", cells[i].name, slot);
+        /* which kernels that make dx in one product rely on */
+        for (int slot = 0; slot < slots; slot++)
+            cr_assert_eq(weft__block_of_x(cell, slot), slot < gates ? slot : -1,
+                         "%s: x's blocks are the first slots, in order", cells[i].name);
     }
 }

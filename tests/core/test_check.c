@@ -1,5 +1,6 @@
-/* test_check.c - WEFT_CHECK=1: a stale handle is recognised for good, ended numbers are NaN, the first NaN names its operator, layer and sequence, and
- * an optimiser that steps twice without weft_clear is told. Results are the same. */
+/* test_check.c - WEFT_CHECK=1: a stale handle is recognised for good, ended numbers are NaN, the first NaN
+ * names its operator, layer and sequence, and an optimiser that steps twice without weft_clear is told.
+ * Results are the same. */
 #include "tests/check.h"
 #include "core/check.h"
 #include "tests/listen.h"
@@ -71,13 +72,15 @@ Test(check, ended_numbers_are_nan_and_no_index)
         weft_tensor *x = weft_full(w, 7, WEFT_SHAPE(20)), *index = weft_arange(w, 9);
         weft_mark here = weft_mark_here(w);
         weft_real *kept = weft_op_data(x), *ended = weft_op_data(weft_scale(x, 2));
-        const int32_t *offsets = weft_offsets(weft_ragged_ints(w, (int32_t[]){ 1, 2 }, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }));
+        const int32_t *offsets = weft_offsets(
+            weft_ragged_ints(w, (int32_t[]){ 1, 2 }, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }));
         const int32_t *ids = weft_op_int_data(index);
         weft_rewind(w, here);
         cr_assert(kept[19] == 7 && isnan(ended[0]) && isnan(ended[19]) && ids[8] == 8);
         cr_assert(offsets[1] > 1 << 30, "%d", offsets[1]);
         weft_clear(w);
-        if (step)                                /* before that its block has gone, since the next step has one for all */
+        /* before that its block has gone, since the next step has one for all */
+        if (step)
             cr_assert(isnan(kept[0]) && isnan(kept[19]) && ids[0] > 1 << 30 && ids[7] > 1 << 30);
     }
     CLEAN(w);
@@ -89,8 +92,10 @@ Test(check, the_operator_that_made_the_first_nan_is_named)
     FOR_CHECKED_DEVICES(w) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 4, 1, -1, 0, 2, 3 }, WEFT_SHAPE(2, 3));
         weft_tanh(weft_scale(weft_log(x), 2));
-        FAILS(w, WEFT_ENUMERIC, "log: the result [2, 3] has NaN at [0, 2], and no input has one (WEFT_CHECK)");
-        x = weft_ragged(w, (weft_real[]){ 1, 1, 1, 1, 1, -1, 1, 1 }, 2, &(weft_lengths){ 3, (int32_t[]){ 1, 0, 3 }, NULL });
+        FAILS(w, WEFT_ENUMERIC,
+              "log: the result [2, 3] has NaN at [0, 2], and no input has one (WEFT_CHECK)");
+        x = weft_ragged(w, (weft_real[]){ 1, 1, 1, 1, 1, -1, 1, 1 }, 2,
+                        &(weft_lengths){ 3, (int32_t[]){ 1, 0, 3 }, NULL });
         weft_sqrt(weft_to_layout(x, WEFT_PACKED));
         FAILS(w, WEFT_ENUMERIC, "sqrt: the result [4, 2] packed has NaN at [2, 1] (sequence 2, position 1)");
         weft_sub(weft_full(w, INFINITY, 0, NULL), weft_full(w, INFINITY, 0, NULL));
@@ -103,7 +108,8 @@ Test(check, the_layer_is_named)
     FOR_CHECKED_DEVICES(w) {
         weft_linear *l = weft_linear_unbiased(weft_module_new(w, "net"), "out", 2, 1);
         const weft_real inf = (weft_real)INFINITY;
-        weft_linear_run(l, weft_reals(w, (weft_real[]){ 1, 1, inf, 0, inf, -inf, -inf, inf, inf, inf }, WEFT_SHAPE(5, 2)));
+        weft_linear_run(l, weft_reals(w, (weft_real[]){ 1, 1, inf, 0, inf, -inf, -inf, inf, inf, inf },
+                                      WEFT_SHAPE(5, 2)));
         FAILS(w, WEFT_ENUMERIC, "net.out: linear: the result [5, 1] has NaN at [");
     }
 }
@@ -111,7 +117,11 @@ Test(check, the_layer_is_named)
 static weft_tensor *root_times_zero(weft_tensor *x) { return weft_sum_all(weft_scale(weft_sqrt(x), 0)); }
 
 static bool user_shape(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
-static void user_forward(weft_call *c) { weft_context_of(c->x[0])->dev.k->copy(&weft_context_of(c->x[0])->dev, weft_op_data(c->y[0]), weft_op_data(c->x[0]), 3 * sizeof(weft_real)); }
+static void user_forward(weft_call *c)
+{
+    weft_context_of(c->x[0])->dev.k->copy(&weft_context_of(c->x[0])->dev, weft_op_data(c->y[0]),
+                                          weft_op_data(c->x[0]), 3 * sizeof(weft_real));
+}
 static void user_fused(const weft_call *c)
 {
     weft *w = weft_context_of(c->x[0]);
@@ -120,7 +130,9 @@ static void user_fused(const weft_call *c)
     if (dx)
         w->dev.k->fill(&w->dev, 3, (weft_real)NAN, dx);
 }
-static const weft_op user_op = { .name = "mine", .shape = user_shape, .forward = user_forward, .fused = user_fused };
+static const weft_op user_op = {
+    .name = "mine", .shape = user_shape, .forward = user_forward, .fused = user_fused
+};
 
 Test(check, the_way_back_too)
 {
@@ -130,7 +142,8 @@ Test(check, the_way_back_too)
         FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
         weft_set_grad_enabled(w, true);
         x = weft_reals(w, (weft_real[]){ 4, 0, 1 }, WEFT_SHAPE(3));
-        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+        weft_tensor *p =
+            weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(3), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
         weft_backward(root_times_zero(p));
         FAILS(w, WEFT_ENUMERIC, "backward of sqrt: ");
         weft_backward(weft_sum_all(weft_op_apply(&user_op, &p, 1, NULL, 0)));
@@ -144,9 +157,12 @@ static void nan_at_1_forward(weft_call *c)
     w->dev.k->fill(&w->dev, weft_numel(c->y[0]), 0, weft_op_data(c->y[0]));
     w->dev.k->fill(&w->dev, 1, (weft_real)NAN, weft_op_data(c->y[0]) + 1);
 }
-static const weft_op nan_at_1 = { .name = "mine", .layout = WEFT_ROWS, .shape = user_shape, .forward = nan_at_1_forward };
+static const weft_op nan_at_1 = {
+    .name = "mine", .layout = WEFT_ROWS, .shape = user_shape, .forward = nan_at_1_forward
+};
 
-/* -inf where a mask forbids, NaN that the program has given, NaN in pads, and NaN that where() does not choose from what was given. */
+/* -inf where a mask forbids, NaN that the program has given, NaN in pads, and NaN that where() does not
+ * choose from what was given. */
 Test(check, what_is_no_error)
 {
     FOR_CHECKED_DEVICES(w) {
@@ -156,18 +172,22 @@ Test(check, what_is_no_error)
         weft_logsumexp_masked(weft_zeros(w, WEFT_SHAPE(2, 2)), 1, weft_zeros(w, WEFT_SHAPE(2, 2)));
         OK(w);
         listen_to_stderr();
-        weft_tensor *missing = weft_reals(w, (weft_real[]){ 1, nan, 2 }, WEFT_SHAPE(3)), *there = weft_equal(missing, missing);
+        weft_tensor *missing = weft_reals(w, (weft_real[]){ 1, nan, 2 }, WEFT_SHAPE(3)),
+                    *there = weft_equal(missing, missing);
         weft_where(there, missing, weft_zeros(w, WEFT_SHAPE(3)));
         cr_assert_str_eq(stop_listening(), "");
         listen_to_stderr();
         weft_gradients(weft_sum_all(weft_scale(weft_slice(missing, 0, 0, 3), 2)), &missing, 1, &g);
         weft_scale(missing, 2);
-        const char *line = stop_listening(), *once = strstr(line, "WEFT_CHECK: slice: its result has NaN because input 0, [3] which no operator has made, has one at [1]");
+        const char *line = stop_listening(),
+                   *once = strstr(line, "WEFT_CHECK: slice: its result has NaN because input 0, [3] which no "
+                                        "operator has made, has one at [1]");
         cr_assert(once && strchr(once, '\n') && !strchr(once, '\n')[1], "\"%s\"", line);
         OK(w);
         weft_real rows[] = { 1, 2, 3 };
         weft_tensor *x = weft_ragged(w, rows, 0, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL });
-        weft_tensor *placed = weft_to_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
+        weft_tensor *placed =
+            weft_to_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
         weft_log(weft_plain(weft_pad_packed_sequence(x, 0, nan, WEFT_ALIGN_LEFT)));
         OK(w);
         weft_op_apply(&nan_at_1, &placed, 1, NULL, 0);              /* a pad */
@@ -189,7 +209,8 @@ Test(check, a_forgotten_clear_is_told_once)
         weft_backward(weft_sum_all(weft_square(p)));
         weft_optim_step(a);
         const char *line = stop_listening();
-        cr_assert_eq(!strncmp(line, "weft: WEFT_CHECK: optim_step: the second time since weft_clear: ", 64), i == 3, "%d: %s", i, line);
+        cr_assert_eq(!strncmp(line, "weft: WEFT_CHECK: optim_step: the second time since weft_clear: ", 64),
+                     i == 3, "%d: %s", i, line);
         cr_assert(i == 3 || !*line);
         if (i < 2)
             weft_clear(w);
@@ -206,8 +227,10 @@ static void train(weft *w, weft_real *out)
     weft_linear *l = weft_linear_new(m, "l", 10, 7);
     weft_optim *o = weft_adam_new(m, NULL);
     for (int step = 0; step < 4; step++) {
-        weft_tensor *x = weft_ragged_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 }, &(weft_lengths){ 3, (int32_t[]){ 4, 0, 2 }, NULL });
-        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(weft_linear_run(l, weft_rnn_run(r, weft_embedding_run(e, x), WEFT_ZERO_STATE).y), x, NULL));
+        weft_tensor *x = weft_ragged_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 },
+                                          &(weft_lengths){ 3, (int32_t[]){ 4, 0, 2 }, NULL });
+        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(
+            weft_linear_run(l, weft_rnn_run(r, weft_embedding_run(e, x), WEFT_ZERO_STATE).y), x, NULL));
         weft_backward(loss);
         weft_optim_step(o);
         out[step] = weft_item(loss);

@@ -1,5 +1,5 @@
-/* test_context.c - the life of a context where it is odd: opened without memory, failing under a callback that will not have it, rewound to
- * marks that are no more, asked what it holds. */
+/* test_context.c - the life of a context where it is odd: opened without memory, failing under a callback
+ * that will not have it, rewound to marks that are no more, asked what it holds. */
 #include <pthread.h>
 #include <unistd.h>
 #include "tests/check.h"
@@ -15,7 +15,10 @@ static void *opened(void *user)
     return weft_open(&(weft_opts){ .allocate = nothing, .release = never });
 }
 
-static void told_in_vain(weft_status s, const char *message, void *user) { (void)s, (void)message, ++*(int *)user; }
+static void told_in_vain(weft_status s, const char *message, void *user)
+{
+    (void)s, (void)message, ++*(int *)user;
+}
 
 /* Everything that a program might still do with it. */
 static void *used(void *context)
@@ -27,12 +30,17 @@ static void *used(void *context)
     weft_synchronize(w), weft_clear(w), weft_recover(w), weft_rewind(w, weft_mark_here(w));
     weft_set_training(w, true), weft_set_grad_enabled(w, true), weft_on_result(w, NULL, w);
     weft_module *m = weft_module_new(w, "m");
-    weft_tensor *x = weft_rand(w, 0, 1, WEFT_SHAPE(3)), *y = weft_linear_run(weft_linear_new(m, "l", 3, 3), weft_add(x, weft_arange(w, 3)));
+    weft_tensor *x = weft_rand(w, 0, 1, WEFT_SHAPE(3)),
+                *y = weft_linear_run(weft_linear_new(m, "l", 3, 3), weft_add(x, weft_arange(w, 3)));
     weft_decoded d = weft_decode_greedy(w, 2, WEFT_ZERO_STATE, NULL, NULL, NULL);
     weft_backward(y);
-    cr_assert(!weft_ok(w) && weft_error_code(w) == WEFT_ENOMEM && !strcmp(weft_error_message(w), "open: no memory for a context"), "%s", weft_error_message(w));
-    cr_assert(!told && !d.n && !weft_stream_of(w, "s") && !weft_loader_new(w, "l", 0, NULL, NULL) && isnan(weft_item(y)) && weft_threads(w) == 1);
-    cr_assert(weft_usage_of(w).host_bytes == 0 && weft_save("x.h5", m, weft_adam_new(m, NULL), NULL, 0) != WEFT_OK);
+    cr_assert(!weft_ok(w) && weft_error_code(w) == WEFT_ENOMEM &&
+                  !strcmp(weft_error_message(w), "open: no memory for a context"),
+              "%s", weft_error_message(w));
+    cr_assert(!told && !d.n && !weft_stream_of(w, "s") && !weft_loader_new(w, "l", 0, NULL, NULL) &&
+              isnan(weft_item(y)) && weft_threads(w) == 1);
+    cr_assert(weft_usage_of(w).host_bytes == 0 &&
+              weft_save("x.h5", m, weft_adam_new(m, NULL), NULL, 0) != WEFT_OK);
     cr_assert_str_eq(weft_device_name(w), "none");
     weft_close(w);
     return NULL;
@@ -132,13 +140,15 @@ static void discounted(void *p, void *user)
     free(block);
 }
 
-static bool agrees(const weft *w, const ledger *l)                /* but for what each block is rounded up by */
+/* but for what each block is rounded up by */
+static bool agrees(const weft *w, const ledger *l)
 {
     weft_usage u = weft_usage_of(w);
     int64_t more = l->bytes - u.host_bytes - u.device_bytes;
     if (more >= 0 && more <= 96 * l->blocks)
         return true;
-    fprintf(stderr, "the context says %lld + %lld bytes, the allocator %lld\n", (long long)u.host_bytes, (long long)u.device_bytes, (long long)l->bytes);
+    fprintf(stderr, "the context says %lld + %lld bytes, the allocator %lld\n", (long long)u.host_bytes,
+            (long long)u.device_bytes, (long long)l->bytes);
     return false;
 }
 
@@ -147,12 +157,14 @@ Test(context, its_usage_is_what_the_allocator_gave)
     static const weft_device devices[] = { WEFT_REF, WEFT_CPU };
     for (int i = 0; i < COUNT(devices); i++) {
         ledger l = { 0, 0 };
-        weft *w = weft_open(&(weft_opts){ .device = devices[i], .threads = 200, .allocate = counted, .release = discounted, .user = &l });
+        weft *w = weft_open(&(weft_opts){
+            .device = devices[i], .threads = 200, .allocate = counted, .release = discounted, .user = &l });
         cr_assert(agrees(w, &l), "as it was opened");
         weft_module *m = weft_module_new(w, "m");
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
         for (int64_t n = 1; n <= 64; n *= 8) {
-            weft_backward(weft_sum_all(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 5, 64)), WEFT_ZERO_STATE).y));
+            weft_backward(
+                weft_sum_all(weft_rnn_run(r, weft_zeros(w, WEFT_SHAPE(n, 5, 64)), WEFT_ZERO_STATE).y));
             weft_clear(w);
             OK(w);
             cr_assert(agrees(w, &l), "after a step");
@@ -163,24 +175,32 @@ Test(context, its_usage_is_what_the_allocator_gave)
     }
 }
 
-/* Blocks that were too short for what came next count once only, and a large arena is not doubled for a little more. */
+/* Blocks that were too short for what came next count once only, and a large arena is not doubled for a
+ * little more. */
 Test(context, a_steady_step_holds_what_it_needs)
 {
     FOR_DEVICES(w)
         for (int k = 0; k < 4; k++) {
-            static const int64_t pieces[4][3] = { { 9, 300000, 0 }, { 40, 20000, 70000 }, { 3, 1 << 20, 1 << 21 }, { 30, 1 << 20, 1000 } };
+            static const int64_t pieces[4][3] = {
+                { 9, 300000, 0 }, { 40, 20000, 70000 }, { 3, 1 << 20, 1 << 21 }, { 30, 1 << 20, 1000 }
+            };
             int64_t need = 0, before = weft_usage_of(w).host_bytes + weft_usage_of(w).device_bytes;
             for (int step = 0; step < 3; step++, weft_clear(w))
                 for (int64_t i = need = 0; i < pieces[k][0]; i++) {
-                    int64_t n = (i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1]) * 4 / (int64_t)sizeof(weft_real);   /* as many bytes in double */
+                    /* as many bytes in double */
+                    int64_t n = (i % 2 && pieces[k][2] ? pieces[k][2] : pieces[k][1]) * 4 /
+                                (int64_t)sizeof(weft_real);
                     weft_zeros(w, WEFT_SHAPE(n));
                     need += n * (int64_t)sizeof(weft_real) + 64;
                 }
             OK(w);
             weft_usage u = weft_usage_of(w);
-            int64_t held = u.host_bytes + u.device_bytes - before, most = u.host_peak + u.device_peak - before;
-            cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k, (long long)held, (long long)need);
-            cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k, (long long)most, (long long)need);
+            int64_t held = u.host_bytes + u.device_bytes - before,
+                    most = u.host_peak + u.device_peak - before;
+            cr_assert(held <= need + need / 8 + (1 << 18), "%d: %lld bytes are held, %lld needed", k,
+                      (long long)held, (long long)need);
+            cr_assert(k < 3 || most <= need * 3 / 2 + (1 << 18), "%d: %lld bytes at most, %lld needed", k,
+                      (long long)most, (long long)need);
             weft__arena_end(w, &w->data);
             w->data.first = w->data.most = w->host_peak = w->device_peak = 0;
         }
@@ -216,7 +236,8 @@ Test(context, large_blocks_of_its_own_come_in_huge_pages)
     if (!can_be_advised())
         return;
     weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU });
-    weft_real *small = weft_op_data(weft_zeros(w, WEFT_SHAPE(1000))), *large = weft_op_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
+    weft_real *small = weft_op_data(weft_zeros(w, WEFT_SHAPE(1000))),
+              *large = weft_op_data(weft_zeros(w, WEFT_SHAPE(4 << 20)));
     cr_assert(small && large && !advised(small) && advised(large));
     weft_close(w);
     w = open_on(WEFT_CPU);                       /* memory of the program's is the program's affair */

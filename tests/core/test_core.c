@@ -1,5 +1,5 @@
-/* test_core.c - the small things of core and autograd as a user meets them: versions, callbacks, random streams, printing, an operator
- * of one's own with a raw backward. */
+/* test_core.c - the small things of core and autograd as a user meets them: versions, callbacks, random
+ * streams, printing, an operator of one's own with a raw backward. */
 #include "comma.h"
 
 Test(core, version_and_status)
@@ -15,7 +15,10 @@ Test(core, version_and_status)
 }
 
 static int told;
-static void tell(weft_status s, const char *message, void *user) { told += s == WEFT_ESHAPE && strstr(message, "matmul") && user == &told; }
+static void tell(weft_status s, const char *message, void *user)
+{
+    told += s == WEFT_ESHAPE && strstr(message, "matmul") && user == &told;
+}
 
 Test(core, the_first_failure_is_told_once)
 {
@@ -36,7 +39,8 @@ Test(core, devices_that_are_not_there)
 {
     setenv("WEFT_BACKEND_PATH", "/nowhere", 1);
     weft *w = open_with((weft_opts){ .device = WEFT_CUDA });
-    cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), "/nowhere/libweft_cuda.so"), "%s", weft_error_message(w));
+    cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), "/nowhere/libweft_cuda.so"),
+              "%s", weft_error_message(w));
     CLEAN_FAILED(w);
     w = open_with((weft_opts){ .device = WEFT_BEST });
     cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda"), "%s", weft_error_message(w));
@@ -59,7 +63,10 @@ Test(core, devices_that_are_not_there)
 Test(core, threads_of_the_environment)
 {
     static const char *const bad[] = { "two", "-1", "+2", " 2", "2 ", "1025", "99999999999999999999", "0x2" };
-    static const struct { const char *text; int threads; } good[] = { { "1", 1 }, { "3", 3 }, { "1024", 1024 }, { "", 2 } };
+    static const struct {
+        const char *text;
+        int threads;
+    } good[] = { { "1", 1 }, { "3", 3 }, { "1024", 1024 }, { "", 2 } };
     for (int i = 0; i < COUNT(good); i++) {
         setenv("WEFT_THREADS", good[i].text, 1);
         weft *w = open_on(WEFT_CPU);             /* which asks for two */
@@ -76,7 +83,8 @@ Test(core, threads_of_the_environment)
     for (int i = 0; i < COUNT(bad); i++) {
         setenv("WEFT_THREADS", bad[i], 1);
         w = open_with((weft_opts){ .threads = 2 });
-        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_THREADS="), "%s: %s", bad[i], weft_error_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_THREADS="),
+                  "%s: %s", bad[i], weft_error_message(w));
         CLEAN_FAILED(w);
     }
     unsetenv("WEFT_THREADS");
@@ -104,14 +112,18 @@ Test(core, bad_shapes)
 
 Test(core, options_of_a_context_that_cannot_be)
 {
-    const struct { weft_opts o; const char *part; } bad[] = {
-        { { .device = (weft_device)9 }, "open: device 9" }, { { .device = (weft_device)-1 }, "open: device -1" },
-        { { .threads = 1000000 }, "open: 1000000 threads; 0 .. 1024" }, { { .threads = -1 }, "threads" },
-        { { .allocate = heap_allocate }, "open: release is NULL" }, { { .release = heap_release }, "open: allocate is NULL" },
-        { { .precision = (weft_precision)7 }, "precision" } };
+    const struct { weft_opts o; const char *part;
+    } bad[] = { { { .device = (weft_device)9 }, "open: device 9" },
+                { { .device = (weft_device)-1 }, "open: device -1" },
+                { { .threads = 1000000 }, "open: 1000000 threads; 0 .. 1024" },
+                { { .threads = -1 }, "threads" },
+                { { .allocate = heap_allocate }, "open: release is NULL" },
+                { { .release = heap_release }, "open: allocate is NULL" },
+                { { .precision = (weft_precision)7 }, "precision" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft *w = weft_open(&bad[i].o);
-        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), bad[i].part), "%d: %s", i, weft_error_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), bad[i].part), "%d: %s", i,
+                  weft_error_message(w));
         weft_close(w);
     }
 }
@@ -120,7 +132,9 @@ Test(core, a_blas_that_is_not_there)
 {
     setenv("WEFT_GEMM", "/no/such/lib.so", 1);
     weft *w = weft_open(NULL);
-    cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), "WEFT_GEMM=/no/such/lib.so: "), "%s", weft_error_message(w));
+    cr_assert(weft_error_code(w) == WEFT_EDEVICE &&
+                  strstr(weft_error_message(w), "WEFT_GEMM=/no/such/lib.so: "),
+              "%s", weft_error_message(w));
     weft_close(w);
 }
 
@@ -129,7 +143,8 @@ Test(core, what_cannot_be_read_is_a_sticky_error)
     weft *w = open_on(WEFT_CPU);
     weft_real one = 1;
     char want[80];
-    snprintf(want, sizeof want, "read: [2] has %zu bytes; memory of %zu was given", 2 * sizeof one, sizeof one);
+    snprintf(want, sizeof want, "read: [2] has %zu bytes; memory of %zu was given", 2 * sizeof one,
+             sizeof one);
     cr_assert(weft_read(weft_zeros(w, WEFT_SHAPE(2)), &one, sizeof one) == WEFT_ESHAPE && one == 0);
     FAILS(w, WEFT_ESHAPE, want);
     cr_assert_eq(weft_read(weft_zeros(w, WEFT_SHAPE(2)), NULL, 2 * sizeof one), WEFT_EARG);
@@ -220,7 +235,10 @@ Test(core, random_tensors_have_their_moments)
 
 /* ---- looking ---- */
 static int seen_results;
-static void see(const weft_tensor *y, const char *name, void *user) { seen_results += weft_numel(y) == 2 && !strcmp(name, "tanh") && !user; }
+static void see(const weft_tensor *y, const char *name, void *user)
+{
+    seen_results += weft_numel(y) == 2 && !strcmp(name, "tanh") && !user;
+}
 
 Test(core, results_can_be_watched_and_the_tape_printed)
 {
@@ -233,9 +251,12 @@ Test(core, results_can_be_watched_and_the_tape_printed)
     cr_assert_eq(seen_results, 1);
     FILE *f = fmemopen(text, sizeof text, "w");
     weft_print_tape(f, w), weft_print(f, y), weft_print_layout(f, y), weft_print(f, NULL);
-    weft_print_layout(f, weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 }, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL }));
+    weft_print_layout(
+        f, weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 }, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL }));
     fclose(f);
-    cr_assert(strstr(text, "%0 = tanh given[2] -> [2]") && strstr(text, "not ragged") && strstr(text, "concat: 2 sequences, 3 tokens, longest 2"), "%s", text);
+    cr_assert(strstr(text, "%0 = tanh given[2] -> [2]") && strstr(text, "not ragged") &&
+                  strstr(text, "concat: 2 sequences, 3 tokens, longest 2"),
+              "%s", text);
     CLEAN(w);
 }
 
@@ -260,12 +281,16 @@ Test(core, pairs_of_queries_and_keys)
 {
     FOR_DEVICES(w) {
         int32_t nq[2] = { 2, 1 }, nk[2] = { 1, 2 };
-        weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 2, nq, NULL }), *k = weft_ragged(w, (weft_real[]){ 10, 20, 30 }, 1, &(weft_lengths){ 2, nk, NULL }), *a, *b;
+        weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 2, nq, NULL }),
+                    *k = weft_ragged(w, (weft_real[]){ 10, 20, 30 }, 1, &(weft_lengths){ 2, nk, NULL }), *a,
+                    *b;
         weft_pairs(q, k, &a, &b);
         close_to("queries", numbers(a), ((weft_real[]){ 1, 2, 3, 3 }), 4, 0);
         close_to("keys", numbers(b), ((weft_real[]){ 10, 10, 20, 30 }), 4, 0);
-        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3)), *mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3));
-        close_to("logsumexp", numbers(weft_logsumexp_masked(x, 1, mask)), ((weft_real[]){ (weft_real)log(2), -(weft_real)INFINITY }), 2, TOL(1e-15, 1e-6));
+        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2, 3)),
+                    *mask = weft_reals(w, (weft_real[]){ 1, 1, 0, 0, 0, 0 }, WEFT_SHAPE(2, 3));
+        close_to("logsumexp", numbers(weft_logsumexp_masked(x, 1, mask)),
+                 ((weft_real[]){ (weft_real)log(2), -(weft_real)INFINITY }), 2, TOL(1e-15, 1e-6));
     }
 }
 
@@ -273,7 +298,8 @@ Test(core, pairs_of_queries_and_keys)
 static bool double_shape(weft_call *c)
 {
     weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_numel(c->x[0]) });
-    return (weft_dtype_of(c->x[0]) == WEFT_REAL && weft_dtype_of(c->x[1]) == WEFT_I32) || weft_op_refuse(c, "reals and ints are wanted");
+    return (weft_dtype_of(c->x[0]) == WEFT_REAL && weft_dtype_of(c->x[1]) == WEFT_I32) ||
+           weft_op_refuse(c, "reals and ints are wanted");
 }
 static void double_forward(weft_call *c)
 {
@@ -287,14 +313,22 @@ static void double_fused(const weft_call *c)
     for (int64_t i = 0; dx && i < weft_numel(c->y[0]); i++)
         dx[i] = (add ? dx[i] : 0) + (weft_real)weft_op_int_data(c->x[1])[i] * weft_op_dy(c, 0)[i];
 }
-static void double_composed(const weft_call *c, weft_tensor **y) { y[0] = weft_mul(c->x[0], weft_to_reals(c->x[1])); }
-static const weft_op op_times = { .name = "times", .shape = double_shape, .forward = double_forward, .fused = double_fused, .composed = double_composed };
+static void double_composed(const weft_call *c, weft_tensor **y)
+{
+    y[0] = weft_mul(c->x[0], weft_to_reals(c->x[1]));
+}
+static const weft_op op_times = { .name = "times",
+                                  .shape = double_shape,
+                                  .forward = double_forward,
+                                  .fused = double_fused,
+                                  .composed = double_composed };
 
 static weft_tensor *times_loss(weft_tensor *const *x, void *user)
 {
     weft_tensor *k = weft_ints(weft_context_of(x[0]), (int32_t[]){ 2, -1, 5 }, WEFT_SHAPE(3));
     (void)user;
-    return weft_sum_all(weft_square(weft_op_apply(&op_times, (weft_tensor *[]){ weft_tanh(x[0]), k }, 2, NULL, 0)));
+    return weft_sum_all(
+        weft_square(weft_op_apply(&op_times, (weft_tensor *[]){ weft_tanh(x[0]), k }, 2, NULL, 0)));
 }
 
 Test(core, an_operator_of_ones_own_with_a_raw_backward)

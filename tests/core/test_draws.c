@@ -1,4 +1,5 @@
-/* test_draws.c - random numbers: the bits of any instruction set and device, close to what they should be, and spread as they should. */
+/* test_draws.c - random numbers: the bits of any instruction set and device, close to what they should be,
+ * and spread as they should. */
 #include "kernel_run.h"
 #include "core/cpu/cpu.h"
 #include "core/shared/normal.h"
@@ -28,20 +29,29 @@ static uint64_t bits_of(double x)
 }
 Test(draws, these_are_the_bits)                  /* found on one machine, and to be found on every other */
 {
-    static const struct { uint64_t draw, bits; } known[] = {
-        { 0, 0x401aa4499161cd47 }, { 0x0123456789abcdef, 0xc009977215aaf13d }, { 0xfedcba9876543210, 0xbfb77c3c298ba2ca },
-        { 0x8000000080000000, 0xbff2d6abe42fce9e }, { 0xfffffffe40000001, 0xbd21c5831ae1d445 }, { 0x00000001c0ffee11, 0x3fc4964ec7f9d8a9 },
+    static const struct { uint64_t draw, bits;
+    } known[] = {
+        { 0, 0x401aa4499161cd47 },
+        { 0x0123456789abcdef, 0xc009977215aaf13d },
+        { 0xfedcba9876543210, 0xbfb77c3c298ba2ca },
+        { 0x8000000080000000, 0xbff2d6abe42fce9e },
+        { 0xfffffffe40000001, 0xbd21c5831ae1d445 },
+        { 0x00000001c0ffee11, 0x3fc4964ec7f9d8a9 },
     };
     for (int i = 0; i < COUNT(known); i++)
-        cr_expect_eq(bits_of(weft__standard_normal(known[i].draw)), known[i].bits, "draw %llx gives %llx", (unsigned long long)known[i].draw,
+        cr_expect_eq(bits_of(weft__standard_normal(known[i].draw)), known[i].bits, "draw %llx gives %llx",
+                     (unsigned long long)known[i].draw,
                      (unsigned long long)bits_of(weft__standard_normal(known[i].draw)));
 }
 
 Test(draws, first_values_and_streams_do_not_know_the_table)
 {
     enum { ROWS = 37, COLUMNS = 19 };
-    static const weft_init inits[] = { { WEFT_INIT_NORMAL, (weft_real).3, (weft_real)1.7 }, { WEFT_INIT_UNIFORM, (weft_real)-.1, (weft_real).7 },
-                                       { WEFT_INIT_XAVIER, 0, 0 }, { WEFT_INIT_KAIMING, 0, 0 }, { WEFT_INIT_ORTHOGONAL, 0, 0 } };
+    static const weft_init inits[] = { { WEFT_INIT_NORMAL, (weft_real).3, (weft_real)1.7 },
+                                       { WEFT_INIT_UNIFORM, (weft_real)-.1, (weft_real).7 },
+                                       { WEFT_INIT_XAVIER, 0, 0 },
+                                       { WEFT_INIT_KAIMING, 0, 0 },
+                                       { WEFT_INIT_ORTHOGONAL, 0, 0 } };
     static weft_real want[COUNT(inits) + 2][ROWS * COLUMNS];
     bool first = true;
     FOR_DEVICES(w) {
@@ -52,8 +62,10 @@ Test(draws, first_values_and_streams_do_not_know_the_table)
         for (int i = 0; i < COUNT(inits) + 2; i++) {
             char name[16];
             snprintf(name, sizeof name, "p%d", i);
-            const weft_real *got = i == COUNT(inits) ? streamed : i > COUNT(inits) ? numbers(weft_randn(w, WEFT_SHAPE(ROWS, COLUMNS)))
-                                                        : numbers(weft_parameter(m, name, WEFT_SHAPE(ROWS, COLUMNS), inits[i]));
+            const weft_real *got =
+                i == COUNT(inits) ? streamed :
+                i > COUNT(inits)  ? numbers(weft_randn(w, WEFT_SHAPE(ROWS, COLUMNS))) :
+                                    numbers(weft_parameter(m, name, WEFT_SHAPE(ROWS, COLUMNS), inits[i]));
             if (first)
                 memcpy(want[i], got, sizeof want[i]);
             same_bits(weft_device_name(w), got, want[i], ROWS * COLUMNS);
@@ -66,7 +78,8 @@ Test(draws, first_values_and_streams_do_not_know_the_table)
 static double off(double got, long double want)  /* in ulp of what is wanted */
 {
     double near = (double)want;
-    return (double)fabsl(((long double)got - want) / (long double)(nextafter(fabs(near), INFINITY) - fabs(near)));
+    return (double)fabsl(((long double)got - want) /
+                         (long double)(nextafter(fabs(near), INFINITY) - fabs(near)));
 }
 Test(draws, log_is_within_two_ulp_and_cos_within_three)
 {
@@ -74,7 +87,8 @@ Test(draws, log_is_within_two_ulp_and_cos_within_three)
     double worst_log = 0, worst_cos = 0;
     for (uint64_t i = 0; i < (uint64_t)rounds(200000, 20000000); i++) {
         uint64_t draw = weft__philox_draw(11, i);
-        double u = i % 3 ? ((double)(draw >> 32) + 1) * 0x1p-32 : 1 - weft__uniform(draw), v = i % 2 ? (double)(uint32_t)draw * 0x1p-32 : weft__uniform(draw);
+        double u = i % 3 ? ((double)(draw >> 32) + 1) * 0x1p-32 : 1 - weft__uniform(draw),
+               v = i % 2 ? (double)(uint32_t)draw * 0x1p-32 : weft__uniform(draw);
         u = i % 7 ? u : 1 - (double)(draw >> 44) * 0x1p-53;      /* near 1 */
         if (u < 1)
             worst_log = fmax(worst_log, off(weft__log(u), logl(u)));
@@ -85,13 +99,19 @@ Test(draws, log_is_within_two_ulp_and_cos_within_three)
             worst_cos = fmax(worst_cos, off(weft__cos_of_turns(v), c));
     }
     cr_expect(worst_log < 2 && worst_cos < 3, "log %.2f ulp, cos %.2f ulp", worst_log, worst_cos);
-    cr_expect(weft__cos_of_turns(0) == 1 && weft__cos_of_turns(.25) == 0 && weft__cos_of_turns(.5) == -1 && weft__cos_of_turns(.75) == 0);
+    cr_expect(weft__cos_of_turns(0) == 1 && weft__cos_of_turns(.25) == 0 && weft__cos_of_turns(.5) == -1 &&
+              weft__cos_of_turns(.75) == 0);
     cr_expect(isfinite(weft__standard_normal(0)) && weft__standard_normal(~(uint64_t)0) == 0);
 }
 
-static int upwards(const void *a, const void *b) { double x = *(const double *)a, y = *(const double *)b; return (x > y) - (x < y); }
+static int upwards(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
 
-Test(draws, normal_numbers_have_normal_quantiles)                /* Kolmogorov & Smirnov: sqrt(n) D stays below 1.95 but once in 1000 */
+/* Kolmogorov & Smirnov: sqrt(n) D stays below 1.95 but once in 1000 */
+Test(draws, normal_numbers_have_normal_quantiles)
 {
     enum { DRAWS = 200000 };
     double *x = malloc(DRAWS * sizeof *x), apart = 0, sum = 0, squares = 0, fourth = 0;
@@ -104,6 +124,8 @@ Test(draws, normal_numbers_have_normal_quantiles)                /* Kolmogorov &
         apart = fmax(apart, fabs(.5 * erfc(-x[i] * sqrt(.5)) - (i + .5) / DRAWS));
     cr_expect(apart * sqrt(DRAWS) < 1.95, "%g", apart * sqrt(DRAWS));
     cr_expect(fabs(sum / DRAWS) < .01 && fabs(squares / DRAWS - 1) < .01 && fabs(fourth / DRAWS - 3) < .1);
-    cr_expect(x[0] < -4 && x[0] > -6.7 && x[DRAWS - 1] > 4 && x[DRAWS - 1] < 6.7, "%g .. %g", x[0], x[DRAWS - 1]);      /* a draw of 32 bits ends at 6.66 */
+    /* a draw of 32 bits ends at 6.66 */
+    cr_expect(x[0] < -4 && x[0] > -6.7 && x[DRAWS - 1] > 4 && x[DRAWS - 1] < 6.7, "%g .. %g", x[0],
+              x[DRAWS - 1]);
     free(x);
 }

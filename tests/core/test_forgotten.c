@@ -1,5 +1,5 @@
-/* test_forgotten.c - a program that forgets weft_clear is told, once and in one line; one that does not forget it, or rewinds, or does not
- * want to hear, is not. */
+/* test_forgotten.c - a program that forgets weft_clear is told, once and in one line; one that does not
+ * forget it, or rewinds, or does not want to hear, is not. */
 #include "tests/listen.h"
 
 static int lines(const char *text)
@@ -41,8 +41,10 @@ Test(forgotten, is_told_once, .init = unchecked)             /* WEFT_CHECK tells
     for (int updates = 0; updates < 2; updates++) {
         cr_assert_str_empty(after(FORGETS, updates, 999));
         const char *said = after(FORGETS, updates, 2500);
-        const char *calls = updates ? "weft: 1000 calls of weft_optim_step since" : "weft: 1000 calls of weft_backward since";
-        cr_assert(lines(said) == 1 && strstr(said, calls) && strstr(said, "weft_clear ends a step"), "%s", said);
+        const char *calls =
+            updates ? "weft: 1000 calls of weft_optim_step since" : "weft: 1000 calls of weft_backward since";
+        cr_assert(lines(said) == 1 && strstr(said, calls) && strstr(said, "weft_clear ends a step"), "%s",
+                  said);
         setenv("WEFT_LOG", "0", 1);
         cr_assert_str_empty(after(FORGETS, updates, 1500));
         unsetenv("WEFT_LOG");

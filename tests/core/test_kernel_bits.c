@@ -1,12 +1,13 @@
-/* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the same bits alone and in
- * any company; masks are those of the published generator; an index out of range is told and not followed; without
- * memory products fail, with somebody else's BLAS they come out, too; WEFT_ISA chooses or is refused. */
+/* test_kernel_bits.c - what the kernels promise beyond being right: a row, a sequence, an element has the
+ * same bits alone and in any company; masks are those of the published generator; an index out of range is
+ * told and not followed; without memory products fail, with somebody else's BLAS they come out, too; WEFT_ISA
+ * chooses or is refused. */
 #include "kernel_run.h"
 #include "core/shared/philox.h"
 
 /* For every table: t is a run on it with two threads, on which a kernel is done when it returns. */
-#define ON_EVERY_TABLE(t)                                                                                                  \
-    for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++)                                                                    \
+#define ON_EVERY_TABLE(t)                                                         \
+    for (int table_i = setenv("WEFT_SYNC", "1", 1); table_of(table_i); table_i++) \
         for (run *t = run_on(table_of(table_i), 2); t; run_end(t), t = NULL)
 
 /* ---- what is moved ---- */
@@ -15,7 +16,8 @@ Test(bits, what_is_moved_keeps_its_sign_of_zero)
 {
     ON_EVERY_TABLE(t) {
         enum { N = 21, ROWS = 3, W = N / ROWS };
-        const weft__grid across = { 2, { ROWS, W }, { { 1, ROWS } } }, same = { 1, { N }, { { 1 }, { 1 }, { 1 } } };
+        const weft__grid across = { 2, { ROWS, W }, { { 1, ROWS } } },
+                         same = { 1, { N }, { { 1 }, { 1 }, { 1 } } };
         const weft__segments runs = { .offset = NULL, .length = ROWS, .count = 1, .inner = W };
         real *x = room(t, N, sizeof *x), *y = room(t, N, sizeof *y), *one = room(t, N, sizeof *one);
         int32_t *row = room(t, N, sizeof *row);
@@ -37,7 +39,8 @@ Test(bits, what_is_moved_keeps_its_sign_of_zero)
             default: k->pick(&t->d, ROWS, W, x, row, y, false);
             }
             for (int64_t i = 0; i < n; i++)
-                cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i, (double)y[i]);
+                cr_assert(y[i] == 0 && signbit(y[i]), "%s: way %d, number %d is %g", k->name, way, (int)i,
+                          (double)y[i]);
         }
     }
 }
@@ -45,7 +48,8 @@ Test(bits, what_is_moved_keeps_its_sign_of_zero)
 /* ---- random numbers ---- */
 Test(bits, philox_gives_the_published_numbers)
 {
-    static const struct { uint64_t key; uint32_t counter[4], out[4]; } known[] = {               /* Random123's kat_vectors */
+    /* Random123's kat_vectors */
+    static const struct { uint64_t key; uint32_t counter[4], out[4]; } known[] = {
         { 0, { 0, 0, 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
         { ~(uint64_t)0, { ~0u, ~0u, ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
         { 0x299f31d0a4093822u, { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
@@ -67,7 +71,8 @@ Test(bits, streams_and_masks_count_as_they_say)
     for (uint32_t j = 0; j < 300; j++) {         /* the token (id, position): its words 2, 3 and 1 */
         uint32_t mask[4] = { j / 64 * 8 + j % 8, 7, 0x89abcdef, 0x01234567 };
         weft__philox(77, mask, out);
-        cr_assert_eq(weft__philox_mask(77, 0x0123456789abcdef, 7, j), out[j / 16 % 4] >> (j / 8 % 2 ? 16 : 0) & 0xFFFF);
+        cr_assert_eq(weft__philox_mask(77, 0x0123456789abcdef, 7, j),
+                     out[j / 16 % 4] >> (j / 8 % 2 ? 16 : 0) & 0xFFFF);
     }
     cr_assert(weft__threshold(0) == 0 && weft__threshold(.25) == 16384 && weft__threshold(1) == 65536);
     cr_assert(weft__unit(~0u) < 1 && weft__uniform(~(uint64_t)0) < 1 && weft__uniform_float(~(uint64_t)0) < 1
@@ -79,7 +84,8 @@ Test(bits, dropout_is_a_function_of_id_position_and_column)
         enum { W = 131, ROWS = 300 };            /* two threads share them */
         int64_t id[ROWS];
         int32_t position[ROWS];
-        real *x = room(t, ROWS * W, sizeof *x), *y = room(t, ROWS * W, sizeof *y), *row = room(t, W, sizeof *row);
+        real *x = room(t, ROWS * W, sizeof *x), *y = room(t, ROWS * W, sizeof *y),
+             *row = room(t, W, sizeof *row);
         int64_t kept = 0;
         for (int r = 0; r < ROWS; r++)
             id[r] = ((int64_t)r << 33) + 5, position[r] = r * 3;
@@ -102,13 +108,15 @@ Test(bits, an_element_does_not_know_its_place)
 {
     ON_EVERY_TABLE(t) {
         enum { N = 70 };
-        real *x = reals(t, N, .3, .9), *y = room(t, N, sizeof *y), *g = reals(t, N, -1, 1), *whole = room(t, N, sizeof *whole), one;
+        real *x = reals(t, N, .3, .9), *y = room(t, N, sizeof *y), *g = reals(t, N, -1, 1),
+             *whole = room(t, N, sizeof *whole), one;
         for (int f = 0; f < WEFT__UNARIES; f++)
             for (int order = 0; order < 3; order++) {
                 t->k->unary(&t->d, f, 0, N, (real).3, (real).5, x, NULL, NULL, y, false);
                 t->k->unary(&t->d, f, order, N, (real).3, (real).5, x, y, order ? g : NULL, whole, false);
                 for (int i = 0; i < N; i++) {
-                    t->k->unary(&t->d, f, order, 1, (real).3, (real).5, x + i, y + i, order ? g + i : NULL, &one, false);
+                    t->k->unary(&t->d, f, order, 1, (real).3, (real).5, x + i, y + i, order ? g + i : NULL,
+                                &one, false);
                     same_bits("an element alone", &one, whole + i, 1);
                 }
             }
@@ -125,8 +133,8 @@ static void rows_alone(run *t, int64_t rows, int64_t width)
 {
     real *x = reals(t, rows * width, -3, 3), *mask = some_zeros(reals(t, rows * width, .5, 1), rows * width),
         *y = room(t, rows * width, sizeof *y);
-    real *one = room(t, width, sizeof *one), *gain = reals(t, width, .5, 2), *mean = room(t, rows, sizeof *mean),
-        *rstd = room(t, rows, sizeof *rstd), a, b;
+    real *one = room(t, width, sizeof *one), *gain = reals(t, width, .5, 2),
+         *mean = room(t, rows, sizeof *mean), *rstd = room(t, rows, sizeof *rstd), a, b;
     weft__segments all = { rows, width, 1, NULL }, alone = { 1, width, 1, NULL };
     for (int way = 0; way < 2; way++) {
         (way ? t->k->softmax : t->k->log_softmax)(&t->d, &all, mask, x, y);
@@ -166,10 +174,19 @@ static int64_t some_of(int64_t *at, int64_t n, int64_t least)
     *at = *at + some < n ? *at : n - some;
     return some;
 }
-/* An extent of weights may decide how a product is computed, if it is less than 32; the number of tokens may not. */
+/* An extent of weights may decide how a product is computed, if it is less than 32; the number of tokens
+ * may not. */
 static void products_of_parts(run *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k)
 {
-    weft__product p = { .ta = ta, .tb = tb, .m = m, .n = n, .k = k, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n, .batches = 1 };
+    weft__product p = { .ta = ta,
+                        .tb = tb,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .lda = ta ? m : k,
+                        .ldb = tb ? k : n,
+                        .ldc = n,
+                        .batches = 1 };
     real *a = reals(t, m * k, -1, 1), *b = reals(t, k * n, -1, 1), *c = room(t, m * n, sizeof *c),
         *part = room(t, m * n, sizeof *part);
     t->k->gemm(&t->d, &p, a, b, c);
@@ -191,7 +208,9 @@ static void products_of_parts(run *t, bool ta, bool tb, int64_t m, int64_t n, in
 }
 Test(bits, a_product_does_not_know_its_neighbours)
 {
-    static const int64_t shapes[][3] = { { 1, 1, 5 }, { 7, 40, 33 }, { 97, 3, 300 }, { 130, 70, 270 }, { 260, 96, 520 } };
+    static const int64_t shapes[][3] = {
+        { 1, 1, 5 }, { 7, 40, 33 }, { 97, 3, 300 }, { 130, 70, 270 }, { 260, 96, 520 }
+    };
     ON_EVERY_TABLE(t)
         for (int i = 0; i < COUNT(shapes); i++)
             for (int way = 0; way < 4; way++)
@@ -203,17 +222,31 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
     static const int32_t offset[] = { 0, 3, 3, 110, 117, 530 }, map_offset[531];
     enum { S = 5, HEADS = 2, N = 530 };
     ON_EVERY_TABLE(t)
-        for (int way_of = 0; way_of < 6; way_of++) {              /* the last two: heads so wide that matrix tiles serve */
+        /* the last two: heads so wide that matrix tiles serve */
+        for (int way_of = 0; way_of < 6; way_of++) {
             const int causal = way_of < 4 ? way_of : way_of - 2;
             const int64_t DK = way_of < 4 ? 12 : 40, DV = way_of < 4 ? 9 : 33;
             int64_t *id = room(t, N, sizeof *id);
             for (int64_t s = 0; s < S; s++)
                 for (int64_t i = offset[s]; i < offset[s + 1]; i++)
                     id[i] = (s - 2) * ((int64_t)1 << 33);
-            weft__attention a = { .sequences = S, .queries = N, .keys = N, .heads = HEADS, .dk = DK, .dv = DV, .causal = causal,
-                                  .scale = (real).4, .below = causal % 2 ? 20000 : 0, .kept = (real)1.5, .mask_key = 5, .id = id, .q_offset = { offset, offset }, .k_offset = { offset, offset },
+            weft__attention a = { .sequences = S,
+                                  .queries = N,
+                                  .keys = N,
+                                  .heads = HEADS,
+                                  .dk = DK,
+                                  .dv = DV,
+                                  .causal = causal,
+                                  .scale = (real).4,
+                                  .below = causal % 2 ? 20000 : 0,
+                                  .kept = (real)1.5,
+                                  .mask_key = 5,
+                                  .id = id,
+                                  .q_offset = { offset, offset },
+                                  .k_offset = { offset, offset },
                                   .map_offset = { map_offset, map_offset } };
-            a.q = reals(t, N * HEADS * DK, -1, 1), a.k = reals(t, N * HEADS * DK, -1, 1), a.v = reals(t, N * HEADS * DV, -1, 1);
+            a.q = reals(t, N * HEADS * DK, -1, 1), a.k = reals(t, N * HEADS * DK, -1, 1),
+            a.v = reals(t, N * HEADS * DV, -1, 1);
             a.dy = reals(t, N * HEADS * DV, -1, 1);
             real *all[2][5];
             for (int way = 0; way < 2; way++) {
@@ -221,7 +254,8 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
                 for (int i = 0; i < 5; i++)
                     o[i] = room(t, N * HEADS * (DK + DV), sizeof **o);
                 for (int s = 0; s < (way ? S : 1); s++) {
-                    int32_t one[] = { offset[s], offset[s + 1] };             /* way 1: one sequence at a time, in place */
+                    /* way 1: one sequence at a time, in place */
+                    int32_t one[] = { offset[s], offset[s + 1] };
                     weft__attention b = a;
                     b.y = o[0], b.lse = o[1];
                     if (way)
@@ -237,16 +271,26 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
         }
 }
 
-/* Each query of a sequence by itself, as a decoder asks them: y and dq, which other queries have no part in. */
+/* Each query of a sequence by itself, as a decoder asks them: y and dq, which other queries have no part
+ * in. */
 Test(bits, attention_of_a_query_does_not_know_the_other_queries)
 {
     enum { HEADS = 2, DK = 44, DV = 37, KEYS = 300 };
     const int32_t Q = getenv("WEFT_SMALL") ? 20 : 140, all[] = { 0, Q }, keys[] = { 0, KEYS };
     ON_EVERY_TABLE(t)
         for (int shared = 0; shared < 2; shared++) {
-            weft__attention a = { .sequences = 1, .queries = Q, .keys = KEYS, .heads = HEADS, .dk = DK, .dv = DV, .scale = (real).3,
-                                  .shared_values = shared, .q_offset = { all, all }, .k_offset = { keys, keys } };
-            a.q = reals(t, Q * HEADS * DK, -1, 1), a.k = reals(t, KEYS * HEADS * DK, -1, 1), a.v = reals(t, KEYS * HEADS * DV, -1, 1);
+            weft__attention a = { .sequences = 1,
+                                  .queries = Q,
+                                  .keys = KEYS,
+                                  .heads = HEADS,
+                                  .dk = DK,
+                                  .dv = DV,
+                                  .scale = (real).3,
+                                  .shared_values = shared,
+                                  .q_offset = { all, all },
+                                  .k_offset = { keys, keys } };
+            a.q = reals(t, Q * HEADS * DK, -1, 1), a.k = reals(t, KEYS * HEADS * DK, -1, 1),
+            a.v = reals(t, KEYS * HEADS * DV, -1, 1);
             a.dy = reals(t, Q * HEADS * DV, -1, 1);
             real *y[2], *lse[2], *dq[2];
             for (int way = 0; way < 2; way++) {
@@ -291,7 +335,8 @@ Test(bits, the_first_index_out_of_range_is_told)
 static void without_memory(run *t, const weft__product *p, int64_t in_a, int64_t in_b)
 {
     int64_t n = p->batches * p->m * p->n;
-    real *a = reals(t, in_a, -1, 1), *b = reals(t, in_b, -1, 1), *c = room(t, n, sizeof *c), *want = room(t, n, sizeof *c);
+    real *a = reals(t, in_a, -1, 1), *b = reals(t, in_b, -1, 1), *c = room(t, n, sizeof *c),
+         *want = room(t, n, sizeof *c);
     atomic_store(&t->heap.fail_in, 1);
     t->k->gemm(&t->d, p, a, b, c);
     atomic_store(&t->heap.fail_in, 0);
@@ -302,8 +347,17 @@ static void without_memory(run *t, const weft__product *p, int64_t in_a, int64_t
 }
 Test(bits, want_of_memory_is_told_or_makes_no_difference)
 {
-    static const weft__product two = { .m = 70, .n = 30, .k = 300, .lda = 300, .ldb = 30, .ldc = 30, .batches = 2, .stride_a = 70 * 300, .stride_c = 70 * 30 },
-                               deep = { .ta = true, .m = 70, .n = 30, .k = 2100, .lda = 70, .ldb = 30, .ldc = 30, .batches = 1 };
+    static const weft__product
+        two = { .m = 70,
+                .n = 30,
+                .k = 300,
+                .lda = 300,
+                .ldb = 30,
+                .ldc = 30,
+                .batches = 2,
+                .stride_a = 70 * 300,
+                .stride_c = 70 * 30 },
+        deep = { .ta = true, .m = 70, .n = 30, .k = 2100, .lda = 70, .ldb = 30, .ldc = 30, .batches = 1 };
     ON_EVERY_TABLE(t)
         without_memory(t, &deep, 2100 * 70, 2100 * 30);
     ON_EVERY_TABLE(t)
@@ -313,20 +367,33 @@ static double summed(const weft__product *p, const real *a, const real *b, int64
 {
     double sum = 0;
     for (int64_t k = 0; k < p->k; k++)
-        sum += (double)a[p->ta ? k * p->lda + i : i * p->lda + k] * (double)b[p->tb ? j * p->ldb + k : k * p->ldb + j];
+        sum += (double)a[p->ta ? k * p->lda + i : i * p->lda + k] *
+               (double)b[p->tb ? j * p->ldb + k : k * p->ldb + j];
     return sum;
 }
 static void one_product(run *t, int64_t M, int64_t N, int64_t K, int way, const char *library)
 {
     enum { BATCHES = 2 };
     bool ta = way & 1, tb = way & 2, add = way & 4;
-    weft__product p = { .ta = ta, .tb = tb, .add = add, .m = M, .n = N, .k = K, .lda = ta ? M : K, .ldb = tb ? K : N,
-        .ldc = N, .batches = BATCHES, .stride_a = M * K, .stride_b = K * N, .stride_c = M * N };
-    real *a = reals(t, BATCHES * M * K, -1, 1), *b = reals(t, BATCHES * K * N, -1, 1), *c = reals(t, BATCHES * M * N, -1, 1),
-        *want = room(t, BATCHES * M * N, sizeof *want);
+    weft__product p = { .ta = ta,
+                        .tb = tb,
+                        .add = add,
+                        .m = M,
+                        .n = N,
+                        .k = K,
+                        .lda = ta ? M : K,
+                        .ldb = tb ? K : N,
+                        .ldc = N,
+                        .batches = BATCHES,
+                        .stride_a = M * K,
+                        .stride_b = K * N,
+                        .stride_c = M * N };
+    real *a = reals(t, BATCHES * M * K, -1, 1), *b = reals(t, BATCHES * K * N, -1, 1),
+         *c = reals(t, BATCHES * M * N, -1, 1), *want = room(t, BATCHES * M * N, sizeof *want);
     for (int64_t i = 0; i < BATCHES * M * N; i++) {
         int64_t batch = i / (M * N), at = i % (M * N);
-        want[i] = (real)((add ? (double)c[i] : 0) + summed(&p, a + batch * p.stride_a, b + batch * p.stride_b, at / N, at % N));
+        want[i] = (real)((add ? (double)c[i] : 0) +
+                         summed(&p, a + batch * p.stride_a, b + batch * p.stride_b, at / N, at % N));
     }
     t->k->gemm(&t->d, &p, a, b, c);
     close_to(library, c, want, BATCHES * M * N, TOL(2e-15, 6e-7) * sqrt((double)K + 4));
@@ -334,15 +401,24 @@ static void one_product(run *t, int64_t M, int64_t N, int64_t K, int way, const 
 }
 static void product_by(const char *library)
 {
-    static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 }, { 7, 513, 3 }, { 64, 1, 1000 }, { 1, 130, 257 }, { 33, 40, 65 } };
+    static const int64_t shapes[][3] = { { 300, 70, 90 }, { 1, 1, 1 },     { 7, 513, 3 },
+                                         { 64, 1, 1000 }, { 1, 130, 257 }, { 33, 40, 65 } };
     setenv("WEFT_GEMM", library, 1);
     ON_EVERY_TABLE(t)
         for (int i = 0; i < 8 * COUNT(shapes); i++)
             one_product(t, shapes[i / 8][0], shapes[i / 8][1], shapes[i / 8][2], i % 8, library);
 }
-Test(bits, openblas_multiplies)            { product_by("openblas"); cr_assert_not_null(weft__blas(), "%s", weft__blas_failure()); }
+Test(bits, openblas_multiplies)
+{
+    product_by("openblas");
+    cr_assert_not_null(weft__blas(), "%s", weft__blas_failure());
+}
 Test(bits, no_blas)                        { product_by("own"); cr_assert_null(weft__blas()); }
-Test(bits, a_blas_that_is_not_there)       { product_by("/nowhere/libopenblas.so"); cr_assert(!weft__blas() && strstr(weft__blas_failure(), "WEFT_GEMM=/nowhere")); }
+Test(bits, a_blas_that_is_not_there)
+{
+    product_by("/nowhere/libopenblas.so");
+    cr_assert(!weft__blas() && strstr(weft__blas_failure(), "WEFT_GEMM=/nowhere"));
+}
 Test(bits, the_environment_stays_as_it_was)
 {
     setenv("WEFT_GEMM", "openblas", 1);
@@ -359,8 +435,9 @@ Test(bits, tiers_are_chosen_or_refused)
     for (int i = 0; i < COUNT(tables) && tables[i].device != WEFT_CUDA; i++) {
         setenv("WEFT_ISA", tables[i].name, 1);
         const weft__kernels *k = weft__cpu_kernels(WEFT_CPU, why, sizeof why);
-        cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) : !k && strstr(why, tables[i].name)
-            && (strstr(why, "instructions") || strstr(why, "float")));
+        cr_assert(table_is_here(tables[i].name) ? k && !strcmp(k->name, tables[i].name) :
+                                                  !k && strstr(why, tables[i].name) &&
+                                                      (strstr(why, "instructions") || strstr(why, "float")));
         cr_assert(weft__cpu_kernels(WEFT_REF, why, sizeof why) == &weft__ref);
     }
     setenv("WEFT_ISA", "sse9", 1);

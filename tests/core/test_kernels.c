@@ -1,6 +1,7 @@
-/* test_kernels.c - every kernel of every table against the plain loops, on random shapes: odd sizes, nothing at all, adding and
- * not, enough for the threads; one thread and two give the same bits. A case draws its inputs from the dice, so that every run
- * of it sees the same ones, and hands in its outputs; the comparison is here once. */
+/* test_kernels.c - every kernel of every table against the plain loops, on random shapes: odd sizes, nothing
+ * at all, adding and not, enough for the threads; one thread and two give the same bits. A case draws its
+ * inputs from the dice, so that every run of it sees the same ones, and hands in its outputs; the comparison
+ * is here once. */
 #include "kernel_run.h"
 
 typedef void kernel_case(run *t);
@@ -12,7 +13,8 @@ static void compare(const char *name, uint64_t seed, const run *got, const run *
     char text[96];
     cr_assert(got->outputs == want->outputs && want->outputs > 0);
     for (int i = 0; i < want->outputs; i++) {
-        snprintf(text, sizeof text, "%s, seed %llu, output %d, %s", name, (unsigned long long)seed, i, got->k->name);
+        snprintf(text, sizeof text, "%s, seed %llu, output %d, %s", name, (unsigned long long)seed, i,
+                 got->k->name);
         cr_assert(got->out[i].n == want->out[i].n);
         if (bits)
             same_bits(text, got->out[i].x, want->out[i].x, want->out[i].n);
@@ -37,7 +39,8 @@ static void everywhere(const char *name, kernel_case *play, int times)
         run *want = played(table_of(0), 1, play, seed, seed % 8 == 0);
         const weft__kernels *k;
         for (int i = 1; (k = table_of(i)); i++) {
-            run *one = played(k, 1, play, seed, seed % 8 == 0), *two = played(k, 2, play, seed, seed % 8 == 0);
+            run *one = played(k, 1, play, seed, seed % 8 == 0),
+                *two = played(k, 2, play, seed, seed % 8 == 0);
             compare(name, seed, one, want, false);
             compare(name, seed, two, one, true);
             run_end(one), run_end(two);
@@ -65,7 +68,8 @@ static void play_flat(run *t)
     settle(t);
     for (int64_t i = 0; i < n; i++)
         cr_assert(filled[i] == 3);
-    CALL(random, n, dice(UINT64_MAX), dice(UINT64_MAX), coin(), (real)1, (real)2, result_of(t, n, 1e-14, 2e-6));
+    CALL(random, n, dice(UINT64_MAX), dice(UINT64_MAX), coin(), (real)1, (real)2,
+         result_of(t, n, 1e-14, 2e-6));
 }
 KERNEL_TEST(flat)
 
@@ -77,8 +81,8 @@ static void play_unary(run *t)
 {
     int f = (int)dice(WEFT__UNARIES), order = (int)dice(3);
     int64_t n = flat_size(t);
-    bool wide = order == 0 && dice(3) == 0 && f != WEFT__exp && f != WEFT__pow && f != WEFT__log && f != WEFT__sqrt
-        && f != WEFT__rsqrt;
+    bool wide = order == 0 && dice(3) == 0 && f != WEFT__exp && f != WEFT__pow && f != WEFT__log &&
+                f != WEFT__sqrt && f != WEFT__rsqrt;
     real p = f == WEFT__clamp ? (real)-.5 : (real).3, q = (real).5;
     real *x = reals(t, n, wide ? -50 : tested_on[f][0], wide ? 50 : tested_on[f][1]), *g = reals(t, n, -1, 1),
         *y = room(t, n, sizeof *y);
@@ -136,7 +140,8 @@ static void play_sums(run *t)
     CALL(sum, &g, reals(t, all, -1, 1), result_of(t, n[0], 1e-11, 2e-4));
     int64_t rows = t->large ? 700 : size(40), width = t->large ? 60 + size(90) : size(80);
     int64_t ldx = width + size(5), ldy = width + size(5);
-    CALL(block, rows, width, reals(t, rows * ldx, -1, 1), ldx, result_of(t, rows * ldy, 1e-15, 1e-6), ldy, coin());
+    CALL(block, rows, width, reals(t, rows * ldx, -1, 1), ldx, result_of(t, rows * ldy, 1e-15, 1e-6), ldy,
+         coin());
     int32_t *from = indices(t, rows * ldx, -9, 9), *to = room(t, rows * ldy, sizeof *to);
     CALL(block_ints, rows, width, from, ldx, to, ldy);
     settle(t);
@@ -148,7 +153,8 @@ KERNEL_TEST(sums)
 
 static void play_runs(run *t)
 {
-    weft__segments s = t->large ? segments(t, 50, 80, 40) : segments(t, size(7), size(4) ? 30 : 2000, coin() ? 1 : 1 + size(70));
+    weft__segments s = t->large ? segments(t, 50, 80, 40) :
+                                  segments(t, size(7), size(4) ? 30 : 2000, coin() ? 1 : 1 + size(70));
     int64_t rows = segment_rows(&s), all = rows * s.inner, ends = s.count * s.inner;
     real *x = reals(t, all, -2, 2), *few = reals(t, ends, -1, 1);
     int32_t *at = room(t, ends, sizeof *at);
@@ -183,7 +189,8 @@ KERNEL_TEST(softmax)
 static void play_index(run *t)
 {
     int64_t rows = t->large ? 600 : size(50), width = t->large ? 60 + size(90) : size(70), n = 1 + size(60);
-    bool wrong = dice(6) == 0;                   /* an index out of range: the same fault everywhere, and nothing read */
+    /* an index out of range: the same fault everywhere, and nothing read */
+    bool wrong = dice(6) == 0;
     int32_t *index = indices(t, rows, wrong ? -3 : -1, wrong ? n + 4 : n),
         *column = indices(t, rows, wrong ? -3 : -1, wrong ? width + 4 : width);
     real *x = reals(t, n * width, -1, 1), *many = reals(t, rows * width, -1, 1);
@@ -201,7 +208,8 @@ static void play_index(run *t)
         int32_t r = index[i / width];
         cr_assert(to[i] == (r < 0 || r >= n ? 7 : from[r * width + i % width]));
     }
-    int32_t *row = room(t, rows, sizeof *row), *used = room(t, n + 1, sizeof *used), *want = room(t, n + 1, sizeof *want);
+    int32_t *row = room(t, rows, sizeof *row), *used = room(t, n + 1, sizeof *used),
+            *want = room(t, n + 1, sizeof *want);
     memset(want, -1, (size_t)(n + 1) * sizeof *want);
     CALL(ids_used, rows, n, index, row, used);
     settle(t);
@@ -216,12 +224,14 @@ KERNEL_TEST(index)
 
 static void play_dropout(run *t)
 {
-    int64_t rows = t->large ? 500 : size(20), width = t->large ? 300 + size(99) : size(200), *id = room(t, rows, sizeof *id);
+    int64_t rows = t->large ? 500 : size(20), width = t->large ? 300 + size(99) : size(200),
+            *id = room(t, rows, sizeof *id);
     for (int64_t r = 0; r < rows; r++)
         id[r] = (int64_t)dice(UINT64_MAX);
     int32_t *position = indices(t, rows, 0, 5000);
-    CALL(dropout, rows, width, dice_real(0, 1), dice(UINT64_MAX), coin() ? id : NULL, coin() ? position : NULL,
-         reals(t, rows * width, -1, 1), result_of(t, rows * width, 1e-13, 1e-5), coin());
+    CALL(dropout, rows, width, dice_real(0, 1), dice(UINT64_MAX), coin() ? id : NULL,
+         coin() ? position : NULL, reals(t, rows * width, -1, 1), result_of(t, rows * width, 1e-13, 1e-5),
+         coin());
 }
 KERNEL_TEST(dropout)
 
@@ -230,7 +240,8 @@ static void play_glu(run *t)
     int64_t rows = t->large ? 500 : size(30), width = t->large ? 300 + size(99) : size(70);
     real *x = reals(t, rows * 2 * width, -4, 4);
     CALL(glu, rows, width, x, result_of(t, rows * width, 1e-14, 1e-5));
-    CALL(glu_back, rows, width, x, reals(t, rows * width, -1, 1), result_of(t, rows * 2 * width, 1e-14, 1e-5), coin());
+    CALL(glu_back, rows, width, x, reals(t, rows * width, -1, 1), result_of(t, rows * 2 * width, 1e-14, 1e-5),
+         coin());
 }
 KERNEL_TEST(glu)
 
@@ -239,14 +250,17 @@ static void play_gemm(run *t)
 {
     weft__product p = { .ta = coin(), .tb = coin(), .add = coin(), .batches = 1 + (dice(3) ? 0 : size(4)) };
     p.precision = dice(4) ? WEFT_FP32 : WEFT_BF16;
-    p.m = t->large ? 60 + size(200) : size(coin() ? 8 : 70), p.n = t->large ? (dice(3) ? 100 : 450) + size(200) : size(coin() ? 5 : 90),
-        p.k = t->large ? 300 + size(300) : size(50);
+    p.m = t->large ? 60 + size(200) : size(coin() ? 8 : 70),
+    p.n = t->large ? (dice(3) ? 100 : 450) + size(200) : size(coin() ? 5 : 90),
+    p.k = t->large ? 300 + size(300) : size(50);
     p.lda = (p.ta ? p.m : p.k) + size(4), p.ldb = (p.tb ? p.k : p.n) + size(4), p.ldc = p.n + size(4);
     p.stride_a = (p.ta ? p.k : p.m) * p.lda + size(3), p.stride_b = (p.tb ? p.n : p.k) * p.ldb + size(3);
     p.stride_c = p.m * p.ldc + size(3);
     real *a = reals(t, p.batches * p.stride_a, -1, 1), *b = reals(t, p.batches * p.stride_b, -1, 1);
-    static const int functions[] = { WEFT__UNARIES, WEFT__relu, WEFT__leaky_relu, WEFT__elu, WEFT__tanh, WEFT__sigmoid, WEFT__gelu, WEFT__square };
-    weft__finish then = { coin() ? reals(t, p.n, -1, 1) : NULL, functions[size(COUNT(functions))], (real).5, 0 };
+    static const int functions[] = { WEFT__UNARIES, WEFT__relu,    WEFT__leaky_relu, WEFT__elu,
+                                     WEFT__tanh,    WEFT__sigmoid, WEFT__gelu,       WEFT__square };
+    weft__finish then = { coin() ? reals(t, p.n, -1, 1) : NULL, functions[size(COUNT(functions))], (real).5,
+                          0 };
     p.then = coin() ? &then : NULL;
     if (then.f == WEFT__square && !dice(3))
         p.k = 0;
@@ -256,8 +270,13 @@ Test(kernels, gemm) { everywhere("gemm", play_gemm, rounds(300, 5000)); }
 
 static void play_deep_gemm(run *t)               /* gradients of weights: sums over many tokens */
 {
-    weft__product p = { .ta = true, .add = coin(), .batches = 1, .m = 1 + size(t->large ? 200 : 40), .n = 1 + size(t->large ? 120 : 30),
-                        .k = 2040 + size(t->large ? 900 : 40), .precision = dice(4) ? WEFT_FP32 : WEFT_BF16 };
+    weft__product p = { .ta = true,
+                        .add = coin(),
+                        .batches = 1,
+                        .m = 1 + size(t->large ? 200 : 40),
+                        .n = 1 + size(t->large ? 120 : 30),
+                        .k = 2040 + size(t->large ? 900 : 40),
+                        .precision = dice(4) ? WEFT_FP32 : WEFT_BF16 };
     p.lda = p.m + size(4), p.ldb = p.n + size(4), p.ldc = p.n + size(4);
     real *a = reals(t, p.k * p.lda, -1, 1), *b = reals(t, p.k * p.ldb, -1, 1);
     CALL(gemm, &p, a, b, result_of(t, p.m * p.ldc, 1e-11, 2e-4));
@@ -274,17 +293,23 @@ static void draw_offsets(run *t, int64_t n, int64_t longest, weft__ints *offset)
 static void play_attention(run *t)
 {
     const int64_t width = dice(4) ? 1 : 32;      /* for which matrix tiles serve */
-    weft__attention a = { .sequences = t->large ? 1 + size(2) : size(6), .heads = 1 + size(3), .dk = size(8) ? width + size(20) : 0, .dv = width + size(20),
-                          .causal = (int)dice(4), .shared_values = coin(), .scale = dice_real(.1, .6) };
-    int64_t longest = t->large ? 700 : dice(8) ? 12 : 110;        /* 700: several blocks of keys, which one thread or many may own */
+    weft__attention a = { .sequences = t->large ? 1 + size(2) : size(6),
+                          .heads = 1 + size(3),
+                          .dk = size(8) ? width + size(20) : 0,
+                          .dv = width + size(20),
+                          .causal = (int)dice(4),
+                          .shared_values = coin(),
+                          .scale = dice_real(.1, .6) };
+    /* 700: several blocks of keys, which one thread or many may own */
+    int64_t longest = t->large ? 700 : dice(8) ? 12 : 110;
     draw_offsets(t, a.sequences, dice(6) ? longest : 4, &a.q_offset);
     if (coin())
         a.k_offset = a.q_offset;
     else
         draw_offsets(t, a.sequences, longest, &a.k_offset);
     a.queries = a.q_offset.host[a.sequences], a.keys = a.k_offset.host[a.sequences];
-    int64_t nq = a.queries * a.heads * a.dk, nk = a.keys * a.heads * a.dk, nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv,
-        ny = a.queries * a.heads * a.dv;
+    int64_t nq = a.queries * a.heads * a.dk, nk = a.keys * a.heads * a.dk,
+            nv = a.keys * (a.shared_values ? 1 : a.heads) * a.dv, ny = a.queries * a.heads * a.dv;
     int32_t *map_offset = room(t, a.queries + 1, sizeof *map_offset);
     for (int64_t s = 0; s < a.sequences; s++)
         for (int64_t i = a.q_offset.host[s]; i < a.q_offset.host[s + 1]; i++)
@@ -293,12 +318,15 @@ static void play_attention(run *t)
     int64_t *id = room(t, a.queries, sizeof *id);
     for (int64_t i = 0; i < a.queries; i++)
         id[i] = (int64_t)dice(UINT64_MAX);
-    a.id = id, a.mask_key = dice(UINT64_MAX), a.below = coin() ? (uint32_t)dice(60000) : 0, a.kept = dice_real(1, 2);
-    a.q = reals(t, nq, -1, 1), a.k = reals(t, nk, -1, 1), a.v = reals(t, nv, -1, 1), a.dy = reals(t, ny, -1, 1);
+    a.id = id, a.mask_key = dice(UINT64_MAX), a.below = coin() ? (uint32_t)dice(60000) : 0,
+    a.kept = dice_real(1, 2);
+    a.q = reals(t, nq, -1, 1), a.k = reals(t, nk, -1, 1), a.v = reals(t, nv, -1, 1),
+    a.dy = reals(t, ny, -1, 1);
     a.y = result_of(t, ny, 1e-13, 1e-5), a.lse = result_of(t, a.queries * a.heads, 1e-13, 1e-5);
     a.map = coin() ? result_of(t, map_offset[a.queries] * a.heads, 1e-13, 1e-5) : NULL;
     t->k->attention(&t->d, &a);
-    a.dq = coin() ? result_of(t, nq, 1e-12, 1e-4) : NULL, a.dk_ = coin() ? result_of(t, nk, 1e-12, 1e-4) : NULL;
+    a.dq = coin() ? result_of(t, nq, 1e-12, 1e-4) : NULL,
+    a.dk_ = coin() ? result_of(t, nk, 1e-12, 1e-4) : NULL;
     a.dv_ = coin() ? result_of(t, nv, 1e-12, 1e-4) : NULL;
     t->k->attention_back(&t->d, &a);
 }
@@ -308,20 +336,31 @@ Test(kernels, attention) { everywhere("attention", play_attention, rounds(120, 3
 static void play_layer_norm(run *t)
 {
     const bool wide = !t->large && coin() && coin();              /* a row is a whole block's work on a GPU */
-    int64_t rows = wide ? size(3) : t->large ? 700 : size(40), width = wide ? 1000 + size(1200) : t->large ? 100 + size(60) : size(90);
+    int64_t rows = wide     ? size(3) :
+                   t->large ? 700 :
+                              size(40),
+            width = wide     ? 1000 + size(1200) :
+                    t->large ? 100 + size(60) :
+                               size(90);
     real *x = reals(t, rows * width, -2, 3), *gain = coin() ? reals(t, width, .5, 2) : NULL,
         *shift = coin() ? reals(t, width, -1, 1) : NULL;
-    real *mean = result_of(t, rows, 1e-13, 2e-6), *rstd = result_of(t, rows, 1e-10, 1e-3), *dy = reals(t, rows * width, -1, 1);
-    CALL(layer_norm, rows, width, (real)1e-3, x, gain, shift, result_of(t, rows * width, 1e-11, 2e-4), mean, rstd);
-    real *dx = coin() ? result_of(t, rows * width, 1e-9, 1e-2) : NULL, *dgain = coin() ? result_of(t, width, 1e-10, 1e-3) : NULL;
-    CALL(layer_norm_back, rows, width, x, gain, mean, rstd, dy, dx, dgain, coin() ? result_of(t, width, 1e-12, 1e-4) : NULL);
+    real *mean = result_of(t, rows, 1e-13, 2e-6), *rstd = result_of(t, rows, 1e-10, 1e-3),
+         *dy = reals(t, rows * width, -1, 1);
+    CALL(layer_norm, rows, width, (real)1e-3, x, gain, shift, result_of(t, rows * width, 1e-11, 2e-4), mean,
+         rstd);
+    real *dx = coin() ? result_of(t, rows * width, 1e-9, 1e-2) : NULL,
+         *dgain = coin() ? result_of(t, width, 1e-10, 1e-3) : NULL;
+    CALL(layer_norm_back, rows, width, x, gain, mean, rstd, dy, dx, dgain,
+         coin() ? result_of(t, width, 1e-12, 1e-4) : NULL);
 }
 KERNEL_TEST(layer_norm)
 
 static void play_entropy(run *t)
 {
-    weft__entropy e = { .rows = t->large ? 300 : size(20), .classes = t->large ? 500 : 1 + size(coin() ? 45 : 900),
-        .has_ignore = coin(), .ignore = -100 };
+    weft__entropy e = { .rows = t->large ? 300 : size(20),
+                        .classes = t->large ? 500 : 1 + size(coin() ? 45 : 900),
+                        .has_ignore = coin(),
+                        .ignore = -100 };
     bool wrong = dice(6) == 0;
     int32_t *class_ = indices(t, e.rows, wrong ? -2 : 0, e.classes + (wrong ? 2 : 0));
     for (int64_t r = 0; e.has_ignore && r < e.rows; r += 3)
@@ -332,7 +371,8 @@ static void play_entropy(run *t)
     real *x = reals(t, e.rows * e.classes, -4, 4);
     CALL(entropy, &e, x, class_, result_of(t, e.rows, 1e-12, 1e-4));
     CALL(entropy_weight, &e, class_, result_of(t, e.rows, 1e-15, 1e-6));
-    CALL(entropy_back, &e, x, class_, reals(t, e.rows, -1, 1), result_of(t, e.rows * e.classes, 1e-13, 1e-5), coin());
+    CALL(entropy_back, &e, x, class_, reals(t, e.rows, -1, 1), result_of(t, e.rows * e.classes, 1e-13, 1e-5),
+         coin());
 }
 KERNEL_TEST(entropy)
 
@@ -340,8 +380,8 @@ KERNEL_TEST(entropy)
 static void as_result(run *t, const weft__guard *g)               /* what the device knows, as numbers */
 {
     real *x = result_of(t, 6, 1e-12, 1e-5);
-    x[0] = (real)g->norm, x[1] = (real)g->applied, x[2] = (real)g->skipped, x[3] = (real)g->in_a_row, x[4] = (real)g->bad,
-        x[5] = (real)g->finite;
+    x[0] = (real)g->norm, x[1] = (real)g->applied, x[2] = (real)g->skipped, x[3] = (real)g->in_a_row,
+    x[4] = (real)g->bad, x[5] = (real)g->finite;
     *result_of(t, 1, 0, 0) = g->finite ? (real)g->most.g : 0;
 }
 static void play_norms(run *t)
@@ -374,35 +414,51 @@ Test(kernels, norms) { everywhere("norms", play_norms, rounds(120, 2000)); }
 static void play_update(run *t)
 {
     int64_t n = flat_size(t);
-    weft__update u = { .rule = (weft__rule)dice(4), .lr = (real).01, .decay = coin() ? (real).1 : 0, .eps = (real)1e-8,
-        .nesterov = coin(), .centered = coin() };
+    weft__update u = { .rule = (weft__rule)dice(4),
+                       .lr = (real).01,
+                       .decay = coin() ? (real).1 : 0,
+                       .eps = (real)1e-8,
+                       .nesterov = coin(),
+                       .centered = coin() };
     bool adam = u.rule == WEFT__ADAM || u.rule == WEFT__ADAMW;
     u.beta1 = adam || coin() ? (real).9 : 0, u.beta2 = u.rule == WEFT__SGD ? (real).1 : (real).95;
     weft__guard *g = room(t, 1, sizeof *g);
     *g = (weft__guard){ .applied = size(3), .finite = dice(5) != 0 };
-    real *m = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5), *v = result(t, reals(t, n, 2, 3), n, 1e-13, 1e-5),
-        *a = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5);
+    real *m = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5),
+         *v = result(t, reals(t, n, 2, 3), n, 1e-13, 1e-5),
+         *a = result(t, reals(t, n, -1, 1), n, 1e-13, 1e-5);
     CALL(update, n, &u, g, reals(t, n, -1, 1), m, v, a, result_of(t, n, 1e-13, 1e-5));
 }
 Test(kernels, update) { everywhere("update", play_update, rounds(160, 3000)); }
 
-/* What will be finite is known from sizes, or found out element by element; nothing but the guard is written. */
+/* What will be finite is known from sizes, or found out element by element; nothing but the guard is
+ * written. */
 static void as_foreseen(run *t, const weft__guard *g)
 {
     real *x = result_of(t, 9, 1e-12, 1e-5);
     const weft__most *m = &g->most;
-    x[0] = (real)g->sure, x[1] = (real)g->known, x[2] = (real)g->over, x[3] = (real)g->finite, x[4] = (real)g->bad;
-    x[5] = g->finite ? (real)m->x : 0, x[6] = g->finite ? (real)m->m : 0, x[7] = g->finite ? (real)m->v : 0, x[8] = g->finite ? (real)m->a : 0;
+    x[0] = (real)g->sure, x[1] = (real)g->known, x[2] = (real)g->over, x[3] = (real)g->finite,
+    x[4] = (real)g->bad;
+    x[5] = g->finite ? (real)m->x : 0, x[6] = g->finite ? (real)m->m : 0, x[7] = g->finite ? (real)m->v : 0,
+    x[8] = g->finite ? (real)m->a : 0;
 }
 static void play_rehearse(run *t)
 {
     int64_t n = 1 + flat_size(t), half = n / 3;
     const double huge = sizeof(real) == 8 ? 1e308 : 1e38, lr = ((double[]){ .01, huge, .01 })[dice(3)];
-    weft__update u = { .rule = (weft__rule)dice(4), .lr = (real)lr, .decay = coin() ? (real).1 : 0, .eps = (real)1e-8,
-                       .beta1 = coin() ? (real).9 : 0, .beta2 = (real).99, .nesterov = coin(), .centered = coin() };
+    weft__update u = { .rule = (weft__rule)dice(4),
+                       .lr = (real)lr,
+                       .decay = coin() ? (real).1 : 0,
+                       .eps = (real)1e-8,
+                       .beta1 = coin() ? (real).9 : 0,
+                       .beta2 = (real).99,
+                       .nesterov = coin(),
+                       .centered = coin() };
     bool adam = u.rule >= WEFT__ADAM, moves = dice(4) != 0;
-    real *dx = reals(t, n, -1, 1), *x = reals(t, n, -4, 4), *m = adam || u.beta1 != 0 ? reals(t, n, -2, 2) : NULL,
-         *v = u.rule == WEFT__SGD ? NULL : reals(t, n, 4, 5), *a = u.rule == WEFT__RMSPROP && u.centered ? reals(t, n, -1, 1) : NULL;
+    real *dx = reals(t, n, -1, 1), *x = reals(t, n, -4, 4),
+         *m = adam || u.beta1 != 0 ? reals(t, n, -2, 2) : NULL,
+         *v = u.rule == WEFT__SGD ? NULL : reals(t, n, 4, 5),
+         *a = u.rule == WEFT__RMSPROP && u.centered ? reals(t, n, -1, 1) : NULL;
     weft__guard *g = room(t, 1, sizeof *g), *past = room(t, 1, sizeof *past);
     *past = (weft__guard){ .applied = size(3), .finite = 1 };
     *g = (weft__guard){ .bad = -1, .finite = dice(6) != 0, .known = coin(), .most = { 1, 4, 2, 5, 1 } };
@@ -412,7 +468,8 @@ static void play_rehearse(run *t)
     for (int piece = 0; piece < 2; piece++) {
         int64_t from = piece ? half : 0, length = piece ? n - half : half;
         if (length)
-            CALL(rehearse, length, &u, past, moves, dx + from, m ? m + from : NULL, v ? v + from : NULL, a ? a + from : NULL, x + from, 100 + from, g);
+            CALL(rehearse, length, &u, past, moves, dx + from, m ? m + from : NULL, v ? v + from : NULL,
+                 a ? a + from : NULL, x + from, 100 + from, g);
     }
     settle(t);
     as_foreseen(t, g);
@@ -442,7 +499,8 @@ Test(kernels, uploads_take_what_was_there)
     const weft__kernels *k;
     for (int i = 0; (k = table_of(i)); i++) {
         run *t = run_on(k, 1);
-        real *there = t->k->allocate(&t->d, (size_t)PIECE * PIECES * sizeof *there), *here = malloc(PIECE * sizeof *here);
+        real *there = t->k->allocate(&t->d, (size_t)PIECE * PIECES * sizeof *there),
+             *here = malloc(PIECE * sizeof *here);
         for (int p = 0; p < PIECES; p++) {
             for (int l = 0; l < PIECE; l++)
                 here[l] = (real)(p + l);
@@ -451,7 +509,8 @@ Test(kernels, uploads_take_what_was_there)
         for (int p = 0; p < PIECES; p++) {
             CALL(download, here, there + p * PIECE, PIECE * sizeof *here);
             for (int l = 0; l < PIECE; l++)
-                cr_assert(here[l] == (real)(p + l), "%s: number %d of piece %d is %g", k->name, l, p, (double)here[l]);
+                cr_assert(here[l] == (real)(p + l), "%s: number %d of piece %d is %g", k->name, l, p,
+                          (double)here[l]);
         }
         free(here);
         CALL(release, there);

@@ -1,5 +1,6 @@
-/* test_log.c - WEFT_LOG: silence without it, one line to begin with and one to end with, a table whose rows are the operators that ran,
- * with as much arithmetic as they have; the results are the same, and a steady step still allocates nothing. */
+/* test_log.c - WEFT_LOG: silence without it, one line to begin with and one to end with, a table whose rows
+ * are the operators that ran, with as much arithmetic as they have; the results are the same, and a steady
+ * step still allocates nothing. */
 #include "tests/check.h"
 #include "core/log.h"
 #include "tests/listen.h"
@@ -55,8 +56,11 @@ Test(log, says_what_was_asked_for)
             const char *text = stop_listening(), *level = levels[l] ? levels[l] : "";
             bool some = *level == '1' || *level == '2', all = *level == '2';
             cr_assert(some || !*text, "without being asked: %s", text);
-            cr_assert(!some || (strstr(text, tables[i].name) && strstr(text, "threads") && strstr(text, "MB of host memory")), "%s", text);
-            static const char *const rows[] = { "lstm ", "backward", "linear ", "square ", "update ", "clip ", "GF/s", "beside operators" };
+            cr_assert(!some || (strstr(text, tables[i].name) && strstr(text, "threads") &&
+                                strstr(text, "MB of host memory")),
+                      "%s", text);
+            static const char *const rows[] = { "lstm ",   "backward", "linear ", "square ",
+                                                "update ", "clip ",    "GF/s",    "beside operators" };
             for (int r = 0; some && r < COUNT(rows); r++)
                 cr_assert(all == !!strstr(text, rows[r]), "level %s, \"%s\": %s", level, rows[r], text);
         }
@@ -74,7 +78,8 @@ static const weft__log_row *row_of(const weft *w, const char *name, bool back)
 static void has_flops(const weft *w, const char *name, bool back, int64_t calls, double flops)
 {
     const weft__log_row *r = row_of(w, name, back);
-    cr_assert(r->calls == calls && r->ns > 0, "%s: %lld calls, %lld ns", name, (long long)r->calls, (long long)r->ns);
+    cr_assert(r->calls == calls && r->ns > 0, "%s: %lld calls, %lld ns", name, (long long)r->calls,
+              (long long)r->ns);
     cr_assert_eq(r->flops, flops, "%s %d: %g, expected %g", name, back, r->flops, flops);
 }
 
@@ -87,13 +92,16 @@ Test(log, counts_calls_and_arithmetic)
         weft *w = opened("2", i);
         net n = net_new(w);
         step(w, &n), step(w, &n);
-        double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN, out = 2. * N * HIDDEN * 3, cells = 45. * N * HIDDEN;
+        double in = 2. * N * IN * 4 * HIDDEN, recurrent = 2. * N * HIDDEN * 4 * HIDDEN,
+               out = 2. * N * HIDDEN * 3, cells = 45. * N * HIDDEN;
         has_flops(w, "lstm", false, 2, 2 * (in + recurrent + cells));
-        has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));          /* dW of both; x is no parameter; dh of the step before */
+        /* dW of both; x is no parameter; dh of the step before */
+        has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));
         has_flops(w, "linear", false, 2, 2 * out);
         has_flops(w, "linear", true, 2, 4 * out);
         const weft__log_row *square = row_of(w, "square", false);
-        cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes", square->bytes);
+        cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes",
+                  square->bytes);
         int64_t ns = 0;
         for (int k = 0; k < WEFT__LOG_ROWS; k++)
             ns += w->log->row[k].ns;
@@ -114,9 +122,13 @@ Test(log, counts_the_rows_of_an_embedding_once)
         weft_module *m = weft_module_new(w, "m");
         weft_embedding *e = weft_embedding_new(m, "e", ROWS, IN);
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
-        weft_backward(weft_sum_all(weft_rnn_run(r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })), WEFT_ZERO_STATE).y));
+        weft_backward(weft_sum_all(
+            weft_rnn_run(r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })),
+                         WEFT_ZERO_STATE)
+                .y));
         OK(w);
-        double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN, cells = 45. * TOKENS * HIDDEN;
+        double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN,
+               cells = 45. * TOKENS * HIDDEN;
         has_flops(w, "lstm", false, 1, in + recurrent + cells);
         has_flops(w, "lstm", true, 1, 2 * (in + recurrent) + cells);
         CLEAN(w);
@@ -127,7 +139,8 @@ static const int32_t queries[] = { 2, 0, 3 }, keys[] = { 4, 1, 2 };
 static double attended(weft *w, weft_causal causal)
 {
     weft_lengths q = { 3, queries, NULL }, k = { 3, keys, NULL };
-    weft_tensor *a = weft_ragged(w, dice_fill((weft_real[5 * 4]){ 0 }, 20, -1, 1), 4, &q), *b = weft_ragged(w, dice_fill((weft_real[7 * 4]){ 0 }, 28, -1, 1), 4, &k);
+    weft_tensor *a = weft_ragged(w, dice_fill((weft_real[5 * 4]){ 0 }, 20, -1, 1), 4, &q),
+                *b = weft_ragged(w, dice_fill((weft_real[7 * 4]){ 0 }, 28, -1, 1), 4, &k);
     double before = 0;
     for (int i = 0; i < WEFT__LOG_ROWS; i++)
         before += w->log->row[i].flops;
@@ -176,7 +189,8 @@ Test(log, bad_levels)
     for (int i = 0; i < COUNT(bad); i++) {
         setenv("WEFT_LOG", bad[i], 1);
         weft *w = open_with((weft_opts){ .device = WEFT_CPU });
-        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_LOG="), "%s", weft_error_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EARG && strstr(weft_error_message(w), "open: WEFT_LOG="), "%s",
+                  weft_error_message(w));
         CLEAN_FAILED(w);
     }
     unsetenv("WEFT_LOG");
@@ -192,7 +206,9 @@ Test(log, a_peak_is_the_most_there_was)
         weft__arena_end(w, &w->data);
         weft_usage u = weft_usage_of(w);
         int64_t bytes = (1 << 20) * (int64_t)sizeof(weft_real);
-        cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes && u.host_peak + u.device_peak >= bytes);
-        cr_assert(u.host_bytes + u.device_bytes < bytes && u.host_peak >= u.host_bytes && u.device_peak >= u.device_bytes);
+        cr_assert(u.host_peak + u.device_peak >= large.host_bytes + large.device_bytes &&
+                  u.host_peak + u.device_peak >= bytes);
+        cr_assert(u.host_bytes + u.device_bytes < bytes && u.host_peak >= u.host_bytes &&
+                  u.device_peak >= u.device_bytes);
     }
 }

@@ -1,19 +1,34 @@
-/* test_memory.c - what happens to memory: every allocation of a step failed once in turn, no allocation in a steady step, a long tape,
- * stale handles, decoder loops in constant memory. */
+/* test_memory.c - what happens to memory: every allocation of a step failed once in turn, no allocation in a
+ * steady step, a long tape, stale handles, decoder loops in constant memory. */
 #include <time.h>
 #include "tests/check.h"
 #include "core/core.h"
 #include "io/checkpoint/crc32c.h"
 #include "nn/nn.h"
 
-typedef struct { weft_module *m; weft_embedding *embed; weft_rnn *rnn; weft_general_attention *attend; weft_linear *out; weft_optim *optim; } model;
+typedef struct {
+    weft_module *m;
+    weft_embedding *embed;
+    weft_rnn *rnn;
+    weft_general_attention *attend;
+    weft_linear *out;
+    weft_optim *optim;
+} model;
 
 static model model_new(weft *w)
 {
     weft_module *m = weft_module_new(w, "model");
-    model n = { m, weft_embedding_new(m, "embed", 11, 6),
-        weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 6, .hidden = 7, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 }),
-        weft_general_attention_new(m, "attend", 14, 14), weft_linear_new(m, "out", 28, 11), NULL };
+    model n = {
+        m,
+        weft_embedding_new(m, "embed", 11, 6),
+        weft_lstm_new(
+            m, "rnn",
+            &(weft_rnn_opts){
+                .input = 6, .hidden = 7, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 }),
+        weft_general_attention_new(m, "attend", 14, 14),
+        weft_linear_new(m, "out", 28, 11),
+        NULL
+    };
     n.optim = weft_adamw_new(m, NULL);
     return n;
 }
@@ -29,7 +44,8 @@ static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
     }
     weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ sequences, len, NULL });
     weft_rnn_out r = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE);
-    weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m->attend, r.y, r.y, NULL) }, 2, 1);
+    weft_tensor *h =
+        weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m->attend, r.y, r.y, NULL) }, 2, 1);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
     weft_clip_grad_norm(m->m, 1);
     weft_optim_step(m->optim);
@@ -50,7 +66,9 @@ static uint32_t state_of(weft *w, const model *m)
     weft__saved all[32];
     uint32_t crc = crc_of(0, w, m->m->values, (size_t)m->m->n * sizeof(weft_real));
     for (int i = 0, n = weft__optim_saved(m->optim, all, 32); i < n; i++) {
-        size_t bytes = (size_t)all[i].n * (all[i].type == WEFT_REAL ? sizeof(weft_real) : all[i].type == WEFT_I32 ? 4 : 8);
+        size_t bytes = (size_t)all[i].n * (all[i].type == WEFT_REAL ? sizeof(weft_real) :
+                                           all[i].type == WEFT_I32  ? 4 :
+                                                                      8);
         crc = all[i].device ? crc_of(crc, w, all[i].data, bytes) : weft__crc32c(crc, all[i].data, bytes);
     }
     for (weft_stream *s = w->streams; s; s = s->next)
@@ -87,7 +105,9 @@ static int brutal(weft *w, const model *m, void (*plan)(weft *, int64_t), bool (
             continue;                            /* it went another way: a smaller block, say */
         failed++;
         cr_assert_eq(weft_error_code(w), WEFT_ENOMEM);
-        cr_assert(strncmp(weft_error_message(w), "weft:", 5) && strstr(weft_error_message(w), "out of memory"), "no operator is named: %s", weft_error_message(w));
+        cr_assert(strncmp(weft_error_message(w), "weft:", 5) &&
+                      strstr(weft_error_message(w), "out of memory"),
+                  "no operator is named: %s", weft_error_message(w));
         recovered(w, m);                         /* of a failed context nothing is saved */
         cr_assert_eq(state_of(w, m), before, "a failed step has changed a parameter, a moment or a counter");
     }
@@ -100,7 +120,8 @@ static bool more_blocks(weft *w)           { return atomic_load(&heap_of(w)->fai
 static void fail_block(weft *w, int64_t n) { fail_in(w, n); }
 static void shrink(weft *w)                /* so that the next step asks for its blocks anew */
 {
-    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep, &w->lasting, &w->data, &w->grads, &w->maps };
+    weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep,
+                           &w->lasting,  &w->data,     &w->grads, &w->maps };
     weft_clear(w);
     for (int i = 0; i < COUNT(all); i++)
         weft__arena_end(w, all[i]), all[i]->first = 0;
@@ -164,18 +185,27 @@ static bool lstm_step(weft *w, weft_rnn *r, int64_t n)
 
 Test(memory, goes_on_with_a_smaller_batch)
 {
-    const size_t step = getenv("WEFT_SMALL") ? 30 : CHECK_SANITIZED ? 4 : 1;      /* it is about the CPU, whatever table others are about */
+    /* it is about the CPU, whatever table others are about */
+    const size_t step = getenv("WEFT_SMALL") ? 30 : CHECK_SANITIZED ? 4 : 1;
     for (size_t most = 6; most <= 40; most += step) {
         small_heap h = { 0, most << 20 };
-        weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = 2, .allocate = small_allocate, .release = small_release, .user = &h });
-        weft_rnn *r = weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
+        weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU,
+                                          .threads = 2,
+                                          .allocate = small_allocate,
+                                          .release = small_release,
+                                          .user = &h });
+        weft_rnn *r =
+            weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 64, .hidden = 64 });
         int64_t n = 1;
         for (; n < 1 << 20 && lstm_step(w, r, n); n *= 2)
             weft_clear(w);
-        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory") && strncmp(weft_error_message(w), "weft:", 5), "%s", weft_error_message(w));
+        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory") &&
+                      strncmp(weft_error_message(w), "weft:", 5),
+                  "%s", weft_error_message(w));
         for (int i = 0; i < 5; i++) {
             weft_recover(w);
-            cr_assert(lstm_step(w, r, n / 4 + 1), "%zu MB, n = %lld after %lld: %s", most, (long long)n / 4 + 1, (long long)n, weft_error_message(w));
+            cr_assert(lstm_step(w, r, n / 4 + 1), "%zu MB, n = %lld after %lld: %s", most,
+                      (long long)n / 4 + 1, (long long)n, weft_error_message(w));
             weft_clear(w);
         }
         weft_close(w);
@@ -188,12 +218,14 @@ Test(memory, opening_and_building_failed_once)
     for (int n = 1;; n++) {
         heap *h = heap_of(NULL);
         *h = (heap){ .fail_in = n };
-        weft *w = weft_open(&(weft_opts){ .seed = 1, .threads = 2, .allocate = heap_allocate, .release = heap_release, .user = h });
+        weft *w = weft_open(&(weft_opts){
+            .seed = 1, .threads = 2, .allocate = heap_allocate, .release = heap_release, .user = h });
         model m = model_new(w);
         step(w, &m, 3, 4);
         bool fine = weft_ok(w);
         weft_close(w);
-        cr_assert_eq(atomic_load(&h->live), 0, "round %d leaks %lld blocks", n, (long long)atomic_load(&h->live));
+        cr_assert_eq(atomic_load(&h->live), 0, "round %d leaks %lld blocks", n,
+                     (long long)atomic_load(&h->live));
         if (fine)
             break;
     }
@@ -212,7 +244,8 @@ Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
                     len[i] = 9;
                 weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ 20, len, NULL });
                 weft_rnn_out r = weft_rnn_run(m.rnn, weft_embedding_run(m.embed, x), WEFT_ZERO_STATE);
-                weft_tensor *h = weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m.attend, r.y, r.y, NULL) }, 2, 1);
+                weft_tensor *h = weft_concat(
+                    (weft_tensor *[]){ r.y, weft_general_attention_run(m.attend, r.y, r.y, NULL) }, 2, 1);
                 weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
                 weft_clip_grad_norm(m.m, 1);
                 weft_optim_step(m.optim);
@@ -221,7 +254,8 @@ Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
             weft_clear(w);
             if (s == 2)
                 before = allocations(w);
-            cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s, weft_device_name(w));
+            cr_assert(s <= 2 || allocations(w) == before, "step %d has allocated on %s", s,
+                      weft_device_name(w));
         }
         OK(w);
     }
@@ -246,14 +280,16 @@ Test(memory, doubling_a_tape_of_a_million_operators, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     weft_set_grad_enabled(w, true);
-    int n = CHECK_SANITIZED ? rounds(250000, 1000000) : getenv("WEFT_SOAK") ? 1000000 : 250000;      /* fewer fit into caches */
+    /* fewer fit into caches */
+    int n = CHECK_SANITIZED ? rounds(250000, 1000000) : getenv("WEFT_SOAK") ? 1000000 : 250000;
     double once = 1e9, twice = 1e9;
     chain(w, 2 * n);
     for (int i = 0; i < 12 && (i < 3 || twice >= 2.2 * once); i++) {
         once = fmin(once, chain(w, n));
         twice = fmin(twice, chain(w, 2 * n));
     }
-    cr_assert(twice < (CHECK_SANITIZED ? 3 : 2.2) * once, "%d operators: %.3f s, twice as many: %.3f s", n, once, twice);
+    cr_assert(twice < (CHECK_SANITIZED ? 3 : 2.2) * once, "%d operators: %.3f s, twice as many: %.3f s", n,
+              once, twice);
     CLEAN(w);
 }
 
@@ -312,7 +348,8 @@ Test(memory, indices_out_of_range)
 {
     setenv("WEFT_SYNC", "1", 1);                 /* else a GPU tells at the next wait, of an earlier kernel */
     FOR_DEVICES(w) {
-        weft_index_select(weft_zeros(w, WEFT_SHAPE(4, 2)), weft_ints(w, (int32_t[]){ 0, 3, 4 }, WEFT_SHAPE(3)));
+        weft_index_select(weft_zeros(w, WEFT_SHAPE(4, 2)),
+                          weft_ints(w, (int32_t[]){ 0, 3, 4 }, WEFT_SHAPE(3)));
         FAILS(w, WEFT_EARG, "index 4 at place 2");
         weft_take_along(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, (int32_t[]){ -2, 0 }, WEFT_SHAPE(2)));
         FAILS(w, WEFT_EARG, "index -2 at place 0");

@@ -1,5 +1,6 @@
-/* test_packing_vectors.c - the layouts of tests/golden/packing_vectors.json, worked out by hand: every index array, the packed and the
- * unpacked data. Whatever a case of the file lists is held against the library, on every kernel table. */
+/* test_packing_vectors.c - the layouts of tests/golden/packing_vectors.json, worked out by hand: every index
+ * array, the packed and the unpacked data. Whatever a case of the file lists is held against the library, on
+ * every kernel table. */
 #include <jansson.h>
 #include "tests/check.h"
 
@@ -20,7 +21,8 @@ static void in_every_case(const json_t *cases, each_case *f, weft *w)
 static void everywhere(each_case *f)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/golden/packing_vectors.json", getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
+    snprintf(path, sizeof path, "%s/golden/packing_vectors.json",
+             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
     json_error_t e;
     json_t *file = json_load_file(path, 0, &e);
     cr_assert(file, "%s: %s", path, e.text);
@@ -29,7 +31,10 @@ static void everywhere(each_case *f)
     json_decref(file);
 }
 
-static int64_t int_at(const json_t *list, int64_t i) { return json_integer_value(json_array_get(list, (size_t)i)); }
+static int64_t int_at(const json_t *list, int64_t i)
+{
+    return json_integer_value(json_array_get(list, (size_t)i));
+}
 
 enum { MOST = 512 };
 typedef struct batch { weft_lengths l; int64_t tokens, longest; int32_t len[MOST]; } batch;
@@ -52,7 +57,8 @@ static void hold_ints(const char *name, const char *what, const int32_t *got, co
         return;
     cr_assert(got, "%s: no %s", name, what);
     for (int64_t i = 0; i < (int64_t)json_array_size(want); i++)
-        cr_assert(got[i] == int_at(want, i), "%s: %s[%lld] is %d, expected %lld", name, what, (long long)i, got[i], (long long)int_at(want, i));
+        cr_assert(got[i] == int_at(want, i), "%s: %s[%lld] is %d, expected %lld", name, what, (long long)i,
+                  got[i], (long long)int_at(want, i));
 }
 
 /* ---- index arrays ---- */
@@ -64,8 +70,10 @@ static void hold_arrays(weft *w, const char *name, const json_t *c)
     int64_t      steps;
     weft_tensor *x = weft_ragged_ints(w, zeros, &b.l);
     const int32_t *sizes = weft_batch_sizes(x, &steps);
-    const json_t  *n = json_object_get(c, "N"), *longest = json_object_get(c, "T"), *want = json_object_get(c, "batch_sizes");
-    cr_assert(!n || json_integer_value(n) == weft_size(x, 0), "%s: %lld tokens", name, (long long)weft_size(x, 0));
+    const json_t *n = json_object_get(c, "N"), *longest = json_object_get(c, "T"),
+                 *want = json_object_get(c, "batch_sizes");
+    cr_assert(!n || json_integer_value(n) == weft_size(x, 0), "%s: %lld tokens", name,
+              (long long)weft_size(x, 0));
     cr_assert(!longest || json_integer_value(longest) == steps, "%s: %lld steps", name, (long long)steps);
     cr_assert(!want || (int64_t)json_array_size(want) == steps, "%s: %lld steps", name, (long long)steps);
     hold_ints(name, "batch_sizes", sizes, want);
@@ -76,7 +84,8 @@ static void hold_arrays(weft *w, const char *name, const json_t *c)
     hold_ints(name, "pos", weft_row_position(x), json_object_get(c, "pos"));
     for (int64_t s = 0; s < b.l.n; s++)
         for (int64_t r = weft_offsets(x)[s]; r < weft_offsets(x)[s + 1]; r++)
-            cr_assert(weft_row_sequence(x)[r] == s && weft_row_position(x)[r] == r - weft_offsets(x)[s], "%s: row %lld", name, (long long)r);
+            cr_assert(weft_row_sequence(x)[r] == s && weft_row_position(x)[r] == r - weft_offsets(x)[s],
+                      "%s: row %lld", name, (long long)r);
     OK(w);
     weft_clear(w);
 }
@@ -96,25 +105,32 @@ static void hold_reals(const char *name, const char *what, weft_tensor *x, const
     if (!json_is_array(want))
         return;
     weft_real *got = numbers(x);
-    cr_assert(weft_numel(x) == (int64_t)json_array_size(want), "%s: %s has %lld numbers", name, what, (long long)weft_numel(x));
+    cr_assert(weft_numel(x) == (int64_t)json_array_size(want), "%s: %s has %lld numbers", name, what,
+              (long long)weft_numel(x));
     for (int64_t i = 0; i < weft_numel(x); i++)
-        cr_assert(got[i] == token(json_array_get(want, (size_t)i)), "%s: %s[%lld] is %g", name, what, (long long)i, (double)got[i]);
+        cr_assert(got[i] == token(json_array_get(want, (size_t)i)), "%s: %s[%lld] is %g", name, what,
+                  (long long)i, (double)got[i]);
 }
 
 static void hold_table(const char *name, weft_tensor *x, const json_t *want)
 {
     if (!want)
         return;
-    int64_t    rows = (int64_t)json_array_size(want), columns = (int64_t)json_array_size(json_array_get(want, 0));
+    int64_t rows = (int64_t)json_array_size(want),
+            columns = (int64_t)json_array_size(json_array_get(want, 0));
     weft_real *got = numbers(x);
-    cr_assert(weft_rank(x) == 2 && weft_size(x, 0) == rows && weft_size(x, 1) == columns, "%s: [%lld, %lld]", name, (long long)weft_size(x, 0), (long long)weft_size(x, 1));
+    cr_assert(weft_rank(x) == 2 && weft_size(x, 0) == rows && weft_size(x, 1) == columns, "%s: [%lld, %lld]",
+              name, (long long)weft_size(x, 0), (long long)weft_size(x, 1));
     for (int64_t i = 0; i < rows * columns; i++) {
-        weft_real want_i = token(json_array_get(json_array_get(want, (size_t)(i / columns)), (size_t)(i % columns)));
-        cr_assert(got[i] == want_i, "%s: [%lld, %lld] is %g, expected %g", name, (long long)(i / columns), (long long)(i % columns), (double)got[i], (double)want_i);
+        weft_real want_i =
+            token(json_array_get(json_array_get(want, (size_t)(i / columns)), (size_t)(i % columns)));
+        cr_assert(got[i] == want_i, "%s: [%lld, %lld] is %g, expected %g", name, (long long)(i / columns),
+                  (long long)(i % columns), (double)got[i], (double)want_i);
     }
 }
 
-/* The case's padded table, or one made of its lengths (sequence b's step t is 100 b + t + 1: "b1" and so on); right: pads first. */
+/* The case's padded table, or one made of its lengths (sequence b's step t is 100 b + t + 1: "b1" and so
+ * on); right: pads first. */
 static weft_tensor *padded(weft *w, const json_t *c, const batch *b, bool right, weft_real pad)
 {
     const json_t *table = json_object_get(c, "padded");
@@ -124,7 +140,8 @@ static weft_tensor *padded(weft *w, const json_t *c, const batch *b, bool right,
         for (int64_t t = 0; t < longest; t++) {
             int64_t   from = right ? t - (longest - b->len[s]) : t;
             bool      real_one = from >= 0 && from < b->len[s];
-            weft_real here = table ? token(json_array_get(json_array_get(table, (size_t)s), (size_t)from)) : (weft_real)(100 * s + from + 1);
+            weft_real here = table ? token(json_array_get(json_array_get(table, (size_t)s), (size_t)from)) :
+                                     (weft_real)(100 * s + from + 1);
             v[s * longest + t] = real_one ? here : pad;
         }
     weft_tensor *x = weft_reals(w, v, WEFT_SHAPE(b->l.n, longest));
@@ -142,11 +159,14 @@ static void hold_data(weft *w, const char *name, const json_t *c)
         cr_assert(weft_layout_of(p) == WEFT_PACKED);
         hold_reals(name, "data", p, json_object_get(c, "data"));
         hold_reals(name, "concat", weft_to_layout(p, WEFT_CONCAT), json_object_get(c, "concat"));
-        hold_reals(name, "data, by way of concat", weft_to_layout(weft_to_layout(p, WEFT_CONCAT), WEFT_PACKED), json_object_get(c, "data"));
+        hold_reals(name, "data, by way of concat",
+                   weft_to_layout(weft_to_layout(p, WEFT_CONCAT), WEFT_PACKED), json_object_get(c, "data"));
         hold_table(name, weft_pad_packed_sequence(p, 0, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked"));
         if (json_object_get(c, "unpacked_total5"))
-            hold_table(name, weft_pad_packed_sequence(p, 5, 0, WEFT_ALIGN_LEFT), json_object_get(c, "unpacked_total5"));
-        weft_tensor *there = padded(w, c, &b, right, -1), *back = weft_pad_packed_sequence(p, weft_size(there, 1), -1, align);
+            hold_table(name, weft_pad_packed_sequence(p, 5, 0, WEFT_ALIGN_LEFT),
+                       json_object_get(c, "unpacked_total5"));
+        weft_tensor *there = padded(w, c, &b, right, -1),
+                    *back = weft_pad_packed_sequence(p, weft_size(there, 1), -1, align);
         same_bits(name, numbers(back), numbers(there), weft_numel(there));
     }
     weft_clear(w);
@@ -158,27 +178,38 @@ Test(packing, data) { everywhere(hold_data); }
 Test(packing, bad_lengths)
 {
     FOR_DEVICES(w) {
-        struct { int32_t len[4]; int64_t n; const char *part; } bad[] = {
-            { { 3, 2, 6 }, 3, "2" }, { { 3, -1, 4 }, 3, "1" }, { { 3, 2 }, 2, "3" }, { { 3, 2, 4, 1 }, 4, "3" },
+        struct { int32_t len[4]; int64_t n; const char *part;
+        } bad[] = {
+            { { 3, 2, 6 }, 3, "2" },
+            { { 3, -1, 4 }, 3, "1" },
+            { { 3, 2 }, 2, "3" },
+            { { 3, 2, 4, 1 }, 4, "3" },
         };
         for (int i = 0; i < COUNT(bad); i++) {
-            weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(3, 5)), &(weft_lengths){ bad[i].n, bad[i].len, NULL }, WEFT_ALIGN_LEFT);
-            cr_assert(weft_error_code(w) == WEFT_ESHAPE || weft_error_code(w) == WEFT_EARG, "lengths %d: %s", i, weft_error_message(w));
-            cr_assert(strstr(weft_error_message(w), "pack_padded") && strstr(weft_error_message(w), bad[i].part), "lengths %d: \"%s\"", i, weft_error_message(w));
+            weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(3, 5)),
+                                      &(weft_lengths){ bad[i].n, bad[i].len, NULL }, WEFT_ALIGN_LEFT);
+            cr_assert(weft_error_code(w) == WEFT_ESHAPE || weft_error_code(w) == WEFT_EARG, "lengths %d: %s",
+                      i, weft_error_message(w));
+            cr_assert(strstr(weft_error_message(w), "pack_padded") &&
+                          strstr(weft_error_message(w), bad[i].part),
+                      "lengths %d: \"%s\"", i, weft_error_message(w));
             weft_recover(w);
         }
     }
 }
 
-/* A length that covers only part of the data is legal (S1e: the 4 is lost, PyTorch's way); the checked form names it. */
+/* A length that covers only part of the data is legal (S1e: the 4 is lost, PyTorch's way); the checked
+ * form names it. */
 Test(packing, data_beyond_a_length)
 {
     const weft_real rows[15] = { 1, 2, 3, 4, 0, 5, 6, 0, 0, 0, 7, 8, 9, 0, 0 };
     const int32_t   len[3] = { 3, 2, 5 }, enough[3] = { 4, 2, 5 };
     FOR_DEVICES(w) {
         weft_tensor *x = weft_reals(w, rows, WEFT_SHAPE(3, 5));
-        cr_assert(weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ 3, len, NULL }, WEFT_ALIGN_LEFT), 0) == 10);
-        cr_assert(weft_size(weft_pack_padded_checked(x, &(weft_lengths){ 3, enough, NULL }, WEFT_ALIGN_LEFT), 0) == 11);
+        cr_assert(weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ 3, len, NULL }, WEFT_ALIGN_LEFT),
+                            0) == 10);
+        cr_assert(weft_size(weft_pack_padded_checked(x, &(weft_lengths){ 3, enough, NULL }, WEFT_ALIGN_LEFT),
+                            0) == 11);
         OK(w);
         weft_pack_padded_checked(x, &(weft_lengths){ 3, len, NULL }, WEFT_ALIGN_LEFT);
         cr_assert(!weft_ok(w) && strstr(weft_error_message(w), "0"), "\"%s\"", weft_error_message(w));
@@ -193,7 +224,9 @@ Test(packing, no_sequences_and_no_tokens)
         for (int64_t n = 0; n <= 3; n += 3) {
             int64_t        steps = -1;
             weft_lengths   l = { n, none, NULL };
-            weft_tensor   *p = weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l, WEFT_ALIGN_LEFT), *x = weft_pad_packed_sequence(p, 4, 7, WEFT_ALIGN_LEFT);
+            weft_tensor *p = weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l,
+                                                       WEFT_ALIGN_LEFT),
+                        *x = weft_pad_packed_sequence(p, 4, 7, WEFT_ALIGN_LEFT);
             weft_batch_sizes(p, &steps);
             cr_assert(weft_size(p, 0) == 0 && steps == 0 && weft_lengths_of(p).n == n);
             cr_assert(weft_size(x, 0) == n && weft_size(x, 1) == 4 && weft_size(x, 2) == 2);

@@ -1,5 +1,5 @@
-/* test_pool.c - the thread pool: every task once, whatever the numbers; serial where it must be; alive after fork; no thread before
- * it is needed, and none that is left. (tsan_main.c runs it under ThreadSanitizer.) */
+/* test_pool.c - the thread pool: every task once, whatever the numbers; serial where it must be; alive after
+ * fork; no thread before it is needed, and none that is left. (tsan_main.c runs it under ThreadSanitizer.) */
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -8,7 +8,13 @@
 #include "kernel_run.h"
 
 enum { MOST = 5000 };
-typedef struct counts { atomic_int done[MOST]; atomic_int worker_seen[16]; weft__device *d; int64_t inner; weft__meeting meeting; } counts;
+typedef struct counts {
+    atomic_int done[MOST];
+    atomic_int worker_seen[16];
+    weft__device *d;
+    int64_t inner;
+    weft__meeting meeting;
+} counts;
 
 static int threads_now(void)
 {
@@ -29,7 +35,8 @@ static void count(void *argument, int64_t i)
 static void all_once(counts *c, int64_t tasks, int times)
 {
     for (int64_t i = 0; i < MOST; i++)
-        cr_assert(atomic_exchange(&c->done[i], 0) == (i < tasks ? times : 0), "task %lld of %lld", (long long)i, (long long)tasks);
+        cr_assert(atomic_exchange(&c->done[i], 0) == (i < tasks ? times : 0), "task %lld of %lld",
+                  (long long)i, (long long)tasks);
 }
 
 Test(pool, every_task_is_done_once)

@@ -1,30 +1,51 @@
-/* test_ragged.c - what a sequence gives does not depend on how it lies, on the order of the batch or on its neighbours: on random ragged
- * batches (zeros, ties, one sequence, none) every layout, order and subset gives the same outputs and states bit for bit, and gradients equal those
- * of one sequence at a time. NaN in pads or in a neighbour changes nothing. */
+/* test_ragged.c - what a sequence gives does not depend on how it lies, on the order of the batch or on its
+ * neighbours: on random ragged batches (zeros, ties, one sequence, none) every layout, order and subset gives
+ * the same outputs and states bit for bit, and gradients equal those of one sequence at a time. NaN in pads
+ * or in a neighbour changes nothing. */
 #include "tests/check.h"
 #include "core/core.h"
 #include "nn/nn.h"
 
-enum { MOST = 9, LONGEST = 12, CONCAT = 0, PACKED, ROWS, PADDED, LAYOUTS };       /* PADDED: by way of [n, T, ..], there and back */
-typedef struct { weft_rnn *rnn; weft_linear *query, *out; weft_layer_norm_layer *norm; weft_module *m; int64_t in, wide; } net;
+/* PADDED: by way of [n, T, ..], there and back */
+enum { MOST = 9, LONGEST = 12, CONCAT = 0, PACKED, ROWS, PADDED, LAYOUTS };
+typedef struct {
+    weft_rnn *rnn;
+    weft_linear *query, *out;
+    weft_layer_norm_layer *norm;
+    weft_module *m;
+    int64_t in, wide;
+} net;
 typedef struct { int64_t n; int32_t len[MOST]; int64_t id[MOST]; weft_real x[MOST][LONGEST * 8]; } batch;
-typedef struct { weft_real rows[LONGEST * 64], pooled[64], h[4 * 32], c[4 * 32]; } result;    /* of one sequence */
+/* of one sequence */
+typedef struct { weft_real rows[LONGEST * 64], pooled[64], h[4 * 32], c[4 * 32]; } result;
 
 static net net_new(weft *w, int64_t in, int kind)
 {
     weft_module *m = weft_module_new(w, "net");
-    weft_rnn_opts o = { .input = in, .hidden = 3 + (int64_t)dice(9), .layers = 1 + (int)dice(2), .bidirectional = dice(2) };
+    weft_rnn_opts o = {
+        .input = in, .hidden = 3 + (int64_t)dice(9), .layers = 1 + (int)dice(2), .bidirectional = dice(2)
+    };
     int64_t wide = o.hidden * (o.bidirectional ? 2 : 1);
-    return (net){ kind == 0 ? weft_lstm_new(m, "rnn", &o) : kind == 1 ? weft_gru_new(m, "rnn", &o) : weft_elman_new(m, "rnn", &o),
-                  weft_linear_new(m, "query", wide, wide), weft_linear_new(m, "out", 2 * wide, 5), weft_layer_norm_layer_new(m, "norm", wide), m, in, wide };
+    return (net){ kind == 0 ? weft_lstm_new(m, "rnn", &o) :
+                  kind == 1 ? weft_gru_new(m, "rnn", &o) :
+                              weft_elman_new(m, "rnn", &o),
+                  weft_linear_new(m, "query", wide, wide),
+                  weft_linear_new(m, "out", 2 * wide, 5),
+                  weft_layer_norm_layer_new(m, "norm", wide),
+                  m,
+                  in,
+                  wide };
 }
 
-/* Recurrent layer, norm, dropout, attention within each sequence, softmax over its tokens: [N, 5]; and what is left of the sequence. */
+/* Recurrent layer, norm, dropout, attention within each sequence, softmax over its tokens: [N, 5]; and
+ * what is left of the sequence. */
 static weft_tensor *run(const net *m, weft_tensor *x, weft_tensor **pooled, weft_state *last)
 {
     weft_rnn_out r = weft_rnn_run(m->rnn, x, WEFT_ZERO_STATE);
     weft_tensor *h = weft_layer_norm_layer_run(m->norm, weft_dropout(r.y, (weft_real).25, "drop", false));
-    weft_tensor *a = weft_attention(weft_linear_run(m->query, h), h, h, &(weft_attention_opts){ .dropout = (weft_real).25, .name = "attention" }, NULL);
+    weft_tensor *a =
+        weft_attention(weft_linear_run(m->query, h), h, h,
+                       &(weft_attention_opts){ .dropout = (weft_real).25, .name = "attention" }, NULL);
     weft_tensor *y = weft_linear_run(m->out, weft_concat((weft_tensor *[]){ h, a }, 2, 1));
     y = weft_mul(weft_tanh(y), weft_softmax(y, 0));
     *pooled = weft_pool(y, WEFT_POOL_MAX);
@@ -43,14 +64,16 @@ static void draw_batch(batch *b, int64_t in)
     }
 }
 
-static weft_tensor *from_padded(weft *w, const weft_real *x, const weft_lengths *l, int64_t in)    /* what is in pads is NaN */
+/* what is in pads is NaN */
+static weft_tensor *from_padded(weft *w, const weft_real *x, const weft_lengths *l, int64_t in)
 {
     weft_real padded[MOST * (LONGEST + 1) * 8];
     weft_align align = l->n % 2 ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT;
     for (int i = 0; i < COUNT(padded); i++)
         padded[i] = (weft_real)NAN;
     for (int64_t s = 0; s < l->n; x += l->len[s++] * in)
-        memcpy(padded + (s * (LONGEST + 1) + (align ? LONGEST + 1 - l->len[s] : 0)) * in, x, (size_t)(l->len[s] * in) * sizeof *x);
+        memcpy(padded + (s * (LONGEST + 1) + (align ? LONGEST + 1 - l->len[s] : 0)) * in, x,
+               (size_t)(l->len[s] * in) * sizeof *x);
     return weft_pack_padded_sequence(weft_reals(w, padded, WEFT_SHAPE(l->n, LONGEST + 1, in)), l, align);
 }
 
@@ -78,17 +101,20 @@ static weft_tensor *chosen(weft *w, const batch *b, const int *which, int n, int
     return weft_to_rows(t, &(weft_placement){ rows, LONGEST + 3, row, column });
 }
 
-static void take(weft_tensor *y, weft_tensor *pooled, weft_state last, const int *which, int n, int layout, result *out)
+static void take(weft_tensor *y, weft_tensor *pooled, weft_state last, const int *which, int n, int layout,
+                 result *out)
 {
     bool padded = layout == PADDED;
-    weft_real *rows = numbers(padded ? weft_pad_packed_sequence(y, LONGEST + 2, 3, WEFT_ALIGN_LEFT) : weft_to_layout(y, WEFT_CONCAT));
+    weft_real *rows = numbers(padded ? weft_pad_packed_sequence(y, LONGEST + 2, 3, WEFT_ALIGN_LEFT) :
+                                       weft_to_layout(y, WEFT_CONCAT));
     weft_real *pool = numbers(pooled), *h = numbers(last.h), *c = last.c ? numbers(last.c) : NULL;
     const int32_t *offset = weft_offsets(y);
     int64_t D = weft_size(last.h, 0), H = weft_size(last.h, 2);
     for (int i = 0; i < n; i++) {
         result *r = &out[which[i]];
         memset(r, 0, sizeof *r);
-        memcpy(r->rows, rows + (padded ? i * (LONGEST + 2) : offset[i]) * 5, (size_t)(offset[i + 1] - offset[i]) * 5 * sizeof *rows);
+        memcpy(r->rows, rows + (padded ? i * (LONGEST + 2) : offset[i]) * 5,
+               (size_t)(offset[i + 1] - offset[i]) * 5 * sizeof *rows);
         memcpy(r->pooled, pool + 5 * i, 5 * sizeof *pool);
         for (int64_t d = 0; d < D; d++) {
             memcpy(r->h + d * 32, h + (d * n + i) * H, (size_t)H * sizeof *h);
@@ -119,7 +145,8 @@ static void shuffled(int *which, int n)
 
 static bool same(const result *got, const result *want, double tol)
 {
-    return tol > 0 ? is_close("a sequence", got->rows, want->rows, sizeof *got / sizeof(weft_real), tol) : !memcmp(got, want, sizeof *got);
+    return tol > 0 ? is_close("a sequence", got->rows, want->rows, sizeof *got / sizeof(weft_real), tol) :
+                     !memcmp(got, want, sizeof *got);
 }
 
 static void one_batch(weft *w, int round, double tol)             /* tol 0: the same bits */
@@ -141,10 +168,12 @@ static void one_batch(weft *w, int round, double tol)             /* tol 0: the 
         weft_clear(w), w->draw = 7;
         results(w, &m, &b, all, n, layout, got);
         for (int i = layout == PACKED && b.n > 1; i < n; i++)
-            cr_assert(same(&got[all[i]], &want[all[i]], tol), "round %d on %s, layout %d: sequence %d (length %d) differs",
-                      round, weft_device_name(w), layout, all[i], b.len[all[i]]);
+            cr_assert(same(&got[all[i]], &want[all[i]], tol),
+                      "round %d on %s, layout %d: sequence %d (length %d) differs", round,
+                      weft_device_name(w), layout, all[i], b.len[all[i]]);
         if (layout == PACKED && b.n > 1 && b.len[all[0]])
-            dice_fill(b.x[all[0]], 1, -1, 1), weft_clear(w), w->draw = 7, results(w, &m, &b, &all[0], 1, CONCAT, want);
+            dice_fill(b.x[all[0]], 1, -1, 1), weft_clear(w), w->draw = 7,
+                                                             results(w, &m, &b, &all[0], 1, CONCAT, want);
     }
 }
 
@@ -171,7 +200,8 @@ static weft_tensor *loss_of(const net *m, weft_tensor *x)
     weft_tensor *pooled;
     weft_state last;
     weft_tensor *y = run(m, x, &pooled, &last);
-    return weft_add(weft_add(weft_sum_all(weft_square(y)), weft_sum_all(weft_sin(pooled))), weft_sum_all(weft_square(last.h)));
+    return weft_add(weft_add(weft_sum_all(weft_square(y)), weft_sum_all(weft_sin(pooled))),
+                    weft_sum_all(weft_square(last.h)));
 }
 
 static double norm_of(const weft_real *g, int64_t n)
@@ -183,7 +213,9 @@ static double norm_of(const weft_real *g, int64_t n)
 }
 
 typedef weft_real input[LONGEST * 8];
-static void input_gradients(weft *w, const net *m, const batch *b, const int *which, int n, int layout, input *out)      /* of each sequence */
+/* of each sequence */
+static void input_gradients(weft *w, const net *m, const batch *b, const int *which, int n, int layout,
+                            input *out)
 {
     weft_clear(w), w->draw = 7;
     weft_tensor *x = chosen(w, b, which, n, m->in, layout), *dx;
@@ -216,13 +248,15 @@ static void one_gradient(weft *w, int round)
     input_gradients(w, &m, &b, all, (int)b.n, round % LAYOUTS, got);
     OK(w);
     for (int s = 0; s < b.n; s++)
-        cr_assert(is_close("dx", got[s], want[s], b.len[s] * m.in, TOL(1e-12, 2e-5)), "round %d on %s, sequence %d", round, weft_device_name(w), s);
+        cr_assert(is_close("dx", got[s], want[s], b.len[s] * m.in, TOL(1e-12, 2e-5)),
+                  "round %d on %s, sequence %d", round, weft_device_name(w), s);
     w->dev.k->download(&w->dev, together, m.m->gradients, (size_t)n * sizeof *together);
     double norm = norm_of(apart, n), worst = 0;
     for (int64_t i = 0; i < n; i++)
         worst = fmax(worst, isnan((double)together[i]) ? INFINITY : fabs((double)(together[i] - apart[i])));
     free(apart), free(together);
-    cr_assert(worst <= TOL(1e-12, 2e-5) * norm, "round %d on %s: gradients differ by %.2e of %.2e", round, weft_device_name(w), worst, norm);
+    cr_assert(worst <= TOL(1e-12, 2e-5) * norm, "round %d on %s: gradients differ by %.2e of %.2e", round,
+              weft_device_name(w), worst, norm);
 }
 
 Test(ragged, gradients_are_those_of_one_sequence_at_a_time)
@@ -244,12 +278,17 @@ Test(ragged, nan_in_pads_changes_nothing)
             for (int poisoned = 0; poisoned < 2; poisoned++) {
                 for (int i = 0; i < 48; i++) {
                     int s = i / 12, t = i / 2 % 6, from = side ? 6 - len[s] : 0;
-                    x[poisoned][i] = t >= from && t < from + len[s] ? (weft_real)sin(i) : poisoned ? (weft_real)NAN : 0;
+                    x[poisoned][i] = t >= from && t < from + len[s] ? (weft_real)sin(i) :
+                                     poisoned                       ? (weft_real)NAN :
+                                                                      0;
                 }
                 weft_clear(w), w->draw = 3;
-                weft_tensor *loss = loss_of(&m, weft_pack_padded_sequence(weft_reals(w, x[poisoned], WEFT_SHAPE(4, 6, 2)), &l, side ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT));
+                weft_tensor *loss =
+                    loss_of(&m, weft_pack_padded_sequence(weft_reals(w, x[poisoned], WEFT_SHAPE(4, 6, 2)), &l,
+                                                          side ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT));
                 weft_backward(loss);
-                y[poisoned] = numbers(loss), g[poisoned] = numbers(weft_grad(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
+                y[poisoned] = numbers(loss),
+                g[poisoned] = numbers(weft_grad(weft_find_parameter(m.m, "rnn.weight_ih_l0")));
                 weft_zero_grad(m.m);
             }
             same_in_company("loss", y[1], y[0], 1);
@@ -265,7 +304,8 @@ Test(ragged, long_sequences)
         net m = net_new(w, 1, 0);
         weft_real *x = dice_fill(calloc((size_t)T, sizeof *x), T, -1, 1);
         weft_tensor *pooled;
-        weft_rnn_out r = weft_rnn_run(m.rnn, weft_ragged(w, x, 1, &(weft_lengths){ 1, &T, NULL }), WEFT_ZERO_STATE);
+        weft_rnn_out r =
+            weft_rnn_run(m.rnn, weft_ragged(w, x, 1, &(weft_lengths){ 1, &T, NULL }), WEFT_ZERO_STATE);
         pooled = weft_pool(r.y, WEFT_POOL_LAST);
         weft_backward(weft_sum_all(weft_square(pooled)));
         free(x);

@@ -1,5 +1,5 @@
-/* test_rewind.c - what was made after a mark ends with it, ragged batches and their index arrays included; what was made before it stays as it
- * was; and batches are found in no time, however many a step has. */
+/* test_rewind.c - what was made after a mark ends with it, ragged batches and their index arrays included;
+ * what was made before it stays as it was; and batches are found in no time, however many a step has. */
 #include <time.h>
 #include "tests/check.h"
 #include "core/core.h"
@@ -18,7 +18,8 @@ static double cpu_now(void)
 typedef struct { weft_rnn *rnn; weft_real x[64]; } scene;
 static scene scene_new(weft *w)
 {
-    scene s = { .rnn = weft_lstm_new(weft_module_new(w, "net"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3 }) };
+    scene s = { .rnn = weft_lstm_new(weft_module_new(w, "net"), "r",
+                                     &(weft_rnn_opts){ .input = 2, .hidden = 3 }) };
     dice_seed(3);
     dice_fill(s.x, COUNT(s.x), -1, 1);
     return s;
@@ -26,17 +27,22 @@ static scene scene_new(weft *w)
 
 static weft_tensor *batch_of(weft *w, const scene *s, int64_t id)
 {
-    return weft_ragged(w, s->x, 2, &(weft_lengths){ 3, (int32_t[]){ 3, 0, 5 }, (int64_t[]){ id, id + 1, id + 2 } });
+    return weft_ragged(w, s->x, 2,
+                       &(weft_lengths){ 3, (int32_t[]){ 3, 0, 5 }, (int64_t[]){ id, id + 1, id + 2 } });
 }
 
 /* Gathers to and from each layout, rows, a placement and its fold, ends of a recurrent layer. */
 static weft_tensor *everything(const scene *s, weft_tensor *x)
 {
-    weft_tensor *placed = weft_to_rows(x, &(weft_placement){ 2, 9, (int32_t[]){ 0, 1, 1 }, (int32_t[]){ 4, 0, 1 } });
-    weft_tensor *packed = weft_rnn_run(s->rnn, x, WEFT_ZERO_STATE).y, *rows = weft_rnn_run(s->rnn, placed, WEFT_ZERO_STATE).y;
+    weft_tensor *placed =
+        weft_to_rows(x, &(weft_placement){ 2, 9, (int32_t[]){ 0, 1, 1 }, (int32_t[]){ 4, 0, 1 } });
+    weft_tensor *packed = weft_rnn_run(s->rnn, x, WEFT_ZERO_STATE).y,
+                *rows = weft_rnn_run(s->rnn, placed, WEFT_ZERO_STATE).y;
     cr_assert(weft_row_sequence(packed) && weft_row_position(rows));
-    weft_tensor *both = weft_add(weft_to_layout(rows, WEFT_CONCAT), weft_dropout(packed, (weft_real).5, "d", false));
-    return weft_add(weft_sum_all(weft_pad_packed_sequence(both, 9, 1, WEFT_ALIGN_RIGHT)), weft_sum_all(weft_broadcast_to_tokens(weft_pool(both, WEFT_POOL_LAST), x)));
+    weft_tensor *both =
+        weft_add(weft_to_layout(rows, WEFT_CONCAT), weft_dropout(packed, (weft_real).5, "d", false));
+    return weft_add(weft_sum_all(weft_pad_packed_sequence(both, 9, 1, WEFT_ALIGN_RIGHT)),
+                    weft_sum_all(weft_broadcast_to_tokens(weft_pool(both, WEFT_POOL_LAST), x)));
 }
 
 Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
@@ -55,13 +61,16 @@ Test(rewind, batches_and_their_index_arrays_end, .init = unchecked)
         weft_mark here = weft_mark_here(w);
         int64_t bytes = 0;
         for (int i = 0, n = rounds(3000, 30000); i < n; i++) {
-            weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))), weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
+            weft_real got[2] = { weft_item(everything(&s, weft_scale(before, 2))),
+                                 weft_item(everything(&s, weft_scale(batch_of(w, &s, i), 2))) };
             same_bits("round", got, ((weft_real[]){ want, want }), 2);
             cr_assert(b->maps != map && b->rows != rows && b->places && b->ends);
             weft_rewind(w, here);
-            cr_assert(b->maps == map && b->rows == rows && !b->places && !b->ends, "what was made after the mark is still linked");
+            cr_assert(b->maps == map && b->rows == rows && !b->places && !b->ends,
+                      "what was made after the mark is still linked");
             bytes = i == 1 ? held(w) : bytes;
-            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i, (long long)held(w), (long long)bytes);
+            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,
+                      (long long)held(w), (long long)bytes);
         }
         weft_mark now = weft_mark_here(w);
         cr_assert(!memcmp(&here, &now, sizeof here));
@@ -78,7 +87,12 @@ static weft_tensor *remembers(weft_tensor *last, weft_state *state, int64_t beam
     (void)state, (void)beams;
     if (g->step == 2500)
         g->bytes = held(w);
-    return weft_add(weft_scalar(w, 0), weft_sum(weft_reshape(weft_pool(weft_ragged(w, g->zeros, 4, &(weft_lengths){ 2, len, NULL }), WEFT_POOL_MEAN), WEFT_SHAPE(2, 1, 4)), 0));
+    return weft_add(
+        weft_scalar(w, 0),
+        weft_sum(weft_reshape(
+                     weft_pool(weft_ragged(w, g->zeros, 4, &(weft_lengths){ 2, len, NULL }), WEFT_POOL_MEAN),
+                     WEFT_SHAPE(2, 1, 4)),
+                 0));
 }
 
 Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unchecked)
@@ -86,11 +100,13 @@ Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unche
     weft *w = open_on(WEFT_CPU);
     growing g = { .zeros = calloc(4 * 2000, sizeof *g.zeros) };
     double start = cpu_now();
-    weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, remembers, &g, &(weft_decode_opts){ .begin = 1, .end = -1, .limit = 12000 });
+    weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, remembers, &g,
+                                        &(weft_decode_opts){ .begin = 1, .end = -1, .limit = 12000 });
     double seconds = cpu_now() - start;
     OK(w);
     cr_assert_eq(d.len[0], 12000);
-    cr_assert_eq(held(w), g.bytes, "%lld bytes after 12000 steps, %lld after 2500", (long long)held(w), (long long)g.bytes);
+    cr_assert_eq(held(w), g.bytes, "%lld bytes after 12000 steps, %lld after 2500", (long long)held(w),
+                 (long long)g.bytes);
     cr_assert(seconds < (CHECK_SANITIZED ? 20 : 1), "12000 steps took %.2f s", seconds);
     weft_decoded_free(&d);
     free(g.zeros);
@@ -119,7 +135,8 @@ Test(rewind, gradients_that_were_handed_out_end, .init = unchecked)
             cr_assert(fabs((double)weft_item(weft_slice(g[0], 0, 1, 2)) - sin(4)) < 1e-6);
             weft_rewind(w, here);
             bytes = i == 1 ? held(w) : bytes;
-            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i, (long long)held(w), (long long)bytes);
+            cr_assert(i < 2 || held(w) == bytes, "round %d: %lld bytes instead of %lld", i,
+                      (long long)held(w), (long long)bytes);
             if (i < 999)
                 continue;
             weft_item(old);
@@ -153,13 +170,15 @@ Test(rewind, twenty_thousand_batches_of_a_step)
         for (int round = 0; round < 2; round++)
             for (int64_t i = 0; i < N; i++) {    /* of different ids; of different lengths */
                 int32_t len[] = { ragged ? (int32_t)(i % 150) : 1, ragged ? (int32_t)(i / 150) : 0 };
-                const weft_batch *b = weft__batch(w, &(weft_lengths){ 2, len, ragged ? NULL : (int64_t[]){ i, 7 } }, "test");
+                const weft_batch *b =
+                    weft__batch(w, &(weft_lengths){ 2, len, ragged ? NULL : (int64_t[]){ i, 7 } }, "test");
                 first = i ? first : b;
                 cr_assert(b && b->len[0] == len[0] && b->len[1] == len[1] && (ragged || b->id[0] == i));
             }
         double seconds = cpu_now() - start;
         cr_assert(seconds < (CHECK_SANITIZED ? 10 : .2), "%d batches, twice: %.2f s", N, seconds);
-        cr_assert_eq(weft__batch(w, &(weft_lengths){ 2, first->len, first->id }, "test"), first, "the same lengths and ids are another batch");
+        cr_assert_eq(weft__batch(w, &(weft_lengths){ 2, first->len, first->id }, "test"), first,
+                     "the same lengths and ids are another batch");
         weft_clear(w);
     }
     CLEAN(w);

@@ -1,5 +1,5 @@
-/* test_rounding.c - a host that changes how its thread rounds, after the pool's threads have started, has the same bits from any number of
- * threads; and its own mode, flags and traps are its own. */
+/* test_rounding.c - a host that changes how its thread rounds, after the pool's threads have started, has the
+ * same bits from any number of threads; and its own mode, flags and traps are its own. */
 #include <fenv.h>
 #include "tests/check.h"
 #if defined __SSE__
@@ -41,7 +41,9 @@ static void numbers_of(int threads, weft_real scale, void (*change)(void), weft_
         if (step == 1)
             change();
         weft_tensor *in = weft_ragged(w, x, F, &(weft_lengths){ B, len, NULL }), *d;
-        weft_tensor *out = weft_mul(weft_rnn_run(r, in, WEFT_ZERO_STATE).y, weft_full(w, scale, WEFT_SHAPE(H))), *loss = weft_sum_all(out);
+        weft_tensor *out =
+                        weft_mul(weft_rnn_run(r, in, WEFT_ZERO_STATE).y, weft_full(w, scale, WEFT_SHAPE(H))),
+                    *loss = weft_sum_all(out);
         weft_set_grad_enabled(w, false);
         weft_gradients(loss, &in, 1, &d);
         weft_set_grad_enabled(w, true);
@@ -55,8 +57,10 @@ static void numbers_of(int threads, weft_real scale, void (*change)(void), weft_
 
 Test(rounding, threads_take_the_callers)
 {
-    static const struct { const char *name; void (*change)(void); weft_real scale; } hosts[] = {
-        { "upward", upward, 1 }, { "downward", downward, 1 }, { "flush to zero", flush, (weft_real)TOL(1e-308, 1e-38) } };
+    static const struct { const char *name; void (*change)(void); weft_real scale;
+    } hosts[] = { { "upward", upward, 1 },
+                  { "downward", downward, 1 },
+                  { "flush to zero", flush, (weft_real)TOL(1e-308, 1e-38) } };
     static weft_real y[2][MOST], dx[2][MOST], untouched[MOST];
     for (int i = 0; i < COUNT(hosts); i++) {
         numbers_of(1, hosts[i].scale, nearest, untouched, dx[1]);

@@ -1,6 +1,7 @@
-/* test_speed.c - that costs grow as they should: pack, pad and arrange near the speed of a plain copy whatever the length, training
- * time per token the same for long sequences. Ratios of the best of several runs, both sides in one process, so that a noisy
- * machine does not decide; what is too slow is tried again a few times. Sanitized builds run it without judging. */
+/* test_speed.c - that costs grow as they should: pack, pad and arrange near the speed of a plain copy
+ * whatever the length, training time per token the same for long sequences. Ratios of the best of several
+ * runs, both sides in one process, so that a noisy machine does not decide; what is too slow is tried again a
+ * few times. Sanitized builds run it without judging. */
 #include <time.h>
 #include "tests/check.h"
 
@@ -17,16 +18,38 @@ enum { TRIES = 6 };
 enum { WIDE = 64 };
 typedef struct { int64_t n, longest; const int32_t *len; } shape;
 
-static weft_tensor *padded_of(weft *w, const shape *s) { return weft_full(w, 1, WEFT_SHAPE(s->n, s->longest, WIDE)); }
-static weft_tensor *packed_of(weft *w, const shape *s) { return weft_pack_padded_sequence(padded_of(w, s), &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT); }
-static weft_tensor *pack(weft_tensor *x, const shape *s)    { return weft_pack_padded_sequence(x, &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT); }
-static weft_tensor *pad(weft_tensor *x, const shape *s)     { (void)s; return weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT); }
-static weft_tensor *arrange(weft_tensor *x, const shape *s) { (void)s; return weft_to_layout(x, WEFT_CONCAT); }
-static const struct { const char *name; weft_tensor *(*f)(weft_tensor *, const shape *); bool reads_padded, writes_padded; } moves[] = {
-    { "pack", pack, true, false }, { "pad", pad, false, true }, { "arrange", arrange, false, false } };
+static weft_tensor *padded_of(weft *w, const shape *s)
+{
+    return weft_full(w, 1, WEFT_SHAPE(s->n, s->longest, WIDE));
+}
+static weft_tensor *packed_of(weft *w, const shape *s)
+{
+    return weft_pack_padded_sequence(padded_of(w, s), &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT);
+}
+static weft_tensor *pack(weft_tensor *x, const shape *s)
+{
+    return weft_pack_padded_sequence(x, &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT);
+}
+static weft_tensor *pad(weft_tensor *x, const shape *s)
+{
+    (void)s;
+    return weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT);
+}
+static weft_tensor *arrange(weft_tensor *x, const shape *s)
+{
+    (void)s;
+    return weft_to_layout(x, WEFT_CONCAT);
+}
+static const struct {
+    const char *name;
+    weft_tensor *(*f)(weft_tensor *, const shape *);
+    bool reads_padded, writes_padded;
+} moves[] = { { "pack", pack, true, false },
+              { "pad", pad, false, true },
+              { "arrange", arrange, false, false } };
 
-/* The best time of a move and of its backward, in steps whose memory has been used. A walk begins by filling the gradient of the
- * result with ones; what that costs is measured by itself and taken off. */
+/* The best time of a move and of its backward, in steps whose memory has been used. A walk begins by filling
+ * the gradient of the result with ones; what that costs is measured by itself and taken off. */
 static void times(weft *w, int move, const shape *s, double *forward, double *backward)
 {
     double walk = 1e9, ones = 1e9;
@@ -76,13 +99,18 @@ static void at_length(int32_t T)
     cr_assert(bytes >= 32 << 20);
     for (int i = 0; i < COUNT(moves); i++) {
         double forward = 1e9, backward = 1e9, copy = 1e9;
-        for (int tries = 0; tries < (CHECK_SANITIZED ? 1 : TRIES) && (forward > 3 * copy || backward > 3 * copy || !tries); tries++) {
+        for (int tries = 0;
+             tries < (CHECK_SANITIZED ? 1 : TRIES) && (forward > 3 * copy || backward > 3 * copy || !tries);
+             tries++) {
             copy = fmin(copy, copy_time(moves[i].reads_padded || moves[i].writes_padded ? all : bytes));
             times(w, i, &s, &forward, &backward);
         }
-        fprintf(stderr, "%s T=%d: forward %.2f, backward %.2f plain copies\n", moves[i].name, T, forward / copy, backward / copy);
+        fprintf(stderr, "%s T=%d: forward %.2f, backward %.2f plain copies\n", moves[i].name, T,
+                forward / copy, backward / copy);
         if (!CHECK_SANITIZED)
-            cr_expect(forward <= 3 * copy && backward <= 3 * copy, "%s at T = %d: forward %.1f, backward %.1f plain copies", moves[i].name, T, forward / copy, backward / copy);
+            cr_expect(forward <= 3 * copy && backward <= 3 * copy,
+                      "%s at T = %d: forward %.1f, backward %.1f plain copies", moves[i].name, T,
+                      forward / copy, backward / copy);
     }
     free(len);
     CLEAN(w);
@@ -103,7 +131,8 @@ static void per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens, double *l
         len[s] = T;
     for (int i = 0; i < 3 - CHECK_SANITIZED; i++) {
         weft_clear(w);
-        weft_tensor *x = weft_pack_padded_sequence(weft_full(w, (weft_real).1, WEFT_SHAPE(n, T, 128)), &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT);
+        weft_tensor *x = weft_pack_padded_sequence(weft_full(w, (weft_real).1, WEFT_SHAPE(n, T, 128)),
+                                                   &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT);
         double t = now();
         weft_backward(weft_sum_all(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
         *least = fmin(*least, (now() - t) / (double)(n * T));
@@ -114,7 +143,8 @@ static void per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens, double *l
 Test(speed, long_sequences_cost_no_more_a_token)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_rnn *r = weft_lstm_new(weft_module_new(w, "m"), "lstm", &(weft_rnn_opts){ .input = 128, .hidden = 128 });
+    weft_rnn *r =
+        weft_lstm_new(weft_module_new(w, "m"), "lstm", &(weft_rnn_opts){ .input = 128, .hidden = 128 });
     double middle = 1e9, most = 1e9;
     for (int tries = 0; tries < (CHECK_SANITIZED ? 1 : TRIES) && (!tries || most > 1.3 * middle); tries++) {
         per_token(w, r, 512, CHECK_SANITIZED ? 1 << 12 : 1 << 15, &middle);

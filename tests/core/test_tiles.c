@@ -1,6 +1,6 @@
-/* test_tiles.c - products on matrix tiles, on those of the machine and on emulated ones: their bits against a plain loop that says in
- * which order they are summed, the chip's against the emulation's, what infinity, NaN and large numbers give, and how near to fp32
- * each precision comes. */
+/* test_tiles.c - products on matrix tiles, on those of the machine and on emulated ones: their bits against a
+ * plain loop that says in which order they are summed, the chip's against the emulation's, what infinity, NaN
+ * and large numbers give, and how near to fp32 each precision comes. */
 #include "kernel_run.h"
 
 #ifndef WEFT_DOUBLE
@@ -16,8 +16,8 @@ static const weft__kernels *table_named(const char *name)
     return k;
 }
 /* t is a run on each table with tiles. */
-#define ON_TILES(t)                                                                                                         \
-    for (int tiles_i = 0; tiles_i < 2; tiles_i++)                                                                           \
+#define ON_TILES(t)                               \
+    for (int tiles_i = 0; tiles_i < 2; tiles_i++) \
         for (run *t = tiles_run(tiles_i); t; run_end(t), t = NULL)
 static run *tiles_run(int i)
 {
@@ -36,24 +36,31 @@ static float cut_off(float x) { return float_of(bits_of(x) & 0xFFFF0000u); }
 static void parts_of(int parts, bool left, float x, float part[3])
 {
     for (int p = 0; p < parts; p++, x -= part[p - 1])
-        part[p] = p == 0 && left && parts > 1 ? cut_off(x) : p == 1 && left && parts == 3 ? cut_off(x) : nearest(x);
+        part[p] = p == 0 && left && parts > 1  ? cut_off(x) :
+                  p == 1 && left && parts == 3 ? cut_off(x) :
+                                                 nearest(x);
 }
 static float flush(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
-typedef struct { const float *a, *b; int64_t row, column, k; } dot;          /* numbers of a are `column` apart, of b `row` */
+/* numbers of a are `column` apart, of b `row` */
+typedef struct { const float *a, *b; int64_t row, column, k; } dot;
 static float of_tile(float sum, const dot *d, int64_t from, int parts, int u, int v)
 {
     float chain[2] = { 0, 0 };
     for (int64_t i = 0; i < 32 && from + i < d->k; i++) {
         float x[3], y[3], *c = &chain[i / 16];
-        parts_of(parts, true, d->a[(from + i) * d->column], x), parts_of(parts, false, d->b[(from + i) * d->row], y);
+        parts_of(parts, true, d->a[(from + i) * d->column], x),
+            parts_of(parts, false, d->b[(from + i) * d->row], y);
         *c = flush(fmaf(flush(x[u]), flush(y[v]), *c));
     }
     return flush(flush(sum) + flush(chain[0] + chain[1]));
 }
 static float of_run(const dot *d, int64_t from, int parts)
 {
-    static const struct { int n, u[6], v[6]; } order[] = {
-        { 0 }, { 1, { 0 }, { 0 } }, { 3, { 1, 0, 0 }, { 0, 0, 1 } }, { 6, { 1, 1, 2, 0, 0, 0 }, { 1, 0, 0, 0, 1, 2 } } };
+    static const struct { int n, u[6], v[6];
+    } order[] = { { 0 },
+                  { 1, { 0 }, { 0 } },
+                  { 3, { 1, 0, 0 }, { 0, 0, 1 } },
+                  { 6, { 1, 1, 2, 0, 0, 0 }, { 1, 0, 0, 0, 1, 2 } } };
     float sum = 0, again = 0;
     for (int64_t k = from; k < d->k && k < from + 512; k += 32)
         for (int i = 0; i < order[parts].n; i++)
@@ -68,7 +75,8 @@ static void specified(const weft__product *p, int parts, const float *a, const f
 {
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
-            dot d = { a + (p->ta ? i : i * p->lda), b + (p->tb ? j * p->ldb : j), p->tb ? 1 : p->ldb, p->ta ? p->lda : 1, p->k };
+            dot d = { a + (p->ta ? i : i * p->lda), b + (p->tb ? j * p->ldb : j), p->tb ? 1 : p->ldb,
+                      p->ta ? p->lda : 1, p->k };
             float *to = c + i * p->ldc + j;
             for (int64_t k = 0; k < p->k; k += 512)
                 *to = k || p->add ? *to + of_run(&d, k, parts) : of_run(&d, k, parts);
@@ -76,7 +84,8 @@ static void specified(const weft__product *p, int parts, const float *a, const f
 }
 
 /* ---- products ---- */
-static const struct { weft_precision mode; int parts; double off; } modes[] = {       /* off: of the norms of a row and a column */
+/* off: of the norms of a row and a column */
+static const struct { weft_precision mode; int parts; double off; } modes[] = {
     { WEFT_FP32, 3, 2e-6 }, { WEFT_TF32, 2, 1e-5 }, { WEFT_BF16, 1, 5e-3 },
 };
 static weft__product product_of(int way, int64_t m, int64_t n, int64_t k)
@@ -88,23 +97,37 @@ static weft__product product_of(int way, int64_t m, int64_t n, int64_t k)
 static int64_t size_a(const weft__product *p) { return (p->ta ? p->k : p->m) * p->lda; }
 static int64_t size_b(const weft__product *p) { return (p->tb ? p->n : p->k) * p->ldb; }
 static int64_t size_c(const weft__product *p) { return p->m * p->ldc; }
-static void same_floats(const char *name, const float *got, const float *want, int64_t n)      /* any NaN is NaN */
+/* any NaN is NaN */
+static void same_floats(const char *name, const float *got, const float *want, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        cr_assert(bits_of(got[i]) == bits_of(want[i]) || (isnan(got[i]) && isnan(want[i])), "%s: at %lld of %lld: %a, expected %a", name,
-                  (long long)i, (long long)n, (double)got[i], (double)want[i]);
+        cr_assert(bits_of(got[i]) == bits_of(want[i]) || (isnan(got[i]) && isnan(want[i])),
+                  "%s: at %lld of %lld: %a, expected %a", name, (long long)i, (long long)n, (double)got[i],
+                  (double)want[i]);
 }
-static const int64_t shapes[][3] = {             /* m, n, k: whole tiles, edges of every kind, more than a run, few rows, many */
-    { 32, 32, 32 }, { 33, 65, 40 }, { 1, 32, 33 }, { 16, 96, 512 }, { 47, 49, 530 }, { 300, 35, 64 }, { 64, 33, 1100 }, { 5, 130, 32 },
+/* m, n, k: whole tiles, edges of every kind, more than a run, few rows, many */
+static const int64_t shapes[][3] = {
+    { 32, 32, 32 },  { 33, 65, 40 },  { 1, 32, 33 },    { 16, 96, 512 },
+    { 47, 49, 530 }, { 300, 35, 64 }, { 64, 33, 1100 }, { 5, 130, 32 },
 };
 /* Numbers of all sizes: one, within 2^40 of it, whatever bits say, near the least and the largest. */
 static void wild(float *x, int64_t n, int kind)
 {
     for (int64_t i = 0; i < n; i++) {
         float u = dice_real(-1, 1);
-        x[i] = kind == 0 ? u : kind == 1 ? ldexpf(u, (int)dice(40) - 20) : kind == 2 ? u * 1e-19f : float_of((uint32_t)dice(0x7F000000u));
+        x[i] = kind == 0 ? u :
+               kind == 1 ? ldexpf(u, (int)dice(40) - 20) :
+               kind == 2 ? u * 1e-19f :
+                           float_of((uint32_t)dice(0x7F000000u));
         if (kind == 4 && dice(50) == 0)
-            x[i] = (float[]){ INFINITY, -INFINITY, NAN, 3.4e38f, -3.4e38f, 1e-40f, float_of(0x7F800001), float_of(0x7FFFFFFF) }[dice(8)];
+            x[i] = (float[]){ INFINITY,
+                              -INFINITY,
+                              NAN,
+                              3.4e38f,
+                              -3.4e38f,
+                              1e-40f,
+                              float_of(0x7F800001),
+                              float_of(0x7FFFFFFF) }[dice(8)];
         else if (kind == 4)
             x[i] = u;
     }
@@ -112,8 +135,8 @@ static void wild(float *x, int64_t n, int kind)
 static void is_specified(run *t, int64_t m, int64_t n, int64_t k, int way, int kind)
 {
     weft__product p = product_of(way, m, n, k);
-    float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1), *c = reals(t, size_c(&p), -1, 1),
-        *want = room(t, size_c(&p), sizeof *want);
+    float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
+          *c = reals(t, size_c(&p), -1, 1), *want = room(t, size_c(&p), sizeof *want);
     wild(a, size_a(&p), kind), wild(b, size_b(&p), kind);
     int i = (int)dice(COUNT(modes));
     p.precision = modes[i].mode;
@@ -123,8 +146,8 @@ static void is_specified(run *t, int64_t m, int64_t n, int64_t k, int way, int k
         specified(&p, modes[i].parts, a, b, want);
     }
     char text[99];
-    snprintf(text, sizeof text, "%s, %d parts, %lld x %lld x %lld, way %d, numbers %d", t->k->name, modes[i].parts, (long long)m, (long long)n,
-             (long long)k, way, kind);
+    snprintf(text, sizeof text, "%s, %d parts, %lld x %lld x %lld, way %d, numbers %d", t->k->name,
+             modes[i].parts, (long long)m, (long long)n, (long long)k, way, kind);
     same_floats(text, c, want, size_c(&p));
     forget(t);
 }
@@ -147,7 +170,8 @@ Test(tiles, the_chip_and_the_emulation_give_the_same_bits)
     for (int i = 0; i < rounds(200, 5000); i++) {
         run *t = run_on(chip, 2);
         weft__product p = product_of((int)dice(8), 32 + size(99), 32 + size(99), 32 + size(999));
-        float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1), *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
+        float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
+              *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
         wild(a, size_a(&p), i % 5), wild(b, size_b(&p), i % 5);
         memcpy(d, c, (size_t)size_c(&p) * sizeof *c);
         p.precision = modes[dice(COUNT(modes))].mode;
@@ -168,7 +192,15 @@ static double norm(const float *x, int64_t step, int64_t n)
 }
 static void is_near(run *t, int mode, int64_t m, int64_t n, int64_t k)
 {
-    weft__product p = { .tb = true, .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .batches = 1, .precision = modes[mode].mode };
+    weft__product p = { .tb = true,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .lda = k,
+                        .ldb = k,
+                        .ldc = n,
+                        .batches = 1,
+                        .precision = modes[mode].mode };
     float *a = reals(t, m * k, -1, 1), *b = reals(t, n * k, -1, 1), *c = room(t, m * n, sizeof *c);
     double worst = 0;
     t->k->gemm(&t->d, &p, a, b, c);
@@ -176,10 +208,11 @@ static void is_near(run *t, int mode, int64_t m, int64_t n, int64_t k)
         double sum = 0;
         for (int64_t q = 0; q < k; q++)
             sum += (double)a[i / n * k + q] * (double)b[i % n * k + q];
-        worst = fmax(worst, fabs(sum - (double)c[i]) / (norm(a + i / n * k, 1, k) * norm(b + i % n * k, 1, k)));
+        worst =
+            fmax(worst, fabs(sum - (double)c[i]) / (norm(a + i / n * k, 1, k) * norm(b + i % n * k, 1, k)));
     }
-    cr_assert(worst < modes[mode].off && worst > (mode ? modes[mode].off / 1000 : 0), "%d parts, k %lld: off by %g of the norms",
-              modes[mode].parts, (long long)k, worst);
+    cr_assert(worst < modes[mode].off && worst > (mode ? modes[mode].off / 1000 : 0),
+              "%d parts, k %lld: off by %g of the norms", modes[mode].parts, (long long)k, worst);
     forget(t);
 }
 Test(tiles, products_are_as_accurate_as_their_precision_says)
@@ -196,9 +229,19 @@ Test(tiles, strict_products_and_batches_have_the_bits_of_vectors)
     if (!vectors)
         return;
     run *t = tiles_run(1);
-    weft__product p = { .m = 40, .n = 50, .k = 64, .lda = 64, .ldb = 50, .ldc = 50, .batches = 3, .stride_a = 40 * 64, .stride_b = 50 * 64,
-                        .stride_c = 2000, .precision = WEFT_STRICT_FP32 };
-    float *a = reals(t, 3 * 40 * 64, -1, 1), *b = reals(t, 3 * 50 * 64, -1, 1), *c = room(t, 6000, sizeof *c), *d = room(t, 6000, sizeof *d);
+    weft__product p = { .m = 40,
+                        .n = 50,
+                        .k = 64,
+                        .lda = 64,
+                        .ldb = 50,
+                        .ldc = 50,
+                        .batches = 3,
+                        .stride_a = 40 * 64,
+                        .stride_b = 50 * 64,
+                        .stride_c = 2000,
+                        .precision = WEFT_STRICT_FP32 };
+    float *a = reals(t, 3 * 40 * 64, -1, 1), *b = reals(t, 3 * 50 * 64, -1, 1), *c = room(t, 6000, sizeof *c),
+          *d = room(t, 6000, sizeof *d);
     for (int strict = 0; strict < 2; strict++) {
         p.precision = strict ? WEFT_STRICT_FP32 : WEFT_FP32, p.batches = strict ? 1 : 3;
         t->k->gemm(&t->d, &p, a, b, c), vectors->gemm(&t->d, &p, a, b, d);
@@ -209,13 +252,16 @@ Test(tiles, strict_products_and_batches_have_the_bits_of_vectors)
     cr_assert(memcmp(c, d, 2000 * sizeof *c), "tiles have an order of their own");
     run_end(t);
 }
-/* One row has numbers that are none, or are huge; no other row knows. What comes out of it is what fp32 gives. */
+/* One row has numbers that are none, or are huge; no other row knows. What comes out of it is what fp32
+ * gives. */
 static void odd_row(run *t, const weft__kernels *plain, const weft__product *p, float odd)
 {
-    float *a = reals(t, size_a(p), -1, 1), *b = reals(t, size_b(p), -1, 1), *c = room(t, size_c(p), sizeof *c), *d = room(t, size_c(p), sizeof *d);
+    float *a = reals(t, size_a(p), -1, 1), *b = reals(t, size_b(p), -1, 1),
+          *c = room(t, size_c(p), sizeof *c), *d = room(t, size_c(p), sizeof *d);
     int64_t row = size(p->m);
     t->k->gemm(&t->d, p, a, b, c);
-    for (int i = 0; i < (isfinite(odd) ? 1 : 3); i++) {         /* several large ones overflow in one order, and not in another */
+    /* several large ones overflow in one order, and not in another */
+    for (int i = 0; i < (isfinite(odd) ? 1 : 3); i++) {
         int64_t at = size(p->k);
         a[p->ta ? at * p->lda + row : row * p->lda + at] = odd;
     }
@@ -228,7 +274,8 @@ static void odd_row(run *t, const weft__kernels *plain, const weft__product *p, 
     for (int64_t j = 0; j < p->n; j++) {
         float x = d[row * p->ldc + j], y = c[row * p->ldc + j];
         bool same = isfinite(y) ? fabsf(x - y) <= 3e-5f * fabsf(odd) : isnan(y) ? isnan(x) : x == y;
-        cr_assert(same, "column %lld of a row with %a: %a, plain loops give %a", (long long)j, (double)odd, (double)x, (double)y);
+        cr_assert(same, "column %lld of a row with %a: %a, plain loops give %a", (long long)j, (double)odd,
+                  (double)x, (double)y);
     }
     forget(t);
 }
@@ -248,8 +295,10 @@ Test(tiles, threads_change_no_bit)
     ON_TILES(t) {
         run *one = run_on(t->k, 1), *three = run_on(t->k, 3);
         for (int i = 0; i < rounds(20, 300); i++) {
-            weft__product p = product_of((int)dice(8), 32 + size(i % 4 ? 90 : 700), 32 + size(150), 32 + size(600));
-            float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1), *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
+            weft__product p =
+                product_of((int)dice(8), 32 + size(i % 4 ? 90 : 700), 32 + size(150), 32 + size(600));
+            float *a = reals(t, size_a(&p), -1, 1), *b = reals(t, size_b(&p), -1, 1),
+                  *c = reals(t, size_c(&p), -1, 1), *d = room(t, size_c(&p), sizeof *d);
             memcpy(d, c, (size_t)size_c(&p) * sizeof *c);
             one->k->gemm(&one->d, &p, a, b, c);
             three->k->gemm(&three->d, &p, a, b, d);

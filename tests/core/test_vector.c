@@ -1,5 +1,5 @@
-/* test_vector.c - exp, log, tanh and sigmoid of vector.h in the test's own instruction set, and those of each kernel table;
- * vectors' loads, stores, sums. */
+/* test_vector.c - exp, log, tanh and sigmoid of vector.h in the test's own instruction set, and those of each
+ * kernel table; vectors' loads, stores, sums. */
 #include "tests/check.h"
 #include "core/core.h"
 #include "core/cpu/vector.h"
@@ -10,11 +10,15 @@ static long double logistic_l(long double x) { return 1 / (1 + expl(-x)); }
 static const struct function {
     const char *name; int unary; vec (*mine)(vec); long double (*want)(long double); double low, high;
 } functions[] = {
-    { "exp", WEFT__exp, v_exp, expl, -87, 88 },              { "exp", WEFT__exp, v_exp, expl, -1, 1 },
-    { "log", WEFT__log, v_log, logl, 1e-30, 1e3 },           { "log", WEFT__log, v_log, logl, .9, 1.1 },
-    { "tanh", WEFT__tanh, v_tanh, tanhl, -12, 12 },          { "tanh", WEFT__tanh, v_tanh, tanhl, -1, 1 },
+    { "exp", WEFT__exp, v_exp, expl, -87, 88 },
+    { "exp", WEFT__exp, v_exp, expl, -1, 1 },
+    { "log", WEFT__log, v_log, logl, 1e-30, 1e3 },
+    { "log", WEFT__log, v_log, logl, .9, 1.1 },
+    { "tanh", WEFT__tanh, v_tanh, tanhl, -12, 12 },
+    { "tanh", WEFT__tanh, v_tanh, tanhl, -1, 1 },
     { "tanh", WEFT__tanh, v_tanh, tanhl, -1e-6, 1e-6 },
-    { "sigmoid", WEFT__sigmoid, v_sigmoid, logistic_l, -87, 40 }, { "sigmoid", WEFT__sigmoid, v_sigmoid, logistic_l, -3, 3 },
+    { "sigmoid", WEFT__sigmoid, v_sigmoid, logistic_l, -87, 40 },
+    { "sigmoid", WEFT__sigmoid, v_sigmoid, logistic_l, -3, 3 },
 };
 static void check_function(const struct function *f, const char *where, apply *run_it, const void *how)
 {
@@ -25,8 +29,8 @@ static void check_function(const struct function *f, const char *where, apply *r
         for (int i = 0; i < POINTS; i++) {
             long double want = f->want((long double)x[i]), normal = fmaxl(fabsl(want), (long double)V_NORMAL);
             long double ulp = ldexpl(1, ilogbl(normal) - V_FRACTION);
-            cr_assert(fabsl((long double)y[i] - want) <= 4 * ulp, "%s: %s(%.17g) is %.17g, not %.17Lg", where, f->name,
-                      (double)x[i], (double)y[i], want);
+            cr_assert(fabsl((long double)y[i] - want) <= 4 * ulp, "%s: %s(%.17g) is %.17g, not %.17Lg", where,
+                      f->name, (double)x[i], (double)y[i], want);
         }
     }
 }
@@ -49,26 +53,33 @@ Test(vector, functions_are_within_four_ulp)
         check_function(&functions[i], "vector.h", by_vectors, &functions[i]);
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(functions); i++)
-            check_function(&functions[i], weft_device_name(w), by_kernel, &(kernel_of){ w, functions[i].unary });
+            check_function(&functions[i], weft_device_name(w), by_kernel,
+                           &(kernel_of){ w, functions[i].unary });
 }
 
 static void check_ends(const char *where, int unary, apply *run_it, const void *how)
 {
-    static const real x[16] = { -(real)INFINITY, (real)INFINITY, (real)NAN, 0, -(real)0, -1000, 1000, V_NORMAL };
+    static const real x[16] = {
+        -(real)INFINITY, (real)INFINITY, (real)NAN, 0, -(real)0, -1000, 1000, V_NORMAL
+    };
     real y[16];
     run_it(how, 16, x, y);
     cr_assert(isnan(y[2]), "%s: NaN is not kept", where);
     if (unary == WEFT__exp)
-        cr_assert(y[0] == 0 && y[1] == INFINITY && y[3] == 1 && y[4] == 1 && y[5] == 0 && y[6] == INFINITY && y[7] == 1,
+        cr_assert(y[0] == 0 && y[1] == INFINITY && y[3] == 1 && y[4] == 1 && y[5] == 0 && y[6] == INFINITY &&
+                      y[7] == 1,
                   "%s: exp", where);
     if (unary == WEFT__log)
-        cr_assert(isnan(y[0]) && y[1] == INFINITY && y[3] == -INFINITY && y[4] == -INFINITY && isnan(y[5]) && isfinite(y[7]),
+        cr_assert(isnan(y[0]) && y[1] == INFINITY && y[3] == -INFINITY && y[4] == -INFINITY && isnan(y[5]) &&
+                      isfinite(y[7]),
                   "%s: log", where);
     if (unary == WEFT__tanh)
-        cr_assert(y[0] == -1 && y[1] == 1 && y[3] == 0 && y[4] == 0 && y[5] == -1 && y[6] == 1 && y[7] == x[7],
+        cr_assert(y[0] == -1 && y[1] == 1 && y[3] == 0 && y[4] == 0 && y[5] == -1 && y[6] == 1 &&
+                      y[7] == x[7],
                   "%s: tanh", where);
     if (unary == WEFT__sigmoid)
-        cr_assert(y[0] == 0 && y[1] == 1 && y[3] == (real).5 && y[4] == (real).5 && y[5] == 0 && y[6] == 1, "%s: sigmoid", where);
+        cr_assert(y[0] == 0 && y[1] == 1 && y[3] == (real).5 && y[4] == (real).5 && y[5] == 0 && y[6] == 1,
+                  "%s: sigmoid", where);
 }
 Test(vector, functions_are_right_at_the_ends)
 {
@@ -77,7 +88,8 @@ Test(vector, functions_are_right_at_the_ends)
         check_ends("vector.h", functions[i].unary, by_vectors, &functions[i]);
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(functions); i++)
-            check_ends(weft_device_name(w), functions[i].unary, by_kernel, &(kernel_of){ w, functions[i].unary });
+            check_ends(weft_device_name(w), functions[i].unary, by_kernel,
+                       &(kernel_of){ w, functions[i].unary });
 }
 Test(vector, vectors_load_store_sum_and_transpose)
 {

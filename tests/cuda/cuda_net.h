@@ -1,19 +1,30 @@
-/* cuda_net.h - what the two tests of a GPU's own share: a small model, steps of its training, contexts on this GPU or that. */
+/* cuda_net.h - what the two tests of a GPU's own share: a small model, steps of its training, contexts on
+ * this GPU or that. */
 #ifndef CUDA_NET_H
 #define CUDA_NET_H
 #include "tests/check.h"
 #include "core/core.h"
 
 enum { WORDS = 12, WIDTH = 8, HIDDEN = 8, TOKENS = 4096 };
-typedef struct net { weft *w; weft_module *all; weft_embedding *embed; weft_rnn *rnn; weft_linear *out; weft_optim *optim; } net;
+typedef struct net {
+    weft *w;
+    weft_module *all;
+    weft_embedding *embed;
+    weft_rnn *rnn;
+    weft_linear *out;
+    weft_optim *optim;
+} net;
 
 static const int32_t few[] = { 3, 0, 5, 1 };
 
 UNUSED static net net_in(weft *w)
 {
     weft_module *m = weft_module_new(w, "net");
-    net n = { .w = w, .all = m, .embed = weft_embedding_new(m, "embed", WORDS, WIDTH),
-              .rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = WIDTH, .hidden = HIDDEN, .layers = 1 }),
+    net n = { .w = w,
+              .all = m,
+              .embed = weft_embedding_new(m, "embed", WORDS, WIDTH),
+              .rnn =
+                  weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = WIDTH, .hidden = HIDDEN, .layers = 1 }),
               .out = weft_linear_new(m, "out", HIDDEN, WORDS) };
     n.optim = weft_adamw_new(m, NULL);
     return n;
@@ -50,16 +61,21 @@ UNUSED static weft_real *bias_after(int steps)
     return kept;
 }
 
-UNUSED static weft *open_gpu(int index) { return open_with((weft_opts){ .device = WEFT_CUDA, .index = index, .seed = 1 }); }
+UNUSED static weft *open_gpu(int index)
+{
+    return open_with((weft_opts){ .device = WEFT_CUDA, .index = index, .seed = 1 });
+}
 
 UNUSED static void asked_for(const char *device, int index, const char *complaint)      /* WEFT_DEVICE */
 {
     setenv("WEFT_DEVICE", device, 1);
     weft *w = open_with((weft_opts){ .device = WEFT_CPU });
     if (complaint)
-        cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), complaint), "%s: %s", device, weft_error_message(w));
+        cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), complaint), "%s: %s",
+                  device, weft_error_message(w));
     else
-        cr_assert(weft_ok(w) && !strcmp(weft_device_name(w), "cuda") && w->dev.index == index, "%s: %s", device, weft_error_message(w));
+        cr_assert(weft_ok(w) && !strcmp(weft_device_name(w), "cuda") && w->dev.index == index, "%s: %s",
+                  device, weft_error_message(w));
     weft_recover(w);
     cr_assert(weft_ok(w) == !complaint, "what was never opened is of no use");
     CLEAN_FAILED(w);

@@ -1,7 +1,8 @@
-/* gpu_micro.cu - the few numbers of a GPU that the choices between kernels rest on: what a launch costs, alone and in a row, what the
- * product of a recurrent step costs through cuBLAS, what moving memory costs; what the kernels for all steps are made of: a tensor core's
- * product that waits for the one before, an exchange within a cluster, a barrier of the whole grid. One JSON object a line. Compiles for
- * the emulation, too, where its times mean nothing. */
+/* gpu_micro.cu - the few numbers of a GPU that the choices between kernels rest on: what a launch costs,
+ * alone and in a row, what the product of a recurrent step costs through cuBLAS, what moving memory costs;
+ * what the kernels for all steps are made of: a tensor core's product that waits for the one before, an
+ * exchange within a cluster, a barrier of the whole grid. One JSON object a line. Compiles for the emulation,
+ * too, where its times mean nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "cuda/ptx.h"
@@ -40,7 +41,8 @@ static __global__ void products(float *out)      /* each waits for the one befor
         mma_tf32(d, a, b);
     out[threadIdx.x] = d[0];
 }
-static __global__ void exchanges(float *out)     /* each block of a cluster sends 16 bytes to all, and waits for all: a step of recur_cluster.cu */
+/* each block of a cluster sends 16 bytes to all, and waits for all: a step of recur_cluster.cu */
+static __global__ void exchanges(float *out)
 {
     SHARED(place, float4[2][16]);
     SHARED(full, uint64_t[2]);
@@ -70,7 +72,10 @@ static __global__ void meetings(unsigned *counter)
 
 typedef struct piece { int B, H; } piece;        /* exchanges: B blocks; meetings: B blocks */
 static void multiply(piece)     { LAUNCH_RAW(products, dim3(1), dim3(32), 0, stream, to); }
-static void exchange(piece p)   { LAUNCH_CLUSTER_RAW(exchanges, dim3((unsigned)p.B), dim3(256), 0, stream, (unsigned)p.B, to); }
+static void exchange(piece p)
+{
+    LAUNCH_CLUSTER_RAW(exchanges, dim3((unsigned)p.B), dim3(256), 0, stream, (unsigned)p.B, to);
+}
 static void meet(piece p)
 {
     need(cudaMemsetAsync(to, 0, sizeof(unsigned), stream), "filling");
@@ -89,19 +94,35 @@ static void launch_and_wait(piece p)
 static void step(piece p)                        /* [B, 4H] += [B, H] times [4H, H] transposed */
 {
     const float one = 1;
-    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from, CUDA_R_32F, p.H, &one, to,
-                      CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT), "product");
+    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from,
+                      CUDA_R_32F, p.H, &one, to, CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F,
+                      CUBLAS_GEMM_DEFAULT),
+         "product");
 }
 static void step_in_tf32(piece p)
 {
     const float one = 1;
-    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from, CUDA_R_32F, p.H, &one, to,
-                      CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT), "product");
+    need(cublasGemmEx(blas, CUBLAS_OP_T, CUBLAS_OP_N, 4 * p.H, p.B, p.H, &one, from, CUDA_R_32F, p.H, from,
+                      CUDA_R_32F, p.H, &one, to, CUDA_R_32F, 4 * p.H, CUBLAS_COMPUTE_32F_FAST_TF32,
+                      CUBLAS_GEMM_DEFAULT),
+         "product");
 }
-static void within(piece) { need(cudaMemcpyAsync(to, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToDevice, stream), "copy"); }
-static void up(piece)     { need(cudaMemcpyAsync(to, pinned, NUMBERS * sizeof *to, cudaMemcpyHostToDevice, stream), "copy up"); }
-static void down(piece)   { need(cudaMemcpyAsync(pinned, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToHost, stream), "copy down"); }
-static void read_and_write(piece) { LAUNCH_RAW(add_one, blocks_for(NUMBERS), dim3(THREADS), 0, stream, to, (int64_t)NUMBERS); }
+static void within(piece)
+{
+    need(cudaMemcpyAsync(to, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToDevice, stream), "copy");
+}
+static void up(piece)
+{
+    need(cudaMemcpyAsync(to, pinned, NUMBERS * sizeof *to, cudaMemcpyHostToDevice, stream), "copy up");
+}
+static void down(piece)
+{
+    need(cudaMemcpyAsync(pinned, from, NUMBERS * sizeof *to, cudaMemcpyDeviceToHost, stream), "copy down");
+}
+static void read_and_write(piece)
+{
+    LAUNCH_RAW(add_one, blocks_for(NUMBERS), dim3(THREADS), 0, stream, to, (int64_t)NUMBERS);
+}
 
 /* The mean of some in a row, after one that is not counted. */
 static float mean_us(void (*work)(piece), piece p, int times)
@@ -130,7 +151,8 @@ static void tell(const char *what, void (*work)(piece), piece p, int times, doub
     printf("}\n");
 }
 
-static void tell_round(const char *what, void (*work)(piece), piece p, int of)   /* of so many in one call of work */
+/* of so many in one call of work */
+static void tell_round(const char *what, void (*work)(piece), piece p, int of)
 {
     const double us = mean_us(work, p, TIMES / 10 + 1) / of;
     need(cudaGetLastError(), what);
@@ -140,7 +162,8 @@ static void within_kernels(int multiprocessors)
 {
     static const int sizes[] = { 2, 4, 8, 16 };
     tell_round("tensor core product, one after the other", multiply, piece{ 1, 0 }, ROUNDS);
-    need(cudaFuncSetAttribute(exchanges, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16");
+    need(cudaFuncSetAttribute(exchanges, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+         "clusters of 16");
     for (int blocks : sizes)
         tell_round("exchange within a cluster", exchange, piece{ blocks, 0 }, ROUNDS);
     tell_round("barrier of the grid", meet, piece{ multiprocessors, 0 }, ROUNDS);
@@ -148,8 +171,10 @@ static void within_kernels(int multiprocessors)
     for (int blocks = 8; blocks <= 16; blocks *= 2)
         for (int kilobytes = 130; kilobytes <= 200; kilobytes += 70) {
             int clusters = 0;
-            need(clusters_at_once(&clusters, exchanges, blocks, 256, (size_t)kilobytes << 10, stream), "occupancy");
-            printf("{\"micro\": \"clusters at once\", \"blocks\": %d, \"shared_kb\": %d, \"clusters\": %d}\n", blocks, kilobytes, clusters);
+            need(clusters_at_once(&clusters, exchanges, blocks, 256, (size_t)kilobytes << 10, stream),
+                 "occupancy");
+            printf("{\"micro\": \"clusters at once\", \"blocks\": %d, \"shared_kb\": %d, \"clusters\": %d}\n",
+                   blocks, kilobytes, clusters);
         }
 }
 static void graphs()
@@ -172,17 +197,22 @@ static int set_up()                              /* how many multiprocessors the
     need(cublasCreate(&blas) || cublasSetStream(blas, stream), "cuBLAS");
     need(cudaMalloc(&from, NUMBERS * sizeof *from) || cudaMalloc(&to, NUMBERS * sizeof *to), "memory");
     need(cudaMallocHost(&pinned, NUMBERS * sizeof *pinned), "pinned memory");
-    need(cudaMemsetAsync(from, 0x3A, NUMBERS * sizeof *from, stream) || cudaMemsetAsync(to, 0, NUMBERS * sizeof *to, stream), "filling");
+    need(cudaMemsetAsync(from, 0x3A, NUMBERS * sizeof *from, stream) ||
+             cudaMemsetAsync(to, 0, NUMBERS * sizeof *to, stream),
+         "filling");
     for (int i = 0; i < NUMBERS; i++)
         pinned[i] = (float)i;
-    printf("{\"micro\": \"device\", \"name\": \"%s\", \"multiprocessors\": %d, \"shared_bytes\": %zu, \"capability\": \"%d.%d\"}\n", about.name,
-           about.multiProcessorCount, (size_t)about.sharedMemPerBlockOptin, about.major, about.minor);
+    printf("{\"micro\": \"device\", \"name\": \"%s\", \"multiprocessors\": %d, \"shared_bytes\": %zu, "
+           "\"capability\": \"%d.%d\"}\n",
+           about.name, about.multiProcessorCount, (size_t)about.sharedMemPerBlockOptin, about.major,
+           about.minor);
     return about.multiProcessorCount;
 }
 
 int main()
 {
-    static const piece steps[] = { { 8, 16 }, { 64, 32 }, { 512, 32 }, { 8, 128 }, { 64, 128 }, { 512, 128 }, { 64, 256 }, { 64, 512 }, { 64, 1024 } };
+    static const piece steps[] = { { 8, 16 },    { 64, 32 },  { 512, 32 }, { 8, 128 },  { 64, 128 },
+                                   { 512, 128 }, { 64, 256 }, { 64, 512 }, { 64, 1024 } };
     const double bytes = (double)NUMBERS * sizeof(float);
     const int multiprocessors = set_up();
     within_kernels(multiprocessors);

@@ -1,4 +1,5 @@
-/* test_cuda.c - what is a GPU's own: several of them, the choice by environment, errors that come later. On a GPU or the emulation. */
+/* test_cuda.c - what is a GPU's own: several of them, the choice by environment, errors that come later.
+ * On a GPU or the emulation. */
 #include "cuda_net.h"
 
 Test(cuda, contexts_on_two_gpus_do_not_meet)
@@ -38,7 +39,8 @@ Test(cuda, want_of_memory)
     net n = net_in(w);
     train_few(&n);
     weft_tensor *huge = weft_zeros(w, WEFT_SHAPE(1 << 20, 1 << 20));
-    cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "zeros"), "%s", weft_error_message(w));
+    cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "zeros"), "%s",
+              weft_error_message(w));
     weft_sum(huge, 0);
     weft_recover(w);
     train_few(&n), train_few(&n);

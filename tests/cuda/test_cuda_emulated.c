@@ -1,4 +1,5 @@
-/* test_cuda_emulated.c - what only an emulated GPU lets us see: how often a program waits for it, and failures on demand. */
+/* test_cuda_emulated.c - what only an emulated GPU lets us see: how often a program waits for it, and
+ * failures on demand. */
 #include "cuda_emulated.h"
 #include "tests/listen.h"
 
@@ -20,16 +21,19 @@ static void not_usable(const char *variable, const char *value, const char *why)
     listen_to_stderr();
     weft *w = open_with((weft_opts){ .device = WEFT_BEST });
     const char *log = stop_listening();
-    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda") && strstr(log, why), "%s, %s: %s", weft_device_name(w), weft_error_message(w), log);
+    cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda") && strstr(log, why), "%s, %s: %s",
+              weft_device_name(w), weft_error_message(w), log);
     CLEAN(w);
     unsetenv("WEFT_LOG");
     unsetenv(variable);
 }
 Test(emulated, a_gpu_that_cannot_be_used)
 {
-    not_usable("WEFT_EMU_CC", "86", "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
+    not_usable("WEFT_EMU_CC", "86",
+               "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
     not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0 has compute capability 7.5; 8.0 is wanted");
-    not_usable("WEFT_EMU_DRIVER", "12040", "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
+    not_usable("WEFT_EMU_DRIVER", "12040",
+               "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
     not_usable("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
 }
 
@@ -78,8 +82,10 @@ Test(emulated, a_training_step_does_not_wait)
     cr_assert_eq(after[WAITS], before[WAITS]);
     cr_assert_eq(weft_usage_of(w).allocations, blocks);
     cr_assert_geq(after[LAUNCHES] - before[LAUNCHES], 20 * 20);
-    /* a step's batch with all its index arrays, the layer's states, and the two tensors of tokens: a copy each */
-    cr_assert_eq(after[UPLOADS] - before[UPLOADS], 20 * 4, "%lld copies to the device", after[UPLOADS] - before[UPLOADS]);
+    /* a step's batch with all its index arrays, the layer's states, and the two tensors of tokens: a copy
+     * each */
+    cr_assert_eq(after[UPLOADS] - before[UPLOADS], 20 * 4, "%lld copies to the device",
+                 after[UPLOADS] - before[UPLOADS]);
     weft_synchronize(w);
     counts(after);
     cr_assert_eq(after[WAITS], before[WAITS] + 1);
@@ -88,10 +94,12 @@ Test(emulated, a_training_step_does_not_wait)
 }
 
 /* ---- what goes wrong ---- */
-/* The device's own failure has this text (and not the other one); afterwards the context goes on, or is lost. */
+/* The device's own failure has this text (and not the other one); afterwards the context goes on, or is
+ * lost. */
 static void has_failed(weft *w, weft_status status, const char *text, bool lost)
 {
-    cr_assert(weft_error_code(w) == status && strstr(weft_error_message(w), text), "expected \"%s\", but there is %s: %s", text, weft_status_name(weft_error_code(w)),
+    cr_assert(weft_error_code(w) == status && strstr(weft_error_message(w), text),
+              "expected \"%s\", but there is %s: %s", text, weft_status_name(weft_error_code(w)),
               weft_error_message(w));
     weft_recover(w);
     cr_assert_eq(weft_ok(w), !lost, "%s", weft_error_message(w));
@@ -137,16 +145,22 @@ static void crash(const char *sync, const char *text)
     train_few(&n);                               /* calls on a lost device do no harm */
     has_failed(w, WEFT_EDEVICE, text, true);
     weft *again = open_gpu(0);
-    cr_assert(weft_error_code(again) == WEFT_EDEVICE && strstr(weft_error_message(again), "illegal memory access"), "%s", weft_error_message(again));
+    cr_assert(weft_error_code(again) == WEFT_EDEVICE &&
+                  strstr(weft_error_message(again), "illegal memory access"),
+              "%s", weft_error_message(again));
     CLEAN_FAILED(again);
     train_few(&m);                               /* the other GPU has nothing to do with it */
     CLEAN(other);
     CLEAN_FAILED(w);
 }
 Test(emulated, a_kernel_that_crashes)        { crash("0", "an illegal memory access was encountered"); }
-Test(emulated, a_kernel_that_crashes_named)  { crash("1", "sigmoid: unary: an illegal memory access was encountered"); }
+Test(emulated, a_kernel_that_crashes_named)
+{
+    crash("1", "sigmoid: unary: an illegal memory access was encountered");
+}
 
-/* A device that is larger by a little each time, until a large batch fits. Small ones do after each failure, and nothing has changed. */
+/* A device that is larger by a little each time, until a large batch fits. Small ones do after each
+ * failure, and nothing has changed. */
 Test(emulated, memory_ends_anywhere)
 {
     int told = 0;

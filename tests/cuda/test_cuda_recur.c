@@ -16,9 +16,11 @@ static long long launches_of(weft *w, int32_t H, int64_t n)      /* of a forward
     long long before[COUNTS], after[COUNTS];
     for (int64_t s = 0; s < n; s++)
         len[s] = STEPS;
-    weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn", &(weft_rnn_opts){ .input = 1, .hidden = H, .layers = 1 });
+    weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn",
+                                  &(weft_rnn_opts){ .input = 1, .hidden = H, .layers = 1 });
     for (int again = 0; again < 2; again++) {    /* the first may try kernels, and ask for memory */
-        weft_tensor *x = weft_ragged(w, calloc((size_t)n * STEPS, sizeof(weft_real)), 1, &(weft_lengths){ n, len, NULL });
+        weft_tensor *x =
+            weft_ragged(w, calloc((size_t)n * STEPS, sizeof(weft_real)), 1, &(weft_lengths){ n, len, NULL });
         counts(before);
         weft_rnn_run(rnn, x, WEFT_ZERO_STATE);
         counts(after);
@@ -55,12 +57,28 @@ static int in_a_process(int (*fn)(void), const char *variable, const char *value
 }
 
 /* ---- the estimate ---- */
-static const struct { const char *capability; int32_t H; int64_t n; bool one, one_if_deterministic; } wanted[] = {
-    { "80", 32, 9, true, true }, { "80", 64, 3, true, true }, { "80", 65, 3, false, false }, { "80", 300, 3, false, false },
-    { "90", 60, 3, true, true }, { "90", 65, 3, true, true }, { "90", 250, 2, true, true }, { "90", 290, 1, true, true },
-    { "90", 513, 1, false, false }, { "100", 100, 1, true, true }, { "120", 33, 3, true, true }, { "120", 100, 2, true, true },
-    { "120", 250, 1, true, true }, { "120", 290, 1, false, false },
-    { "90", 20, 900, false, true },              /* eight multiprocessors: blocks of eight sequences, fifteen times over */
+static const struct {
+    const char *capability;
+    int32_t H;
+    int64_t n;
+    bool one, one_if_deterministic;
+} wanted[] = {
+    { "80", 32, 9, true, true },
+    { "80", 64, 3, true, true },
+    { "80", 65, 3, false, false },
+    { "80", 300, 3, false, false },
+    { "90", 60, 3, true, true },
+    { "90", 65, 3, true, true },
+    { "90", 250, 2, true, true },
+    { "90", 290, 1, true, true },
+    { "90", 513, 1, false, false },
+    { "100", 100, 1, true, true },
+    { "120", 33, 3, true, true },
+    { "120", 100, 2, true, true },
+    { "120", 250, 1, true, true },
+    { "120", 290, 1, false, false },
+    /* eight multiprocessors: blocks of eight sequences, fifteen times over */
+    { "90", 20, 900, false, true },
 };
 static int which;
 static int as_wanted(void)
@@ -73,8 +91,8 @@ static int as_wanted(void)
 Test(recur_choice, follows_the_device_the_units_and_the_sequences)
 {
     for (which = 0; which < COUNT(wanted); which++)
-        cr_assert_eq(in_a_process(as_wanted, NULL, NULL), 7, "sm_%s, %d units, %lld sequences", wanted[which].capability, wanted[which].H,
-                     (long long)wanted[which].n);
+        cr_assert_eq(in_a_process(as_wanted, NULL, NULL), 7, "sm_%s, %d units, %lld sequences",
+                     wanted[which].capability, wanted[which].H, (long long)wanted[which].n);
 }
 
 /* ---- faults ---- */
@@ -146,26 +164,35 @@ static void clear_away(void)
 }
 TestSuite(recur_choice, .init = fresh, .fini = clear_away);
 
-static const struct { const char *capability; int32_t units; const char *variable, *kernel, *what; } faults[] = {
+static const struct {
+    const char *capability;
+    int32_t units;
+    const char *variable, *kernel, *what;
+} faults[] = {
     { "80", 40, "WEFT_EMU_WRONG", "block_kernel", "had other numbers than rounding explains" },
     { "80", 40, "WEFT_EMU_REFUSE", "block_kernel", "had too many resources requested for launch" },
-    { "120", 100, "WEFT_EMU_WRONG", "cluster_kernel", "in clusters any more for lstm layers of up to 128 units: forward had other numbers" },
+    { "120", 100, "WEFT_EMU_WRONG", "cluster_kernel",
+      "in clusters any more for lstm layers of up to 128 units: forward had other numbers" },
     { "120", 100, "WEFT_EMU_REFUSE", "cluster_kernel", "had too many resources requested for launch" },
     { "120", 100, "WEFT_EMU_LOSE", "cluster_kernel", "had a wait without an end" },
 };
-static void remembered(const char *capability, int32_t n, const char *variable, const char *kernel, const char *what)
+static void remembered(const char *capability, int32_t n, const char *variable, const char *kernel,
+                       const char *what)
 {
     setenv("WEFT_EMU_CC", capability, 1);
     units = n, expected = what;
     cr_assert_eq(in_a_process(program, variable, kernel), RIGHT | TOLD, "%s", what);
     cr_assert_eq(in_a_process(program, NULL, NULL), RIGHT, "%s: it is not tried again", what);
-    cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | ONE_KERNEL, "%s: without what was kept it is", what);
-    cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | ONE_KERNEL, "%s: nor does it count for another driver", what);
+    cr_assert_eq(in_a_process(program, "WEFT_CACHE", "off"), RIGHT | ONE_KERNEL,
+                 "%s: without what was kept it is", what);
+    cr_assert_eq(in_a_process(program, "WEFT_EMU_DRIVER", "13010"), RIGHT | ONE_KERNEL,
+                 "%s: nor does it count for another driver", what);
 }
 Test(recur_choice, a_wrong_kernel_is_never_taken)
 {
     for (int i = 0; i < COUNT(faults); i++) {
-        remembered(faults[i].capability, faults[i].units, faults[i].variable, faults[i].kernel, faults[i].what);
+        remembered(faults[i].capability, faults[i].units, faults[i].variable, faults[i].kernel,
+                   faults[i].what);
         clear_away();
         fresh();
     }
@@ -183,11 +210,12 @@ Test(recur_choice, refused_queries_are_an_answer)
 {
     units = 100;
     cr_assert_eq(in_a_process(program, "WEFT_EMU_QUERIES", "0"), RIGHT);
-    cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | ONE_KERNEL);     /* right() has taken that away again */
+    /* right() has taken that away again */
+    cr_assert_eq(in_a_process(program, "WEFT_RECUR", "general"), RIGHT | ONE_KERNEL);
 }
 
-/* After it has been found right, on a day when a cluster's stores are lost. A step of training that meets it changes nothing, though memory
- * has good numbers of a step before. */
+/* After it has been found right, on a day when a cluster's stores are lost. A step of training that meets it
+ * changes nothing, though memory has good numbers of a step before. */
 static int gives_up_later(void)
 {
     weft *w = open_on(WEFT_CUDA);
@@ -202,7 +230,8 @@ static int gives_up_later(void)
         before = numbers(weft_find_parameter(m, "rnn.bias_ih_l0"));
         if (day)
             setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
-        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
+        weft_tensor *x =
+            weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
         weft_backward(weft_sum_all(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
         weft_optim_step(sgd);
         weft_synchronize(w);
@@ -215,8 +244,9 @@ static int gives_up_later(void)
     weft_clear(w);
     return right(w) && launches_of(w, units, 2) >= STEPS ? 7 : 4;
 }
-/* What was not computed is NaN, in a forward pass all rows behind the first, in a backward one of a single step the gradient of the state
- * before it: whatever shared memory has held, and memory from a step before. */
+/* What was not computed is NaN, in a forward pass all rows behind the first, in a backward one of a single
+ * step the gradient of the state before it: whatever shared memory has held, and memory from a step
+ * before. */
 static bool back;
 static int leaves_nan(void)
 {
@@ -226,7 +256,8 @@ static int leaves_nan(void)
         return 1;
     weft_module *m = weft_module_new(w, "net");
     weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
-    weft_tensor *h0 = weft_parameter(m, "h0", WEFT_SHAPE(1, 1, units), (weft_init){ WEFT_INIT_CONSTANT, 0.5f, 0 });
+    weft_tensor *h0 =
+        weft_parameter(m, "h0", WEFT_SHAPE(1, 1, units), (weft_init){ WEFT_INIT_CONSTANT, 0.5f, 0 });
     weft_tensor *kept = weft_buffer(m, "kept", WEFT_SHAPE(n, units));
     for (int day = 0; day < 2; day++) {
         weft_clear(w);
@@ -234,7 +265,8 @@ static int leaves_nan(void)
         if (day)
             setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
         weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, &n, NULL });
-        weft_tensor *y = weft_rnn_run(rnn, x, (weft_state){ h0, weft_full(w, 0.5f, WEFT_SHAPE(1, 1, units)) }).y;
+        weft_tensor *y =
+            weft_rnn_run(rnn, x, (weft_state){ h0, weft_full(w, 0.5f, WEFT_SHAPE(1, 1, units)) }).y;
         if (back)
             weft_backward(weft_sum_all(weft_square(y)));
         weft_assign(kept, back ? weft_reshape(weft_grad(h0), WEFT_SHAPE(1, units)) : weft_plain(y));
@@ -300,7 +332,11 @@ Test(recur_choice, what_is_damaged_or_foreign_does_not_count)
             cr_assert_eq(symlink(elsewhere, path), 0);
         if (how == 4)
             cr_assert_eq(mkfifo(path, 0600), 0);
-        is_ignored(how == 0 ? "damaged" : how == 1 ? "cut" : how == 2 ? "writable for all" : how == 3 ? "a link" : "a fifo");
+        is_ignored(how == 0 ? "damaged" :
+                   how == 1 ? "cut" :
+                   how == 2 ? "writable for all" :
+                   how == 3 ? "a link" :
+                              "a fifo");
         cr_assert(!lstat(kept(), &s) && S_ISREG(s.st_mode) && (s.st_mode & 0777) == 0600);
         unlink(elsewhere);
         clear_away();

@@ -1,4 +1,5 @@
-/* block.cpp - what the threads of a block have in common: lanes of a warp that do something together, and shared variables. */
+/* block.cpp - what the threads of a block have in common: lanes of a warp that do something together, and
+ * shared variables. */
 #include "tests/emu/launch.h"
 
 namespace emu {
@@ -45,7 +46,8 @@ void fetch(Warp &w, unsigned mask)
     for (unsigned i = 0; i < WARP; i++)
         if (mask >> i & 1) {
             unsigned from = w.lane[i].from;
-            w.lane[i].got = from < WARP && mask >> from & 1 ? w.lane[from].value : (uint64_t)POISON << 32 | POISON;
+            w.lane[i].got =
+                from < WARP && mask >> from & 1 ? w.lane[from].value : (uint64_t)POISON << 32 | POISON;
         }
 }
 void vote(Warp &w, unsigned mask)
@@ -73,14 +75,16 @@ void leave(Warp &w, unsigned lane)
             finish(w, w.lane[i].mask, w.lane[i].finish);
 }
 
-/* ---- shared variables: at the same place in all blocks, so that those of a cluster find each other's ---- */
+/* ---- shared variables ---- */
+/* At the same place in all blocks, so that those of a cluster find each other's. */
 static size_t place(Launch &l, const void *key, size_t bytes)
 {
     for (size_t i = 0; i < l.variables.size(); i++)
         if (l.variables[i].key == key)
             return i;
     size_t at = l.variables.empty() ? l.dynamic : l.variables.back().at + l.variables.back().bytes;
-    l.variables.push_back(Variable{ key, (at + 255) / 128 * 128, bytes });     /* AddressSanitizer watches the gap */
+    /* AddressSanitizer watches the gap */
+    l.variables.push_back(Variable{ key, (at + 255) / 128 * 128, bytes });
     if (l.variables.back().at + bytes > SHARED_ROOM - 16 || l.variables.size() > 64)
         fail("too much shared memory");
     return l.variables.size() - 1;

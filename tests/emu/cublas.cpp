@@ -1,4 +1,5 @@
-/* cublas.cpp - the products of cublas.h: operands are rounded as the compute type says, and packed; c is kept in a row of m. */
+/* cublas.cpp - the products of cublas.h: operands are rounded as the compute type says, and packed; c is
+ * kept in a row of m. */
 #include <algorithm>
 #include "tests/emu/cublas.h"
 
@@ -23,10 +24,14 @@ double get(const void *p, cudaDataType_t type, size_t i)
 
 template <class T> T rounded(double v, rounding how)
 {
-    return how == TF32 ? (T)emu::nearest_tf32((float)v) : how == BF16 ? (T)emu::from_bf16(emu::to_bf16((float)v)) : (T)v;
+    return how == TF32 ? (T)emu::nearest_tf32((float)v) :
+           how == BF16 ? (T)emu::from_bf16(emu::to_bf16((float)v)) :
+                         (T)v;
 }
 
-template <class T> void pack(std::vector<T> &to, const matrix &a, int batch, bool transposed, int rows, int columns, rounding how)
+template <class T>
+void pack(std::vector<T> &to, const matrix &a, int batch, bool transposed, int rows, int columns,
+          rounding how)
 {
     to.resize((size_t)rows * columns);
     for (int j = 0; j < columns; j++)
@@ -36,7 +41,8 @@ template <class T> void pack(std::vector<T> &to, const matrix &a, int batch, boo
         }
 }
 
-template <class T> void column(const product &g, const T *a, const T *b, int j, T *sum)  /* a: m x k; b: k; sum: m */
+/* a: m x k; b: k; sum: m */
+template <class T> void column(const product &g, const T *a, const T *b, int j, T *sum)
 {
     for (int i = 0; i < g.m; i++)
         sum[i] = 0;
@@ -82,14 +88,23 @@ bool wrong(const product &g)
 }
 } // namespace
 
-cublasStatus_t cublasCreate(cublasHandle_t *h) { return *h = new emu_blas{ NULL, CUBLAS_DEFAULT_MATH }, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasCreate(cublasHandle_t *h)
+{
+    return *h = new emu_blas{ NULL, CUBLAS_DEFAULT_MATH }, CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasDestroy(cublasHandle_t h) { return delete h, CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s) { return h->stream = s, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t s)
+{
+    return h->stream = s, CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasSetWorkspace(cublasHandle_t, void *p, size_t)
 {
     return (uintptr_t)p % 256 ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode) { return h->mode = mode, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasSetMathMode(cublasHandle_t h, cublasMath_t mode)
+{
+    return h->mode = mode, CUBLAS_STATUS_SUCCESS;
+}
 
 const char *cublasGetStatusString(cublasStatus_t s)
 {
@@ -101,20 +116,34 @@ const char *cublasGetStatusString(cublasStatus_t s)
                                                 : "CUBLAS_STATUS_EXECUTION_FAILED";
 }
 
-cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
-    const void *alpha, const void *a, cudaDataType_t at, int lda, long long to_next_a, const void *b, cudaDataType_t bt, int ldb,
-    long long to_next_b, const void *beta, void *c, cudaDataType_t ct, int ldc, long long to_next_c, int batches,
-    cublasComputeType_t compute, cublasGemmAlgo_t)
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m,
+                                          int n, int k, const void *alpha, const void *a, cudaDataType_t at,
+                                          int lda, long long to_next_a, const void *b, cudaDataType_t bt,
+                                          int ldb, long long to_next_b, const void *beta, void *c,
+                                          cudaDataType_t ct, int ldc, long long to_next_c, int batches,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t)
 {
     if (!h)
         return CUBLAS_STATUS_NOT_INITIALIZED;
     bool wide = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
     if (at != bt || wide != (at == CUDA_R_64F) || ct != (wide ? CUDA_R_64F : CUDA_R_32F))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32 || (compute == CUBLAS_COMPUTE_32F && h->mode == CUBLAS_TF32_TENSOR_OP_MATH);
-    product g = { ta == CUBLAS_OP_T, tb == CUBLAS_OP_T, m, n, k, batches, get(alpha, ct, 0), get(beta, ct, 0), { a, at, lda, to_next_a },
-                  { b, bt, ldb, to_next_b }, { c, ct, ldc, to_next_c },
-                  tf32 ? TF32 : compute == CUBLAS_COMPUTE_32F_FAST_16BF ? BF16 : EXACT };
+    bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32 ||
+                (compute == CUBLAS_COMPUTE_32F && h->mode == CUBLAS_TF32_TENSOR_OP_MATH);
+    product g = { ta == CUBLAS_OP_T,
+                  tb == CUBLAS_OP_T,
+                  m,
+                  n,
+                  k,
+                  batches,
+                  get(alpha, ct, 0),
+                  get(beta, ct, 0),
+                  { a, at, lda, to_next_a },
+                  { b, bt, ldb, to_next_b },
+                  { c, ct, ldc, to_next_c },
+                  tf32                                    ? TF32 :
+                  compute == CUBLAS_COMPUTE_32F_FAST_16BF ? BF16 :
+                                                            EXACT };
     if (wrong(g))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (emu::usable(h->stream) != cudaSuccess)
@@ -124,9 +153,11 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha,
-    const void *a, cudaDataType_t at, int lda, const void *b, cudaDataType_t bt, int ldb, const void *beta, void *c,
-    cudaDataType_t ct, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+cublasStatus_t cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+                            const void *alpha, const void *a, cudaDataType_t at, int lda, const void *b,
+                            cudaDataType_t bt, int ldb, const void *beta, void *c, cudaDataType_t ct, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
 {
-    return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, at, lda, 0, b, bt, ldb, 0, beta, c, ct, ldc, 0, 1, compute, algorithm);
+    return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, a, at, lda, 0, b, bt, ldb, 0, beta, c, ct,
+                                      ldc, 0, 1, compute, algorithm);
 }

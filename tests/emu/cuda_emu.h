@@ -1,24 +1,30 @@
-/* cuda_emu.h - as much of CUDA as the back end uses, on a CPU: so that its sources are compiled by a plain C++17 compiler and
- * every kernel runs, slowly, in tests on machines without a GPU, under sanitizers, and in orders that a GPU takes once a year.
+/* cuda_emu.h - as much of CUDA as the back end uses, on a CPU: so that its sources are compiled by a plain
+ * C++17 compiler and every kernel runs, slowly, in tests on machines without a GPU, under sanitizers, and in
+ * orders that a GPU takes once a year.
  *
- *     g++ -std=c++17 -x c++ -include tests/emu/cuda_emu.h -I. -Wall -Wextra -fPIC -c cuda/sums.cu      (and so on)
- *     g++ -std=c++17 ... -c tests/emu/fibers.cpp                              (and block, memory, streams, cublas, cores)
+ *     g++ -std=c++17 -x c++ -include tests/emu/cuda_emu.h -I. -Wall -Wextra -fPIC -c cuda/sums.cu
+ *     g++ -std=c++17 ... -c tests/emu/fibers.cpp   (and block, memory, streams, cublas, cores)
  *
  * It is stricter than a GPU where bugs hide. Its environment, read anew at each use:
  *     WEFT_EMU_ORDER   0 forward, 1 reverse, 2 scattered: in which order threads run (fibers.h)
- *     WEFT_EMU_SEED    0 lazy, 1 eager, more: by lot: in which order streams run (runtime.h); the lots of order 2, too
+ *     WEFT_EMU_SEED    0 lazy, 1 eager, more: by lot: in which order streams run (runtime.h); and the lots of
+ *                      order 2
  *     WEFT_EMU_ASYNC   0 cp.async and st.async at once, 1 as late as they may (cores.h)
  *     WEFT_EMU_GUARD   0: the host may look into device memory
  *     WEFT_EMU_MEMORY  bytes of device memory; more is cudaErrorMemoryAllocation
  *     WEFT_EMU_DEVICES devices (2)
- *     WEFT_EMU_FAIL    a kernel whose name contains this fails as by an illegal address, and the device is lost until cudaDeviceReset
+ *     WEFT_EMU_FAIL    a kernel whose name contains this fails as by an illegal address, and the device is
+ *                      lost until cudaDeviceReset
  *     WEFT_EMU_REFUSE  the launch of such a kernel is refused
- *     WEFT_EMU_WRONG   such a kernel's tensor cores err; WEFT_EMU_LOSE: what it sends to other blocks never comes
- *     WEFT_EMU_CC      75, 80, 86, 90, 100, 120: the GPU's compute capability, with its shared memory and clusters; for 75 and 86 there is no code
+ *     WEFT_EMU_WRONG   such a kernel's tensor cores err; WEFT_EMU_LOSE: what it sends to other blocks never
+ *                      comes
+ *     WEFT_EMU_CC      75, 80, 86, 90, 100, 120: the GPU's compute capability, with its shared memory and
+ *                      clusters; for 75 and 86 there is no code
  *     WEFT_EMU_QUERIES 0: what is asked of a device's and a kernel's attributes is refused
  *     WEFT_EMU_DRIVER  the CUDA version that the driver knows (13000)
  *
- * It cannot show: tensor cores beyond their rounding, weak memory order, bank conflicts, occupancy, registers, time. */
+ * It cannot show: tensor cores beyond their rounding, weak memory order, bank conflicts, occupancy,
+ * registers, time. */
 #ifndef WEFT_EMU_H
 #define WEFT_EMU_H
 #define WEFT_EMULATED 1                          /* to the sources: CUDA's own headers are not wanted */

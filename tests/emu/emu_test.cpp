@@ -1,6 +1,7 @@
 /* emu_test.cpp - the emulation itself: it computes what a GPU would, and it finds the planted mistakes.
  *
- *     g++ -std=c++17 -O2 -g -include tests/emu/cuda_emu.h -I. -Wall -Wextra [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
+ *     g++ -std=c++17 -O2 -g -include tests/emu/cuda_emu.h -I. -Wall -Wextra \
+ *         [-fsanitize=address,undefined | -fsanitize=thread] -o emu_test \
  *         tests/emu/{emu_test,fibers,block,memory,streams,cublas,cores}.cpp -lpthread
  *
  * What crashes, or what a sanitizer ends, is done by a child. */
@@ -134,7 +135,8 @@ static void expect_lost(void (*kernel)(), int threads)
     CHECK(cudaGetLastError() == cudaErrorLaunchFailure && cudaStreamSynchronize(s) == cudaErrorLaunchFailure);
     void *p;
     CHECK(cudaMalloc(&p, 1) == cudaErrorLaunchFailure && !p);
-    CHECK(cudaDeviceReset() == cudaSuccess && cudaStreamDestroy(s) == cudaSuccess && cudaGetLastError() == cudaSuccess);
+    CHECK(cudaDeviceReset() == cudaSuccess && cudaStreamDestroy(s) == cudaSuccess &&
+          cudaGetLastError() == cudaSuccess);
     CHECK(totals_right(true));
 }
 
@@ -150,12 +152,16 @@ static void test_refusals()
     fprintf(stderr, "(two lost devices are expected)\n");
     expect_lost(half_waits, 32);
     expect_lost(other_masks, 32);
-    CHECK(started(1, 1025, 0) == cudaErrorInvalidConfiguration && started(1, dim3(1, 1, 65), 0) == cudaErrorInvalidConfiguration);
-    CHECK(started(0, 1, 0) == cudaErrorInvalidConfiguration && started(dim3(1, 65536), 1, 0) == cudaErrorInvalidConfiguration);
+    CHECK(started(1, 1025, 0) == cudaErrorInvalidConfiguration &&
+          started(1, dim3(1, 1, 65), 0) == cudaErrorInvalidConfiguration);
+    CHECK(started(0, 1, 0) == cudaErrorInvalidConfiguration &&
+          started(dim3(1, 65536), 1, 0) == cudaErrorInvalidConfiguration);
     CHECK(started(1, 1, 48 * 1024 + 1) == cudaErrorInvalidValue);
-    CHECK(cudaFuncSetAttribute(touch, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10) == cudaErrorInvalidValue);
+    CHECK(cudaFuncSetAttribute(touch, cudaFuncAttributeMaxDynamicSharedMemorySize, 228 << 10) ==
+          cudaErrorInvalidValue);
     CHECK(cudaGetLastError() == cudaErrorInvalidValue && cudaGetLastError() == cudaSuccess);
-    CHECK(cudaFuncSetAttribute(unwritten_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10) == cudaSuccess);
+    CHECK(cudaFuncSetAttribute(unwritten_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10) ==
+          cudaSuccess);
     setenv("WEFT_EMU_FAIL", "touch", 1);
     float *y = device<float>(1);
     LAUNCH_RAW(touch, 1, 1, 0, NULL, y);
@@ -189,7 +195,8 @@ static void test_memory()
     cudaMemGetInfo(&left, &all);
     setenv("WEFT_EMU_MEMORY", std::to_string(all - left + 100).c_str(), 1);
     void *p, *q;
-    CHECK(cudaMalloc(&p, 101) == cudaErrorMemoryAllocation && !p && cudaMalloc(&p, 60) == cudaSuccess && cudaMalloc(&q, 60) != cudaSuccess);
+    CHECK(cudaMalloc(&p, 101) == cudaErrorMemoryAllocation && !p && cudaMalloc(&p, 60) == cudaSuccess &&
+          cudaMalloc(&q, 60) != cudaSuccess);
     CHECK(cudaFree(p) == cudaSuccess && cudaMalloc(&q, 60) == cudaSuccess && cudaFree(q) == cudaSuccess);
     unsetenv("WEFT_EMU_MEMORY");
     cudaGetLastError();
@@ -197,8 +204,10 @@ static void test_memory()
     CHECK(cudaHostGetDevicePointer((void **)&there, pinned, 0) == cudaSuccess);
     LAUNCH_RAW(touch, 1, 1, 0, NULL, there);
     CHECK(*pinned != 1 && cudaDeviceSynchronize() == cudaSuccess && *pinned == 1);
-    CHECK(cudaMemcpy(y, y, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue && cudaFree(pinned) == cudaErrorInvalidValue);
-    CHECK(cudaFreeHost(pinned) == cudaSuccess && cudaFree(y) == cudaSuccess && cudaGetLastError() == cudaErrorInvalidValue);
+    CHECK(cudaMemcpy(y, y, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue &&
+          cudaFree(pinned) == cudaErrorInvalidValue);
+    CHECK(cudaFreeHost(pinned) == cudaSuccess && cudaFree(y) == cudaSuccess &&
+          cudaGetLastError() == cudaErrorInvalidValue);
     unsigned long long *least = device<unsigned long long>(1);
     unsigned *n = device<unsigned>(1);
     cudaMemset(least, 0xFF, 8), cudaMemset(n, 0, 4);
@@ -212,7 +221,8 @@ struct two { cudaStream_t a, b; cudaEvent_t done; float *x, *y, *host; };
 static two make_two()
 {
     two t;
-    cudaStreamCreateWithFlags(&t.a, cudaStreamNonBlocking), cudaStreamCreateWithFlags(&t.b, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&t.a, cudaStreamNonBlocking),
+        cudaStreamCreateWithFlags(&t.b, cudaStreamNonBlocking);
     cudaEventCreateWithFlags(&t.done, cudaEventDisableTiming);
     t.x = device<float>(64), t.y = device<float>(64);
     cudaMallocHost(&t.host, 256);
@@ -271,7 +281,8 @@ static void test_streams()
     for (int seed = 0; seed < 8; seed++) {
         set("WEFT_EMU_SEED", seed);
         CHECK(copied_then_used(true) && used_then_overwritten(true) && ring_written_again(true));
-        wrong[0] += !copied_then_used(false), wrong[1] += !used_then_overwritten(false), wrong[2] += !ring_written_again(false);
+        wrong[0] += !copied_then_used(false), wrong[1] += !used_then_overwritten(false),
+            wrong[2] += !ring_written_again(false);
         if (seed == 1)
             CHECK(wrong[0] && wrong[1] && wrong[2]);             /* the first two orders find each of them */
     }
@@ -308,7 +319,8 @@ static void test_graphs()
     cudaGraphExecDestroy(x), cudaGraphDestroy(graph);
     cudaStreamBeginCapture(t.a, cudaStreamCaptureModeGlobal);
     CHECK(cudaStreamSynchronize(t.a) == cudaErrorStreamCaptureUnsupported);
-    CHECK(cudaStreamEndCapture(t.a, &graph) == cudaErrorStreamCaptureInvalidated && cudaGetLastError() != cudaSuccess);
+    CHECK(cudaStreamEndCapture(t.a, &graph) == cudaErrorStreamCaptureInvalidated &&
+          cudaGetLastError() != cudaSuccess);
     free_two(t);
 }
 
@@ -351,19 +363,23 @@ static void test_blas()
     const float one = 1, zero = 0;
     for (int bits = 0; bits < 8; bits++) {       /* column-major c^T = b^T a^T */
         bool ta = bits & 1, tb = bits & 2, tf32 = bits & 4;
-        float *da = put(ta ? turned(a, M, L) : a), *db = put(tb ? turned(b, L, N) : b), *dc = device<float>(M * N);
+        float *da = put(ta ? turned(a, M, L) : a), *db = put(tb ? turned(b, L, N) : b),
+              *dc = device<float>(M * N);
         for (int twice = 0; twice < 2; twice++)
-            CHECK(cublasGemmEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, N, M, L, &one, db, CUDA_R_32F, tb ? L : N,
-                               da, CUDA_R_32F, ta ? M : L, twice ? &one : &zero, dc, CUDA_R_32F, N,
-                               tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+            CHECK(cublasGemmEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, N, M, L,
+                               &one, db, CUDA_R_32F, tb ? L : N, da, CUDA_R_32F, ta ? M : L,
+                               twice ? &one : &zero, dc, CUDA_R_32F, N,
+                               tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                               CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
         floats c = get(dc, M * N);
         for (float &v : c)
             v /= 2;
         CHECK(near(c, want, tf32 ? 5e-3 : 1e-6) && (!tf32 || !near(c, want, 1e-6)));
         cudaFree(da), cudaFree(db), cudaFree(dc);
     }
-    CHECK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 1, 1, &one, NULL, CUDA_R_32F, 3, NULL, CUDA_R_32F, 1, &zero, NULL, CUDA_R_32F, 4,
-                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_INVALID_VALUE);
+    CHECK(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 1, 1, &one, NULL, CUDA_R_32F, 3, NULL, CUDA_R_32F, 1,
+                       &zero, NULL, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F,
+                       CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_INVALID_VALUE);
     cublasDestroy(h);
 }
 
@@ -375,10 +391,12 @@ static void test_cores()
         float *da = put(a), *db = put(b), *dd = device<float>(128);
         LAUNCH_RAW(one_mma, 1, 32, 0, NULL, dd, da, db, bf16 != 0);
         d = get(dd, 128);
-        CHECK(near(d, product(a, b, 16, 8, k), bf16 ? 3e-2 : 4e-3) && !near(d, product(a, b, 16, 8, k), 1e-6));
+        CHECK(near(d, product(a, b, 16, 8, k), bf16 ? 3e-2 : 4e-3) &&
+              !near(d, product(a, b, 16, 8, k), 1e-6));
         cudaFree(da), cudaFree(db), cudaFree(dd);
     }
-    CHECK(pack_bf16(1, -2) == 0xC0003F80u && to_tf32(1 + 0x1p-11f) == __float_as_uint(1 + 0x1p-10f) && emu::to_bf16(1 + 0x1p-8f) == 0x3F80);
+    CHECK(pack_bf16(1, -2) == 0xC0003F80u && to_tf32(1 + 0x1p-11f) == __float_as_uint(1 + 0x1p-10f) &&
+          emu::to_bf16(1 + 0x1p-8f) == 0x3F80);
 }
 
 static void test_copies()

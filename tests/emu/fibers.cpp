@@ -21,12 +21,15 @@ Thread *me;
 Launch *launch;
 
 #if defined(__SANITIZE_THREAD__)
-enum : bool { FRESH = true };                     /* memory that is used again would look like a race: malloc makes it new */
+/* memory that is used again would look like a race: malloc makes it new */
+enum : bool { FRESH = true };
 #else
 enum : bool { FRESH = false };
 #endif
-enum : size_t { STACK = FRESH ? 64 << 10 : 256 << 10, STACKS = 64 };  /* address space: pages that are never touched cost nothing */
-enum : unsigned { PATIENCE = 300000 };            /* polls without any progress before it counts as a deadlock */
+/* address space: pages that are never touched cost nothing */
+enum : size_t { STACK = FRESH ? 64 << 10 : 256 << 10, STACKS = 64 };
+/* polls without any progress before it counts as a deadlock */
+enum : unsigned { PATIENCE = 300000 };
 
 static Thread host;                               /* the CPU thread's own stack */
 #if defined(__SANITIZE_ADDRESS__)
@@ -38,7 +41,8 @@ static std::vector<char *> &rooms = *new std::vector<char *>;       /* shared me
 static std::vector<Thread> &threads = *new std::vector<Thread>;
 static std::vector<Block> &blocks = *new std::vector<Block>;
 static std::vector<Cluster> &clusters = *new std::vector<Cluster>;
-static std::vector<Thread *> &ready = *new std::vector<Thread *>;   /* the last goes on first: who was let go runs ahead */
+/* the last goes on first: who was let go runs ahead */
+static std::vector<Thread *> &ready = *new std::vector<Thread *>;
 static std::deque<Thread *> &polling = *new std::deque<Thread *>;
 static unsigned living, begun, count, order, first_lot, lots, polls;
 static long long time_gone;
@@ -61,9 +65,12 @@ void poison(void *p, size_t bytes)
 
 /* ---- changing stacks ---- */
 extern "C" void weft_emu_switch(void **save, void *to);
-asm(".text\n.globl weft_emu_switch\n.hidden weft_emu_switch\n.type weft_emu_switch,@function\nweft_emu_switch:\n"
-    " push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n push %r15\n mov %rsp,(%rdi)\n mov %rsi,%rsp\n"
-    " pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret\n.size weft_emu_switch,.-weft_emu_switch\n");
+asm(".text\n.globl weft_emu_switch\n.hidden weft_emu_switch\n.type "
+    "weft_emu_switch,@function\nweft_emu_switch:\n"
+    " push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n push %r15\n mov %rsp,(%rdi)\n mov "
+    "%rsi,%rsp\n"
+    " pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret\n.size "
+    "weft_emu_switch,.-weft_emu_switch\n");
 
 static void arrived(void *fake)                   /* AddressSanitizer: the first thing on another stack */
 {
@@ -91,7 +98,8 @@ UNSEEN static void go(Thread *to, bool ended = false)
     Thread *from = me ? me : &host;
 #if defined(__SANITIZE_ADDRESS__)
     bool home = to == &host;
-    __sanitizer_start_switch_fiber(ended ? NULL : &from->fake, home ? host_stack : to->stack, home ? host_bytes : (size_t)STACK);
+    __sanitizer_start_switch_fiber(ended ? NULL : &from->fake, home ? host_stack : to->stack,
+                                   home ? host_bytes : (size_t)STACK);
 #else
     (void)ended;
 #endif
@@ -102,7 +110,9 @@ UNSEEN static void go(Thread *to, bool ended = false)
 
 static char *memory(size_t bytes)
 {
-    void *p = FRESH ? malloc(bytes) : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        FRESH ? malloc(bytes) :
+                mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (!p || p == MAP_FAILED)
         perror("emulated CUDA"), abort();
     return (char *)p;
@@ -127,7 +137,8 @@ static void make_stack(Thread *t)
 {
     t->stack = take_stack();
     ASAN_UNPOISON_MEMORY_REGION(t->stack, STACK);
-    size_t colour = (uintptr_t)t->stack / STACK % 32 * 128;   /* tops at equal offsets would share one set of the cache */
+    /* tops at equal offsets would share one set of the cache */
+    size_t colour = (uintptr_t)t->stack / STACK % 32 * 128;
     void **top = (void **)(((uintptr_t)t->stack + STACK - colour) & ~(uintptr_t)63);
     *--top = NULL, *--top = (void *)entry;
     for (int i = 0; i < 6; i++)
@@ -217,7 +228,8 @@ static void let_go(Barrier &b)
 {
     progress();
     b.arrived = 0, b.phase++;
-    ready.insert(ready.end(), b.waiting.rbegin(), b.waiting.rend());         /* who came first goes on first */
+    /* who came first goes on first */
+    ready.insert(ready.end(), b.waiting.rbegin(), b.waiting.rend());
     b.waiting.clear();
 }
 
@@ -261,7 +273,8 @@ static void leave(Barrier &b)                     /* nobody waits for a thread t
 }
 
 /* ---- a thread's life ---- */
-static Thread *last_words()                       /* the running thread has ended: who goes on, perhaps on its stack */
+/* the running thread has ended: who goes on, perhaps on its stack */
+static Thread *last_words()
 {
     Quiet quiet;
     char *stack = me->stack;
@@ -288,7 +301,8 @@ static void body()
     release(&launch->threads);
 }
 
-UNSEEN static void entry()                        /* runs threads as long as there are such as have not begun */
+/* runs threads as long as there are such as have not begun */
+UNSEEN static void entry()
 {
     arrived(NULL);
     for (;;) {
@@ -302,7 +316,8 @@ UNSEEN static void entry()                        /* runs threads as long as the
 }
 
 /* ---- a launch ---- */
-static void lay_out(const Launch &l, unsigned set)/* threads and blocks of a set, as far as they are the same for all sets */
+/* threads and blocks of a set, as far as they are the same for all sets */
+static void lay_out(const Launch &l, unsigned set)
 {
     unsigned each = l.threads.x * l.threads.y * l.threads.z;
     count = set * each;
@@ -316,7 +331,8 @@ static void lay_out(const Launch &l, unsigned set)/* threads and blocks of a set
         for (unsigned t = 0; t < each; t++) {
             Thread &thread = b.threads[t];
             thread.block = &b, thread.number = t;
-            thread.index = dim3(t % l.threads.x, t / l.threads.x % l.threads.y, t / l.threads.x / l.threads.y);
+            thread.index =
+                dim3(t % l.threads.x, t / l.threads.x % l.threads.y, t / l.threads.x / l.threads.y);
         }
     }
 }
@@ -337,18 +353,21 @@ static void shared_room(const Launch &l, Block &b, unsigned i)
     ASAN_POISON_MEMORY_REGION(b.shared, SHARED_ROOM - 16);
     ASAN_UNPOISON_MEMORY_REGION(b.shared, l.dynamic);
     poison(b.shared, l.dynamic);
-    if (l.lost)                                  /* what never comes would be NaN by itself; a GPU has there what another kernel has left */
+    /* what never comes would be NaN by itself; a GPU has there what another kernel has left */
+    if (l.lost)
         memset(b.shared, 0x3E, l.dynamic);
 }
 
-/* For ThreadSanitizer: threads are dear, so they serve again, but not in the next set: two blocks in turn are never ordered. */
+/* For ThreadSanitizer: threads are dear, so they serve again, but not in the next set: two blocks in turn
+ * are never ordered. */
 static void *tsan_thread()
 {
 #if defined(__SANITIZE_THREAD__)
     static std::vector<void *> &made = *new std::vector<void *>;
     static size_t turn, given_up;
     static pid_t owner;
-    if (given_up != failed_launches || owner != getpid())        /* in the middle of something, or of the process before a fork */
+    /* in the middle of something, or of the process before a fork */
+    if (given_up != failed_launches || owner != getpid())
         made.clear(), given_up = failed_launches, owner = getpid();
     if (made.size() < count * (count > 2048 ? 1 : 2))
         made.push_back(__tsan_create_fiber(0)), turn = made.size() - 1;
@@ -367,7 +386,8 @@ static void set_up(const Launch &l, unsigned first, unsigned set)
         b.index = dim3(id % l.grid.x, id / l.grid.x % l.grid.y, id / l.grid.x / l.grid.y);
         renew(b.barrier, each);
         for (unsigned w = 0; w < b.warps.size(); w++)
-            b.warps[w].alive = each - w * WARP < WARP ? (1u << (each - w * WARP)) - 1 : EVERY, b.warps[w].here = 0;
+            b.warps[w].alive = each - w * WARP < WARP ? (1u << (each - w * WARP)) - 1 : EVERY,
+            b.warps[w].here = 0;
         shared_room(l, b, i);
     }
     for (Cluster &c : clusters)
@@ -412,7 +432,8 @@ static void run_set(Launch &l, unsigned first, unsigned set)
     make_stack(t);
     go(t);
     if (living && !l.failure)
-        l.failure = "threads wait for what does not come: a barrier that not all of them reach, or a flag that nobody sets";
+        l.failure = "threads wait for what does not come: a barrier that not all of them reach, or a flag "
+                    "that nobody sets";
     clean_up();
 }
 

@@ -1,11 +1,13 @@
 /* fibers.h - the threads of a kernel as fibers of one CPU thread, and what they wait for.
  *
- * A thread runs until it waits: then its stack is kept, and another thread goes on. A thread that has not begun takes over the
- * stack of one that has ended, so that a kernel without barriers is a loop of calls. Which thread goes on is an adversary's
- * choice (WEFT_EMU_ORDER): 0 and 1 let the lowest or the highest one run as far ahead of the others as the barriers allow, 2 draws lots.
+ * A thread runs until it waits: then its stack is kept, and another thread goes on. A thread that has not
+ * begun takes over the stack of one that has ended, so that a kernel without barriers is a loop of calls.
+ * Which thread goes on is an adversary's choice (WEFT_EMU_ORDER): 0 and 1 let the lowest or the highest one
+ * run as far ahead of the others as the barriers allow, 2 draws lots.
  *
- * AddressSanitizer is told of each change of stacks. For ThreadSanitizer each CUDA thread is a thread of its own, and nothing
- * but the barriers orders them, so that a missing __syncthreads is a data race; a shuffle orders nothing but its operands. */
+ * AddressSanitizer is told of each change of stacks. For ThreadSanitizer each CUDA thread is a thread of its
+ * own, and nothing but the barriers orders them, so that a missing __syncthreads is a data race; a shuffle
+ * orders nothing but its operands. */
 #ifndef WEFT_EMU_FIBERS_H
 #define WEFT_EMU_FIBERS_H
 #include <stddef.h>
@@ -31,7 +33,7 @@ struct dim3 {
 };
 
 namespace emu {
-#if defined(__SANITIZE_THREAD__)                 /* the emulation's own reads and writes are not the kernel's */
+#if defined(__SANITIZE_THREAD__) /* the emulation's own reads and writes are not the kernel's */
 struct Quiet {
     Quiet() { AnnotateIgnoreReadsBegin("", 0), AnnotateIgnoreWritesBegin("", 0); }
     ~Quiet() { AnnotateIgnoreReadsEnd("", 0), AnnotateIgnoreWritesEnd("", 0); }
@@ -45,7 +47,8 @@ inline void acquire(void *) {}
 #endif
 
 enum : size_t { SHARED_ROOM = 227 << 10, SHARED_DEFAULT = 48 << 10 };
-enum : unsigned { MOST_THREADS = 1024, WARP = 32, EVERY = ~0u, POISON = 0xFFFBABABu };   /* NaN as float, double and bf16; < 0 as int */
+/* NaN as float, double and bf16; < 0 as int */
+enum : unsigned { MOST_THREADS = 1024, WARP = 32, EVERY = ~0u, POISON = 0xFFFBABABu };
 void poison(void *, size_t bytes);
 
 struct Thread;
@@ -69,9 +72,11 @@ struct Warp {
     Lane lane[WARP];
 };
 
-struct Copy { void *to; const void *from; size_t bytes, given; unsigned group; };       /* cp.async that is not done yet */
+/* cp.async that is not done yet */
+struct Copy { void *to; const void *from; size_t bytes, given; unsigned group; };
 
-struct Store { void *to, *barrier; size_t size; char bytes[16]; };                       /* st.async that is not done yet */
+/* st.async that is not done yet */
+struct Store { void *to, *barrier; size_t size; char bytes[16]; };
 
 struct Thread {
     dim3 index;
@@ -108,7 +113,8 @@ struct Launch {
     bool together;
     std::function<void()> body;
     std::vector<Variable> variables;
-    bool late, wrong, lost;                      /* asynchronous copies and stores; tensor cores that err; stores that never come */
+    /* asynchronous copies and stores; tensor cores that err; stores that never come */
+    bool late, wrong, lost;
     int capability;
     std::vector<Store> stores;
     const char *failure;                         /* NULL, or why it was given up */
@@ -120,7 +126,8 @@ extern Launch *launch;
 void run(Launch &);                              /* to its end, or to its failure */
 void fail(const char *why);                      /* gives the launch up; does not come back */
 void yield();                                    /* for who polls: all others first */
-long long ticks();                               /* the clock, which goes on only while all that can go on do nothing but poll */
+/* the clock, which goes on only while all that can go on do nothing but poll */
+long long ticks();
 void progress();                                 /* what a poller may have waited for has happened */
 void arrive(Barrier &);
 void await(Barrier &, unsigned phase);           /* until that phase is over */

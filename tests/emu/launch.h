@@ -1,6 +1,8 @@
-/* launch.h - CUDA's language in C++: qualifiers, who a thread is, shared memory, barriers, shuffles, atomics, functions.
+/* launch.h - CUDA's language in C++: qualifiers, who a thread is, shared memory, barriers, shuffles, atomics,
+ * functions.
  *
- * What the back end must not use is left out, so that it does not compile: atomics on floating point numbers have no fixed order. */
+ * What the back end must not use is left out, so that it does not compile: atomics on floating point numbers
+ * have no fixed order. */
 #ifndef WEFT_EMU_LAUNCH_H
 #define WEFT_EMU_LAUNCH_H
 #include <math.h>
@@ -30,22 +32,37 @@ static constexpr int warpSize = 32;
 namespace emu {
 template <class T> T &shared(const void *key) { return *(T *)shared_variable(key, sizeof(T)); }
 }
-#define SHARED(name, ...)                                                                                                  \
-    static const char name##_key = 0;                                                                                      \
+#define SHARED(name, ...)             \
+    static const char name##_key = 0; \
     auto &name = emu::shared<__VA_ARGS__>(&name##_key)
 #define DYN_SHARED(type, name) type *name = (type *)emu::me->block->shared
 
 /* CUDA's, of the launches below */
 enum cudaError_t {
-    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9,
-    cudaErrorInvalidMemcpyDirection = 21, cudaErrorInsufficientDriver = 35, cudaErrorNoDevice = 100, cudaErrorInvalidDevice = 101,
-    cudaErrorNoKernelImageForDevice = 209, cudaErrorUnsupportedPtxVersion = 222,
-    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600, cudaErrorIllegalAddress = 700, cudaErrorLaunchOutOfResources = 701, cudaErrorLaunchFailure = 719,
-    cudaErrorCooperativeLaunchTooLarge = 720, cudaErrorNotSupported = 801, cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901, cudaErrorIllegalState = 401
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidMemcpyDirection = 21,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorUnsupportedPtxVersion = 222,
+    cudaErrorInvalidResourceHandle = 400,
+    cudaErrorNotReady = 600,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchOutOfResources = 701,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorCooperativeLaunchTooLarge = 720,
+    cudaErrorNotSupported = 801,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorIllegalState = 401
 };
 
-/* ---- launches: (kernel, grid, threads, bytes of shared memory, stream, [blocks of a cluster,] arguments...) ---- */
+/* ---- launches ---- */
+/* (kernel, grid, threads, bytes of shared memory, stream, [blocks of a cluster,] arguments...). */
 typedef struct emu_stream *cudaStream_t;
 namespace emu {
 enum cudaError_t submit(Launch, cudaStream_t, const void *kernel);
@@ -59,19 +76,22 @@ cudaError_t start(Launch l, cudaStream_t stream, void (*kernel)(P...), typename 
 }
 inline Launch shape(const char *name, dim3 grid, dim3 threads, size_t shared, unsigned cluster, bool together)
 {
-    return Launch{ name, grid, threads, shared, cluster, together, NULL, {}, false, false, false, 90, {}, NULL };
+    return Launch{
+        name, grid, threads, shared, cluster, together, NULL, {}, false, false, false, 90, {}, NULL
+    };
 }
 } // namespace emu
-#define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...)                                                             \
+#define LAUNCH_RAW(kernel, grid, threads, shared, stream, ...) \
     emu::start(emu::shape(#kernel, grid, threads, shared, 1, false), stream, kernel, ##__VA_ARGS__)
-#define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...)                                                        \
+#define LAUNCH_COOP_RAW(kernel, grid, threads, shared, stream, ...) \
     emu::start(emu::shape(#kernel, grid, threads, shared, 1, true), stream, kernel, ##__VA_ARGS__)
-#define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...)                                            \
+#define LAUNCH_CLUSTER_RAW(kernel, grid, threads, shared, stream, cluster, ...) \
     emu::start(emu::shape(#kernel, grid, threads, shared, cluster, false), stream, kernel, ##__VA_ARGS__)
 
 /* ---- barriers and fences ---- */
 inline void __syncthreads() { emu::sync(emu::me->block->barrier); }
-inline void __threadfence() {}                   /* all is seen in order, and the atomics below are release and acquire */
+/* all is seen in order, and the atomics below are release and acquire */
+inline void __threadfence() {}
 inline void __threadfence_block() { __threadfence(); }
 inline void __threadfence_system() { __threadfence(); }
 inline void __nanosleep(unsigned) { emu::yield(); }
@@ -79,7 +99,8 @@ inline long long clock64() { return emu::ticks(); }
 
 /* ---- lanes ---- */
 namespace emu {
-void fetch(Warp &, unsigned mask);               /* got = value of lane `from`; poison from lanes outside of the mask */
+/* got = value of lane `from`; poison from lanes outside of the mask */
+void fetch(Warp &, unsigned mask);
 void vote(Warp &, unsigned mask);                /* got = bits of the lanes whose value is not 0 */
 void nothing(Warp &, unsigned mask);
 uint64_t exchange(unsigned mask, uint64_t value, unsigned from, Finish);
@@ -120,15 +141,19 @@ template <class T> T __shfl_up_sync(unsigned mask, T value, unsigned by, int wid
     unsigned lane = emu::lane_of(emu::me);
     return emu::shuffle(mask, value, (lane & ((unsigned)width - 1)) >= by ? lane - by : lane);
 }
-inline unsigned __ballot_sync(unsigned mask, int yes) { return (unsigned)emu::exchange(mask, yes != 0, 0, emu::vote); }
+inline unsigned __ballot_sync(unsigned mask, int yes)
+{
+    return (unsigned)emu::exchange(mask, yes != 0, 0, emu::vote);
+}
 inline int __any_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) != 0; }
 inline int __all_sync(unsigned mask, int yes) { return __ballot_sync(mask, !yes) == 0; }
 
 /* ---- atomics: for the types that CUDA has them for, but no floating point ---- */
 namespace emu {
 template <class T> struct atomic {
-    static_assert(std::is_same<T, int>::value || std::is_same<T, unsigned>::value || std::is_same<T, long long>::value ||
-                  std::is_same<T, unsigned long long>::value, "CUDA has no such atomic, or one without a fixed order");
+    static_assert(std::is_same<T, int>::value || std::is_same<T, unsigned>::value ||
+                      std::is_same<T, long long>::value || std::is_same<T, unsigned long long>::value,
+                  "CUDA has no such atomic, or one without a fixed order");
     typedef T type;
 };
 template <class T, class F> T change(T *p, F f)
@@ -139,10 +164,13 @@ template <class T, class F> T change(T *p, F f)
     return old;
 }
 } // namespace emu
-#define EMU_ATOMIC(name, formula)                                                                                          \
-    template <class T> T name(T *p, typename emu::atomic<T>::type v)                                                       \
-    {                                                                                                                      \
-        return emu::change(p, [v](T old) -> T { (void)old; return formula; });                                             \
+#define EMU_ATOMIC(name, formula)                                    \
+    template <class T> T name(T *p, typename emu::atomic<T>::type v) \
+    {                                                                \
+        return emu::change(p, [v](T old) -> T {                      \
+            (void)old;                                               \
+            return formula;                                          \
+        });                                                          \
     }
 EMU_ATOMIC(atomicAdd, old + v)
 EMU_ATOMIC(atomicSub, old - v)
@@ -195,13 +223,13 @@ inline int       __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 inline int       __ffs(int x) { return __builtin_ffs(x); }
 inline unsigned  __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 
-#define EMU_VECTORS(type, name, bytes)                                                                                     \
-    struct alignas(2 * bytes) name##2 { type x, y; };                                                                      \
-    struct name##3 { type x, y, z; };                                                                                      \
-    struct alignas(4 * bytes > 16 ? 16 : 4 * bytes) name##4 { type x, y, z, w; };                                          \
-    inline name##2 make_##name##2(type x, type y) { return name##2{ x, y }; }                                              \
-    inline name##3 make_##name##3(type x, type y, type z) { return name##3{ x, y, z }; }                                   \
-    inline name##4 make_##name##4(type x, type y, type z, type w) { return name##4{ x, y, z, w }; }
+#define EMU_VECTORS(type, name, bytes)                                                    \
+    struct alignas(2 * bytes) name##2 { type x, y; };                                     \
+    struct name##3 { type x, y, z; };                                                     \
+    struct alignas(4 * bytes > 16 ? 16 : 4 * bytes) name##4 { type x, y, z, w; };         \
+    inline name##2 make_##name##2(type x, type y) { return name##2 { x, y }; }            \
+    inline name##3 make_##name##3(type x, type y, type z) { return name##3 { x, y, z }; } \
+    inline name##4 make_##name##4(type x, type y, type z, type w) { return name##4 { x, y, z, w }; }
 EMU_VECTORS(float, float, 4)
 EMU_VECTORS(double, double, 8)
 EMU_VECTORS(int, int, 4)

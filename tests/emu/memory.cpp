@@ -1,7 +1,8 @@
 /* memory.cpp - devices, errors and memory of runtime.h.
  *
- * Device memory is a private mapping of a file that is full of poison, so that large pieces cost nothing until they are written.
- * It ends where a page that nobody may touch begins, and is itself untouchable while no stream runs. */
+ * Device memory is a private mapping of a file that is full of poison, so that large pieces cost nothing
+ * until they are written. It ends where a page that nobody may touch begins, and is itself untouchable while
+ * no stream runs. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,8 @@ bool map(Piece &p)
     int access = p.managed || open_now ? PROT_READ | PROT_WRITE : PROT_NONE;
     for (size_t at = 0; at < p.pages; at += POISONED) {
         size_t n = p.pages - at < POISONED ? p.pages - at : POISONED;
-        if (mmap(p.page + at, n, access, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poisoned_file(), 0) == MAP_FAILED)
+        if (mmap(p.page + at, n, access, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, poisoned_file(), 0) ==
+            MAP_FAILED)
             return false;
     }
     return true;
@@ -78,9 +80,12 @@ void crashed(int, siginfo_t *about, void *)      /* says who it was; then the cr
 {
     char text[400];
     const emu::Thread *t = emu::me;
-    int n = t ? snprintf(text, sizeof text, "emulated CUDA: %s: thread %u of block (%u, %u, %u) must not touch %p\n", emu::launch->name,
-                         t->number, t->block->index.x, t->block->index.y, t->block->index.z, about->si_addr)
-              : snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, must not touch %p\n", about->si_addr);
+    int n = t ? snprintf(text, sizeof text,
+                         "emulated CUDA: %s: thread %u of block (%u, %u, %u) must not touch %p\n",
+                         emu::launch->name, t->number, t->block->index.x, t->block->index.y,
+                         t->block->index.z, about->si_addr) :
+                snprintf(text, sizeof text, "emulated CUDA: the host, or a copy, must not touch %p\n",
+                         about->si_addr);
     if (write(2, text, (size_t)n) < 0)
         return;
 }
@@ -114,7 +119,8 @@ cudaError_t allocate(void **to, size_t bytes, bool managed)
     return cudaSuccess;
 }
 
-template <class Map> typename Map::iterator holder(Map &m, const void *p)        /* of the greatest start <= p */
+/* of the greatest start <= p */
+template <class Map> typename Map::iterator holder(Map &m, const void *p)
 {
     auto it = m.upper_bound((char *)p);
     return it == m.begin() ? m.end() : --it;
@@ -155,26 +161,35 @@ bool pinned(const void *p)
 } // namespace emu
 
 /* ---- errors ---- */
-static const struct { cudaError_t e; const char *name, *text; } errors[] = {
+static const struct { cudaError_t e; const char *name, *text;
+} errors[] = {
     { cudaSuccess, "cudaSuccess", "no error" },
     { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
     { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
     { cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument" },
-    { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy" },
+    { cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+      "invalid copy direction for memcpy" },
     { cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
     { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
-    { cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version" },
-    { cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device" },
+    { cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+      "CUDA driver version is insufficient for CUDA runtime version" },
+    { cudaErrorNoKernelImageForDevice, "cudaErrorNoKernelImageForDevice",
+      "no kernel image is available for execution on the device" },
     { cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
     { cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
-    { cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state" },
+    { cudaErrorIllegalState, "cudaErrorIllegalState",
+      "the operation cannot be performed in the present state" },
     { cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
     { cudaErrorIllegalAddress, "cudaErrorIllegalAddress", "an illegal memory access was encountered" },
-    { cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources", "too many resources requested for launch" },
+    { cudaErrorLaunchOutOfResources, "cudaErrorLaunchOutOfResources",
+      "too many resources requested for launch" },
     { cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure" },
-    { cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch" },
-    { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing" },
-    { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture" },
+    { cudaErrorCooperativeLaunchTooLarge, "cudaErrorCooperativeLaunchTooLarge",
+      "too many blocks in cooperative launch" },
+    { cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+      "operation not permitted when stream is capturing" },
+    { cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+      "operation failed due to a previous error during capture" },
 };
 const char *cudaGetErrorName(cudaError_t e)
 {
@@ -203,7 +218,9 @@ static int driver() { return emu::setting("WEFT_EMU_DRIVER", 13000); }
 cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = devices();
-    return emu::note(driver() < 13000 ? cudaErrorInsufficientDriver : *n > 0 ? cudaSuccess : cudaErrorNoDevice);
+    return emu::note(driver() < 13000 ? cudaErrorInsufficientDriver :
+                     *n > 0           ? cudaSuccess :
+                                        cudaErrorNoDevice);
 }
 cudaError_t cudaGetDevice(int *device) { return *device = current, cudaSuccess; }
 cudaError_t cudaDriverGetVersion(int *v) { return *v = driver(), cudaSuccess; }
@@ -226,9 +243,15 @@ void weft_emu_thread(int *device, int *last_error)
 
 /* The contexts are the devices' numbers, and one more. */
 static thread_local std::vector<int> below;      /* what push has covered */
-static CUresult cuDeviceGet(CUdevice *d, int i) { return *d = i, i >= 0 && i < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE; }
+static CUresult cuDeviceGet(CUdevice *d, int i)
+{
+    return *d = i, i >= 0 && i < devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
 static CUcontext context_of(int device) { return (CUcontext)(intptr_t)(device + 1); }
-static CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) { return *c = context_of(d), CUDA_SUCCESS; }
+static CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d)
+{
+    return *c = context_of(d), CUDA_SUCCESS;
+}
 static CUresult cuCtxGetCurrent(CUcontext *c) { return *c = context_of(current), CUDA_SUCCESS; }
 static CUresult cuCtxPushCurrent(CUcontext c)
 {
@@ -246,11 +269,16 @@ static CUresult cuCtxPopCurrent(CUcontext *c)
     below.pop_back();
     return CUDA_SUCCESS;
 }
-cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *how)
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult *how)
 {
-    static const struct { const char *name; void *function; } known[] = {
-        { "cuDeviceGet", (void *)cuDeviceGet }, { "cuDevicePrimaryCtxRetain", (void *)cuDevicePrimaryCtxRetain },
-        { "cuCtxGetCurrent", (void *)cuCtxGetCurrent }, { "cuCtxPushCurrent", (void *)cuCtxPushCurrent }, { "cuCtxPopCurrent", (void *)cuCtxPopCurrent },
+    static const struct { const char *name; void *function;
+    } known[] = {
+        { "cuDeviceGet", (void *)cuDeviceGet },
+        { "cuDevicePrimaryCtxRetain", (void *)cuDevicePrimaryCtxRetain },
+        { "cuCtxGetCurrent", (void *)cuCtxGetCurrent },
+        { "cuCtxPushCurrent", (void *)cuCtxPushCurrent },
+        { "cuCtxPopCurrent", (void *)cuCtxPopCurrent },
     };
     *how = cudaDriverEntryPointSymbolNotFound;
     for (auto &k : known)
@@ -262,7 +290,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
 namespace emu {
 const Model &model()
 {
-    static const Model models[] = { { 90, 227 << 10, 16, true }, { 75, 64 << 10, 1, false }, { 80, 163 << 10, 1, true }, { 86, 99 << 10, 1, false },
+    static const Model models[] = { { 90, 227 << 10, 16, true },  { 75, 64 << 10, 1, false },
+                                    { 80, 163 << 10, 1, true },   { 86, 99 << 10, 1, false },
                                     { 100, 227 << 10, 16, true }, { 120, 99 << 10, 8, true } };
     const int wanted = setting("WEFT_EMU_CC", 90);
     for (const Model &m : models)
@@ -278,9 +307,12 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
     *p = cudaDeviceProp();
     snprintf(p->name, sizeof p->name, "emulated GPU %d", device);
     p->totalGlobalMem = limit(), p->sharedMemPerBlock = emu::SHARED_DEFAULT;
-    p->sharedMemPerBlockOptin = (size_t)emu::model().shared, p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
-    p->major = emu::model().capability / 10, p->minor = emu::model().capability % 10, p->multiProcessorCount = MULTIPROCESSORS, p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
-    p->regsPerBlock = 65536, p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
+    p->sharedMemPerBlockOptin = (size_t)emu::model().shared,
+    p->sharedMemPerMultiprocessor = p->sharedMemPerBlockOptin + 1024;
+    p->major = emu::model().capability / 10, p->minor = emu::model().capability % 10,
+    p->multiProcessorCount = MULTIPROCESSORS, p->warpSize = 32, p->maxThreadsPerBlock = emu::MOST_THREADS;
+    p->regsPerBlock = 65536,
+    p->cooperativeLaunch = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
     p->concurrentManagedAccess = 1, p->l2CacheSize = 50 << 20;
     return cudaSuccess;
 }
@@ -289,9 +321,13 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
     const emu::Model &m = emu::model();
     if (emu::setting("WEFT_EMU_QUERIES", 1) == 0)
         return emu::note(cudaErrorNotSupported);
-    *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? m.shared : a == cudaDevAttrMultiProcessorCount ? (int)MULTIPROCESSORS
-         : a == cudaDevAttrCooperativeLaunch ? 1 : a == cudaDevAttrComputeCapabilityMajor ? m.capability / 10
-         : a == cudaDevAttrComputeCapabilityMinor ? m.capability % 10 : a == cudaDevAttrClockRate ? 1980000 : 0;
+    *v = a == cudaDevAttrMaxSharedMemoryPerBlockOptin ? m.shared :
+         a == cudaDevAttrMultiProcessorCount          ? (int)MULTIPROCESSORS :
+         a == cudaDevAttrCooperativeLaunch            ? 1 :
+         a == cudaDevAttrComputeCapabilityMajor       ? m.capability / 10 :
+         a == cudaDevAttrComputeCapabilityMinor       ? m.capability % 10 :
+         a == cudaDevAttrClockRate                    ? 1980000 :
+                                                        0;
     return cudaSuccess;
 }
 

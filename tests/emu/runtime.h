@@ -1,10 +1,12 @@
 /* runtime.h - CUDA's runtime on one CPU thread at a time: memory, streams, events, graphs, errors.
  *
- * Whatever CUDA may do later is done later: launches and copies wait in their stream until somebody synchronises, and then the
- * streams go on in an order that is an adversary's choice (WEFT_EMU_SEED: 0, others only when they must; 1, others as early
- * as they may; more: drawn by lot). Streams are cudaStreamNonBlocking and NULL, and nothing but events orders them.
+ * Whatever CUDA may do later is done later: launches and copies wait in their stream until somebody
+ * synchronises, and then the streams go on in an order that is an adversary's choice (WEFT_EMU_SEED: 0,
+ * others only when they must; 1, others as early as they may; more: drawn by lot). Streams are
+ * cudaStreamNonBlocking and NULL, and nothing but events orders them.
  *
- * Device memory is full of NaN at first, is never given out twice, and the host's reading or writing it is a crash. */
+ * Device memory is full of NaN at first, is never given out twice, and the host's reading or writing it is a
+ * crash. */
 #ifndef WEFT_EMU_RUNTIME_H
 #define WEFT_EMU_RUNTIME_H
 #include "tests/emu/launch.h"
@@ -16,62 +18,113 @@ cudaError_t cudaGetLastError(), cudaPeekAtLastError();
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
-    int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock, regsPerBlock, cooperativeLaunch, l2CacheSize;
+    int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock, regsPerBlock, cooperativeLaunch,
+        l2CacheSize;
     int canMapHostMemory, unifiedAddressing, managedMemory, concurrentManagedAccess;
 };
 enum cudaDeviceAttr {
-    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMultiProcessorCount = 16, cudaDevAttrCooperativeLaunch = 95,
-    cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76, cudaDevAttrClockRate = 13
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrCooperativeLaunch = 95,
+    cudaDevAttrComputeCapabilityMajor = 75,
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrClockRate = 13
 };
-cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *), cudaGetDeviceProperties(cudaDeviceProp *, int);
+cudaError_t cudaGetDeviceCount(int *), cudaSetDevice(int), cudaGetDevice(int *),
+    cudaGetDeviceProperties(cudaDeviceProp *, int);
 cudaError_t cudaDeviceGetAttribute(int *, cudaDeviceAttr, int device);
 cudaError_t cudaDeviceSynchronize(), cudaDeviceReset();          /* reset: what a new process would find */
 cudaError_t cudaDriverGetVersion(int *), cudaRuntimeGetVersion(int *);
 
 /* ---- the driver's stack of contexts, one for each device: its top is what cudaGetDevice says ---- */
-enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_INVALID_DEVICE = 101, CUDA_ERROR_INVALID_CONTEXT = 201 };
+enum CUresult {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_INVALID_VALUE = 1,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_INVALID_DEVICE = 101,
+    CUDA_ERROR_INVALID_CONTEXT = 201
+};
 enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound };
 enum { cudaEnableDefault = 0 };
 typedef int CUdevice;
 typedef struct CUctx_st *CUcontext;
-cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version, unsigned long long, cudaDriverEntryPointQueryResult *);
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                             unsigned long long, cudaDriverEntryPointQueryResult *);
 
 /* ---- memory ---- */
-enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
-enum { cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaMemAttachGlobal = 1 };
-cudaError_t cudaMalloc(void **, size_t), cudaMallocManaged(void **, size_t, unsigned = cudaMemAttachGlobal), cudaFree(void *);
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+};
+enum {
+    cudaHostAllocDefault = 0,
+    cudaHostAllocPortable = 1,
+    cudaHostAllocMapped = 2,
+    cudaMemAttachGlobal = 1
+};
+cudaError_t cudaMalloc(void **, size_t), cudaMallocManaged(void **, size_t, unsigned = cudaMemAttachGlobal),
+    cudaFree(void *);
 cudaError_t cudaMallocHost(void **, size_t), cudaHostAlloc(void **, size_t, unsigned), cudaFreeHost(void *);
-cudaError_t cudaHostGetDevicePointer(void **, void *host, unsigned), cudaMemGetInfo(size_t *left, size_t *all);
+cudaError_t cudaHostGetDevicePointer(void **, void *host, unsigned),
+    cudaMemGetInfo(size_t *left, size_t *all);
 cudaError_t cudaMemcpy(void *, const void *, size_t, cudaMemcpyKind), cudaMemset(void *, int, size_t);
 cudaError_t cudaMemcpyAsync(void *, const void *, size_t, cudaMemcpyKind, cudaStream_t = NULL);
 cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t = NULL);
 template <class T> cudaError_t cudaMalloc(T **p, size_t n) { return cudaMalloc((void **)p, n); }
 template <class T> cudaError_t cudaMallocHost(T **p, size_t n) { return cudaMallocHost((void **)p, n); }
-template <class T> cudaError_t cudaHostAlloc(T **p, size_t n, unsigned f) { return cudaHostAlloc((void **)p, n, f); }
+template <class T> cudaError_t cudaHostAlloc(T **p, size_t n, unsigned f)
+{
+    return cudaHostAlloc((void **)p, n, f);
+}
 
 /* ---- streams, events, graphs ---- */
 typedef struct emu_event *cudaEvent_t;
 typedef struct emu_graph *cudaGraph_t;
 typedef struct emu_graph *cudaGraphExec_t;
 enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2 };
-enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
-enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive, cudaStreamCaptureStatusInvalidated };
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned), cudaStreamDestroy(cudaStream_t), cudaStreamSynchronize(cudaStream_t);
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal,
+    cudaStreamCaptureModeThreadLocal,
+    cudaStreamCaptureModeRelaxed
+};
+enum cudaStreamCaptureStatus {
+    cudaStreamCaptureStatusNone,
+    cudaStreamCaptureStatusActive,
+    cudaStreamCaptureStatusInvalidated
+};
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned), cudaStreamDestroy(cudaStream_t),
+    cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaStreamQuery(cudaStream_t), cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0);
-cudaError_t cudaEventCreate(cudaEvent_t *), cudaEventCreateWithFlags(cudaEvent_t *, unsigned), cudaEventDestroy(cudaEvent_t);
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = NULL), cudaEventSynchronize(cudaEvent_t), cudaEventQuery(cudaEvent_t);
+cudaError_t cudaEventCreate(cudaEvent_t *), cudaEventCreateWithFlags(cudaEvent_t *, unsigned),
+    cudaEventDestroy(cudaEvent_t);
+cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = NULL), cudaEventSynchronize(cudaEvent_t),
+    cudaEventQuery(cudaEvent_t);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t);
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode), cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode),
+    cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long = 0), cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long = 0),
+    cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
 cudaError_t cudaGraphDestroy(cudaGraph_t), cudaGraphExecDestroy(cudaGraphExec_t);
 
 /* ---- kernels ---- */
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9,
-                         cudaFuncAttributeNonPortableClusterSizeAllowed = 13 };
-struct cudaFuncAttributes { size_t sharedSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion; };
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+    cudaFuncAttributeNonPortableClusterSizeAllowed = 13
+};
+struct cudaFuncAttributes {
+    size_t sharedSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion;
+};
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, const void *kernel);
-template <class T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, T *kernel) { return cudaFuncGetAttributes(a, (const void *)kernel); }
+template <class T> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, T *kernel)
+{
+    return cudaFuncGetAttributes(a, (const void *)kernel);
+}
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute, int);
 template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute a, int v)
 {
@@ -79,8 +132,11 @@ template <class T> cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute
 }
 
 /* Not CUDA's, but cuda/ptx.h's. */
-cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared, cudaStream_t);
-template <class... P> cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threads, size_t shared, cudaStream_t stream)
+cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads, size_t shared,
+                             cudaStream_t);
+template <class... P>
+cudaError_t clusters_at_once(int *n, void (*kernel)(P...), int blocks, int threads, size_t shared,
+                             cudaStream_t stream)
 {
     return clusters_at_once(n, (const void *)kernel, blocks, threads, shared, stream);
 }
@@ -92,16 +148,20 @@ struct Open { Open(); ~Open(); };                /* device memory may be looked 
 cudaError_t note(cudaError_t);                   /* becomes cudaGetLastError */
 cudaError_t &lost(int device);                   /* what every call of a lost device returns */
 int  current_device();
-struct Model { int capability, shared, cluster; bool code; };   /* shared: of a block, if it asks; cluster: most blocks, 1: has none; code: is there any for it? */
+/* shared: of a block, if it asks; cluster: most blocks, 1: has none; code: is there any for it? */
+struct Model { int capability, shared, cluster; bool code; };
 const Model &model();                            /* what WEFT_EMU_CC says: 75, 80, 90, 100, 120 */
 bool on_device(const void *), pinned(const void *);
 bool capturing();                                /* somewhere: calls that wait are forbidden */
 void later(cudaStream_t, std::function<void()> work);
 cudaError_t usable(cudaStream_t);                /* is it the current device's, and is that alive? */
-extern struct Counts { long long launches, uploads, waits, queries; } counts;    /* of this process; waits: the host had to; queries: of a kernel's attributes */
+/* of this process; waits: the host had to; queries: of a kernel's attributes */
+extern struct Counts { long long launches, uploads, waits, queries; } counts;
 }
 /* For tests of the plugin: */
-extern "C" __attribute__((visibility("default"))) void weft_emu_counts(long long launches_uploads_waits_queries[4]);
-/* What the host program's own calls in this thread would find, or leave behind: the device, the last error. Less than 0: as it is. */
+extern "C" __attribute__((visibility("default"))) void weft_emu_counts(
+    long long launches_uploads_waits_queries[4]);
+/* What the host program's own calls in this thread would find, or leave behind: the device, the last
+ * error. Less than 0: as it is. */
 extern "C" __attribute__((visibility("default"))) void weft_emu_thread(int *device, int *last_error);
 #endif

@@ -1,4 +1,5 @@
-/* streams.cpp - launches, copies, streams, events and graphs of runtime.h: everything waits in a queue until somebody waits for it. */
+/* streams.cpp - launches, copies, streams, events and graphs of runtime.h: everything waits in a queue
+ * until somebody waits for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,8 +11,10 @@
 
 namespace {
 typedef std::function<void()> Work;
-struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };     /* an event's state */
-struct Item { Work work; std::shared_ptr<Mark> until; unsigned long long turn; };                /* no work: wait until the mark's turn */
+/* an event's state */
+struct Mark { struct emu_stream *stream; unsigned long long recorded, done; double when; };
+/* no work: wait until the mark's turn */
+struct Item { Work work; std::shared_ptr<Mark> until; unsigned long long turn; };
 typedef std::vector<Work> Steps;
 } // namespace
 
@@ -37,7 +40,10 @@ emu_stream *default_stream(int device)
 emu_stream *real(emu_stream *s) { return s ? s : default_stream(emu::current_device()); }
 
 /* ---- whose turn it is ---- */
-bool blocked(const emu_stream *s) { return s->queue.front().until && s->queue.front().until->done < s->queue.front().turn; }
+bool blocked(const emu_stream *s)
+{
+    return s->queue.front().until && s->queue.front().until->done < s->queue.front().turn;
+}
 
 emu_stream *needed(emu_stream *s)                /* the stream that has to go on so that s can */
 {
@@ -107,7 +113,8 @@ bool meant(const emu::Launch &l, const char *variable)
 
 void execute(emu::Launch l, int device)
 {
-    l.wrong = meant(l, "WEFT_EMU_WRONG"), l.lost = meant(l, "WEFT_EMU_LOSE"), l.capability = emu::model().capability;
+    l.wrong = meant(l, "WEFT_EMU_WRONG"), l.lost = meant(l, "WEFT_EMU_LOSE"),
+    l.capability = emu::model().capability;
     if (meant(l, "WEFT_EMU_FAIL")) {
         emu::lost(device) = cudaErrorIllegalAddress;
         return;
@@ -123,7 +130,8 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
 {
     const dim3 &g = l.grid, &t = l.threads;
     size_t each = (size_t)t.x * t.y * t.z, all = (size_t)g.x * g.y * g.z;
-    if (!each || !all || t.x > 1024 || t.y > 1024 || t.z > 64 || each > emu::MOST_THREADS || g.x >> 31 || g.y > 65535 || g.z > 65535)
+    if (!each || !all || t.x > 1024 || t.y > 1024 || t.z > 64 || each > emu::MOST_THREADS || g.x >> 31 ||
+        g.y > 65535 || g.z > 65535)
         return cudaErrorInvalidConfiguration;
     const emu::Model &model = emu::model();
     if (!model.code)
@@ -131,7 +139,8 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
     if (meant(l, "WEFT_EMU_REFUSE"))
         return cudaErrorLaunchOutOfResources;
     const Here here(emu::current_device(), kernel);
-    if (!l.cluster || (l.cluster > 1 && model.cluster == 1) || l.cluster > (wide_clusters[here] ? 16u : 8u) || g.x % l.cluster)
+    if (!l.cluster || (l.cluster > 1 && model.cluster == 1) || l.cluster > (wide_clusters[here] ? 16u : 8u) ||
+        g.x % l.cluster)
         return cudaErrorInvalidConfiguration;
     auto most = most_shared.find(here);
     if (l.dynamic > (most == most_shared.end() ? (size_t)emu::SHARED_DEFAULT : (size_t)most->second))
@@ -139,7 +148,9 @@ cudaError_t checked(const emu::Launch &l, const void *kernel)
     cudaDeviceProp about;
     cudaGetDeviceProperties(&about, emu::current_device());
     size_t at_once = std::min(2048 / each, (about.sharedMemPerMultiprocessor) / (l.dynamic + 1024));
-    return l.together && all > at_once * (size_t)about.multiProcessorCount ? cudaErrorCooperativeLaunchTooLarge : cudaSuccess;
+    return l.together && all > at_once * (size_t)about.multiProcessorCount ?
+               cudaErrorCooperativeLaunchTooLarge :
+               cudaSuccess;
 }
 } // namespace
 
@@ -173,7 +184,8 @@ cudaError_t submit(Launch l, cudaStream_t stream, const void *kernel)
 void weft_emu_counts(long long out[4])
 {
     emu::Locked locked;
-    out[0] = emu::counts.launches, out[1] = emu::counts.uploads, out[2] = emu::counts.waits, out[3] = emu::counts.queries;
+    out[0] = emu::counts.launches, out[1] = emu::counts.uploads, out[2] = emu::counts.waits,
+    out[3] = emu::counts.queries;
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *)
@@ -188,7 +200,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
     emu::Locked locked;
     emu::counts.queries++;
     const Here here(emu::current_device(), kernel);
-    const bool shared = a == cudaFuncAttributeMaxDynamicSharedMemorySize, wide = a == cudaFuncAttributeNonPortableClusterSizeAllowed;
+    const bool shared = a == cudaFuncAttributeMaxDynamicSharedMemorySize,
+               wide = a == cudaFuncAttributeNonPortableClusterSizeAllowed;
     if (emu::setting("WEFT_EMU_QUERIES", 1) == 0)
         return emu::note(cudaErrorNotSupported);
     if ((shared && (v < 0 || v > emu::model().shared)) || (wide && v && emu::model().cluster < 16))
@@ -204,7 +217,8 @@ cudaError_t clusters_at_once(int *n, const void *kernel, int blocks, int threads
 {
     emu::Locked locked;
     emu::Launch l{};
-    l.grid = dim3((unsigned)blocks), l.threads = dim3((unsigned)threads), l.dynamic = shared, l.cluster = (unsigned)blocks, l.name = "";
+    l.grid = dim3((unsigned)blocks), l.threads = dim3((unsigned)threads), l.dynamic = shared,
+    l.cluster = (unsigned)blocks, l.name = "";
     emu::counts.queries++;
     cudaError_t e = emu::setting("WEFT_EMU_QUERIES", 1) ? checked(l, kernel) : cudaErrorNotSupported;
     *n = e == cudaSuccess ? 8 / blocks + 1 : 0;
@@ -220,7 +234,8 @@ static bool direction_is_right(const void *to, const void *from, cudaMemcpyKind 
     return kind == cudaMemcpyDefault || (fits(to, to_device) && fits(from, from_device));
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
     emu::Locked locked;
     cudaError_t e = emu::usable(stream);
@@ -229,10 +244,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     if (!direction_is_right(to, from, kind))
         return emu::note(cudaErrorInvalidValue);
     emu::counts.uploads += kind == cudaMemcpyHostToDevice;
-    bool from_pages = !emu::on_device(from) && !emu::pinned(from), to_pages = !emu::on_device(to) && !emu::pinned(to);
+    bool from_pages = !emu::on_device(from) && !emu::pinned(from),
+         to_pages = !emu::on_device(to) && !emu::pinned(to);
     if ((from_pages || to_pages) && real(stream)->capture)
         return emu::note(cudaErrorStreamCaptureUnsupported);
-    if (from_pages) {                            /* CUDA has read it when this returns; pinned memory is read when the copy runs */
+    /* CUDA has read it when this returns; pinned memory is read when the copy runs */
+    if (from_pages) {
         std::vector<char> kept((const char *)from, (const char *)from + bytes);
         emu::later(stream, [=] { memcpy(to, kept.data(), bytes); });
     } else
@@ -402,10 +419,15 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status)
 {
     emu_graph *g = real(s)->capture;
-    *status = !g ? cudaStreamCaptureStatusNone : g->broken ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+    *status = !g        ? cudaStreamCaptureStatusNone :
+              g->broken ? cudaStreamCaptureStatusInvalidated :
+                          cudaStreamCaptureStatusActive;
     return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long) { return *x = new emu_graph(*g), cudaSuccess; }
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long)
+{
+    return *x = new emu_graph(*g), cudaSuccess;
+}
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { return delete g, cudaSuccess; }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { return delete x, cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t stream)

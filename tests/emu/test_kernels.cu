@@ -1,5 +1,6 @@
-/* test_kernels.cu - small kernels that show what the emulation can do and what it finds. nvcc compiles them, too, so that all of
- * cuda/ptx.h is known to be PTX: nvcc -std=c++17 -arch=sm_90 -I. -c -o /dev/null tests/emu/test_kernels.cu */
+/* test_kernels.cu - small kernels that show what the emulation can do and what it finds. nvcc compiles them,
+ * too, so that all of cuda/ptx.h is known to be PTX: nvcc -std=c++17 -arch=sm_90 -I. -c -o /dev/null
+ * tests/emu/test_kernels.cu */
 #include "cuda/ptx.h"
 
 enum { ALL = 256 };                              /* threads of most of them */
@@ -23,7 +24,8 @@ __device__ static float block_total(float v, float *part, bool waits)
         v += part[i];
     return v;
 }
-template <bool WAITS> __global__ void totals(float *y, const float *x)           /* a block's total, in each thread */
+/* a block's total, in each thread */
+template <bool WAITS> __global__ void totals(float *y, const float *x)
 {
     SHARED(part, float[8]);
     size_t i = (size_t)first_index();
@@ -41,7 +43,8 @@ __global__ void lanes(double *y)                 /* 8 rows of 32 */
     y[96 + lane] = __shfl_up_sync(~0u, (float)lane, 1);
     y[128 + lane] = __ballot_sync(~0u, lane % 3 == 0);
     y[160 + lane] = lane < 8 ? __shfl_sync(0xFFu, (float)lane, 7) : 0;
-    y[192 + lane] = lane < 8 ? __shfl_sync(0xFFu, (float)lane, 9) : 0;           /* from a lane that is not there */
+    /* from a lane that is not there */
+    y[192 + lane] = lane < 8 ? __shfl_sync(0xFFu, (float)lane, 9) : 0;
     y[224 + lane] = __any_sync(~0u, lane == 9) + 2 * __all_sync(~0u, lane < 31);
 }
 
@@ -61,17 +64,20 @@ __global__ void count_up(unsigned long long *least, unsigned *n)
 }
 
 /* ---- tensor cores ---- */
-__global__ void one_mma(float *d, const float *a, const float *b, bool bf16)     /* row-major; a 16 x k, b k x 8, k = 8 or 16 */
+/* row-major; a 16 x k, b k x 8, k = 8 or 16 */
+__global__ void one_mma(float *d, const float *a, const float *b, bool bf16)
 {
     unsigned g = threadIdx.x / 4, t = threadIdx.x % 4;
     float sum[4] = { 0, 0, 0, 0 };
     uint32_t fa[4], fb[2];
     for (unsigned i = 0; i < 4; i++) {
         const float *row = a + (g + i % 2 * 8) * (bf16 ? 16 : 8);
-        fa[i] = bf16 ? pack_bf16(row[2 * t + i / 2 * 8], row[2 * t + i / 2 * 8 + 1]) : to_tf32(row[t + i / 2 * 4]);
+        fa[i] = bf16 ? pack_bf16(row[2 * t + i / 2 * 8], row[2 * t + i / 2 * 8 + 1]) :
+                       to_tf32(row[t + i / 2 * 4]);
     }
     for (unsigned i = 0; i < 2; i++)
-        fb[i] = bf16 ? pack_bf16(b[(2 * t + i * 8) * 8 + g], b[(2 * t + i * 8 + 1) * 8 + g]) : to_tf32(b[(t + i * 4) * 8 + g]);
+        fb[i] = bf16 ? pack_bf16(b[(2 * t + i * 8) * 8 + g], b[(2 * t + i * 8 + 1) * 8 + g]) :
+                       to_tf32(b[(t + i * 4) * 8 + g]);
     if (bf16)
         mma_bf16(sum, fa, fb);
     else
@@ -134,7 +140,8 @@ template <bool WAITS> __global__ void by_st_async(float *y, int rounds)
         if (threadIdx.x == 0)
             mbarrier_arrive_expect(&full[r % 2], others * 16);
         if (threadIdx.x < others)
-            st_async(&box[r % 2][cluster_rank()], &full[r % 2], threadIdx.x, make_float4((float)blockIdx.x, 0, 0, (float)r));
+            st_async(&box[r % 2][cluster_rank()], &full[r % 2], threadIdx.x,
+                     make_float4((float)blockIdx.x, 0, 0, (float)r));
         if (WAITS)
             mbarrier_wait(&full[r % 2], (unsigned)r / 2 % 2);
         for (unsigned i = 0; i < others; i++)

@@ -1,19 +1,22 @@
-/* series_data.h - what tests of time series share: frames of random series, and how a window must look, worked out the slow way. */
+/* series_data.h - what tests of time series share: frames of random series, and how a window must look,
+ * worked out the slow way. */
 #ifndef WEFT_TESTS_SERIES_DATA_H
 #define WEFT_TESTS_SERIES_DATA_H
 #include "tests/check.h"
 
 #define DOES(status)   cr_assert_eq((status), WEFT_OK, "%s", weft_file_message())
-#define REFUSES(kind, part, status)                                                                                            \
-    do {                                                                                                                        \
-        weft_status refused = (status);                                                                                         \
-        cr_assert(refused == (kind) && strstr(weft_file_message(), part), "expected %s with \"%s\", but there is %s: %s",         \
-                  weft_status_name(kind), part, weft_status_name(refused), weft_file_message());                                \
+#define REFUSES(kind, part, status)                                                             \
+    do {                                                                                        \
+        weft_status refused = (status);                                                         \
+        cr_assert(refused == (kind) && strstr(weft_file_message(), part),                       \
+                  "expected %s with \"%s\", but there is %s: %s", weft_status_name(kind), part, \
+                  weft_status_name(refused), weft_file_message());                              \
     } while (0)
 
 static const char *const series_names[] = { "t", "u", "v", "p", "y", "s", NULL };
 
-/* `n` series of the lengths given: time t that increases unevenly, known u and v, past p, target y, fixed s. */
+/* `n` series of the lengths given: time t that increases unevenly, known u and v, past p, target y, fixed
+ * s. */
 UNUSED static weft_frame series_random(int n, const int64_t *rows)
 {
     weft_frame f = { 0 };
@@ -35,7 +38,13 @@ UNUSED static weft_frame series_random(int n, const int64_t *rows)
 }
 
 static const weft_features_opts series_features = {
-    .context = 7, .horizon = 4, .known = WEFT_NAMES("u", "v"), .past = WEFT_NAMES("p"), .target = WEFT_NAMES("y"), .fixed = WEFT_NAMES("s"), .time = "t",
+    .context = 7,
+    .horizon = 4,
+    .known = WEFT_NAMES("u", "v"),
+    .past = WEFT_NAMES("p"),
+    .target = WEFT_NAMES("y"),
+    .fixed = WEFT_NAMES("s"),
+    .time = "t",
 };
 
 /* Mean and unbiased standard deviation of a whole column, in the naive way. */

@@ -1,4 +1,5 @@
-/* test_blocks.c - the blocks of gated residual networks against their formulas by plain loops; ragged and plain alike; gradients. */
+/* test_blocks.c - the blocks of gated residual networks against their formulas by plain loops; ragged and
+ * plain alike; gradients. */
 #include "tests/nn/layers.h"
 
 /* ---- by loops, in double ---- */
@@ -12,7 +13,8 @@ static row row_of(const weft_real *x, int64_t n)
         r.x[i] = (double)x[i];
     return r;
 }
-static row linear(const weft_module *m, const char *path, row x, int out)        /* path.weight, and path.bias if there is one */
+/* path.weight, and path.bias if there is one */
+static row linear(const weft_module *m, const char *path, row x, int out)
 {
     char name[96];
     row y = { .n = out };
@@ -85,14 +87,18 @@ static row grn(const weft_module *m, row x, const row *context, int hidden, int 
     if (context)
         h = added(h, linear(m, "fc3", *context, hidden));
     h = glu(m, "glu1.fc1", linear(m, "fc2", elu(h), out), out);
-    row skip = weft_find_parameter(m, "project.weight") ? linear(m, "project", x, out) :
-               weft_find_parameter(m, "resample.mask") ? norm(m, "resample.norm", scaled(of(m, "resample.mask"), resampled(x, out))) : x;
+    row skip = weft_find_parameter(m, "project.weight") ?
+                   linear(m, "project", x, out) :
+               weft_find_parameter(m, "resample.mask") ?
+                   norm(m, "resample.norm", scaled(of(m, "resample.mask"), resampled(x, out))) :
+                   x;
     return norm(m, "norm", added(h, skip));
 }
 #define BLOCK_TOL TOL(1e-12, 2e-5)
 static void same_rows(const char *name, weft_tensor *y, const row *want, int64_t rows)
 {
-    weft_real *got = numbers(weft_layout_of(y) == WEFT_PLAIN ? y : weft_to_layout(y, WEFT_CONCAT)), expected[WIDE];
+    weft_real *got = numbers(weft_layout_of(y) == WEFT_PLAIN ? y : weft_to_layout(y, WEFT_CONCAT)),
+              expected[WIDE];
     for (int64_t r = 0; r < rows; r++) {
         for (int i = 0; i < want[r].n; i++)
             expected[i] = (weft_real)want[r].x[i];
@@ -106,7 +112,8 @@ Test(blocks, gates_and_residual_sums)
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
         weft_glu *g = weft_glu_new(m, "glu", 3, 4, 0);
-        weft_add_norm *plain = weft_add_norm_new(m, "plain", 4, false), *masked = weft_add_norm_new(m, "masked", 4, true);
+        weft_add_norm *plain = weft_add_norm_new(m, "plain", 4, false),
+                      *masked = weft_add_norm_new(m, "masked", 4, true);
         weft_gate_add_norm *both = weft_gate_add_norm_new(m, "both", 3, 4, 0, true);
         renew(m);
         weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some);
@@ -116,17 +123,21 @@ Test(blocks, gates_and_residual_sums)
             out[0][t] = glu(m, "glu.fc1", in, 4);
             out[1][t] = norm(m, "plain.norm", added(out[0][t], s));
             out[2][t] = norm(m, "masked.norm", added(out[0][t], scaled(of(m, "masked.mask"), s)));
-            out[3][t] = norm(m, "both.add_norm.norm", added(glu(m, "both.glu.fc1", in, 4), scaled(of(m, "both.add_norm.mask"), s)));
+            out[3][t] = norm(m, "both.add_norm.norm",
+                             added(glu(m, "both.glu.fc1", in, 4), scaled(of(m, "both.add_norm.mask"), s)));
         }
         weft_tensor *u = weft_glu_run(g, x);
         same_rows("glu", u, out[0], TOKENS);
         same_rows("add_norm", weft_add_norm_run(plain, u, skip), out[1], TOKENS);
         same_rows("trainable add_norm", weft_add_norm_run(masked, u, skip), out[2], TOKENS);
         same_rows("gate_add_norm", weft_gate_add_norm_run(both, x, skip), out[3], TOKENS);
-        weft_tensor *alike = weft_gate_add_norm_run(both, weft_plain(x), weft_plain(skip)), *packed = weft_gate_add_norm_run(both, weft_to_layout(x, WEFT_PACKED), skip);
+        weft_tensor *alike = weft_gate_add_norm_run(both, weft_plain(x), weft_plain(skip)),
+                    *packed = weft_gate_add_norm_run(both, weft_to_layout(x, WEFT_PACKED), skip);
         same_rows("plain", alike, out[3], TOKENS);
         same_rows("packed", packed, out[3], TOKENS);
-        weft_tensor *cube = weft_gate_add_norm_run(both, weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }), weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }));
+        weft_tensor *cube =
+            weft_gate_add_norm_run(both, weft_reshape(weft_plain(x), 3, (int64_t[]){ 3, 3, 3 }),
+                                   weft_reshape(weft_plain(skip), 3, (int64_t[]){ 3, 3, 4 }));
         cr_assert(weft_rank(cube) == 3 && weft_size(cube, 2) == 4);
         same_bits("of rank 3", numbers(cube), numbers(alike), TOKENS * 4);
     }
@@ -135,8 +146,11 @@ Test(blocks, gates_and_residual_sums)
 Test(blocks, features_resampled)
 {
     static const weft_real up[] = { 1, 2, 4, 8 }, count[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-    static const struct { const weft_real *x; int64_t in, out; double y[8]; } cases[] = {
-        { up, 4, 7, { 1, 1.5, 2, 3, 4, 6, 8 } }, { count, 8, 3, { 0, 3.5, 7 } }, { count, 8, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } }, { up, 4, 2, { 1, 8 } } };
+    static const struct { const weft_real *x; int64_t in, out; double y[8];
+    } cases[] = { { up, 4, 7, { 1, 1.5, 2, 3, 4, 6, 8 } },
+                  { count, 8, 3, { 0, 3.5, 7 } },
+                  { count, 8, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
+                  { up, 4, 2, { 1, 8 } } };
     FOR_DEVICES(w)
         for (int c = 0; c < COUNT(cases); c++) {
             weft_module *m = weft_module_new(w, "m");
@@ -145,11 +159,14 @@ Test(blocks, features_resampled)
             row y = { .n = (int)cases[c].out };
             memcpy(y.x, cases[c].y, sizeof cases[c].y);
             y = norm(m, "r.norm", scaled(of(m, "r.mask"), y));
-            same_rows("resampled", weft_resample_norm_run(r, weft_reals(w, cases[c].x, WEFT_SHAPE(1, cases[c].in))), &y, 1);
+            same_rows("resampled",
+                      weft_resample_norm_run(r, weft_reals(w, cases[c].x, WEFT_SHAPE(1, cases[c].in))), &y,
+                      1);
         }
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_resample_norm *first = weft_resample_norm_new(m, "first", 4, 1, false);         /* of one number the norm is its bias */
+    /* of one number the norm is its bias */
+    weft_resample_norm *first = weft_resample_norm_new(m, "first", 4, 1, false);
     cr_assert(numbers(weft_resample_norm_run(first, weft_reals(w, up, WEFT_SHAPE(1, 4))))[0] == 0);
     CLEAN(w);
 }
@@ -160,14 +177,20 @@ static weft_tensor *run_grn_alone(weft_tensor *const *x, void *g) { return weft_
 
 Test(blocks, gated_residual_networks)
 {
-    static const struct { int64_t in, out, hidden, context; bool interpolate; } of_a_kind[] = {
-        { 3, 3, 0, 0, false }, { 3, 5, 4, 0, false }, { 3, 5, 2, 2, true }, { 5, 2, 0, 2, true }, { 2, 2, 7, 2, false } };
+    static const struct { int64_t in, out, hidden, context; bool interpolate;
+    } of_a_kind[] = { { 3, 3, 0, 0, false },
+                      { 3, 5, 4, 0, false },
+                      { 3, 5, 2, 2, true },
+                      { 5, 2, 0, 2, true },
+                      { 2, 2, 7, 2, false } };
     FOR_DEVICES(w)
         for (int k = 0; k < COUNT(of_a_kind); k++) {
-            int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, hidden = of_a_kind[k].hidden, context = of_a_kind[k].context;
+            int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, hidden = of_a_kind[k].hidden,
+                    context = of_a_kind[k].context;
             weft_module *m = weft_module_new(w, "m");
             weft_grn_opts o = WEFT_GRN_DEFAULTS;
-            o.in = in, o.out = out, o.hidden = hidden, o.context = context, o.interpolate = of_a_kind[k].interpolate, o.dropout = 0;
+            o.in = in, o.out = out, o.hidden = hidden, o.context = context,
+            o.interpolate = of_a_kind[k].interpolate, o.dropout = 0;
             weft_grn *g = weft_grn_new(m, "g", &o);
             renew(m);
             weft_tensor *x = ragged(w, in, &some), *c = context ? drawn(w, WEFT_SHAPE(N, context)) : NULL;
@@ -175,20 +198,29 @@ Test(blocks, gated_residual_networks)
             for (int s = 0, t = 0; s < N; s++)
                 for (int i = 0; i < lengths_of_n[s]; i++, t++) {
                     row of_c = context ? row_of(numbers(c) + s * context, context) : (row){ 0 };
-                    want[t] = grn(m->child, row_of(numbers(x) + t * in, in), context ? &of_c : NULL, (int)(hidden ? hidden : in), (int)out);
+                    want[t] = grn(m->child, row_of(numbers(x) + t * in, in), context ? &of_c : NULL,
+                                  (int)(hidden ? hidden : in), (int)out);
                 }
             weft_tensor *y = weft_grn_run(g, x, c);
             same_rows("grn", y, want, TOKENS);
-            same_rows("a context for each row", weft_grn_run(g, x, c ? weft_broadcast_to_tokens(c, x) : NULL), want, TOKENS);
-            weft_tensor *full = weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT), *padded = weft_grn_run(g, full, c);      /* [N, 5, in] beside [N, context] */
-            same_rows("plain of rank 3", weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT), want, TOKENS);
+            same_rows("a context for each row", weft_grn_run(g, x, c ? weft_broadcast_to_tokens(c, x) : NULL),
+                      want, TOKENS);
+            /* [N, 5, in] beside [N, context] */
+            weft_tensor *full = weft_pad_packed_sequence(x, 5, 0, WEFT_ALIGN_LEFT),
+                        *padded = weft_grn_run(g, full, c);
+            same_rows("plain of rank 3", weft_pack_padded_sequence(padded, &some, WEFT_ALIGN_LEFT), want,
+                      TOKENS);
             if (w->dev.k->synchronous && k % 2 == 0)
-                gradients_hold(m, (probe){ c ? run_grn : run_grn_alone, g }, (weft_tensor *[]){ x, c }, c ? 2 : 1);
+                gradients_hold(m, (probe){ c ? run_grn : run_grn_alone, g }, (weft_tensor *[]){ x, c },
+                               c ? 2 : 1);
         }
 }
 
 /* ---- variable selection ---- */
-static weft_tensor *run_selection(weft_tensor *const *x, void *v) { return weft_variable_selection_run(v, x[0], x[1], NULL); }
+static weft_tensor *run_selection(weft_tensor *const *x, void *v)
+{
+    return weft_variable_selection_run(v, x[0], x[1], NULL);
+}
 
 static const weft_module *below(const weft_module *m, const char *name)
 {
@@ -205,7 +237,8 @@ static row select_by_loops(const weft_module *m, row x, row context, int d_hidde
     char number[16];
     for (int i = 0; i < x.n; i++) {
         snprintf(number, sizeof number, "%d", i);
-        row one = linear(below(below(m, "prescalers"), number)->parent, number, (row){ { x.x[i] }, 1 }, d_hidden);
+        row one =
+            linear(below(below(m, "prescalers"), number)->parent, number, (row){ { x.x[i] }, 1 }, d_hidden);
         memcpy(all.x + i * d_hidden, one.x, (size_t)d_hidden * sizeof *one.x);
     }
     double most = -INFINITY, sum = 0;
@@ -220,7 +253,8 @@ static row select_by_loops(const weft_module *m, row x, row context, int d_hidde
         snprintf(number, sizeof number, "%d", i);
         row p = { .n = d_hidden };
         memcpy(p.x, all.x + i * d_hidden, (size_t)d_hidden * sizeof *p.x);
-        row e = grn(below(below(m, "single_grn"), number), p, NULL, d_hidden < d_model ? d_hidden : d_model, d_model);
+        row e = grn(below(below(m, "single_grn"), number), p, NULL, d_hidden < d_model ? d_hidden : d_model,
+                    d_model);
         share[i] = exp(logits.x[i] - most) / sum;
         for (int o = 0; o < d_model; o++)
             y.x[o] += share[i] * e.x[o];
@@ -234,27 +268,35 @@ Test(blocks, variable_selection)
     FOR_DEVICES(w)
         for (int n = 1; n <= 4; n++) {
             weft_module *m = weft_module_new(w, "m");
-            weft_variable_selection *v = weft_variable_selection_new(m, "v", &(weft_variable_selection_opts){ n, D_HIDDEN, D_MODEL, CONTEXT, 0 });
+            weft_variable_selection *v = weft_variable_selection_new(
+                m, "v", &(weft_variable_selection_opts){ n, D_HIDDEN, D_MODEL, CONTEXT, 0 });
             renew(m);
             weft_tensor *x = ragged(w, n, &some), *c = drawn(w, WEFT_SHAPE(N, CONTEXT)), *weights;
             row want[TOKENS];
             double share[TOKENS][4];
             for (int s = 0, t = 0; s < N; s++)
                 for (int i = 0; i < lengths_of_n[s]; i++, t++)
-                    want[t] = select_by_loops(m->child, row_of(numbers(x) + t * n, n), row_of(numbers(c) + s * CONTEXT, CONTEXT), D_HIDDEN, D_MODEL, share[t]);
+                    want[t] = select_by_loops(m->child, row_of(numbers(x) + t * n, n),
+                                              row_of(numbers(c) + s * CONTEXT, CONTEXT), D_HIDDEN, D_MODEL,
+                                              share[t]);
             weft_tensor *y = weft_variable_selection_run(v, x, c, &weights);
             same_rows("selected", y, want, TOKENS);
-            cr_assert(weft_layout_of(weights) == WEFT_CONCAT && weft_size(weights, 0) == TOKENS && weft_size(weights, 1) == n);
+            cr_assert(weft_layout_of(weights) == WEFT_CONCAT && weft_size(weights, 0) == TOKENS &&
+                      weft_size(weights, 1) == n);
             for (int t = 0; t < TOKENS; t++)
                 for (int i = 0; i < n; i++)
-                    cr_assert(fabs((double)numbers(weights)[t * n + i] - share[t][i]) < BLOCK_TOL, "%d features, row %d", n, t);
+                    cr_assert(fabs((double)numbers(weights)[t * n + i] - share[t][i]) < BLOCK_TOL,
+                              "%d features, row %d", n, t);
             if (w->dev.k->synchronous && n == 2)
                 gradients_hold(m, (probe){ run_selection, v }, (weft_tensor *[]){ x, c }, 2);
         }
 }
 
 /* ---- attention with shared values ---- */
-static weft_tensor *run_attention(weft_tensor *const *x, void *a) { return weft_interpretable_attention_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL); }
+static weft_tensor *run_attention(weft_tensor *const *x, void *a)
+{
+    return weft_interpretable_attention_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
+}
 
 Test(blocks, interpretable_attention_fused_and_with_all_scores)
 {
@@ -269,36 +311,54 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
         for (int i = 0; i < COUNT(forbidden); i++)
             forbidden[i] = i % TK > i / TK % TQ;
         weft_tensor *mask = weft_reals(w, forbidden, WEFT_SHAPE(2, TQ, TK));
-        weft_tensor *plain = weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL), *masked = weft_interpretable_attention_masked(a, q, memory, mask, &all);
-        close_to("with its map", numbers(weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map)), numbers(plain), 2 * TQ * D, BLOCK_TOL);
+        weft_tensor *plain = weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL),
+                    *masked = weft_interpretable_attention_masked(a, q, memory, mask, &all);
+        close_to("with its map",
+                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map)),
+                 numbers(plain), 2 * TQ * D, BLOCK_TOL);
         close_to("plain and masked", numbers(plain), numbers(masked), 2 * TQ * D, BLOCK_TOL);
-        weft_tensor *packed = weft_interpretable_attention_run(a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT), weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT), WEFT_CAUSAL_TOP_LEFT, NULL);
-        same_bits("packed", numbers(weft_pad_packed_sequence(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain), 2 * TQ * D);
-        close_to("no mask", numbers(weft_interpretable_attention_masked(a, q, memory, NULL, NULL)), numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, NULL)), 2 * TQ * D, BLOCK_TOL);
-        weft_real *one = numbers(weft_to_layout(map, WEFT_CONCAT)), *other = numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3));   /* [n, Tq, Tk, heads] */
+        weft_tensor *packed = weft_interpretable_attention_run(
+            a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT),
+            weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT), WEFT_CAUSAL_TOP_LEFT, NULL);
+        same_bits("packed", numbers(weft_pad_packed_sequence(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain),
+                  2 * TQ * D);
+        close_to("no mask", numbers(weft_interpretable_attention_masked(a, q, memory, NULL, NULL)),
+                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, NULL)), 2 * TQ * D,
+                 BLOCK_TOL);
+        /* [n, Tq, Tk, heads] */
+        weft_real *one = numbers(weft_to_layout(map, WEFT_CONCAT)),
+                  *other = numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3));
         close_to("maps", one, other, 2 * TQ * TK * 2, BLOCK_TOL);
         weft_tensor *first = weft_reshape(weft_slice(q, 1, 0, 1), 2, (int64_t[]){ 2, D });
-        same_bits("one query each", numbers(weft_interpretable_attention_run(a, first, memory, WEFT_CAUSAL_TOP_LEFT, NULL)), numbers(weft_slice(plain, 1, 0, 1)), 2 * D);
-        weft_tensor *blind = weft_interpretable_attention_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);     /* all keys evenly */
+        same_bits("one query each",
+                  numbers(weft_interpretable_attention_run(a, first, memory, WEFT_CAUSAL_TOP_LEFT, NULL)),
+                  numbers(weft_slice(plain, 1, 0, 1)), 2 * D);
+        /* all keys evenly */
+        weft_tensor *blind =
+            weft_interpretable_attention_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);
         OK(w);
         for (int i = 0; i < 2 * 2 * TQ * TK; i++)
             cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "%d: %g", i, (double)numbers(all)[i]);
         cr_assert(weft_size(blind, 1) == TQ);
         if (w->dev.k->synchronous)
-            gradients_hold(m, (probe){ run_attention, a }, (weft_tensor *[]){ ragged(w, D, &some), ragged(w, D, &some) }, 2);
+            gradients_hold(m, (probe){ run_attention, a },
+                           (weft_tensor *[]){ ragged(w, D, &some), ragged(w, D, &some) }, 2);
     }
 }
 
 /* ---- first values, dropout ---- */
-static void starts(const weft_module *m, const char *path, double deviation, double bound)    /* deviation 0: all 0 */
+/* deviation 0: all 0 */
+static void starts(const weft_module *m, const char *path, double deviation, double bound)
 {
     weft_tensor *p = weft_find_parameter(m, path);
     cr_assert(p, "%s", path);
     int64_t n = weft_numel(p);
     double square = 0, most = 0;
     for (int64_t i = 0; i < n; i++)
-        square += (double)of(m, path)[i] * (double)of(m, path)[i], most = fmax(most, fabs((double)of(m, path)[i]));
-    cr_assert(deviation == 0 ? most == 0 : fabs(sqrt(square / (double)n) - deviation) < .15 * deviation, "%s: %g, not %g", path, sqrt(square / (double)n), deviation);
+        square += (double)of(m, path)[i] * (double)of(m, path)[i],
+            most = fmax(most, fabs((double)of(m, path)[i]));
+    cr_assert(deviation == 0 ? most == 0 : fabs(sqrt(square / (double)n) - deviation) < .15 * deviation,
+              "%s: %g, not %g", path, sqrt(square / (double)n), deviation);
     cr_assert(bound == 0 || most <= bound, "%s: %g", path, most);
 }
 
@@ -307,12 +367,15 @@ Test(blocks, first_values_are_the_originals)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_grn_new(m, "g", &(weft_grn_opts){ .in = 20, .out = 30, .hidden = 40, .context = 10 });
-    weft_glu_new(m, "glu", 20, 30, 0), weft_gate_add_norm_new(m, "gate", 20, 30, 0, true), weft_interpretable_attention_new(m, "a", 32, 4, 0);
-    starts(m, "g.fc1.weight", sqrt(2 / 20.), 0), starts(m, "g.fc2.weight", sqrt(2 / 40.), 0), starts(m, "g.glu1.fc1.weight", sqrt(2 / 30.), 0);
+    weft_glu_new(m, "glu", 20, 30, 0), weft_gate_add_norm_new(m, "gate", 20, 30, 0, true),
+        weft_interpretable_attention_new(m, "a", 32, 4, 0);
+    starts(m, "g.fc1.weight", sqrt(2 / 20.), 0), starts(m, "g.fc2.weight", sqrt(2 / 40.), 0),
+        starts(m, "g.glu1.fc1.weight", sqrt(2 / 30.), 0);
     starts(m, "g.fc1.bias", 0, 0), starts(m, "g.project.bias", 0, 0), starts(m, "g.glu1.fc1.bias", 0, 0);
     double fc3 = sqrt(6 / 50.), glu_bound = sqrt(6 / 80.), project = 1 / sqrt(20.), query = sqrt(6 / 40.);
     starts(m, "g.fc3.weight", fc3 / sqrt(3), fc3), starts(m, "g.project.weight", project / sqrt(3), project);
-    starts(m, "glu.fc1.weight", glu_bound / sqrt(3), glu_bound), starts(m, "glu.fc1.bias", 0, 0), starts(m, "gate.add_norm.mask", 0, 0);
+    starts(m, "glu.fc1.weight", glu_bound / sqrt(3), glu_bound), starts(m, "glu.fc1.bias", 0, 0),
+        starts(m, "gate.add_norm.mask", 0, 0);
     starts(m, "a.query_layers.3.weight", query / sqrt(3), query), starts(m, "a.output_layer.bias", 0, 0);
     cr_assert(!weft_find_parameter(m, "g.fc3.bias"));
     CLEAN(w);
@@ -335,7 +398,8 @@ Test(blocks, dropout_in_training_only)
     cr_assert(zeros > 45 && zeros < 105, "%d of 150 weights were dropped", zeros);
     weft_set_training(w, false);
     same_bits("evaluation", numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64);
-    same_bits("evaluation", numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)), numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
+    same_bits("evaluation", numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)),
+              numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
     CLEAN(w);
 }
 
@@ -344,8 +408,10 @@ Test(blocks, what_cannot_be)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_grn *without = weft_grn_new(m, "without", &(weft_grn_opts){ .in = 3, .out = 3 }), *with = weft_grn_new(m, "with", &(weft_grn_opts){ .in = 3, .out = 3, .context = 2 });
-    weft_variable_selection *v = weft_variable_selection_new(m, "v", &(weft_variable_selection_opts){ 3, 2, 4, 0, 0 });
+    weft_grn *without = weft_grn_new(m, "without", &(weft_grn_opts){ .in = 3, .out = 3 }),
+             *with = weft_grn_new(m, "with", &(weft_grn_opts){ .in = 3, .out = 3, .context = 2 });
+    weft_variable_selection *v =
+        weft_variable_selection_new(m, "v", &(weft_variable_selection_opts){ 3, 2, 4, 0, 0 });
     weft_interpretable_attention *a = weft_interpretable_attention_new(m, "a", 4, 2, 0);
     OK(w);
     weft_grn_run(without, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)));
@@ -360,9 +426,12 @@ Test(blocks, what_cannot_be)
     FAILS(w, WEFT_EARG, "made without one");
     weft_interpretable_attention_masked(a, ragged(w, 4, &some), ragged(w, 4, &some), NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "plain [n, Tq, 4]");
-    weft_interpretable_attention_masked(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)), weft_zeros(w, WEFT_SHAPE(2, 5, 4)), weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL);
+    weft_interpretable_attention_masked(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)),
+                                        weft_zeros(w, WEFT_SHAPE(2, 5, 4)),
+                                        weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL);
     FAILS(w, WEFT_ESHAPE, "a mask [n, Tq (or 1), Tk]");
-    weft_interpretable_attention_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)), weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL);
+    weft_interpretable_attention_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)),
+                                     weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL);
     FAILS(w, WEFT_ESHAPE, "sequences");
     weft_interpretable_attention_new(m, "b", 2, 5, 0);
     FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
@@ -372,7 +441,8 @@ Test(blocks, what_cannot_be)
     FAILS(w, WEFT_ESHAPE, "grn: in 0");
     weft_variable_selection_new(m, "b", &(weft_variable_selection_opts){ 0, 2, 4, 0, 0 });
     FAILS(w, WEFT_ESHAPE, "0 features");
-    weft_glu *good = weft_glu_new(m, "b", 5, 2, 0);                          /* what could not be made has left its name */
+    /* what could not be made has left its name */
+    weft_glu *good = weft_glu_new(m, "b", 5, 2, 0);
     OK(w);
     weft_add_norm_run(NULL, weft_zeros(w, WEFT_SHAPE(2, 2)), weft_zeros(w, WEFT_SHAPE(2, 2)));
     FAILS(w, WEFT_EARG, "add_norm: the layer is NULL");

@@ -1,4 +1,5 @@
-/* test_forecast.c - the six forecasting models: the same alone, in a batch, ragged and padded; what a step may depend on and what not. */
+/* test_forecast.c - the six forecasting models: the same alone, in a batch, ragged and padded; what a step
+ * may depend on and what not. */
 #include "forecast_models.h"
 
 /* All parameters' gradients of one pass, end to end. */
@@ -51,7 +52,8 @@ Test(forecast, alone_and_in_a_batch)
                 for (int i = 0, at = 0; i < b.n; i++) {
                     batch alone = only(&b, i);
                     find(f, m, &alone, RAGGED, &one);
-                    cr_assert(is_same_in_company(model_names[kind], all.output + at, one.output, one.outputs), "sequence %d on %s", i, weft_device_name(w));
+                    cr_assert(is_same_in_company(model_names[kind], all.output + at, one.output, one.outputs),
+                              "sequence %d on %s", i, weft_device_name(w));
                     at += (int)one.outputs;
                     for (int64_t k = 0; k < one.n; k++)
                         sum.gradient[k] += one.gradient[k];
@@ -68,14 +70,20 @@ Test(forecast, ragged_and_padded_are_one)
             weft_module *m = weft_module_new(w, model_names[kind]);
             weft_forecaster *f = forecaster_new(m, kind, (wish){ .fixed = 0 });
             batch b = some_batch();
-            const form forms[] = { PLAIN(0), PLAIN(NAN), { .plain = true, .right = true, .pad = NAN }, { .plain = true, .right = true, .pad = 1e30 } };
+            const form forms[] = { PLAIN(0),
+                                   PLAIN(NAN),
+                                   { .plain = true, .right = true, .pad = NAN },
+                                   { .plain = true, .right = true, .pad = 1e30 } };
             find(f, m, &b, forms[0], &ragged);
-            for (int i = 1; i < COUNT(forms); i++) {             /* whatever is in the pads, and whichever side they are on */
+            /* whatever is in the pads, and whichever side they are on */
+            for (int i = 1; i < COUNT(forms); i++) {
                 find(f, m, &b, forms[i], &plain);
                 same_bits(model_names[kind], plain.output, ragged.output, ragged.outputs);
                 same_bits(model_names[kind], plain.gradient, ragged.gradient, ragged.n);
             }
-            if (kind >= TFT)                     /* whose results depend on what stands before the data, and a ragged past has one step less of that */
+            /* whose results depend on what stands before the data, and a ragged past has one step less of
+             * that */
+            if (kind >= TFT)
                 continue;
             find(f, m, &b, RAGGED, &plain);
             same_bits(model_names[kind], plain.output, ragged.output, ragged.outputs);
@@ -90,9 +98,13 @@ Test(forecast, is_what_padded_computation_gives)
     FOR_DEVICES(w)
         for (int kind = 0; kind < MODELS; kind++)
             for (int other = 0; other < 2; other++) {
-                weft_module *m = weft_module_new(w, model_names[kind]), *twin = weft_module_new(w, model_names[kind]);
-                weft_forecaster *f = forecaster_new(m, kind, (wish){ .other = other, .all_keys = other, .fixed = 2 });
-                weft_forecaster *g = forecaster_new(twin, kind, (wish){ .other = other, .all_keys = other, .fixed = 2, .compat = WEFT_COMPAT_PADDED });
+                weft_module *m = weft_module_new(w, model_names[kind]),
+                            *twin = weft_module_new(w, model_names[kind]);
+                weft_forecaster *f =
+                    forecaster_new(m, kind, (wish){ .other = other, .all_keys = other, .fixed = 2 });
+                weft_forecaster *g = forecaster_new(
+                    twin, kind,
+                    (wish){ .other = other, .all_keys = other, .fixed = 2, .compat = WEFT_COMPAT_PADDED });
                 batch b = some_batch();
                 form how = PLAIN(0);
                 how.fixed = kind == XTFT ? 0 : 2;
@@ -103,7 +115,8 @@ Test(forecast, is_what_padded_computation_gives)
                 how.plain = false;               /* ragged series go through the padded computation, too */
                 if (kind < TFT) {
                     find(g, twin, &b, how, &exact);
-                    close_to(model_names[kind], exact.output, padded.output, padded.outputs, TOL(1e-12, 2e-5));
+                    close_to(model_names[kind], exact.output, padded.output, padded.outputs,
+                             TOL(1e-12, 2e-5));
                 }
             }
 }
@@ -115,13 +128,15 @@ Test(forecast, nothing_to_read_and_nothing_to_say)
         for (int kind = 0; kind < MODELS; kind++) {
             weft_module *m = weft_module_new(w, model_names[kind]);
             weft_forecaster *f = forecaster_new(m, kind, (wish){ .fixed = 0 });
-            batch b = { 4, { 0, 1, 2, 3 }, { 4, 0, 3, 0 }, { 2, 3, 0, 0 } }, none = { 0 }, no_past = { 1, { 1 }, { 0 }, { 3 } };
+            batch b = { 4, { 0, 1, 2, 3 }, { 4, 0, 3, 0 }, { 2, 3, 0, 0 } }, none = { 0 },
+                  no_past = { 1, { 1 }, { 0 }, { 3 } };
             find(f, m, &b, RAGGED, &out);
             for (int64_t i = 0; i < out.n; i++)
                 cr_assert(isfinite(out.gradient[i]), "%s: gradient %lld", model_names[kind], (long long)i);
             find(f, m, &no_past, RAGGED, &less);
             if (kind < TFT)
-                cr_assert(is_same_in_company(model_names[kind], less.output, out.output + 2 * OUTPUTS, less.outputs));
+                cr_assert(is_same_in_company(model_names[kind], less.output, out.output + 2 * OUTPUTS,
+                                             less.outputs));
             for (int64_t i = 0; i < less.outputs; i++)
                 cr_assert(isfinite(less.output[i]), "%s: output %lld", model_names[kind], (long long)i);
             find(f, m, &none, RAGGED, &less);
@@ -130,7 +145,8 @@ Test(forecast, nothing_to_read_and_nothing_to_say)
 }
 
 /* ---- what a step depends on ---- */
-static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence, int t, weft_real *out)       /* with future step t of one sequence another */
+/* with future step t of one sequence another */
+static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence, int t, weft_real *out)
 {
     weft_series_batch s = series_of(w, b, RAGGED);
     int64_t row = t;
@@ -157,20 +173,25 @@ Test(forecast, what_comes_later_changes_nothing_before_it_where_attention_is_cau
                 batch b = some_batch();
                 outputs_of(f, w, &b, 0, -1, was);
                 outputs_of(f, w, &b, 1, 3, is);  /* of five steps */
-                int64_t from = b.future[0] * OUTPUTS, changed = from + 3 * OUTPUTS, to = from + 5 * OUTPUTS, end = to + (2 + 1 + 4) * OUTPUTS;
+                int64_t from = b.future[0] * OUTPUTS, changed = from + 3 * OUTPUTS, to = from + 5 * OUTPUTS,
+                        end = to + (2 + 1 + 4) * OUTPUTS;
                 bool sees_all = all_keys && kind != ENCODER_DECODER;
                 same_bits("neighbours", is, was, from);
                 same_bits("neighbours", is + to, was + to, end - to);
-                cr_assert(memcmp(is + changed, was + changed, OUTPUTS * sizeof *is), "%s does not look at its future", model_names[kind]);
-                cr_assert(sees_all == (memcmp(is + from, was + from, 3 * OUTPUTS * sizeof *is) != 0), "%s: causal %d", model_names[kind], !all_keys);
+                cr_assert(memcmp(is + changed, was + changed, OUTPUTS * sizeof *is),
+                          "%s does not look at its future", model_names[kind]);
+                cr_assert(sees_all == (memcmp(is + from, was + from, 3 * OUTPUTS * sizeof *is) != 0),
+                          "%s: causal %d", model_names[kind], !all_keys);
             }
 }
 
-/* Strictly: of the decoder's own outputs a step attends to those before it, so that of a single step without a past nothing is seen. */
+/* Strictly: of the decoder's own outputs a step attends to those before it, so that of a single step
+ * without a past nothing is seen. */
 Test(forecast, a_step_does_not_attend_to_itself)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
+    weft_forecaster *f =
+        forecaster_new(weft_module_new(w, "m"), ATTENTION, (wish){ .compat = WEFT_COMPAT_EXACT });
     batch b = { 2, { 0, 1 }, { 2, 0 }, { 3, 2 } };
     weft_series_batch s = series_of(w, &b, RAGGED);
     weft_forecast_maps maps;
@@ -197,14 +218,17 @@ Test(forecast, selections_add_up_to_one)
 {
     FOR_DEVICES(w)
         for (int kind = TFT; kind < MODELS; kind++) {
-            weft_forecaster *f = forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
+            weft_forecaster *f =
+                forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .fixed = 3 });
             batch b = some_batch();
             weft_series_batch s = series_of(w, &b, (form){ .fixed = kind == XTFT ? 0 : 3 });
             weft_forecast_maps maps;
             weft_forecast_run(f, &s, &maps);
             OK(w);
             weft_tensor *of[] = { maps.past_selection, maps.future_selection, maps.static_selection };
-            cr_assert(maps.attention && weft_size(maps.past_selection, 2) == PAST && weft_size(maps.future_selection, 1) == FUTURE && !maps.static_selection == (kind == XTFT));
+            cr_assert(maps.attention && weft_size(maps.past_selection, 2) == PAST &&
+                      weft_size(maps.future_selection, 1) == FUTURE &&
+                      !maps.static_selection == (kind == XTFT));
             for (int i = 0; i < 3 && of[i]; i++) {
                 weft_tensor *sum = weft_sum(of[i], -1);
                 weft_real *v = numbers(sum);
@@ -222,8 +246,10 @@ static int64_t bytes_of(int kind, int32_t T)     /* of a steady step: at first b
     weft_lengths past = { 1, &(int32_t){ T }, NULL }, future = { 1, &(int32_t){ T / 4 }, NULL };
     for (int step = 0; step < 2; step++) {
         weft_clear(w);
-        weft_series_batch s = { .past = weft_pack_padded_sequence(weft_randn(w, WEFT_SHAPE(1, T, PAST)), &past, WEFT_ALIGN_LEFT),
-                          .future = weft_pack_padded_sequence(weft_randn(w, WEFT_SHAPE(1, T / 4, FUTURE)), &future, WEFT_ALIGN_LEFT) };
+        weft_series_batch s = { .past = weft_pack_padded_sequence(weft_randn(w, WEFT_SHAPE(1, T, PAST)),
+                                                                  &past, WEFT_ALIGN_LEFT),
+                                .future = weft_pack_padded_sequence(
+                                    weft_randn(w, WEFT_SHAPE(1, T / 4, FUTURE)), &future, WEFT_ALIGN_LEFT) };
         weft_backward(weft_sum_all(weft_forecast_run(f, &s, NULL).y));
     }
     OK(w);
@@ -237,6 +263,7 @@ Test(forecast, memory_grows_as_the_series_do)
     const int32_t T = CHECK_SANITIZED || getenv("WEFT_SMALL") ? 125 : 500;
     for (int kind = ATTENTION; kind < MODELS; kind++) {
         double times = (double)bytes_of(kind, 8 * T) / (double)bytes_of(kind, T);
-        cr_assert(times <= 9, "%s: eight times as long takes %.1f times the memory", model_names[kind], times);
+        cr_assert(times <= 9, "%s: eight times as long takes %.1f times the memory", model_names[kind],
+                  times);
     }
 }

@@ -1,5 +1,6 @@
-/* test_forecast_models.c - what the forecasting models are made of: parameters as many and called as the original's, its checkpoints, options that
- * cannot be, training that is cut anywhere and goes on with the same bits. */
+/* test_forecast_models.c - what the forecasting models are made of: parameters as many and called as the
+ * original's, its checkpoints, options that cannot be, training that is cut anywhere and goes on with the
+ * same bits. */
 #include "tests/io/checkpoint.h"
 #include "forecast_models.h"
 
@@ -8,8 +9,9 @@ static void has(weft *w, const char *name, weft_forecaster *f, int tensors, int6
 {
     OK(w);
     weft_module *m = weft_forecaster_module(f);
-    cr_assert(weft_parameter_count(m) == tensors && weft_parameter_numel(m) == numbers_in_all, "%s: %d tensors, %lld numbers; %d and %lld are the original's", name,
-              weft_parameter_count(m), (long long)weft_parameter_numel(m), tensors, (long long)numbers_in_all);
+    cr_assert(weft_parameter_count(m) == tensors && weft_parameter_numel(m) == numbers_in_all,
+              "%s: %d tensors, %lld numbers; %d and %lld are the original's", name, weft_parameter_count(m),
+              (long long)weft_parameter_numel(m), tensors, (long long)numbers_in_all);
 }
 
 /* With 4 past and 3 future features and all else by default, counted in the original. */
@@ -20,10 +22,18 @@ Test(forecast_models, as_many_parameters_as_the_original)
     weft_encoder_decoder_lstm_opts encoder_decoder = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
     weft_attention_lstm_opts attention = WEFT_ATTENTION_LSTM_DEFAULTS;
     weft_transformer_lstm_opts transformer = WEFT_TRANSFORMER_LSTM_DEFAULTS;
-    weft_tft_opts tft = WEFT_TFT_DEFAULTS, small = { .num_past_features = 2, .num_future_features = 1, .num_static_features = 1, .d_model = 32, .d_hidden_continuous = 8,
-                                                     .num_heads = 4, .num_lstm_layers = 2, .output_dim = 7 };
-    encoder_decoder.num_past_features = attention.num_past_features = transformer.num_past_features = tft.num_past_features = 4;
-    encoder_decoder.num_future_features = attention.num_future_features = transformer.num_future_features = tft.num_future_features = 3;
+    weft_tft_opts tft = WEFT_TFT_DEFAULTS, small = { .num_past_features = 2,
+                                                     .num_future_features = 1,
+                                                     .num_static_features = 1,
+                                                     .d_model = 32,
+                                                     .d_hidden_continuous = 8,
+                                                     .num_heads = 4,
+                                                     .num_lstm_layers = 2,
+                                                     .output_dim = 7 };
+    encoder_decoder.num_past_features = attention.num_past_features = transformer.num_past_features =
+        tft.num_past_features = 4;
+    encoder_decoder.num_future_features = attention.num_future_features = transformer.num_future_features =
+        tft.num_future_features = 3;
     has(w, "EncoderDecoderLSTM", weft_encoder_decoder_lstm_new(m, "a", &encoder_decoder), 18, 401025);
     has(w, "AttentionLSTM", weft_attention_lstm_new(m, "b", &attention), 42, 475681);
     has(w, "TransformerLSTM", weft_transformer_lstm_new(m, "c", &transformer), 134, 929025);
@@ -52,20 +62,24 @@ Test(forecast_models, every_parameter_learns)
                 weft_real *g = numbers(weft_grad(p)), most = 0;
                 for (int64_t k = 0; k < weft_numel(p); k++)
                     most = (weft_real)fmax((double)most, fabs((double)g[k]));
-                cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);         /* keys' biases have none: they cancel */
+                /* keys' biases have none: they cancel */
+                cr_assert(most > 0 || strstr(path, "key_layers"), "%s has no gradient", path);
             }
         }
 }
 
-/* ---- the original's checkpoints: "model." before every name, what is shared under both, and more than the model has ---- */
+/* ---- the original's checkpoints ---- */
+/* "model." before every name, what is shared under both, and more than the model has. */
 Test(forecast_models, original_checkpoints_load)
 {
     for (int kind = TRANSFORMER; kind <= TFT; kind++) {
         weft *w = open_on(WEFT_CPU), *other = open_with((weft_opts){ .device = WEFT_CPU, .seed = 9 });
         weft_module *root = weft_module_new(w, "net"), *to = weft_module_new(other, "net");
-        weft_forecaster *f = forecaster_new(root, kind, (wish){ .other = true }), *g = forecaster_new(to, kind, (wish){ .other = true });
+        weft_forecaster *f = forecaster_new(root, kind, (wish){ .other = true }),
+                        *g = forecaster_new(to, kind, (wish){ .other = true });
         weft_module *file = weft_module_new(w, "file"), *original = weft_submodule_new(file, "model");
-        for (int i = 0; i < weft_parameter_count(root); i++) {        /* a tree of the original's names, with values of its own */
+        /* a tree of the original's names, with values of its own */
+        for (int i = 0; i < weft_parameter_count(root); i++) {
             const char *path, *part;
             weft_tensor *p = weft_parameter_at(weft_forecaster_module(f), i, &path);
             weft_module *at = original;
@@ -80,8 +94,10 @@ Test(forecast_models, original_checkpoints_load)
             int64_t shape[] = { weft_size(p, 0), weft_rank(p) > 1 ? weft_size(p, 1) : 0 };
             weft_parameter(at, path, weft_rank(p), shape, (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
         }
-        weft_module *shared = weft_submodule_new(original, kind == TFT ? "dec_norm1" : "decoder"), *in = kind == TFT ? weft_submodule_new(shared, "norm") : shared;
-        weft_tensor *first = weft_find_parameter(original, kind == TFT ? "enc_norm1.norm.weight" : "encoder.bias_hh_l1");
+        weft_module *shared = weft_submodule_new(original, kind == TFT ? "dec_norm1" : "decoder"),
+                    *in = kind == TFT ? weft_submodule_new(shared, "norm") : shared;
+        weft_tensor *first =
+            weft_find_parameter(original, kind == TFT ? "enc_norm1.norm.weight" : "encoder.bias_hh_l1");
         weft_tie(in, kind == TFT ? "weight" : "bias_hh_l1", first);
         OK(w);
         const char *path = in_folder("original.h5");
@@ -91,7 +107,8 @@ Test(forecast_models, original_checkpoints_load)
         cr_assert(report.missing == 0 && report.extra == 0 && report.other_shape == 0, "%s", report.text);
         for (int i = 0; i < weft_parameter_count(to); i++) {
             const char *name;
-            weft_tensor *p = weft_parameter_at(weft_forecaster_module(g), i, &name), *q = weft_find_parameter(original, name);
+            weft_tensor *p = weft_parameter_at(weft_forecaster_module(g), i, &name),
+                        *q = weft_find_parameter(original, name);
             same_bits(name, numbers(p), numbers(q), weft_numel(p));
         }
         CLEAN(other);
@@ -171,29 +188,48 @@ Test(forecast_models, a_steady_step_allocates_nothing, .init = unchecked)
             int64_t before = allocations(r.w);
             for (int i = 0; i < 3; i++)
                 train_steps(&r, 0, 1);
-            cr_assert_eq(allocations(r.w), before, "%s on %s: %lld", model_names[kind], tables[t].name, (long long)(allocations(r.w) - before));
+            cr_assert_eq(allocations(r.w), before, "%s on %s: %lld", model_names[kind], tables[t].name,
+                         (long long)(allocations(r.w) - before));
             CLEAN(r.w);
         }
 }
 
 /* ---- dropout ---- */
-static void count_dropouts(const weft_tensor *y, const char *name, void *user) { (void)y, *(int *)user += !strcmp(name, "dropout"); }
+static void count_dropouts(const weft_tensor *y, const char *name, void *user)
+{
+    (void)y, *(int *)user += !strcmp(name, "dropout");
+}
 
-/* Everywhere the original has it: between layers of an LSTM, twice in a GRN, before a GLU, behind attention (whose weights have theirs inside), in
- * an MLP; not in the last gate of a TFT. */
+/* Everywhere the original has it: between layers of an LSTM, twice in a GRN, before a GLU, behind attention
+ * (whose weights have theirs inside), in an MLP; not in the last gate of a TFT. */
 Test(forecast_models, dropout_is_where_the_original_has_it)
 {
-    enum { GRN = 2, LSTMS = 2, HEAD = 1, GLU = 1, SELECTION_OF_1 = GRN, PAST_SELECTION = (PAST + 1) * GRN, FUTURE_SELECTION = (FUTURE + 1) * GRN };
+    enum {
+        GRN = 2,
+        LSTMS = 2,
+        HEAD = 1,
+        GLU = 1,
+        SELECTION_OF_1 = GRN,
+        PAST_SELECTION = (PAST + 1) * GRN,
+        FUTURE_SELECTION = (FUTURE + 1) * GRN
+    };
     static const int places[MODELS] = {
-        [ENCODER_DECODER] = 1 + 2 + 2,           /* two encoder layers, three of the decoder, two hidden ones of the MLP */
-        [ATTENTION] = LSTMS + HEAD + GLU, [TRANSFORMER] = 2 * GRN + LSTMS + 2 * (2 * HEAD + 2 * GLU),
-        [TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN + HEAD + GLU + GRN,
-        [PF_TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN + HEAD + GLU + GRN,
-        [XTFT] = PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN };
+        /* two encoder layers, three of the decoder, two hidden ones of the MLP */
+        [ENCODER_DECODER] = 1 + 2 + 2,
+        [ATTENTION] = LSTMS + HEAD + GLU,
+        [TRANSFORMER] = 2 * GRN + LSTMS + 2 * (2 * HEAD + 2 * GLU),
+        [TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN +
+                HEAD + GLU + GRN,
+        [PF_TFT] = SELECTION_OF_1 + 4 * GRN + PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + 2 * GRN +
+                   HEAD + GLU + GRN,
+        [XTFT] = PAST_SELECTION + FUTURE_SELECTION + LSTMS + 2 * GLU + HEAD + GLU + GRN
+    };
     weft *w = open_on(WEFT_CPU);
     for (int kind = 0; kind < MODELS; kind++)
         for (int training = 0; training < 2; training++) {
-            weft_forecaster *f = forecaster_new(weft_module_new(w, model_names[kind]), kind, (wish){ .dropout = (weft_real).1, .other = kind == ENCODER_DECODER });
+            weft_forecaster *f =
+                forecaster_new(weft_module_new(w, model_names[kind]), kind,
+                               (wish){ .dropout = (weft_real).1, .other = kind == ENCODER_DECODER });
             batch b = some_batch();
             weft_series_batch s = series_of(w, &b, (form){ 0 });
             int n = 0;
@@ -202,7 +238,8 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
             weft_forecast_run(f, &s, NULL);
             weft_on_result(w, NULL, NULL);
             OK(w);
-            cr_assert(n == training * places[kind], "%s: %d dropouts, %d are wanted", model_names[kind], n, training * places[kind]);
+            cr_assert(n == training * places[kind], "%s: %d dropouts, %d are wanted", model_names[kind], n,
+                      training * places[kind]);
         }
     weft_set_training(w, true);
     CLEAN(w);
@@ -215,13 +252,17 @@ Test(forecast_models, unlike_layers_take_the_state_that_is_there)
     for (int from = 1; from <= 3; from++)
         for (int to = 1; to <= 3; to++) {
             weft_module *m = weft_module_new(w, "m");
-            weft_forecaster *f = weft_encoder_decoder_lstm_new(m, "model", &(weft_encoder_decoder_lstm_opts){ PAST, FUTURE, 0, 4, 4, from, to, 0, 0, NULL, WEFT_RELU, 0, OUTPUTS, 0 });
+            weft_forecaster *f = weft_encoder_decoder_lstm_new(
+                m, "model",
+                &(weft_encoder_decoder_lstm_opts){ PAST, FUTURE, 0, 4, 4, from, to, 0, 0, NULL, WEFT_RELU, 0,
+                                                   OUTPUTS, 0 });
             batch b = some_batch();
             weft_series_batch s = series_of(w, &b, (form){ 0 });
             weft_forecast out = weft_forecast_run(f, &s, NULL);
             OK(w);
             cr_assert(weft_size(out.encoder.h, 0) == from && weft_size(out.y, 1) == OUTPUTS);
-            weft_rnn *d = weft_lstm_new(weft_module_new(w, "m"), "d", &(weft_rnn_opts){ .input = FUTURE, .hidden = 4, .layers = to });
+            weft_rnn *d = weft_lstm_new(weft_module_new(w, "m"), "d",
+                                        &(weft_rnn_opts){ .input = FUTURE, .hidden = 4, .layers = to });
             for (int i = 0; i < weft_parameter_count(weft_rnn_module(d)); i++) {
                 const char *path;
                 weft_tensor *p = weft_parameter_at(weft_rnn_module(d), i, &path);
@@ -232,11 +273,16 @@ Test(forecast_models, unlike_layers_take_the_state_that_is_there)
             weft_tensor *h[3], *c[3];
             for (int k = 0; k < to; k++) {
                 int at = k < from ? k : from - 1;
-                h[k] = weft_slice(out.encoder.h, 0, at, at + 1), c[k] = weft_slice(out.encoder.c, 0, at, at + 1);
+                h[k] = weft_slice(out.encoder.h, 0, at, at + 1),
+                c[k] = weft_slice(out.encoder.c, 0, at, at + 1);
             }
-            weft_tensor *y = weft_rnn_run(d, s.future, (weft_state){ weft_concat(h, to, 0), weft_concat(c, to, 0) }).y;
-            weft_tensor *head = weft_add(weft_matmul_with(y, false, weft_find_parameter(m, "model.mlp_head.weight"), true), weft_find_parameter(m, "model.mlp_head.bias"));
-            close_to("by hand", numbers(weft_to_layout(out.y, WEFT_CONCAT)), numbers(weft_to_layout(head, WEFT_CONCAT)), weft_numel(head), TOL(1e-13, 1e-6));
+            weft_tensor *y =
+                weft_rnn_run(d, s.future, (weft_state){ weft_concat(h, to, 0), weft_concat(c, to, 0) }).y;
+            weft_tensor *head =
+                weft_add(weft_matmul_with(y, false, weft_find_parameter(m, "model.mlp_head.weight"), true),
+                         weft_find_parameter(m, "model.mlp_head.bias"));
+            close_to("by hand", numbers(weft_to_layout(out.y, WEFT_CONCAT)),
+                     numbers(weft_to_layout(head, WEFT_CONCAT)), weft_numel(head), TOL(1e-13, 1e-6));
             weft_clear(w);
         }
     CLEAN(w);
@@ -253,7 +299,8 @@ Test(forecast_models, lengths_are_the_static_feature_where_none_is_given)
         for (int i = 0; i < b.n; i++)
             of[i] = (weft_real)(kind == TFT ? 2. * b.past[i] / LONGEST - 1 : (double)b.past[i] / LONGEST);
         s.fixed = weft_reals(w, of, WEFT_SHAPE(b.n, 1));
-        close_to(model_names[kind], numbers(weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), y, 15 * OUTPUTS, TOL(1e-13, 1e-6));
+        close_to(model_names[kind], numbers(weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT)), y,
+                 15 * OUTPUTS, TOL(1e-13, 1e-6));
         OK(w);
     }
     CLEAN(w);
@@ -272,12 +319,22 @@ Test(forecast_models, what_cannot_be)
     a.num_heads = 4, a.compat = (weft_compat)7;
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_EARG, "attention_lstm: compat");
-    weft_transformer_lstm_new(m, "a", &(weft_transformer_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .num_layers = 0 });
+    weft_transformer_lstm_new(
+        m, "a",
+        &(weft_transformer_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .num_layers = 0 });
     FAILS(w, WEFT_EARG, "transformer_lstm: num_layers");
-    weft_encoder_decoder_lstm_new(m, "a", &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .d_encoder = 2, .d_decoder = 2,
-        .num_encoder_layers = 1, .num_decoder_layers = 1, .num_mlp_hidden = 2, .output_dim = 1 });
+    weft_encoder_decoder_lstm_new(m, "a",
+                                  &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
+                                                                     .num_future_features = 1,
+                                                                     .d_encoder = 2,
+                                                                     .d_decoder = 2,
+                                                                     .num_encoder_layers = 1,
+                                                                     .num_decoder_layers = 1,
+                                                                     .num_mlp_hidden = 2,
+                                                                     .output_dim = 1 });
     FAILS(w, WEFT_EARG, "num_mlp_hidden");
-    weft_forecaster *f = forecaster_new(m, ATTENTION, (wish){ .fixed = 0 }), *tft = forecaster_new(m = weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 });
+    weft_forecaster *f = forecaster_new(m, ATTENTION, (wish){ .fixed = 0 }),
+                    *tft = forecaster_new(m = weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 });
     batch b = some_batch(), less = { 2, { 0, 1 }, { 2, 2 }, { 2, 2 } };
     weft_series_batch s = series_of(w, &b, (form){ 0 }), t = series_of(w, &less, (form){ 0 });
     OK(w);
@@ -306,8 +363,15 @@ Test(forecast_models, what_cannot_be)
     s = series_of(w, &b, (form){ 0 });
     weft_forecast_run(tft, &s, NULL);
     FAILS(w, WEFT_ESHAPE, "fixed is NULL; [5, 2] is wanted");
-    weft_forecaster *unsure = weft_tft_new(weft_module_new(w, "u"), "u", &(weft_tft_opts){ .num_past_features = PAST, .num_future_features = FUTURE,
-        .num_static_features = 1, .d_model = 2, .d_hidden_continuous = 1, .num_heads = 1, .num_lstm_layers = 1, .output_dim = 1 });
+    weft_forecaster *unsure = weft_tft_new(weft_module_new(w, "u"), "u",
+                                           &(weft_tft_opts){ .num_past_features = PAST,
+                                                             .num_future_features = FUTURE,
+                                                             .num_static_features = 1,
+                                                             .d_model = 2,
+                                                             .d_hidden_continuous = 1,
+                                                             .num_heads = 1,
+                                                             .num_lstm_layers = 1,
+                                                             .output_dim = 1 });
     s = series_of(w, &b, (form){ 0 });
     weft_forecast_run(unsure, &s, NULL);
     FAILS(w, WEFT_EARG, "ctxt_seq_len");

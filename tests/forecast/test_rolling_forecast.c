@@ -1,20 +1,27 @@
-/* test_rolling_forecast.c - forecasts of any length: against a plain loop over rows, with the truth or with predictions as their past, quantiles, constant
- * memory, and models that do not behave. */
+/* test_rolling_forecast.c - forecasts of any length: against a plain loop over rows, with the truth or with
+ * predictions as their past, quantiles, constant memory, and models that do not behave. */
 #include "series_data.h"
 
 enum { CONTEXT = 5, HORIZON = 3 };
 
 static weft_features *features_of(weft *w, const weft_frame *f, const weft_transform *t, int n)
 {
-    const weft_features_opts o = { .context = CONTEXT, .horizon = HORIZON, .known = WEFT_NAMES("u"), .past = WEFT_NAMES("p"), .target = WEFT_NAMES("y"),
-                                   .transforms = t, .n = n, .unscaled = true };
+    const weft_features_opts o = { .context = CONTEXT,
+                                   .horizon = HORIZON,
+                                   .known = WEFT_NAMES("u"),
+                                   .past = WEFT_NAMES("p"),
+                                   .target = WEFT_NAMES("y"),
+                                   .transforms = t,
+                                   .n = n,
+                                   .unscaled = true };
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, f);
     OK(w);
     return x;
 }
 
-/* A model that is a formula: the mean of the past targets, half of the last one, p's last, and the row's own u; quantile q is q more. */
+/* A model that is a formula: the mean of the past targets, half of the last one, p's last, and the row's
+ * own u; quantile q is q more. */
 typedef struct { int quantiles; int64_t calls, tape, bytes; bool training; bool pack; } formula;
 
 static double predicted(const double *y, const double *p, int64_t n, double u)
@@ -32,14 +39,16 @@ static weft_tensor *model(weft_series_batch s, void *user)
     weft_lengths past = weft_lengths_of(s.past), future = weft_lengths_of(s.future);
     weft_real x[CONTEXT * 3], u[HORIZON], out[HORIZON * 8];
     double y[CONTEXT], p[CONTEXT];
-    cr_assert(past.n == 1 && future.n == 1 && past.len[0] <= CONTEXT && future.len[0] <= HORIZON && weft_size(s.past, 1) == 3 && weft_size(s.future, 1) == 1);
+    cr_assert(past.n == 1 && future.n == 1 && past.len[0] <= CONTEXT && future.len[0] <= HORIZON &&
+              weft_size(s.past, 1) == 3 && weft_size(s.future, 1) == 1);
     weft_read(s.past, x, (size_t)past.len[0] * 3 * sizeof *x);
     weft_read(s.future, u, (size_t)future.len[0] * sizeof *u);
     for (int i = 0; i < past.len[0]; i++)
         p[i] = (double)x[3 * i + 1], y[i] = (double)x[3 * i + 2];
     for (int i = 0; i < future.len[0]; i++)
         for (int q = 0; q < m->quantiles; q++)
-            out[i * m->quantiles + q] = (weft_real)(predicted(y, p, past.len[0], (double)u[i]) + q - m->quantiles / 2);
+            out[i * m->quantiles + q] =
+                (weft_real)(predicted(y, p, past.len[0], (double)u[i]) + q - m->quantiles / 2);
     weft_tensor *t = weft_ragged(w, out, m->quantiles, &(weft_lengths){ 1, future.len, future.id });
     for (int i = 0; i < 50; i++)                 /* work that would add up */
         t = weft_add(t, weft_zeros(w, WEFT_SHAPE(1, 1)));
@@ -50,12 +59,14 @@ static weft_tensor *model(weft_series_batch s, void *user)
     return m->pack ? weft_to_layout(t, WEFT_PACKED) : t;
 }
 
-/* The same forecast by a loop over rows, of a target with differences taken or not; truth: known ones where they are no NaN. */
+/* The same forecast by a loop over rows, of a target with differences taken or not; truth: known ones
+ * where they are no NaN. */
 static void by_hand(const weft_frame *f, int64_t s, int64_t from, bool truth, bool delta, double *out)
 {
     int64_t n = f->start[s + 1] - f->start[s];
     double z[100], raw[100];
-    const double *y = weft_frame_column(f, "y") + f->start[s], *u = weft_frame_column(f, "u") + f->start[s], *p = weft_frame_column(f, "p") + f->start[s];
+    const double *y = weft_frame_column(f, "y") + f->start[s], *u = weft_frame_column(f, "u") + f->start[s],
+                 *p = weft_frame_column(f, "p") + f->start[s];
     memcpy(raw, y, (size_t)n * sizeof *raw);
     for (int64_t i = 0; i < n; i++)
         z[i] = delta ? i ? y[i] - y[i - 1] : 0 : y[i];
@@ -82,17 +93,21 @@ Test(rolling_forecast, is_what_a_loop_over_rows_gives)
             weft_features *x = features_of(w, &f, &delta, k % 2);
             int64_t n = f.start[2] - f.start[1], from = 1 + (int64_t)dice(12);
             bool truth = k / 2 % 2;
-            for (int64_t i = from + 4; truth && i < n; i++)      /* the truth is known for a while, and here and there */
+            /* the truth is known for a while, and here and there */
+            for (int64_t i = from + 4; truth && i < n; i++)
                 if (i > from + 9 || dice(3) == 0)
                     weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
             for (int64_t i = from; !truth && k % 3 && i < n; i++)         /* what is there is not looked at */
                 weft_frame_column(&f, "y")[f.start[1] + i] = (double)NAN;
             double out[60], want[60];
             formula m = { .quantiles = 1, .pack = k % 3 == 0 };
-            cr_assert_eq(weft_rolling_forecast(x, &f, 1, from, model, &m, &(weft_rolling_forecast_opts){ .true_past = truth }, out), WEFT_OK, "%s", weft_error_message(w));
+            cr_assert_eq(weft_rolling_forecast(x, &f, 1, from, model, &m,
+                                               &(weft_rolling_forecast_opts){ .true_past = truth }, out),
+                         WEFT_OK, "%s", weft_error_message(w));
             by_hand(&f, 1, from, truth, k % 2, want);
             for (int64_t i = 0; i < n - from; i++)
-                cr_assert(fabs(out[i] - want[i]) < TOL(1e-10, 1e-4) * fmax(1, fabs(want[i])), "%d: row %lld: %g, expected %g", k, (long long)i, out[i], want[i]);
+                cr_assert(fabs(out[i] - want[i]) < TOL(1e-10, 1e-4) * fmax(1, fabs(want[i])),
+                          "%d: row %lld: %g, expected %g", k, (long long)i, out[i], want[i]);
             cr_assert(m.calls == (n - from + HORIZON - 1) / HORIZON && m.tape == 0 && !m.training);
             cr_assert(weft_set_training(w, true) && weft_set_grad_enabled(w, true));        /* as they were */
             weft_frame_free(&f);
@@ -108,16 +123,19 @@ Test(rolling_forecast, a_part_and_quantiles)
     formula m = { .quantiles = 1 }, three = { .quantiles = 3 };
     weft_rolling_forecast(x, &f, 0, 8, model, &m, NULL, one);
     weft_rolling_forecast(x, &f, 0, 8, model, &m, &(weft_rolling_forecast_opts){ .rows = 10 }, part);
-    weft_rolling_forecast(x, &f, 0, 8, model, &three, &(weft_rolling_forecast_opts){ .rows = 10, .quantiles = 3, .all = all }, point);
+    weft_rolling_forecast(x, &f, 0, 8, model, &three,
+                          &(weft_rolling_forecast_opts){ .rows = 10, .quantiles = 3, .all = all }, point);
     OK(w);
     for (int i = 0; i < 10; i++)                 /* the middle one is what is fed back */
-        cr_assert(part[i] == one[i] && point[i] == one[i] && all[3 * i + 1] == one[i] && fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
+        cr_assert(part[i] == one[i] && point[i] == one[i] && all[3 * i + 1] == one[i] &&
+                  fabs(all[3 * i] - one[i] + 1) < 1e-5 && fabs(all[3 * i + 2] - one[i] - 1) < 1e-5);
     cr_assert_eq(weft_rolling_forecast(x, &f, 0, 40, model, &m, NULL, one), WEFT_OK);     /* of nothing */
     weft_frame_free(&f);
     CLEAN(w);
 }
 
-/* Two targets: the first's prediction is its own last value, the second's the mean of both last ones; quantiles one apart. */
+/* Two targets: the first's prediction is its own last value, the second's the mean of both last ones;
+ * quantiles one apart. */
 static weft_tensor *of_two(weft_series_batch s, void *user)
 {
     weft_lengths past = weft_lengths_of(s.past), future = weft_lengths_of(s.future);
@@ -126,33 +144,48 @@ static weft_tensor *of_two(weft_series_batch s, void *user)
     const weft_real *last = x + 3 * (past.len[0] - 1);           /* u, y, v */
     for (int i = 0; i < future.len[0]; i++)
         for (int q = 0; q < 3; q++)
-            out[6 * i + q] = last[1] + (weft_real)(q - 1), out[6 * i + 3 + q] = (last[1] + last[2]) / 2 + (weft_real)(q - 1);
+            out[6 * i + q] = last[1] + (weft_real)(q - 1),
+                        out[6 * i + 3 + q] = (last[1] + last[2]) / 2 + (weft_real)(q - 1);
     return (void)user, weft_ragged(weft_context_of(s.past), out, 6, &(weft_lengths){ 1, future.len, NULL });
 }
 
 Test(rolling_forecast, several_targets)
 {
     enum { ROWS = 20, FROM = 6, LEFT = ROWS - FROM };
-    const weft_transform t[] = { { .column = "v", .kind = WEFT_FIXED_POLYNOMIAL, .degree = 0, .a = (double[]){ 100 }, .depends_on = "u" } };
-    const weft_features_opts o = { .context = CONTEXT, .horizon = HORIZON, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y", "v"), .transforms = t, .n = 1,
+    const weft_transform t[] = { { .column = "v",
+                                   .kind = WEFT_FIXED_POLYNOMIAL,
+                                   .degree = 0,
+                                   .a = (double[]){ 100 },
+                                   .depends_on = "u" } };
+    const weft_features_opts o = { .context = CONTEXT,
+                                   .horizon = HORIZON,
+                                   .known = WEFT_NAMES("u"),
+                                   .target = WEFT_NAMES("y", "v"),
+                                   .transforms = t,
+                                   .n = 1,
                                    .unscaled = true };
     weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(1, (int64_t[]){ ROWS });
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, &f);
-    double out[2 * LEFT], all[6 * LEFT], y = weft_frame_column(&f, "y")[FROM - 1], v = weft_frame_column(&f, "v")[FROM - 1] - 100;
-    weft_rolling_forecast(x, &f, 0, FROM, of_two, NULL, &(weft_rolling_forecast_opts){ .quantiles = 3, .all = all }, out);
+    double out[2 * LEFT], all[6 * LEFT], y = weft_frame_column(&f, "y")[FROM - 1],
+                                         v = weft_frame_column(&f, "v")[FROM - 1] - 100;
+    weft_rolling_forecast(x, &f, 0, FROM, of_two, NULL,
+                          &(weft_rolling_forecast_opts){ .quantiles = 3, .all = all }, out);
     OK(w);
     for (int i = 0; i < LEFT; i++) {
         v = i % HORIZON ? v : (y + v) / 2;
-        cr_assert(fabs(out[2 * i] - y) < 1e-5 && fabs(out[2 * i + 1] - (v + 100)) < 1e-4, "row %d: %g and %g, expected %g and %g", i, out[2 * i], out[2 * i + 1], y, v + 100);
+        cr_assert(fabs(out[2 * i] - y) < 1e-5 && fabs(out[2 * i + 1] - (v + 100)) < 1e-4,
+                  "row %d: %g and %g, expected %g and %g", i, out[2 * i], out[2 * i + 1], y, v + 100);
         for (int q = 0; q < 3; q++)
-            cr_assert(fabs(all[6 * i + q] - out[2 * i] - (q - 1)) < 1e-4 && fabs(all[6 * i + 3 + q] - out[2 * i + 1] - (q - 1)) < 1e-4);
+            cr_assert(fabs(all[6 * i + q] - out[2 * i] - (q - 1)) < 1e-4 &&
+                      fabs(all[6 * i + 3 + q] - out[2 * i + 1] - (q - 1)) < 1e-4);
     }
     weft_windows *windows = weft_windows_new(x, "v", &f, NULL);
     weft_window_batch b = weft_windows_batch(windows, (int32_t[]){ 1, 0 }, 2);
     weft_tensor *one = weft_slice(b.target, 1, 0, 1), *other = weft_slice(b.target, 1, 1, 2);
-    weft_windows_inverse_transform(windows, weft_concat((weft_tensor *[]){ one, one, other, other }, 4, 1), all);
+    weft_windows_inverse_transform(windows, weft_concat((weft_tensor *[]){ one, one, other, other }, 4, 1),
+                                   all);
     OK(w);
     for (int i = 0; i < 6; i++) {
         int64_t row = weft_window_at(windows, i < 3).origin + i % 3;
@@ -181,18 +214,35 @@ Test(rolling_forecast, memory_is_constant, .init = unchecked)
 }
 
 /* ---- what is refused ---- */
-static weft_tensor *too_few(weft_series_batch s, void *user)  { return (void)user, weft_slice(weft_plain(s.future), 0, 0, 1); }
+static weft_tensor *too_few(weft_series_batch s, void *user)
+{
+    return (void)user, weft_slice(weft_plain(s.future), 0, 0, 1);
+}
 static weft_tensor *nothing(weft_series_batch s, void *user)  { return (void)s, (void)user, NULL; }
-static weft_tensor *clears(weft_series_batch s, void *user)   { weft_clear(weft_context_of(s.past)); return (void)user, s.future; }
-static weft_tensor *not_finite(weft_series_batch s, void *user) { return (void)user, weft_log(weft_neg(weft_square(s.future))); }
-static weft_tensor *fails(weft_series_batch s, void *user)    { return (void)user, weft_matmul(s.past, s.future); }
+static weft_tensor *clears(weft_series_batch s, void *user)
+{
+    weft_clear(weft_context_of(s.past));
+    return (void)user, s.future;
+}
+static weft_tensor *not_finite(weft_series_batch s, void *user)
+{
+    return (void)user, weft_log(weft_neg(weft_square(s.future)));
+}
+static weft_tensor *fails(weft_series_batch s, void *user)
+{
+    return (void)user, weft_matmul(s.past, s.future);
+}
 static weft_tensor *plain(weft_series_batch s, void *user)    { return (void)user, weft_plain(s.future); }
 
 Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
 {
-    static const struct { weft_forecast_model_fn *model; weft_status kind; const char *says; } bad[] = {
-        { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model gives" }, { nothing, WEFT_EARG, "the model's tensor is NULL" },
-        { clears, WEFT_EARG, "came after the end of the step" }, { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model gives" }, { fails, WEFT_ESHAPE, "matmul" },
+    static const struct { weft_forecast_model_fn *model; weft_status kind; const char *says;
+    } bad[] = {
+        { too_few, WEFT_ESHAPE, "rolling_forecast: row 5: the model gives" },
+        { nothing, WEFT_EARG, "the model's tensor is NULL" },
+        { clears, WEFT_EARG, "came after the end of the step" },
+        { not_finite, WEFT_ENUMERIC, "row 5, column \"y\": the model gives" },
+        { fails, WEFT_ESHAPE, "matmul" },
     };
     weft *w = open_on(WEFT_CPU);
     weft_frame f = series_random(1, (int64_t[]){ 12 });
@@ -202,7 +252,8 @@ Test(rolling_forecast, models_that_do_not_behave, .init = unchecked)
         weft_status s = weft_rolling_forecast(x, &f, 0, 5, bad[i].model, NULL, NULL, out);
         cr_assert_eq(s, bad[i].kind, "%d: %s", i, weft_error_message(w));
         FAILS(w, bad[i].kind, bad[i].says);
-        cr_assert(isnan(out[0]) && isnan(out[6]) && weft_set_training(w, true) && weft_set_grad_enabled(w, true));
+        cr_assert(isnan(out[0]) && isnan(out[6]) && weft_set_training(w, true) &&
+                  weft_set_grad_enabled(w, true));
     }
     weft_rolling_forecast(x, &f, 0, 5, plain, NULL, NULL, out);
     OK(w);
@@ -218,9 +269,15 @@ Test(rolling_forecast, rows_that_cannot_be_forecast)
     weft_features *x = features_of(w, &f, NULL, 0);
     double out[12];
     formula m = { .quantiles = 1 };
-    static const struct { int64_t series, from; weft_rolling_forecast_opts o; const char *says; } bad[] = {
-        { 2, 1, { 0 }, "no series 2 of 2" }, { 0, 0, { 0 }, "those from row 1 or more" }, { 0, 13, { 0 }, "has 12 rows" }, { 1, 1, { 0 }, "has 0 rows" },
-        { 0, 5, { .rows = 8 }, "not 8 from row 5 on" }, { 0, 5, { .rows = -1 }, "not -1" }, { 0, 5, { .quantiles = -1 }, "1 quantile or more" },
+    static const struct { int64_t series, from; weft_rolling_forecast_opts o; const char *says;
+    } bad[] = {
+        { 2, 1, { 0 }, "no series 2 of 2" },
+        { 0, 0, { 0 }, "those from row 1 or more" },
+        { 0, 13, { 0 }, "has 12 rows" },
+        { 1, 1, { 0 }, "has 0 rows" },
+        { 0, 5, { .rows = 8 }, "not 8 from row 5 on" },
+        { 0, 5, { .rows = -1 }, "not -1" },
+        { 0, 5, { .quantiles = -1 }, "1 quantile or more" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_rolling_forecast(x, &f, bad[i].series, bad[i].from, model, &m, &bad[i].o, out);
@@ -233,8 +290,10 @@ Test(rolling_forecast, rows_that_cannot_be_forecast)
     weft_rolling_forecast(x, NULL, 0, 5, model, &m, NULL, out);
     FAILS(w, WEFT_EARG, "no frame given");
     cr_assert_neq(weft_rolling_forecast(NULL, &f, 0, 5, model, &m, NULL, out), WEFT_OK);
-    double *p = weft_frame_column(&f, "p"), *u = weft_frame_column(&f, "u"), *y = weft_frame_column(&f, "y"), kept = p[8];
-    p[8] = (double)NAN;                          /* known only of the past: missing when the third window has it there */
+    double *p = weft_frame_column(&f, "p"), *u = weft_frame_column(&f, "u"), *y = weft_frame_column(&f, "y"),
+           kept = p[8];
+    /* known only of the past: missing when the third window has it there */
+    p[8] = (double)NAN;
     weft_rolling_forecast(x, &f, 0, 5, model, &m, NULL, out);
     FAILS(w, WEFT_ENUMERIC, "row 8, column \"p\": it is missing, but a window has it in its past");
     p[8] = kept, p[11] = (double)NAN;
@@ -260,10 +319,16 @@ static void all_of_it(weft *w, const weft_frame *f)
     o.context = CONTEXT, o.horizon = HORIZON, o.transforms = &t, o.n = 1;
     weft_features *x = weft_features_new(w, "x", &o);
     weft_features_fit(x, f);
-    weft_windows *v = weft_windows_new(x, "v", f, &(weft_windows_opts){ .stride = 1, .shorten = true, .past_noise = .1 });
-    weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0, 5, 3 }, 3), p = weft_windows_padded(v, (int32_t[]){ 1, 2 }, 2, WEFT_ALIGN_RIGHT);
+    weft_windows *v =
+        weft_windows_new(x, "v", f, &(weft_windows_opts){ .stride = 1, .shorten = true, .past_noise = .1 });
+    weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0, 5, 3 }, 3),
+                      p = weft_windows_padded(v, (int32_t[]){ 1, 2 }, 2, WEFT_ALIGN_RIGHT);
     weft_windows_inverse_transform(v, b.target, out);
-    o = (weft_features_opts){ .context = CONTEXT, .horizon = HORIZON, .known = WEFT_NAMES("u"), .past = WEFT_NAMES("p"), .target = WEFT_NAMES("y") };
+    o = (weft_features_opts){ .context = CONTEXT,
+                              .horizon = HORIZON,
+                              .known = WEFT_NAMES("u"),
+                              .past = WEFT_NAMES("p"),
+                              .target = WEFT_NAMES("y") };
     weft_features *plainly = weft_features_new(w, "z", &o);
     weft_features_fit(plainly, f);
     (void)p;
@@ -285,7 +350,8 @@ Test(rolling_forecast, every_allocation_may_fail)
         w = open_on(WEFT_CPU);
         fail_in(w, i);
         all_of_it(w, &f);
-        cr_assert_eq(weft_error_code(w), WEFT_ENOMEM, "allocation %lld of %lld: %s: %s", (long long)i, (long long)n, weft_status_name(weft_error_code(w)), weft_error_message(w));
+        cr_assert_eq(weft_error_code(w), WEFT_ENOMEM, "allocation %lld of %lld: %s: %s", (long long)i,
+                     (long long)n, weft_status_name(weft_error_code(w)), weft_error_message(w));
         fail_in(w, 0);
         weft_recover(w);
         CLEAN(w);

@@ -1,4 +1,5 @@
-/* test_series.c - frames of time series: from memory, CSV and HDF5, one file or many; fixed columns, fewer rows, and all that can be wrong. */
+/* test_series.c - frames of time series: from memory, CSV and HDF5, one file or many; fixed columns, fewer
+ * rows, and all that can be wrong. */
 #include <hdf5.h>
 #include <unistd.h>
 #include "series_data.h"
@@ -37,11 +38,14 @@ static void end_folder(void)
 static void series_is(const weft_frame *f, int64_t s, const char *id, int64_t rows, const double *a)
 {
     cr_assert_str_eq(f->id[s], id);
-    cr_assert_eq(f->start[s + 1] - f->start[s], rows, "series %lld has %lld rows", (long long)s, (long long)(f->start[s + 1] - f->start[s]));
+    cr_assert_eq(f->start[s + 1] - f->start[s], rows, "series %lld has %lld rows", (long long)s,
+                 (long long)(f->start[s + 1] - f->start[s]));
     for (int64_t r = 0; r < rows; r++)
-        cr_assert(weft_frame_column(f, "a")[f->start[s] + r] == a[r] && weft_frame_column(f, "b")[f->start[s] + r] == 10 * a[r]);
+        cr_assert(weft_frame_column(f, "a")[f->start[s] + r] == a[r] &&
+                  weft_frame_column(f, "b")[f->start[s] + r] == 10 * a[r]);
 }
-#define SERIES(f, s, id, ...) series_is(f, s, id, COUNT(((double[]){ __VA_ARGS__ })), (double[]){ __VA_ARGS__ })
+#define SERIES(f, s, id, ...) \
+    series_is(f, s, id, COUNT(((double[]){ __VA_ARGS__ })), (double[]){ __VA_ARGS__ })
 
 static bool same_frames(const weft_frame *f, const weft_frame *g)
 {
@@ -49,7 +53,8 @@ static bool same_frames(const weft_frame *f, const weft_frame *g)
     for (int64_t s = 0; same && s < f->n; s++)
         same = f->start[s + 1] == g->start[s + 1] && !strcmp(f->id[s], g->id[s]);
     for (int64_t c = 0; same && c < f->columns; c++)
-        same = !strcmp(f->name[c], g->name[c]) && !memcmp(f->column[c], g->column[c], (size_t)f->rows * sizeof **f->column);
+        same = !strcmp(f->name[c], g->name[c]) &&
+               !memcmp(f->column[c], g->column[c], (size_t)f->rows * sizeof **f->column);
     return same;
 }
 
@@ -70,7 +75,8 @@ Test(series, from_memory)
     SERIES(&f, 102, "102", 1);
     SERIES(&f, 101, "101", 3);
     DOES(weft_frame_add_column(&f, "c", NULL));
-    cr_assert(weft_frame_column(&f, "c")[103] == 0 && !weft_frame_column(&f, "d") && !weft_frame_column(&f, NULL) && !weft_frame_column(NULL, "a"));
+    cr_assert(weft_frame_column(&f, "c")[103] == 0 && !weft_frame_column(&f, "d") &&
+              !weft_frame_column(&f, NULL) && !weft_frame_column(NULL, "a"));
     weft_frame_free(&f);
     cr_assert(f.n == 0 && !f.start && !f.column && !weft_frame_column(&f, "a"));
     weft_frame_free(&f);
@@ -82,7 +88,8 @@ static bool end_with_null(const weft_frame *f)
     return !f->id[f->n] && !f->name[f->columns];
 }
 
-/* A frame's own names are a list of names: what was read from one file is the frame that the next is asked for. */
+/* A frame's own names are a list of names: what was read from one file is the frame that the next is asked
+ * for. */
 Test(series, lists_of_a_frame_end_with_null)
 {
     weft_frame f = { 0 }, g = { 0 };
@@ -97,7 +104,8 @@ Test(series, lists_of_a_frame_end_with_null)
     DOES(weft_frame_add_static(&f, "s", a));
     DOES(weft_frame_add_static_csv(&f, put("t.csv", "id,u,v\nx,1,2\n"), "id", WEFT_NAMES("u", "v"), NULL));
     cr_assert(end_with_null(&f) && f.columns == 5);
-    REFUSES(WEFT_EARG, "a new name", weft_frame_add_static_csv(&f, put("t.csv", "id,w,u\nx,1,2\n"), "id", WEFT_NAMES("w", "u"), NULL));
+    REFUSES(WEFT_EARG, "a new name",
+            weft_frame_add_static_csv(&f, put("t.csv", "id,w,u\nx,1,2\n"), "id", WEFT_NAMES("w", "u"), NULL));
     cr_assert(end_with_null(&f) && f.columns == 5);
     DOES(weft_frame_write_hdf5(in_folder("l.h5"), NULL, &f));
     weft_frame_free(&g);
@@ -121,15 +129,18 @@ Test(series, what_a_frame_does_not_take)
     REFUSES(WEFT_EARG, "weft_frame_add: no frame", weft_frame_add(NULL, NULL, AB, both, 3));
     REFUSES(WEFT_EARG, "names of columns", weft_frame_add(&f, NULL, NULL, both, 3));
     REFUSES(WEFT_EARG, "names of columns", weft_frame_add(&f, NULL, (const char *const[]){ NULL }, both, 3));
-    REFUSES(WEFT_EARG, "column 1, \"a\", has no name of its own", weft_frame_add(&f, NULL, WEFT_NAMES("a", "a"), both, 3));
+    REFUSES(WEFT_EARG, "column 1, \"a\", has no name of its own",
+            weft_frame_add(&f, NULL, WEFT_NAMES("a", "a"), both, 3));
     REFUSES(WEFT_EARG, "has no name of its own", weft_frame_add(&f, NULL, WEFT_NAMES(""), both, 3));
     REFUSES(WEFT_EARG, "3 rows without columns", weft_frame_add(&f, NULL, AB, NULL, 3));
     REFUSES(WEFT_EARG, "-1 rows", weft_frame_add(&f, NULL, AB, both, -1));
-    REFUSES(WEFT_EARG, "column \"b\" is NULL", weft_frame_add(&f, NULL, AB, (const double *const[]){ a, NULL }, 3));
+    REFUSES(WEFT_EARG, "column \"b\" is NULL",
+            weft_frame_add(&f, NULL, AB, (const double *const[]){ a, NULL }, 3));
     cr_assert(f.n == 0 && f.columns == 0);
     DOES(weft_frame_add(&f, NULL, AB, both, 3));
     REFUSES(WEFT_EARG, "has a column \"b\"", weft_frame_add(&f, NULL, WEFT_NAMES("a"), both, 3));
-    REFUSES(WEFT_EARG, "a column \"c\", which the frame does not have", weft_frame_add(&f, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3));
+    REFUSES(WEFT_EARG, "a column \"c\", which the frame does not have",
+            weft_frame_add(&f, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3));
     REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_add_column(&f, "a", a));
     REFUSES(WEFT_EARG, "a new name", weft_frame_add_column(&f, NULL, a));
     REFUSES(WEFT_EARG, "\"c\": no values", weft_frame_add_static(&f, "c", NULL));
@@ -162,7 +173,11 @@ Test(series, csv_one_file_or_many)
 Test(series, csv_rows_of_an_id_anywhere_are_one_series)
 {
     weft_frame f = { 0 };
-    DOES(weft_frame_read_csv(&f, put("mixed.csv", "t,id,a,b\n0,z,1,10\n0,m,2,20\n0,a,3,30\n1,z,4,40\n1,a,5,50\n2,m,6,60\n2,m,7,70\n2,z,8,80\n"), "id", AB, NULL));
+    DOES(weft_frame_read_csv(
+        &f,
+        put("mixed.csv",
+            "t,id,a,b\n0,z,1,10\n0,m,2,20\n0,a,3,30\n1,z,4,40\n1,a,5,50\n2,m,6,60\n2,m,7,70\n2,z,8,80\n"),
+        "id", AB, NULL));
     cr_assert_eq(f.n, 3);
     SERIES(&f, 0, "z", 1, 4, 8);
     SERIES(&f, 1, "m", 2, 6, 7);
@@ -189,7 +204,8 @@ Test(series, csv_rows_of_an_id_anywhere_are_one_series)
             int64_t at = f.start[s];
             for (int i = 0; i < rows; i++)
                 if (of[i] == id[s])
-                    cr_assert(weft_frame_column(&f, "a")[at] == i && weft_frame_column(&f, "b")[at++] == 10 * i);
+                    cr_assert(weft_frame_column(&f, "a")[at] == i &&
+                              weft_frame_column(&f, "b")[at++] == 10 * i);
             cr_assert_eq(at, f.start[s + 1]);
         }
         weft_frame_free(&f);
@@ -211,19 +227,25 @@ Test(series, csv_keeps_what_a_double_holds)
 
 Test(series, csv_that_is_wrong_changes_nothing)
 {
-    static const struct { const char *text, *says; } bad[] = {
-        { "", "bad.csv:1: a header" }, { "id,a\n1,2\n", "bad.csv:1: no column is named \"b\"" }, { "a,b\n1,2\n", "no column is named \"id\"" },
-        { "id,a,b\n1,2,3\n1,2\n", "bad.csv:3: 2 fields" }, { "id,a,b\n1,2,\n", "bad.csv:2: column \"b\": a number was expected, not \"\"" },
+    static const struct { const char *text, *says;
+    } bad[] = {
+        { "", "bad.csv:1: a header" },
+        { "id,a\n1,2\n", "bad.csv:1: no column is named \"b\"" },
+        { "a,b\n1,2\n", "no column is named \"id\"" },
+        { "id,a,b\n1,2,3\n1,2\n", "bad.csv:3: 2 fields" },
+        { "id,a,b\n1,2,\n", "bad.csv:2: column \"b\": a number was expected, not \"\"" },
         { "id,a,b\n1,2,3\n2,2,1e999\n", "bad.csv:3: column \"b\": \"1e999\" is too large" },
     };
     weft_frame f = { 0 };
     const double a[] = { 1 }, b[] = { 10 };
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < COUNT(bad); i++) {
-            REFUSES(WEFT_EFORMAT, bad[i].says, weft_frame_read_csv(&f, put("bad.csv", bad[i].text), "id", AB, NULL));
+            REFUSES(WEFT_EFORMAT, bad[i].says,
+                    weft_frame_read_csv(&f, put("bad.csv", bad[i].text), "id", AB, NULL));
             cr_assert(f.n == k && f.rows == k);
         }
-        REFUSES(WEFT_ENOENT, "nowhere.csv", weft_frame_read_csv(&f, in_folder("nowhere.csv"), "id", AB, NULL));
+        REFUSES(WEFT_ENOENT, "nowhere.csv",
+                weft_frame_read_csv(&f, in_folder("nowhere.csv"), "id", AB, NULL));
         REFUSES(WEFT_EARG, "names of columns", weft_frame_read_csv(&f, "x", "id", NULL, NULL));
         REFUSES(WEFT_EARG, "no frame", weft_frame_read_csv(NULL, "x", "id", AB, NULL));
         DOES(weft_frame_add(&f, NULL, AB, (const double *const[]){ a, b }, 1));
@@ -262,16 +284,26 @@ Test(series, fixed_columns)
     DOES(weft_frame_add_static(&f, "s", (double[]){ 7, 8, 9 }));
     const double *s = weft_frame_column(&f, "s");
     cr_assert(s[0] == 7 && s[1] == 7 && s[2] == 8 && s[3] == 9);
-    DOES(weft_frame_add_static_csv(&f, put("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"), "id", WEFT_NAMES("height", "x"), NULL));
+    DOES(weft_frame_add_static_csv(&f, put("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"),
+                                   "id", WEFT_NAMES("height", "x"), NULL));
     const double *h = weft_frame_column(&f, "height");
     cr_assert(h[0] == 2.5 && h[1] == 2.5 && h[2] == 1.5 && h[3] == 4 && weft_frame_column(&f, "x")[3] == 1);
     int64_t columns = f.columns;
-    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\nq,2\np,3\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_EFORMAT, "two rows of \"p\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\np,3\nq,2\nr,4\n"), "id", WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_EFORMAT, "no row of the series \"r\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\nq,2\n"), "id", WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_add_static_csv(&f, put("t.csv", "id,c,a\np,1,1\nq,2,2\nr,3,3\n"), "id", WEFT_NAMES("c", "a"), NULL));
-    REFUSES(WEFT_EARG, "the column with the series' ids", weft_frame_add_static_csv(&f, "t.csv", NULL, WEFT_NAMES("c"), NULL));
-    REFUSES(WEFT_ENOENT, "nowhere", weft_frame_add_static_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EFORMAT, "two rows of \"p\"",
+            weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\nq,2\np,3\nr,4\n"), "id", WEFT_NAMES("c"),
+                                      NULL));
+    REFUSES(WEFT_EFORMAT, "two rows of \"p\"",
+            weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\np,3\nq,2\nr,4\n"), "id", WEFT_NAMES("c"),
+                                      NULL));
+    REFUSES(WEFT_EFORMAT, "no row of the series \"r\"",
+            weft_frame_add_static_csv(&f, put("t.csv", "id,c\np,1\nq,2\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EARG, "\"a\": a new name",
+            weft_frame_add_static_csv(&f, put("t.csv", "id,c,a\np,1,1\nq,2,2\nr,3,3\n"), "id",
+                                      WEFT_NAMES("c", "a"), NULL));
+    REFUSES(WEFT_EARG, "the column with the series' ids",
+            weft_frame_add_static_csv(&f, "t.csv", NULL, WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_ENOENT, "nowhere",
+            weft_frame_add_static_csv(&f, in_folder("nowhere"), "id", WEFT_NAMES("c"), NULL));
     REFUSES(WEFT_EARG, "names of columns", weft_frame_add_static_csv(&f, "t.csv", "id", NULL, NULL));
     cr_assert(f.columns == columns && !weft_frame_column(&f, "c"));
     weft_frame_free(&f);
@@ -282,9 +314,11 @@ Test(series, a_table_of_no_rows)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_add(&f, "q", AB, (const double *const[]){ (double[]){ 1 }, (double[]){ 10 } }, 1));
-    REFUSES(WEFT_EFORMAT, "no row of the series \"q\"", weft_frame_add_static_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EFORMAT, "no row of the series \"q\"",
+            weft_frame_add_static_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
     weft_frame_free(&f);
-    REFUSES(WEFT_EARG, "a frame that has a column", weft_frame_add_static_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
+    REFUSES(WEFT_EARG, "a frame that has a column",
+            weft_frame_add_static_csv(&f, put("t.csv", "id,c\n"), "id", WEFT_NAMES("c"), NULL));
     end_folder();
 }
 
@@ -314,14 +348,16 @@ Test(series, hdf5_there_and_back)
 static void add_set(hid_t file, const char *name, hid_t type, int rank, hsize_t n, const double *values)
 {
     hsize_t size[2] = { n, 1 };
-    hid_t space = H5Screate_simple(rank, size, NULL), set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(rank, size, NULL),
+          set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
     H5Dclose(set);
     H5Sclose(space);
 }
 
 /* A file as others write it: a and b [3] and, if a type is given, lengths. */
-static const char *foreign(hid_t a, hid_t b, int rank, hsize_t rows_b, hid_t lengths, double first, double second)
+static const char *foreign(hid_t a, hid_t b, int rank, hsize_t rows_b, hid_t lengths, double first,
+                           double second)
 {
     static const double values[] = { 1, 2, 3 }, tens[] = { 10, 20, 30 };
     const char *path = in_folder("foreign.h5");
@@ -336,7 +372,8 @@ static const char *foreign(hid_t a, hid_t b, int rank, hsize_t rows_b, hid_t len
 
 Test(series, hdf5_of_others)
 {
-    const hid_t f32 = H5T_IEEE_F32BE, f64 = H5T_IEEE_F64LE, i32 = H5T_STD_I32LE, i64 = H5T_STD_I64LE, u8 = H5T_STD_U8LE, no = H5I_INVALID_HID;
+    const hid_t f32 = H5T_IEEE_F32BE, f64 = H5T_IEEE_F64LE, i32 = H5T_STD_I32LE, i64 = H5T_STD_I64LE,
+                u8 = H5T_STD_U8LE, no = H5I_INVALID_HID;
     weft_frame f = { 0 };
     DOES(weft_frame_read_hdf5(&f, foreign(f32, i64, 1, 3, no, 0, 0), NULL, AB));
     SERIES(&f, 0, in_folder("foreign.h5"), 1, 2, 3);
@@ -347,13 +384,15 @@ Test(series, hdf5_of_others)
     series_is(&f, 3, "3", 0, NULL);
     SERIES(&f, 4, "4", 1, 2, 3);
     DOES(weft_frame_write_hdf5(in_folder("ids.h5"), NULL, &f));
-    hid_t file = H5Fopen(file_name, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    hid_t file = H5Fopen(file_name, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1),
+          space = H5Screate(H5S_SCALAR);
     H5Tset_size(text, 8), H5Tset_cset(text, H5T_CSET_UTF8);
     H5Ldelete(file, "ids", H5P_DEFAULT);
     hid_t set = H5Dcreate2(file, "ids", text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(H5Dwrite(set, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, "a\nb\nc\n\0") >= 0);
     H5Dclose(set), H5Tclose(text), H5Sclose(space), H5Fclose(file);
-    REFUSES(WEFT_EFORMAT, "\"ids\" has 3 lines, there are 5 series", weft_frame_read_hdf5(&f, file_name, NULL, AB));
+    REFUSES(WEFT_EFORMAT, "\"ids\" has 3 lines, there are 5 series",
+            weft_frame_read_hdf5(&f, file_name, NULL, AB));
 #define WRONG(says, ...) REFUSES(WEFT_EFORMAT, says, weft_frame_read_hdf5(&f, foreign(__VA_ARGS__), NULL, AB))
     WRONG("\"b\" has 2 rows, other columns have 3", f64, f64, 1, 2, no, 0, 0);
     WRONG("\"b\" is", f64, f64, 2, 3, no, 0, 0);
@@ -361,15 +400,19 @@ Test(series, hdf5_of_others)
     WRONG("series 1 has length 2, 1 of 3 rows are left", f64, f64, 1, 3, i64, 2, 2);
     WRONG("series 0 has length -1", f64, f64, 1, 3, i64, -1, 4);
     WRONG("int32, int64 or uint8", f64, f64, 1, 3, f64, 2, 1);
-    REFUSES(WEFT_EARG, "a column \"c\"", weft_frame_read_hdf5(&f, file_name, NULL, WEFT_NAMES("a", "b", "c")));
+    REFUSES(WEFT_EARG, "a column \"c\"",
+            weft_frame_read_hdf5(&f, file_name, NULL, WEFT_NAMES("a", "b", "c")));
     weft_frame g = { 0 };
-    REFUSES(WEFT_EFORMAT, "no data set \"c\"", weft_frame_read_hdf5(&g, file_name, NULL, WEFT_NAMES("a", "c")));
-    REFUSES(WEFT_EFORMAT, "no data set \"a\"", weft_frame_read_hdf5(&g, file_name, "elsewhere", WEFT_NAMES("a", "c")));
+    REFUSES(WEFT_EFORMAT, "no data set \"c\"",
+            weft_frame_read_hdf5(&g, file_name, NULL, WEFT_NAMES("a", "c")));
+    REFUSES(WEFT_EFORMAT, "no data set \"a\"",
+            weft_frame_read_hdf5(&g, file_name, "elsewhere", WEFT_NAMES("a", "c")));
     REFUSES(WEFT_ENOENT, "nowhere", weft_frame_read_hdf5(&g, in_folder("nowhere"), NULL, AB));
     REFUSES(WEFT_EFORMAT, "no.h5", weft_frame_read_hdf5(&g, put("no.h5", "not HDF5"), NULL, AB));
     cr_assert(f.n == 5 && g.n == 0 && g.columns == 0);
     f.id[2][0] = '\n';
-    REFUSES(WEFT_EARG, "the id of series 2 has more than one line", weft_frame_write_hdf5(file_name, NULL, &f));
+    REFUSES(WEFT_EARG, "the id of series 2 has more than one line",
+            weft_frame_write_hdf5(file_name, NULL, &f));
     f.id[2][0] = 'x';
     REFUSES(WEFT_EARG, "no path", weft_frame_write_hdf5(NULL, NULL, &f));
     REFUSES(WEFT_EARG, "no frame", weft_frame_write_hdf5("x", NULL, NULL));
@@ -384,21 +427,33 @@ Test(series, hdf5_of_others)
 Test(series, fewer_rows_by_hand)
 {
     static const double a[] = { 5, 1, 3, 8, 8, 2, 7, 4 }, t[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-    static const struct { weft_downsampling how; int64_t k, n; double a[8], t[8]; } given[] = {
-        { WEFT_DOWN_INTERVAL, 3, 3, { 5, 8, 7 }, { 0, 3, 6 } }, { WEFT_DOWN_INTERVAL, 8, 1, { 5 }, { 0 } }, { WEFT_DOWN_INTERVAL, 100, 1, { 5 }, { 0 } },
-        { WEFT_DOWN_MEAN, 3, 2, { 3, 6 }, { 1, 4 } },       { WEFT_DOWN_MEAN, 2, 4, { 3, 5.5, 5, 5.5 }, { .5, 2.5, 4.5, 6.5 } }, { WEFT_DOWN_MEAN, 9, 0, { 0 }, { 0 } },
-        { WEFT_DOWN_MEDIAN, 3, 2, { 3, 8 }, { 1, 4 } },     { WEFT_DOWN_MEDIAN, 4, 2, { 4, 5.5 }, { 1.5, 5.5 } },               { WEFT_DOWN_MEDIAN, 9, 0, { 0 }, { 0 } },
+    static const struct { weft_downsampling how; int64_t k, n; double a[8], t[8];
+    } given[] = {
+        { WEFT_DOWN_INTERVAL, 3, 3, { 5, 8, 7 }, { 0, 3, 6 } },
+        { WEFT_DOWN_INTERVAL, 8, 1, { 5 }, { 0 } },
+        { WEFT_DOWN_INTERVAL, 100, 1, { 5 }, { 0 } },
+        { WEFT_DOWN_MEAN, 3, 2, { 3, 6 }, { 1, 4 } },
+        { WEFT_DOWN_MEAN, 2, 4, { 3, 5.5, 5, 5.5 }, { .5, 2.5, 4.5, 6.5 } },
+        { WEFT_DOWN_MEAN, 9, 0, { 0 }, { 0 } },
+        { WEFT_DOWN_MEDIAN, 3, 2, { 3, 8 }, { 1, 4 } },
+        { WEFT_DOWN_MEDIAN, 4, 2, { 4, 5.5 }, { 1.5, 5.5 } },
+        { WEFT_DOWN_MEDIAN, 9, 0, { 0 }, { 0 } },
         { WEFT_DOWN_MEAN, 1, 8, { 5, 1, 3, 8, 8, 2, 7, 4 }, { 0, 1, 2, 3, 4, 5, 6, 7 } },
     };
     for (int i = 0; i < COUNT(given); i++) {
         weft_frame f = { 0 };
         for (int s = 0; s < 3; s++)              /* series by itself: the middle one is empty */
-            DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "t"), (const double *const[]){ a, t }, s == 1 ? 0 : 8));
+            DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a", "t"), (const double *const[]){ a, t },
+                                s == 1 ? 0 : 8));
         DOES(weft_frame_downsample(&f, given[i].k, given[i].how));
-        cr_assert(f.n == 3 && f.rows == 2 * given[i].n && f.start[1] == given[i].n && f.start[2] == given[i].n, "case %d", i);
+        cr_assert(f.n == 3 && f.rows == 2 * given[i].n && f.start[1] == given[i].n &&
+                      f.start[2] == given[i].n,
+                  "case %d", i);
         for (int s = 0; s < 2; s++)
             for (int64_t r = 0; r < given[i].n; r++)
-                cr_assert(weft_frame_column(&f, "a")[s * given[i].n + r] == given[i].a[r] && weft_frame_column(&f, "t")[s * given[i].n + r] == given[i].t[r], "case %d", i);
+                cr_assert(weft_frame_column(&f, "a")[s * given[i].n + r] == given[i].a[r] &&
+                              weft_frame_column(&f, "t")[s * given[i].n + r] == given[i].t[r],
+                          "case %d", i);
         weft_frame_free(&f);
     }
 }
@@ -411,7 +466,8 @@ Test(series, fewer_rows_keep_constants_and_gaps)
         DOES(weft_frame_add(&f, NULL, AB, (const double *const[]){ a, b }, 6));
         DOES(weft_frame_downsample(&f, 3, (weft_downsampling)how));
         cr_assert(f.rows == 2 && weft_frame_column(&f, "a")[0] == .1 && weft_frame_column(&f, "a")[1] == .1);
-        cr_assert(how == WEFT_DOWN_INTERVAL ? weft_frame_column(&f, "b")[0] == 1 : isnan(weft_frame_column(&f, "b")[0]));
+        cr_assert(how == WEFT_DOWN_INTERVAL ? weft_frame_column(&f, "b")[0] == 1 :
+                                              isnan(weft_frame_column(&f, "b")[0]));
         cr_assert(weft_frame_column(&f, "b")[1] == (how == WEFT_DOWN_INTERVAL ? 4 : 5));
         DOES(weft_frame_add(&f, NULL, AB, (const double *const[]){ a, b }, 6));      /* it still grows */
         cr_assert(f.rows == 8 && f.column[1][7] == 6);

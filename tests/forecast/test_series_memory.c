@@ -1,5 +1,5 @@
-/* test_series_memory.c - memory that runs out while frames of time series grow, are read and written: every allocation of weft's own code fails
- * once, and the frame is as it was. */
+/* test_series_memory.c - memory that runs out while frames of time series grow, are read and written: every
+ * allocation of weft's own code fails once, and the frame is as it was. */
 #include <hdf5.h>
 #include <unistd.h>
 #include "series_data.h"
@@ -17,7 +17,8 @@ static weft_status first(void)
 {
     weft_frame g = { 0 };
     static const double a[3];
-    weft_status s = weft_frame_add(&g, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3);
+    weft_status s =
+        weft_frame_add(&g, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3);
     cr_assert(s == WEFT_OK ? g.n == 1 : g.n == 0 && g.columns == 0 && g.rows == 0);
     weft_frame_free(&g);
     return s;
@@ -59,14 +60,17 @@ Test(series_memory, every_allocation_may_fail)
             seen = 0, armed = true;
             weft_status s = call[i]();
             armed = false;
-            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "call %d, allocation %ld leaves handles", i, fail_at);
+            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0,
+                         "call %d, allocation %ld leaves handles", i, fail_at);
             if (seen < fail_at) {
                 DOES(s);
                 cr_assert(!COUNTED || fail_at > 1, "call %d makes no allocation", i);
                 break;
             }
-            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s), weft_file_message());
-            cr_assert(f.n == before.n && f.rows == before.rows && f.columns == before.columns && f.start[f.n] == f.rows && f.column[1][2] == 3);
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s),
+                         weft_file_message());
+            cr_assert(f.n == before.n && f.rows == before.rows && f.columns == before.columns &&
+                      f.start[f.n] == f.rows && f.column[1][2] == 3);
         }
     cr_assert(f.n == 1 + 1 + 3 + 1 + 6 && !strcmp(f.id[1], "x") && f.column[0][f.start[2] + 1] == 5);
     weft_frame_free(&f);

@@ -1,4 +1,5 @@
-/* test_transforms.c - the transforms of time series: worked numbers, there and back, least squares, what is refused, saved and loaded. */
+/* test_transforms.c - the transforms of time series: worked numbers, there and back, least squares, what
+ * is refused, saved and loaded. */
 #include <unistd.h>
 #include "series_data.h"
 
@@ -7,7 +8,13 @@ static const double knots[] = { -1, 0, 2, 5 }, heights[] = { 3, -1, 0, 4 }, powe
 /* Features of one column y (and u, known) with these transforms and no scaler behind them. */
 static weft_features *features_of(weft *w, const weft_transform *t, int n)
 {
-    const weft_features_opts o = { .context = 3, .horizon = 2, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y"), .transforms = t, .n = n, .unscaled = true };
+    const weft_features_opts o = { .context = 3,
+                                   .horizon = 2,
+                                   .known = WEFT_NAMES("u"),
+                                   .target = WEFT_NAMES("y"),
+                                   .transforms = t,
+                                   .n = n,
+                                   .unscaled = true };
     return weft_features_new(w, "x", &o);
 }
 
@@ -21,15 +28,19 @@ static weft_frame frame_of(const double *u, const double *y, int64_t n)
 static void near(const char *what, const double *got, const double *want, int64_t n, double tol)
 {
     for (int64_t i = 0; i < n; i++)
-        cr_assert(fabs(got[i] - want[i]) <= tol * fmax(1, fabs(want[i])), "%s: at %lld: %.17g, expected %.17g", what, (long long)i, got[i], want[i]);
+        cr_assert(fabs(got[i] - want[i]) <= tol * fmax(1, fabs(want[i])),
+                  "%s: at %lld: %.17g, expected %.17g", what, (long long)i, got[i], want[i]);
 }
 
 /* ---- worked numbers ---- */
 Test(transforms, worked_numbers)
 {
     static const double u[] = { -2, 1, 4 }, y[] = { 1, 2, 6 };
-    static const struct { weft_transform t; double want[3]; } given[] = {
-        { { .kind = WEFT_STANDARD_SCALER }, { -2 / 2.6457513110645906, -1 / 2.6457513110645906, 3 / 2.6457513110645906 } },     /* sqrt(14 / 2) */
+    static const struct { weft_transform t; double want[3];
+    } given[] = {
+        /* sqrt(14 / 2) */
+        { { .kind = WEFT_STANDARD_SCALER },
+          { -2 / 2.6457513110645906, -1 / 2.6457513110645906, 3 / 2.6457513110645906 } },
         { { .kind = WEFT_MAX_SCALER }, { 1. / 6, 1. / 3, 1 } },
         { { .kind = WEFT_MAX_SCALER, .max = 3 }, { .5, 1, 3 } },
         { { .kind = WEFT_MIN_MAX_SCALER }, { 0, .2, 1 } },
@@ -39,13 +50,17 @@ Test(transforms, worked_numbers)
         { { .kind = WEFT_LOG1P }, { 0.69314718055994531, 1.0986122886681098, 1.9459101490553132 } },
         { { .kind = WEFT_LOGISTIC }, { 0.7310585786300049, 0.8807970779778823, 0.9975273768433653 } },
         { { .kind = WEFT_LOGISTIC, .k = 2, .x0 = 1 }, { .5, 0.8807970779778823, 0.9999546021312976 } },
-        { { .kind = WEFT_ADAPTIVE_LOGISTIC, .k = 2, .x0 = 2, .alpha = .1 }, { 0.14185106490048777, .5, 0.99183742884684012 } },   /* of -1.8, 0, 4.8 */
+        /* of -1.8, 0, 4.8 */
+        { { .kind = WEFT_ADAPTIVE_LOGISTIC, .k = 2, .x0 = 2, .alpha = .1 },
+          { 0.14185106490048777, .5, 0.99183742884684012 } },
         { { .kind = WEFT_DIVIDE_BY, .depends_on = "u" }, { -.5, 2, 1.5 } },
         { { .kind = WEFT_POLYNOMIAL, .depends_on = "u", .degree = 0 }, { -2, -1, 3 } },
         { { .kind = WEFT_POLYNOMIAL, .depends_on = "u", .degree = 1 }, { .5, -1, .5 } },
         { { .kind = WEFT_POLYNOMIAL, .depends_on = "u", .degree = 2 }, { 0, 0, 0 } },
-        { { .kind = WEFT_FIXED_POLYNOMIAL, .depends_on = "u", .degree = 2, .a = powers }, { 1 - 3.5, 2 + .25, 6 - .5 } },
-        { { .kind = WEFT_DISCRETE_FUNCTION, .depends_on = "u", .a = knots, .b = heights, .points = 4 }, { 1 - 3, 2.5, 6 - 8. / 3 } },
+        { { .kind = WEFT_FIXED_POLYNOMIAL, .depends_on = "u", .degree = 2, .a = powers },
+          { 1 - 3.5, 2 + .25, 6 - .5 } },
+        { { .kind = WEFT_DISCRETE_FUNCTION, .depends_on = "u", .a = knots, .b = heights, .points = 4 },
+          { 1 - 3, 2.5, 6 - 8. / 3 } },
     };
     weft *w = open_on(WEFT_REF);
     weft_frame f = frame_of(u, y, 3);
@@ -87,7 +102,8 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
         weft_features_transform(all, "p", &g, 3, z);
         OK(w);
         for (int64_t i = 0; i < 20; i++)
-            near("random", &z[i], (double[]){ (weft_frame_column(&g, "p")[g.start[3] + i] - mean) / deviation }, 1, 1e-12);
+            near("random", &z[i],
+                 (double[]){ (weft_frame_column(&g, "p")[g.start[3] + i] - mean) / deviation }, 1, 1e-12);
         weft_frame_free(&g);
     }
     weft_frame_free(&f);
@@ -97,7 +113,10 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
 Test(transforms, constants)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
-    static const struct { weft_transform_kind kind; double want; } given[] = { { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 } };
+    static const struct {
+        weft_transform_kind kind;
+        double want;
+    } given[] = { { WEFT_STANDARD_SCALER, 0 }, { WEFT_MIN_MAX_SCALER, .5 }, { WEFT_MAX_SCALER, 1 } };
     weft *w = open_on(WEFT_REF);
     weft_frame f = frame_of(u, y, 3);
     for (int i = 0; i < COUNT(given); i++) {
@@ -121,7 +140,8 @@ Test(transforms, beyond_the_range)
     weft_frame f = frame_of(u, y, 3), g = frame_of(u, more, 3);
     double out[3];
     weft_features *free_ = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER }, 1);
-    weft_features *clamped = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
+    weft_features *clamped =
+        features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_MIN_MAX_SCALER, .clamp = true }, 1);
     weft_features_fit(free_, &f), weft_features_fit(clamped, &f);
     weft_features_transform(free_, "y", &g, 0, out);
     near("free", out, (double[]){ -.2, .4, 1.2 }, 3, 1e-14);
@@ -129,11 +149,14 @@ Test(transforms, beyond_the_range)
     near("clamped", out, (double[]){ 0, .4, 1 }, 3, 1e-14);
     weft_features_inverse_transform(clamped, "y", &g, 0, 0, 3, (double[]){ -1, .4, 2 }, out);
     near("clamped back", out, (double[]){ 1, 3, 6 }, 3, 1e-14);
-    weft_features *s = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
+    weft_features *s =
+        features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_LOGISTIC, .k = .5, .x0 = 3 }, 1);
     weft_features_fit(s, &f);
-    weft_features_inverse_transform(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);      /* a model may say so: as far as the function goes */
+    /* a model may say so: as far as the function goes */
+    weft_features_inverse_transform(s, "y", &f, 0, 0, 3, (double[]){ -.5, .5, 1.5 }, out);
     cr_assert(out[0] < -60 && isfinite(out[0]) && out[1] == 3 && out[2] > 60 && isfinite(out[2]));
-    weft_features *a = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .05, .x0 = 3 }, 1);
+    weft_features *a = features_of(
+        w, &(weft_transform){ .column = "y", .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .05, .x0 = 3 }, 1);
     weft_features_fit(a, &f);
     weft_features_inverse_transform(a, "y", &f, 0, 0, 3, (double[]){ 0, .5, 1 }, out);
     near("to the turn", out, (double[]){ 3 - 10, 3, 3 + 10 }, 3, 1e-12);
@@ -144,16 +167,34 @@ Test(transforms, beyond_the_range)
 
 /* ---- there and back ---- */
 #define ON_U .depends_on = "u"
-static const struct { int n; weft_transform t[4]; } chains[] = {
+static const struct { int n; weft_transform t[4];
+} chains[] = {
     { 1, { { .kind = WEFT_STANDARD_SCALER } } },
     { 2, { { .kind = WEFT_LOG, .bias = 3 }, { .kind = WEFT_STANDARD_SCALER } } },
-    { 3, { { .kind = WEFT_LOG1P }, { .kind = WEFT_DELTA }, { .kind = WEFT_MIN_MAX_SCALER, .min = -1, .max = 1 } } },
-    { 4, { { .kind = WEFT_DELTA }, { .kind = WEFT_DELTA }, { .kind = WEFT_DELTA }, { .kind = WEFT_STANDARD_SCALER } } },
-    { 3, { { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 3 }, { .kind = WEFT_DELTA }, { .kind = WEFT_MAX_SCALER, .max = 2 } } },
+    { 3,
+      { { .kind = WEFT_LOG1P },
+        { .kind = WEFT_DELTA },
+        { .kind = WEFT_MIN_MAX_SCALER, .min = -1, .max = 1 } } },
+    { 4,
+      { { .kind = WEFT_DELTA },
+        { .kind = WEFT_DELTA },
+        { .kind = WEFT_DELTA },
+        { .kind = WEFT_STANDARD_SCALER } } },
+    { 3,
+      { { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 3 },
+        { .kind = WEFT_DELTA },
+        { .kind = WEFT_MAX_SCALER, .max = 2 } } },
     { 3, { { .kind = WEFT_DELTA }, { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 1 }, { .kind = WEFT_DELTA } } },
-    { 3, { { .kind = WEFT_DIVIDE_BY, ON_U }, { .kind = WEFT_LOGISTIC, .k = -.5, .x0 = 1 }, { .kind = WEFT_STANDARD_SCALER } } },
-    { 2, { { .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 2, .a = powers }, { .kind = WEFT_ADAPTIVE_LOGISTIC, .k = .3, .alpha = .01, .x0 = 2 } } },
-    { 2, { { .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = knots, .b = heights, .points = 4 }, { .kind = WEFT_MIN_MAX_SCALER, .clamp = true } } },
+    { 3,
+      { { .kind = WEFT_DIVIDE_BY, ON_U },
+        { .kind = WEFT_LOGISTIC, .k = -.5, .x0 = 1 },
+        { .kind = WEFT_STANDARD_SCALER } } },
+    { 2,
+      { { .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 2, .a = powers },
+        { .kind = WEFT_ADAPTIVE_LOGISTIC, .k = .3, .alpha = .01, .x0 = 2 } } },
+    { 2,
+      { { .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = knots, .b = heights, .points = 4 },
+        { .kind = WEFT_MIN_MAX_SCALER, .clamp = true } } },
 };
 
 static int chain_of(int i, weft_transform to[4])
@@ -172,7 +213,8 @@ Test(transforms, there_and_back)
             int n = chain_of(i, t);
             weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
             for (int64_t r = 0; r < f.rows; r++)
-                weft_frame_column(&f, "u")[r] += .5;              /* y / u stays where a logistic is not flat to all digits */
+                /* y / u stays where a logistic is not flat to all digits */
+                weft_frame_column(&f, "u")[r] += .5;
             weft_features *x = features_of(w, t, n);
             weft_features_fit(x, &f);
             double z[25], back[25];
@@ -209,7 +251,8 @@ Test(transforms, polynomials_are_least_squares)
             y[i] = k % 5 ? (double)dice_real(-1, 1) : p;
         }
         weft_frame f = frame_of(u, y, N);
-        weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
+        weft_features *x = features_of(
+            w, &(weft_transform){ .column = "y", .kind = WEFT_POLYNOMIAL, .degree = degree, ON_U }, 1);
         weft_features_fit(x, &f);
         weft_features_transform(x, "y", &f, 0, z);
         OK(w);
@@ -230,7 +273,8 @@ Test(transforms, polynomials_are_least_squares)
 Test(transforms, descriptions_that_make_no_sense)
 {
     static const double falling[] = { 1, 1 }, bad[] = { 1, NAN, 2 };
-    static const struct { weft_transform t; const char *says; } given[] = {
+    static const struct { weft_transform t; const char *says;
+    } given[] = {
         { { .column = "z" }, "\"z\": there is no such column" },
         { { .column = NULL }, "there is no such column" },
         { { .column = "y", .kind = WEFT_TRANSFORMS }, "no such kind" },
@@ -244,9 +288,12 @@ Test(transforms, descriptions_that_make_no_sense)
         { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = 16 }, "a degree of 0 .. 15" },
         { { .column = "y", .kind = WEFT_POLYNOMIAL, ON_U, .degree = -1 }, "a degree of 0 .. 15" },
         { { .column = "y", .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 1 }, "degree + 1 finite numbers" },
-        { { .column = "y", .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 2, .a = bad }, "degree + 1 finite numbers" },
-        { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = knots, .b = heights }, "one point or more" },
-        { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = falling, .b = heights, .points = 2 }, "a must increase" },
+        { { .column = "y", .kind = WEFT_FIXED_POLYNOMIAL, ON_U, .degree = 2, .a = bad },
+          "degree + 1 finite numbers" },
+        { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = knots, .b = heights },
+          "one point or more" },
+        { { .column = "y", .kind = WEFT_DISCRETE_FUNCTION, ON_U, .a = falling, .b = heights, .points = 2 },
+          "a must increase" },
     };
     weft *w = open_on(WEFT_REF);
     for (int i = 0; i < COUNT(given); i++) {
@@ -273,12 +320,19 @@ Test(transforms, descriptions_that_make_no_sense)
 Test(transforms, numbers_outside_of_the_domain)
 {
     static const double u[] = { 1, 0, 3, 3 }, y[] = { 1, 2, -1, 6 };
-    static const struct { weft_transform t; weft_status kind; const char *says; } given[] = {
-        { { .kind = WEFT_LOG, .bias = 1 }, WEFT_ENUMERIC, "series 0 (\"0\"), row 2, column \"y\": outside of what transform 0" },
+    static const struct { weft_transform t; weft_status kind; const char *says;
+    } given[] = {
+        { { .kind = WEFT_LOG, .bias = 1 },
+          WEFT_ENUMERIC,
+          "series 0 (\"0\"), row 2, column \"y\": outside of what transform 0" },
         { { .kind = WEFT_LOG1P }, WEFT_ENUMERIC, "row 2, column \"y\": outside" },
         { { .kind = WEFT_DIVIDE_BY, ON_U }, WEFT_ENUMERIC, "row 1, column \"y\": outside" },
-        { { .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .1, .x0 = 1 }, WEFT_ENUMERIC, "row 3, column \"y\": outside" },
-        { { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 3 }, WEFT_EARG, "column \"y\": transform 0: the column it depends on has too few different values" },
+        { { .kind = WEFT_ADAPTIVE_LOGISTIC, .alpha = .1, .x0 = 1 },
+          WEFT_ENUMERIC,
+          "row 3, column \"y\": outside" },
+        { { .kind = WEFT_POLYNOMIAL, ON_U, .degree = 3 },
+          WEFT_EARG,
+          "column \"y\": transform 0: the column it depends on has too few different values" },
     };
     weft *w = open_on(WEFT_REF);
     weft_frame f = frame_of(u, y, 4);
@@ -350,8 +404,10 @@ Test(transforms, saved_and_loaded)
     weft_module *m = weft_module_new(w, "model");
     weft_linear_new(m, "out", 2, 2);
     weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
-    weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U }, { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };
-    weft_features *a = features_of(w, t, 2), *b = features_of(w, t, 2), *c = features_of(w, t, 1), *one = features_of(w, (t[1].k = .2, t), 2);
+    weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U },
+                           { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };
+    weft_features *a = features_of(w, t, 2), *b = features_of(w, t, 2), *c = features_of(w, t, 1),
+                  *one = features_of(w, (t[1].k = .2, t), 2);
     weft_checkpoint_item items[WEFT_FEATURES_ITEMS];
     weft_features_fit(a, &f);
     OK(w);
@@ -371,7 +427,9 @@ Test(transforms, saved_and_loaded)
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     cr_assert(!weft_features_fitted(one));
     weft_features_transform(one, "y", &f, 1, zb);
-    FAILS(w, WEFT_EFORMAT, "what was loaded is of others: it has target \"y\": polynomial of degree 2, on \"u\"; logistic, k 0.1");
+    FAILS(w, WEFT_EFORMAT,
+          "what was loaded is of others: it has target \"y\": polynomial of degree 2, on \"u\"; logistic, k "
+          "0.1");
     weft_features_fit(one, &f);                  /* its own again */
     weft_features_transform(one, "y", &f, 1, zb);
     OK(w);

@@ -1,4 +1,5 @@
-/* test_windows.c - windows over series: where they lie, what stands in them row by row, lengths and noise drawn at random, padded, undone. */
+/* test_windows.c - windows over series: where they lie, what stands in them row by row, lengths and noise
+ * drawn at random, padded, undone. */
 #include <unistd.h>
 #include "series_data.h"
 
@@ -7,23 +8,33 @@ Test(windows, as_many_as_the_formula_says)
 {
     weft *w = open_on(WEFT_CPU);
     for (int k = 0; k < rounds(150, 2000); k++) {
-        int64_t context = 1 + (int64_t)dice(9), horizon = 1 + (int64_t)dice(6), rows[5], n = 1 + (int64_t)dice(5), want = 0, skipped = 0;
+        int64_t context = 1 + (int64_t)dice(9), horizon = 1 + (int64_t)dice(6), rows[5],
+                n = 1 + (int64_t)dice(5), want = 0, skipped = 0;
         for (int i = 0; i < n; i++)
             rows[i] = (int64_t)dice(40);
         rows[0] += context + horizon;            /* there is one window at least */
         weft_frame f = series_random((int)n, rows);
-        weft_features_opts fo = { .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y") };
+        weft_features_opts fo = {
+            .context = context, .horizon = horizon, .known = WEFT_NAMES("u"), .target = WEFT_NAMES("y")
+        };
         weft_features *x = weft_features_new(w, "x", &fo);
         weft_features_fit(x, &f);
-        weft_windows_opts o = { (int64_t)dice(4), (int64_t)dice((uint64_t)context + 1), (int64_t)dice((uint64_t)horizon + 1), false, 0, 0 };
+        weft_windows_opts o = { (int64_t)dice(4),
+                                (int64_t)dice((uint64_t)context + 1),
+                                (int64_t)dice((uint64_t)horizon + 1),
+                                false,
+                                0,
+                                0 };
         weft_windows *v = weft_windows_new(x, "v", &f, &o);
         OK(w);
-        int64_t stride = o.stride ? o.stride : horizon, least = o.min_context ? o.min_context : context, least_future = o.min_horizon ? o.min_horizon : horizon;
+        int64_t stride = o.stride ? o.stride : horizon, least = o.min_context ? o.min_context : context,
+                least_future = o.min_horizon ? o.min_horizon : horizon;
         for (int64_t s = 0; s < n; s++) {
             int64_t before = want;
             for (int64_t origin = least; origin + least_future <= rows[s]; origin += stride, want++) {
                 weft_window a = weft_window_at(v, want);
-                cr_assert(a.series == s && a.origin == origin && a.past == (origin < context ? origin : context) &&
+                cr_assert(a.series == s && a.origin == origin &&
+                          a.past == (origin < context ? origin : context) &&
                           a.future == (rows[s] - origin < horizon ? rows[s] - origin : horizon));
                 cr_assert_eq(weft_windows_lengths(v)[want], a.past + a.future);
             }
@@ -43,11 +54,14 @@ Test(windows, each_row_is_forecast_once)
     weft_features_fit(x, &f);
     weft_windows *v = weft_windows_new(x, "dev", &f, &(weft_windows_opts){ .min_horizon = 1 });
     OK(w);
-    static const weft_window want[] = { { 0, 7, 7, 4 }, { 0, 11, 7, 4 }, { 0, 15, 7, 4 }, { 0, 19, 7, 4 }, { 0, 23, 7, 3 }, { 1, 7, 7, 4 }, { 1, 11, 7, 1 } };
+    static const weft_window want[] = { { 0, 7, 7, 4 },  { 0, 11, 7, 4 }, { 0, 15, 7, 4 }, { 0, 19, 7, 4 },
+                                        { 0, 23, 7, 3 }, { 1, 7, 7, 4 },  { 1, 11, 7, 1 } };
     cr_assert_eq(weft_windows_count(v), COUNT(want));
     for (int i = 0; i < COUNT(want); i++) {
         weft_window a = weft_window_at(v, i);
-        cr_assert(a.series == want[i].series && a.origin == want[i].origin && a.past == want[i].past && a.future == want[i].future, "window %d", i);
+        cr_assert(a.series == want[i].series && a.origin == want[i].origin && a.past == want[i].past &&
+                      a.future == want[i].future,
+                  "window %d", i);
     }
     v = weft_windows_new(x, "whole", &f, NULL);
     OK(w);
@@ -79,7 +93,8 @@ static moments moments_of(const weft_frame *f, const weft_features_opts *o)
     return m;
 }
 
-static double time_in(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin, int64_t row)
+static double time_in(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
+                      int64_t row)
 {
     const double *t = weft_frame_column(f, "t");
     if (o->time_as == WEFT_TIME_RELATIVE && row == begin)
@@ -88,16 +103,21 @@ static double time_in(const weft_frame *f, const weft_features_opts *o, const mo
     return 2 * (d - m->low) / (m->high - m->low) - 1;
 }
 
-static double number_in(const weft_frame *f, const moments *m, int k, int64_t row) { return (f->column[k][row] - m->mean[k]) / m->std[k]; }
+static double number_in(const weft_frame *f, const moments *m, int k, int64_t row)
+{
+    return (f->column[k][row] - m->mean[k]) / m->std[k];
+}
 
-static void past_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin, int64_t row, weft_real *to)
+static void past_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
+                     int64_t row, weft_real *to)
 {
     *to++ = (weft_real)time_in(f, o, m, begin, row);
     for (int k = 1; k < (o->past_without_target ? 4 : 5); k++)
         *to++ = o->masked && !strcmp(o->masked[0], series_names[k]) ? 0 : (weft_real)number_in(f, m, k, row);
 }
 
-static void future_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin, int64_t row, weft_real *to)
+static void future_row(const weft_frame *f, const weft_features_opts *o, const moments *m, int64_t begin,
+                       int64_t row, weft_real *to)
 {
     *to++ = (weft_real)time_in(f, o, m, begin, row);
     for (int k = 1; k < 3; k++)
@@ -116,18 +136,23 @@ static weft_features_opts any_features(int k)
 }
 
 /* The numbers of a batch against the second implementation; lengths from the batch itself. */
-static void batch_is_right(weft_windows *v, const weft_frame *f, const weft_features_opts *o, const int32_t *index, int n, weft_window_batch b, bool shortened)
+static void batch_is_right(weft_windows *v, const weft_frame *f, const weft_features_opts *o,
+                           const int32_t *index, int n, weft_window_batch b, bool shortened)
 {
     moments m = moments_of(f, o);
-    weft_lengths past = weft_lengths_of(b.series.past), future = weft_lengths_of(b.series.future), target = weft_lengths_of(b.target);
+    weft_lengths past = weft_lengths_of(b.series.past), future = weft_lengths_of(b.series.future),
+                 target = weft_lengths_of(b.target);
     const int P = o->past_without_target ? 4 : 5;
-    weft_real *x = numbers(b.series.past), *z = numbers(b.series.future), *y = numbers(b.target), *s = numbers(b.series.fixed), row[8];
-    cr_assert(past.n == n && future.n == n && target.n == n && weft_size(b.series.past, 1) == P && weft_size(b.series.future, 1) == 3);
+    weft_real *x = numbers(b.series.past), *z = numbers(b.series.future), *y = numbers(b.target),
+              *s = numbers(b.series.fixed), row[8];
+    cr_assert(past.n == n && future.n == n && target.n == n && weft_size(b.series.past, 1) == P &&
+              weft_size(b.series.future, 1) == 3);
     for (int i = 0; i < n; i++) {
         weft_window a = weft_window_at(v, index[i]);
         int64_t origin = f->start[a.series] + a.origin, begin = origin - past.len[i];
         cr_assert(past.id[i] == index[i] && future.id[i] == index[i] && target.len[i] == future.len[i]);
-        cr_assert(shortened ? past.len[i] <= a.past && future.len[i] <= a.future : past.len[i] == a.past && future.len[i] == a.future);
+        cr_assert(shortened ? past.len[i] <= a.past && future.len[i] <= a.future :
+                              past.len[i] == a.past && future.len[i] == a.future);
         for (int64_t r = begin; r < origin; r++, x += P) {
             past_row(f, o, &m, begin, r, row);
             close_to("past", x, row, P, TOL(1e-12, 1e-6));
@@ -156,8 +181,10 @@ Test(windows, rows_come_from_where_they_should)
             weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
             weft_features *x = weft_features_new(w, "x", &o);
             weft_features_fit(x, &f);
-            weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
-            weft_loader *l = weft_loader_new(w, (char[]){ (char)('a' + k), 0 }, weft_windows_count(v), weft_windows_lengths(v), &(weft_loader_opts){ .count = 5 });
+            weft_windows *v = weft_windows_new(
+                x, "v", &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
+            weft_loader *l = weft_loader_new(w, (char[]){ (char)('a' + k), 0 }, weft_windows_count(v),
+                                             weft_windows_lengths(v), &(weft_loader_opts){ .count = 5 });
             OK(w);
             int64_t size;
             for (const int32_t *index; (index = weft_loader_next(l, &size));) {
@@ -169,7 +196,9 @@ Test(windows, rows_come_from_where_they_should)
 }
 
 /* ---- by chance ---- */
-static const weft_windows_opts at_random = { .stride = 1, .min_context = 3, .min_horizon = 2, .shorten = true };
+static const weft_windows_opts at_random = {
+    .stride = 1, .min_context = 3, .min_horizon = 2, .shorten = true
+};
 
 Test(windows, lengths_are_drawn_from_all_there_are)
 {
@@ -183,12 +212,14 @@ Test(windows, lengths_are_drawn_from_all_there_are)
     int32_t first = 8, edge = 0;                 /* windows with all their rows, and one that has but 4 + 4 */
     while (weft_window_at(v, edge).origin != 4)
         edge++;
-    cr_assert(weft_window_at(v, first).past == 7 && weft_window_at(v, first).future == 4 && weft_window_at(v, edge).past == 4);
+    cr_assert(weft_window_at(v, first).past == 7 && weft_window_at(v, first).future == 4 &&
+              weft_window_at(v, edge).past == 4);
     for (int k = 0; k < 2000; k++) {
         weft_window_batch b = weft_windows_batch(v, (int32_t[]){ first, edge }, 2);
         OK(w);
         weft_lengths past = weft_lengths_of(b.series.past), future = weft_lengths_of(b.series.future);
-        cr_assert(past.len[0] >= 3 && past.len[0] <= 7 && future.len[0] >= 2 && future.len[0] <= 4 && past.len[1] >= 3 && past.len[1] <= 4);
+        cr_assert(past.len[0] >= 3 && past.len[0] <= 7 && future.len[0] >= 2 && future.len[0] <= 4 &&
+                  past.len[1] >= 3 && past.len[1] <= 4);
         seen[past.len[0]][future.len[0]]++;
         if (k < 20)
             batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2, b, true);
@@ -199,7 +230,8 @@ Test(windows, lengths_are_drawn_from_all_there_are)
             cr_assert(seen[p][q] > 80 && seen[p][q] < 200, "%d, %d: %lld", p, q, (long long)seen[p][q]);
     weft_set_training(w, false);
     for (int k = 0; k < 20; k++)
-        batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2, weft_windows_batch(v, (int32_t[]){ first, edge }, 2), false);
+        batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2,
+                       weft_windows_batch(v, (int32_t[]){ first, edge }, 2), false);
     weft_frame_free(&f);
     CLEAN(w);
 }
@@ -273,7 +305,8 @@ Test(windows, noise_is_where_it_should_be)
     fo.masked = masked;
     weft_features *x = weft_features_new(w, "x", &fo);
     weft_features_fit(x, &f);
-    weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 1, .past_noise = .1, .future_noise = .4 });
+    weft_windows *v = weft_windows_new(
+        x, "v", &f, &(weft_windows_opts){ .stride = 1, .past_noise = .1, .future_noise = .4 });
     OK(w);
     double past = 0, future = 0, n = 0, m = 0;
     for (int32_t i = 0; i < 60; i++) {
@@ -298,7 +331,8 @@ Test(windows, noise_is_where_it_should_be)
         same_bits("target", noisy[2], clean[2], 4);
         weft_clear(w);
     }
-    cr_assert(fabs(sqrt(past / n) - .1) < .01 && fabs(sqrt(future / m) - .4) < .05, "%g, %g", sqrt(past / n), sqrt(future / m));
+    cr_assert(fabs(sqrt(past / n) - .1) < .01 && fabs(sqrt(future / m) - .4) < .05, "%g, %g", sqrt(past / n),
+              sqrt(future / m));
     weft_frame_free(&f);
     CLEAN(w);
 }
@@ -310,25 +344,32 @@ Test(windows, padded_is_the_same_as_ragged)
         weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
         weft_features *x = weft_features_new(w, "x", &series_features);
         weft_features_fit(x, &f);
-        weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
+        weft_windows *v = weft_windows_new(
+            x, "v", &f, &(weft_windows_opts){ .stride = 2, .min_context = 1, .min_horizon = 1 });
         OK(w);
         for (int k = 0; k < 10; k++) {
             int32_t index[6];
             for (int i = 0; i < 6; i++)
                 index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
             weft_align align = k % 2 ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
-            weft_window_batch r = weft_windows_batch(v, index, 6), p = weft_windows_padded(v, index, 6, align);
+            weft_window_batch r = weft_windows_batch(v, index, 6),
+                              p = weft_windows_padded(v, index, 6, align);
             OK(w);
-            cr_assert(p.series.past_align == align && p.series.past_lengths->n == 6 && p.series.future_lengths->id[5] == index[5]);
-            struct { weft_tensor *ragged, *padded; weft_align align; } pair[] = {
-                { r.series.past, p.series.past, align }, { r.series.future, p.series.future, WEFT_ALIGN_LEFT }, { r.target, p.target, WEFT_ALIGN_LEFT } };
+            cr_assert(p.series.past_align == align && p.series.past_lengths->n == 6 &&
+                      p.series.future_lengths->id[5] == index[5]);
+            struct { weft_tensor *ragged, *padded; weft_align align;
+            } pair[] = { { r.series.past, p.series.past, align },
+                         { r.series.future, p.series.future, WEFT_ALIGN_LEFT },
+                         { r.target, p.target, WEFT_ALIGN_LEFT } };
             for (int i = 0; i < COUNT(pair); i++) {
                 weft_tensor *want = weft_pad_packed_sequence(pair[i].ragged, 0, 0, pair[i].align);
-                cr_assert(weft_numel(want) == weft_numel(pair[i].padded) && weft_size(want, 1) == weft_size(pair[i].padded, 1));
+                cr_assert(weft_numel(want) == weft_numel(pair[i].padded) &&
+                          weft_size(want, 1) == weft_size(pair[i].padded, 1));
                 same_bits("padded", numbers(pair[i].padded), numbers(want), weft_numel(want));
             }
             same_bits("fixed", numbers(p.series.fixed), numbers(r.series.fixed), 6);
-            weft_tensor *back = weft_pack_padded_checked(p.series.past, p.series.past_lengths, align);     /* nothing but 0 in pads */
+            /* nothing but 0 in pads */
+            weft_tensor *back = weft_pack_padded_checked(p.series.past, p.series.past_lengths, align);
             cr_assert(weft_numel(back) == weft_numel(r.series.past));
             weft_clear(w);
         }
@@ -343,9 +384,11 @@ Test(windows, a_batch_of_none)
     weft_features *x = weft_features_new(w, "x", &series_features);
     weft_features_fit(x, &f);
     weft_windows *v = weft_windows_new(x, "v", &f, NULL);
-    weft_window_batch b = weft_windows_batch(v, NULL, 0), p = weft_windows_padded(v, NULL, 0, WEFT_ALIGN_LEFT);
+    weft_window_batch b = weft_windows_batch(v, NULL, 0),
+                      p = weft_windows_padded(v, NULL, 0, WEFT_ALIGN_LEFT);
     OK(w);
-    cr_assert(weft_size(b.series.past, 0) == 0 && weft_size(b.target, 0) == 0 && weft_size(p.series.past, 0) == 0);
+    cr_assert(weft_size(b.series.past, 0) == 0 && weft_size(b.target, 0) == 0 &&
+              weft_size(p.series.past, 0) == 0);
     weft_frame_free(&f);
     CLEAN(w);
 }
@@ -355,12 +398,17 @@ Test(windows, predictions_come_back_in_the_series_units)
 {
     FOR_DEVICES(w) {
         weft_frame f = series_random(3, (int64_t[]){ 30, 5, 19 });
-        const weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" }, { .column = "y", .kind = WEFT_DELTA } };
+        const weft_transform t[] = {
+            { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, .depends_on = "u" },
+            { .column = "y", .kind = WEFT_DELTA }
+        };
         weft_features_opts o = series_features;
         o.transforms = t, o.n = 2;
         weft_features *x = weft_features_new(w, "x", &o);
         weft_features_fit(x, &f);
-        weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
+        weft_windows *v = weft_windows_new(
+            x, "v", &f,
+            &(weft_windows_opts){ .stride = 3, .min_context = 1, .min_horizon = 1, .shorten = true });
         OK(w);
         for (int k = 0; k < 10; k++) {
             int32_t index[5];
@@ -368,14 +416,16 @@ Test(windows, predictions_come_back_in_the_series_units)
                 index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
             weft_window_batch b = weft_windows_batch(v, index, 5);
             weft_lengths l = weft_lengths_of(b.target);
-            weft_tensor *pair = weft_to_layout(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1), k % 2 ? WEFT_PACKED : WEFT_CONCAT);
+            weft_tensor *pair = weft_to_layout(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1),
+                                               k % 2 ? WEFT_PACKED : WEFT_CONCAT);
             double out[2 * 5 * 4], *at = out;
             cr_assert_eq(weft_windows_inverse_transform(v, pair, out), WEFT_OK, "%s", weft_error_message(w));
             for (int i = 0; i < 5; i++) {
                 weft_window a = weft_window_at(v, index[i]);
                 for (int32_t r = 0; r < l.len[i]; r++, at += 2) {
                     double want = weft_frame_column(&f, "y")[f.start[a.series] + a.origin + r];
-                    cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g", at[0], want);
+                    cr_assert(fabs(at[0] - want) < TOL(1e-9, 1e-4) && at[1] == at[0], "%g, expected %g",
+                              at[0], want);
                 }
             }
             weft_clear(w);
@@ -389,7 +439,11 @@ Test(windows, time_of_even_steps)
 {
     weft *w = open_on(WEFT_REF);
     for (int k = 0; k < 2; k++) {
-        weft_features_opts o = { .context = 3, .horizon = 2, .target = WEFT_NAMES("y"), .time = "t", .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
+        weft_features_opts o = { .context = 3,
+                                 .horizon = 2,
+                                 .target = WEFT_NAMES("y"),
+                                 .time = "t",
+                                 .time_as = k ? WEFT_TIME_RELATIVE : WEFT_TIME_ABSOLUTE };
         weft_frame f = { 0 };
         double t[20], y[20];
         for (int i = 0; i < 20; i++)
@@ -401,8 +455,12 @@ Test(windows, time_of_even_steps)
         weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 4 }, 1);
         OK(w);
         cr_assert(weft_size(b.series.past, 1) == 2 && weft_size(b.series.future, 1) == 1 && !b.series.fixed);
-        weft_real *past = numbers(b.series.past), *future = numbers(b.series.future), got[5] = { past[0], past[2], past[4], future[0], future[1] };
-        close_to("time", got, k ? ((weft_real[]){ 0, 0, 0, 0, 0 }) : ((weft_real[]){ -1, (weft_real)-.5, 0, (weft_real).5, 1 }), 5, 1e-5);
+        weft_real *past = numbers(b.series.past), *future = numbers(b.series.future),
+                  got[5] = { past[0], past[2], past[4], future[0], future[1] };
+        close_to("time", got,
+                 k ? ((weft_real[]){ 0, 0, 0, 0, 0 }) :
+                     ((weft_real[]){ -1, (weft_real)-.5, 0, (weft_real).5, 1 }),
+                 5, 1e-5);
         weft_frame_free(&f);
     }
     CLEAN(w);

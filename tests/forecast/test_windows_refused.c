@@ -4,12 +4,12 @@
 Test(windows_refused, features_that_make_no_sense)
 {
     weft *w = open_on(WEFT_REF);
-#define REFUSED(says, change)                                                                                                  \
-    do {                                                                                                                        \
-        weft_features_opts o = series_features;                                                                                 \
-        change;                                                                                                                 \
-        cr_assert_null(weft_features_new(w, "x", &o));                                                                           \
-        FAILS(w, WEFT_EARG, says);                                                                                              \
+#define REFUSED(says, change)                          \
+    do {                                               \
+        weft_features_opts o = series_features;        \
+        change;                                        \
+        cr_assert_null(weft_features_new(w, "x", &o)); \
+        FAILS(w, WEFT_EARG, says);                     \
     } while (0)
     REFUSED("a context and a horizon of 1 row or more", o.context = 0);
     REFUSED("not 7 and -1", o.horizon = -1);
@@ -48,13 +48,16 @@ Test(windows_refused, series_that_are_not_as_they_should)
     FAILS(w, WEFT_EARG, "features \"x\" are not fitted");
     weft_features_fit(x, &good);
     OK(w);
-    static const struct { const char *column; int64_t row; double value; const char *says; } wrong[] = {
+    static const struct { const char *column; int64_t row; double value; const char *says;
+    } wrong[] = {
         { "u", 3, NAN, "features \"x\": series 0 (\"0\"), row 3, column \"u\": the value is nan" },
         { "p", 25, INFINITY, "series 1 (\"1\"), row 5, column \"p\": the value is inf" },
         { "y", 39, NAN, "series 1 (\"1\"), row 19, column \"y\": the value is nan" },
         { "t", 7, 0, "row 7, column \"t\": time must increase" },
         { "t", 7, NAN, "row 7, column \"t\": " },
-        { "s", 22, 5, "series 1 (\"1\"), row 2, column \"s\": a fixed column is constant, but the value is 5 after 1.25" },
+        { "s", 22, 5,
+          "series 1 (\"1\"), row 2, column \"s\": a fixed column is constant, but the value is 5 after "
+          "1.25" },
         { "s", 22, NAN, "row 2, column \"s\": the value is nan" },
     };
     for (int i = 0; i < COUNT(wrong); i++) {
@@ -91,17 +94,24 @@ Test(windows_refused, windows_that_cannot_be)
 {
     weft *w = open_on(WEFT_REF);
     weft_features *x = weft_features_new(w, "x", &series_features);
-    weft_frame f = series_random(2, (int64_t[]){ 20, 20 }), shorter = series_random(2, (int64_t[]){ 0, 10 }), none = { 0 };
+    weft_frame f = series_random(2, (int64_t[]){ 20, 20 }), shorter = series_random(2, (int64_t[]){ 0, 10 }),
+               none = { 0 };
     weft_features_fit(x, &f);
     cr_assert_null(weft_windows_new(x, "v", &shorter, NULL));
-    FAILS(w, WEFT_EARG, "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of future");
+    FAILS(w, WEFT_EARG,
+          "windows \"v\": 0 windows: the longest of 2 series has 10 rows, a window needs 7 of past and 4 of "
+          "future");
     cr_assert_null(weft_windows_new(x, "v", &none, NULL));
     FAILS(w, WEFT_EARG, "0 windows");
-    static const weft_windows_opts bad[] = { { .stride = -1 }, { .min_context = 8 }, { .min_context = -1 }, { .min_horizon = 5 }, { .min_horizon = -2 },
-                                             { .past_noise = -1 }, { .future_noise = NAN }, { .past_noise = INFINITY } };
+    static const weft_windows_opts bad[] = { { .stride = -1 },        { .min_context = 8 },
+                                             { .min_context = -1 },   { .min_horizon = 5 },
+                                             { .min_horizon = -2 },   { .past_noise = -1 },
+                                             { .future_noise = NAN }, { .past_noise = INFINITY } };
     for (int i = 0; i < COUNT(bad); i++) {
         cr_assert_null(weft_windows_new(x, "v", &f, &bad[i]));
-        FAILS(w, WEFT_EARG, i < 5 ? "a stride of 1 or more, min_context in 1 .. 7 and min_horizon in 1 .. 4" : "noise of 0 or more");
+        FAILS(w, WEFT_EARG,
+              i < 5 ? "a stride of 1 or more, min_context in 1 .. 7 and min_horizon in 1 .. 4" :
+                      "noise of 0 or more");
     }
     cr_assert_null(weft_windows_new(x, "", &f, NULL));
     FAILS(w, WEFT_EARG, "a name of 1 .. 30 bytes");
@@ -121,7 +131,8 @@ Test(windows_refused, windows_that_cannot_be)
     FAILS(w, WEFT_EARG, "there is no window 6");
     weft_windows_padded(v, (int32_t[]){ 0 }, 1, (weft_align)7);
     FAILS(w, WEFT_EARG, "the past is aligned left or right, not 7");
-    cr_assert(!weft_windows_batch(NULL, NULL, 0).target && !weft_windows_padded(NULL, NULL, 0, WEFT_ALIGN_LEFT).target && !weft_windows_count(NULL));
+    cr_assert(!weft_windows_batch(NULL, NULL, 0).target &&
+              !weft_windows_padded(NULL, NULL, 0, WEFT_ALIGN_LEFT).target && !weft_windows_count(NULL));
     double out[64];
     weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1);
     cr_assert_eq(weft_windows_inverse_transform(v, NULL, out), WEFT_EARG);
@@ -131,11 +142,14 @@ Test(windows_refused, windows_that_cannot_be)
     cr_assert_eq(weft_windows_inverse_transform(v, weft_zeros(w, WEFT_SHAPE(4, 1)), out), WEFT_ESHAPE);
     FAILS(w, WEFT_ESHAPE, "a ragged [rows, 1 * columns]");
     weft_real nan[5] = { (weft_real)NAN };
-    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 5 }, NULL }), out);
+    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 5 }, NULL }),
+                                   out);
     FAILS(w, WEFT_ESHAPE, "sequence 0 has 5 rows, window 0 has 4 of future");
-    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, (int64_t[]){ 6 } }), out);
+    weft_windows_inverse_transform(
+        v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, (int64_t[]){ 6 } }), out);
     FAILS(w, WEFT_EARG, "there is no window 6");
-    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, NULL }), out);
+    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, NULL }),
+                                   out);
     FAILS(w, WEFT_ENUMERIC, "window 0, row 0, target \"y\": nan");
     weft_frame_free(&f), weft_frame_free(&shorter);
     CLEAN(w);

@@ -1,8 +1,10 @@
-/* fuzz.h - what the fuzz programs share: a file for the reader, the promises that every reader keeps, the same reading by libhdf5's plain calls, a model.
+/* fuzz.h - what the fuzz programs share: a file for the reader, the promises that every reader keeps, the
+ * same reading by libhdf5's plain calls, a model.
  *
- * A program is one reader. Its input is a byte of options, which mutations leave alone, and a file. What is found ends the program with a line
- * "found: KIND: ..", KIND one of: hang (more than 1 s of the processor), too large (more than 20 times the file and 64 MiB), silent change; a crash
- * is the sanitizers' own. When it ends, a program says how many files the reader has taken: none would be a net with one hole. */
+ * A program is one reader. Its input is a byte of options, which mutations leave alone, and a file. What is
+ * found ends the program with a line "found: KIND: ..", KIND one of: hang (more than 1 s of the processor),
+ * too large (more than 20 times the file and 64 MiB), silent change; a crash is the sanitizers' own. When it
+ * ends, a program says how many files the reader has taken: none would be a net with one hole. */
 #ifndef WEFT_FUZZ_H
 #define WEFT_FUZZ_H
 #include <hdf5.h>
@@ -38,11 +40,13 @@ bool  plain_read(hid_t file, const char *path, plain_set *out);
 /* The bytes of a text, to be freed, with a 0 behind them; NULL if there is none. */
 char *plain_text(hid_t file, const char *path);
 /* Silent changes, but for numbers that are not finite. */
-void  plain_same(const char *path, const plain_set *set, int rank, const int64_t *size, const weft_real *numbers);
+void plain_same(const char *path, const plain_set *set, int rank, const int64_t *size,
+                const weft_real *numbers);
 
 /* ---- table.c: CSV read once more, a byte at a time ---- */
 typedef struct { const char *text; size_t n; } cell;
-typedef struct { cell *cell; size_t cells; char *text; int64_t *record, records; } table;       /* record [records + 1]: its first cell; the header is 0 */
+/* record [records + 1]: its first cell; the header is 0 */
+typedef struct { cell *cell; size_t cells; char *text; int64_t *record, records; } table;
 table  table_read(const uint8_t *bytes, size_t n, char delimiter);
 void   table_end(table *t);
 int64_t table_column(const table *t, const char *name);            /* -1: there is none */
@@ -61,7 +65,8 @@ void     model_items(extras *e, weft_checkpoint_item items[ITEMS]);
 uint32_t model_state(const model *k);            /* of all that a checkpoint brings back */
 
 /* ---- h5.c: what is done to HDF5 files ---- */
-enum { PLAIN, RESEALED, REPAIRED, SEALS = 4 };   /* the two lowest bits of the options of a checkpoint; 3 is PLAIN, too */
+/* the two lowest bits of the options of a checkpoint; 3 is PLAIN, too */
+enum { PLAIN, RESEALED, REPAIRED, SEALS = 4 };
 enum { SEAL = 512 };
 /* Weft's own seal before a checkpoint put right. */
 void   fuzz_reseal(uint8_t *file, size_t n);

@@ -1,13 +1,16 @@
-/* fuzz_checkpoint.c - weft_load and weft_load_matching: what loads equals what was saved, and an error changes nothing.
+/* fuzz_checkpoint.c - weft_load and weft_load_matching: what loads equals what was saved, and an error
+ * changes nothing.
  *
- * The file is as it was damaged, or weft's seal was put right (RESEALED: the checks behind it), or HDF5's sums but not weft's (REPAIRED). With both it
- * would be no damage but a forgery, and against that sums are no help. */
+ * The file is as it was damaged, or weft's seal was put right (RESEALED: the checks behind it), or HDF5's
+ * sums but not weft's (REPAIRED). With both it would be no damage but a forgery, and against that sums are no
+ * help. */
 #include "fuzz.h"
 
 static model saved, other;
 static uint32_t good;
 
-static void begin(void)                          /* streams that a file names stay with the context, so it is a new one now and then */
+/* streams that a file names stay with the context, so it is a new one now and then */
+static void begin(void)
 {
     if (other.w)
         weft_close(other.w), weft_close(saved.w);
@@ -34,10 +37,12 @@ static void load(const char *path, size_t n)
     fuzz_watched(s);
     SAME(weft_ok(other.w), "the context has failed: %s", weft_error_message(other.w));
     if (s) {
-        SAME(model_state(&other) == before && !e.ints[0] && !e.text[0] && e.score == 0, "an error has changed something: %s", weft_file_message());
+        SAME(model_state(&other) == before && !e.ints[0] && !e.text[0] && e.score == 0,
+             "an error has changed something: %s", weft_file_message());
         return;
     }
-    bool same = model_state(&other) == good && !memcmp(e.ints, said.ints, sizeof e.ints) && !strcmp(e.text, said.text) && e.score == said.score &&
+    bool same = model_state(&other) == good && !memcmp(e.ints, said.ints, sizeof e.ints) &&
+                !strcmp(e.text, said.text) && e.score == said.score &&
                 !memcmp(e.bytes, said.bytes, sizeof e.bytes);
     SAME(same, "what was loaded is not what was saved");
     weft_assign_values(other.first, (weft_real[40]){ 3 }, 40);    /* no longer as saved */

@@ -1,21 +1,27 @@
-/* fuzz_csv.c - weft_read_csv: sequences and numbers are those of a second reading. Options: 1, ';' between fields; 2, empty fields are NaN. */
+/* fuzz_csv.c - weft_read_csv: sequences and numbers are those of a second reading. Options: 1, ';' between
+ * fields; 2, empty fields are NaN. */
 #include "fuzz.h"
 
 static const char *const columns[] = { "x", "y" };
 
 static void compare(const table *t, const weft_dataset *d)
 {
-    int64_t id = table_column(t, "id"), at[] = { table_column(t, "x"), table_column(t, "y") }, rows = t->records - 1, s = -1;
-    SAME(id >= 0 && at[0] >= 0 && at[1] >= 0 && d->offset[d->n] == rows && d->columns == 2, "%lld rows, read were %lld", (long long)rows,
-         (long long)d->offset[d->n]);
+    int64_t id = table_column(t, "id"), at[] = { table_column(t, "x"), table_column(t, "y") },
+            rows = t->records - 1, s = -1;
+    SAME(id >= 0 && at[0] >= 0 && at[1] >= 0 && d->offset[d->n] == rows && d->columns == 2,
+         "%lld rows, read were %lld", (long long)rows, (long long)d->offset[d->n]);
     for (int64_t r = 0; r < rows; r++) {
         if (!r || !table_same(table_cell(t, r, id), table_cell(t, r - 1, id))) {
             s++;
-            SAME(s < d->n && d->offset[s] == r && (!s || d->len[s - 1] == r - d->offset[s - 1]), "sequence %lld begins with row %lld", (long long)s, (long long)r);
+            SAME(s < d->n && d->offset[s] == r && (!s || d->len[s - 1] == r - d->offset[s - 1]),
+                 "sequence %lld begins with row %lld", (long long)s, (long long)r);
         }
         for (int c = 0; c < 2; c++) {
             double want = table_number(t, r, at[c]), is = (double)d->rows[2 * r + c];
-            SAME(isnan(want) ? isnan(is) : isfinite(want) ? (double)(weft_real)want == is : want == is, "row %lld: %g was read as %g", (long long)r, want, is);
+            SAME(isnan(want)    ? isnan(is) :
+                 isfinite(want) ? (double)(weft_real)want == is :
+                                  want == is,
+                 "row %lld: %g was read as %g", (long long)r, want, is);
         }
     }
     SAME(s == d->n - 1, "%lld sequences, read were %lld", (long long)s + 1, (long long)d->n);

@@ -1,5 +1,6 @@
-/* fuzz_frame.c - weft_frame_read_csv and weft_frame_read_hdf5: series, ids and numbers are those of a second reading. Options: 1, CSV; of CSV 2, without
- * ids; 4, empty fields are NaN; 8, weft_frame_add_static_csv. Of HDF5 2, below the group "g". */
+/* fuzz_frame.c - weft_frame_read_csv and weft_frame_read_hdf5: series, ids and numbers are those of a second
+ * reading. Options: 1, CSV; of CSV 2, without ids; 4, empty fields are NaN; 8, weft_frame_add_static_csv. Of
+ * HDF5 2, below the group "g". */
 #include "fuzz.h"
 
 static const char *const names[] = { "x", "y", NULL };
@@ -8,7 +9,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 {
     if (size < 2)
         return size;
-    return 1 + (data[0] & 1 ? LLVMFuzzerMutate(data + 1, size - 1, most - 1) : h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0));
+    return 1 + (data[0] & 1 ? LLVMFuzzerMutate(data + 1, size - 1, most - 1) :
+                              h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0));
 }
 
 static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b; }
@@ -22,20 +24,25 @@ static int64_t series_of(const weft_frame *f, cell id)
     return -1;
 }
 
-/* The rows of an id, wherever they stand, are its series in their order; series come in the order of their first rows. */
+/* The rows of an id, wherever they stand, are its series in their order; series come in the order of their
+ * first rows. */
 static void compare_csv(const table *t, const weft_frame *f, bool ids)
 {
-    int64_t id = ids ? table_column(t, "id") : 0, at[] = { table_column(t, "x"), table_column(t, "y") }, rows = t->records - 1, begun = 0;
-    SAME(id >= 0 && at[0] >= 0 && at[1] >= 0 && f->rows == rows && f->columns == 2, "%lld rows, read were %lld", (long long)rows, (long long)f->rows);
+    int64_t id = ids ? table_column(t, "id") : 0, at[] = { table_column(t, "x"), table_column(t, "y") },
+            rows = t->records - 1, begun = 0;
+    SAME(id >= 0 && at[0] >= 0 && at[1] >= 0 && f->rows == rows && f->columns == 2,
+         "%lld rows, read were %lld", (long long)rows, (long long)f->rows);
     int64_t *next = calloc((size_t)f->n + 1, sizeof *next);
     for (int64_t r = 0; r < rows; r++) {
         int64_t s = ids ? series_of(f, table_cell(t, r, id)) : 0;
-        SAME(s >= 0 && s <= begun, "row %lld is of series %lld, %lld have begun", (long long)r, (long long)s, (long long)begun);
+        SAME(s >= 0 && s <= begun, "row %lld is of series %lld, %lld have begun", (long long)r, (long long)s,
+             (long long)begun);
         begun += s == begun;
         int64_t to = f->start[s] + next[s]++;
         SAME(to < f->start[s + 1], "series %lld is too short", (long long)s);
         for (int c = 0; c < 2; c++)
-            SAME(same(table_number(t, r, at[c]), f->column[c][to]), "row %lld, column %s", (long long)r, names[c]);
+            SAME(same(table_number(t, r, at[c]), f->column[c][to]), "row %lld, column %s", (long long)r,
+                 names[c]);
     }
     SAME(begun == f->n || !ids, "%lld series, read were %lld", (long long)begun, (long long)f->n);
     free(next);
@@ -47,7 +54,8 @@ static void fix(const char *path, size_t n, const weft_csv_opts *o)
     weft_frame f = { 0 };
     const double x[] = { 1, 2 };
     for (int i = 0; i < 2; i++)
-        SAME(!weft_frame_add(&f, i ? "b" : "a", WEFT_NAMES("t"), (const double *const[]){ x }, 2), "a series cannot be added");
+        SAME(!weft_frame_add(&f, i ? "b" : "a", WEFT_NAMES("t"), (const double *const[]){ x }, 2),
+             "a series cannot be added");
     fuzz_watch(n);
     weft_status s = weft_frame_add_static_csv(&f, path, "id", names, o);
     fuzz_watched(s);
@@ -82,7 +90,8 @@ static void compare_ids(hid_t file, const char *group, const weft_frame *f)
     char *text = plain_text(file, place), *at = text;
     for (int64_t s = 0; text && s < f->n; s++) {
         size_t n = strcspn(at, "\n");
-        SAME(strlen(f->id[s]) == n && !memcmp(f->id[s], at, n), "the id of series %lld is \"%.100s\"", (long long)s, f->id[s]);
+        SAME(strlen(f->id[s]) == n && !memcmp(f->id[s], at, n), "the id of series %lld is \"%.100s\"",
+             (long long)s, f->id[s]);
         at += n + (at[n] == '\n');
     }
     free(text);
@@ -96,16 +105,19 @@ static void compare_hdf5(const uint8_t *bytes, size_t n, const char *group, cons
     SAME(file >= 0, "libhdf5 does not open what was read");
     for (int c = 0; c < 2; c++) {
         snprintf(place, sizeof place, "%s/%s", group, names[c]);
-        SAME(plain_read(file, place, &set) && set.rank == 1 && (int64_t)set.n == f->rows, "%s has %zu rows, read were %lld", place, set.n, (long long)f->rows);
+        SAME(plain_read(file, place, &set) && set.rank == 1 && (int64_t)set.n == f->rows,
+             "%s has %zu rows, read were %lld", place, set.n, (long long)f->rows);
         for (int64_t r = 0; r < f->rows; r++)
-            SAME(same(set.at[r], f->column[c][r]), "%s: row %lld is %g, read was %g", place, (long long)r, set.at[r], f->column[c][r]);
+            SAME(same(set.at[r], f->column[c][r]), "%s: row %lld is %g, read was %g", place, (long long)r,
+                 set.at[r], f->column[c][r]);
         free(set.at);
     }
     snprintf(place, sizeof place, "%s/lengths", group);
     if (plain_read(file, place, &set)) {
         SAME(set.rank == 1 && (int64_t)set.n == f->n, "%zu lengths, read were %lld", set.n, (long long)f->n);
         for (int64_t s = 0; s < f->n; s++)
-            SAME((double)(f->start[s + 1] - f->start[s]) == set.at[s], "series %lld has length %g", (long long)s, set.at[s]);
+            SAME((double)(f->start[s + 1] - f->start[s]) == set.at[s], "series %lld has length %g",
+                 (long long)s, set.at[s]);
     } else
         SAME(f->n == 1, "%lld series without lengths", (long long)f->n);
     free(set.at);

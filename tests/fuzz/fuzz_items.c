@@ -1,4 +1,5 @@
-/* fuzz_items.c - weft_load_items and weft_checkpoint_item_size: the items are those that were saved, or none are. The options are those of fuzz_checkpoint.c. */
+/* fuzz_items.c - weft_load_items and weft_checkpoint_item_size: the items are those that were saved, or
+ * none are. The options are those of fuzz_checkpoint.c. */
 #include "fuzz.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
@@ -23,18 +24,23 @@ static void load(const char *path, size_t n)
         return;
     }
     SAME(memchr(e.text, 0, sizeof e.text), "a text without its final 0");
-    bool same = !memcmp(e.ints, said.ints, sizeof e.ints) && !strcmp(e.text, said.text) && e.score == said.score && !memcmp(e.bytes, said.bytes, sizeof e.bytes);
+    bool same = !memcmp(e.ints, said.ints, sizeof e.ints) && !strcmp(e.text, said.text) &&
+                e.score == said.score && !memcmp(e.bytes, said.bytes, sizeof e.bytes);
     SAME(same, "items are not those that were saved");
 }
 
 static void sizes(const char *path, size_t n)
 {
-    static const struct { const char *name; int64_t n; } want[] = { { "ints", 6 }, { "text", 18 }, { "score", 1 }, { "bytes", 3 } };
+    static const struct {
+        const char *name;
+        int64_t n;
+    } want[] = { { "ints", 6 }, { "text", 18 }, { "score", 1 }, { "bytes", 3 } };
     for (int i = 0; i < COUNT(want); i++) {
         fuzz_watch(n);
         int64_t is = weft_checkpoint_item_size(path, want[i].name);
         fuzz_watched(is < 0 ? WEFT_EFORMAT : WEFT_OK);
-        SAME(is == want[i].n || is == -1, "item %s has %lld, %lld were saved", want[i].name, (long long)is, (long long)want[i].n);
+        SAME(is == want[i].n || is == -1, "item %s has %lld, %lld were saved", want[i].name, (long long)is,
+             (long long)want[i].n);
     }
 }
 

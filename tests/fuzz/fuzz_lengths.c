@@ -1,5 +1,6 @@
-/* fuzz_lengths.c - lengths of any integer type in a sound file, and what becomes of them: taken if and only if they are lengths of the tokens there are;
- * then a loader deals each sequence once, and a packed batch gives the tokens back. The input: type, numbers. */
+/* fuzz_lengths.c - lengths of any integer type in a sound file, and what becomes of them: taken if and only
+ * if they are lengths of the tokens there are; then a loader deals each sequence once, and a packed batch
+ * gives the tokens back. The input: type, numbers. */
 #include "fuzz.h"
 
 enum { LENGTHS = 64, TOKENS = 1024 };
@@ -7,7 +8,10 @@ typedef struct { hid_t type; size_t bytes; int64_t len[LENGTHS], tokens; int n; 
 
 static wanted want_of(const uint8_t *data, size_t size)
 {
-    wanted k = { .type = data[0] % 3 == 0 ? H5T_STD_I32LE : data[0] % 3 == 1 ? H5T_STD_I64LE : H5T_STD_U8LE, .good = true };
+    wanted k = { .type = data[0] % 3 == 0 ? H5T_STD_I32LE :
+                         data[0] % 3 == 1 ? H5T_STD_I64LE :
+                                            H5T_STD_U8LE,
+                 .good = true };
     k.bytes = H5Tget_size(k.type);
     for (size_t at = 1; at + k.bytes <= size && k.n < LENGTHS; at += k.bytes, k.n++) {
         int32_t i;
@@ -27,7 +31,8 @@ static wanted want_of(const uint8_t *data, size_t size)
 
 static void add_set(hid_t file, const char *name, hid_t type, hsize_t n, hid_t memory, const void *values)
 {
-    hid_t space = H5Screate_simple(1, &n, NULL), set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(1, &n, NULL),
+          set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (set < 0 || (n && H5Dwrite(set, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0))
         fuzz_found("trouble", "%s cannot be written", name);
     H5Dclose(set), H5Sclose(space);
@@ -54,7 +59,9 @@ static uint8_t *image_of(const wanted *k, size_t *n)
 /* Two epochs: every sequence once in each, no batch beyond its limit but one of a single sequence. */
 static void deal(weft *w, const weft_dataset *d, int options)
 {
-    weft_loader_opts o = { .count = 1 + options % 5, .tokens = options & 32 ? 20 : 0, .keep_order = options & 16 };
+    weft_loader_opts o = { .count = 1 + options % 5,
+                           .tokens = options & 32 ? 20 : 0,
+                           .keep_order = options & 16 };
     weft_loader *l = weft_loader_new(w, "l", d->n, d->len, &o);
     for (int epoch = 0; l && epoch < 2; epoch++) {
         int seen[LENGTHS] = { 0 };
@@ -65,7 +72,8 @@ static void deal(weft *w, const weft_dataset *d, int options)
                 SAME(at[i] >= 0 && at[i] < d->n && !seen[at[i]]++, "sequence %d comes twice", at[i]);
                 tokens += d->len[at[i]];
             }
-            SAME(size >= 1 && size <= o.count && (!o.tokens || size == 1 || tokens <= o.tokens), "a batch of %lld sequences", (long long)size);
+            SAME(size >= 1 && size <= o.count && (!o.tokens || size == 1 || tokens <= o.tokens),
+                 "a batch of %lld sequences", (long long)size);
         }
         SAME(dealt == d->n, "%lld of %lld sequences", (long long)dealt, (long long)d->n);
     }
@@ -77,7 +85,8 @@ static void pack(weft *w, const weft_dataset *d)
     weft_tensor *x = weft_ragged_ints(w, d->ints, &(weft_lengths){ d->n, d->len, NULL });
     x = weft_to_layout(weft_to_layout(x, WEFT_PACKED), WEFT_CONCAT);
     size_t bytes = (size_t)d->offset[d->n] * sizeof *back;
-    SAME(weft_ok(w) && weft_numel(x) == d->offset[d->n] && !weft_read(x, back, bytes), "%s", weft_error_message(w));
+    SAME(weft_ok(w) && weft_numel(x) == d->offset[d->n] && !weft_read(x, back, bytes), "%s",
+         weft_error_message(w));
     SAME(!memcmp(back, d->ints, bytes), "tokens came back in another order");
 }
 
@@ -97,7 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     SAME(!s == k.good, "lengths that are %s: %s", k.good ? "good" : "wrong", weft_file_message());
     if (s)
         return 0;
-    SAME(d.n == k.n && d.offset[d.n] == k.tokens, "%lld sequences of %lld tokens", (long long)d.n, (long long)d.offset[d.n]);
+    SAME(d.n == k.n && d.offset[d.n] == k.tokens, "%lld sequences of %lld tokens", (long long)d.n,
+         (long long)d.offset[d.n]);
     for (int64_t i = 0; i < d.n; i++)
         SAME(d.len[i] == k.len[i], "length %lld is %d", (long long)i, d.len[i]);
     weft *w = weft_open(&(weft_opts){ .device = WEFT_REF, .threads = 1, .seed = 1 });

@@ -1,4 +1,5 @@
-/* fuzz_planted.c - a planted bug: a reader that loses what a line says if it begins with "WEF". The net is the second reading of fuzz_text.c. */
+/* fuzz_planted.c - a planted bug: a reader that loses what a line says if it begins with "WEF". The net is
+ * the second reading of fuzz_text.c. */
 #include "fuzz.h"
 
 static weft_status read_lossy(const char *path, weft_dataset *out)

@@ -1,4 +1,5 @@
-/* fuzz_ragged.c - weft_read_hdf5: lengths, rows and tokens are those that libhdf5 finds. Options: 1, below the group "g". */
+/* fuzz_ragged.c - weft_read_hdf5: lengths, rows and tokens are those that libhdf5 finds. Options: 1, below
+ * the group "g". */
 #include "fuzz.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
@@ -9,9 +10,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 static void compare_lengths(hid_t file, const char *path, const weft_dataset *d)
 {
     plain_set set;
-    SAME(plain_read(file, path, &set) && set.rank == 1 && (int64_t)set.n == d->n, "%s: %zu lengths, read were %lld", path, set.n, (long long)d->n);
+    SAME(plain_read(file, path, &set) && set.rank == 1 && (int64_t)set.n == d->n,
+         "%s: %zu lengths, read were %lld", path, set.n, (long long)d->n);
     for (int64_t i = 0; i < d->n; i++)
-        SAME(d->len[i] >= 0 && d->len[i] == set.at[i] && d->offset[i + 1] - d->offset[i] == d->len[i], "%s: length %lld", path, (long long)i);
+        SAME(d->len[i] >= 0 && d->len[i] == set.at[i] && d->offset[i + 1] - d->offset[i] == d->len[i],
+             "%s: length %lld", path, (long long)i);
     free(set.at);
 }
 
@@ -29,7 +32,8 @@ static void compare(const uint8_t *bytes, size_t n, const char *group, const wef
     if (d->rows)
         plain_same(path, &set, 2, size, d->rows);
     else
-        SAME(set.rank == 1 && (int64_t)set.n == size[0], "%s has %zu tokens, read were %lld", path, set.n, (long long)size[0]);
+        SAME(set.rank == 1 && (int64_t)set.n == size[0], "%s has %zu tokens, read were %lld", path, set.n,
+             (long long)size[0]);
     for (int64_t i = 0; d->ints && i < size[0]; i++)
         SAME(set.at[i] == d->ints[i], "%s: token %lld", path, (long long)i);
     free(set.at);
@@ -46,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     weft_status s = weft_read_hdf5(path, group, &d);
     fuzz_watched(s);
     if (s)
-        SAME(!d.n && !d.len && !d.offset && !d.rows && !d.ints, "an error leaves data: %s", weft_file_message());
+        SAME(!d.n && !d.len && !d.offset && !d.rows && !d.ints, "an error leaves data: %s",
+             weft_file_message());
     else
         compare(data + 1, size - 1, group, &d);
     weft_dataset_free(&d);

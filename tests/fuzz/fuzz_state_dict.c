@@ -1,5 +1,5 @@
-/* fuzz_state_dict.c - weft_load_state_dict: what it reads has the shapes and finite numbers that libhdf5 finds under the same names. Options: 1, a
- * report, so that what agrees is loaded. */
+/* fuzz_state_dict.c - weft_load_state_dict: what it reads has the shapes and finite numbers that libhdf5
+ * finds under the same names. Options: 1, a report, so that what agrees is loaded. */
 #include "fuzz.h"
 
 static model k;
@@ -9,7 +9,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     return size < 2 ? size : 1 + h5_mutate(data + 1, size - 1, most - 1, seed, seed % 4 != 0);
 }
 
-/* Each parameter as the file has it, under its flat name or its nested one; with a report one that did not fit stays as it was. */
+/* Each parameter as the file has it, under its flat name or its nested one; with a report one that did not
+ * fit stays as it was. */
 static void compare(const uint8_t *bytes, size_t n, bool all)
 {
     hid_t file = plain_open(bytes, n);
@@ -22,7 +23,9 @@ static void compare(const uint8_t *bytes, size_t n, bool all)
         weft_real numbers[100], stays = 100;
         for (int a = 0; a < weft_rank(x); a++)
             size[a] = weft_size(x, a);
-        SAME(weft_numel(x) <= COUNT(numbers) && !weft_read(x, numbers, (size_t)weft_numel(x) * sizeof *numbers), "%s cannot be read", name);
+        SAME(weft_numel(x) <= COUNT(numbers) &&
+                 !weft_read(x, numbers, (size_t)weft_numel(x) * sizeof *numbers),
+             "%s cannot be read", name);
         snprintf(path, sizeof path, "%s", name);
         plain_set set;
         bool is = plain_read(file, path, &set);

@@ -10,12 +10,14 @@ static void compare(const uint8_t *bytes, size_t n, const weft_dataset *d)
         while (end < n && bytes[end] != '\n')
             end++;
         size_t letters = end - at - (end > at && bytes[end - 1] == '\r');
-        SAME(line < d->n && d->len[line] == (int64_t)letters && d->offset[line] == token, "line %lld has %zu bytes", (long long)line, letters);
+        SAME(line < d->n && d->len[line] == (int64_t)letters && d->offset[line] == token,
+             "line %lld has %zu bytes", (long long)line, letters);
         for (size_t i = 0; i < letters; i++)
             SAME(d->ints[token++] == bytes[at + i], "line %lld, byte %zu", (long long)line, i);
         at = end;
     }
-    SAME(line == d->n && d->offset[d->n] == token, "%lld lines, read were %lld", (long long)line, (long long)d->n);
+    SAME(line == d->n && d->offset[d->n] == token, "%lld lines, read were %lld", (long long)line,
+         (long long)d->n);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

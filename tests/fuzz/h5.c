@@ -1,9 +1,11 @@
-/* h5.c - what is done to HDF5 files: fields of their structures changed by meaning (superblock, object headers and their messages, heaps, trees, names),
- * then HDF5's own checksums put right, so that libhdf5 takes the file for whole. Weft's own sums are left as they are. */
+/* h5.c - what is done to HDF5 files: fields of their structures changed by meaning (superblock, object
+ * headers and their messages, heaps, trees, names), then HDF5's own checksums put right, so that libhdf5
+ * takes the file for whole. Weft's own sums are left as they are. */
 #include "fuzz.h"
 #include "io/checkpoint/crc32c.h"
 
-uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);      /* libhdf5's own: Jenkins's lookup3 */
+/* libhdf5's own: Jenkins's lookup3 */
+uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 
 enum { MESSAGES = 400, DATASPACE = 1, LINK_INFO = 2, DATATYPE = 3, LINK = 6, LAYOUT = 8, CONTINUATION = 16 };
 typedef struct { size_t at, n; int type; } message;
@@ -29,13 +31,18 @@ static void set_field(file *f, size_t at, size_t n, uint64_t v)
         f->at[at + i] = (uint8_t)(v >> 8 * i);
 }
 
-static bool is(const file *f, size_t at, const char *signature) { return at + 4 <= f->n && !memcmp(f->at + at, signature, 4); }
+static bool is(const file *f, size_t at, const char *signature)
+{
+    return at + 4 <= f->n && !memcmp(f->at + at, signature, 4);
+}
 
 /* ---- structures: object headers and where their messages lie ---- */
-static size_t header_end(const file *f, size_t at, size_t *first)               /* of version 2: "OHDR"; 0 if that is beyond the file */
+/* of version 2: "OHDR"; 0 if that is beyond the file */
+static size_t header_end(const file *f, size_t at, size_t *first)
 {
     uint8_t flags = f->at[at + 5];
-    size_t behind = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0), width = (size_t)1 << (flags & 3);
+    size_t behind = at + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0),
+           width = (size_t)1 << (flags & 3);
     if (behind + width > f->n)
         return 0;
     uint64_t n = field(f, behind, width);
@@ -61,8 +68,10 @@ static void find_messages(file *f)
         size_t first, end;
         if (is(f, at, "OHDR") && (end = header_end(f, at, &first)))
             add_messages(f, first, end, f->at[at + 5] & 4 ? 6 : 4, 1);
-        bool old = !((at - f->base) % 8) && f->at[at] == 1 && !f->at[at + 1] && field(f, at + 4, 4) == 1 && field(f, at + 8, 4) <= f->n - at - 16;
-        if (old && f->at[at + 2] && !f->at[at + 3])               /* version 1 has no signature: reference count 1, a size that fits */
+        bool old = !((at - f->base) % 8) && f->at[at] == 1 && !f->at[at + 1] && field(f, at + 4, 4) == 1 &&
+                   field(f, at + 8, 4) <= f->n - at - 16;
+        /* version 1 has no signature: reference count 1, a size that fits */
+        if (old && f->at[at + 2] && !f->at[at + 3])
             add_messages(f, at + 16, at + 16 + (size_t)field(f, at + 8, 4), 8, 2);
     }
 }
@@ -96,7 +105,8 @@ static void sum_all(file *f)
             sum(f, at, 142);
     }
     find_messages(f);
-    for (int i = 0; i < f->messages; i++) {      /* what a header goes on with elsewhere says its length only there */
+    /* what a header goes on with elsewhere says its length only there */
+    for (int i = 0; i < f->messages; i++) {
         const message *m = &f->m[i];
         uint64_t at = m->type == CONTINUATION ? field(f, m->at, 8) : f->n, n = field(f, m->at + 8, 8);
         if (at < f->n && n >= 8 && n < f->n && is(f, f->base + (size_t)at, "OCHK"))
@@ -107,8 +117,10 @@ static void sum_all(file *f)
 /* ---- mutations ---- */
 static uint64_t odd_number(file *f, uint64_t now)
 {
-    static const uint64_t odd[] = { 0, 1, 2, 3, 4, 7, 8, 16, 255, 65535, 65536, INT32_MAX - 1, INT32_MAX, 1u << 31, UINT32_MAX, 1ull << 32, 1ull << 61,
-                                    INT64_MAX, UINT64_MAX, 512, 4096 };
+    static const uint64_t odd[] = { 0,          1,        2,          3,          4,          7,
+                                    8,          16,       255,        65535,      65536,      INT32_MAX - 1,
+                                    INT32_MAX,  1u << 31, UINT32_MAX, 1ull << 32, 1ull << 61, INT64_MAX,
+                                    UINT64_MAX, 512,      4096 };
     switch (dice(f, 6)) {
     case 0:  return now ^ 1ull << dice(f, 64);
     case 1:  return now + 1 - 2 * dice(f, 2);
@@ -142,7 +154,8 @@ static void change_message(file *f)
 {
     for (int tries = 0; tries < 20 && f->messages; tries++) {
         const message *m = &f->m[dice(f, (uint64_t)f->messages)];
-        bool wanted = m->type == DATASPACE || m->type == DATATYPE || m->type == LAYOUT || m->type == LINK || m->type == LINK_INFO;
+        bool wanted = m->type == DATASPACE || m->type == DATATYPE || m->type == LAYOUT || m->type == LINK ||
+                      m->type == LINK_INFO;
         if (m->n < 4 || (!wanted && dice(f, 4)))
             continue;
         if (m->type == DATASPACE)
@@ -169,7 +182,8 @@ static void exchange_messages(file *f)           /* of one kind: another's type,
 
 static void change_structure(file *f)            /* near a signature */
 {
-    static const char *const signature[] = { "TREE", "HEAP", "SNOD", "OHDR", "\211HDF", "FRHP", "FHDB", "BTHD", "BTLF", "OCHK", "GCOL" };
+    static const char *const signature[] = { "TREE", "HEAP", "SNOD", "OHDR", "\211HDF", "FRHP",
+                                             "FHDB", "BTHD", "BTLF", "OCHK", "GCOL" };
     size_t found[64];
     int n = 0;
     const char *s = signature[dice(f, COUNT(signature))];
@@ -198,7 +212,8 @@ static void change_name(file *f)                 /* a letter of a run of letters
 
 static void copy_block(file *f)
 {
-    size_t from = f->base + dice(f, f->n - f->base), to = f->base + dice(f, f->n - f->base), n = 1 + dice(f, dice(f, 4) ? 16 : 600);
+    size_t from = f->base + dice(f, f->n - f->base), to = f->base + dice(f, f->n - f->base),
+           n = 1 + dice(f, dice(f, 4) ? 16 : 600);
     n = n > f->n - from ? f->n - from : n;
     n = n > f->n - to ? f->n - to : n;
     memmove(f->at + to, f->at + from, n);
@@ -234,8 +249,8 @@ void fuzz_reseal(uint8_t *file, size_t n)
     if (n < SEAL)
         return;
     memset(file, 0, SEAL);
-    snprintf((char *)file, SEAL, "weft checkpoint 1\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", n - SEAL,
-             (unsigned)weft__crc32c(0, file + SEAL, n - SEAL), SEAL);
+    snprintf((char *)file, SEAL, "weft checkpoint 1\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n",
+             n - SEAL, (unsigned)weft__crc32c(0, file + SEAL, n - SEAL), SEAL);
 }
 
 const char *fuzz_sealed(uint8_t options, const uint8_t *file, size_t n)

@@ -13,13 +13,15 @@ hid_t plain_open(const uint8_t *bytes, size_t n)
     return file;
 }
 
-/* Does it have its numbers, and no others than a reader takes? libhdf5 does not survive reading some that do not. */
+/* Does it have its numbers, and no others than a reader takes? libhdf5 does not survive reading some that
+ * do not. */
 static bool is_plain(hid_t set, size_t n)
 {
     hid_t type = H5Dget_type(set);
     H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
     size_t bytes = type < 0 ? 0 : H5Tget_size(type);
-    bool is = (class == H5T_FLOAT || class == H5T_INTEGER) && bytes <= 8 && H5Dget_storage_size(set) == n * bytes;
+    bool is =
+        (class == H5T_FLOAT || class == H5T_INTEGER) && bytes <= 8 && H5Dget_storage_size(set) == n * bytes;
     if (type >= 0)
         H5Tclose(type);
     return is;
@@ -58,17 +60,21 @@ char *plain_text(hid_t file, const char *path)
     return text;
 }
 
-void plain_same(const char *path, const plain_set *set, int rank, const int64_t *size, const weft_real *numbers)
+void plain_same(const char *path, const plain_set *set, int rank, const int64_t *size,
+                const weft_real *numbers)
 {
     size_t n = 1;
     SAME(set->rank == rank, "%s has rank %d, read was %d", path, set->rank, rank);
     for (int i = 0; i < rank; i++) {
-        SAME((int64_t)set->size[i] == size[i], "%s: extent %d is %lld, read was %lld", path, i, (long long)set->size[i], (long long)size[i]);
+        SAME((int64_t)set->size[i] == size[i], "%s: extent %d is %lld, read was %lld", path, i,
+             (long long)set->size[i], (long long)size[i]);
         n *= (size_t)size[i];
     }
     for (size_t i = 0; i < n; i++) {
         double is = set->at[i];
-        SAME(isnan(is) ? isnan(numbers[i]) : isinf(is) ? (double)numbers[i] == is : isfinite(numbers[i]) && numbers[i] == (weft_real)is,
+        SAME(isnan(is) ? isnan(numbers[i]) :
+             isinf(is) ? (double)numbers[i] == is :
+                         isfinite(numbers[i]) && numbers[i] == (weft_real)is,
              "%s: number %zu is %.17g, read was %.17g", path, i, is, (double)numbers[i]);
     }
 }

@@ -1,4 +1,5 @@
-/* seeds.c - the valid files that fuzzing begins with, each below FOLDER/READER: seeds FOLDER. A file's first byte is the options, see each program. */
+/* seeds.c - the valid files that fuzzing begins with, each below FOLDER/READER: seeds FOLDER. A file's
+ * first byte is the options, see each program. */
 #include <sys/stat.h>
 #include "fuzz.h"
 
@@ -24,9 +25,13 @@ static void seed(const char *reader, const char *name, int options, const void *
     if (!f || fclose(f) || !good)
         fuzz_found("trouble", path);
 }
-static void text(const char *reader, const char *name, int options, const char *is) { seed(reader, name, options, is, strlen(is)); }
+static void text(const char *reader, const char *name, int options, const char *is)
+{
+    seed(reader, name, options, is, strlen(is));
+}
 
-static void take(const char *reader, const char *name, int options)              /* what was written to scratch */
+/* what was written to scratch */
+static void take(const char *reader, const char *name, int options)
 {
     static uint8_t bytes[1 << 20];
     FILE *f = fopen(scratch, "rb");
@@ -96,7 +101,8 @@ static void state_dicts(const model *k)
             snprintf(path, sizeof path, "%s", name);
             for (char *dot = path; i & 2 && (dot = strchr(dot, '.')); )
                 *dot = '/';
-            set(file, path, p % 2 ? H5T_IEEE_F64LE : H5T_IEEE_F32BE, weft_rank(x), (hsize_t)weft_size(x, 0), weft_rank(x) > 1 ? (hsize_t)weft_size(x, 1) : 1);
+            set(file, path, p % 2 ? H5T_IEEE_F64LE : H5T_IEEE_F32BE, weft_rank(x), (hsize_t)weft_size(x, 0),
+                weft_rank(x) > 1 ? (hsize_t)weft_size(x, 1) : 1);
         }
         set(file, "state", H5T_IEEE_F64BE, 1, 3, 1);
         set(file, "empty", H5T_IEEE_F32LE, 1, 0, 1);
@@ -109,7 +115,8 @@ static void ragged(void)
 {
     int32_t len[] = { 3, 0, 2 }, tokens[] = { 1, 2, 3, 4, 5 };
     weft_real rows[] = { 1, 2, 3, 4, 5, -6, 7, 8, NAN, 10 };
-    const weft_dataset ints = { .n = 3, .len = len, .ints = tokens }, reals = { .n = 3, .columns = 2, .len = len, .rows = rows };
+    const weft_dataset ints = { .n = 3, .len = len, .ints = tokens },
+                       reals = { .n = 3, .columns = 2, .len = len, .rows = rows };
     DOES(weft_write_hdf5(scratch, NULL, &ints));
     take("ragged", "tokens", 0);
     DOES(weft_write_hdf5(scratch, "g", &reals));
@@ -118,12 +125,14 @@ static void ragged(void)
     for (int i = 0; i < 6; i++) {
         hid_t file = others(i % 2);
         set(file, "lengths", types[i % 3], 1, 2, 1);
-        set(file, i < 3 ? "rows" : "tokens", i < 3 ? i ? H5T_IEEE_F64LE : H5T_IEEE_F64BE : H5T_STD_I32LE, i < 3 ? 2 : 1, 4, 3);
+        set(file, i < 3 ? "rows" : "tokens", i < 3 ? i ? H5T_IEEE_F64LE : H5T_IEEE_F64BE : H5T_STD_I32LE,
+            i < 3 ? 2 : 1, 4, 3);
         H5Fclose(file);
         take("ragged", (const char *[]){ "a", "b", "c", "d", "e", "f" }[i], 0);
     }
     for (int i = 0; i < 12; i++)
-        seed("lengths", (const char *[]){ "a", "b", "c", "d" }[i % 4], i * 9, "\3\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\4\0\0\0\0\0\0\0", (size_t)(24 - 8 * (i % 4 % 3)));
+        seed("lengths", (const char *[]){ "a", "b", "c", "d" }[i % 4], i * 9,
+             "\3\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\4\0\0\0\0\0\0\0", (size_t)(24 - 8 * (i % 4 % 3)));
 }
 
 static void frames(void)
@@ -131,7 +140,8 @@ static void frames(void)
     weft_frame f = { 0 };
     const double x[] = { 1, 2, 3 }, y[] = { 10, INFINITY, 1e300 };
     for (int i = 0; i < 3; i++)
-        DOES(weft_frame_add(&f, (const char *[]){ "a", "second series", "c" }[i], WEFT_NAMES("x", "y"), (const double *const[]){ x, y }, i));
+        DOES(weft_frame_add(&f, (const char *[]){ "a", "second series", "c" }[i], WEFT_NAMES("x", "y"),
+                            (const double *const[]){ x, y }, i));
     DOES(weft_frame_write_hdf5(scratch, "g", &f));
     take("frame", "ours", 2);
     DOES(weft_frame_write_hdf5(scratch, NULL, &f));
@@ -139,7 +149,8 @@ static void frames(void)
     weft_frame_free(&f);
     for (int i = 0; i < 2; i++) {
         hid_t file = others(i);
-        set(file, "x", i ? H5T_STD_U8LE : H5T_IEEE_F32BE, 1, 5, 1), set(file, "y", i ? H5T_IEEE_F64LE : H5T_STD_I64LE, 1, 5, 1);
+        set(file, "x", i ? H5T_STD_U8LE : H5T_IEEE_F32BE, 1, 5, 1),
+            set(file, "y", i ? H5T_IEEE_F64LE : H5T_STD_I64LE, 1, 5, 1);
         H5Fclose(file);
         take("frame", i ? "new" : "old", 0);
     }
@@ -148,7 +159,9 @@ static void frames(void)
 static void csv(void)
 {
     text("csv", "plain", 0, "id,x,y\na,1,2\na,3,4.5e3\nb,-5,nan\n");
-    text("csv", "quotes", 0, "\xEF\xBB\xBF" "note,\"id\",y,x\r\n\"one, \"\"two\"\"\nthree\",a,1,2\r\n,a,-.5e1,4\n\nx,\"b\",\" 6\",\"0x10 \"");
+    text("csv", "quotes", 0,
+         "\xEF\xBB\xBF"
+         "note,\"id\",y,x\r\n\"one, \"\"two\"\"\nthree\",a,1,2\r\n,a,-.5e1,4\n\nx,\"b\",\" 6\",\"0x10 \"");
     text("csv", "gaps", 3, "id;x;y\na;;2\na;3;\n");
     text("frame", "mixed", 1, "id,x,y\na,1,2\nb,3,4\na,5,6\n,7,8\n");
     text("frame", "whole", 3, "x,y\n1,2\n,4\n5,6\n");

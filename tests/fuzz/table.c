@@ -1,4 +1,5 @@
-/* table.c - CSV read once more, a byte at a time: what of it is a cell; see fuzz.h. It takes files that the reader has taken, and is lenient. */
+/* table.c - CSV read once more, a byte at a time: what of it is a cell; see fuzz.h. It takes files that
+ * the reader has taken, and is lenient. */
 #include "fuzz.h"
 
 typedef struct { table t; char *to; size_t room; int64_t open; } making;

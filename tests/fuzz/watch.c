@@ -13,10 +13,11 @@ static long long given, taken;                   /* files */
 static size_t file_size;
 static double begun;
 
-/* ---- memory: the linker gives us weft's own requests (--wrap), whatever becomes of them. Libhdf5 may ask for what a file declares and give it back
- * when the file is shorter; of its requests only what was touched counts. ---- */
-void *__real_malloc(size_t), *__real_calloc(size_t, size_t), *__real_realloc(void *, size_t), *__wrap_malloc(size_t), *__wrap_calloc(size_t, size_t),
-     *__wrap_realloc(void *, size_t);
+/* ---- memory ---- */
+/* The linker gives us weft's own requests (--wrap), whatever becomes of them. Libhdf5 may ask for what a
+ * file declares and give it back when the file is shorter; of its requests only what was touched counts. */
+void *__real_malloc(size_t), *__real_calloc(size_t, size_t), *__real_realloc(void *, size_t),
+    *__wrap_malloc(size_t), *__wrap_calloc(size_t, size_t), *__wrap_realloc(void *, size_t);
 void __real_free(void *), __wrap_free(void *);
 
 static void asked(size_t n)
@@ -102,7 +103,8 @@ void fuzz_watched(weft_status status)
     double seconds = now() - begun;
     long long bytes = most - before, touched = 1024ll * (most_resident() - resident);
     if (H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL))
-        fuzz_found("trouble", "%d handles of libhdf5 are left open", (int)H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL));
+        fuzz_found("trouble", "%d handles of libhdf5 are left open",
+                   (int)H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL));
     given++;
     taken += status == WEFT_OK;
     bytes = touched > bytes ? touched : bytes;

@@ -1,8 +1,10 @@
-/* golden.c - golden FILE...: holds the library against files of expected results, one line a case and a closing count.
+/* golden.c - golden FILE...: holds the library against files of expected results, one line a case and a
+ * closing count.
  *
- * Each case is computed on every kernel table of this machine and in every way that its kind knows: other layouts, fused and composed
- * layers, gradients walked on the tape and off it, parameters' gradients by weft_backward. The formats are those of the files
- * in tests/golden; nothing is known here of any case's name. */
+ * Each case is computed on every kernel table of this machine and in every way that its kind knows: other
+ * layouts, fused and composed layers, gradients walked on the tape and off it, parameters' gradients by
+ * weft_backward. The formats are those of the files in tests/golden; nothing is known here of any case's
+ * name. */
 #include <stdlib.h>
 #include <string.h>
 #include "golden.h"
@@ -83,8 +85,10 @@ static weft *open_table(const struct table *table)
     return w;
 }
 
-/* One case, one table, one way. parameters: their gradients by weft_backward instead of everybody's by weft_gradients. */
-static bool attempt(const kind *k, const json_t *c, const struct table *table, int way, bool parameters, char *why, size_t size)
+/* One case, one table, one way. parameters: their gradients by weft_backward instead of everybody's by
+ * weft_gradients. */
+static bool attempt(const kind *k, const json_t *c, const struct table *table, int way, bool parameters,
+                    char *why, size_t size)
 {
     trial *t = calloc(1, sizeof *t);
     if (!t)
@@ -98,8 +102,9 @@ static bool attempt(const kind *k, const json_t *c, const struct table *table, i
         wrong(t, "%s: %s", weft_status_name(weft_error_code(t->w)), weft_error_message(t->w));
     bool good = !t->why[0];
     if (!good)
-        snprintf(why, size, "%s%s%s%s%s%s: %s", table->name, way & PACKED ? ", packed" : "", way & PADDED ? ", padded" : "",
-                 way & COMPOSED ? ", composed" : "", way & RECORDED ? ", recorded" : "", parameters ? ", backward" : "", t->why);
+        snprintf(why, size, "%s%s%s%s%s%s: %s", table->name, way & PACKED ? ", packed" : "",
+                 way & PADDED ? ", padded" : "", way & COMPOSED ? ", composed" : "",
+                 way & RECORDED ? ", recorded" : "", parameters ? ", backward" : "", t->why);
     weft_close(t->w);
     while (t->pieces)
         free(t->piece[--t->pieces]);
@@ -114,7 +119,8 @@ static bool all_ways(const kind *k, const json_t *c, int *ways, char *why, size_
             if ((way & ~k->ways) || ((way & PACKED) && (way & PADDED)))
                 continue;
             *ways += 1;
-            if (!attempt(k, c, &tables[i], way, false, why, size) || (!(way & RECORDED) && !attempt(k, c, &tables[i], way, true, why, size)))
+            if (!attempt(k, c, &tables[i], way, false, why, size) ||
+                (!(way & RECORDED) && !attempt(k, c, &tables[i], way, true, why, size)))
                 return false;
         }
     return true;

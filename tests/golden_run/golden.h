@@ -1,4 +1,5 @@
-/* golden.h - one case of a golden file on one kernel table in one way, and how it is held against the file. */
+/* golden.h - one case of a golden file on one kernel table in one way, and how it is held against the
+ * file. */
 #ifndef WEFT_GOLDEN_H
 #define WEFT_GOLDEN_H
 #include <jansson.h>
@@ -7,7 +8,13 @@
 /* Ways to compute the same: a kind lists those that it has, and every combination of them is tried. */
 enum { PACKED = 1, RECORDED = 2, COMPOSED = 4, PADDED = 8, WAYS = 16 };
 
-typedef struct source { char name[128]; weft_tensor *x; weft_lengths len; int64_t padded; bool ragged, parameter; } source;
+typedef struct source {
+    char name[128];
+    weft_tensor *x;
+    weft_lengths len;
+    int64_t padded;
+    bool ragged, parameter;
+} source;
 enum { SOURCES = 1024, PIECES = 8192 };
 
 typedef struct trial {
@@ -24,14 +31,17 @@ typedef struct trial {
 
 typedef struct kind {
     const char *name;
-    weft_tensor *(*run)(trial *);                /* compares values; the loss whose gradients are probed, or NULL */
+    /* compares values; the loss whose gradients are probed, or NULL */
+    weft_tensor *(*run)(trial *);
     int ways;
 } kind;
-extern const kind golden_recurrent[], golden_layers[], golden_optimisers[], golden_models[];   /* each ends with a NULL name */
+/* each ends with a NULL name */
+extern const kind golden_recurrent[], golden_layers[], golden_optimisers[], golden_models[];
 
 /* ---- the case ---- */
 void    *hold(trial *t, int64_t bytes);          /* zeroed memory until the end of the trial */
-bool     wrong(trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));     /* notes the first; false */
+/* notes the first; false */
+bool     wrong(trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int64_t  integer(trial *t, const char *key);
 double   number(trial *t, const char *key);
 bool     flag(const trial *t, const char *key);
@@ -41,10 +51,15 @@ int64_t  tokens(const weft_lengths *l);
 
 /* ---- the formula ---- */
 double     u(int64_t s, int64_t k);
-weft_real *formula(trial *t, double factor, double base, int64_t s, int64_t n);              /* base + factor u(s, k), k < n */
-weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, const weft_lengths *l, int64_t features);   /* sequence b: u(s + b, k) */
-weft_tensor *laid(trial *t, weft_tensor *ragged);                                            /* in the layout of this way */
-/* Every parameter of the case's list gets its values: factor u(place in the list, k) / sqrt(scale; 0: last extent). Found below `layer`. */
+/* base + factor u(s, k), k < n */
+weft_real *formula(trial *t, double factor, double base, int64_t s, int64_t n);
+/* sequence b: u(s + b, k) */
+weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, const weft_lengths *l,
+                            int64_t features);
+/* in the layout of this way */
+weft_tensor *laid(trial *t, weft_tensor *ragged);
+/* Every parameter of the case's list gets its values: factor u(place in the list, k) / sqrt(scale; 0: last
+ * extent). Found below `layer`. */
 bool set_parameters(trial *t, const char *layer, double factor, double scale);
 /* The same by any rule: element k of parameter s. */
 typedef double value_of(const void *how, int64_t s, int64_t k, const weft_tensor *p);
@@ -53,9 +68,11 @@ bool set_parameters_by(trial *t, const char *layer, value_of *rule, const void *
 weft_tensor *wavy_sum(trial *t, weft_tensor *y, const weft_lengths *l, double first);
 
 /* ---- comparison ---- */
-void   ask(trial *t, const char *name, weft_tensor *x, const weft_lengths *l, int64_t padded);    /* gradients of x, probed as name, or name.b */
+/* gradients of x, probed as name, or name.b */
+void   ask(trial *t, const char *name, weft_tensor *x, const weft_lengths *l, int64_t padded);
 weft_real *elements(trial *t, weft_tensor *x);   /* ragged: in the order of the sequences */
-void   hold_values(trial *t, const char *name, const weft_real *got, int64_t n, const json_t *want);    /* want: nested arrays */
+/* want: nested arrays */
+void   hold_values(trial *t, const char *name, const weft_real *got, int64_t n, const json_t *want);
 void   hold_tensor(trial *t, const char *name, weft_tensor *got, const json_t *want);
 void   hold_number(trial *t, const char *name, double got, const json_t *want);
 void   hold_probe(trial *t, const char *name, const weft_real *gradient, int64_t n);

@@ -1,4 +1,5 @@
-/* golden_case.c - reads the fields of a case, rebuilds its numbers from the formula, holds results against the file. */
+/* golden_case.c - reads the fields of a case, rebuilds its numbers from the formula, holds results against
+ * the file. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -80,7 +81,10 @@ int64_t tokens(const weft_lengths *l)
 }
 
 /* ---- the formula ---- */
-double u(int64_t s, int64_t k) { return (double)((7 * k * k + (6 * s + 31) * k + 57 * s + 11) % 1009) / 504.5 - 1; }
+double u(int64_t s, int64_t k)
+{
+    return (double)((7 * k * k + (6 * s + 31) * k + 57 * s + 11) % 1009) / 504.5 - 1;
+}
 
 static void fill(weft_real *out, double factor, double base, int64_t s, int64_t n)
 {
@@ -95,7 +99,8 @@ weft_real *formula(trial *t, double factor, double base, int64_t s, int64_t n)
     return out;
 }
 
-weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, const weft_lengths *l, int64_t features)
+weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, const weft_lengths *l,
+                            int64_t features)
 {
     int64_t    width = features ? features : 1;
     weft_real *rows = hold(t, tokens(l) * width * (int64_t)sizeof *rows), *at = rows;
@@ -106,9 +111,13 @@ weft_tensor *formula_ragged(trial *t, double factor, double base, int64_t s, con
     return weft_ragged(t->w, rows, features, l);
 }
 
-weft_tensor *laid(trial *t, weft_tensor *ragged) { return t->way & PACKED ? weft_to_layout(ragged, WEFT_PACKED) : ragged; }
+weft_tensor *laid(trial *t, weft_tensor *ragged)
+{
+    return t->way & PACKED ? weft_to_layout(ragged, WEFT_PACKED) : ragged;
+}
 
-static bool set_parameter(trial *t, const char *layer, const json_t *entry, int64_t s, value_of *rule, const void *how)
+static bool set_parameter(trial *t, const char *layer, const json_t *entry, int64_t s, value_of *rule,
+                          const void *how)
 {
     const char   *name = json_string_value(json_array_get(entry, 0));
     const json_t *shape = json_array_get(entry, 1);
@@ -141,18 +150,23 @@ bool set_parameters_by(trial *t, const char *layer, value_of *rule, const void *
         if (!set_parameter(t, layer, entry, (int64_t)s, rule, how))
             return false;
     if (weft_parameter_count(t->m) != (int)json_array_size(list))
-        return wrong(t, "the layer has %d parameters, the case %d", weft_parameter_count(t->m), (int)json_array_size(list));
+        return wrong(t, "the layer has %d parameters, the case %d", weft_parameter_count(t->m),
+                     (int)json_array_size(list));
     return true;
 }
 
 typedef struct { double factor, scale; } scaling;
-static double scaled(const void *how, int64_t s, int64_t k, const weft_tensor *p)              /* in the order of the formula: product, then quotient */
+/* in the order of the formula: product, then quotient */
+static double scaled(const void *how, int64_t s, int64_t k, const weft_tensor *p)
 {
     const scaling *by = how;
     return by->factor * u(s, k) / sqrt(by->scale > 0 ? by->scale : (double)weft_size(p, -1));
 }
 
-bool set_parameters(trial *t, const char *layer, double factor, double scale) { return set_parameters_by(t, layer, scaled, &(scaling){ factor, scale }); }
+bool set_parameters(trial *t, const char *layer, double factor, double scale)
+{
+    return set_parameters_by(t, layer, scaled, &(scaling){ factor, scale });
+}
 
 weft_tensor *wavy_sum(trial *t, weft_tensor *y, const weft_lengths *l, double first)
 {
@@ -193,10 +207,12 @@ static void hold_one(trial *t, const char *name, int64_t at, double got, double 
 {
     double tol = (t->single ? 2e-6 : 1e-12) * fmax(1, fabs(want));
     if (!(fabs(got - want) <= tol))
-        wrong(t, "%s[%lld] is %.17g, expected %.17g (off by %.1e, allowed %.1e)", name, (long long)at, got, want, fabs(got - want), tol);
+        wrong(t, "%s[%lld] is %.17g, expected %.17g (off by %.1e, allowed %.1e)", name, (long long)at, got,
+              want, fabs(got - want), tol);
 }
 
-static int64_t hold_nested(trial *t, const char *name, const weft_real *got, int64_t n, int64_t at, const json_t *want)
+static int64_t hold_nested(trial *t, const char *name, const weft_real *got, int64_t n, int64_t at,
+                           const json_t *want)
 {
     if (json_is_array(want)) {
         size_t i;
@@ -239,7 +255,8 @@ void hold_probe(trial *t, const char *name, const weft_real *gradient, int64_t n
 {
     const json_t *want = json_object_get(json_object_get(t->c, "gradient_probes"), name);
     if (json_array_size(want) != 2)
-        return;                                  /* counted: golden.c compares how many were held with how many there are */
+        /* counted: golden.c compares how many were held with how many there are */
+        return;
     double norm = 0, probe = 0;
     for (int64_t k = 0; k < n; k++) {
         norm += (double)gradient[k] * (double)gradient[k];
@@ -250,5 +267,6 @@ void hold_probe(trial *t, const char *name, const weft_real *gradient, int64_t n
     double tol = t->single ? 3e-4 * n0 + 3e-7 : 1e-9 * n0 + 1e-13;
     t->probes++;
     if (!(fabs(norm - n0) <= tol) || !(fabs(probe - p0) <= tol))
-        wrong(t, "gradient of %s: norm %.15g and probe %.15g, expected %.15g and %.15g", name, norm, probe, n0, p0);
+        wrong(t, "gradient of %s: norm %.15g and probe %.15g, expected %.15g and %.15g", name, norm, probe,
+              n0, p0);
 }

@@ -1,10 +1,12 @@
-/* golden_layers.c - attention over ragged memories, and losses: over ragged tensors, and over padded ones whose pads are NaN. */
+/* golden_layers.c - attention over ragged memories, and losses: over ragged tensors, and over padded ones
+ * whose pads are NaN. */
 #include <math.h>
 #include <string.h>
 #include "golden.h"
 
 /* ---- attention ---- */
-static weft_tensor *ragged_input(trial *t, const char *name, int64_t s, const weft_lengths *l, int64_t features)
+static weft_tensor *ragged_input(trial *t, const char *name, int64_t s, const weft_lengths *l,
+                                 int64_t features)
 {
     weft_tensor *x = formula_ragged(t, 2, 0, s, l, features);
     ask(t, name, x, l, 0);
@@ -46,15 +48,17 @@ static weft_tensor *scored(trial *t)
 {
     bool         additive = !strcmp(text(t, "kind"), "additive_attention");
     weft_lengths lq = lengths(t, "query_lengths"), lm = lengths(t, "memory_lengths");
-    int64_t      dq = integer(t, "dq"), dm = integer(t, "dm"), width = additive ? extent_of(t, "score", 0) : 0;
+    int64_t dq = integer(t, "dq"), dm = integer(t, "dm"), width = additive ? extent_of(t, "score", 0) : 0;
     if (t->why[0])
         return NULL;
     weft_additive_attention *a = additive ? weft_additive_attention_new(t->m, "a", dq, dm, width) : NULL;
     weft_general_attention  *g = additive ? NULL : weft_general_attention_new(t->m, "a", dq, dm);
     if (!weft_ok(t->w) || !set_parameters(t, "a", 2, 0))
         return NULL;
-    weft_tensor *q = ragged_input(t, "query", 100, &lq, dq), *memory = ragged_input(t, "memory", 120, &lm, dm), *map = NULL;
-    weft_tensor *y = a ? weft_additive_attention_run(a, q, memory, &map) : weft_general_attention_run(g, q, memory, &map);
+    weft_tensor *q = ragged_input(t, "query", 100, &lq, dq),
+                *memory = ragged_input(t, "memory", 120, &lm, dm), *map = NULL;
+    weft_tensor *y =
+        a ? weft_additive_attention_run(a, q, memory, &map) : weft_general_attention_run(g, q, memory, &map);
     hold_tensor(t, "weights", map, json_object_get(t->c, "weights"));
     return attended(t, y, &lq);
 }
@@ -66,7 +70,8 @@ static weft_tensor *sdpa(trial *t)
     weft_attention_opts o = { .heads = (int)heads, .causal = causal(t) };
     if (t->why[0])
         return NULL;
-    weft_tensor *q = ragged_input(t, "q", 100, &lq, heads * dk), *k = ragged_input(t, "k", 120, &lm, heads * dk);
+    weft_tensor *q = ragged_input(t, "q", 100, &lq, heads * dk),
+                *k = ragged_input(t, "k", 120, &lm, heads * dk);
     weft_tensor *v = ragged_input(t, "v", 140, &lm, heads * dv);
     return attended(t, weft_attention(q, k, v, &o, NULL), &lq);
 }
@@ -95,11 +100,13 @@ static void hold_loss(trial *t, weft_loss l, const char *weight)
 }
 
 /* The loss of each row is the sum over that row alone. */
-static void hold_rows(trial *t, const weft_real *logits, const int32_t *target, int64_t n, int64_t classes, const weft_ce_opts *o)
+static void hold_rows(trial *t, const weft_real *logits, const int32_t *target, int64_t n, int64_t classes,
+                      const weft_ce_opts *o)
 {
     weft_real *rows = hold(t, n * (int64_t)sizeof *rows);
     for (int64_t r = 0; r < n; r++) {
-        weft_tensor *x = weft_reals(t->w, logits + r * classes, WEFT_SHAPE(1, classes)), *y = weft_ints(t->w, target + r, WEFT_SHAPE(1));
+        weft_tensor *x = weft_reals(t->w, logits + r * classes, WEFT_SHAPE(1, classes)),
+                    *y = weft_ints(t->w, target + r, WEFT_SHAPE(1));
         rows[r] = weft_item(weft_cross_entropy(x, y, o).sum);
     }
     hold_values(t, "rows", rows, n, json_object_get(t->c, "rows"));
@@ -112,7 +119,8 @@ static weft_tensor *cross_entropy(trial *t)
     int32_t *target = hold(t, n * (int64_t)sizeof *target);
     for (int64_t r = 0; r < n; r++)
         target[r] = (int32_t)json_integer_value(json_array_get(list, (size_t)r));
-    weft_ce_opts o = { .smoothing = (weft_real)number(t, "label_smoothing"), .has_ignore = json_is_integer(ignore),
+    weft_ce_opts o = { .smoothing = (weft_real)number(t, "label_smoothing"),
+                       .has_ignore = json_is_integer(ignore),
                        .ignore = (int32_t)json_integer_value(ignore) };
     if (t->why[0])
         return NULL;
@@ -128,9 +136,10 @@ static weft_tensor *cross_entropy(trial *t)
 }
 
 /* ---- regression losses ---- */
-/* base + factor u(s + b, k) as a ragged tensor, or as a padded one [n, T, features] whose pads are NaN (1 of a base that is not 0:
- * weights must be numbers). */
-static weft_tensor *masked_input(trial *t, double factor, double base, int64_t s, const weft_lengths *l, int64_t features, int64_t *longest)
+/* base + factor u(s + b, k) as a ragged tensor, or as a padded one [n, T, features] whose pads are NaN (1 of
+ * a base that is not 0: weights must be numbers). */
+static weft_tensor *masked_input(trial *t, double factor, double base, int64_t s, const weft_lengths *l,
+                                 int64_t features, int64_t *longest)
 {
     weft_tensor *ragged = formula_ragged(t, factor, base, s, l, features);
     *longest = 0;
@@ -144,7 +153,8 @@ static weft_tensor *masked_input(trial *t, double factor, double base, int64_t s
         bool real_one = i / width % *longest < l->len[i / width / *longest];
         padded[i] = real_one ? rows[at++] : base != 0 ? 1 : (weft_real)NAN;
     }
-    return features ? weft_reals(t->w, padded, WEFT_SHAPE(l->n, *longest, features)) : weft_reals(t->w, padded, WEFT_SHAPE(l->n, *longest));
+    return features ? weft_reals(t->w, padded, WEFT_SHAPE(l->n, *longest, features)) :
+                      weft_reals(t->w, padded, WEFT_SHAPE(l->n, *longest));
 }
 
 static weft_loss quantile(trial *t, weft_tensor *p, weft_tensor *y, const weft_loss_opts *o)
@@ -155,7 +165,8 @@ static weft_loss quantile(trial *t, weft_tensor *p, weft_tensor *y, const weft_l
     for (int64_t i = 0; i < n; i++)
         q[i] = (weft_real)json_number_value(json_array_get(list, (size_t)i));
     weft_loss per_batch = weft_quantile_loss(p, y, q, (int)n, true, o);
-    hold_number(t, "per_batch", (double)weft_item(weft_mean_loss(per_batch)), json_object_get(t->c, "per_batch"));
+    hold_number(t, "per_batch", (double)weft_item(weft_mean_loss(per_batch)),
+                json_object_get(t->c, "per_batch"));
     return weft_quantile_loss(p, y, q, (int)n, false, o);
 }
 
@@ -185,16 +196,20 @@ static weft_tensor *masked(trial *t)
     bool         quantiles = !strcmp(name, "quantile");
     if (t->why[0])
         return NULL;
-    weft_tensor *p = masked_input(t, 2, 0, 100, &l, features, &longest), *y = masked_input(t, 2, 0, 120, &l, quantiles ? 0 : features, &longest);
+    weft_tensor *p = masked_input(t, 2, 0, 100, &l, features, &longest),
+                *y = masked_input(t, 2, 0, 120, &l, quantiles ? 0 : features, &longest);
     ask(t, "predicted", p, &l, longest);
     ask(t, "target", y, &l, longest);
     weft_loss_opts o = { NULL, NULL };
     if (flag(t, "weighted"))
         o.weights = masked_input(t, .5, 1, 140, &l, quantiles ? 0 : features, &longest);
-    if (quantiles && o.weights)                  /* one weight a token: [.., 1] stands beside [.., quantiles] */
-        o.weights = t->way & PADDED ? weft_reshape(o.weights, WEFT_SHAPE(l.n, longest, 1)) : weft_reshape(o.weights, WEFT_SHAPE(tokens(&l), 1));
+    /* one weight a token: [.., 1] stands beside [.., quantiles] */
+    if (quantiles && o.weights)
+        o.weights = t->way & PADDED ? weft_reshape(o.weights, WEFT_SHAPE(l.n, longest, 1)) :
+                                      weft_reshape(o.weights, WEFT_SHAPE(tokens(&l), 1));
     if (t->way & PADDED)
-        o.mask = weft_reshape(weft_length_mask(t->w, &l, longest, WEFT_ALIGN_LEFT), WEFT_SHAPE(l.n, longest, 1));
+        o.mask =
+            weft_reshape(weft_length_mask(t->w, &l, longest, WEFT_ALIGN_LEFT), WEFT_SHAPE(l.n, longest, 1));
     else {
         p = laid(t, p);
         y = laid(t, y);
@@ -207,8 +222,11 @@ static weft_tensor *masked(trial *t)
 }
 
 const kind golden_layers[] = {
-    { "additive_attention", scored,    PACKED | RECORDED }, { "general_attention", scored,        PACKED | RECORDED },
-    { "sdpa",               sdpa,      PACKED | RECORDED }, { "multihead",         multihead,     PACKED | RECORDED },
-    { "masked", masked, PACKED | RECORDED | PADDED },       { "cross_entropy",     cross_entropy, RECORDED },
+    { "additive_attention", scored, PACKED | RECORDED },
+    { "general_attention", scored, PACKED | RECORDED },
+    { "sdpa", sdpa, PACKED | RECORDED },
+    { "multihead", multihead, PACKED | RECORDED },
+    { "masked", masked, PACKED | RECORDED | PADDED },
+    { "cross_entropy", cross_entropy, RECORDED },
     { NULL, NULL, 0 },
 };

@@ -1,5 +1,6 @@
-/* golden_models.c - the six forecasting models: outputs, losses, gradients of all parameters and of both inputs. In the way PADDED as the original
- * computes, every row of the output included; otherwise exactly, where the original's numbers are those: then the rows that are data. */
+/* golden_models.c - the six forecasting models: outputs, losses, gradients of all parameters and of both
+ * inputs. In the way PADDED as the original computes, every row of the output included; otherwise exactly,
+ * where the original's numbers are those: then the rows that are data. */
 #include <math.h>
 #include <string.h>
 #include "golden.h"
@@ -11,16 +12,34 @@ static const json_t *option(trial *t, const char *key)
     const json_t *j = json_object_get(json_object_get(t->c, "hparams"), key);
     return json_is_null(j) ? NULL : j;
 }
-static int64_t whole(trial *t, const char *key, int64_t otherwise) { return option(t, key) ? json_integer_value(option(t, key)) : otherwise; }
-static double  share(trial *t, const char *key, double otherwise)  { return option(t, key) ? json_number_value(option(t, key)) : otherwise; }
-static bool    yes(trial *t, const char *key, bool otherwise)      { return option(t, key) ? json_is_true(option(t, key)) : otherwise; }
+static int64_t whole(trial *t, const char *key, int64_t otherwise)
+{
+    return option(t, key) ? json_integer_value(option(t, key)) : otherwise;
+}
+static double share(trial *t, const char *key, double otherwise)
+{
+    return option(t, key) ? json_number_value(option(t, key)) : otherwise;
+}
+static bool yes(trial *t, const char *key, bool otherwise)
+{
+    return option(t, key) ? json_is_true(option(t, key)) : otherwise;
+}
 
 static bool options_are_known(trial *t)
 {
-    static const char *const known[] = { "num_past_features", "num_future_features", "num_static_features", "d_encoder", "d_decoder", "num_encoder_layers",
-        "num_decoder_layers", "dropout", "d_mlp_hidden", "mlp_activation", "mlp_dropout", "output_dim", "exact_lengths", "d_model", "num_layers", "num_heads",
-        "use_gating", "trainable_add", "causal_attention", "num_transformer_blocks", "share_lstm_weights", "d_hidden_continuous", "num_lstm_layers",
-        "ctxt_seq_len", "tgt_seq_len" };
+    static const char *const known[] = { "num_past_features",   "num_future_features",
+                                         "num_static_features", "d_encoder",
+                                         "d_decoder",           "num_encoder_layers",
+                                         "num_decoder_layers",  "dropout",
+                                         "d_mlp_hidden",        "mlp_activation",
+                                         "mlp_dropout",         "output_dim",
+                                         "exact_lengths",       "d_model",
+                                         "num_layers",          "num_heads",
+                                         "use_gating",          "trainable_add",
+                                         "causal_attention",    "num_transformer_blocks",
+                                         "share_lstm_weights",  "d_hidden_continuous",
+                                         "num_lstm_layers",     "ctxt_seq_len",
+                                         "tgt_seq_len" };
     const char *key;
     json_t *value;
     json_object_foreach(json_object_get(t->c, "hparams"), key, value) {
@@ -33,7 +52,12 @@ static bool options_are_known(trial *t)
     return true;
 }
 
-typedef struct { int64_t B, Te, Td, outputs; weft_lengths past, future; bool past_known, future_known, right, tft; weft_compat compat; } shape;
+typedef struct {
+    int64_t B, Te, Td, outputs;
+    weft_lengths past, future;
+    bool past_known, future_known, right, tft;
+    weft_compat compat;
+} shape;
 
 static weft_lengths lengths_or_full(trial *t, const char *key, int64_t n, int64_t T)
 {
@@ -48,9 +72,12 @@ static weft_lengths lengths_or_full(trial *t, const char *key, int64_t n, int64_
 static shape shape_of(trial *t)
 {
     shape s = { .B = integer(t, "B"), .Te = integer(t, "Te"), .Td = integer(t, "Td") };
-    const char *align = json_string_value(json_object_get(t->c, "encoder_alignment")), *model = text(t, "model");
-    s.past_known = json_is_array(json_object_get(t->c, "encoder_lengths")), s.future_known = json_is_array(json_object_get(t->c, "decoder_lengths"));
-    s.past = lengths_or_full(t, "encoder_lengths", s.B, s.Te), s.future = lengths_or_full(t, "decoder_lengths", s.B, s.Td);
+    const char *align = json_string_value(json_object_get(t->c, "encoder_alignment")),
+               *model = text(t, "model");
+    s.past_known = json_is_array(json_object_get(t->c, "encoder_lengths")),
+    s.future_known = json_is_array(json_object_get(t->c, "decoder_lengths"));
+    s.past = lengths_or_full(t, "encoder_lengths", s.B, s.Te),
+    s.future = lengths_or_full(t, "decoder_lengths", s.B, s.Td);
     s.right = align && !strcmp(align, "right"), s.tft = strstr(model, "tft") != NULL;
     bool as_coded = s.tft ? !strncmp(text(t, "case"), "as_coded", 8) : !yes(t, "exact_lengths", false);
     s.compat = !(t->way & PADDED) ? WEFT_COMPAT_EXACT : as_coded ? WEFT_COMPAT_AS_CODED : WEFT_COMPAT_PADDED;
@@ -76,21 +103,29 @@ static weft_forecaster *encoder_decoder(trial *t, const shape *s)
     int64_t *widths = hold(t, (n + 1) * (int64_t)sizeof *widths);
     for (int i = 0; i < n; i++)
         widths[i] = json_integer_value(json_is_array(hidden) ? json_array_get(hidden, (size_t)i) : hidden);
-    o.num_past_features = whole(t, "num_past_features", 0), o.num_future_features = whole(t, "num_future_features", 0);
+    o.num_past_features = whole(t, "num_past_features", 0),
+    o.num_future_features = whole(t, "num_future_features", 0);
     o.d_encoder = whole(t, "d_encoder", o.d_encoder), o.d_decoder = whole(t, "d_decoder", o.d_decoder);
-    o.num_encoder_layers = (int)whole(t, "num_encoder_layers", 2), o.num_decoder_layers = (int)whole(t, "num_decoder_layers", 2);
-    o.num_mlp_hidden = n, o.d_mlp_hidden = hidden ? widths : NULL, o.mlp_activation = activation_of(t), o.mlp_dropout = (weft_real)share(t, "mlp_dropout", .1);
-    o.dropout = (weft_real)share(t, "dropout", .1), o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
+    o.num_encoder_layers = (int)whole(t, "num_encoder_layers", 2),
+    o.num_decoder_layers = (int)whole(t, "num_decoder_layers", 2);
+    o.num_mlp_hidden = n, o.d_mlp_hidden = hidden ? widths : NULL, o.mlp_activation = activation_of(t),
+    o.mlp_dropout = (weft_real)share(t, "mlp_dropout", .1);
+    o.dropout = (weft_real)share(t, "dropout", .1), o.output_dim = whole(t, "output_dim", 1),
+    o.compat = s->compat;
     return weft_encoder_decoder_lstm_new(t->m, "model", &o);
 }
 
 static weft_forecaster *attention(trial *t, const shape *s)
 {
     weft_attention_lstm_opts o = WEFT_ATTENTION_LSTM_DEFAULTS;
-    o.num_past_features = whole(t, "num_past_features", 0), o.num_future_features = whole(t, "num_future_features", 0);
-    o.d_model = whole(t, "d_model", o.d_model), o.d_encoder = whole(t, "d_encoder", 0), o.d_decoder = whole(t, "d_decoder", 0);
-    o.num_layers = (int)whole(t, "num_layers", 2), o.num_heads = (int)whole(t, "num_heads", 4), o.dropout = (weft_real)share(t, "dropout", .1);
-    o.use_gating = yes(t, "use_gating", true), o.trainable_add = yes(t, "trainable_add", false), o.causal_attention = yes(t, "causal_attention", true);
+    o.num_past_features = whole(t, "num_past_features", 0),
+    o.num_future_features = whole(t, "num_future_features", 0);
+    o.d_model = whole(t, "d_model", o.d_model), o.d_encoder = whole(t, "d_encoder", 0),
+    o.d_decoder = whole(t, "d_decoder", 0);
+    o.num_layers = (int)whole(t, "num_layers", 2), o.num_heads = (int)whole(t, "num_heads", 4),
+    o.dropout = (weft_real)share(t, "dropout", .1);
+    o.use_gating = yes(t, "use_gating", true), o.trainable_add = yes(t, "trainable_add", false),
+    o.causal_attention = yes(t, "causal_attention", true);
     o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
     return weft_attention_lstm_new(t->m, "model", &o);
 }
@@ -98,10 +133,14 @@ static weft_forecaster *attention(trial *t, const shape *s)
 static weft_forecaster *transformer(trial *t, const shape *s)
 {
     weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
-    o.num_past_features = whole(t, "num_past_features", 0), o.num_future_features = whole(t, "num_future_features", 0);
-    o.d_model = whole(t, "d_model", o.d_model), o.num_layers = (int)whole(t, "num_layers", 2), o.num_heads = (int)whole(t, "num_heads", 4);
-    o.num_transformer_blocks = (int)whole(t, "num_transformer_blocks", 2), o.dropout = (weft_real)share(t, "dropout", .1);
-    o.causal_attention = yes(t, "causal_attention", true), o.share_lstm_weights = yes(t, "share_lstm_weights", false);
+    o.num_past_features = whole(t, "num_past_features", 0),
+    o.num_future_features = whole(t, "num_future_features", 0);
+    o.d_model = whole(t, "d_model", o.d_model), o.num_layers = (int)whole(t, "num_layers", 2),
+    o.num_heads = (int)whole(t, "num_heads", 4);
+    o.num_transformer_blocks = (int)whole(t, "num_transformer_blocks", 2),
+    o.dropout = (weft_real)share(t, "dropout", .1);
+    o.causal_attention = yes(t, "causal_attention", true),
+    o.share_lstm_weights = yes(t, "share_lstm_weights", false);
     o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
     return weft_transformer_lstm_new(t->m, "model", &o);
 }
@@ -110,11 +149,14 @@ static weft_forecaster *tft(trial *t, const shape *s)
 {
     const char *model = text(t, "model");
     weft_tft_opts o = WEFT_TFT_DEFAULTS;
-    o.num_past_features = whole(t, "num_past_features", 0), o.num_future_features = whole(t, "num_future_features", 0);
+    o.num_past_features = whole(t, "num_past_features", 0),
+    o.num_future_features = whole(t, "num_future_features", 0);
     o.num_static_features = whole(t, "num_static_features", 1), o.ctxt_seq_len = whole(t, "ctxt_seq_len", 0);
-    o.d_model = whole(t, "d_model", o.d_model), o.d_hidden_continuous = whole(t, "d_hidden_continuous", 8), o.num_heads = (int)whole(t, "num_heads", 4);
+    o.d_model = whole(t, "d_model", o.d_model), o.d_hidden_continuous = whole(t, "d_hidden_continuous", 8),
+    o.num_heads = (int)whole(t, "num_heads", 4);
     o.num_lstm_layers = (int)whole(t, "num_lstm_layers", 2), o.dropout = (weft_real)share(t, "dropout", .1);
-    o.causal_attention = yes(t, "causal_attention", true), o.output_dim = whole(t, "output_dim", 7), o.compat = s->compat;
+    o.causal_attention = yes(t, "causal_attention", true), o.output_dim = whole(t, "output_dim", 7),
+    o.compat = s->compat;
     return !strcmp(model, "tft") ? weft_tft_new(t->m, "model", &o) :
            !strcmp(model, "pf_tft") ? weft_pf_tft_new(t->m, "model", &o) : weft_xtft_new(t->m, "model", &o);
 }
@@ -126,14 +168,16 @@ static double wave(const void *how, int64_t s, int64_t k, const weft_tensor *p)
     return .5 * sin(1 + 1.3 * (double)s + .37 * (double)k);
 }
 
-static weft_tensor *input(trial *t, const char *name, const weft_lengths *l, int64_t T, int64_t features, bool past, bool right)
+static weft_tensor *input(trial *t, const char *name, const weft_lengths *l, int64_t T, int64_t features,
+                          bool past, bool right)
 {
     weft_real *x = hold(t, l->n * T * features * (int64_t)sizeof *x), *at = x;
     for (int64_t b = 0; b < l->n; b++)
         for (int64_t i = 0; i < T; i++)
             for (int64_t f = 0; f < features; f++, at++)
                 if (right ? i >= T - l->len[b] : i < l->len[b])
-                    *at = (weft_real)(past ? cos(.9 * (double)b + .31 * (double)i + 1.7 * (double)f) : sin(.4 + .8 * (double)b + .23 * (double)i + 1.1 * (double)f));
+                    *at = (weft_real)(past ? cos(.9 * (double)b + .31 * (double)i + 1.7 * (double)f) :
+                                             sin(.4 + .8 * (double)b + .23 * (double)i + 1.1 * (double)f));
     weft_tensor *y = weft_reals(t->w, x, WEFT_SHAPE(l->n, T, features));
     ask(t, name, y, NULL, 0);
     return y;
@@ -146,7 +190,9 @@ static weft_tensor *loss_of(trial *t, weft_tensor *y, const shape *s)           
     for (int64_t b = 0; b < s->B; b++)
         for (int64_t i = 0; i < s->Td; i++)
             for (int64_t o = 0; o < outputs; o++, at++)
-                *at = i < s->future.len[b] ? (weft_real)sin(.2 + .5 * (double)b + .7 * (double)i + .9 * (double)o) : 0;
+                *at = i < s->future.len[b] ?
+                          (weft_real)sin(.2 + .5 * (double)b + .7 * (double)i + .9 * (double)o) :
+                          0;
     return weft_sum_all(weft_mul(y, weft_reals(t->w, c, WEFT_SHAPE(s->B, s->Td, outputs))));
 }
 
@@ -166,7 +212,8 @@ static void hold_output(trial *t, weft_tensor *y, const shape *s)
     hold_values(t, "output", got, count, want);
 }
 
-/* Whether the original's LSTMs stop where these data end: it is told to, it packs, or there is nothing behind them. */
+/* Whether the original's LSTMs stop where these data end: it is told to, it packs, or there is nothing
+ * behind them. */
 static bool is_honoured(trial *t, const weft_lengths *l, int64_t T)
 {
     bool full = true;
@@ -175,7 +222,8 @@ static bool is_honoured(trial *t, const weft_lengths *l, int64_t T)
     return full || yes(t, "exact_lengths", false) || weft_should_use_packing(l);
 }
 
-/* Whether every step attends to something: exactly, one that does not sees 0, in the original all keys evenly. */
+/* Whether every step attends to something: exactly, one that does not sees 0, in the original all keys
+ * evenly. */
 static bool all_have_keys(trial *t, const shape *s)
 {
     bool have = true;
@@ -189,7 +237,8 @@ static bool is_exact(trial *t, const shape *s)
 {
     if (s->tft)
         return all_have_keys(t, s) && strncmp(text(t, "case"), "as_coded", 8) != 0;
-    return s->past_known && s->future_known && is_honoured(t, &s->past, s->Te) && is_honoured(t, &s->future, s->Td);
+    return s->past_known && s->future_known && is_honoured(t, &s->past, s->Te) &&
+           is_honoured(t, &s->future, s->Td);
 }
 
 /* Static covariates [B, n], a list of numbers or of lists; NULL: none. */
@@ -204,7 +253,8 @@ static weft_tensor *fixed_of(trial *t, const shape *s)
     weft_real *v = hold(t, s->B * (int64_t)(n * sizeof *v));
     for (size_t k = 0; k < (size_t)s->B * n; k++) {
         const json_t *row = json_array_get(fixed, k / n);
-        v[k] = (weft_real)json_number_value(json_is_array(row) ? json_array_get(row, k % n) : json_array_get(fixed, k));
+        v[k] = (weft_real)json_number_value(json_is_array(row) ? json_array_get(row, k % n) :
+                                                                 json_array_get(fixed, k));
     }
     return weft_reals(t->w, v, WEFT_SHAPE(s->B, (int64_t)n));
 }
@@ -218,9 +268,12 @@ static weft_tensor *run(trial *t, weft_forecaster *(*make)(trial *, const shape 
     if (t->why[0] || !weft_ok(t->w) || !set_parameters_by(t, "model", wave, NULL))
         return NULL;
     weft_set_training(t->w, false);
-    weft_series_batch series = { .past_align = s.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT, .past_lengths = s.past_known ? &s.past : NULL, .future_lengths = s.future_known ? &s.future : NULL };
+    weft_series_batch series = { .past_align = s.right ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT,
+                                 .past_lengths = s.past_known ? &s.past : NULL,
+                                 .future_lengths = s.future_known ? &s.future : NULL };
     series.past = input(t, "encoder_input", &s.past, s.Te, whole(t, "num_past_features", 0), true, s.right);
-    series.future = input(t, "decoder_input", &s.future, s.Td, whole(t, "num_future_features", 0), false, false);
+    series.future =
+        input(t, "decoder_input", &s.future, s.Td, whole(t, "num_future_features", 0), false, false);
     series.fixed = fixed_of(t, &s);
     weft_tensor *y = weft_forecast_run(f, &series, NULL).y;
     if (!weft_ok(t->w))
@@ -228,7 +281,8 @@ static weft_tensor *run(trial *t, weft_forecaster *(*make)(trial *, const shape 
     hold_output(t, y, &s);
     weft_tensor *loss = loss_of(t, y, &s);
     hold_number(t, "loss", (double)weft_item(loss), json_object_get(t->c, "loss"));
-    return s.tft && s.compat == WEFT_COMPAT_EXACT ? NULL : loss;  /* exactly, the pads before a past are constants */
+    /* exactly, the pads before a past are constants */
+    return s.tft && s.compat == WEFT_COMPAT_EXACT ? NULL : loss;
 }
 
 static weft_tensor *run_encoder_decoder(trial *t) { return run(t, encoder_decoder); }
@@ -237,8 +291,11 @@ static weft_tensor *run_transformer(trial *t)     { return run(t, transformer); 
 static weft_tensor *run_tft(trial *t)             { return run(t, tft); }
 
 const kind golden_models[] = {
-    { "encoder_decoder_lstm", run_encoder_decoder, PADDED | RECORDED }, { "attention_lstm", run_attention, PADDED | RECORDED },
+    { "encoder_decoder_lstm", run_encoder_decoder, PADDED | RECORDED },
+    { "attention_lstm", run_attention, PADDED | RECORDED },
     { "transformer_lstm", run_transformer, PADDED | RECORDED },
-    { "tft", run_tft, PADDED | RECORDED }, { "pf_tft", run_tft, PADDED | RECORDED }, { "xtft", run_tft, PADDED | RECORDED },
+    { "tft", run_tft, PADDED | RECORDED },
+    { "pf_tft", run_tft, PADDED | RECORDED },
+    { "xtft", run_tft, PADDED | RECORDED },
     { NULL, NULL, 0 },
 };

@@ -1,17 +1,27 @@
-/* golden_optim.c - optimisers: the parameters after every step and the accumulators after the last; clipping by global norm. */
+/* golden_optim.c - optimisers: the parameters after every step and the accumulators after the last;
+ * clipping by global norm. */
 #include <math.h>
 #include <string.h>
 #include "golden.h"
 #include "nn/nn.h"
 
 /* ---- options; PyTorch's defaults hold for what a case does not name ---- */
-typedef struct settings { double lr, momentum, dampening, weight_decay, alpha, eps, beta1, beta2; bool nesterov, centered; const json_t *lrs; } settings;
+typedef struct settings {
+    double lr, momentum, dampening, weight_decay, alpha, eps, beta1, beta2;
+    bool nesterov, centered;
+    const json_t *lrs;
+} settings;
 
 static double *place_of(settings *s, const char *key)
 {
-    struct { const char *key; double *at; } places[] = {
-        { "lr", &s->lr }, { "momentum", &s->momentum }, { "dampening", &s->dampening }, { "weight_decay", &s->weight_decay },
-        { "alpha", &s->alpha }, { "eps", &s->eps },
+    struct { const char *key; double *at;
+    } places[] = {
+        { "lr", &s->lr },
+        { "momentum", &s->momentum },
+        { "dampening", &s->dampening },
+        { "weight_decay", &s->weight_decay },
+        { "alpha", &s->alpha },
+        { "eps", &s->eps },
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (!strcmp(places[i].key, key))
@@ -40,8 +50,12 @@ static bool read_option(trial *t, settings *s, const char *key, const json_t *v)
 
 static bool read_options(trial *t, settings *s, const char *rule)
 {
-    *s = (settings){ .lr = !strcmp(rule, "rmsprop") ? 1e-2 : 1e-3, .weight_decay = !strcmp(rule, "adamw") ? 1e-2 : 0,
-                     .alpha = .99, .eps = 1e-8, .beta1 = .9, .beta2 = .999 };
+    *s = (settings){ .lr = !strcmp(rule, "rmsprop") ? 1e-2 : 1e-3,
+                     .weight_decay = !strcmp(rule, "adamw") ? 1e-2 : 0,
+                     .alpha = .99,
+                     .eps = 1e-8,
+                     .beta1 = .9,
+                     .beta2 = .999 };
     const char *key;
     json_t     *v;
     json_object_foreach(json_object_get(t->c, "options"), key, v)
@@ -54,12 +68,15 @@ static bool read_options(trial *t, settings *s, const char *rule)
 
 static weft_optim *optimiser(trial *t, const char *rule, const settings *s)
 {
-    weft_real lr = (weft_real)s->lr, decay = (weft_real)s->weight_decay, momentum = (weft_real)s->momentum, eps = (weft_real)s->eps;
+    weft_real lr = (weft_real)s->lr, decay = (weft_real)s->weight_decay, momentum = (weft_real)s->momentum,
+              eps = (weft_real)s->eps;
     weft_adam_opts adam = { lr, (weft_real)s->beta1, (weft_real)s->beta2, eps, decay };
     if (!strcmp(rule, "sgd"))
-        return weft_sgd_new(t->m, &(weft_sgd_opts){ lr, momentum, (weft_real)s->dampening, decay, s->nesterov });
+        return weft_sgd_new(t->m,
+                            &(weft_sgd_opts){ lr, momentum, (weft_real)s->dampening, decay, s->nesterov });
     if (!strcmp(rule, "rmsprop"))
-        return weft_rmsprop_new(t->m, &(weft_rmsprop_opts){ lr, (weft_real)s->alpha, eps, decay, momentum, s->centered });
+        return weft_rmsprop_new(
+            t->m, &(weft_rmsprop_opts){ lr, (weft_real)s->alpha, eps, decay, momentum, s->centered });
     if (!strcmp(rule, "adam"))
         return weft_adam_new(t->m, &adam);
     if (!strcmp(rule, "adamw"))
@@ -78,10 +95,15 @@ static weft_tensor *pull(trial *t, weft_tensor *p, const weft_real *g)
     return weft_sum_all(weft_mul(p, weft_reals(t->w, g, weft_rank(p), shape)));
 }
 
-/* An accumulator by PyTorch's name: first moments and momenta are our vector m, second moments v, the centred average a. */
+/* An accumulator by PyTorch's name: first moments and momenta are our vector m, second moments v, the
+ * centred average a. */
 static const weft__saved *accumulator(const weft__saved *saved, int n, const char *name)
 {
-    static const char *const ours[][2] = { { "momentum_buffer", "m" }, { "exp_avg", "m" }, { "exp_avg_sq", "v" }, { "square_avg", "v" }, { "grad_avg", "a" } };
+    static const char *const ours[][2] = { { "momentum_buffer", "m" },
+                                           { "exp_avg", "m" },
+                                           { "exp_avg_sq", "v" },
+                                           { "square_avg", "v" },
+                                           { "grad_avg", "a" } };
     for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
         for (int i = 0; i < n && !strcmp(ours[k][0], name); i++)
             if (!strcmp(saved[i].name, ours[k][1]) && saved[i].device)
@@ -140,7 +162,9 @@ static weft_tensor *optimizer(trial *t)
 static double norm_type(const trial *t)
 {
     const json_t *j = json_object_get(t->c, "norm_type");
-    return json_is_string(j) ? (!strcmp(json_string_value(j), "inf") ? INFINITY : NAN) : json_is_number(j) ? json_number_value(j) : 2;
+    return json_is_string(j) ? (!strcmp(json_string_value(j), "inf") ? INFINITY : NAN) :
+           json_is_number(j) ? json_number_value(j) :
+                               2;
 }
 
 static weft_tensor *clip_grad_norm(trial *t)
@@ -159,13 +183,15 @@ static weft_tensor *clip_grad_norm(trial *t)
         snprintf(name, sizeof name, "p%zu", s);
         for (size_t i = 0; i < json_array_size(shape) && i < WEFT_RANK; i++)
             size[i] = json_integer_value(json_array_get(shape, i));
-        p[s] = weft_parameter(t->m, name, (int)json_array_size(shape), size, (weft_init){ .kind = WEFT_INIT_ZERO });
+        p[s] = weft_parameter(t->m, name, (int)json_array_size(shape), size,
+                              (weft_init){ .kind = WEFT_INIT_ZERO });
         loss = weft_add(loss, pull(t, p[s], formula(t, scale, 0, (int64_t)s, weft_numel(p[s]))));
         all += weft_numel(p[s]);
     }
     weft_backward(loss);
-    weft_tensor *total = power == 2 && (t->way & PACKED) ? weft_clip_grad_norm(t->m, (weft_real)most)
-                                                         : weft_clip_grad_norm_p(t->m, (weft_real)most, (weft_real)power);
+    weft_tensor *total = power == 2 && (t->way & PACKED) ?
+                             weft_clip_grad_norm(t->m, (weft_real)most) :
+                             weft_clip_grad_norm_p(t->m, (weft_real)most, (weft_real)power);
     hold_number(t, "total", (double)weft_item(total), json_object_get(t->c, "total"));
     weft_real *clipped = hold(t, all * (int64_t)sizeof *clipped);
     for (s = 0; s < n && weft_ok(t->w); s++) {
@@ -176,4 +202,6 @@ static weft_tensor *clip_grad_norm(trial *t)
     return NULL;
 }
 
-const kind golden_optimisers[] = { { "optimizer", optimizer, 0 }, { "clip_grad_norm", clip_grad_norm, PACKED }, { NULL, NULL, 0 } };
+const kind golden_optimisers[] = { { "optimizer", optimizer, 0 },
+                                   { "clip_grad_norm", clip_grad_norm, PACKED },
+                                   { NULL, NULL, 0 } };

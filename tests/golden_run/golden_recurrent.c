@@ -1,19 +1,27 @@
-/* golden_recurrent.c - rnn_tanh, rnn_relu, gru, lstm on ragged batches: outputs, last states, gradients of everything. */
+/* golden_recurrent.c - rnn_tanh, rnn_relu, gru, lstm on ragged batches: outputs, last states, gradients of
+ * everything. */
 #include <math.h>
 #include <string.h>
 #include "golden.h"
 
 static weft_rnn *layer(trial *t, const char *cell)
 {
-    weft_rnn_opts o = { .input = integer(t, "input"), .hidden = integer(t, "hidden"), .layers = (int)integer(t, "layers"),
-                        .bidirectional = flag(t, "bidirectional"), .no_bias = !flag(t, "bias"), .proj = integer(t, "proj"),
+    weft_rnn_opts o = { .input = integer(t, "input"),
+                        .hidden = integer(t, "hidden"),
+                        .layers = (int)integer(t, "layers"),
+                        .bidirectional = flag(t, "bidirectional"),
+                        .no_bias = !flag(t, "bias"),
+                        .proj = integer(t, "proj"),
                         .relu = !strcmp(cell, "rnn_relu") };
-    return !strcmp(cell, "lstm") ? weft_lstm_new(t->m, "r", &o) : !strcmp(cell, "gru") ? weft_gru_new(t->m, "r", &o) : weft_elman_new(t->m, "r", &o);
+    return !strcmp(cell, "lstm") ? weft_lstm_new(t->m, "r", &o) :
+           !strcmp(cell, "gru")  ? weft_gru_new(t->m, "r", &o) :
+                                   weft_elman_new(t->m, "r", &o);
 }
 
 static weft_tensor *first_state(trial *t, const char *name, int64_t s, int64_t rows, int64_t n, int64_t width)
 {
-    weft_tensor *x = weft_reals(t->w, formula(t, 1, 0, s, rows * n * width), 3, (int64_t[]){ rows, n, width });
+    weft_tensor *x =
+        weft_reals(t->w, formula(t, 1, 0, s, rows * n * width), 3, (int64_t[]){ rows, n, width });
     ask(t, name, x, NULL, 0);
     return x;
 }
@@ -35,7 +43,8 @@ static weft_tensor *recurrent(trial *t)
     const char  *cell = text(t, "kind");
     bool         lstm = !strcmp(cell, "lstm");
     weft_lengths l = lengths(t, "lengths");
-    int64_t      hidden = integer(t, "hidden"), proj = integer(t, "proj"), rows = integer(t, "layers") * (flag(t, "bidirectional") ? 2 : 1);
+    int64_t hidden = integer(t, "hidden"), proj = integer(t, "proj"),
+            rows = integer(t, "layers") * (flag(t, "bidirectional") ? 2 : 1);
     weft_rnn    *r = layer(t, cell);
     if (t->why[0] || !weft_ok(t->w) || !set_parameters(t, "r", 1, (double)hidden))
         return NULL;
@@ -61,7 +70,9 @@ static weft_tensor *recurrent(trial *t)
 }
 
 const kind golden_recurrent[] = {
-    { "rnn_tanh", recurrent, PACKED | RECORDED | COMPOSED }, { "rnn_relu", recurrent, PACKED | RECORDED | COMPOSED },
-    { "gru",      recurrent, PACKED | RECORDED | COMPOSED }, { "lstm",     recurrent, PACKED | RECORDED | COMPOSED },
+    { "rnn_tanh", recurrent, PACKED | RECORDED | COMPOSED },
+    { "rnn_relu", recurrent, PACKED | RECORDED | COMPOSED },
+    { "gru", recurrent, PACKED | RECORDED | COMPOSED },
+    { "lstm", recurrent, PACKED | RECORDED | COMPOSED },
     { NULL, NULL, 0 },
 };

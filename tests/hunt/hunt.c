@@ -1,8 +1,9 @@
-/* hunt.c - hunts for bits that depend on what they must not: `hunt PROGRAMS SEED` computes so many random programs (hunt.h), each in
- * every way of the list below on every instruction set that the machine has, and compares outputs and gradients of inputs sequence by
- * sequence. A difference is told with its seed, its way and the smallest program that still differs. The last line counts; the exit
- * status is 0 without differences. `--isa NAME` looks at one instruction set; `--seed N` at the one program of a difference that was told;
- * `--planted` plants an operator that must be found. */
+/* hunt.c - hunts for bits that depend on what they must not: `hunt PROGRAMS SEED` computes so many random
+ * programs (hunt.h), each in every way of the list below on every instruction set that the machine has, and
+ * compares outputs and gradients of inputs sequence by sequence. A difference is told with its seed, its way
+ * and the smallest program that still differs. The last line counts; the exit status is 0 without
+ * differences. `--isa NAME` looks at one instruction set; `--seed N` at the one program of a difference that
+ * was told; `--planted` plants an operator that must be found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include <unistd.h>
 #include "hunt.h"
 
-/* The first is what the others are compared with. Gradients of gradients are compared with those of the same layout alone: how often a tensor
- * was arranged says in which order their parts are summed. */
+/* The first is what the others are compared with. Gradients of gradients are compared with those of the same
+ * layout alone: how often a tensor was arranged says in which order their parts are summed. */
 static const hunt_way ways[] = {
     { "concat",                      1, HUNT_CONCAT, false, false, 0 },
     { "two threads",                 2, HUNT_CONCAT, false, false, 0 },
@@ -29,7 +30,11 @@ static const hunt_way ways[] = {
 enum { WAYS = sizeof ways / sizeof *ways, PACKED = 3, ROWS = 7, LANES = 4 };
 static const hunt_way *first_for(const hunt_program *p, const hunt_way *way)
 {
-    static const int same_layout[] = { [HUNT_CONCAT] = 0, [HUNT_PACKED] = PACKED, [HUNT_LEFT] = PACKED, [HUNT_RIGHT] = PACKED, [HUNT_ROWS] = ROWS };
+    static const int same_layout[] = { [HUNT_CONCAT] = 0,
+                                       [HUNT_PACKED] = PACKED,
+                                       [HUNT_LEFT] = PACKED,
+                                       [HUNT_RIGHT] = PACKED,
+                                       [HUNT_ROWS] = ROWS };
     return &ways[p->walk == HUNT_TWICE ? same_layout[way->layout] : 0];
 }
 
@@ -37,7 +42,8 @@ typedef struct tally { long programs, runs, differences; } tally;
 static struct { const char *isa, *seed; bool planted; } asked;
 static const char *isa[8];                       /* those of this machine */
 
-static void find_isas(void)                      /* what the ways say is not overridden, and products are the library's own */
+/* what the ways say is not overridden, and products are the library's own */
+static void find_isas(void)
 {
     unsetenv("WEFT_THREADS"), unsetenv("WEFT_DEVICE"), unsetenv("WEFT_GEMM");
     static const char *const known[] = { "ref", "generic", "avx2", "avx512", "amx" };
@@ -57,7 +63,11 @@ static void describe(const hunt_program *p)
     printf("    %d sequences of", p->n);
     for (int s = 0; s < p->n; s++)
         printf(" %d", p->len[s]);
-    printf(", width %d%s: %s\n", (int)p->width, p->walk == HUNT_TWICE ? ", second derivatives" : p->walk == HUNT_RECORDED ? ", recorded" : "", r.text);
+    printf(", width %d%s: %s\n", (int)p->width,
+           p->walk == HUNT_TWICE    ? ", second derivatives" :
+           p->walk == HUNT_RECORDED ? ", recorded" :
+                                      "",
+           r.text);
     hunt_end(&r);
 }
 
@@ -150,7 +160,8 @@ int main(int argc, char **argv)
         try(strtoull(asked.seed, NULL, 10), &t);
     else
         t = all((uint64_t)number[1], number[0]);
-    printf("hunt: %ld programs of %d operators and layers, %d configurations on", t.programs, hunt_operators_known(), WAYS);
+    printf("hunt: %ld programs of %d operators and layers, %d configurations on", t.programs,
+           hunt_operators_known(), WAYS);
     for (int i = 0; isa[i]; i++)
         printf(" %s", isa[i]);
     printf(", %ld differences\n", t.differences);

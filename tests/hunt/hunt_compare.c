@@ -1,4 +1,5 @@
-/* hunt_compare.c - a program in two ways, sequence by sequence, to the bit; and the smallest program in which they still differ. */
+/* hunt_compare.c - a program in two ways, sequence by sequence, to the bit; and the smallest program in
+ * which they still differ. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,15 +8,18 @@
 static bool same(weft_real a, weft_real b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
 
 /* The first of sequence s that differs among `n` numbers from `from` on; words, and true. */
-static bool unlike(const char *what, int s, const weft_real *a, const weft_real *b, int64_t from, int64_t n, char *why, size_t size)
+static bool unlike(const char *what, int s, const weft_real *a, const weft_real *b, int64_t from, int64_t n,
+                   char *why, size_t size)
 {
     for (int64_t i = from; i < from + n; i++)
         if (!same(a[i], b[i]))
-            return snprintf(why, size, "%s of sequence %d, number %lld: %.9g and %.9g", what, s, (long long)(i - from), (double)a[i], (double)b[i]);
+            return snprintf(why, size, "%s of sequence %d, number %lld: %.9g and %.9g", what, s,
+                            (long long)(i - from), (double)a[i], (double)b[i]);
     return false;
 }
 
-bool hunt_results_differ(const hunt_program *p, const hunt_result *a, const hunt_result *b, char *why, size_t size)
+bool hunt_results_differ(const hunt_program *p, const hunt_result *a, const hunt_result *b, char *why,
+                         size_t size)
 {
     if (*a->failure || *b->failure)
         return snprintf(why, size, "failed: %.180s | %.180s", a->failure, b->failure);

@@ -1,22 +1,33 @@
 /* hunt_layers.c - the table of layers, as that of operators. */
 #include "hunt.h"
 
-static int64_t size(hunt_scene *s) { return 1 + hunt_below(s, s->p->large ? (hunt_one_in(s, 6) ? 150 : 50) : 7); }
+static int64_t size(hunt_scene *s)
+{
+    return 1 + hunt_below(s, s->p->large ? (hunt_one_in(s, 6) ? 150 : 50) : 7);
+}
 static weft_real drop(hunt_scene *s, weft_real p) { return hunt_one_in(s, 3) ? p : 0; }
 
 static weft_tensor *linear(hunt_scene *s)
 {
     int64_t out = size(s), in = hunt_width(s->x);
     hunt_note(s, "(%d)", (int)out);
-    return weft_linear_run(hunt_one_in(s, 3) ? weft_linear_unbiased(s->m, s->name, in, out) : weft_linear_new(s->m, s->name, in, out), s->x);
+    return weft_linear_run(hunt_one_in(s, 3) ? weft_linear_unbiased(s->m, s->name, in, out) :
+                                               weft_linear_new(s->m, s->name, in, out),
+                           s->x);
 }
 
-static weft_tensor *normed(hunt_scene *s) { return weft_layer_norm_layer_run(weft_layer_norm_layer_new(s->m, s->name, hunt_width(s->x)), s->x); }
+static weft_tensor *normed(hunt_scene *s)
+{
+    return weft_layer_norm_layer_run(weft_layer_norm_layer_new(s->m, s->name, hunt_width(s->x)), s->x);
+}
 
 static weft_tensor *mlp(hunt_scene *s)
 {
     int64_t width[] = { hunt_width(s->x), size(s), size(s) };
-    return weft_mlp_run(weft_mlp_new(s->m, s->name, &(weft_mlp_opts){ 2, width, (weft_activation)hunt_below(s, 7), drop(s, (weft_real).2) }), s->x);
+    return weft_mlp_run(
+        weft_mlp_new(s->m, s->name,
+                     &(weft_mlp_opts){ 2, width, (weft_activation)hunt_below(s, 7), drop(s, (weft_real).2) }),
+        s->x);
 }
 
 /* ---- recurrent ---- */
@@ -24,21 +35,31 @@ static weft_rnn *any_rnn(hunt_scene *s, int64_t input, weft_rnn_opts *o, int *ki
 {
     int64_t hidden = size(s);
     *kind = (int)hunt_below(s, 6);
-    *o = (weft_rnn_opts){ .input = input, .hidden = hidden, .layers = 1 + (int)hunt_below(s, 2), .bidirectional = hunt_one_in(s, 2), .no_bias = hunt_one_in(s, 4),
-                          .dropout = drop(s, (weft_real).3), .relu = *kind == 3 && hunt_one_in(s, 2), .lean = hunt_one_in(s, 4) };
+    *o = (weft_rnn_opts){ .input = input,
+                          .hidden = hidden,
+                          .layers = 1 + (int)hunt_below(s, 2),
+                          .bidirectional = hunt_one_in(s, 2),
+                          .no_bias = hunt_one_in(s, 4),
+                          .dropout = drop(s, (weft_real).3),
+                          .relu = *kind == 3 && hunt_one_in(s, 2),
+                          .lean = hunt_one_in(s, 4) };
     if ((*kind == 0 || *kind == 4) && hidden > 1 && (*kind == 0 || hunt_one_in(s, 2)))
         o->proj = 1 + hunt_below(s, hidden - 1);
-    hunt_note(s, "(%s %d -> %d, %d layers%s%s%s", (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu" }[*kind], (int)input, (int)hidden, o->layers,
-              o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "", o->no_bias ? ", unbiased" : "");
-    return (weft_rnn *(*[])(weft_module *, const char *, const weft_rnn_opts *)){ weft_lstm_new, weft_lstm_new, weft_gru_new, weft_elman_new, weft_cifg_new,
-                                                                                 weft_mgu_new }[*kind](s->m, s->name, o);
+    hunt_note(s, "(%s %d -> %d, %d layers%s%s%s",
+              (const char *[]){ "lstm", "lstm", "gru", "rnn", "cifg", "mgu" }[*kind], (int)input, (int)hidden,
+              o->layers, o->bidirectional ? ", two ways" : "", o->proj ? ", projected" : "",
+              o->no_bias ? ", unbiased" : "");
+    return (weft_rnn * (*[])(weft_module *, const char *, const weft_rnn_opts *)){
+        weft_lstm_new, weft_lstm_new, weft_gru_new, weft_elman_new, weft_cifg_new, weft_mgu_new
+    }[*kind](s->m, s->name, o);
 }
 
-/* [slabs, n, width] of the input's states. Not by weft_tile: its gradient is a sum of a plain tensor along an axis, whose order depends on
- * what it is a sum of: of single numbers, or of rows of several. */
+/* [slabs, n, width] of the input's states. Not by weft_tile: its gradient is a sum of a plain tensor along an
+ * axis, whose order depends on what it is a sum of: of single numbers, or of rows of several. */
 static weft_tensor *slabs_of(hunt_scene *s, const char *part, int64_t width, int slabs)
 {
-    weft_tensor *one = weft_reshape(hunt_as_wide(s, s->state, width, part), 3, (int64_t[]){ 1, weft_size(s->state, 0), width });
+    weft_tensor *one = weft_reshape(hunt_as_wide(s, s->state, width, part), 3,
+                                    (int64_t[]){ 1, weft_size(s->state, 0), width });
     return weft_concat((weft_tensor *[]){ one, one, one, one }, slabs, 0);
 }
 static weft_state any_state(hunt_scene *s, const weft_rnn_opts *o, int kind)
@@ -53,7 +74,8 @@ static weft_tensor *recurrent_of(hunt_scene *s, weft_tensor *x)
     weft_rnn_opts o;
     int kind;
     weft_rnn *r = any_rnn(s, hunt_width(x), &o, &kind);
-    bool with_state = hunt_one_in(s, 2), composed = !s->p->large && hunt_one_in(s, 5), last = hunt_one_in(s, 3);
+    bool with_state = hunt_one_in(s, 2), composed = !s->p->large && hunt_one_in(s, 5),
+         last = hunt_one_in(s, 3);
     hunt_note(s, "%s%s%s)", with_state ? ", state" : "", composed ? ", composed" : "", last ? ", last" : "");
     if (composed)
         weft_rnn_set_composed(r, true);
@@ -72,7 +94,8 @@ static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and wi
     for (int64_t q = 0; q < l.n; q++)
         for (int t = 0; t < l.len[q]; t++)
             ids[n++] = (int32_t)(hunt_hash((uint64_t)l.id[q], (uint64_t)t) % 6) - 1;
-    weft_tensor *e = weft_embedding_run(weft_embedding_new(s->m, hunt_name(s, "e"), 5, 3), weft_to_layout(weft_ragged_ints(s->w, ids, &l), WEFT_PACKED));
+    weft_tensor *e = weft_embedding_run(weft_embedding_new(s->m, hunt_name(s, "e"), 5, 3),
+                                        weft_to_layout(weft_ragged_ints(s->w, ids, &l), WEFT_PACKED));
     weft_tensor *y = recurrent_of(s, hunt_one_in(s, 2) ? e : weft_to_layout(e, WEFT_CONCAT));
     return weft_mul(weft_sigmoid(hunt_as_wide(s, s->x, hunt_width(y), "g")), y);
 }
@@ -80,25 +103,37 @@ static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and wi
 /* ---- attention ---- */
 static weft_tensor *additive(hunt_scene *s)
 {
-    return weft_additive_attention_run(weft_additive_attention_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other), 1 + hunt_below(s, 9)), s->x, s->other, NULL);
+    return weft_additive_attention_run(weft_additive_attention_new(s->m, s->name, hunt_width(s->x),
+                                                                   hunt_width(s->other),
+                                                                   1 + hunt_below(s, 9)),
+                                       s->x, s->other, NULL);
 }
-static weft_tensor *general(hunt_scene *s) { return weft_general_attention_run(weft_general_attention_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other)), s->x, s->other, NULL); }
+static weft_tensor *general(hunt_scene *s)
+{
+    return weft_general_attention_run(
+        weft_general_attention_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other)), s->x, s->other,
+        NULL);
+}
 
 static weft_tensor *multihead(hunt_scene *s)
 {
     int heads = 1 + (int)hunt_below(s, 2);
     int64_t d = heads * (1 + hunt_below(s, s->p->large ? 30 : 5));
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"), *memory = hunt_as_wide(s, s->other, d, "m");
-    return weft_multihead_attention_run(weft_multihead_attention_new(s->m, s->name, d, heads), q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
+    return weft_multihead_attention_run(weft_multihead_attention_new(s->m, s->name, d, heads), q,
+                                        hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
 }
 
 static weft_tensor *interpretable(hunt_scene *s)
 {
     int64_t d = 2 + hunt_below(s, 9);
-    weft_tensor *q = hunt_as_wide(s, s->x, d, "q"), *memory = hunt_one_in(s, 2) ? q : hunt_as_wide(s, s->other, d, "m"), *map;
+    weft_tensor *q = hunt_as_wide(s, s->x, d, "q"),
+                *memory = hunt_one_in(s, 2) ? q : hunt_as_wide(s, s->other, d, "m"), *map;
     bool counts = hunt_one_in(s, 4);
-    weft_tensor *y = weft_interpretable_attention_run(weft_interpretable_attention_new(s->m, s->name, d, 1 + (int)hunt_below(s, d > 3 ? 3 : 1), drop(s, (weft_real).1)), q, memory,
-                                            (weft_causal)hunt_below(s, 4), counts ? &map : NULL);
+    weft_tensor *y = weft_interpretable_attention_run(
+        weft_interpretable_attention_new(s->m, s->name, d, 1 + (int)hunt_below(s, d > 3 ? 3 : 1),
+                                         drop(s, (weft_real).1)),
+        q, memory, (weft_causal)hunt_below(s, 4), counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
     return y;
@@ -108,23 +143,30 @@ static weft_tensor *interpretable(hunt_scene *s)
 static weft_tensor *grn(hunt_scene *s)
 {
     weft_grn_opts o = WEFT_GRN_DEFAULTS;
-    o.in = hunt_width(s->x), o.out = size(s), o.hidden = hunt_one_in(s, 2) ? 0 : size(s), o.interpolate = hunt_one_in(s, 2);
+    o.in = hunt_width(s->x), o.out = size(s), o.hidden = hunt_one_in(s, 2) ? 0 : size(s),
+    o.interpolate = hunt_one_in(s, 2);
     o.context = hunt_one_in(s, 2) ? HUNT_STATE : 0;
     return weft_grn_run(weft_grn_new(s->m, s->name, &o), s->x, o.context ? s->state : NULL);
 }
 
-static weft_tensor *glu(hunt_scene *s) { return weft_glu_run(weft_glu_new(s->m, s->name, hunt_width(s->x), size(s), drop(s, (weft_real).1)), s->x); }
+static weft_tensor *glu(hunt_scene *s)
+{
+    return weft_glu_run(weft_glu_new(s->m, s->name, hunt_width(s->x), size(s), drop(s, (weft_real).1)), s->x);
+}
 
 static weft_tensor *gated(hunt_scene *s)
 {
     int64_t out = size(s);
     weft_tensor *skip = hunt_as_wide(s, s->other, out, "k");
-    return weft_gate_add_norm_run(weft_gate_add_norm_new(s->m, s->name, hunt_width(s->x), out, drop(s, (weft_real).1), hunt_one_in(s, 2)), s->x, skip);
+    return weft_gate_add_norm_run(weft_gate_add_norm_new(s->m, s->name, hunt_width(s->x), out,
+                                                         drop(s, (weft_real).1), hunt_one_in(s, 2)),
+                                  s->x, skip);
 }
 
 static weft_tensor *resampled(hunt_scene *s)
 {
-    return weft_resample_norm_run(weft_resample_norm_new(s->m, s->name, hunt_width(s->x), size(s), hunt_one_in(s, 2)), s->x);
+    return weft_resample_norm_run(
+        weft_resample_norm_new(s->m, s->name, hunt_width(s->x), size(s), hunt_one_in(s, 2)), s->x);
 }
 
 static weft_tensor *selection(hunt_scene *s)
@@ -132,7 +174,8 @@ static weft_tensor *selection(hunt_scene *s)
     weft_variable_selection_opts o = WEFT_VARIABLE_SELECTION_DEFAULTS;
     weft_tensor *weights, *x = hunt_as_wide(s, s->x, 1 + hunt_below(s, 5), "x");
     o.num_features = hunt_width(x), o.d_model = size(s), o.context = hunt_one_in(s, 2) ? HUNT_STATE : 0;
-    weft_tensor *y = weft_variable_selection_run(weft_variable_selection_new(s->m, s->name, &o), x, o.context ? s->state : NULL, &weights);
+    weft_tensor *y = weft_variable_selection_run(weft_variable_selection_new(s->m, s->name, &o), x,
+                                                 o.context ? s->state : NULL, &weights);
     if (hunt_one_in(s, 3))
         hunt_count(s, weights);
     return y;
@@ -145,19 +188,24 @@ static weft_forecaster *any_model(hunt_scene *s, int64_t past, int64_t future, i
     switch (hunt_below(s, 3)) {
     case 0: {
         weft_encoder_decoder_lstm_opts o = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
-        o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed, o.d_encoder = d, o.d_decoder = size(s), o.output_dim = 2;
+        o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed,
+        o.d_encoder = d, o.d_decoder = size(s), o.output_dim = 2;
         return weft_encoder_decoder_lstm_new(s->m, s->name, &o);
     }
     case 1: {
         weft_attention_lstm_opts o = WEFT_ATTENTION_LSTM_DEFAULTS;
-        o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed, o.d_model = d, o.num_heads = 2, o.num_layers = 1;
-        o.use_gating = hunt_one_in(s, 2), o.trainable_add = hunt_one_in(s, 2), o.causal_attention = hunt_one_in(s, 2), o.output_dim = 2;
+        o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed,
+        o.d_model = d, o.num_heads = 2, o.num_layers = 1;
+        o.use_gating = hunt_one_in(s, 2), o.trainable_add = hunt_one_in(s, 2),
+        o.causal_attention = hunt_one_in(s, 2), o.output_dim = 2;
         return weft_attention_lstm_new(s->m, s->name, &o);
     }
     default: {
         weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
-        o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed, o.d_model = d, o.num_heads = 2, o.num_layers = 1;
-        o.num_transformer_blocks = 1, o.causal_attention = hunt_one_in(s, 2), o.share_lstm_weights = hunt_one_in(s, 2), o.output_dim = 2;
+        o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed,
+        o.d_model = d, o.num_heads = 2, o.num_layers = 1;
+        o.num_transformer_blocks = 1, o.causal_attention = hunt_one_in(s, 2),
+        o.share_lstm_weights = hunt_one_in(s, 2), o.output_dim = 2;
         return weft_transformer_lstm_new(s->m, s->name, &o);
     }
     }
@@ -166,11 +214,26 @@ static weft_tensor *forecast(hunt_scene *s)
 {
     bool fixed = hunt_one_in(s, 2);
     weft_series_batch series = { .past = s->other, .future = s->x, .fixed = fixed ? s->state : NULL };
-    return weft_forecast_run(any_model(s, hunt_width(s->other), hunt_width(s->x), fixed ? HUNT_STATE : 0), &series, NULL).y;
+    return weft_forecast_run(any_model(s, hunt_width(s->other), hunt_width(s->x), fixed ? HUNT_STATE : 0),
+                             &series, NULL)
+        .y;
 }
 
-const hunt_operator hunt_layers[] = {
-    { "linear", linear }, { "norm", normed }, { "mlp", mlp }, { "rnn", recurrent }, { "rnn", recurrent }, { "rnn", recurrent }, { "letters", of_letters },
-    { "additive", additive }, { "general", general }, { "multihead", multihead }, { "interpretable", interpretable }, { "grn", grn }, { "glu", glu },
-    { "gate_add_norm", gated }, { "resample_norm", resampled }, { "variable_selection", selection }, { "forecast", forecast }, { 0 }
-};
+const hunt_operator hunt_layers[] = { { "linear", linear },
+                                      { "norm", normed },
+                                      { "mlp", mlp },
+                                      { "rnn", recurrent },
+                                      { "rnn", recurrent },
+                                      { "rnn", recurrent },
+                                      { "letters", of_letters },
+                                      { "additive", additive },
+                                      { "general", general },
+                                      { "multihead", multihead },
+                                      { "interpretable", interpretable },
+                                      { "grn", grn },
+                                      { "glu", glu },
+                                      { "gate_add_norm", gated },
+                                      { "resample_norm", resampled },
+                                      { "variable_selection", selection },
+                                      { "forecast", forecast },
+                                      { 0 } };

@@ -1,10 +1,12 @@
-/* hunt_operators.c - the table of operators: each takes ragged [tokens, width] and gives ragged [tokens, some width] of the same batch. */
+/* hunt_operators.c - the table of operators: each takes ragged [tokens, width] and gives ragged [tokens,
+ * some width] of the same batch. */
 #include "hunt.h"
 
 static weft_tensor *function(hunt_scene *s)
 {
-    static weft_tensor *(*const of[])(weft_tensor *) = { weft_neg, weft_sin, weft_cos, weft_tanh, weft_sigmoid, weft_relu, weft_silu, weft_softplus,
-                                                         weft_gelu, weft_abs, weft_square };
+    static weft_tensor *(*const of[])(weft_tensor *) = { weft_neg,     weft_sin,  weft_cos,   weft_tanh,
+                                                         weft_sigmoid, weft_relu, weft_silu,  weft_softplus,
+                                                         weft_gelu,    weft_abs,  weft_square };
     int64_t k = hunt_below(s, 15);
     hunt_note(s, "(%d)", (int)k);
     switch (k) {
@@ -44,32 +46,42 @@ static weft_tensor *two(hunt_scene *s)
     }
 }
 
-static weft_tensor *itself(hunt_scene *s) { return hunt_one_in(s, 2) ? weft_mul(s->x, s->x) : weft_add(weft_mul(s->x, weft_sigmoid(s->x)), s->x); }
+static weft_tensor *itself(hunt_scene *s)
+{
+    return hunt_one_in(s, 2) ? weft_mul(s->x, s->x) : weft_add(weft_mul(s->x, weft_sigmoid(s->x)), s->x);
+}
 
 static weft_tensor *chosen(hunt_scene *s)
 {
     weft_tensor *b = hunt_as_wide(s, s->other, hunt_width(s->x), "b");
-    weft_tensor *(*const compare[])(weft_tensor *, weft_tensor *) = { weft_less, weft_less_equal, weft_greater, weft_greater_equal, weft_equal, weft_not_equal };
+    weft_tensor *(*const compare[])(weft_tensor *, weft_tensor *) = { weft_less,    weft_less_equal,
+                                                                      weft_greater, weft_greater_equal,
+                                                                      weft_equal,   weft_not_equal };
     return weft_where(compare[hunt_below(s, 6)](s->x, b), weft_tanh(s->x), b);
 }
 
-static weft_tensor *column(hunt_scene *s) { return weft_mul(s->x, weft_slice(s->other, 1, 0, 1)); }     /* [tokens, 1] broadcasts */
+/* [tokens, 1] broadcasts */
+static weft_tensor *column(hunt_scene *s) { return weft_mul(s->x, weft_slice(s->other, 1, 0, 1)); }
 
 static weft_tensor *product(hunt_scene *s)
 {
     int64_t in = hunt_width(s->x), out = 1 + hunt_below(s, s->p->large ? 70 : 8);
     bool turned = hunt_one_in(s, 2);
-    weft_tensor *b = weft_parameter(s->m, hunt_name(s, ""), 2, turned ? (int64_t[]){ out, in } : (int64_t[]){ in, out }, (weft_init){ WEFT_INIT_NORMAL, 0, (weft_real).4 });
+    weft_tensor *b =
+        weft_parameter(s->m, hunt_name(s, ""), 2, turned ? (int64_t[]){ out, in } : (int64_t[]){ in, out },
+                       (weft_init){ WEFT_INIT_NORMAL, 0, (weft_real).4 });
     hunt_note(s, "(%d)", (int)out);
     return turned ? weft_matmul_with(s->x, false, b, true) : weft_matmul(s->x, b);
 }
 
-static weft_tensor *pairs_of_rows(hunt_scene *s) /* a token's outer product with itself, by a batch of products */
+/* a token's outer product with itself, by a batch of products */
+static weft_tensor *pairs_of_rows(hunt_scene *s)
 {
     int64_t f = hunt_width(s->x);
     if (f > 6)
         return weft_tanh(s->x);
-    weft_tensor *a = weft_reshape(s->x, 3, (int64_t[]){ -1, f, 1 }), *b = weft_reshape(s->other, 3, (int64_t[]){ -1, 1, hunt_width(s->other) });
+    weft_tensor *a = weft_reshape(s->x, 3, (int64_t[]){ -1, f, 1 }),
+                *b = weft_reshape(s->other, 3, (int64_t[]){ -1, 1, hunt_width(s->other) });
     return weft_sum(weft_matmul(a, b), 2);
 }
 
@@ -77,7 +89,10 @@ static weft_tensor *sums(hunt_scene *s)
 {
     weft_tensor *x = s->x;
     int64_t f = hunt_width(x);
-    weft_tensor *one = hunt_one_in(s, 3) ? weft_sum(x, -1) : hunt_one_in(s, 2) ? weft_mean(x, -1) : hunt_one_in(s, 2) ? weft_max(x, -1) : weft_logsumexp(x, -1);
+    weft_tensor *one = hunt_one_in(s, 3) ? weft_sum(x, -1) :
+                       hunt_one_in(s, 2) ? weft_mean(x, -1) :
+                       hunt_one_in(s, 2) ? weft_max(x, -1) :
+                                           weft_logsumexp(x, -1);
     return weft_sub(x, weft_scale(weft_reshape(one, 2, (int64_t[]){ -1, 1 }), 1 / (weft_real)f));
 }
 
@@ -94,7 +109,8 @@ static weft_tensor *softmaxes(hunt_scene *s)
     return logs ? weft_log_softmax_masked(s->x, axis, mask) : weft_softmax_masked(s->x, axis, mask);
 }
 
-static weft_tensor *logsumexp_of_tokens(hunt_scene *s)            /* -inf of an empty sequence reaches nobody */
+/* -inf of an empty sequence reaches nobody */
+static weft_tensor *logsumexp_of_tokens(hunt_scene *s)
 {
     return weft_sub(s->x, weft_broadcast_to_tokens(weft_logsumexp(s->x, 0), s->x));
 }
@@ -123,11 +139,15 @@ static weft_tensor *reversed(hunt_scene *s) { return weft_flip(s->x, (int)hunt_b
 
 static weft_tensor *picked(hunt_scene *s)
 {
-    weft_tensor *best = weft_argmax(s->x), *one = weft_reshape(weft_take_along(s->x, best), 2, (int64_t[]){ -1, 1 });
+    weft_tensor *best = weft_argmax(s->x),
+                *one = weft_reshape(weft_take_along(s->x, best), 2, (int64_t[]){ -1, 1 });
     return weft_mul(weft_add(s->x, weft_one_hot(best, hunt_width(s->x))), one);
 }
 
-static weft_tensor *dropped(hunt_scene *s) { return weft_dropout(s->x, (weft_real).4, s->name, hunt_one_in(s, 2)); }
+static weft_tensor *dropped(hunt_scene *s)
+{
+    return weft_dropout(s->x, (weft_real).4, s->name, hunt_one_in(s, 2));
+}
 
 static weft_tensor *arranged(hunt_scene *s)      /* used twice, and x itself once */
 {
@@ -142,7 +162,9 @@ static weft_tensor *there_and_back(hunt_scene *s)
     weft_tensor *pads = weft_pad_packed_sequence(s->x, 0, 0, align);
     if (hunt_one_in(s, 2))
         pads = weft_move_pads(pads, &l, align, WEFT_ALIGN_LEFT), align = WEFT_ALIGN_LEFT;
-    return weft_add(weft_pack_padded_sequence(weft_scale(pads, (weft_real)1.5), &l, align), s->other == s->x ? weft_scalar(s->w, 1) : hunt_as_wide(s, s->other, hunt_width(s->x), "b"));
+    return weft_add(weft_pack_padded_sequence(weft_scale(pads, (weft_real)1.5), &l, align),
+                    s->other == s->x ? weft_scalar(s->w, 1) :
+                                       hunt_as_wide(s, s->other, hunt_width(s->x), "b"));
 }
 
 static weft_tensor *as_plain(hunt_scene *s)
@@ -151,7 +173,10 @@ static weft_tensor *as_plain(hunt_scene *s)
     return weft_ragged_like(weft_add(weft_mul(p, weft_sigmoid(p)), p), s->x);
 }
 
-static weft_tensor *constant(hunt_scene *s) { return weft_mul(s->x, weft_detach(hunt_as_wide(s, s->other, hunt_width(s->x), "b"))); }
+static weft_tensor *constant(hunt_scene *s)
+{
+    return weft_mul(s->x, weft_detach(hunt_as_wide(s, s->other, hunt_width(s->x), "b")));
+}
 
 static weft_tensor *joined(hunt_scene *s)
 {
@@ -164,7 +189,8 @@ static weft_tensor *joined(hunt_scene *s)
 static weft_tensor *pooled(hunt_scene *s)
 {
     weft_tensor *one = weft_pool(s->x, (weft_pooling)hunt_below(s, 5));
-    return hunt_one_in(s, 2) ? weft_broadcast_to_tokens(one, s->x) : weft_mul(s->x, weft_sub(s->x, weft_broadcast_to_tokens(one, s->x)));
+    return hunt_one_in(s, 2) ? weft_broadcast_to_tokens(one, s->x) :
+                               weft_mul(s->x, weft_sub(s->x, weft_broadcast_to_tokens(one, s->x)));
 }
 
 static weft_tensor *with_state(hunt_scene *s)
@@ -192,11 +218,17 @@ static weft_tensor *attended(hunt_scene *s)
     int heads = 1 + (int)hunt_below(s, 3);
     int64_t dk = 1 + hunt_below(s, s->p->large ? 20 : 4), dv = hunt_one_in(s, 2) ? dk : 1 + hunt_below(s, 5);
     bool shared = hunt_one_in(s, 4), same = dv == dk && !shared && hunt_one_in(s, 2);
-    weft_tensor *q = hunt_as_wide(s, s->x, heads * dk, "q"), *k = same ? q : hunt_as_wide(s, s->other, heads * dk, "k"), *map = NULL;
+    weft_tensor *q = hunt_as_wide(s, s->x, heads * dk, "q"),
+                *k = same ? q : hunt_as_wide(s, s->other, heads * dk, "k"), *map = NULL;
     weft_tensor *v = same ? q : hunt_as_wide(s, s->other, shared ? dv : heads * dv, "v");
-    weft_attention_opts o = { .heads = heads, .causal = (weft_causal)hunt_below(s, 4), .shared_values = shared, .dropout = hunt_one_in(s, 3) ? (weft_real).2 : 0, .name = s->name };
+    weft_attention_opts o = { .heads = heads,
+                              .causal = (weft_causal)hunt_below(s, 4),
+                              .shared_values = shared,
+                              .dropout = hunt_one_in(s, 3) ? (weft_real).2 : 0,
+                              .name = s->name };
     bool counts = hunt_one_in(s, 3);
-    hunt_note(s, "(%d x %d, %d%s%s%s)", heads, (int)dk, (int)o.causal, same ? ", of itself" : "", shared ? ", shared" : "", counts ? ", map" : "");
+    hunt_note(s, "(%d x %d, %d%s%s%s)", heads, (int)dk, (int)o.causal, same ? ", of itself" : "",
+              shared ? ", shared" : "", counts ? ", map" : "");
     weft_tensor *y = weft_attention(q, k, v, &o, counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
@@ -213,13 +245,35 @@ static weft_tensor *all_pairs(hunt_scene *s)
     return weft_neg(s->x);
 }
 
-const hunt_operator hunt_operators[] = {
-    { "function", function }, { "positive", positive }, { "two", two }, { "itself", itself }, { "where", chosen }, { "column", column },
-    { "matmul", product }, { "outer", pairs_of_rows }, { "sum", sums }, { "cumsum", sum_so_far }, { "softmax", softmaxes },
-    { "logsumexp", logsumexp_of_tokens }, { "transpose", turned }, { "concat", beside }, { "slice", some_columns }, { "flip", reversed },
-    { "pick", picked }, { "dropout", dropped }, { "arrange", arranged }, { "pad", there_and_back }, { "plain", as_plain }, { "detach", constant },
-    { "join", joined }, { "pool", pooled }, { "state", with_state }, { "loss", losses }, { "attention", attended }, { "pairs", all_pairs }, { 0 }
-};
+const hunt_operator hunt_operators[] = { { "function", function },
+                                         { "positive", positive },
+                                         { "two", two },
+                                         { "itself", itself },
+                                         { "where", chosen },
+                                         { "column", column },
+                                         { "matmul", product },
+                                         { "outer", pairs_of_rows },
+                                         { "sum", sums },
+                                         { "cumsum", sum_so_far },
+                                         { "softmax", softmaxes },
+                                         { "logsumexp", logsumexp_of_tokens },
+                                         { "transpose", turned },
+                                         { "concat", beside },
+                                         { "slice", some_columns },
+                                         { "flip", reversed },
+                                         { "pick", picked },
+                                         { "dropout", dropped },
+                                         { "arrange", arranged },
+                                         { "pad", there_and_back },
+                                         { "plain", as_plain },
+                                         { "detach", constant },
+                                         { "join", joined },
+                                         { "pool", pooled },
+                                         { "state", with_state },
+                                         { "loss", losses },
+                                         { "attention", attended },
+                                         { "pairs", all_pairs },
+                                         { 0 } };
 
 /* ---- planted: each row looks at the one above it in memory, whichever sequence that belongs to ---- */
 static bool shape(weft_call *c) { return weft_op_like(c->y[0], c->x[0]), true; }
@@ -232,6 +286,8 @@ static void forward(weft_call *c)
         y[i] = x[i] + (i < wide ? 0 : x[i - wide] * (weft_real)1e-6);
 }
 static weft_tensor *back(const weft_call *c, weft_tensor *dy, int i) { return (void)c, (void)i, dy; }
-static const weft_op neighbour = { .name = "neighbour", .shape = shape, .forward = forward, .backward = back };
+static const weft_op neighbour = {
+    .name = "neighbour", .shape = shape, .forward = forward, .backward = back
+};
 static weft_tensor *neighbourly(hunt_scene *s) { return weft_op_apply(&neighbour, &s->x, 1, NULL, 0); }
 const hunt_operator hunt_planted[] = { { "neighbour", neighbourly }, { 0 } };

@@ -13,7 +13,10 @@ static int count(const hunt_operator *o)
     return n;
 }
 
-int hunt_operators_known(void) { return count(hunt_operators) + count(hunt_layers) + (planted ? count(hunt_planted) : 0); }
+int hunt_operators_known(void)
+{
+    return count(hunt_operators) + count(hunt_layers) + (planted ? count(hunt_planted) : 0);
+}
 
 const hunt_operator *hunt_operator_of(const hunt_step *s)
 {
@@ -53,7 +56,8 @@ hunt_program hunt_program_of(uint64_t seed)
     p.steps = (int)(1 + draw(&r, p.large ? 4 : HUNT_STEPS));
     for (int i = 0; i < p.steps; i++) {
         uint64_t own = hunt_hash(seed, (uint64_t)(100 + i));
-        p.step[i] = (hunt_step){ (int)draw(&r, hunt_operators_known()), own, draw(&r, 2) ? (int)draw(&r, i + 1) : i };
+        p.step[i] =
+            (hunt_step){ (int)draw(&r, hunt_operators_known()), own, draw(&r, 2) ? (int)draw(&r, i + 1) : i };
     }
     return p;
 }

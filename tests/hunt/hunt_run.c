@@ -1,5 +1,6 @@
-/* hunt_run.c - a program in one way: its inputs in their layout, its steps, its gradients, and all of that back in the program's own
- * order. What a sequence's numbers are follows from its id, whatever stands beside it. */
+/* hunt_run.c - a program in one way: its inputs in their layout, its steps, its gradients, and all of that
+ * back in the program's own order. What a sequence's numbers are follows from its id, whatever stands beside
+ * it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,9 @@ const char *hunt_name(hunt_scene *s, const char *part)            /* good until 
 
 weft_tensor *hunt_as_wide(hunt_scene *s, weft_tensor *t, int64_t width, const char *part)
 {
-    return hunt_width(t) == width ? t : weft_linear_run(weft_linear_new(s->m, hunt_name(s, part), hunt_width(t), width), t);
+    return hunt_width(t) == width ?
+               t :
+               weft_linear_run(weft_linear_new(s->m, hunt_name(s, part), hunt_width(t), width), t);
 }
 
 void hunt_count(hunt_scene *s, weft_tensor *t)
@@ -36,7 +39,12 @@ void hunt_count(hunt_scene *s, weft_tensor *t)
 }
 
 /* ---- inputs ---- */
-typedef struct part { int n; int which[HUNT_SEQUENCES]; int32_t len[HUNT_SEQUENCES]; int64_t id[HUNT_SEQUENCES], tokens, longest; } part;
+typedef struct part {
+    int n;
+    int which[HUNT_SEQUENCES];
+    int32_t len[HUNT_SEQUENCES];
+    int64_t id[HUNT_SEQUENCES], tokens, longest;
+} part;
 
 static void add_sequence(part *b, const hunt_program *p, int s)
 {
@@ -73,7 +81,8 @@ static weft_tensor *padded(weft *w, const part *b, int64_t width, const weft_rea
     for (int64_t i = 0; i < b->n * T * width; i++)
         x[i] = (weft_real)1e30;                  /* what lies in pads is never looked at */
     for (int s = 0; s < b->n; at += b->len[s], s++)
-        memcpy(x + (s * T + (right ? T - b->len[s] : 0)) * width, rows + at * width, (size_t)(b->len[s] * width) * sizeof *x);
+        memcpy(x + (s * T + (right ? T - b->len[s] : 0)) * width, rows + at * width,
+               (size_t)(b->len[s] * width) * sizeof *x);
     weft_tensor *t = weft_reals(w, x, 3, (int64_t[]){ b->n, T, width });
     free(x);
     return t;
@@ -90,7 +99,8 @@ static weft_tensor *input(weft *w, const hunt_program *p, const hunt_way *way, c
     weft_tensor *leaf = weft_ragged(w, rows, p->width, &l);
     if (way->layout == HUNT_LEFT || way->layout == HUNT_RIGHT) {
         leaf = padded(w, b, p->width, rows, way->layout == HUNT_RIGHT);
-        *x = weft_pack_padded_sequence(leaf, &l, way->layout == HUNT_RIGHT ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT);
+        *x = weft_pack_padded_sequence(leaf, &l,
+                                       way->layout == HUNT_RIGHT ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT);
     } else if (way->layout == HUNT_ROWS) {
         int32_t row[HUNT_SEQUENCES], column[HUNT_SEQUENCES];
         int64_t n = 0, width = b->longest + 1 + (int64_t)(p->seed % 4);
@@ -129,7 +139,8 @@ static void fetch(const hunt_program *p, const hunt_way *way, const part *b, wef
     if (weft_read(t, from, (size_t)weft_numel(t) * sizeof *from) == WEFT_OK)
         for (int k = 0; k < b->n; at += b->len[k], k++) {
             int64_t row = pads ? k * T + (right ? T - b->len[k] : 0) : at;
-            memcpy(to + tokens_before(p, b->which[k]) * width, from + row * width, (size_t)(b->len[k] * width) * sizeof *from);
+            memcpy(to + tokens_before(p, b->which[k]) * width, from + row * width,
+                   (size_t)(b->len[k] * width) * sizeof *from);
         }
     free(from);
 }
@@ -178,7 +189,8 @@ static void gradients(hunt_scene *s, weft_tensor *loss, weft_tensor *const leaf[
 static void run_part(const hunt_program *p, const hunt_way *way, int k, hunt_result *r)
 {
     part b = part_of(p, way, k);
-    weft *w = weft_open(&(weft_opts){ .device = WEFT_CPU, .threads = way->threads, .seed = p->seed, .lean = way->lean });
+    weft *w = weft_open(
+        &(weft_opts){ .device = WEFT_CPU, .threads = way->threads, .seed = p->seed, .lean = way->lean });
     hunt_scene s = { .w = w, .m = weft_module_new(w, "m"), .p = p };
     weft_tensor *x, *leaf[2] = { input(w, p, way, &b, &x), state(w, &b) }, *d[2];
     s.state = leaf[1];

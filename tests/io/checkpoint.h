@@ -1,5 +1,5 @@
-/* checkpoint.h - what the tests of checkpoints share: a folder of their own, whole files, a model with something of everything in it and
- * its state as one number. */
+/* checkpoint.h - what the tests of checkpoints share: a folder of their own, whole files, a model with
+ * something of everything in it and its state as one number. */
 #ifndef WEFT_TEST_CHECKPOINT_H
 #define WEFT_TEST_CHECKPOINT_H
 #include <dirent.h>
@@ -73,7 +73,8 @@ UNUSED static bytes read_bytes(const char *path)
 
 UNUSED static void write_bytes(const char *path, const void *at, size_t n)
 {
-    unlink(path);                                /* a file cut to nothing and written again is synced by some file systems */
+    /* a file cut to nothing and written again is synced by some file systems */
+    unlink(path);
     FILE *f = fopen(path, "wb");
     cr_assert(f && fwrite(at, 1, n, f) == n && fclose(f) == 0, "%s", path);
 }
@@ -88,25 +89,36 @@ UNUSED static bool equal_files(const char *a, const char *b)
 }
 
 /* A file function succeeds; it fails in this way and its message has this part. */
-#define DOES(call)                                                                                                              \
-    do {                                                                                                                        \
-        weft_status does_ = (call);                                                                                             \
-        cr_assert(does_ == WEFT_OK, "%s: %s: %s", #call, weft_status_name(does_), weft_file_message());                         \
+#define DOES(call)                                                                                      \
+    do {                                                                                                \
+        weft_status does_ = (call);                                                                     \
+        cr_assert(does_ == WEFT_OK, "%s: %s: %s", #call, weft_status_name(does_), weft_file_message()); \
     } while (0)
-#define REFUSES(call, kind, part)                                                                                               \
-    do {                                                                                                                        \
-        weft_status refuses_ = (call);                                                                                          \
-        cr_assert(refuses_ == (kind) && strstr(weft_file_message(), part), "%s: expected %s with \"%s\", but there is %s: %s", #call,    \
-                  weft_status_name(kind), part, weft_status_name(refuses_), weft_file_message());                               \
+#define REFUSES(call, kind, part)                                                                          \
+    do {                                                                                                   \
+        weft_status refuses_ = (call);                                                                     \
+        cr_assert(refuses_ == (kind) && strstr(weft_file_message(), part),                                 \
+                  "%s: expected %s with \"%s\", but there is %s: %s", #call, weft_status_name(kind), part, \
+                  weft_status_name(refuses_), weft_file_message());                                        \
     } while (0)
 
 /* ---- a model ---- */
-typedef struct { weft *w; weft_module *m; weft_rnn *lstm; weft_linear *out; weft_optim *o; weft_tensor *carried; } model;
+typedef struct {
+    weft *w;
+    weft_module *m;
+    weft_rnn *lstm;
+    weft_linear *out;
+    weft_optim *o;
+    weft_tensor *carried;
+} model;
 
 UNUSED static model model_in(weft *w)
 {
     model k = { .w = w, .m = weft_module_new(w, "net") };
-    k.lstm = weft_lstm_new(k.m, "enc", &(weft_rnn_opts){ .input = 3, .hidden = 5, .layers = 2, .bidirectional = true, .dropout = (weft_real).3 });
+    k.lstm = weft_lstm_new(
+        k.m, "enc",
+        &(weft_rnn_opts){
+            .input = 3, .hidden = 5, .layers = 2, .bidirectional = true, .dropout = (weft_real).3 });
     k.out = weft_linear_new(k.m, "out", 10, 2);
     k.carried = weft_buffer(k.m, "carried", WEFT_SHAPE(2, 3));
     weft_buffer(weft_rnn_module(k.lstm), "none", WEFT_SHAPE(4, 0));
@@ -117,9 +129,13 @@ UNUSED static model model_in(weft *w)
     return k;
 }
 
-UNUSED static model model_new(uint64_t seed) { return model_in(open_with((weft_opts){ .device = WEFT_CPU, .seed = seed, .threads = 1 })); }
+UNUSED static model model_new(uint64_t seed)
+{
+    return model_in(open_with((weft_opts){ .device = WEFT_CPU, .seed = seed, .threads = 1 }));
+}
 
-UNUSED static void train(const model *k, int steps)              /* random ragged batches from a stream of the context */
+/* random ragged batches from a stream of the context */
+UNUSED static void train(const model *k, int steps)
 {
     weft_stream *data = weft_stream_of(k->w, "data");
     for (int i = 0; i < steps; i++) {
@@ -162,10 +178,13 @@ UNUSED static uint32_t state_of(const model *k)
     weft__saved all[32];
     int n = weft__optim_saved(k->o, all, 32);
     for (int i = 0; i < n; i++)
-        crc = crc_of(crc, k->w, all[i].data, (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);
-    for (weft_stream *s = k->w->streams; s; s = s->next)               /* their order is no state, nor is a stream that is new */
+        crc = crc_of(crc, k->w, all[i].data,
+                     (size_t)all[i].n * weft__number_bytes(weft__number_of(all[i].type)), all[i].device);
+    /* their order is no state, nor is a stream that is new */
+    for (weft_stream *s = k->w->streams; s; s = s->next)
         if (s->count)
-            streams += weft__crc32c(weft__crc32c(s->key & 0xFFFFFFFF, s->name, strlen(s->name)), &s->count, sizeof s->count);
+            streams += weft__crc32c(weft__crc32c(s->key & 0xFFFFFFFF, s->name, strlen(s->name)), &s->count,
+                                    sizeof s->count);
     crc = weft__crc32c(crc, &k->w->seed, sizeof k->w->seed);
     return weft__crc32c(crc, &k->w->draw, sizeof k->w->draw) ^ streams;
 }

@@ -1,11 +1,15 @@
-/* test_checkpoint.c - saving and loading: everything comes back, in the same bytes, or nothing changes and the message says why. */
+/* test_checkpoint.c - saving and loading: everything comes back, in the same bytes, or nothing changes and
+ * the message says why. */
 #include <hdf5.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include "checkpoint.h"
 
-static void no_handles(void) { cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "handles of HDF5 are left open"); }
+static void no_handles(void)
+{
+    cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "handles of HDF5 are left open");
+}
 
 Test(checkpoint, crc32c)
 {
@@ -16,26 +20,43 @@ Test(checkpoint, crc32c)
     for (int i = 0; i < 300; i++)
         text[i] = (unsigned char)dice(256);
     for (size_t cut = 0; cut <= 300; cut++)
-        cr_assert_eq(weft__crc32c(weft__crc32c(0, text, cut), text + cut, 300 - cut), weft__crc32c(0, text, 300));
+        cr_assert_eq(weft__crc32c(weft__crc32c(0, text, cut), text + cut, 300 - cut),
+                     weft__crc32c(0, text, 300));
 }
 
 /* ---- everything comes back ---- */
-typedef struct { weft_real r[3]; int32_t i[4]; int64_t l[2]; double d; char text[40]; unsigned char raw[5]; } things;
-static const things some = { { 1, (weft_real)-.5, 3 }, { 1, -2, INT32_MAX, 0 }, { INT64_MIN, 7 }, 0.1, "Gr\303\274\303\237e\nzwei", { 0, 255, 0, 1, 2 } };
+typedef struct {
+    weft_real r[3];
+    int32_t i[4];
+    int64_t l[2];
+    double d;
+    char text[40];
+    unsigned char raw[5];
+} things;
+static const things some = { { 1, (weft_real)-.5, 3 },    { 1, -2, INT32_MAX, 0 }, { INT64_MIN, 7 }, 0.1,
+                             "Gr\303\274\303\237e\nzwei", { 0, 255, 0, 1, 2 } };
 enum { ITEMS = 8 };
 static const weft_checkpoint_item *items_of(things *t)
 {
     static weft_checkpoint_item all[ITEMS];
-    memcpy(all, (weft_checkpoint_item[ITEMS]){ { "reals", WEFT_REAL, t->r, 3 }, { "ints", WEFT_I32, t->i, 4 }, { "longs", WEFT_I64, t->l, 2 },
-        { "best score", WEFT_F64, &t->d, 1 }, { "text", WEFT_TEXT, t->text, 40 }, { "raw", WEFT_BYTES, t->raw, 5 },
-        { "nothing", WEFT_I32, NULL, 0 }, { "\303\244", WEFT_BYTES, t->raw, 0 } }, sizeof all);
+    memcpy(all,
+           (weft_checkpoint_item[ITEMS]){ { "reals", WEFT_REAL, t->r, 3 },
+                                          { "ints", WEFT_I32, t->i, 4 },
+                                          { "longs", WEFT_I64, t->l, 2 },
+                                          { "best score", WEFT_F64, &t->d, 1 },
+                                          { "text", WEFT_TEXT, t->text, 40 },
+                                          { "raw", WEFT_BYTES, t->raw, 5 },
+                                          { "nothing", WEFT_I32, NULL, 0 },
+                                          { "\303\244", WEFT_BYTES, t->raw, 0 } },
+           sizeof all);
     return all;
 }
 
 static bool same_things(const things *a, const things *b)
 {
-    return !memcmp(a->r, b->r, sizeof a->r) && !memcmp(a->i, b->i, sizeof a->i) && !memcmp(a->l, b->l, sizeof a->l) && a->d == b->d &&
-           !memcmp(a->text, b->text, sizeof a->text) && !memcmp(a->raw, b->raw, sizeof a->raw);
+    return !memcmp(a->r, b->r, sizeof a->r) && !memcmp(a->i, b->i, sizeof a->i) &&
+           !memcmp(a->l, b->l, sizeof a->l) && a->d == b->d && !memcmp(a->text, b->text, sizeof a->text) &&
+           !memcmp(a->raw, b->raw, sizeof a->raw);
 }
 
 Test(checkpoint, everything_comes_back)
@@ -53,13 +74,16 @@ Test(checkpoint, everything_comes_back)
     cr_assert(state_of(&a) != state_of(&b));
     DOES(weft_load(path, b.m, b.o, items_of(&other), ITEMS));
     cr_assert(state_of(&a) == state_of(&b) && same_things(&other, &some));
-    cr_assert_eq(weft_stream_next(weft_stream_of(a.w, "only in the other")), weft_stream_next(weft_stream_of(b.w, "only in the other")));
+    cr_assert_eq(weft_stream_next(weft_stream_of(a.w, "only in the other")),
+                 weft_stream_next(weft_stream_of(b.w, "only in the other")));
     cr_assert(weft_optim_steps(b.o) == 3 && weft_read(b.carried, other.r, 0) != WEFT_OK);
     weft_recover(b.w);
     memset(&other, 1, sizeof other);
     DOES(weft_load_items(path, items_of(&other), ITEMS));
     cr_assert(same_things(&other, &some));
-    cr_assert(weft_checkpoint_item_size(path, "text") == (int64_t)strlen(some.text) + 1 && weft_checkpoint_item_size(path, "ints") == 4 && weft_checkpoint_item_size(path, "nothing") == 0);
+    cr_assert(weft_checkpoint_item_size(path, "text") == (int64_t)strlen(some.text) + 1 &&
+              weft_checkpoint_item_size(path, "ints") == 4 &&
+              weft_checkpoint_item_size(path, "nothing") == 0);
     cr_assert(weft_checkpoint_item_size(path, "nix") == -1 && strstr(weft_file_message(), "nix"));
     no_handles();
     CLEAN(a.w);
@@ -73,10 +97,13 @@ Test(checkpoint, items_may_have_more_room)
     model a = model_new(1);
     char text[8] = "abc";
     int32_t ints[5] = { 1, 2, 3, 4, 5 };
-    DOES(weft_save(path, a.m, NULL, (weft_checkpoint_item[]){ { "t", WEFT_TEXT, text, 8 }, { "i", WEFT_I32, ints, 2 } }, 2));
+    DOES(weft_save(path, a.m, NULL,
+                   (weft_checkpoint_item[]){ { "t", WEFT_TEXT, text, 8 }, { "i", WEFT_I32, ints, 2 } }, 2));
     memset(text, 'x', 8);
-    DOES(weft_load_items(path, (weft_checkpoint_item[]){ { "i", WEFT_I32, ints, 5 }, { "t", WEFT_TEXT, text, 8 } }, 2));
-    cr_assert(!memcmp(text, "abc\0\0\0\0", 8) && ints[0] == 1 && ints[1] == 2 && !ints[2] && !ints[3] && !ints[4]);
+    DOES(weft_load_items(
+        path, (weft_checkpoint_item[]){ { "i", WEFT_I32, ints, 5 }, { "t", WEFT_TEXT, text, 8 } }, 2));
+    cr_assert(!memcmp(text, "abc\0\0\0\0", 8) && ints[0] == 1 && ints[1] == 2 && !ints[2] && !ints[3] &&
+              !ints[4]);
     DOES(weft_load_items(path, NULL, 0));
     CLEAN(a.w);
     end_folder();
@@ -134,7 +161,8 @@ static void refused(const model *k, const char *path, weft_status kind, const ch
     weft_load_report r;
     REFUSES(weft_load_matching(path, k->m, &r), kind, part);
     cr_assert(state_of(k) == state && same_things(&t, &before) && weft_ok(k->w));
-    cr_assert(weft_load_state_dict(path, k->m, NULL) != WEFT_OK && weft_load_state_dict(path, k->m, &r) != WEFT_OK && state_of(k) == state);
+    cr_assert(weft_load_state_dict(path, k->m, NULL) != WEFT_OK &&
+              weft_load_state_dict(path, k->m, &r) != WEFT_OK && state_of(k) == state);
     no_handles();
 }
 
@@ -190,7 +218,8 @@ Test(checkpoint, a_right_checksum_is_not_enough)
 {
     model a = model_new(1);
     things t = some;
-    const char *path = in_folder("a.h5"), *own = sizeof(weft_real) == 4 ? "float32" : "float64", *other = sizeof(weft_real) == 4 ? "float64" : "float32";
+    const char *path = in_folder("a.h5"), *own = sizeof(weft_real) == 4 ? "float32" : "float64",
+               *other = sizeof(weft_real) == 4 ? "float64" : "float32";
     forge(path, "weft checkpoint", "1", other, true);
     refused(&a, path, WEFT_EFORMAT, other);
     forge(path, "something", "1", own, true);
@@ -217,22 +246,31 @@ Test(checkpoint, loading_is_all_or_nothing)
     uint32_t state = state_of(&b);
     int32_t small[1] = { 5 }, i32 = 9;
     char text[4] = "abc";
-    struct { weft_checkpoint_item item; weft_status kind; const char *part; } bad[] = {
-        { { "nix", WEFT_I32, &i32, 1 }, WEFT_EFORMAT, "no item \"nix\"" }, { { "ints", WEFT_I32, small, 1 }, WEFT_ESHAPE, "int32 [4]" },
-        { { "ints", WEFT_I64, small, 0 }, WEFT_EFORMAT, "int64 [0]" }, { { "text", WEFT_TEXT, text, 4 }, WEFT_ESHAPE, "text [4]" },
-        { { "text", WEFT_BYTES, text, 4 }, WEFT_EFORMAT, "\"text\" is text" } };
+    struct { weft_checkpoint_item item; weft_status kind; const char *part;
+    } bad[] = { { { "nix", WEFT_I32, &i32, 1 }, WEFT_EFORMAT, "no item \"nix\"" },
+                { { "ints", WEFT_I32, small, 1 }, WEFT_ESHAPE, "int32 [4]" },
+                { { "ints", WEFT_I64, small, 0 }, WEFT_EFORMAT, "int64 [0]" },
+                { { "text", WEFT_TEXT, text, 4 }, WEFT_ESHAPE, "text [4]" },
+                { { "text", WEFT_BYTES, text, 4 }, WEFT_EFORMAT, "\"text\" is text" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_checkpoint_item two[2] = { { "longs", WEFT_I64, (int64_t[2]){ 1, 2 }, 2 }, bad[i].item };
         REFUSES(weft_load(path, b.m, b.o, two, 2), bad[i].kind, bad[i].part);
         REFUSES(weft_load_items(path, two, 2), bad[i].kind, bad[i].part);
-        cr_assert(state_of(&b) == state && ((int64_t *)two[0].data)[0] == 1 && small[0] == 5 && i32 == 9 && !strcmp(text, "abc"));
+        cr_assert(state_of(&b) == state && ((int64_t *)two[0].data)[0] == 1 && small[0] == 5 && i32 == 9 &&
+                  !strcmp(text, "abc"));
     }
     CLEAN(a.w);
     CLEAN(b.w);
     end_folder();
 }
 
-static const struct { const char *name; int64_t input, hidden; bool gru, extra, no_bias; const char *part; weft_status kind; } others[] = {
+static const struct {
+    const char *name;
+    int64_t input, hidden;
+    bool gru, extra, no_bias;
+    const char *part;
+    weft_status kind;
+} others[] = {
     { "wider", 3, 6, false, false, false, "parameters/enc.weight_ih_l0 is float", WEFT_ESHAPE },
     { "gru", 3, 5, true, false, false, "cell lstm", WEFT_EFORMAT },
     { "more", 3, 5, false, true, false, "parameters/more.weight is not in the file", WEFT_EFORMAT },
@@ -248,12 +286,15 @@ Test(checkpoint, another_model_is_told_the_first_difference)
     DOES(weft_save(path, m, NULL, NULL, 0));
     for (int i = 0; i < COUNT(others); i++) {
         weft_module *n = weft_module_new(w, "net");
-        weft_rnn_opts o = { .input = others[i].input, .hidden = others[i].hidden, .no_bias = others[i].no_bias };
+        weft_rnn_opts o = { .input = others[i].input,
+                            .hidden = others[i].hidden,
+                            .no_bias = others[i].no_bias };
         others[i].gru ? weft_gru_new(n, "enc", &o) : weft_lstm_new(n, "enc", &o);
         if (others[i].extra)
             weft_linear_new(n, "more", 2, 2);
         REFUSES(weft_load(path, n, NULL, NULL, 0), others[i].kind, others[i].part);
-        cr_assert(!others[i].gru || strstr(weft_file_message(), "cell gru_reset_after"), "%s", weft_file_message());
+        cr_assert(!others[i].gru || strstr(weft_file_message(), "cell gru_reset_after"), "%s",
+                  weft_file_message());
         no_handles();
     }
     CLEAN(w);
@@ -282,7 +323,8 @@ Test(checkpoint, another_optimiser_is_refused)
     weft_optim *adamw = weft_adamw_new(m, NULL);
     REFUSES(weft_load(path, m, adamw, NULL, 0), WEFT_EFORMAT, "its optimiser is Adam, the one given AdamW");
     weft_optim_free(adamw);
-    REFUSES(weft_load(path, m, weft_sgd_new(m, NULL), NULL, 0), WEFT_EFORMAT, "its optimiser is Adam, the one given SGD");
+    REFUSES(weft_load(path, m, weft_sgd_new(m, NULL), NULL, 0), WEFT_EFORMAT,
+            "its optimiser is Adam, the one given SGD");
     OK(w);
     no_handles();
     CLEAN(w);
@@ -294,7 +336,8 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
     const char *path = in_folder("a.h5"), *part = in_folder("part");
     weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
     weft_init one = { WEFT_INIT_CONSTANT, 1, 0 };
-    weft_module *m = weft_module_new(w, "m"), *twin = weft_module_new(w, "m"), *foreign = weft_module_new(v, "m"), *below = weft_submodule_new(m, "below");
+    weft_module *m = weft_module_new(w, "m"), *twin = weft_module_new(w, "m"),
+                *foreign = weft_module_new(v, "m"), *below = weft_submodule_new(m, "below");
     weft_module *all[] = { m, twin, foreign };
     for (int i = 0; i < COUNT(all); i++)
         weft_parameter(i ? weft_submodule_new(all[i], "below") : below, "a", WEFT_SHAPE(2), one);
@@ -304,7 +347,8 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
     weft_optim_free(of_below);
     weft_optim *own = weft_adam_new(m, NULL);
     DOES(weft_save(path, m, own, NULL, 0));
-    REFUSES(weft_save(part, below, own, NULL, 0), WEFT_EARG, "the optimiser is not one of m.below, nor of a part of it");
+    REFUSES(weft_save(part, below, own, NULL, 0), WEFT_EARG,
+            "the optimiser is not one of m.below, nor of a part of it");
     for (int i = 1; i < COUNT(all); i++) {
         weft_optim *other = weft_adam_new(all[i], NULL);
         bytes before = read_bytes(path);
@@ -312,7 +356,8 @@ Test(checkpoint, an_optimiser_of_another_module_is_refused)
         bytes after = read_bytes(path);
         cr_assert(before.n == after.n && !memcmp(before.at, after.at, before.n), "the file was touched");
         free(before.at), free(after.at);
-        REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG, "the optimiser is not one of m, nor of a part of it");
+        REFUSES(weft_load(path, m, other, NULL, 0), WEFT_EARG,
+                "the optimiser is not one of m, nor of a part of it");
     }
     no_handles();
     CLEAN(w);
@@ -334,16 +379,23 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
     weft_linear_new(n, "wider", 2, 3);
     weft_linear_new(n, "new", 2, 2);
     weft_buffer(n, "state", WEFT_SHAPE(3));
-    weft_gru_new(n, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = 4, .no_bias = true });        /* 12 rows, too */
+    /* 12 rows, too */
+    weft_gru_new(n, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = 4, .no_bias = true });
     weft_assign_values(weft_find_parameter(m, "state"), (weft_real[]){ 1, 2, 3 }, 3);
     DOES(weft_save(path, m, NULL, NULL, 0));
     weft_real *gru = numbers(weft_find_parameter(n, "rnn.weight_ih_l0"));
     weft_load_report r;
     DOES(weft_load_matching(path, n, &r));
-    cr_assert(r.loaded == 3 && r.missing == 2 && r.extra == 2 && r.other_shape == 4, "%d %d %d %d\n%s", r.loaded, r.missing, r.extra, r.other_shape, r.text);
-    cr_assert(strstr(r.text, "missing parameters/new.weight\n") && strstr(r.text, "extra parameters/gone.bias\n"), "%s", r.text);
-    cr_assert(strstr(r.text, "shape parameters/wider.bias is ") && strstr(r.text, "layer parameters/rnn.weight_ih_l0 is of"), "%s", r.text);
-    same_bits("same", numbers(weft_find_parameter(n, "same.weight")), numbers(weft_find_parameter(m, "same.weight")), 4);
+    cr_assert(r.loaded == 3 && r.missing == 2 && r.extra == 2 && r.other_shape == 4, "%d %d %d %d\n%s",
+              r.loaded, r.missing, r.extra, r.other_shape, r.text);
+    cr_assert(strstr(r.text, "missing parameters/new.weight\n") &&
+                  strstr(r.text, "extra parameters/gone.bias\n"),
+              "%s", r.text);
+    cr_assert(strstr(r.text, "shape parameters/wider.bias is ") &&
+                  strstr(r.text, "layer parameters/rnn.weight_ih_l0 is of"),
+              "%s", r.text);
+    same_bits("same", numbers(weft_find_parameter(n, "same.weight")),
+              numbers(weft_find_parameter(m, "same.weight")), 4);
     same_bits("state", numbers(weft_find_parameter(n, "state")), numbers(weft_find_parameter(m, "state")), 3);
     same_bits("gru", numbers(weft_find_parameter(n, "rnn.weight_ih_l0")), gru, 12);
     DOES(weft_load_matching(path, n, NULL));
@@ -353,7 +405,8 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
         weft_buffer(n, name, WEFT_SHAPE(1));
     }
     DOES(weft_load_matching(path, n, &r));
-    cr_assert(r.missing == 202 && strlen(r.text) < sizeof r.text && !strcmp(r.text + strlen(r.text) - 5, "\n...\n"));
+    cr_assert(r.missing == 202 && strlen(r.text) < sizeof r.text &&
+              !strcmp(r.text + strlen(r.text) - 5, "\n...\n"));
     CLEAN(w);
     end_folder();
 }
@@ -366,15 +419,18 @@ Test(checkpoint, a_part_of_a_model_is_a_model)
     train(&a, 1);
     DOES(weft_save(path, part, NULL, NULL, 0));
     DOES(weft_load(path, to, NULL, NULL, 0));
-    same_bits("weight", numbers(weft_find_parameter(b.m, "enc.weight_hh_l1")), numbers(weft_find_parameter(a.m, "enc.weight_hh_l1")), 100);
+    same_bits("weight", numbers(weft_find_parameter(b.m, "enc.weight_hh_l1")),
+              numbers(weft_find_parameter(a.m, "enc.weight_hh_l1")), 100);
     REFUSES(weft_load(path, b.m, NULL, NULL, 0), WEFT_EFORMAT, "enc.weight_ih_l0 is not in the file");
-    weft_module *inner = weft_submodule_new(a.m, "inner");           /* a part that is tied to the rest has the numbers all the same */
+    /* a part that is tied to the rest has the numbers all the same */
+    weft_module *inner = weft_submodule_new(a.m, "inner");
     weft_tie(inner, "weight", weft_find_parameter(a.m, "out.weight"));
     DOES(weft_save(path, inner, NULL, NULL, 0));
     weft_module *alone = weft_module_new(b.w, "alone");
     weft_parameter(alone, "weight", WEFT_SHAPE(2, 10), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     DOES(weft_load(path, alone, NULL, NULL, 0));
-    same_bits("tied", numbers(weft_find_parameter(alone, "weight")), numbers(weft_find_parameter(a.m, "again")), 20);
+    same_bits("tied", numbers(weft_find_parameter(alone, "weight")),
+              numbers(weft_find_parameter(a.m, "again")), 20);
     CLEAN(a.w);
     CLEAN(b.w);
     end_folder();
@@ -397,11 +453,16 @@ Test(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_load_state_dict(path, NULL, NULL), WEFT_EARG, "module");
     REFUSES(weft_save_state_dict(path, NULL), WEFT_EARG, "module");
     REFUSES(weft_save(path, a.m, NULL, NULL, 1), WEFT_EARG, "NULL");
-    cr_assert(weft_checkpoint_item_size(path, NULL) == -1 && weft_checkpoint_item_size(NULL, "a") == -1 && weft_checkpoint_item_size(path, "a/b") == -1);
-    struct { weft_checkpoint_item item; const char *part; } bad[] = {
-        { { NULL, WEFT_I32, &x, 1 }, "no name" }, { { "", WEFT_I32, &x, 1 }, "no name" }, { { "a/b", WEFT_I32, &x, 1 }, "cannot have" },
-        { { "a", WEFT_I32, NULL, 1 }, "no data" }, { { "a", WEFT_I32, &x, -1 }, "no data" }, { { "a", (weft_dtype)17, &x, 1 }, "no type" },
-        { { "t", WEFT_TEXT, open_text, 3 }, "final 0" }, { { "t", WEFT_TEXT, open_text, 0 }, "no data" }, { { ".", WEFT_I32, &x, 1 }, "cannot have" } };
+    cr_assert(weft_checkpoint_item_size(path, NULL) == -1 && weft_checkpoint_item_size(NULL, "a") == -1 &&
+              weft_checkpoint_item_size(path, "a/b") == -1);
+    struct { weft_checkpoint_item item; const char *part;
+    } bad[] = {
+        { { NULL, WEFT_I32, &x, 1 }, "no name" },        { { "", WEFT_I32, &x, 1 }, "no name" },
+        { { "a/b", WEFT_I32, &x, 1 }, "cannot have" },   { { "a", WEFT_I32, NULL, 1 }, "no data" },
+        { { "a", WEFT_I32, &x, -1 }, "no data" },        { { "a", (weft_dtype)17, &x, 1 }, "no type" },
+        { { "t", WEFT_TEXT, open_text, 3 }, "final 0" }, { { "t", WEFT_TEXT, open_text, 0 }, "no data" },
+        { { ".", WEFT_I32, &x, 1 }, "cannot have" }
+    };
     for (int i = 0; i < COUNT(bad); i++)
         REFUSES(weft_save(path, a.m, NULL, &bad[i].item, 1), WEFT_EARG, bad[i].part);
     weft_checkpoint_item twice[2] = { { "a", WEFT_I32, &x, 1 }, { "a", WEFT_I32, &x, 1 } };

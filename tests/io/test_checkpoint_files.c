@@ -1,4 +1,5 @@
-/* test_checkpoint_files.c - how checkpoints get to the disk: full disks, killed processes, links, many threads. */
+/* test_checkpoint_files.c - how checkpoints get to the disk: full disks, killed processes, links, many
+ * threads. */
 #include <hdf5.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,7 +28,10 @@ Test(checkpoint_files, a_full_disk_leaves_the_old_file)
             setrlimit(RLIMIT_FSIZE, &(struct rlimit){ limit, limit });
             signal(SIGXFSZ, SIG_IGN);
             weft_status s = weft_save(path, a.m, a.o, NULL, 0);
-            _exit(s == WEFT_EIO && strstr(weft_file_message(), "cannot be written") && H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0 ? 0 : 1);
+            _exit(s == WEFT_EIO && strstr(weft_file_message(), "cannot be written") &&
+                          H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == 0 ?
+                      0 :
+                      1);
         }
         cr_assert_eq(ended(child), 0);
         cr_assert(equal_files(path, copy) && files_in_folder() == 2);
@@ -68,7 +72,8 @@ Test(checkpoint_files, a_link_stays_a_link_and_a_mode_a_mode)
     cr_assert(chmod(path, 0640) == 0 && symlink("a.h5", link_) == 0);
     train(&a, 1);
     DOES(weft_save(link_, a.m, a.o, NULL, 0));
-    cr_assert(lstat(link_, &s) == 0 && S_ISLNK(s.st_mode) && stat(path, &s) == 0 && (s.st_mode & 0777) == 0640);
+    cr_assert(lstat(link_, &s) == 0 && S_ISLNK(s.st_mode) && stat(path, &s) == 0 &&
+              (s.st_mode & 0777) == 0640);
     uint32_t state = state_of(&a);
     train(&a, 1);
     DOES(weft_load(path, a.m, a.o, NULL, 0));
@@ -86,7 +91,8 @@ Test(checkpoint_files, a_killed_writer_leaves_one_of_both)
     DOES(weft_save(path, a.m, a.o, NULL, 0));
     int seen[2] = { 0, 0 };
     int least = rounds(30, 300);
-    for (int i = 0; i < least || (!seen[1] && i < 20 * least); i++) {            /* on a busy machine it takes long to get that far */
+    /* on a busy machine it takes long to get that far */
+    for (int i = 0; i < least || (!seen[1] && i < 20 * least); i++) {
         pid_t child = fork();
         if (!child)
             for (int k = 0;; k++) {
@@ -123,10 +129,13 @@ static void *save_and_load(void *number)
     weft_real before[50], after[50], zeros[50] = { 0 };
     bool good = weft_read(x, before, sizeof before) == WEFT_OK;
     for (int i = 0; i < 20 && good; i++) {
-        good = weft_save(shared_path[n % 2], m, NULL, NULL, 0) == WEFT_OK && weft_save(shared_path[2 + n % 2], m, NULL, NULL, 0) == WEFT_OK;
+        good = weft_save(shared_path[n % 2], m, NULL, NULL, 0) == WEFT_OK &&
+               weft_save(shared_path[2 + n % 2], m, NULL, NULL, 0) == WEFT_OK;
         weft_assign_values(x, zeros, 50);
-        good = good && weft_load(shared_path[n % 2], m, NULL, NULL, 0) == WEFT_OK && weft_read(x, after, sizeof after) == WEFT_OK && !memcmp(before, after, sizeof after);
-        good = good && weft_load("no such file", m, NULL, NULL, 0) == WEFT_ENOENT && strstr(weft_file_message(), "no such file");
+        good = good && weft_load(shared_path[n % 2], m, NULL, NULL, 0) == WEFT_OK &&
+               weft_read(x, after, sizeof after) == WEFT_OK && !memcmp(before, after, sizeof after);
+        good = good && weft_load("no such file", m, NULL, NULL, 0) == WEFT_ENOENT &&
+               strstr(weft_file_message(), "no such file");
     }
     weft_close(w);
     return good ? number : NULL;

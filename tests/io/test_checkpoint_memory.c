@@ -1,4 +1,5 @@
-/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of weft's own code fails once. */
+/* test_checkpoint_memory.c - memory that runs out while a file is written or read: every allocation of
+ * weft's own code fails once. */
 #include <hdf5.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -15,11 +16,15 @@ static weft_status items(const model *k)    { return (void)k, weft_load_items(ch
 static weft_status matching(const model *k) { return weft_load_matching(checkpoint_path, k->m, NULL); }
 static weft_status exports(const model *k)  { return weft_save_state_dict(dict_path, k->m); }
 static weft_status imports(const model *k)  { return weft_load_state_dict(dict_path, k->m, NULL); }
-static weft_status size(const model *k)     { return (void)k, weft_checkpoint_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM; }
+static weft_status size(const model *k)
+{
+    return (void)k, weft_checkpoint_item_size(checkpoint_path, "number") == 2 ? WEFT_OK : WEFT_ENOMEM;
+}
 
 Test(checkpoint_memory, every_allocation_may_fail)
 {
-    static weft_status (*const call[])(const model *) = { saves, loads, items, matching, exports, imports, size };
+    static weft_status (*const call[])(const model *) = { saves,   loads,   items, matching,
+                                                          exports, imports, size };
     model a = model_new(1), b = model_new(2);
     checkpoint_path = in_folder("a.h5");
     dict_path = in_folder("dict.h5");
@@ -33,15 +38,18 @@ Test(checkpoint_memory, every_allocation_may_fail)
             seen = 0, armed = true;
             weft_status s = call[i](&b);
             armed = false;
-            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "call %d, allocation %ld leaves handles", i, fail_at);
+            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0,
+                         "call %d, allocation %ld leaves handles", i, fail_at);
             if (seen < fail_at) {
                 DOES(s);
                 break;
             }
-            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s), weft_file_message());
+            cr_assert_eq(s, WEFT_ENOMEM, "call %d, allocation %ld: %s: %s", i, fail_at, weft_status_name(s),
+                         weft_file_message());
             cr_assert(state_of(&b) == two && weft_ok(b.w));
             bytes c = read_bytes(checkpoint_path), d = read_bytes(dict_path);
-            cr_assert(c.n == checkpoint.n && !memcmp(c.at, checkpoint.at, c.n) && d.n == dict.n && !memcmp(d.at, dict.at, d.n));
+            cr_assert(c.n == checkpoint.n && !memcmp(c.at, checkpoint.at, c.n) && d.n == dict.n &&
+                      !memcmp(d.at, dict.at, d.n));
             free(c.at);
             free(d.at);
         }
@@ -86,22 +94,25 @@ Test(checkpoint_memory, a_limit_of_memory_is_an_error)
     model a = model_new(1);
     int told[2][3] = { { 0 } };
     checkpoint_path = in_folder("a.h5");
-    pid_t first = fork();                        /* this process has never used libhdf5, and neither have the children */
+    /* this process has never used libhdf5, and neither have the children */
+    pid_t first = fork();
     if (!first)
         _exit(saves(&a) ? 1 : 0);
     waitpid(first, NULL, 0);
     for (int load = 0; load < 2; load++)
-        for (size_t more = 0; more < 24 << 20 && !CHECK_SANITIZED; more += more < 2 << 20 ? 128 << 10 : 1 << 20) {
+        for (size_t more = 0; more < 24 << 20 && !CHECK_SANITIZED;
+             more += more < 2 << 20 ? 128 << 10 : 1 << 20) {
             int status;
             pid_t child = fork();
             if (!child)
                 _exit(in_little_memory(&a, more, load));
             waitpid(child, &status, 0);
-            cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2, "%s with %zu KB: signal %d, status %d", load ? "loads" : "saves", more >> 10,
-                      WTERMSIG(status), WEXITSTATUS(status));
+            cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2, "%s with %zu KB: signal %d, status %d",
+                      load ? "loads" : "saves", more >> 10, WTERMSIG(status), WEXITSTATUS(status));
             told[load][WEXITSTATUS(status)]++;
         }
-    cr_assert(CHECK_SANITIZED || (told[0][0] && told[0][1] && told[1][0] && told[1][1]), "%d, %d saved, not; %d, %d loaded, not", told[0][0], told[0][1], told[1][0], told[1][1]);
+    cr_assert(CHECK_SANITIZED || (told[0][0] && told[0][1] && told[1][0] && told[1][1]),
+              "%d, %d saved, not; %d, %d loaded, not", told[0][0], told[0][1], told[1][0], told[1][1]);
     CLEAN(a.w);
     end_folder();
 }

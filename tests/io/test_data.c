@@ -1,4 +1,5 @@
-/* test_data.c - ragged data from text, CSV and HDF5 with everything that can be wrong in them; the loader's promises; the journal. */
+/* test_data.c - ragged data from text, CSV and HDF5 with everything that can be wrong in them; the
+ * loader's promises; the journal. */
 #include <hdf5.h>
 #include <jansson.h>
 #include <sys/stat.h>
@@ -34,9 +35,13 @@ static void end_folder(void)
     folder[0] = 0;
 }
 
-#define MESSAGE_HAS(part) cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
+#define MESSAGE_HAS(part) \
+    cr_assert(strstr(weft_file_message(), part), "\"%s\" is not in: %s", part, weft_file_message())
 
-static void is_empty(const weft_dataset *d) { cr_assert(d->n == 0 && !d->len && !d->offset && !d->rows && !d->ints); }
+static void is_empty(const weft_dataset *d)
+{
+    cr_assert(d->n == 0 && !d->len && !d->offset && !d->rows && !d->ints);
+}
 
 /* ---- text ---- */
 Test(data, text_lines_are_sequences)
@@ -45,8 +50,8 @@ Test(data, text_lines_are_sequences)
     cr_assert_eq(weft_read_text(put_text("a.txt", "ab\n\nxyz\r\nlast"), &d), WEFT_OK);
     static const int32_t len[] = { 2, 0, 3, 4 }, tokens[] = { 'a', 'b', 'x', 'y', 'z', 'l', 'a', 's', 't' };
     static const int64_t offset[] = { 0, 2, 2, 5, 9 };
-    cr_assert(d.n == 4 && !d.rows && !memcmp(d.len, len, sizeof len) && !memcmp(d.offset, offset, sizeof offset) && !memcmp(d.ints,
-            tokens, sizeof tokens));
+    cr_assert(d.n == 4 && !d.rows && !memcmp(d.len, len, sizeof len) &&
+              !memcmp(d.offset, offset, sizeof offset) && !memcmp(d.ints, tokens, sizeof tokens));
     weft_dataset_free(&d);
     is_empty(&d);
     cr_assert_eq(weft_read_text(put_text("a.txt", ""), &d), WEFT_OK);
@@ -96,8 +101,10 @@ static const char *const ab[] = { "a", "b" };
 Test(data, csv_with_quotes_and_line_ends_of_both_kinds)
 {
     weft_dataset d;
-    const char *path = put_text("a.csv",
-                                "\xEF\xBB\xBF" "name,\"b\",note,a\r\nx,1,\"one, \"\"two\"\"\nthree\",2\r\nx,-.5e1,,4\n\n\"x y\",\" 6\",,\"0x10 \"\nx,7,,8");
+    const char *path =
+        put_text("a.csv", "\xEF\xBB\xBF"
+                          "name,\"b\",note,a\r\nx,1,\"one, \"\"two\"\"\nthree\",2\r\nx,-.5e1,,4\n\n\"x "
+                          "y\",\" 6\",,\"0x10 \"\nx,7,,8");
     cr_assert_eq(weft_read_csv(path, "name", ab, 2, NULL, &d), WEFT_OK, "%s", weft_file_message());
     static const int32_t len[] = { 2, 1, 1 };
     static const weft_real rows[] = { 2, 1, 4, -5, 16, 6, 8, 7 };
@@ -111,7 +118,8 @@ Test(data, csv_with_missing_values)
 {
     weft_dataset d;
     const char *path = put_text("a.csv", "id,a\n1,nan\n1,-2\n2,NaN\n2,inf\n");
-    cr_assert_eq(weft_read_csv(path, "id", (const char *const[]){ "a" }, 1, NULL, &d), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_read_csv(path, "id", (const char *const[]){ "a" }, 1, NULL, &d), WEFT_OK, "%s",
+                 weft_file_message());
     cr_assert(d.n == 2 && isnan(d.rows[0]) && d.rows[1] == -2 && isnan(d.rows[2]) && isinf(d.rows[3]));
     weft_dataset_free(&d);
     end_folder();
@@ -128,8 +136,8 @@ Test(data, csv_of_a_million_numbers_and_no_rows)
         fprintf(f, "%d,%d,%d.5\n", i / 7, i, -i);
     fclose(f);
     cr_assert_eq(weft_read_csv(put("l.csv", text, size), "id", ab, 2, NULL, &d), WEFT_OK);
-    cr_assert(d.n == 100000 / 7 + 1 && d.len[0] == 7 && d.offset[d.n] == 100000 && d.rows[2 * 99999] == 99999 &&
-              d.rows[2 * 3 + 1] == (weft_real)-3.5);
+    cr_assert(d.n == 100000 / 7 + 1 && d.len[0] == 7 && d.offset[d.n] == 100000 &&
+              d.rows[2 * 99999] == 99999 && d.rows[2 * 3 + 1] == (weft_real)-3.5);
     weft_dataset_free(&d);
     free(text);
     cr_assert_eq(weft_read_csv(put_text("e.csv", "id,a,b\n"), "id", ab, 2, NULL, &d), WEFT_OK);
@@ -151,16 +159,22 @@ Test(data, csv_in_a_country_of_decimal_commas)
 
 Test(data, csv_that_is_wrong_says_where)
 {
-    static const struct { const char *text, *says; } bad[] = {
-        { "", ":1: a header" },                         { "\n\n", ": a header" },
-        { "id,a\n1,2\n", ":1: no column is named \"b\"" }, { "id,a,b,a\n", "two columns are named \"a\"" },
+    static const struct { const char *text, *says;
+    } bad[] = {
+        { "", ":1: a header" },
+        { "\n\n", ": a header" },
+        { "id,a\n1,2\n", ":1: no column is named \"b\"" },
+        { "id,a,b,a\n", "two columns are named \"a\"" },
         { "id,a,b\n1,2\n", ":2: 2 fields, the header has 3" },
         { "id,a,b\n1,2,3\n\n1,2,3,4\n", ":4: 4 fields" },
         { "id,a,b\n1,2,3\n1,,3\n", ":3: column \"a\": a number was expected, not \"\"" },
         { "id,a,b\n1,2,3x\n", ":2: column \"b\": a number was expected, not \"3x\"" },
-        { "id,a,b\n1,2, \n", ":2: column \"b\": a number was expected, not \" \"" }, { "id,a,b\n1,2,1e999\n", ":2: column \"b\": \"1e999\" is too large" },
-        { "id,a,b\n\"x\ny\",2,?\n", ":2: column \"b\"" }, { "id,a,b\n\"x\ny\",2,3\n1,?,2\n", ":4: column \"a\"" },
-        { "id,a,b\n1,\"2,3\n", ":2: a quote that is never closed" }, { "id,a,b\n1,\"2\"2,3\n", ":2: text behind a closing quote" },
+        { "id,a,b\n1,2, \n", ":2: column \"b\": a number was expected, not \" \"" },
+        { "id,a,b\n1,2,1e999\n", ":2: column \"b\": \"1e999\" is too large" },
+        { "id,a,b\n\"x\ny\",2,?\n", ":2: column \"b\"" },
+        { "id,a,b\n\"x\ny\",2,3\n1,?,2\n", ":4: column \"a\"" },
+        { "id,a,b\n1,\"2,3\n", ":2: a quote that is never closed" },
+        { "id,a,b\n1,\"2\"2,3\n", ":2: text behind a closing quote" },
     };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_dataset d;
@@ -215,8 +229,8 @@ Test(data, hdf5_there_and_back)
         const char *group = groups[k % 5], *path = in_folder("d.h5");
         cr_assert_eq(weft_write_hdf5(path, group, &in), WEFT_OK, "%s", weft_file_message());
         cr_assert_eq(weft_read_hdf5(path, group, &out), WEFT_OK, "%s", weft_file_message());
-        cr_assert(out.n == in.n && out.columns == in.columns && out.offset[out.n] == total && !memcmp(out.len, len,
-                (size_t)in.n * sizeof *len));
+        cr_assert(out.n == in.n && out.columns == in.columns && out.offset[out.n] == total &&
+                  !memcmp(out.len, len, (size_t)in.n * sizeof *len));
         cr_assert(!memcmp(k % 2 ? (void *)out.rows : (void *)out.ints, k % 2 ? (void *)rows : (void *)tokens,
                           (size_t)total * (k % 2 ? 3 * sizeof *rows : sizeof *tokens)));
         weft_dataset_free(&out);
@@ -225,15 +239,15 @@ Test(data, hdf5_there_and_back)
 }
 
 /* A file as others write it: data sets of these types and extents below the root. */
-static const char *foreign(hid_t lengths_type, int lengths_rank, const int64_t *lengths, hsize_t n, const char *rows_name,
-                           hid_t rows_type, int rank, hsize_t rows, hsize_t columns)
+static const char *foreign(hid_t lengths_type, int lengths_rank, const int64_t *lengths, hsize_t n,
+                           const char *rows_name, hid_t rows_type, int rank, hsize_t rows, hsize_t columns)
 {
     static const double zeros[64];
     const char *path = in_folder("foreign.h5");
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hsize_t first[2] = { n, 1 }, second[2] = { rows, columns };
-    hid_t space = H5Screate_simple(lengths_rank, first, NULL), set = H5Dcreate2(file, "lengths", lengths_type, space, H5P_DEFAULT,
-                                                                                H5P_DEFAULT, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(lengths_rank, first, NULL),
+          set = H5Dcreate2(file, "lengths", lengths_type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     cr_assert(n == 0 || H5Dwrite(set, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, lengths) >= 0);
     H5Dclose(set);
     H5Sclose(space);
@@ -253,20 +267,20 @@ Test(data, hdf5_of_others)
 {
     static const int64_t two[] = { 3, 1 }, negative[] = { 5, -1 }, huge[] = { 1LL << 33, 1 };
     weft_dataset d;
-    const hid_t floats[] = { H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE }, ints[] = { H5T_STD_I32LE,
-            H5T_STD_I64LE, H5T_STD_U8LE };
+    const hid_t floats[] = { H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE },
+                ints[] = { H5T_STD_I32LE, H5T_STD_I64LE, H5T_STD_U8LE };
     for (int i = 0; i < 12; i++) {
         const char *path = foreign(ints[i % 3], 1, two, 2, "rows", floats[i / 3], 2, 4, 5);
         cr_assert_eq(weft_read_hdf5(path, NULL, &d), WEFT_OK, "%d: %s", i, weft_file_message());
         cr_assert(d.n == 2 && d.len[0] == 3 && d.columns == 5 && d.rows[19] == 0);
         weft_dataset_free(&d);
     }
-#define REFUSED(says, ...)                                                                                                     \
-    do {                                                                                                                        \
-        cr_assert_eq(weft_read_hdf5(foreign(__VA_ARGS__), NULL, &d), WEFT_EFORMAT);                                              \
-        MESSAGE_HAS("foreign.h5");                                                                                              \
-        MESSAGE_HAS(says);                                                                                                      \
-        is_empty(&d);                                                                                                           \
+#define REFUSED(says, ...)                                                          \
+    do {                                                                            \
+        cr_assert_eq(weft_read_hdf5(foreign(__VA_ARGS__), NULL, &d), WEFT_EFORMAT); \
+        MESSAGE_HAS("foreign.h5");                                                  \
+        MESSAGE_HAS(says);                                                          \
+        is_empty(&d);                                                               \
     } while (0)
     const hid_t i64 = H5T_STD_I64LE, f32 = H5T_IEEE_F32LE;
     REFUSED("5 rows, the lengths add up to 4", i64, 1, two, 2, "rows", f32, 2, 5, 5);
@@ -278,7 +292,8 @@ Test(data, hdf5_of_others)
     REFUSED("float32 or float64", i64, 1, two, 2, "rows", f32, 1, 4, 1);
     REFUSED("int32 [N] was expected", i64, 1, two, 2, "tokens", f32, 1, 4, 1);
     REFUSED("neither \"rows\" nor \"tokens\"", i64, 1, two, 2, NULL, f32, 1, 4, 1);
-    cr_assert_eq(weft_read_hdf5(foreign(i64, 1, two, 2, "rows", f32, 2, 4, 5), "elsewhere", &d), WEFT_EFORMAT);
+    cr_assert_eq(weft_read_hdf5(foreign(i64, 1, two, 2, "rows", f32, 2, 4, 5), "elsewhere", &d),
+                 WEFT_EFORMAT);
     MESSAGE_HAS("elsewhere/lengths");
     cr_assert_eq(weft_read_hdf5(put_text("no.h5", "not HDF5 at all"), NULL, &d), WEFT_EFORMAT);
     cr_assert_eq(weft_read_hdf5(in_folder("nowhere.h5"), NULL, &d), WEFT_ENOENT);
@@ -326,7 +341,8 @@ Test(journal, lines_are_json)
     weft_journal_number(j, NULL, 1);
     cr_assert(strstr(weft_file_message(), "log.jsonl: a member without a name"));
     weft_journal_text(j, NULL, "x");
-    weft_journal_text(j, "quote \" back \\ line \n tab \t", "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xC3( \xED\xA0\x80 \xFF");
+    weft_journal_text(j, "quote \" back \\ line \n tab \t",
+                      "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xC3( \xED\xA0\x80 \xFF");
     weft_journal_line_end(j);
     weft_journal_line_end(j);
     weft_journal_line_begin(j);
@@ -336,10 +352,12 @@ Test(journal, lines_are_json)
     json_t *o = line_of(f);
     for (int i = 0; i < COUNT(values); i++)
         cr_assert_eq(json_number_value(json_object_get(o, (char[]){ (char)('a' + i), 0 })), values[i]);
-    cr_assert(json_is_null(json_object_get(o, "nan")) && json_is_null(json_object_get(o, "inf")) && !json_object_get(o, "outside"));
+    cr_assert(json_is_null(json_object_get(o, "nan")) && json_is_null(json_object_get(o, "inf")) &&
+              !json_object_get(o, "outside"));
     cr_assert_eq(json_object_size(o), COUNT(values) + 3);
-    cr_assert_str_eq(json_string_value(json_object_get(o, "quote \" back \\ line \n tab \t")),
-                     "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xEF\xBF\xBD( \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD \xEF\xBF\xBD");
+    cr_assert_str_eq(
+        json_string_value(json_object_get(o, "quote \" back \\ line \n tab \t")),
+        "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xEF\xBF\xBD( \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD \xEF\xBF\xBD");
     json_decref(o);
     o = line_of(f);
     cr_assert_eq(json_object_size(o), 0);

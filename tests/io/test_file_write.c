@@ -1,5 +1,6 @@
-/* test_file_write.c - who else may be in the folder where a checkpoint is written: strangers with files, links and pipes of likely names, other
- * writers of the same path, readers of what is private; and what a limit of the file's size does. */
+/* test_file_write.c - who else may be in the folder where a checkpoint is written: strangers with files,
+ * links and pipes of likely names, other writers of the same path, readers of what is private; and what a
+ * limit of the file's size does. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -87,7 +88,8 @@ Test(file_write, a_likely_name_that_is_taken)
 
 Test(file_write, only_dead_temporaries_are_swept)
 {
-    static const char *const name[] = { "a.h5.tmp.dead00", "a.h5.tmp.young0", "a.h5.tmp.locked", "a.h5.tmp.pipe00", "a.h5.tmp.link00", "a.h5.tmp.theirs0",
+    static const char *const name[] = { "a.h5.tmp.dead00", "a.h5.tmp.young0", "a.h5.tmp.locked",
+                                        "a.h5.tmp.pipe00", "a.h5.tmp.link00", "a.h5.tmp.theirs0",
                                         "a.h5.tmp.UPPER0", "b.h5.tmp.dead00" };
     model a = model_new(1);
     char path[COUNT(name)][160];
@@ -129,13 +131,16 @@ Test(file_write, one_that_was_swept_before_it_was_locked)
 
 Test(file_write, nobody_reads_it_before_it_has_its_mode)
 {
-    static const struct { mode_t mask, mode; } new_[] = { { 0022, 0644 }, { 0027, 0640 }, { 0077, 0600 }, { 0, 0666 } };
+    static const struct {
+        mode_t mask, mode;
+    } new_[] = { { 0022, 0644 }, { 0027, 0640 }, { 0077, 0600 }, { 0, 0666 } };
     model a = model_new(1);
     const char *path = in_folder("a.h5");
     for (int i = 0; i < COUNT(new_); i++) {
         umask(new_[i].mask);
         DOES(saves(path, &a));
-        cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: made with %o, then %o", new_[i].mask, made_with, mode_of(path));
+        cr_assert(made_with == 0600 && mode_of(path) == new_[i].mode, "umask %o: made with %o, then %o",
+                  new_[i].mask, made_with, mode_of(path));
         cr_assert_eq(umask(0022), new_[i].mask);
         cr_assert(chmod(path, 0604) == 0);
         DOES(saves(path, &a));
@@ -166,7 +171,8 @@ Test(file_write, its_owner_and_its_group)
     if (!child)
         _exit(setgid(NOBODY) || setuid(NOBODY) || saves(other, &a) ? 1 : 0);
     cr_assert_eq(ended(child), 0);
-    cr_assert(stat(other, &s) == 0 && s.st_uid == NOBODY && s.st_gid == NOBODY && (s.st_mode & 0777) == 0644, "mode %o of group %u", s.st_mode, s.st_gid);
+    cr_assert(stat(other, &s) == 0 && s.st_uid == NOBODY && s.st_gid == NOBODY && (s.st_mode & 0777) == 0644,
+              "mode %o of group %u", s.st_mode, s.st_gid);
     CLEAN(a.w);
     end_folder();
 }
@@ -180,10 +186,12 @@ Test(file_write, links_are_followed_whatever_they_point_to)
     snprintf(loop, sizeof loop, "%s", in_folder("loop"));
     const char *first = in_folder("first"), *second = in_folder("below/second");
     struct stat s;
-    cr_assert(mkdir(below, 0700) == 0 && symlink("below/second", first) == 0 && symlink("../file", second) == 0 && symlink("loop", loop) == 0);
+    cr_assert(mkdir(below, 0700) == 0 && symlink("below/second", first) == 0 &&
+              symlink("../file", second) == 0 && symlink("loop", loop) == 0);
     for (int i = 0; i < 2; i++) {                /* nothing is there at first */
         DOES(saves(first, &a));
-        cr_assert(lstat(first, &s) == 0 && S_ISLNK(s.st_mode) && lstat(second, &s) == 0 && S_ISLNK(s.st_mode) && lstat(file, &s) == 0 && S_ISREG(s.st_mode));
+        cr_assert(lstat(first, &s) == 0 && S_ISLNK(s.st_mode) && lstat(second, &s) == 0 &&
+                  S_ISLNK(s.st_mode) && lstat(file, &s) == 0 && S_ISREG(s.st_mode));
     }
     REFUSES(saves(loop, &a), WEFT_EIO, "Too many levels of symbolic links");
     cr_assert(unlink(file) == 0 && symlink(file, loop) != 0 && unlink(loop) == 0 && symlink(file, loop) == 0);
@@ -267,7 +275,8 @@ Test(file_write, a_cut_line_of_a_journal_takes_no_other_with_it)
     cr_assert_eq(ended(child), 0);
     bytes b = read_bytes(path);
     b.at[b.n] = 0;
-    const char *text = (const char *)b.at, *last = "x\n{\"n\": 3, \"text\": \"good again\"}\n{\"n\": 4, \"text\": \"and again\"}\n";
+    const char *text = (const char *)b.at,
+               *last = "x\n{\"n\": 3, \"text\": \"good again\"}\n{\"n\": 4, \"text\": \"and again\"}\n";
     cr_assert(!strncmp(text, "{\"n\": 1, \"text\": \"good\"}\n{\"n\": 2", 31));
     cr_assert_str_eq(text + b.n - strlen(last), last);
     free(b.at);
@@ -324,8 +333,10 @@ static void *saves_and_loads(void *k_)
     const model *k = k_;
     weft_load_report report;
     const char *path = in_folder("a.h5"), *dict = in_folder("dict.h5");
-    bool good = saves(path, k) == WEFT_OK && weft_load(path, k->m, k->o, NULL, 0) == WEFT_OK && weft_load_matching(path, k->m, &report) == WEFT_OK &&
-                weft_save_state_dict(dict, k->m) == WEFT_OK && weft_load_state_dict(dict, k->m, NULL) == WEFT_OK;
+    bool good = saves(path, k) == WEFT_OK && weft_load(path, k->m, k->o, NULL, 0) == WEFT_OK &&
+                weft_load_matching(path, k->m, &report) == WEFT_OK &&
+                weft_save_state_dict(dict, k->m) == WEFT_OK &&
+                weft_load_state_dict(dict, k->m, NULL) == WEFT_OK;
     return good ? k_ : NULL;
 }
 
@@ -337,7 +348,8 @@ Test(file_write, a_stack_of_64_kb_is_enough)
     void *good;
     in_folder("");
     pthread_attr_init(&small);
-    cr_assert_eq(pthread_attr_setstacksize(&small, CHECK_SANITIZED ? 1 << 20 : 1 << 16), 0);      /* whose frames are larger */
+    /* whose frames are larger */
+    cr_assert_eq(pthread_attr_setstacksize(&small, CHECK_SANITIZED ? 1 << 20 : 1 << 16), 0);
     cr_assert_eq(pthread_create(&t, &small, saves_and_loads, &k), 0);
     pthread_join(t, &good);
     cr_assert(good, "%s", weft_file_message());

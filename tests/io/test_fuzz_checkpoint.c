@@ -1,8 +1,10 @@
-/* test_fuzz_checkpoint.c - damaged files: each either fails to load, and then nothing has changed, or gives exactly what was saved.
+/* test_fuzz_checkpoint.c - damaged files: each either fails to load, and then nothing has changed, or gives
+ * exactly what was saved.
  *
- * Three kinds of file: a checkpoint; one whose seal was made right again after the damage, so that libhdf5 and the checks behind it
- * see what the seal would have kept from them; and a state dict, which has no checksums and may only do no harm. Batches run in
- * children, so that a crash or a hang is one failed batch that names its number; WEFT_FUZZ is the number of files of the first two kinds. */
+ * Three kinds of file: a checkpoint; one whose seal was made right again after the damage, so that libhdf5
+ * and the checks behind it see what the seal would have kept from them; and a state dict, which has no
+ * checksums and may only do no harm. Batches run in children, so that a crash or a hang is one failed batch
+ * that names its number; WEFT_FUZZ is the number of files of the first two kinds. */
 #include <signal.h>
 #include <sys/wait.h>
 #include "checkpoint.h"
@@ -16,8 +18,8 @@ static void reseal(bytes b)
     if (b.n < WEFT__SEAL)
         return;
     memset(b.at, 0, WEFT__SEAL);
-    snprintf((char *)b.at, WEFT__SEAL, "weft checkpoint 1\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n", b.n - WEFT__SEAL,
-             (unsigned)weft__crc32c(0, b.at + WEFT__SEAL, b.n - WEFT__SEAL), WEFT__SEAL);
+    snprintf((char *)b.at, WEFT__SEAL, "weft checkpoint 1\nbytes %zu\ncrc32c %08x\nHDF5 begins at byte %d\n",
+             b.n - WEFT__SEAL, (unsigned)weft__crc32c(0, b.at + WEFT__SEAL, b.n - WEFT__SEAL), WEFT__SEAL);
 }
 
 static void damage_once(bytes *b)
@@ -58,20 +60,28 @@ static bytes damaged(bytes good, kind k, uint64_t number)
 }
 
 /* ---- one file ---- */
-static int one(const model *k, const char *path, kind what, uint32_t good, uint32_t now)       /* 0: refused, 1: as saved, 2: a silent change */
+/* 0: refused, 1: as saved, 2: a silent change */
+static int one(const model *k, const char *path, kind what, uint32_t good, uint32_t now)
 {
     extras x = { { 0 }, "", 0 };
-    weft_checkpoint_item items[] = { { "ints", WEFT_I32, x.ints, 6 }, { "text", WEFT_TEXT, x.text, 32 }, { "score", WEFT_F64, &x.score, 1 } };
-    weft_status s = what == FOREIGN ? weft_load_state_dict(path, k->m, NULL) : weft_load(path, k->m, k->o, items, COUNT(items));
+    weft_checkpoint_item items[] = { { "ints", WEFT_I32, x.ints, 6 },
+                                     { "text", WEFT_TEXT, x.text, 32 },
+                                     { "score", WEFT_F64, &x.score, 1 } };
+    weft_status s = what == FOREIGN ? weft_load_state_dict(path, k->m, NULL) :
+                                      weft_load(path, k->m, k->o, items, COUNT(items));
     uint32_t is = state_of(k);
     if (!weft_ok(k->w))
         return 2;
     if (s)
         return is == now && !x.ints[0] && !x.text[0] && !x.score && *weft_file_message() ? 0 : 2;
-    return what == FOREIGN || (is == good && !memcmp(x.ints, said.ints, sizeof x.ints) && !strcmp(x.text, said.text) && x.score == said.score) ? 1 : 2;
+    return what == FOREIGN || (is == good && !memcmp(x.ints, said.ints, sizeof x.ints) &&
+                               !strcmp(x.text, said.text) && x.score == said.score) ?
+               1 :
+               2;
 }
 
-static int batch(const model *a, const model *b, bytes good, kind what, int from, int n)       /* in a child: the first bad file + 1, 0: none */
+/* in a child: the first bad file + 1, 0: none */
+static int batch(const model *a, const model *b, bytes good, kind what, int from, int n)
 {
     char name[40], keep[160];
     snprintf(name, sizeof name, "mutant_%d", (int)getpid());
@@ -105,8 +115,10 @@ static void run_batches(const model *a, const model *b, bytes good, kind what, i
             _exit(batch(a, b, good, what, from, n));
         }
         cr_assert_eq(waitpid(child, &status, 0), child);
-        cr_assert(WIFEXITED(status), "%s %d ..: %s", kinds[what], from, WTERMSIG(status) == SIGALRM ? "hangs" : strsignal(WTERMSIG(status)));
-        cr_assert_eq(WEXITSTATUS(status), 0, "%s %d: what was loaded is not what was saved", kinds[what], from + WEXITSTATUS(status) - 1);
+        cr_assert(WIFEXITED(status), "%s %d ..: %s", kinds[what], from,
+                  WTERMSIG(status) == SIGALRM ? "hangs" : strsignal(WTERMSIG(status)));
+        cr_assert_eq(WEXITSTATUS(status), 0, "%s %d: what was loaded is not what was saved", kinds[what],
+                     from + WEXITSTATUS(status) - 1);
     }
 }
 
@@ -118,7 +130,9 @@ Test(fuzz_checkpoint, damage_is_never_silent)
     model a = model_new(1), b = model_new(2);
     train(&a, 2);
     extras x = said;
-    weft_checkpoint_item items[] = { { "ints", WEFT_I32, x.ints, 6 }, { "text", WEFT_TEXT, x.text, 32 }, { "score", WEFT_F64, &x.score, 1 } };
+    weft_checkpoint_item items[] = { { "ints", WEFT_I32, x.ints, 6 },
+                                     { "text", WEFT_TEXT, x.text, 32 },
+                                     { "score", WEFT_F64, &x.score, 1 } };
     DOES(weft_save(path, a.m, a.o, items, COUNT(items)));
     DOES(weft_save_state_dict(dict, a.m));
     DOES(weft_save(in_folder("before"), b.m, b.o, NULL, 0));

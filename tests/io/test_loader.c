@@ -1,16 +1,20 @@
-/* test_loader.c - the loader: every sequence once an epoch, budgets kept, batches of similar length, positions that come back. */
+/* test_loader.c - the loader: every sequence once an epoch, budgets kept, batches of similar length,
+ * positions that come back. */
 #include "tests/check.h"
 #include "io/io.h"
 
 static weft_loader_opts any_opts(void)
 {
-    weft_loader_opts o = { .count = (int64_t)dice(2) * (int64_t)(1 + dice(9)), .pool = (int)dice(8), .keep_order = dice(4) == 0 };
+    weft_loader_opts o = { .count = (int64_t)dice(2) * (int64_t)(1 + dice(9)),
+                           .pool = (int)dice(8),
+                           .keep_order = dice(4) == 0 };
     o.tokens = o.count && dice(2) ? 0 : (int64_t)(1 + dice(60));
     return o;
 }
 
 /* One epoch; each sequence must come once. Appends the indices to out (or NULL). */
-static int64_t run_epoch(weft_loader *l, int64_t n, const int32_t *len, const weft_loader_opts *o, int32_t *out)
+static int64_t run_epoch(weft_loader *l, int64_t n, const int32_t *len, const weft_loader_opts *o,
+                         int32_t *out)
 {
     int64_t size, batches = 0, all = 0;
     char *seen = calloc((size_t)n + 1, 1);
@@ -23,13 +27,14 @@ static int64_t run_epoch(weft_loader *l, int64_t n, const int32_t *len, const we
             if (o->keep_order)
                 cr_assert_eq(b[i], all);
             else if (i)
-                cr_assert_leq(len[b[i - 1]], len[b[i]]);          /* sorted within the pool, so within the batch */
+                /* sorted within the pool, so within the batch */
+                cr_assert_leq(len[b[i - 1]], len[b[i]]);
             if (out)
                 out[all] = b[i];
             all++;
         }
-        cr_assert(!o->tokens || tokens <= o->tokens || size == 1, "%lld tokens of at most %lld", (long long)tokens,
-                  (long long)o->tokens);
+        cr_assert(!o->tokens || tokens <= o->tokens || size == 1, "%lld tokens of at most %lld",
+                  (long long)tokens, (long long)o->tokens);
     }
     cr_assert(all == n && size == 0 && batches == weft_loader_batches(l));
     free(seen);
@@ -106,8 +111,12 @@ Test(loader, pools_make_batches_even_and_shuffling_differs)
             ordered += b && len[first[b * B]] >= len[first[b * B - B]];
         }
         double fill = (double)tokens / (double)cells;
-        cr_assert(pool == 1 ? fill < 0.6 : pool == 10 ? fill > 0.85 : fill > 0.97, "pool %d: %.3f full", pool, fill);
-        cr_assert(ordered > 20 && ordered < 90, "%lld of 99 neighbours in order: batches must be shuffled", (long long)ordered);
+        cr_assert(pool == 1  ? fill < 0.6 :
+                  pool == 10 ? fill > 0.85 :
+                               fill > 0.97,
+                  "pool %d: %.3f full", pool, fill);
+        cr_assert(ordered > 20 && ordered < 90, "%lld of 99 neighbours in order: batches must be shuffled",
+                  (long long)ordered);
     }
     CLEAN(w);
 }
@@ -173,7 +182,8 @@ Test(loader, refuses)
     s.at[0] = 1, s.at[1] = 77;
     weft_loader_set_state(l, s);
     FAILS(w, WEFT_EARG, "batch 77 of 2");
-    cr_assert(!weft_loader_next(NULL, &size) && size == 0 && weft_loader_epoch(NULL) == 0 && weft_loader_batches(NULL) == 0);
+    cr_assert(!weft_loader_next(NULL, &size) && size == 0 && weft_loader_epoch(NULL) == 0 &&
+              weft_loader_batches(NULL) == 0);
     weft_loader_set_state(NULL, s);
     cr_assert_eq(weft_loader_get_state(NULL).at[0], 0);
     CLEAN(w);
@@ -196,7 +206,8 @@ Test(loader, a_damaged_position_changes_nothing)
         for (int64_t i = 0; i < steps; i++)
             last = weft_loader_next(l[0], &sizes[0]), weft_loader_next(l[1], &sizes[1]);
         int32_t kept = last ? last[0] : 0;
-        const int64_t bad[][2] = { { INT64_MAX, 0 }, { -1, 0 }, { 1, INT64_MAX }, { 1, N + 1 }, { 1, -2 }, { 0, 0 }, { INT64_MIN, -1 }, { INT64_MAX, -1 } };
+        const int64_t bad[][2] = { { INT64_MAX, 0 }, { -1, 0 }, { 1, INT64_MAX },  { 1, N + 1 },
+                                   { 1, -2 },        { 0, 0 },  { INT64_MIN, -1 }, { INT64_MAX, -1 } };
         weft_loader_state s = weft_loader_get_state(l[0]), before = s;
         int which = (int)dice(COUNT(bad));
         memcpy(s.at, bad[which], sizeof bad[which]);
@@ -205,10 +216,13 @@ Test(loader, a_damaged_position_changes_nothing)
         weft_loader_set_state(l[0], s);
         FAILS(w, WEFT_EARG, "the position");
         weft_loader_state after = weft_loader_get_state(l[0]);
-        cr_assert(!memcmp(&after, &before, sizeof after) && weft_loader_batches(l[0]) == batches && (!last || last[0] == kept), "position %d", which);
+        cr_assert(!memcmp(&after, &before, sizeof after) && weft_loader_batches(l[0]) == batches &&
+                      (!last || last[0] == kept),
+                  "position %d", which);
         for (int i = 0; i < 60; i++) {
             const int32_t *a = weft_loader_next(l[0], &sizes[0]), *b = weft_loader_next(l[1], &sizes[1]);
-            cr_assert(!a == !b && sizes[0] == sizes[1] && (!a || !memcmp(a, b, (size_t)sizes[0] * sizeof *a)), "position %d, batch %d", which, i);
+            cr_assert(!a == !b && sizes[0] == sizes[1] && (!a || !memcmp(a, b, (size_t)sizes[0] * sizeof *a)),
+                      "position %d, batch %d", which, i);
         }
         cr_assert_eq(weft_loader_epoch(l[0]), weft_loader_epoch(l[1]));
         CLEAN(w);

@@ -1,4 +1,5 @@
-/* test_pictures.c - SVG: well-formed XML whatever the labels, the shapes that the numbers ask for, whole files or none. */
+/* test_pictures.c - SVG: well-formed XML whatever the labels, the shapes that the numbers ask for, whole
+ * files or none. */
 #include <ctype.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,9 +36,11 @@ static int count(const char *text, const char *part)
     return n;
 }
 
-/* ---- a small XML parser: elements nest, attributes are quoted and unique, entities are known, characters are XML's ---- */
+/* ---- a small XML parser ---- */
+/* Elements nest, attributes are quoted and unique, entities are known, characters are XML's. */
 typedef struct { const char *at, *start; char open[32][32]; int depth, elements; } xml;
-#define GOOD(x, condition) cr_assert(condition, "no XML at byte %d: %.60s", (int)((x)->at - (x)->start), (x)->at)
+#define GOOD(x, condition) \
+    cr_assert(condition, "no XML at byte %d: %.60s", (int)((x)->at - (x)->start), (x)->at)
 
 static void character(xml *x)
 {
@@ -46,8 +49,8 @@ static void character(xml *x)
     GOOD(x, n > 0 && (c >= 0x20 || c == '\t' || c == '\n') && c != '<');
     GOOD(x, n != 3 || strncmp(x->at, "\xEF\xBF\xBE", 2) || (unsigned char)x->at[2] < 0xBE);
     if (c == '&')
-        GOOD(x, !strncmp(x->at, "&lt;", 4) || !strncmp(x->at, "&gt;", 4) || !strncmp(x->at, "&amp;", 5) || !strncmp(x->at,
-                "&quot;", 6));
+        GOOD(x, !strncmp(x->at, "&lt;", 4) || !strncmp(x->at, "&gt;", 4) || !strncmp(x->at, "&amp;", 5) ||
+                    !strncmp(x->at, "&quot;", 6));
     x->at += n;
 }
 
@@ -117,7 +120,8 @@ static int well_formed(const char *text)         /* how many elements */
     return x.elements;
 }
 
-static const char nasty[] = "<&>\"' \xC3\xA4\xE2\x86\x92\xF0\x9F\x98\x80 \x01 \xFF \xED\xA0\x80 \xEF\xBF\xBF \xC0\x80 %s %n ]]>";
+static const char nasty[] =
+    "<&>\"' \xC3\xA4\xE2\x86\x92\xF0\x9F\x98\x80 \x01 \xFF \xED\xA0\x80 \xEF\xBF\xBF \xC0\x80 %s %n ]]>";
 
 /* ---- curves ---- */
 Test(pictures, curves)
@@ -129,8 +133,11 @@ Test(pictures, curves)
         y[i] = i == 50 ? NAN : exp(-i / 20.0);
         z[i] = 40 - i / 10.0;
     }
-    const weft_curve curves[] = { { "loss", 100, x, y, false, NULL }, { nasty, 20, x, z, true, NULL }, { NULL, 0, NULL, NULL, true, NULL } };
-    cr_assert_eq(weft_plot_lines(path, nasty, "updates", "loss", nasty, curves, 3), WEFT_OK, "%s", weft_file_message());
+    const weft_curve curves[] = { { "loss", 100, x, y, false, NULL },
+                                  { nasty, 20, x, z, true, NULL },
+                                  { NULL, 0, NULL, NULL, true, NULL } };
+    cr_assert_eq(weft_plot_lines(path, nasty, "updates", "loss", nasty, curves, 3), WEFT_OK, "%s",
+                 weft_file_message());
     char *text = text_of_file();
     well_formed(text);
     cr_assert_eq(count(text, "<circle"), 20, "few points get dots");
@@ -145,8 +152,8 @@ Test(pictures, curves)
 
 Test(pictures, curves_of_odd_numbers)
 {
-    static const double odd[] = { 0, -0.0, 1, -1, 1e-300, 1e300, -1e300, 1e99, 5e-324, INFINITY, -INFINITY, NAN, 12345678.9,
-                                  1 + 1e-12 };
+    static const double odd[] = { 0,    -0.0,   1,        -1,        1e-300, 1e300,      -1e300,
+                                  1e99, 5e-324, INFINITY, -INFINITY, NAN,    12345678.9, 1 + 1e-12 };
     begin();
     for (int k = 0; k < rounds(300, 3000); k++) {
         double x[8], y[8];
@@ -155,13 +162,21 @@ Test(pictures, curves_of_odd_numbers)
             x[i] = odd[dice(COUNT(odd))];
             y[i] = odd[dice(COUNT(odd))];
         }
-        cr_assert_eq(weft_plot_lines(path, NULL, NULL, NULL, NULL, &(weft_curve){ "c", n, x, y, dice(2), dice(2) ? x : NULL }, (int)dice(2)), WEFT_OK);
+        cr_assert_eq(weft_plot_lines(path, NULL, NULL, NULL, NULL,
+                                     &(weft_curve){ "c", n, x, y, dice(2), dice(2) ? x : NULL },
+                                     (int)dice(2)),
+                     WEFT_OK);
         char *text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
         static const int bases[] = { 0, 2, 10 };
         weft_curve c = { "c", n, x, y, dice(2), dice(2) ? x : NULL };
-        cr_assert_eq(weft_plot_charts(path, NULL, &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1, 1), WEFT_OK);
+        cr_assert_eq(
+            weft_plot_charts(
+                path, NULL,
+                &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1,
+                1),
+            WEFT_OK);
         text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
@@ -179,8 +194,13 @@ Test(pictures, bands)
         y[i] = i == 40 ? NAN : 1;
         low[i] = i == 70 ? -INFINITY : i == 5 ? -4 : 0;
     }
-    const weft_curve curves[] = { { "a band first", N, x, y, false, x }, { "past", N, x, y, false, NULL }, { "truth", N, x, x, true, NULL },
-                                  { "band", N, x, y, false, low }, { "inner", 2, x, y, false, low }, { "last", N, x, x, false, NULL }, { .low = low } };
+    const weft_curve curves[] = { { "a band first", N, x, y, false, x },
+                                  { "past", N, x, y, false, NULL },
+                                  { "truth", N, x, x, true, NULL },
+                                  { "band", N, x, y, false, low },
+                                  { "inner", 2, x, y, false, low },
+                                  { "last", N, x, x, false, NULL },
+                                  { .low = low } };
     cr_assert_eq(weft_plot_lines(path, "t", "x", "l", "r", curves, 7), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
@@ -188,8 +208,10 @@ Test(pictures, bands)
     cr_assert_eq(count(text, "<path class=\"band\""), 4);
     cr_assert_eq(count(text, "<rect x"), 4, "the legend's boxes");
     cr_assert_eq(count(text, "<circle"), 0, "bands have no dots");
-    cr_assert(strstr(text, "<path class=\"curve\"") > strstr(text, "<path class=\"band\" fill=\"#d55e00\""), "bands lie below");
-    static const int want[] = { 2, 3, 1, 0 };    /* pieces: all but y's gap; also but low's; the inner one; the empty one */
+    cr_assert(strstr(text, "<path class=\"curve\"") > strstr(text, "<path class=\"band\" fill=\"#d55e00\""),
+              "bands lie below");
+    /* pieces: all but y's gap; also but low's; the inner one; the empty one */
+    static const int want[] = { 2, 3, 1, 0 };
     const char *at = text;
     for (int k = 0; k < 4; k++) {
         cr_assert_not_null(at = strstr(at, "<path class=\"band\""));
@@ -227,26 +249,36 @@ Test(pictures, charts_by_powers)
     const double x[] = { 32, 64, 128, 256, 0 }, y[] = { 1, 10, 1000, -3, 1 };
     const weft_curve curve = { "c", 5, x, y, false, NULL };
     const weft_curve between = { "b", 2, (double[]){ 30, 500 }, (double[]){ 1, 2 }, false, NULL };
-    const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 }, { nasty, "T", "ms", NULL, 2, 10, &curve, 1 }, { .y_base = 2 } };
+    const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 },
+                                  { nasty, "T", "ms", NULL, 2, 10, &curve, 1 },
+                                  { .y_base = 2 } };
     cr_assert_eq(weft_plot_charts(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
     cr_assert_eq(count(text, "<circle"), 5 + 3, "0 and -3 have no logarithm");
-    cr_assert(strstr(text, "viewBox=\"0 0 1920 1044\"") && strstr(text, "translate(960 44)") && strstr(text, "translate(0 544)"));
-    double at[] = { place(text, 1, "cx=", "32: 1"), place(text, 1, "cx=", "64: 10"), place(text, 1, "cx=", "128: 1000") };
-    double up[] = { place(text, 1, "cy=", "32: 1"), place(text, 1, "cy=", "64: 10"), place(text, 1, "cy=", "128: 1000") };
-    cr_assert(at[1] > at[0] && fabs(2 * at[1] - at[0] - at[2]) < .3, "even steps for powers of two: %g %g %g", at[0], at[1], at[2]);
-    cr_assert(up[1] < up[0] && fabs(3 * up[1] - 2 * up[0] - up[2]) < .4, "and of ten: %g %g %g", up[0], up[1], up[2]);
-    double even[] = { place(text, 0, "cx=", "32: 1"), place(text, 0, "cx=", "64: 10"), place(text, 0, "cx=", "128: 1000") };
+    cr_assert(strstr(text, "viewBox=\"0 0 1920 1044\"") && strstr(text, "translate(960 44)") &&
+              strstr(text, "translate(0 544)"));
+    double at[] = { place(text, 1, "cx=", "32: 1"), place(text, 1, "cx=", "64: 10"),
+                    place(text, 1, "cx=", "128: 1000") };
+    double up[] = { place(text, 1, "cy=", "32: 1"), place(text, 1, "cy=", "64: 10"),
+                    place(text, 1, "cy=", "128: 1000") };
+    cr_assert(at[1] > at[0] && fabs(2 * at[1] - at[0] - at[2]) < .3, "even steps for powers of two: %g %g %g",
+              at[0], at[1], at[2]);
+    cr_assert(up[1] < up[0] && fabs(3 * up[1] - 2 * up[0] - up[2]) < .4, "and of ten: %g %g %g", up[0], up[1],
+              up[2]);
+    double even[] = { place(text, 0, "cx=", "32: 1"), place(text, 0, "cx=", "64: 10"),
+                      place(text, 0, "cx=", "128: 1000") };
     cr_assert(fabs((even[2] - even[1]) - 2 * (even[1] - even[0])) < .4);
     const char *second = strstr(text, "translate(960 44)");
     static const char *const marks[] = { ">32<", ">64<", ">128<", ">1<", ">2<", ">5<", ">10<", ">1000<" };
     for (int i = 0; i < COUNT(marks); i++)
         cr_assert(strstr(second, marks[i]), "no mark %s", marks[i]);
     free(text);
-    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1), WEFT_OK);
+    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1),
+                 WEFT_OK);
     text = text_of_file();
-    cr_assert(strstr(text, ">50<") && strstr(text, ">100<") && strstr(text, ">500<") && !strstr(text, ">20<") && !strstr(text, ">1000<"));
+    cr_assert(strstr(text, ">50<") && strstr(text, ">100<") && strstr(text, ">500<") &&
+              !strstr(text, ">20<") && !strstr(text, ">1000<"));
     free(text);
     cr_assert_eq(weft_plot_charts(path, "t", charts, 0, 1), WEFT_EARG);
     cr_assert_eq(weft_plot_charts(path, "t", charts, 1, 0), WEFT_EARG);
@@ -261,11 +293,12 @@ Test(pictures, heatmap)
     static const char *const rows[] = { "f", nasty, NULL }, *const columns[] = { "p", "\xC3\xA9" };
     const double weights[] = { 0, 1, 0.25, 0.75, NAN, 2 };
     begin();
-    cr_assert_eq(weft_plot_heatmap(path, "map", 3, 2, weights, rows, columns), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_plot_heatmap(path, "map", 3, 2, weights, rows, columns), WEFT_OK, "%s",
+                 weft_file_message());
     char *text = text_of_file();
     well_formed(text);
-    cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") && strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text,
-            "\xC3\xA9"));
+    cr_assert(strstr(text, "fill=\"#ffffff\"><title>0.000") &&
+              strstr(text, "fill=\"#08306b\"><title>1.000") && strstr(text, "\xC3\xA9"));
     cr_assert(count(text, "url(#hatch)") == 1 && strstr(text, ">75</text>") && strstr(text, ">25</text>"));
     free(text);
     for (int k = 0; k < rounds(30, 300); k++) {
@@ -297,7 +330,8 @@ Test(pictures, batch_has_a_cell_for_each_token_and_pad)
         int64_t tokens = dice_lengths(len, l.n, 12), longest = 0;
         for (int64_t i = 0; i < l.n; i++)
             longest = len[i] > longest ? len[i] : longest;
-        cr_assert_eq(weft_plot_batch(path, "batch", &l, dice(2) ? labels : NULL), WEFT_OK, "%s", weft_file_message());
+        cr_assert_eq(weft_plot_batch(path, "batch", &l, dice(2) ? labels : NULL), WEFT_OK, "%s",
+                     weft_file_message());
         char *text = text_of_file();
         well_formed(text);
         cr_assert_eq(count(text, "class=\"pad\""), l.n * longest - tokens);
@@ -331,7 +365,9 @@ Test(pictures, same_bytes_in_every_locale)
     for (int k = 0; k < 2; k++) {
         if (k)
             comma_begin();
-        cr_assert_eq(weft_plot_lines(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false, NULL }, 1), WEFT_OK);
+        cr_assert_eq(
+            weft_plot_lines(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false, NULL }, 1),
+            WEFT_OK);
         text[k] = text_of_file();
         comma_end();
     }

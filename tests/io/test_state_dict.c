@@ -1,23 +1,33 @@
-/* test_state_dict.c - weights of PyTorch: a state dict of h5py's loads and gives PyTorch's outputs, goes back bit for bit, and what is no
- * plain state dict is refused. The fixture and the way back are state_dict.py's; WEFT_PYTHON names a Python with torch to try the latter. */
+/* test_state_dict.c - weights of PyTorch: a state dict of h5py's loads and gives PyTorch's outputs, goes back
+ * bit for bit, and what is no plain state dict is refused. The fixture and the way back are state_dict.py's;
+ * WEFT_PYTHON names a Python with torch to try the latter. */
 #include <hdf5.h>
 #include "checkpoint.h"
 
 static const char *fixture(void)
 {
     static char path[300];
-    snprintf(path, sizeof path, "%s/golden/state_dict.h5", getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
+    snprintf(path, sizeof path, "%s/golden/state_dict.h5",
+             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests");
     return path;
 }
 
 /* ---- PyTorch's model ---- */
-typedef struct { weft_module *m; weft_embedding *embed; weft_rnn *encoder, *decoder; weft_layer_norm_layer *norm; weft_linear *out; weft_tensor *mean; } net;
+typedef struct {
+    weft_module *m;
+    weft_embedding *embed;
+    weft_rnn *encoder, *decoder;
+    weft_layer_norm_layer *norm;
+    weft_linear *out;
+    weft_tensor *mean;
+} net;
 
 static net net_new(weft *w)
 {
     net k = { .m = weft_module_new(w, "any name") };
     k.embed = weft_embedding_new(k.m, "embed", 11, 3);
-    k.encoder = weft_lstm_new(k.m, "encoder", &(weft_rnn_opts){ .input = 3, .hidden = 4, .layers = 2, .bidirectional = true });
+    k.encoder = weft_lstm_new(
+        k.m, "encoder", &(weft_rnn_opts){ .input = 3, .hidden = 4, .layers = 2, .bidirectional = true });
     k.norm = weft_layer_norm_layer_new(k.m, "norm", 8);
     k.decoder = weft_gru_new(k.m, "decoder", &(weft_rnn_opts){ .input = 8, .hidden = 5 });
     k.out = weft_linear_new(k.m, "out", 5, 2);
@@ -44,7 +54,8 @@ static example example_of(const char *path)      /* the fixture's inputs and PyT
 static weft_real *run(const net *k, const example *e)             /* [tokens, 2], sequence by sequence */
 {
     weft *w = weft_module_context(k->m);
-    weft_tensor *x = weft_embedding_run(k->embed, weft_ragged_ints(w, e->tokens, &(weft_lengths){ SEQUENCES, e->len, NULL }));
+    weft_tensor *x = weft_embedding_run(
+        k->embed, weft_ragged_ints(w, e->tokens, &(weft_lengths){ SEQUENCES, e->len, NULL }));
     x = weft_rnn_run(k->encoder, x, WEFT_ZERO_STATE).y;
     x = weft_rnn_run(k->decoder, weft_layer_norm_layer_run(k->norm, x), WEFT_ZERO_STATE).y;
     return numbers(weft_to_layout(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));
@@ -61,15 +72,19 @@ Test(state_dict, pytorch_s_weights_give_pytorch_s_outputs)
         weft_load_report r;
         cr_assert(memcmp(run(&k, &e), want, sizeof want), "the first weights are those of the file");
         DOES(weft_load_state_dict(fixture(), k.m, &r));
-        cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded, r.missing, r.other_shape, r.extra, r.text);
-        cr_assert_str_eq(r.text, "extra num_batches_tracked\nextra test/lengths\nextra test/rows\nextra test/tokens\n");
+        cr_assert(r.loaded == 26 && !r.missing && !r.other_shape && r.extra == 4, "%d %d %d %d\n%s", r.loaded,
+                  r.missing, r.other_shape, r.extra, r.text);
+        cr_assert_str_eq(
+            r.text, "extra num_batches_tracked\nextra test/lengths\nextra test/rows\nextra test/tokens\n");
         close_to("outputs", run(&k, &e), want, 2 * TOKENS, TOL(1e-12, 2e-6));
-        REFUSES(weft_load_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT, "num_batches_tracked is in the file");
+        REFUSES(weft_load_state_dict(fixture(), k.m, NULL), WEFT_EFORMAT,
+                "num_batches_tracked is in the file");
     }
 }
 
 /* ---- and back ---- */
-static bytes set_of(const char *path, const char *name, weft__kind *k)           /* as doubles; n counts them */
+/* as doubles; n counts them */
+static bytes set_of(const char *path, const char *name, weft__kind *k)
 {
     bytes file = read_bytes(path), b = { NULL, 0 };
     weft__h5 *h = weft__h5_open(path, file.at, file.n, false);
@@ -105,19 +120,24 @@ Test(state_dict, weights_go_back_bit_for_bit)
     end_folder();
 }
 
-Test(state_dict, pytorch_gives_weft_s_outputs)   /* the same in Python, if there is one with torch; else as above, for new weights */
+/* the same in Python, if there is one with torch; else as above, for new weights */
+Test(state_dict, pytorch_gives_weft_s_outputs)
 {
     weft *w = open_on(WEFT_CPU);
     net k = net_new(w);
     example e = example_of(fixture());
-    const char *weights = in_folder("weights.h5"), *outputs = in_folder("outputs.h5"), *python = getenv("WEFT_PYTHON");
+    const char *weights = in_folder("weights.h5"), *outputs = in_folder("outputs.h5"),
+               *python = getenv("WEFT_PYTHON");
     char command[1000];
     weft_dataset d = { .n = SEQUENCES, .columns = 2, .len = e.len, .rows = run(&k, &e) };
     DOES(weft_save_state_dict(weights, k.m));
     DOES(weft_write_hdf5(outputs, "/", &d));
-    snprintf(command, sizeof command, "%s %s/io/state_dict.py check %s %s", python, getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", weights, outputs);
+    snprintf(command, sizeof command, "%s %s/io/state_dict.py check %s %s", python,
+             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", weights, outputs);
     if (!python)
-        fprintf(stderr, "skipped: PyTorch has not read the weights; WEFT_PYTHON names a Python with torch and h5py\n");
+        fprintf(
+            stderr,
+            "skipped: PyTorch has not read the weights; WEFT_PYTHON names a Python with torch and h5py\n");
     cr_assert(!python || system(command) == 0, "%s", command);
     net other = net_new(w);
     DOES(weft_load_state_dict(weights, other.m, NULL));
@@ -140,9 +160,11 @@ static small small_new(void)
 
 static const double six[6] = { 1, -2.5, 3, 1e-3, 0, -1e6 };
 /* Writes six in this file type below this name, contiguous or (chunk) not. */
-static void put(hid_t file, const char *name, hid_t type, int rank, const hsize_t *size, H5D_layout_t layout, bool deflate)
+static void put(hid_t file, const char *name, hid_t type, int rank, const hsize_t *size, H5D_layout_t layout,
+                bool deflate)
 {
-    hid_t links = H5Pcreate(H5P_LINK_CREATE), list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(rank, size, NULL);
+    hid_t links = H5Pcreate(H5P_LINK_CREATE), list = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(rank, size, NULL);
     H5Pset_create_intermediate_group(links, 1);
     H5Pset_layout(list, layout);
     if (layout == H5D_CHUNKED)
@@ -183,15 +205,43 @@ Test(state_dict, flat_and_nested_of_every_float)
 static void rest(hid_t f) { put(f, "a.b.bias", H5T_IEEE_F32LE, 1, by, H5D_CONTIGUOUS, false); }
 static void chunks(hid_t f)     { put(f, "a.b.weight", H5T_IEEE_F32LE, 2, by, H5D_CHUNKED, false); rest(f); }
 static void compressed(hid_t f) { put(f, "a.b.weight", H5T_IEEE_F32LE, 2, by, H5D_CHUNKED, true); rest(f); }
-static void other_rank(hid_t f) { put(f, "a.b.weight", H5T_IEEE_F32LE, 3, by, H5D_CONTIGUOUS, false); rest(f); }
-static void turned(hid_t f)     { put(f, "a.b.weight", H5T_IEEE_F32LE, 2, (hsize_t[]){ 3, 2 }, H5D_CONTIGUOUS, false); rest(f); }
-static void integers(hid_t f)   { put(f, "a.b.weight", H5T_STD_I64LE, 2, by, H5D_CONTIGUOUS, false); rest(f); }
-static void soft(hid_t f)       { put(f, "x", H5T_IEEE_F32LE, 2, by, H5D_CONTIGUOUS, false); H5Lcreate_soft("/x", f, "a.b.weight", 0, 0); rest(f); }
+static void other_rank(hid_t f)
+{
+    put(f, "a.b.weight", H5T_IEEE_F32LE, 3, by, H5D_CONTIGUOUS, false);
+    rest(f);
+}
+static void turned(hid_t f)
+{
+    put(f, "a.b.weight", H5T_IEEE_F32LE, 2, (hsize_t[]){ 3, 2 }, H5D_CONTIGUOUS, false);
+    rest(f);
+}
+static void integers(hid_t f)
+{
+    put(f, "a.b.weight", H5T_STD_I64LE, 2, by, H5D_CONTIGUOUS, false);
+    rest(f);
+}
+static void soft(hid_t f)
+{
+    put(f, "x", H5T_IEEE_F32LE, 2, by, H5D_CONTIGUOUS, false);
+    H5Lcreate_soft("/x", f, "a.b.weight", 0, 0);
+    rest(f);
+}
 static void external(hid_t f)   { H5Lcreate_external("elsewhere.h5", "/x", f, "a.b.weight", 0, 0); rest(f); }
-static void soft_group(hid_t f) { put(f, "x/b/weight", H5T_IEEE_F32LE, 2, by, H5D_CONTIGUOUS, false); H5Lcreate_soft("/x", f, "a", 0, 0); rest(f); }
+static void soft_group(hid_t f)
+{
+    put(f, "x/b/weight", H5T_IEEE_F32LE, 2, by, H5D_CONTIGUOUS, false);
+    H5Lcreate_soft("/x", f, "a", 0, 0);
+    rest(f);
+}
 static void a_group(hid_t f)    { H5Gclose(H5Gcreate2(f, "a.b.weight", 0, 0, 0)); rest(f); }
 static void nothing(hid_t f)    { (void)f; }
-static void looped(hid_t f)     { H5Gclose(H5Gcreate2(f, "loop", 0, 0, 0)); for (int i = 0; i < 9; i++) H5Lcreate_hard(f, "/", f, (char[]){ 'l', (char)('0' + i), 0 }, 0, 0); rest(f); }
+static void looped(hid_t f)
+{
+    H5Gclose(H5Gcreate2(f, "loop", 0, 0, 0));
+    for (int i = 0; i < 9; i++)
+        H5Lcreate_hard(f, "/", f, (char[]){ 'l', (char)('0' + i), 0 }, 0, 0);
+    rest(f);
+}
 static void half(hid_t f)
 {
     hid_t type = H5Tcopy(H5T_IEEE_F32LE);
@@ -231,15 +281,30 @@ static void ours(hid_t f)
     rest(f);
 }
 
-static const struct { const char *name; void (*fill)(hid_t); weft_status kind; const char *part; bool always; } bad[] = {   /* always: even with a report */
-    { "chunks", chunks, WEFT_EFORMAT, "chunks", true }, { "compressed", compressed, WEFT_EFORMAT, "compressed", true },
-    { "other_rank", other_rank, WEFT_ESHAPE, "float32 [2, 3, 1], the module has", false }, { "turned", turned, WEFT_ESHAPE, "[3, 2], the module", false },
-    { "integers", integers, WEFT_ESHAPE, "is int64 [2, 3]", false }, { "half", half, WEFT_ESHAPE, "something else than", false },
-    { "soft", soft, WEFT_EFORMAT, "link to somewhere else", true }, { "external", external, WEFT_EFORMAT, "link to somewhere else", true },
-    { "soft_group", soft_group, WEFT_EFORMAT, "a is a link to somewhere else", true }, { "a_group", a_group, WEFT_EFORMAT, "not a data set", true },
-    { "nothing", nothing, WEFT_EFORMAT, "a.b.weight is not in the file", false }, { "looped", looped, WEFT_EFORMAT, "", true },
-    { "unwritten", unwritten, WEFT_EFORMAT, "does not have the bytes", true }, { "outside", outside, WEFT_EFORMAT, "another file", true },
-    { "text", text_set, WEFT_ESHAPE, "something else than", false }, { "ours", ours, WEFT_EFORMAT, "checkpoint of weft without its head", true },
+/* always: even with a report */
+static const struct {
+    const char *name;
+    void (*fill)(hid_t);
+    weft_status kind;
+    const char *part;
+    bool always;
+} bad[] = {
+    { "chunks", chunks, WEFT_EFORMAT, "chunks", true },
+    { "compressed", compressed, WEFT_EFORMAT, "compressed", true },
+    { "other_rank", other_rank, WEFT_ESHAPE, "float32 [2, 3, 1], the module has", false },
+    { "turned", turned, WEFT_ESHAPE, "[3, 2], the module", false },
+    { "integers", integers, WEFT_ESHAPE, "is int64 [2, 3]", false },
+    { "half", half, WEFT_ESHAPE, "something else than", false },
+    { "soft", soft, WEFT_EFORMAT, "link to somewhere else", true },
+    { "external", external, WEFT_EFORMAT, "link to somewhere else", true },
+    { "soft_group", soft_group, WEFT_EFORMAT, "a is a link to somewhere else", true },
+    { "a_group", a_group, WEFT_EFORMAT, "not a data set", true },
+    { "nothing", nothing, WEFT_EFORMAT, "a.b.weight is not in the file", false },
+    { "looped", looped, WEFT_EFORMAT, "", true },
+    { "unwritten", unwritten, WEFT_EFORMAT, "does not have the bytes", true },
+    { "outside", outside, WEFT_EFORMAT, "another file", true },
+    { "text", text_set, WEFT_ESHAPE, "something else than", false },
+    { "ours", ours, WEFT_EFORMAT, "checkpoint of weft without its head", true },
 };
 
 Test(state_dict, what_is_no_plain_state_dict_is_refused)
@@ -252,9 +317,11 @@ Test(state_dict, what_is_no_plain_state_dict_is_refused)
         bad[i].fill(f);
         H5Fclose(f);
         weft_status s = weft_load_state_dict(path, k.m, NULL);
-        cr_assert(s == bad[i].kind && strstr(weft_file_message(), bad[i].part), "%s: %s: %s", bad[i].name, weft_status_name(s), weft_file_message());
+        cr_assert(s == bad[i].kind && strstr(weft_file_message(), bad[i].part), "%s: %s: %s", bad[i].name,
+                  weft_status_name(s), weft_file_message());
         s = weft_load_state_dict(path, k.m, &r);
-        cr_assert((s != WEFT_OK) == bad[i].always, "%s: %s: %s", bad[i].name, weft_status_name(s), weft_file_message());
+        cr_assert((s != WEFT_OK) == bad[i].always, "%s: %s: %s", bad[i].name, weft_status_name(s),
+                  weft_file_message());
         cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0, "%s leaves handles", bad[i].name);
         same_bits(bad[i].name, numbers(k.weight), ((weft_real[]){ 7, 7, 7, 7, 7, 7 }), 6);
     }
@@ -271,11 +338,13 @@ Test(state_dict, tied_weights_come_under_any_name)
 {
     const char *path = in_folder("f"), *one = in_folder("one");
     weft *w = open_on(WEFT_CPU);
-    weft_module *tied = weft_module_new(w, "tied"), *apart = weft_module_new(w, "apart"), *single = weft_module_new(w, "single");
+    weft_module *tied = weft_module_new(w, "tied"), *apart = weft_module_new(w, "apart"),
+                *single = weft_module_new(w, "single");
     weft_init init = { WEFT_INIT_UNIFORM, 0, 1 };
     weft_tensor *x = weft_parameter(tied, "x", WEFT_SHAPE(4), init);
     weft_tie(tied, "y", x);
-    weft_tensor *a = weft_parameter(apart, "x", WEFT_SHAPE(4), init), *b = weft_parameter(apart, "y", WEFT_SHAPE(4), init);
+    weft_tensor *a = weft_parameter(apart, "x", WEFT_SHAPE(4), init),
+                *b = weft_parameter(apart, "y", WEFT_SHAPE(4), init);
     weft_tensor *y = weft_parameter(single, "y", WEFT_SHAPE(4), init);
     DOES(weft_save_state_dict(path, tied));    /* both names */
     DOES(weft_load_state_dict(path, apart, NULL));

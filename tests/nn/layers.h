@@ -1,4 +1,5 @@
-/* layers.h - what the tests of layers share: ragged inputs, parameters put in place, gradients against differences, a product by loops. */
+/* layers.h - what the tests of layers share: ragged inputs, parameters put in place, gradients against
+ * differences, a product by loops. */
 #ifndef WEFT_TESTS_LAYERS_H
 #define WEFT_TESTS_LAYERS_H
 #include "tests/check.h"
@@ -9,7 +10,10 @@ enum { N = 4, TOKENS = 3 + 0 + 5 + 1 };
 static const int32_t lengths_of_n[N] = { 3, 0, 5, 1 };
 static const weft_lengths some = { N, lengths_of_n, NULL };
 
-UNUSED static weft_tensor *drawn(weft *w, int rank, const int64_t *shape) { return weft_rand(w, -1, 1, rank, shape); }
+UNUSED static weft_tensor *drawn(weft *w, int rank, const int64_t *shape)
+{
+    return weft_rand(w, -1, 1, rank, shape);
+}
 UNUSED static weft_tensor *ragged(weft *w, int64_t width, const weft_lengths *l)
 {
     static weft_real rows[4096];
@@ -20,7 +24,8 @@ UNUSED static weft_tensor *ragged(weft *w, int64_t width, const weft_lengths *l)
     return weft_ragged(w, dice_fill(rows, tokens * width, -1, 1), width, l);
 }
 
-UNUSED static void renew(weft_module *m)         /* parameters that are not their first values: biases that are not 0 */
+/* parameters that are not their first values: biases that are not 0 */
+UNUSED static void renew(weft_module *m)
 {
     weft_real values[4096];
     for (int i = 0; i < weft_parameter_count(m); i++) {
@@ -30,7 +35,10 @@ UNUSED static void renew(weft_module *m)         /* parameters that are not thei
     }
 }
 
-UNUSED static weft_real *of(const weft_module *m, const char *path) { return numbers(weft_find_parameter(m, path)); }
+UNUSED static weft_real *of(const weft_module *m, const char *path)
+{
+    return numbers(weft_find_parameter(m, path));
+}
 
 /* ---- gradients: of a weighted sum of the result, by all parameters and by the tensors given ---- */
 typedef struct { weft_tensor *(*run)(weft_tensor *const *x, void *user); void *user; } probe;
@@ -55,7 +63,8 @@ UNUSED static void gradients_hold(const weft_module *m, probe p, weft_tensor *co
         all[k] = x[k];
     for (int i = 0; m && i < weft_parameter_count(m); i++)
         all[k++] = weft_parameter_at(m, i, NULL);
-    if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {               /* slow twice over: that it runs is for here, that it is right for elsewhere */
+    /* slow twice over: that it runs is for here, that it is right for elsewhere */
+    if (CHECK_SANITIZED && getenv("WEFT_SMALL")) {
         weft_backward(weighted(all, &p));
         OK(weft_context_of(all[0]));
         return;
@@ -69,7 +78,8 @@ UNUSED static void gradients_hold(const weft_module *m, probe p, weft_tensor *co
 }
 
 /* ---- y = x W^T + b, by loops ---- */
-UNUSED static void product(const weft_real *x, const weft_real *weight, const weft_real *bias, int64_t rows, int64_t in, int64_t out, weft_real *y)
+UNUSED static void product(const weft_real *x, const weft_real *weight, const weft_real *bias, int64_t rows,
+                           int64_t in, int64_t out, weft_real *y)
 {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t o = 0; o < out; o++) {

@@ -23,7 +23,10 @@ UNUSED static model model_in(weft *w)
     return a;
 }
 
-UNUSED static double slope(int part, int64_t i, int step) { return sin(1 + 1.7 * part + .9 * (double)i + 2.3 * step * step) * (step == 2 ? 30 : 1); }
+UNUSED static double slope(int part, int64_t i, int step)
+{
+    return sin(1 + 1.7 * part + .9 * (double)i + 2.3 * step * step) * (step == 2 ? 30 : 1);
+}
 
 UNUSED static void pull(const model *a, int step)
 {

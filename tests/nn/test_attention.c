@@ -1,4 +1,5 @@
-/* test_attention.c - attention layers over a ragged memory, against loops over sequences, queries and keys. */
+/* test_attention.c - attention layers over a ragged memory, against loops over sequences, queries and
+ * keys. */
 #include "layers.h"
 
 /* ---- attention: by loops over sequences, queries, keys ---- */
@@ -19,7 +20,9 @@ static double additive_score(const weft_module *m, const weft_real *q, const wef
     double sum = 0;
     (void)head;
     for (int i = 0; i < WIDTH; i++)
-        sum += (double)of(m, "l.score")[i] * tanh(dot(of(m, "l.query_weight") + i * DQ, q, DQ) + dot(of(m, "l.memory_weight") + i * DM, k, DM) + (double)of(m, "l.bias")[i]);
+        sum += (double)of(m, "l.score")[i] *
+               tanh(dot(of(m, "l.query_weight") + i * DQ, q, DQ) +
+                    dot(of(m, "l.memory_weight") + i * DM, k, DM) + (double)of(m, "l.bias")[i]);
     return sum;
 }
 
@@ -32,15 +35,18 @@ static double general_score(const weft_module *m, const weft_real *q, const weft
     return sum;
 }
 
-static void attend(const weft_module *m, score *f, weft_causal causal, int heads, stretch s, const weft_real *q, int64_t dq, const weft_real *k, int64_t dk,
-                   const weft_real *v, int64_t dv, weft_real *y, weft_real *map)
+static void attend(const weft_module *m, score *f, weft_causal causal, int heads, stretch s,
+                   const weft_real *q, int64_t dq, const weft_real *k, int64_t dk, const weft_real *v,
+                   int64_t dv, weft_real *y, weft_real *map)
 {
     int64_t wide = dv / heads;                   /* of a head */
     for (int64_t i = 0; i < s.q; i++, map += s.k * heads)
         for (int h = 0; h < heads; h++) {
             double e[PAIRS], total = 0;
             for (int64_t j = 0; j < s.k; j++) {
-                bool seen = !causal || j <= i + (causal == WEFT_CAUSAL_TOP_LEFT ? 0 : s.k - s.q - (causal == WEFT_CAUSAL_STRICT));
+                bool seen = !causal || j <= i + (causal == WEFT_CAUSAL_TOP_LEFT ?
+                                                     0 :
+                                                     s.k - s.q - (causal == WEFT_CAUSAL_STRICT));
                 total += e[j] = seen ? exp(f(m, q + (s.first_q + i) * dq, k + (s.first_k + j) * dk, h)) : 0;
             }
             for (int64_t j = 0; j < s.k; j++)
@@ -64,7 +70,8 @@ static void attention_holds(weft *w, const weft_module *m, score *f, runner *run
 {
     for (int kind = 0; kind < 3; kind++) {
         const int32_t *len = kind == 2 ? ones : q_len;
-        weft_tensor *memory = ragged(w, DM, &m_lengths), *map, *q = kind == 2 ? drawn(w, WEFT_SHAPE(N, DQ)) : ragged(w, DQ, &q_lengths);
+        weft_tensor *memory = ragged(w, DM, &m_lengths), *map,
+                    *q = kind == 2 ? drawn(w, WEFT_SHAPE(N, DQ)) : ragged(w, DQ, &q_lengths);
         weft_real want[16 * DM], want_map[PAIRS], *rows = numbers(q), *keys = numbers(memory);
         stretch s = { 0 };
         int64_t pairs = 0;
@@ -72,21 +79,35 @@ static void attention_holds(weft *w, const weft_module *m, score *f, runner *run
             s.q = len[i], s.k = m_len[i];
             attend(m, f, WEFT_ALL_KEYS, 1, s, rows, DQ, keys, DM, keys, DM, want, want_map + pairs);
         }
-        weft_tensor *y = run(layer, kind == 1 ? weft_to_layout(q, WEFT_PACKED) : q, weft_to_layout(memory, kind == 1 ? WEFT_PACKED : WEFT_CONCAT), &map);
+        weft_tensor *y = run(layer, kind == 1 ? weft_to_layout(q, WEFT_PACKED) : q,
+                             weft_to_layout(memory, kind == 1 ? WEFT_PACKED : WEFT_CONCAT), &map);
         OK(w);
         cr_assert(weft_layout_of(y) == WEFT_PLAIN ? kind == 2 : kind < 2);
         cr_assert(weft_rank(y) == 2 && weft_size(y, 0) == s.first_q && weft_size(y, 1) == DM);
         close_to("y", numbers(kind == 2 ? y : weft_to_layout(y, WEFT_CONCAT)), want, weft_numel(y), EXACT);
         cr_assert(weft_numel(map) == pairs && weft_size(map, 1) == 1 && weft_lengths_of(map).n == s.first_q);
         close_to("map", numbers(map), want_map, pairs, EXACT);
-        close_to("without a map", numbers(run(layer, q, memory, NULL)), numbers(run(layer, q, memory, &map)), weft_numel(y), EXACT);
+        close_to("without a map", numbers(run(layer, q, memory, NULL)), numbers(run(layer, q, memory, &map)),
+                 weft_numel(y), EXACT);
     }
 }
 
-static weft_tensor *additive(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map) { return weft_additive_attention_run(layer, q, memory, map); }
-static weft_tensor *general(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)  { return weft_general_attention_run(layer, q, memory, map); }
-static weft_tensor *probe_additive(weft_tensor *const *x, void *layer) { return weft_additive_attention_run(layer, x[0], x[1], NULL); }
-static weft_tensor *probe_general(weft_tensor *const *x, void *layer)  { return weft_general_attention_run(layer, x[0], x[1], NULL); }
+static weft_tensor *additive(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+{
+    return weft_additive_attention_run(layer, q, memory, map);
+}
+static weft_tensor *general(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map)
+{
+    return weft_general_attention_run(layer, q, memory, map);
+}
+static weft_tensor *probe_additive(weft_tensor *const *x, void *layer)
+{
+    return weft_additive_attention_run(layer, x[0], x[1], NULL);
+}
+static weft_tensor *probe_general(weft_tensor *const *x, void *layer)
+{
+    return weft_general_attention_run(layer, x[0], x[1], NULL);
+}
 
 Test(attention, additive_attention)
 {
@@ -95,8 +116,10 @@ Test(attention, additive_attention)
         weft_additive_attention *l = weft_additive_attention_new(m, "l", DQ, DM, WIDTH);
         renew(m);
         attention_holds(w, m, additive_score, additive, l);
-        gradients_hold(m, (probe){ probe_additive, l }, (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
-        gradients_hold(m, (probe){ probe_additive, l }, (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), ragged(w, DM, &m_lengths) }, 2);
+        gradients_hold(m, (probe){ probe_additive, l },
+                       (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
+        gradients_hold(m, (probe){ probe_additive, l },
+                       (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), ragged(w, DM, &m_lengths) }, 2);
     }
 }
 
@@ -106,8 +129,10 @@ Test(attention, general_attention)
         weft_module *m = weft_module_new(w, "m");
         weft_general_attention *l = weft_general_attention_new(m, "l", DQ, DM);
         attention_holds(w, m, general_score, general, l);
-        gradients_hold(m, (probe){ probe_general, l }, (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
-        gradients_hold(m, (probe){ probe_general, l }, (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), ragged(w, DM, &m_lengths) }, 2);
+        gradients_hold(m, (probe){ probe_general, l },
+                       (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
+        gradients_hold(m, (probe){ probe_general, l },
+                       (weft_tensor *[]){ drawn(w, WEFT_SHAPE(N, DQ)), ragged(w, DM, &m_lengths) }, 2);
     }
 }
 
@@ -118,32 +143,47 @@ static double head_score(const weft_module *m, const weft_real *q, const weft_re
     return dot(q + head * (DM / HEADS), k + head * (DM / HEADS), DM / HEADS) / sqrt(DM / HEADS);
 }
 
-static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *l, bool self, bool plain, weft_causal causal)
+static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *l, bool self, bool plain,
+                       weft_causal causal)
 {
     const int32_t *len = plain ? ones : self ? m_len : q_len;
     weft_tensor *memory = ragged(w, DM, &m_lengths), *map = NULL;
-    weft_tensor *q = self ? memory : plain ? drawn(w, WEFT_SHAPE(N, DM)) : ragged(w, DM, &(weft_lengths){ N, len, NULL });
-    weft_real part[3][16 * DM], mixed[16 * DM], want[16 * DM], want_map[PAIRS], *weight = of(m, "l.in_proj_weight"), *bias = of(m, "l.in_proj_bias");
+    weft_tensor *q = self  ? memory :
+                     plain ? drawn(w, WEFT_SHAPE(N, DM)) :
+                             ragged(w, DM, &(weft_lengths){ N, len, NULL });
+    weft_real part[3][16 * DM], mixed[16 * DM], want[16 * DM], want_map[PAIRS],
+        *weight = of(m, "l.in_proj_weight"), *bias = of(m, "l.in_proj_bias");
     for (int i = 0; i < 3; i++)
-        product(numbers(i ? memory : q), weight + i * DM * DM, bias + i * DM, weft_size(i ? memory : q, 0), DM, DM, part[i]);
+        product(numbers(i ? memory : q), weight + i * DM * DM, bias + i * DM, weft_size(i ? memory : q, 0),
+                DM, DM, part[i]);
     stretch s = { 0 };
     int64_t pairs = 0;
     for (int i = 0; i < N; i++, s.first_q += s.q, s.first_k += s.k, pairs += s.q * s.k) {
         s.q = len[i], s.k = m_len[i];
-        attend(m, head_score, causal, HEADS, s, part[0], DM, part[1], DM, part[2], DM, mixed, want_map + HEADS * pairs);
+        attend(m, head_score, causal, HEADS, s, part[0], DM, part[1], DM, part[2], DM, mixed,
+               want_map + HEADS * pairs);
     }
     product(mixed, of(m, "l.out_proj.weight"), of(m, "l.out_proj.bias"), s.first_q, DM, DM, want);
     weft_tensor *y = weft_multihead_attention_run(l, q, memory, causal, &map);
     OK(w);
-    cr_assert((weft_layout_of(y) == WEFT_PLAIN) == plain && weft_size(y, 0) == s.first_q && weft_size(y, 1) == DM);
+    cr_assert((weft_layout_of(y) == WEFT_PLAIN) == plain && weft_size(y, 0) == s.first_q &&
+              weft_size(y, 1) == DM);
     close_to("y", numbers(y), want, weft_numel(y), EXACT);
-    cr_assert(weft_numel(map) == HEADS * pairs && weft_size(map, 1) == HEADS && weft_lengths_of(map).n == s.first_q);
+    cr_assert(weft_numel(map) == HEADS * pairs && weft_size(map, 1) == HEADS &&
+              weft_lengths_of(map).n == s.first_q);
     close_to("map", numbers(map), want_map, HEADS * pairs, EXACT);
-    close_to("without a map", numbers(weft_multihead_attention_run(l, q, memory, causal, NULL)), want, weft_numel(y), EXACT);
+    close_to("without a map", numbers(weft_multihead_attention_run(l, q, memory, causal, NULL)), want,
+             weft_numel(y), EXACT);
 }
 
-static weft_tensor *probe_cross(weft_tensor *const *x, void *l) { return weft_multihead_attention_run(l, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL); }
-static weft_tensor *probe_self(weft_tensor *const *x, void *l)  { return weft_multihead_attention_run(l, x[0], x[0], WEFT_ALL_KEYS, NULL); }
+static weft_tensor *probe_cross(weft_tensor *const *x, void *l)
+{
+    return weft_multihead_attention_run(l, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
+}
+static weft_tensor *probe_self(weft_tensor *const *x, void *l)
+{
+    return weft_multihead_attention_run(l, x[0], x[0], WEFT_ALL_KEYS, NULL);
+}
 
 Test(attention, multihead_attention)
 {
@@ -156,7 +196,8 @@ Test(attention, multihead_attention)
         for (int causal = WEFT_ALL_KEYS; causal <= WEFT_CAUSAL_STRICT; causal++)
             for (int kind = 0; kind < 3; kind++)
                 heads_hold(w, m, l, kind == 1, kind == 2, (weft_causal)causal);
-        gradients_hold(m, (probe){ probe_cross, l }, (weft_tensor *[]){ ragged(w, DM, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
+        gradients_hold(m, (probe){ probe_cross, l },
+                       (weft_tensor *[]){ ragged(w, DM, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
         gradients_hold(m, (probe){ probe_self, l }, (weft_tensor *[]){ ragged(w, DM, &m_lengths) }, 1);
     }
 }
@@ -167,12 +208,17 @@ Test(attention, a_plain_query_is_one_token_a_sequence)
     weft_module *m = weft_module_new(w, "m");
     weft_general_attention *l = weft_general_attention_new(m, "l", DQ, DM);
     weft_tensor *q = drawn(w, WEFT_SHAPE(N, DQ)), *map, *y;
-    weft_tensor *memory = ragged(w, DM, &(weft_lengths){ N, m_len, (int64_t[]){ 40, 30, 20, 10 } });      /* with ids */
-    weft_tensor *as_ragged = weft_ragged(w, numbers(q), DQ, &(weft_lengths){ N, ones, (int64_t[]){ 40, 30, 20, 10 } });
+    /* with ids */
+    weft_tensor *memory = ragged(w, DM, &(weft_lengths){ N, m_len, (int64_t[]){ 40, 30, 20, 10 } });
+    weft_tensor *as_ragged =
+        weft_ragged(w, numbers(q), DQ, &(weft_lengths){ N, ones, (int64_t[]){ 40, 30, 20, 10 } });
     y = weft_general_attention_run(l, q, memory, NULL);
-    same_in_company("y", numbers(y), numbers(weft_to_layout(weft_general_attention_run(l, as_ragged, memory, NULL), WEFT_CONCAT)), N * DM);
+    same_in_company(
+        "y", numbers(y),
+        numbers(weft_to_layout(weft_general_attention_run(l, as_ragged, memory, NULL), WEFT_CONCAT)), N * DM);
     weft_lengths empty = { 0, NULL, NULL };      /* no sequences at all */
-    cr_assert(weft_numel(weft_general_attention_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)), weft_ragged(w, NULL, DM, &empty), &map)) == 0);
+    cr_assert(weft_numel(weft_general_attention_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)),
+                                                    weft_ragged(w, NULL, DM, &empty), &map)) == 0);
     OK(w);
     CLEAN(w);
 }
@@ -188,7 +234,9 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecke
     for (int step = 0; step < 6; step++) {
         weft_tensor *memory = ragged(w, DM, &m_lengths), *q = weft_embedding_run(e, weft_arange(w, N)), *map;
         for (int i = 0; i < 5; i++)
-            q = weft_slice(weft_add(weft_additive_attention_run(a, q, memory, &map), weft_general_attention_run(g, q, memory, NULL)), 1, 0, DQ);
+            q = weft_slice(weft_add(weft_additive_attention_run(a, q, memory, &map),
+                                    weft_general_attention_run(g, q, memory, NULL)),
+                           1, 0, DQ);
         weft_backward(weft_sum_all(q));
         weft_clear(w);
         cr_assert(step < 3 || allocations(w) == before, "step %d allocates", step);
@@ -197,7 +245,8 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecke
     CLEAN(w);
 }
 
-/* Multi-head attention, forward and backward; the allocation that is the n-th from its beginning fails. False: it failed for want of memory. */
+/* Multi-head attention, forward and backward; the allocation that is the n-th from its beginning fails.
+ * False: it failed for want of memory. */
 static bool without(int table, int64_t n, weft_real *y, weft_real *dx)
 {
     enum { D = 6 };

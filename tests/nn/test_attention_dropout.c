@@ -1,5 +1,6 @@
-/* test_attention_dropout.c - dropout of attention's weights: which go is weft_dropout's mask, the same on every table, in every layout and
- * company, forward and backward; the others keep the mean. Gradients and second derivatives are in op_cases.h. */
+/* test_attention_dropout.c - dropout of attention's weights: which go is weft_dropout's mask, the same on
+ * every table, in every layout and company, forward and backward; the others keep the mean. Gradients and
+ * second derivatives are in op_cases.h. */
 #include "tests/check.h"
 #include "autograd/tape.h"
 
@@ -29,7 +30,8 @@ static weft_tensor *map_by(bool operators, weft_tensor *q, weft_tensor *k, const
     OK(w);
     return map;
 }
-static void anew(weft *w) { if (w->tape) w->tape->drops = NULL; }   /* the next mask of a name is its first in this step */
+/* the next mask of a name is its first in this step */
+static void anew(weft *w) { if (w->tape) w->tape->drops = NULL; }
 
 /* ---- the function that the mask is ---- */
 /* Of one head: weft_dropout's of a tensor whose tokens are the queries and whose columns are the keys. */
@@ -40,8 +42,10 @@ Test(attention_dropout, the_mask_is_that_of_dropout)
         int32_t keys[S];
         for (int s = 0; s < S; s++)
             keys[s] = K;
-        weft_tensor *q = drawn(w, 1, &(weft_lengths){ S, q_len, ids }), *k = weft_ragged(w, nothing, 1, &(weft_lengths){ S, keys, NULL });
-        weft_tensor *ones = weft_add(weft_ragged(w, nothing, K, &(weft_lengths){ S, q_len, ids }), weft_scalar(w, 1));
+        weft_tensor *q = drawn(w, 1, &(weft_lengths){ S, q_len, ids }),
+                    *k = weft_ragged(w, nothing, 1, &(weft_lengths){ S, keys, NULL });
+        weft_tensor *ones =
+            weft_add(weft_ragged(w, nothing, K, &(weft_lengths){ S, q_len, ids }), weft_scalar(w, 1));
         weft_attention_opts o = { .dropout = P, .name = "m.a" };
         for (int i = 0; i < 3; i++) {            /* the first, second and third call of that name */
             anew(w);
@@ -53,7 +57,8 @@ Test(attention_dropout, the_mask_is_that_of_dropout)
                 weft_dropout(ones, P, "m.a", false);
             weft_real *mask = numbers(weft_dropout(ones, P, "m.a", false));
             for (int64_t at = 0; at < weft_numel(ones); at++)
-                cr_assert(fabs((double)map[at] * K - (double)mask[at]) < 1e-4, "at %lld: %g, %g", (long long)at, (double)map[at] * K, (double)mask[at]);
+                cr_assert(fabs((double)map[at] * K - (double)mask[at]) < 1e-4, "at %lld: %g, %g",
+                          (long long)at, (double)map[at] * K, (double)mask[at]);
         }
     }
 }
@@ -72,10 +77,12 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
         memcpy(first[i > 0], numbers(map_by(false, x, x, &o)), sizeof first[0]);
         int same = 0, of_heads = 0;
         for (int j = 0; j < L * L * HEADS; j++)
-            same += i && (first[0][j] == 0) == (first[1][j] == 0), of_heads += j % HEADS && (first[i > 0][j] == 0) == (first[i > 0][j - 1] == 0);
+            same += i && (first[0][j] == 0) == (first[1][j] == 0),
+                of_heads += j % HEADS && (first[i > 0][j] == 0) == (first[i > 0][j - 1] == 0);
         double agree = 1 - 2 * .25 * .75;        /* of masks that know nothing of each other */
         cr_assert(i == 0 || fabs(same / (double)(L * L * HEADS) - agree) < .03, "case %d: %d", i, same);
-        cr_assert(fabs(of_heads / (double)(L * L) - agree) < .03, "case %d: heads agree %d times", i, of_heads);
+        cr_assert(fabs(of_heads / (double)(L * L) - agree) < .03, "case %d: heads agree %d times", i,
+                  of_heads);
     }
     CLEAN(twin);
     CLEAN(w);
@@ -85,7 +92,8 @@ Test(attention_dropout, as_many_go_as_were_to_and_the_mean_stays)
 {
     FOR_DEVICES(w) {
         enum { L = 128, N = L * L * HEADS };
-        weft_tensor *x = weft_ragged(w, nothing, WIDTH, &(weft_lengths){ 1, (int32_t[]){ L }, NULL }), *y, *map;
+        weft_tensor *x = weft_ragged(w, nothing, WIDTH, &(weft_lengths){ 1, (int32_t[]){ L }, NULL }), *y,
+                    *map;
         weft_attention_opts o = opts(WEFT_ALL_KEYS);
         weft_tensor *ones = weft_add(x, weft_scalar(w, 1));
         weft_set_grad_enabled(w, false);
@@ -115,7 +123,8 @@ Test(attention_dropout, every_table_draws_the_same)
         for (int causal = 0; causal < 4; causal++)
             for (int operators = 0; operators < 2; operators++) {
                 dice_seed(3);
-                weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, ids }), *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL });
+                weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, ids }),
+                            *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL });
                 anew(w);
                 weft_attention_opts o = opts((weft_causal)causal);
                 weft_tensor *map = map_by(operators, q, k, &o);
@@ -125,7 +134,8 @@ Test(attention_dropout, every_table_draws_the_same)
                 if (!tables_met && !operators)
                     memcpy(of_first[causal], m, (size_t)n * sizeof *m);
                 for (int64_t i = 0; i < n; i++)
-                    cr_assert((m[i] == 0) == (of_first[causal][i] == 0), "causal %d, %lld", causal, (long long)i);
+                    cr_assert((m[i] == 0) == (of_first[causal][i] == 0), "causal %d, %lld", causal,
+                              (long long)i);
                 close_to("map", m, of_first[causal], n, TOL(1e-13, 3e-6));
             }
         tables_met++;
@@ -139,9 +149,11 @@ static void spread_out(weft_tensor *x, const int *which, int n, weft_real *to, i
     weft_real *rows = numbers(weft_to_layout(x, WEFT_CONCAT));
     const int32_t *offset = weft_offsets(x);
     for (int i = 0; i < n; i++)
-        memcpy(to + which[i] * step, rows + offset[i] * WIDTH, (size_t)(offset[i + 1] - offset[i]) * WIDTH * sizeof *rows);
+        memcpy(to + which[i] * step, rows + offset[i] * WIDTH,
+               (size_t)(offset[i + 1] - offset[i]) * WIDTH * sizeof *rows);
 }
-static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len, uint64_t seed, weft_layout layout)
+static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len, uint64_t seed,
+                            weft_layout layout)
 {
     static weft_real x[MOST];
     int32_t l[S];
@@ -155,7 +167,8 @@ static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len
 }
 static void find(weft *w, const int *which, int n, weft_layout layout, found *f)
 {
-    weft_tensor *q = some_of(w, which, n, q_len, 10, layout), *k = some_of(w, which, n, k_len, 20, layout), *v = some_of(w, which, n, k_len, 30, layout), *dx[3];
+    weft_tensor *q = some_of(w, which, n, q_len, 10, layout), *k = some_of(w, which, n, k_len, 20, layout),
+                *v = some_of(w, which, n, k_len, 30, layout), *dx[3];
     weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
     anew(w);
     weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_square(y));
@@ -163,7 +176,8 @@ static void find(weft *w, const int *which, int n, weft_layout layout, found *f)
     weft_gradients(loss, (weft_tensor *[]){ q, k, v }, 3, dx);
     OK(w);
     spread_out(y, which, n, f->y[0], COUNT(f->y[0]));
-    spread_out(dx[0], which, n, f->dq[0], COUNT(f->dq[0])), spread_out(dx[1], which, n, f->dk[0], COUNT(f->dk[0]));
+    spread_out(dx[0], which, n, f->dq[0], COUNT(f->dq[0])),
+        spread_out(dx[1], which, n, f->dk[0], COUNT(f->dk[0]));
     spread_out(dx[2], which, n, f->dv[0], COUNT(f->dv[0]));
     weft_set_grad_enabled(w, true);
 }
@@ -174,7 +188,8 @@ Test(attention_dropout, layout_order_and_neighbours_change_no_bit)
         found alone = { 0 }, got[3] = { 0 };
         for (int s = 0; s < S; s++)
             find(w, &all[s], 1, WEFT_CONCAT, &alone);
-        find(w, all, S, WEFT_CONCAT, &got[0]), find(w, other, S, WEFT_PACKED, &got[1]), find(w, other + 1, S - 1, WEFT_CONCAT, &got[2]);
+        find(w, all, S, WEFT_CONCAT, &got[0]), find(w, other, S, WEFT_PACKED, &got[1]),
+            find(w, other + 1, S - 1, WEFT_CONCAT, &got[2]);
         for (int i = 0; i < 2; i++)
             same_in_company("in company", got[i].y[0], alone.y[0], sizeof alone / sizeof(weft_real));
         for (int s = 1; s < S; s++)              /* without the sequence that was the first */
@@ -186,9 +201,12 @@ Test(attention_dropout, layout_order_and_neighbours_change_no_bit)
 Test(attention_dropout, outside_of_training_there_is_none)
 {
     FOR_DEVICES(w) {
-        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, ids }), *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL });
-        weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT), none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
-        weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)), *dropped = numbers(weft_attention(q, k, k, &o, NULL));
+        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, ids }),
+                    *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL });
+        weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT),
+                            none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
+        weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)),
+                  *dropped = numbers(weft_attention(q, k, k, &o, NULL));
         size_t bytes = (size_t)weft_numel(q) * sizeof *want;
         weft_set_training(w, false);
         weft_real *off = numbers(weft_attention(q, k, k, &o, NULL)), *map = numbers(map_by(false, q, k, &o));
@@ -206,9 +224,11 @@ Test(attention_dropout, forward_map_and_backward_have_one_mask)
     FOR_DEVICES(w) {
         enum { LQ = 70, LK = 90 };
         weft_lengths lq = { 1, (int32_t[]){ LQ }, NULL }, lk = { 1, (int32_t[]){ LK }, NULL };
-        weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *v = drawn(w, HEADS, &lk), *dy = drawn(w, HEADS, &lq), *dv;
+        weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *v = drawn(w, HEADS, &lk),
+                    *dy = drawn(w, HEADS, &lq), *dv;
         weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
-        weft_real *m = numbers(map_by(false, q, k, &o)), *values = numbers(v), *dys = numbers(dy), want[LQ * HEADS] = { 0 }, want_dv[LK * HEADS] = { 0 };
+        weft_real *m = numbers(map_by(false, q, k, &o)), *values = numbers(v), *dys = numbers(dy),
+                  want[LQ * HEADS] = { 0 }, want_dv[LK * HEADS] = { 0 };
         anew(w);
         weft_tensor *y = weft_attention(q, k, v, &o, NULL), *loss = weft_sum_all(weft_mul(y, dy));
         weft_set_grad_enabled(w, false);
@@ -249,13 +269,23 @@ Test(attention_dropout, a_key_alone_and_none)
 Test(attention_dropout, options_are_looked_at)
 {
     weft *w = open_on(WEFT_CPU);
-    static const struct { weft_real dropout; const char *name; weft_causal causal; const char *says; } bad[] = {
-        { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" }, { 1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" },
-        { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" }, { (weft_real).1, NULL, WEFT_ALL_KEYS, "name: dropout wants one" },
-        { 0, "a", (weft_causal)4, "causal: one of weft_causal is wanted" }, { 0, "a", (weft_causal)-1, "causal: one of weft_causal is wanted" } };
+    static const struct {
+        weft_real dropout;
+        const char *name;
+        weft_causal causal;
+        const char *says;
+    } bad[] = { { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" },
+                { 1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" },
+                { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" },
+                { (weft_real).1, NULL, WEFT_ALL_KEYS, "name: dropout wants one" },
+                { 0, "a", (weft_causal)4, "causal: one of weft_causal is wanted" },
+                { 0, "a", (weft_causal)-1, "causal: one of weft_causal is wanted" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, NULL });
-        weft_attention(q, q, q, &(weft_attention_opts){ .dropout = bad[i].dropout, .name = bad[i].name, .causal = bad[i].causal }, NULL);
+        weft_attention(
+            q, q, q,
+            &(weft_attention_opts){ .dropout = bad[i].dropout, .name = bad[i].name, .causal = bad[i].causal },
+            NULL);
         char all[200];
         snprintf(all, sizeof all, "attention: [13, 4] concat: %s", bad[i].says);
         FAILS(w, WEFT_EARG, all);
@@ -267,7 +297,8 @@ Test(attention_dropout, want_of_memory_is_told)
     FOR_DEVICES(w)
         for (int n = 1, failed = 1; failed; n++) {
             weft_attention_opts o = opts(WEFT_CAUSAL_TOP_LEFT);
-            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, NULL }), *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL }), *map, *dx;
+            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, NULL }),
+                        *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL }), *map, *dx;
             OK(w);
             fail_in(w, n);
             weft_gradients(weft_sum_all(weft_attention(q, k, k, &o, n % 2 ? &map : NULL)), &q, 1, &dx);

@@ -1,4 +1,5 @@
-/* test_clip.c - clipping, moving averages, schedules: against plain loops of double and the numbers of torch.optim.lr_scheduler. */
+/* test_clip.c - clipping, moving averages, schedules: against plain loops of double and the numbers of
+ * torch.optim.lr_scheduler. */
 #include "optim_model.h"
 
 /* ---- clipping ---- */
@@ -26,11 +27,13 @@ Test(clip, norms)
             double norm = norm_of(&a, power, frozen, 2), factor = fmin(1, max / (norm + 1e-6));
             weft_tensor *before = weft_clip_grad_norm_p(a.m, (weft_real)max, (weft_real)power);
             cr_assert(weft_rank(before) == 0);
-            close_to("norm", ((weft_real[]){ weft_item(before) }), ((weft_real[]){ (weft_real)norm }), 1, TOL(1e-12, 1e-6));
+            close_to("norm", ((weft_real[]){ weft_item(before) }), ((weft_real[]){ (weft_real)norm }), 1,
+                     TOL(1e-12, 1e-6));
             for (int k = 0; k < PARTS; k++)
                 for (int64_t i = 0; i < a.n[k]; i++) {
                     double got = (double)numbers(weft_grad(a.p[k]))[i], g = slope(k, i, 2);
-                    cr_assert_float_eq(got, k == frozen ? g : g * factor, TOL(1e-12, 1e-5), "part %d, %lld", k, (long long)i);
+                    cr_assert_float_eq(got, k == frozen ? g : g * factor, TOL(1e-12, 1e-5), "part %d, %lld",
+                                       k, (long long)i);
                 }
             weft_clear(w);
         }
@@ -53,7 +56,8 @@ Test(clip, of_a_part)
     CLEAN(w);
 }
 
-/* Clipping a gradient that is not finite neither hides it nor spreads it: the step is skipped and names the right parameter. */
+/* Clipping a gradient that is not finite neither hides it nor spreads it: the step is skipped and names
+ * the right parameter. */
 Test(clip, what_is_not_finite)
 {
     FOR_DEVICES(w)
@@ -63,7 +67,8 @@ Test(clip, what_is_not_finite)
             weft_real *before = numbers(a.p[0]);
             pull(&a, 0);
             poison(&a, 2, 9, c < 3 ? NAN : INFINITY);
-            weft_tensor *norm = weft_clip_grad_norm_p(a.m, 1, ((weft_real[]){ 1, 2, (weft_real)INFINITY })[c % 3]);
+            weft_tensor *norm =
+                weft_clip_grad_norm_p(a.m, 1, ((weft_real[]){ 1, 2, (weft_real)INFINITY })[c % 3]);
             cr_assert(!isfinite(weft_item(norm)));
             weft_optim_step(o);
             cr_assert_str_eq(weft_optim_bad_parameter(o), "last");
@@ -122,17 +127,56 @@ static double cycle7(int64_t step)  { return weft_one_cycle(step, .5, 7, .5, 4, 
 
 Test(schedule, rates)
 {
-    static const double annealed[] = { 1, 0.9657457896300791, 0.8681980515339464, 0.7222075445642905, 0.55, 0.3777924554357097, 0.2318019484660537,
-                                       0.134254210369921, 0.1, .1, .1 };
+    static const double annealed[] = { 1,
+                                       0.9657457896300791,
+                                       0.8681980515339464,
+                                       0.7222075445642905,
+                                       0.55,
+                                       0.3777924554357097,
+                                       0.2318019484660537,
+                                       0.134254210369921,
+                                       0.1,
+                                       .1,
+                                       .1 };
     static const double decayed[] = { 1, 1, 1, .5, .5, .5, .25, .25 };
-    static const double of20[] = { 0.020000000000000018, 0.06583592135001265, 0.18583592135001265, 0.3341640786499874, 0.45416407864998737, 0.5,
-                                   0.49373200311754367, 0.47524231600673683, 0.445458088785525, 0.40587282697488153, 0.3584715008956504,
-                                   0.30563101096814466, 0.250001, 0.19437098903185537, 0.14153049910434962, 0.09412917302511849,
-                                   0.05454391121447502, 0.024759683993263143, 0.006269996882456277, 2e-06, 2e-6 };
-    static const double of10[] = { 0.05, 0.3875, 0.49454236328326795, 0.4523019943451431, 0.375125, 0.2763559837010965, 0.1730730056548569,
-                                   0.08313463106187524, 0.022092021953760407, 0.0005 };
-    static const double of7[] = { 0.125, 0.25455931355469735, 0.46419068644530265, 0.47833693985365416, 0.32992645430294376,
-                                  0.14486160584340205, 0.0625 };
+    static const double of20[] = { 0.020000000000000018,
+                                   0.06583592135001265,
+                                   0.18583592135001265,
+                                   0.3341640786499874,
+                                   0.45416407864998737,
+                                   0.5,
+                                   0.49373200311754367,
+                                   0.47524231600673683,
+                                   0.445458088785525,
+                                   0.40587282697488153,
+                                   0.3584715008956504,
+                                   0.30563101096814466,
+                                   0.250001,
+                                   0.19437098903185537,
+                                   0.14153049910434962,
+                                   0.09412917302511849,
+                                   0.05454391121447502,
+                                   0.024759683993263143,
+                                   0.006269996882456277,
+                                   2e-06,
+                                   2e-6 };
+    static const double of10[] = { 0.05,
+                                   0.3875,
+                                   0.49454236328326795,
+                                   0.4523019943451431,
+                                   0.375125,
+                                   0.2763559837010965,
+                                   0.1730730056548569,
+                                   0.08313463106187524,
+                                   0.022092021953760407,
+                                   0.0005 };
+    static const double of7[] = { 0.125,
+                                  0.25455931355469735,
+                                  0.46419068644530265,
+                                  0.47833693985365416,
+                                  0.32992645430294376,
+                                  0.14486160584340205,
+                                  0.0625 };
     holds("warmup_cosine", annealed, COUNT(annealed), cosine);
     holds("step_decay", decayed, COUNT(decayed), halves);
     holds("one_cycle", of20, COUNT(of20), cycle20);
@@ -149,9 +193,12 @@ Test(schedule, rates)
     const int64_t odd[] = { INT64_MIN, -5, 0, 3, INT64_MAX };
     for (int i = 0; i < 125; i++) {
         int64_t step = odd[i % 5], warmup = odd[i / 5 % 5], total = odd[i / 25];
-        double lr = weft_cosine_warmup(step, 1, warmup, total, 0), cycle = weft_one_cycle(step, 1, total, (double)warmup, (double)warmup, 0);
-        cr_assert(lr >= 0 && lr <= 1, "step %lld, warm-up %lld of %lld: %g", (long long)step, (long long)warmup, (long long)total, lr);
-        cr_assert(cycle >= 0 && cycle <= 1, "step %lld of %lld: %g", (long long)step, (long long)total, cycle);
+        double lr = weft_cosine_warmup(step, 1, warmup, total, 0),
+               cycle = weft_one_cycle(step, 1, total, (double)warmup, (double)warmup, 0);
+        cr_assert(lr >= 0 && lr <= 1, "step %lld, warm-up %lld of %lld: %g", (long long)step,
+                  (long long)warmup, (long long)total, lr);
+        cr_assert(cycle >= 0 && cycle <= 1, "step %lld of %lld: %g", (long long)step, (long long)total,
+                  cycle);
         cr_assert(isfinite(weft_step_decay(step, 1, warmup, .5)));
     }
     cr_assert_eq(weft_one_cycle(3, 1, 0, 0, 0, 0), 1);
@@ -159,14 +206,18 @@ Test(schedule, rates)
 
 Test(schedule, plateau)
 {
-    static const double values[] = { 3, 2, 2, 1.99995, 2.5, NAN, 1, 1, 1, 1, .5, .6, .6, .6, .6, .6, .6, .6, .6 };
-    static const double smaller[] = { .1, .1, .1, .1, .05, .05, .05, .05, .05, .025, .025, .025, .025, .02, .02, .02, .02, .02, .02 };
-    static const double larger[] = { .1, .1, .1, .05, .05, .05, .025, .025, .025, .02, .02, .02, .02, .02, .02, .02, .02, .02, .02 };
+    static const double values[] = { 3,  2,  2,  1.99995, 2.5, NAN, 1,  1,  1, 1,
+                                     .5, .6, .6, .6,      .6,  .6,  .6, .6, .6 };
+    static const double smaller[] = { .1,   .1,   .1,   .1,  .05, .05, .05, .05, .05, .025,
+                                      .025, .025, .025, .02, .02, .02, .02, .02, .02 };
+    static const double larger[] = { .1,  .1,  .1,  .05, .05, .05, .025, .025, .025, .02,
+                                     .02, .02, .02, .02, .02, .02, .02,  .02,  .02 };
     weft_plateau a = { .lr = .1, .factor = .5, .least = .02, .patience = 2 }, b = a;
     b.larger_is_better = true;
     for (int i = 0; i < COUNT(values); i++) {
         double down = weft_plateau_step(&a, values[i]), up = weft_plateau_step(&b, values[i]);
-        cr_assert(fabs(down - smaller[i]) < 1e-15 && fabs(up - larger[i]) < 1e-15, "value %d: %g and %g", i, down, up);
+        cr_assert(fabs(down - smaller[i]) < 1e-15 && fabs(up - larger[i]) < 1e-15, "value %d: %g and %g", i,
+                  down, up);
     }
     cr_assert_eq(a.seen, COUNT(values));
 }
@@ -175,15 +226,18 @@ Test(schedule, stopper)
 {
     static const double values[] = { NAN, 5, 4, 3.95, 4.1, 3, 3, NAN, 3 };
     static const bool best[] = { false, true, true, false, false, true, false, false, false };
-    weft_early_stopping s = { .patience = 3, .min_delta = .1 }, up = { .patience = 2, .larger_is_better = true };
+    weft_early_stopping s = { .patience = 3, .min_delta = .1 },
+                        up = { .patience = 2, .larger_is_better = true };
     for (int i = 0; i < COUNT(values); i++) {
         bool is_best = !best[i];
         cr_assert_eq(weft_early_stopping_step(&s, values[i], &is_best), i == 8, "value %d", i);
         cr_assert_eq(is_best, best[i], "value %d", i);
     }
     cr_assert_eq(s.best, 3);
-    cr_assert(!weft_early_stopping_step(&up, 1, NULL) && !weft_early_stopping_step(&up, 0, NULL) && !weft_early_stopping_step(&up, 2, NULL));
+    cr_assert(!weft_early_stopping_step(&up, 1, NULL) && !weft_early_stopping_step(&up, 0, NULL) &&
+              !weft_early_stopping_step(&up, 2, NULL));
     cr_assert(!weft_early_stopping_step(&up, 2, NULL) && weft_early_stopping_step(&up, 1, NULL));
     weft_early_stopping hasty = { 0 };
-    cr_assert(!weft_early_stopping_step(&hasty, 1, NULL) && !weft_early_stopping_step(&hasty, 0, NULL) && weft_early_stopping_step(&hasty, 0, NULL));
+    cr_assert(!weft_early_stopping_step(&hasty, 1, NULL) && !weft_early_stopping_step(&hasty, 0, NULL) &&
+              weft_early_stopping_step(&hasty, 0, NULL));
 }

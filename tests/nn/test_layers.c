@@ -1,4 +1,5 @@
-/* test_layers.c - linear, embedding, norm, dropout, MLP: values against loops written out here, gradients against differences. */
+/* test_layers.c - linear, embedding, norm, dropout, MLP: values against loops written out here, gradients
+ * against differences. */
 #include "layers.h"
 
 /* ---- linear ---- */
@@ -12,11 +13,14 @@ Test(layers, linear)
         weft_linear *l = weft_linear_new(m, "l", 5, 3), *u = weft_linear_unbiased(m, "u", 5, 3);
         cr_assert(weft_parameter_numel(m) == 15 + 3 + 15 && !weft_find_parameter(m, "u.bias"));
         for (int i = 0; i < 18; i++)
-            cr_assert(fabs((double)(i < 15 ? of(m, "l.weight")[i] : of(m, "l.bias")[i - 15])) <= 1 / sqrt(5) + 1e-7);
-        weft_tensor *x[] = { drawn(w, WEFT_SHAPE(4, 5)), drawn(w, WEFT_SHAPE(2, 3, 5)), ragged(w, 5, &some), drawn(w, WEFT_SHAPE(0, 5)) };
+            cr_assert(fabs((double)(i < 15 ? of(m, "l.weight")[i] : of(m, "l.bias")[i - 15])) <=
+                      1 / sqrt(5) + 1e-7);
+        weft_tensor *x[] = { drawn(w, WEFT_SHAPE(4, 5)), drawn(w, WEFT_SHAPE(2, 3, 5)), ragged(w, 5, &some),
+                             drawn(w, WEFT_SHAPE(0, 5)) };
         for (int i = 0; i < COUNT(x); i++) {
             weft_tensor *r = weft_linear_run(l, x[i]);
-            cr_assert(weft_rank(r) == weft_rank(x[i]) && weft_size(r, -1) == 3 && weft_layout_of(r) == weft_layout_of(x[i]));
+            cr_assert(weft_rank(r) == weft_rank(x[i]) && weft_size(r, -1) == 3 &&
+                      weft_layout_of(r) == weft_layout_of(x[i]));
             product(numbers(x[i]), of(m, "l.weight"), of(m, "l.bias"), weft_numel(x[i]) / 5, 5, 3, y);
             close_to("y", numbers(r), y, weft_numel(r), EXACT);
             product(numbers(x[i]), of(m, "u.weight"), NULL, weft_numel(x[i]) / 5, 5, 3, y);
@@ -37,21 +41,27 @@ Test(layers, embedding)
         weft_embedding *plain = weft_embedding_new(m, "plain", 6, 3);
         weft_embedding *padded = weft_embedding_with(m, "padded", &(weft_embedding_opts){ 6, 3, 2, true });
         for (int kind = 0; kind < 3; kind++) {
-            weft_tensor *ids = kind == 2 ? weft_ragged_ints(w, id, &some) : kind ? weft_ints(w, id, WEFT_SHAPE(3, 3)) : weft_ints(w, id, WEFT_SHAPE(TOKENS));
+            weft_tensor *ids = kind == 2 ? weft_ragged_ints(w, id, &some) :
+                               kind      ? weft_ints(w, id, WEFT_SHAPE(3, 3)) :
+                                           weft_ints(w, id, WEFT_SHAPE(TOKENS));
             for (int with = 0; with < 2; with++) {
                 const weft_real *table = of(m, with ? "padded.weight" : "plain.weight");
                 weft_tensor *y = weft_embedding_run(with ? padded : plain, ids);
                 weft_real *got = numbers(y), *gradient;
-                cr_assert(weft_rank(y) == weft_rank(ids) + 1 && weft_size(y, -1) == 3 && weft_layout_of(y) == weft_layout_of(ids));
+                cr_assert(weft_rank(y) == weft_rank(ids) + 1 && weft_size(y, -1) == 3 &&
+                          weft_layout_of(y) == weft_layout_of(ids));
                 int count[6] = { 0 };
                 for (int t = 0; t < TOKENS; count[id[t]]++, t++)
                     for (int j = 0; j < 3; j++)
-                        cr_assert(got[3 * t + j] == table[3 * id[t] + j] && (got[3 * t + j] != 0) == !(with && id[t] == 2));
+                        cr_assert(got[3 * t + j] == table[3 * id[t] + j] &&
+                                  (got[3 * t + j] != 0) == !(with && id[t] == 2));
                 weft_zero_grad(m);
                 weft_backward(weft_sum_all(y));
-                gradient = numbers(weft_grad(weft_find_parameter(m, with ? "padded.weight" : "plain.weight")));
+                gradient =
+                    numbers(weft_grad(weft_find_parameter(m, with ? "padded.weight" : "plain.weight")));
                 for (int i = 0; i < 18; i++)
-                    cr_assert(gradient[i] == (with && i / 3 == 2 ? 0 : (weft_real)count[i / 3]), "gradient of row %d", i / 3);
+                    cr_assert(gradient[i] == (with && i / 3 == 2 ? 0 : (weft_real)count[i / 3]),
+                              "gradient of row %d", i / 3);
             }
         }
     }
@@ -90,7 +100,9 @@ Test(layers, norm)
             for (int j = 0; j < WIDTH; j++)
                 variance += pow((double)v[r * WIDTH + j] - mean, 2) / WIDTH;
             for (int j = 0; j < WIDTH; j++)
-                want[r * WIDTH + j] = (weft_real)(((double)v[r * WIDTH + j] - mean) / sqrt(variance + 1e-5) * (double)gain[j] + (double)shift[j]);
+                want[r * WIDTH + j] =
+                    (weft_real)(((double)v[r * WIDTH + j] - mean) / sqrt(variance + 1e-5) * (double)gain[j] +
+                                (double)shift[j]);
         }
         close_to("norm", numbers(weft_layer_norm_layer_run(n, x)), want, TOKENS * WIDTH, EXACT);
         gradients_hold(m, (probe){ run_norm, n }, &x, 1);
@@ -111,14 +123,21 @@ Test(layers, dropout_is_named_by_its_place)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_dropout_layer *a = weft_dropout_layer_new(m, "a", (weft_real).5, false), *b = weft_dropout_layer_new(m, "b", (weft_real).5, false), *once = weft_dropout_layer_new(m, "once", (weft_real).5, true);
+        weft_dropout_layer *a = weft_dropout_layer_new(m, "a", (weft_real).5, false),
+                           *b = weft_dropout_layer_new(m, "b", (weft_real).5, false),
+                           *once = weft_dropout_layer_new(m, "once", (weft_real).5, true);
         weft_dropout_layer *none = weft_dropout_layer_new(m, "none", 0, false);
         weft *twin = open_on(WEFT_REF);          /* the same seed, step and call */
         static const weft_real ones[64 * TOKENS] = { 0 };
-        weft_tensor *x = weft_add(weft_ragged(w, ones, 64, &some), weft_scalar(w, 1)), *of_twin = weft_add(weft_ragged(twin, ones, 64, &some), weft_scalar(twin, 1));
-        weft_real *of_a = numbers(weft_dropout_layer_run(a, x)), *of_b = numbers(weft_dropout_layer_run(b, x)), *same = numbers(weft_dropout(x, (weft_real).5, "m.a", false));
-        same_bits("named by its path", of_a, numbers(weft_dropout(of_twin, (weft_real).5, "m.a", false)), 64 * TOKENS);
-        cr_assert(memcmp(of_a, of_b, 64 * sizeof *of_a) && memcmp(of_a, same, 64 * sizeof *same), "another layer, another call: another mask");
+        weft_tensor *x = weft_add(weft_ragged(w, ones, 64, &some), weft_scalar(w, 1)),
+                    *of_twin = weft_add(weft_ragged(twin, ones, 64, &some), weft_scalar(twin, 1));
+        weft_real *of_a = numbers(weft_dropout_layer_run(a, x)),
+                  *of_b = numbers(weft_dropout_layer_run(b, x)),
+                  *same = numbers(weft_dropout(x, (weft_real).5, "m.a", false));
+        same_bits("named by its path", of_a, numbers(weft_dropout(of_twin, (weft_real).5, "m.a", false)),
+                  64 * TOKENS);
+        cr_assert(memcmp(of_a, of_b, 64 * sizeof *of_a) && memcmp(of_a, same, 64 * sizeof *same),
+                  "another layer, another call: another mask");
         int kept = 0;
         for (int i = 0; i < 64 * TOKENS; i++) {
             cr_assert(of_a[i] == 0 || of_a[i] == 2);
@@ -170,9 +189,11 @@ Test(layers, mlp)
                 char weight[32], bias[32];
                 snprintf(weight, sizeof weight, "mlp.%d.weight", 2 * i);
                 snprintf(bias, sizeof bias, "mlp.%d.bias", 2 * i);
-                product(buffer[i & 1], of(m, weight), of(m, bias), TOKENS, widths[i], widths[i + 1], buffer[!(i & 1)]);
+                product(buffer[i & 1], of(m, weight), of(m, bias), TOKENS, widths[i], widths[i + 1],
+                        buffer[!(i & 1)]);
                 for (int j = 0; i < 2 && j < TOKENS * widths[i + 1]; j++)
-                    buffer[!(i & 1)][j] = (weft_real)activation((weft_activation)a, (double)buffer[!(i & 1)][j]);
+                    buffer[!(i & 1)][j] =
+                        (weft_real)activation((weft_activation)a, (double)buffer[!(i & 1)][j]);
             }
             close_to(name, numbers(weft_mlp_run(l, x)), buffer[1], TOKENS * 2, EXACT);
             if (a >= WEFT_GELU)                  /* the others have corners */
@@ -185,15 +206,19 @@ Test(layers, mlp_drops_between_its_layers)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_mlp *l = weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 100, 2 }, WEFT_TANH, (weft_real).5 });
-    weft_mlp *one = weft_mlp_new(m, "one", &(weft_mlp_opts){ 1, (int64_t[]){ 3, 2 }, WEFT_TANH, (weft_real).5 });
+    weft_mlp *l =
+        weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 100, 2 }, WEFT_TANH, (weft_real).5 });
+    weft_mlp *one =
+        weft_mlp_new(m, "one", &(weft_mlp_opts){ 1, (int64_t[]){ 3, 2 }, WEFT_TANH, (weft_real).5 });
     weft_tensor *x = drawn(w, WEFT_SHAPE(4, 3));
     weft_real *a = numbers(weft_mlp_run(l, x)), *b = numbers(weft_mlp_run(l, x));
     weft *twin = open_on(WEFT_CPU);
     weft_module *of_twin = weft_submodule_new(weft_module_new(twin, "m"), "mlp");
-    weft_linear *first = weft_linear_new(of_twin, "0", 3, 100), *second = weft_linear_new(of_twin, "3", 100, 2);
+    weft_linear *first = weft_linear_new(of_twin, "0", 3, 100),
+                *second = weft_linear_new(of_twin, "3", 100, 2);
     weft_tensor *y = weft_tanh(weft_linear_run(first, weft_reals(twin, numbers(x), WEFT_SHAPE(4, 3))));
-    same_bits("its steps", a, numbers(weft_linear_run(second, weft_dropout(y, (weft_real).5, "m.mlp.2", false))), 8);
+    same_bits("its steps", a,
+              numbers(weft_linear_run(second, weft_dropout(y, (weft_real).5, "m.mlp.2", false))), 8);
     close_twin(twin);
     cr_assert(a[0] != b[0] && numbers(weft_mlp_run(one, x))[0] == numbers(weft_mlp_run(one, x))[0]);
     weft_set_training(w, false);

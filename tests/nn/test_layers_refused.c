@@ -1,14 +1,29 @@
-/* test_layers_refused.c - what layers refuse: handles, shapes and options that cannot be, and memory that cannot be had. */
+/* test_layers_refused.c - what layers refuse: handles, shapes and options that cannot be, and memory that
+ * cannot be had. */
 #include "layers.h"
 
-typedef struct { weft_linear *linear; weft_embedding *embedding; weft_layer_norm_layer *norm; weft_dropout_layer *drop; weft_mlp *mlp; weft_additive_attention *additive; weft_general_attention *general; weft_multihead_attention *multihead; } layers;
+typedef struct {
+    weft_linear *linear;
+    weft_embedding *embedding;
+    weft_layer_norm_layer *norm;
+    weft_dropout_layer *drop;
+    weft_mlp *mlp;
+    weft_additive_attention *additive;
+    weft_general_attention *general;
+    weft_multihead_attention *multihead;
+} layers;
 
 static layers all_layers(weft_module *m)
 {
-    return (layers){
-        weft_linear_new(m, "linear", 3, 3), weft_embedding_with(m, "embedding", &(weft_embedding_opts){ 5, 3, 0, true }), weft_layer_norm_layer_new(m, "norm", 3),
-        weft_dropout_layer_new(m, "drop", (weft_real).1, false), weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
-        weft_additive_attention_new(m, "additive", 3, 3, 3), weft_general_attention_new(m, "general", 3, 3), weft_multihead_attention_new(m, "multihead", 3, 1) };
+    return (layers){ weft_linear_new(m, "linear", 3, 3),
+                     weft_embedding_with(m, "embedding", &(weft_embedding_opts){ 5, 3, 0, true }),
+                     weft_layer_norm_layer_new(m, "norm", 3),
+                     weft_dropout_layer_new(m, "drop", (weft_real).1, false),
+                     weft_mlp_new(m, "mlp",
+                                  &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
+                     weft_additive_attention_new(m, "additive", 3, 3, 3),
+                     weft_general_attention_new(m, "general", 3, 3),
+                     weft_multihead_attention_new(m, "multihead", 3, 1) };
 }
 
 static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tensor *memory, weft_tensor **map)
@@ -26,7 +41,8 @@ static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tenso
     return NULL;
 }
 enum { LAYERS = 8, ATTENTION = 5 };
-static const char *const layer_names[LAYERS] = { "linear", "embedding", "norm", "drop", "mlp", "additive", "general", "multihead" };
+static const char *const layer_names[LAYERS] = { "linear", "embedding", "norm",    "drop",
+                                                 "mlp",    "additive",  "general", "multihead" };
 
 Test(layers_refused, a_layer_that_could_not_be_made_runs_to_an_error)
 {
@@ -59,15 +75,20 @@ Test(layers_refused, messages_name_the_layer)
             snprintf(place, sizeof place, "net.part.%s", layer_names[i]);
             weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(4, 3)), *map;
             weft_clear(w);
-            weft_tensor *memory = ragged(w, 3, &some), *wrong = ragged(w, 2, &some), *inert = &w->nil, *ints = weft_ragged_ints(w, lengths_of_n, &(weft_lengths){ 1, (int32_t[]){ 4 }, NULL });
-            weft_tensor *x[] = { NULL, stale, inert, wrong, i == 1 ? memory : ints, weft_zeros(other, WEFT_SHAPE(4, 3)) };
+            weft_tensor *memory = ragged(w, 3, &some), *wrong = ragged(w, 2, &some), *inert = &w->nil,
+                        *ints =
+                            weft_ragged_ints(w, lengths_of_n, &(weft_lengths){ 1, (int32_t[]){ 4 }, NULL });
+            weft_tensor *x[] = {
+                NULL, stale, inert, wrong, i == 1 ? memory : ints, weft_zeros(other, WEFT_SHAPE(4, 3))
+            };
             if (i == 3 && kind == 3)
                 continue;                        /* dropout takes any width */
             if (i == 1 && kind == 3)
                 x[3] = weft_ints(w, (int32_t[]){ 0, 5 }, WEFT_SHAPE(2));      /* an id too large */
             weft_tensor *y = run_layer(&l, i, x[kind], memory, &map);
             cr_assert(y && weft_numel(y) == 0, "%s, kind %d", layer_names[i], kind);
-            cr_assert(strstr(weft_error_message(w), place), "%s, kind %d: %s", place, kind, weft_error_message(w));
+            cr_assert(strstr(weft_error_message(w), place), "%s, kind %d: %s", place, kind,
+                      weft_error_message(w));
             cr_assert_null(w->tape->scope, "the scope was left");
             OK(other);
             weft_recover(w);
@@ -83,13 +104,19 @@ Test(layers_refused, memories_that_cannot_be)
     for (int i = ATTENTION; i < LAYERS; i++)
         for (int kind = 0; kind < 6; kind++) {
             weft_tensor *q = ragged(w, 3, &some), *plain = weft_zeros(w, WEFT_SHAPE(N, 3));
-            struct { weft_tensor *q, *memory; const char *part; } bad[] = {
-                { q, NULL, "memory is NULL" }, { q, plain, "ragged of rank 2" }, { q, ragged(w, 4, &some), "" },
-                { q, ragged(w, 3, &(weft_lengths){ 3, lengths_of_n, NULL }), "4, but the memory has 3 sequences" },
-                { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" }, { weft_zeros(w, WEFT_SHAPE(N, 3, 3, 1)), q, "rank 2" } };
+            struct { weft_tensor *q, *memory; const char *part;
+            } bad[] = { { q, NULL, "memory is NULL" },
+                        { q, plain, "ragged of rank 2" },
+                        { q, ragged(w, 4, &some), "" },
+                        { q, ragged(w, 3, &(weft_lengths){ 3, lengths_of_n, NULL }),
+                          "4, but the memory has 3 sequences" },
+                        { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" },
+                        { weft_zeros(w, WEFT_SHAPE(N, 3, 3, 1)), q, "rank 2" } };
             weft_tensor *map = NULL;
             run_layer(&l, i, bad[kind].q, bad[kind].memory, &map);
-            cr_assert(map && !weft_ok(w) && strstr(weft_error_message(w), bad[kind].part) && strstr(weft_error_message(w), layer_names[i]), "%s, kind %d: %s", layer_names[i], kind, weft_error_message(w));
+            cr_assert(map && !weft_ok(w) && strstr(weft_error_message(w), bad[kind].part) &&
+                          strstr(weft_error_message(w), layer_names[i]),
+                      "%s, kind %d: %s", layer_names[i], kind, weft_error_message(w));
             weft_recover(w);
         }
     weft_multihead_attention_run(l.multihead, ragged(w, 3, &some), ragged(w, 3, &some), (weft_causal)7, NULL);
@@ -102,8 +129,17 @@ Test(layers_refused, options_that_cannot_be)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     static const int64_t widths[] = { 2, 2, 2 };
-    static const weft_mlp_opts mlp[] = { { 0, widths, WEFT_RELU, 0 }, { 1, NULL, WEFT_RELU, 0 }, { 2, widths, (weft_activation)50, 0 }, { 2, widths, WEFT_RELU, 1 }, { 2, widths, WEFT_RELU, (weft_real)NAN } };
-    static const weft_embedding_opts rows[] = { { -1, 2, 0, false }, { 0, 2, 0, false }, { 4, 2, 4, true }, { 4, 2, -1, true }, { (int64_t)1 << 33, 1, 0, false }, { 0, 2, 0, true } };
+    static const weft_mlp_opts mlp[] = { { 0, widths, WEFT_RELU, 0 },
+                                         { 1, NULL, WEFT_RELU, 0 },
+                                         { 2, widths, (weft_activation)50, 0 },
+                                         { 2, widths, WEFT_RELU, 1 },
+                                         { 2, widths, WEFT_RELU, (weft_real)NAN } };
+    static const weft_embedding_opts rows[] = { { -1, 2, 0, false },
+                                                { 0, 2, 0, false },
+                                                { 4, 2, 4, true },
+                                                { 4, 2, -1, true },
+                                                { (int64_t)1 << 33, 1, 0, false },
+                                                { 0, 2, 0, true } };
     for (int i = 0; i <= COUNT(mlp); i++) {
         weft_mlp_new(m, "x", i < COUNT(mlp) ? &mlp[i] : NULL);
         FAILS(w, WEFT_EARG, "mlp: ");
@@ -152,7 +188,8 @@ static uint64_t one_layer(weft_module *m, int kind)                /* how many n
     return (uint64_t)weft_parameter_numel(m);
 }
 
-/* A name is free again after what should have it failed, and the values of what came before and comes after are theirs. */
+/* A name is free again after what should have it failed, and the values of what came before and comes
+ * after are theirs. */
 Test(layers_refused, a_name_is_free_after_a_failure)
 {
     for (int kind = 0; kind <= 10; kind++)
@@ -167,7 +204,8 @@ Test(layers_refused, a_name_is_free_after_a_failure)
             failed += !weft_ok(w);
             if (!weft_ok(w)) {
                 weft_recover(w);
-                cr_assert(weft_parameter_count(m) == 2 && weft_buffer_count(m) == 0, "kind %d, allocation %lld: something was left", kind, (long long)n);
+                cr_assert(weft_parameter_count(m) == 2 && weft_buffer_count(m) == 0,
+                          "kind %d, allocation %lld: something was left", kind, (long long)n);
                 one_layer(m, kind);
             }
             one_layer(same, kind);
@@ -216,11 +254,14 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
         weft_tensor *map;
         w->fail_in = n;
         for (int i = 0; i < LAYERS; i++) {
-            weft_tensor *x = i == 1 ? weft_arange(w, 4) : ragged(w, 3, &some), *y = run_layer(&l, i, x, x, &map);
-            weft_backward(weft_add(weft_sum_all(y), weft_sum_all(weft_parameter_at(m, 0, NULL))));      /* dropout alone trains nothing */
+            weft_tensor *x = i == 1 ? weft_arange(w, 4) : ragged(w, 3, &some),
+                        *y = run_layer(&l, i, x, x, &map);
+            /* dropout alone trains nothing */
+            weft_backward(weft_add(weft_sum_all(y), weft_sum_all(weft_parameter_at(m, 0, NULL))));
         }
         done = weft_ok(w);
-        cr_assert(done ? n > 100 : weft_error_code(w) == WEFT_ENOMEM, "%lld: %s", (long long)n, weft_error_message(w));
+        cr_assert(done ? n > 100 : weft_error_code(w) == WEFT_ENOMEM, "%lld: %s", (long long)n,
+                  weft_error_message(w));
         w->fail_in = 0;
         weft_recover(w);
         for (int i = 0; i < weft_parameter_count(m); i++)

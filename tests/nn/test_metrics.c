@@ -29,7 +29,8 @@ Test(metrics, argmax)
         weft_tensor *plain = weft_argmax(weft_reals(w, x, WEFT_SHAPE(2, TOKENS / 2, CLASSES)));
         cr_assert(weft_rank(plain) == 2 && weft_size(plain, 0) == 2 && weft_dtype_of(plain) == WEFT_I32);
         for (int layout = 0; layout < 4; layout++) {
-            weft_tensor *y = layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout)) : plain;
+            weft_tensor *y =
+                layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout)) : plain;
             int32_t got[TOKENS];
             y = layout ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
             cr_assert_eq(weft_read(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
@@ -88,21 +89,28 @@ Test(metrics, accuracy)
             bool masked = i % 3 == 0;
             double want[4];
             by_hand(&d, masked, want);
-            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(TOKENS, CLASSES)), *y = weft_ints(w, d.target, WEFT_SHAPE(TOKENS));
-            weft_tensor *mask = weft_reals(w, d.mask, WEFT_SHAPE(TOKENS)), *weight = weft_full(w, 3, WEFT_SHAPE(CLASSES));
+            weft_tensor *x = weft_reals(w, d.scores, WEFT_SHAPE(TOKENS, CLASSES)),
+                        *y = weft_ints(w, d.target, WEFT_SHAPE(TOKENS));
+            weft_tensor *mask = weft_reals(w, d.mask, WEFT_SHAPE(TOKENS)),
+                        *weight = weft_full(w, 3, WEFT_SHAPE(CLASSES));
             if (layout) {
                 x = in_layout(weft_ragged(w, d.scores, CLASSES, &lengths), layout);
                 y = in_layout(weft_ragged_ints(w, d.target, &lengths), 1 + i % 3);
                 mask = weft_ragged(w, d.mask, 0, &lengths);
             }
-            weft_ce_opts o = { .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight };   /* of no account */
+            /* of no account */
+            weft_ce_opts o = {
+                .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight
+            };
             int64_t tape = weft_usage_of(w).tape;
             weft_loss tokens = weft_token_accuracy(x, y, &o);
-            cr_assert(weft_item(tokens.sum) == want[0] && weft_item(tokens.weight) == want[1], "%s", weft_error_message(w));
+            cr_assert(weft_item(tokens.sum) == want[0] && weft_item(tokens.weight) == want[1], "%s",
+                      weft_error_message(w));
             if (layout) {
                 weft_loss sequences = weft_sequence_accuracy(x, y, &o);
-                cr_assert(weft_item(sequences.sum) == want[2] && weft_item(sequences.weight) == want[3], "%g of %g, expected %g of %g: %s",
-                          (double)weft_item(sequences.sum), (double)weft_item(sequences.weight), want[2], want[3], weft_error_message(w));
+                cr_assert(weft_item(sequences.sum) == want[2] && weft_item(sequences.weight) == want[3],
+                          "%g of %g, expected %g of %g: %s", (double)weft_item(sequences.sum),
+                          (double)weft_item(sequences.weight), want[2], want[3], weft_error_message(w));
             }
             cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
             weft_clear(w);
@@ -117,7 +125,8 @@ Test(metrics, accuracy_refusals)
     weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(4)), NULL);
     cr_assert(!weft_ok(w));
     weft_recover(w);
-    weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
+    weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)),
+                        weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
     FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
     cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
     cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).sum);
@@ -151,7 +160,9 @@ Test(metrics, edit_distance)
         int64_t got = weft_edit_distance(a, na, b, nb), want = distance(a, na, b, nb);
         cr_assert_eq(got, want, "%lld, expected %lld", (long long)got, (long long)want);
     }
-    cr_assert_eq(weft_edit_distance((int32_t[]){ 'k', 'i', 't', 't', 'e', 'n' }, 6, (int32_t[]){ 's', 'i', 't', 't', 'i', 'n', 'g' }, 7), 3);
+    cr_assert_eq(weft_edit_distance((int32_t[]){ 'k', 'i', 't', 't', 'e', 'n' }, 6,
+                                    (int32_t[]){ 's', 'i', 't', 't', 'i', 'n', 'g' }, 7),
+                 3);
     cr_assert_eq(weft_edit_distance(NULL, 0, NULL, 0), 0);
 }
 
@@ -160,7 +171,10 @@ Test(metrics, meter)
 {
     weft_meter all = { 0 }, m = { .edges = 2, .edge = { 10, 20 } };
     cr_assert(isnan(weft_meter_mean(&all)) && isnan(weft_meter_bucket(&m, 0)));
-    static const struct { int64_t length; int bucket; } put[] = { { 0, 0 }, { 9, 0 }, { 10, 1 }, { 19, 1 }, { 20, 2 }, { 1 << 20, 2 } };
+    static const struct {
+        int64_t length;
+        int bucket;
+    } put[] = { { 0, 0 }, { 9, 0 }, { 10, 1 }, { 19, 1 }, { 20, 2 }, { 1 << 20, 2 } };
     double sum[3] = { 0 }, weight[3] = { 0 }, total = 0, weights = 0;
     for (int i = 0; i < COUNT(put); i++) {
         weft_meter_add(&m, put[i].length, i * i, 1 + i);
@@ -170,7 +184,8 @@ Test(metrics, meter)
     }
     for (int b = 0; b < 3; b++)
         cr_assert_eq(weft_meter_bucket(&m, b), sum[b] / weight[b]);
-    cr_assert(weft_meter_mean(&m) == total / weights && weft_meter_mean(&all) == total / weights && weft_meter_bucket(&all, 0) == total / weights);
+    cr_assert(weft_meter_mean(&m) == total / weights && weft_meter_mean(&all) == total / weights &&
+              weft_meter_bucket(&all, 0) == total / weights);
     cr_assert(isnan(weft_meter_bucket(&m, 3)) && isnan(weft_meter_bucket(&m, -1)));
     weft_meter_reset(&m);
     cr_assert(isnan(weft_meter_mean(&m)) && m.edges == 2);

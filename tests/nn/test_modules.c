@@ -4,7 +4,10 @@
 
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 }, unit = { WEFT_INIT_UNIFORM, 0, 1 };
 static weft_init constant(double a) { return (weft_init){ WEFT_INIT_CONSTANT, (weft_real)a, 0 }; }
-static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_init init) { return weft_parameter(m, name, WEFT_SHAPE(n), init); }
+static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_init init)
+{
+    return weft_parameter(m, name, WEFT_SHAPE(n), init);
+}
 
 static bool all_are(weft_tensor *x, double value)
 {
@@ -19,17 +22,23 @@ static bool all_are(weft_tensor *x, double value)
 Test(modules, paths_count_from_the_module_asked)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *net = weft_module_new(w, "net"), *enc = weft_submodule_new(net, "enc"), *cell = weft_submodule_new(enc, "cell");
-    weft_tensor *a = vector(cell, "a", 3, unit), *b = weft_parameter(net, "b", WEFT_SHAPE(2, 5), unit), *c = weft_buffer(enc, "c", WEFT_SHAPE(4));
+    weft_module *net = weft_module_new(w, "net"), *enc = weft_submodule_new(net, "enc"),
+                *cell = weft_submodule_new(enc, "cell");
+    weft_tensor *a = vector(cell, "a", 3, unit), *b = weft_parameter(net, "b", WEFT_SHAPE(2, 5), unit),
+                *c = weft_buffer(enc, "c", WEFT_SHAPE(4));
     weft_tensor *d = weft_parameter(enc, "d", 0, NULL, unit);
     cr_assert(weft_module_context(cell) == w);
-    struct { weft_module *m; const char *path; weft_tensor *want; } find[] = {
-        { net, "enc.cell.a", a }, { enc, "cell.a", a }, { cell, "a", a }, { net, "b", b }, { enc, "b", NULL }, { net, "enc.c", c },
-        { enc, "d", d }, { net, "enc", NULL }, { net, "enc.cell.", NULL }, { net, "", NULL }, { net, NULL, NULL }, { net, "net.b", NULL } };
+    struct { weft_module *m; const char *path; weft_tensor *want;
+    } find[] = {
+        { net, "enc.cell.a", a },   { enc, "cell.a", a }, { cell, "a", a },    { net, "b", b },
+        { enc, "b", NULL },         { net, "enc.c", c },  { enc, "d", d },     { net, "enc", NULL },
+        { net, "enc.cell.", NULL }, { net, "", NULL },    { net, NULL, NULL }, { net, "net.b", NULL }
+    };
     for (int i = 0; i < COUNT(find); i++)
         cr_assert(weft_find_parameter(find[i].m, find[i].path) == find[i].want, "%s", find[i].path);
     const char *path, *const order[] = { "enc.cell.a", "b", "enc.d" };
-    cr_assert(weft_parameter_count(net) == 3 && weft_parameter_count(enc) == 2 && weft_parameter_count(cell) == 1);
+    cr_assert(weft_parameter_count(net) == 3 && weft_parameter_count(enc) == 2 &&
+              weft_parameter_count(cell) == 1);
     cr_assert(weft_buffer_count(net) == 1 && weft_buffer_count(cell) == 0);
     for (int i = 0; i < 3; i++) {
         weft_tensor *p = weft_parameter_at(net, i, &path);
@@ -40,7 +49,8 @@ Test(modules, paths_count_from_the_module_asked)
     cr_assert(weft_buffer_at(net, 0, &path) == c && !strcmp(path, "enc.c"));
     cr_assert(weft_buffer_at(net, 0, NULL) == c);
     cr_assert(weft_parameter_numel(net) == 3 + 10 + 1 && weft_parameter_numel(enc) == 4);
-    cr_assert(weft_rank(b) == 2 && weft_size(b, 1) == 5 && weft_numel(d) == 1 && all_are(c, 0) && all_are(weft_grad(b), 0));
+    cr_assert(weft_rank(b) == 2 && weft_size(b, 1) == 5 && weft_numel(d) == 1 && all_are(c, 0) &&
+              all_are(weft_grad(b), 0));
     CLEAN(w);
 }
 
@@ -95,9 +105,11 @@ static void read_all(uint64_t seed, const char *root, bool backwards, weft_real 
     weft *w = open_with((weft_opts){ .device = WEFT_CPU, .seed = seed, .threads = 1 });
     weft_module *m = weft_module_new(w, root);
     for (int i = 0; i < 3; i++)
-        weft_parameter(weft_submodule_new(m, names[backwards ? 2 - i : i]), "w", WEFT_SHAPE(4, 5), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+        weft_parameter(weft_submodule_new(m, names[backwards ? 2 - i : i]), "w", WEFT_SHAPE(4, 5),
+                       (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     for (int i = 0; i < 3; i++)
-        memcpy(out + 20 * i, numbers(weft_find_parameter(m, (const char *[]){ "a.w", "b.w", "c.w" }[i])), 20 * sizeof *out);
+        memcpy(out + 20 * i, numbers(weft_find_parameter(m, (const char *[]){ "a.w", "b.w", "c.w" }[i])),
+               20 * sizeof *out);
     CLEAN(w);
 }
 
@@ -132,7 +144,8 @@ Test(modules, kinds_of_first_values)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        cr_assert(all_are(vector(m, "zero", 9, zero), 0) && all_are(vector(m, "constant", 9, constant(-2)), -2));
+        cr_assert(all_are(vector(m, "zero", 9, zero), 0) &&
+                  all_are(vector(m, "constant", 9, constant(-2)), -2));
         struct { const char *name; weft_init init; double mean, deviation, bound; } k[] = {
             { "uniform",  { WEFT_INIT_UNIFORM, 1, 3 }, 2, 1 / sqrt(3), 3 },
             { "normal",   { WEFT_INIT_NORMAL, -1, 2 }, -1, 2, INFINITY },
@@ -143,10 +156,14 @@ Test(modules, kinds_of_first_values)
             double mean, deviation, largest;
             moments(weft_parameter(m, k[i].name, WEFT_SHAPE(80, 20), k[i].init), &mean, &deviation, &largest);
             cr_assert(fabs(mean - k[i].mean) < .15 * k[i].deviation, "%s: mean %g", k[i].name, mean);
-            cr_assert(fabs(deviation / k[i].deviation - 1) < .08, "%s: deviation %g, not %g", k[i].name, deviation, k[i].deviation);
-            cr_assert(largest <= k[i].bound * 1.000001 && largest > (isinf(k[i].bound) ? 4 : .98 * k[i].bound), "%s: largest %g", k[i].name, largest);
+            cr_assert(fabs(deviation / k[i].deviation - 1) < .08, "%s: deviation %g, not %g", k[i].name,
+                      deviation, k[i].deviation);
+            cr_assert(largest <= k[i].bound * 1.000001 &&
+                          largest > (isinf(k[i].bound) ? 4 : .98 * k[i].bound),
+                      "%s: largest %g", k[i].name, largest);
         }
-        weft_tensor *filter = weft_parameter(m, "filter", WEFT_SHAPE(10, 20, 4, 2), (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+        weft_tensor *filter =
+            weft_parameter(m, "filter", WEFT_SHAPE(10, 20, 4, 2), (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
         double mean, deviation, largest, bound = sqrt(6. / (8 * 30));
         moments(filter, &mean, &deviation, &largest);
         cr_assert(largest <= bound * 1.000001 && largest > .98 * bound);
@@ -163,16 +180,18 @@ Test(modules, orthogonal_first_values)
     for (int i = 0; i < COUNT(sizes); i++) {
         char name[] = { (char)('a' + i), 0 };
         int64_t rows = sizes[i][0], columns = sizes[i][1];
-        weft_real *q = numbers(weft_parameter(m, name, 2, sizes[i], (weft_init){ WEFT_INIT_ORTHOGONAL, (weft_real)1.5, 0 }));
+        weft_real *q = numbers(
+            weft_parameter(m, name, 2, sizes[i], (weft_init){ WEFT_INIT_ORTHOGONAL, (weft_real)1.5, 0 }));
         bool wide = rows <= columns;             /* then its rows are orthonormal, else its columns */
-        int64_t k = wide ? rows : columns, n = wide ? columns : rows, along = wide ? 1 : columns, apart = wide ? columns : 1;
+        int64_t k = wide ? rows : columns, n = wide ? columns : rows, along = wide ? 1 : columns,
+                apart = wide ? columns : 1;
         for (int64_t a = 0; a < k; a++)
             for (int64_t b = 0; b < k; b++) {
                 double dot = 0;
                 for (int64_t j = 0; j < n; j++)
                     dot += (double)q[a * apart + j * along] * (double)q[b * apart + j * along];
-                cr_assert(fabs(dot - (a == b ? 2.25 : 0)) < TOL(1e-13, 1e-6), "%lld x %lld: %lld . %lld = %g", (long long)rows, (long long)columns,
-                          (long long)a, (long long)b, dot);
+                cr_assert(fabs(dot - (a == b ? 2.25 : 0)) < TOL(1e-13, 1e-6), "%lld x %lld: %lld . %lld = %g",
+                          (long long)rows, (long long)columns, (long long)a, (long long)b, dot);
             }
     }
     CLEAN(w);
@@ -190,11 +209,15 @@ Test(modules, initialise_starts_a_parameter_anew)
     cr_assert(all_are(p, 4) && m->w->tape->changes > version);
     weft_initialise(p, unit);
     same_bits("again", numbers(p), first, 40);
-    struct { weft_tensor *x; weft_init init; weft_status status; const char *part; } bad[] = {
-        { buffer, unit, WEFT_EARG, "no parameter" }, { weft_grad(p), unit, WEFT_EARG, "no parameter" }, { NULL, unit, WEFT_OK, "" },
-        { p, { WEFT_INIT_UNIFORM, NAN, 1 }, WEFT_EARG, "finite" }, { p, { WEFT_INIT_NORMAL, 0, INFINITY }, WEFT_EARG, "finite" },
-        { p, { (weft_init_kind)99, 0, 0 }, WEFT_EARG, "weft_init_kind" }, { p, { WEFT_INIT_XAVIER, 0, 0 }, WEFT_ESHAPE, "rank" },
-        { p, { WEFT_INIT_ORTHOGONAL, 0, 0 }, WEFT_ESHAPE, "m.p" } };
+    struct { weft_tensor *x; weft_init init; weft_status status; const char *part;
+    } bad[] = { { buffer, unit, WEFT_EARG, "no parameter" },
+                { weft_grad(p), unit, WEFT_EARG, "no parameter" },
+                { NULL, unit, WEFT_OK, "" },
+                { p, { WEFT_INIT_UNIFORM, NAN, 1 }, WEFT_EARG, "finite" },
+                { p, { WEFT_INIT_NORMAL, 0, INFINITY }, WEFT_EARG, "finite" },
+                { p, { (weft_init_kind)99, 0, 0 }, WEFT_EARG, "weft_init_kind" },
+                { p, { WEFT_INIT_XAVIER, 0, 0 }, WEFT_ESHAPE, "rank" },
+                { p, { WEFT_INIT_ORTHOGONAL, 0, 0 }, WEFT_ESHAPE, "m.p" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_initialise(bad[i].x, bad[i].init);
         if (bad[i].status)
@@ -216,7 +239,8 @@ Test(modules, values_and_gradients_survive_growth)
             snprintf(name, sizeof name, "p%d", i);
             p[i] = vector(weft_submodule_new(m, name), "w", 1 + 7 * i, unit);
             was[i] = numbers(p[i]);
-            weft_backward(weft_scale(weft_sum_all(p[i]), (weft_real)(i + 1)));      /* a gradient, while others are still made */
+            /* a gradient, while others are still made */
+            weft_backward(weft_scale(weft_sum_all(p[i]), (weft_real)(i + 1)));
         }
         for (int i = 0; i < 60; i++) {
             same_bits("value", numbers(p[i]), was[i], 1 + 7 * i);
@@ -230,7 +254,8 @@ Test(modules, a_view_of_this_step_survives_growth)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)), *view = weft_reshape(p, WEFT_SHAPE(6));
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(3)),
+                *view = weft_reshape(p, WEFT_SHAPE(6));
     for (int i = 0; i < 12; i++) {
         char name[16];
         snprintf(name, sizeof name, "q%d", i);
@@ -266,17 +291,24 @@ static void keep_run(weft_module *root, int64_t from, int64_t n, void *user)
 Test(modules, neighbours_are_one_run)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
-    vector(a, "1", 16, unit), vector(b, "1", 3, unit), vector(a, "2", 20, unit), vector(a, "3", 0, unit), vector(a, "4", 1, unit), weft_buffer(a, "5", WEFT_SHAPE(7));
-    struct { weft_module *of; bool frozen; int n; int64_t want[3][2]; } t[] = {
-        { m, true, 1, { { 0, 96 } } }, { a, true, 2, { { 0, 16 }, { 32, 48 + 16 } } }, { b, true, 1, { { 16, 16 } } }, { m, false, 2, { { 0, 16 }, { 32, 64 } } }, { b, false, 0, { { 0 } } } };
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                *b = weft_submodule_new(m, "b");
+    vector(a, "1", 16, unit), vector(b, "1", 3, unit), vector(a, "2", 20, unit), vector(a, "3", 0, unit),
+        vector(a, "4", 1, unit), weft_buffer(a, "5", WEFT_SHAPE(7));
+    struct { weft_module *of; bool frozen; int n; int64_t want[3][2];
+    } t[] = { { m, true, 1, { { 0, 96 } } },
+              { a, true, 2, { { 0, 16 }, { 32, 48 + 16 } } },
+              { b, true, 1, { { 16, 16 } } },
+              { m, false, 2, { { 0, 16 }, { 32, 64 } } },
+              { b, false, 0, { { 0 } } } };
     weft_freeze(b, true);
     t[0].want[0][1] = m->n, t[1].want[1][1] = m->n - 32, t[3].want[1][1] = m->n - 32;
     cr_assert(m->n == 16 + 16 + 32 + 16);
     for (int i = 0; i < COUNT(t); i++) {
         runs r = { .n = 0 };
         weft__each_run(t[i].of, t[i].frozen, keep_run, &r);
-        cr_assert(r.n == t[i].n && !memcmp(r.at, t[i].want, (size_t)r.n * sizeof *r.at), "case %d: %d runs", i, r.n);
+        cr_assert(r.n == t[i].n && !memcmp(r.at, t[i].want, (size_t)r.n * sizeof *r.at), "case %d: %d runs",
+                  i, r.n);
     }
     CLEAN(w);
 }
@@ -298,7 +330,8 @@ static void use(weft_module *m)                  /* everything that takes a modu
     weft_assign_values(p, &v, 1);
     weft_initialise(p, unit);
     weft_freeze_parameter(p, true);
-    cr_assert(weft_parameter_count(m) == 0 && weft_buffer_count(m) == 0 && weft_parameter_numel(m) == 0 && !weft_find_parameter(m, "p"));
+    cr_assert(weft_parameter_count(m) == 0 && weft_buffer_count(m) == 0 && weft_parameter_numel(m) == 0 &&
+              !weft_find_parameter(m, "p"));
     cr_assert(weft_parameter_at(m, 0, &path) && weft_buffer_at(m, 0, &path) && path);
     weft_print_module(NULL, m);
     char text[100] = "";
@@ -334,14 +367,18 @@ Test(modules, shapes_that_cannot_be)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    struct { int rank; int64_t shape[7]; bool without; weft_status status; const char *part; } bad[] = {
-        { 1, { -1 }, false, WEFT_ESHAPE, "extent -1 on axis 0" }, { 2, { 3, INT64_MAX }, false, WEFT_ESHAPE, "axis 1" },
-        { 3, { 1 << 20, 1 << 20, 1 << 20 }, false, WEFT_ESHAPE, "too many" }, { -1, { 1 }, false, WEFT_EARG, "rank -1" },
-        { 7, { 1, 1, 1, 1, 1, 1, 1 }, false, WEFT_EARG, "rank 7" }, { 2, { 0 }, true, WEFT_EARG, "without a shape" } };
+    struct { int rank; int64_t shape[7]; bool without; weft_status status; const char *part;
+    } bad[] = { { 1, { -1 }, false, WEFT_ESHAPE, "extent -1 on axis 0" },
+                { 2, { 3, INT64_MAX }, false, WEFT_ESHAPE, "axis 1" },
+                { 3, { 1 << 20, 1 << 20, 1 << 20 }, false, WEFT_ESHAPE, "too many" },
+                { -1, { 1 }, false, WEFT_EARG, "rank -1" },
+                { 7, { 1, 1, 1, 1, 1, 1, 1 }, false, WEFT_EARG, "rank 7" },
+                { 2, { 0 }, true, WEFT_EARG, "without a shape" } };
     for (int i = 0; i < COUNT(bad); i++)
         for (int buffer = 0; buffer < 2; buffer++) {
             const int64_t *shape = bad[i].without ? NULL : bad[i].shape;
-            weft_tensor *x = buffer ? weft_buffer(m, "x", bad[i].rank, shape) : weft_parameter(m, "x", bad[i].rank, shape, unit);
+            weft_tensor *x = buffer ? weft_buffer(m, "x", bad[i].rank, shape) :
+                                      weft_parameter(m, "x", bad[i].rank, shape, unit);
             cr_assert_eq(weft_numel(x), 0);
             FAILS(w, bad[i].status, bad[i].part);
         }
@@ -375,7 +412,8 @@ Test(modules, any_allocation_may_fail)
             CLEAN(w);
             break;
         }
-        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory"), "%s", weft_error_message(w));
+        cr_assert(weft_error_code(w) == WEFT_ENOMEM && strstr(weft_error_message(w), "out of memory"), "%s",
+                  weft_error_message(w));
         fail_in(w, 0);
         weft_recover(w);
         build(w);                                /* a second root of the same name */
@@ -396,7 +434,8 @@ Test(modules, the_tree_is_printed_in_columns)
         "    bias    [11]              11\n";
     char text[1000] = "";
     weft *w = open_on(WEFT_CPU);
-    weft_module *net = weft_module_new(w, "net"), *encoder = weft_submodule_new(net, "encoder"), *decoder = weft_submodule_new(net, "decoder");
+    weft_module *net = weft_module_new(w, "net"), *encoder = weft_submodule_new(net, "encoder"),
+                *decoder = weft_submodule_new(net, "decoder");
     weft_tensor *p = weft_parameter(encoder, "weight", WEFT_SHAPE(3, 4), unit);
     weft_buffer(encoder, "state", WEFT_SHAPE(7));
     weft_tie(decoder, "weight", p);

@@ -1,10 +1,11 @@
-/* test_optim.c - optimisers against the rules of torch.optim in plain loops of double; groups, frozen and tied parameters, steps whose
- * gradients are not finite, resuming, errors and memory. */
+/* test_optim.c - optimisers against the rules of torch.optim in plain loops of double; groups, frozen and
+ * tied parameters, steps whose gradients are not finite, resuming, errors and memory. */
 #include "optim_model.h"
 
 /* ---- the rules, a parameter at a time ---- */
 typedef enum { SGD, RMSPROP, ADAM, ADAMW } rule;
-typedef struct { rule rule; double lr, decay, eps, a, b; bool nesterov, centered; } options;   /* a, b: momentum, dampening; momentum, alpha; betas */
+/* a, b: momentum, dampening; momentum, alpha; betas */
+typedef struct { rule rule; double lr, decay, eps, a, b; bool nesterov, centered; } options;
 typedef struct { double x, m, v, mean; int t; } memory;
 
 static void follow(const options *o, memory *s, double g)
@@ -36,16 +37,19 @@ static void follow(const options *o, memory *s, double g)
 }
 
 static const options all[] = {
-    { SGD, .05, 0, 0, 0, 0, false, false },       { SGD, .05, .1, 0, .9, 0, false, false },        { SGD, .05, .1, 0, .8, .3, false, false },
-    { SGD, .05, 0, 0, .9, 0, true, false },       { SGD, .05, .2, 0, .7, 0, true, false },         { RMSPROP, .01, 0, 1e-8, 0, .99, false, false },
-    { RMSPROP, .01, .1, 1e-6, 0, .9, false, true }, { RMSPROP, .01, .1, 1e-6, .5, .9, false, true }, { RMSPROP, .01, 0, 1e-4, .9, .95, false, false },
-    { ADAM, .01, 0, 1e-8, .9, .999, false, false }, { ADAM, .02, .1, 1e-6, .8, .95, false, false },  { ADAMW, .01, 0, 1e-8, .9, .999, false, false },
+    { SGD, .05, 0, 0, 0, 0, false, false },           { SGD, .05, .1, 0, .9, 0, false, false },
+    { SGD, .05, .1, 0, .8, .3, false, false },        { SGD, .05, 0, 0, .9, 0, true, false },
+    { SGD, .05, .2, 0, .7, 0, true, false },          { RMSPROP, .01, 0, 1e-8, 0, .99, false, false },
+    { RMSPROP, .01, .1, 1e-6, 0, .9, false, true },   { RMSPROP, .01, .1, 1e-6, .5, .9, false, true },
+    { RMSPROP, .01, 0, 1e-4, .9, .95, false, false }, { ADAM, .01, 0, 1e-8, .9, .999, false, false },
+    { ADAM, .02, .1, 1e-6, .8, .95, false, false },   { ADAMW, .01, 0, 1e-8, .9, .999, false, false },
     { ADAMW, .02, .3, 1e-3, .8, .95, false, false },
 };
 
 static weft_optim *made(weft_module *m, const options *o)
 {
-    weft_real lr = (weft_real)o->lr, decay = (weft_real)o->decay, eps = (weft_real)o->eps, a = (weft_real)o->a, b = (weft_real)o->b;
+    weft_real lr = (weft_real)o->lr, decay = (weft_real)o->decay, eps = (weft_real)o->eps,
+              a = (weft_real)o->a, b = (weft_real)o->b;
     weft_adam_opts adam = { lr, a, b, eps, decay };
     if (o->rule == SGD)
         return weft_sgd_new(m, &(weft_sgd_opts){ lr, a, b, decay, o->nesterov });
@@ -100,8 +104,8 @@ Test(optim, rules)
         }
 }
 
-/* enc at half the rate, or with another decay, or with neither; then frozen for two steps: what is frozen does not move, decay included,
- * and keeps its memory. */
+/* enc at half the rate, or with another decay, or with neither; then frozen for two steps: what is frozen
+ * does not move, decay included, and keeps its memory. */
 static void grouped(weft *w, int r, double scale, double decay)
 {
     memory s[PARTS][MOST];
@@ -135,7 +139,8 @@ Test(optim, groups_and_frozen)
         }
 }
 
-/* Any parameter may be frozen in any step, from the first on; each counts its own steps, and none that was skipped. */
+/* Any parameter may be frozen in any step, from the first on; each counts its own steps, and none that was
+ * skipped. */
 static void freeze(const model *a, int t)
 {
     for (int k = 0; k < PARTS; k++)
@@ -161,13 +166,15 @@ Test(optim, steps_of_their_own)
                         follow(&all[r], &s[k][i], slope(k, i, t));
                 }
                 weft_optim_step(o);
-                cr_assert(agrees("frozen at random", &a, s), "options %d, step %d: %s", r, t, weft_error_message(w));
+                cr_assert(agrees("frozen at random", &a, s), "options %d, step %d: %s", r, t,
+                          weft_error_message(w));
                 weft_clear(w);
             }
         }
 }
 
-/* An optimiser of a part leaves the rest alone, gradients too; what no loss has reached stays, though the vectors moved. */
+/* An optimiser of a part leaves the rest alone, gradients too; what no loss has reached stays, though the
+ * vectors moved. */
 Test(optim, only_its_own)
 {
     weft *w = open_on(WEFT_REF);
@@ -175,7 +182,9 @@ Test(optim, only_its_own)
     model a = model_in(w);
     weft_tie(a.enc, "again", a.p[1]);
     weft_optim *o = made(a.enc, &all[9]);
-    weft_tensor *late = weft_parameter(a.enc, "late", WEFT_SHAPE(2000), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });   /* moves the vectors */
+    /* moves the vectors */
+    weft_tensor *late =
+        weft_parameter(a.enc, "late", WEFT_SHAPE(2000), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
     begin(&a, s);
     pull(&a, 0);
     weft_optim_step(o);
@@ -236,15 +245,18 @@ Test(optim, skips)
                 pull(&a, t);
                 poison(&a, t % PARTS, a.n[t % PARTS] - 1, t % 2 ? INFINITY : NAN);
                 weft_optim_step(o);
-                cr_assert_str_eq(weft_optim_bad_parameter(o), ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[t % PARTS]);
+                cr_assert_str_eq(weft_optim_bad_parameter(o),
+                                 ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[t % PARTS]);
                 cr_assert_eq(numbers(weft_grad(a.p[0]))[0], 0);
                 pull(&a, t), weft_optim_step(o);
                 pull(&b, t), weft_optim_step(p);
-                weft_real *want = memcpy((weft_real[PARTS * MOST]){ 0 }, everything(&b), sizeof(weft_real[PARTS * MOST]));
+                weft_real *want =
+                    memcpy((weft_real[PARTS *MOST]){ 0 }, everything(&b), sizeof(weft_real[PARTS * MOST]));
                 same_bits("after a skipped step", everything(&a), want, size_of(&a));
                 weft_clear(w);
             }
-            cr_assert(weft_optim_steps(o) == 2 * STEPS && weft_optim_skipped(o) == STEPS && weft_optim_skipped(p) == 0);
+            cr_assert(weft_optim_steps(o) == 2 * STEPS && weft_optim_skipped(o) == STEPS &&
+                      weft_optim_skipped(p) == 0);
         }
 }
 
@@ -260,7 +272,8 @@ Test(optim, ten_in_a_row)
             weft_optim_step(o);
         }
         OK(w);
-        weft_real *before = memcpy((weft_real[PARTS * MOST]){ 0 }, everything(&a), sizeof(weft_real[PARTS * MOST]));
+        weft_real *before =
+            memcpy((weft_real[PARTS *MOST]){ 0 }, everything(&a), sizeof(weft_real[PARTS * MOST]));
         for (int t = 0; t < 10; t++) {
             OK(w);
             pull(&a, t);
@@ -310,7 +323,8 @@ static void carry_over(weft *from, weft_optim *o, weft *to, weft_optim *p)
     for (int i = 0; i < n; i++) {
         size_t bytes = (size_t)a[i].n * (a[i].type == WEFT_I64 ? sizeof(int64_t) : sizeof(weft_real));
         void *held = malloc(bytes);
-        cr_assert(held && !strcmp(a[i].name, b[i].name) && a[i].n == b[i].n && a[i].type == b[i].type && a[i].device == b[i].device);
+        cr_assert(held && !strcmp(a[i].name, b[i].name) && a[i].n == b[i].n && a[i].type == b[i].type &&
+                  a[i].device == b[i].device);
         if (a[i].device) {
             from->dev.k->download(&from->dev, held, a[i].data, bytes);
             to->dev.k->upload(&to->dev, b[i].data, held, bytes);
@@ -339,14 +353,16 @@ Test(optim, resumes)
             carry_over(w, o, v, p);
             for (int k = 0; k < PARTS; k++)
                 weft_assign_values(b.p[k], numbers(a.p[k]), a.n[k]);
-            cr_assert(weft_optim_steps(p) == 3 && weft_optim_skipped(p) == 1 && weft_optim_lr(p) == (weft_real).03);
+            cr_assert(weft_optim_steps(p) == 3 && weft_optim_skipped(p) == 1 &&
+                      weft_optim_lr(p) == (weft_real).03);
             cr_assert_str_eq(weft_optim_bad_parameter(p), "first");
             for (int t = 3; t < 9; t++) {
                 freeze(&a, t), freeze(&b, t);
                 pull(&a, t), weft_optim_step(o);
                 pull(&b, t), weft_optim_step(p);
             }
-            weft_real *want = memcpy((weft_real[PARTS * MOST]){ 0 }, everything(&a), sizeof(weft_real[PARTS * MOST]));
+            weft_real *want =
+                memcpy((weft_real[PARTS *MOST]){ 0 }, everything(&a), sizeof(weft_real[PARTS * MOST]));
             same_bits("resumed", everything(&b), want, size_of(&a));
             CLEAN(v);
         }
@@ -380,7 +396,9 @@ Test(optim, refusals)
     weft_clip_grad_norm(a.m, (weft_real)NAN);
     FAILS(w, WEFT_EARG, "at most nan");
     weft_clip_grad_norm(a.m, 0);
-    FAILS(w, WEFT_EARG, "clip_grad_norm: norm 2, at most 0; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no limit)");
+    FAILS(w, WEFT_EARG,
+          "clip_grad_norm: norm 2, at most 0; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no "
+          "limit)");
     weft_ema_new(a.m, 2);
     FAILS(w, WEFT_EARG, "decay 2");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
@@ -396,7 +414,8 @@ Test(optim, null)
         weft_optim_step(o);
         weft_optim_set_lr(o, 1);
         weft_optim_set_group(o, NULL, 1, 1);
-        cr_assert(weft_optim_steps(o) == 0 && weft_optim_lr(o) == 0 && weft_optim_skipped(o) == 0 && !*weft_optim_bad_parameter(o));
+        cr_assert(weft_optim_steps(o) == 0 && weft_optim_lr(o) == 0 && weft_optim_skipped(o) == 0 &&
+                  !*weft_optim_bad_parameter(o));
         weft_ema_update(e, 1);
         weft_ema_swap(e);
     }
@@ -423,17 +442,24 @@ Test(optim, steady_steps_allocate_nothing)
     }
 }
 
-/* On a device that is not the host a whole training step reads nothing back; ten bad steps are found out when somebody asks. */
+/* On a device that is not the host a whole training step reads nothing back; ten bad steps are found out
+ * when somebody asks. */
 static int waits;
-static void download(weft__device *d, void *to, const void *from, size_t bytes) { waits++, weft__ref.download(d, to, from, bytes); }
+static void download(weft__device *d, void *to, const void *from, size_t bytes)
+{
+    waits++, weft__ref.download(d, to, from, bytes);
+}
 static void wait(weft__device *d) { waits++, weft__ref.wait(d); }
 
 static weft_tensor *whole_loss(const model *a)
 {
     weft *w = a->w;
-    weft_tensor *h = weft_matmul(weft_full(w, 1, WEFT_SHAPE(2, 3)), a->p[1]), *y = weft_ints(w, (int32_t[]){ 4, 0 }, WEFT_SHAPE(2));
-    weft_loss l = weft_cross_entropy(h, y, &(weft_ce_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(2)), .smoothing = (weft_real).1 });
-    weft_loss m = weft_mse(a->p[2], weft_zeros(w, WEFT_SHAPE(16)), &(weft_loss_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(16)) });
+    weft_tensor *h = weft_matmul(weft_full(w, 1, WEFT_SHAPE(2, 3)), a->p[1]),
+                *y = weft_ints(w, (int32_t[]){ 4, 0 }, WEFT_SHAPE(2));
+    weft_loss l = weft_cross_entropy(
+        h, y, &(weft_ce_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(2)), .smoothing = (weft_real).1 });
+    weft_loss m = weft_mse(a->p[2], weft_zeros(w, WEFT_SHAPE(16)),
+                           &(weft_loss_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(16)) });
     return weft_mean_loss(weft_add_losses(l, m));
 }
 
@@ -474,7 +500,8 @@ Test(optim, no_memory)
         weft *w = open_on(WEFT_REF);
         model a = model_in(w);
         fail_in(w, i);
-        weft_optim *o = weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real).9, 1, 0, (weft_real).5, true });
+        weft_optim *o =
+            weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real).9, 1, 0, (weft_real).5, true });
         weft_ema *e = weft_ema_new(a.m, (weft_real).5);
         failed = !weft_ok(w);
         cr_assert(!failed || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));

@@ -1,5 +1,6 @@
-/* test_optim_finite.c - a step writes finite numbers or none. A rate, a gradient or a value too large for that is a skipped step that names the
- * parameter; mostly sizes alone tell that there is none, and nothing is looked at twice. */
+/* test_optim_finite.c - a step writes finite numbers or none. A rate, a gradient or a value too large for
+ * that is a skipped step that names the parameter; mostly sizes alone tell that there is none, and nothing is
+ * looked at twice. */
 #include "optim_model.h"
 
 #define HUGE_REAL ((weft_real)TOL(1.7e308, 3e38))
@@ -8,10 +9,19 @@ static weft_optim *made(weft_module *m, int rule, weft_real lr)
 {
     switch (rule) {
     case 0: return weft_sgd_new(m, &(weft_sgd_opts){ .lr = lr });
-    case 1: return weft_sgd_new(m, &(weft_sgd_opts){ .lr = lr, .momentum = (weft_real).9, .nesterov = true, .weight_decay = (weft_real).1 });
-    case 2: return weft_rmsprop_new(m, &(weft_rmsprop_opts){ lr, (weft_real).9, (weft_real)1e-8, 0, (weft_real).5, true });
-    case 3: return weft_adam_new(m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).1 });
-    default: return weft_adamw_new(m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 });
+    case 1:
+        return weft_sgd_new(
+            m, &(weft_sgd_opts){
+                   .lr = lr, .momentum = (weft_real).9, .nesterov = true, .weight_decay = (weft_real).1 });
+    case 2:
+        return weft_rmsprop_new(
+            m, &(weft_rmsprop_opts){ lr, (weft_real).9, (weft_real)1e-8, 0, (weft_real).5, true });
+    case 3:
+        return weft_adam_new(
+            m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).1 });
+    default:
+        return weft_adamw_new(
+            m, &(weft_adam_opts){ lr, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 });
     }
 }
 enum { RULES = 5 };
@@ -47,7 +57,9 @@ Test(finite, a_rate_too_large_changes_nothing)
                 weft_clear(w);
             }
             weft_optim_skipped(o);               /* a GPU is asked */
-            FAILS(w, WEFT_ENUMERIC, "optim_step: gradients were finite, but values after the step not finite in 10 steps in a row, first in first; the rate is ");
+            FAILS(w, WEFT_ENUMERIC,
+                  "optim_step: gradients were finite, but values after the step not finite in 10 steps in a "
+                  "row, first in first; the rate is ");
             same_values(&a, before);
             weft_optim_set_lr(o, (weft_real).01);
             pull(&a, 0);
@@ -67,13 +79,15 @@ Test(finite, one_value_too_large)
                 pull(&a, 0), weft_optim_step(o), pull(&b, 0), weft_optim_step(p);
                 weft_real *before = everything(&a);
                 pull(&a, 1);
-                poison(&a, k, a.n[k] - 1, -(double)HUGE_REAL);       /* its square is too large, or its sum with the decay */
+                /* its square is too large, or its sum with the decay */
+                poison(&a, k, a.n[k] - 1, -(double)HUGE_REAL);
                 weft_real was = numbers(a.p[k])[a.n[k] - 1];
                 if (rule < 2)
                     weft_optim_set_lr(o, (weft_real)1e3);
                 weft_optim_step(o);
                 cr_assert_eq(weft_optim_skipped(o), 1, "rule %d, parameter %d from %g", rule, k, (double)was);
-                cr_assert_str_eq(weft_optim_bad_parameter(o), ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
+                cr_assert_str_eq(weft_optim_bad_parameter(o),
+                                 ((const char *[]){ "first", "enc.weight", "last", "enc.bias" })[k]);
                 same_values(&a, before);
                 weft_optim_set_lr(o, (weft_real).01);
                 for (int t = 2; t < 5; t++)
@@ -95,14 +109,16 @@ Test(finite, infinities_that_were_there)
             weft_assign_values(weft_grad(p), (weft_real[]){ 1, 0, -1 }, 3);
             weft_optim_step(o);
         }
-        cr_assert(weft_optim_skipped(o) == 0 && numbers(p)[0] < 1 && !isfinite(numbers(p)[1]) && numbers(p)[2] > 2);
+        cr_assert(weft_optim_skipped(o) == 0 && numbers(p)[0] < 1 && !isfinite(numbers(p)[1]) &&
+                  numbers(p)[2] > 2);
     }
 }
 
 /* ---- how often it is looked at twice ---- */
 static int looks;
-static void rehearse(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves, const weft_real *dx, const weft_real *m, const weft_real *v,
-                     const weft_real *a, const weft_real *x, int64_t from, weft__guard *g)
+static void rehearse(weft__device *d, int64_t n, const weft__update *u, const weft__guard *past, bool moves,
+                     const weft_real *dx, const weft_real *m, const weft_real *v, const weft_real *a,
+                     const weft_real *x, int64_t from, weft__guard *g)
 {
     looks += g->finite && !g->sure;
     weft__ref.rehearse(d, n, u, past, moves, dx, m, v, a, x, from, g);
@@ -126,7 +142,8 @@ Test(finite, sizes_prove_nearly_all)
             weft_clear(w);
         }
         cr_assert_eq(looks, 2, "rule %d: %d looks", rule, looks);
-        for (int t = 0; t < 4; t++) {            /* a value as large as is never proved to stay finite, and is looked at each time */
+        /* a value as large as is never proved to stay finite, and is looked at each time */
+        for (int t = 0; t < 4; t++) {
             pull(&a, t);
             weft_assign_values(a.p[3], (weft_real[]){ HUGE_REAL }, 1);
             weft_optim_step(o);

@@ -1,5 +1,6 @@
-/* test_optim_members.c - which parameters an optimiser steps: those made after it, too; those that a loss has reached; none that has another
- * optimiser. The oracles are a run whose optimiser was made last, and the rule by hand. */
+/* test_optim_members.c - which parameters an optimiser steps: those made after it, too; those that a loss has
+ * reached; none that has another optimiser. The oracles are a run whose optimiser was made last, and the rule
+ * by hand. */
 #include <unistd.h>
 #include "optim_model.h"
 
@@ -11,18 +12,34 @@ static void name_files(void)
 }
 static void remove_files(void) { unlink(path[0]), unlink(path[1]); }
 
-static weft_tensor *vector(weft_module *m, const char *name, int64_t n) { return weft_parameter(m, name, WEFT_SHAPE(n), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 }); }
+static weft_tensor *vector(weft_module *m, const char *name, int64_t n)
+{
+    return weft_parameter(m, name, WEFT_SHAPE(n), (weft_init){ WEFT_INIT_UNIFORM, -1, 1 });
+}
 static weft_real first(weft_tensor *x)                     { return numbers(x)[0]; }
 static void pulled(weft_tensor *p)                         { weft_backward(weft_sum_all(weft_square(p))); }
 
 typedef weft_optim *maker(weft_module *m);
-static weft_optim *momentum(weft_module *m) { return weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).05, .momentum = (weft_real).9, .weight_decay = (weft_real).1 }); }
+static weft_optim *momentum(weft_module *m)
+{
+    return weft_sgd_new(
+        m,
+        &(weft_sgd_opts){ .lr = (weft_real).05, .momentum = (weft_real).9, .weight_decay = (weft_real).1 });
+}
 static weft_optim *centred(weft_module *m)
 {
-    return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real).01, .alpha = (weft_real).9, .eps = (weft_real)1e-6, .momentum = (weft_real).5, .centered = true });
+    return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real).01,
+                                                     .alpha = (weft_real).9,
+                                                     .eps = (weft_real)1e-6,
+                                                     .momentum = (weft_real).5,
+                                                     .centered = true });
 }
 static weft_optim *adam(weft_module *m)     { return weft_adam_new(m, NULL); }
-static weft_optim *adamw(weft_module *m)    { return weft_adamw_new(m, &(weft_adam_opts){ (weft_real).01, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 }); }
+static weft_optim *adamw(weft_module *m)
+{
+    return weft_adamw_new(m, &(weft_adam_opts){ (weft_real).01, (weft_real).9, (weft_real).99,
+                                                (weft_real)1e-8, (weft_real).3 });
+}
 static maker *const makers[] = { momentum, centred, adam, adamw };
 
 /* ---- parameters made after the optimiser ---- */
@@ -32,7 +49,8 @@ Test(members, an_optimiser_may_come_before_its_layers)
         for (int r = 0; r < COUNT(makers); r++) {
             weft_module *early = weft_module_new(w, "net"), *late = weft_module_new(w, "net");
             weft_optim *before = makers[r](early);
-            weft_tensor *p = vector(early, "p", 7), *q = vector(early, "q", 40), *like_p = vector(late, "p", 7), *like_q = vector(late, "q", 40);
+            weft_tensor *p = vector(early, "p", 7), *q = vector(early, "q", 40),
+                        *like_p = vector(late, "p", 7), *like_q = vector(late, "q", 40);
             weft_optim *after = makers[r](late);
             for (int t = 0; t < 4; t++) {
                 pulled(p), pulled(q), pulled(like_p), pulled(like_q);
@@ -45,12 +63,14 @@ Test(members, an_optimiser_may_come_before_its_layers)
         }
 }
 
-/* It steps as one of an optimiser of its own does that begins now, and the others as if there were no other. */
+/* It steps as one of an optimiser of its own does that begins now, and the others as if there were no
+ * other. */
 Test(members, a_parameter_joins_at_the_next_step)
 {
     FOR_DEVICES(w)
         for (int r = 0; r < COUNT(makers); r++) {
-            weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"), *two = weft_module_new(w, "net"), *c = weft_submodule_new(two, "a");
+            weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
+                        *two = weft_module_new(w, "net"), *c = weft_submodule_new(two, "a");
             weft_tensor *p = vector(a, "p", 7), *like_p = vector(c, "p", 7), *q = NULL, *like_q = NULL;
             weft_optim *o = makers[r](m), *of_c = makers[r](c), *of_q = NULL;
             for (int t = 0; t < 6; t++) {
@@ -74,24 +94,29 @@ Test(members, a_parameter_joins_at_the_next_step)
 Test(members, groups_hold_for_late_parameters)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part"), *below = weft_submodule_new(part, "below");
+        weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part"),
+                    *below = weft_submodule_new(part, "below");
         weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 });
         for (int i = 0; i < 3; i++)
             weft_optim_set_group(o, below, 4, 0);
         weft_optim_set_group(o, part, (weft_real).5, 1);
-        weft_tensor *free = vector(m, "p", 1), *scaled = vector(below, "p", 1), *p[] = { free, scaled, vector(part, "p", 1) };
+        weft_tensor *free = vector(m, "p", 1), *scaled = vector(below, "p", 1),
+                    *p[] = { free, scaled, vector(part, "p", 1) };
         for (int again = 0; again < 2; again++) {
             weft_real one[] = { 1 };
             for (int i = 0; i < 3; i++)
-                weft_assign_values(p[i], one, 1), weft_assign_values(weft_grad(p[i]), (weft_real[]){ (weft_real).25 }, 1);
+                weft_assign_values(p[i], one, 1),
+                    weft_assign_values(weft_grad(p[i]), (weft_real[]){ (weft_real).25 }, 1);
             weft_optim_step(o);
             cr_assert_eq(first(p[0]), (weft_real).75);
-            cr_assert_eq(first(p[1]), again ? 0 : (weft_real)(1 - .5 * 1.25));   /* what was said last counts */
+            /* what was said last counts */
+            cr_assert_eq(first(p[1]), again ? 0 : (weft_real)(1 - .5 * 1.25));
             cr_assert_eq(first(p[2]), (weft_real)(1 - .5 * 1.25));
             weft_optim_set_group(o, below, 4, 0);
         }
         weft_tensor *later = vector(below, "q", 1);
-        weft_assign_values(later, (weft_real[]){ 1 }, 1), weft_assign_values(weft_grad(later), (weft_real[]){ (weft_real).25 }, 1);
+        weft_assign_values(later, (weft_real[]){ 1 }, 1),
+            weft_assign_values(weft_grad(later), (weft_real[]){ (weft_real).25 }, 1);
         weft_optim_step(o);
         cr_assert_eq(first(later), 0);
     }
@@ -134,7 +159,8 @@ Test(members, late_parameters_are_saved_and_resumed)
                 vector(m, "q", 33), vector(m, "r", 5);
                 some_steps(m, o, 3, stepped ? 5 : 3);            /* saved before they had a step, too */
                 cr_assert_eq(weft_save(path[0], m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
-                weft_optim *p = makers[r](again);                /* and loaded into an optimiser that has not seen one */
+                /* and loaded into an optimiser that has not seen one */
+                weft_optim *p = makers[r](again);
                 vector(again, "p", 7), vector(again, "q", 33), vector(again, "r", 5);
                 cr_assert_eq(weft_load(path[0], again, p, NULL, 0), WEFT_OK, "%s", weft_file_message());
                 some_steps(m, o, 5, 9);
@@ -151,11 +177,14 @@ Test(members, late_parameters_are_saved_and_resumed)
 Test(members, two_optimisers_of_one_parameter)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "net"), *enc = weft_submodule_new(m, "enc"), *dec = weft_submodule_new(m, "dec");
+    weft_module *m = weft_module_new(w, "net"), *enc = weft_submodule_new(m, "enc"),
+                *dec = weft_submodule_new(m, "dec");
     weft_tensor *p = vector(enc, "p", 2);
     weft_optim *whole = weft_adam_new(m, NULL);
     weft_sgd_new(enc, NULL);
-    FAILS(w, WEFT_EARG, "sgd: net.enc.p would have two optimisers, the adam of net and the sgd of net.enc; one is wanted (weft_optim_free ends one)");
+    FAILS(w, WEFT_EARG,
+          "sgd: net.enc.p would have two optimisers, the adam of net and the sgd of net.enc; one is wanted "
+          "(weft_optim_free ends one)");
     weft_optim *of_dec = weft_sgd_new(dec, NULL);
     OK(w);
     pulled(p), weft_optim_step(whole);           /* goes on */
@@ -163,7 +192,8 @@ Test(members, two_optimisers_of_one_parameter)
     weft_optim_step(of_dec);
     OK(w);
     weft_optim_step(whole);
-    FAILS(w, WEFT_EARG, "optim_step: net.dec.late would have two optimisers, the sgd of net.dec and the adam of net");
+    FAILS(w, WEFT_EARG,
+          "optim_step: net.dec.late would have two optimisers, the sgd of net.dec and the adam of net");
     weft_optim_free(of_dec);
     weft_real before = first(p);
     pulled(p), weft_optim_step(whole);
@@ -181,14 +211,16 @@ Test(members, two_optimisers_of_one_parameter)
 Test(members, ties_belong_to_their_first_name)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
+    weft_module *m = weft_module_new(w, "net"), *a = weft_submodule_new(m, "a"),
+                *b = weft_submodule_new(m, "b");
     weft_tensor *p = vector(a, "p", 2);
     weft_tie(b, "q", p);
     weft_optim *of_a = weft_sgd_new(a, NULL), *of_b = weft_sgd_new(b, NULL);
     pulled(p), weft_optim_step(of_a);
     OK(w);
     weft_optim_step(of_b);
-    FAILS(w, WEFT_EARG, "optim_step: the sgd of net.b has nothing to train: no parameter is made below it (a tied one");
+    FAILS(w, WEFT_EARG,
+          "optim_step: the sgd of net.b has nothing to train: no parameter is made below it (a tied one");
     CLEAN(w);
 }
 
@@ -207,7 +239,8 @@ Test(members, no_memory_for_late_ones)
         weft_optim_step(o);
         fail_in(w, 0);
         failed = !weft_ok(w);
-        cr_assert(failed ? weft_error_code(w) == WEFT_ENOMEM && p->data[0] == was : p->data[0] != was, "%s", weft_error_message(w));
+        cr_assert(failed ? weft_error_code(w) == WEFT_ENOMEM && p->data[0] == was : p->data[0] != was, "%s",
+                  weft_error_message(w));
         weft_recover(w);
         pulled(p), pulled(q), was = first(q), weft_optim_step(o);
         cr_assert(weft_ok(w) && first(q) != was, "%d: %s", i, weft_error_message(w));

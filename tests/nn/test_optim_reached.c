@@ -1,14 +1,22 @@
-/* test_optim_reached.c - a parameter that no loss has reached since the last step or weft_zero_grad stays as it is: no decay, no momentum, no
- * step, no age. torch.optim's rule for parameters whose grad is None; a gradient of zeros is a gradient. */
+/* test_optim_reached.c - a parameter that no loss has reached since the last step or weft_zero_grad stays as
+ * it is: no decay, no momentum, no step, no age. torch.optim's rule for parameters whose grad is None; a
+ * gradient of zeros is a gradient. */
 #include "optim_model.h"
 #include "rnn/api_rnn.h"
 
-static weft_optim *made(weft_module *m, int rule)          /* of each a rule that would move without a gradient: by decay and momentum */
+/* of each a rule that would move without a gradient: by decay and momentum */
+static weft_optim *made(weft_module *m, int rule)
 {
     if (rule == 0)
-        return weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).1, .momentum = (weft_real).9, .weight_decay = (weft_real).1 });
+        return weft_sgd_new(m, &(weft_sgd_opts){ .lr = (weft_real).1,
+                                                 .momentum = (weft_real).9,
+                                                 .weight_decay = (weft_real).1 });
     if (rule == 1)
-        return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real).01, .alpha = (weft_real).9, .eps = (weft_real)1e-6, .momentum = (weft_real).5, .weight_decay = (weft_real).1 });
+        return weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real).01,
+                                                         .alpha = (weft_real).9,
+                                                         .eps = (weft_real)1e-6,
+                                                         .momentum = (weft_real).5,
+                                                         .weight_decay = (weft_real).1 });
     weft_adam_opts o = { (weft_real).01, (weft_real).9, (weft_real).99, (weft_real)1e-8, (weft_real).3 };
     return (rule == 2 ? weft_adam_new : weft_adamw_new)(m, &o);
 }
@@ -19,7 +27,8 @@ static pair pair_in(weft *w, int rule)
 {
     weft_init u = { WEFT_INIT_UNIFORM, (weft_real).5, 1 };
     pair a = { .m = weft_module_new(w, "net") };
-    a.p = weft_parameter(a.m, "p", WEFT_SHAPE(5), u), a.q = weft_parameter(a.m, "q", WEFT_SHAPE(20), u), a.o = made(a.m, rule);
+    a.p = weft_parameter(a.m, "p", WEFT_SHAPE(5), u), a.q = weft_parameter(a.m, "q", WEFT_SHAPE(20), u),
+    a.o = made(a.m, rule);
     return a;
 }
 static weft_tensor *loss_of(weft_tensor *p) { return weft_sum_all(weft_square(p)); }
@@ -59,9 +68,13 @@ static void by_zeros(pair *a)       { weft_backward(weft_scale(loss_of(a->q), 0)
 static void by_no_tokens(pair *a)
 {
     weft *w = weft_module_context(a->m);
-    weft_backward(weft_sum_all(weft_mul(weft_ragged(w, NULL, 20, &(weft_lengths){ 0, NULL, NULL }), weft_reshape(a->q, WEFT_SHAPE(1, 20)))));
+    weft_backward(weft_sum_all(weft_mul(weft_ragged(w, NULL, 20, &(weft_lengths){ 0, NULL, NULL }),
+                                        weft_reshape(a->q, WEFT_SHAPE(1, 20)))));
 }
-static void by_assignment(pair *a)  { weft_assign(weft_grad(a->q), weft_zeros(weft_module_context(a->m), WEFT_SHAPE(20))); }
+static void by_assignment(pair *a)
+{
+    weft_assign(weft_grad(a->q), weft_zeros(weft_module_context(a->m), WEFT_SHAPE(20)));
+}
 static void and_zeroed(pair *a)     { by_zeros(a), weft_zero_grad(a->m), by_nothing(a); }
 static void and_recovered(pair *a)
 {
@@ -71,7 +84,10 @@ static void and_recovered(pair *a)
     weft_recover(w);
     by_nothing(a);
 }
-static void and_frozen(pair *a)     { by_zeros(a), weft_freeze_parameter(a->q, true), weft_freeze_parameter(a->q, false), by_nothing(a); }
+static void and_frozen(pair *a)
+{
+    by_zeros(a), weft_freeze_parameter(a->q, true), weft_freeze_parameter(a->q, false), by_nothing(a);
+}
 static void before_another(pair *a) { by_zeros(a), by_nothing(a); }
 static void by_gradients(pair *a)
 {
@@ -88,11 +104,19 @@ static void and_a_bad_step(pair *a)              /* the step is skipped, and wha
 }
 static void by_no_loss(pair *a)     { (void)a; }
 
-static const struct { const char *name; void (*by)(pair *); bool moves; } cases[] = {
-    { "nothing", by_nothing, false },       { "a gradient of zeros", by_zeros, true },       { "an empty batch", by_no_tokens, true },
-    { "an assignment", by_assignment, true }, { "before zero_grad", and_zeroed, false },     { "before recovering", and_recovered, false },
-    { "before freezing", and_frozen, false }, { "one of two losses", before_another, true }, { "weft_gradients", by_gradients, false },
-    { "before a step that was skipped", and_a_bad_step, false }, { "no backward at all", by_no_loss, false },
+static const struct { const char *name; void (*by)(pair *); bool moves;
+} cases[] = {
+    { "nothing", by_nothing, false },
+    { "a gradient of zeros", by_zeros, true },
+    { "an empty batch", by_no_tokens, true },
+    { "an assignment", by_assignment, true },
+    { "before zero_grad", and_zeroed, false },
+    { "before recovering", and_recovered, false },
+    { "before freezing", and_frozen, false },
+    { "one of two losses", before_another, true },
+    { "weft_gradients", by_gradients, false },
+    { "before a step that was skipped", and_a_bad_step, false },
+    { "no backward at all", by_no_loss, false },
 };
 
 static void (*what)(pair *);
@@ -106,7 +130,8 @@ Test(reached, ways)
                 pair a = pair_in(w, rule);
                 weft_backward(loss_of(a.q)), weft_optim_step(a.o);            /* momentum */
                 what = cases[i].by;
-                cr_assert_eq(moved(a.q, then_a_step, &a), cases[i].moves, "rule %d, %s: %s", rule, cases[i].name, weft_error_message(w));
+                cr_assert_eq(moved(a.q, then_a_step, &a), cases[i].moves, "rule %d, %s: %s", rule,
+                             cases[i].name, weft_error_message(w));
                 OK(w);
                 weft_clear(w);
             }
@@ -117,7 +142,8 @@ static void all_reached(weft_module *m, const char *layer)
 {
     for (int i = 0; i < weft_parameter_count(m); i++) {
         const char *path;
-        cr_assert(weft_parameter_at(m, i, &path)->node.given, "%s: %s of a batch of nothing has no gradient", layer, path);
+        cr_assert(weft_parameter_at(m, i, &path)->node.given, "%s: %s of a batch of nothing has no gradient",
+                  layer, path);
     }
 }
 
@@ -128,15 +154,25 @@ Test(reached, empty_batches)
             weft_module *m = weft_module_new(w, "m");
             const weft_lengths none[] = { { 0, NULL, NULL }, { 2, (int32_t[]){ 0, 0 }, NULL } };
             weft_tensor *x = weft_ragged(w, NULL, 4, &none[i % 2]), *y = NULL;
-            weft_rnn_opts o = { .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1 };
+            weft_rnn_opts o = {
+                .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1
+            };
             if (i < 2)
-                y = weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "norm", 4), weft_linear_run(weft_linear_new(m, "linear", 4, 4), x));
+                y = weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "norm", 4),
+                                              weft_linear_run(weft_linear_new(m, "linear", 4, 4), x));
             else if (i < 4)
-                y = weft_glu_run(weft_glu_new(m, "glu", 4, 4, 0), weft_embedding_run(weft_embedding_new(m, "embed", 5, 4), weft_ragged_ints(w, NULL, &none[i % 2])));
+                y = weft_glu_run(weft_glu_new(m, "glu", 4, 4, 0),
+                                 weft_embedding_run(weft_embedding_new(m, "embed", 5, 4),
+                                                    weft_ragged_ints(w, NULL, &none[i % 2])));
             else if (i < 6)
-                y = weft_multihead_attention_run(weft_multihead_attention_new(m, "heads", 4, 2), x, x, WEFT_ALL_KEYS, NULL);
+                y = weft_multihead_attention_run(weft_multihead_attention_new(m, "heads", 4, 2), x, x,
+                                                 WEFT_ALL_KEYS, NULL);
             else
-                y = weft_rnn_run((i < 8 ? weft_elman_new : i < 10 ? weft_gru_new : weft_lstm_new)(m, "rnn", &o), x, WEFT_ZERO_STATE).y;
+                y = weft_rnn_run((i < 8  ? weft_elman_new :
+                                  i < 10 ? weft_gru_new :
+                                           weft_lstm_new)(m, "rnn", &o),
+                                 x, WEFT_ZERO_STATE)
+                        .y;
             weft_backward(weft_mean_loss(weft_mse(y, weft_scale(y, 1), NULL)));
             OK(w);
             all_reached(m, i < 2 ? "linear, norm" : i < 4 ? "embed, glu" : i < 6 ? "heads" : "rnn");
@@ -146,7 +182,8 @@ Test(reached, empty_batches)
 
 /* ---- few calls: parameters of one history are one run, and a still one costs none of its own ---- */
 static int updates;
-static void update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g, const weft_real *dx, weft_real *m, weft_real *v, weft_real *a, weft_real *x)
+static void update(weft__device *d, int64_t n, const weft__update *u, const weft__guard *g,
+                   const weft_real *dx, weft_real *m, weft_real *v, weft_real *a, weft_real *x)
 {
     updates++;
     weft__ref.update(d, n, u, g, dx, m, v, a, x);
@@ -158,7 +195,8 @@ Test(reached, two_phases_are_two_runs)
     counting.update = update;
     weft *w = open_on(WEFT_REF);
     w->dev.k = &counting;
-    weft_module *m = weft_module_new(w, "net"), *part[] = { weft_submodule_new(m, "one"), weft_submodule_new(m, "two") };
+    weft_module *m = weft_module_new(w, "net"),
+                *part[] = { weft_submodule_new(m, "one"), weft_submodule_new(m, "two") };
     weft_tensor *p[8];
     for (int i = 0; i < 8; i++) {
         char name[16];

@@ -1,5 +1,5 @@
-/* test_optim_recover.c - what comes after ten bad steps: recovering, saving, loading, and steps again; settings and gradients that would
- * poison parameters without a word. */
+/* test_optim_recover.c - what comes after ten bad steps: recovering, saving, loading, and steps again;
+ * settings and gradients that would poison parameters without a word. */
 #include <unistd.h>
 #include "optim_model.h"
 
@@ -121,7 +121,8 @@ Test(recover, a_run_goes_back)
     unlink(path);
 }
 
-/* A device that is not the host is asked by the file functions, too: it does not tell the context there, but does when it is asked. */
+/* A device that is not the host is asked by the file functions, too: it does not tell the context there,
+ * but does when it is asked. */
 Test(recover, files_ask_a_device_and_fail_nothing)
 {
     weft__kernels far = weft__ref;
@@ -138,19 +139,23 @@ Test(recover, files_ask_a_device_and_fail_nothing)
     FAILS(w, WEFT_ENUMERIC, "12 steps in a row");
     bad_steps(&a, o, 3);
     cr_assert_eq(weft_load(path, a.m, o, NULL, 0), WEFT_OK, "%s", weft_file_message());
-    cr_assert(weft_optim_skipped(o) == 12 && weft_ok(w), "whoever loads has been told: %s", weft_error_message(w));
+    cr_assert(weft_optim_skipped(o) == 12 && weft_ok(w), "whoever loads has been told: %s",
+              weft_error_message(w));
     CLEAN(w);
     unlink(path);
 }
 
 /* ---- numbers that poison ---- */
-/* The mean of squares of equal gradients is the square of their mean, and by rounding less; where, depends on alpha and the instructions. */
+/* The mean of squares of equal gradients is the square of their mean, and by rounding less; where, depends
+ * on alpha and the instructions. */
 static void pulled_evenly(weft *w, double alpha)
 {
     enum { N = 64, BLOCKS = 5 };
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(BLOCKS * N), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
-    weft_optim *o = weft_rmsprop_new(m, &(weft_rmsprop_opts){ .lr = (weft_real)1e-3, .alpha = (weft_real)alpha, .eps = (weft_real)1e-8, .centered = true });
+    weft_optim *o = weft_rmsprop_new(
+        m, &(weft_rmsprop_opts){
+               .lr = (weft_real)1e-3, .alpha = (weft_real)alpha, .eps = (weft_real)1e-8, .centered = true });
     weft_real g[BLOCKS * N];
     for (int i = 0; i < BLOCKS * N; i++)
         g[i] = (weft_real)((i % N + 1) * .013 * (i / N + 1));
@@ -161,7 +166,8 @@ static void pulled_evenly(weft *w, double alpha)
     }
     weft_real *x = numbers(p);
     for (int i = 0; i < BLOCKS * N; i++)
-        cr_assert(isfinite(x[i]), "alpha %g: parameter %d is %g on %s", alpha, i, (double)x[i], weft_device_name(w));
+        cr_assert(isfinite(x[i]), "alpha %g: parameter %d is %g on %s", alpha, i, (double)x[i],
+                  weft_device_name(w));
     cr_assert_eq(weft_optim_skipped(o), 0);
 }
 
@@ -214,10 +220,12 @@ Test(recover, an_average_is_not_updated_while_it_is_in_use)
         weft_ema_swap(e);
         cr_assert(same_model(&a, &b));
         weft_ema_update(e, 9);
-        FAILS(w, WEFT_EARG, "average_update: the averages stand in the place of the parameters; swap them back first");
+        FAILS(w, WEFT_EARG,
+              "average_update: the averages stand in the place of the parameters; swap them back first");
         cr_assert(same_model(&a, &b));
         weft_ema_swap(e);
-        cr_assert(numbers(a.p[1])[14] == 7 && numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14] == numbers(b.p[1])[14]);
+        cr_assert(numbers(a.p[1])[14] == 7 &&
+                  numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14] == numbers(b.p[1])[14]);
         weft_ema_update(e, 1);
         cr_assert_eq(numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14], 7);
     }

@@ -4,7 +4,10 @@
 
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 static weft_init constant(double a) { return (weft_init){ WEFT_INIT_CONSTANT, (weft_real)a, 0 }; }
-static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_init init) { return weft_parameter(m, name, WEFT_SHAPE(n), init); }
+static weft_tensor *vector(weft_module *m, const char *name, int64_t n, weft_init init)
+{
+    return weft_parameter(m, name, WEFT_SHAPE(n), init);
+}
 
 static bool all_are(weft_tensor *x, double value)
 {
@@ -42,7 +45,8 @@ Test(parameters, what_cannot_be_assigned)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(1)), *buffer = weft_buffer(m, "b", WEFT_SHAPE(2, 3)), *inert = &w->nil;
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(2, 3), constant(1)),
+                *buffer = weft_buffer(m, "b", WEFT_SHAPE(2, 3)), *inert = &w->nil;
     weft_tensor *foreign = weft_zeros(other, WEFT_SHAPE(2, 3));
     weft_real row[6] = { 0 };
     for (int kind = 0; kind < 9; kind++) {
@@ -50,11 +54,16 @@ Test(parameters, what_cannot_be_assigned)
         weft_clear(w);
         weft_tensor *now = weft_zeros(w, WEFT_SHAPE(2, 3));
         weft_tensor *ragged = weft_ragged(w, row, 3, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL });
-        struct { weft_tensor *kept, *value; weft_status status; const char *part; } bad[] = {
-            { p, NULL, WEFT_EARG, "is NULL" }, { p, stale, WEFT_EARG, "has ended" }, { buffer, foreign, WEFT_EARG, "another context" },
-            { p, weft_zeros(w, WEFT_SHAPE(3, 2)), WEFT_ESHAPE, "[3, 2]" }, { buffer, weft_zeros(w, WEFT_SHAPE(6)), WEFT_ESHAPE, "equal shapes" },
-            { p, weft_ints(w, NULL, WEFT_SHAPE(2, 3)), WEFT_ESHAPE, "ints" }, { buffer, ragged, WEFT_ESHAPE, "concat" },
-            { now, now, WEFT_EARG, "ends with the step" }, { inert, now, WEFT_EARG, "failed operator" } };
+        struct { weft_tensor *kept, *value; weft_status status; const char *part;
+        } bad[] = { { p, NULL, WEFT_EARG, "is NULL" },
+                    { p, stale, WEFT_EARG, "has ended" },
+                    { buffer, foreign, WEFT_EARG, "another context" },
+                    { p, weft_zeros(w, WEFT_SHAPE(3, 2)), WEFT_ESHAPE, "[3, 2]" },
+                    { buffer, weft_zeros(w, WEFT_SHAPE(6)), WEFT_ESHAPE, "equal shapes" },
+                    { p, weft_ints(w, NULL, WEFT_SHAPE(2, 3)), WEFT_ESHAPE, "ints" },
+                    { buffer, ragged, WEFT_ESHAPE, "concat" },
+                    { now, now, WEFT_EARG, "ends with the step" },
+                    { inert, now, WEFT_EARG, "failed operator" } };
         cr_assert_eq(COUNT(bad), 9);
         weft_assign(bad[kind].kept, bad[kind].value);
         FAILS(w, bad[kind].status, bad[kind].part);
@@ -77,12 +86,15 @@ Test(parameters, what_cannot_be_assigned)
 Test(parameters, tied_names_share_value_and_gradient)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
+        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                    *b = weft_submodule_new(m, "b");
         weft_tensor *p = vector(a, "p", 4, constant(3));
         weft_tie(b, "q", p);
         cr_assert(weft_find_parameter(m, "b.q") == p && weft_find_parameter(b, "q") == p);
-        cr_assert(weft_parameter_count(m) == 1 && weft_parameter_numel(m) == 4 && weft_parameter_count(b) == 0);
-        weft_backward(weft_sum_all(weft_add(weft_square(weft_find_parameter(m, "a.p")), weft_scale(weft_find_parameter(m, "b.q"), 5))));
+        cr_assert(weft_parameter_count(m) == 1 && weft_parameter_numel(m) == 4 &&
+                  weft_parameter_count(b) == 0);
+        weft_backward(weft_sum_all(weft_add(weft_square(weft_find_parameter(m, "a.p")),
+                                            weft_scale(weft_find_parameter(m, "b.q"), 5))));
         cr_assert(all_are(weft_grad(p), 2 * 3 + 5));
         weft_assign(weft_find_parameter(m, "b.q"), weft_full(w, 1, WEFT_SHAPE(4)));
         cr_assert(all_are(weft_find_parameter(m, "a.p"), 1));
@@ -94,7 +106,8 @@ Test(parameters, what_cannot_be_tied)
 {
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m"), *root = weft_module_new(w, "root");
-    weft_tensor *p = vector(m, "p", 4, zero), *far = vector(root, "p", 4, zero), *foreign = vector(weft_module_new(other, "m"), "p", 4, zero);
+    weft_tensor *p = vector(m, "p", 4, zero), *far = vector(root, "p", 4, zero),
+                *foreign = vector(weft_module_new(other, "m"), "p", 4, zero);
     weft_tie(m, "q", far);
     FAILS(w, WEFT_EARG, "root.p is not below the root m");
     weft_tie(m, "q", weft_buffer(m, "b", WEFT_SHAPE(4)));
@@ -115,8 +128,10 @@ Test(parameters, what_cannot_be_tied)
 Test(parameters, frozen_parameters_get_no_gradient)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
-        weft_tensor *p = vector(a, "p", 4, constant(2)), *q = vector(a, "q", 4, constant(3)), *r = vector(b, "r", 4, constant(4));
+        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                    *b = weft_submodule_new(m, "b");
+        weft_tensor *p = vector(a, "p", 4, constant(2)), *q = vector(a, "q", 4, constant(3)),
+                    *r = vector(b, "r", 4, constant(4));
         weft_buffer(a, "s", WEFT_SHAPE(2));
         weft_freeze(a, true);
         weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
@@ -137,9 +152,12 @@ Test(parameters, frozen_parameters_get_no_gradient)
 Test(parameters, gradients_are_zeroed_and_divided_below_a_module)
 {
     FOR_DEVICES(w) {
-        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"), *b = weft_submodule_new(m, "b");
-        weft_tensor *p = vector(a, "p", 5, constant(2)), *q = vector(b, "q", 6, constant(3)), *r = vector(a, "r", 40, constant(4));
-        weft_backward(weft_add(weft_sum_all(weft_square(p)), weft_add(weft_sum_all(weft_square(q)), weft_sum_all(weft_square(r)))));
+        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                    *b = weft_submodule_new(m, "b");
+        weft_tensor *p = vector(a, "p", 5, constant(2)), *q = vector(b, "q", 6, constant(3)),
+                    *r = vector(a, "r", 40, constant(4));
+        weft_backward(weft_add(weft_sum_all(weft_square(p)),
+                               weft_add(weft_sum_all(weft_square(q)), weft_sum_all(weft_square(r)))));
         cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 8));
         weft_divide_grad(a, weft_scalar(w, 4));
         cr_assert(all_are(weft_grad(p), 1) && all_are(weft_grad(q), 6) && all_are(weft_grad(r), 2));

@@ -1,4 +1,5 @@
-/* corrupt.c - a planted bug: a checkpoint in which one bit of a weight was turned over. The net are the checksums of weft_load. */
+/* corrupt.c - a planted bug: a checkpoint in which one bit of a weight was turned over. The net are the
+ * checksums of weft_load. */
 #include <unistd.h>
 #include "../check.h"
 
@@ -36,7 +37,8 @@ Test(planted, corrupt)
     weft_module *m = model(w);
     cr_assert(weft_save(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
     cr_assert(weft_load(path, m, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
-    cr_assert(turn_over(path, numbers(weft_find_parameter(m, "l.weight"))[4]) > 0, "the weight is not in the file");
+    cr_assert(turn_over(path, numbers(weft_find_parameter(m, "l.weight"))[4]) > 0,
+              "the weight is not in the file");
     weft_status s = weft_load(path, m, NULL, NULL, 0);
     remove(path);
     CLEAN(w);

@@ -1,4 +1,5 @@
-/* derivative.c - a planted bug: x^3 with a derivative that is off by one part in ten thousand. The net is weft_gradcheck. */
+/* derivative.c - a planted bug: x^3 with a derivative that is off by one part in ten thousand. The net is
+ * weft_gradcheck. */
 #include "../check.h"
 
 static bool cube_shape(weft_call *c)
@@ -20,7 +21,9 @@ static weft_tensor *cube_backward(const weft_call *c, weft_tensor *dy, int i)
     return weft_mul(dy, weft_scale(weft_square(c->x[0]), (weft_real)3.0003));
 }
 
-static const weft_op cube = { .name = "cube", .shape = cube_shape, .forward = cube_forward, .backward = cube_backward };
+static const weft_op cube = {
+    .name = "cube", .shape = cube_shape, .forward = cube_forward, .backward = cube_backward
+};
 
 static weft_tensor *loss(weft_tensor *const *x, void *user)
 {

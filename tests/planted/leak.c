@@ -1,4 +1,5 @@
-/* leak.c - a planted bug: a test that forgets memory. The net is the sanitizer's log, since Criterion lets it pass. */
+/* leak.c - a planted bug: a test that forgets memory. The net is the sanitizer's log, since Criterion lets
+ * it pass. */
 #include "../check.h"
 
 static void *volatile forgotten;

@@ -1,12 +1,15 @@
-/* decode_model.h - a hand-made model whose every sequence can be tried out: the truth that decoding is held to. */
+/* decode_model.h - a hand-made model whose every sequence can be tried out: the truth that decoding is
+ * held to. */
 #ifndef WEFT_DECODE_MODEL_H
 #define WEFT_DECODE_MODEL_H
 #include "core/core.h"
 #include "tests/check.h"
 
-enum { V = 3, END = 2, BEGIN = 1, LIMIT = 4, HYPOTHESES = 31 };  /* 1 + 2 + 4 + 8 ended ones, 16 that the limit cuts */
+/* 1 + 2 + 4 + 8 ended ones, 16 that the limit cuts */
+enum { V = 3, END = 2, BEGIN = 1, LIMIT = 4, HYPOTHESES = 31 };
 
-/* ---- the model: logits are a function of (sequence, all tokens before), which the state carries as a number ---- */
+/* ---- the model ---- */
+/* Logits are a function of (sequence, all tokens before), which the state carries as a number. */
 UNUSED static void logits_of(int sequence, int prefix, double *out)
 {
     for (int j = 0; j < V; j++) {
@@ -30,7 +33,8 @@ UNUSED static int append(int prefix, int token) { return prefix * (V + 1) + toke
 
 typedef struct { int step; bool searching; } model_user;
 
-/* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it. What has ended gets END again, but for beams. */
+/* state h [1, rows, 2]: the sequence, and its prefix; the first token is BEGIN and not part of it. What
+ * has ended gets END again, but for beams. */
 UNUSED static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
 {
     weft *w = weft_context_of(tokens);
@@ -48,7 +52,8 @@ UNUSED static weft_tensor *model(weft_tensor *tokens, weft_state *s, int64_t bea
             h[2 * r + 1] = (weft_real)append((int)h[2 * r + 1], last[r]);
         else
             cr_assert(last[r] == BEGIN);
-        cr_assert((int)h[2 * r] == (int)(r / beams), "row %d is given the state of sequence %d", (int)r, (int)h[2 * r]);
+        cr_assert((int)h[2 * r] == (int)(r / beams), "row %d is given the state of sequence %d", (int)r,
+                  (int)h[2 * r]);
         logits_of((int)h[2 * r], (int)h[2 * r + 1], x);
         for (int j = 0; j < V; j++)
             scores[r * V + j] = (weft_real)x[j];
@@ -66,7 +71,8 @@ UNUSED static weft_state numbered(weft *w, int64_t n)
     return (weft_state){ weft_reals(w, h, WEFT_SHAPE(1, n, 2)), NULL };
 }
 
-typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step_fn *, void *, const weft_decode_opts *);
+typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step_fn *, void *,
+                             const weft_decode_opts *);
 
 UNUSED static weft_decoded decode(weft *w, decoder *how, int64_t n, const weft_decode_opts *o)
 {
@@ -90,20 +96,30 @@ UNUSED static void scores_are_true(const weft_decoded *d)
 {
     for (int s = 0; s < d->n; s++) {
         double want = score_of(s, d->tokens + s * d->limit, d->len[s], d->limit);
-        cr_assert(fabs(d->score[s] - want) < TOL(1e-12, 1e-5), "sequence %d: %g, not %g", s, d->score[s], want);
+        cr_assert(fabs(d->score[s] - want) < TOL(1e-12, 1e-5), "sequence %d: %g, not %g", s, d->score[s],
+                  want);
     }
 }
 
 UNUSED static bool same(const weft_decoded *a, const weft_decoded *b)
 {
-    bool equal = a->n == b->n && a->limit == b->limit && !memcmp(a->len, b->len, (size_t)a->n * sizeof *a->len);
+    bool equal =
+        a->n == b->n && a->limit == b->limit && !memcmp(a->len, b->len, (size_t)a->n * sizeof *a->len);
     for (int64_t s = 0; equal && s < a->n; s++)
-        equal = fabs(a->score[s] - b->score[s]) < 1e-9 && !memcmp(a->tokens + s * a->limit, b->tokens + s * b->limit, (size_t)a->len[s] * sizeof *a->tokens);
+        equal = fabs(a->score[s] - b->score[s]) < 1e-9 &&
+                !memcmp(a->tokens + s * a->limit, b->tokens + s * b->limit,
+                        (size_t)a->len[s] * sizeof *a->tokens);
     return equal;
 }
 
 /* ---- a real one ---- */
-typedef struct { weft_embedding *embed; weft_rnn *rnn; weft_linear *out; weft_tensor *bias; int64_t calls, held; } network;
+typedef struct {
+    weft_embedding *embed;
+    weft_rnn *rnn;
+    weft_linear *out;
+    weft_tensor *bias;
+    int64_t calls, held;
+} network;
 enum { CLASSES = 11, SEQUENCES = 4, LONG = 12, NEVER = -1 };
 
 UNUSED static weft_tensor *next(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
@@ -126,8 +142,11 @@ UNUSED static network network_new(weft *w, int cell)
     snprintf(name, sizeof name, "m%d", number++);
     weft_module *m = weft_module_new(w, name);
     weft_rnn_opts o = { .input = 5, .hidden = 8, .layers = 2 };
-    return (network){ .embed = weft_embedding_new(m, "e", CLASSES, 5), .out = weft_linear_new(m, "o", 8, CLASSES),
-                      .rnn = cell == 0 ? weft_elman_new(m, "r", &o) : cell == 1 ? weft_gru_new(m, "r", &o) : weft_lstm_new(m, "r", &o) };
+    return (network){ .embed = weft_embedding_new(m, "e", CLASSES, 5),
+                      .out = weft_linear_new(m, "o", 8, CLASSES),
+                      .rnn = cell == 0 ? weft_elman_new(m, "r", &o) :
+                             cell == 1 ? weft_gru_new(m, "r", &o) :
+                                         weft_lstm_new(m, "r", &o) };
 }
 
 UNUSED static weft_state some_state(weft *w, int cell)
@@ -135,6 +154,8 @@ UNUSED static weft_state some_state(weft *w, int cell)
     weft_real v[2 * SEQUENCES * 8];
     dice_seed(3);
     weft_tensor *h = weft_reals(w, dice_fill(v, COUNT(v), -1, 1), WEFT_SHAPE(2, SEQUENCES, 8));
-    return (weft_state){ h, cell == 2 ? weft_reals(w, dice_fill(v, COUNT(v), -1, 1), WEFT_SHAPE(2, SEQUENCES, 8)) : NULL };
+    return (weft_state){ h, cell == 2 ?
+                                weft_reals(w, dice_fill(v, COUNT(v), -1, 1), WEFT_SHAPE(2, SEQUENCES, 8)) :
+                                NULL };
 }
 #endif

@@ -1,22 +1,26 @@
-/* recur_layer.h - layers for the tests of recur and recur_back: their inputs in double, a computation in double that goes through one
- * sequence at a time, a table's kernels on the same numbers, loops over every cell, direction and state. */
+/* recur_layer.h - layers for the tests of recur and recur_back: their inputs in double, a computation in
+ * double that goes through one sequence at a time, a table's kernels on the same numbers, loops over every
+ * cell, direction and state. */
 #ifndef WEFT_RECUR_LAYER_H
 #define WEFT_RECUR_LAYER_H
 #include "tests/check.h"
 #include "core/core.h"
 
-/* ---- a layer's inputs, in double; the weights, sums and states that a kernel gets are these, rounded ---- */
+/* ---- a layer's inputs, in double ---- */
+/* The weights, sums and states that a kernel gets are these, rounded. */
 typedef struct {
     weft__cell cell; bool reverse, states, bias, project, cell_dy;
     int64_t H, W, n, steps, tokens, G, S;        /* G: columns of sums, S: of the slots */
     int32_t len[64], live[64], start[65];
-    int64_t at_h0, at_c0, at_w, at_hr, at_b, inputs;             /* where they begin in x; the sums come first */
+    /* where they begin in x; the sums come first */
+    int64_t at_h0, at_c0, at_w, at_hr, at_b, inputs;
     double *x, *dy, *dyc;
 } layer;
 
 static void *held[256];
 static int holding;
-static weft *lender;                             /* of arrays in memory that a real GPU sees as well as the host does; NULL: calloc */
+/* of arrays in memory that a real GPU sees as well as the host does; NULL: calloc */
+static weft *lender;
 UNUSED static void *hold(int64_t n, size_t size)
 {
     size_t bytes = ((size_t)n + 1) * size;
@@ -40,7 +44,10 @@ UNUSED static void borrow_from(weft *w)                 /* with WEFT_MANAGED, un
     const char *managed = getenv("WEFT_MANAGED");
     lender = managed && *managed && !w->dev.k->synchronous ? w : NULL;
 }
-UNUSED static int32_t *seen_by_kernels(const int32_t *from, int64_t n) { return memcpy(hold(n, sizeof *from), from, (size_t)n * sizeof *from); }
+UNUSED static int32_t *seen_by_kernels(const int32_t *from, int64_t n)
+{
+    return memcpy(hold(n, sizeof *from), from, (size_t)n * sizeof *from);
+}
 UNUSED static double *reals_of(int64_t n, double scale)
 {
     double *p = hold(n, sizeof *p);
@@ -73,8 +80,10 @@ UNUSED static void lay_out(layer *l)
 UNUSED static void fill(layer *l)
 {
     lay_out(l);
-    static const int gates[] = { [WEFT__rnn_tanh] = 1, [WEFT__rnn_relu] = 1, [WEFT__gru] = 3, [WEFT__lstm] = 4, [WEFT__cifg] = 3, [WEFT__mgu] = 2 };
-    bool apart = l->cell == WEFT__gru || l->cell == WEFT__mgu, two = l->cell == WEFT__lstm || l->cell == WEFT__cifg;
+    static const int gates[] = { [WEFT__rnn_tanh] = 1, [WEFT__rnn_relu] = 1, [WEFT__gru] = 3,
+                                 [WEFT__lstm] = 4,     [WEFT__cifg] = 3,     [WEFT__mgu] = 2 };
+    bool apart = l->cell == WEFT__gru || l->cell == WEFT__mgu,
+         two = l->cell == WEFT__lstm || l->cell == WEFT__cifg;
     l->G = l->H * gates[l->cell], l->S = l->G + (apart ? l->H : 0);
     if (!l->project)
         l->W = l->H;
@@ -92,15 +101,20 @@ UNUSED static void fill(layer *l)
         l->x[i] = (double)(real)l->x[i];
 }
 
-/* What the tests know of the cells by themselves. A column of sums has its h side in the slot beside, from this column on. */
+/* What the tests know of the cells by themselves. A column of sums has its h side in the slot beside, from
+ * this column on. */
 UNUSED static bool    has_c(weft__cell cell)         { return cell == WEFT__lstm || cell == WEFT__cifg; }
-UNUSED static int64_t apart_from(const layer *l)     { return l->cell == WEFT__gru ? 2 * l->H : l->cell == WEFT__mgu ? l->H : l->G; }
+UNUSED static int64_t apart_from(const layer *l)
+{
+    return l->cell == WEFT__gru ? 2 * l->H : l->cell == WEFT__mgu ? l->H : l->G;
+}
 UNUSED static bool    has_apart(weft__cell cell)     { return cell == WEFT__gru || cell == WEFT__mgu; }
 
 /* ---- the computation in double, one sequence after the other ---- */
 typedef struct { double *slots, *h, *c, *raw; } outputs;
 UNUSED static double logistic(double x) { return 1 / (1 + exp(-x)); }
-UNUSED static double side(const layer *l, const double *x, int64_t row, const double *h)               /* row of W_hh times h */
+/* row of W_hh times h */
+UNUSED static double side(const layer *l, const double *x, int64_t row, const double *h)
 {
     double sum = 0;
     for (int64_t k = 0; k < l->W; k++)
@@ -108,8 +122,8 @@ UNUSED static double side(const layer *l, const double *x, int64_t row, const do
     return sum;
 }
 /* Unit j of one token: u its sums [G], slots [S] and raw [H] out, c [H] in and out. */
-UNUSED static void unit(const layer *l, const double *x, int64_t j, const double *u, const double *h, double *slots, double *c,
-                 double *raw)
+UNUSED static void unit(const layer *l, const double *x, int64_t j, const double *u, const double *h,
+                        double *slots, double *c, double *raw)
 {
     int64_t H = l->H;
     double sum[4] = { 0 };
@@ -127,7 +141,8 @@ UNUSED static void unit(const layer *l, const double *x, int64_t j, const double
         c[j] = f * c[j] + (1 - f) * g;
         raw[j] = o * tanh(c[j]);
     } else if (l->cell == WEFT__mgu) {
-        double f = logistic(u[j] + sum[0]), hn = sum[1] + (l->bias ? x[l->at_b + j] : 0), n = tanh(u[H + j] + f * hn);
+        double f = logistic(u[j] + sum[0]), hn = sum[1] + (l->bias ? x[l->at_b + j] : 0),
+               n = tanh(u[H + j] + f * hn);
         slots[j] = f, slots[H + j] = n, slots[2 * H + j] = hn;
         raw[j] = (1 - f) * h[j] + f * n;
     } else if (l->cell == WEFT__gru) {
@@ -187,8 +202,15 @@ UNUSED static real *rounded(const double *from, int64_t n)
 }
 UNUSED static weft__recurrence record(const layer *l)
 {
-    weft__recurrence r = { .cell = l->cell, .reverse = l->reverse, .sequences = l->n, .tokens = l->tokens, .steps = l->steps, .to = l->steps,
-                           .hidden = l->H, .width = l->W, .live = { l->live, seen_by_kernels(l->live, l->steps) },
+    weft__recurrence r = { .cell = l->cell,
+                           .reverse = l->reverse,
+                           .sequences = l->n,
+                           .tokens = l->tokens,
+                           .steps = l->steps,
+                           .to = l->steps,
+                           .hidden = l->H,
+                           .width = l->W,
+                           .live = { l->live, seen_by_kernels(l->live, l->steps) },
                            .start = { l->start, seen_by_kernels(l->start, l->steps + 1) } };
     bool two = has_c(l->cell);
     r.w_hh = rounded(l->x + l->at_w, l->G * l->W);
@@ -207,9 +229,11 @@ UNUSED static weft__recurrence record(const layer *l)
 UNUSED static void add_backward(const layer *l, weft__recurrence *r)
 {
     r->dy = rounded(l->dy, l->tokens * l->W), r->dyc = l->cell_dy ? rounded(l->dyc, l->tokens * l->H) : NULL;
-    r->dh0 = hold(l->n * l->W, sizeof(real)), r->dc0 = has_c(l->cell) ? hold(l->n * l->H, sizeof(real)) : NULL;
+    r->dh0 = hold(l->n * l->W, sizeof(real)),
+    r->dc0 = has_c(l->cell) ? hold(l->n * l->H, sizeof(real)) : NULL;
     r->carry_h = hold(l->n * l->W, sizeof(real)), r->carry_c = hold(l->n * l->H, sizeof(real));
-    r->h_before = hold(l->tokens * l->W, sizeof(real)), r->dh = l->project ? hold(l->tokens * l->W, sizeof(real)) : NULL;
+    r->h_before = hold(l->tokens * l->W, sizeof(real)),
+    r->dh = l->project ? hold(l->tokens * l->W, sizeof(real)) : NULL;
 }
 UNUSED static weft__recurrence run(weft *w, const layer *l, bool back)
 {
@@ -233,8 +257,9 @@ UNUSED static void close_to_plain(const char *what, const real *got, const doubl
 UNUSED static const char *text(const layer *l)
 {
     static char buffer[200];
-    int at = snprintf(buffer, sizeof buffer, "cell %d%s%s%s H %lld W %lld lengths", l->cell, l->reverse ? " reverse" : "",
-                      l->states ? " states" : "", l->bias ? " bias" : "", (long long)l->H, (long long)l->W);
+    int at = snprintf(buffer, sizeof buffer, "cell %d%s%s%s H %lld W %lld lengths", l->cell,
+                      l->reverse ? " reverse" : "", l->states ? " states" : "", l->bias ? " bias" : "",
+                      (long long)l->H, (long long)l->W);
     for (int64_t s = 0; s < l->n && at < 180; s++)
         at += snprintf(buffer + at, sizeof buffer - (size_t)at, " %d", l->len[s]);
     return buffer;
@@ -242,11 +267,19 @@ UNUSED static const char *text(const layer *l)
 typedef void try_layer(weft *, const layer *);
 UNUSED static void every_layer(weft *w, int64_t H, int64_t n, int32_t longest, try_layer *fn)
 {
-    const int step = CHECK_SANITIZED && getenv("WEFT_SMALL") ? 7 : 1;               /* where all is slow twice, some of each cell */
-    for (int kind = 0; kind < 64; kind += step) {                /* six cells, two of them with a projection, too, and three choices */
+    /* where all is slow twice, some of each cell */
+    const int step = CHECK_SANITIZED && getenv("WEFT_SMALL") ? 7 : 1;
+    /* six cells, two of them with a projection, too, and three choices */
+    for (int kind = 0; kind < 64; kind += step) {
         const int at = kind / 8;
-        layer l = { .cell = at < WEFT__CELLS ? (weft__cell)at : at == WEFT__CELLS ? WEFT__lstm : WEFT__cifg, .project = at >= WEFT__CELLS,
-                    .reverse = kind & 1, .states = kind & 2, .H = H, .W = 1 + H * 2 / 3 };
+        layer l = { .cell = at < WEFT__CELLS  ? (weft__cell)at :
+                            at == WEFT__CELLS ? WEFT__lstm :
+                                                WEFT__cifg,
+                    .project = at >= WEFT__CELLS,
+                    .reverse = kind & 1,
+                    .states = kind & 2,
+                    .H = H,
+                    .W = 1 + H * 2 / 3 };
         l.bias = has_apart(l.cell) && (kind & 4), l.cell_dy = has_c(l.cell) && (kind & 4);
         borrow_from(w);
         draw_lengths(&l, n, longest);
@@ -261,7 +294,8 @@ UNUSED static weft *one_thread;
 UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
 {
     for (int i = 0; i < COUNT(tables); i++) {
-        if (!table_is_here(tables[i].name) || (threads > 2 && !tables[i].tier))          /* others have no more of them */
+        /* others have no more of them */
+        if (!table_is_here(tables[i].name) || (threads > 2 && !tables[i].tier))
             continue;
         if (tables[i].tier)
             setenv("WEFT_ISA", tables[i].name, 1);
@@ -274,5 +308,6 @@ UNUSED static void each_table_by_threads(int threads, void (*fn)(weft *))
     }
 }
 
-UNUSED static weft *plain_loops;                        /* what a table is compared with, where a test has opened it */
+/* what a table is compared with, where a test has opened it */
+UNUSED static weft *plain_loops;
 #endif

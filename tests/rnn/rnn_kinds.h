@@ -5,9 +5,11 @@
 #include "tests/check.h"
 
 enum { TANH, RELU, GRU, MGU, LSTM, CIFG, PROJECTED, CIFG_PROJECTED, CELLS };
-static const char *const cell_name[CELLS] = { "tanh", "relu", "gru", "mgu", "lstm", "cifg", "projected", "cifg projected" };
+static const char *const cell_name[CELLS] = { "tanh", "relu", "gru",       "mgu",
+                                              "lstm", "cifg", "projected", "cifg projected" };
 typedef weft_rnn *layer_new(weft_module *, const char *, const weft_rnn_opts *);
-static layer_new *const new_of[CELLS] = { weft_elman_new, weft_elman_new, weft_gru_new, weft_mgu_new, weft_lstm_new, weft_cifg_new, weft_lstm_new, weft_cifg_new };
+static layer_new *const new_of[CELLS] = { weft_elman_new, weft_elman_new, weft_gru_new,  weft_mgu_new,
+                                          weft_lstm_new,  weft_cifg_new,  weft_lstm_new, weft_cifg_new };
 
 typedef struct { int cell; weft_rnn_opts o; bool state; } kind;
 
@@ -19,7 +21,10 @@ UNUSED static weft_rnn *rnn_of(weft_module *m, const char *name, const kind *k)
     return new_of[k->cell](m, name, &o);
 }
 UNUSED static bool    has_c(const kind *k)    { return k->cell >= LSTM; }
-UNUSED static int64_t width_of(const kind *k) { return k->cell >= PROJECTED ? (k->o.hidden + 1) / 2 : k->o.hidden; }
+UNUSED static int64_t width_of(const kind *k)
+{
+    return k->cell >= PROJECTED ? (k->o.hidden + 1) / 2 : k->o.hidden;
+}
 UNUSED static int64_t stacked(const kind *k) { return k->o.layers * (1 + k->o.bidirectional); }
 
 UNUSED static weft_tensor *random_tensor(weft *w, uint64_t seed, int rank, const int64_t *shape)
@@ -54,7 +59,10 @@ UNUSED static weft_state random_state(weft *w, const kind *k, int64_t n)
     return (weft_state){ h, has_c(k) ? random_tensor(w, 6, WEFT_SHAPE(stacked(k), n, k->o.hidden)) : NULL };
 }
 
-UNUSED static weft_real *concat_numbers(weft_tensor *y) { return numbers(weft_plain(weft_to_layout(y, WEFT_CONCAT))); }
+UNUSED static weft_real *concat_numbers(weft_tensor *y)
+{
+    return numbers(weft_plain(weft_to_layout(y, WEFT_CONCAT)));
+}
 
 /* sum of all results times fixed random numbers, so that every element's gradient is its own */
 UNUSED static weft_tensor *weighted(weft_tensor *y, uint64_t seed)
@@ -69,7 +77,8 @@ UNUSED static weft_tensor *loss_of(weft_rnn_out o)
     return o.last.c ? weft_add(loss, weighted(o.last.c, 13)) : loss;
 }
 
-/* Every piece of memory that a step takes fails in turn (later ones are thinned out: 1 in 1 + i / dense); the context goes on each time. */
+/* Every piece of memory that a step takes fails in turn (later ones are thinned out: 1 in 1 + i / dense);
+ * the context goes on each time. */
 UNUSED static int failures_of(weft *w, int dense, void (*step)(weft *, void *), void *user)
 {
     int failed = 0;
@@ -100,8 +109,10 @@ UNUSED static void is_steady(weft *w, void (*step)(weft *, void *), void *user)
 
 /* ---- everything that a layer gives, one after another ---- */
 enum { ROOM = 1 << 21, INPUTS = 100 };
-typedef struct { weft_real v[ROOM]; int64_t n, weights; } bag;       /* weights: where their gradients begin */
-UNUSED static void put(bag *b, weft_tensor *t)                       /* ragged ones sequence by sequence: rows have pads */
+/* weights: where their gradients begin */
+typedef struct { weft_real v[ROOM]; int64_t n, weights; } bag;
+/* ragged ones sequence by sequence: rows have pads */
+UNUSED static void put(bag *b, weft_tensor *t)
 {
     t = weft_layout_of(t) ? weft_plain(weft_to_layout(t, WEFT_CONCAT)) : t;
     int64_t n = weft_numel(t);
@@ -121,8 +132,10 @@ UNUSED static int inputs_of(weft_tensor *x, weft_state s, weft_module *m, weft_t
         by[n++] = weft_parameter_at(m, i, NULL);
     return n;
 }
-/* Outputs, last states, gradients of x, of the first states, of the weights, where x comes in as `laid` lays it; NULL: as it is. */
-UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l, weft_tensor *(*laid)(weft_tensor *), bag *b)
+/* Outputs, last states, gradients of x, of the first states, of the weights, where x comes in as `laid`
+ * lays it; NULL: as it is. */
+UNUSED static void all_of(weft *w, const kind *k, weft_rnn *r, const weft_lengths *l,
+                          weft_tensor *(*laid)(weft_tensor *), bag *b)
 {
     weft_tensor *by[INPUTS], *g[INPUTS], *x = random_ragged(w, 4, k->o.input, l);
     weft_state s = random_state(w, k, l->n);

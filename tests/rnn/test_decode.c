@@ -1,12 +1,13 @@
-/* test_decode.c - greedy, sampled and beam decoding against a hand-made model whose every sequence can be tried out, and with a real
- * LSTM against a run over what was decoded. */
+/* test_decode.c - greedy, sampled and beam decoding against a hand-made model whose every sequence can be
+ * tried out, and with a real LSTM against a run over what was decoded. */
 #include "tests/rnn/decode_model.h"
 
 /* ---- greedy ---- */
 Test(decode, greedy_takes_the_largest)
 {
     FOR_DEVICES(w) {
-        weft_decoded d = decode(w, weft_decode_greedy, 40, &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = LIMIT });
+        weft_decoded d = decode(w, weft_decode_greedy, 40,
+                                &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = LIMIT });
         int ended = 0;
         for (int s = 0; s < 40; s++) {
             int prefix = 0, t = 0;
@@ -35,7 +36,8 @@ typedef struct { int32_t tokens[LIMIT]; int len; double worth; } best_of;
 
 static void try_all(int s, int32_t *tokens, int prefix, double score, int len, double penalty, best_of *best)
 {
-    double ended = score + log_p(s, prefix, END), worth = len == LIMIT ? score / pow(LIMIT, penalty) : ended / pow(len + 1, penalty);
+    double ended = score + log_p(s, prefix, END),
+           worth = len == LIMIT ? score / pow(LIMIT, penalty) : ended / pow(len + 1, penalty);
     if (worth > best->worth) {
         *best = (best_of){ .len = len, .worth = worth };
         memcpy(best->tokens, tokens, (size_t)len * sizeof *tokens);
@@ -65,12 +67,18 @@ Test(decode, enough_beams_find_the_best)
     static const double penalties[] = { 0, .6, 1, 2, -.5 };
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(penalties); i++) {
-            weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT, .beams = HYPOTHESES, .length_penalty = penalties[i] };
+            weft_decode_opts o = { .begin = BEGIN,
+                                   .end = END,
+                                   .limit = LIMIT,
+                                   .beams = HYPOTHESES,
+                                   .length_penalty = penalties[i] };
             weft_decoded d = decode(w, weft_decode_beam, 12, &o);
             for (int s = 0; s < 12; s++) {
                 best_of best = truly_best(s, penalties[i]);
-                cr_assert(d.len[s] == best.len && !memcmp(d.tokens + s * LIMIT, best.tokens, (size_t)best.len * sizeof *best.tokens),
-                          "sequence %d, penalty %g: worth %g, the best is %g", s, penalties[i], worth_of(&d, s, penalties[i]), best.worth);
+                cr_assert(d.len[s] == best.len && !memcmp(d.tokens + s * LIMIT, best.tokens,
+                                                          (size_t)best.len * sizeof *best.tokens),
+                          "sequence %d, penalty %g: worth %g, the best is %g", s, penalties[i],
+                          worth_of(&d, s, penalties[i]), best.worth);
             }
             scores_are_true(&d);
             weft_decoded_free(&d);
@@ -103,12 +111,16 @@ Test(decode, few_beams_are_sound)
 Test(decode, samples_repeat_by_seed)
 {
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT };
-    weft *a = open_with((weft_opts){ .device = WEFT_REF, .seed = 5 }), *b = open_with((weft_opts){ .device = WEFT_CPU, .seed = 5 }), *c = open_with((weft_opts){ .seed = 6 });
-    weft_decoded in_a = decode(a, weft_decode_sampled, 50, &o), in_b = decode(b, weft_decode_sampled, 50, &o), in_c = decode(c, weft_decode_sampled, 50, &o);
+    weft *a = open_with((weft_opts){ .device = WEFT_REF, .seed = 5 }),
+         *b = open_with((weft_opts){ .device = WEFT_CPU, .seed = 5 }),
+         *c = open_with((weft_opts){ .seed = 6 });
+    weft_decoded in_a = decode(a, weft_decode_sampled, 50, &o), in_b = decode(b, weft_decode_sampled, 50, &o),
+                 in_c = decode(c, weft_decode_sampled, 50, &o);
     weft_decoded more = decode(a, weft_decode_sampled, 50, &o);
     o.stream = "other";
     weft_decoded other = decode(b, weft_decode_sampled, 50, &o);
-    cr_assert(same(&in_a, &in_b) || sizeof(weft_real) == 4);      /* floats of two tables may differ by a rounding */
+    /* floats of two tables may differ by a rounding */
+    cr_assert(same(&in_a, &in_b) || sizeof(weft_real) == 4);
     cr_assert(!same(&in_a, &in_c) && !same(&in_a, &more) && !same(&in_b, &other));
     scores_are_true(&in_a), scores_are_true(&more), scores_are_true(&other);
     weft_decoded *all[] = { &in_a, &in_b, &in_c, &more, &other };
@@ -122,7 +134,8 @@ Test(decode, one_candidate_or_no_heat_is_greedy)
     weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
     cold.temperature = 1e-4, one.top_k = 1;
-    weft_decoded greedy = decode(w, weft_decode_greedy, 60, &o), a = decode(w, weft_decode_sampled, 60, &cold), b = decode(w, weft_decode_sampled, 60, &one);
+    weft_decoded greedy = decode(w, weft_decode_greedy, 60, &o),
+                 a = decode(w, weft_decode_sampled, 60, &cold), b = decode(w, weft_decode_sampled, 60, &one);
     cr_assert(same(&greedy, &a) && same(&greedy, &b));
     weft_decoded_free(&greedy), weft_decoded_free(&a), weft_decoded_free(&b);
     CLEAN(w);
@@ -140,12 +153,15 @@ static void frequencies(weft *w, double temperature, int64_t top_k, const double
 {
     enum { N = 20000 };
     int count[4] = { 0 };
-    weft_decoded d = weft_decode_sampled(w, N, WEFT_ZERO_STATE, four_classes, NULL, &(weft_decode_opts){ .end = -1, .limit = 1, .temperature = temperature, .top_k = top_k });
+    weft_decoded d = weft_decode_sampled(
+        w, N, WEFT_ZERO_STATE, four_classes, NULL,
+        &(weft_decode_opts){ .end = -1, .limit = 1, .temperature = temperature, .top_k = top_k });
     OK(w);
     for (int s = 0; s < N; s++)
         count[d.tokens[s]]++;
     for (int j = 0; j < 4; j++)
-        cr_assert(fabs((double)count[j] / N - want[j]) < .015 && (want[j] > 0 || !count[j]), "class %d: %d of %d, %g is wanted", j, count[j], N, want[j]);
+        cr_assert(fabs((double)count[j] / N - want[j]) < .015 && (want[j] > 0 || !count[j]),
+                  "class %d: %d of %d, %g is wanted", j, count[j], N, want[j]);
     weft_decoded_free(&d);
 }
 
@@ -180,7 +196,8 @@ static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, con
         double sum = 0;
         for (int t = 0; t < len[s]; t++)
             sum += (double)v[at++];
-        cr_assert(fabs(sum - d->score[s]) < TOL(1e-11, 1e-4), "sequence %d: %g, a run gives %g", s, d->score[s], sum);
+        cr_assert(fabs(sum - d->score[s]) < TOL(1e-11, 1e-4), "sequence %d: %g, a run gives %g", s,
+                  d->score[s], sum);
     }
 }
 
@@ -194,9 +211,12 @@ Test(decode, a_run_over_the_decoded_gives_its_scores)
             weft_tensor *before = weft_exp(first.h);
             weft_mark here = weft_mark_here(w);
             int end = i % 2 ? 7 : NEVER;
-            weft_decoded d = decoders[i / 3](w, SEQUENCES, first, next, &m, &(weft_decode_opts){ .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 });
+            weft_decoded d = decoders[i / 3](
+                w, SEQUENCES, first, next, &m,
+                &(weft_decode_opts){ .end = end, .limit = LONG, .beams = 3, .length_penalty = .5 });
             OK(w);
-            cr_assert(w->recording && w->training && !memcmp(here.at, weft_mark_here(w).at, sizeof here.at) && isfinite((double)numbers(before)[0]));
+            cr_assert(w->recording && w->training && !memcmp(here.at, weft_mark_here(w).at, sizeof here.at) &&
+                      isfinite((double)numbers(before)[0]));
             scores_are_those_of_a_run(w, &m, first, &d, end);
             weft_decoded_free(&d);
             weft_clear(w);
@@ -209,11 +229,14 @@ Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
     for (int i = 0; i < COUNT(decoders); i++) {
         weft *w = open_on(WEFT_CPU);
         network m = network_new(w, 2);
-        weft_decoded d = decoders[i](w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
+        weft_decoded d = decoders[i](w, SEQUENCES, WEFT_ZERO_STATE, next, &m,
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
         OK(w);
-        int64_t trellis = decoders[i] == weft_decode_beam ? 2 * 2048 * 2 * SEQUENCES * (int64_t)sizeof(int32_t) : 0;
+        int64_t trellis =
+            decoders[i] == weft_decode_beam ? 2 * 2048 * 2 * SEQUENCES * (int64_t)sizeof(int32_t) : 0;
         cr_assert(m.calls == 2000 && d.len[0] == 2000);
-        cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more", (long long)(weft_usage_of(w).host_bytes - m.held));
+        cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more",
+                  (long long)(weft_usage_of(w).host_bytes - m.held));
         weft_decoded_free(&d);
         CLEAN(w);
     }
@@ -231,7 +254,8 @@ Test(decode, the_first_of_equals_is_taken)
     static decoder *const decoders[] = { weft_decode_greedy, weft_decode_beam, weft_decode_sampled };
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(decoders); i++) {
-        weft_decoded d = decoders[i](w, 1, WEFT_ZERO_STATE, all_equal, NULL, &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
+        weft_decoded d = decoders[i](w, 1, WEFT_ZERO_STATE, all_equal, NULL,
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 6, .beams = 3, .top_k = 1 });
         OK(w);
         for (int t = 0; t < 6; t++)
             cr_assert_eq(d.tokens[t], 0);
@@ -246,7 +270,8 @@ Test(decode, nothing_to_decode)
     static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(decoders); i++) {
-        weft_decoded none = decode(w, decoders[i], 0, &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = 3, .beams = 2 });
+        weft_decoded none = decode(w, decoders[i], 0,
+                                   &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = 3, .beams = 2 });
         weft_decoded_free(&none);
     }
     weft_decoded_free(NULL);
@@ -262,7 +287,8 @@ static weft_tensor *only_end(weft_tensor *tokens, weft_state *s, int64_t beams, 
 Test(decode, beams_without_continuations)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_decoded d = weft_decode_beam(w, 2, WEFT_ZERO_STATE, only_end, NULL, &(weft_decode_opts){ .end = 0, .limit = 3, .beams = 4 });
+    weft_decoded d = weft_decode_beam(w, 2, WEFT_ZERO_STATE, only_end, NULL,
+                                      &(weft_decode_opts){ .end = 0, .limit = 3, .beams = 4 });
     OK(w);
     cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);
     weft_decoded_free(&d);

@@ -2,7 +2,21 @@
 #include "tests/rnn/decode_model.h"
 
 /* ---- errors ---- */
-typedef enum { GOOD, NO_SCORES, FLAT, MORE_ROWS, OTHER_CLASSES, INTS, NOT_A_NUMBER, ALL_FORBIDDEN, STATE_GROWS, STATE_GOES, STATE_COMES, CLEARS, FAILS_ITSELF } fault;
+typedef enum {
+    GOOD,
+    NO_SCORES,
+    FLAT,
+    MORE_ROWS,
+    OTHER_CLASSES,
+    INTS,
+    NOT_A_NUMBER,
+    ALL_FORBIDDEN,
+    STATE_GROWS,
+    STATE_GOES,
+    STATE_COMES,
+    CLEARS,
+    FAILS_ITSELF
+} fault;
 typedef struct { fault kind; int at, step; } faulty;
 
 static weft_tensor *faulty_step(weft_tensor *tokens, weft_state *s, int64_t beams, void *user)
@@ -38,8 +52,10 @@ static void fails(fault kind, int at, weft_status status, const char *text)
     for (int i = 0; i < COUNT(decoders); i++) {
         faulty f = { kind, at, 0 };
         weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
-        weft_decoded d = decoders[i](w, 2, first, faulty_step, &f, &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 1 });
-        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training, "fault %d, decoder %d: %s", kind, i, weft_error_message(w));
+        weft_decoded d = decoders[i](w, 2, first, faulty_step, &f,
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 1 });
+        cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training,
+                  "fault %d, decoder %d: %s", kind, i, weft_error_message(w));
         FAILS(w, status, text);
     }
     CLEAN(w);
@@ -76,9 +92,11 @@ static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t b
         if (r->own)
             weft_rewind(w, here);
     }
-    if (r->own && r->step == 0) {                /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
+    /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
+    if (r->own && r->step == 0) {
         rewinder inner = { here, -1, 1, true };
-        weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner, &(weft_decode_opts){ .end = NEVER, .limit = 3 });
+        weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner,
+                                            &(weft_decode_opts){ .end = NEVER, .limit = 3 });
         cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_error_message(w));
         weft_decoded_free(&d);
         weft_rewind(w, here);
@@ -100,7 +118,9 @@ Test(decode, a_step_does_not_rewind_its_decoder)
             weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 1 };
             weft_decoded d = decoders[i % 3](w, 2, first, rewinding_step, &r, &o);
             cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
-            FAILS(w, WEFT_EARG, "rewind: the mark is older than the call that this function is called by, and that still goes on");
+            FAILS(w, WEFT_EARG,
+                  "rewind: the mark is older than the call that this function is called by, and that still "
+                  "goes on");
             r = (rewinder){ r.before, -1, 1, true };
             d = decoders[i % 3](w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &o);
             cr_assert(d.n == 2 && d.len[1] == 5, "%s", weft_error_message(w));
@@ -115,7 +135,8 @@ Test(decode, a_decoder_in_a_decoders_step)
 {
     weft *w = open_on(WEFT_CPU);
     rewinder r = { weft_mark_here(w), -1, 0, true };
-    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, rewinding_step, &r, &(weft_decode_opts){ .end = NEVER, .limit = 5 });
+    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
+                       &(weft_decode_opts){ .end = NEVER, .limit = 5 });
     FAILS(w, WEFT_EARG, "still goes on");
     CLEAN(w);
 }
@@ -132,7 +153,9 @@ Test(decode, options_are_checked)
     weft_decode_sampled(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &good);
     FAILS(w, WEFT_EARG, "decode_sampled: 0 or more sequences");
     weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));
-    FAILS(w, WEFT_EARG, "decode_greedy: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted; there are 2 sequences, limit -1");
+    FAILS(w, WEFT_EARG,
+          "decode_greedy: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted; "
+          "there are 2 sequences, limit -1");
     weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
     FAILS(w, WEFT_EARG, "limit 0,");
     weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
@@ -153,7 +176,9 @@ Test(decode, options_are_checked)
     FAILS(w, WEFT_EARG, "state h is of a step that has ended");
     weft_state of_five = { weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL };
     weft_decode_greedy(w, 2, of_five, faulty_step, &f, &good);
-    FAILS(w, WEFT_ESHAPE, "decode_greedy: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is wanted");
+    FAILS(
+        w, WEFT_ESHAPE,
+        "decode_greedy: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is wanted");
     weft_state flat = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) };
     weft_decode_beam(w, 2, flat, faulty_step, &f, &good);
     FAILS(w, WEFT_ESHAPE, "decode_beam: the first state c is [2, 3]");
@@ -181,7 +206,8 @@ Test(decode, every_piece_of_memory_may_fail)
             if (ok && !whole)
                 break;
             failed += !ok;
-            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "nobody is named: %s", weft_error_message(w));
+            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "nobody is named: %s",
+                      weft_error_message(w));
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");
         }

@@ -1,6 +1,7 @@
-/* test_lean.c - recurrent layers that keep no gates: outputs, states and gradients of both are those of layers that do, to the bit;
- * those of weights, too, in one segment, and close in many, with the same bits for any number of threads. Less memory, none asked for
- * in a steady step, a second walk, second derivatives, failures. */
+/* test_lean.c - recurrent layers that keep no gates: outputs, states and gradients of both are those of
+ * layers that do, to the bit; those of weights, too, in one segment, and close in many, with the same bits
+ * for any number of threads. Less memory, none asked for in a steady step, a second walk, second derivatives,
+ * failures. */
 #include "tests/rnn/rnn_kinds.h"
 
 static bag kept, lean;
@@ -19,7 +20,13 @@ static kind kind_of(int i)
 {
     static const int64_t sizes[][2] = { { 3, 5 }, { 4, 17 }, { 6, 33 } };
     const int64_t *size = sizes[i % COUNT(sizes)];
-    return (kind){ i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / 3 % 2, .bidirectional = i / 2 % 2, .no_bias = i % 7 == 0 }, i / 5 % 2 };
+    return (kind){ i % CELLS,
+                   { .input = size[0],
+                     .hidden = size[1],
+                     .layers = 1 + i / 3 % 2,
+                     .bidirectional = i / 2 % 2,
+                     .no_bias = i % 7 == 0 },
+                   i / 5 % 2 };
 }
 static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
 {
@@ -32,7 +39,8 @@ static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
     return rnn_of(weft_module_new(w, name), "r", k);
 }
 
-/* A layer that keeps its gates, and the same in segments of so many rows, 0: as many as it likes; its cell. */
+/* A layer that keeps its gates, and the same in segments of so many rows, 0: as many as it likes; its
+ * cell. */
 static const char *both_ways(weft *w, int i, int64_t rows)
 {
     kind k;
@@ -58,7 +66,8 @@ Test(lean, one_segment_changes_no_bit)
 }
 
 /* On a GPU a segment may go another way than the whole layer, see cuda/recur_choice.cu. */
-static void same_by_segments(weft *w, const char *name, const weft_real *got, const weft_real *want, int64_t n)
+static void same_by_segments(weft *w, const char *name, const weft_real *got, const weft_real *want,
+                             int64_t n)
 {
     if (w->dev.k->synchronous)
         same_bits(name, got, want, n);
@@ -72,7 +81,8 @@ Test(lean, segments_change_only_the_order_of_sums_over_tokens)
         for (int i = 0; i < rounds(60, 600); i++) {
             const char *cell = both_ways(w, i, 1 + i * 7 % 40);
             same_by_segments(w, cell, lean.v, kept.v, kept.weights);
-            close_to(cell, lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights, TOL(1e-12, 2e-5));
+            close_to(cell, lean.v + kept.weights, kept.v + kept.weights, kept.n - kept.weights,
+                     TOL(1e-12, 2e-5));
         }
 }
 
@@ -90,7 +100,8 @@ static void long_sequences(weft *w, int64_t hidden, int32_t longest)
     all_of(w, &k, r, &l, NULL, &lean);
     same_by_segments(w, "long", lean.v, kept.v, kept.weights);
     for (int64_t i = kept.weights; i < kept.n; i++)               /* sums of many tokens */
-        cr_assert(fabs((double)(lean.v[i] - kept.v[i])) <= TOL(1e-10, 1e-3) * (1 + fabs((double)kept.v[i])), "%g, %g", (double)lean.v[i], (double)kept.v[i]);
+        cr_assert(fabs((double)(lean.v[i] - kept.v[i])) <= TOL(1e-10, 1e-3) * (1 + fabs((double)kept.v[i])),
+                  "%g, %g", (double)lean.v[i], (double)kept.v[i]);
 }
 Test(lean, long_sequences_go_in_segments)
 {
@@ -132,7 +143,8 @@ Test(lean, what_is_not_recorded_is_lean_and_the_same)
             weft_set_grad_enabled(w, true);
             OK(w);
             same_by_segments(w, cell_name[k.cell], concat_numbers(b.y), concat_numbers(a.y), weft_numel(a.y));
-            same_by_segments(w, cell_name[k.cell], numbers(b.last.h), numbers(a.last.h), weft_numel(a.last.h));
+            same_by_segments(w, cell_name[k.cell], numbers(b.last.h), numbers(a.last.h),
+                             weft_numel(a.last.h));
             weft_clear(w);
         }
 }
@@ -144,17 +156,21 @@ Test(lean, a_second_walk_and_second_derivatives)
     const weft_lengths l = { 2, few, NULL };
     FOR_DEVICES(w)
         for (int cell = 0; cell < CELLS; cell++) {
-            kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true, .lean = true }, false };
+            kind k = { cell,
+                       { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true, .lean = true },
+                       false };
             weft_module *m = weft_module_new(w, cell_name[cell]);
             weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *x = random_ragged(w, 4, 3, &l), *loss = loss_of(weft_rnn_run(r, x, WEFT_ZERO_STATE)), *p = weft_find_parameter(m, "r.weight_hh_l0"), *g[2];
+            weft_tensor *x = random_ragged(w, 4, 3, &l), *loss = loss_of(weft_rnn_run(r, x, WEFT_ZERO_STATE)),
+                        *p = weft_find_parameter(m, "r.weight_hh_l0"), *g[2];
             weft_backward(loss);
             weft_real *once = numbers(weft_grad(p)), doubled[64];
             weft_backward(weft_scale(loss, 1));
             for (int64_t i = 0; i < weft_numel(p); i++)
                 doubled[i] = once[i] + once[i];
             close_to(cell_name[cell], numbers(weft_grad(p)), doubled, weft_numel(p), TOL(1e-13, 1e-6));
-            weft_gradients(loss, (weft_tensor *[]){ x, p }, 2, g);               /* recorded: by the composed form */
+            /* recorded: by the composed form */
+            weft_gradients(loss, (weft_tensor *[]){ x, p }, 2, g);
             close_to(cell_name[cell], numbers(g[1]), once, weft_numel(p), TOL(1e-12, 2e-5));
             weft_backward(weft_sum_all(weft_square(g[0])));
             OK(w);
@@ -168,7 +184,10 @@ static void step(weft *w, void *user)
 {
     const model *m = user;
     weft_set_grad_enabled(w, m->train);
-    weft_tensor *loss = weft_sum_all(weft_rnn_run(m->r, weft_ragged(w, dice_fill((weft_real[600 * 4]){ 0 }, 600 * 4, -1, 1), 4, &m->l), WEFT_ZERO_STATE).y);
+    weft_tensor *loss = weft_sum_all(
+        weft_rnn_run(m->r, weft_ragged(w, dice_fill((weft_real[600 * 4]){ 0 }, 600 * 4, -1, 1), 4, &m->l),
+                     WEFT_ZERO_STATE)
+            .y);
     if (m->train)
         weft_backward(loss);
     weft_set_grad_enabled(w, true);
@@ -177,7 +196,15 @@ static model model_new(weft *w, const char *name, bool is_lean)
 {
     static const int32_t lengths[] = { 200, 150, 100, 50, 99, 1 };
     weft_module *m = weft_module_new(w, name);
-    return (model){ m, weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean }), { 6, lengths, NULL }, true };
+    return (model){
+        m,
+        weft_lstm_new(
+            m, "r",
+            &(weft_rnn_opts){
+                .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean }),
+        { 6, lengths, NULL },
+        true
+    };
 }
 static int64_t most_of(weft *w, model *m)
 {
@@ -193,7 +220,9 @@ Test(lean, keeps_the_states_alone)
     FOR_DEVICES(w) {
         model a = model_new(w, "kept", false), b = model_new(w, "lean", true);
         w->segment_rows = 50;
-        int64_t most = most_of(w, &a), less = most_of(w, &b), gates = 4 * 600 * (4 + 1) * 16 * (int64_t)sizeof(weft_real);   /* four layers' gates and raw */
+        /* four layers' gates and raw */
+        int64_t most = most_of(w, &a), less = most_of(w, &b),
+                gates = 4 * 600 * (4 + 1) * 16 * (int64_t)sizeof(weft_real);
         cr_assert(most - less > gates * 3 / 4, "%lld and %lld bytes", (long long)most, (long long)less);
         a.train = b.train = false;
         cr_assert_eq(most_of(w, &a), most_of(w, &b));

@@ -1,5 +1,6 @@
-/* test_own_cell.c - recurrent layers of a program's own cell: the library's cells given as steps make the same tape to the bit; four known cells
- * against plain loops, one sequence at a time; company, decoding, files, and what a step may get wrong. */
+/* test_own_cell.c - recurrent layers of a program's own cell: the library's cells given as steps make the
+ * same tape to the bit; four known cells against plain loops, one sequence at a time; company, decoding,
+ * files, and what a step may get wrong. */
 #include <math.h>
 #include "examples/cells_steps.h"
 #include "tests/io/checkpoint.h"
@@ -30,7 +31,8 @@ static weft_state own_lstm(const weft_cell_input *in, void *user)
     return (weft_state){ weft_mul(o, weft_tanh(c)), c };
 }
 static const weft_cell known[] = {
-    { .name = "rnn_tanh", .gates = 1, .step = own_rnn }, { .name = "gru_reset_after", .gate_names = "r z n", .gates = 3, .states = 1, .step = own_gru },
+    { .name = "rnn_tanh", .gates = 1, .step = own_rnn },
+    { .name = "gru_reset_after", .gate_names = "r z n", .gates = 3, .states = 1, .step = own_gru },
     { .name = "lstm", .gate_names = "i f g o", .gates = 4, .states = 2, .step = own_lstm },
 };
 static const int known_as[] = { TANH, GRU, LSTM };
@@ -57,13 +59,17 @@ Test(own_cell, the_librarys_cells_make_the_same_tape_to_the_bit)
     FOR_DEVICES(w)
         for (int i = 0; i < 4 * COUNT(known); i++) {
             const weft_lengths l = { 5, len, NULL };
-            kind k = { known_as[i / 4], { .input = 3, .hidden = 4, .layers = 2, .bidirectional = i % 2 }, i / 2 % 2 };
-            weft_rnn *of_library = rnn_of(weft_module_new(w, "m"), "r", &k), *own = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &known[i / 4], &k.o);
+            kind k = { known_as[i / 4],
+                       { .input = 3, .hidden = 4, .layers = 2, .bidirectional = i % 2 },
+                       i / 2 % 2 };
+            weft_rnn *of_library = rnn_of(weft_module_new(w, "m"), "r", &k),
+                     *own = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &known[i / 4], &k.o);
             weft_rnn_set_composed(of_library, true);
             char *first = tape_of(w, &k, of_library, &l, &a), *second = tape_of(w, &k, own, &l, &b);
             OK(w);
             cr_assert(*first && !strcmp(first, second), "%s: another tape", known[i / 4].name);
-            cr_assert(a.n == b.n && a.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s: other numbers", known[i / 4].name);
+            cr_assert(a.n == b.n && a.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s: other numbers",
+                      known[i / 4].name);
         }
 }
 
@@ -104,7 +110,8 @@ static void plain_layer_norm_lstm(const weights *p, double *a, double *h, double
     times(4 * H, H, p->w_hh, h, p->b_hh, b);
     normalise(4 * H, a, p->own[0], p->own[1]), normalise(4 * H, b, p->own[2], p->own[3]);
     for (int j = 0; j < H; j++)
-        seen[j] = c[j] = logistic(a[H + j] + b[H + j]) * c[j] + logistic(a[j] + b[j]) * tanh(a[2 * H + j] + b[2 * H + j]);
+        seen[j] = c[j] =
+            logistic(a[H + j] + b[H + j]) * c[j] + logistic(a[j] + b[j]) * tanh(a[2 * H + j] + b[2 * H + j]);
     normalise(H, seen, p->own[4], p->own[5]);
     for (int j = 0; j < H; j++)
         h[j] = logistic(a[3 * H + j] + b[3 * H + j]) * tanh(seen[j]);
@@ -127,7 +134,8 @@ static void plain_peephole_lstm(const weights *p, double *a, double *h, double *
     double b[4 * H];
     times(4 * H, H, p->w_hh, h, p->b_hh, b);
     for (int j = 0; j < H; j++) {
-        double i = logistic(a[j] + b[j] + c[j] * p->own[0][j]), f = logistic(a[H + j] + b[H + j] + c[j] * p->own[1][j]);
+        double i = logistic(a[j] + b[j] + c[j] * p->own[0][j]),
+               f = logistic(a[H + j] + b[H + j] + c[j] * p->own[1][j]);
         c[j] = f * c[j] + i * tanh(a[2 * H + j] + b[2 * H + j]);
         h[j] = logistic(a[3 * H + j] + b[3 * H + j] + c[j] * p->own[2][j]) * tanh(c[j]);
     }
@@ -140,9 +148,14 @@ static void plain_zoneout_rnn(const weights *p, double *a, double *h, double *c)
     for (int j = 0; j < H; j++)
         h[j] = .1 * h[j] + .9 * tanh(a[j] + b[j]);
 }
-static const struct { const weft_cell *cell; void (*plain)(const weights *, double *, double *, double *); } cells[] = {
-    { &layer_norm_lstm_cell, plain_layer_norm_lstm }, { &reset_before_gru_cell, plain_reset_before_gru },
-    { &peephole_lstm_cell, plain_peephole_lstm }, { &zoneout_rnn_cell, plain_zoneout_rnn },
+static const struct {
+    const weft_cell *cell;
+    void (*plain)(const weights *, double *, double *, double *);
+} cells[] = {
+    { &layer_norm_lstm_cell, plain_layer_norm_lstm },
+    { &reset_before_gru_cell, plain_reset_before_gru },
+    { &peephole_lstm_cell, plain_peephole_lstm },
+    { &zoneout_rnn_cell, plain_zoneout_rnn },
 };
 
 static void weights_of(weft_module *m, const weft_cell *cell, bool reverse, weights *p)
@@ -164,7 +177,8 @@ Test(own_cell, known_cells_go_as_plain_loops_do)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++) {
             weft_module *m = weft_module_new(w, "m");
-            weft_rnn *r = weft_rnn_of_cell(m, "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .bidirectional = true });
+            weft_rnn *r = weft_rnn_of_cell(
+                m, "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .bidirectional = true });
             weft_set_training(w, false);
             weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL });
             weft_real *in = concat_numbers(x), *y = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
@@ -181,8 +195,9 @@ Test(own_cell, known_cells_go_as_plain_loops_do)
                         times(cells[i].cell->gates * H, IN, p.w_ih, token, p.b_ih, a);
                         cells[i].plain(&p, a, h, c);
                         for (int j = 0; j < H; j++)
-                            cr_assert_float_eq((double)y[at * 2 * H + side * H + j], h[j], TOL(1e-12, 3e-6), "%s, side %d, row %d, unit %d",
-                                               cells[i].cell->name, side, at, j);
+                            cr_assert_float_eq((double)y[at * 2 * H + side * H + j], h[j], TOL(1e-12, 3e-6),
+                                               "%s, side %d, row %d, unit %d", cells[i].cell->name, side, at,
+                                               j);
                     }
                 }
             }
@@ -193,7 +208,8 @@ Test(own_cell, known_cells_go_as_plain_loops_do)
 
 /* ---- company, layouts, decoding, files ---- */
 static weft_tensor *as_concat(weft_tensor *x) { return weft_to_layout(x, WEFT_CONCAT); }
-static weft_tensor *as_rows(weft_tensor *x)      /* several sequences a row: a column begins anew where one does */
+/* several sequences a row: a column begins anew where one does */
+static weft_tensor *as_rows(weft_tensor *x)
 {
     static const int32_t row[] = { 0, 0, 1, 0, 2 }, column[] = { 0, 4, 1, 5, 3 };
     return weft_to_rows(x, &(weft_placement){ 3, 8, row, column });
@@ -206,25 +222,35 @@ Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
     static bag a, b;
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++) {
-            kind k = { cells[i].cell->states == 2 ? LSTM : TANH, { .input = IN, .hidden = H, .layers = 2, .bidirectional = true }, true };
+            kind k = { cells[i].cell->states == 2 ? LSTM : TANH,
+                       { .input = IN, .hidden = H, .layers = 2, .bidirectional = true },
+                       true };
             weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
             const weft_lengths l = { 5, len, id };
             weft_set_training(w, false);
             all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
-            cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat", cells[i].cell->name);
+            cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat",
+                      cells[i].cell->name);
             all_of(w, &k, r, &l, as_rows, &b);
             close_to(cells[i].cell->name, b.v, a.v, a.n, TOL(1e-12, 2e-5));
             weft_set_training(w, true);                              /* noise goes by id and position */
-            weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y), *x = concat_numbers(random_ragged(w, 4, IN, &l));
-            weft_real *of_third = malloc(7 * 2 * H * sizeof *of_third), *third = malloc(7 * IN * sizeof *third);
-            memcpy(of_third, all + 4 * 2 * H, 7 * 2 * H * sizeof *all), memcpy(third, x + 4 * IN, 7 * IN * sizeof *x);
+            weft_real *all = concat_numbers(weft_rnn_run(r, random_ragged(w, 4, IN, &l), WEFT_ZERO_STATE).y),
+                      *x = concat_numbers(random_ragged(w, 4, IN, &l));
+            weft_real *of_third = malloc(7 * 2 * H * sizeof *of_third),
+                      *third = malloc(7 * IN * sizeof *third);
+            memcpy(of_third, all + 4 * 2 * H, 7 * 2 * H * sizeof *all),
+                memcpy(third, x + 4 * IN, 7 * IN * sizeof *x);
             uint64_t step = w->draw;
             weft_clear(w);
             w->draw = step;
-            weft_real *alone = concat_numbers(weft_rnn_run(r, weft_ragged(w, third, IN, &(weft_lengths){ 1, len + 2, id + 2 }), WEFT_ZERO_STATE).y);
+            weft_real *alone = concat_numbers(
+                weft_rnn_run(r, weft_ragged(w, third, IN, &(weft_lengths){ 1, len + 2, id + 2 }),
+                             WEFT_ZERO_STATE)
+                    .y);
             OK(w);
             if (w->dev.k->synchronous)
-                cr_assert(!memcmp(alone, of_third, 7 * 2 * H * sizeof *alone), "%s alone", cells[i].cell->name);
+                cr_assert(!memcmp(alone, of_third, 7 * 2 * H * sizeof *alone), "%s alone",
+                          cells[i].cell->name);
             free(of_third), free(third);
             weft_clear(w);
         }
@@ -235,14 +261,16 @@ Test(own_cell, steps_one_by_one_are_a_run)
     static const int32_t len[] = { 4, 4 };
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++) {
-            weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .layers = 2 });
+            weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
+                                           &(weft_rnn_opts){ .input = IN, .hidden = H, .layers = 2 });
             weft_set_training(w, false);
             weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(2, 4, IN));
             weft_rnn_out whole = weft_rnn_run(r, x, WEFT_ZERO_STATE), one = { NULL, WEFT_ZERO_STATE };
             (void)len;
             for (int t = 0; t < 4; t++)
                 one = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(2, IN)), one.last);
-            close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_numel(whole.last.h), TOL(1e-13, 1e-6));
+            close_to("h", numbers(one.last.h), numbers(whole.last.h), weft_numel(whole.last.h),
+                     TOL(1e-13, 1e-6));
             cr_assert(!one.last.c == (cells[i].cell->states != 2));
             OK(w);
             weft_set_training(w, true);
@@ -250,14 +278,16 @@ Test(own_cell, steps_one_by_one_are_a_run)
         }
 }
 
-/* In training a unit of the first step, which begins at 0, stays there or moves whole; else all move by the share that is not noise. */
+/* In training a unit of the first step, which begins at 0, stays there or moves whole; else all move by
+ * the share that is not noise. */
 Test(own_cell, noise_keeps_units_in_training_alone)
 {
     int32_t len[200];
     for (int s = 0; s < COUNT(len); s++)
         len[s] = 1;
     FOR_DEVICES(w) {
-        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &zoneout_rnn_cell, &(weft_rnn_opts){ .input = IN, .hidden = H });
+        weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &zoneout_rnn_cell,
+                                       &(weft_rnn_opts){ .input = IN, .hidden = H });
         weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ COUNT(len), len, NULL });
         weft_real *trained = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
         weft_set_training(w, false);
@@ -265,7 +295,8 @@ Test(own_cell, noise_keeps_units_in_training_alone)
         weft_set_training(w, true);
         int kept = 0;
         for (int i = 0; i < COUNT(len) * H; i++) {
-            cr_assert(trained[i] == 0 || fabs((double)trained[i] * .9 - (double)used[i]) < 1e-6, "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
+            cr_assert(trained[i] == 0 || fabs((double)trained[i] * .9 - (double)used[i]) < 1e-6,
+                      "unit %d: %g, %g", i, (double)trained[i], (double)used[i]);
             kept += trained[i] == 0;
         }
         cr_assert(kept > 60 && kept < 145, "%d of 1,000 units stay, at a probability of .1", kept);
@@ -281,14 +312,19 @@ Test(own_cell, files_know_it_by_its_name)
     weft_cell other = peephole_lstm_cell;
     other.name = "another";
     weft_module *a = weft_module_new(w, "m"), *b = weft_module_new(w, "m"), *c = weft_module_new(w, "m");
-    weft_rnn *from = weft_rnn_of_cell(a, "r", &peephole_lstm_cell, &o), *to = weft_rnn_of_cell(b, "r", &peephole_lstm_cell, &o);
+    weft_rnn *from = weft_rnn_of_cell(a, "r", &peephole_lstm_cell, &o),
+             *to = weft_rnn_of_cell(b, "r", &peephole_lstm_cell, &o);
     weft_rnn_of_cell(c, "r", &other, &o);
-    weft_tensor *moved = weft_find_parameter(weft_rnn_module(from), "weight_co_l0"), *read = weft_find_parameter(weft_rnn_module(to), "weight_co_l0");
+    weft_tensor *moved = weft_find_parameter(weft_rnn_module(from), "weight_co_l0"),
+                *read = weft_find_parameter(weft_rnn_module(to), "weight_co_l0");
     weft_assign(moved, weft_full(w, 7, WEFT_SHAPE(H)));
     const char *path = in_folder("cell.h5");
-    cr_assert(weft_save(path, a, NULL, NULL, 0) == WEFT_OK && weft_load(path, b, NULL, NULL, 0) == WEFT_OK, "%s", weft_file_message());
+    cr_assert(weft_save(path, a, NULL, NULL, 0) == WEFT_OK && weft_load(path, b, NULL, NULL, 0) == WEFT_OK,
+              "%s", weft_file_message());
     cr_assert(numbers(read)[0] == 7 && numbers(read)[H - 1] == 7);
-    cr_assert(weft_load(path, c, NULL, NULL, 0) == WEFT_EFORMAT && strstr(weft_file_message(), "peephole_lstm"), "%s", weft_file_message());
+    cr_assert(weft_load(path, c, NULL, NULL, 0) == WEFT_EFORMAT &&
+                  strstr(weft_file_message(), "peephole_lstm"),
+              "%s", weft_file_message());
     CLEAN(w);
     end_folder();
 }
@@ -296,14 +332,17 @@ Test(own_cell, files_know_it_by_its_name)
 static void train_once(weft *w, void *user)
 {
     static const int32_t len[] = { 4, 0, 7, 1 };
-    weft_backward(loss_of(weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL }), WEFT_ZERO_STATE)));
+    weft_backward(loss_of(
+        weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL }), WEFT_ZERO_STATE)));
     OK(w);
 }
 Test(own_cell, a_steady_step_asks_for_no_memory, .init = unchecked)
 {
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(cells); i++)
-            is_steady(w, train_once, weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H }));
+            is_steady(w, train_once,
+                      weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell,
+                                       &(weft_rnn_opts){ .input = IN, .hidden = H }));
 }
 
 static double twice_of(weft_tensor *x, weft_rnn *r, weft_rnn_opts o)
@@ -332,18 +371,33 @@ Test(own_cell, has_gradients_of_gradients)
         double up, down, at = (double)v[1], want = (double)by[1];
         weft_real moved[4 * IN];
         memcpy(moved, v, sizeof moved);
-        moved[1] = (weft_real)(at + step), up = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
-        moved[1] = (weft_real)(at - step), down = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
-        cr_assert_float_eq((up - down) / (2 * step), want, TOL(1e-7, 2e-2) * (1 + fabs(want)), "%s", cells[i].cell->name);
+        moved[1] = (weft_real)(at + step),
+        up = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
+        moved[1] = (weft_real)(at - step),
+        down = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
+        cr_assert_float_eq((up - down) / (2 * step), want, TOL(1e-7, 2e-2) * (1 + fabs(want)), "%s",
+                           cells[i].cell->name);
         weft_clear(w);
     }
     CLEAN(w);
 }
 
 /* ---- what a program may get wrong ---- */
-static weft_state gives_nothing(const weft_cell_input *in, void *user) { (void)in, (void)user; return WEFT_ZERO_STATE; }
-static weft_state gives_too_much(const weft_cell_input *in, void *user) { (void)user; return (weft_state){ in->x, NULL }; }
-static weft_state gives_c(const weft_cell_input *in, void *user) { (void)user; return (weft_state){ in->h, in->h }; }
+static weft_state gives_nothing(const weft_cell_input *in, void *user)
+{
+    (void)in, (void)user;
+    return WEFT_ZERO_STATE;
+}
+static weft_state gives_too_much(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ in->x, NULL };
+}
+static weft_state gives_c(const weft_cell_input *in, void *user)
+{
+    (void)user;
+    return (weft_state){ in->h, in->h };
+}
 static weft_state fails(const weft_cell_input *in, void *user)
 {
     (void)user;
@@ -363,21 +417,35 @@ Test(own_cell, mistakes_are_told)
 {
     weft *w = open_on(WEFT_CPU);
     const weft_rnn_opts o = { .input = IN, .hidden = H };
-    const weft_cell_parameter unnamed = { "a.b", WEFT_CELL_VECTOR, 1, NULL }, shapeless = { "a", (weft_cell_shape)7, 1, NULL };
+    const weft_cell_parameter unnamed = { "a.b", WEFT_CELL_VECTOR, 1, NULL },
+                              shapeless = { "a", (weft_cell_shape)7, 1, NULL };
     const weft_cell_parameter blockless = { "a", WEFT_CELL_VECTOR, 0, NULL };
-    const struct { weft_cell cell; weft_rnn_opts o; const char *why; } bad[] = {
+    const struct { weft_cell cell; weft_rnn_opts o; const char *why;
+    } bad[] = {
         { { .name = "x" }, o, "a cell with a step is wanted" },
         { { .step = own_rnn }, o, "a cell has a name" },
         { { .name = "x", .step = own_rnn, .gates = -1 }, o, "0 .. 64 gates are wanted" },
         { { .name = "x", .step = own_rnn, .gates = 1, .states = 3 }, o, "1 or 2 states are wanted" },
         { { .name = "x", .step = own_rnn, .gates = 1, .noise = 1 }, o, "a noise in 0 .. 1" },
         { { .name = "x", .step = own_rnn, .gates = 1, .own_count = 1 }, o, "0 .. 16 parameters" },
-        { { .name = "x", .step = own_rnn, .gates = 1, .own = &unnamed, .own_count = 1 }, o, "each of its own parameters has a name" },
-        { { .name = "x", .step = own_rnn, .gates = 1, .own = &shapeless, .own_count = 1 }, o, "the shape of a parameter" },
-        { { .name = "x", .step = own_rnn, .gates = 1, .own = &blockless, .own_count = 1 }, o, "a parameter has 1 .. 64 blocks" },
-        { { .name = "x", .step = own_rnn, .gates = 1 }, { .input = IN, .hidden = H, .proj = 2 }, "only an LSTM or a CIFG has a projection" },
-        { { .name = "x", .step = own_rnn, .gates = 1 }, { .input = IN, .hidden = H, .relu = true }, "relu is an option of rnn_new" },
-        { { .name = "x", .step = own_rnn, .gates = 1 }, { .input = 0, .hidden = H }, "rnn_of_cell \"r\": input and hidden of at least 1" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .own = &unnamed, .own_count = 1 },
+          o,
+          "each of its own parameters has a name" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .own = &shapeless, .own_count = 1 },
+          o,
+          "the shape of a parameter" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .own = &blockless, .own_count = 1 },
+          o,
+          "a parameter has 1 .. 64 blocks" },
+        { { .name = "x", .step = own_rnn, .gates = 1 },
+          { .input = IN, .hidden = H, .proj = 2 },
+          "only an LSTM or a CIFG has a projection" },
+        { { .name = "x", .step = own_rnn, .gates = 1 },
+          { .input = IN, .hidden = H, .relu = true },
+          "relu is an option of rnn_new" },
+        { { .name = "x", .step = own_rnn, .gates = 1 },
+          { .input = 0, .hidden = H },
+          "rnn_of_cell \"r\": input and hidden of at least 1" },
     };
     weft_module *m = weft_module_new(w, "m");
     for (int i = 0; i < COUNT(bad); i++) {
@@ -387,9 +455,12 @@ Test(own_cell, mistakes_are_told)
     }
     weft_rnn_of_cell(m, "r", NULL, &o);
     FAILS(w, WEFT_EARG, "a cell with a step is wanted");
-    run_of(w, weft_module_new(w, "a"), gives_nothing, WEFT_EARG, "a.r: the step of the cell \"mine\": h is NULL");
-    run_of(w, weft_module_new(w, "b"), gives_too_much, WEFT_ESHAPE, "h is [2, 10]; plain [2, 5] (rows, hidden) is wanted");
-    run_of(w, weft_module_new(w, "c"), gives_c, WEFT_EARG, "it gave a state c, and the cell has one state, h");
+    run_of(w, weft_module_new(w, "a"), gives_nothing, WEFT_EARG,
+           "a.r: the step of the cell \"mine\": h is NULL");
+    run_of(w, weft_module_new(w, "b"), gives_too_much, WEFT_ESHAPE,
+           "h is [2, 10]; plain [2, 5] (rows, hidden) is wanted");
+    run_of(w, weft_module_new(w, "c"), gives_c, WEFT_EARG,
+           "it gave a state c, and the cell has one state, h");
     run_of(w, weft_module_new(w, "d"), fails, WEFT_ENUMERIC, "my own reason");
     CLEAN(w);
 }

@@ -1,6 +1,6 @@
-/* test_recur.c - the kernels recur and recur_back of every table, below the layers that use them: against a computation in double
- * that goes through one sequence at a time, against finite differences of that computation, against each other to the last bit
- * (alone or in a batch, one thread or two). */
+/* test_recur.c - the kernels recur and recur_back of every table, below the layers that use them: against a
+ * computation in double that goes through one sequence at a time, against finite differences of that
+ * computation, against each other to the last bit (alone or in a batch, one thread or two). */
 #include "recur_layer.h"
 
 static void forward_is_plain(weft *w, const layer *l)
@@ -108,7 +108,13 @@ Test(recur, wide_layers_go_as_the_plain_loops_do)
     FOR_DEVICES(w)
         for (int i = 0; i < 4; i += CHECK_SANITIZED && getenv("WEFT_SMALL") ? 3 : 1) {
             static const weft__cell cells[] = { WEFT__lstm, WEFT__lstm, WEFT__gru, WEFT__rnn_tanh };
-            layer l = { .cell = cells[i], .reverse = i == 1, .bias = true, .states = true, .cell_dy = true, .H = 290, .n = 9,
+            layer l = { .cell = cells[i],
+                        .reverse = i == 1,
+                        .bias = true,
+                        .states = true,
+                        .cell_dy = true,
+                        .H = 290,
+                        .n = 9,
                         .len = { 3, 2, 2, 1, 1, 1, 1, 1, 1 } };
             dice_seed((uint64_t)i);
             borrow_from(w);

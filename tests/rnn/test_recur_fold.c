@@ -1,8 +1,9 @@
-/* test_recur_fold.c - recur and recur_back of every table where a column is several sequences, one after the other: against the same
- * sequences each in a column of its own, to the bit, and against the plain loops. */
+/* test_recur_fold.c - recur and recur_back of every table where a column is several sequences, one after the
+ * other: against the same sequences each in a column of its own, to the bit, and against the plain loops. */
 #include "recur_layer.h"
 
-/* The sequences of l in fewer columns, one after the other, here and there with a gap: the same layer, token by token. */
+/* The sequences of l in fewer columns, one after the other, here and there with a gap: the same layer,
+ * token by token. */
 typedef struct folded { layer l; int32_t reset[256]; int64_t columns; } folded;
 static void place(folded *f, const layer *l, int32_t column_of[64], int32_t at[64])
 {
@@ -38,9 +39,11 @@ static void same_folded(weft *w, const layer *l)
     int32_t column_of[64], at[64];
     place(&f, l, column_of, at);
     f.l.n = f.columns, f.l.states = false;
-    fill(&f.l);                                  /* the sums and weights of a layer of columns; then those of l */
+    /* the sums and weights of a layer of columns; then those of l */
+    fill(&f.l);
     memcpy(f.l.x + f.l.at_w, l->x + l->at_w, (size_t)(l->inputs - l->at_w) * sizeof *l->x);
-    memset(f.l.dy, 0, (size_t)(f.l.tokens * l->W) * sizeof *f.l.dy), memset(f.l.dyc, 0, (size_t)(f.l.tokens * l->H) * sizeof *f.l.dyc);
+    memset(f.l.dy, 0, (size_t)(f.l.tokens * l->W) * sizeof *f.l.dy),
+        memset(f.l.dyc, 0, (size_t)(f.l.tokens * l->H) * sizeof *f.l.dyc);
     cr_assert(f.l.tokens <= COUNT(f.reset));
     for (int64_t i = 0; i < f.l.tokens; i++)
         f.reset[i] = WEFT__ANEW;
@@ -48,7 +51,8 @@ static void same_folded(weft *w, const layer *l)
         for (int32_t t = 0; t < l->len[s]; t++) {
             int64_t from = l->start[t] + s, to = folded_row(&f, column_of, at, s, t);
             f.reset[to] = t == (l->reverse ? l->len[s] - 1 : 0) ? (int32_t)s : WEFT__ON;
-            carry_over(l->x, from, f.l.x, to, l->G), carry_over(l->dy, from, f.l.dy, to, l->W), carry_over(l->dyc, from, f.l.dyc, to, l->H);
+            carry_over(l->x, from, f.l.x, to, l->G), carry_over(l->dy, from, f.l.dy, to, l->W),
+                carry_over(l->dyc, from, f.l.dyc, to, l->H);
         }
     weft__recurrence plain = run(w, l, true), r = record(&f.l);
     add_backward(&f.l, &r);
@@ -84,7 +88,8 @@ Test(recur_fold, columns_of_several_sequences_change_no_bit)
         }
 }
 
-/* Tokens that begin anew, from zeros, here and there, and gradients at all of them: against the plain loops. */
+/* Tokens that begin anew, from zeros, here and there, and gradients at all of them: against the plain
+ * loops. */
 static weft__recurrence run_anew(weft *w, const layer *l, int32_t *reset)
 {
     weft__recurrence r = record(l);

@@ -1,15 +1,18 @@
-/* test_recur_layer.c - recur_layer and recur_layer_back of every table, projection and sums over tokens included, against the plain loops: small layers
- * and large ones, which go other ways; what is wanted and what is not, what is added; the same bits with any number of threads. */
+/* test_recur_layer.c - recur_layer and recur_layer_back of every table, projection and sums over tokens
+ * included, against the plain loops: small layers and large ones, which go other ways; what is wanted and
+ * what is not, what is added; the same bits with any number of threads. */
 #include "recur_layer.h"
 
 typedef struct { weft__recur_layer l; real *dx, *dw_ih, *dw_hh, *dw_hr, *db_ih, *db_hh; } whole;
 enum { WANTED = 1, ADDED = 2 };                  /* of all gradients; else none */
-static int64_t inputs, table;                    /* rows of the table that x is; 0: x has a row for each token */
+/* rows of the table that x is; 0: x has a row for each token */
+static int64_t inputs, table;
 static double slack;                             /* many steps make more of a difference */
 static int how;
 static uint64_t seed;                            /* of the layer at hand */
 
-static real *random_reals(int64_t n, double scale)    /* the same for every table: the dice are thrown anew for each layer */
+/* the same for every table: the dice are thrown anew for each layer */
+static real *random_reals(int64_t n, double scale)
 {
     real *p = hold(n, sizeof *p);
     for (int64_t i = 0; i < n; i++)
@@ -38,7 +41,8 @@ static whole layer_of(const layer *l)
     dice_seed(seed);
     whole y = { .l = { .r = record(l), .inputs = inputs } };
     double scale = 1 / sqrt((double)(inputs + l->W));
-    y.l.x = random_reals(rows_of_x(l) * inputs, 1), y.l.w_ih = random_reals(l->G * inputs, scale), y.l.total = hold(l->S, sizeof(real));
+    y.l.x = random_reals(rows_of_x(l) * inputs, 1), y.l.w_ih = random_reals(l->G * inputs, scale),
+    y.l.total = hold(l->S, sizeof(real));
     if (l->bias || l->states != l->reverse)
         y.l.b_ih = random_reals(l->G, 1), y.l.b_hh = random_reals(l->G, 1);
     for (int64_t i = 0; i < l->tokens * l->S; i++)
@@ -46,7 +50,8 @@ static whole layer_of(const layer *l)
     add_backward(l, &y.l.r);
     if (table)
         look_up(l, &y.l);
-    y.dx = gradient(&y.l.dx, rows_of_x(l) * inputs), y.dw_ih = gradient(&y.l.dw_ih, l->G * inputs), y.dw_hh = gradient(&y.l.dw_hh, l->G * l->W);
+    y.dx = gradient(&y.l.dx, rows_of_x(l) * inputs), y.dw_ih = gradient(&y.l.dw_ih, l->G * inputs),
+    y.dw_hh = gradient(&y.l.dw_hh, l->G * l->W);
     y.dw_hr = l->project ? gradient(&y.l.dw_hr, l->W * l->H) : NULL;
     y.db_ih = gradient(&y.l.db_ih, l->G), y.db_hh = gradient(&y.l.db_hh, l->G);
     return y;
@@ -63,7 +68,8 @@ static whole run_whole(weft *w, const layer *l)
     both_ways(w, &y.l);
     return y;
 }
-/* The same without a table: a row of x for each token, and of its gradient, which the table's is the sum of. */
+/* The same without a table: a row of x for each token, and of its gradient, which the table's is the sum
+ * of. */
 static whole run_rows(weft *w, const layer *l)
 {
     whole y = layer_of(l);
@@ -85,11 +91,13 @@ static whole run_rows(weft *w, const layer *l)
 typedef void compare(const char *what, const real *got, const real *want, int64_t n);
 static void each_result(const layer *l, const whole *a, const whole *b, compare *fn)
 {
-    const struct { const char *what; const real *got, *want; int64_t n; } results[] = {
-        { "h", a->l.r.h, b->l.r.h, l->tokens * l->W }, { "dx", a->dx, b->dx, rows_of_x(l) * inputs },
-        { "dw_ih", a->dw_ih, b->dw_ih, l->G * inputs }, { "dw_hh", a->dw_hh, b->dw_hh, l->G * l->W }, { "dw_hr", a->dw_hr, b->dw_hr, l->W * l->H },
-        { "db_ih", a->db_ih, b->db_ih, l->G }, { "db_hh", a->db_hh, b->db_hh, l->G },
-        { "dh0", a->l.r.dh0, b->l.r.dh0, l->n * l->W }, { "dc0", a->l.r.dc0, b->l.r.dc0, l->n * l->H },
+    const struct { const char *what; const real *got, *want; int64_t n;
+    } results[] = {
+        { "h", a->l.r.h, b->l.r.h, l->tokens * l->W },  { "dx", a->dx, b->dx, rows_of_x(l) * inputs },
+        { "dw_ih", a->dw_ih, b->dw_ih, l->G * inputs }, { "dw_hh", a->dw_hh, b->dw_hh, l->G * l->W },
+        { "dw_hr", a->dw_hr, b->dw_hr, l->W * l->H },   { "db_ih", a->db_ih, b->db_ih, l->G },
+        { "db_hh", a->db_hh, b->db_hh, l->G },          { "dh0", a->l.r.dh0, b->l.r.dh0, l->n * l->W },
+        { "dc0", a->l.r.dc0, b->l.r.dc0, l->n * l->H },
     };
     for (int i = 0; i < COUNT(results); i++)
         if (results[i].got)                      /* some have no projection, or no c */
@@ -102,7 +110,10 @@ static void near(const char *what, const real *got, const real *want, int64_t n)
         most = fmax(most, fabs((double)want[i]));
     close_to(what, got, want, n, TOL(1e-12, 1e-5) * slack * most);
 }
-static void alike(const char *what, const real *got, const real *want, int64_t n) { same_bits(what, got, want, n); }
+static void alike(const char *what, const real *got, const real *want, int64_t n)
+{
+    same_bits(what, got, want, n);
+}
 static void against(weft *w, weft *other, const layer *l, compare *fn)
 {
     seed++;
@@ -121,9 +132,11 @@ static void same_by_threads(weft *w, const layer *l)  { against(w, one_thread, l
 
 static void every_size(weft *w, try_layer *fn)
 {
-    static const struct { int64_t H, inputs, n; int32_t longest; } sizes[] = {
-        { 1, 1, 3, 6 }, { 5, 3, 9, 6 }, { 8, 16, 20, 6 }, { 13, 7, 30, 6 }, { 6, 4, 3, 50 }, { 32, 16, 40, 6 }, { 33, 1, 17, 6 }, { 64, 64, 9, 6 }, { 100, 40, 7, 6 },
-        { 129, 2, 5, 6 } };
+    static const struct { int64_t H, inputs, n; int32_t longest;
+    } sizes[] = {
+        { 1, 1, 3, 6 },    { 5, 3, 9, 6 },   { 8, 16, 20, 6 }, { 13, 7, 30, 6 },  { 6, 4, 3, 50 },
+        { 32, 16, 40, 6 }, { 33, 1, 17, 6 }, { 64, 64, 9, 6 }, { 100, 40, 7, 6 }, { 129, 2, 5, 6 }
+    };
     for (int i = 0; i < (getenv("WEFT_SMALL") ? 4 : COUNT(sizes)); i++) {
         dice_seed((uint64_t)i);
         inputs = sizes[i].inputs, slack = sizes[i].longest > 6 ? 20 : 1;
@@ -144,7 +157,8 @@ Test(recur_layer, is_what_the_plain_loops_make_of_it)
 Test(recur_layer, of_a_table_is_what_it_is_of_its_rows)
 {
     plain_loops = open_on(WEFT_REF);
-    table = 7;                                   /* with nothing wanted, and 1 with all; where that is dear, 7 with all */
+    /* with nothing wanted, and 1 with all; where that is dear, 7 with all */
+    table = 7;
     for (how = getenv("WEFT_SMALL") ? WANTED | ADDED : 0; how < 4; how += WANTED | ADDED, table = 1)
         FOR_DEVICES(w)
             every_size(w, like_plain_rows);

@@ -1,6 +1,7 @@
-/* test_recur_tiles.c - recurrent layers whose products are on matrix tiles, on the machine's and on emulated ones: every precision
- * against the plain loops, the same bits by threads and in company, and what is not finite: it is as in fp32, and stays in its
- * sequence. (test_recur.c has tables with tiles among all others, in the default precision.) */
+/* test_recur_tiles.c - recurrent layers whose products are on matrix tiles, on the machine's and on emulated
+ * ones: every precision against the plain loops, the same bits by threads and in company, and what is not
+ * finite: it is as in fp32, and stays in its sequence. (test_recur.c has tables with tiles among all others,
+ * in the default precision.) */
 #include "recur_layer.h"
 
 #ifndef WEFT_DOUBLE
@@ -13,16 +14,20 @@ static weft *tiles_open(const char *name, weft_precision precision, int threads)
     return w;
 }
 /* w is a context on each table with tiles. */
-#define ON_TILES(w, precision)                                                                                              \
-    for (int tiles_i = 0; tiles_i < 2; tiles_i++)                                                                           \
-        for (weft *w = table_is_here(tile_tables[tiles_i]) ? tiles_open(tile_tables[tiles_i], precision, 2) : NULL; w; CLEAN(w), w = NULL)
+#define ON_TILES(w, precision)                                              \
+    for (int tiles_i = 0; tiles_i < 2; tiles_i++)                           \
+        for (weft *w = table_is_here(tile_tables[tiles_i]) ?                \
+                           tiles_open(tile_tables[tiles_i], precision, 2) : \
+                           NULL;                                            \
+             w; CLEAN(w), w = NULL)
 static const char *const tile_tables[] = { "amx", "amx-emulated" };
 
 static double allowed;
 static bool differ;
 static void near_the_plain_loops(weft *w, const layer *l)
 {
-    bool back = l->cell != WEFT__rnn_relu;       /* its slope jumps at 0, to either side of which a sum may be rounded */
+    /* its slope jumps at 0, to either side of which a sum may be rounded */
+    bool back = l->cell != WEFT__rnn_relu;
     weft__recurrence a = run(w, l, back), b = run(plain_loops, l, back);
     close_to(text(l), a.gates, b.gates, l->tokens * l->S, allowed);
     close_to(text(l), a.h, b.h, l->tokens * l->W, allowed);
@@ -36,7 +41,10 @@ static void near_the_plain_loops(weft *w, const layer *l)
 }
 Test(recur_tiles, each_precision_is_near_to_the_plain_loops)
 {
-    static const struct { weft_precision mode; double off; } modes[] = { { WEFT_FP32, 1e-5 }, { WEFT_TF32, 1e-4 }, { WEFT_BF16, 5e-2 } };
+    static const struct {
+        weft_precision mode;
+        double off;
+    } modes[] = { { WEFT_FP32, 1e-5 }, { WEFT_TF32, 1e-4 }, { WEFT_BF16, 5e-2 } };
     static const int64_t sizes[] = { 64, 81, 130 };
     plain_loops = open_on(WEFT_REF);
     for (int m = 0; m < COUNT(modes); m++)
@@ -103,15 +111,19 @@ static void of_one_kind(const layer *l, const real *got, const real *want, int64
     for (int64_t t = 0; t < l->len[odd_one]; t++)
         for (int64_t j = 0, at = (l->start[t] + odd_one) * width; j < width; j++, at++) {
             real x = got[at], y = want[at];
-            cr_assert(isnan(y) ? isnan(x) : isinf(y) ? x == y : fabsf(x - y) <= 1e-4f * fmaxf(1, fabsf(y)),
-                      "%s: step %lld, column %lld: %g, plain loops give %g", text(l), (long long)t, (long long)j, (double)x, (double)y);
+            cr_assert(isnan(y) ? isnan(x) :
+                      isinf(y) ? x == y :
+                                 fabsf(x - y) <= 1e-4f * fmaxf(1, fabsf(y)),
+                      "%s: step %lld, column %lld: %g, plain loops give %g", text(l), (long long)t,
+                      (long long)j, (double)x, (double)y);
         }
 }
 static void odd_numbers_stay(weft *w, const layer *l)
 {
     static const double odd[] = { INFINITY, -INFINITY, NAN };
     odd_one = (int64_t)dice((uint64_t)l->n);
-    if (!l->len[odd_one] || l->cell == WEFT__rnn_relu)           /* which makes infinity less infinity of what is a matter of order */
+    /* which makes infinity less infinity of what is a matter of order */
+    if (!l->len[odd_one] || l->cell == WEFT__rnn_relu)
         return;
     weft__recurrence good = run(w, l, true);
     layer bad = *l;

@@ -1,5 +1,6 @@
-/* test_rnn.c - recurrent layers: fused = composed in values and all gradients, second derivatives, independence of neighbours and
- * layouts to the bit, empty sequences and batches. PyTorch's numbers are in tests/golden/recurrent.json. */
+/* test_rnn.c - recurrent layers: fused = composed in values and all gradients, second derivatives,
+ * independence of neighbours and layouts to the bit, empty sequences and batches. PyTorch's numbers are in
+ * tests/golden/recurrent.json. */
 #include "tests/rnn/rnn_kinds.h"
 
 static bag fused, composed;
@@ -13,8 +14,10 @@ static void agree(weft *w, weft_module *m, const kind *k, const weft_lengths *l)
     all_of(w, k, r, l, NULL, &fused);
     weft_rnn_set_composed(r, true);
     all_of(w, k, r, l, NULL, &composed);
-    snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences", weft_device_name(w), cell_name[k->cell], k->o.layers,
-             k->o.bidirectional ? "two" : "one", k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input, (int)k->o.hidden, (int)l->n);
+    snprintf(text, sizeof text, "%s: %s, %d layers, %s directions, %s, %s, input %d, hidden %d, %d sequences",
+             weft_device_name(w), cell_name[k->cell], k->o.layers, k->o.bidirectional ? "two" : "one",
+             k->state ? "states" : "no state", k->o.no_bias ? "no bias" : "biases", (int)k->o.input,
+             (int)k->o.hidden, (int)l->n);
     cr_assert_eq(fused.n, composed.n, "%s", text);
     close_to(text, fused.v, composed.v, fused.n, TOL(1e-12, 2e-5));
 }
@@ -29,7 +32,13 @@ Test(rnn, fused_is_composed)
             dice_seed((uint64_t)i);
             const int64_t *size = sizes[dice(COUNT(sizes))], n = (int64_t)dice(8);
             dice_lengths(len, n, 9);
-            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i / CELLS % 3, .bidirectional = i / 10 % 2, .no_bias = dice(4) == 0 }, i / 20 % 2 };
+            kind k = { i % CELLS,
+                       { .input = size[0],
+                         .hidden = size[1],
+                         .layers = 1 + i / CELLS % 3,
+                         .bidirectional = i / 10 % 2,
+                         .no_bias = dice(4) == 0 },
+                       i / 20 % 2 };
             if (k.cell >= PROJECTED && k.o.hidden == 1)
                 k.o.hidden = 2;
             agree(w, m, &k, &(weft_lengths){ n, len, NULL });
@@ -45,7 +54,11 @@ Test(rnn, fused_is_composed_when_it_is_wide)
         for (int i = 0; i < CELLS * COUNT(sizes); i++) {
             dice_seed((uint64_t)i);
             const int64_t *size = sizes[i / CELLS];
-            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = i / CELLS ? 1 : 3, .bidirectional = i % 2 }, i % 3 == 0 };
+            kind k = {
+                i % CELLS,
+                { .input = size[0], .hidden = size[1], .layers = i / CELLS ? 1 : 3, .bidirectional = i % 2 },
+                i % 3 == 0
+            };
             agree(w, weft_module_new(w, "m"), &k, &(weft_lengths){ 5, len, NULL });
         }
 }
@@ -90,7 +103,8 @@ static void check_derivatives(weft *w, const kind *k, bool second, double tol)
     int n = inputs_of(x, random_state(w, k, s.l.n), m, by);
     double e = second ? weft_gradcheck2(loss_at, by, n, &s) : weft_gradcheck(loss_at, by, n, &s);
     OK(w);
-    cr_assert(e < tol, "%s, %d layers, %d: order %d: %g", cell_name[k->cell], k->o.layers, k->o.bidirectional, 1 + second, e);
+    cr_assert(e < tol, "%s, %d layers, %d: order %d: %g", cell_name[k->cell], k->o.layers, k->o.bidirectional,
+              1 + second, e);
     weft_clear(w);
 }
 
@@ -99,7 +113,9 @@ Test(rnn, gradcheck)
     FOR_DEVICES(w)
         for (int cell = 0; cell < CELLS; cell++)
             for (int i = 0; i < (CHECK_SANITIZED ? 2 : 4) && !has_corner(cell); i++) {
-                kind k = { cell, { .input = 2, .hidden = 2, .layers = 1 + i % 2, .bidirectional = i / 2 }, i != 1 };
+                kind k = { cell,
+                           { .input = 2, .hidden = 2, .layers = 1 + i % 2, .bidirectional = i / 2 },
+                           i != 1 };
                 check_derivatives(w, &k, false, TOL(1e-8, 2e-2));
             }
 }
@@ -123,7 +139,8 @@ Test(rnn, a_second_walk_doubles_the_gradients)
             kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true }, false };
             weft_module *m = weft_module_new(w, cell_name[cell]);
             weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *loss = loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE));
+            weft_tensor *loss = loss_of(
+                weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE));
             weft_tensor *p = weft_find_parameter(m, "r.weight_hh_l0_reverse");
             weft_backward(loss);
             weft_real *once = numbers(weft_grad(p)), doubled[64];
@@ -136,7 +153,8 @@ Test(rnn, a_second_walk_doubles_the_gradients)
         }
 }
 
-/* Only some gradients are wanted, or only some results have one: the others' buffers are not touched, what comes is the same. */
+/* Only some gradients are wanted, or only some results have one: the others' buffers are not touched, what
+ * comes is the same. */
 Test(rnn, gradients_of_some_inputs_alone)
 {
     static const int32_t len[] = { 2, 0, 4, 1 };
@@ -149,14 +167,16 @@ Test(rnn, gradients_of_some_inputs_alone)
             weft_tensor *by[INPUTS], *all[INPUTS], *one[1], *x = random_ragged(w, 4, 3, &l);
             int n = inputs_of(x, random_state(w, &k, 4), m, by);
             weft_rnn_out o = weft_rnn_run(r, x, (weft_state){ by[1], has_c(&k) ? by[2] : NULL });
-            weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2), o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
+            weft_tensor *losses[] = { weighted(o.y, 1), weighted(o.last.h, 2),
+                                      o.last.c ? weighted(o.last.c, 3) : weighted(o.y, 3) };
             for (int f = 0; f < COUNT(losses); f++) {
                 weft_set_grad_enabled(w, true);
                 weft_gradients(losses[f], by, n, all);           /* by the composed form */
                 weft_set_grad_enabled(w, false);
                 for (int i = 0; i < n; i++) {
                     weft_gradients(losses[f], &by[i], 1, one);
-                    close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])), weft_numel(by[i]), TOL(1e-12, 2e-5));
+                    close_to(cell_name[cell], numbers(weft_plain(one[0])), numbers(weft_plain(all[i])),
+                             weft_numel(by[i]), TOL(1e-12, 2e-5));
                 }
             }
             weft_set_grad_enabled(w, true);
@@ -171,9 +191,11 @@ Test(rnn, frozen_weights_get_no_gradient)
         weft_module *m = weft_module_new(w, "m");
         kind k = { LSTM, { .input = 3, .hidden = 4, .layers = 2 }, false };
         weft_rnn *r = rnn_of(m, "r", &k);
-        weft_tensor *frozen = weft_find_parameter(m, "r.weight_hh_l0"), *free_one = weft_find_parameter(m, "r.weight_ih_l0");
+        weft_tensor *frozen = weft_find_parameter(m, "r.weight_hh_l0"),
+                    *free_one = weft_find_parameter(m, "r.weight_ih_l0");
         weft_freeze_parameter(frozen, true);
-        weft_backward(loss_of(weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE)));
+        weft_backward(loss_of(
+            weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE)));
         double sum = 0;
         for (int64_t i = 0; i < weft_numel(frozen); i++)
             cr_assert(numbers(weft_grad(frozen))[i] == 0);
@@ -191,7 +213,8 @@ static weft_real own_x[SEQUENCES][LONGEST * FEATURES];
 typedef struct { weft_real y[LONGEST * 40], h[80], c[80], dx[LONGEST * FEATURES]; } result;
 
 /* Runs the chosen sequences, in that order, in that layout; their results each for itself. */
-static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, int n, weft_layout layout, result *out)
+static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, int n, weft_layout layout,
+                       result *out)
 {
     static weft_real x[SEQUENCES * LONGEST * FEATURES];
     int32_t len[SEQUENCES], row[SEQUENCES], column[SEQUENCES];
@@ -215,14 +238,16 @@ static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, i
     weft_gradients(loss, &given, 1, &dx);
     weft_set_grad_enabled(w, true);
     OK(w);
-    const weft_real *y = concat_numbers(o.y), *d = numbers(dx), *h = numbers(o.last.h), *c = o.last.c ? numbers(o.last.c) : h;
+    const weft_real *y = concat_numbers(o.y), *d = numbers(dx), *h = numbers(o.last.h),
+                    *c = o.last.c ? numbers(o.last.c) : h;
     int64_t wide = o.last.c ? k->o.hidden : width_of(k);
     for (int64_t i = 0, at = 0; i < n; at += len[i++]) {
         memset(&out[i], 0, sizeof out[i]);
         memcpy(out[i].y, y + at * W, (size_t)(len[i] * W) * sizeof *y);
         memcpy(out[i].dx, d + at * FEATURES, (size_t)(len[i] * FEATURES) * sizeof *d);
         for (int64_t j = 0; j < stacked(k); j++) {
-            memcpy(out[i].h + j * width_of(k), h + (j * n + i) * width_of(k), (size_t)width_of(k) * sizeof *h);
+            memcpy(out[i].h + j * width_of(k), h + (j * n + i) * width_of(k),
+                   (size_t)width_of(k) * sizeof *h);
             memcpy(out[i].c + j * wide, c + (j * n + i) * wide, (size_t)wide * sizeof *c);
         }
     }
@@ -239,7 +264,8 @@ static void same_results(const char *what, const result *a, const result *b)
 
 Test(rnn, neighbours_order_and_layout_change_no_bit)
 {
-    static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, shuffled[SEQUENCES] = { 5, 8, 1, 0, 7, 3, 2, 6, 4 };
+    static const int order[SEQUENCES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 },
+                     shuffled[SEQUENCES] = { 5, 8, 1, 0, 7, 3, 2, 6, 4 };
     static const int64_t hidden[] = { 5, 16, 19 };
     static result base[SEQUENCES], other[SEQUENCES];
     FOR_DEVICES(w) {
@@ -247,7 +273,9 @@ Test(rnn, neighbours_order_and_layout_change_no_bit)
         for (int i = 0; i < CELLS * COUNT(hidden); i++) {
             char name[16];
             snprintf(name, sizeof name, "r%d", i);
-            kind k = { i % CELLS, { .input = FEATURES, .hidden = hidden[i / CELLS], .layers = 2, .bidirectional = true }, false };
+            kind k = { i % CELLS,
+                       { .input = FEATURES, .hidden = hidden[i / CELLS], .layers = 2, .bidirectional = true },
+                       false };
             weft_rnn *r = rnn_of(m, name, &k);
             dice_seed(7 + (uint64_t)i);
             dice_lengths(own_len, SEQUENCES, LONGEST);
@@ -306,9 +334,11 @@ Test(rnn, plain_is_ragged_of_equal_lengths)
             int32_t len[3] = { (int32_t)T, (int32_t)T, (int32_t)T };
             weft_lengths l = { n, len, NULL };
             weft_state s = random_state(w, &k, n);
-            weft_rnn_out a = weft_rnn_run(r, random_tensor(w, 4, WEFT_SHAPE(n, T, 2)), s), b = weft_rnn_run(r, random_ragged(w, 4, 2, &l), s);
+            weft_rnn_out a = weft_rnn_run(r, random_tensor(w, 4, WEFT_SHAPE(n, T, 2)), s),
+                         b = weft_rnn_run(r, random_ragged(w, 4, 2, &l), s);
             OK(w);
-            cr_assert(weft_rank(a.y) == 3 && weft_size(a.y, 0) == n && weft_size(a.y, 1) == T && weft_size(a.y, 2) == 6 && weft_layout_of(a.y) == WEFT_PLAIN);
+            cr_assert(weft_rank(a.y) == 3 && weft_size(a.y, 0) == n && weft_size(a.y, 1) == T &&
+                      weft_size(a.y, 2) == 6 && weft_layout_of(a.y) == WEFT_PLAIN);
             same_in_company("y", numbers(a.y), concat_numbers(b.y), n * T * 6);
             same_in_company("h", numbers(a.last.h), numbers(b.last.h), 4 * n * 3);
             same_in_company("c", numbers(a.last.c), numbers(b.last.c), 4 * n * 3);
@@ -352,7 +382,8 @@ Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
         for (int cell = 0; cell < CELLS; cell++) {
             kind k = { cell, { .input = 2, .hidden = 3, .layers = 1, .bidirectional = true }, true };
             weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
-            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 5, len, NULL }), random_state(w, &k, 5));
+            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 5, len, NULL }),
+                                          random_state(w, &k, 5));
             int64_t W = width_of(&k), first = 0;
             const weft_real *h = numbers(o.last.h), *y = concat_numbers(o.y);
             for (int s = 0; s < 5; first += len[s++]) {
@@ -365,7 +396,8 @@ Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
 
 /* ---- cells that are another one with other weights ---- */
 /* Copies block `from` of a parameter of `source` times factor to block `to` of the one of that name in m. */
-static void copy_block(weft_module *m, weft_module *source, const char *name, int64_t H, int from, int to, int blocks, weft_real factor)
+static void copy_block(weft_module *m, weft_module *source, const char *name, int64_t H, int from, int to,
+                       int blocks, weft_real factor)
 {
     weft_tensor *p = weft_find_parameter(m, name), *q = weft_find_parameter(source, name);
     int64_t n = weft_numel(q) / blocks, all = weft_numel(p);
@@ -387,11 +419,14 @@ Test(rnn, cifg_is_an_lstm_whose_input_gate_is_what_its_forget_gate_leaves)
             weft_module *m = weft_module_new(w, "m");
             const weft_rnn_opts o = { .input = 5, .hidden = H };
             weft_rnn *cifg = weft_cifg_new(m, "cifg", &o), *lstm = weft_lstm_new(m, "lstm", &o);
-            for (int i = 0; i < COUNT(names); i++)             /* f g o to i f g o; 1 - sigmoid(x) is sigmoid(-x) */
+            /* f g o to i f g o; 1 - sigmoid(x) is sigmoid(-x) */
+            for (int i = 0; i < COUNT(names); i++)
                 for (int gate = 0; gate < 4; gate++)
-                    copy_block(weft_rnn_module(lstm), weft_rnn_module(cifg), names[i], H, gate ? gate - 1 : 0, gate, 3, gate ? 1 : -1);
+                    copy_block(weft_rnn_module(lstm), weft_rnn_module(cifg), names[i], H, gate ? gate - 1 : 0,
+                               gate, 3, gate ? 1 : -1);
             weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
-            weft_rnn_out a = weft_rnn_run(cifg, x, WEFT_ZERO_STATE), b = weft_rnn_run(lstm, x, WEFT_ZERO_STATE);
+            weft_rnn_out a = weft_rnn_run(cifg, x, WEFT_ZERO_STATE),
+                         b = weft_rnn_run(lstm, x, WEFT_ZERO_STATE);
             close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
             close_to("c", numbers(a.last.c), numbers(b.last.c), weft_numel(a.last.c), TOL(1e-12, 3e-6));
             OK(w);
@@ -403,7 +438,10 @@ Test(rnn, cifg_is_an_lstm_whose_input_gate_is_what_its_forget_gate_leaves)
 Test(rnn, mgu_is_a_gru_of_one_gate)
 {
     static const char *const names[] = { "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0" };
-    static const struct { int from, to; weft_real factor; } blocks[] = { { 0, 0, 1 }, { 0, 1, -1 }, { 1, 2, 1 } };
+    static const struct {
+        int from, to;
+        weft_real factor;
+    } blocks[] = { { 0, 0, 1 }, { 0, 1, -1 }, { 1, 2, 1 } };
     static const int32_t len[] = { 5, 0, 9, 1 };
     FOR_DEVICES(w)
         for (int64_t H = 3; H < 200; H = H * 4 + 1) {
@@ -413,7 +451,8 @@ Test(rnn, mgu_is_a_gru_of_one_gate)
             weft_rnn *mgu = weft_mgu_new(m, "mgu", &o), *gru = weft_gru_new(m, "gru", &o);
             for (int i = 0; i < COUNT(names); i++)
                 for (int k = 0; k < COUNT(blocks); k++)
-                    copy_block(weft_rnn_module(gru), weft_rnn_module(mgu), names[i], H, blocks[k].from, blocks[k].to, 2, blocks[k].factor);
+                    copy_block(weft_rnn_module(gru), weft_rnn_module(mgu), names[i], H, blocks[k].from,
+                               blocks[k].to, 2, blocks[k].factor);
             weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
             weft_rnn_out a = weft_rnn_run(mgu, x, WEFT_ZERO_STATE), b = weft_rnn_run(gru, x, WEFT_ZERO_STATE);
             close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));

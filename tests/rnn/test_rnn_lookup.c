@@ -1,10 +1,19 @@
-/* test_rnn_lookup.c - recurrent layers on embeddings: where tokens are many and the table's rows few, layers take ids for rows (rnn/lookup.c).
- * Values and all gradients are those of the composed layer; forward to the bit those of the same rows that nobody knows the table of. */
+/* test_rnn_lookup.c - recurrent layers on embeddings: where tokens are many and the table's rows few, layers
+ * take ids for rows (rnn/lookup.c). Values and all gradients are those of the composed layer; forward to the
+ * bit those of the same rows that nobody knows the table of. */
 #include "rnn/rnn.h"
 #include "tests/rnn/rnn_kinds.h"
 
 enum { ROWS = 3, PADDING = 2, MANY = 40, LONGEST = 20 };         /* sequences, and tokens of one */
-typedef struct { weft_module *m; weft_embedding *e; weft_rnn *r; weft_lengths l; int32_t *ids; bool also; weft_layout layout; } net;
+typedef struct {
+    weft_module *m;
+    weft_embedding *e;
+    weft_rnn *r;
+    weft_lengths l;
+    int32_t *ids;
+    bool also;
+    weft_layout layout;
+} net;
 
 static net net_of(weft *w, const kind *k, bool padding, int64_t n)
 {
@@ -13,7 +22,10 @@ static net net_of(weft *w, const kind *k, bool padding, int64_t n)
     char name[40];
     snprintf(name, sizeof name, "m%d", number++);
     net s = { .m = weft_module_new(w, name), .l = { n, len, NULL }, .ids = ids, .layout = WEFT_CONCAT };
-    s.e = weft_embedding_with(s.m, "e", &(weft_embedding_opts){ .rows = ROWS, .columns = k->o.input, .has_padding = padding, .padding = PADDING });
+    s.e = weft_embedding_with(
+        s.m, "e",
+        &(weft_embedding_opts){
+            .rows = ROWS, .columns = k->o.input, .has_padding = padding, .padding = PADDING });
     s.r = rnn_of(s.m, "r", k);
     dice_lengths(len, n, LONGEST);
     for (int i = 0; i < 6; i++)
@@ -74,8 +86,9 @@ static void agree(weft *w, const kind *k, bool padding, weft_layout layout, bool
     weft_rnn_set_composed(s.r, true);
     gather_all(w, &s, k, &composed);
     w->segment_rows = 0;
-    snprintf(text, sizeof text, "%s: %s, %d layers, %d, layout %d, hidden %d, padding %d, lean %d", weft_device_name(w), cell_name[k->cell], k->o.layers,
-             k->o.bidirectional, (int)layout, (int)k->o.hidden, padding, k->o.lean);
+    snprintf(text, sizeof text, "%s: %s, %d layers, %d, layout %d, hidden %d, padding %d, lean %d",
+             weft_device_name(w), cell_name[k->cell], k->o.layers, k->o.bidirectional, (int)layout,
+             (int)k->o.hidden, padding, k->o.lean);
     cr_assert_eq(fused.n, composed.n, "%s", text);
     close_to(text, fused.v, composed.v, fused.n, TOL(1e-11, 5e-5));
 }
@@ -87,7 +100,14 @@ Test(rnn_lookup, fused_is_composed)
         for (int i = 0; i < rounds(20, 400); i++) {
             dice_seed((uint64_t)i);
             const int64_t *size = sizes[i % 10 == 7 ? 3 : i % 3];
-            kind k = { i % CELLS, { .input = size[0], .hidden = size[1], .layers = 1 + i % 2, .bidirectional = i / 2 % 2, .no_bias = dice(4) == 0, .lean = i % 3 == 0 }, i / 4 % 2 };
+            kind k = { i % CELLS,
+                       { .input = size[0],
+                         .hidden = size[1],
+                         .layers = 1 + i % 2,
+                         .bidirectional = i / 2 % 2,
+                         .no_bias = dice(4) == 0,
+                         .lean = i % 3 == 0 },
+                       i / 4 % 2 };
             agree(w, &k, dice(2), layouts[dice(3)], dice(2), k.o.lean ? 40 : 0);
         }
 }
@@ -100,7 +120,9 @@ Test(rnn_lookup, outputs_have_the_bits_of_rows)
     FOR_DEVICES(w)
         for (int i = 0; i < COUNT(hidden) * CELLS; i++) {
             dice_seed((uint64_t)i);
-            kind k = { i % CELLS, { .input = 9, .hidden = hidden[i / CELLS], .layers = 1, .bidirectional = true }, true };
+            kind k = { i % CELLS,
+                       { .input = 9, .hidden = hidden[i / CELLS], .layers = 1, .bidirectional = true },
+                       true };
             net s = net_of(w, &k, false, MANY);
             for (int recorded = 0; recorded < 2; recorded++) {
                 weft_set_grad_enabled(w, recorded);
@@ -110,7 +132,8 @@ Test(rnn_lookup, outputs_have_the_bits_of_rows)
                 loss(&s, &k, x, &o), y[0] = o.y;
                 loss(&s, &k, forgotten(x), &o), y[1] = o.y;
                 OK(w);
-                same_in_company(cell_name[k.cell], concat_numbers(y[0]), concat_numbers(y[1]), weft_numel(y[0]));
+                same_in_company(cell_name[k.cell], concat_numbers(y[0]), concat_numbers(y[1]),
+                                weft_numel(y[0]));
                 weft_clear(w);
             }
         }
@@ -154,7 +177,8 @@ Test(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
         weft_assign(table, weft_scale(table, 2));
         cr_assert(!by_ids(x));
         loss(&s, &k, x, &after);
-        same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y), weft_numel(before.y));
+        same_in_company("x is what it was", concat_numbers(after.y), concat_numbers(before.y),
+                        weft_numel(before.y));
         OK(w);
         weft_clear(w);
     }
@@ -168,14 +192,21 @@ Test(rnn_lookup, rows_have_gradients_for_who_asks)
     FOR_DEVICES(w)
         for (int i = 0; i < 6 * CELLS; i++) {
             dice_seed((uint64_t)i);
-            kind k = { i % CELLS, { .input = 4, .hidden = i % 8 ? 6 : 130, .layers = 1, .bidirectional = true, .lean = i % 4 == 0 }, true };
+            kind k = { i % CELLS,
+                       { .input = 4,
+                         .hidden = i % 8 ? 6 : 130,
+                         .layers = 1,
+                         .bidirectional = true,
+                         .lean = i % 4 == 0 },
+                       true };
             net s = net_of(w, &k, false, MANY);
             const int asked_n = i / CELLS < 3 ? 3 : 1;
             s.layout = layouts[i / CELLS % 3];
             for (int known = 0; known < 2; known++) {
                 weft_rnn_out o;
                 weft_tensor *x = embedded(w, &s), *rows = weft_to_layout(x, WEFT_PACKED), *g[3];
-                weft_tensor *asked[] = { i % 3 ? x : rows, weft_find_parameter(s.m, "e.weight"), weft_find_parameter(s.m, "r.weight_ih_l0") };
+                weft_tensor *asked[] = { i % 3 ? x : rows, weft_find_parameter(s.m, "e.weight"),
+                                         weft_find_parameter(s.m, "r.weight_ih_l0") };
                 bag *b = known ? &fused : &composed;
                 w->segment_rows = k.o.lean ? 40 : 0;
                 weft_rnn_set_composed(s.r, !known);

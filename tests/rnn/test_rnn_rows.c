@@ -1,13 +1,17 @@
-/* test_rnn_rows.c - recurrent layers over the layout rows, where a row is a column of several sequences: the same as packed, gaps, empty
- * rows and empty sequences included. */
+/* test_rnn_rows.c - recurrent layers over the layout rows, where a row is a column of several sequences: the
+ * same as packed, gaps, empty rows and empty sequences included. */
 #include "tests/rnn/rnn_kinds.h"
 
 enum { N = 6, FEATURES = 3, ROWS = 4, WIDTH = 8, MOST = 400 };
-static const int32_t len[N] = { 4, 0, 2, 5, 1, 3 }, row[N] = { 2, 0, 2, 0, 2, 3 }, column[N] = { 1, 0, 6, 2, 5, 0 };     /* row 1 stays empty */
+/* row 1 stays empty */
+static const int32_t len[N] = { 4, 0, 2, 5, 1, 3 }, row[N] = { 2, 0, 2, 0, 2, 3 },
+                     column[N] = { 1, 0, 6, 2, 5, 0 };
 static const weft_lengths lengths = { N, len, NULL };
 static const weft_placement placement = { ROWS, WIDTH, row, column };
 
-typedef struct result { weft_real y[MOST], h[MOST], c[MOST], dx[MOST], dh0[MOST], dw[MOST], second[MOST]; } result;
+typedef struct result {
+    weft_real y[MOST], h[MOST], c[MOST], dx[MOST], dh0[MOST], dw[MOST], second[MOST];
+} result;
 static void take(weft_real *to, weft_tensor *from)
 {
     int64_t n = from ? weft_numel(from) : 0;
@@ -27,14 +31,17 @@ static void results(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bo
     weft_state first;
     weft_rnn_out o = run(w, k, r, rows, &x, &first);
     weft_tensor *of[] = { x, weight, first.h };
-    weft_gradients(loss_of(o), of, first.h ? 3 : 2, g);           /* recorded: so they can be differentiated again */
+    /* recorded: so they can be differentiated again */
+    weft_gradients(loss_of(o), of, first.h ? 3 : 2, g);
     weft_gradients(weft_sum_all(weft_square(weft_plain(g[0]))), &weight, 1, &second);
     take(out->y, weft_to_layout(o.y, WEFT_CONCAT)), take(out->h, o.last.h), take(out->c, o.last.c);
-    take(out->dx, weft_to_layout(g[0], WEFT_CONCAT)), take(out->dw, g[1]), take(out->dh0, first.h ? g[2] : NULL), take(out->second, second);
+    take(out->dx, weft_to_layout(g[0], WEFT_CONCAT)), take(out->dw, g[1]),
+        take(out->dh0, first.h ? g[2] : NULL), take(out->second, second);
     OK(w);
     weft_clear(w);
 }
-static void once_more_raw(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bool rows, result *out)          /* the fused backward */
+/* the fused backward */
+static void once_more_raw(weft *w, const kind *k, weft_rnn *r, weft_tensor *weight, bool rows, result *out)
 {
     weft_tensor *x, *g[3];
     weft_state first;
@@ -42,7 +49,8 @@ static void once_more_raw(weft *w, const kind *k, weft_rnn *r, weft_tensor *weig
     weft_set_grad_enabled(w, false);
     weft_gradients(loss, of, first.h ? 3 : 2, g);
     weft_set_grad_enabled(w, true);
-    take(out->dx, weft_to_layout(g[0], WEFT_CONCAT)), take(out->dw, g[1]), take(out->dh0, first.h ? g[2] : NULL);
+    take(out->dx, weft_to_layout(g[0], WEFT_CONCAT)), take(out->dw, g[1]),
+        take(out->dh0, first.h ? g[2] : NULL);
     OK(w);
     weft_clear(w);
 }
@@ -65,7 +73,9 @@ Test(rnn_rows, are_what_packed_ones_are)
         for (int i = 0; i < 4 * CELLS; i++) {
             char name[16];
             snprintf(name, sizeof name, "r%d", i);
-            kind k = { i % CELLS, { .input = FEATURES, .hidden = 4, .layers = 2, .bidirectional = i / CELLS % 2 }, i / CELLS / 2 };
+            kind k = { i % CELLS,
+                       { .input = FEATURES, .hidden = 4, .layers = 2, .bidirectional = i / CELLS % 2 },
+                       i / CELLS / 2 };
             weft_rnn *r = rnn_of(m, name, &k);
             char path[32];
             snprintf(path, sizeof path, "%s.weight_hh_l0", name);
@@ -104,12 +114,17 @@ Test(rnn_rows, wide_ones_are_what_packed_ones_are)
             weft_rnn *r = rnn_of(m, cell_name[i], &k);
             char path[32];
             snprintf(path, sizeof path, "%s.weight_hh_l0", cell_name[i]);
-            gradients packed = wide_ones(w, &k, r, weft_find_parameter(m, path), false), rows = wide_ones(w, &k, r, weft_find_parameter(m, path), true);
+            gradients packed = wide_ones(w, &k, r, weft_find_parameter(m, path), false),
+                      rows = wide_ones(w, &k, r, weft_find_parameter(m, path), true);
             OK(w);
-            same_in_company(path, concat_numbers(rows.o.y), concat_numbers(packed.o.y), weft_numel(packed.o.y));
-            same_in_company(path, numbers(rows.o.last.h), numbers(packed.o.last.h), weft_numel(packed.o.last.h));
+            same_in_company(path, concat_numbers(rows.o.y), concat_numbers(packed.o.y),
+                            weft_numel(packed.o.y));
+            same_in_company(path, numbers(rows.o.last.h), numbers(packed.o.last.h),
+                            weft_numel(packed.o.last.h));
             for (int j = 0; j < 3; j++)
-                close_to(path, (j ? numbers : concat_numbers)(rows.of[j]), (j ? numbers : concat_numbers)(packed.of[j]), weft_numel(packed.of[j]), TOL(1e-12, 2e-5));
+                close_to(path, (j ? numbers : concat_numbers)(rows.of[j]),
+                         (j ? numbers : concat_numbers)(packed.of[j]), weft_numel(packed.of[j]),
+                         TOL(1e-12, 2e-5));
             weft_clear(w);
         }
     }
@@ -120,7 +135,8 @@ Test(rnn_rows, the_result_lies_as_the_input_does)
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
         weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
-        weft_tensor *x = weft_to_rows(random_ragged(w, 4, FEATURES, &lengths), &placement), *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
+        weft_tensor *x = weft_to_rows(random_ragged(w, 4, FEATURES, &lengths), &placement),
+                    *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
         cr_assert_eq(weft_layout_of(y), WEFT_ROWS);
         const int32_t *sequence = weft_row_sequence(y);
         const weft_real *v = numbers(weft_plain(y));
@@ -137,7 +153,8 @@ Test(rnn_rows, no_tokens_at_all)
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
         for (int n = 0; n < 3; n++) {
             weft_tensor *x = weft_ragged(w, NULL, FEATURES, &(weft_lengths){ n, none, NULL });
-            weft_rnn_out o = weft_rnn_run(r, weft_to_rows(x, &(weft_placement){ n, 5, none, none }), WEFT_ZERO_STATE);
+            weft_rnn_out o =
+                weft_rnn_run(r, weft_to_rows(x, &(weft_placement){ n, 5, none, none }), WEFT_ZERO_STATE);
             weft_backward(weft_sum_all(o.y));
             cr_assert(weft_numel(o.y) == 10 * n && weft_size(o.last.h, 1) == n);
             OK(w);
@@ -146,7 +163,9 @@ Test(rnn_rows, no_tokens_at_all)
     }
 }
 
-static const kind lstm = { LSTM, { .input = FEATURES, .hidden = 3, .layers = 2, .bidirectional = true }, true };
+static const kind lstm = { LSTM,
+                           { .input = FEATURES, .hidden = 3, .layers = 2, .bidirectional = true },
+                           true };
 static void one_step(weft *w, void *layer)
 {
     weft_tensor *x;

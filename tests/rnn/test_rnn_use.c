@@ -1,4 +1,5 @@
-/* test_rnn_use.c - recurrent layers in use: very long sequences, single steps, parameters, dropout, states, errors, memory. */
+/* test_rnn_use.c - recurrent layers in use: very long sequences, single steps, parameters, dropout,
+ * states, errors, memory. */
 #include "tests/rnn/rnn_kinds.h"
 
 /* ---- 70,000 steps ---- */
@@ -11,16 +12,20 @@ Test(rnn, seventy_thousand_steps)
     weft_module *m = weft_module_new(w, "m");
     weft_rnn *r = weft_elman_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H });
     dice_seed(3);
-    weft_rnn_out o = weft_rnn_run(r, weft_ragged(w, dice_fill(x, T, -1, 1), 1, &(weft_lengths){ 1, len, NULL }), WEFT_ZERO_STATE);
+    weft_rnn_out o = weft_rnn_run(
+        r, weft_ragged(w, dice_fill(x, T, -1, 1), 1, &(weft_lengths){ 1, len, NULL }), WEFT_ZERO_STATE);
     weft_backward(weft_sum_all(o.y));
     OK(w);
-    const weft_real *wih = numbers(weft_find_parameter(m, "r.weight_ih_l0")), *whh = numbers(weft_find_parameter(m, "r.weight_hh_l0"));
-    const weft_real *bih = numbers(weft_find_parameter(m, "r.bias_ih_l0")), *bhh = numbers(weft_find_parameter(m, "r.bias_hh_l0")), *y = numbers(weft_plain(o.y));
+    const weft_real *wih = numbers(weft_find_parameter(m, "r.weight_ih_l0")),
+                    *whh = numbers(weft_find_parameter(m, "r.weight_hh_l0"));
+    const weft_real *bih = numbers(weft_find_parameter(m, "r.bias_ih_l0")),
+                    *bhh = numbers(weft_find_parameter(m, "r.bias_hh_l0")), *y = numbers(weft_plain(o.y));
     double h[H] = { 0 };
     for (int t = 0; t < T; t++) {
         double a[H];
         for (int j = 0; j < H; j++)
-            a[j] = tanh((double)(wih[j] * x[t] + bih[j] + bhh[j]) + (double)whh[j * H] * h[0] + (double)whh[j * H + 1] * h[1]);
+            a[j] = tanh((double)(wih[j] * x[t] + bih[j] + bhh[j]) + (double)whh[j * H] * h[0] +
+                        (double)whh[j * H + 1] * h[1]);
         for (int j = 0; j < H; j++) {
             h[j] = a[j];
             cr_assert(fabs(h[j] - (double)y[t * H + j]) < TOL(1e-12, 1e-5), "step %d", t);
@@ -45,8 +50,10 @@ Test(rnn, steps_are_a_run)
                 weft_state s = random_state(w, &k, N);
                 weft_rnn_out all = weft_rnn_run(r, x, s);
                 for (int t = 0; t < T; t++) {
-                    weft_rnn_out o = weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, F)), s);
-                    weft_tensor *want = weft_reshape(weft_slice(all.y, 1, t, t + 1), WEFT_SHAPE(N, width_of(&k)));
+                    weft_rnn_out o =
+                        weft_rnn_step(r, weft_reshape(weft_slice(x, 1, t, t + 1), WEFT_SHAPE(N, F)), s);
+                    weft_tensor *want =
+                        weft_reshape(weft_slice(all.y, 1, t, t + 1), WEFT_SHAPE(N, width_of(&k)));
                     close_to(name, numbers(o.y), numbers(want), N * width_of(&k), TOL(1e-13, 1e-6));
                     s = o.last;
                 }
@@ -57,11 +64,13 @@ Test(rnn, steps_are_a_run)
             }
 }
 
-/* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index arrays are made once. */
+/* Thousands of steps in constant memory: the caller carries the state over a rewind, batches and index
+ * arrays are made once. */
 Test(rnn, thousands_of_steps_take_no_memory, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2 });
+    weft_rnn *r =
+        weft_gru_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2 });
     weft_tensor *x = random_tensor(w, 4, WEFT_SHAPE(4, 2));
     weft_real h[2 * 4 * 3] = { 0 };
     int64_t before = 0;
@@ -84,14 +93,17 @@ static void has_parameter(weft_module *m, int i, const char *name, int64_t rows,
     const char *path;
     weft_tensor *p = weft_parameter_at(m, i, &path);
     cr_assert_str_eq(path, name);
-    cr_assert(weft_rank(p) == 1 + (columns > 0) && weft_size(p, 0) == rows && (!columns || weft_size(p, 1) == columns), "%s", name);
+    cr_assert(weft_rank(p) == 1 + (columns > 0) && weft_size(p, 0) == rows &&
+                  (!columns || weft_size(p, 1) == columns),
+              "%s", name);
 }
 
 Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 5, .hidden = 16, .layers = 2, .bidirectional = true, .proj = 3 });
+    weft_lstm_new(
+        m, "r", &(weft_rnn_opts){ .input = 5, .hidden = 16, .layers = 2, .bidirectional = true, .proj = 3 });
     cr_assert_eq(weft_parameter_count(m), 20);
     has_parameter(m, 0, "r.weight_ih_l0", 64, 5);
     has_parameter(m, 1, "r.weight_hh_l0", 64, 3);
@@ -118,9 +130,14 @@ Test(rnn, parameters_have_pytorchs_names_shapes_and_first_values)
 static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bool training)
 {
     static const int32_t len[] = { 3, 5, 1 };
-    weft_rnn *r = weft_gru_new(weft_module_new(w, name), "r", &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
+    weft_rnn *r =
+        weft_gru_new(weft_module_new(w, name), "r",
+                     &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
     weft_set_training(w, training);
-    return concat_numbers(weft_rnn_run(r, weft_to_layout(random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), layout), WEFT_ZERO_STATE).y);
+    return concat_numbers(
+        weft_rnn_run(r, weft_to_layout(random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), layout),
+                     WEFT_ZERO_STATE)
+            .y);
 }
 
 static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b, 72 * sizeof *a); }
@@ -128,7 +145,9 @@ static bool equal(const weft_real *a, const weft_real *b) { return !memcmp(a, b,
 Test(rnn, dropout_is_a_function_of_seed_and_path)
 {
     weft *a = open_on(WEFT_CPU), *b = open_on(WEFT_CPU), *c = open_on(WEFT_CPU);
-    weft_real *in_a = with_dropout(a, WEFT_PACKED, "m", true), *in_b = with_dropout(b, WEFT_CONCAT, "m", true), *in_c = with_dropout(c, WEFT_CONCAT, "m", false);
+    weft_real *in_a = with_dropout(a, WEFT_PACKED, "m", true),
+              *in_b = with_dropout(b, WEFT_CONCAT, "m", true),
+              *in_c = with_dropout(c, WEFT_CONCAT, "m", false);
     cr_assert(equal(in_a, in_b), "the layout changed the mask");
     cr_assert(!equal(in_a, in_c), "no dropout in training");
     CLEAN(a), CLEAN(b), CLEAN(c);
@@ -184,7 +203,8 @@ Test(rnn, options_are_checked)
     weft_rnn_opts good = { .input = 2, .hidden = 3 }, o;
     refused(w, weft_gru_new(m, "r", NULL), "gru_new \"r\": options are NULL");
     refused(w, weft_gru_new(m, "r", (o = good, o.hidden = 0, &o)), "input and hidden of at least 1");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.input = -1, &o)), "lstm_new \"r\": input and hidden of at least 1");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.input = -1, &o)),
+            "lstm_new \"r\": input and hidden of at least 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.layers = 33, &o)), "1 .. 32 layers");
     refused(w, weft_lstm_new(m, "r", (o = good, o.proj = 3, &o)), "a proj less than hidden");
     refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM or a CIFG has a projection");
@@ -205,7 +225,8 @@ Test(rnn, what_comes_in_is_checked)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "model");
     weft_rnn_opts o = { .input = 2, .hidden = 3, .layers = 2 };
-    weft_rnn *lstm = weft_lstm_new(m, "enc", &o), *gru = weft_gru_new(m, "gru", &o), *both = weft_gru_new(m, "both", (o.bidirectional = true, &o));
+    weft_rnn *lstm = weft_lstm_new(m, "enc", &o), *gru = weft_gru_new(m, "gru", &o),
+             *both = weft_gru_new(m, "both", (o.bidirectional = true, &o));
 #define X weft_zeros(w, WEFT_SHAPE(4, 5, 2))
 #define STATE(...) weft_zeros(w, WEFT_SHAPE(__VA_ARGS__))
     weft_rnn_run(lstm, NULL, WEFT_ZERO_STATE);
@@ -215,7 +236,8 @@ Test(rnn, what_comes_in_is_checked)
     weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_ESHAPE, "x is [4, 2]");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 3, 3), STATE(2, 4, 3) });
-    FAILS(w, WEFT_ESHAPE, "state h is [2, 3, 3]; [2, 4, 3] (layers * directions, sequences, width) is wanted");
+    FAILS(w, WEFT_ESHAPE,
+          "state h is [2, 3, 3]; [2, 4, 3] (layers * directions, sequences, width) is wanted");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), STATE(4, 4, 3) });
     FAILS(w, WEFT_ESHAPE, "state c is [4, 4, 3]");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), NULL });
@@ -254,7 +276,8 @@ static void one_step(weft *w, void *layer)
 }
 static weft_rnn *four_parts(weft *w)
 {
-    return weft_lstm_new(weft_module_new(w, "m"), "r", &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
+    return weft_lstm_new(weft_module_new(w, "m"), "r",
+                         &(weft_rnn_opts){ .input = 2, .hidden = 3, .layers = 2, .bidirectional = true });
 }
 
 Test(rnn, a_steady_step_allocates_nothing, .init = unchecked)

@@ -25,7 +25,8 @@ weft_glu *weft_glu_new(weft_module *parent, const char *name, int64_t in, int64_
     weft_glu *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
-    *g = (weft_glu){ m, weft__linear_as(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 }), out, dropout };
+    *g = (weft_glu){ m, weft__linear_as(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 }), out,
+                     dropout };
     return weft__finished(m, g, &none);
 }
 
@@ -45,7 +46,10 @@ static weft_tensor *mask_new(weft_module *m, bool wanted, int64_t width)
 {
     return wanted ? weft_parameter(m, "mask", WEFT_SHAPE(width), zero) : NULL;
 }
-static weft_tensor *scaled(weft_tensor *mask, weft_tensor *x) { return mask ? weft_mul(x, weft_scale(weft_sigmoid(mask), 2)) : x; }
+static weft_tensor *scaled(weft_tensor *mask, weft_tensor *x)
+{
+    return mask ? weft_mul(x, weft_scale(weft_sigmoid(mask), 2)) : x;
+}
 
 /* ---- AddNorm ---- */
 struct weft_add_norm { weft_module *m; weft_layer_norm_layer *norm; weft_tensor *mask; };
@@ -75,14 +79,16 @@ weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *sk
 /* ---- GateAddNorm ---- */
 struct weft_gate_add_norm { weft_module *m; weft_glu *glu; weft_add_norm *add_norm; };
 
-weft_gate_add_norm *weft_gate_add_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out, real dropout, bool trainable_add)
+weft_gate_add_norm *weft_gate_add_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out,
+                                           real dropout, bool trainable_add)
 {
     static weft_gate_add_norm none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_gate_add_norm *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
-    *g = (weft_gate_add_norm){ m, weft_glu_new(m, "glu", in, out, dropout), weft_add_norm_new(m, "add_norm", out, trainable_add) };
+    *g = (weft_gate_add_norm){ m, weft_glu_new(m, "glu", in, out, dropout),
+                               weft_add_norm_new(m, "add_norm", out, trainable_add) };
     return weft__finished(m, g, &none);
 }
 
@@ -98,9 +104,15 @@ weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_
 }
 
 /* ---- ResampleNorm ---- */
-struct weft_resample_norm { weft_module *m; weft_layer_norm_layer *norm; weft_tensor *mask; int64_t in, out; };
+struct weft_resample_norm {
+    weft_module *m;
+    weft_layer_norm_layer *norm;
+    weft_tensor *mask;
+    int64_t in, out;
+};
 
-weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out, bool trainable_add)
+weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out,
+                                           bool trainable_add)
 {
     static weft_resample_norm none;
     weft *w = weft__ready(parent);
@@ -110,7 +122,8 @@ weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name
     weft_resample_norm *r = weft__layer(m, sizeof *r);
     if (!r)
         return weft__finished(m, r, &none);
-    *r = (weft_resample_norm){ m, weft_layer_norm_layer_new(m, "norm", out), mask_new(m, trainable_add, out), in, out };
+    *r = (weft_resample_norm){ m, weft_layer_norm_layer_new(m, "norm", out), mask_new(m, trainable_add, out),
+                               in, out };
     return weft__finished(m, r, &none);
 }
 

@@ -5,10 +5,17 @@
 
 struct weft_grn {
     weft_module *m; weft_grn_opts o;
-    weft_linear *fc1, *fc2, *fc3, *project; weft_glu *glu1; weft_layer_norm_layer *norm; weft_resample_norm *resample;       /* what is not needed is NULL */
+    /* what is not needed is NULL */
+    weft_linear *fc1, *fc2, *fc3, *project;
+    weft_glu *glu1;
+    weft_layer_norm_layer *norm;
+    weft_resample_norm *resample;
 };
 
-static weft_init normal_of(int64_t in) { return (weft_init){ WEFT_INIT_NORMAL, 0, in > 0 ? (real)sqrt(2 / (double)in) : 0 }; }
+static weft_init normal_of(int64_t in)
+{
+    return (weft_init){ WEFT_INIT_NORMAL, 0, in > 0 ? (real)sqrt(2 / (double)in) : 0 };
+}
 
 static bool grn_is_sound(weft_module *m, const weft_grn_opts *o)
 {
@@ -16,7 +23,9 @@ static bool grn_is_sound(weft_module *m, const weft_grn_opts *o)
     if (w && !o)
         weft__fail(w, WEFT_EARG, "grn: opts is NULL");
     else if (w && (o->in < 1 || o->out < 1 || o->hidden < 0 || o->context < 0))
-        weft__fail(w, WEFT_ESHAPE, "grn: in %lld, out %lld, hidden %lld, context %lld; in and out of 1 or more are wanted, the others of 0 or more",
+        weft__fail(w, WEFT_ESHAPE,
+                   "grn: in %lld, out %lld, hidden %lld, context %lld; in and out of 1 or more are wanted, "
+                   "the others of 0 or more",
                    (long long)o->in, (long long)o->out, (long long)o->hidden, (long long)o->context);
     else if (w && (unsigned)o->activation > WEFT_SIGMOID)
         weft__fail(w, WEFT_EARG, "grn: activation %d; a weft_activation is wanted", (int)o->activation);
@@ -46,7 +55,8 @@ weft_grn *weft_grn_new(weft_module *parent, const char *name, const weft_grn_opt
     int64_t hidden = g->o.hidden ? g->o.hidden : g->o.in, out = g->o.out;
     g->fc1 = weft__linear_as(m, "fc1", g->o.in, hidden, normal_of(g->o.in));
     if (g->o.context)
-        g->fc3 = weft__linear_unbiased_as(m, "fc3", g->o.context, hidden, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
+        g->fc3 =
+            weft__linear_unbiased_as(m, "fc3", g->o.context, hidden, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
     g->fc2 = weft__linear_as(m, "fc2", hidden, out, normal_of(hidden));
     g->glu1 = weft_glu_new(m, "glu1", out, out, g->o.dropout);
     if (weft_ok(m->w))
@@ -61,7 +71,9 @@ static weft_tensor *spread_over(weft_tensor *c, weft_tensor *x)
 {
     if (x->f.batch && !c->f.batch)
         return weft_broadcast_to_tokens(c, x);
-    return x->f.rank == 3 && c->f.rank == 2 ? weft_reshape(c, 3, (int64_t[]){ c->f.size[0], 1, c->f.size[1] }) : c;
+    return x->f.rank == 3 && c->f.rank == 2 ?
+               weft_reshape(c, 3, (int64_t[]){ c->f.size[0], 1, c->f.size[1] }) :
+               c;
 }
 
 /* The activation of fc1 x + fc3 context. */
@@ -72,8 +84,11 @@ static weft_tensor *hidden(const weft_grn *g, weft_tensor *x, weft_tensor *conte
     weft_tensor *h = weft_linear_run(g->fc1, x);
     const char *wrong = weft__wrong(x->w, context);
     if (!g->fc3 || wrong)
-        weft__fail(x->w, WEFT_EARG, "grn: the context %s", g->fc3 ? wrong : "was given to a network made without one");
-    return weft_ok(x->w) ? weft__activated(g->o.activation, weft_add(h, spread_over(weft_linear_run(g->fc3, context), h))) : &x->w->nil;
+        weft__fail(x->w, WEFT_EARG, "grn: the context %s",
+                   g->fc3 ? wrong : "was given to a network made without one");
+    return weft_ok(x->w) ? weft__activated(g->o.activation,
+                                           weft_add(h, spread_over(weft_linear_run(g->fc3, context), h))) :
+                           &x->w->nil;
 }
 
 weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context)
@@ -84,7 +99,9 @@ weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context)
     const weft_module *before = weft__enter(g->m);
     weft_tensor *h = weft_linear_run(g->fc2, hidden(g, x, context));
     h = weft_glu_run(g->glu1, weft__dropped(g->m, "dropout", h, g->o.dropout));
-    weft_tensor *skip = g->project ? weft_linear_run(g->project, x) : g->resample ? weft_resample_norm_run(g->resample, x) : x;
+    weft_tensor *skip = g->project  ? weft_linear_run(g->project, x) :
+                        g->resample ? weft_resample_norm_run(g->resample, x) :
+                                      x;
     weft_tensor *y = weft_layer_norm_layer_run(g->norm, weft_add(h, skip));
     weft__leave(g->m, before);
     return y;

@@ -1,8 +1,8 @@
-/* interpretable.c - InterpretableMultiHeadAttention (Lim et al. 2021): heads have their own queries and keys but share the values, so that
- * their maps can be averaged into one that says which key counted.
+/* interpretable.c - InterpretableMultiHeadAttention (Lim et al. 2021): heads have their own queries and keys
+ * but share the values, so that their maps can be averaged into one that says which key counted.
  *
- * The heads' projections are one product by their weights end to end. What the heads see is averaged, which is the same as the average
- * of their maps times the values; the fused attention has no maps. */
+ * The heads' projections are one product by their weights end to end. What the heads see is averaged, which
+ * is the same as the average of their maps times the values; the fused attention has no maps. */
 #include <math.h>
 #include "nn/attention.h"
 #include "rnn/forecast/api_forecast.h"
@@ -32,19 +32,25 @@ static weft_tensor **heads_new(const weft_interpretable_attention *a, const char
     return of;
 }
 
-weft_interpretable_attention *weft_interpretable_attention_new(weft_module *parent, const char *name, int64_t d_model, int heads, real dropout)
+weft_interpretable_attention *weft_interpretable_attention_new(weft_module *parent, const char *name,
+                                                               int64_t d_model, int heads, real dropout)
 {
     static weft_interpretable_attention none;
     weft *w = weft__ready(parent);
     if (w && (d_model < 1 || heads < 1 || heads > MOST_HEADS || heads > d_model))
-        weft__fail(w, WEFT_EARG, "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the width, are wanted", (long long)d_model, heads, MOST_HEADS);
+        weft__fail(w, WEFT_EARG,
+                   "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the "
+                   "width, are wanted",
+                   (long long)d_model, heads, MOST_HEADS);
     if (!weft__dropout_is_sound(w, "interpretable_attention", dropout))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_interpretable_attention *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
-    *a = (weft_interpretable_attention){ .m = m, .width = d_model, .dk = d_model / heads, .heads = heads, .dropout = dropout };
+    *a = (weft_interpretable_attention){
+        .m = m, .width = d_model, .dk = d_model / heads, .heads = heads, .dropout = dropout
+    };
     a->query = heads_new(a, "query_layers"), a->key = heads_new(a, "key_layers");
     a->value = weft__linear_as(m, "value_layer", d_model, a->dk, xavier);
     a->output = weft__linear_as(m, "output_layer", a->dk, d_model, xavier);
@@ -52,33 +58,43 @@ weft_interpretable_attention *weft_interpretable_attention_new(weft_module *pare
 }
 
 /* ---- running ---- */
-static weft_tensor *projected(const weft_interpretable_attention *a, weft_tensor *const *of, weft_tensor *x)    /* [.., width] -> [.., heads * dk] */
+/* [.., width] -> [.., heads * dk] */
+static weft_tensor *projected(const weft_interpretable_attention *a, weft_tensor *const *of, weft_tensor *x)
 {
-    return weft__linear(x, weft_concat(of, a->heads, 0), weft_concat(of + a->heads, a->heads, 0), WEFT__UNARIES, 0);
+    return weft__linear(x, weft_concat(of, a->heads, 0), weft_concat(of + a->heads, a->heads, 0),
+                        WEFT__UNARIES, 0);
 }
 
-static weft_tensor *put_out(const weft_interpretable_attention *a, weft_tensor *seen)      /* the mean of what the heads saw */
+/* the mean of what the heads saw */
+static weft_tensor *put_out(const weft_interpretable_attention *a, weft_tensor *seen)
 {
     return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
 }
 
-static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
+                           weft_tensor **map)
 {
     const weft_interpretable_attention *a = layer;
     char name[WEFT__PATH + WEFT__NAME];
     snprintf(name, sizeof name, "%s.weights", a->m->path);
-    weft_attention_opts opts = { .heads = a->heads, .causal = causal, .shared_values = true, .dropout = a->dropout, .name = name };
-    weft_tensor *seen = weft_attention(projected(a, a->query, q), projected(a, a->key, memory), weft_linear_run(a->value, memory), &opts, map);
+    weft_attention_opts opts = {
+        .heads = a->heads, .causal = causal, .shared_values = true, .dropout = a->dropout, .name = name
+    };
+    weft_tensor *seen = weft_attention(projected(a, a->query, q), projected(a, a->key, memory),
+                                       weft_linear_run(a->value, memory), &opts, map);
     return put_out(a, weft_mean(weft_reshape(seen, 3, (int64_t[]){ -1, a->heads, a->dk }), 1));
 }
 
-weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map)
+weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q,
+                                              weft_tensor *memory, weft_causal causal, weft_tensor **map)
 {
-    return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, attend }, q, memory, causal, map);
+    return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, attend }, q, memory,
+                        causal, map);
 }
 
 /* ---- with all scores, by a mask ---- */
-static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask)
+static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
+                       weft_tensor *mask)
 {
     weft *w = q->w;
     char text[3][128];
@@ -87,37 +103,51 @@ static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, we
         wrong = weft__wrong(w, mask);
     if (wrong)
         weft__fail(w, WEFT_EARG, "interpretable_masked: the memory or the mask %s", wrong);
-    else if (q->f.batch || memory->f.batch || q->f.rank != 3 || memory->f.rank != 3 || q->f.size[0] != memory->f.size[0] ||
-             q->f.size[2] != a->width || memory->f.size[2] != a->width)
-        weft__fail(w, WEFT_ESHAPE, "interpretable_masked: query %s, memory %s; plain [n, Tq, %lld] and [n, Tk, %lld] are wanted", weft__text(&q->f, text[0]),
-                   weft__text(&memory->f, text[1]), (long long)a->width, (long long)a->width);
-    else if (mask && (mask->f.batch || mask->f.rank != 3 || mask->f.size[0] != q->f.size[0] || (mask->f.size[1] != q->f.size[1] && mask->f.size[1] != 1) || mask->f.size[2] != memory->f.size[1]))
-        weft__fail(w, WEFT_ESHAPE, "interpretable_masked: query %s, memory %s, mask %s; a mask [n, Tq (or 1), Tk] is wanted", weft__text(&q->f, text[0]),
-                   weft__text(&memory->f, text[1]), weft__text(&mask->f, text[2]));
+    else if (q->f.batch || memory->f.batch || q->f.rank != 3 || memory->f.rank != 3 ||
+             q->f.size[0] != memory->f.size[0] || q->f.size[2] != a->width || memory->f.size[2] != a->width)
+        weft__fail(
+            w, WEFT_ESHAPE,
+            "interpretable_masked: query %s, memory %s; plain [n, Tq, %lld] and [n, Tk, %lld] are wanted",
+            weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]), (long long)a->width,
+            (long long)a->width);
+    else if (mask && (mask->f.batch || mask->f.rank != 3 || mask->f.size[0] != q->f.size[0] ||
+                      (mask->f.size[1] != q->f.size[1] && mask->f.size[1] != 1) ||
+                      mask->f.size[2] != memory->f.size[1]))
+        weft__fail(w, WEFT_ESHAPE,
+                   "interpretable_masked: query %s, memory %s, mask %s; a mask [n, Tq (or 1), Tk] is wanted",
+                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]),
+                   weft__text(&mask->f, text[2]));
     return !w->status;
 }
 
-static weft_tensor *by_head(const weft_interpretable_attention *a, weft_tensor *x)         /* [n, T, heads * dk] -> [n, heads, T, dk] */
+/* [n, T, heads * dk] -> [n, heads, T, dk] */
+static weft_tensor *by_head(const weft_interpretable_attention *a, weft_tensor *x)
 {
-    return weft_transpose(weft_reshape(x, 4, (int64_t[]){ x->f.size[0], x->f.size[1], a->heads, a->dk }), 1, 2);
+    return weft_transpose(weft_reshape(x, 4, (int64_t[]){ x->f.size[0], x->f.size[1], a->heads, a->dk }), 1,
+                          2);
 }
 
-static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
+static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
+                           weft_tensor *mask, weft_tensor **map)
 {
     weft *w = q->w;
     weft_tensor *queries = projected(a, a->query, q), *keys = projected(a, a->key, memory);
     if (!weft_ok(w))
         return &w->nil;
-    weft_tensor *scores = weft_scale(weft_matmul_with(by_head(a, queries), false, by_head(a, keys), true), (real)(1 / sqrt((double)a->dk)));
+    weft_tensor *scores = weft_scale(weft_matmul_with(by_head(a, queries), false, by_head(a, keys), true),
+                                     (real)(1 / sqrt((double)a->dk)));
     if (mask)
-        scores = weft_where(weft_reshape(mask, 4, (int64_t[]){ mask->f.size[0], 1, mask->f.size[1], mask->f.size[2] }), weft_scalar(w, (real)-1e9), scores);
+        scores = weft_where(
+            weft_reshape(mask, 4, (int64_t[]){ mask->f.size[0], 1, mask->f.size[1], mask->f.size[2] }),
+            weft_scalar(w, (real)-1e9), scores);
     weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1), a->dropout);
     if (map)
         *map = weights;
     return put_out(a, weft_matmul(weft_mean(weights, 1), weft_linear_run(a->value, memory)));
 }
 
-weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
+weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a, weft_tensor *q,
+                                                 weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
 {
     weft_tensor *y = weft__refused(a ? a->m : NULL, q, "interpretable_masked");
     if (map)

@@ -1,4 +1,5 @@
-/* variable_selection.c - which features matter at each token: a GRN for each, and one over all of them that weighs the others. */
+/* variable_selection.c - which features matter at each token: a GRN for each, and one over all of them
+ * that weighs the others. */
 #include <string.h>
 #include "nn/nn.h"
 #include "rnn/forecast/api_forecast.h"
@@ -16,9 +17,14 @@ static bool selection_is_sound(weft_module *m, const weft_variable_selection_opt
     weft *w = weft__ready(m);
     if (w && !o)
         weft__fail(w, WEFT_EARG, "variable_selection: opts is NULL");
-    else if (w && (o->num_features < 1 || o->num_features > MOST_FEATURES || o->d_hidden < 1 || o->d_model < 1 || o->context < 0))
-        weft__fail(w, WEFT_ESHAPE, "variable_selection: %lld features, d_hidden %lld, d_model %lld, context %lld; 1 .. %d features, widths of 1 or more and a "
-                   "context of 0 or more are wanted", (long long)o->num_features, (long long)o->d_hidden, (long long)o->d_model, (long long)o->context, MOST_FEATURES);
+    else if (w && (o->num_features < 1 || o->num_features > MOST_FEATURES || o->d_hidden < 1 ||
+                   o->d_model < 1 || o->context < 0))
+        weft__fail(w, WEFT_ESHAPE,
+                   "variable_selection: %lld features, d_hidden %lld, d_model %lld, context %lld; 1 .. %d "
+                   "features, widths of 1 or more and a "
+                   "context of 0 or more are wanted",
+                   (long long)o->num_features, (long long)o->d_hidden, (long long)o->d_model,
+                   (long long)o->context, MOST_FEATURES);
     return weft__dropout_is_sound(w, "variable_selection", o ? o->dropout : 0);
 }
 
@@ -29,8 +35,14 @@ static void feature_new(weft_variable_selection *v, weft_module *prescalers, wef
     weft_module *m = weft_submodule_new(prescalers, number);
     v->weight[i] = weft_parameter(m, "weight", WEFT_SHAPE(v->o.d_hidden, 1), weft__by_width(1));
     v->bias[i] = weft_parameter(m, "bias", WEFT_SHAPE(v->o.d_hidden), weft__by_width(1));
-    v->single[i] = weft_grn_new(singles, number, &(weft_grn_opts){ .in = v->o.d_hidden, .out = v->o.d_model, .interpolate = true, .activation = WEFT_ELU,
-        .hidden = v->o.d_hidden < v->o.d_model ? v->o.d_hidden : v->o.d_model, .dropout = v->o.dropout });
+    v->single[i] =
+        weft_grn_new(singles, number,
+                     &(weft_grn_opts){ .in = v->o.d_hidden,
+                                       .out = v->o.d_model,
+                                       .interpolate = true,
+                                       .activation = WEFT_ELU,
+                                       .hidden = v->o.d_hidden < v->o.d_model ? v->o.d_hidden : v->o.d_model,
+                                       .dropout = v->o.dropout });
 }
 
 static bool features_new(weft_variable_selection *v)
@@ -40,16 +52,25 @@ static bool features_new(weft_variable_selection *v)
     v->single = weft__layer(v->m, n * sizeof *v->single);
     if (!v->single)
         return false;
-    weft_module *prescalers = weft_submodule_new(v->m, "prescalers"), *singles = weft_submodule_new(v->m, "single_grn");
+    weft_module *prescalers = weft_submodule_new(v->m, "prescalers"),
+                *singles = weft_submodule_new(v->m, "single_grn");
     for (int i = 0; i < (int)n; i++)
         feature_new(v, prescalers, singles, i);
     if (n > 1)
-        v->flattened = weft_grn_new(v->m, "flattened_grn", &(weft_grn_opts){ .in = (int64_t)n * v->o.d_hidden, .out = (int64_t)n, .interpolate = true, .activation = WEFT_ELU,
-            .hidden = v->o.d_model < (int64_t)n ? v->o.d_model : (int64_t)n, .context = v->o.context, .dropout = v->o.dropout });
+        v->flattened =
+            weft_grn_new(v->m, "flattened_grn",
+                         &(weft_grn_opts){ .in = (int64_t)n * v->o.d_hidden,
+                                           .out = (int64_t)n,
+                                           .interpolate = true,
+                                           .activation = WEFT_ELU,
+                                           .hidden = v->o.d_model < (int64_t)n ? v->o.d_model : (int64_t)n,
+                                           .context = v->o.context,
+                                           .dropout = v->o.dropout });
     return true;
 }
 
-weft_variable_selection *weft_variable_selection_new(weft_module *parent, const char *name, const weft_variable_selection_opts *opts)
+weft_variable_selection *weft_variable_selection_new(weft_module *parent, const char *name,
+                                                     const weft_variable_selection_opts *opts)
 {
     static weft_variable_selection none;
     if (!selection_is_sound(parent, opts))
@@ -68,7 +89,8 @@ static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
     int n = (int)v->o.num_features, rank = x->f.rank;
     int64_t wide = v->o.d_hidden, shape[WEFT_RANK];
     const int64_t table[] = { n, wide };
-    weft_tensor *slope = weft_reshape(weft_concat(v->weight, n, 0), 2, table), *shift = weft_reshape(weft_concat(v->bias, n, 0), 2, table);
+    weft_tensor *slope = weft_reshape(weft_concat(v->weight, n, 0), 2, table),
+                *shift = weft_reshape(weft_concat(v->bias, n, 0), 2, table);
     memcpy(shape, x->f.size, sizeof shape);
     shape[0] = x->f.batch ? -1 : shape[0];       /* of the layout rows tokens alone are seen, not its pads */
     shape[rank] = 1;
@@ -77,13 +99,15 @@ static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
     return weft_reshape(p, rank, shape);
 }
 
-static weft_tensor *selected(const weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights)
+static weft_tensor *selected(const weft_variable_selection *v, weft_tensor *x, weft_tensor *context,
+                             weft_tensor **weights)
 {
     int64_t n = v->o.num_features, wide = v->o.d_hidden;
     weft_tensor *all = prescaled(v, x), *sum = NULL;
     weft_tensor *share = v->flattened ? weft_softmax(weft_grn_run(v->flattened, all, context), -1) : NULL;
     for (int64_t i = 0; i < n; i++) {
-        weft_tensor *e = weft_grn_run(v->single[i], share ? weft_slice(all, -1, i * wide, (i + 1) * wide) : all, NULL);
+        weft_tensor *e =
+            weft_grn_run(v->single[i], share ? weft_slice(all, -1, i * wide, (i + 1) * wide) : all, NULL);
         e = share ? weft_mul(e, weft_slice(share, -1, i, i + 1)) : e;
         sum = sum ? weft_add(sum, e) : e;
     }
@@ -92,7 +116,8 @@ static weft_tensor *selected(const weft_variable_selection *v, weft_tensor *x, w
     return sum;
 }
 
-weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights)
+weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context,
+                                         weft_tensor **weights)
 {
     weft_tensor *y = weft__refused(v ? v->m : NULL, x, "variable_selection");
     char text[128];
@@ -101,9 +126,11 @@ weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor
     if (y)
         return y;
     const weft_module *before = weft__enter(v->m);
-    if (x->f.rank < 2 || x->f.rank >= WEFT_RANK || x->f.type != WEFT_REAL || x->f.size[x->f.rank - 1] != v->o.num_features)
-        weft__fail(x->w, WEFT_ESHAPE, "variable_selection: the input is %s; [.., %lld] of reals, of rank 2 .. %d, is wanted", weft__text(&x->f, text),
-                   (long long)v->o.num_features, WEFT_RANK - 1);
+    if (x->f.rank < 2 || x->f.rank >= WEFT_RANK || x->f.type != WEFT_REAL ||
+        x->f.size[x->f.rank - 1] != v->o.num_features)
+        weft__fail(x->w, WEFT_ESHAPE,
+                   "variable_selection: the input is %s; [.., %lld] of reals, of rank 2 .. %d, is wanted",
+                   weft__text(&x->f, text), (long long)v->o.num_features, WEFT_RANK - 1);
     y = weft_ok(x->w) ? selected(v, x, context, weights) : &x->w->nil;
     weft__leave(v->m, before);
     return y;

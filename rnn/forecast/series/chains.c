@@ -2,7 +2,8 @@
 #include <string.h>
 #include "rnn/forecast/series/features.h"
 
-int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y, const weft__on on)
+int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t n, double *y,
+                          const weft__on on)
 {
     int64_t first = -1;
     for (int i = 0; i < c->n && first < 0; i++)
@@ -18,9 +19,11 @@ int weft__chain_deltas(const weft__column *c)
     return n;
 }
 
-/* What every delta saw in the row before `from`: the last rows before it, as many as there are deltas, go through the chain. The k-th delta
- * spoils the first k of them if the series did not begin there, but never the last one before it was seen. */
-static void last_seen(const weft_features *x, const weft__column *c, const double *raw, const weft__on on, int64_t from, double seen[WEFT__STEPS])
+/* What every delta saw in the row before `from`: the last rows before it, as many as there are deltas, go
+ * through the chain. The k-th delta spoils the first k of them if the series did not begin there, but never
+ * the last one before it was seen. */
+static void last_seen(const weft_features *x, const weft__column *c, const double *raw, const weft__on on,
+                      int64_t from, double seen[WEFT__STEPS])
 {
     double rows[WEFT__STEPS];
     int64_t deltas = weft__chain_deltas(c), n = deltas < from ? deltas : from;
@@ -33,7 +36,8 @@ static void last_seen(const weft_features *x, const weft__column *c, const doubl
     }
 }
 
-void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw, const weft__on on, int64_t from, int64_t n, double *y)
+void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw, const weft__on on,
+                      int64_t from, int64_t n, double *y)
 {
     double seen[WEFT__STEPS] = { 0 };
     last_seen(x, c, raw, on, from, seen);

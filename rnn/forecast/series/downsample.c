@@ -1,4 +1,5 @@
-/* downsample.c - fewer rows: every k-th, or the mean or the median of k; each column and series of a frame by itself, in place. */
+/* downsample.c - fewer rows: every k-th, or the mean or the median of k; each column and series of a frame
+ * by itself, in place. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,15 +32,21 @@ static double median(const double *a, int64_t k, double *spare)
     return k % 2 ? spare[k / 2] : spare[k / 2 - 1] + (spare[k / 2] - spare[k / 2 - 1]) / 2;
 }
 
-static int64_t fewer(int64_t rows, int64_t k, weft_downsampling how) { return how == WEFT_DOWN_INTERVAL ? rows / k + (rows % k > 0) : rows / k; }
+static int64_t fewer(int64_t rows, int64_t k, weft_downsampling how)
+{
+    return how == WEFT_DOWN_INTERVAL ? rows / k + (rows % k > 0) : rows / k;
+}
 
-static void shrink_column(const weft_frame *f, double *column, int64_t k, weft_downsampling how, double *spare)
+static void shrink_column(const weft_frame *f, double *column, int64_t k, weft_downsampling how,
+                          double *spare)
 {
     double *to = column;                         /* never ahead of what is read */
     for (int64_t s = 0; s < f->n; s++) {
         const double *from = column + f->start[s];
         for (int64_t i = 0, n = fewer(f->start[s + 1] - f->start[s], k, how); i < n; i++, from += k)
-            *to++ = how == WEFT_DOWN_MEAN ? mean(from, k) : how == WEFT_DOWN_MEDIAN ? median(from, k, spare) : *from;
+            *to++ = how == WEFT_DOWN_MEAN   ? mean(from, k) :
+                    how == WEFT_DOWN_MEDIAN ? median(from, k, spare) :
+                                              *from;
     }
 }
 
@@ -61,11 +68,16 @@ weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampli
     if (s != WEFT_OK)
         return s;
     if (factor < 1 || (int)how < WEFT_DOWN_INTERVAL || how > WEFT_DOWN_MEDIAN)
-        return weft__file_fail(WEFT_EARG, "weft_frame_downsample: a factor of 1 or more is wanted, and one of three ways; the factor is %lld", (long long)factor);
-    int64_t k = factor < f->rows ? factor : f->rows;              /* of a longer bin no more is ever looked at */
+        return weft__file_fail(WEFT_EARG,
+                               "weft_frame_downsample: a factor of 1 or more is wanted, and one of three "
+                               "ways; the factor is %lld",
+                               (long long)factor);
+    /* of a longer bin no more is ever looked at */
+    int64_t k = factor < f->rows ? factor : f->rows;
     double *spare = malloc((size_t)(k + 1) * sizeof *spare);
     if (!spare)
-        return weft__file_fail(WEFT_ENOMEM, "weft_frame_downsample: out of memory for %lld rows", (long long)k);
+        return weft__file_fail(WEFT_ENOMEM, "weft_frame_downsample: out of memory for %lld rows",
+                               (long long)k);
     for (int64_t c = 0; c < f->columns; c++)
         shrink_column(f, f->column[c], factor, how, spare);
     shrink_starts(f, factor, how);

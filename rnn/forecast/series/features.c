@@ -1,4 +1,5 @@
-/* features.c - what a model sees of a frame: the columns by their parts, each with its chain of transforms; the checks on frames. */
+/* features.c - what a model sees of a frame: the columns by their parts, each with its chain of
+ * transforms; the checks on frames. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,7 +16,10 @@ static void *copy(weft *w, const void *from, size_t bytes)
     return to;
 }
 
-static const char *copy_text(weft *w, const char *text) { return text ? copy(w, text, strlen(text) + 1) : NULL; }
+static const char *copy_text(weft *w, const char *text)
+{
+    return text ? copy(w, text, strlen(text) + 1) : NULL;
+}
 
 /* ---- columns ---- */
 static void complain(const weft_features *x, const char *what, const char *name, const char *why)
@@ -55,7 +59,10 @@ static bool take_columns(weft_features *x, const weft_features_opts *o)
     x->target = add_columns(x, o->target);
     x->fixed = add_columns(x, o->fixed);
     if (!x->w->status && (!x->target || (!x->known && !x->time)))
-        weft__fail(x->w, WEFT_EARG, "features \"%s\": a target is wanted, and a known covariate or the time: what else would a model know of the future?", x->name);
+        weft__fail(x->w, WEFT_EARG,
+                   "features \"%s\": a target is wanted, and a known covariate or the time: what else would "
+                   "a model know of the future?",
+                   x->name);
     return !x->w->status;
 }
 
@@ -76,7 +83,10 @@ static void take_masked(weft_features *x, const char *const *masked)
 }
 
 /* ---- chains ---- */
-bool weft__features_is_fixed(const weft_features *x, const weft__column *c) { return c - x->column >= x->columns - x->fixed; }
+bool weft__features_is_fixed(const weft_features *x, const weft__column *c)
+{
+    return c - x->column >= x->columns - x->fixed;
+}
 
 static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
 {
@@ -93,7 +103,9 @@ static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
     *s = (weft__step){ *t, x->n };
     s->t.column = c->name;
     s->t.depends_on = copy_text(x->w, t->depends_on);
-    size_t numbers = t->kind == WEFT_FIXED_POLYNOMIAL ? (size_t)t->degree + 1 : t->kind == WEFT_DISCRETE_FUNCTION ? (size_t)t->points : 0;
+    size_t numbers = t->kind == WEFT_FIXED_POLYNOMIAL  ? (size_t)t->degree + 1 :
+                     t->kind == WEFT_DISCRETE_FUNCTION ? (size_t)t->points :
+                                                         0;
     s->t.a = copy(x->w, t->a, numbers * sizeof *t->a);
     s->t.b = copy(x->w, t->b, t->kind == WEFT_DISCRETE_FUNCTION ? numbers * sizeof *t->b : 0);
     x->n += weft__step_numbers(t);
@@ -106,7 +118,8 @@ static void take_transforms(weft_features *x, const weft_features_opts *o)
         complain(x, "transforms", "", "as many as n says are wanted");
     for (int i = 0; i < o->n && !x->w->status; i++)
         if (!o->transforms[i].column || !weft__features_find(x, o->transforms[i].column))
-            complain(x, "transform on", o->transforms[i].column ? o->transforms[i].column : "", "there is no such column, or it is the time");
+            complain(x, "transform on", o->transforms[i].column ? o->transforms[i].column : "",
+                     "there is no such column, or it is the time");
     for (int64_t k = 0; k < x->columns && !x->w->status; k++) {
         weft__column *c = &x->column[k];
         c->step = weft__own(x->w, WEFT__STEPS * sizeof *c->step, NULL, NULL);
@@ -166,11 +179,14 @@ static bool sensible(weft *w, const char *name, const weft_features_opts *o)
 {
     if (!name || !*name || strlen(name) > 30 || strchr(name, '/'))
         weft__fail(w, WEFT_EARG, "features: a name of 1 .. 30 bytes without / is wanted");
-    else if (!o || o->context < 1 || o->horizon < 1 || o->context >= INT32_MAX / 2 || o->horizon >= INT32_MAX / 2)
-        weft__fail(w, WEFT_EARG, "features \"%s\": a context and a horizon of 1 row or more are wanted, not %lld and %lld", name,
-                   o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
+    else if (!o || o->context < 1 || o->horizon < 1 || o->context >= INT32_MAX / 2 ||
+             o->horizon >= INT32_MAX / 2)
+        weft__fail(w, WEFT_EARG,
+                   "features \"%s\": a context and a horizon of 1 row or more are wanted, not %lld and %lld",
+                   name, o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
     else if (o->time_as != WEFT_TIME_ABSOLUTE && o->time_as != WEFT_TIME_RELATIVE)
-        weft__fail(w, WEFT_EARG, "features \"%s\": time is absolute or relative, not %d", name, (int)o->time_as);
+        weft__fail(w, WEFT_EARG, "features \"%s\": time is absolute or relative, not %d", name,
+                   (int)o->time_as);
     return !w->status;
 }
 
@@ -182,7 +198,11 @@ weft_features *weft_features_new(weft *w, const char *name, const weft_features_
     weft_features *x = weft__own(w, sizeof *x, NULL, NULL);
     if (!x)
         return NULL;
-    *x = (weft_features){ .w = w, .context = o->context, .horizon = o->horizon, .time_as = o->time_as, .without_target = o->past_without_target };
+    *x = (weft_features){ .w = w,
+                          .context = o->context,
+                          .horizon = o->horizon,
+                          .time_as = o->time_as,
+                          .without_target = o->past_without_target };
     snprintf(x->name, sizeof x->name, "%s", name);
     snprintf(x->numbers, sizeof x->numbers, "%s.numbers", name);
     if (!take_columns(x, o))
@@ -201,10 +221,14 @@ weft_feature_counts weft_features_counts(const weft_features *x)
     if (!x)
         return (weft_feature_counts){ 0 };
     int64_t time = x->time != NULL;
-    return (weft_feature_counts){ time + x->known + x->past + (x->without_target ? 0 : x->target), time + x->known, x->fixed, x->target };
+    return (weft_feature_counts){ time + x->known + x->past + (x->without_target ? 0 : x->target),
+                                  time + x->known, x->fixed, x->target };
 }
 
-bool weft_features_fitted(const weft_features *x) { return x && x->state[x->n - 1] == 1 && !strcmp(x->said, x->text); }
+bool weft_features_fitted(const weft_features *x)
+{
+    return x && x->state[x->n - 1] == 1 && !strcmp(x->said, x->text);
+}
 
 void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
 {
@@ -224,8 +248,10 @@ static void tell_difference(const weft_features *x, const char *function)
     for (const char *p = a, *q = b; *p && *p == *q; p++, q++)
         if (*p == '\n')
             a = p + 1, b = q + 1;
-    weft__fail(x->w, WEFT_EFORMAT, "%s: features \"%s\": what was loaded is of others: it has %.*s, here is %.*s", function, x->name,
-               *a ? (int)strcspn(a, "\n") : 7, *a ? a : "nothing", *b ? (int)strcspn(b, "\n") : 7, *b ? b : "nothing");
+    weft__fail(x->w, WEFT_EFORMAT,
+               "%s: features \"%s\": what was loaded is of others: it has %.*s, here is %.*s", function,
+               x->name, *a ? (int)strcspn(a, "\n") : 7, *a ? a : "nothing", *b ? (int)strcspn(b, "\n") : 7,
+               *b ? b : "nothing");
 }
 
 bool weft__features_ready(const weft_features *x, const char *function)
@@ -255,7 +281,8 @@ const double *weft__features_column(const weft_features *x, const weft_frame *f,
     return column;
 }
 
-bool weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first, weft__on on)
+bool weft__features_on(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t first,
+                       weft__on on)
 {
     memset(on, 0, sizeof(weft__on));
     for (int i = 0; i < c->n; i++)
@@ -268,18 +295,21 @@ bool weft__features_on(const weft_features *x, const weft__column *c, const weft
     return true;
 }
 
-void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s, int64_t row, const char *column, const char *format, ...)
+void weft__features_fail(const weft_features *x, const weft_frame *f, int64_t s, int64_t row,
+                         const char *column, const char *format, ...)
 {
     char why[200];
     va_list list;
     va_start(list, format);
     vsnprintf(why, sizeof why, format, list);
     va_end(list);
-    weft__fail(x->w, WEFT_ENUMERIC, "features \"%s\": series %lld (\"%.60s\"), row %lld, column \"%.100s\": %s", x->name, (long long)s, f->id[s],
-               (long long)row, column, why);
+    weft__fail(x->w, WEFT_ENUMERIC,
+               "features \"%s\": series %lld (\"%.60s\"), row %lld, column \"%.100s\": %s", x->name,
+               (long long)s, f->id[s], (long long)row, column, why);
 }
 
-bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, const char *name, bool gaps, double *to)
+bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, const char *name, bool gaps,
+                        double *to)
 {
     const double *from = weft__features_column(x, f, name);
     if (!from)
@@ -299,13 +329,15 @@ bool weft__features_increases(const weft_features *x, const weft_frame *f, int64
 {
     for (int64_t i = 1, n = f->start[s + 1] - f->start[s]; i < n; i++)
         if (t[i] <= t[i - 1]) {
-            weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %.17g after %.17g", t[i], t[i - 1]);
+            weft__features_fail(x, f, s, i, x->time, "time must increase, but it is %.17g after %.17g", t[i],
+                                t[i - 1]);
             return false;
         }
     return true;
 }
 
-bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s, const char *name, double *value)
+bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s, const char *name,
+                          double *value)
 {
     const double *from = weft__features_column(x, f, name);
     *value = 0;
@@ -313,7 +345,9 @@ bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s
         if (!isfinite(from[i]))
             weft__features_fail(x, f, s, i - f->start[s], name, "the value is %g", from[i]);
         else if (from[i] != from[f->start[s]])
-            weft__features_fail(x, f, s, i - f->start[s], name, "a fixed column is constant, but the value is %.17g after %.17g", from[i], from[f->start[s]]);
+            weft__features_fail(x, f, s, i - f->start[s], name,
+                                "a fixed column is constant, but the value is %.17g after %.17g", from[i],
+                                from[f->start[s]]);
         if (x->w->status)
             return false;
         *value = from[i];

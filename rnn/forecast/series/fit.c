@@ -21,7 +21,8 @@ static double longest_span(const weft_features *x, const weft_frame *f, const do
     return longest;
 }
 
-/* The shortest and the longest step; equal if nothing but rounding, of the times or of their difference, tells them apart. */
+/* The shortest and the longest step; equal if nothing but rounding, of the times or of their difference,
+ * tells them apart. */
 static void extreme_steps(const weft_frame *f, const double *t, double *low, double *high)
 {
     double largest = 0;
@@ -62,19 +63,23 @@ static void fit_time(fitting *p)
 static bool gather(fitting *p, const weft__column *c, bool fixed)
 {
     for (int64_t s = 0; s < p->f->n; s++)
-        if (fixed ? !weft__features_fixed(p->x, p->f, s, c->name, &p->y[s]) : !weft__features_raw(p->x, p->f, s, c->name, false, p->y + p->f->start[s]))
+        if (fixed ? !weft__features_fixed(p->x, p->f, s, c->name, &p->y[s]) :
+                    !weft__features_raw(p->x, p->f, s, c->name, false, p->y + p->f->start[s]))
             return false;
     return true;
 }
 
-static void apply_step(fitting *p, const weft__column *c, const weft__step *step, const double *on, bool fixed)
+static void apply_step(fitting *p, const weft__column *c, const weft__step *step, const double *on,
+                       bool fixed)
 {
     const weft_frame *f = p->f;
     for (int64_t s = 0; s < f->n; s++) {
         int64_t at = fixed ? s : f->start[s];
-        int64_t bad = weft__step_apply(&step->t, p->state + step->at, fixed ? 1 : length(f, s), p->y + at, on ? on + at : NULL);
+        int64_t bad = weft__step_apply(&step->t, p->state + step->at, fixed ? 1 : length(f, s), p->y + at,
+                                       on ? on + at : NULL);
         if (bad >= 0) {
-            weft__features_fail(p->x, f, s, bad, c->name, "outside of what transform %d is defined for", (int)(step - c->step));
+            weft__features_fail(p->x, f, s, bad, c->name, "outside of what transform %d is defined for",
+                                (int)(step - c->step));
             return;
         }
     }
@@ -102,9 +107,11 @@ static void fit_column(fitting *p, const weft__column *c)
         const weft__step *s = &c->step[i];
         if (on[i] && !all_finite(p, s->t.depends_on, on[i]))
             return;
-        const char *why = weft__step_fit(&s->t, p->state + s->at, fixed ? p->f->n : p->f->rows, p->y, on[i], p->spare);
+        const char *why =
+            weft__step_fit(&s->t, p->state + s->at, fixed ? p->f->n : p->f->rows, p->y, on[i], p->spare);
         if (why)
-            weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name, c->name, i, why);
+            weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name,
+                       c->name, i, why);
         else
             apply_step(p, c, s, on[i], fixed);
     }
@@ -134,19 +141,23 @@ void weft_features_fit(weft_features *x, const weft_frame *f)
 }
 
 /* ---- single columns ---- */
-static const weft__column *asked(const weft_features *x, const char *function, const char *column, const weft_frame *f, int64_t series)
+static const weft__column *asked(const weft_features *x, const char *function, const char *column,
+                                 const weft_frame *f, int64_t series)
 {
     if (!weft__features_ready(x, function) || !weft__features_frame(x, f))
         return NULL;
     const weft__column *c = column ? weft__features_find(x, column) : NULL;
     if (!c)
-        weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" have no column \"%.100s\"", function, x->name, column ? column : "NULL");
+        weft__fail(x->w, WEFT_EARG, "%s: features \"%s\" have no column \"%.100s\"", function, x->name,
+                   column ? column : "NULL");
     else if (series < 0 || series >= f->n)
-        weft__fail(x->w, WEFT_EARG, "%s: there is no series %lld of %lld", function, (long long)series, (long long)f->n);
+        weft__fail(x->w, WEFT_EARG, "%s: there is no series %lld of %lld", function, (long long)series,
+                   (long long)f->n);
     return x->w->status ? NULL : c;
 }
 
-void weft_features_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, double *out)
+void weft_features_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series,
+                             double *out)
 {
     weft__on on;
     const weft__column *c = asked(x, "features_transform", column, f, series);
@@ -155,24 +166,32 @@ void weft_features_transform(const weft_features *x, const char *column, const w
     bool fixed = weft__features_is_fixed(x, c);
     if (!out)
         weft__fail(x->w, WEFT_EARG, "features_transform: out is NULL");
-    else if (fixed ? weft__features_fixed(x, f, series, column, out) : weft__features_raw(x, f, series, column, false, out)) {
+    else if (fixed ? weft__features_fixed(x, f, series, column, out) :
+                     weft__features_raw(x, f, series, column, false, out)) {
         int64_t bad = weft__chain_apply(x, c, fixed ? 1 : length(f, series), out, on);
         if (bad >= 0)
             weft__features_fail(x, f, series, bad, column, "outside of what its transforms are defined for");
     }
 }
 
-static bool rows_are_there(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t s, int64_t from, int64_t n, bool fixed)
+static bool rows_are_there(const weft_features *x, const weft__column *c, const weft_frame *f, int64_t s,
+                           int64_t from, int64_t n, bool fixed)
 {
     if (from < 0 || n < 0 || (!fixed && from > length(f, s) - n))
-        weft__fail(x->w, WEFT_EARG, "features_inverse_transform: series %lld has %lld rows, not %lld from row %lld on", (long long)s, (long long)length(f, s), (long long)n,
-                   (long long)from);
+        weft__fail(x->w, WEFT_EARG,
+                   "features_inverse_transform: series %lld has %lld rows, not %lld from row %lld on",
+                   (long long)s, (long long)length(f, s), (long long)n, (long long)from);
     else if (n && !from && weft__chain_deltas(c))
-        weft__fail(x->w, WEFT_EARG, "features_inverse_transform: column \"%.100s\" is made of differences: from row 1 on they can be undone", c->name);
+        weft__fail(x->w, WEFT_EARG,
+                   "features_inverse_transform: column \"%.100s\" is made of differences: from row 1 on they "
+                   "can be undone",
+                   c->name);
     return !x->w->status;
 }
 
-void weft_features_inverse_transform(const weft_features *x, const char *column, const weft_frame *f, int64_t series, int64_t from, int64_t n, const double *values, double *out)
+void weft_features_inverse_transform(const weft_features *x, const char *column, const weft_frame *f,
+                                     int64_t series, int64_t from, int64_t n, const double *values,
+                                     double *out)
 {
     weft__on on;
     const weft__column *c = asked(x, "features_inverse_transform", column, f, series);
@@ -190,5 +209,6 @@ void weft_features_inverse_transform(const weft_features *x, const char *column,
     weft__chain_undo(x, c, raw + f->start[series], on, from, n, out);
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!isfinite(out[i]))
-            weft__features_fail(x, f, series, from + i, column, "%g, transformed back, is %g", values == out ? (double)NAN : values[i], out[i]);
+            weft__features_fail(x, f, series, from + i, column, "%g, transformed back, is %g",
+                                values == out ? (double)NAN : values[i], out[i]);
 }

@@ -35,7 +35,8 @@ weft_status weft__names_good(const char *function, const char *const *names)
         return weft__file_fail(WEFT_EARG, "%s: names of columns are needed", function);
     for (int64_t i = 0; i < n; i++)
         if (find_in(names, names[i]) < i || !names[i][0])
-            return weft__file_fail(WEFT_EARG, "%s: column %lld, \"%.100s\", has no name of its own", function, (long long)i, names[i]);
+            return weft__file_fail(WEFT_EARG, "%s: column %lld, \"%.100s\", has no name of its own", function,
+                                   (long long)i, names[i]);
     return WEFT_OK;
 }
 
@@ -48,7 +49,8 @@ static char *copied(const char *text)
 /* ---- what there is ---- */
 static bool sound_outside(const weft_frame *f)   /* quick: asked for each series that is added */
 {
-    if (f->n < 0 || f->rows < 0 || f->columns < 0 || (f->n && (!f->start || !f->id || f->start[0] != 0 || f->start[f->n] != f->rows)))
+    if (f->n < 0 || f->rows < 0 || f->columns < 0 ||
+        (f->n && (!f->start || !f->id || f->start[0] != 0 || f->start[f->n] != f->rows)))
         return false;
     return f->columns ? f->column && f->name : f->n == 0;
 }
@@ -72,7 +74,10 @@ static weft_status good_if(bool good, const char *where, const weft_frame *f)
            weft__file_fail(WEFT_EARG, "%s: the frame is not what weft_frame_add and its kin make", where);
 }
 
-weft_status weft__frame_good(const char *where, const weft_frame *f) { return good_if(f && sound(f), where, f); }
+weft_status weft__frame_good(const char *where, const weft_frame *f)
+{
+    return good_if(f && sound(f), where, f);
+}
 
 weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names)
 {
@@ -83,10 +88,13 @@ weft_status weft__frame_takes(const char *where, const weft_frame *f, const char
         return s;
     for (int64_t c = 0; c < f->columns; c++)
         if (find_in(names, f->name[c]) < 0)
-            return weft__file_fail(WEFT_EARG, "%s: the frame has a column \"%.100s\", so every further series must have one", where, f->name[c]);
+            return weft__file_fail(
+                WEFT_EARG, "%s: the frame has a column \"%.100s\", so every further series must have one",
+                where, f->name[c]);
     for (int64_t c = 0; names[c]; c++)
         if (weft__find_name(f->name, f->columns, names[c]) < 0)
-            return weft__file_fail(WEFT_EARG, "%s: a column \"%.100s\", which the frame does not have", where, names[c]);
+            return weft__file_fail(WEFT_EARG, "%s: a column \"%.100s\", which the frame does not have", where,
+                                   names[c]);
     return WEFT_OK;
 }
 
@@ -203,11 +211,13 @@ static bool new_ids(weft_frame *f, const weft__stretch *parts, int64_t n, int64_
     return true;
 }
 
-static void copy_stretch(weft_frame *f, const char *const *names, const double *const *columns, const weft__stretch *p)
+static void copy_stretch(weft_frame *f, const char *const *names, const double *const *columns,
+                         const weft__stretch *p)
 {
     for (int64_t c = 0; c < f->columns; c++)
         if (p->rows)
-            memcpy(f->column[c] + f->rows, columns[find_in(names, f->name[c])] + p->first, (size_t)p->rows * sizeof **columns);
+            memcpy(f->column[c] + f->rows, columns[find_in(names, f->name[c])] + p->first,
+                   (size_t)p->rows * sizeof **columns);
     f->rows += p->rows;
 }
 
@@ -216,7 +226,8 @@ static weft_status no_memory(const char *where, int64_t rows)
     return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld rows", where, (long long)rows);
 }
 
-weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names, const double *const *columns, const weft__stretch *parts, int64_t n)
+weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
+                             const double *const *columns, const weft__stretch *parts, int64_t n)
 {
     weft_status s = weft__frame_takes(where, f, names);
     if (s != WEFT_OK)
@@ -240,14 +251,16 @@ weft_status weft__frame_take(weft_frame *f, const char *where, const char *const
     return WEFT_OK;
 }
 
-weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names, const double *const *columns, int64_t rows)
+weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *names,
+                           const double *const *columns, int64_t rows)
 {
     const char *me = "weft_frame_add";
     weft_status s = weft__frame_takes(me, f, names);
     if (s != WEFT_OK)
         return s;
     if (rows < 0 || (rows && !columns))
-        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s", me, (long long)rows, columns ? "" : " without columns");
+        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s", me, (long long)rows,
+                               columns ? "" : " without columns");
     for (int64_t c = 0; rows && names[c]; c++)
         if (!columns[c])
             return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", me, names[c]);
@@ -262,7 +275,9 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
     if (s != WEFT_OK)
         return s;
     if (!name || !*name || !f->columns || weft__find_name(f->name, f->columns, name) >= 0)
-        return weft__file_fail(WEFT_EARG, "%s: \"%.100s\": a new name is needed, and a frame that has a column", me, name ? name : "");
+        return weft__file_fail(WEFT_EARG,
+                               "%s: \"%.100s\": a new name is needed, and a frame that has a column", me,
+                               name ? name : "");
     if (!add_name(f, name, f->room))
         return no_memory(me, f->rows);
     if (values && f->rows)
@@ -273,7 +288,8 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
 weft_status weft_frame_add_static(weft_frame *f, const char *name, const double *values)
 {
     if (f && f->n && !values)
-        return weft__file_fail(WEFT_EARG, "weft_frame_add_static: \"%.100s\": no values given", name ? name : "");
+        return weft__file_fail(WEFT_EARG, "weft_frame_add_static: \"%.100s\": no values given",
+                               name ? name : "");
     weft_status s = weft_frame_add_column(f, name, NULL);
     for (int64_t i = 0; s == WEFT_OK && i < f->n; i++)
         for (int64_t r = f->start[i]; r < f->start[i + 1]; r++)

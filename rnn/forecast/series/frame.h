@@ -1,4 +1,5 @@
-/* frame.h - how frames of time series are built: rows wait in a store of columns until all are good, then a frame takes them over. */
+/* frame.h - how frames of time series are built: rows wait in a store of columns until all are good, then
+ * a frame takes them over. */
 #ifndef WEFT_FRAME_H
 #define WEFT_FRAME_H
 #include "io/data/csv.h"
@@ -21,5 +22,6 @@ void weft__frame_drop(weft_frame *f, int64_t from);
 /* Series to be added to a frame: rows first .. first + rows - 1 of columns in the order of the names. */
 typedef struct weft__stretch { const char *id; int64_t first, rows, group; } weft__stretch;
 /* Stretches of one group, next to each other, are one series. All or nothing. */
-weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names, const double *const *columns, const weft__stretch *parts, int64_t n);
+weft_status weft__frame_take(weft_frame *f, const char *where, const char *const *names,
+                             const double *const *columns, const weft__stretch *parts, int64_t n);
 #endif

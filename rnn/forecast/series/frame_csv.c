@@ -4,7 +4,12 @@
 #include "rnn/forecast/series/frame.h"
 
 /* ---- rows as they come: columns that grow, and runs of rows with the same id ---- */
-typedef struct { double **column; int64_t columns, rows, room; weft__stretch *runs; int64_t n, run_room; } store;
+typedef struct {
+    double **column;
+    int64_t columns, rows, room;
+    weft__stretch *runs;
+    int64_t n, run_room;
+} store;
 
 static bool grow_columns(store *t)
 {
@@ -82,17 +87,20 @@ static void gather(store *t)
     qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_group);
 }
 
-static weft_status read(const char *path, const char *id, const char *const *names, const weft_csv_opts *opts, char **text, store *t)
+static weft_status read(const char *path, const char *id, const char *const *names, const weft_csv_opts *opts,
+                        char **text, store *t)
 {
     *text = NULL;
     *t = (store){ .columns = weft__names(names) };
     t->column = calloc((size_t)t->columns, sizeof *t->column);
     if (!t->column)
         return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-    return weft__read_csv_rows(path, text, &(weft__csv_want){ id, names, (int)t->columns, false, opts }, add_row, t);
+    return weft__read_csv_rows(path, text, &(weft__csv_want){ id, names, (int)t->columns, false, opts },
+                               add_row, t);
 }
 
-weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts)
+weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
+                                const weft_csv_opts *opts)
 {
     weft_status s = weft__frame_takes("weft_frame_read_csv", f, names);
     if (s == WEFT_OK)
@@ -102,7 +110,8 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
     store t;
     char *text;
     s = read(path, id, names, opts, &text, &t);
-    if (s == WEFT_OK && !id && !t.n && !new_run(&t, NULL))       /* without ids an empty file is an empty series */
+    /* without ids an empty file is an empty series */
+    if (s == WEFT_OK && !id && !t.n && !new_run(&t, NULL))
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (s == WEFT_OK) {
         gather(&t);
@@ -119,11 +128,14 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
 /* to [series of f] the row of each; each id of the file once, each of the frame there. */
 static weft_status match(const weft_frame *f, const char *path, store *t, int64_t *to)
 {
-    if (t->n)                                    /* else there is no array, and qsort wants one even for nothing */
+    /* else there is no array, and qsort wants one even for nothing */
+    if (t->n)
         qsort(t->runs, (size_t)t->n, sizeof *t->runs, by_id);
     for (int64_t i = 0; i < t->n; i++)
         if (t->runs[i].rows > 1 || (i && !strcmp(t->runs[i].id, t->runs[i - 1].id)))
-            return weft__file_fail(WEFT_EFORMAT, "%s: there are two rows of \"%.100s\", one for each series is wanted", path, t->runs[i].id);
+            return weft__file_fail(WEFT_EFORMAT,
+                                   "%s: there are two rows of \"%.100s\", one for each series is wanted",
+                                   path, t->runs[i].id);
     for (int64_t s = 0; s < f->n; s++) {
         const weft__stretch key = { .id = f->id[s] };
         int64_t low = 0, high = t->n;
@@ -135,13 +147,15 @@ static weft_status match(const weft_frame *f, const char *path, store *t, int64_
                 high = middle;
         }
         if (low == t->n || strcmp(t->runs[low].id, key.id))
-            return weft__file_fail(WEFT_EFORMAT, "%s: there is no row of the series \"%.100s\"", path, key.id);
+            return weft__file_fail(WEFT_EFORMAT, "%s: there is no row of the series \"%.100s\"", path,
+                                   key.id);
         to[s] = t->runs[low].first;
     }
     return WEFT_OK;
 }
 
-static weft_status fix_all(weft_frame *f, const char *const *names, const store *t, const int64_t *row, double *values)
+static weft_status fix_all(weft_frame *f, const char *const *names, const store *t, const int64_t *row,
+                           double *values)
 {
     weft_status s = WEFT_OK;
     int64_t before = f->columns;
@@ -155,7 +169,8 @@ static weft_status fix_all(weft_frame *f, const char *const *names, const store 
     return s;
 }
 
-weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id, const char *const *names, const weft_csv_opts *opts)
+weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
+                                      const char *const *names, const weft_csv_opts *opts)
 {
     weft_status s = weft__frame_good("weft_frame_add_static_csv", f);
     if (s == WEFT_OK)
@@ -163,7 +178,8 @@ weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const cha
     if (s == WEFT_OK)
         s = weft__csv_opts_good("weft_frame_add_static_csv", opts);
     if (s == WEFT_OK && !id)
-        s = weft__file_fail(WEFT_EARG, "weft_frame_add_static_csv: the name of the column with the series' ids is needed");
+        s = weft__file_fail(
+            WEFT_EARG, "weft_frame_add_static_csv: the name of the column with the series' ids is needed");
     if (s != WEFT_OK)
         return s;
     store t;

@@ -1,5 +1,5 @@
-/* frame_hdf5.c - frames in HDF5: below a group one data set [N] for each column, and where there are several series "lengths" [n] and "ids", a text
- * of as many lines. */
+/* frame_hdf5.c - frames in HDF5: below a group one data set [N] for each column, and where there are several
+ * series "lengths" [n] and "ids", a text of as many lines. */
 #include <stdlib.h>
 #include <string.h>
 #include "rnn/forecast/series/frame.h"
@@ -18,7 +18,14 @@ static bool is_number(weft__number t) { return t != WEFT__CHARS && t != WEFT__OD
 static bool is_int(weft__number t)    { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
 
 /* ---- reading ---- */
-typedef struct { weft__h5 *h; const char *group, *path; double **column; int64_t columns, rows, n; weft__stretch *parts; char *ids; } reader;
+typedef struct {
+    weft__h5 *h;
+    const char *group, *path;
+    double **column;
+    int64_t columns, rows, n;
+    weft__stretch *parts;
+    char *ids;
+} reader;
 
 /* The kind of a set of one axis; false and the session's error if it is not there or is something else. */
 static bool find(reader *r, const char *name, char path[PATH], weft__kind *kind, bool ints)
@@ -26,8 +33,10 @@ static bool find(reader *r, const char *name, char path[PATH], weft__kind *kind,
     char text[128];
     if (!join(path, r->group, name) || !weft__h5_find(r->h, path, kind))
         weft__h5_fail(r->h, WEFT_EFORMAT, "there is no data set \"%.200s\"", name);
-    else if (kind->rank != 1 || !(ints ? is_int(kind->type) : is_number(kind->type)) || kind->size[0] >= INT32_MAX)
-        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] was expected", path, weft__kind_text(kind, text), ints ? "int32, int64 or uint8" : "numbers");
+    else if (kind->rank != 1 || !(ints ? is_int(kind->type) : is_number(kind->type)) ||
+             kind->size[0] >= INT32_MAX)
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is %s; %s [n] was expected", path,
+                      weft__kind_text(kind, text), ints ? "int32, int64 or uint8" : "numbers");
     return weft__h5_status(r->h) == WEFT_OK;
 }
 
@@ -38,12 +47,14 @@ static void read_column(reader *r, const char *name)
     if (!find(r, name, path, &kind, false))
         return;
     if (r->columns && kind.size[0] != r->rows) {
-        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld rows, other columns have %lld", path, (long long)kind.size[0], (long long)r->rows);
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld rows, other columns have %lld", path,
+                      (long long)kind.size[0], (long long)r->rows);
         return;
     }
     double *values = calloc((size_t)kind.size[0] + 1, sizeof *values);
     if (!values) {
-        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the %lld numbers of \"%s\"", (long long)kind.size[0], path);
+        weft__h5_fail(r->h, WEFT_ENOMEM, "no memory for the %lld numbers of \"%s\"", (long long)kind.size[0],
+                      path);
         return;
     }
     r->rows = kind.size[0];
@@ -56,15 +67,16 @@ static void fill_parts(reader *r, const int64_t *len)
     int64_t total = 0;
     for (int64_t i = 0; i < r->n; i++) {
         if (len[i] < 0 || len[i] > r->rows - total) {
-            weft__h5_fail(r->h, WEFT_EFORMAT, "series %lld has length %lld, %lld of %lld rows are left", (long long)i, (long long)len[i],
-                          (long long)(r->rows - total), (long long)r->rows);
+            weft__h5_fail(r->h, WEFT_EFORMAT, "series %lld has length %lld, %lld of %lld rows are left",
+                          (long long)i, (long long)len[i], (long long)(r->rows - total), (long long)r->rows);
             return;
         }
         r->parts[i] = (weft__stretch){ NULL, total, len[i], i };
         total += len[i];
     }
     if (total != r->rows)
-        weft__h5_fail(r->h, WEFT_EFORMAT, "there are %lld rows, the lengths add up to %lld", (long long)r->rows, (long long)total);
+        weft__h5_fail(r->h, WEFT_EFORMAT, "there are %lld rows, the lengths add up to %lld",
+                      (long long)r->rows, (long long)total);
 }
 
 static void read_parts(reader *r)
@@ -90,7 +102,8 @@ static void read_parts(reader *r)
     free(len);
 }
 
-/* If there is such a text; the lines become the parts' ids where they stand. Numbers of that name are a column's. */
+/* If there is such a text; the lines become the parts' ids where they stand. Numbers of that name are a
+ * column's. */
 static void read_ids(reader *r)
 {
     char path[PATH];
@@ -98,7 +111,10 @@ static void read_ids(reader *r)
     if (!join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
         return;
     if (kind.type != WEFT__CHARS) {
-        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" is no text of fixed length with a line for each series, as h5py writes numpy.bytes_", path);
+        weft__h5_fail(
+            r->h, WEFT_EFORMAT,
+            "\"%s\" is no text of fixed length with a line for each series, as h5py writes numpy.bytes_",
+            path);
         return;
     }
     r->ids = calloc(weft__kind_bytes(&kind) + 1, 1);
@@ -111,7 +127,8 @@ static void read_ids(reader *r)
         size_t n = strcspn(at, "\n");
         bool last = !at[n];                      /* it may do without a line end */
         if (last && !n) {
-            weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld lines, there are %lld series", path, (long long)i, (long long)r->n);
+            weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld lines, there are %lld series", path,
+                          (long long)i, (long long)r->n);
             return;
         }
         at[n] = 0;
@@ -164,13 +181,19 @@ static weft_status can_be_written(const weft_frame *f, const char *group)
     char place[PATH];
     for (int64_t c = 0; c < f->columns; c++) {
         const char *name = f->name[c];
-        if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") || !strcmp(name, "ids") || !join(place, group, name))
-            return weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: \"%.100s\" is no name for a data set here", name);
+        if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") ||
+            !strcmp(name, "ids") || !join(place, group, name))
+            return weft__file_fail(WEFT_EARG,
+                                   "weft_frame_write_hdf5: \"%.100s\" is no name for a data set here", name);
     }
     for (int64_t s = 0; s < f->n; s++)
         if (strchr(f->id[s], '\n'))
-            return weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the id of series %lld has more than one line", (long long)s);
-    return join(place, group, "lengths") ? WEFT_OK : weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the group's name is too long");
+            return weft__file_fail(WEFT_EARG,
+                                   "weft_frame_write_hdf5: the id of series %lld has more than one line",
+                                   (long long)s);
+    return join(place, group, "lengths") ?
+               WEFT_OK :
+               weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the group's name is too long");
 }
 
 static char *lines_of(const weft_frame *f)

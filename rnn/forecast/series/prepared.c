@@ -1,5 +1,5 @@
-/* prepared.c - series transformed once, as rows of numbers from which windows are cut: known, past and target columns next to each other, so that
- * a row of the past and a row of the future are each one piece of it. */
+/* prepared.c - series transformed once, as rows of numbers from which windows are cut: known, past and target
+ * columns next to each other, so that a row of the past and a row of the future are each one piece of it. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
@@ -15,7 +15,8 @@ static void *part(char **at, size_t bytes)
 static bool make_room(weft__prepared *r)
 {
     const weft_features *x = r->x;
-    size_t rows = (size_t)r->rows, n = (size_t)r->n, most = ((size_t)r->width + (size_t)x->target + 2) * 8 + (size_t)x->target * 8 * WEFT__STEPS;
+    size_t rows = (size_t)r->rows, n = (size_t)r->n,
+           most = ((size_t)r->width + (size_t)x->target + 2) * 8 + (size_t)x->target * 8 * WEFT__STEPS;
     if (rows > SIZE_MAX / 4 / most || n > SIZE_MAX / 4 / (8 * (size_t)(x->fixed + 1))) {
         weft__fail(x->w, WEFT_ENOMEM, "features \"%s\": %lld rows are too many", x->name, (long long)r->rows);
         return false;
@@ -24,7 +25,8 @@ static bool make_room(weft__prepared *r)
     for (int64_t k = 0; k < x->target; k++)
         for (int i = 0; i < x->column[x->known + x->past + k].n; i++)
             onto += x->column[x->known + x->past + k].step[i].t.depends_on != NULL;
-    size_t bytes = (n + 1) * 8 + rows * (size_t)r->width * sizeof(real) + n * (size_t)x->fixed * sizeof(real) + rows * 8 * (1 + (size_t)x->target + (size_t)onto) +
+    size_t bytes = (n + 1) * 8 + rows * (size_t)r->width * sizeof(real) +
+                   n * (size_t)x->fixed * sizeof(real) + rows * 8 * (1 + (size_t)x->target + (size_t)onto) +
                    (size_t)x->target * sizeof(weft__on) + 16 * (8 + (size_t)onto);
     char *at = r->block = weft__allocate(x->w, bytes);
     if (!at)
@@ -46,7 +48,8 @@ static bool make_room(weft__prepared *r)
 /* ---- one series ---- */
 static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t at)
 {
-    return weft__features_raw(r->x, f, s, r->x->time, false, r->time + at) && weft__features_increases(r->x, f, s, r->time + at);
+    return weft__features_raw(r->x, f, s, r->x->time, false, r->time + at) &&
+           weft__features_increases(r->x, f, s, r->time + at);
 }
 
 /* What undoing needs later: the target as it came, and what its transforms depend on. */
@@ -58,7 +61,8 @@ static void keep(weft__prepared *r, int64_t target, const weft__on on, const dou
             memcpy((double *)(uintptr_t)(r->on[target][i] + at), on[i], (size_t)n * sizeof *y);
 }
 
-static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64_t k, int64_t at, bool gaps, double *y)
+static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64_t k, int64_t at, bool gaps,
+                        double *y)
 {
     const weft_features *x = r->x;
     const weft__column *c = &x->column[k];
@@ -110,9 +114,13 @@ static bool fill(weft__prepared *r, const weft_frame *f, int64_t from, bool gaps
     return true;
 }
 
-bool weft__prepare(weft__prepared *r, const weft_features *x, const weft_frame *f, int64_t from, int64_t n, bool gaps)
+bool weft__prepare(weft__prepared *r, const weft_features *x, const weft_frame *f, int64_t from, int64_t n,
+                   bool gaps)
 {
-    *r = (weft__prepared){ .x = x, .n = n, .rows = f->start && n ? f->start[from + n] - f->start[from] : 0, .width = x->columns - x->fixed };
+    *r = (weft__prepared){ .x = x,
+                           .n = n,
+                           .rows = f->start && n ? f->start[from + n] - f->start[from] : 0,
+                           .width = x->columns - x->fixed };
     double *y = weft__allocate(x->w, ((size_t)r->rows + 1) * sizeof *y);
     bool good = y && make_room(r) && (!n || fill(r, f, from, gaps, y));
     weft__release(x->w, y);

@@ -7,8 +7,18 @@
 
 /* ---- what there is ---- */
 static const char *const names[WEFT_TRANSFORMS] = {
-    "standard scaler", "max scaler", "min-max scaler", "delta", "log", "log1p", "logistic", "adaptive logistic", "divide by", "polynomial",
-    "fixed polynomial", "discrete function",
+    "standard scaler",
+    "max scaler",
+    "min-max scaler",
+    "delta",
+    "log",
+    "log1p",
+    "logistic",
+    "adaptive logistic",
+    "divide by",
+    "polynomial",
+    "fixed polynomial",
+    "discrete function",
 };
 
 bool weft__step_on(weft_transform_kind kind) { return kind >= WEFT_DIVIDE_BY; }
@@ -39,14 +49,17 @@ static const char *bad_degree(const weft_transform *t)
 {
     if (t->degree < 0 || t->degree > WEFT__DEGREE)
         return "a degree of 0 .. 15 is wanted";
-    return t->kind == WEFT_FIXED_POLYNOMIAL && (!t->a || !all_finite(t->a, t->degree + 1)) ? "degree + 1 finite numbers a are wanted" : NULL;
+    return t->kind == WEFT_FIXED_POLYNOMIAL && (!t->a || !all_finite(t->a, t->degree + 1)) ?
+               "degree + 1 finite numbers a are wanted" :
+               NULL;
 }
 
 const char *weft__step_bad(const weft_transform *t)
 {
     if ((int)t->kind < 0 || t->kind >= WEFT_TRANSFORMS)
         return "there is no such kind";
-    if (!isfinite(t->min) || !isfinite(t->max) || !isfinite(t->bias) || !isfinite(t->k) || !isfinite(t->x0) || !isfinite(t->alpha))
+    if (!isfinite(t->min) || !isfinite(t->max) || !isfinite(t->bias) || !isfinite(t->k) || !isfinite(t->x0) ||
+        !isfinite(t->alpha))
         return "min, max, bias, k, x0 and alpha must be finite";
     if (weft__step_on(t->kind) != (t->depends_on != NULL))
         return t->depends_on ? "it depends on no column" : "the column it depends on is wanted";
@@ -77,7 +90,9 @@ void weft__step_text(FILE *to, const weft_transform *t)
     fputs(names[t->kind], to);
     switch (t->kind) {
     case WEFT_MAX_SCALER:         fprintf(to, " to %.17g", t->max > 0 ? t->max : 1); break;
-    case WEFT_MIN_MAX_SCALER:     fprintf(to, " to %.17g .. %.17g%s", lowest(t), highest(t), t->clamp ? ", clamped" : ""); break;
+    case WEFT_MIN_MAX_SCALER:
+        fprintf(to, " to %.17g .. %.17g%s", lowest(t), highest(t), t->clamp ? ", clamped" : "");
+        break;
     case WEFT_LOG:                fprintf(to, " of y + %.17g", t->bias); break;
     case WEFT_ADAPTIVE_LOGISTIC:  fprintf(to, ", alpha %.17g", t->alpha); /* fall through */
     case WEFT_LOGISTIC:           fprintf(to, ", k %.17g, x0 %.17g", slope(t), t->x0); break;
@@ -85,9 +100,11 @@ void weft__step_text(FILE *to, const weft_transform *t)
     case WEFT_POLYNOMIAL:         fprintf(to, " of degree %d", t->degree); break;
     default:                      break;
     }
-    uint32_t sum = t->kind == WEFT_FIXED_POLYNOMIAL ? weft__crc32c(0, t->a, (size_t)(t->degree + 1) * sizeof *t->a) : 0;
+    uint32_t sum =
+        t->kind == WEFT_FIXED_POLYNOMIAL ? weft__crc32c(0, t->a, (size_t)(t->degree + 1) * sizeof *t->a) : 0;
     if (t->kind == WEFT_DISCRETE_FUNCTION)
-        sum = weft__crc32c(weft__crc32c(0, t->a, (size_t)t->points * sizeof *t->a), t->b, (size_t)t->points * sizeof *t->b);
+        sum = weft__crc32c(weft__crc32c(0, t->a, (size_t)t->points * sizeof *t->a), t->b,
+                           (size_t)t->points * sizeof *t->b);
     if (sum)
         fprintf(to, ", numbers %08x", (unsigned)sum);
     if (t->depends_on)
@@ -95,8 +112,9 @@ void weft__step_text(FILE *to, const weft_transform *t)
 }
 
 /* ---- polynomials by least squares ---- *
- * In polynomials that are orthogonal on the data themselves, made by their three-term recurrence (Forsythe 1957): no equations to be solved,
- * and good for high degrees. Numbers: centre and half width of x, alpha [degree], beta [degree], coefficients [degree + 1]. */
+ * In polynomials that are orthogonal on the data themselves, made by their three-term recurrence (Forsythe
+ * 1957): no equations to be solved, and good for high degrees. Numbers: centre and half width of x, alpha
+ * [degree], beta [degree], coefficients [degree + 1]. */
 typedef struct { double *centre, *half, *alpha, *beta, *c; } basis;
 
 static basis basis_of(const weft_transform *t, double *fitted)
@@ -130,7 +148,8 @@ static void centre_on(const basis *b, int64_t n, const double *x)
 }
 
 /* The next polynomial of the basis in p, the one before in q; |p|^2 on the data. */
-static double next_in_basis(const basis *b, int j, int64_t n, const double *x, double *p, double *q, double size, double size_before)
+static double next_in_basis(const basis *b, int j, int64_t n, const double *x, double *p, double *q,
+                            double size, double size_before)
 {
     double moment = 0, sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -146,7 +165,8 @@ static double next_in_basis(const basis *b, int j, int64_t n, const double *x, d
     return sum;
 }
 
-static const char *fit_polynomial(const weft_transform *t, double *fitted, int64_t n, const double *y, const double *x, double *spare)
+static const char *fit_polynomial(const weft_transform *t, double *fitted, int64_t n, const double *y,
+                                  const double *x, double *spare)
 {
     basis b = basis_of(t, fitted);
     double *p = spare, *q = p + n, *rest = q + n, size = (double)n, before = 0;
@@ -163,7 +183,8 @@ static const char *fit_polynomial(const weft_transform *t, double *fitted, int64
         if (j == t->degree)
             return NULL;
         next = next_in_basis(&b, j, n, x, p, q, size, before);
-        if (!(next > 1e-24 * (double)n))         /* what rounding leaves of a polynomial that is 0 on all of them */
+        /* what rounding leaves of a polynomial that is 0 on all of them */
+        if (!(next > 1e-24 * (double)n))
             return "the column it depends on has too few different values for its degree";
         before = size;
         size = next;
@@ -221,7 +242,8 @@ static void fit_extremes(double *fitted, int64_t n, const double *y)
     }
 }
 
-const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, const double *y, const double *x, double *spare)
+const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, const double *y,
+                           const double *x, double *spare)
 {
     double both[2];
     if (weft__step_numbers(t) && n < 1)
@@ -250,7 +272,9 @@ static double limited(double y, double low, double high) { return y < low ? low 
 static double scaled(const weft_transform *t, const double *fitted, double y)
 {
     double low = lowest(t), high = highest(t), range = fitted[1] - fitted[0];
-    double z = range > 0 ? low + (y - fitted[0]) / range * (high - low) : isnan(y) ? y : low + (high - low) / 2;
+    double z = range > 0 ? low + (y - fitted[0]) / range * (high - low) :
+               isnan(y)  ? y :
+                           low + (high - low) / 2;
     return t->clamp ? limited(z, low, high) : z;
 }
 
@@ -270,8 +294,14 @@ static double logit(double p)                    /* what a model gives may be be
 }
 
 /* u = d (1 - alpha |d|) for |d| up to 1 / (2 alpha), where it turns, and back, in closed form. */
-static double bent(double d, double alpha)       { return alpha * fabs(d) < .5 ? d * (1 - alpha * fabs(d)) : (double)NAN; }
-static double straight(double u, double alpha)   { return 2 * u / (1 + sqrt(fmax(0, 1 - 4 * alpha * fabs(u)))); }
+static double bent(double d, double alpha)
+{
+    return alpha * fabs(d) < .5 ? d * (1 - alpha * fabs(d)) : (double)NAN;
+}
+static double straight(double u, double alpha)
+{
+    return 2 * u / (1 + sqrt(fmax(0, 1 - 4 * alpha * fabs(u))));
+}
 
 static double unbent(double u, double alpha)
 {
@@ -319,8 +349,11 @@ static double backward(const weft_transform *t, const double *fitted, double z, 
 int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x)
 {
     int64_t bad = -1;
-    for (int64_t i = n; i-- > 0;) {              /* from the end, since a difference needs what stands before it */
-        double z = t->kind != WEFT_DELTA ? forward(t, fitted, y[i], x ? x[i] : 0) : i ? y[i] - y[i - 1] : y[0] - y[0];
+    /* from the end, since a difference needs what stands before it */
+    for (int64_t i = n; i-- > 0;) {
+        double z = t->kind != WEFT_DELTA ? forward(t, fitted, y[i], x ? x[i] : 0) :
+                   i                     ? y[i] - y[i - 1] :
+                                           y[0] - y[0];
         bool was = isfinite(y[i]) && (t->kind != WEFT_DELTA || !i || isfinite(y[i - 1]));
         bad = was && !isfinite(z) ? i : bad;
         y[i] = z;
@@ -328,7 +361,8 @@ int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t 
     return bad;
 }
 
-void weft__step_undo(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x, double before)
+void weft__step_undo(const weft_transform *t, const double *fitted, int64_t n, double *y, const double *x,
+                     double before)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] = before = t->kind == WEFT_DELTA ? before + y[i] : backward(t, fitted, y[i], x ? x[i] : 0);

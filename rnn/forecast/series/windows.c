@@ -1,7 +1,8 @@
-/* windows.c - windows over series: where they lie, their batches ragged or padded, predictions back in the series' units.
+/* windows.c - windows over series: where they lie, their batches ragged or padded, predictions back in the
+ * series' units.
  *
- * All randomness is drawn window by window as a batch names them, so a run that is resumed with its streams repeats it; and nothing is drawn
- * while the context is not training. */
+ * All randomness is drawn window by window as a batch names them, so a run that is resumed with its streams
+ * repeats it; and nothing is drawn while the context is not training. */
 #include <math.h>
 #include <string.h>
 #include "rnn/forecast/series/features.h"
@@ -49,7 +50,8 @@ static weft_window at(const weft_windows *v, int64_t i)           /* 0 <= i < v-
             high = middle;
     }
     int64_t origin = v->o.min_context + (i - v->first[low]) * v->o.stride;
-    return (weft_window){ low, origin, least(origin, v->x->context), least(rows_of(v, low) - origin, v->x->horizon) };
+    return (weft_window){ low, origin, least(origin, v->x->context),
+                          least(rows_of(v, low) - origin, v->x->horizon) };
 }
 
 static bool lay_out(weft_windows *v)
@@ -61,8 +63,11 @@ static bool lay_out(weft_windows *v)
         longest = rows_of(v, s) > longest ? rows_of(v, s) : longest;
     }
     if (!n || n >= INT32_MAX) {
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": %lld windows: the longest of %lld series has %lld rows, a window needs %lld of past and %lld of future",
-                   v->name, (long long)n, (long long)series, (long long)longest, (long long)v->o.min_context, (long long)v->o.min_horizon);
+        weft__fail(v->w, WEFT_EARG,
+                   "windows \"%s\": %lld windows: the longest of %lld series has %lld rows, a window needs "
+                   "%lld of past and %lld of future",
+                   v->name, (long long)n, (long long)series, (long long)longest, (long long)v->o.min_context,
+                   (long long)v->o.min_horizon);
         return false;
     }
     v->first = weft__allocate(v->w, (size_t)(series + 1) * sizeof *v->first + (size_t)n * sizeof *v->lengths);
@@ -88,10 +93,15 @@ static bool set_options(weft_windows *v, const weft_windows_opts *o)
     v->o.stride = v->o.stride ? v->o.stride : x->horizon;
     v->o.min_context = v->o.min_context ? v->o.min_context : x->context;
     v->o.min_horizon = v->o.min_horizon ? v->o.min_horizon : x->horizon;
-    if (v->o.stride < 1 || v->o.min_context < 1 || v->o.min_context > x->context || v->o.min_horizon < 1 || v->o.min_horizon > x->horizon)
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": a stride of 1 or more, min_context in 1 .. %lld and min_horizon in 1 .. %lld are wanted, not %lld, %lld, %lld",
-                   v->name, (long long)x->context, (long long)x->horizon, (long long)v->o.stride, (long long)v->o.min_context, (long long)v->o.min_horizon);
-    else if (!(v->o.past_noise >= 0) || !(v->o.future_noise >= 0) || !isfinite(v->o.past_noise + v->o.future_noise))
+    if (v->o.stride < 1 || v->o.min_context < 1 || v->o.min_context > x->context || v->o.min_horizon < 1 ||
+        v->o.min_horizon > x->horizon)
+        weft__fail(v->w, WEFT_EARG,
+                   "windows \"%s\": a stride of 1 or more, min_context in 1 .. %lld and min_horizon in 1 .. "
+                   "%lld are wanted, not %lld, %lld, %lld",
+                   v->name, (long long)x->context, (long long)x->horizon, (long long)v->o.stride,
+                   (long long)v->o.min_context, (long long)v->o.min_horizon);
+    else if (!(v->o.past_noise >= 0) || !(v->o.future_noise >= 0) ||
+             !isfinite(v->o.past_noise + v->o.future_noise))
         weft__fail(v->w, WEFT_EARG, "windows \"%s\": noise of 0 or more is wanted", v->name);
     return !v->w->status;
 }
@@ -111,14 +121,18 @@ static weft_stream *stream(weft_windows *v, const char *kind)
 {
     char name[48];
     if (is_taken(v)) {
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": there are some of that name; two would disturb each other's random numbers", v->name);
+        weft__fail(
+            v->w, WEFT_EARG,
+            "windows \"%s\": there are some of that name; two would disturb each other's random numbers",
+            v->name);
         return NULL;
     }
     snprintf(name, sizeof name, "%s.%s", kind, v->name);
     return weft_stream_of(v->w, name);
 }
 
-weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f, const weft_windows_opts *o)
+weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
+                               const weft_windows_opts *o)
 {
     if (!weft__features_ready(x, "windows"))
         return NULL;
@@ -147,16 +161,28 @@ int64_t weft_windows_skipped(const weft_windows *v)        { return v ? v->skipp
 static bool is_there(const weft_windows *v, int64_t i)
 {
     if (i < 0 || i >= v->n)
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": there is no window %lld of %lld", v->name, (long long)i, (long long)v->n);
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": there is no window %lld of %lld", v->name, (long long)i,
+                   (long long)v->n);
     return !v->w->status;
 }
 
-weft_window weft_window_at(const weft_windows *v, int64_t i) { return v && is_there(v, i) ? at(v, i) : (weft_window){ 0 }; }
+weft_window weft_window_at(const weft_windows *v, int64_t i)
+{
+    return v && is_there(v, i) ? at(v, i) : (weft_window){ 0 };
+}
 
 /* ---- one batch: where its windows lie, and how long they are this time ---- */
-typedef struct { weft_windows *v; int64_t n; weft_window *window; int32_t *past, *future; int64_t *id; int64_t pasts, futures, longest_past, longest_future; } choice;
+typedef struct {
+    weft_windows *v;
+    int64_t n;
+    weft_window *window;
+    int32_t *past, *future;
+    int64_t *id;
+    int64_t pasts, futures, longest_past, longest_future;
+} choice;
 
-static int32_t drawn(weft_stream *stream, int64_t low, int32_t high)     /* one draw even where there is no choice */
+/* one draw even where there is no choice */
+static int32_t drawn(weft_stream *stream, int64_t low, int32_t high)
 {
     uint64_t beyond = high > low ? (uint64_t)(high - low) : 0;
     return high - (int32_t)weft_stream_below(stream, beyond + 1);
@@ -181,7 +207,8 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
     *c = (choice){ .v = v, .n = n };
     w->running = "windows_batch";
     if (w->status || n < 0 || n >= INT32_MAX || (n && !index)) {
-        weft__fail(w, WEFT_EARG, "windows \"%s\": %lld windows%s", v->name, (long long)n, index ? "" : " at NULL");
+        weft__fail(w, WEFT_EARG, "windows \"%s\": %lld windows%s", v->name, (long long)n,
+                   index ? "" : " at NULL");
         return false;
     }
     c->window = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->window);
@@ -193,7 +220,8 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
             c->window[i] = at(v, index[i]);
             c->id[i] = index[i];
         }
-    for (int64_t i = 0; i < n && !w->status; i++)                /* nothing is drawn for a batch that cannot be */
+    /* nothing is drawn for a batch that cannot be */
+    for (int64_t i = 0; i < n && !w->status; i++)
         measure(c, i);
     return !w->status;
 }
@@ -248,7 +276,8 @@ static weft_tensor *fixed_of(const choice *c)
 typedef void filler(const choice *, int64_t i, int64_t columns, real *to);
 
 /* Sequence by sequence, or padded to `total` rows each (0: not). */
-static real *filled(const choice *c, filler *fill, const int32_t *len, int64_t rows, int64_t columns, int64_t total, weft_align align)
+static real *filled(const choice *c, filler *fill, const int32_t *len, int64_t rows, int64_t columns,
+                    int64_t total, weft_align align)
 {
     weft *w = c->v->w;
     rows = total ? c->n * total : rows;
@@ -296,7 +325,8 @@ weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int
     choice c;
     weft_window_batch b = { 0 };
     if (v && past_align != WEFT_ALIGN_LEFT && past_align != WEFT_ALIGN_RIGHT)
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name, (int)past_align);
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name,
+                   (int)past_align);
     if (!v || !choose(&c, v, index, n))
         return b;
     weft *w = v->w;
@@ -321,21 +351,26 @@ static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double 
     const char *wrong = weft__wrong(v->w, predicted);
     char text[128];
     if (wrong || !out)
-        weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s", wrong ? "the predictions' tensor " : "out is NULL", wrong ? wrong : "");
-    else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 || predicted->f.size[1] < 1 ||
-             predicted->f.size[1] % v->x->target)
-        weft__fail(v->w, WEFT_ESHAPE, "windows_inverse_transform: the predictions are %s; a ragged [rows, %lld * columns] of reals is wanted",
+        weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s",
+                   wrong ? "the predictions' tensor " : "out is NULL", wrong ? wrong : "");
+    else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 ||
+             predicted->f.size[1] < 1 || predicted->f.size[1] % v->x->target)
+        weft__fail(v->w, WEFT_ESHAPE,
+                   "windows_inverse_transform: the predictions are %s; a ragged [rows, %lld * columns] of "
+                   "reals is wanted",
                    weft__text(&predicted->f, text), (long long)v->x->target);
     const weft_batch *b = v->w->status ? NULL : predicted->f.batch;
     for (int64_t s = 0; b && s < b->n && !v->w->status; s++)
         if (is_there(v, b->id[s]) && b->len[s] > at(v, b->id[s]).future)
-            weft__fail(v->w, WEFT_ESHAPE, "windows_inverse_transform: sequence %lld has %d rows, window %lld has %d of future", (long long)s, b->len[s],
-                       (long long)b->id[s], at(v, b->id[s]).future);
+            weft__fail(v->w, WEFT_ESHAPE,
+                       "windows_inverse_transform: sequence %lld has %d rows, window %lld has %d of future",
+                       (long long)s, b->len[s], (long long)b->id[s], at(v, b->id[s]).future);
     return !v->w->status;
 }
 
 /* One column of one window, `rows` numbers `columns` apart. */
-static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t rows, int64_t columns, const real *from, double *to, double *spare)
+static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t rows, int64_t columns,
+                        const real *from, double *to, double *spare)
 {
     weft_window a = at(v, window);
     const weft__prepared *p = &v->p;
@@ -350,8 +385,10 @@ static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t
     for (int32_t r = 0; r < rows; r++) {
         to[r * columns] = spare[r];
         if (!isfinite(spare[r]))
-            weft__fail(v->w, WEFT_ENUMERIC, "windows_inverse_transform: window %lld, row %d, target \"%.100s\": %g, transformed back, is %g", (long long)window, r, c->name,
-                       (double)from[r * columns], spare[r]);
+            weft__fail(v->w, WEFT_ENUMERIC,
+                       "windows_inverse_transform: window %lld, row %d, target \"%.100s\": %g, transformed "
+                       "back, is %g",
+                       (long long)window, r, c->name, (double)from[r * columns], spare[r]);
     }
 }
 
@@ -361,10 +398,13 @@ weft_status weft_windows_inverse_transform(weft_windows *v, weft_tensor *predict
     if (w->status || !v || !can_be_undone(v, predicted, out))
         return w->status;
     weft_lengths l = weft_lengths_of(predicted);
-    int64_t columns = predicted->f.size[1], each = columns / v->x->target, rows = predicted->f.batch->tokens, longest = predicted->f.batch->longest;
+    int64_t columns = predicted->f.size[1], each = columns / v->x->target, rows = predicted->f.batch->tokens,
+            longest = predicted->f.batch->longest;
     real *from = weft__take(w, &w->notes, (rows * columns + 1) * (int64_t)sizeof *from);
     double *spare = weft__take(w, &w->notes, (longest + 1) * (int64_t)sizeof *spare);
-    if (!from || !spare || weft_read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from, (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
+    if (!from || !spare ||
+        weft_read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from,
+                  (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
         return w->status;
     for (int64_t s = 0; s < l.n; s++) {
         for (int64_t k = 0; k < columns; k++)
