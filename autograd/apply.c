@@ -1,8 +1,5 @@
 /* apply.c - how an operator is applied. Every one, a user's own included, comes through weft__apply: handles,
- * layouts, shape, memory, kernel, tape. What a user could do wrong is caught here and in no other place.
- *
- * Two operators stand here, too, because weft__apply itself brings ragged inputs to one layout: the view (the
- * same numbers under another form) and the arrangement (the one gather between two layouts). */
+ * layouts, shape, memory, kernel, tape. What a user could do wrong is caught here and in no other place. */
 #include <stdarg.h>
 #include <string.h>
 #include "autograd/autograd.h"
@@ -331,76 +328,3 @@ static void *data_of(const weft_tensor *t, weft_dtype type)
 }
 real    *weft_op_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
 int32_t *weft_op_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }
-
-/* ---- view: the same numbers ---- */
-static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    return weft__view(dy, &c->x[i]->f);
-}
-static const weft_op op_view = {
-    .name = "view", .layout = WEFT_ROWS, .unread = 1, .shape = weft__form_shape, .backward = view_back
-};
-
-weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
-{
-    return x && weft__same(&x->f, f) ? x : APPLY_WITH(&op_view, *f, x);
-}
-
-weft_tensor *weft__view_anew(weft_tensor *x) { return APPLY_WITH(&op_view, x->f, x); }
-
-/* ---- arrange ---- */
-/* Between two layouts of one batch; its own transpose, so this is all of pack and unpack. */
-typedef struct { weft__form to; real fill; } arrangement;
-
-static bool arrange_shape(weft_call *c)
-{
-    c->y[0]->f = ((const arrangement *)c->attributes)->to;
-    return true;
-}
-
-static void arrange_run(weft_call *c)
-{
-    const arrangement *a = c->attributes;
-    int64_t rows = weft__layout_rows(&a->to), from = weft__layout_rows(&c->x[0]->f);
-    weft__ints index = weft__map_between(a->to.batch, &c->x[0]->f, &a->to);
-    if (!index.host || !rows)
-        return;
-    int64_t wide = count(c->y[0]) / rows;
-    if (is_real(c, 0))
-        RUN(c, gather, rows, wide, from, X(c, 0), index.device, a->fill, Y(c, 0), c->add);
-    else
-        RUN(c, gather_ints, rows, wide, from, I(c, 0), index.device, (int32_t)a->fill,
-            (int32_t *)(void *)Y(c, 0));
-}
-
-static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    return weft__arranged(dy, &c->x[i]->f, 0);
-}
-static const weft_op op_arrange = { .name = "to_layout",
-                                    .layout = WEFT_ROWS,
-                                    .adds = true,
-                                    .unread = 1,
-                                    .shape = arrange_shape,
-                                    .forward = arrange_run,
-                                    .backward = arrange_back };
-
-weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
-{
-    arrangement a = { *to, fill };
-    bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* pads get `fill` even so */
-    weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
-    weft__lookup *l = weft_ok(y->w) && x->node.lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
-    if (l)
-        /* pads may be others: nobody takes them for tokens */
-        *l = *x->node.lookup, l->from = x, y->node.lookup = l;
-    return y;
-}
-
-weft_tensor *weft__arranged_as(weft_tensor *x, const weft__form *like)
-{
-    if (x->w->status)
-        return x;
-    weft__form to = weft__laid(x->f, like->batch, like->layout, 0, WEFT_ALIGN_LEFT, like->place);
-    return weft__same(&x->f, &to) ? x : weft__arranged(x, &to, 0);
-}

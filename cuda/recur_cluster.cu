@@ -203,6 +203,17 @@ __device__ static void load_states(const weft__recurrence &r, const who &me, con
         state[unit][place_of(s)] = first_state(r, r.h0, first_sequence<RESET>(r, me, at, s), unit);
     }
 }
+/* The states of a group's four sequences go to every block, each thread sending to some. */
+template <int BLOCKS>
+__device__ static inline void send_states(const who &me, bool last, float h, float *there, uint64_t *full)
+{
+    float of_group[4];
+    for (int k = 0; k < 4; k++)
+        of_group[k] = __shfl_sync(~0u, h, me.group * 4 + k);
+    for (int to = me.part; !last && to < BLOCKS; to += 4)
+        st_async((float4 *)there, full, (unsigned)to,
+                 make_float4(of_group[0], of_group[1], of_group[2], of_group[3]));
+}
 template <weft__cell C, bool RESET, int BLOCKS>
 static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurrence r, distress call)
 {
@@ -244,12 +255,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) forward_cluster(weft__recurre
             break;
         forward_unit<C>(r, me, now, 0, x, h, c);
         enter<C>(r, me, begins, h, c);
-        float of_group[4];
-        for (int k = 0; k < 4; k++)
-            of_group[k] = __shfl_sync(~0u, h, me.group * 4 + k);
-        for (int to = me.part; !last && to < BLOCKS; to += 4)
-            st_async((float4 *)&state[(i + 1) % 2][me.unit][half * 4], &link.full[i % 2], (unsigned)to,
-                     make_float4(of_group[0], of_group[1], of_group[2], of_group[3]));
+        send_states<BLOCKS>(me, last, h, &state[(i + 1) % 2][me.unit][half * 4], &link.full[i % 2]);
         now = next, next = after;
     }
     spoil(r, me, i, steps, r.reverse, r.h, r.hidden);
@@ -263,6 +269,17 @@ __device__ static inline float backward_weight(const weft__recurrence &r, const 
     const int out = tile * 16 + me.group + j % 2 * 8, term = k * 8 + me.part + j / 2 * 4, H = (int)r.hidden;
     const int gate = term / OWN, in = rank * OWN + term % OWN;
     return in < H && out < H ? r.w_hh[(gate * H + in) * H + out] : 0;
+}
+/* The sums of a warp's tiles go to the blocks that own their units. */
+template <int TILES>
+__device__ static inline void send_sums(const who &me, int first_tile, float (&sum)[TILES][4],
+                                        float (*there)[SEQUENCES], uint64_t *full)
+{
+    UNROLLED for (int tile = 0; tile < TILES; tile++) {
+        const int out = (first_tile + tile) * 16 + me.group + me.part / 2 * 8;
+        st_async((float4 *)&there[out % OWN][me.part % 2 * 4], full, (unsigned)(out / OWN),
+                 transposed(sum[tile], me.part));
+    }
 }
 template <weft__cell C, bool RESET, int BLOCKS>
 static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurrence r, distress call)
@@ -300,11 +317,7 @@ static __global__ void __launch_bounds__(BLOCK, 1) backward_cluster(weft__recurr
         if (given_up(&link, i - 1))
             break;
         multiply<DEEP, TILES>(w, rest, &d[i % 2][me.part][place_of(me.group)], sum);
-        UNROLLED for (int tile = 0; tile < TILES; tile++) {
-            const int out = (first_tile + tile) * 16 + me.group + me.part / 2 * 8;
-            st_async((float4 *)&part[i % 2][rank][out % OWN][me.part % 2 * 4], &link.full[i % 2],
-                     (unsigned)(out / OWN), transposed(sum[tile], me.part));
-        }
+        send_sums<TILES>(me, first_tile, sum, part[i % 2][rank], &link.full[i % 2]);
         if (!receive(&link, i, call))
             dh[0] = NOT_A_NUMBER;
         for (int from = 0; from < BLOCKS && me.sequence < now.live; from++)

@@ -1,5 +1,4 @@
-/* parameter.c - parameters and buffers: making, finding, assigning, tying, freezing, and their gradients as a
- * whole.
+/* parameter.c - parameters and buffers: making, assigning, tying, freezing, and their gradients as a whole.
  *
  * All parameters below a root are pieces of one flat vector, and their gradients of another, so that a step
  * of an optimiser is one pass. The vectors grow by doubling: then the numbers move, and every tensor is
@@ -330,73 +329,6 @@ void weft_freeze_parameter(weft_tensor *parameter, bool frozen)
     weft__parameter *p = of_parameter(parameter, "freeze_parameter");
     if (p)
         freeze(p, frozen);
-}
-
-/* ---- finding ---- */
-typedef struct { bool buffers; int left; weft__parameter *found; } search;
-
-static bool one_less(weft__parameter *p, void *user)
-{
-    search *s = user;
-    if (p->buffer != s->buffers || s->left-- > 0)
-        return true;
-    s->found = p;
-    return false;
-}
-
-static int number(const weft_module *m, bool buffers)
-{
-    search s = { buffers, INT32_MAX, NULL };
-    weft__each_parameter(m, one_less, &s);
-    return INT32_MAX - s.left;
-}
-
-static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **path)
-{
-    search s = { buffers, i, NULL };
-    if (path)
-        *path = "";
-    if (i >= 0)
-        weft__each_parameter(m, one_less, &s);
-    if (!s.found) {
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is wanted",
-                   buffers ? "buffer" : "parameter", i, number(m, buffers) - 1);
-        return weft__inert(m);
-    }
-    if (path)
-        *path = s.found->path + strlen(m->path) + 1;
-    return &s.found->value;
-}
-
-int weft_parameter_count(const weft_module *m) { return number(m, false); }
-int weft_buffer_count(const weft_module *m)    { return number(m, true); }
-weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path)
-{
-    return at(m, false, i, path);
-}
-weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **path) { return at(m, true, i, path); }
-
-weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
-{
-    if (!m || !m->w || !path)
-        return NULL;
-    for (weft__parameter *p = m->root->first; p; p = p->later)
-        if (weft__below(p->module, m) && !strcmp(p->path + strlen(m->path) + 1, path))
-            return p->tied ? &p->tied->value : &p->value;
-    return NULL;
-}
-
-static bool counted(weft__parameter *p, void *n)
-{
-    *(int64_t *)n += p->buffer ? 0 : weft__elements(&p->value.f);
-    return true;
-}
-
-int64_t weft_parameter_numel(const weft_module *m)
-{
-    int64_t n = 0;
-    weft__each_parameter(m, counted, &n);
-    return n;
 }
 
 /* ---- gradients ---- */

@@ -21,7 +21,7 @@ kernel=${KERNEL:-$(find /boot -name 'vmlinuz-*' 2>/dev/null | sort -V | tail -n 
 hertz=100000000                         # of the clock, which counts instructions
 dir=$B/emulated_cpu
 bits='test_kernel_bits:!(bits/openblas_multiplies)'                # OpenBLAS is not there
-[ $# -gt 0 ] || set -- test_vector test_kernels test_recur test_recur_layer test_attention "$bits"
+[ $# -gt 0 ] || set -- test_vector test_kernels test_kernels_update test_recur test_recur_layer test_attention "$bits"
 
 need() { for f; do [ -e "$f" ] || { echo "emulated_cpu.sh: $f is missing"; exit 1; }; done; }
 with_libraries() {                      # PROGRAM: into t/, its libraries to where they are here

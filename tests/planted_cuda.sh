@@ -9,13 +9,13 @@ export WEFT_TABLES="ref cuda" WEFT_TESTS=$PWD/tests WEFT_RECUR=block WEFT_EMU_AS
 rm -rf "$folder"
 mkdir -p "$folder"
 
-# INTO WHAT FILE SED TEST [FILTER]: the sed program must change the file
+# INTO WHAT FILE SED TEST [FILTER]: the sed program must change the file, HEADER:FILE the header that it includes
 net() {
-    local into=$1 what=$2 file=$3 program=$4 test=$5 filter=${6:-} order rc=0
+    local into=$1 what=$2 edited=${3%%:*} file=${3#*:} program=$4 test=$5 filter=${6:-} order rc=0
     mkdir -p "$into/cuda"
-    cp cuda/*.h "$into/cuda"
-    sed -E "$program" "cuda/$file" >"$into/cuda/$file"
-    if cmp -s "cuda/$file" "$into/cuda/$file"; then echo "  FAIL  $what: there is no such place in cuda/$file"; return; fi
+    cp cuda/*.h "cuda/$file" "$into/cuda"
+    sed -E "$program" "cuda/$edited" >"$into/cuda/$edited"
+    if cmp -s "cuda/$edited" "$into/cuda/$edited"; then echo "  FAIL  $what: there is no such place in cuda/$edited"; return; fi
     if ! ${CXX:-g++} -x c++ -std=c++17 -O1 -fPIC -fvisibility=hidden -include tests/emu/cuda_emu.h -I"$into" -I. -w -c -o "$into/x.o" "$into/cuda/$file" 2>"$into/log"; then
         echo "  FAIL  $what: does not compile"; head -n 5 "$into/log"; return
     fi
@@ -31,13 +31,13 @@ net() {
     if [ $rc = 0 ]; then echo "  FAIL  $what: $test did not notice"; else echo "  ok    $what: $test, order $order"; fi
     rm -rf "$into"
 }
-catches() {                             # WHAT FILE SED TEST [FILTER]; as many at once as there are cores
+catches() {                             # WHAT [HEADER:]FILE SED TEST [FILTER]; as many at once as there are cores
     all=$((all + 1))
     while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
     net "$folder/$all" "$@" >"$folder/$all.log" 2>&1 &
 }
 
-catches "a missing barrier in a tile's loads"        attention.cu        '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
+catches "a missing barrier in a tile's loads"        attention_tile.h:attention.cu '0,/__syncthreads\(\);/s///'                                test_kernels 'kernels/attention'
 catches "a missing barrier between two steps"        recur_block.cu      '0,/^        __syncthreads\(\);/s///'                       test_recur
 export WEFT_RECUR=cluster
 catches "a missing wait for what a cluster sends"    recur_cluster.cu    's/^        if \(!receive\(&link, i, call\)\)/        if (false)/'         test_recur 'recur/wide*'

@@ -54,6 +54,7 @@
 #include "core/cpu/fast/recur_tiles.inc"
 #endif
 #include "core/cpu/fast/recur.inc"
+#include "core/cpu/fast/recur_block.inc"
 #include "core/cpu/fast/recur_units.inc"
 #include "core/cpu/fast/recur_small.inc"
 #include "core/cpu/fast/recur_kernels.inc"

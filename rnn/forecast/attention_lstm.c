@@ -26,19 +26,22 @@ static weft_forecast run(void *model, const weft__reading *t)
     return (weft_forecast){ weft_linear_run(m->head, z), e.last };
 }
 
+static bool makes_sense(weft_module *parent, const char *function, const weft_attention_lstm_opts *o)
+{
+    int64_t decoder = !o ? 0 : o->d_decoder ? o->d_decoder : o->d_model;
+    return weft__model_wants(parent, function, o, "opts is NULL") &&
+           weft__model_wants(parent, function, o->num_layers > 0,
+                             "num_layers of 1 or more is wanted, not %d", o->num_layers) &&
+           weft__model_wants(parent, function, o->num_heads > 0 && decoder % o->num_heads == 0,
+                             "num_heads that divide d_decoder are wanted, not %d of %lld", o->num_heads,
+                             (long long)decoder);
+}
+
 weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
                                          const weft_attention_lstm_opts *o)
 {
     static const char *const function = "attention_lstm";
-    bool sound =
-        weft__model_wants(parent, function, o, "opts is NULL") &&
-        weft__model_wants(parent, function, o->num_layers > 0, "num_layers of 1 or more is wanted, not %d",
-                          o->num_layers) &&
-        weft__model_wants(parent, function,
-                          o->num_heads > 0 && (o->d_decoder ? o->d_decoder : o->d_model) % o->num_heads == 0,
-                          "num_heads that divide d_decoder are wanted, not %d of %lld", o->num_heads,
-                          (long long)(o->d_decoder ? o->d_decoder : o->d_model));
-    if (!sound)
+    if (!makes_sense(parent, function, o))
         return weft__model_finished(NULL);
     const weft__model is = {
         .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,

@@ -119,4 +119,53 @@ UNUSED static int64_t segment_rows(const weft__segments *s)
 {
     return s->offset ? s->offset[s->count] : s->count * s->length;
 }
+
+UNUSED static int64_t flat_size(const run *t) { return t->large ? 70000 + size(999) : size(600); }
+
+/* ---- one case on every table ---- */
+typedef void kernel_case(run *t);
+#define CALL(kernel, ...) t->k->kernel(&t->d, __VA_ARGS__)
+UNUSED static void settle(run *t) { t->k->wait(&t->d); }    /* before the host looks */
+
+UNUSED static void compare(const char *name, uint64_t seed, const run *got, const run *want, bool bits)
+{
+    char text[96];
+    cr_assert(got->outputs == want->outputs && want->outputs > 0);
+    for (int i = 0; i < want->outputs; i++) {
+        snprintf(text, sizeof text, "%s, seed %llu, output %d, %s", name, (unsigned long long)seed, i,
+                 got->k->name);
+        cr_assert(got->out[i].n == want->out[i].n);
+        if (bits)
+            same_bits(text, got->out[i].x, want->out[i].x, want->out[i].n);
+        else
+            close_to(text, got->out[i].x, want->out[i].x, want->out[i].n, want->out[i].tol);
+    }
+    cr_assert(got->d.fault.is == want->d.fault.is && got->d.fault.row == want->d.fault.row
+        && got->d.fault.value == want->d.fault.value, "%s: faults", text);
+}
+UNUSED static run *played(const weft__kernels *k, int threads, kernel_case *play, uint64_t seed, bool large)
+{
+    run *t = run_on(k, threads);
+    t->large = large;
+    dice_seed(seed);
+    play(t);
+    settle(t);
+    return t;
+}
+UNUSED static void everywhere(const char *name, kernel_case *play, int times)
+{
+    for (uint64_t seed = 1; seed <= (uint64_t)times; seed++) {
+        run *want = played(table_of(0), 1, play, seed, seed % 8 == 0);
+        const weft__kernels *k;
+        for (int i = 1; (k = table_of(i)); i++) {
+            run *one = played(k, 1, play, seed, seed % 8 == 0),
+                *two = played(k, 2, play, seed, seed % 8 == 0);
+            compare(name, seed, one, want, false);
+            compare(name, seed, two, one, true);
+            run_end(one), run_end(two);
+        }
+        run_end(want);
+    }
+}
+#define KERNEL_TEST(name) Test(kernels, name) { everywhere(#name, play_##name, rounds(40, 2000)); }
 #endif

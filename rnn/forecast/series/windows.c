@@ -1,23 +1,10 @@
-/* windows.c - windows over series: where they lie, their batches ragged or padded, predictions back in the
- * series' units.
+/* windows.c - windows over series: where they lie, and their batches, ragged or padded.
  *
  * All randomness is drawn window by window as a batch names them, so a run that is resumed with its streams
  * repeats it; and nothing is drawn while the context is not training. */
 #include <math.h>
 #include <string.h>
-#include "rnn/forecast/series/features.h"
-
-struct weft_windows {
-    weft *w;
-    const weft_features *x;
-    weft_windows_opts o;
-    char name[32];
-    weft__prepared p;
-    weft_stream *shorten, *noise;
-    int64_t n, skipped;
-    int64_t *first;                              /* [series + 1] the number of each one's first window */
-    int32_t *lengths;                            /* [n] */
-};
+#include "rnn/forecast/series/windows.h"
 
 static void end(void *it)
 {
@@ -39,7 +26,7 @@ static int64_t count_in(const weft_windows *v, int64_t s)
 
 static int32_t least(int64_t a, int64_t b) { return (int32_t)(a < b ? a : b); }
 
-static weft_window at(const weft_windows *v, int64_t i)           /* 0 <= i < v->n */
+weft_window weft__window(const weft_windows *v, int64_t i)           /* 0 <= i < v->n */
 {
     int64_t low = 0, high = v->p.n;              /* first[low] <= i < first[high] */
     while (high - low > 1) {
@@ -79,7 +66,7 @@ static bool lay_out(weft_windows *v)
         v->first[s + 1] = v->first[s] + count_in(v, s);
     v->n = n;
     for (int64_t i = 0; i < n; i++) {
-        weft_window a = at(v, i);
+        weft_window a = weft__window(v, i);
         v->lengths[i] = a.past + a.future;
     }
     return true;
@@ -158,7 +145,7 @@ int64_t weft_windows_count(const weft_windows *v)          { return v ? v->n : 0
 const int32_t *weft_windows_lengths(const weft_windows *v) { return v ? v->lengths : NULL; }
 int64_t weft_windows_skipped(const weft_windows *v)        { return v ? v->skipped : 0; }
 
-static bool is_there(const weft_windows *v, int64_t i)
+bool weft__has_window(const weft_windows *v, int64_t i)
 {
     if (i < 0 || i >= v->n)
         weft__fail(v->w, WEFT_EARG, "windows \"%s\": there is no window %lld of %lld", v->name, (long long)i,
@@ -168,7 +155,7 @@ static bool is_there(const weft_windows *v, int64_t i)
 
 weft_window weft_window_at(const weft_windows *v, int64_t i)
 {
-    return v && is_there(v, i) ? at(v, i) : (weft_window){ 0 };
+    return v && weft__has_window(v, i) ? weft__window(v, i) : (weft_window){ 0 };
 }
 
 /* ---- one batch: where its windows lie, and how long they are this time ---- */
@@ -216,8 +203,8 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
     c->future = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->future);
     c->id = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *c->id);
     for (int64_t i = 0; i < n && !w->status; i++)
-        if (is_there(v, index[i])) {
-            c->window[i] = at(v, index[i]);
+        if (weft__has_window(v, index[i])) {
+            c->window[i] = weft__window(v, index[i]);
             c->id[i] = index[i];
         }
     /* nothing is drawn for a batch that cannot be */
@@ -343,74 +330,4 @@ weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int
     b.series.future_lengths = kept(w, n, c.future, c.id);
     b.series.past_align = past_align;
     return b;
-}
-
-/* ---- back to the series' units ---- */
-static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double *out)
-{
-    const char *wrong = weft__wrong(v->w, predicted);
-    char text[128];
-    if (wrong || !out)
-        weft__fail(v->w, WEFT_EARG, "windows_inverse_transform: %s%s",
-                   wrong ? "the predictions' tensor " : "out is NULL", wrong ? wrong : "");
-    else if (!predicted->f.batch || predicted->f.type != WEFT_REAL || predicted->f.rank != 2 ||
-             predicted->f.size[1] < 1 || predicted->f.size[1] % v->x->target)
-        weft__fail(v->w, WEFT_ESHAPE,
-                   "windows_inverse_transform: the predictions are %s; a ragged [rows, %lld * columns] of "
-                   "reals is wanted",
-                   weft__text(&predicted->f, text), (long long)v->x->target);
-    const weft_batch *b = v->w->status ? NULL : predicted->f.batch;
-    for (int64_t s = 0; b && s < b->n && !v->w->status; s++)
-        if (is_there(v, b->id[s]) && b->len[s] > at(v, b->id[s]).future)
-            weft__fail(v->w, WEFT_ESHAPE,
-                       "windows_inverse_transform: sequence %lld has %d rows, window %lld has %d of future",
-                       (long long)s, b->len[s], (long long)b->id[s], at(v, b->id[s]).future);
-    return !v->w->status;
-}
-
-/* One column of one window, `rows` numbers `columns` apart. */
-static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t rows, int64_t columns,
-                        const real *from, double *to, double *spare)
-{
-    weft_window a = at(v, window);
-    const weft__prepared *p = &v->p;
-    const weft__column *c = &v->x->column[v->x->known + v->x->past + target];
-    int64_t begin = p->start[a.series];
-    weft__on on;
-    for (int i = 0; i < WEFT__STEPS; i++)
-        on[i] = p->on[target][i] ? p->on[target][i] + begin : NULL;
-    for (int32_t r = 0; r < rows; r++)
-        spare[r] = (double)from[r * columns];
-    weft__chain_undo(v->x, c, p->raw + target * p->rows + begin, on, a.origin, rows, spare);
-    for (int32_t r = 0; r < rows; r++) {
-        to[r * columns] = spare[r];
-        if (!isfinite(spare[r]))
-            weft__fail(v->w, WEFT_ENUMERIC,
-                       "windows_inverse_transform: window %lld, row %d, target \"%.100s\": %g, transformed "
-                       "back, is %g",
-                       (long long)window, r, c->name, (double)from[r * columns], spare[r]);
-    }
-}
-
-weft_status weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out)
-{
-    weft *w = v ? v->w : weft__nowhere();
-    if (w->status || !v || !can_be_undone(v, predicted, out))
-        return w->status;
-    weft_lengths l = weft_lengths_of(predicted);
-    int64_t columns = predicted->f.size[1], each = columns / v->x->target, rows = predicted->f.batch->tokens,
-            longest = predicted->f.batch->longest;
-    real *from = weft__take(w, &w->notes, (rows * columns + 1) * (int64_t)sizeof *from);
-    double *spare = weft__take(w, &w->notes, (longest + 1) * (int64_t)sizeof *spare);
-    if (!from || !spare ||
-        weft_read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from,
-                  (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
-        return w->status;
-    for (int64_t s = 0; s < l.n; s++) {
-        for (int64_t k = 0; k < columns; k++)
-            undo_column(v, l.id[s], k / each, l.len[s], columns, from + k, out + k, spare);
-        from += l.len[s] * columns;
-        out += l.len[s] * columns;
-    }
-    return w->status;
 }

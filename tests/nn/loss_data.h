@@ -1,0 +1,115 @@
+/* loss_data.h - what the tests of losses share: kinds, numbers in the order of the sequences, their layouts. */
+#ifndef WEFT_LOSS_DATA_H
+#define WEFT_LOSS_DATA_H
+#include "tests/check.h"
+
+enum { SEQUENCES = 5, TOKENS = 16, FEATURES = 3, CLASSES = 5 };
+UNUSED static const int32_t len[SEQUENCES] = { 3, 0, 7, 2, 4 };
+UNUSED static const weft_lengths lengths = { SEQUENCES, len, NULL };
+
+typedef enum { MSE, MAE, HUBER, BCE, GAUSSIAN, SMAPE, MAPE, LOSSES } kind;
+UNUSED static const char *const names[] = { "mse", "mae", "huber", "bce", "gaussian_nll", "smape", "mape" };
+
+UNUSED static weft_loss loss_of(kind k, weft_tensor *p, weft_tensor *y, weft_tensor *v, const weft_loss_opts *o)
+{
+    switch (k) {
+    case MSE:      return weft_mse(p, y, o);
+    case MAE:      return weft_mae(p, y, o);
+    case HUBER:    return weft_huber(p, y, (weft_real).7, o);
+    case BCE:      return weft_bce_with_logits(p, y, o);
+    case GAUSSIAN: return weft_gaussian_nll(p, v, y, 0, o);
+    case SMAPE:    return weft_smape(p, y, o);
+    default:       return weft_mape(p, y, o);
+    }
+}
+
+UNUSED static double element(kind k, double p, double y, double v)
+{
+    double r = fabs(p - y);
+    switch (k) {
+    case MSE:      return r * r;
+    case MAE:      return r;
+    case HUBER:    return r <= .7 ? .5 * r * r : .7 * (r - .35);
+    case BCE:      return fmax(p, 0) - p * y + log1p(exp(-fabs(p)));
+    case GAUSSIAN: return .5 * (log(fmax(v, 1e-6)) + r * r / fmax(v, 1e-6));
+    case SMAPE:    return r == 0 ? 0 : 2 * r / (fabs(p) + fabs(y));
+    default:       return r == 0 ? 0 : r / fabs(y);
+    }
+}
+
+/* ---- numbers in the order of the sequences ---- */
+/* Mask is [TOKENS, 1] and 0 for a third of the tokens, weights [TOKENS, FEATURES]. */
+typedef struct {
+    weft_real p[TOKENS * FEATURES], y[TOKENS * FEATURES], v[TOKENS * FEATURES], weights[TOKENS * FEATURES],
+        mask[TOKENS];
+} data;
+
+UNUSED static data data_of(kind k)
+{
+    data d;
+    dice_fill(d.p, TOKENS * FEATURES, -2, 2);
+    dice_fill(d.y, TOKENS * FEATURES, k == BCE ? 0 : -2, k == BCE ? 1 : 2);
+    dice_fill(d.v, TOKENS * FEATURES, .3, 2);
+    dice_fill(d.weights, TOKENS * FEATURES, .5, 1.5);
+    for (int t = 0; t < TOKENS; t++)
+        d.mask[t] = t % 3 == 1 ? 0 : t % 3 == 2 ? (weft_real).5 : 1;
+    return d;
+}
+
+UNUSED static void spoil(data *d)                       /* NaN wherever the mask is 0 */
+{
+    for (int i = 0; i < TOKENS * FEATURES; i++)
+        if (d->mask[i / FEATURES] == 0)
+            d->p[i] = d->y[i] = d->v[i] = d->weights[i] = (weft_real)NAN;
+}
+
+/* 0: plain, 1 .. 3: packed, concat, rows */
+UNUSED static weft_tensor *laid(weft *w, const weft_real *x, int64_t width, int layout)
+{
+    static const int32_t row[SEQUENCES] = { 0, 0, 1, 0, 2 }, column[SEQUENCES] = { 0, 3, 0, 3, 1 };
+    static const weft_placement place = { 3, 8, row, column };
+    if (layout == 0)
+        return weft_reals(w, x, WEFT_SHAPE(TOKENS, width));
+    weft_tensor *y = weft_ragged(w, x, width, &lengths);
+    return layout == 1 ? weft_to_layout(y, WEFT_PACKED) : layout == 2 ? y : weft_to_rows(y, &place);
+}
+
+/* ---- quantiles, cross entropy ---- */
+UNUSED static const weft_real quantiles[FEATURES] = { (weft_real).1, (weft_real).5, (weft_real).9 };
+
+typedef struct { bool weighted, masked, ignored; double smoothing; } ce;
+typedef struct {
+    weft_real logits[TOKENS * CLASSES], weight[CLASSES], mask[TOKENS];
+    int32_t target[TOKENS];
+} ce_data;
+
+UNUSED static ce ce_of(int how) { return (ce){ how & 1, how & 2, how & 4, how & 8 ? .2 : 0 }; }
+
+UNUSED static ce_data ce_data_of(ce c)
+{
+    ce_data d;
+    dice_fill(d.logits, TOKENS * CLASSES, -3, 3);
+    dice_fill(d.weight, CLASSES, .5, 2);
+    for (int t = 0; t < TOKENS; t++) {
+        d.target[t] = (int32_t)dice(CLASSES);
+        d.mask[t] = t % 4 == 1 ? 0 : t % 4 == 2 ? (weft_real).25 : 1;
+        if (c.ignored && t % 5 == 0)
+            d.target[t] = -100;
+        if (c.masked && d.mask[t] == 0) {        /* neither is looked at */
+            d.target[t] = 77;
+            d.logits[t * CLASSES + 1] = (weft_real)NAN;
+        }
+    }
+    return d;
+}
+
+UNUSED static weft_ce_opts ce_opts(weft *w, ce c, const ce_data *d, int layout)
+{
+    weft_tensor *mask = !c.masked ? NULL :
+                        layout    ? weft_to_layout(weft_ragged(w, d->mask, 0, &lengths),
+                                                layout == 1 ? WEFT_CONCAT : WEFT_PACKED) :
+                                    weft_reals(w, d->mask, WEFT_SHAPE(TOKENS));
+    return (weft_ce_opts){ mask, c.weighted ? weft_reals(w, d->weight, WEFT_SHAPE(CLASSES)) : NULL,
+                           (weft_real)c.smoothing, -100, c.ignored };
+}
+#endif

@@ -1,0 +1,146 @@
+/* test_optim_refused.c - optimisers: what they refuse, what they allocate, what they wait for. */
+#include "optim_model.h"
+
+Test(optim, refusals)
+{
+    weft *w = open_on(WEFT_REF);
+    model a = model_in(w);
+    weft_module *foreign = weft_module_new(w, "other");
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = -1 });
+    FAILS(w, WEFT_EARG, "sgd: lr -1");
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = 1, .nesterov = true });
+    FAILS(w, WEFT_EARG, "nesterov");
+    weft_adam_new(a.m, &(weft_adam_opts){ 1, 1, 0, 1, 0 });
+    FAILS(w, WEFT_EARG, "adam: beta1 1");
+    weft_adamw_new(a.m, &(weft_adam_opts){ 1, 0, 0, 0, 0 });
+    FAILS(w, WEFT_EARG, "adamw: eps 0");
+    weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real)NAN, 1, 0, 0, false });
+    FAILS(w, WEFT_EARG, "rmsprop: alpha nan");
+    weft_optim *o = weft_sgd_new(a.m, NULL);
+    weft_optim_set_lr(o, -1);
+    FAILS(w, WEFT_EARG, "optim_set_lr: -1");
+    weft_optim_set_group(o, foreign, 1, 0);
+    FAILS(w, WEFT_EARG, "another tree");
+    weft_optim_set_group(o, a.enc, -1, 0);
+    FAILS(w, WEFT_EARG, "rate times -1");
+    weft_clip_grad_norm_p(a.m, 1, 3);
+    FAILS(w, WEFT_EARG, "clip_grad_norm: norm 3");
+    weft_clip_grad_norm(a.m, (weft_real)NAN);
+    FAILS(w, WEFT_EARG, "at most nan");
+    weft_clip_grad_norm(a.m, 0);
+    FAILS(w, WEFT_EARG,
+          "clip_grad_norm: norm 2, at most 0; a norm 1, 2 or INFINITY, at most more than 0 (INFINITY: no "
+          "limit)");
+    weft_ema_new(a.m, 2);
+    FAILS(w, WEFT_EARG, "decay 2");
+    cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
+    CLEAN(w);
+}
+
+Test(optim, null)
+{
+    weft_optim *o = weft_adam_new(NULL, NULL);
+    weft_ema *e = weft_ema_new(NULL, 0);
+    cr_assert(o && e && weft_clip_grad_norm(NULL, 1));
+    for (int i = 0; i < 2; i++, o = NULL, e = NULL) {
+        weft_optim_step(o);
+        weft_optim_set_lr(o, 1);
+        weft_optim_set_group(o, NULL, 1, 1);
+        cr_assert(weft_optim_steps(o) == 0 && weft_optim_lr(o) == 0 && weft_optim_skipped(o) == 0 &&
+                  !*weft_optim_bad_parameter(o));
+        weft_ema_update(e, 1);
+        weft_ema_swap(e);
+    }
+}
+
+Test(optim, steady_steps_allocate_nothing)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_optim *o = weft_adamw_new(a.m, NULL);
+        weft_ema *e = weft_ema_new(a.m, (weft_real).9);
+        int64_t before = 0;
+        for (int t = 0; t < 6; t++) {
+            pull(&a, t);
+            weft_clip_grad_norm(a.m, 1);
+            weft_optim_step(o);
+            weft_ema_update(e, t + 1);
+            weft_ema_swap(e);
+            weft_ema_swap(e);
+            weft_clear(w);
+            before = t == 2 ? allocations(w) : before;
+        }
+        cr_assert_eq(allocations(w), before);
+    }
+}
+
+/* On a device that is not the host a whole training step reads nothing back; ten bad steps are found out
+ * when somebody asks. */
+static int waits;
+static void download(weft__device *d, void *to, const void *from, size_t bytes)
+{
+    waits++, weft__ref.download(d, to, from, bytes);
+}
+static void wait(weft__device *d) { waits++, weft__ref.wait(d); }
+
+static weft_tensor *whole_loss(const model *a)
+{
+    weft *w = a->w;
+    weft_tensor *h = weft_matmul(weft_full(w, 1, WEFT_SHAPE(2, 3)), a->p[1]),
+                *y = weft_ints(w, (int32_t[]){ 4, 0 }, WEFT_SHAPE(2));
+    weft_loss l = weft_cross_entropy(
+        h, y, &(weft_ce_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(2)), .smoothing = (weft_real).1 });
+    weft_loss m = weft_mse(a->p[2], weft_zeros(w, WEFT_SHAPE(16)),
+                           &(weft_loss_opts){ .mask = weft_full(w, 1, WEFT_SHAPE(16)) });
+    return weft_mean_loss(weft_add_losses(l, m));
+}
+
+Test(optim, a_step_does_not_wait, .init = unchecked)
+{
+    weft__kernels far = weft__ref;
+    far.synchronous = false, far.download = download, far.wait = wait;
+    weft *w = open_on(WEFT_REF);
+    w->dev.k = &far;
+    model a = model_in(w);
+    weft_optim *o = weft_adamw_new(a.m, NULL);
+    weft_ema *e = weft_ema_new(a.m, (weft_real).9);
+    waits = 0;
+    for (int t = 0; t < 12; t++) {
+        weft_backward(whole_loss(&a));
+        if (t > 1)
+            weft_assign_values(weft_grad(a.p[3]), (weft_real[]){ NAN }, 1);
+        weft_clip_grad_norm(a.m, 1);
+        weft_freeze(a.enc, t == 1);
+        weft_optim_step(o);
+        weft_ema_update(e, t + 1);
+        weft_ema_swap(e);
+        weft_ema_swap(e);
+        weft_clear(w);
+    }
+    OK(w);
+    cr_assert_eq(waits, 0);
+    cr_assert_eq(weft_optim_steps(o), 12);
+    cr_assert_eq(weft_optim_skipped(o), 10);
+    cr_assert_eq(waits, 1);
+    FAILS(w, WEFT_ENUMERIC, "10 steps in a row, first in enc.bias");
+    CLEAN(w);
+}
+
+Test(optim, no_memory)
+{
+    for (int i = 1, failed = 1; failed; i++) {
+        weft *w = open_on(WEFT_REF);
+        model a = model_in(w);
+        fail_in(w, i);
+        weft_optim *o =
+            weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real).9, 1, 0, (weft_real).5, true });
+        weft_ema *e = weft_ema_new(a.m, (weft_real).5);
+        failed = !weft_ok(w);
+        cr_assert(!failed || weft_error_code(w) == WEFT_ENOMEM, "%s", weft_error_message(w));
+        fail_in(w, 0);
+        weft_optim_step(o);
+        weft_ema_update(e, 1);
+        cr_assert_lt(i, 100);
+        CLEAN_FAILED(w);
+    }
+}
