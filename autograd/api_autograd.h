@@ -19,11 +19,11 @@ WEFT_API weft_tensor *weft_reciprocal(weft_tensor *x);               /* 1 / x, a
 WEFT_API weft_tensor *weft_sin(weft_tensor *x), *weft_cos(weft_tensor *x), *weft_tanh(weft_tensor *x), *weft_sigmoid(weft_tensor *x);
 WEFT_API weft_tensor *weft_relu(weft_tensor *x), *weft_silu(weft_tensor *x), *weft_softplus(weft_tensor *x);
 WEFT_API weft_tensor *weft_gelu(weft_tensor *x);                  /* x Phi(x), by the error function */
-WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, weft_real slope);        /* slope x below 0 */
-WEFT_API weft_tensor *weft_elu(weft_tensor *x, weft_real alpha);               /* alpha (exp(x) - 1) below 0 */
-WEFT_API weft_tensor *weft_clamp(weft_tensor *x, weft_real low, weft_real high);   /* low <= high */
-WEFT_API weft_tensor *weft_pow(weft_tensor *x, weft_real exponent);
-WEFT_API weft_tensor *weft_scale(weft_tensor *x, weft_real factor);            /* factor x */
+WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, double slope);        /* slope x below 0 */
+WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);               /* alpha (exp(x) - 1) below 0 */
+WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);   /* low <= high */
+WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
+WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);            /* factor x */
 
 /* Two operands, broadcasting as NumPy does. min and max share the gradient of equal elements evenly. */
 WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b), *weft_sub(weft_tensor *a, weft_tensor *b);
@@ -64,7 +64,7 @@ WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis), *weft_log_soft
 /* log(sum(exp(x))), the axis gone; of a ragged tensor along axis 0: [sequences, ..], plain. */
 WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis), *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask);
 /* (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift ([width] each, or both NULL). Ba et al. 2016. */
-WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, weft_real eps);
+WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps);
 
 /* ---- shapes ---- */
 /* The same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows as axis 0. */
@@ -95,7 +95,7 @@ WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
  * is a function of (seed, name, number of the step, how many-th call of that name in the step, sequence id, position, column):
  * it does not depend on layout, neighbours or threads. per_sequence: the same mask at all positions of a sequence. Rows of a
  * plain tensor count as sequences of one token. */
-WEFT_API weft_tensor *weft_dropout(weft_tensor *x, weft_real p, const char *name, bool per_sequence);
+WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- ragged batches ---- */
 /* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an error that names the sequence.
@@ -104,7 +104,7 @@ WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_
 /* The same, and an error if anything beyond the lengths is not 0 (the length covers only part of the data); waits. */
 WEFT_API weft_tensor *weft_pack_padded_checked(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
 /* A ragged tensor to a plain [n, T, ..]; total is T (at least the longest), 0 means the longest; pads hold `fill`. */
-WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, weft_real fill, weft_align align);
+WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, double fill, weft_align align);
 /* Plain [n, T, ..] with pads on one side to the same with pads on the other. */
 WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
 /* [n, T] of 0 and 1: where the data are. */
@@ -142,8 +142,8 @@ WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
  * function of (seed, name, number of the step, how many-th call of that name in the step, id of the query's sequence, head, i, j). */
 typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT } weft_causal;
 typedef struct {
-    int heads; weft_real scale; weft_causal causal; bool shared_values;      /* shared: v [Nk, dv] */
-    weft_real dropout; const char *name;                                     /* 0 <= dropout < 1; above 0 a name is wanted */
+    int heads; double scale; weft_causal causal; bool shared_values;      /* shared: v [Nk, dv] */
+    double dropout; const char *name;                                     /* 0 <= dropout < 1; above 0 a name is wanted */
 } weft_attention_opts;
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map);
 /* All pairs of a query and a key of the same sequence as a ragged batch: one sequence for each query row (concat order), one token

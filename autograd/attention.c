@@ -62,7 +62,7 @@ static bool attention_shape(weft_call *c)
                             "divide, are wanted",
                             (long long)q->size[1], (long long)k->size[1], heads);
     a->dk = q->size[1] / heads, a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
-    a->scale = a->o.scale != 0 ? a->o.scale : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
+    a->scale = a->o.scale != 0 ? (real)weft__or(a->o.scale, 1) : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
     c->y[OUT]->f = c->y[LSE]->f = *q;
     c->y[OUT]->f.size[1] = heads * a->dv, c->y[LSE]->f.size[1] = heads;
     if (a->pairs) {
@@ -179,7 +179,8 @@ static const char *wrong_with(const weft_attention_opts *o)
 
 static void set_dropout(weft *w, attention *a)
 {
-    a->below = weft__threshold((double)a->o.dropout), a->kept = 1 / (1 - a->o.dropout);
+    real p = (real)a->o.dropout;
+    a->below = weft__threshold((double)p), a->kept = 1 / (1 - p);
     if (a->below)
         a->mask_key = weft__mask_key(w, a->o.name);
 }

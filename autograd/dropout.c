@@ -57,14 +57,14 @@ uint64_t weft__mask_key(weft *w, const char *name)
     return key ^ (w->draw * 0x9E3779B97F4A7C15u + number * 0xD1342543DE82EF95u);
 }
 
-weft_tensor *weft_dropout(weft_tensor *x, real p, const char *name, bool per_sequence)
+weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence)
 {
     if (!x || weft__wrong(x->w, x) || !(p >= 0 && p < 1) || !name)
-        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are wanted", (double)p,
+        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are wanted", p,
                             name ? "" : ", no name");
     weft *w = x->w;
     if (!w->training || p == 0)
         return x;
-    drop d = { p, weft__mask_key(w, name), per_sequence };
+    drop d = { (real)p, weft__mask_key(w, name), per_sequence };
     return APPLY_WITH(&op_dropout, d, x);
 }

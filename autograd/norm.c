@@ -62,14 +62,15 @@ static const weft_op op_norm = { .name = "layer_norm",
                                  .fused = norm_fused,
                                  .composed = norm_composed };
 
-weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, real eps)
+weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
 {
-    norm n = { eps };
+    eps = weft__or(eps, 1e-5);
+    norm n = { (real)eps };
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
     if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
         return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm",
                                "a finite eps >= 0, and gain and shift or neither, are wanted; eps is %g%s",
-                               (double)eps,
+                               eps,
                                gain && shift ? "" :
                                gain          ? ", shift NULL" :
                                shift         ? ", gain NULL" :

@@ -86,18 +86,18 @@ weft_tensor *weft_relu(weft_tensor *x)     { return unary(WEFT__relu, x, 0, 0); 
 weft_tensor *weft_silu(weft_tensor *x)     { return unary(WEFT__silu, x, 0, 0); }
 weft_tensor *weft_softplus(weft_tensor *x) { return unary(WEFT__softplus, x, 0, 0); }
 weft_tensor *weft_gelu(weft_tensor *x)     { return unary(WEFT__gelu, x, 0, 0); }
-weft_tensor *weft_leaky_relu(weft_tensor *x, real slope_below)
+weft_tensor *weft_leaky_relu(weft_tensor *x, double slope_below)
 {
-    return unary(WEFT__leaky_relu, x, slope_below, 0);
+    return unary(WEFT__leaky_relu, x, (real)slope_below, 0);
 }
-weft_tensor *weft_elu(weft_tensor *x, real alpha)                   { return unary(WEFT__elu, x, alpha, 0); }
-weft_tensor *weft_pow(weft_tensor *x, real exponent)              { return unary(WEFT__pow, x, exponent, 0); }
+weft_tensor *weft_elu(weft_tensor *x, double alpha)    { return unary(WEFT__elu, x, (real)alpha, 0); }
+weft_tensor *weft_pow(weft_tensor *x, double exponent) { return unary(WEFT__pow, x, (real)exponent, 0); }
 
-weft_tensor *weft_clamp(weft_tensor *x, real low, real high)
+weft_tensor *weft_clamp(weft_tensor *x, double low, double high)
 {
-    return low <= high ? unary(WEFT__clamp, x, low, high) :
+    return low <= high ? unary(WEFT__clamp, x, (real)low, (real)high) :
                          weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; low <= high is wanted",
-                                      (double)low, (double)high);
+                                      low, high);
 }
 
 /* ---- binary ---- */
@@ -212,7 +212,7 @@ static void scale_run(weft_call *c)
 static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i)
 {
     (void)i;
-    return weft_scale(dy, *(const real *)c->attributes);
+    return weft_scale(dy, (double)*(const real *)c->attributes);
 }
 static const weft_op op_scale = { .name = "scale",
                                   .adds = true,
@@ -221,7 +221,11 @@ static const weft_op op_scale = { .name = "scale",
                                   .shape = same_reals,
                                   .forward = scale_run,
                                   .backward = scale_back };
-weft_tensor *weft_scale(weft_tensor *x, real factor) { return APPLY_WITH(&op_scale, factor, x); }
+weft_tensor *weft_scale(weft_tensor *x, double factor)
+{
+    real by = (real)factor;
+    return APPLY_WITH(&op_scale, by, x);
+}
 
 static bool to_reals_shape(weft_call *c)
 {

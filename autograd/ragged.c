@@ -141,9 +141,9 @@ static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align 
     return weft_plain(weft__arranged(x, &to, fill));
 }
 
-weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, real fill, weft_align align)
+weft_tensor *weft_pad_packed_sequence(weft_tensor *x, int64_t total, double fill, weft_align align)
 {
-    return padded(x, total, fill, align, "pad_packed_sequence");
+    return padded(x, total, (real)fill, align, "pad_packed_sequence");
 }
 
 weft_tensor *weft_move_pads(weft_tensor *x, const weft_lengths *l, weft_align from, weft_align to)

@@ -101,7 +101,7 @@ static bool run(row r, const settings *s)
 {
     bool  packed = strcmp(r.layout, "padded") != 0;
     bench b = { .row = r, .packed = packed, .w = weft_open(&s->open) };
-    weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
+    weft_transformer_lstm_opts o = { .dropout = .1 };
     o.num_past_features = PAST_FEATURES, o.num_future_features = FUTURE_FEATURES, o.d_model = r.H,
     o.dropout = 0;
     o.num_heads = HEADS, o.num_layers = LAYERS, o.num_transformer_blocks = BLOCKS;

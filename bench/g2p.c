@@ -29,7 +29,7 @@ static void build(bench *b)
     int64_t       h = b->row.H, e = b->row.I;
     weft_rnn_opts reads = { .input = e, .hidden = h, .layers = 2, .bidirectional = true },
                   writes = { .input = e, .hidden = h };
-    weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
+    weft_adam_opts adam = { 0 };
     b->letters = weft_embedding_new(m, "letters", LETTERS, e);
     b->phones = weft_embedding_new(m, "phones", CLASSES, e);
     b->encoder = weft_lstm_new(m, "encoder", &reads);

@@ -46,6 +46,10 @@ typedef float weft_real;
 #define weft_open weft_open_f32
 #endif
 
+/* In every struct of options 0 is the default, so one that is zero-initialised is all defaults. Where
+ * 0 itself is wanted of a number that has another default (an eps, say), this says so. */
+#define WEFT_ZERO (-0x1p-1022)
+
 /* The kinds of number: a tensor holds the first two, an item of a checkpoint any. */
 typedef enum { WEFT_REAL, WEFT_I32, WEFT_I64, WEFT_F64, WEFT_TEXT, WEFT_BYTES } weft_dtype;
 
@@ -156,14 +160,14 @@ WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, con
 WEFT_API weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape);
 WEFT_API weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape);
 /* All elements the same value. */
-WEFT_API weft_tensor *weft_full(weft *w, weft_real value, int rank, const int64_t *shape);
+WEFT_API weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape);
 /* A tensor of rank 0. */
-WEFT_API weft_tensor *weft_scalar(weft *w, weft_real value);
+WEFT_API weft_tensor *weft_scalar(weft *w, double value);
 /* 0, 1, .. n - 1 as int32. */
 WEFT_API weft_tensor *weft_arange(weft *w, int64_t n);
 /* Standard normal, or uniform in [low, high), low <= high, from the context's stream "tensor". */
 WEFT_API weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape);
-WEFT_API weft_tensor *weft_rand(weft *w, weft_real low, weft_real high, int rank, const int64_t *shape);
+WEFT_API weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape);
 /* The context of a tensor; NULL for NULL. */
 WEFT_API weft *weft_context_of(const weft_tensor *x);
 WEFT_API weft_dtype weft_dtype_of(const weft_tensor *x);
@@ -176,7 +180,7 @@ WEFT_API int64_t weft_numel(const weft_tensor *x);
  * its error is returned. */
 WEFT_API weft_status weft_read(weft_tensor *x, void *out, size_t bytes);
 /* The value of a tensor of one element; waits; NaN on error, and the context has failed. */
-WEFT_API weft_real weft_item(weft_tensor *x);
+WEFT_API double weft_item(weft_tensor *x);
 /* Prints shape, layout and numbers (the first and last of each axis). */
 WEFT_API void weft_print(FILE *file, weft_tensor *x);
 

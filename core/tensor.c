@@ -135,7 +135,7 @@ weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape)
 {
     return given(w, "zeros", WEFT_REAL, NULL, rank, shape);
 }
-weft_tensor *weft_scalar(weft *w, real value) { return weft_full(w, value, 0, NULL); }
+weft_tensor *weft_scalar(weft *w, double value) { return weft_full(w, value, 0, NULL); }
 
 /* numbers to be written by a kernel */
 static weft_tensor *made(weft *w, const char *function, int rank, const int64_t *shape)
@@ -144,12 +144,12 @@ static weft_tensor *made(weft *w, const char *function, int rank, const int64_t 
     return shaped(w, function, WEFT_REAL, rank, shape, &f) ? weft__empty(w, &f) : &w->nil;
 }
 
-weft_tensor *weft_full(weft *w, real value, int rank, const int64_t *shape)
+weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape)
 {
     w = w ? w : weft__nowhere();
     weft_tensor *t = made(w, "full", rank, shape);
     if (t != &w->nil)
-        w->dev.k->fill(&w->dev, weft__elements(&t->f), value, t->data);
+        w->dev.k->fill(&w->dev, weft__elements(&t->f), (real)value, t->data);
     return t;
 }
 
@@ -170,14 +170,15 @@ weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape)
 {
     return drawn(w, "randn", true, 0, 1, rank, shape);
 }
-weft_tensor *weft_rand(weft *w, real low, real high, int rank, const int64_t *shape)
+weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape)
 {
-    if (!(low <= high) || !isfinite(high - low))
+    real from = (real)low, to = (real)high;
+    if (!(from <= to) || !isfinite(to - from))
         weft__fail(
             w, WEFT_EARG,
             "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted",
-            (double)low, (double)high);
-    return drawn(w, "rand", false, low, high - low, rank, shape);
+            low, high);
+    return drawn(w, "rand", false, from, to - from, rank, shape);
 }
 
 weft_tensor *weft_arange(weft *w, int64_t n)
@@ -234,7 +235,7 @@ weft_status weft_read(weft_tensor *x, void *out, size_t bytes)
     return w->status;
 }
 
-real weft_item(weft_tensor *x)
+double weft_item(weft_tensor *x)
 {
     real value = 0;
     char text[128];
@@ -242,7 +243,7 @@ real weft_item(weft_tensor *x)
         weft__fail(x->w, WEFT_ESHAPE, "item: %s: a tensor of one element is wanted", weft__text(&x->f, text));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;
-        return weft_read(x, &n, sizeof n) == WEFT_OK ? (real)n : (real)NAN;
+        return weft_read(x, &n, sizeof n) == WEFT_OK ? (double)n : (double)NAN;
     }
-    return weft_read(x, &value, sizeof value) == WEFT_OK ? value : (real)NAN;
+    return weft_read(x, &value, sizeof value) == WEFT_OK ? (double)value : (double)NAN;
 }

@@ -28,7 +28,7 @@ static int learn(const weft_cell *cell)
     weft_rnn *rnn = weft_rnn_of_cell(m, "rnn", cell,
                                      &(weft_rnn_opts){ .input = 8, .hidden = 16, .bidirectional = false });
     weft_linear    *out   = weft_linear_new(m, "out", 16, 2);
-    weft_adam_opts  adam  = WEFT_ADAM_DEFAULTS;
+    weft_adam_opts  adam  = { 0 };
     adam.lr = (weft_real).01;
     weft_optim     *o     = weft_adam_new(m, &adam);
     weft_stream    *data  = weft_stream_of(w, "data");

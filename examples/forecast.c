@@ -255,7 +255,7 @@ static void begin(run *r)
         options_of_file(&forecast_table, &r->o, r->o.given, r->o.out);
     prepare(r, resumes ? r->o.out : NULL);
     const settings *s = &r->o.set;
-    weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
+    weft_adam_opts adam = { 0 };
     adam.weight_decay = (weft_real)s->decay;
     r->optim = weft_adamw_new(r->m.trained, &adam);
     int64_t n = weft_windows_count(r->windows[TRAIN]);

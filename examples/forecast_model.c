@@ -17,7 +17,7 @@ const weft_real quantiles[QUANTILES] = { (weft_real).05, (weft_real).25, (weft_r
 static weft_forecaster *encoder_decoder_lstm(weft_module *m, const char *name, const settings *s,
                                              weft_feature_counts n)
 {
-    weft_encoder_decoder_lstm_opts o = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
+    weft_encoder_decoder_lstm_opts o = { .dropout = .1, .mlp_dropout = .1 };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_encoder = o.d_decoder = s->hidden;
     o.num_encoder_layers = o.num_decoder_layers = (int)s->layers;
@@ -29,7 +29,7 @@ static weft_forecaster *encoder_decoder_lstm(weft_module *m, const char *name, c
 static weft_forecaster *attention_lstm(weft_module *m, const char *name, const settings *s,
                                        weft_feature_counts n)
 {
-    weft_attention_lstm_opts o = WEFT_ATTENTION_LSTM_DEFAULTS;
+    weft_attention_lstm_opts o = { .dropout = .1 };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_model = s->hidden, o.num_layers = (int)s->layers, o.num_heads = (int)s->heads;
     o.dropout = (weft_real)s->dropout;
@@ -40,7 +40,7 @@ static weft_forecaster *attention_lstm(weft_module *m, const char *name, const s
 static weft_forecaster *transformer_lstm(weft_module *m, const char *name, const settings *s,
                                          weft_feature_counts n)
 {
-    weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
+    weft_transformer_lstm_opts o = { .dropout = .1 };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_model = s->hidden, o.num_layers = (int)s->layers, o.num_heads = (int)s->heads,
     o.num_transformer_blocks = (int)s->blocks;
@@ -52,7 +52,7 @@ static weft_forecaster *transformer_lstm(weft_module *m, const char *name, const
 static weft_forecaster *fusion_transformer(weft_module *m, const char *name, const settings *s,
                                            weft_feature_counts n)
 {
-    weft_tft_opts o = WEFT_TFT_DEFAULTS;
+    weft_tft_opts o = { .num_static_features = 1, .dropout = .1 };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_model = s->hidden, o.num_lstm_layers = (int)s->layers, o.num_heads = (int)s->heads;
     /* nothing is static: two of them are told how long the past is */

@@ -403,7 +403,7 @@ static void begin(run *r)
     r->test = dictionary_text(&r->d, TEST);
     r->dev = words_of(&r->d, DEV, &r->devs);
     r->m = model_new(open_context(r->o.device, s->seed, r->o.threads), s, r->d.phones.n);
-    weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
+    weft_adam_opts adam = { 0 };
     adam.weight_decay = (weft_real)s->decay;
     r->optim = weft_adamw_new(r->m.all, &adam);
     make_pairs(r);

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     /* a GPU if there is one, else the CPU */
     weft *w = weft_open(&(weft_opts){ .device = WEFT_BEST, .seed = 1 });
     model m = model_new(w);
-    weft_adam_opts adam = WEFT_ADAM_DEFAULTS;
+    weft_adam_opts adam = { 0 };
     adam.lr = (weft_real)5e-3;
     weft_optim *opt = weft_adamw_new(m.all, &adam);
     uint64_t data = 1;

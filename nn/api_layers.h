@@ -30,13 +30,16 @@ WEFT_API weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_t
 
 typedef struct weft_dropout_layer weft_dropout_layer;
 /* Dropout named by its place in the tree, 0 <= p < 1; see weft_dropout. */
-WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name, weft_real p, bool per_sequence);
+WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name, double p, bool per_sequence);
 WEFT_API weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x);
 
 typedef struct weft_mlp weft_mlp;
-typedef enum { WEFT_RELU, WEFT_LEAKY_RELU, WEFT_ELU, WEFT_GELU, WEFT_SILU, WEFT_TANH, WEFT_SIGMOID } weft_activation;
-typedef struct { int layers; const int64_t *widths; weft_activation activation; weft_real dropout; } weft_mlp_opts;   /* 1 .. 9999 layers; widths: layers + 1 */
-/* Linear layers with the activation (LEAKY_RELU: slope .01, ELU: alpha 1) and dropout between them, none after the last. Named as in a
+/* DEFAULT: the layer's own, which it names. */
+typedef enum {
+    WEFT_DEFAULT_ACTIVATION, WEFT_RELU, WEFT_LEAKY_RELU, WEFT_ELU, WEFT_GELU, WEFT_SILU, WEFT_TANH, WEFT_SIGMOID
+} weft_activation;
+typedef struct { int layers; const int64_t *widths; weft_activation activation; double dropout; } weft_mlp_opts;   /* 1 .. 9999 layers; widths: layers + 1 */
+/* Linear layers with the activation (by default RELU; LEAKY_RELU: slope .01, ELU: alpha 1) and dropout between them, none after the last. Named as in a
  * torch.nn.Sequential of all of them: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);

@@ -20,7 +20,7 @@ WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
  * where it is 0 logits and class are not looked at. class_weight [classes] or NULL; ignore: a class
  * that counts nothing (class 0 wants has_ignore said, any other is meant by its number alone, -100,
  * too). Mask and class_weight are constants: they have no gradient. */
-typedef struct { weft_tensor *mask, *class_weight; weft_real smoothing; int32_t ignore; bool has_ignore; } weft_ce_opts;
+typedef struct { weft_tensor *mask, *class_weight; double smoothing; int32_t ignore; bool has_ignore; } weft_ce_opts;
 /* logits [.., classes], classes [..] ints, ragged or plain; opts may be NULL. A class out of range is an error that names its
  * sequence and token. */
 WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const weft_ce_opts *opts);
@@ -30,11 +30,11 @@ WEFT_API weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes,
 typedef struct { weft_tensor *mask, *weights; } weft_loss_opts;
 WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
-WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, weft_real delta, const weft_loss_opts *opts);
+WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts);
 /* Binary cross entropy of logits and targets in 0 .. 1. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts);
 /* 0.5 (log v + (y - m)^2 / v), v = max(variance, eps), which has no gradient below eps; eps 0: 1e-6. */
-WEFT_API weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, weft_real eps, const weft_loss_opts *opts);
+WEFT_API weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor *variance, double eps, const weft_loss_opts *opts);
 /* 2 |p - y| / (|p| + |y|) and |(y - p) / y|; as losses and as metrics. 0 / 0 counts as 0, a miss of a target of 0 is infinite in mape. */
 WEFT_API weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);
 WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts);

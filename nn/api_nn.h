@@ -25,7 +25,7 @@ WEFT_API weft *weft_module_context(const weft_module *m);
  * out)), Glorot & Bengio 2010; KAIMING in +-a sqrt(6 / in), He et al. 2015; further extents multiply both in and out. ORTHOGONAL: as [out, rest]
  * its rows or columns, whichever are fewer, are orthogonal and of length a, Saxe et al. 2013. */
 typedef enum { WEFT_INIT_ZERO, WEFT_INIT_CONSTANT, WEFT_INIT_UNIFORM, WEFT_INIT_NORMAL, WEFT_INIT_XAVIER, WEFT_INIT_KAIMING, WEFT_INIT_ORTHOGONAL } weft_init_kind;
-typedef struct { weft_init_kind kind; weft_real a, b; } weft_init;        /* UNIFORM: from a to b, a <= b; NORMAL: mean a, deviation b */
+typedef struct { weft_init_kind kind; double a, b; } weft_init;        /* UNIFORM: from a to b, a <= b; NORMAL: mean a, deviation b */
 /* A trained tensor of the module; lives until weft_close. Its first values depend on (seed, path of the parameter from the root's name on)
  * only: not on what else was made, or when. */
 WEFT_API weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const int64_t *shape, weft_init init);

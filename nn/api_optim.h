@@ -9,9 +9,9 @@ extern "C" {
 
 /* ---- optimisers; each rule and name as in torch.optim ---- */
 typedef struct weft_optim weft_optim;
-typedef struct { weft_real lr, momentum, dampening, weight_decay; bool nesterov; } weft_sgd_opts;
-typedef struct { weft_real lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
-typedef struct { weft_real lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
+typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } weft_sgd_opts;
+typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
+typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
 #define WEFT_SGD_DEFAULTS     { (weft_real)1e-3, 0, 0, 0, false }
 #define WEFT_RMSPROP_DEFAULTS { (weft_real)1e-2, (weft_real).99, (weft_real)1e-8, 0, 0, false }
 #define WEFT_ADAM_DEFAULTS    { (weft_real)1e-3, (weft_real).9, (weft_real).999, (weft_real)1e-8, 0 }
@@ -27,7 +27,7 @@ WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);
 WEFT_API void weft_optim_free(weft_optim *o);
 /* Of the parameters below `part`, later ones included: the rate is multiplied, the decay replaced.
  * What was said last counts. */
-WEFT_API void weft_optim_set_group(weft_optim *o, weft_module *part, weft_real lr_scale, weft_real weight_decay);
+WEFT_API void weft_optim_set_group(weft_optim *o, weft_module *part, double lr_scale, double weight_decay);
 /* Changes the parameters and zeroes their gradients. A parameter that no weft_backward has reached
  * since the last step or weft_zero_grad stays as it is, without decay or momentum, as in PyTorch
  * where grad is None; a gradient of zeros is one (of an empty batch, say), and so is one that
@@ -36,8 +36,8 @@ WEFT_API void weft_optim_set_group(weft_optim *o, weft_module *part, weft_real l
  * weft_optim_bad_parameter); ten in a row are a sticky error, and weft_recover begins a new row. An error: no
  * parameter is below m. */
 WEFT_API void weft_optim_step(weft_optim *o);
-WEFT_API void weft_optim_set_lr(weft_optim *o, weft_real lr);
-WEFT_API weft_real weft_optim_lr(const weft_optim *o);
+WEFT_API void weft_optim_set_lr(weft_optim *o, double lr);
+WEFT_API double weft_optim_lr(const weft_optim *o);
 /* How many steps were taken, skipped ones included. */
 WEFT_API int64_t weft_optim_steps(const weft_optim *o);
 /* How many were skipped; the path below m of the parameter that was the reason last, "" if none.
@@ -46,14 +46,14 @@ WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad_parameter(weft_optim *o);
 /* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more
  * than 0 (INFINITY: no limit); returns the norm before, a scalar: no wait unless it is read. */
-WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, weft_real max);
-WEFT_API weft_tensor *weft_clip_grad_norm_p(weft_module *m, weft_real max, weft_real power);
+WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max);
+WEFT_API weft_tensor *weft_clip_grad_norm_p(weft_module *m, double max, double power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved
  * with m as buffers "ema.<path>". update comes after update number `updates` of the parameters (from 1): over the first 1 / (1 - decay)
  * of them the average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and back; until it is back an
  * update is an error, and what is saved has the averages for its parameters: for a model to be used, say. Swap back before loading. */
 typedef struct weft_ema weft_ema;
-WEFT_API weft_ema *weft_ema_new(weft_module *m, weft_real decay);
+WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
 WEFT_API void weft_ema_swap(weft_ema *a);
 

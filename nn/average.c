@@ -48,17 +48,17 @@ static void mirror(weft_ema *a, const weft_module *m, weft_module *to)
             mirror(a, c, weft_submodule_new(to, c->name));
 }
 
-weft_ema *weft_ema_new(weft_module *m, real decay)
+weft_ema *weft_ema_new(weft_module *m, double decay)
 {
     static weft_ema none;
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
-        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is wanted", (double)decay);
+        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is wanted", decay);
     weft_ema *a =
         w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
-    a->w = w, a->decay = decay;
+    a->w = w, a->decay = (real)decay;
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finished(to, a, &none);

@@ -19,30 +19,30 @@ static void clip(weft_module *root, int64_t from, int64_t n, void *user)
     d->k->clip(d, n, c->max, c->g, root->gradients + from);
 }
 
-weft_tensor *weft_clip_grad_norm_p(weft_module *m, real max, real power)
+weft_tensor *weft_clip_grad_norm_p(weft_module *m, double max, double power)
 {
     weft *w = weft__ready(m);
     if (!w)
         return weft__inert(m);
-    if (!(max > 0) || (power != 1 && power != 2 && power != (real)INFINITY)) {
+    if (!(max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
         weft__fail(w, WEFT_EARG,
                    "clip_grad_norm: norm %g, at most %g; a norm 1, 2 or INFINITY, at most more than 0 "
                    "(INFINITY: no limit) are wanted",
-                   (double)power, (double)max);
+                   power, max);
         return &w->nil;
     }
     w->running = "clip_grad_norm";
     weft__form scalar = weft__plain(WEFT_REAL, 0, NULL);
     weft_tensor *total = weft__empty(w, &scalar);
-    clipping c = { max, power, weft__take(w, &w->data, sizeof *c.g) };
+    clipping c = { (real)max, (real)power, weft__take(w, &w->data, sizeof *c.g) };
     if (w->status)
         return &w->nil;
-    w->dev.k->norm(&w->dev, 0, power, NULL, true, c.g);          /* nothing yet */
+    w->dev.k->norm(&w->dev, 0, c.power, NULL, true, c.g);          /* nothing yet */
     weft__each_run(m, false, norm, &c);
-    w->dev.k->norm_end(&w->dev, power, c.g, total->data);
+    w->dev.k->norm_end(&w->dev, c.power, c.g, total->data);
     weft__each_run(m, false, clip, &c);
     weft__check_faults(w, "clip_grad_norm");
     return total;
 }
 
-weft_tensor *weft_clip_grad_norm(weft_module *m, real max) { return weft_clip_grad_norm_p(m, max, 2); }
+weft_tensor *weft_clip_grad_norm(weft_module *m, double max) { return weft_clip_grad_norm_p(m, max, 2); }

@@ -2,7 +2,7 @@
  * layers of one program draw apart from each other, and the same layer draws the same after a restart. */
 #include "nn/nn.h"
 
-weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, real p)
+weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p)
 {
     char place[WEFT__PATH + WEFT__NAME];
     if (p == 0 || !x->w->training)
@@ -11,14 +11,14 @@ weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *
     return weft_dropout(x, p, place, false);
 }
 
-struct weft_dropout_layer { weft_module *m; real p; bool per_sequence; };
+struct weft_dropout_layer { weft_module *m; double p; bool per_sequence; };
 
-weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name, real p, bool per_sequence)
+weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name, double p, bool per_sequence)
 {
     static weft_dropout_layer none;
     weft *w = weft__ready(parent);
     if (w && !(p >= 0 && p < 1))
-        weft__fail(w, WEFT_EARG, "dropout_layer: p = %g; 0 <= p < 1 is wanted", (double)p);
+        weft__fail(w, WEFT_EARG, "dropout_layer: p = %g; 0 <= p < 1 is wanted", p);
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)

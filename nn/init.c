@@ -107,10 +107,10 @@ void weft__first_values(weft__parameter *p, weft_init init)
         return;
     double out = f->rank ? (double)f->size[0] : 1, inside = (double)extent(f, 2, f->rank),
            in = f->rank > 1 ? (double)f->size[1] * inside : 1;
-    double a = (double)init.a, b = (double)init.b, gain = a != 0 ? a : 1;
+    double a = init.a, b = init.b, gain = a != 0 ? a : 1;
     switch (init.kind) {
     case WEFT_INIT_ZERO:       w->dev.k->fill(&w->dev, n, 0, p->value.data); break;
-    case WEFT_INIT_CONSTANT:   w->dev.k->fill(&w->dev, n, init.a, p->value.data); break;
+    case WEFT_INIT_CONSTANT:   w->dev.k->fill(&w->dev, n, (real)init.a, p->value.data); break;
     case WEFT_INIT_UNIFORM:    draw(p, key, false, a, b - a); break;
     case WEFT_INIT_NORMAL:     draw(p, key, true, a, b); break;
     case WEFT_INIT_XAVIER:     uniform(p, key, gain * sqrt(6 / (in + out * inside))); break;

@@ -144,14 +144,15 @@ weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_
 
 /* With c = r clamped to +-delta: c (r - c / 2) is r^2 / 2 inside and delta (|r| - delta / 2) outside,
  * smooth at 0. */
-weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, real delta, const weft_loss_opts *opts)
+weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts)
 {
     if (!begin("huber", &predicted, &target, "target", opts))
         return failed(predicted);
+    delta = weft__or(delta, 1);
     if (!(delta > 0))
-        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; more than 0 is wanted", (double)delta);
+        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; more than 0 is wanted", delta);
     weft_tensor *r = weft_sub(predicted, target), *c = weft_clamp(r, -delta, delta);
-    return end(weft_mul(c, weft_sub(r, weft_scale(c, (real).5))), opts);
+    return end(weft_mul(c, weft_sub(r, weft_scale(c, .5))), opts);
 }
 
 /* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is
@@ -166,7 +167,7 @@ weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const w
         opts);
 }
 
-weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tensor *target, real eps,
+weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor *variance, double eps,
                             const weft_loss_opts *opts)
 {
     weft_tensor *m = mean;
@@ -174,11 +175,12 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *variance, weft_tenso
         !usable("gaussian_nll", mean->w, variance, "variance") ||
         !alike("gaussian_nll", mean, variance, "variance", -1))
         return failed(mean);
+    eps = weft__or(eps, 1e-6);
     if (!(eps >= 0))
-        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is wanted", (double)eps);
-    weft_tensor *v = weft_clamp(chosen(variance, opts, 1), eps > 0 ? eps : (real)1e-6, (real)INFINITY);
+        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is wanted", eps);
+    weft_tensor *v = weft_clamp(chosen(variance, opts, 1), eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);
-    return end(weft_scale(weft_add(weft_log(v), error), (real).5), opts);
+    return end(weft_scale(weft_add(weft_log(v), error), .5), opts);
 }
 
 /* Where numerator and denominator are 0 the denominator becomes 1, before the division: 0, with a gradient

@@ -172,8 +172,8 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
                        .has_ignore = m->has_ignore };
     weft_tensor *row = weft__column(weft__entropy_weight(c->x[1], m->classes, &o, false));
     weft_tensor *weight = m->weight ? c->x[m->weight] : weft_full(w, 1, WEFT_SHAPE(m->classes));
-    weft_tensor *chosen = weft_scale(weft_mul(one_hot(c->x[1], m->classes), weight), 1 - m->smoothing);
-    weft_tensor *even = weft_scale(weight, m->smoothing / (real)(m->classes ? m->classes : 1));
+    weft_tensor *chosen = weft_scale(weft_mul(one_hot(c->x[1], m->classes), weight), (double)(1 - m->smoothing));
+    weft_tensor *even = weft_scale(weight, (double)(m->smoothing / (real)(m->classes ? m->classes : 1)));
     weft_tensor *log_p = weft_log_softmax(weft_where(row, c->x[0], weft_scalar(w, 0)), -1);
     y[0] = weft_neg(weft_sum(weft_mul(weft_mul(row, weft_add(chosen, even)), log_p), -1));
 }
@@ -189,8 +189,8 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
         weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted",
-                   (double)o.smoothing);
-    manner m = { weft_size(logits, -1), o.smoothing, o.ignore, ignores(&o), 0, 0 };
+                   o.smoothing);
+    manner m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
     weft_tensor *rows = weft_op_apply(&op_entropy, x, inputs, &m, sizeof m);

@@ -6,7 +6,7 @@ enum { MOST_LAYERS = 9999 };                    /* said in the header */
 struct weft_mlp {
     weft_module *m;
     weft_activation activation;
-    real dropout;
+    double dropout;
     int layers;
     weft_linear *linear[];
 };
@@ -24,7 +24,7 @@ static bool is_sound(weft_module *m, const weft_mlp_opts *o)
     else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout < 1)))
         weft__fail(w, WEFT_EARG,
                    "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted",
-                   (int)o->activation, (double)o->dropout);
+                   (int)o->activation, o->dropout);
     return w && !w->status;
 }
 
@@ -37,7 +37,7 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);
     if (!l)
         return weft__finished(m, l, &none);
-    l->m = m, l->activation = opts->activation, l->dropout = opts->dropout, l->layers = opts->layers;
+    l->m = m, l->activation = opts->activation ? opts->activation : WEFT_RELU, l->dropout = opts->dropout, l->layers = opts->layers;
     for (int i = 0; i < l->layers; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", number_of(l, i));

@@ -76,7 +76,7 @@ void weft_optim_free(weft_optim *o)
 
 static bool holds(const weft_optim *o) { return o && o->w; }
 
-void weft_optim_set_group(weft_optim *o, weft_module *part, real lr_scale, real weight_decay)
+void weft_optim_set_group(weft_optim *o, weft_module *part, double lr_scale, double weight_decay)
 {
     weft *w = holds(o) ? o->w : NULL;
     if (!w || w->status)
@@ -86,11 +86,11 @@ void weft_optim_set_group(weft_optim *o, weft_module *part, real lr_scale, real 
         weft__fail(w, WEFT_EARG,
                    "optim_set_group: rate times %g, decay %g%s; 0 or more, and finite, of a part of the "
                    "optimiser's module is wanted",
-                   (double)lr_scale, (double)weight_decay,
+                   lr_scale, weight_decay,
                    part && part->root == o->module->root ? "" : " of another tree");
         return;
     }
-    weft__group_set(o, part, lr_scale, weight_decay);
+    weft__group_set(o, part, (real)lr_scale, (real)weight_decay);
 }
 
 /* ---- what the device knows ---- */
@@ -247,17 +247,17 @@ void weft_optim_step(weft_optim *o)
         look(o);
 }
 
-void weft_optim_set_lr(weft_optim *o, real lr)
+void weft_optim_set_lr(weft_optim *o, double lr)
 {
     if (!holds(o))
         return;
     if (!(lr >= 0) || isinf(lr))
-        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is wanted", (double)lr);
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is wanted", lr);
     else
-        o->how.lr = lr;
+        o->how.lr = (real)lr;
 }
 
-real    weft_optim_lr(const weft_optim *o)    { return o ? o->how.lr : 0; }
+double weft_optim_lr(const weft_optim *o) { return o ? (double)o->how.lr : 0; }
 int64_t weft_optim_steps(const weft_optim *o) { return o ? o->steps : 0; }
 
 /* ---- saving: the guard goes as numbers of the host ---- */

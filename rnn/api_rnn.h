@@ -17,7 +17,7 @@ typedef struct {
     int       layers;                            /* 1 .. 32; 0 means 1 */
     bool      bidirectional, no_bias;
     int64_t   proj;                              /* LSTM, CIFG: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
-    weft_real dropout;                           /* between layers, in training, 0 .. 1 */
+    double dropout;                           /* between layers, in training, 0 .. 1 */
     bool      relu;                              /* weft_elman_new only: max(0, x) instead of tanh */
     bool      lean;                              /* less memory, more time: see weft_opts.lean, which is this for all layers */
 } weft_rnn_opts;
@@ -62,7 +62,7 @@ typedef struct {
     int gates, gates_h;                          /* blocks of hidden rows of weight_ih; of weight_hh, 0: as many, -1: there is none */
     int states;                                  /* 1 (or 0): h; 2: h and c */
     const weft_cell_parameter *own; int own_count;               /* up to 16 */
-    weft_real noise;                             /* 0 .. 1: the probability of the dropout of `noise` */
+    double noise;                             /* 0 .. 1: the probability of the dropout of `noise` */
     weft_cell_step *step; void *user;            /* user must live as long as the layer is run */
 } weft_cell;
 /* A layer of that cell: opts.proj and relu are errors, lean changes nothing. cell and its name are copied. */

@@ -93,7 +93,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
         weft__fail(w, WEFT_EARG,
                    "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
                    function, name ? name : "", why, (long long)o->input, (long long)o->hidden, o->layers,
-                   (long long)o->proj, (double)o->dropout);
+                   (long long)o->proj, o->dropout);
     else if (why)
         weft__fail(w, WEFT_EARG, "%s \"%s\": %s", function, name ? name : "", why);
     if (why)

@@ -15,7 +15,7 @@ extern "C" {
  * alike. Dropouts are 0 .. 1 (but not 1) and in training only; a skip has the shape of the result. */
 typedef struct weft_glu weft_glu;
 /* Gated linear unit, Dauphin et al. 2017: dropout of x, then a sigmoid(b) of a, b = fc1 x. fc1 [2 out, in] (Xavier) with bias 0. */
-WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, int64_t in, int64_t out, weft_real dropout);
+WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, int64_t in, int64_t out, double dropout);
 WEFT_API weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x);         /* [.., in] -> [.., out] */
 
 typedef struct weft_add_norm weft_add_norm;
@@ -25,7 +25,7 @@ WEFT_API weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_t
 
 typedef struct weft_gate_add_norm weft_gate_add_norm;
 /* add_norm(glu(x), skip). */
-WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name, int64_t in, int64_t out, weft_real dropout, bool trainable_add);
+WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name, int64_t in, int64_t out, double dropout, bool trainable_add);
 WEFT_API weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_tensor *skip);
 
 typedef struct weft_resample_norm weft_resample_norm;
@@ -38,10 +38,9 @@ typedef struct weft_grn weft_grn;
 typedef struct {
     int64_t in, out, hidden;                     /* hidden 0: in */
     int64_t context;                             /* width of a context, 0: none */
-    weft_real dropout; weft_activation activation;
+    double dropout; weft_activation activation;  /* by default ELU */
     bool interpolate;                            /* the skip where in is not out: a resample_norm "resample"; else a linear "project" */
 } weft_grn_opts;
-#define WEFT_GRN_DEFAULTS { .dropout = (weft_real).1, .activation = WEFT_ELU }
 /* Gated residual network: norm(glu1(dropout(fc2 activation(fc1 x + fc3 context))) + skip of x); fc3 has no bias. fc1, fc2, glu1.fc1 start
  * normal with deviation sqrt(2 / in), biases 0. The two dropouts in a row are the original's. */
 WEFT_API weft_grn *weft_grn_new(weft_module *m, const char *name, const weft_grn_opts *opts);
@@ -49,8 +48,8 @@ WEFT_API weft_grn *weft_grn_new(weft_module *m, const char *name, const weft_grn
 WEFT_API weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context);
 
 typedef struct weft_variable_selection weft_variable_selection;
-typedef struct { int64_t num_features, d_hidden, d_model, context; weft_real dropout; } weft_variable_selection_opts;   /* context 0: none */
-#define WEFT_VARIABLE_SELECTION_DEFAULTS { .d_hidden = 8, .d_model = 300, .dropout = (weft_real).1 }
+/* 0: d_hidden 8, d_model 300, no context. */
+typedef struct { int64_t num_features, d_hidden, d_model, context; double dropout; } weft_variable_selection_opts;
 /* Each of the features [.., num_features] by its own linear layer "prescalers.i" and GRN "single_grn.i" to d_model, and their sum weighted by a
  * softmax of what "flattened_grn" says of all and of the context. One feature: its weight is 1, and the context is not looked at. */
 WEFT_API weft_variable_selection *weft_variable_selection_new(weft_module *m, const char *name, const weft_variable_selection_opts *opts);
@@ -61,7 +60,7 @@ typedef struct weft_interpretable_attention weft_interpretable_attention;
 /* InterpretableMultiHeadAttention: heads of width d_model / heads (rounded down) with queries and keys of their own ("query_layers.h", "key_layers.h"), one
  * projection of values for all ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the
  * result. Weights are Xavier, biases 0. */
-WEFT_API weft_interpretable_attention *weft_interpretable_attention_new(weft_module *m, const char *name, int64_t d_model, int heads, weft_real dropout);
+WEFT_API weft_interpretable_attention *weft_interpretable_attention_new(weft_module *m, const char *name, int64_t d_model, int heads, double dropout);
 /* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n, d_model], one query for each sequence of the memory.
  * map as in weft_attention: NULL, or set to the weights. */
 WEFT_API weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
@@ -105,62 +104,65 @@ WEFT_API weft_module *weft_forecaster_module(weft_forecaster *f);
 /* maps may be NULL. */
 WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *series, weft_forecast_maps *maps);
 
-/* In all options: widths and counts of 1 or more, dropouts 0 .. 1 (but not 1). num_static_features (the first three models; the original has none):
- * fixed is appended to every step of past and future. dropout of LSTMs is between their layers. */
+/* In all options: widths and counts of 1 or more, 0 where a default is named; dropouts 0 .. 1 (but not 1),
+ * where TransformerTF's own default is .1. num_static_features (the first three models; the original has
+ * none): fixed is appended to every step of past and future. dropout of LSTMs is between their layers.
+ * WEFT_NONE is no transformer block at all. */
+#define WEFT_NONE (-1)
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;
-    int64_t d_encoder, d_decoder;                /* widths of the LSTMs; unlike: h and c go through linear layers "state_projection" */
-    int num_encoder_layers, num_decoder_layers;  /* unlike: decoder layer k begins with the state of encoder layer k, or of the last */
-    weft_real dropout;
+    /* widths of the LSTMs, 0: 128; unlike: h and c go through linear layers "state_projection" */
+    int64_t d_encoder, d_decoder;
+    /* 0: 2; unlike: decoder layer k begins with the state of encoder layer k, or of the last */
+    int num_encoder_layers, num_decoder_layers;
+    double dropout;
     int num_mlp_hidden; const int64_t *d_mlp_hidden;             /* NULL: the head "mlp_head" is a linear layer; else an MLP */
-    weft_activation mlp_activation; weft_real mlp_dropout;
-    int64_t output_dim;
+    weft_activation mlp_activation; double mlp_dropout;
+    int64_t output_dim;                          /* 0: 1 */
     weft_compat compat;
 } weft_encoder_decoder_lstm_opts;
-#define WEFT_ENCODER_DECODER_LSTM_DEFAULTS { .d_encoder = 128, .d_decoder = 128, .num_encoder_layers = 2, .num_decoder_layers = 2, \
-    .dropout = (weft_real).1, .mlp_activation = WEFT_RELU, .mlp_dropout = (weft_real).1, .output_dim = 1 }
 /* An LSTM reads the past, another goes on from its state over the future, a head makes the outputs. */
 WEFT_API weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *m, const char *name, const weft_encoder_decoder_lstm_opts *opts);
 
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;
-    int64_t d_model, d_encoder, d_decoder;       /* the last two 0: d_model; unlike: states and the encoder's outputs are projected */
-    int num_layers;                              /* of both LSTMs */
-    weft_real dropout;
-    int num_heads;                               /* divide d_decoder */
-    bool use_gating, trainable_add;              /* gate_add_norm(attended, decoder), or layer_norm(attended + decoder) */
-    bool causal_attention;                       /* a step sees the past and the decoder's steps strictly before it; else all of both */
-    int64_t output_dim;
+    /* 0: 128, and d_model; unlike: states and the encoder's outputs are projected */
+    int64_t d_model, d_encoder, d_decoder;
+    int num_layers;                              /* of both LSTMs, 0: 2 */
+    double dropout;
+    int num_heads;                               /* divide d_decoder, 0: 4 */
+    /* gate_add_norm(attended, decoder), or layer_norm(attended + decoder) */
+    bool no_gating, trainable_add;
+    /* a step sees all of past and future; else the past and the decoder's steps strictly before it */
+    bool full_attention;
+    int64_t output_dim;                          /* 0: 1 */
     weft_compat compat;
 } weft_attention_lstm_opts;
-#define WEFT_ATTENTION_LSTM_DEFAULTS { .d_model = 128, .num_layers = 2, .dropout = (weft_real).1, .num_heads = 4, .use_gating = true, \
-    .causal_attention = true, .output_dim = 1 }
 /* The encoder and decoder LSTMs, and attention of every decoder step to both their outputs. */
 WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *name, const weft_attention_lstm_opts *opts);
 
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;
-    int64_t d_model; int num_layers, num_transformer_blocks; weft_real dropout; int num_heads;      /* heads divide d_model */
-    bool causal_attention, share_lstm_weights;   /* share: one LSTM "encoder", which is the decoder, too */
-    int64_t output_dim;
+    /* 0: 128, 2, 2 (WEFT_NONE: no blocks), 4 heads, which divide d_model */
+    int64_t d_model; int num_layers, num_transformer_blocks; double dropout; int num_heads;
+    /* full: as in AttentionLSTM; share: one LSTM "encoder", which is the decoder, too */
+    bool full_attention, share_lstm_weights;
+    int64_t output_dim;                          /* 0: 1 */
     weft_compat compat;
 } weft_transformer_lstm_opts;
-#define WEFT_TRANSFORMER_LSTM_DEFAULTS { .d_model = 128, .num_layers = 2, .num_transformer_blocks = 2, .dropout = (weft_real).1, .num_heads = 4, \
-    .causal_attention = true, .output_dim = 1 }
 /* GRNs, LSTMs with a residual sum, then blocks in which the past attends to itself and the future to both. */
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name, const weft_transformer_lstm_opts *opts);
 
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;         /* no static ones: what is made of them is made of 0 */
-    int64_t d_model, d_hidden_continuous; int num_heads, num_lstm_layers;        /* d_hidden_continuous: of variable selection */
-    weft_real dropout;
-    bool causal_attention;
+    /* 0: 300, 8 (of variable selection), 4, 2 */
+    int64_t d_model, d_hidden_continuous; int num_heads, num_lstm_layers;
+    double dropout;
+    bool full_attention;                         /* as in AttentionLSTM */
     int64_t ctxt_seq_len;                        /* the longest past there can be: without fixed the one static feature is 2 length / that - 1 */
-    int64_t output_dim;
+    int64_t output_dim;                          /* 0: 7, quantiles */
     weft_compat compat;
 } weft_tft_opts;
-#define WEFT_TFT_DEFAULTS { .num_static_features = 1, .d_model = 300, .d_hidden_continuous = 8, .num_heads = 4, .num_lstm_layers = 2, \
-    .dropout = (weft_real).1, .causal_attention = true, .output_dim = 7 }
 /* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, a ragged one as long as the longest of the batch, a plain one as
  * long as it is: pads of 0 come first. */
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
@@ -176,7 +178,7 @@ WEFT_API weft_forecaster *weft_xtft_new(weft_module *m, const char *name, const 
 typedef enum { WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_HUBER, WEFT_FORECAST_QUANTILE, WEFT_FORECAST_SMAPE, WEFT_FORECAST_MAPE } weft_forecast_kind;
 typedef struct {
     weft_forecast_kind kind;
-    weft_real delta;                             /* HUBER: 0 means 1 */
+    double delta;                             /* HUBER: 0 means 1 */
     const weft_real *quantiles; int n;           /* QUANTILE: one for each output, none less than the one before; n 0: .02 .1 .25 .5 .75 .9 .98 */
     bool per_batch;                              /* QUANTILE: divided by sequences * n, as TransformerTF has it */
     bool no_loss_masking;                        /* plain: pads count, too; lengths are checked all the same */

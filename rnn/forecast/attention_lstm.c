@@ -28,7 +28,7 @@ static weft_forecast run(void *model, const weft__reading *t)
 
 static bool makes_sense(weft_module *parent, const char *function, const weft_attention_lstm_opts *o)
 {
-    int64_t decoder = !o ? 0 : o->d_decoder ? o->d_decoder : o->d_model;
+    int64_t decoder = o ? o->d_decoder : 0;
     return weft__model_wants(parent, function, o, "opts is NULL") &&
            weft__model_wants(parent, function, o->num_layers > 0,
                              "num_layers of 1 or more is wanted, not %d", o->num_layers) &&
@@ -37,23 +37,32 @@ static bool makes_sense(weft_module *parent, const char *function, const weft_at
                              (long long)decoder);
 }
 
+static weft_attention_lstm_opts completed(weft_attention_lstm_opts o)
+{
+    o.d_model = weft__or_count(o.d_model, 128);
+    o.d_encoder = weft__or_count(o.d_encoder, o.d_model), o.d_decoder = weft__or_count(o.d_decoder, o.d_model);
+    o.num_layers = (int)weft__or_count(o.num_layers, 2), o.num_heads = (int)weft__or_count(o.num_heads, 4);
+    o.output_dim = weft__or_count(o.output_dim, 1);
+    return o;
+}
+
 weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
-                                         const weft_attention_lstm_opts *o)
+                                         const weft_attention_lstm_opts *opts)
 {
     static const char *const function = "attention_lstm";
-    if (!makes_sense(parent, function, o))
+    const weft_attention_lstm_opts all = completed(opts ? *opts : (weft_attention_lstm_opts){ 0 }), *o = &all;
+    if (!makes_sense(parent, function, opts ? o : NULL))
         return weft__model_finished(NULL);
     const weft__model is = {
         .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
         .future = o->num_future_features, .fixed = o->num_static_features,
-        .causal = o->causal_attention
+        .causal = !o->full_attention
     };
     attention_lstm *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)
         return weft__model_finished(NULL);
     weft_module *own = m->is.m;
-    int64_t encoder = o->d_encoder ? o->d_encoder : o->d_model,
-            decoder = o->d_decoder ? o->d_decoder : o->d_model;
+    int64_t encoder = o->d_encoder, decoder = o->d_decoder;
     weft_rnn_opts lstm = { .input = m->is.past + m->is.fixed,
                            .hidden = encoder,
                            .layers = o->num_layers,
@@ -65,7 +74,7 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
     if (encoder != decoder)
         m->output_projection = weft_linear_new(own, "encoder_output_projection", encoder, decoder);
     m->attention = weft_interpretable_attention_new(own, "attention", decoder, o->num_heads, o->dropout);
-    if (o->use_gating)
+    if (!o->no_gating)
         m->gate =
             weft_gate_add_norm_new(own, "gate_add_norm", decoder, decoder, o->dropout, o->trainable_add);
     else

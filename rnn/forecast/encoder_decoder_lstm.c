@@ -48,12 +48,23 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
                           &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
 }
 
+static weft_encoder_decoder_lstm_opts completed(weft_encoder_decoder_lstm_opts o)
+{
+    o.d_encoder = weft__or_count(o.d_encoder, 128), o.d_decoder = weft__or_count(o.d_decoder, 128);
+    o.num_encoder_layers = (int)weft__or_count(o.num_encoder_layers, 2);
+    o.num_decoder_layers = (int)weft__or_count(o.num_decoder_layers, 2);
+    o.output_dim = weft__or_count(o.output_dim, 1);
+    return o;
+}
+
 weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name,
-                                               const weft_encoder_decoder_lstm_opts *o)
+                                               const weft_encoder_decoder_lstm_opts *opts)
 {
     static const char *const function = "encoder_decoder_lstm";
+    const weft_encoder_decoder_lstm_opts all = completed(opts ? *opts : (weft_encoder_decoder_lstm_opts){ 0 }),
+                                         *o = &all;
     bool sound =
-        weft__model_wants(parent, function, o, "opts is NULL") &&
+        weft__model_wants(parent, function, opts, "opts is NULL") &&
         weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0,
                           "%d layers of the encoder, %d of the decoder; 1 or more of each are wanted",
                           o->num_encoder_layers, o->num_decoder_layers) &&

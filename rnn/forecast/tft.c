@@ -85,11 +85,20 @@ static void aliases_new(weft__tft *m)
         weft_tie(own, "bias", weft_find_parameter(m->is.m, "enc_norm1.norm.bias"));
 }
 
-weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char *function,
-                               const weft_tft_opts *o, bool contexts, weft__model_run *run)
+static weft_tft_opts completed(weft_tft_opts o)
 {
+    o.d_model = weft__or_count(o.d_model, 300), o.d_hidden_continuous = weft__or_count(o.d_hidden_continuous, 8);
+    o.num_heads = (int)weft__or_count(o.num_heads, 4), o.output_dim = weft__or_count(o.output_dim, 7);
+    o.num_lstm_layers = (int)weft__or_count(o.num_lstm_layers, 2);
+    return o;
+}
+
+weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char *function,
+                               const weft_tft_opts *opts, bool contexts, weft__model_run *run)
+{
+    const weft_tft_opts all = completed(opts ? *opts : (weft_tft_opts){ 0 }), *o = &all;
     bool sound =
-        weft__model_wants(parent, function, o, "opts is NULL") &&
+        weft__model_wants(parent, function, opts, "opts is NULL") &&
         weft__model_wants(parent, function, o->num_lstm_layers > 0,
                           "num_lstm_layers of 1 or more is wanted, not %d", o->num_lstm_layers) &&
         weft__model_wants(parent, function, o->ctxt_seq_len >= 0 || !contexts,
@@ -99,7 +108,7 @@ weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char
     const weft__model is = {
         .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
         .future = o->num_future_features, .fixed = contexts ? o->num_static_features : 0,
-        .causal = o->causal_attention, .right_aligned = true
+        .causal = !o->full_attention, .right_aligned = true
     };
     weft__tft *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)

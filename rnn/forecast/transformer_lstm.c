@@ -61,15 +61,25 @@ static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
     }
 }
 
+static weft_transformer_lstm_opts completed(weft_transformer_lstm_opts o)
+{
+    o.d_model = weft__or_count(o.d_model, 128), o.num_layers = (int)weft__or_count(o.num_layers, 2);
+    o.num_heads = (int)weft__or_count(o.num_heads, 4), o.output_dim = weft__or_count(o.output_dim, 1);
+    int blocks = o.num_transformer_blocks;
+    o.num_transformer_blocks = blocks == WEFT_NONE ? 0 : (int)weft__or_count(blocks, 2);
+    return o;
+}
+
 weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name,
-                                           const weft_transformer_lstm_opts *o)
+                                           const weft_transformer_lstm_opts *opts)
 {
     static const char *const function = "transformer_lstm";
-    bool sound = weft__model_wants(parent, function, o, "opts is NULL") &&
+    const weft_transformer_lstm_opts all = completed(opts ? *opts : (weft_transformer_lstm_opts){ 0 }), *o = &all;
+    bool sound = weft__model_wants(parent, function, opts, "opts is NULL") &&
                  weft__model_wants(
                      parent, function,
                      o->num_layers > 0 && o->num_transformer_blocks >= 0 && o->num_transformer_blocks <= 4096,
-                     "num_layers %d, num_transformer_blocks %d; 1 or more and 0 .. 4096 are wanted",
+                     "num_layers %d, num_transformer_blocks %d; 1 or more, and WEFT_NONE or 1 .. 4096, are wanted",
                      o->num_layers, o->num_transformer_blocks) &&
                  weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0,
                                    "num_heads that divide d_model are wanted, not %d of %lld", o->num_heads,
@@ -79,7 +89,7 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
     const weft__model is = {
         .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
         .future = o->num_future_features, .fixed = o->num_static_features,
-        .causal = o->causal_attention
+        .causal = !o->full_attention
     };
     transformer_lstm *m = weft__model_new(parent, name, sizeof *m, &is);
     if (!m)

@@ -77,7 +77,7 @@ static weft_tensor *arranged(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *selection(weft_module *m, weft_tensor *x)
 {
-    weft_variable_selection_opts o = WEFT_VARIABLE_SELECTION_DEFAULTS;
+    weft_variable_selection_opts o = { .dropout = .1 };
     o.num_features = F, o.d_model = 5;
     return weft_mul(weft_variable_selection_run(weft_variable_selection_new(m, "v", &o), x, NULL, NULL),
                     weft_slice(x, 1, 0, 1));

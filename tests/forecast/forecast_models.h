@@ -28,11 +28,11 @@ UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish 
         return weft_attention_lstm_new(
             m, "model",
             &(weft_attention_lstm_opts){ PAST, FUTURE, o.fixed, 6, o.other ? 5 : 0, 0, o.other ? 1 : 2,
-                                         o.dropout, 2, !o.other, false, !o.all_keys, OUTPUTS, o.compat });
+                                         o.dropout, 2, o.other, false, o.all_keys, OUTPUTS, o.compat });
     case TRANSFORMER:
         return weft_transformer_lstm_new(m, "model",
                                          &(weft_transformer_lstm_opts){ PAST, FUTURE, o.fixed, 6, 2, 2,
-                                                                        o.dropout, 2, !o.all_keys, o.other,
+                                                                        o.dropout, 2, o.all_keys, o.other,
                                                                         OUTPUTS, o.compat });
     default: {
         weft_tft_opts t = { PAST,
@@ -43,7 +43,7 @@ UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish 
                             2,
                             o.other ? 1 : 2,
                             o.dropout,
-                            !o.all_keys,
+                            o.all_keys,
                             LONGEST,
                             OUTPUTS,
                             o.compat };

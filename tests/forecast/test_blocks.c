@@ -188,7 +188,7 @@ Test(blocks, gated_residual_networks)
             int64_t in = of_a_kind[k].in, out = of_a_kind[k].out, hidden = of_a_kind[k].hidden,
                     context = of_a_kind[k].context;
             weft_module *m = weft_module_new(w, "m");
-            weft_grn_opts o = WEFT_GRN_DEFAULTS;
+            weft_grn_opts o = { .dropout = .1 };
             o.in = in, o.out = out, o.hidden = hidden, o.context = context,
             o.interpolate = of_a_kind[k].interpolate, o.dropout = 0;
             weft_grn *g = weft_grn_new(m, "g", &o);

@@ -19,10 +19,10 @@ Test(forecast_models, as_many_parameters_as_the_original)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_encoder_decoder_lstm_opts encoder_decoder = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
-    weft_attention_lstm_opts attention = WEFT_ATTENTION_LSTM_DEFAULTS;
-    weft_transformer_lstm_opts transformer = WEFT_TRANSFORMER_LSTM_DEFAULTS;
-    weft_tft_opts tft = WEFT_TFT_DEFAULTS, small = { .num_past_features = 2,
+    weft_encoder_decoder_lstm_opts encoder_decoder = { .dropout = .1, .mlp_dropout = .1 };
+    weft_attention_lstm_opts attention = { .dropout = .1 };
+    weft_transformer_lstm_opts transformer = { .dropout = .1 };
+    weft_tft_opts tft = { .num_static_features = 1, .dropout = .1 }, small = { .num_past_features = 2,
                                                      .num_future_features = 1,
                                                      .num_static_features = 1,
                                                      .d_model = 32,
@@ -125,7 +125,7 @@ static run begun(int kind, int table)
     run r = { .w = open_table(table), .kind = kind };
     r.m = weft_module_new(r.w, "net");
     r.f = forecaster_new(r.m, kind, (wish){ .dropout = (weft_real).2 });
-    weft_adam_opts o = WEFT_ADAM_DEFAULTS;
+    weft_adam_opts o = { 0 };
     o.lr = (weft_real).02;
     r.o = weft_adamw_new(r.m, &o);
     OK(r.w);
@@ -310,7 +310,7 @@ Test(forecast_models, what_cannot_be)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_attention_lstm_opts a = WEFT_ATTENTION_LSTM_DEFAULTS;
+    weft_attention_lstm_opts a = { .dropout = .1 };
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_ESHAPE, "attention_lstm: 0 past, 0 future");
     a.num_past_features = PAST, a.num_future_features = FUTURE, a.num_heads = 3;
@@ -321,7 +321,7 @@ Test(forecast_models, what_cannot_be)
     FAILS(w, WEFT_EARG, "attention_lstm: compat");
     weft_transformer_lstm_new(
         m, "a",
-        &(weft_transformer_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .num_layers = 0 });
+        &(weft_transformer_lstm_opts){ .num_past_features = 1, .num_future_features = 1, .num_layers = -1 });
     FAILS(w, WEFT_EARG, "transformer_lstm: num_layers");
     weft_encoder_decoder_lstm_new(m, "a",
                                   &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,

@@ -91,13 +91,13 @@ static weft_activation activation_of(trial *t)
     const char *name = json_string_value(option(t, "mlp_activation"));
     for (int i = 0; name && i < COUNT(names); i++)
         if (!strcmp(name, names[i]))
-            return (weft_activation)i;
+            return (weft_activation)(WEFT_RELU + i);
     return WEFT_RELU;
 }
 
 static weft_forecaster *encoder_decoder(trial *t, const shape *s)
 {
-    weft_encoder_decoder_lstm_opts o = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
+    weft_encoder_decoder_lstm_opts o = { .dropout = .1, .mlp_dropout = .1 };
     const json_t *hidden = option(t, "d_mlp_hidden");
     int n = json_is_array(hidden) ? (int)json_array_size(hidden) : hidden ? 1 : 0;
     int64_t *widths = hold(t, (n + 1) * (int64_t)sizeof *widths);
@@ -117,29 +117,29 @@ static weft_forecaster *encoder_decoder(trial *t, const shape *s)
 
 static weft_forecaster *attention(trial *t, const shape *s)
 {
-    weft_attention_lstm_opts o = WEFT_ATTENTION_LSTM_DEFAULTS;
+    weft_attention_lstm_opts o = { .dropout = .1 };
     o.num_past_features = whole(t, "num_past_features", 0),
     o.num_future_features = whole(t, "num_future_features", 0);
     o.d_model = whole(t, "d_model", o.d_model), o.d_encoder = whole(t, "d_encoder", 0),
     o.d_decoder = whole(t, "d_decoder", 0);
     o.num_layers = (int)whole(t, "num_layers", 2), o.num_heads = (int)whole(t, "num_heads", 4),
     o.dropout = (weft_real)share(t, "dropout", .1);
-    o.use_gating = yes(t, "use_gating", true), o.trainable_add = yes(t, "trainable_add", false),
-    o.causal_attention = yes(t, "causal_attention", true);
+    o.no_gating = !yes(t, "use_gating", true), o.trainable_add = yes(t, "trainable_add", false),
+    o.full_attention = !yes(t, "causal_attention", true);
     o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
     return weft_attention_lstm_new(t->m, "model", &o);
 }
 
 static weft_forecaster *transformer(trial *t, const shape *s)
 {
-    weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
+    weft_transformer_lstm_opts o = { .dropout = .1 };
     o.num_past_features = whole(t, "num_past_features", 0),
     o.num_future_features = whole(t, "num_future_features", 0);
     o.d_model = whole(t, "d_model", o.d_model), o.num_layers = (int)whole(t, "num_layers", 2),
     o.num_heads = (int)whole(t, "num_heads", 4);
-    o.num_transformer_blocks = (int)whole(t, "num_transformer_blocks", 2),
-    o.dropout = (weft_real)share(t, "dropout", .1);
-    o.causal_attention = yes(t, "causal_attention", true),
+    int blocks = (int)whole(t, "num_transformer_blocks", 2);
+    o.num_transformer_blocks = blocks ? blocks : WEFT_NONE, o.dropout = (weft_real)share(t, "dropout", .1);
+    o.full_attention = !yes(t, "causal_attention", true),
     o.share_lstm_weights = yes(t, "share_lstm_weights", false);
     o.output_dim = whole(t, "output_dim", 1), o.compat = s->compat;
     return weft_transformer_lstm_new(t->m, "model", &o);
@@ -148,14 +148,14 @@ static weft_forecaster *transformer(trial *t, const shape *s)
 static weft_forecaster *tft(trial *t, const shape *s)
 {
     const char *model = text(t, "model");
-    weft_tft_opts o = WEFT_TFT_DEFAULTS;
+    weft_tft_opts o = { .num_static_features = 1, .dropout = .1 };
     o.num_past_features = whole(t, "num_past_features", 0),
     o.num_future_features = whole(t, "num_future_features", 0);
     o.num_static_features = whole(t, "num_static_features", 1), o.ctxt_seq_len = whole(t, "ctxt_seq_len", 0);
     o.d_model = whole(t, "d_model", o.d_model), o.d_hidden_continuous = whole(t, "d_hidden_continuous", 8),
     o.num_heads = (int)whole(t, "num_heads", 4);
     o.num_lstm_layers = (int)whole(t, "num_lstm_layers", 2), o.dropout = (weft_real)share(t, "dropout", .1);
-    o.causal_attention = yes(t, "causal_attention", true), o.output_dim = whole(t, "output_dim", 7),
+    o.full_attention = !yes(t, "causal_attention", true), o.output_dim = whole(t, "output_dim", 7),
     o.compat = s->compat;
     return !strcmp(model, "tft") ? weft_tft_new(t->m, "model", &o) :
            !strcmp(model, "pf_tft") ? weft_pf_tft_new(t->m, "model", &o) : weft_xtft_new(t->m, "model", &o);

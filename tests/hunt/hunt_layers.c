@@ -26,7 +26,7 @@ static weft_tensor *mlp(hunt_scene *s)
     int64_t width[] = { hunt_width(s->x), size(s), size(s) };
     return weft_mlp_run(
         weft_mlp_new(s->m, s->name,
-                     &(weft_mlp_opts){ 2, width, (weft_activation)hunt_below(s, 7), drop(s, (weft_real).2) }),
+                     &(weft_mlp_opts){ 2, width, (weft_activation)hunt_below(s, 8), drop(s, (weft_real).2) }),
         s->x);
 }
 
@@ -142,7 +142,7 @@ static weft_tensor *interpretable(hunt_scene *s)
 /* ---- blocks ---- */
 static weft_tensor *grn(hunt_scene *s)
 {
-    weft_grn_opts o = WEFT_GRN_DEFAULTS;
+    weft_grn_opts o = { .dropout = .1 };
     o.in = hunt_width(s->x), o.out = size(s), o.hidden = hunt_one_in(s, 2) ? 0 : size(s),
     o.interpolate = hunt_one_in(s, 2);
     o.context = hunt_one_in(s, 2) ? HUNT_STATE : 0;
@@ -171,7 +171,7 @@ static weft_tensor *resampled(hunt_scene *s)
 
 static weft_tensor *selection(hunt_scene *s)
 {
-    weft_variable_selection_opts o = WEFT_VARIABLE_SELECTION_DEFAULTS;
+    weft_variable_selection_opts o = { .dropout = .1 };
     weft_tensor *weights, *x = hunt_as_wide(s, s->x, 1 + hunt_below(s, 5), "x");
     o.num_features = hunt_width(x), o.d_model = size(s), o.context = hunt_one_in(s, 2) ? HUNT_STATE : 0;
     weft_tensor *y = weft_variable_selection_run(weft_variable_selection_new(s->m, s->name, &o), x,
@@ -187,24 +187,24 @@ static weft_forecaster *any_model(hunt_scene *s, int64_t past, int64_t future, i
     int64_t d = 2 + 2 * hunt_below(s, s->p->large ? 20 : 4);
     switch (hunt_below(s, 3)) {
     case 0: {
-        weft_encoder_decoder_lstm_opts o = WEFT_ENCODER_DECODER_LSTM_DEFAULTS;
+        weft_encoder_decoder_lstm_opts o = { .dropout = .1, .mlp_dropout = .1 };
         o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed,
         o.d_encoder = d, o.d_decoder = size(s), o.output_dim = 2;
         return weft_encoder_decoder_lstm_new(s->m, s->name, &o);
     }
     case 1: {
-        weft_attention_lstm_opts o = WEFT_ATTENTION_LSTM_DEFAULTS;
+        weft_attention_lstm_opts o = { .dropout = .1 };
         o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed,
         o.d_model = d, o.num_heads = 2, o.num_layers = 1;
-        o.use_gating = hunt_one_in(s, 2), o.trainable_add = hunt_one_in(s, 2),
-        o.causal_attention = hunt_one_in(s, 2), o.output_dim = 2;
+        o.no_gating = !hunt_one_in(s, 2), o.trainable_add = hunt_one_in(s, 2),
+        o.full_attention = !hunt_one_in(s, 2), o.output_dim = 2;
         return weft_attention_lstm_new(s->m, s->name, &o);
     }
     default: {
-        weft_transformer_lstm_opts o = WEFT_TRANSFORMER_LSTM_DEFAULTS;
+        weft_transformer_lstm_opts o = { .dropout = .1 };
         o.num_past_features = past, o.num_future_features = future, o.num_static_features = fixed,
         o.d_model = d, o.num_heads = 2, o.num_layers = 1;
-        o.num_transformer_blocks = 1, o.causal_attention = hunt_one_in(s, 2),
+        o.num_transformer_blocks = 1, o.full_attention = !hunt_one_in(s, 2),
         o.share_lstm_weights = hunt_one_in(s, 2), o.output_dim = 2;
         return weft_transformer_lstm_new(s->m, s->name, &o);
     }

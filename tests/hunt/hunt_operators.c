@@ -206,7 +206,7 @@ static weft_tensor *losses(hunt_scene *s)        /* of the tokens, into the loss
     case 0:  l = weft_mse(x, target, NULL); break;
     case 1:  l = weft_huber(x, target, 1, NULL); break;
     case 2:  l = weft_bce_with_logits(x, weft_sigmoid(target), NULL); break;
-    case 3:  l = weft_gaussian_nll(x, weft_add(weft_square(x), weft_scalar(s->w, 1)), target, 0, NULL); break;
+    case 3:  l = weft_gaussian_nll(x, target, weft_add(weft_square(x), weft_scalar(s->w, 1)), 0, NULL); break;
     default: l = weft_cross_entropy(x, weft_argmax(target), &(weft_ce_opts){ .smoothing = (weft_real).1 });
     }
     s->extra = s->extra ? weft_add(s->extra, l.sum) : l.sum;

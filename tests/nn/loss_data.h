@@ -17,7 +17,7 @@ UNUSED static weft_loss loss_of(kind k, weft_tensor *p, weft_tensor *y, weft_ten
     case MAE:      return weft_mae(p, y, o);
     case HUBER:    return weft_huber(p, y, (weft_real).7, o);
     case BCE:      return weft_bce_with_logits(p, y, o);
-    case GAUSSIAN: return weft_gaussian_nll(p, v, y, 0, o);
+    case GAUSSIAN: return weft_gaussian_nll(p, y, v, 0, o);
     case SMAPE:    return weft_smape(p, y, o);
     default:       return weft_mape(p, y, o);
     }

@@ -158,6 +158,7 @@ Test(layers, dropout_is_named_by_its_place)
 static double activation(weft_activation a, double x)
 {
     switch (a) {
+    case WEFT_DEFAULT_ACTIVATION:
     case WEFT_RELU:       return fmax(x, 0);
     case WEFT_LEAKY_RELU: return x > 0 ? x : .01 * x;
     case WEFT_ELU:        return x > 0 ? x : exp(x) - 1;

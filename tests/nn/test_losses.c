@@ -218,9 +218,9 @@ Test(losses, refusals)
         weft_mae(weft_plain(r), weft_plain(r), &(weft_loss_opts){ .mask = r }));
     BAD(WEFT_ESHAPE, "target is of ints", weft_mae(y, i, NULL));
     BAD(WEFT_EARG, "target is NULL", weft_bce_with_logits(y, NULL, NULL));
-    BAD(WEFT_EARG, "delta 0", weft_huber(x, x, 0, NULL));
+    BAD(WEFT_EARG, "delta 0", weft_huber(x, x, WEFT_ZERO, NULL));
     BAD(WEFT_EARG, "eps -1", weft_gaussian_nll(x, x, x, -1, NULL));
-    BAD(WEFT_ESHAPE, "variance [4]", weft_gaussian_nll(x, y, x, 0, NULL));
+    BAD(WEFT_ESHAPE, "variance [4]", weft_gaussian_nll(x, x, y, 0, NULL));
     BAD(WEFT_ESHAPE, "for 2 quantiles", weft_quantile_loss(x, y, quantiles, 2, false, NULL));
     BAD(WEFT_ESHAPE, "last extent only",
         weft_quantile_loss(x, weft_zeros(w, WEFT_SHAPE(3)), quantiles, 3, false, NULL));

@@ -12,7 +12,7 @@ Test(optim, refusals)
     FAILS(w, WEFT_EARG, "nesterov");
     weft_adam_new(a.m, &(weft_adam_opts){ 1, 1, 0, 1, 0 });
     FAILS(w, WEFT_EARG, "adam: beta1 1");
-    weft_adamw_new(a.m, &(weft_adam_opts){ 1, 0, 0, 0, 0 });
+    weft_adamw_new(a.m, &(weft_adam_opts){ .lr = 1, .eps = WEFT_ZERO });
     FAILS(w, WEFT_EARG, "adamw: eps 0");
     weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ 1, (weft_real)NAN, 1, 0, 0, false });
     FAILS(w, WEFT_EARG, "rmsprop: alpha nan");

@@ -6,17 +6,17 @@
 
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 
-bool weft__dropout_is_sound(weft *w, const char *function, real p)
+bool weft__dropout_is_sound(weft *w, const char *function, double p)
 {
     if (w && !(p >= 0 && p < 1))
-        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is wanted", function, (double)p);
+        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is wanted", function, p);
     return w && !w->status;
 }
 
 /* ---- GLU ---- */
-struct weft_glu { weft_module *m; weft_linear *fc1; int64_t out; real dropout; };
+struct weft_glu { weft_module *m; weft_linear *fc1; int64_t out; double dropout; };
 
-weft_glu *weft_glu_new(weft_module *parent, const char *name, int64_t in, int64_t out, real dropout)
+weft_glu *weft_glu_new(weft_module *parent, const char *name, int64_t in, int64_t out, double dropout)
 {
     static weft_glu none;
     if (!weft__dropout_is_sound(weft__ready(parent), "glu", dropout))
@@ -80,7 +80,7 @@ weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *sk
 struct weft_gate_add_norm { weft_module *m; weft_glu *glu; weft_add_norm *add_norm; };
 
 weft_gate_add_norm *weft_gate_add_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out,
-                                           real dropout, bool trainable_add)
+                                           double dropout, bool trainable_add)
 {
     static weft_gate_add_norm none;
     weft_module *m = weft_submodule_new(parent, name);

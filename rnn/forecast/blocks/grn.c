@@ -52,6 +52,7 @@ weft_grn *weft_grn_new(weft_module *parent, const char *name, const weft_grn_opt
     if (!g)
         return weft__finished(m, g, &none);
     g->m = m, g->o = *opts;
+    g->o.activation = g->o.activation ? g->o.activation : WEFT_ELU;
     int64_t hidden = g->o.hidden ? g->o.hidden : g->o.in, out = g->o.out;
     g->fc1 = weft__linear_as(m, "fc1", g->o.in, hidden, normal_of(g->o.in));
     if (g->o.context)

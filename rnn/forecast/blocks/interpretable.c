@@ -10,7 +10,7 @@
 enum { MOST_HEADS = 256 };
 
 struct weft_interpretable_attention {
-    weft_module *m; int64_t width, dk; int heads; real dropout;
+    weft_module *m; int64_t width, dk; int heads; double dropout;
     weft_tensor **query, **key;                  /* weights of the heads, then their biases */
     weft_linear *value, *output;
 };
@@ -33,7 +33,7 @@ static weft_tensor **heads_new(const weft_interpretable_attention *a, const char
 }
 
 weft_interpretable_attention *weft_interpretable_attention_new(weft_module *parent, const char *name,
-                                                               int64_t d_model, int heads, real dropout)
+                                                               int64_t d_model, int heads, double dropout)
 {
     static weft_interpretable_attention none;
     weft *w = weft__ready(parent);

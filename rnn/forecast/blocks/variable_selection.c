@@ -17,12 +17,12 @@ static bool selection_is_sound(weft_module *m, const weft_variable_selection_opt
     weft *w = weft__ready(m);
     if (w && !o)
         weft__fail(w, WEFT_EARG, "variable_selection: opts is NULL");
-    else if (w && (o->num_features < 1 || o->num_features > MOST_FEATURES || o->d_hidden < 1 ||
-                   o->d_model < 1 || o->context < 0))
+    else if (w && (o->num_features < 1 || o->num_features > MOST_FEATURES || o->d_hidden < 0 ||
+                   o->d_model < 0 || o->context < 0))
         weft__fail(w, WEFT_ESHAPE,
                    "variable_selection: %lld features, d_hidden %lld, d_model %lld, context %lld; 1 .. %d "
-                   "features, widths of 1 or more and a "
-                   "context of 0 or more are wanted",
+                   "features and widths of 0 or more "
+                   "are wanted",
                    (long long)o->num_features, (long long)o->d_hidden, (long long)o->d_model,
                    (long long)o->context, MOST_FEATURES);
     return weft__dropout_is_sound(w, "variable_selection", o ? o->dropout : 0);
@@ -80,6 +80,7 @@ weft_variable_selection *weft_variable_selection_new(weft_module *parent, const 
     if (!v)
         return weft__finished(m, v, &none);
     v->m = m, v->o = *opts;
+    v->o.d_hidden = weft__or_count(v->o.d_hidden, 8), v->o.d_model = weft__or_count(v->o.d_model, 300);
     return weft__finished(m, features_new(v) ? v : NULL, &none);
 }
 
