@@ -105,6 +105,27 @@ WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_
 WEFT_API weft_tensor *weft_pack_padded_checked(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
 /* A ragged tensor to a plain [n, T, ..]; total is T (at least the longest), 0 means the longest; pads hold `fill`. */
 WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, double fill, weft_align align);
+/* Plain sequences [T, ..], one or more, T of 0 or more, as one packed tensor; and as a padded plain one
+ * [n, longest, ..]. */
+WEFT_API weft_tensor *weft_pack_sequence(weft_tensor *const *sequences, int64_t n);
+WEFT_API weft_tensor *weft_pad_sequence(weft_tensor *const *sequences, int64_t n, double fill, weft_align align);
+/* The sequences of a ragged tensor, plain [T, ..] each, into sequences [n] in the user's order. */
+WEFT_API void weft_unpack_sequence(weft_tensor *ragged, weft_tensor **sequences);
+/* PyTorch's PackedSequence: the rows step by step, the longest sequence first, ties in the user's order.
+ * Arrays are of host memory. ids: as in weft_lengths, in the user's order. */
+typedef struct {
+    weft_tensor *data;                           /* plain [sum of batch_sizes, ..] */
+    const int32_t *batch_sizes;                  /* [steps] how many sequences are longer than t */
+    const int32_t *sorted_indices;               /* [sequences] the sequence in each place */
+    const int32_t *unsorted_indices;             /* [sequences] the place of each sequence */
+    const int64_t *ids;                          /* [sequences] or NULL: 0, 1, .. */
+    int64_t steps, sequences;
+} weft_packed_sequence;
+/* The fields of a ragged tensor, whatever its layout; the arrays belong to the step. */
+WEFT_API weft_packed_sequence weft_packed_sequence_of(weft_tensor *ragged);
+/* Back: a ragged tensor of data and arrays, in the layout packed; either of the two indices, or both (NULL
+ * and NULL: sequences lie as they are sorted). The arrays are copied. An error: arrays that do not agree. */
+WEFT_API weft_tensor *weft_ragged_of(const weft_packed_sequence *packed);
 /* Plain [n, T, ..] with pads on one side to the same with pads on the other. */
 WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
 /* [n, T] of 0 and 1: where the data are. */

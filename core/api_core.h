@@ -207,11 +207,6 @@ WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
 /* The batch of a ragged tensor: how many sequences, their lengths and ids in the user's order. Owned by the step; n = 0 and
  * NULLs if x is not ragged. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
-/* PyTorch's batch_sizes: [steps], how many sequences are longer than t. Owned by the step, host memory; NULL if not ragged. */
-WEFT_API const int32_t *weft_batch_sizes(const weft_tensor *x, int64_t *steps);
-/* [n] the sequences from the longest to the shortest (ties: in the user's order), and the place of each in that order. */
-WEFT_API const int32_t *weft_sorted_indices(const weft_tensor *x);
-WEFT_API const int32_t *weft_unsorted_indices(const weft_tensor *x);
 /* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
 /* [rows] for every row of x's own layout the sequence and the position in it; -1 in a pad of the layout rows. */

@@ -121,8 +121,9 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     weft_tensor *x = weft_to_layout(d->in[WEFT__X], WEFT_PACKED), *noise = weft__own_noise(d, x);
     weft_tensor *in = weft_plain(d->in[WEFT__W_IH] ? affine(x, d->in[WEFT__W_IH], d->in[WEFT__B_IH]) : x);
     weft *w = x->w;
-    int64_t T, from = 0;
-    const int32_t *live = weft_batch_sizes(x, &T);
+    const weft_batch *b = x->f.batch;
+    const int32_t *live = b ? b->live.host : NULL;                /* PyTorch's batch_sizes */
+    int64_t T = b ? b->longest : 0, from = 0;
     weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h),
                 **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)

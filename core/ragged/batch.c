@@ -218,22 +218,6 @@ weft_lengths weft_lengths_of(const weft_tensor *x)
     return b ? (weft_lengths){ b->n, b->len, b->id } : (weft_lengths){ 0 };
 }
 
-const int32_t *weft_batch_sizes(const weft_tensor *x, int64_t *steps)
-{
-    const weft_batch *b = batch_of(x);
-    if (steps)
-        *steps = b ? b->longest : 0;
-    return b ? b->live.host : NULL;
-}
-
-const int32_t *weft_sorted_indices(const weft_tensor *x)
-{
-    return batch_of(x) ? x->f.batch->sorted.host : NULL;
-}
-const int32_t *weft_unsorted_indices(const weft_tensor *x)
-{
-    return batch_of(x) ? x->f.batch->unsorted.host : NULL;
-}
 const int32_t *weft_offsets(const weft_tensor *x) { return batch_of(x) ? x->f.batch->offset.host : NULL; }
 
 static const struct weft__rows *rows_of(const weft_tensor *x)

@@ -50,8 +50,7 @@ static void tensors(bad *b)
     TRY(weft_print_module, NULL, NULL);
     fclose(null);
     TRY(weft_layout_of, X);                      TRY(weft_lengths_of, X);
-    TRY(weft_batch_sizes, X, NULL);              TRY(weft_sorted_indices, X);
-    TRY(weft_unsorted_indices, X);               TRY(weft_offsets, X);
+    TRY(weft_offsets, X);
     TRY(weft_row_sequence, X);                      TRY(weft_row_position, X);
     TRY(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
     TRY(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });

@@ -67,18 +67,18 @@ static void hold_arrays(weft *w, const char *name, const json_t *c)
     batch b;
     read_batch(&b, c);
     int32_t      zeros[MOST * 4] = { 0 };
-    int64_t      steps;
     weft_tensor *x = weft_ragged_ints(w, zeros, &b.l);
-    const int32_t *sizes = weft_batch_sizes(x, &steps);
+    const weft_packed_sequence packed = weft_packed_sequence_of(x);
+    int64_t steps = packed.steps;
     const json_t *n = json_object_get(c, "N"), *longest = json_object_get(c, "T"),
                  *want = json_object_get(c, "batch_sizes");
     cr_assert(!n || json_integer_value(n) == weft_size(x, 0), "%s: %lld tokens", name,
               (long long)weft_size(x, 0));
     cr_assert(!longest || json_integer_value(longest) == steps, "%s: %lld steps", name, (long long)steps);
     cr_assert(!want || (int64_t)json_array_size(want) == steps, "%s: %lld steps", name, (long long)steps);
-    hold_ints(name, "batch_sizes", sizes, want);
-    hold_ints(name, "sorted_indices", weft_sorted_indices(x), json_object_get(c, "sorted_indices"));
-    hold_ints(name, "unsorted_indices", weft_unsorted_indices(x), json_object_get(c, "unsorted_indices"));
+    hold_ints(name, "batch_sizes", packed.batch_sizes, want);
+    hold_ints(name, "sorted_indices", packed.sorted_indices, json_object_get(c, "sorted_indices"));
+    hold_ints(name, "unsorted_indices", packed.unsorted_indices, json_object_get(c, "unsorted_indices"));
     hold_ints(name, "cu_seqlens", weft_offsets(x), json_object_get(c, "cu_seqlens"));
     hold_ints(name, "cu", weft_offsets(x), json_object_get(c, "cu"));
     hold_ints(name, "pos", weft_row_position(x), json_object_get(c, "pos"));
@@ -227,7 +227,7 @@ Test(packing, no_sequences_and_no_tokens)
             weft_tensor *p = weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l,
                                                        WEFT_ALIGN_LEFT),
                         *x = weft_pad_packed_sequence(p, 4, 7, WEFT_ALIGN_LEFT);
-            weft_batch_sizes(p, &steps);
+            steps = weft_packed_sequence_of(p).steps;
             cr_assert(weft_size(p, 0) == 0 && steps == 0 && weft_lengths_of(p).n == n);
             cr_assert(weft_size(x, 0) == n && weft_size(x, 1) == 4 && weft_size(x, 2) == 2);
             for (int64_t i = 0; i < weft_numel(x); i++)
