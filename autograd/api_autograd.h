@@ -1,9 +1,10 @@
 /* api_autograd.h - operators, the tape, gradients, and how a user's own operator is made.
  *
- * Operators take tensors of the step (or parameters) and return one. Ragged tensors are welcome everywhere: those of one
- * operator must be of one batch (the same lengths and ids), and are arranged to one layout by themselves. Beside a ragged
- * operand a plain one has no row axis: its rank is lower, or its first extent 1. Inputs are remembered on the tape, therefore
- * not const. Axes count from 0, from the end if negative. All errors are sticky in the context. */
+ * Operators take tensors of the step (or parameters) and return one. Ragged tensors are welcome
+ * everywhere: those of one operator must be of one batch (the same lengths and ids), and are
+ * arranged to one layout by themselves. Beside a ragged operand a plain one has no row axis: its
+ * rank is lower, or its first extent 1. Inputs are remembered on the tape, therefore not const.
+ * Axes count from 0, from the end if negative. All errors are sticky in the context. */
 #ifndef WEFT_API_AUTOGRAD_H
 #define WEFT_API_AUTOGRAD_H
 #include "../core/api_core.h"
@@ -13,76 +14,100 @@ extern "C" {
 #endif
 
 /* ---- pointwise: y has x's shape and layout ---- */
-WEFT_API weft_tensor *weft_neg(weft_tensor *x), *weft_exp(weft_tensor *x), *weft_log(weft_tensor *x), *weft_sqrt(weft_tensor *x);
-WEFT_API weft_tensor *weft_rsqrt(weft_tensor *x), *weft_square(weft_tensor *x), *weft_abs(weft_tensor *x);
+WEFT_API weft_tensor *weft_neg(weft_tensor *x), *weft_exp(weft_tensor *x),
+    *weft_log(weft_tensor *x), *weft_sqrt(weft_tensor *x);
+WEFT_API weft_tensor *weft_rsqrt(weft_tensor *x), *weft_square(weft_tensor *x),
+    *weft_abs(weft_tensor *x);
 WEFT_API weft_tensor *weft_reciprocal(weft_tensor *x);               /* 1 / x, and 0 where x is 0 */
-WEFT_API weft_tensor *weft_sin(weft_tensor *x), *weft_cos(weft_tensor *x), *weft_tanh(weft_tensor *x), *weft_sigmoid(weft_tensor *x);
-WEFT_API weft_tensor *weft_relu(weft_tensor *x), *weft_silu(weft_tensor *x), *weft_softplus(weft_tensor *x);
-WEFT_API weft_tensor *weft_gelu(weft_tensor *x);                  /* x Phi(x), by the error function */
+WEFT_API weft_tensor *weft_sin(weft_tensor *x), *weft_cos(weft_tensor *x),
+    *weft_tanh(weft_tensor *x), *weft_sigmoid(weft_tensor *x);
+WEFT_API weft_tensor *weft_relu(weft_tensor *x), *weft_silu(weft_tensor *x),
+    *weft_softplus(weft_tensor *x);
+WEFT_API weft_tensor *weft_gelu(weft_tensor *x);               /* x Phi(x), by the error function */
 WEFT_API weft_tensor *weft_leaky_relu(weft_tensor *x, double slope);        /* slope x below 0 */
-WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);               /* alpha (exp(x) - 1) below 0 */
+WEFT_API weft_tensor *weft_elu(weft_tensor *x, double alpha);       /* alpha (exp(x) - 1) below 0 */
 WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);   /* low <= high */
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);            /* factor x */
 
-/* Two operands, broadcasting as NumPy does. min and max share the gradient of equal elements evenly. */
-WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b), *weft_sub(weft_tensor *a, weft_tensor *b);
-WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b), *weft_div(weft_tensor *a, weft_tensor *b);
-WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b), *weft_maximum(weft_tensor *a, weft_tensor *b);
+/* Two operands, broadcasting as NumPy does. min and max share the gradient of equal elements
+ * evenly. */
+WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b),
+    *weft_sub(weft_tensor *a, weft_tensor *b);
+WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b),
+    *weft_div(weft_tensor *a, weft_tensor *b);
+WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b),
+    *weft_maximum(weft_tensor *a, weft_tensor *b);
 /* Comparisons give reals 0 and 1, and no gradient. */
-WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b), *weft_less_equal(weft_tensor *a, weft_tensor *b);
-WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b), *weft_greater_equal(weft_tensor *a, weft_tensor *b);
-WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b), *weft_not_equal(weft_tensor *a, weft_tensor *b);
-/* a where the condition is not 0, else b; what is not chosen cannot spoil anything, NaN included. All three broadcast. */
+WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b),
+    *weft_less_equal(weft_tensor *a, weft_tensor *b);
+WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
+    *weft_greater_equal(weft_tensor *a, weft_tensor *b);
+WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
+    *weft_not_equal(weft_tensor *a, weft_tensor *b);
+/* a where the condition is not 0, else b; what is not chosen cannot spoil anything, NaN
+ * included. All three broadcast. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
 /* Ints as reals; no gradient. */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
 
 /* ---- matrix products ---- *
- * a [.., m, k] b [.., k, n] -> [.., m, n]. If b has rank 2 all leading axes of a are rows (ragged ones, too); otherwise both
- * have the same leading axes and it is a batch of products. */
+ * a [.., m, k] b [.., k, n] -> [.., m, n]. If b has rank 2 all leading axes of a are rows (ragged
+ * ones, too); otherwise both have the same leading axes and it is a batch of products. */
 WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
-/* The same with the last two axes of a, of b exchanged first. a ragged and ta: the rows are summed over (a^T b), and b must
- * have the same rows; the result is plain. */
+/* The same with the last two axes of a, of b exchanged first. a ragged and ta: the rows are summed
+ * over (a^T b), and b must have the same rows; the result is plain. */
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
 /* ---- sums ---- *
- * Along an axis, which goes away. Along the rows of a ragged tensor (axis 0) over all tokens; the result is plain. Nothing to
- * sum is 0, its mean 0. */
+ * Along an axis, which goes away. Along the rows of a ragged tensor (axis 0) over all tokens; the
+ * result is plain. Nothing to sum is 0, its mean 0. */
 WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis), *weft_mean(weft_tensor *x, int axis);
 /* The largest; the gradient goes to the first of equals. An empty axis is an error. */
 WEFT_API weft_tensor *weft_max(weft_tensor *x, int axis);
 /* Over all elements, to rank 0. */
 WEFT_API weft_tensor *weft_sum_all(weft_tensor *x), *weft_mean_all(weft_tensor *x);
-/* y_i = x_0 + .. + x_i along an axis; of a ragged tensor along axis 0: within each sequence. Reals. */
+/* y_i = x_0 + .. + x_i along an axis; of a ragged tensor along axis 0: within each sequence.
+ * Reals. */
 WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 
-/* Softmax and its kin of reals along an axis; along axis 0 of a ragged tensor: over the tokens of each sequence. mask NULL, or x's shape:
- * where it is 0 the element takes no part and its result is 0. A row without elements is 0 (logsumexp: -inf). */
-WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis), *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
-WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis), *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
+/* Softmax and its kin of reals along an axis; along axis 0 of a ragged tensor: over the tokens of
+ * each sequence. mask NULL, or x's shape: where it is 0 the element takes no part and its result is
+ * 0. A row without elements is 0 (logsumexp: -inf). */
+WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis),
+    *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
+WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis),
+    *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
 /* log(sum(exp(x))), the axis gone; of a ragged tensor along axis 0: [sequences, ..], plain. */
-WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis), *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask);
-/* (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift ([width] each, or both NULL). Ba et al. 2016. */
-WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps);
+WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis),
+    *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask);
+/* (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift ([width] each, or
+ * both NULL). Ba et al. 2016. */
+WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift,
+                                      double eps);
 
 /* ---- shapes ---- */
-/* The same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows as axis 0. */
+/* The same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows as
+ * axis 0. */
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
-/* n tensors end to end along an axis, the others equal. Ragged ones along any axis but 0 (weft_concat_sequences is that). Reals or ints. */
+/* n tensors end to end along an axis, the others equal. Ragged ones along any axis but 0
+ * (weft_concat_sequences is that). Reals or ints. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis);
-/* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged tensor. Reals or ints. */
+/* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
+ * tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
 /* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* `times` copies end to end along an axis. Reals of rank 0 .. 5, not the rows of a ragged tensor. */
+/* `times` copies end to end along an axis. Reals of rank 0 .. 5, not the rows of a ragged
+ * tensor. */
 WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
 
 /* ---- by index ---- *
- * Rows of a plain table [rows, width] (or [rows]) -> [.. of index, width]; the result is ragged if the index is. -1 gives 0; any other index
- * out of range is an error that names its place. Gradient: rows that occur twice are summed, in a fixed order. */
+ * Rows of a plain table [rows, width] (or [rows]) -> [.. of index, width]; the result is ragged if
+ * the index is. -1 gives 0; any other index out of range is an error that names its place.
+ * Gradient: rows that occur twice are summed, in a fixed order. */
 WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
 /* Its transpose: a table [rows, width] of zeros to which row index[r] gets x's row r added. */
 WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);
@@ -91,28 +116,35 @@ WEFT_API weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column);
 /* [..] ints -> [.., classes] of 0 and 1; a negative class gives zeros. No gradient. */
 WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
 
-/* Zeroes each element with probability p and divides the others by 1 - p; p = 0, or a context not training: x itself. The mask
- * is a function of (seed, name, number of the step, how many-th call of that name in the step, sequence id, position, column):
- * it does not depend on layout, neighbours or threads. per_sequence: the same mask at all positions of a sequence. Rows of a
+/* Zeroes each element with probability p and divides the others by 1 - p; p = 0, or a context not
+ * training: x itself. The mask is a function of (seed, name, number of the step, how many-th call
+ * of that name in the step, sequence id, position, column): it does not depend on layout,
+ * neighbours or threads. per_sequence: the same mask at all positions of a sequence. Rows of a
  * plain tensor count as sequences of one token. */
 WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- ragged batches ---- */
-/* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an error that names the sequence.
- * What lies beyond a length is never looked at. */
-WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
-/* The same, and an error if anything beyond the lengths is not 0 (the length covers only part of the data); waits. */
-WEFT_API weft_tensor *weft_pack_padded_checked(weft_tensor *padded, const weft_lengths *lengths, weft_align align);
-/* A ragged tensor to a plain [n, T, ..]; total is T (at least the longest), 0 means the longest; pads hold `fill`. */
-WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, double fill, weft_align align);
-/* Plain sequences [T, ..], one or more, T of 0 or more, as one packed tensor; and as a padded plain one
- * [n, longest, ..]. */
+/* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an
+ * error that names the sequence. What lies beyond a length is never looked at. */
+WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_lengths *lengths,
+                                                weft_align align);
+/* The same, and an error if anything beyond the lengths is not 0 (the length covers only part of
+ * the data); waits. */
+WEFT_API weft_tensor *weft_pack_padded_checked(weft_tensor *padded, const weft_lengths *lengths,
+                                               weft_align align);
+/* A ragged tensor to a plain [n, T, ..]; total is T (at least the longest), 0 means the longest;
+ * pads hold `fill`. */
+WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, double fill,
+                                               weft_align align);
+/* Plain sequences [T, ..], one or more, T of 0 or more, as one packed tensor; and as a padded plain
+ * one [n, longest, ..]. */
 WEFT_API weft_tensor *weft_pack_sequence(weft_tensor *const *sequences, int64_t n);
-WEFT_API weft_tensor *weft_pad_sequence(weft_tensor *const *sequences, int64_t n, double fill, weft_align align);
+WEFT_API weft_tensor *weft_pad_sequence(weft_tensor *const *sequences, int64_t n, double fill,
+                                        weft_align align);
 /* The sequences of a ragged tensor, plain [T, ..] each, into sequences [n] in the user's order. */
 WEFT_API void weft_unpack_sequence(weft_tensor *ragged, weft_tensor **sequences);
-/* PyTorch's PackedSequence: the rows step by step, the longest sequence first, ties in the user's order.
- * Arrays are of host memory. ids: as in weft_lengths, in the user's order. */
+/* PyTorch's PackedSequence: the rows step by step, the longest sequence first, ties in the user's
+ * order. Arrays are of host memory. ids: as in weft_lengths, in the user's order. */
 typedef struct {
     weft_tensor *data;                           /* plain [sum of batch_sizes, ..] */
     const int32_t *batch_sizes;                  /* [steps] how many sequences are longer than t */
@@ -123,16 +155,20 @@ typedef struct {
 } weft_packed_sequence;
 /* The fields of a ragged tensor, whatever its layout; the arrays belong to the step. */
 WEFT_API weft_packed_sequence weft_packed_sequence_of(weft_tensor *ragged);
-/* Back: a ragged tensor of data and arrays, in the layout packed; either of the two indices, or both (NULL
- * and NULL: sequences lie as they are sorted). The arrays are copied. An error: arrays that do not agree. */
+/* Back: a ragged tensor of data and arrays, in the layout packed; either of the two indices, or
+ * both (NULL and NULL: sequences lie as they are sorted). The arrays are copied. An error: arrays
+ * that do not agree. */
 WEFT_API weft_tensor *weft_ragged_of(const weft_packed_sequence *packed);
 /* Plain [n, T, ..] with pads on one side to the same with pads on the other. */
-WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths, weft_align from, weft_align to);
+WEFT_API weft_tensor *weft_move_pads(weft_tensor *padded, const weft_lengths *lengths,
+                                     weft_align from, weft_align to);
 /* [n, T] of 0 and 1: where the data are. */
-WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int64_t total, weft_align align);
+WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int64_t total,
+                                       weft_align align);
 /* To another layout of the same batch: WEFT_PACKED or WEFT_CONCAT. */
 WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
-/* To the layout `rows`: [rows * width, ..], several whole sequences a row; pads are 0. Overlaps are an error. */
+/* To the layout `rows`: [rows * width, ..], several whole sequences a row; pads are 0. Overlaps
+ * are an error. */
 WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);
 /* The rows alone, no longer a batch's. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
@@ -142,34 +178,54 @@ WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
 /* Per sequence b after a; both have the same number of sequences, ids are a's. */
 WEFT_API weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b);
-/* The parts of a joined tensor again: the first lengths.len[s] tokens of each sequence, and the rest. */
-WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b);
+/* The parts of a joined tensor again: the first lengths.len[s] tokens of each sequence, and the
+ * rest. */
+WEFT_API void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a,
+                                   weft_tensor **b);
 /* [n, ..] to every token of its sequence, in like's batch and layout. */
 WEFT_API weft_tensor *weft_broadcast_to_tokens(weft_tensor *per_sequence, weft_tensor *like);
 /* From the tokens of each sequence one row [n, ..]; an empty sequence gives 0. */
-typedef enum { WEFT_POOL_SUM, WEFT_POOL_MEAN, WEFT_POOL_MAX, WEFT_POOL_FIRST, WEFT_POOL_LAST } weft_pooling;
+typedef enum {
+    WEFT_POOL_SUM,
+    WEFT_POOL_MEAN,
+    WEFT_POOL_MAX,
+    WEFT_POOL_FIRST,
+    WEFT_POOL_LAST
+} weft_pooling;
 WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
 
 /* ---- attention between ragged tensors ---- *
- * softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk, heads * dk], v [Nk, heads * dv]; their batches
- * have the same number of sequences. scale 0: 1 / sqrt(dk). A query without keys gives 0. map, if not NULL, is set to the
- * weights [Nq * ., heads]: a ragged tensor, one sequence for each query row in concat order, one token for each of its keys.
+ * softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk, heads *
+ * dk], v [Nk, heads * dv]; their batches have the same number of sequences. scale 0: 1 / sqrt(dk).
+ * A query without keys gives 0. map, if not NULL, is set to the weights [Nq * ., heads]: a ragged
+ * tensor, one sequence for each query row in concat order, one token for each of its keys.
  *
- * Of the Lk keys of its sequence query i of Lq sees all, or those with j <= i (top left), j <= i + Lk - Lq (bottom right), or
- * j < i + Lk - Lq (strict: with keys [encoder; decoder] step i of the decoder sees the encoder and the steps before it).
+ * Of the Lk keys of its sequence query i of Lq sees all, or those with j <= i (top left), j <= i +
+ * Lk - Lq (bottom right), or j < i + Lk - Lq (strict: with keys [encoder; decoder] step i of the
+ * decoder sees the encoder and the steps before it).
  *
- * In training each weight becomes 0 with probability dropout and is divided by 1 - dropout otherwise, in the map, too. The mask is that
- * of weft_dropout under `name`, of tokens that are the queries and columns that are the keys, and each head has one of its own: a
- * function of (seed, name, number of the step, how many-th call of that name in the step, id of the query's sequence, head, i, j). */
-typedef enum { WEFT_ALL_KEYS, WEFT_CAUSAL_TOP_LEFT, WEFT_CAUSAL_BOTTOM_RIGHT, WEFT_CAUSAL_STRICT } weft_causal;
+ * In training each weight becomes 0 with probability dropout and is divided by 1 - dropout
+ * otherwise, in the map, too. The mask is that of weft_dropout under `name`, of tokens that are the
+ * queries and columns that are the keys, and each head has one of its own: a function of (seed,
+ * name, number of the step, how many-th call of that name in the step, id of the query's sequence,
+ * head, i, j). */
+typedef enum {
+    WEFT_ALL_KEYS,
+    WEFT_CAUSAL_TOP_LEFT,
+    WEFT_CAUSAL_BOTTOM_RIGHT,
+    WEFT_CAUSAL_STRICT
+} weft_causal;
 typedef struct {
     int heads; double scale; weft_causal causal; bool shared_values;      /* shared: v [Nk, dv] */
-    double dropout; const char *name;                                     /* 0 <= dropout < 1; above 0 a name is wanted */
+    double dropout; const char *name;               /* 0 <= dropout < 1; above 0 a name is wanted */
 } weft_attention_opts;
-WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, const weft_attention_opts *opts, weft_tensor **map);
-/* All pairs of a query and a key of the same sequence as a ragged batch: one sequence for each query row (concat order), one token
- * for each of its keys. The rows of q (spread) and of k (gathered) for every pair. */
-WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair);
+WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v,
+                                     const weft_attention_opts *opts, weft_tensor **map);
+/* All pairs of a query and a key of the same sequence as a ragged batch: one sequence for each
+ * query row (concat order), one token for each of its keys. The rows of q (spread) and of k
+ * (gathered) for every pair. */
+WEFT_API void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair,
+                         weft_tensor **k_of_pair);
 
 /* ---- gradients ---- */
 /* Walks the tape back from a loss, a tensor of one element, and adds into the gradients of all
@@ -183,56 +239,71 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
  * by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG
  * if `of` is neither on the tape nor one of them. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out);
-/* The largest difference between the gradients of f (a scalar) at x and central differences, relative to max(1, size of the
- * gradient); gradients by operators and by fused kernels both. NaN on error. Meant for the double library. */
-WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user), weft_tensor *const *x, int n, void *user);
+/* The largest difference between the gradients of f (a scalar) at x and central differences,
+ * relative to max(1, size of the gradient); gradients by operators and by fused kernels both. NaN
+ * on error. Meant for the double library. */
+WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
+                               weft_tensor *const *x, int n, void *user);
 /* The same for the gradients of the gradients. */
-WEFT_API double weft_gradcheck2(weft_tensor *(*f)(weft_tensor *const *x, void *user), weft_tensor *const *x, int n, void *user);
+WEFT_API double weft_gradcheck2(weft_tensor *(*f)(weft_tensor *const *x, void *user),
+                                weft_tensor *const *x, int n, void *user);
 /* Calls fn with every result as it is made; NULL for nobody. */
-WEFT_API void weft_on_result(weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
+WEFT_API void weft_on_result(
+    weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
 /* Prints the tape, a line an entry: number, operator, inputs by number, shape. */
 WEFT_API void weft_print_tape(FILE *file, const weft *w);
 
 /* ---- an operator of one's own ---- *
- * A call is one use of an operator: m results, n inputs, a copy of the attributes. Results are those a user sees, then others
- * that only the backward needs. */
+ * A call is one use of an operator: m results, n inputs, a copy of the attributes. Results are
+ * those a user sees, then others that only the backward needs. */
 typedef struct weft_op weft_op;
 typedef struct weft_call {
     const weft_op *op;
     weft_tensor  **y, **x;
     int            m, n;
     const void    *attributes;
-    bool           add;                          /* forward: y[0] += instead of = (only if op->adds) */
+    bool           add;                       /* forward: y[0] += instead of = (only if op->adds) */
 } weft_call;
 
 struct weft_op {
     const char *name;
     int         results;                         /* up to 4; 0 means 1 */
-    weft_layout layout;                          /* of ragged inputs; PLAIN: the first ragged input's, but concat for rows; ROWS: as they come */
-    bool        adds, in_place;                  /* forward obeys add; y[0] may overwrite an input of its shape */
+    /* of ragged inputs; PLAIN: the first ragged input's, but concat for rows; ROWS: as they come */
+    weft_layout layout;
+    bool        adds, in_place;    /* forward obeys add; y[0] may overwrite an input of its shape */
     bool        ragged_apart;                    /* ragged inputs may be of different batches */
     bool        no_gradient;                     /* says that there is none: gradients stop here */
-    uint32_t    unread;                          /* bit i: no backward reads the numbers of x[i], so */
-                                                 /* a parameter there may change before it; 0: all are read */
-    bool (*shape)(weft_call *);                  /* sets each result's shape (weft_op_like, weft_op_set_shape), or returns weft_op_refuse */
-    void (*forward)(weft_call *);                /* NULL: the result is a view of x[0], with as many elements and of its type */
-    weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);         /* gradient of x[i] from that of y[0], in operators; NULL: none */
-    void (*fused)(const weft_call *);            /* instead, for walks that are not recorded: raw, by weft_op_dy and weft_op_dx */
+    /* bit i: no backward reads the numbers of x[i], so a parameter there may change before it;
+     * 0: all are read */
+    uint32_t    unread;
+    /* sets each result's shape (weft_op_like, weft_op_set_shape), or returns weft_op_refuse */
+    bool (*shape)(weft_call *);
+    /* NULL: the result is a view of x[0], with as many elements and of its type */
+    void (*forward)(weft_call *);
+    /* gradient of x[i] from that of y[0], in operators; NULL: none */
+    weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);
+    /* instead, for walks that are not recorded: raw, by weft_op_dy and weft_op_dx */
+    void (*fused)(const weft_call *);
     bool        once;                            /* fused destroys what was saved */
-    void (*composed)(const weft_call *, weft_tensor **y);    /* the same function from operators; walked when fused may not run */
+    /* the same function from operators; walked when fused may not run */
+    void (*composed)(const weft_call *, weft_tensor **y);
 };
-/* Applies an operator: checks error state, handles, layouts and shapes, makes the result, records, runs. Attributes are copied. */
-WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes, size_t bytes);
-/* For `shape`: y like x; y a plain tensor of that shape; and the refusal, whose text names operator and shapes (returns false). */
+/* Applies an operator: checks error state, handles, layouts and shapes, makes the result,
+ * records, runs. Attributes are copied. */
+WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n,
+                                    const void *attributes, size_t bytes);
+/* For `shape`: y like x; y a plain tensor of that shape; and the refusal, whose text names
+ * operator and shapes (returns false). */
 WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 /* For raw functions: the numbers, in device memory; NULL for NULL and, an error, for a handle that
- * has ended. Ints for weft_op_data and reals for weft_op_int_data are an error that names the operator;
- * what they return then may be read and written, in vain. */
+ * has ended. Ints for weft_op_data and reals for weft_op_int_data are an error that names the
+ * operator; what they return then may be read and written, in vain. */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
-/* In `fused`: the gradient of result k (NULL: none came), and where that of input i goes (NULL: not wanted; *add: += or =). */
+/* In `fused`: the gradient of result k (NULL: none came), and where that of input i goes (NULL:
+ * not wanted; *add: += or =). */
 WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
 WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 

@@ -1,5 +1,5 @@
-/* packed_sequence.c - ragged tensors as users of PyTorch know them: PackedSequence with its fields, and lists of
- * sequences that are packed, padded and unpacked. Inside there is one batch, which these show and take. */
+/* packed_sequence.c - ragged tensors as users of PyTorch know them: PackedSequence with its fields, and lists
+ * of sequences that are packed, padded and unpacked. Inside there is one batch, which these show and take. */
 #include <string.h>
 #include "autograd/autograd.h"
 
@@ -50,7 +50,8 @@ static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, i
         sorted[i] = place[i] = -1;
     for (*at = 0; *at < p->sequences; ++*at) {
         int32_t i = (int32_t)*at, rank = there || !back ? i : back[i], s = there ? there[i] : i;
-        if (rank < 0 || rank >= p->sequences || s < 0 || s >= p->sequences || sorted[rank] >= 0 || place[s] >= 0)
+        if (rank < 0 || rank >= p->sequences || s < 0 || s >= p->sequences || sorted[rank] >= 0 ||
+            place[s] >= 0)
             return "indices that name each sequence once";
         if (there && back && back[s] != i)
             return "unsorted_indices that undo sorted_indices";
@@ -60,8 +61,8 @@ static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, i
 }
 
 /* Lengths in the user's order, and for each token there the row that it has in the data. */
-static void to_users_order(const weft_packed_sequence *p, const int32_t *sorted, int32_t *len, int32_t *offset,
-                           int32_t *rows)
+static void to_users_order(const weft_packed_sequence *p, const int32_t *sorted, int32_t *len,
+                           int32_t *offset, int32_t *rows)
 {
     memset(len, 0, (size_t)p->sequences * sizeof *len);
     for (int64_t t = 0; t < p->steps; t++)
@@ -92,7 +93,8 @@ static weft_tensor *from_rows(const weft_packed_sequence *p, const int32_t *sort
         return weft__view(p->data, &f);
     }
     if (p->data->f.type != WEFT_REAL)            /* sequences of one length that changed their places */
-        weft__fail(w, WEFT_EARG, "ragged_of: ints are wanted with sequences of one length in the user's order");
+        weft__fail(w, WEFT_EARG,
+                   "ragged_of: ints are wanted with sequences of one length in the user's order");
     return weft_to_layout(weft_index_select(p->data, weft_ragged_ints(w, rows, &l)), WEFT_PACKED);
 }
 
@@ -110,7 +112,8 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
         wrong = wrong_order(p, sorted, sorted + p->sequences, &at);
     if (wrong)
         weft__fail(w, WEFT_EARG, "ragged_of: at %lld of %lld steps, %lld sequences, %lld rows: %s are wanted",
-                   (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], wrong);
+                   (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0],
+                   wrong);
     return w->status ? &w->nil : from_rows(p, sorted);
 }
 
@@ -121,13 +124,15 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
     weft *w = weft__context(x, !x || n < 0 || n > INT32_MAX ? 0 : (int)n);
     int32_t *len = n < 1 || !x ? NULL : weft__take(w, &w->notes, n * (int64_t)sizeof *len);
     if (n < 1 || !x)
-        weft__fail(w, WEFT_EARG, "%s: %lld sequences; a list of one or more is wanted", function, (long long)n);
+        weft__fail(w, WEFT_EARG, "%s: %lld sequences; a list of one or more is wanted", function,
+                   (long long)n);
     for (int64_t s = 0; len && s < n && !w->status; s++) {
         char text[128];
         const char *wrong = weft__wrong(w, x[s]);
         if (wrong || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
-            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; plain ones [T, ..] of one rank are wanted", function,
-                       (long long)s, wrong ? wrong : "is ", wrong ? "" : weft__text(&x[s]->f, text));
+            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; plain ones [T, ..] of one rank are wanted",
+                       function, (long long)s, wrong ? wrong : "is ",
+                       wrong ? "" : weft__text(&x[s]->f, text));
         else
             len[s] = (int32_t)x[s]->f.size[0];
     }

@@ -40,29 +40,29 @@ extern "C" {
 
 #ifdef WEFT_DOUBLE
 typedef double weft_real;                        /* the library built with `make V=double` */
-#define weft_open weft_open_f64                  /* so that a header and a library that disagree do not link */
+#define weft_open weft_open_f64 /* so that a header and a library that disagree do not link */
 #else
 typedef float weft_real;
 #define weft_open weft_open_f32
 #endif
 
-/* In every struct of options 0 is the default, so one that is zero-initialised is all defaults. Where
- * 0 itself is wanted of a number that has another default (an eps, say), this says so. */
+/* In every struct of options 0 is the default, so one that is zero-initialised is all defaults.
+ * Where 0 itself is wanted of a number that has another default (an eps, say), this says so. */
 #define WEFT_ZERO (-0x1p-1022)
 
 /* The kinds of number: a tensor holds the first two, an item of a checkpoint any. */
 typedef enum { WEFT_REAL, WEFT_I32, WEFT_I64, WEFT_F64, WEFT_TEXT, WEFT_BYTES } weft_dtype;
 
-#define WEFT_STATUS_MAP(XX)                                                                                                \
-    XX(OK,       "no error")                                                                                               \
-    XX(ENOMEM,   "out of memory")                                                                                          \
-    XX(ESHAPE,   "shapes or layouts that do not agree")                                                                    \
-    XX(EARG,     "an argument out of its range, or a NULL, stale or foreign handle")                                       \
-    XX(EDEVICE,  "no such device, or a failure on it")                                                                     \
-    XX(ENUMERIC, "numbers that are not finite")                                                                            \
-    XX(EIO,      "a file that cannot be read or written")                                                                  \
-    XX(ENOENT,   "no such file")                                                                                           \
-    XX(EFORMAT,  "a file that is not what it should be")
+#define WEFT_STATUS_MAP(XX)                                                      \
+    XX(OK, "no error")                                                           \
+    XX(ENOMEM, "out of memory")                                                  \
+    XX(ESHAPE, "shapes or layouts that do not agree")                            \
+    XX(EARG, "an argument out of its range, or a NULL, stale or foreign handle") \
+    XX(EDEVICE, "no such device, or a failure on it")                            \
+    XX(ENUMERIC, "numbers that are not finite")                                  \
+    XX(EIO, "a file that cannot be read or written")                             \
+    XX(ENOENT, "no such file")                                                   \
+    XX(EFORMAT, "a file that is not what it should be")
 #define WEFT_STATUS_NAME(name, text) WEFT_##name,
 typedef enum { WEFT_STATUS_MAP(WEFT_STATUS_NAME) WEFT_STATUSES } weft_status;
 #undef WEFT_STATUS_NAME
@@ -70,25 +70,29 @@ typedef enum { WEFT_STATUS_MAP(WEFT_STATUS_NAME) WEFT_STATUSES } weft_status;
 typedef struct weft weft;
 typedef struct weft_tensor weft_tensor;
 
-/* ---- the context ------------------------------------------------------------------------------------------------- */
+/* ---- the context ---- */
 
-/* WEFT_BEST: a GPU if there is one, else the CPU. WEFT_REF: the CPU by plain loops, the specification of all others. */
+/* WEFT_BEST: a GPU if there is one, else the CPU. WEFT_REF: the CPU by plain loops, the
+ * specification of all others. */
 typedef enum { WEFT_BEST, WEFT_CPU, WEFT_REF, WEFT_CUDA } weft_device;
 
-/* Precision of matrix products; storage and sums are fp32 always. FP32: fp32-accurate by the fastest route; STRICT_FP32: fp32
- * multiplications only; TF32: at least that accurate; BF16: operands rounded to bfloat16. In the library of doubles
- * all are double. */
+/* Precision of matrix products; storage and sums are fp32 always. FP32: fp32-accurate by the
+ * fastest route; STRICT_FP32: fp32 multiplications only; TF32: at least that accurate; BF16:
+ * operands rounded to bfloat16. In the library of doubles all are double. */
 typedef enum { WEFT_FP32, WEFT_STRICT_FP32, WEFT_TF32, WEFT_BF16 } weft_precision;
 
 typedef struct {
     weft_device    device;
     int            index;                        /* which GPU */
     uint64_t       seed;                         /* of every random stream of the context */
-    int            threads;                      /* up to 1024; 0: the cores that this process may use */
+    int            threads;                 /* up to 1024; 0: the cores that this process may use */
     weft_precision precision;
-    bool           deterministic;                /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
-    bool           lean;                         /* recurrent layers keep the states of each token alone, and make its gates again on the way back, a segment of */
-                                                 /* steps at a time: an LSTM 2 numbers a unit instead of 6, for 30 to 40 % more time; on the CPU outputs are the same bits */
+    /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
+    bool           deterministic;
+    /* recurrent layers keep the states of each token alone, and make its gates again on the way
+     * back, a segment of steps at a time: an LSTM 2 numbers a unit instead of 6, for 30 to 40 %
+     * more time; on the CPU outputs are the same bits */
+    bool           lean;
     void *(*allocate)(size_t bytes, void *user); /* NULL, and release NULL: malloc and free */
     void  (*release)(void *memory, void *user);
     void  *user;
@@ -114,15 +118,21 @@ WEFT_API void weft_recover(weft *w);
 WEFT_API bool weft_ok(const weft *w);
 /* The kind of the first failure, WEFT_OK if none. */
 WEFT_API weft_status weft_error_code(const weft *w);
-/* The text of the first failure: operator, shapes, layer, sequence, what was expected; "" if none. Owned by the context. */
+/* The text of the first failure: operator, shapes, layer, sequence, what was expected; "" if
+ * none. Owned by the context. */
 WEFT_API const char *weft_error_message(const weft *w);
 /* "ESHAPE" for WEFT_ESHAPE, and so on. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn at the first failure of a step, at the spot; NULL for nobody. The function that has failed is still at work: fn may look, and
- * weft_clear, weft_recover and weft_rewind do nothing until it returns, which it must; nor may it close the context. */
-WEFT_API void weft_on_error(weft *w, void (*fn)(weft_status status, const char *message, void *user), void *user);
-/* Makes the context fail as an operator does, with text as printf; a program's own checks use it. */
-WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Calls fn at the first failure of a step, at the spot; NULL for nobody. The function that has
+ * failed is still at work: fn may look, and weft_clear, weft_recover and weft_rewind do nothing
+ * until it returns, which it must; nor may it close the context. */
+WEFT_API void weft_on_error(weft *w,
+                            void (*fn)(weft_status status, const char *message, void *user),
+                            void *user);
+/* Makes the context fail as an operator does, with text as printf; a program's own checks use
+ * it. */
+WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Dropout on (the default) or off; returns what it was. */
 WEFT_API bool weft_set_training(weft *w, bool on);
 /* The tape on (the default) or off; returns what it was. */
@@ -143,17 +153,21 @@ WEFT_API weft_mark weft_mark_here(weft *w);
  * until another tensor takes its place: then it is that one (under WEFT_CHECK=1 none does). */
 WEFT_API void weft_rewind(weft *w, weft_mark mark);
 
-typedef struct { int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak; } weft_usage;
-/* What the context holds at this moment: all that it has asked the allocator for, itself, its threads' seats and the kernels' scratch included,
- * but for what each block is rounded up by; on a GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for
- * themselves. allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows in the bytes). tape: entries. The peaks: the most
- * bytes that it has held since weft_open. */
+typedef struct {
+    int64_t host_bytes, device_bytes, allocations, tape, host_peak, device_peak;
+} weft_usage;
+/* What the context holds at this moment: all that it has asked the allocator for, itself, its
+ * threads' seats and the kernels' scratch included, but for what each block is rounded up by; on a
+ * GPU all memory of tensors, optimisers and scratch, not what CUDA and cuBLAS hold for themselves.
+ * allocations: how often blocks were asked for since weft_open (scratch is not counted, but shows
+ * in the bytes). tape: entries. The peaks: the most bytes that it has held since weft_open. */
 WEFT_API weft_usage weft_usage_of(const weft *w);
 
-/* ---- tensors ----------------------------------------------------------------------------------------------------- *
+/* ---- tensors ---- *
  * Row-major and contiguous, rank 0 to 6, reals or int32. */
 enum { WEFT_RANK = 6 };
-#define WEFT_SHAPE(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ }
+#define WEFT_SHAPE(...) \
+    (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
 
 /* A tensor of the step with these numbers, copied at once; values NULL: zeros. */
 WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);
@@ -176,52 +190,59 @@ WEFT_API int weft_rank(const weft_tensor *x);
 WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
 /* How many elements. */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
-/* Copies all elements to host memory of exactly that size; waits for the device. On error fills it with zeros; the context has failed, and
- * its error is returned. */
+/* Copies all elements to host memory of exactly that size; waits for the device. On error fills it
+ * with zeros; the context has failed, and its error is returned. */
 WEFT_API weft_status weft_read(weft_tensor *x, void *out, size_t bytes);
 /* The value of a tensor of one element; waits; NaN on error, and the context has failed. */
 WEFT_API double weft_item(weft_tensor *x);
 /* Prints shape, layout and numbers (the first and last of each axis). */
 WEFT_API void weft_print(FILE *file, weft_tensor *x);
 
-/* ---- ragged batches ---------------------------------------------------------------------------------------------- *
- * A packed sequence is a tensor whose rows are laid out by a batch of sequences. Every operator takes it; nothing needs a
- * mask. Layout is storage, not meaning: an operator arranges its ragged inputs to one layout by itself. Length 0 and an empty
- * batch are defined everywhere. */
-typedef struct { int64_t n; const int32_t *len; const int64_t *id; } weft_lengths;   /* id NULL: 0 .. n-1; equal ids: equal dropout masks */
+/* ---- ragged batches ---- *
+ * A packed sequence is a tensor whose rows are laid out by a batch of sequences. Every operator
+ * takes it; nothing needs a mask. Layout is storage, not meaning: an operator arranges its ragged
+ * inputs to one layout by itself. Length 0 and an empty batch are defined everywhere. */
+/* id NULL: 0 .. n-1; equal ids: equal dropout masks */
+typedef struct { int64_t n; const int32_t *len; const int64_t *id; } weft_lengths;
 
-/* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS: several whole sequences a
- * row of fixed width, by a placement. PADDED: [n, T], what pack_padded reads and pad_packed makes, never a tensor's own. */
+/* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS:
+ * several whole sequences a row of fixed width, by a placement. PADDED: [n, T], what pack_padded
+ * reads and pad_packed makes, never a tensor's own. */
 typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
 /* LEFT: data first, pads after it. RIGHT: pads first. */
 typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;
-/* Where each sequence of a batch lies in the layout `rows`: sequence s in row[s] from column[s] on; all below rows, width. */
+/* Where each sequence of a batch lies in the layout `rows`: sequence s in row[s] from column[s]
+ * on; all below rows, width. */
 typedef struct { int64_t rows, width; const int32_t *row, *column; } weft_placement;
 
-/* A ragged tensor [N, features] from the sequences' rows end to end (concat), copied at once. features 0: [N]. */
-WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features, const weft_lengths *lengths);
+/* A ragged tensor [N, features] from the sequences' rows end to end (concat), copied at once.
+ * features 0: [N]. */
+WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t features,
+                                  const weft_lengths *lengths);
 /* A ragged tensor [N] of int32 from the sequences end to end. */
 WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
 /* WEFT_PLAIN if x is not ragged. */
 WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
-/* The batch of a ragged tensor: how many sequences, their lengths and ids in the user's order. Owned by the step; n = 0 and
- * NULLs if x is not ragged. */
+/* The batch of a ragged tensor: how many sequences, their lengths and ids in the user's order.
+ * Owned by the step; n = 0 and NULLs if x is not ragged. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
 /* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
-/* [rows] for every row of x's own layout the sequence and the position in it; -1 in a pad of the layout rows. */
+/* [rows] for every row of x's own layout the sequence and the position in it; -1 in a pad of the
+ * layout rows. */
 WEFT_API const int32_t *weft_row_sequence(const weft_tensor *x);
 WEFT_API const int32_t *weft_row_position(const weft_tensor *x);
-/* A placement for rows of that width by first fit in the given order; fills row and column [n], which the caller owns, and
- * *rows. WEFT_EARG if a sequence is longer than width. */
-WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row, int32_t *column, int64_t *rows);
-/* Draws the layout as text: which token (sequence a, b, .., position) lies in each row; of a packed batch first the staircase, a row a
- * sequence, a column a step. */
+/* A placement for rows of that width by first fit in the given order; fills row and column [n],
+ * which the caller owns, and *rows. WEFT_EARG if a sequence is longer than width. */
+WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row,
+                                    int32_t *column, int64_t *rows);
+/* Draws the layout as text: which token (sequence a, b, .., position) lies in each row; of a packed
+ * batch first the staircase, a row a sequence, a column a step. */
 WEFT_API void weft_print_layout(FILE *file, weft_tensor *x);
 
-/* ---- random numbers ---------------------------------------------------------------------------------------------- *
- * Philox4x32-10 (Salmon et al. 2011), counter-based: a stream is a name and a counter, so drawing from one never disturbs
- * another; the counters of all streams are part of a checkpoint. */
+/* ---- random numbers ---- *
+ * Philox4x32-10 (Salmon et al. 2011), counter-based: a stream is a name and a counter, so drawing
+ * from one never disturbs another; the counters of all streams are part of a checkpoint. */
 typedef struct weft_stream weft_stream;
 /* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);

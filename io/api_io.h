@@ -11,71 +11,100 @@
 extern "C" {
 #endif
 
-/* The text of this thread's last file function that failed, "" if none has. Valid until the next one. */
+/* The text of this thread's last file function that failed, "" if none has. Valid until the next
+ * one. */
 WEFT_API const char *weft_file_message(void);
 
 /* ---- checkpoints ---- *
- * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random streams, and the user's items;
- * all with checksums, in no time-dependent bytes. Writing goes to a temporary file of its own, PATH.tmp.XXXXXX, is flushed and renamed: an old
- * file is never lost, and of two writers at once either's file is there, whole. Mode, group and owner stay as far as that is allowed, a new
- * file follows the umask, a link is followed. What a killed program has left goes with a save of the same path a minute later. */
-typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_checkpoint_item;   /* epoch, best score, vocabulary ... */
-/* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part of m. docs/design/checkpoints.md describes the file.
- * Of an optimiser its rule, rate, counts and vectors are saved. Betas, momentum, eps, decays, weft_optim_set_group and schedules are the program's own:
- * neither saved nor compared, and a run that is resumed with others goes on with those. */
-WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items, int n) WEFT_MUST_USE;
-/* Everything back, or nothing: on any error module, optimiser, streams and items are as they were. o and items may be NULL, 0. Items must
- * be in the file with that type and at most n numbers (text: n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file;
- * WEFT_EFORMAT: damaged, no checkpoint, or of another model, cell or optimiser; WEFT_ESHAPE: of other shapes. */
-WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items, int n) WEFT_MUST_USE;
+ * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random
+ * streams, and the user's items; all with checksums, in no time-dependent bytes. Writing goes to a
+ * temporary file of its own, PATH.tmp.XXXXXX, is flushed and renamed: an old file is never lost,
+ * and of two writers at once either's file is there, whole. Mode, group and owner stay as far as
+ * that is allowed, a new file follows the umask, a link is followed. What a killed program has left
+ * goes with a save of the same path a minute later. */
+/* epoch, best score, vocabulary ... */
+typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } weft_checkpoint_item;
+/* A context that has failed saves nothing. o may be NULL; else it is an optimiser of m or of a part
+ * of m. docs/design/checkpoints.md describes the file. Of an optimiser its rule, rate, counts and
+ * vectors are saved. Betas, momentum, eps, decays, weft_optim_set_group and schedules are the
+ * program's own: neither saved nor compared, and a run that is resumed with others goes on with
+ * those. */
+WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
+                               const weft_checkpoint_item *items, int n) WEFT_MUST_USE;
+/* Everything back, or nothing: on any error module, optimiser, streams and items are as they were.
+ * o and items may be NULL, 0. Items must be in the file with that type and at most n numbers (text:
+ * n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file; WEFT_EFORMAT: damaged, no
+ * checkpoint, or of another model, cell or optimiser; WEFT_ESHAPE: of other shapes. */
+WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
+                               const weft_checkpoint_item *items, int n) WEFT_MUST_USE;
 /* The items alone, before a model is built. */
-WEFT_API weft_status weft_load_items(const char *path, const weft_checkpoint_item *items, int n) WEFT_MUST_USE;
-/* How many numbers (text: bytes with the final 0) an item has; -1 and a message if it is not there. */
+WEFT_API weft_status weft_load_items(const char *path, const weft_checkpoint_item *items,
+                                     int n) WEFT_MUST_USE;
+/* How many numbers (text: bytes with the final 0) an item has; -1 and a message if it is not
+ * there. */
 WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
-/* What a partial load found: counts, and a text that lists names, one a line: "missing encoder.weight", "extra ..", "shape ..",
- * "layer .." (of another cell; counted with the shapes); "..." at its end if there was no room for all. */
+/* What a partial load found: counts, and a text that lists names, one a line: "missing
+ * encoder.weight", "extra ..", "shape ..", "layer .." (of another cell; counted with the shapes);
+ * "..." at its end if there was no room for all. */
 typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } weft_load_report;
 /* Loads the parameters and buffers whose names and shapes agree and reports the others. */
-WEFT_API weft_status weft_load_matching(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;
+WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
+                                        weft_load_report *report) WEFT_MUST_USE;
 /* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state
  * dict. report may be NULL: then all must agree. NaN and infinities stay; a finite float64 that a
  * weft_real cannot hold is an error. */
-WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_report *report) WEFT_MUST_USE;
+WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
+                                          weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
 
 /* ---- ragged data: sequences end to end in memory, freed by weft_dataset_free ---- *
- * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len] (columns is 0 then). After a failure all is
- * NULL and 0; messages name the file and, where there are lines, the line. Regular files only. */
-typedef struct { int64_t n, columns; int32_t *len; int64_t *offset; weft_real *rows; int32_t *ints; } weft_dataset;
+ * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len]
+ * (columns is 0 then). After a failure all is NULL and 0; messages name the file and, where there
+ * are lines, the line. Regular files only. */
+typedef struct {
+    int64_t n, columns;
+    int32_t *len;
+    int64_t *offset;
+    weft_real *rows;
+    int32_t *ints;
+} weft_dataset;
 /* Text: a sequence a line (it ends with \n or \r\n), each byte a token (ints). */
 WEFT_API weft_status weft_read_text(const char *path, weft_dataset *out) WEFT_MUST_USE;
 /* How CSV files are read; NULL for it means all 0. */
 typedef struct {
-    char delimiter;                              /* between fields: ';', '\t', '|', ..; 0 means ',' */
-    bool empty_is_nan;                           /* an empty field of a wanted column is NaN; else it is an error */
+    char delimiter;                            /* between fields: ';', '\t', '|', ..; 0 means ',' */
+    bool empty_is_nan;           /* an empty field of a wanted column is NaN; else it is an error */
 } weft_csv_opts;
 /* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence;
  * the n named columns become reals. Empty lines are skipped; nan and inf are numbers. A number has
  * a decimal point, whatever the locale. */
-WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n,
-                                   const weft_csv_opts *opts, weft_dataset *out) WEFT_MUST_USE;
+WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
+                                   int n, const weft_csv_opts *opts,
+                                   weft_dataset *out) WEFT_MUST_USE;
 /* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and
  * "rows" [N, columns] of float32 or float64, or else "tokens" [N] of int32. Plain arrays only:
  * neither chunks nor compression. NaN and infinities stay; a finite float64 that a weft_real cannot
  * hold is an error. Written is a new file with this group. */
-WEFT_API weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out) WEFT_MUST_USE;
-WEFT_API weft_status weft_write_hdf5(const char *path, const char *group, const weft_dataset *data) WEFT_MUST_USE;
+WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
+                                    weft_dataset *out) WEFT_MUST_USE;
+WEFT_API weft_status weft_write_hdf5(const char *path, const char *group,
+                                     const weft_dataset *data) WEFT_MUST_USE;
 WEFT_API void weft_dataset_free(weft_dataset *data);
 
 /* ---- batches ---- *
- * Shuffles an epoch, sorts pools of `pool` batches by length (0 means 50; 1: batches of any lengths), cuts them into batches by count or
- * by tokens, shuffles the batches. keep_order: none of that but the cutting. */
-typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;   /* at most so many sequences, tokens (one sequence at least); 0: any */
+ * Shuffles an epoch, sorts pools of `pool` batches by length (0 means 50; 1: batches of any
+ * lengths), cuts them into batches by count or by tokens, shuffles the batches. keep_order: none of
+ * that but the cutting. */
+/* at most so many sequences, tokens (one sequence at least); 0: any */
+typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;
 typedef struct weft_loader weft_loader;
-/* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles, so no two share a name, of at most 30 bytes.
- * Owned by the context; NULL and its error if that could not be. */
-WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *opts);
-/* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the end of an epoch (the next call begins another). */
+/* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles,
+ * so no two share a name, of at most 30 bytes. Owned by the context; NULL and its error if that
+ * could not be. */
+WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
+                                      const weft_loader_opts *opts);
+/* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the
+ * end of an epoch (the next call begins another). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
 /* Batches in this epoch, if it has begun; epochs begun so far. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
@@ -89,8 +118,9 @@ WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 
 /* ---- logs ---- */
 typedef struct weft_journal weft_journal;
-/* JSON lines, each written at its end by one system call; append: below what is there. NULL if the file cannot be opened; a NULL journal
- * swallows everything. NaN and infinities become null, what is no UTF-8 U+FFFD; a member with the name NULL is left out, with a message. */
+/* JSON lines, each written at its end by one system call; append: below what is there. NULL if the
+ * file cannot be opened; a NULL journal swallows everything. NaN and infinities become null, what
+ * is no UTF-8 U+FFFD; a member with the name NULL is left out, with a message. */
 WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
 WEFT_API void weft_journal_line_begin(weft_journal *journal);
 WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
@@ -99,20 +129,42 @@ WEFT_API void weft_journal_line_end(weft_journal *journal);
 WEFT_API void weft_journal_close(weft_journal *journal);
 
 /* ---- pictures ---- */
-/* SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same numbers. */
-/* low, if not NULL: not a curve but a band, the area between low and y, light and below all curves, in the colour of the curve before it (the first: in
- * its own). Where a number is not finite curves and bands have a gap. */
-typedef struct { const char *name; int64_t n; const double *x, *y; bool right_axis; const double *low; } weft_curve;
-WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const char *x_label, const char *left, const char *right, const weft_curve *curves, int n) WEFT_MUST_USE;
-/* Several such charts in one picture, row by row, as many in a row as there are columns. A base of 2 or 10 makes an axis logarithmic, marked at
- * powers (0: even); what is not above 0 is left out there. */
-typedef struct { const char *title, *x_label, *left, *right; int x_base, y_base; const weft_curve *curves; int n; } weft_chart;
-WEFT_API weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts, int n, int columns) WEFT_MUST_USE;
-/* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and columns labels, or NULL. */
-WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns, const double *weights, const char *const *row_labels, const char *const *column_labels) WEFT_MUST_USE;
-/* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat order (may be NULL). At most 100,000
- * cells when padded. */
-WEFT_API weft_status weft_plot_batch(const char *path, const char *title, const weft_lengths *lengths, const char *const *labels) WEFT_MUST_USE;
+/* SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same
+ * numbers. */
+/* low, if not NULL: not a curve but a band, the area between low and y, light and below all curves,
+ * in the colour of the curve before it (the first: in its own). Where a number is not finite curves
+ * and bands have a gap. */
+typedef struct {
+    const char *name;
+    int64_t n;
+    const double *x, *y;
+    bool right_axis;
+    const double *low;
+} weft_curve;
+WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const char *x_label,
+                                     const char *left, const char *right, const weft_curve *curves,
+                                     int n) WEFT_MUST_USE;
+/* Several such charts in one picture, row by row, as many in a row as there are columns. A base of
+ * 2 or 10 makes an axis logarithmic, marked at powers (0: even); what is not above 0 is left out
+ * there. */
+typedef struct {
+    const char *title, *x_label, *left, *right;
+    int x_base, y_base;
+    const weft_curve *curves;
+    int n;
+} weft_chart;
+WEFT_API weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts,
+                                      int n, int columns) WEFT_MUST_USE;
+/* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and
+ * columns labels, or NULL. */
+WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,
+                                       const double *weights, const char *const *row_labels,
+                                       const char *const *column_labels) WEFT_MUST_USE;
+/* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat
+ * order (may be NULL). At most 100,000 cells when padded. */
+WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
+                                     const weft_lengths *lengths,
+                                     const char *const *labels) WEFT_MUST_USE;
 
 #ifdef __cplusplus
 }

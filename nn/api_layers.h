@@ -1,4 +1,5 @@
-/* api_layers.h - linear layers, embeddings, normalisation, dropout, MLPs, attention between ragged tensors. */
+/* api_layers.h - linear layers, embeddings, normalisation, dropout, MLPs, attention between
+ * ragged tensors. */
 #ifndef WEFT_API_LAYERS_H
 #define WEFT_API_LAYERS_H
 #include "api_nn.h"
@@ -11,56 +12,87 @@ extern "C" {
 typedef struct weft_linear weft_linear;
 /* y = x W^T + b: weight [out, in], bias [out], both uniform in +-1/sqrt(in) as in PyTorch. */
 WEFT_API weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64_t out);
-WEFT_API weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out);
+WEFT_API weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in,
+                                           int64_t out);
 WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);   /* [.., in] -> [.., out] */
 
 typedef struct weft_embedding weft_embedding;
 /* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its number
  * alone. */
 typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } weft_embedding_opts;
-/* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient, whatever is written to it. */
-WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns);
-WEFT_API weft_embedding *weft_embedding_with(weft_module *m, const char *name, const weft_embedding_opts *opts);
-WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);   /* [..] ints -> [.., columns]; the id -1 gives a row of 0 */
+/* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient,
+ * whatever is written to it. */
+WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows,
+                                            int64_t columns);
+WEFT_API weft_embedding *weft_embedding_with(weft_module *m, const char *name,
+                                             const weft_embedding_opts *opts);
+/* [..] ints -> [.., columns]; the id -1 gives a row of 0 */
+WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);
 
 typedef struct weft_layer_norm_layer weft_layer_norm_layer;
 /* Layer norm over the last axis: weight 1 and bias 0 [width], eps 1e-5. */
-WEFT_API weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *m, const char *name, int64_t width);
+WEFT_API weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *m, const char *name,
+                                                          int64_t width);
 WEFT_API weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x);
 
 typedef struct weft_dropout_layer weft_dropout_layer;
 /* Dropout named by its place in the tree, 0 <= p < 1; see weft_dropout. */
-WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name, double p, bool per_sequence);
+WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name, double p,
+                                                    bool per_sequence);
 WEFT_API weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x);
 
 typedef struct weft_mlp weft_mlp;
 /* DEFAULT: the layer's own, which it names. */
 typedef enum {
-    WEFT_DEFAULT_ACTIVATION, WEFT_RELU, WEFT_LEAKY_RELU, WEFT_ELU, WEFT_GELU, WEFT_SILU, WEFT_TANH, WEFT_SIGMOID
+    WEFT_DEFAULT_ACTIVATION,
+    WEFT_RELU,
+    WEFT_LEAKY_RELU,
+    WEFT_ELU,
+    WEFT_GELU,
+    WEFT_SILU,
+    WEFT_TANH,
+    WEFT_SIGMOID
 } weft_activation;
-typedef struct { int layers; const int64_t *widths; weft_activation activation; double dropout; } weft_mlp_opts;   /* 1 .. 9999 layers; widths: layers + 1 */
-/* Linear layers with the activation (by default RELU; LEAKY_RELU: slope .01, ELU: alpha 1) and dropout between them, none after the last. Named as in a
- * torch.nn.Sequential of all of them: "0", "3", "6", .. with dropout, "0", "2", "4", .. without. */
+/* 1 .. 9999 layers; widths: layers + 1 */
+typedef struct {
+    int layers;
+    const int64_t *widths;
+    weft_activation activation;
+    double dropout;
+} weft_mlp_opts;
+/* Linear layers with the activation (by default RELU; LEAKY_RELU: slope .01, ELU: alpha 1) and
+ * dropout between them, none after the last. Named as in a torch.nn.Sequential of all of them: "0",
+ * "3", "6", .. with dropout, "0", "2", "4", .. without. */
 WEFT_API weft_mlp *weft_mlp_new(weft_module *m, const char *name, const weft_mlp_opts *opts);
 WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory; q [Nq, dq], memory [Nm, dm], result [Nq, dm] ---- *
- * q is ragged, of as many sequences as the memory, or plain [n, dq], one query for each sequence of the memory (a decoder's step): then the result
- * is plain, too. map: NULL, or set to the weights, one sequence for each query row (see weft_attention). A query without memory gives 0. */
+ * q is ragged, of as many sequences as the memory, or plain [n, dq], one query for each sequence of
+ * the memory (a decoder's step): then the result is plain, too. map: NULL, or set to the weights,
+ * one sequence for each query row (see weft_attention). A query without memory gives 0. */
 typedef struct weft_additive_attention weft_additive_attention;
-/* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those names, `width` units. It
- * makes all pairs of a query and a memory row: [pairs, width] and [pairs, dm] numbers. */
-WEFT_API weft_additive_attention *weft_additive_attention_new(weft_module *m, const char *name, int64_t dq, int64_t dm, int64_t width);
-WEFT_API weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
+/* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those
+ * names, `width` units. It makes all pairs of a query and a memory row: [pairs, width] and [pairs,
+ * dm] numbers. */
+WEFT_API weft_additive_attention *weft_additive_attention_new(weft_module *m, const char *name,
+                                                              int64_t dq, int64_t dm,
+                                                              int64_t width);
+WEFT_API weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q,
+                                                  weft_tensor *memory, weft_tensor **map);
 typedef struct weft_general_attention weft_general_attention;
 /* q . (weight m), weight [dq, dm], Luong et al. 2015. */
-WEFT_API weft_general_attention *weft_general_attention_new(weft_module *m, const char *name, int64_t dq, int64_t dm);
-WEFT_API weft_tensor *weft_general_attention_run(weft_general_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
+WEFT_API weft_general_attention *weft_general_attention_new(weft_module *m, const char *name,
+                                                            int64_t dq, int64_t dm);
+WEFT_API weft_tensor *weft_general_attention_run(weft_general_attention *a, weft_tensor *q,
+                                                 weft_tensor *memory, weft_tensor **map);
 typedef struct weft_multihead_attention weft_multihead_attention;
-/* torch.nn.MultiheadAttention: in_proj_weight [3 width, width], in_proj_bias, out_proj.weight, out_proj.bias; q may be the memory itself. Vaswani
- * et al. 2017. */
-WEFT_API weft_multihead_attention *weft_multihead_attention_new(weft_module *m, const char *name, int64_t width, int heads);
-WEFT_API weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
+/* torch.nn.MultiheadAttention: in_proj_weight [3 width, width], in_proj_bias, out_proj.weight,
+ * out_proj.bias; q may be the memory itself. Vaswani et al. 2017. */
+WEFT_API weft_multihead_attention *weft_multihead_attention_new(weft_module *m, const char *name,
+                                                                int64_t width, int heads);
+WEFT_API weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q,
+                                                   weft_tensor *memory, weft_causal causal,
+                                                   weft_tensor **map);
 
 #ifdef __cplusplus
 }

@@ -12,29 +12,30 @@ typedef struct weft_optim weft_optim;
 typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } weft_sgd_opts;
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
 typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
-#define WEFT_SGD_DEFAULTS     { (weft_real)1e-3, 0, 0, 0, false }
-#define WEFT_RMSPROP_DEFAULTS { (weft_real)1e-2, (weft_real).99, (weft_real)1e-8, 0, 0, false }
-#define WEFT_ADAM_DEFAULTS    { (weft_real)1e-3, (weft_real).9, (weft_real).999, (weft_real)1e-8, 0 }
 /* For the parameters below m, those that are made later, too: from the next step on. A parameter
  * has one optimiser; a second one is an error. opts NULL: the defaults. Rates and decays are 0 or
  * more, eps is more than 0, betas below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each
  * parameter counts its own steps: frozen, or where no loss has reached it, it has none. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
-WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);     /* decay added to the gradient */
-WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);    /* decay apart, Loshchilov & Hutter 2019 */
-/* Ends an optimiser before its context ends: its parameters may have another one. NULL is allowed. */
+/* decay added to the gradient */
+WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);
+/* decay apart, Loshchilov & Hutter 2019 */
+WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);
+/* Ends an optimiser before its context ends: its parameters may have another one. NULL is
+ * allowed. */
 WEFT_API void weft_optim_free(weft_optim *o);
 /* Of the parameters below `part`, later ones included: the rate is multiplied, the decay replaced.
  * What was said last counts. */
-WEFT_API void weft_optim_set_group(weft_optim *o, weft_module *part, double lr_scale, double weight_decay);
+WEFT_API void weft_optim_set_group(weft_optim *o, weft_module *part, double lr_scale,
+                                   double weight_decay);
 /* Changes the parameters and zeroes their gradients. A parameter that no weft_backward has reached
  * since the last step or weft_zero_grad stays as it is, without decay or momentum, as in PyTorch
  * where grad is None; a gradient of zeros is one (of an empty batch, say), and so is one that
  * weft_assign has written. A failed step changes nothing; a gradient that is not finite, or a value
  * that would not be after it, skips the step (counted, the first bad parameter named by
- * weft_optim_bad_parameter); ten in a row are a sticky error, and weft_recover begins a new row. An error: no
- * parameter is below m. */
+ * weft_optim_bad_parameter); ten in a row are a sticky error, and weft_recover begins a new row. An
+ * error: no parameter is below m. */
 WEFT_API void weft_optim_step(weft_optim *o);
 WEFT_API void weft_optim_set_lr(weft_optim *o, double lr);
 WEFT_API double weft_optim_lr(const weft_optim *o);
@@ -48,31 +49,48 @@ WEFT_API const char *weft_optim_bad_parameter(weft_optim *o);
  * than 0 (INFINITY: no limit); returns the norm before, a scalar: no wait unless it is read. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max);
 WEFT_API weft_tensor *weft_clip_grad_norm_p(weft_module *m, double max, double power);
-/* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 - decay) (parameter - average). Saved
- * with m as buffers "ema.<path>". update comes after update number `updates` of the parameters (from 1): over the first 1 / (1 - decay)
- * of them the average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and back; until it is back an
- * update is an error, and what is saved has the averages for its parameters: for a model to be used, say. Swap back before loading. */
+/* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 -
+ * decay) (parameter - average). Saved with m as buffers "ema.<path>". update comes after update
+ * number `updates` of the parameters (from 1): over the first 1 / (1 - decay) of them the average
+ * is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and
+ * back; until it is back an update is an error, and what is saved has the averages for its
+ * parameters: for a model to be used, say. Swap back before loading. */
 typedef struct weft_ema weft_ema;
 WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
 WEFT_API void weft_ema_swap(weft_ema *a);
 
 /* ---- schedules: pure functions of the step (counted from 0), giving a learning rate ---- */
-/* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`. Loshchilov & Hutter 2017. Here and below a
- * negative step or number of steps counts as 0. */
-WEFT_API double weft_cosine_warmup(int64_t step, double lr, int64_t warmup, int64_t total, double last);
+/* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`.
+ * Loshchilov & Hutter 2017. Here and below a negative step or number of steps counts as 0. */
+WEFT_API double weft_cosine_warmup(int64_t step, double lr, int64_t warmup, int64_t total,
+                                   double last);
 /* lr * factor^(step / every). */
 WEFT_API double weft_step_decay(int64_t step, double lr, int64_t every, double factor);
-/* Up from lr / start to lr over `rise` of the steps, down to lr / start / end, by cosines. Smith 2018; torch's OneCycleLR. rise in 0 .. 1;
- * start or end of 0 or less count as 1. */
-WEFT_API double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start, double end);
-/* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when more than `patience` values in a row were
- * no better. Returns lr. Plain data, to be saved; best, bad and seen start as 0. NaN of NULL. */
-typedef struct { double lr, factor, least; int64_t patience; bool larger_is_better; double best; int64_t bad, seen; } weft_plateau;
+/* Up from lr / start to lr over `rise` of the steps, down to lr / start / end, by cosines. Smith
+ * 2018; torch's OneCycleLR. rise in 0 .. 1; start or end of 0 or less count as 1. */
+WEFT_API double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start,
+                               double end);
+/* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when
+ * more than `patience` values in a row were no better. Returns lr. Plain data, to be saved; best,
+ * bad and seen start as 0. NaN of NULL. */
+typedef struct {
+    double lr, factor, least;
+    int64_t patience;
+    bool larger_is_better;
+    double best;
+    int64_t bad, seen;
+} weft_plateau;
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
-/* Early stopping: true when `patience` values in a row were no better than the best by min_delta. Plain data, to be saved; best, bad and
- * seen start as 0. is_best may be NULL. */
-typedef struct { int64_t patience; double min_delta; bool larger_is_better; double best; int64_t bad, seen; } weft_early_stopping;
+/* Early stopping: true when `patience` values in a row were no better than the best by min_delta.
+ * Plain data, to be saved; best, bad and seen start as 0. is_best may be NULL. */
+typedef struct {
+    int64_t patience;
+    double min_delta;
+    bool larger_is_better;
+    double best;
+    int64_t bad, seen;
+} weft_early_stopping;
 WEFT_API bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_best);
 
 #ifdef __cplusplus

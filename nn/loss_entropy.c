@@ -172,7 +172,8 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
                        .has_ignore = m->has_ignore };
     weft_tensor *row = weft__column(weft__entropy_weight(c->x[1], m->classes, &o, false));
     weft_tensor *weight = m->weight ? c->x[m->weight] : weft_full(w, 1, WEFT_SHAPE(m->classes));
-    weft_tensor *chosen = weft_scale(weft_mul(one_hot(c->x[1], m->classes), weight), (double)(1 - m->smoothing));
+    weft_tensor *chosen =
+        weft_scale(weft_mul(one_hot(c->x[1], m->classes), weight), (double)(1 - m->smoothing));
     weft_tensor *even = weft_scale(weight, (double)(m->smoothing / (real)(m->classes ? m->classes : 1)));
     weft_tensor *log_p = weft_log_softmax(weft_where(row, c->x[0], weft_scalar(w, 0)), -1);
     y[0] = weft_neg(weft_sum(weft_mul(weft_mul(row, weft_add(chosen, even)), log_p), -1));

@@ -104,7 +104,7 @@ weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t 
 weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* activation.c */
 /* the activation of the layer's output, in one pass where that can be */
 weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);
-bool weft__dropout_is_sound(weft *w, const char *function, double p);              /* else the context fails */
+bool weft__dropout_is_sound(weft *w, const char *function, double p);             /* else the context fails */
 /* Dropout of a layer's part: its masks have the name "path of m.part". */
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p);
 

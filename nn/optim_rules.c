@@ -78,9 +78,12 @@ static weft_optim *adam(weft_module *m, const char *name, weft__rule rule, const
     below_one(m, name, "beta2", o.beta2);
     positive(m, name, o.eps);
     sound(m, name, "weight_decay", o.weight_decay);
-    weft__update how = {
-        .rule = rule, .lr = (real)o.lr, .decay = (real)o.weight_decay, .eps = (real)o.eps, .beta1 = (real)o.beta1, .beta2 = (real)o.beta2
-    };
+    weft__update how = { .rule = rule,
+                         .lr = (real)o.lr,
+                         .decay = (real)o.weight_decay,
+                         .eps = (real)o.eps,
+                         .beta1 = (real)o.beta1,
+                         .beta2 = (real)o.beta2 };
     return weft__optim_new(m, name, &how, true, true, false);
 }
 

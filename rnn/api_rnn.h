@@ -1,8 +1,9 @@
 /* api_rnn.h - recurrent layers over ragged batches, one step at a time, decoding.
  *
- * States are [layers * directions, n, width] in the order in which the user gave the sequences; the reverse direction runs from a
- * sequence's own end. A sequence of length 0 has no output rows, and its last state is its first. Of the layout rows each row is a
- * column of the recurrence, several sequences one after the other; any other layout runs packed. The outputs are the same bits. */
+ * States are [layers * directions, n, width] in the order in which the user gave the sequences; the
+ * reverse direction runs from a sequence's own end. A sequence of length 0 has no output rows, and
+ * its last state is its first. Of the layout rows each row is a column of the recurrence, several
+ * sequences one after the other; any other layout runs packed. The outputs are the same bits. */
 #ifndef WEFT_API_RNN_H
 #define WEFT_API_RNN_H
 #include "../nn/api_layers.h"
@@ -16,92 +17,114 @@ typedef struct {
     int64_t   input, hidden;
     int       layers;                            /* 1 .. 32; 0 means 1 */
     bool      bidirectional, no_bias;
-    int64_t   proj;                              /* LSTM, CIFG: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
+    /* LSTM, CIFG: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
+    int64_t   proj;
     double dropout;                           /* between layers, in training, 0 .. 1 */
-    bool      relu;                              /* weft_elman_new only: max(0, x) instead of tanh */
-    bool      lean;                              /* less memory, more time: see weft_opts.lean, which is this for all layers */
+    bool      relu;                             /* weft_elman_new only: max(0, x) instead of tanh */
+    bool      lean;   /* less memory, more time: see weft_opts.lean, which is this for all layers */
 } weft_rnn_opts;
-typedef struct { weft_tensor *h, *c; } weft_state;                /* c: of LSTM and CIFG, else NULL */
+typedef struct { weft_tensor *h, *c; } weft_state;              /* c: of LSTM and CIFG, else NULL */
 typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
 #define WEFT_ZERO_STATE ((weft_state){ NULL, NULL })
 
-/* PyTorch's RNN, GRU and LSTM with its parameter names (weight_ih_l0, bias_hh_l1_reverse, weight_hr_l0), gate order (r z n; i f g o),
- * and first values, uniform in +-1/sqrt(hidden). */
+/* PyTorch's RNN, GRU and LSTM with its parameter names (weight_ih_l0, bias_hh_l1_reverse,
+ * weight_hr_l0), gate order (r z n; i f g o), and first values, uniform in +-1/sqrt(hidden). */
 WEFT_API weft_rnn *weft_elman_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* The coupled input and forget gates of Greff et al. 2017: an LSTM of gates f g o with i = 1 - f. */
+/* The coupled input and forget gates of Greff et al. 2017: an LSTM of gates f g o with i = 1 -
+ * f. */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* The minimal gated unit of Zhou et al. 2016, gates f n: n = tanh(W x + b + f (U h + b')), as in the GRU above, h' = (1 - f) h + f n. */
+/* The minimal gated unit of Zhou et al. 2016, gates f n: n = tanh(W x + b + f (U h + b')), as in
+ * the GRU above, h' = (1 - f) h + f n. */
 WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 
 /* ---- a cell of one's own ---- *
- * The step of a recurrent layer, from operators. Layers, directions, dropout, ragged batches in every
- * layout, carried states, decoding, checkpoints, second derivatives and GPUs are as in the layers
- * above, and a sequence's bits do not depend on its neighbours. docs/cells.md has four such cells. */
+ * The step of a recurrent layer, from operators. Layers, directions, dropout, ragged batches in
+ * every layout, carried states, decoding, checkpoints, second derivatives and GPUs are as in the
+ * layers above, and a sequence's bits do not depend on its neighbours. docs/cells.md has four such
+ * cells. */
 typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
 /* A parameter beside the weights and biases, for each layer and direction: [blocks * hidden], or
- * [blocks * hidden, hidden] or [.., input]; its name gets _l0, _l0_reverse, .. behind it. init NULL:
- * uniform in +-1/sqrt(hidden). */
+ * [blocks * hidden, hidden] or [.., input]; its name gets _l0, _l0_reverse, .. behind it. init
+ * NULL: uniform in +-1/sqrt(hidden). */
 typedef struct {
     const char *name; weft_cell_shape shape; int blocks; const weft_init *init;
 } weft_cell_parameter;
 /* What a step gets, of the sequences that take part in it, one a row. */
 typedef struct {
     int64_t hidden;
-    weft_tensor *x;                              /* [rows, gates * hidden]: weight_ih x + bias_ih; [rows, input]: of 0 gates */
-    weft_tensor *h, *c;                          /* [rows, hidden] the states before; c NULL of one state */
-    weft_tensor *weight_hh, *bias_hh;            /* [gates_h * hidden, hidden], [..]; NULL: there are none */
+    weft_tensor *x;   /* [rows, gates * hidden]: weight_ih x + bias_ih; [rows, input]: of 0 gates */
+    weft_tensor *h, *c;                  /* [rows, hidden] the states before; c NULL of one state */
+    weft_tensor *weight_hh, *bias_hh;   /* [gates_h * hidden, hidden], [..]; NULL: there are none */
     weft_tensor *const *own;                     /* the cell's own parameters, in their order */
-    weft_tensor *noise;                          /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
+    weft_tensor *noise;          /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
 } weft_cell_input;
 /* The states after it, [rows, hidden] each; c NULL of one state. */
 typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
 typedef struct {
-    const char *name, *gate_names;               /* as checkpoints keep them; gate_names may be NULL */
-    int gates, gates_h;                          /* blocks of hidden rows of weight_ih; of weight_hh, 0: as many, -1: there is none */
+    const char *name, *gate_names;            /* as checkpoints keep them; gate_names may be NULL */
+    /* blocks of hidden rows of weight_ih; of weight_hh, 0: as many, -1: there is none */
+    int gates, gates_h;
     int states;                                  /* 1 (or 0): h; 2: h and c */
     const weft_cell_parameter *own; int own_count;               /* up to 16 */
-    double noise;                             /* 0 .. 1: the probability of the dropout of `noise` */
+    double noise;                            /* 0 .. 1: the probability of the dropout of `noise` */
     weft_cell_step *step; void *user;            /* user must live as long as the layer is run */
 } weft_cell;
-/* A layer of that cell: opts.proj and relu are errors, lean changes nothing. cell and its name are copied. */
-WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell, const weft_rnn_opts *opts);
+/* A layer of that cell: opts.proj and relu are errors, lean changes nothing. cell and its name
+ * are copied. */
+WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
+                                    const weft_rnn_opts *opts);
 
-/* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n sequences of length T, y plain. The
- * first state NULL: zeros; a cell with a c takes h and c or neither. */
+/* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n
+ * sequences of length T, y plain. The first state NULL: zeros; a cell with a c takes h and c or
+ * neither. */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
 /* One step of one-directional layers, x plain [n, input] -> y [n, width]: decoding. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
-/* The layer from public operators, step by step, instead of the fused one: the same function, slower; a lesson and an oracle. */
+/* The layer from public operators, step by step, instead of the fused one: the same function,
+ * slower; a lesson and an oracle. */
 WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
-/* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands `times` times in a row. A state of
- * NULLs, zeros, stays one. */
+/* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands
+ * `times` times in a row. A state of NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 WEFT_API weft_state weft_state_repeat_interleave(weft_state s, int64_t times);
 
 /* ---- decoding ---- *
- * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the next; it replaces *state by the next
- * one, of the same shapes each time. Row r belongs to sequence r / beams (beams = 1 but for beam search). Nothing is recorded, dropout
- * is off, memory is constant: what a step makes ends before the next one, but for its state. Sequences that have ended are still
- * given to step. A score of -inf forbids a token; of equal scores the lower token is taken. */
-typedef weft_tensor *weft_decode_step_fn(weft_tensor *tokens, weft_state *state, int64_t beams, void *user);
+ * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the
+ * next; it replaces *state by the next one, of the same shapes each time. Row r belongs to sequence
+ * r / beams (beams = 1 but for beam search). Nothing is recorded, dropout is off, memory is
+ * constant: what a step makes ends before the next one, but for its state. Sequences that have
+ * ended are still given to step. A score of -inf forbids a token; of equal scores the lower token
+ * is taken. */
+typedef weft_tensor *weft_decode_step_fn(weft_tensor *tokens, weft_state *state, int64_t beams,
+                                         void *user);
 typedef struct {
-    int32_t  begin, end;                         /* tokens that start and finish a sequence; end -1: only the limit does */
+    int32_t  begin, end;  /* tokens that start and finish a sequence; end -1: only the limit does */
     int64_t  limit;                              /* tokens at most, 1 or more, end not counted */
-    int      beams;                              /* beam search: hypotheses kept for each sequence, 0 means 1 */
-    double   length_penalty;                     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */
-    double   temperature; int64_t top_k;         /* sampling: logits / temperature (0: 1) among the k best (0: all) */
+    int      beams;                  /* beam search: hypotheses kept for each sequence, 0 means 1 */
+    /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */
+    double   length_penalty;
+    /* sampling: logits / temperature (0: 1) among the k best (0: all) */
+    double   temperature; int64_t top_k;
     const char *stream;                          /* sampling: the random stream, NULL: "decode" */
 } weft_decode_opts;
-/* tokens [n, limit] without end; score: log probability by the model, end included (what the limit has cut has none). */
+/* tokens [n, limit] without end; score: log probability by the model, end included (what the
+ * limit has cut has none). */
 typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_decoded;
-/* The caller gives the state of n sequences and frees the result by weft_decoded_free; on error n is 0 and the context has failed. */
-WEFT_API weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *opts);
-WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *opts);
-WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user, const weft_decode_opts *opts);
+/* The caller gives the state of n sequences and frees the result by weft_decoded_free; on error
+ * n is 0 and the context has failed. */
+WEFT_API weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first,
+                                         weft_decode_step_fn *step, void *user,
+                                         const weft_decode_opts *opts);
+WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first,
+                                          weft_decode_step_fn *step, void *user,
+                                          const weft_decode_opts *opts);
+WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first,
+                                       weft_decode_step_fn *step, void *user,
+                                       const weft_decode_opts *opts);
 WEFT_API void weft_decoded_free(weft_decoded *d);
 
 #ifdef __cplusplus

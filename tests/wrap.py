@@ -57,6 +57,8 @@ def trailing(lines, width):
         m = re.match(r'^( *)(.*?\S) *(/\*(?:(?!\*/).)*\*/)$', l)
         if len(l) <= width or not m or m[2].startswith('/*') or '/*' in m[2] or l.endswith('\\') or m[2].startswith('#'):
             out.append(l); i += 1; continue
+        if len(m[1] + m[2] + '  ' + m[3]) <= width and not re.match(r'^ {20,}/\*', lines[i + 1]):
+            out.append((m[1] + m[2]).ljust(width - len(m[3])) + m[3]); i += 1; continue
         text = m[3][2:-2].strip()
         i += 1
         while i < len(lines) and re.match(r'^ {20,}/\*.*\*/$', lines[i]):
@@ -74,13 +76,15 @@ def single(lines, width):
     return out
 
 def code(path, width):
+    style = re.sub(r'ColumnLimit: *\d+', f'ColumnLimit: {width}', open('.clang-format').read())
+    style = '{' + ', '.join(l for l in style.splitlines() if re.match(r'\w', l)) + '}'
     for _ in range(12):
         lines = open(path).read().split('\n')
         long = [i + 1 for i, l in enumerate(lines) if len(l) > width]
         if not long: return
         before = '\n'.join(lines)
         name = 'x.cpp' if path.endswith(('.cu', '.cuh', '.cpp')) else 'x.c'
-        made = subprocess.run(['clang-format', f'--assume-filename={name}'] + [f'--lines={n}:{n}' for n in long], input=before,
+        made = subprocess.run(['clang-format', f'--assume-filename={name}'] + [f'--style={style}'] + [f'--lines={n}:{n}' for n in long], input=before,
                               capture_output=True, text=True, check=True).stdout
         open(path, 'w').write(made)
         if open(path).read() == before: return

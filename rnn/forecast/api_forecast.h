@@ -1,5 +1,5 @@
-/* api_forecast.h - forecasting models of past and future series and static covariates: the six models,
- * their blocks, losses and running metrics of forecasts. */
+/* api_forecast.h - forecasting models of past and future series and static covariates: the six
+ * models, their blocks, losses and running metrics of forecasts. */
 #ifndef WEFT_API_FORECAST_H
 #define WEFT_API_FORECAST_H
 #include "../../nn/api_layers.h"
@@ -11,27 +11,35 @@ extern "C" {
 #endif
 
 /* ---- blocks of gated residual networks ---- *
- * Lim, Arik, Loeff, Pfister 2021 (Temporal Fusion Transformers), as TransformerTF builds and names them; ragged and plain tensors [.., in]
- * alike. Dropouts are 0 .. 1 (but not 1) and in training only; a skip has the shape of the result. */
+ * Lim, Arik, Loeff, Pfister 2021 (Temporal Fusion Transformers), as TransformerTF builds and names
+ * them; ragged and plain tensors [.., in] alike. Dropouts are 0 .. 1 (but not 1) and in training
+ * only; a skip has the shape of the result. */
 typedef struct weft_glu weft_glu;
-/* Gated linear unit, Dauphin et al. 2017: dropout of x, then a sigmoid(b) of a, b = fc1 x. fc1 [2 out, in] (Xavier) with bias 0. */
-WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, int64_t in, int64_t out, double dropout);
+/* Gated linear unit, Dauphin et al. 2017: dropout of x, then a sigmoid(b) of a, b = fc1 x. fc1
+ * [2 out, in] (Xavier) with bias 0. */
+WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, int64_t in, int64_t out,
+                                double dropout);
 WEFT_API weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x);         /* [.., in] -> [.., out] */
 
 typedef struct weft_add_norm weft_add_norm;
 /* norm(x + skip); trainable_add: norm(x + 2 sigmoid(mask) skip), mask [width] 0 at first. */
-WEFT_API weft_add_norm *weft_add_norm_new(weft_module *m, const char *name, int64_t width, bool trainable_add);
+WEFT_API weft_add_norm *weft_add_norm_new(weft_module *m, const char *name, int64_t width,
+                                          bool trainable_add);
 WEFT_API weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *skip);
 
 typedef struct weft_gate_add_norm weft_gate_add_norm;
 /* add_norm(glu(x), skip). */
-WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name, int64_t in, int64_t out, double dropout, bool trainable_add);
-WEFT_API weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x, weft_tensor *skip);
+WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name, int64_t in,
+                                                    int64_t out, double dropout,
+                                                    bool trainable_add);
+WEFT_API weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x,
+                                             weft_tensor *skip);
 
 typedef struct weft_resample_norm weft_resample_norm;
-/* The in features taken as a line and read at `out` even places from its first to its last (out 1: the first), then times 2 sigmoid(mask) if
- * trainable_add, then norm. */
-WEFT_API weft_resample_norm *weft_resample_norm_new(weft_module *m, const char *name, int64_t in, int64_t out, bool trainable_add);
+/* The in features taken as a line and read at `out` even places from its first to its last (out 1:
+ * the first), then times 2 sigmoid(mask) if trainable_add, then norm. */
+WEFT_API weft_resample_norm *weft_resample_norm_new(weft_module *m, const char *name, int64_t in,
+                                                    int64_t out, bool trainable_add);
 WEFT_API weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x);
 
 typedef struct weft_grn weft_grn;
@@ -39,75 +47,109 @@ typedef struct {
     int64_t in, out, hidden;                     /* hidden 0: in */
     int64_t context;                             /* width of a context, 0: none */
     double dropout; weft_activation activation;  /* by default ELU */
-    bool interpolate;                            /* the skip where in is not out: a resample_norm "resample"; else a linear "project" */
+    /* the skip where in is not out: a resample_norm "resample"; else a linear "project" */
+    bool interpolate;
 } weft_grn_opts;
-/* Gated residual network: norm(glu1(dropout(fc2 activation(fc1 x + fc3 context))) + skip of x); fc3 has no bias. fc1, fc2, glu1.fc1 start
- * normal with deviation sqrt(2 / in), biases 0. The two dropouts in a row are the original's. */
+/* Gated residual network: norm(glu1(dropout(fc2 activation(fc1 x + fc3 context))) + skip of x); fc3
+ * has no bias. fc1, fc2, glu1.fc1 start normal with deviation sqrt(2 / in), biases 0. The two
+ * dropouts in a row are the original's. */
 WEFT_API weft_grn *weft_grn_new(weft_module *m, const char *name, const weft_grn_opts *opts);
-/* context: NULL if there is none; [.., context] like x, or [n, context]: one for each sequence of a ragged x, or of a plain [n, T, in]. */
+/* context: NULL if there is none; [.., context] like x, or [n, context]: one for each sequence
+ * of a ragged x, or of a plain [n, T, in]. */
 WEFT_API weft_tensor *weft_grn_run(weft_grn *g, weft_tensor *x, weft_tensor *context);
 
 typedef struct weft_variable_selection weft_variable_selection;
 /* 0: d_hidden 8, d_model 300, no context. */
-typedef struct { int64_t num_features, d_hidden, d_model, context; double dropout; } weft_variable_selection_opts;
-/* Each of the features [.., num_features] by its own linear layer "prescalers.i" and GRN "single_grn.i" to d_model, and their sum weighted by a
- * softmax of what "flattened_grn" says of all and of the context. One feature: its weight is 1, and the context is not looked at. */
-WEFT_API weft_variable_selection *weft_variable_selection_new(weft_module *m, const char *name, const weft_variable_selection_opts *opts);
-/* [.., num_features] -> [.., d_model]; context as in weft_grn_run; weights: NULL, or set to [.., num_features]. */
-WEFT_API weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x, weft_tensor *context, weft_tensor **weights);
+typedef struct {
+    int64_t num_features, d_hidden, d_model, context;
+    double dropout;
+} weft_variable_selection_opts;
+/* Each of the features [.., num_features] by its own linear layer "prescalers.i" and GRN
+ * "single_grn.i" to d_model, and their sum weighted by a softmax of what "flattened_grn" says of
+ * all and of the context. One feature: its weight is 1, and the context is not looked at. */
+WEFT_API weft_variable_selection *weft_variable_selection_new(
+    weft_module *m, const char *name, const weft_variable_selection_opts *opts);
+/* [.., num_features] -> [.., d_model]; context as in weft_grn_run; weights: NULL, or set to [..,
+ * num_features]. */
+WEFT_API weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor *x,
+                                                  weft_tensor *context, weft_tensor **weights);
 
 typedef struct weft_interpretable_attention weft_interpretable_attention;
-/* InterpretableMultiHeadAttention: heads of width d_model / heads (rounded down) with queries and keys of their own ("query_layers.h", "key_layers.h"), one
- * projection of values for all ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the
+/* InterpretableMultiHeadAttention: heads of width d_model / heads (rounded down) with queries and
+ * keys of their own ("query_layers.h", "key_layers.h"), one projection of values for all
+ * ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the
  * result. Weights are Xavier, biases 0. */
-WEFT_API weft_interpretable_attention *weft_interpretable_attention_new(weft_module *m, const char *name, int64_t d_model, int heads, double dropout);
-/* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n, d_model], one query for each sequence of the memory.
- * map as in weft_attention: NULL, or set to the weights. */
-WEFT_API weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_causal causal, weft_tensor **map);
-/* The same of plain tensors by a mask [n, Tq (or 1), Tk] that is not 0 where a key is forbidden (weft_get_attention_mask; NULL: nowhere), as PyTorch computes it:
- * with all scores in memory, and a query whose keys are all forbidden sees all of them evenly. map [n, heads, Tq, Tk]. */
-WEFT_API weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory, weft_tensor *mask, weft_tensor **map);
+WEFT_API weft_interpretable_attention *weft_interpretable_attention_new(weft_module *m,
+                                                                        const char *name,
+                                                                        int64_t d_model, int heads,
+                                                                        double dropout);
+/* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n,
+ * d_model], one query for each sequence of the memory. map as in weft_attention: NULL, or set to
+ * the weights. */
+WEFT_API weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a,
+                                                       weft_tensor *q, weft_tensor *memory,
+                                                       weft_causal causal, weft_tensor **map);
+/* The same of plain tensors by a mask [n, Tq (or 1), Tk] that is not 0 where a key is forbidden
+ * (weft_get_attention_mask; NULL: nowhere), as PyTorch computes it: with all scores in memory, and
+ * a query whose keys are all forbidden sees all of them evenly. map [n, heads, Tq, Tk]. */
+WEFT_API weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a,
+                                                          weft_tensor *q, weft_tensor *memory,
+                                                          weft_tensor *mask, weft_tensor **map);
 
 /* ---- forecasting: models of past series, future series and static covariates ---- *
- * TransformerTF's six models (CERN), with its names of options and parameters, so that its checkpoints load. All of a future is known at once: the
- * decoder reads known covariates, nothing is fed back. past [N, past features] and future [M, future features] ragged, of as many
- * sequences; or plain [n, T, features] with their lengths (NULL: every sequence is full). The data of a plain past are first or last, as
- * past_align says; those of a plain future are first. What lies beyond the lengths is never looked at. fixed: static covariates [n, static features], or NULL. */
+ * TransformerTF's six models (CERN), with its names of options and parameters, so that its
+ * checkpoints load. All of a future is known at once: the decoder reads known covariates, nothing
+ * is fed back. past [N, past features] and future [M, future features] ragged, of as many
+ * sequences; or plain [n, T, features] with their lengths (NULL: every sequence is full). The data
+ * of a plain past are first or last, as past_align says; those of a plain future are first. What
+ * lies beyond the lengths is never looked at. fixed: static covariates [n, static features], or
+ * NULL. */
 typedef struct {
     weft_tensor *past, *future, *fixed;
     const weft_lengths *past_lengths, *future_lengths;
     weft_align past_align;
 } weft_series_batch;
 
-/* A series of random shorter lengths: of past the newest rows stay, of future the first, so that they still meet. Lengths are drawn by
- * weft_stream_lengths, those of past before those of future; a side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps
- * its shape and alignment, what is dropped is 0, and its new lengths are the step's. The target goes the way of the future: shorten it
- * to the lengths of the result's. */
+/* A series of random shorter lengths: of past the newest rows stay, of future the first, so that
+ * they still meet. Lengths are drawn by weft_stream_lengths, those of past before those of future;
+ * a side whose range is 0 .. 0 stays whole. Ragged stays ragged; a plain side keeps its shape and
+ * alignment, what is dropped is 0, and its new lengths are the step's. The target goes the way of
+ * the future: shorten it to the lengths of the result's. */
 typedef struct { int32_t past_least, past_most, future_least, future_most; } weft_shorten_opts;
-WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_stream *stream, const weft_shorten_opts *opts);
-/* How close to the original. EXACT: lengths are honoured everywhere, a sequence's result is the same alone and in any batch (but for the TFT family, whose
- * LSTMs run over what stands before a short past, and which depends on that), a step without keys attends to nothing. PADDED: as the original computes
- * on padded tensors with masks and all scores in memory, but lengths are honoured: an oracle. AS_CODED: the original's numbers with its quirks:
- * lengths honoured only where weft_should_use_packing says so, no masks at all without lengths, PF-TFT's lengths multiplied.
- * In the last two pads are read as they are, and a step without keys attends to all of them evenly, pads included. */
+WEFT_API weft_series_batch weft_shorten_series(weft_series_batch series, weft_stream *stream,
+                                               const weft_shorten_opts *opts);
+/* How close to the original. EXACT: lengths are honoured everywhere, a sequence's result is the
+ * same alone and in any batch (but for the TFT family, whose LSTMs run over what stands before a
+ * short past, and which depends on that), a step without keys attends to nothing. PADDED: as the
+ * original computes on padded tensors with masks and all scores in memory, but lengths are
+ * honoured: an oracle. AS_CODED: the original's numbers with its quirks: lengths honoured only
+ * where weft_should_use_packing says so, no masks at all without lengths, PF-TFT's lengths
+ * multiplied. In the last two pads are read as they are, and a step without keys attends to all of
+ * them evenly, pads included. */
 typedef enum { WEFT_COMPAT_EXACT, WEFT_COMPAT_PADDED, WEFT_COMPAT_AS_CODED } weft_compat;
 
 typedef struct weft_forecaster weft_forecaster;
-/* y: [M, output_dim] ragged as the future is, or plain [n, T, output_dim] with 0 in its pads if the future was plain (other than EXACT: with what the
- * computation leaves there). encoder: the last state of the past's LSTM. */
+/* y: [M, output_dim] ragged as the future is, or plain [n, T, output_dim] with 0 in its pads if the
+ * future was plain (other than EXACT: with what the computation leaves there). encoder: the last
+ * state of the past's LSTM. */
 typedef struct { weft_tensor *y; weft_state encoder; } weft_forecast;
-/* attention: of the last block that asks about the past, as in weft_interpretable_attention_run (keys: past, then future; in the last two modes [n, heads, T, keys]).
- * The weights of variable selection [.., features], of the TFT family; the past's are plain [n, T, features], its data last. NULL: there are none. */
-typedef struct { weft_tensor *attention, *past_selection, *future_selection, *static_selection; } weft_forecast_maps;
+/* attention: of the last block that asks about the past, as in weft_interpretable_attention_run
+ * (keys: past, then future; in the last two modes [n, heads, T, keys]). The weights of variable
+ * selection [.., features], of the TFT family; the past's are plain [n, T, features], its data
+ * last. NULL: there are none. */
+typedef struct {
+    weft_tensor *attention, *past_selection, *future_selection, *static_selection;
+} weft_forecast_maps;
 /* The module of the model, NULL if it could not be made. */
 WEFT_API weft_module *weft_forecaster_module(weft_forecaster *f);
 /* maps may be NULL. */
-WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *series, weft_forecast_maps *maps);
+WEFT_API weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *series,
+                                         weft_forecast_maps *maps);
 
-/* In all options: widths and counts of 1 or more, 0 where a default is named; dropouts 0 .. 1 (but not 1),
- * where TransformerTF's own default is .1. num_static_features (the first three models; the original has
- * none): fixed is appended to every step of past and future. dropout of LSTMs is between their layers.
- * WEFT_NONE is no transformer block at all. */
+/* In all options: widths and counts of 1 or more, 0 where a default is named; dropouts 0 .. 1 (but
+ * not 1), where TransformerTF's own default is .1. num_static_features (the first three models; the
+ * original has none): fixed is appended to every step of past and future. dropout of LSTMs is
+ * between their layers. WEFT_NONE is no transformer block at all. */
 #define WEFT_NONE (-1)
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;
@@ -116,13 +158,16 @@ typedef struct {
     /* 0: 2; unlike: decoder layer k begins with the state of encoder layer k, or of the last */
     int num_encoder_layers, num_decoder_layers;
     double dropout;
-    int num_mlp_hidden; const int64_t *d_mlp_hidden;             /* NULL: the head "mlp_head" is a linear layer; else an MLP */
+    /* NULL: the head "mlp_head" is a linear layer; else an MLP */
+    int num_mlp_hidden; const int64_t *d_mlp_hidden;
     weft_activation mlp_activation; double mlp_dropout;
     int64_t output_dim;                          /* 0: 1 */
     weft_compat compat;
 } weft_encoder_decoder_lstm_opts;
-/* An LSTM reads the past, another goes on from its state over the future, a head makes the outputs. */
-WEFT_API weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *m, const char *name, const weft_encoder_decoder_lstm_opts *opts);
+/* An LSTM reads the past, another goes on from its state over the future, a head makes the
+ * outputs. */
+WEFT_API weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *m, const char *name,
+                                                        const weft_encoder_decoder_lstm_opts *opts);
 
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;
@@ -133,13 +178,15 @@ typedef struct {
     int num_heads;                               /* divide d_decoder, 0: 4 */
     /* gate_add_norm(attended, decoder), or layer_norm(attended + decoder) */
     bool no_gating, trainable_add;
-    /* a step sees all of past and future; else the past and the decoder's steps strictly before it */
+    /* a step sees all of past and future; else the past and the decoder's steps strictly before
+     * it */
     bool full_attention;
     int64_t output_dim;                          /* 0: 1 */
     weft_compat compat;
 } weft_attention_lstm_opts;
 /* The encoder and decoder LSTMs, and attention of every decoder step to both their outputs. */
-WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *name, const weft_attention_lstm_opts *opts);
+WEFT_API weft_forecaster *weft_attention_lstm_new(weft_module *m, const char *name,
+                                                  const weft_attention_lstm_opts *opts);
 
 typedef struct {
     int64_t num_past_features, num_future_features, num_static_features;
@@ -150,65 +197,99 @@ typedef struct {
     int64_t output_dim;                          /* 0: 1 */
     weft_compat compat;
 } weft_transformer_lstm_opts;
-/* GRNs, LSTMs with a residual sum, then blocks in which the past attends to itself and the future to both. */
-WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name, const weft_transformer_lstm_opts *opts);
+/* GRNs, LSTMs with a residual sum, then blocks in which the past attends to itself and the
+ * future to both. */
+WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name,
+                                                    const weft_transformer_lstm_opts *opts);
 
 typedef struct {
-    int64_t num_past_features, num_future_features, num_static_features;         /* no static ones: what is made of them is made of 0 */
+    /* no static ones: what is made of them is made of 0 */
+    int64_t num_past_features, num_future_features, num_static_features;
     /* 0: 300, 8 (of variable selection), 4, 2 */
     int64_t d_model, d_hidden_continuous; int num_heads, num_lstm_layers;
     double dropout;
     bool full_attention;                         /* as in AttentionLSTM */
-    int64_t ctxt_seq_len;                        /* the longest past there can be: without fixed the one static feature is 2 length / that - 1 */
+    /* the longest past there can be: without fixed the one static feature is 2 length / that - 1 */
+    int64_t ctxt_seq_len;
     int64_t output_dim;                          /* 0: 7, quantiles */
     weft_compat compat;
 } weft_tft_opts;
-/* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, a ragged one as long as the longest of the batch, a plain one as
- * long as it is: pads of 0 come first. */
+/* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, a ragged one as long as the
+ * longest of the batch, a plain one as long as it is: pads of 0 come first. */
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
-/* The same, but that without fixed the static feature is length / ctxt_seq_len (ctxt_seq_len 0, or AS_CODED: / the longest past of the batch). */
-WEFT_API weft_forecaster *weft_pf_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
-/* The same without anything static: num_static_features and ctxt_seq_len are not looked at, fixed must be NULL. */
-WEFT_API weft_forecaster *weft_xtft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
+/* The same, but that without fixed the static feature is length / ctxt_seq_len (ctxt_seq_len 0,
+ * or AS_CODED: / the longest past of the batch). */
+WEFT_API weft_forecaster *weft_pf_tft_new(weft_module *m, const char *name,
+                                          const weft_tft_opts *opts);
+/* The same without anything static: num_static_features and ctxt_seq_len are not looked at,
+ * fixed must be NULL. */
+WEFT_API weft_forecaster *weft_xtft_new(weft_module *m, const char *name,
+                                        const weft_tft_opts *opts);
 
 /* ---- losses and metrics of forecasts ---- *
- * predicted: ragged [M, outputs]; or plain [n, T, outputs] with the lengths of the decoder, data first: what lies behind them then counts
- * nothing, may be NaN, and has a gradient of 0. lengths NULL: all T steps count; beside ragged ones they must be its own. target and
- * weights are of the same layout; a last axis of 1 may be missing from any of them. */
-typedef enum { WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_HUBER, WEFT_FORECAST_QUANTILE, WEFT_FORECAST_SMAPE, WEFT_FORECAST_MAPE } weft_forecast_kind;
+ * predicted: ragged [M, outputs]; or plain [n, T, outputs] with the lengths of the decoder, data
+ * first: what lies behind them then counts nothing, may be NaN, and has a gradient of 0. lengths
+ * NULL: all T steps count; beside ragged ones they must be its own. target and weights are of the
+ * same layout; a last axis of 1 may be missing from any of them. */
+typedef enum {
+    WEFT_FORECAST_MSE,
+    WEFT_FORECAST_MAE,
+    WEFT_FORECAST_HUBER,
+    WEFT_FORECAST_QUANTILE,
+    WEFT_FORECAST_SMAPE,
+    WEFT_FORECAST_MAPE
+} weft_forecast_kind;
 typedef struct {
     weft_forecast_kind kind;
     double delta;                             /* HUBER: 0 means 1 */
-    const weft_real *quantiles; int n;           /* QUANTILE: one for each output, none less than the one before; n 0: .02 .1 .25 .5 .75 .9 .98 */
-    bool per_batch;                              /* QUANTILE: divided by sequences * n, as TransformerTF has it */
-    bool no_loss_masking;                        /* plain: pads count, too; lengths are checked all the same */
-    weft_tensor *weights;                        /* factors of the elements, not in the divisor; [n, 1] is one for each sequence; NULL: 1 */
+    /* QUANTILE: one for each output, none less than the one before; n 0: .02 .1 .25 .5 .75 .9
+     * .98 */
+    const weft_real *quantiles; int n;
+    bool per_batch;                /* QUANTILE: divided by sequences * n, as TransformerTF has it */
+    bool no_loss_masking;             /* plain: pads count, too; lengths are checked all the same */
+    /* factors of the elements, not in the divisor; [n, 1] is one for each sequence; NULL: 1 */
+    weft_tensor *weights;
 } weft_forecast_loss_opts;
-/* The losses of nn by those names; opts NULL: MSE. To be divided by the number of real elements (outputs of real steps; SMAPE and MAPE as well). */
-WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const weft_lengths *lengths, const weft_forecast_loss_opts *opts);
-/* [.., quantiles] -> [.., 1]: column quantiles / 2, of an odd number of quantiles the one in the middle. */
+/* The losses of nn by those names; opts NULL: MSE. To be divided by the number of real elements
+ * (outputs of real steps; SMAPE and MAPE as well). */
+WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target,
+                                      const weft_lengths *lengths,
+                                      const weft_forecast_loss_opts *opts);
+/* [.., quantiles] -> [.., 1]: column quantiles / 2, of an odd number of quantiles the one in the
+ * middle. */
 WEFT_API weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles);
-/* A running mean, by buckets of length if edges are given; plain data, no context needed, zero-initialised is valid; a NULL one swallows
- * all. */
+/* A running mean, by buckets of length if edges are given; plain data, no context needed,
+ * zero-initialised is valid; a NULL one swallows all. */
 enum { WEFT_BUCKETS = 16 };
-typedef struct { int edges; int64_t edge[WEFT_BUCKETS - 1]; double sum[WEFT_BUCKETS], weight[WEFT_BUCKETS]; } weft_meter;
+typedef struct {
+    int edges;
+    int64_t edge[WEFT_BUCKETS - 1];
+    double sum[WEFT_BUCKETS], weight[WEFT_BUCKETS];
+} weft_meter;
 /* Adds a total and its weight; length chooses the bucket (the first whose edge is above it). */
 WEFT_API void weft_meter_add(weft_meter *meter, int64_t length, double sum, double weight);
-WEFT_API double weft_meter_mean(const weft_meter *meter);                        /* NaN if nothing was added */
+WEFT_API double weft_meter_mean(const weft_meter *meter);             /* NaN if nothing was added */
 WEFT_API double weft_meter_bucket(const weft_meter *meter, int bucket);
 WEFT_API void weft_meter_reset(weft_meter *meter);
-/* Running metrics of point predictions over real elements; plain data, zeros at first, each read by weft_meter_mean; a NULL one swallows all.
- * One wrong forecast of a target of 0 makes mape infinite. */
+/* Running metrics of point predictions over real elements; plain data, zeros at first, each read by
+ * weft_meter_mean; a NULL one swallows all. One wrong forecast of a target of 0 makes mape
+ * infinite. */
 typedef struct { weft_meter mse, mae, smape, mape; } weft_forecast_meters;
-/* Adds a batch's sums and their weight; point, target and lengths as in weft_forecast_loss. Not recorded; waits. Nothing is added on error. */
-WEFT_API void weft_forecast_meters_add(weft_forecast_meters *meters, weft_tensor *point, weft_tensor *target, const weft_lengths *lengths);
-/* The root of mse's mean: over all that was added, not a mean of the batches' roots. NaN if nothing was. */
+/* Adds a batch's sums and their weight; point, target and lengths as in weft_forecast_loss. Not
+ * recorded; waits. Nothing is added on error. */
+WEFT_API void weft_forecast_meters_add(weft_forecast_meters *meters, weft_tensor *point,
+                                       weft_tensor *target, const weft_lengths *lengths);
+/* The root of mse's mean: over all that was added, not a mean of the batches' roots. NaN if
+ * nothing was. */
 WEFT_API double weft_forecast_rmse(const weft_forecast_meters *meters);
 
-/* Random shorter lengths, as augmentation: into out [n], which may be lengths->len itself, the lesser of each sequence's length and a draw,
- * uniform in least .. most, both included; one draw a sequence. WEFT_EARG, and nothing drawn, of NULLs or of a range that is none. */
-WEFT_API weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *lengths, int32_t least, int32_t most, int32_t *out);
-/* The first, or newest: the last, shorter->len[s] rows of each sequence of a ragged tensor; ids stay. Reals or ints; an error: longer ones. */
+/* Random shorter lengths, as augmentation: into out [n], which may be lengths->len itself, the
+ * lesser of each sequence's length and a draw, uniform in least .. most, both included; one draw a
+ * sequence. WEFT_EARG, and nothing drawn, of NULLs or of a range that is none. */
+WEFT_API weft_status weft_stream_lengths(weft_stream *stream, const weft_lengths *lengths,
+                                         int32_t least, int32_t most, int32_t *out);
+/* The first, or newest: the last, shorter->len[s] rows of each sequence of a ragged tensor; ids
+ * stay. Reals or ints; an error: longer ones. */
 WEFT_API weft_tensor *weft_shorten(weft_tensor *ragged, const weft_lengths *shorter, bool newest);
 
 #ifdef __cplusplus

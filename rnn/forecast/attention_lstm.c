@@ -40,7 +40,8 @@ static bool makes_sense(weft_module *parent, const char *function, const weft_at
 static weft_attention_lstm_opts completed(weft_attention_lstm_opts o)
 {
     o.d_model = weft__or_count(o.d_model, 128);
-    o.d_encoder = weft__or_count(o.d_encoder, o.d_model), o.d_decoder = weft__or_count(o.d_decoder, o.d_model);
+    o.d_encoder = weft__or_count(o.d_encoder, o.d_model),
+    o.d_decoder = weft__or_count(o.d_decoder, o.d_model);
     o.num_layers = (int)weft__or_count(o.num_layers, 2), o.num_heads = (int)weft__or_count(o.num_heads, 4);
     o.output_dim = weft__or_count(o.output_dim, 1);
     return o;

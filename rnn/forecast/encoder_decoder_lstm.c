@@ -61,7 +61,8 @@ weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *
                                                const weft_encoder_decoder_lstm_opts *opts)
 {
     static const char *const function = "encoder_decoder_lstm";
-    const weft_encoder_decoder_lstm_opts all = completed(opts ? *opts : (weft_encoder_decoder_lstm_opts){ 0 }),
+    const weft_encoder_decoder_lstm_opts all =
+                                             completed(opts ? *opts : (weft_encoder_decoder_lstm_opts){ 0 }),
                                          *o = &all;
     bool sound =
         weft__model_wants(parent, function, opts, "opts is NULL") &&

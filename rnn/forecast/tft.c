@@ -87,7 +87,8 @@ static void aliases_new(weft__tft *m)
 
 static weft_tft_opts completed(weft_tft_opts o)
 {
-    o.d_model = weft__or_count(o.d_model, 300), o.d_hidden_continuous = weft__or_count(o.d_hidden_continuous, 8);
+    o.d_model = weft__or_count(o.d_model, 300),
+    o.d_hidden_continuous = weft__or_count(o.d_hidden_continuous, 8);
     o.num_heads = (int)weft__or_count(o.num_heads, 4), o.output_dim = weft__or_count(o.output_dim, 7);
     o.num_lstm_layers = (int)weft__or_count(o.num_lstm_layers, 2);
     return o;

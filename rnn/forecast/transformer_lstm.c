@@ -74,16 +74,18 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
                                            const weft_transformer_lstm_opts *opts)
 {
     static const char *const function = "transformer_lstm";
-    const weft_transformer_lstm_opts all = completed(opts ? *opts : (weft_transformer_lstm_opts){ 0 }), *o = &all;
-    bool sound = weft__model_wants(parent, function, opts, "opts is NULL") &&
-                 weft__model_wants(
-                     parent, function,
-                     o->num_layers > 0 && o->num_transformer_blocks >= 0 && o->num_transformer_blocks <= 4096,
-                     "num_layers %d, num_transformer_blocks %d; 1 or more, and WEFT_NONE or 1 .. 4096, are wanted",
-                     o->num_layers, o->num_transformer_blocks) &&
-                 weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0,
-                                   "num_heads that divide d_model are wanted, not %d of %lld", o->num_heads,
-                                   (long long)o->d_model);
+    const weft_transformer_lstm_opts all = completed(opts ? *opts : (weft_transformer_lstm_opts){ 0 }),
+                                     *o = &all;
+    bool sound =
+        weft__model_wants(parent, function, opts, "opts is NULL") &&
+        weft__model_wants(
+            parent, function,
+            o->num_layers > 0 && o->num_transformer_blocks >= 0 && o->num_transformer_blocks <= 4096,
+            "num_layers %d, num_transformer_blocks %d; 1 or more, and WEFT_NONE or 1 .. 4096, are wanted",
+            o->num_layers, o->num_transformer_blocks) &&
+        weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0,
+                          "num_heads that divide d_model are wanted, not %d of %lld", o->num_heads,
+                          (long long)o->d_model);
     if (!sound)
         return weft__model_finished(NULL);
     const weft__model is = {

@@ -1,5 +1,5 @@
-/* test_kernels_update.c - the kernels of optimisers, of every table against the plain loops, as test_kernels.c
- * has the others. */
+/* test_kernels_update.c - the kernels of optimisers, of every table against the plain loops, as
+ * test_kernels.c has the others. */
 #include "kernel_run.h"
 
 static void as_result(run *t, const weft__guard *g)               /* what the device knows, as numbers */

@@ -1,4 +1,5 @@
-/* loss_data.h - what the tests of losses share: kinds, numbers in the order of the sequences, their layouts. */
+/* loss_data.h - what the tests of losses share: kinds, numbers in the order of the sequences, their
+ * layouts. */
 #ifndef WEFT_LOSS_DATA_H
 #define WEFT_LOSS_DATA_H
 #include "tests/check.h"
@@ -10,7 +11,8 @@ UNUSED static const weft_lengths lengths = { SEQUENCES, len, NULL };
 typedef enum { MSE, MAE, HUBER, BCE, GAUSSIAN, SMAPE, MAPE, LOSSES } kind;
 UNUSED static const char *const names[] = { "mse", "mae", "huber", "bce", "gaussian_nll", "smape", "mape" };
 
-UNUSED static weft_loss loss_of(kind k, weft_tensor *p, weft_tensor *y, weft_tensor *v, const weft_loss_opts *o)
+UNUSED static weft_loss loss_of(kind k, weft_tensor *p, weft_tensor *y, weft_tensor *v,
+                                const weft_loss_opts *o)
 {
     switch (k) {
     case MSE:      return weft_mse(p, y, o);

@@ -1,5 +1,5 @@
-/* test_losses_entropy.c - cross entropy against plain loops, and every loss's gradients and second derivatives
- * (double build) against differences. */
+/* test_losses_entropy.c - cross entropy against plain loops, and every loss's gradients and second
+ * derivatives (double build) against differences. */
 #include "loss_data.h"
 
 /* ---- cross entropy ---- */
