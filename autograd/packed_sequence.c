@@ -60,42 +60,51 @@ static const char *wrong_order(const weft_packed_sequence *p, int32_t *sorted, i
     return NULL;
 }
 
-/* Lengths in the user's order, and for each token there the row that it has in the data. */
-static void to_users_order(const weft_packed_sequence *p, const int32_t *sorted, int32_t *len,
-                           int32_t *offset, int32_t *rows)
+/* Rows in the layout of a batch become its ragged tensor. */
+static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout layout)
 {
-    memset(len, 0, (size_t)p->sequences * sizeof *len);
-    for (int64_t t = 0; t < p->steps; t++)
-        for (int32_t k = 0; k < p->batch_sizes[t]; k++)
-            len[sorted[k]]++;
-    int32_t first = 0, row = 0;
-    for (int64_t s = 0; s < p->sequences; s++)
-        offset[s] = first, first += len[s];
-    for (int32_t t = 0; t < p->steps; t++)
-        for (int32_t k = 0; k < p->batch_sizes[t]; k++)
-            rows[offset[sorted[k]] + t] = row++;
+    if (!b || weft__wrong(rows->w, rows))
+        return &rows->w->nil;
+    weft__form f = rows->f;
+    f.batch = b, f.layout = layout;
+    return weft__view(rows, &f);
+}
+
+/* Sequences of one length that lie in another order than the user's: as a batch in the order in which they
+ * lie, put end to end in the user's. column and row: where each goes; falling: its length. */
+static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sorted, const weft_lengths *l,
+                              int32_t *falling, int32_t *column, int32_t *row)
+{
+    int32_t *offset = row, end = 0;              /* row is needed later than offset */
+    for (int64_t s = 0; s < l->n; s++)
+        offset[s] = end, end += l->len[s];
+    for (int64_t k = 0; k < l->n; k++)
+        falling[k] = l->len[sorted[k]], column[k] = offset[sorted[k]];
+    memset(row, 0, (size_t)l->n * sizeof *row);
+    weft_batch *lie = weft__batch(p->data->w, &(weft_lengths){ l->n, falling, NULL }, "ragged_of");
+    weft_tensor *x = rows_of_batch(p->data, lie, WEFT_PACKED);
+    return weft_plain(weft_to_rows(x, &(weft_placement){ 1, end, row, column }));
 }
 
 static weft_tensor *from_rows(const weft_packed_sequence *p, const int32_t *sorted)
 {
     weft *w = p->data->w;
-    int64_t n = p->sequences;
-    int32_t *len = weft__take(w, &w->notes, 2 * n * (int64_t)sizeof *len), *offset = len + n,
-            *rows = len ? weft__take(w, &w->notes, p->data->f.size[0] * (int64_t)sizeof *rows) : NULL;
-    if (!rows)
+    int64_t n = p->sequences, bytes = n * (int64_t)sizeof(int32_t);
+    int32_t *len = weft__take(w, &w->notes, 4 * bytes);
+    if (!len)
         return &w->nil;
-    to_users_order(p, sorted, len, offset, rows);
+    memset(len, 0, (size_t)bytes);
+    for (int64_t t = 0; t < p->steps; t++)
+        for (int32_t k = 0; k < p->batch_sizes[t]; k++)
+            len[sorted[k]]++;
     weft_lengths l = { n, len, p->ids };
     weft_batch *b = weft__batch(w, &l, "ragged_of");
-    if (b && !memcmp(b->sorted.host, sorted, (size_t)n * sizeof *sorted)) {
-        weft__form f = p->data->f;
-        f.batch = b, f.layout = WEFT_PACKED;
-        return weft__view(p->data, &f);
-    }
-    if (p->data->f.type != WEFT_REAL)            /* sequences of one length that changed their places */
-        weft__fail(w, WEFT_EARG,
-                   "ragged_of: ints are wanted with sequences of one length in the user's order");
-    return weft_to_layout(weft_index_select(p->data, weft_ragged_ints(w, rows, &l)), WEFT_PACKED);
+    if (!b)
+        return &w->nil;
+    if (!p->steps || !memcmp(b->sorted.host, sorted, (size_t)bytes))
+        return rows_of_batch(p->data, b, WEFT_PACKED);
+    weft_tensor *rows = reordered(p, sorted, &l, len + n, len + 2 * n, len + 3 * n);
+    return weft_to_layout(rows_of_batch(rows, b, WEFT_CONCAT), WEFT_PACKED);
 }
 
 weft_tensor *weft_ragged_of(const weft_packed_sequence *p)

@@ -133,6 +133,13 @@ static void ragged_ones(bad *b)
     MUST(weft_pack_padded_checked, X, b->l, WEFT_ALIGN_LEFT);
     MUST(weft_pad_packed_sequence, X, b->n, b->r, WEFT_ALIGN_LEFT);
     MUST(weft_move_pads, X, b->l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
+    TRY(weft_pack_sequence, Q, FEW);             MUST(weft_pack_sequence, Q, 2);
+    TRY(weft_pad_sequence, Q, FEW, b->r, (weft_align)b->i);
+    MUST(weft_pad_sequence, Q, 2, 0, WEFT_ALIGN_LEFT);
+    TRY(weft_pack_sequence, NULL, 2);            MUST(weft_unpack_sequence, X, NULL);
+    MUST(weft_ragged_of, &(weft_packed_sequence){ .data = X, .steps = b->n, .sequences = b->n });
+    MUST(weft_packed_sequence_of, X);
+    MUST(weft_ragged_of, &(weft_packed_sequence){ .data = X, .steps = -1 });
     MUST(weft_to_layout, X, (weft_layout)b->i);    MUST(weft_to_rows, X, NULL);
     MUST(weft_to_rows, X, &(weft_placement){ b->n, b->n, NULL, NULL });
     MUST(weft_split_sequences, X, b->l, &a, NULL);         MUST(weft_pool, X, (weft_pooling)b->i);
