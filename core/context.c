@@ -7,13 +7,6 @@
 #include "core/check.h"
 #include "core/log.h"
 
-const char *weft_version(void)
-{
-#define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
-    return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
-}
-
 enum { MOST_THREADS = 1024, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
 static bool lives(const weft *w) { return w && !weft__is_nowhere(w); }
@@ -33,16 +26,6 @@ static void *allocate(size_t bytes, void *user)
     return malloc(bytes);
 }
 static void release(void *p, void *user) { (void)user; free(p); }
-
-void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void *))
-{
-    weft__owned *o = weft__allocate(w, sizeof *o + bytes);
-    if (!o)
-        return NULL;
-    *o = (weft__owned){ w->owned, end, recover };
-    w->owned = o;
-    return memset(o + 1, 0, bytes);
-}
 
 /* ---- opening ---- */
 static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE: cpu, ref, cuda, cuda:1 */
@@ -176,16 +159,6 @@ weft *weft_open(const weft_opts *opts)
 }
 
 /* ---- the end ---- */
-static void end_owned(weft *w)
-{
-    for (weft__owned *o = w->owned, *next; o; o = next) {
-        next = o->next;
-        if (o->end)
-            o->end(o + 1);
-        weft__release(w, o);
-    }
-}
-
 void weft_close(weft *w)
 {
     if (!lives(w))
@@ -197,7 +170,7 @@ void weft_close(weft *w)
                            &w->lasting,  &w->data,     &w->grads, &w->maps };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         weft__arena_end(w, all[i]);
-    end_owned(w);
+    weft__end_owned(w);
     if (w->dev.pool)
         weft__pool_end(&w->dev, w->dev.pool);
     w->dev.k->close(&w->dev);
@@ -247,35 +220,17 @@ void weft_recover(weft *w)
     if (w->dev.lost)
         return;                                  /* and stays lost */
     w->status = WEFT_OK, w->message[0] = w->dev.failure[0] = 0, w->dev.fault = (weft__fault){ 0 };
-    for (weft__owned *o = w->owned; o; o = o->next)
-        if (o->recover)
-            o->recover(o + 1);
+    weft__recover_owned(w);
 }
 
-/* ---- small questions ---- */
+/* ---- settings ---- */
 static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
 bool weft_set_training(weft *w, bool on)    { return lives(w) ? set(&w->training, on) : false; }
 bool weft_set_grad_enabled(weft *w, bool on)   { return lives(w) ? set(&w->recording, on) : false; }
-int  weft_threads(const weft *w)        { return w && w->dev.pool ? weft__pool_threads(w->dev.pool) : 1; }
-const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->name : "none"; }
-
 void weft_synchronize(weft *w)
 {
     if (!w || !w->dev.k)
         return;
     w->dev.k->wait(&w->dev);
     weft__check_faults(w, "synchronize");
-}
-
-weft_usage weft_usage_of(const weft *w)
-{
-    if (!w || weft__is_nowhere(w))
-        return (weft_usage){ 0 };
-    int64_t scratch = (int64_t)w->dev.workspace_bytes,
-            own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
-    int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0),
-            of_device = w->dev.k->synchronous ? 0 : scratch;
-    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device,
-                         w->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
-                         w->host_peak + of_host,  w->device_peak + of_device };
 }

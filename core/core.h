@@ -191,9 +191,10 @@ void    weft__device_release(weft *, void *);
 /* forgotten.c: counts a weft_backward or weft_optim_step of this step, and tells the program that it has
  * forgotten weft_clear */
 void    weft__count_walk(weft *), weft__count_update(weft *);
-/* context.c */
-/* zeroed; the hooks may be NULL */
+/* owned.c */
+/* zeroed, until the context ends; end and recover may be NULL */
 void   *weft__own(weft *, size_t bytes, void (*end)(void *), void (*recover)(void *));
+void    weft__end_owned(weft *), weft__recover_owned(weft *);
 /* rewind.c */
 enum { WEFT__AT_ENTRIES, WEFT__AT_HEADS };       /* in a mark: entries of the tape, headers */
 /* ends tensors, calls and numbers since the mark; batches and index arrays stay, as a walk wants them */
@@ -234,12 +235,12 @@ void         weft__check_faults(weft *, const char *what);
 /* NULL and a sticky error if they are wrong */
 weft_batch    *weft__batch(weft *, const weft_lengths *, const char *function);
 void           weft__difference(const weft_batch *, const weft_batch *, char *text, size_t);
-/* host part to be filled, then weft__sent */
+/* A stable counting sort. next: [longest + 1] of scratch. */
+void           weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *, int32_t *next);
+/* index.c: host part to be filled, then weft__sent */
 weft__ints     weft__index(weft *, int64_t n);
 static inline int32_t *weft__filled(weft__ints index) { return (int32_t *)(uintptr_t)index.host; }
 void           weft__sent(weft *, weft__ints *, int64_t n);                       /* makes the device copy */
-/* A stable counting sort. next: [longest + 1] of scratch. */
-void           weft__rank(int64_t n, const int32_t *len, int64_t longest, weft__order *, int32_t *next);
 /* layout.c */
 weft__ints     weft__map_between(weft_batch *, const weft__form *from, const weft__form *to);
 weft__form weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft_align, const weft__place *);

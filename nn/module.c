@@ -148,6 +148,22 @@ void *weft__layer(weft_module *m, size_t bytes)
     return weft__own(w, bytes, NULL, NULL);
 }
 
+/* ---- a root's flat vectors ---- */
+int64_t weft__piece(const weft__parameter *p)
+{
+    return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
+}
+
+void weft__cut_back(weft_module *root, int64_t n)
+{
+    weft__device *d = &root->w->dev;
+    if (n == root->n)
+        return;
+    d->k->fill(d, root->n - n, 0, root->values + n);
+    d->k->fill(d, root->n - n, 0, root->gradients + n);
+    root->n = n;
+}
+
 /* What was made below m came last: the end of the root's list, and of its flat vectors. */
 static void unmade(weft_module *m)
 {

@@ -79,14 +79,14 @@ void *weft__layer(weft_module *m, size_t bytes);
 /* The layer of m when it is done, or the other if something about it has failed: then m goes, and its name
  * is free again. */
 void *weft__finished(weft_module *m, void *layer, void *otherwise);
-
-/* ---- parameter.c, init.c ---- */
 /* the numbers it takes in the flat vectors: its own and the gap behind */
 int64_t weft__piece(const weft__parameter *p);
-/* the numbers of every parameter and buffer, as far as is known */
-void weft__all_changed(weft_module *root);
 /* of the flat vectors the first n numbers stay */
 void weft__cut_back(weft_module *root, int64_t n);
+
+/* ---- parameter.c, init.c ---- */
+/* the numbers of every parameter and buffer, as far as is known */
+void weft__all_changed(weft_module *root);
 /* a module `name` in m, all of whose parameters are the original's */
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original);
 weft__parameter *weft__parameter_of(const weft_tensor *value);    /* NULL if it is none */

@@ -67,21 +67,6 @@ static bool room_for(weft_module *root, int64_t more)
 }
 
 /* ---- making ---- */
-int64_t weft__piece(const weft__parameter *p)
-{
-    return (weft__elements(&p->value.f) + WEFT__GRAIN - 1) / WEFT__GRAIN * WEFT__GRAIN;
-}
-
-void weft__cut_back(weft_module *root, int64_t n)
-{
-    weft__device *d = &root->w->dev;
-    if (n == root->n)
-        return;
-    d->k->fill(d, root->n - n, 0, root->values + n);
-    d->k->fill(d, root->n - n, 0, root->gradients + n);
-    root->n = n;
-}
-
 static bool possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape,
                      weft__form *f)
 {

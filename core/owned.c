@@ -1,0 +1,31 @@
+/* owned.c - what a context owns till its end: modules, optimisers, streams, the tape. Each is a block of zeros
+ * behind a header, with functions for the end and for weft_recover. */
+#include <string.h>
+#include "core/core.h"
+
+void *weft__own(weft *w, size_t bytes, void (*end)(void *), void (*recover)(void *))
+{
+    weft__owned *o = weft__allocate(w, sizeof *o + bytes);
+    if (!o)
+        return NULL;
+    *o = (weft__owned){ w->owned, end, recover };
+    w->owned = o;
+    return memset(o + 1, 0, bytes);
+}
+
+void weft__end_owned(weft *w)
+{
+    for (weft__owned *o = w->owned, *next; o; o = next) {
+        next = o->next;
+        if (o->end)
+            o->end(o + 1);
+        weft__release(w, o);
+    }
+}
+
+void weft__recover_owned(weft *w)
+{
+    for (weft__owned *o = w->owned; o; o = o->next)
+        if (o->recover)
+            o->recover(o + 1);
+}

@@ -1,0 +1,18 @@
+/* index.c - index arrays of ragged batches: filled on the host, then sent to the device, where there is one. */
+#include "core/core.h"
+
+weft__ints weft__index(weft *w, int64_t n)
+{
+    int32_t *host = weft__take(w, &w->keep, n * (int64_t)sizeof *host), *device = host;
+    if (host && !w->dev.k->synchronous)
+        device = weft__take(w, &w->maps, n * (int64_t)sizeof *device);
+    return device ? (weft__ints){ host, device } : (weft__ints){ NULL, NULL };
+}
+
+/* With the rest of its last line, which is nobody's: so arrays that follow one another travel as one. */
+void weft__sent(weft *w, weft__ints *index, int64_t n)
+{
+    if (index->host && index->device != index->host && n)
+        w->dev.k->upload(&w->dev, (void *)(uintptr_t)index->device, index->host,
+                         (size_t)weft__whole_lines(n * (int64_t)sizeof *index->host));
+}

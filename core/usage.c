@@ -1,0 +1,25 @@
+/* usage.c - what a context runs on and what it holds: version, device, threads, memory. */
+#include "core/core.h"
+
+const char *weft_version(void)
+{
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+    return TEXT(WEFT_VERSION_MAJOR) "." TEXT(WEFT_VERSION_MINOR) "." TEXT(WEFT_VERSION_PATCH);
+}
+
+int weft_threads(const weft *w) { return w && w->dev.pool ? weft__pool_threads(w->dev.pool) : 1; }
+const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->name : "none"; }
+
+weft_usage weft_usage_of(const weft *w)
+{
+    if (!w || weft__is_nowhere(w))
+        return (weft_usage){ 0 };
+    int64_t scratch = (int64_t)w->dev.workspace_bytes,
+            own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));
+    int64_t of_host = own + (w->dev.k->synchronous ? scratch : 0),
+            of_device = w->dev.k->synchronous ? 0 : scratch;
+    return (weft_usage){ w->host_bytes + of_host, w->device_bytes + of_device,
+                         w->allocations,          weft__tell((weft *)(uintptr_t)w, WEFT__ENTRIES, NULL),
+                         w->host_peak + of_host,  w->device_peak + of_device };
+}
