@@ -60,10 +60,7 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
     arrangement a = { *to, fill };
     bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* pads get `fill` even so */
     weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
-    weft__lookup *l = weft_ok(y->w) && x->node.lookup ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
-    if (l)
-        /* pads may be others: nobody takes them for tokens */
-        *l = *x->node.lookup, l->from = x, y->node.lookup = l;
+    weft__looked_up_as(y, x);
     return y;
 }
 

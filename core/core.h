@@ -75,12 +75,6 @@ struct weft_batch {
 
 /* ---- tensors ---- */
 struct weft_module;
-/* a tensor's rows are those of a table, by ids in the same layout of its batch or in another; -1: zeros */
-typedef struct weft__lookup {
-    weft_tensor *table, *ids;
-    uint64_t then;                               /* tape->changes when they were looked up */
-    const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
-} weft__lookup;
 /* What autograd keeps with each tensor. This floor hands it out zeroed and reads nothing of it. */
 typedef struct weft__node {
     int64_t born;                                /* the tape entry after it; 0: no operator's result */
@@ -93,7 +87,7 @@ typedef struct weft__node {
     /* a gradient has come since the last step of an optimiser or zero_grad */
     bool given;
     bool walked;                                 /* weft_backward has begun here */
-    const weft__lookup *lookup;                  /* NULL: no rows of a table, as far as is known */
+    const struct weft__lookup *lookup;           /* see autograd/origin.c; NULL: no rows of a table */
     /* of a parameter or buffer: its path, and tape->changes after its numbers changed last */
     const char *path; uint64_t changed;
     /* the one of step 0 whose numbers these are, as a view; NULL: none */

@@ -88,14 +88,6 @@ weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t row
     return weft_embedding_with(m, name, &(weft_embedding_opts){ .rows = rows, .columns = columns });
 }
 
-static void remember(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
-{
-    weft *w = y->w;
-    weft__lookup *l = w->status || !y->f.batch || y->f.rank != 2 ? NULL : weft__take(w, &w->notes, sizeof *l);
-    if (l)
-        *l = (weft__lookup){ e->weight, ids, w->tape->changes, NULL }, y->node.lookup = l;
-}
-
 weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
 {
     weft_tensor *bad = weft__refused(e ? e->m : NULL, ids, "embedding_run");
@@ -107,7 +99,7 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
                      (long long)e->weight->f.size[0]);
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);
-    remember(e, rows, y);
+    weft__looked_up(y, e->weight, rows);
     weft__leave(e->m, before);
     return y;
 }

@@ -12,14 +12,13 @@
 /* at most so many rows, and at least so many tokens for each */
 enum { FEW_ROWS = 256, TOKENS_A_ROW = 4 };
 
-static bool is_worth_it(const weft_tensor *x)
+static bool is_worth_it(const weft_tensor *x, const weft_tensor *table)
 {
-    const weft__lookup *l = x->node.lookup;
     const weft__device *d = &x->w->dev;
     /* a GPU's products may differ by how many rows there are */
     bool by_tokens = d->deterministic && !d->k->synchronous;
-    return l && !by_tokens && l->table->node.changed <= l->then && l->table->f.rank == 2 &&
-           l->table->f.size[0] <= FEW_ROWS && l->table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
+    return table && !by_tokens && table->f.rank == 2 && table->f.size[0] <= FEW_ROWS &&
+           table->f.size[0] * TOKENS_A_ROW <= x->f.batch->tokens;
 }
 
 /* ---- which rows are looked up; -1 looks up the one behind all, of zeros ---- */
@@ -44,21 +43,13 @@ static const weft_op op_used = { .name = "embedding_run",
 
 weft__ids weft__ids_of(weft_tensor *x, const weft__form *order)
 {
-    if (!is_worth_it(x))
+    weft_tensor *ids = NULL, *rows = weft__table_of(x, &ids);
+    if (!is_worth_it(x, rows))
         return (weft__ids){ NULL, NULL };
-    weft_tensor *rows = x->node.lookup->table, *ids = x->node.lookup->ids;
     weft__form to = weft__laid(ids->f, order->batch, order->layout, 0, WEFT_ALIGN_LEFT, order->place);
     if (!weft__same(&ids->f, &to))
         ids = weft__arranged(ids, &to, -1);
     const weft_call *c = weft__apply(&op_used, (weft_tensor *[]){ ids, rows }, 2, NULL, 0);
     /* rows that no token has are zeros, whatever is in them */
     return (weft__ids){ c->y[0], weft_index_select(rows, c->y[1]) };
-}
-
-bool weft__asked_for(const weft_tensor *x)
-{
-    for (; x; x = x->node.lookup ? x->node.lookup->from : NULL)
-        if (x->node.kept == x->w->tape->walk)
-            return true;
-    return false;
 }

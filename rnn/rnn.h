@@ -56,8 +56,6 @@ weft_state weft__recurrent_composed(const weft__direction *);
  * better with them, and that table, with a row of zeros behind its own for the id -1. Else NULL. */
 typedef struct weft__ids { weft_tensor *ids, *table; } weft__ids;
 weft__ids weft__ids_of(weft_tensor *x, const weft__form *order);
-/* in this walk, its gradient: of rows that were looked up, or of what they were arranged from */
-bool weft__asked_for(const weft_tensor *x);
 
 /* states.c: between the user's stacks of states [stacked, n, width] and the packed rows of one batch; index
  * arrays are made once for a batch, and end with it. None of an empty batch is a special case. */

@@ -1,0 +1,47 @@
+/* origin.c - where a tensor's rows come from: an embedding notes that they are rows of a table, by ids; what
+ * arranges the tensor hands the note on; a layer may then take the ids instead of the rows (rnn/lookup.c). */
+#include "autograd/autograd.h"
+
+/* The rows of a table, by ids in the same layout of the batch or in another; -1: zeros. */
+struct weft__lookup {
+    weft_tensor *table, *ids;
+    uint64_t then;                               /* tape->changes when they were looked up */
+    const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
+};
+
+static void note(weft_tensor *y, struct weft__lookup is)
+{
+    struct weft__lookup *l = weft_ok(y->w) ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
+    if (l)
+        *l = is, y->node.lookup = l;
+}
+
+void weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
+{
+    if (y->f.batch && y->f.rank == 2)
+        note(y, (struct weft__lookup){ table, ids, y->w->tape->changes, NULL });
+}
+
+void weft__looked_up_as(weft_tensor *y, const weft_tensor *x)
+{
+    const struct weft__lookup *l = x->node.lookup;
+    if (l)                                       /* pads may differ: they are no tokens */
+        note(y, (struct weft__lookup){ l->table, l->ids, l->then, x });
+}
+
+weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids)
+{
+    const struct weft__lookup *l = x->node.lookup;
+    if (!l || l->table->node.changed > l->then)
+        return NULL;
+    *ids = l->ids;
+    return l->table;
+}
+
+bool weft__asked_for(const weft_tensor *x)
+{
+    for (; x; x = x->node.lookup ? x->node.lookup->from : NULL)
+        if (x->node.kept == x->w->tape->walk)
+            return true;
+    return false;
+}
