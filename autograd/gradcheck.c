@@ -32,7 +32,7 @@ static real *numbers(weft_tensor *t)             /* on the host, until the end o
 {
     weft *w = t->w;
     real *p = weft__take(w, &w->keep, weft__bytes(&t->f));
-    return p && weft_read(t, p, (size_t)weft__bytes(&t->f)) == WEFT_OK ? p : NULL;
+    return p && weft__read(t, p, (size_t)weft__bytes(&t->f)) == WEFT_OK ? p : NULL;
 }
 
 static double difference(function *f, weft_tensor *const *x, void *user, int i, const real *recorded,

@@ -106,7 +106,7 @@ bool weft__pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align
     w->running = function;
     int64_t cells = bytes ? x->f.size[0] * x->f.size[1] : 0, cell = cells ? weft__elements(&x->f) / cells : 0;
     void *all = cells ? weft__take(w, &w->keep, (int64_t)bytes) : NULL;
-    if (!all || weft_read(x, all, bytes) != WEFT_OK)
+    if (!all || weft__read(x, all, bytes) != WEFT_OK)
         return !w->status;
     for (int64_t i = 0, T = x->f.size[1]; i < cells && !w->status; i++) {
         int64_t s = i / T, t = i % T, from = align == WEFT_ALIGN_RIGHT ? T - l->len[s] : 0;

@@ -191,8 +191,8 @@ WEFT_API int64_t weft_size(const weft_tensor *x, int axis);
 /* How many elements. */
 WEFT_API int64_t weft_numel(const weft_tensor *x);
 /* Copies all elements to host memory of exactly that size; waits for the device. On error fills it
- * with zeros; the context has failed, and its error is returned. */
-WEFT_API weft_status weft_read(weft_tensor *x, void *out, size_t bytes);
+ * with zeros, and the context has failed. */
+WEFT_API void weft_read(weft_tensor *x, void *out, size_t bytes);
 /* The value of a tensor of one element; waits; NaN on error, and the context has failed. */
 WEFT_API double weft_item(weft_tensor *x);
 /* Prints shape, layout and numbers (the first and last of each axis). */

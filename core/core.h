@@ -221,6 +221,8 @@ bool         weft__possible(weft *, const weft__form *);
 /* type, shape, batch and layout */
 bool         weft__same(const weft__form *, const weft__form *);
 const char  *weft__text(const weft__form *, char buffer[128]);
+/* weft_read, and the context's error */
+weft_status  weft__read(weft_tensor *, void *out, size_t bytes);
 /* why the handle is no good; NULL if it is */
 const char  *weft__wrong(const weft *, const weft_tensor *);
 /* an index out of range becomes the sticky error */

@@ -45,7 +45,7 @@ void weft_print(FILE *file, weft_tensor *x)
     void *all = malloc(bytes + 1);
     locale_t before = weft__plain_locale();
     fprintf(file, "%s ", weft__text(&x->f, text));
-    if (!all || weft_read(x, all, bytes) != WEFT_OK)
+    if (!all || weft__read(x, all, bytes) != WEFT_OK)
         fprintf(file, "not to be read: %s", all ? weft_error_message(x->w) : "out of memory");
     else
         block(file, x, all, 0, 0);

@@ -220,7 +220,7 @@ static bool readable(weft *w, const weft_tensor *x, const void *out, size_t byte
     return !w->status;
 }
 
-weft_status weft_read(weft_tensor *x, void *out, size_t bytes)
+weft_status weft__read(weft_tensor *x, void *out, size_t bytes)
 {
     weft *w = x ? x->w : weft__nowhere();
     bool fine = readable(w, x, out, bytes);
@@ -235,6 +235,8 @@ weft_status weft_read(weft_tensor *x, void *out, size_t bytes)
     return w->status;
 }
 
+void weft_read(weft_tensor *x, void *out, size_t bytes) { weft__read(x, out, bytes); }
+
 double weft_item(weft_tensor *x)
 {
     real value = 0;
@@ -243,7 +245,7 @@ double weft_item(weft_tensor *x)
         weft__fail(x->w, WEFT_ESHAPE, "item: %s: a tensor of one element is wanted", weft__text(&x->f, text));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;
-        return weft_read(x, &n, sizeof n) == WEFT_OK ? (double)n : (double)NAN;
+        return weft__read(x, &n, sizeof n) == WEFT_OK ? (double)n : (double)NAN;
     }
-    return weft_read(x, &value, sizeof value) == WEFT_OK ? (double)value : (double)NAN;
+    return weft__read(x, &value, sizeof value) == WEFT_OK ? (double)value : (double)NAN;
 }

@@ -53,7 +53,8 @@ static double *look(const model *m, const int32_t *letters, int32_t length, cons
     size_t n = (size_t)phones * (size_t)length;
     weft_real *values = memory(n, sizeof *values);
     double *weights = memory(n, sizeof *weights);
-    if (weft_read(weft_to_layout(map, WEFT_CONCAT), values, n * sizeof *values) != WEFT_OK)
+    weft_read(weft_to_layout(map, WEFT_CONCAT), values, n * sizeof *values);
+    if (!weft_ok(weft_context_of(map)))
         quit(1, "%s", weft_error_message(m->w));
     for (size_t i = 0; i < n; i++)
         weights[i] = (double)values[i];

@@ -114,7 +114,7 @@ typedef struct {
 } weft_features_opts;
 typedef struct weft_features weft_features;
 typedef struct { int64_t past, future, fixed, target; } weft_feature_counts;
-/* Copies all it is given; owned by the context; NULL and its error if that could not be. The
+/* Copies all it is given; owned by the context, which has failed if that could not be. The
  * name (1 .. 30 bytes) is that of its items. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
@@ -161,7 +161,7 @@ typedef struct { int64_t series, origin; int32_t past, future; } weft_window;
 typedef struct { weft_series_batch series; weft_tensor *target; } weft_window_batch;
 /* The windows of fitted features over a frame, whose numbers are copied; opts NULL: all 0. Lengths
  * and noise come from the streams "shorten.<name>" and "noise.<name>" (name 1 .. 30 bytes), only
- * while the context is training. Owned by the context; NULL and its error if there is no window, if
+ * while the context is training. Owned by the context, which has failed if there is no window, if
  * a value is not finite, time does not increase or a fixed column is not constant. */
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
@@ -184,8 +184,7 @@ WEFT_API weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *i
  * targets * columns] (target 0's columns first), in any layout (padded ones:
  * weft_pack_padded_sequence with future_lengths first); out [M, targets * columns], sequence by
  * sequence. Waits for the device. */
-WEFT_API weft_status weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted,
-                                                    double *out);
+WEFT_API void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out);
 
 /* ---- time series: a forecast of any length ---- *
  * model: from one window the predictions of its future rows [M, targets * quantiles]. Nothing is
@@ -202,9 +201,8 @@ typedef struct {
 /* Rows `from` (1 or more) and on of a series in hops of the horizon, each window with the
  * predictions before it as the past of its target. out [rows, targets] in the series' units; of
  * quantiles, ascending, number quantiles / 2. Known covariates must be there for all rows, past
- * ones for those before the last hop. On error out is NaN; the context has failed, and its error is
- * returned. */
-WEFT_API weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
+ * ones for those before the last hop. On error out is NaN, and the context has failed. */
+WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                            int64_t from, weft_forecast_model_fn *model, void *user,
                                            const weft_rolling_forecast_opts *opts, double *out);
 

@@ -186,7 +186,7 @@ static bool step(job *j, int64_t at, int64_t rows)
         return false;
     y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
     bool good =
-        weft_read(y, j->predicted, (size_t)wanted * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
+        weft__read(y, j->predicted, (size_t)wanted * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
     weft_rewind(j->w, mark);
     return good;
 }
@@ -208,21 +208,20 @@ static void run(job *j)
         weft_rewind(w, j->start);
 }
 
-weft_status weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from,
+void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from,
                                   weft_forecast_model_fn *model, void *user,
                                   const weft_rolling_forecast_opts *o, double *out)
 {
-    weft *w = x ? x->w : weft__nowhere();
+    weft *w = x && x->w ? x->w : weft__nowhere();
     job j = {
         .w = w, .x = x, .f = f, .series = series, .model = model, .user = user, .from = from, .out = out
     };
     if (o)
         j.true_past = o->true_past, j.all = o->all;
     if (!weft__features_ready(x, "rolling_forecast") || !sensible(&j, o))
-        return w->status;
+        return;
     j.n = weft_features_counts(x);
     run(&j);
     for (int64_t i = 0; w->status && i < j.rows * j.n.target; i++)
         out[i] = (double)NAN;
-    return w->status;
 }

@@ -145,16 +145,16 @@ Test(core, what_cannot_be_read_is_a_sticky_error)
     char want[80];
     snprintf(want, sizeof want, "read: [2] has %zu bytes; memory of %zu was given", 2 * sizeof one,
              sizeof one);
-    cr_assert(weft_read(weft_zeros(w, WEFT_SHAPE(2)), &one, sizeof one) == WEFT_ESHAPE && one == 0);
+    cr_assert(read_status(weft_zeros(w, WEFT_SHAPE(2)), &one, sizeof one) == WEFT_ESHAPE && one == 0);
     FAILS(w, WEFT_ESHAPE, want);
-    cr_assert_eq(weft_read(weft_zeros(w, WEFT_SHAPE(2)), NULL, 2 * sizeof one), WEFT_EARG);
+    cr_assert_eq(read_status(weft_zeros(w, WEFT_SHAPE(2)), NULL, 2 * sizeof one), WEFT_EARG);
     FAILS(w, WEFT_EARG, "read: [2]: the memory for it is NULL");
     cr_assert(isnan(weft_item(weft_zeros(w, WEFT_SHAPE(2)))));
     FAILS(w, WEFT_ESHAPE, "item: [2]: a tensor of one element");
     weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(1));
     weft_clear(w);
     one = 1;
-    cr_assert(weft_read(stale, &one, sizeof one) == WEFT_EARG && one == 0);
+    cr_assert(read_status(stale, &one, sizeof one) == WEFT_EARG && one == 0);
     FAILS(w, WEFT_EARG, "read: the tensor is of a step that has ended");
     stale = weft_zeros(w, WEFT_SHAPE(1));
     weft_clear(w);

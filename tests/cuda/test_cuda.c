@@ -59,7 +59,7 @@ Test(cuda, an_index_out_of_range_is_told_later)
     weft_tanh(x);
     OK(w);
     weft_real out[6];
-    cr_assert_eq(weft_read(good, out, sizeof out), WEFT_EARG);
+    cr_assert_eq(read_status(good, out, sizeof out), WEFT_EARG);
     FAILS(w, WEFT_EARG, "read: index 5 at place 1 of an earlier gather; 0 .. 4 is wanted");
     weft_synchronize(w);
     CLEAN(w);

@@ -393,7 +393,7 @@ Test(sequences, shorten)
         weft_tensor *ints = weft_shorten(weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 }, &(weft_lengths)BATCH(3)),
                                          &(weft_lengths)BATCH(1), true);
         int32_t only;
-        cr_assert(weft_read(ints, &only, sizeof only) == WEFT_OK && only == 3);
+        cr_assert(read_status(ints, &only, sizeof only) == WEFT_OK && only == 3);
         weft_shorten(x, &more, true);
         FAILS(w, WEFT_ESHAPE, "shorten: sequence 2 is to have length 3; 0 .. 2 is wanted");
         weft_shorten(weft_pack_decoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &l), &few, true);

@@ -136,7 +136,8 @@ static void fetch(const hunt_program *p, const hunt_way *way, const part *b, wef
     t = weft_layout_of(t) == WEFT_PLAIN ? t : weft_plain(weft_to_layout(t, WEFT_CONCAT));
     int64_t width = weft_size(t, -1), T = pads ? weft_size(t, 1) : 0, at = 0;
     weft_real *from = malloc((size_t)(weft_numel(t) + 1) * sizeof *from);
-    if (weft_read(t, from, (size_t)weft_numel(t) * sizeof *from) == WEFT_OK)
+    weft_read(t, from, (size_t)weft_numel(t) * sizeof *from);
+    if (weft_ok(weft_context_of(t)))
         for (int k = 0; k < b->n; at += b->len[k], k++) {
             int64_t row = pads ? k * T + (right ? T - b->len[k] : 0) : at;
             memcpy(to + tokens_before(p, b->which[k]) * width, from + row * width,
@@ -148,7 +149,8 @@ static void fetch(const hunt_program *p, const hunt_way *way, const part *b, wef
 static void fetch_states(const part *b, weft_tensor *t, weft_real *to)
 {
     weft_real from[HUNT_SEQUENCES * HUNT_STATE];
-    if (weft_read(t, from, (size_t)(b->n * HUNT_STATE) * sizeof *from) == WEFT_OK)
+    weft_read(t, from, (size_t)(b->n * HUNT_STATE) * sizeof *from);
+    if (weft_ok(weft_context_of(t)))
         for (int k = 0; k < b->n; k++)
             memcpy(to + b->which[k] * HUNT_STATE, from + k * HUNT_STATE, HUNT_STATE * sizeof *from);
 }

@@ -76,7 +76,7 @@ Test(checkpoint, everything_comes_back)
     cr_assert(state_of(&a) == state_of(&b) && same_things(&other, &some));
     cr_assert_eq(weft_stream_next(weft_stream_of(a.w, "only in the other")),
                  weft_stream_next(weft_stream_of(b.w, "only in the other")));
-    cr_assert(weft_optim_steps(b.o) == 3 && weft_read(b.carried, other.r, 0) != WEFT_OK);
+    cr_assert(weft_optim_steps(b.o) == 3 && read_status(b.carried, other.r, 0) != WEFT_OK);
     weft_recover(b.w);
     memset(&other, 1, sizeof other);
     DOES(weft_load_items(path, items_of(&other), ITEMS));

@@ -127,13 +127,13 @@ static void *save_and_load(void *number)
     weft_module *m = weft_module_new(w, "m");
     weft_tensor *x = weft_parameter(m, "x", WEFT_SHAPE(50), (weft_init){ WEFT_INIT_UNIFORM, 0, 1 });
     weft_real before[50], after[50], zeros[50] = { 0 };
-    bool good = weft_read(x, before, sizeof before) == WEFT_OK;
+    bool good = read_status(x, before, sizeof before) == WEFT_OK;
     for (int i = 0; i < 20 && good; i++) {
         good = weft_save(shared_path[n % 2], m, NULL, NULL, 0) == WEFT_OK &&
                weft_save(shared_path[2 + n % 2], m, NULL, NULL, 0) == WEFT_OK;
         weft_assign_values(x, zeros, 50);
         good = good && weft_load(shared_path[n % 2], m, NULL, NULL, 0) == WEFT_OK &&
-               weft_read(x, after, sizeof after) == WEFT_OK && !memcmp(before, after, sizeof after);
+               read_status(x, after, sizeof after) == WEFT_OK && !memcmp(before, after, sizeof after);
         good = good && weft_load("no such file", m, NULL, NULL, 0) == WEFT_ENOENT &&
                strstr(weft_file_message(), "no such file");
     }

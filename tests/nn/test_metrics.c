@@ -33,7 +33,7 @@ Test(metrics, argmax)
                 layout ? weft_argmax(in_layout(weft_ragged(w, x, CLASSES, &lengths), layout)) : plain;
             int32_t got[TOKENS];
             y = layout ? weft_plain(weft_to_layout(y, WEFT_CONCAT)) : y;
-            cr_assert_eq(weft_read(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
+            cr_assert_eq(read_status(y, got, sizeof got), WEFT_OK, "%s", weft_error_message(w));
             for (int t = 0; t < TOKENS; t++)
                 cr_assert_eq(got[t], best_of(x + t * CLASSES), "layout %d, token %d", layout, t);
         }

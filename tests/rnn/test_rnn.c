@@ -402,7 +402,7 @@ static void copy_block(weft_module *m, weft_module *source, const char *name, in
     weft_tensor *p = weft_find_parameter(m, name), *q = weft_find_parameter(source, name);
     int64_t n = weft_numel(q) / blocks, all = weft_numel(p);
     weft_real *of_p = malloc((size_t)(all + 1) * sizeof *of_p), *of_q = numbers(q);
-    cr_assert(weft_read(p, of_p, (size_t)all * sizeof *of_p) == WEFT_OK && n % H == 0);
+    cr_assert(read_status(p, of_p, (size_t)all * sizeof *of_p) == WEFT_OK && n % H == 0);
     for (int64_t i = 0; i < n; i++)
         of_p[to * n + i] = factor * of_q[from * n + i];
     weft_assign_values(p, of_p, all);

@@ -192,12 +192,13 @@ static bool sensible(weft *w, const char *name, const weft_features_opts *o)
 
 weft_features *weft_features_new(weft *w, const char *name, const weft_features_opts *o)
 {
+    static weft_features none;                   /* what could not be made: an error was said */
     if (!w || !weft_ok(w) || !sensible(w, name, o))
-        return NULL;
+        return &none;
     w->running = "features";
     weft_features *x = weft__own(w, sizeof *x, NULL, NULL);
     if (!x)
-        return NULL;
+        return &none;
     *x = (weft_features){ .w = w,
                           .context = o->context,
                           .horizon = o->horizon,
@@ -206,19 +207,19 @@ weft_features *weft_features_new(weft *w, const char *name, const weft_features_
     snprintf(x->name, sizeof x->name, "%s", name);
     snprintf(x->numbers, sizeof x->numbers, "%s.numbers", name);
     if (!take_columns(x, o))
-        return NULL;
+        return &none;
     take_masked(x, o->masked);
     take_transforms(x, o);
     x->n += 3;
     x->state = weft__own(w, (size_t)x->n * sizeof *x->state, NULL, NULL);
     if (!w->status)
         describe(x);
-    return w->status ? NULL : x;
+    return w->status ? &none : x;
 }
 
 weft_feature_counts weft_features_counts(const weft_features *x)
 {
-    if (!x)
+    if (!weft__features_made(x))
         return (weft_feature_counts){ 0 };
     int64_t time = x->time != NULL;
     return (weft_feature_counts){ time + x->known + x->past + (x->without_target ? 0 : x->target),
@@ -227,7 +228,7 @@ weft_feature_counts weft_features_counts(const weft_features *x)
 
 bool weft_features_fitted(const weft_features *x)
 {
-    return x && x->state[x->n - 1] == 1 && !strcmp(x->said, x->text);
+    return weft__features_made(x) && x->state[x->n - 1] == 1 && !strcmp(x->said, x->text);
 }
 
 void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
@@ -235,7 +236,7 @@ void weft_features_state(weft_features *x, weft_checkpoint_item items[2])
     if (!items)
         return;
     items[0] = items[1] = (weft_checkpoint_item){ 0 };
-    if (!x)
+    if (!weft__features_made(x))
         return;
     items[0] = (weft_checkpoint_item){ x->name, WEFT_TEXT, x->said, x->room };
     items[1] = (weft_checkpoint_item){ x->numbers, WEFT_F64, x->state, x->n };
@@ -256,7 +257,7 @@ static void tell_difference(const weft_features *x, const char *function)
 
 bool weft__features_ready(const weft_features *x, const char *function)
 {
-    if (!x || x->w->status)
+    if (!weft__features_made(x) || x->w->status)
         return false;
     x->w->running = function;
     if (strcmp(x->said, x->text))

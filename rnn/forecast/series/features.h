@@ -50,6 +50,8 @@ void weft__chain_undo(const weft_features *x, const weft__column *c, const doubl
                       int64_t from, int64_t n, double *y);
 
 /* ---- features.c ---- */
+/* Whether x is neither NULL nor an inert one. */
+static inline bool weft__features_made(const weft_features *x) { return x && x->w; }
 /* Whether x can be used: nothing has failed, it is fitted, and by its own kind. */
 bool        weft__features_ready(const weft_features *x, const char *function);
 /* The column of a frame, from its first row on; NULL and an error of the context if it has none. */

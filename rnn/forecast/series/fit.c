@@ -119,7 +119,7 @@ static void fit_column(fitting *p, const weft__column *c)
 
 void weft_features_fit(weft_features *x, const weft_frame *f)
 {
-    if (!x || x->w->status || !weft__features_frame(x, f))
+    if (!weft__features_made(x) || x->w->status || !weft__features_frame(x, f))
         return;
     weft *w = x->w;
     w->running = "features_fit";

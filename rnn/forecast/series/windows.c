@@ -121,24 +121,25 @@ static weft_stream *stream(weft_windows *v, const char *kind)
 weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                const weft_windows_opts *o)
 {
+    static weft_windows none;                    /* what could not be made: an error was said */
     if (!weft__features_ready(x, "windows"))
-        return NULL;
+        return &none;
     weft *w = x->w;
     if (!name || !*name || strlen(name) > 30) {
         weft__fail(w, WEFT_EARG, "windows: a name of 1 .. 30 bytes is wanted");
-        return NULL;
+        return &none;
     }
     weft_windows *v = weft__features_frame(x, f) ? weft__own(w, sizeof *v, end, NULL) : NULL;
     if (!v)
-        return NULL;
+        return &none;
     v->w = w;
     v->x = x;
     snprintf(v->name, sizeof v->name, "%s", name);
     if (!set_options(v, o) || !weft__prepare(&v->p, x, f, 0, f->n, false) || !lay_out(v))
-        return NULL;
+        return &none;
     v->shorten = v->o.shorten ? stream(v, "shorten") : NULL;
     v->noise = v->o.past_noise > 0 || v->o.future_noise > 0 ? stream(v, "noise") : NULL;
-    return w->status ? NULL : v;
+    return w->status ? &none : v;
 }
 
 int64_t weft_windows_count(const weft_windows *v)          { return v ? v->n : 0; }
@@ -155,7 +156,7 @@ bool weft__has_window(const weft_windows *v, int64_t i)
 
 weft_window weft_window_at(const weft_windows *v, int64_t i)
 {
-    return v && weft__has_window(v, i) ? weft__window(v, i) : (weft_window){ 0 };
+    return v && v->w && weft__has_window(v, i) ? weft__window(v, i) : (weft_window){ 0 };
 }
 
 /* ---- one batch: where its windows lie, and how long they are this time ---- */
@@ -280,11 +281,17 @@ static real *filled(const choice *c, filler *fill, const int32_t *len, int64_t r
     return all;
 }
 
+static weft_window_batch inert_batch(const weft_windows *v)
+{
+    weft_tensor *nil = &(v && v->w ? v->w : weft__nowhere())->nil;
+    return (weft_window_batch){ .series = { .past = nil, .future = nil }, .target = nil };
+}
+
 weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n)
 {
     choice c;
-    weft_window_batch b = { 0 };
-    if (!v || !choose(&c, v, index, n))
+    weft_window_batch b = inert_batch(v);
+    if (!v || !v->w || !choose(&c, v, index, n))
         return b;
     weft *w = v->w;
     weft_feature_counts k = weft_features_counts(v->x);
@@ -310,11 +317,11 @@ static const weft_lengths *kept(weft *w, int64_t n, const int32_t *len, const in
 weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n, weft_align past_align)
 {
     choice c;
-    weft_window_batch b = { 0 };
-    if (v && past_align != WEFT_ALIGN_LEFT && past_align != WEFT_ALIGN_RIGHT)
+    weft_window_batch b = inert_batch(v);
+    if (v && v->w && past_align != WEFT_ALIGN_LEFT && past_align != WEFT_ALIGN_RIGHT)
         weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name,
                    (int)past_align);
-    if (!v || !choose(&c, v, index, n))
+    if (!v || !v->w || !choose(&c, v, index, n))
         return b;
     weft *w = v->w;
     weft_feature_counts k = weft_features_counts(v->x);

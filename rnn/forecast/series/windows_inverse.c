@@ -48,25 +48,24 @@ static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t
     }
 }
 
-weft_status weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out)
+void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out)
 {
-    weft *w = v ? v->w : weft__nowhere();
-    if (w->status || !v || !can_be_undone(v, predicted, out))
-        return w->status;
+    weft *w = v && v->w ? v->w : weft__nowhere();
+    if (w->status || !can_be_undone(v, predicted, out))
+        return;
     weft_lengths l = weft_lengths_of(predicted);
     int64_t columns = predicted->f.size[1], each = columns / v->x->target, rows = predicted->f.batch->tokens,
             longest = predicted->f.batch->longest;
     real *from = weft__take(w, &w->notes, (rows * columns + 1) * (int64_t)sizeof *from);
     double *spare = weft__take(w, &w->notes, (longest + 1) * (int64_t)sizeof *spare);
     if (!from || !spare ||
-        weft_read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from,
+        weft__read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from,
                   (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
-        return w->status;
+        return;
     for (int64_t s = 0; s < l.n; s++) {
         for (int64_t k = 0; k < columns; k++)
             undo_column(v, l.id[s], k / each, l.len[s], columns, from + k, out + k, spare);
         from += l.len[s] * columns;
         out += l.len[s] * columns;
     }
-    return w->status;
 }
