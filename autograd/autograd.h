@@ -37,9 +37,9 @@ bool         weft__reaches_parameters(const weft_tensor *loss);
 real        *weft__dx_added(const weft_call *, int i);
 /* weft_op_dy, to be overwritten, where nobody else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);
-/* origin.c: y's rows are a table's, by ids; are those of x, arranged; that table and those ids, if it is so and
- * the table has not changed since, else NULL; whether this walk wants the gradient of such rows, or of what
- * they were arranged from */
+/* origin.c: y's rows are a table's, by ids; are those of x, arranged; that table and those ids, if it is so
+ * and the table has not changed since, else NULL; whether this walk wants the gradient of such rows, or of
+ * what they were arranged from */
 void         weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids);
 void         weft__looked_up_as(weft_tensor *y, const weft_tensor *x);
 weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids);

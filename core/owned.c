@@ -1,5 +1,5 @@
-/* owned.c - what a context owns till its end: modules, optimisers, streams, the tape. Each is a block of zeros
- * behind a header, with functions for the end and for weft_recover. */
+/* owned.c - what a context owns till its end: modules, optimisers, streams, the tape. Each is a block of
+ * zeros behind a header, with functions for the end and for weft_recover. */
 #include <string.h>
 #include "core/core.h"
 

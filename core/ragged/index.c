@@ -1,4 +1,5 @@
-/* index.c - index arrays of ragged batches: filled on the host, then sent to the device, where there is one. */
+/* index.c - index arrays of ragged batches: filled on the host, then sent to the device, where there is
+ * one. */
 #include "core/core.h"
 
 weft__ints weft__index(weft *w, int64_t n)
