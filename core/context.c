@@ -175,6 +175,10 @@ weft *weft_open(const weft_opts *opts)
     return w;
 }
 
+/* under its own name, for dlsym; programs are linked by the one in the header */
+WEFT_API extern __typeof__(weft_open) weft__open_by_name __asm__("weft_open")
+    __attribute__((alias(WEFT__OPEN)));
+
 /* ---- the end ---- */
 static void end_owned(weft *w)
 {
@@ -256,6 +260,8 @@ void weft_recover(weft *w)
 static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
 bool weft_set_training(weft *w, bool on)    { return lives(w) ? set(&w->training, on) : false; }
 bool weft_set_grad_enabled(weft *w, bool on)   { return lives(w) ? set(&w->recording, on) : false; }
+bool weft_is_training(const weft *w)     { return lives(w) && w->training; }
+bool weft_is_grad_enabled(const weft *w) { return lives(w) && w->recording; }
 int  weft_threads(const weft *w)        { return w && w->dev.pool ? weft__pool_threads(w->dev.pool) : 1; }
 const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->name : "none"; }
 
