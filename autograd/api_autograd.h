@@ -92,8 +92,8 @@ WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_te
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
-/* n tensors (WEFT_LIST) end to end along an axis, the others equal. Ragged ones along any axis but 0
- * (weft_concat_sequences is that). Reals or ints. */
+/* n tensors (WEFT_LIST) end to end along an axis, the others equal. Ragged ones along any axis but
+ * 0 (weft_concat_sequences is that). Reals or ints. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis);
 /* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
  * tensor. Reals or ints. */

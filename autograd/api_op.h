@@ -62,12 +62,12 @@ WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, in
 WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
-/* For raw functions: the numbers of x, row by row, in host memory (of an operator that says .device,
- * in device memory). Of inputs they are to be read, of results in forward to be written; what is
- * written to anything else is lost. They are good until the raw function returns. NULL for NULL;
- * NULL and an error for a handle that has ended, and on a GPU outside a raw function (weft_read
- * copies numbers there). Ints for weft_op_data and reals for weft_op_int_data are an error that
- * names the operator; what they return then may be read and written, in vain. */
+/* For raw functions: the numbers of x, row by row, in host memory (of an operator that says
+ * .device, in device memory). Of inputs they are to be read, of results in forward to be written;
+ * what is written to anything else is lost. They are good until the raw function returns. NULL for
+ * NULL; NULL and an error for a handle that has ended, and on a GPU outside a raw function
+ * (weft_read copies numbers there). Ints for weft_op_data and reals for weft_op_int_data are an
+ * error that names the operator; what they return then may be read and written, in vain. */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
 /* In `fused`, in the same memory: the gradient of result k (NULL: none came), and where that of

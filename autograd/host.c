@@ -19,7 +19,10 @@ static size_t room_for(const weft_tensor *t)
     return (size_t)weft__whole_lines(HEAD + weft__room(&t->f));
 }
 
-static bool copies(const weft__work *work) { return work->call->host && !work->call->y[0]->w->dev.k->synchronous; }
+static bool copies(const weft__work *work)
+{
+    return work->call->host && !work->call->y[0]->w->dev.k->synchronous;
+}
 
 bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
 {
@@ -70,17 +73,18 @@ static weft__copy *new_copy(weft *w, weft__work *work, const weft_tensor *t)
 static void *copy_of(weft *w, const weft_tensor *t, void *device, bool fetched, bool back)
 {
     weft__work *work = w->tape->work;
+    size_t bytes = (size_t)weft__bytes(&t->f);
     for (weft__copy *c = work->copies; c; c = c->next)
-        if (c->device == device) {
+        if (c->device == device && c->bytes == bytes) {     /* an empty tensor may lie where another begins */
             c->back |= back;
             return numbers_of(c);
         }
     weft__copy *c = device ? new_copy(w, work, t) : NULL;
     if (!c)
         return NULL;
-    c->device = device, c->bytes = (size_t)weft__bytes(&t->f), c->back = back;
-    if (fetched && c->bytes)
-        w->dev.k->download(&w->dev, numbers_of(c), device, c->bytes);
+    c->device = device, c->bytes = bytes, c->back = back;
+    if (fetched && bytes)
+        w->dev.k->download(&w->dev, numbers_of(c), device, bytes);
     return numbers_of(c);
 }
 

@@ -34,12 +34,13 @@ static const char *bad_item(const weft_checkpoint_item *items, int64_t i)
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n)
 {
     if (n < 0 || (n && !items))
-        return weft__file_fail(WEFT_EARG, "%s: %lld items%s", function, (long long)n, items ? "" : " at NULL");
+        return weft__file_fail(WEFT_EARG, "%s: %lld items%s", function, (long long)n,
+                               items ? "" : " at NULL");
     for (int64_t i = 0; i < n; i++) {
         const char *bad = bad_item(items, i);
         if (bad)
-            return weft__file_fail(WEFT_EARG, "%s: item %lld (\"%.255s\") %s", function, (long long)i,
-                                   items[i].name ? items[i].name : "", bad);
+            return weft__file_fail(WEFT_EARG, "%s: item %lld (\"%.255s\") %s", function,
+                                   (long long)i, items[i].name ? items[i].name : "", bad);
     }
     return WEFT_OK;
 }

@@ -1,5 +1,6 @@
-/* cpp17.cpp - a program in C++17: it learns each token's successor by the public headers alone, with shapes, lists and scopes. Other macros
- * and other endings of a scope are tried on the way. Ends with 0 if all holds. */
+/* cpp17.cpp - a program in C++17: it learns each token's successor by the public headers alone, with shapes,
+ * lists and scopes. Other macros and other endings of a scope are tried on the way. Ends with 0 if all
+ * holds. */
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -45,7 +46,8 @@ static void lists(weft *w)
     weft_frame frame = weft_frame();
     double ones[] = { 1, 2 };
     const double *columns[] = { ones, ones };
-    check(weft_frame_add(&frame, nullptr, WEFT_NAMES("x", "y"), columns, 2) == WEFT_OK && frame.columns == 2, "names");
+    weft_status added = weft_frame_add(&frame, nullptr, WEFT_NAMES("x", "y"), columns, 2);
+    check(added == WEFT_OK && frame.columns == 2, "names");
     weft_frame_free(&frame);
 }
 
@@ -60,13 +62,15 @@ static double learn(weft *w)
     weft_adam_opts fast = weft_adam_opts();
     fast.lr = 1e-2;
     weft_optim *adam = weft_adam_new(m, &fast);
-    std::vector<int32_t> len = { 3, 1, 0, 5 }, in = { 1, 2, 3, 7, 4, 5, 6, 7, 8 }, next = { 2, 3, 4, 8, 5, 6, 7, 8, 9 };
+    std::vector<int32_t> len = { 3, 1, 0, 5 };
+    std::vector<int32_t> in = { 1, 2, 3, 7, 4, 5, 6, 7, 8 }, next = { 2, 3, 4, 8, 5, 6, 7, 8, 9 };
     weft_lengths lengths = { 4, len.data(), nullptr };
     double first = 0, last = 0;
     for (int step = 0; step < 60 && weft_ok(w); step++) {
         weft_tensor *x = weft_embedding_run(embed, weft_ragged_ints(w, in.data(), &lengths));
         weft_tensor *y = weft_linear_run(out, weft_rnn_run(lstm, x, WEFT_ZERO_STATE).y);
-        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(y, weft_ragged_ints(w, next.data(), &lengths), nullptr));
+        weft_tensor *then = weft_ragged_ints(w, next.data(), &lengths);
+        weft_tensor *loss = weft_mean_loss(weft_cross_entropy(y, then, nullptr));
         weft_backward(loss);
         weft_clip_grad_norm(m, 1);
         weft_optim_step(adam);

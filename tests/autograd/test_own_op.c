@@ -115,7 +115,7 @@ static const weft_op product = { .name = "product",
 static weft_tensor *two_uses(weft_tensor *a, weft_tensor *b, weft_tensor *k, bool own)
 {
     if (!own)
-        return weft_add(weft_mul(weft_mul(a, b), weft_to_reals(k)), weft_mul(weft_mul(a, a), weft_to_reals(k)));
+        return weft_mul(weft_add(weft_mul(a, b), weft_mul(a, a)), weft_to_reals(k));
     return weft_add(weft_op_apply(&product, WEFT_LIST(a, b, k), NULL, 0),
                     weft_op_apply(&product, WEFT_LIST(a, a, k), NULL, 0));
 }
@@ -170,9 +170,12 @@ static weft_tensor *twice_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return (void)i, weft_op_apply(c->op, &dy, 1, NULL, 0);
 }
-static const weft_op twice = {
-    .name = "twice", .adds = true, .in_place = true, .shape = like_x, .forward = twice_run, .backward = twice_back
-};
+static const weft_op twice = { .name = "twice",
+                               .adds = true,
+                               .in_place = true,
+                               .shape = like_x,
+                               .forward = twice_run,
+                               .backward = twice_back };
 
 Test(own_op, adds_to_what_is_there)
 {
@@ -223,6 +226,28 @@ Test(own_op, that_says_device_gets_the_devices_memory)
     }
 }
 
+/* ---- an empty input, which may lie where another one begins ---- */
+static bool like_last(weft_call *c) { return weft_op_like(c->y[0], c->x[c->n - 1]), true; }
+static void last_run(weft_call *c)
+{
+    const weft_real *empty = weft_op_data(c->x[0]), *x = weft_op_data(c->x[1]);
+    weft_real *y = weft_op_data(c->y[0]);
+    cr_assert(!c->x[0]->w->dev.k->synchronous || empty == c->x[0]->data);
+    for (int64_t i = 0; i < weft_numel(c->x[1]); i++)
+        y[i] = x[i] + 1;
+}
+
+Test(own_op, with_an_empty_input_beside_another)
+{
+    static const weft_op last = { .name = "last", .shape = like_last, .forward = last_run };
+    FOR_DEVICES(w) {
+        weft_tensor *empty = weft_zeros(w, WEFT_SHAPE(0)), *x = weft_full(w, 2, WEFT_SHAPE(1000));
+        empty->data = x->data;
+        weft_real *y = numbers(weft_op_apply(&last, WEFT_LIST(empty, x), NULL, 0));
+        cr_assert(y[0] == 3 && y[999] == 3);
+    }
+}
+
 /* ---- beside the way ---- */
 static void beside_run(weft_call *c)             /* a tensor that is none of the call's */
 {
@@ -238,7 +263,7 @@ static void as_ints_run(weft_call *c)            /* the wrong question: harmless
 
 Test(own_op, other_tensors_wrong_types_and_no_raw_function)
 {
-    static const weft_op beside = { .name = "beside", .no_gradient = true, .shape = like_x, .forward = beside_run },
+    static const weft_op beside = { .name = "beside", .shape = like_x, .forward = beside_run },
                          as_ints = { .name = "as_ints", .shape = like_x, .forward = as_ints_run };
     FOR_DEVICES(w) {
         weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 2, 3 }, WEFT_SHAPE(3)), *more = weft_scale(x, 10);
