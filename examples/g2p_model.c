@@ -59,8 +59,8 @@ encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengt
 /* y [N, H] of the decoder -> logits [N, classes]. */
 static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *memory, weft_tensor **map)
 {
-    weft_tensor *seen[2] = { y, weft_general_attention_run(m->attention, y, memory, map) };
-    weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(seen, 2, 1)));
+    weft_tensor *seen = weft_general_attention_run(m->attention, y, memory, map);
+    weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
     return weft_linear_run(m->output, weft_dropout_layer_run(m->drop_output, both));
 }
 
