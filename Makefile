@@ -5,7 +5,7 @@
 #   CC=clang WERROR=1          as the CI does; VERBOSE=1 shows the commands
 #   NVCC= CUDA_ARCHS="80 90"   builds libweft_cuda.so, too, where nvcc is found, for these instead of 80 90 100 120; NVCC=none: not
 #   DEPS=dir                   a folder of unpacked Debian libraries (tests/gpu_deps.sh fills one) instead of installed ones
-#   PREFIX= LIBDIR= DESTDIR=   of make install
+#   PREFIX= LIBDIR= DOCDIR= DESTDIR=   of make install; V=double installs the library of doubles beside the other
 #   PROGRAMS= SEED= KILLS= LONG=   of make hunt, make kill, make starve
 #
 # Everything is found by wildcard: a new file is a new object, a new tests/*/test_*.c a new test, a new examples/*.c a new program.
@@ -17,12 +17,14 @@ V        ?=
 BUILD    ?= build
 PREFIX   ?= /usr/local
 LIBDIR   ?= $(PREFIX)/lib
+DOCDIR   ?= $(PREFIX)/share/doc/weft
 B        := $(BUILD)$(if $(V),/$(V))
 VARIANTS := double asan dasan tsan
 $(if $(filter-out $(VARIANTS),$(V)),$(error unknown variant V=$(V), there are: $(VARIANTS)))
 
 VERSION    := $(subst $() ,.,$(shell sed -n 's/^.define WEFT_VERSION_[A-Z]* *//p' core/api_core.h))
-SOVERSION  := $(firstword $(subst ., ,$(VERSION)))
+# of 0.x every x has a contract of its own
+SOVERSION  := $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 PKG_CONFIG ?= pkg-config
 CFLAGS     ?= -O2 -g
 
@@ -32,6 +34,9 @@ VFLAGS_asan   := $(SANITIZE)
 VFLAGS_dasan  := $(SANITIZE) -DWEFT_DOUBLE
 VFLAGS_tsan   := -fsanitize=thread -O1
 VFLAGS        := $(VFLAGS_$(V))
+# What the library of doubles has of its own: a name, so that both are installed side by side, and a version of its symbols, so that both
+# may be in one process. In a build's folder its files have the plain names, and links by which it is found.
+F64           := $(if $(filter -DWEFT_DOUBLE,$(VFLAGS)),_f64)
 
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
 WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
@@ -131,11 +136,14 @@ $(B)/libweft.a: $(OBJ)
 	@rm -f $@
 	$(call say,AR  )
 	$(Q)$(AR) rcs $@ $^
-$(B)/libweft.so: $(OBJ) core/weft.map
+$(B)/weft.map: core/weft.map
+	@mkdir -p $(@D)
+	@sed 's/^WEFT_/WEFT$(if $(F64),_F64)_/' $< >$@
+$(B)/libweft.so: $(OBJ) $(B)/weft.map
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libweft.so.$(SOVERSION),--version-script,core/weft.map,--as-needed$(if $(findstring sanitize,$(VFLAGS)),,$(comma)-z$(comma)defs) \
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libweft$(F64).so.$(SOVERSION),--version-script,$(B)/weft.map,--as-needed$(if $(findstring sanitize,$(VFLAGS)),,$(comma)-z$(comma)defs) \
 	    -o $@ $(OBJ) $(LIBS)
-	@ln -sf libweft.so $(B)/libweft.so.$(SOVERSION)
+	@ln -sf libweft.so $(B)/libweft$(F64).so.$(SOVERSION)
 
 $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	@mkdir -p $(@D)
@@ -144,6 +152,7 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 $(B)/libweft_cuda.so: $(CUDA_OBJ) core/plugin.map
 	$(call say,LINK)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
+	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)
 $(B)/emu/cuda/%.o: cuda/%.cu $(B)/flags | $(BUILD)/.needs-test
@@ -160,6 +169,7 @@ $(B)/emu/emu_test: $(B)/emu/emu_test.o $(filter-out $(B)/emu/cuda/%,$(EMU_OBJ))
 $(B)/emu/libweft_cuda.so: $(EMU_OBJ) tests/emu/plugin.map
 	$(call say,LINK)
 	$(Q)$(CXX) $(VFLAGS) $(CFLAGS) -shared -Wl,--build-id,--version-script,tests/emu/plugin.map -o $@ $(EMU_OBJ) -lpthread
+	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 
 # Programs link the archive: tests may look inside, and a program runs wherever it lies.
 .SECONDEXPANSION:
@@ -263,16 +273,22 @@ slow_pack: $(B)/examples/slow_pack
 	@mkdir -p $(B)/slow_pack
 	$< --out $(B)/slow_pack $(SLOW_PACK_FLAGS)
 
+# Headers in PREFIX/include/weft, and PREFIX/include/weft.h, which includes them: no folder of ours is on a program's include path.
+INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.pl docs/design/*.md examples/*.[ch] examples/common/*.[ch])
+FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
+    -e 's|@TO_PREFIX@|$(shell realpath -m --relative-to='$(LIBDIR)' '$(PREFIX)')|; s|@PRIVATE@|$(LIBS)|; s| *$$||'
 install: $(B)/libweft.a $(B)/libweft.so
-	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
-	install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft.so.$(VERSION)
-	ln -sf libweft.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft.so.$(SOVERSION)
-	ln -sf libweft.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft.so
-	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)
-	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda.so; fi
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/weft
+	install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(VERSION)
+	ln -sf libweft$(F64).so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(SOVERSION)
+	ln -sf libweft$(F64).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so
+	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft$(F64).a
+	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
 	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
-	    -e 's|@PRIVATE@|$(LIBS)|; s| *$$||' core/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft.pc
+	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h
+	$(FILL) core/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
+	for f in weft-config weft-config-version; do $(FILL) core/$$f.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
+	for f in $(INSTALLED); do install -D -m 644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh
 clean:

@@ -140,7 +140,8 @@ bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 
 const real *weft_op_dy(const weft_call *c, int k)
 {
-    return c && k >= 0 && k < c->m && c->y[k]->node.grad ? c->y[k]->node.grad->data : NULL;
+    const weft_tensor *g = c && k >= 0 && k < c->m ? c->y[k]->node.grad : NULL;
+    return g ? weft__gradient_seen(c, c->y[k], g->data, true, false) : NULL;
 }
 
 real *weft__dy_spent(const weft_call *c, int k)
@@ -169,7 +170,7 @@ real *weft_op_dx(const weft_call *c, int i, bool *add)
     *add = *to;
     if (!*to && (*to = weft__slot(w, &x->f)) && !x->node.grad && !again(c, i))
         x->node.grad = *to;
-    return *to ? (*to)->data : NULL;
+    return *to ? weft__gradient_seen(c, x, (*to)->data, *add, true) : NULL;
 }
 
 real *weft__dx_added(const weft_call *c, int i)

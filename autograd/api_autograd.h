@@ -1,4 +1,4 @@
-/* api_autograd.h - operators, the tape, gradients, and how a user's own operator is made.
+/* api_autograd.h - operators, the tape, gradients. What authors of operators need is in api_op.h.
  *
  * Operators take tensors of the step (or parameters) and return one. Ragged tensors are welcome
  * everywhere: those of one operator must be of one batch (the same lengths and ids), and are
@@ -92,9 +92,9 @@ WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_te
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
-/* n tensors end to end along an axis, the others equal. Ragged ones along any axis but 0
- * (weft_concat_sequences is that). Reals or ints. */
-WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis);
+/* n tensors (WEFT_LIST) end to end along an axis, the others equal. Ragged ones along any axis but
+ * 0 (weft_concat_sequences is that). Reals or ints. */
+WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis);
 /* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
  * tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
@@ -238,74 +238,21 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
  * way; the walk is on the tape (if recording is on), so that gradients can be differentiated again.
  * by may be any tensors of this step or parameters; their own gradients are not touched. WEFT_EARG
  * if `of` is neither on the tape nor one of them. */
-WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out);
+WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
+                             weft_tensor **out);
 /* The largest difference between the gradients of f (a scalar) at x and central differences,
  * relative to max(1, size of the gradient); gradients by operators and by fused kernels both. NaN
  * on error. Meant for the double library. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
-                               weft_tensor *const *x, int n, void *user);
+                               weft_tensor *const *x, int64_t n, void *user);
 /* The same for the gradients of the gradients. */
 WEFT_API double weft_gradcheck2(weft_tensor *(*f)(weft_tensor *const *x, void *user),
-                                weft_tensor *const *x, int n, void *user);
+                                weft_tensor *const *x, int64_t n, void *user);
 /* Calls fn with every result as it is made; NULL for nobody. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
 /* Prints the tape, a line an entry: number, operator, inputs by number, shape. */
 WEFT_API void weft_print_tape(FILE *file, const weft *w);
-
-/* ---- an operator of one's own ---- *
- * A call is one use of an operator: m results, n inputs, a copy of the attributes. Results are
- * those a user sees, then others that only the backward needs. */
-typedef struct weft_op weft_op;
-typedef struct weft_call {
-    const weft_op *op;
-    weft_tensor  **y, **x;
-    int            m, n;
-    const void    *attributes;
-    bool           add;                       /* forward: y[0] += instead of = (only if op->adds) */
-} weft_call;
-
-struct weft_op {
-    const char *name;
-    int         results;                         /* up to 4; 0 means 1 */
-    /* of ragged inputs; PLAIN: the first ragged input's, but concat for rows; ROWS: as they come */
-    weft_layout layout;
-    bool        adds, in_place;    /* forward obeys add; y[0] may overwrite an input of its shape */
-    bool        ragged_apart;                    /* ragged inputs may be of different batches */
-    bool        no_gradient;                     /* says that there is none: gradients stop here */
-    /* bit i: no backward reads the numbers of x[i], so a parameter there may change before it;
-     * 0: all are read */
-    uint32_t    unread;
-    /* sets each result's shape (weft_op_like, weft_op_set_shape), or returns weft_op_refuse */
-    bool (*shape)(weft_call *);
-    /* NULL: the result is a view of x[0], with as many elements and of its type */
-    void (*forward)(weft_call *);
-    /* gradient of x[i] from that of y[0], in operators; NULL: none */
-    weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);
-    /* instead, for walks that are not recorded: raw, by weft_op_dy and weft_op_dx */
-    void (*fused)(const weft_call *);
-    bool        once;                            /* fused destroys what was saved */
-    /* the same function from operators; walked when fused may not run */
-    void (*composed)(const weft_call *, weft_tensor **y);
-};
-/* Applies an operator: checks error state, handles, layouts and shapes, makes the result,
- * records, runs. Attributes are copied. */
-WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n,
-                                    const void *attributes, size_t bytes);
-/* For `shape`: y like x; y a plain tensor of that shape; and the refusal, whose text names
- * operator and shapes (returns false). */
-WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
-WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
-WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
-/* For raw functions: the numbers, in device memory; NULL for NULL and, an error, for a handle that
- * has ended. Ints for weft_op_data and reals for weft_op_int_data are an error that names the
- * operator; what they return then may be read and written, in vain. */
-WEFT_API weft_real *weft_op_data(const weft_tensor *x);
-WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
-/* In `fused`: the gradient of result k (NULL: none came), and where that of input i goes (NULL:
- * not wanted; *add: += or =). */
-WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
-WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 
 #ifdef __cplusplus
 }

@@ -6,10 +6,10 @@
 #include "core/log.h"
 
 /* ---- handles ---- */
-weft *weft__context(weft_tensor *const *x, int n)
+weft *weft__context(weft_tensor *const *x, int64_t n)
 {
     weft *failed = weft__nowhere();
-    for (int i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         if (x[i] && !x[i]->w->status)
             return x[i]->w;
         else if (x[i] && failed == weft__nowhere())
@@ -78,16 +78,16 @@ weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *functi
     return &w->nil;
 }
 
-weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status status, const char *function,
+weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status status, const char *function,
                              const char *format, ...)
 {
     WHY(format);
     weft *w = weft__context(x, n);
     char text[128];
-    for (int i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const char *wrong = weft__wrong(w, x[i]);
         if (wrong)
-            weft__fail(w, WEFT_EARG, "%s: input %d %s", function, i, wrong);
+            weft__fail(w, WEFT_EARG, "%s: input %lld %s", function, (long long)i, wrong);
     }
     weft__fail(w, status, "%s: %s: %s", function, n && x[0] ? weft__text(&x[0]->f, text) : "", why);
     return &w->nil;
@@ -106,7 +106,7 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
     if (!c)
         return NULL;
     weft_tensor **y = (weft_tensor **)(c + 1);
-    *c = (weft_call){ op, y, y + m, m, n, y + m + n, false };
+    *c = (weft_call){ op, y, y + m, m, n, y + m + n, false, false };
     memcpy(c->x, x, (size_t)n * sizeof *x);
     if (bytes)
         memcpy(y + m + n, attributes, bytes);
@@ -154,9 +154,13 @@ static bool agree(weft_call *c)
 static void forward(weft *w, weft_call *c)
 {
     const char *before = w->tape->raw;
+    weft__work work;
+    if (!weft__work_begin(w, &work, c, false))
+        return;
     w->tape->raw = c->op->name;
     c->op->forward(c);
     w->tape->raw = before;
+    weft__work_end(w, &work);
 }
 
 /* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
@@ -232,8 +236,9 @@ static bool possible(weft_call *c)
     return fine;
 }
 
-const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
-                             size_t bytes)
+/* host: raw functions see host memory, see host.c */
+static const weft_call *apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
+                              size_t bytes, bool host)
 {
     weft *w = weft__context(x, n);
     if (!usable(w, op, x, n) || !weft__tape_of(w))
@@ -241,6 +246,8 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
     const char *before = w->running;
     w->running = op->name;
     weft_call *c = call_new(w, op, x, n, attributes, bytes);
+    if (c)
+        c->host = host;
     if (c && agree(c) && op->shape(c) && possible(c)) {
         weft__run_deferred(w);
         if (op->adds && w->tape->walking && !w->recording)
@@ -252,6 +259,12 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
         return inert(w);
     w->running = before;
     return c;
+}
+
+const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
+                             size_t bytes)
+{
+    return apply(op, x, n, attributes, bytes, false);
 }
 
 static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote */
@@ -267,16 +280,17 @@ static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote 
     return !w->status;
 }
 
-weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int n, const void *attributes,
+weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, const void *attributes,
                            size_t bytes)
 {
-    weft *w = weft__context(x, n < 0 || !x ? 0 : n);
-    if (!op || !x || n < 0 || !op->shape || !op->name || (bytes && !attributes))
+    bool listed = x && n >= 0 && n <= INT32_MAX;
+    weft *w = weft__context(x, listed ? n : x && n > 0);
+    if (!op || !listed || !op->shape || !op->name || (bytes && !attributes))
         weft__fail(
             w, WEFT_EARG,
             "op_apply: an operator with a name and a shape function, its inputs and attributes are wanted");
     else if (sound(w, op))
-        return weft__apply(op, x, n, attributes, bytes)->y[0];
+        return apply(op, x, (int)n, attributes, bytes, !op->device)->y[0];
     return &w->nil;
 }
 
@@ -302,7 +316,7 @@ void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t 
 
 /* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and
  * nobody looks at what comes of it. */
-static void *in_vain(const weft_tensor *t, weft_dtype asked)
+static void *in_vain(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;
     char text[128];
@@ -311,20 +325,21 @@ static void *in_vain(const weft_tensor *t, weft_dtype asked)
                asked == WEFT_REAL ? "op_data" : "op_int_data", weft__text(&t->f, text),
                asked == WEFT_REAL ? "" : " of reals",
                asked == WEFT_REAL ? "weft_op_int_data" : "weft_op_data");
-    return t->data;
+    return seen;
 }
 
 static void *data_of(const weft_tensor *t, weft_dtype type)
 {
     const char *wrong = t ? weft__wrong(t->w, t) : NULL;
+    const char *function = type == WEFT_REAL ? "op_data" : "op_int_data";
     if (wrong)
-        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", type == WEFT_REAL ? "op_data" : "op_int_data",
-                   wrong);
+        weft__fail(t->w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     if (!t || wrong)
         return NULL;
     if (t->w->tape)
         weft__run_deferred(t->w);                /* a raw look at a tensor: no call may be waiting */
-    return !t->data || t->f.type == type ? t->data : in_vain(t, type);
+    void *seen = weft__seen(t, function);
+    return !seen || t->f.type == type ? seen : in_vain(t, type, seen);
 }
 real    *weft_op_data(const weft_tensor *t)     { return data_of(t, WEFT_REAL); }
 int32_t *weft_op_int_data(const weft_tensor *t) { return data_of(t, WEFT_I32); }

@@ -1,7 +1,7 @@
 /* autograd.h - what the operators' own files share. */
 #ifndef WEFT_AUTOGRAD_H
 #define WEFT_AUTOGRAD_H
-#include "autograd/api_autograd.h"
+#include "autograd/api_op.h"
 #include "autograd/tape.h"
 
 /* apply.c */
@@ -17,7 +17,7 @@ weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
 /* to like's; itself if it lies so, or nothing works any more */
 weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
 /* that a function of these fails: the first that has not failed */
-weft        *weft__context(weft_tensor *const *x, int n);
+weft        *weft__context(weft_tensor *const *x, int64_t n);
 /* the inert tensor of its context, of nowhere for NULL */
 weft_tensor *weft__inert_beside(const weft_tensor *x);
 /* for `shape`: y as the attribute, a weft__form, says */
@@ -32,6 +32,13 @@ bool         weft__as_it_was(const weft__entry *);
  * (after the walk's scan). Else the context fails */
 bool         weft__is_loss(weft_tensor *t);
 bool         weft__reaches_parameters(const weft_tensor *loss);
+/* host.c: around a raw function of the call; false and a sticky error if there is no memory. What it sees of
+ * a tensor, and of a gradient of that form: NULL and a sticky error where it may not look */
+bool         weft__work_begin(weft *, weft__work *, const weft_call *, bool back);
+void         weft__work_end(weft *, weft__work *);
+void        *weft__seen(const weft_tensor *, const char *function);
+void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *gradient, bool fetched,
+                                 bool back);
 /* backward.c */
 /* where a kernel adds the gradient of x[i]; NULL: not wanted */
 real        *weft__dx_added(const weft_call *, int i);
@@ -91,7 +98,7 @@ weft_tensor *weft__no_third(const weft_call *);
 bool         weft__refuse(const weft_call *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-weft_tensor *weft__failed_of(weft_tensor *const *x, int n, weft_status, const char *function,
+weft_tensor *weft__failed_of(weft_tensor *const *x, int64_t n, weft_status, const char *function,
                              const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Short words for raw functions: the device, and the numbers of x and y. */
@@ -105,7 +112,8 @@ static inline bool     is_real(const weft_call *c, int i)   { return c->x[i]->f.
 #define RUN(c, kernel, ...) (dev(c)->k->kernel(dev(c), __VA_ARGS__))
 #define LIST(...) \
     (weft_tensor *[]){ __VA_ARGS__ }, (int)(sizeof((weft_tensor *[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
-#define APPLY(op, ...) weft_op_apply(op, LIST(__VA_ARGS__), NULL, 0)
+/* of the library's own records, whose raw functions start kernels */
+#define APPLY(op, ...) (weft__apply(op, LIST(__VA_ARGS__), NULL, 0)->y[0])
 #define APPLY_WITH(op, attributes, ...) \
-    weft_op_apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))
+    (weft__apply(op, LIST(__VA_ARGS__), &(attributes), sizeof(attributes))->y[0])
 #endif

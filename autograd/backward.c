@@ -32,9 +32,13 @@ static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 
 static void by_kernel(weft *w, const weft_call *c)
 {
-    if (!(w->tape->apart = list_of_inputs(w, c)))
+    weft__work work;
+    if (!(w->tape->apart = list_of_inputs(w, c)) || !weft__work_begin(w, &work, c, true)) {
+        w->tape->apart = NULL;
         return;
+    }
     c->op->fused(c);
+    weft__work_end(w, &work);
     weft__run_deferred(w);
     weft__accumulate_apart(w, c);
     w->tape->apart = NULL;
@@ -215,11 +219,11 @@ void weft_backward(weft_tensor *loss)
 weft_tensor *weft_grad(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }
 
 /* ---- gradients of chosen tensors ---- */
-static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int n)
+static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
 {
     bool fine = good(w, of, "gradients");
     bool there = fine && of->node.born;
-    for (int i = 0; fine && i < n; i++) {
+    for (int64_t i = 0; fine && i < n; i++) {
         fine = good(w, by[i], "gradients");
         there |= by[i] == of;
     }
@@ -228,9 +232,9 @@ static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int n)
     return fine && there;
 }
 
-static void set_aside(weft *w, weft_tensor *const *by, int n, weft_tensor **mine)
+static void set_aside(weft *w, weft_tensor *const *by, int64_t n, weft_tensor **mine)
 {
-    for (int i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         if (by[i]->node.kept == w->tape->walk)
             continue;                            /* named twice */
         mine[i] = by[i]->node.grad;
@@ -262,11 +266,11 @@ static weft_tensor *result_of(weft *w, weft_tensor *of, weft_tensor *by)
     return w->recording ? g : handed_out(w, g);
 }
 
-void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor **out)
+void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_tensor **out)
 {
     weft *w = weft__context(&of, 1);
     w = w->status && by && n > 0 ? weft__context(by, n) : w;
-    for (int i = 0; out && i < n; i++)
+    for (int64_t i = 0; out && i < n; i++)
         out[i] = &w->nil;
     if (!by || !out || n < 0)
         weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are wanted");
@@ -278,9 +282,9 @@ void weft_gradients(weft_tensor *of, weft_tensor *const *by, int n, weft_tensor 
     w->tape->walk++;
     set_aside(w, by, n, mine);
     walk_from(of, w->recording);
-    for (int i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         out[i] = result_of(w, of, by[i]);
-    for (int i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         if (by[i]->node.kept == w->tape->walk)              /* its first mention */
             by[i]->node.grad = mine[i], by[i]->node.kept = 0;
 }

@@ -6,7 +6,7 @@
 
 typedef weft_tensor *function(weft_tensor *const *x, void *user);
 
-static double value_at(function *f, weft_tensor *const *x, void *user, int i, int64_t j, real v)
+static double value_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j, real v)
 {
     weft *w = x[0]->w;
     weft_mark here = weft_mark_here(w);
@@ -17,7 +17,7 @@ static double value_at(function *f, weft_tensor *const *x, void *user, int i, in
     return y;
 }
 
-static double slope_at(function *f, weft_tensor *const *x, void *user, int i, int64_t j)
+static double slope_at(function *f, weft_tensor *const *x, void *user, int64_t i, int64_t j)
 {
     weft *w = x[0]->w;
     real was, h = (real)(sizeof(real) == 8 ? 4e-4 : 1e-2);
@@ -35,7 +35,7 @@ static real *numbers(weft_tensor *t)             /* on the host, until the end o
     return p && weft__read(t, p, (size_t)weft__bytes(&t->f)) == WEFT_OK ? p : NULL;
 }
 
-static double difference(function *f, weft_tensor *const *x, void *user, int i, const real *recorded,
+static double difference(function *f, weft_tensor *const *x, void *user, int64_t i, const real *recorded,
                          const real *raw)
 {
     double norm = 1, worst = 0, sum = 0;
@@ -52,16 +52,16 @@ static double difference(function *f, weft_tensor *const *x, void *user, int i, 
     return worst;
 }
 
-double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
+double weft_gradcheck(function *f, weft_tensor *const *x, int64_t n, void *user)
 {
     weft *w = n > 0 && x ? weft__context(x, n) : weft__nowhere();
     if (!f)
         weft__fail(w, WEFT_EARG, "gradcheck: a function is wanted");
-    for (int i = 0; i < n && !w->status; i++)
+    for (int64_t i = 0; i < n && !w->status; i++)
         if (weft__wrong(w, x[i]))
             weft__failed_of(x, n, WEFT_EARG, "gradcheck", "tensors of the step are wanted");
     w->running = "gradcheck";
-    weft_tensor **dx = weft__take(w, &w->keep, 2 * (int64_t)n * (int64_t)sizeof *dx);
+    weft_tensor **dx = weft__take(w, &w->keep, 2 * n * (int64_t)sizeof *dx);
     if (!dx)
         return (double)NAN;
     weft_tensor *y = f(x, user);
@@ -73,7 +73,7 @@ double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
     weft_gradients(y, x, n, dx + n);
     w->recording = was;
     double worst = 0;
-    for (int i = 0; i < n && weft_ok(w); i++) {
+    for (int64_t i = 0; i < n && weft_ok(w); i++) {
         const real *recorded = numbers(dx[i]), *raw = numbers(dx[n + i]);
         double e = recorded && raw ? difference(f, x, user, i, recorded, raw) : (double)NAN;
         worst = e > worst || isnan(e) ? e : worst;
@@ -84,14 +84,14 @@ double weft_gradcheck(function *f, weft_tensor *const *x, int n, void *user)
 }
 
 /* ---- a fixed combination of the gradients of f, itself a function of x ---- */
-typedef struct { function *f; int n; void *user; } inner;
+typedef struct { function *f; int64_t n; void *user; } inner;
 
-static weft_tensor *probe(weft_tensor *dx, int i)
+static weft_tensor *probe(weft_tensor *dx, int64_t i)
 {
     weft *w = dx->w;
     real *p = weft__take(w, &w->keep, weft__bytes(&dx->f));
     for (int64_t j = 0; p && j < count(dx); j++)
-        p[j] = (real)sin(1 + 1.7 * i + 0.9 * (double)j);
+        p[j] = (real)sin(1 + 1.7 * (double)i + 0.9 * (double)j);
     return p ? weft__tensor(w, &dx->f, p) : &w->nil;
 }
 
@@ -103,13 +103,13 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
     bool was = weft_set_grad_enabled(w, true);
     if (dx)
         weft_gradients(in->f(x, in->user), x, in->n, dx);
-    for (int i = 0; dx && i < in->n; i++)
+    for (int64_t i = 0; dx && i < in->n; i++)
         all = weft_add(all, weft_sum_all(weft_mul(dx[i], probe(dx[i], i))));
     w->recording = was;
     return all;
 }
 
-double weft_gradcheck2(function *f, weft_tensor *const *x, int n, void *user)
+double weft_gradcheck2(function *f, weft_tensor *const *x, int64_t n, void *user)
 {
     return weft_gradcheck(f ? probed : NULL, x, n, &(inner){ f, n, user });
 }

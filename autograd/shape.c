@@ -221,12 +221,12 @@ static const weft_op op_inset = { .name = "inset",
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i)
 {
     (void)i;
-    return weft_op_apply(&op_inset, &dy, 1, c->attributes, sizeof(part));
+    return weft__apply(&op_inset, &dy, 1, c->attributes, sizeof(part))->y[0];
 }
 static weft_tensor *inset_back(const weft_call *c, weft_tensor *dy, int i)
 {
     (void)i;
-    return weft_op_apply(&op_slice, &dy, 1, c->attributes, sizeof(part));
+    return weft__apply(&op_slice, &dy, 1, c->attributes, sizeof(part))->y[0];
 }
 
 weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to)
@@ -283,12 +283,12 @@ static const weft_op op_concat = { .name = "concat",
                                    .forward = concat_run,
                                    .backward = concat_back };
 
-weft_tensor *weft_concat(weft_tensor *const *x, int n, int axis)
+weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 {
-    if (!x || n < 1)
-        return weft__failed(NULL, WEFT_EARG, "concat", "%d tensors%s; at least one is wanted", n,
-                            x ? "" : ", NULL");
+    if (!x || n < 1 || n > INT32_MAX)
+        return weft__failed(x && n > 0 ? x[0] : NULL, WEFT_EARG, "concat",
+                            "%lld tensors%s; 1 .. 2^31 - 1 are wanted", (long long)n, x ? "" : ", NULL");
     if (!weft__axis(x[0], &axis, "concat"))
-        return weft__failed_of(x, n, WEFT_EARG, "concat", "%d tensors are wanted", n);
-    return weft_op_apply(&op_concat, x, n, &axis, sizeof axis);
+        return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors are wanted", (long long)n);
+    return weft__apply(&op_concat, x, (int)n, &axis, sizeof axis)->y[0];
 }

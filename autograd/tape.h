@@ -2,7 +2,7 @@
  * core/core.h has weft__node, what it keeps with a tensor. */
 #ifndef WEFT_TAPE_H
 #define WEFT_TAPE_H
-#include "autograd/api_autograd.h"
+#include "autograd/api_op.h"
 #include "core/core.h"
 
 enum { WEFT__CLASSES = 192, WEFT__RESULTS = 4 };
@@ -10,6 +10,13 @@ enum { WEFT__CLASSES = 192, WEFT__RESULTS = 4 };
 /* then: tape->changes when it ran */
 typedef struct weft__entry { weft_call *call; uint64_t then; bool spent; } weft__entry;
 typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } weft__drops;
+
+/* a raw function at work: of which call, forwards or back; host.c's copies and their room */
+typedef struct weft__work {
+    struct weft__work *before;
+    const weft_call *call; bool back;
+    char *block, *at, *end; struct weft__copy *copies;
+} weft__work;
 
 struct weft__tape {
     weft__entry *entry; int64_t entries, room;
@@ -24,6 +31,7 @@ struct weft__tape {
     weft__drops *drops;                          /* calls of each dropout in this step */
     /* the operator whose raw function is at work; whose entry a walk passes */
     const char *raw, *passing;
+    weft__work *work;                            /* the raw function at work; NULL: none */
     /* the layer that is running, for messages; set with the function that tells its path */
     const struct weft_module *scope;
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);

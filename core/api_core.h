@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 #define WEFT_VERSION_MAJOR 0
-#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_MINOR 2
 #define WEFT_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -40,10 +40,10 @@ extern "C" {
 
 #ifdef WEFT_DOUBLE
 typedef double weft_real;                        /* the library built with `make V=double` */
-#define weft_open weft_open_f64 /* so that a header and a library that disagree do not link */
+#define WEFT__OPEN "weft_open_f64"
 #else
 typedef float weft_real;
-#define weft_open weft_open_f32
+#define WEFT__OPEN "weft_open_f32"
 #endif
 
 /* In every struct of options 0 is the default, so one that is zero-initialised is all defaults.
@@ -98,7 +98,7 @@ typedef struct {
     void  *user;
 } weft_opts;
 
-/* The version of the library, "0.1.0". */
+/* The version of the library, "0.2.0". */
 WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has
  * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
@@ -106,8 +106,10 @@ WEFT_API const char *weft_version(void);
  * and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels,
  * WEFT_GEMM (own, openblas, or a library's absolute path) its matrix products; what is not there is
  * an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line for who forgets weft_clear,
- * WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. */
-WEFT_API weft *weft_open(const weft_opts *opts);
+ * WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. A program asks the linker
+ * for it by a name that says which weft_real it was compiled with (WEFT__OPEN), so that a header
+ * and a library that disagree do not link; dlsym finds it as weft_open, too. */
+WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);
 /* Ends the step: its tensors and its tape. An error stays. */
@@ -135,8 +137,39 @@ WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Dropout on (the default) or off; returns what it was. */
 WEFT_API bool weft_set_training(weft *w, bool on);
+/* Whether dropout is on; false for NULL. */
+WEFT_API bool weft_is_training(const weft *w);
 /* The tape on (the default) or off; returns what it was. */
 WEFT_API bool weft_set_grad_enabled(weft *w, bool on);
+/* Whether the tape is on; false for NULL. */
+WEFT_API bool weft_is_grad_enabled(const weft *w);
+/* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
+ * off; both at once: WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. }. What was before is restored however the
+ * block is left: at its end, by break or continue (which leave the block, not a loop around it), by
+ * return, goto, or an exception of C++; longjmp alone restores nothing. w must outlive the
+ * block. */
+#define WEFT_NO_GRAD(w) WEFT__SCOPE(w, grad_enabled)
+#define WEFT_EVAL(w)    WEFT__SCOPE(w, training)
+/* What the two are made of: a loop of one round, whose variable puts back what was. */
+typedef struct { weft *w; bool was, open; } weft__scope;
+static inline weft__scope weft__begin_grad_enabled(weft *w)
+{
+    weft__scope s = { w, weft_set_grad_enabled(w, false), true };
+    return s;
+}
+static inline weft__scope weft__begin_training(weft *w)
+{
+    weft__scope s = { w, weft_set_training(w, false), true };
+    return s;
+}
+static inline void weft__end_grad_enabled(weft__scope *s) { weft_set_grad_enabled(s->w, s->was); }
+static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, s->was); }
+#define WEFT__JOIN_(a, b) a##b
+#define WEFT__JOIN(a, b)  WEFT__JOIN_(a, b)
+#define WEFT__SCOPE_OF(w, what, name)                                                            \
+    for (weft__scope name __attribute__((cleanup(weft__end_##what))) = weft__begin_##what(w);    \
+         name.open; name.open = false)
+#define WEFT__SCOPE(w, what) WEFT__SCOPE_OF(w, what, WEFT__JOIN(weft__##what##_, __LINE__))
 /* What runs the kernels: "ref", "generic", "avx2", "avx512", "cuda". */
 WEFT_API const char *weft_device_name(const weft *w);
 /* How many threads the CPU kernels use. */
@@ -166,8 +199,37 @@ WEFT_API weft_usage weft_usage_of(const weft *w);
 /* ---- tensors ---- *
  * Row-major and contiguous, rank 0 to 6, reals or int32. */
 enum { WEFT_RANK = 6 };
+/* WEFT_SHAPE(2, n): a rank and its extents, two arguments. WEFT_LIST(a, b, c): tensors and how many
+ * there are, two arguments, too. In C both live until the block ends, in C++ until the full
+ * expression does: they are for calls, not to be kept. */
+#ifndef __cplusplus
 #define WEFT_SHAPE(...) \
     (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
+#define WEFT_LIST(...)                     \
+    (weft_tensor *const[]){ __VA_ARGS__ }, \
+        (int64_t)(sizeof((weft_tensor *const[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
+#else
+extern "C++" {
+template <typename T, int N> struct weft__list {
+    static constexpr int count = N;
+    T at[N];
+    const T *data() const { return at; }
+};
+template <typename... N> constexpr weft__list<int64_t, sizeof...(N)> weft__shape(N... extent)
+{
+    return { { static_cast<int64_t>(extent)... } };
+}
+template <typename... X> constexpr weft__list<weft_tensor *, sizeof...(X)> weft__tensors(X... x)
+{
+    return { { x... } };
+}
+}
+#define WEFT_SHAPE(...) \
+    decltype(weft__shape(__VA_ARGS__))::count, weft__shape(__VA_ARGS__).data()
+#define WEFT_LIST(...)                     \
+    weft__tensors(__VA_ARGS__).data(),     \
+        static_cast<int64_t>(decltype(weft__tensors(__VA_ARGS__))::count)
+#endif
 
 /* A tensor of the step with these numbers, copied at once; values NULL: zeros. */
 WEFT_API weft_tensor *weft_reals(weft *w, const weft_real *values, int rank, const int64_t *shape);

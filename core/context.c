@@ -158,6 +158,10 @@ weft *weft_open(const weft_opts *opts)
     return w;
 }
 
+/* under its own name, for dlsym; programs are linked by the one in the header */
+WEFT_API extern __typeof__(weft_open) weft__open_by_name __asm__("weft_open")
+    __attribute__((alias(WEFT__OPEN)));
+
 /* ---- the end ---- */
 void weft_close(weft *w)
 {
@@ -227,6 +231,9 @@ void weft_recover(weft *w)
 static bool set(bool *flag, bool on) { bool old = *flag; *flag = on; return old; }
 bool weft_set_training(weft *w, bool on)    { return lives(w) ? set(&w->training, on) : false; }
 bool weft_set_grad_enabled(weft *w, bool on)   { return lives(w) ? set(&w->recording, on) : false; }
+bool weft_is_training(const weft *w)     { return lives(w) && w->training; }
+bool weft_is_grad_enabled(const weft *w) { return lives(w) && w->recording; }
+
 void weft_synchronize(weft *w)
 {
     if (!w || !w->dev.k)

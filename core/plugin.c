@@ -1,5 +1,6 @@
-/* plugin.c - finds and opens libweft_cuda.so: in $WEFT_BACKEND_PATH, an absolute path, if that is set; else
- * in the folder of the file that this code was loaded from, by its real path, or in its subfolder weft.
+/* plugin.c - finds and opens libweft_cuda.so (the library of doubles: libweft_cuda_f64.so) in
+ * $WEFT_BACKEND_PATH, an absolute path, if that is set; else in the folder of the file that this code was
+ * loaded from, by its real path, or in its subfolder weft.
  * Nowhere else: who chooses argv[0] or the working directory, or owns the folder above, does not choose what
  * code runs here. It is never closed: drivers do not like it. */
 #include <dlfcn.h>
@@ -11,7 +12,11 @@
 #include "core/core.h"
 #include "core/plugin.h"
 
+#ifdef WEFT_DOUBLE
+static const char name[] = "libweft_cuda_f64.so";
+#else
 static const char name[] = "libweft_cuda.so";
+#endif
 static const weft__kernels *opened;
 
 /* Why: what the loader says of a file that is there. If it asks, the driver must have a GPU before the

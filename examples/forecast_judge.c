@@ -45,18 +45,16 @@ static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, cons
 score judge(const model *m, weft_forecaster *f, weft_windows *windows, const weft_frame *frame)
 {
     sums s = { 0 };
-    bool recording = weft_set_grad_enabled(m->w, false), training = weft_set_training(m->w, false);
     int64_t n = weft_windows_count(windows);
-    for (int64_t from = 0; from < n; from += CHUNK) {
-        int32_t index[CHUNK];
-        int64_t now = n - from < CHUNK ? n - from : CHUNK;
-        for (int64_t i = 0; i < now; i++)
-            index[i] = (int32_t)(from + i);
-        add_windows(&s, f, windows, frame, index, now);
-        weft_clear(m->w);
-    }
-    weft_set_grad_enabled(m->w, recording);
-    weft_set_training(m->w, training);
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w)
+        for (int64_t from = 0; from < n; from += CHUNK) {
+            int32_t index[CHUNK];
+            int64_t now = n - from < CHUNK ? n - from : CHUNK;
+            for (int64_t i = 0; i < now; i++)
+                index[i] = (int32_t)(from + i);
+            add_windows(&s, f, windows, frame, index, now);
+            weft_clear(m->w);
+        }
     check_context(m->w, "judging");
     return (score){ s.loss / s.weight, sqrt(s.squares / s.rows), s.inside / s.rows };
 }

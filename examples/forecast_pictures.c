@@ -234,18 +234,17 @@ void draw(const char *folder, const gallery *g)
     static const char *const names[3] = { "forecast.svg", "attention.svg", "curve.svg" };
     for (int i = 0; i < 3; i++)
         snprintf(path[i], sizeof path[i], "%s/%s", folder, names[i]);
-    bool training = weft_set_training(g->m->w, false), recording = weft_set_grad_enabled(g->m->w, false);
-    int32_t window = telling_window(g);
-    weft_forecast_maps maps = { 0 };
-    double *predicted = forecast_of(g, window, &maps);
-    if (maps.attention)
-        draw_attention(path[1], g, window, maps.attention);
-    else
-        printf("%s has no attention to be drawn\n", model_names[g->set->model]);
-    draw_forecasts(path[0], g, window, predicted);
-    draw_training(path[2], g);
+    WEFT_NO_GRAD(g->m->w) WEFT_EVAL(g->m->w) {
+        int32_t window = telling_window(g);
+        weft_forecast_maps maps = { 0 };
+        double *predicted = forecast_of(g, window, &maps);
+        if (maps.attention)
+            draw_attention(path[1], g, window, maps.attention);
+        else
+            printf("%s has no attention to be drawn\n", model_names[g->set->model]);
+        draw_forecasts(path[0], g, window, predicted);
+        draw_training(path[2], g);
+        free(predicted);
+    }
     weft_clear(g->m->w);
-    weft_set_training(g->m->w, training);
-    weft_set_grad_enabled(g->m->w, recording);
-    free(predicted);
 }

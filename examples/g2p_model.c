@@ -59,8 +59,8 @@ encoded encode(const model *m, const int32_t *letters, const weft_lengths *lengt
 /* y [N, H] of the decoder -> logits [N, classes]. */
 static weft_tensor *scores(const model *m, weft_tensor *y, weft_tensor *memory, weft_tensor **map)
 {
-    weft_tensor *seen[2] = { y, weft_general_attention_run(m->attention, y, memory, map) };
-    weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(seen, 2, 1)));
+    weft_tensor *seen = weft_general_attention_run(m->attention, y, memory, map);
+    weft_tensor *both = weft_tanh(weft_linear_run(m->combine, weft_concat(WEFT_LIST(y, seen), 1)));
     return weft_linear_run(m->output, weft_dropout_layer_run(m->drop_output, both));
 }
 
@@ -92,19 +92,20 @@ static weft_tensor *next_phones(weft_tensor *tokens, weft_state *state, int64_t 
 weft_decoded pronounce(const model *m, const int32_t *letters, const weft_lengths *lengths, int64_t limit,
                        int64_t beam)
 {
-    bool recording = weft_set_grad_enabled(m->w, false), training = weft_set_training(m->w, false);
-    encoded e = encode(m, letters, lengths);
     size_t n = (size_t)lengths->n, rows = n * (size_t)beam;
-    writer it = { m, e.memory, lengths->n, memory(n, sizeof *it.beams), memory(rows, sizeof *it.zeros) };
+    writer it = { m, NULL, lengths->n, memory(n, sizeof *it.beams), memory(rows, sizeof *it.zeros) };
     weft_decode_opts how = {
         .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = 1
     };
-    weft_decoded said = beam > 1 ? weft_decode_beam(m->w, lengths->n, e.first, next_phones, &it, &how)
-                                 : weft_decode_greedy(m->w, lengths->n, e.first, next_phones, &it, &how);
+    weft_decoded said = { 0 };
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
+        encoded e = encode(m, letters, lengths);
+        it.memory = e.memory;
+        said = beam > 1 ? weft_decode_beam(m->w, lengths->n, e.first, next_phones, &it, &how)
+                        : weft_decode_greedy(m->w, lengths->n, e.first, next_phones, &it, &how);
+    }
     free(it.beams);
     free(it.zeros);
-    weft_set_grad_enabled(m->w, recording);
-    weft_set_training(m->w, training);
     if (!weft_ok(m->w))
         quit(1, "%s", weft_error_message(m->w));
     return said;

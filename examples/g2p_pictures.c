@@ -69,15 +69,14 @@ weft_status draw_attention(const char *path, const model *m, const phone_set *ph
     const char *rows[LIMIT + 1], *columns[WORD];
     cut(word, name, columns);
     spell(letters, word, &length);
-    bool training = weft_set_training(m->w, false), recording = weft_set_grad_enabled(m->w, false);
     weft_decoded said = pronounce(m, letters, &(weft_lengths){ 1, &length, NULL }, LIMIT, 1);
-    double *weights = look(m, letters, length, &said);
+    double *weights = NULL;
+    WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w)
+        weights = look(m, letters, length, &said);
     for (int i = 0; i <= said.len[0]; i++)
         rows[i] = i < said.len[0] ? phones->name[said.tokens[i]] : "end";
     snprintf(title, sizeof title, "%s: the letters that each phone looks at", word);
     weft_status status = weft_plot_heatmap(path, title, said.len[0] + 1, length, weights, rows, columns);
-    weft_set_training(m->w, training);
-    weft_set_grad_enabled(m->w, recording);
     weft_decoded_free(&said);
     weft_clear(m->w);
     free(weights);

@@ -30,16 +30,16 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
  * program's own: neither saved nor compared, and a run that is resumed with others goes on with
  * those. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
-                               const weft_checkpoint_item *items, int n) WEFT_MUST_USE;
+                               const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were.
  * o and items may be NULL, 0. Items must be in the file with that type and at most n numbers (text:
  * n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file; WEFT_EFORMAT: damaged, no
  * checkpoint, or of another model, cell or optimiser; WEFT_ESHAPE: of other shapes. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
-                               const weft_checkpoint_item *items, int n) WEFT_MUST_USE;
+                               const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* The items alone, before a model is built. */
 WEFT_API weft_status weft_load_items(const char *path, const weft_checkpoint_item *items,
-                                     int n) WEFT_MUST_USE;
+                                     int64_t n) WEFT_MUST_USE;
 /* How many numbers (text: bytes with the final 0) an item has; -1 and a message if it is not
  * there. */
 WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
@@ -79,7 +79,7 @@ typedef struct {
  * the n named columns become reals. Empty lines are skipped; nan and inf are numbers. A number has
  * a decimal point, whatever the locale. */
 WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char *const *columns,
-                                   int n, const weft_csv_opts *opts,
+                                   int64_t n, const weft_csv_opts *opts,
                                    weft_dataset *out) WEFT_MUST_USE;
 /* HDF5: below `group` (NULL: the root) the data sets "lengths" [n], of int32, int64 or uint8, and
  * "rows" [N, columns] of float32 or float64, or else "tokens" [N] of int32. Plain arrays only:
@@ -143,7 +143,7 @@ typedef struct {
 } weft_curve;
 WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const char *x_label,
                                      const char *left, const char *right, const weft_curve *curves,
-                                     int n) WEFT_MUST_USE;
+                                     int64_t n) WEFT_MUST_USE;
 /* Several such charts in one picture, row by row, as many in a row as there are columns. A base of
  * 2 or 10 makes an axis logarithmic, marked at powers (0: even); what is not above 0 is left out
  * there. */
@@ -151,10 +151,10 @@ typedef struct {
     const char *title, *x_label, *left, *right;
     int x_base, y_base;
     const weft_curve *curves;
-    int n;
+    int64_t n;
 } weft_chart;
 WEFT_API weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts,
-                                      int n, int columns) WEFT_MUST_USE;
+                                      int64_t n, int columns) WEFT_MUST_USE;
 /* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and
  * columns labels, or NULL. */
 WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,

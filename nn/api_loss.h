@@ -57,7 +57,7 @@ WEFT_API weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target,
 /* predicted [.., n], target [..] or [.., 1]; r = (y - p_q) weight, element max((q - 1) r, q r).
  * weight: elements; per_batch: sequences (or first extent) * n. */
 WEFT_API weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target,
-                                      const weft_real *quantiles, int n, bool per_batch,
+                                      const weft_real *quantiles, int64_t n, bool per_batch,
                                       const weft_loss_opts *opts);
 
 /* ---- metrics ---- */

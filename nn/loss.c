@@ -204,18 +204,18 @@ weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss
 }
 
 /* ---- quantiles ---- */
-static bool in_order(weft_tensor *x, const real *quantiles, int n)
+static bool in_order(weft_tensor *x, const real *quantiles, int64_t n)
 {
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
         char text[128];
         weft__fail(x->w, WEFT_ESHAPE,
-                   "quantile_loss: predicted %s for %d quantiles: as many in its last axis are wanted",
-                   weft__text(&x->f, text), n);
+                   "quantile_loss: predicted %s for %lld quantiles: as many in its last axis are wanted",
+                   weft__text(&x->f, text), (long long)n);
     }
-    for (int i = 0; i < n && !x->w->status; i++)
+    for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))
-            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %d is %g; between 0 and 1 is wanted", i,
-                       (double)quantiles[i]);
+            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %lld is %g; between 0 and 1 is wanted",
+                       (long long)i, (double)quantiles[i]);
     return !x->w->status;
 }
 
@@ -224,8 +224,8 @@ static int64_t sequences(const weft_tensor *x)
     return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
 }
 
-weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const real *quantiles, int n,
-                             bool per_batch, const weft_loss_opts *opts)
+weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const real *quantiles,
+                             int64_t n, bool per_batch, const weft_loss_opts *opts)
 {
     weft *w = weft__context(LIST(predicted, target));
     if (!usable("quantile_loss", w, predicted, "predicted") || !usable("quantile_loss", w, target, "target")

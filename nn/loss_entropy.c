@@ -105,7 +105,7 @@ weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce
     manner m = { .classes = n, .ignore = o.ignore, .has_ignore = ignores(&o) };
     weft_tensor *x[3] = { classes };
     int inputs = with_options(x, 1, &m, weighted ? o.class_weight : NULL, o.mask);
-    return weft_op_apply(&op_weight, x, inputs, &m, sizeof m);
+    return weft__apply(&op_weight, x, inputs, &m, sizeof m)->y[0];
 }
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
@@ -194,7 +194,7 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
     manner m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };
     int inputs = with_options(x, 2, &m, o.class_weight, o.mask);
-    weft_tensor *rows = weft_op_apply(&op_entropy, x, inputs, &m, sizeof m);
+    weft_tensor *rows = weft__apply(&op_entropy, x, inputs, &m, sizeof m)->y[0];
     return (weft_loss){ weft_sum_all(rows),
                         weft_sum_all(weft__entropy_weight(classes, m.classes, opts, true)) };
 }

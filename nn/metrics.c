@@ -2,6 +2,7 @@
  * is on the tape. */
 #include <math.h>
 #include <stdlib.h>
+#include "autograd/autograd.h"
 #include "nn/loss.h"
 
 /* ---- argmax: y = place of the largest, and its value, which the kernel finds on the way ---- */
@@ -31,7 +32,7 @@ static const weft_op op_argmax = {
     .name = "argmax", .results = 2, .no_gradient = true, .shape = argmax_shape, .forward = argmax_run
 };
 
-weft_tensor *weft_argmax(weft_tensor *scores) { return weft_op_apply(&op_argmax, &scores, 1, NULL, 0); }
+weft_tensor *weft_argmax(weft_tensor *scores) { return weft__apply(&op_argmax, &scores, 1, NULL, 0)->y[0]; }
 
 /* ---- accuracies ---- */
 typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 or 1, and what it counts */

@@ -25,7 +25,11 @@ typedef struct {
 } weft_rnn_opts;
 typedef struct { weft_tensor *h, *c; } weft_state;              /* c: of LSTM and CIFG, else NULL */
 typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
+#ifndef __cplusplus
 #define WEFT_ZERO_STATE ((weft_state){ NULL, NULL })
+#else
+#define WEFT_ZERO_STATE (weft_state{ NULL, NULL })
+#endif
 
 /* PyTorch's RNN, GRU and LSTM with its parameter names (weight_ih_l0, bias_hh_l1_reverse,
  * weight_hr_l0), gate order (r z n; i f g o), and first values, uniform in +-1/sqrt(hidden). */
@@ -85,6 +89,8 @@ WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state stat
 /* The layer from public operators, step by step, instead of the fused one: the same function,
  * slower; a lesson and an oracle. */
 WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
+/* Whether it is; true of a cell of one's own, which has no other way; false for NULL. */
+WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 /* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands

@@ -171,6 +171,8 @@ void weft_rnn_set_composed(weft_rnn *r, bool on)
         r->composed = on || is_own(r);           /* which has no other way */
 }
 
+bool weft_rnn_is_composed(const weft_rnn *r) { return r && r->composed; }
+
 /* ---- layers and directions over a packed batch ---- */
 /* first: rows of the stacks */
 static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# exports.sh declared|exported|compare: the functions that the public headers declare, those that $B/libweft.so exports, and whether
-# they are the same. Declarations are read after the preprocessor, where WEFT_API has become an attribute.
+# exports.sh declared|labels|exported|compare: the functions that the public headers declare, the names that asm labels give to some of
+# them beside their own, what $B/libweft.so exports, and whether that is both. Declarations are read after the preprocessor, where WEFT_API
+# has become an attribute.
 set -u
-declared() {
+declarations() {
     echo '#include "weft.h"' | ${CC:-cc} -E -P -I. ${V:+$([ "${V#d}" != "$V" ] && echo -DWEFT_DOUBLE)} -x c - | tr '\n' ' ' | tr ';' '\n' |
-        sed -n 's/.*__attribute__ *((visibility("default")))//p' |
+        sed -n 's/.*__attribute__ *((visibility("default")))//p'
+}
+labels() { declarations | sed -n 's/.*__asm__ *( *"\([a-z0-9_]*\)" *).*/\1/p' | sort -u; }
+declared() {
+    declarations |
         awk '{ depth = 0; word = ""
                for (i = 1; i <= length($0); i++) {
                    c = substr($0, i, 1)
@@ -16,7 +21,7 @@ declared() {
 }
 exported() { nm -D --defined-only "$B/libweft.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u; }
 compare() {
-    d=$(diff <(declared) <(exported)) && return
+    d=$(diff <({ declared; labels; } | sort -u) <(exported)) && return
     echo "declared (<) and exported (>) differ:"; echo "$d" | grep '^[<>]'; return 1
 }
 "${1:-compare}"

@@ -1,23 +1,127 @@
 #!/bin/sh
-# installcheck.sh: stages an install, then compiles examples/first.c in an empty folder with what pkg-config says and nothing else, and
-# runs it; against the shared library, then against the archive. MAKE, CC, V and B come from make.
+# installcheck.sh: stages an install of the library of floats and, beside it, that of doubles, and uses both as a program elsewhere does:
+# examples compiled in an empty folder with what pkg-config says and nothing else, against the shared library and the archive; one with
+# <weft/weft.h> and only the include folder; CMake, if there is one; both libraries in one process. What does not agree does not link.
+# MAKE, CC, V and B come from make. A sanitizer's variant is staged alone.
 set -eu
-root=$(realpath -m "$B")/stage stage=$root/usr
+here=$PWD root=$(realpath -m "$B")/stage
+stage=$root/usr doc=$root/usr/share/doc/weft checks=0
 rm -rf "$root"
-$MAKE -s V="$V" install DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib
+case $V in ''|double) variants="plain double" ;; *) variants=$V ;; esac
+for v in $variants; do
+    $MAKE -s V="${v#plain}" install DESTDIR="$root" PREFIX=/usr LIBDIR=/usr/lib
+done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp examples/first.c "$work"
 cd "$work"
-export PKG_CONFIG_PATH="$stage/lib/pkgconfig"
-pc="${PKG_CONFIG:-pkg-config} --define-variable=prefix=$stage --define-variable=libdir=$stage/lib weft"
-$CC first.c -o shared $($pc --cflags --libs)
-LD_LIBRARY_PATH="$stage/lib" ./shared >shared.out
-$CC first.c -o static $($pc --cflags) "$stage/lib/libweft.a" $($pc --static --libs-only-l | sed 's/-lweft *//') $($pc --static --libs-only-L)
-./static >static.out
-test -s shared.out
-cmp shared.out static.out
-readelf -d "$stage/lib/libweft.so" | grep -q 'SONAME.*libweft\.so\.[0-9]*\]'
-! ldd "$stage/lib/libweft.so" | grep -qE 'openblas|cuda|cublas'
-cat shared.out
-echo "1 of 1 installed programs hold"
+export PKG_CONFIG_PATH="$stage/lib/pkgconfig" LD_LIBRARY_PATH="$stage/lib"
+unset WEFT_BACKEND_PATH
+says() { checks=$((checks + 1)); echo "  ok    $*"; }
+fail() { echo "not so: $*"; exit 1; }
+pc() { ${PKG_CONFIG:-pkg-config} --define-variable=prefix="$stage" --define-variable=libdir="$stage/lib" "$@"; }
+flags="-std=c11 -D_GNU_SOURCE"; case $V in asan|dasan) flags="$flags -fsanitize=address,undefined" ;; esac
+
+uses() {                                # NAME: weft or weft_f64
+    mkdir "$1" && cd "$1" && cp "$doc/examples/first.c" .
+    $CC $flags first.c -o shared $(pc --cflags --libs "$1")
+    ./shared >shared.out
+    $CC $flags first.c -o static $(pc --cflags "$1") "$stage/lib/lib$1.a" $(pc --static --libs-only-l "$1" | sed "s/-l$1 *//") $(pc --static --libs-only-L "$1")
+    ./static >static.out
+    test -s shared.out
+    cmp shared.out static.out
+    readelf -d shared | grep -q "NEEDED.*\[lib$1\.so\." || fail "first.c does not need lib$1.so"
+    readelf -d "$stage/lib/lib$1.so" | grep -q "SONAME.*lib$1\.so\.[0-9.]*\]" || fail "soname of lib$1.so"
+    ! ldd "$stage/lib/lib$1.so" | grep -qE 'openblas|cuda|cublas' || fail "lib$1.so needs what is the plug-in's"
+    cat shared.out
+    cd ..
+    says "first.c with $1, shared and static"
+}
+case $V in dasan) names=weft_f64 ;; asan|tsan) names=weft ;; *) names="weft weft_f64" ;; esac
+for name in $names; do uses "$name"; done
+
+# ---- includes: one folder, in which there is no core/, io/ ..
+pc --cflags $names | tr ' ' '\n' | grep '^-I' | grep -vx -- "-I$stage/include" && fail "pkg-config has another folder"
+[ "$(find "$stage/include" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | xargs)" = "weft weft.h" ] || fail "the include folder has more than weft/ and weft.h"
+cat >both.c <<'END'
+#include <weft/weft.h>
+#include <weft.h>
+#include "core/mine.h"
+int main(void)
+{
+    weft *w = weft_open(NULL);
+    double sum = weft_item(weft_sum_all(weft_full(w, 1.0 / 3, WEFT_SHAPE(MINE))));
+    printf("%d %d %s\n", (int)sizeof(weft_real), sum > .999 && sum < 1.001 && weft_ok(w), weft_version());
+    weft_close(w);
+    return !(sum > .999 && sum < 1.001);
+}
+END
+mkdir core && echo '#define MINE 3' >core/mine.h
+for name in $names; do
+    define=; bytes=4; case $name in *_f64) define=-DWEFT_DOUBLE; bytes=8 ;; esac
+    $CC $flags $define -I. -I"$stage/include" both.c -o "both_$name" -L"$stage/lib" -l"$name"
+    "./both_$name" | grep -q "^$bytes 1 0\.[0-9]" || fail "both.c with $name"
+done
+says "<weft/weft.h> with -I PREFIX/include alone, beside a core/ of the program's own"
+
+# ---- the documents, and examples of several files from among them
+for f in README.md docs/tutorial.md docs/design/tape.md examples/g2p.c examples/common/program.h; do test -f "$doc/$f" || fail "no $f in $doc"; done
+for name in $names; do
+    $CC $flags $(ls "$doc"/examples/g2p*.c) "$doc"/examples/common/*.c -o "g2p_$name" $(pc --cflags --libs "$name") -lm
+done
+says "documents and examples; g2p from the installed files"
+
+# ---- what does not agree
+if [ "$names" = "weft weft_f64" ]; then
+    mismatch() { ! $CC $flags $1 -I. -I"$stage/include" both.c -o none -L"$stage/lib" -l"$2" 2>said && grep -q "weft_open_$3" said; }
+    mismatch -DWEFT_DOUBLE weft f64 || fail "a program of doubles links with libweft.so"
+    mismatch "" weft_f64 f32 || fail "a program of floats links with libweft_f64.so"
+    says "a program and a library that disagree about weft_real do not link"
+
+    printf '#include <weft/weft.h>\nint bytes_%s(void);\nint bytes_%s(void)\n{\n    weft *w = weft_open(NULL);\n    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));\n    weft_real out[2];\n    int bytes = weft_read(x, out, sizeof out) == WEFT_OK ? (int)sizeof(weft_real) : 0;\n    weft_close(w);\n    return bytes;\n}\n' NAME NAME >part.c
+    for name in $names; do
+        sed "s/NAME/$name/g" part.c >"part_$name.c"
+        $CC $flags -shared -fPIC "part_$name.c" -o "libpart_$name.so" $(pc --cflags --libs "$name")
+    done
+    echo 'int bytes_weft(void), bytes_weft_f64(void); int main(void) { return !(bytes_weft() == 4 && bytes_weft_f64() == 8); }' >whole.c
+    $CC $flags whole.c -o whole -L. -lpart_weft -lpart_weft_f64 -Wl,-rpath,. -Wl,-rpath-link,"$stage/lib"
+    ./whole || fail "both libraries in one process"
+    says "both in one process, each called by its own part"
+
+    # whatever a plug-in's name is, one of the other numbers is refused; and each library looks for its own
+    for name in $names; do
+        f64=${name#weft}
+        WEFT_DEVICE=cuda "./$name/shared" 2>&1 | grep -q "libweft_cuda$f64\.so\|NVIDIA" || fail "$name looks for another plug-in"
+        mkdir -p "plug_$name"
+        if [ -f "$here/$B/emu/libweft_cuda.so" ]; then
+            of_b=; [ "$V" != double ] || of_b=_f64
+            cp "$here/$B/emu/libweft_cuda.so" "plug_$name/libweft_cuda$f64.so"
+            WEFT_DEVICE=cuda WEFT_BACKEND_PATH="$work/plug_$name" "./both_$name" >said 2>&1 || true
+            if [ "$f64" = "$of_b" ]; then grep -q ' 1 0\.' said; else ! grep -q ' 1 0\.' said; fi || fail "the plug-in of $V in $name"
+        fi
+    done
+    says "each looks for a plug-in of its own"
+fi
+
+# ---- CMake
+if command -v cmake >/dev/null; then
+    cat >CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.10)
+project(uses_weft C)
+find_package(weft 0.2 CONFIG REQUIRED)
+foreach(name ${NAMES})
+    add_executable(cmake_${name} both.c)
+    target_include_directories(cmake_${name} PRIVATE .)
+    target_link_libraries(cmake_${name} weft::${name})
+endforeach()
+END
+    cmake -S . -B by_cmake -DCMAKE_PREFIX_PATH="$stage" -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_C_FLAGS="$flags" -DNAMES="$(echo $names | tr ' ' ';')" >cmake.log 2>&1 ||
+        { cat cmake.log; fail "cmake finds no weft"; }
+    cmake --build by_cmake >cmake.log 2>&1 || { cat cmake.log; fail "cmake builds nothing"; }
+    for name in $names; do "by_cmake/cmake_$name" | grep -q ' 1 0\.' || fail "cmake's program with $name"; done
+    sed -i 's/weft 0\.2/weft 0.1/' CMakeLists.txt
+    ! cmake -S . -B older -DCMAKE_PREFIX_PATH="$stage" >cmake.log 2>&1 || fail "0.2 passes for 0.1"
+    says "find_package(weft CONFIG), a target for each library"
+else
+    echo "skipped: no cmake here"
+fi
+echo "$checks of $checks checks of what is installed hold"

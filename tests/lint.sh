@@ -50,14 +50,16 @@ banned() {
 environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # it is a stranger's where a program is setuid
 exports() { bash tests/exports.sh compare; }
 public_functions_are_tested() {
-    for f in $(bash tests/exports.sh declared | sed 's/^weft_open_f.*/weft_open/'); do
+    for f in $(bash tests/exports.sh declared); do
         grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c || echo "$f is in no test and no example"
     done
 }
 headers_alone() {
     for h in weft.h */api_*.h */*/api_*.h; do [ -f "$h" ] || continue
         echo "#include \"$h\"" | ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c - || echo "$h"
-        ! command -v g++ >/dev/null || echo "#include \"$h\"" | g++ -std=c++17 -Wall -Wextra -Werror -I. -fsyntax-only -x c++ - || echo "$h in C++"
+        for cxx in g++ clang++; do
+            ! command -v $cxx >/dev/null || echo "#include \"$h\"" | $cxx -std=c++17 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c++ - || echo "$h in C++ by $cxx"
+        done
     done
 }
 head_comment() { for f in $(files $folders examples bench tests | grep -v '\.def$'); do head -n 1 "$f" | grep -qE '^/\*' || echo "$f does not say what it is"; done; }

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     printf("%s: %s\n", weft_ok(w) ? weft_device_name(w) : "none", weft_error_message(w));
     FILE *f = fopen("/proc/self/maps", "r");
     while (f && fgets(line, sizeof line, f))
-        if (strstr(line, "libweft_cuda.so")) {
+        if (strstr(line, "libweft_cuda")) {
             puts("the plug-in is loaded");
             break;
         }
@@ -42,11 +42,11 @@ int main(int argc, char **argv)
 }
 C
 sanitize=; case ${V:-} in asan|dasan) sanitize=-fsanitize=address,undefined ;; esac
-real=; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE ;; esac
+real= f64=; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE f64=_f64 ;; esac
 ${CC:-cc} -shared -fPIC -Wl,-soname,libcuda.so.1 -o driver/libcuda.so.1 driver.c || exit 1
 # shellcheck disable=SC2046
 ${CC:-cc} $sanitize $real -I"$root" -o with/program program.c "$B/libweft.a" $(pkg-config --cflags --libs hdf5) -ldl -lm -lpthread || exit 1
-cp "$B/emu/libweft_cuda.so" with/weft
+cp "$B/emu/libweft_cuda.so" "with/weft/libweft_cuda$f64.so"
 unset WEFT_BACKEND_PATH WEFT_DEVICE WEFT_LOG
 
 asks() { DRIVER=$1 LD_LIBRARY_PATH=$PWD/driver WEFT_LOG=1 with/program "$2" >said 2>&1; }     # DRIVER DEVICE

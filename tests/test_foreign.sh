@@ -29,7 +29,8 @@ int main(int n, char **folder)
 }
 END
 case ${V:-} in asan|dasan) flags=-fsanitize=address,undefined ;; *) flags= ;; esac
-case ${V:-} in double|dasan) flags="$flags -DWEFT_DOUBLE" ;; esac
+plugin=libweft_cuda.so
+case ${V:-} in double|dasan) flags="$flags -DWEFT_DOUBLE" plugin=libweft_cuda_f64.so ;; esac
 mkdir driver                            # one that says there is a GPU: without it nothing is opened at all
 libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5) -ldl -lm -lpthread -Wl,--disable-new-dtags,-rpath,$dir/driver"
 compile() { ${CC:-cc} -std=c11 $flags -I"$tree" -o "$@" $libraries; }
@@ -46,49 +47,49 @@ here() { (cd "$1" && "${@:2}"); }                                            # F
 
 # ---- a program with the archive in it
 mkdir -p a/sub elsewhere && cp archive a/sub/opens
-place a/libweft_cuda.so
+place a/$plugin
 check "not from the folder above" stays_out a/sub/opens
-rm a/libweft_cuda.so
-place elsewhere/sub/libweft_cuda.so
-place elsewhere/libweft_cuda.so
+rm a/$plugin
+place elsewhere/sub/$plugin
+place elsewhere/$plugin
 check "not from the working directory" stays_out here a ./sub/opens "$dir/elsewhere"
 check "not from a folder that argv[0] names" stays_out as_if "$dir/elsewhere/sub/x" a/sub/opens
 check "nor from one that it names by halves" stays_out as_if sub/x a/sub/opens "$dir/elsewhere"
 check "not by the loader's search" stays_out env LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
 check "not by a relative path" stays_out env WEFT_BACKEND_PATH=elsewhere a/sub/opens
 check "which is an error" says 0 'WEFT_BACKEND_PATH=elsewhere: an absolute path is wanted' env WEFT_BACKEND_PATH=elsewhere a/sub/opens . cuda
-check "no relative product either" stays_out env WEFT_GEMM=elsewhere/libweft_cuda.so a/sub/opens
-check "nor one by its name alone" stays_out env WEFT_GEMM=libweft_cuda.so LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
-check "which is an error, too" says 0 'WEFT_GEMM=libweft_cuda.so: own, openblas or an absolute path is wanted' env WEFT_GEMM=libweft_cuda.so a/sub/opens
-check "the log says where it looked" says 0 "there is no libweft_cuda.so in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
-check "and so does who insists" says 0 "there is no libweft_cuda.so in $dir/a/sub and" a/sub/opens . cuda
+check "no relative product either" stays_out env WEFT_GEMM=elsewhere/$plugin a/sub/opens
+check "nor one by its name alone" stays_out env WEFT_GEMM=$plugin LD_LIBRARY_PATH="$dir/elsewhere" a/sub/opens
+check "which is an error, too" says 0 "WEFT_GEMM=$plugin: own, openblas or an absolute path is wanted" env WEFT_GEMM=$plugin a/sub/opens
+check "the log says where it looked" says 0 "there is no $plugin in $dir/a/sub and $dir/a/sub/weft; WEFT_BACKEND_PATH" env WEFT_LOG=1 a/sub/opens
+check "and so does who insists" says 0 "there is no $plugin in $dir/a/sub and" a/sub/opens . cuda
 check "without a log no word" says 0 '^as [0-9]* on [a-z0-9-]*: $' a/sub/opens
 check "by an absolute path" runs env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens
-check "a product by an absolute path" runs env WEFT_GEMM="$dir/elsewhere/libweft_cuda.so" a/sub/opens
-check "what is no back end says so" says 0 'libweft_cuda.so has no weft_backend_open_v1' env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
-place a/sub/libweft_cuda.so
+check "a product by an absolute path" runs env WEFT_GEMM="$dir/elsewhere/$plugin" a/sub/opens
+check "what is no back end says so" says 0 "$plugin has no weft_backend_open_v1" env WEFT_BACKEND_PATH="$dir/elsewhere" a/sub/opens . cuda
+place a/sub/$plugin
 check "from its own folder" runs a/sub/opens
 ln -s a/sub/opens link
 check "which is that of the file, not of a link to it" runs ./link
-rm a/sub/libweft_cuda.so
-place a/sub/weft/libweft_cuda.so
+rm a/sub/$plugin
+place a/sub/weft/$plugin
 check "and from weft below" runs a/sub/opens
 
 # ---- the shared library
 soname=$(readelf -d shared | sed -n 's/.*NEEDED.*\[\(libweft[^]]*\)\].*/\1/p')
 mkdir -p b/lib && cp "$build/libweft.so" "b/lib/$soname" && ln -s lib b/linked
-place b/libweft_cuda.so
+place b/$plugin
 check "not from the folder above the library" stays_out env LD_LIBRARY_PATH="$dir/b/lib" ./shared
-place lib/libweft_cuda.so
-place elsewhere/lib/libweft_cuda.so
+place lib/$plugin
+place elsewhere/lib/$plugin
 check "nor one of the name by which it was found" stays_out here b env LD_LIBRARY_PATH=lib ../shared "$dir/elsewhere"
-place b/lib/libweft_cuda.so
+place b/lib/$plugin
 check "from the library's own folder" runs env LD_LIBRARY_PATH="$dir/b/linked" ./shared
 
 # ---- a setuid program, called by nobody: in a folder that nobody may enter, where root may make one
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
 others=$(env -u TMPDIR mktemp -d) && trap 'rm -rf "$dir" "$others"' EXIT
-cp archive "$others/opens" && cp foreign.so "$others/libfree.so" && mkdir "$others/evil" && cp foreign.so "$others/evil/libweft_cuda.so"
+cp archive "$others/opens" && cp foreign.so "$others/libfree.so" && mkdir "$others/evil" && cp foreign.so "$others/evil/$plugin"
 if [ -z "$flags" ] && [ "$(id -u)" = 0 ] && chmod -R a+rX "$others" && chmod 4755 "$others/opens" && nobody "$others/opens" 2>&1 | grep -q '^as 0 '; then
     check "setuid: not what WEFT_GEMM says" stays_out nobody env WEFT_GEMM="$others/libfree.so" "$others/opens"
     check "setuid: not what WEFT_BACKEND_PATH says" stays_out nobody env WEFT_BACKEND_PATH="$others/evil" "$others/opens"

@@ -181,7 +181,7 @@ static void store_streams(weft__h5 *h, const weft *w)
 }
 
 weft_status weft_save(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items,
-                      int n)
+                      int64_t n)
 {
     weft_status s = weft__usable_with(m, o, "weft_save", path);
     if (!s)

@@ -59,9 +59,9 @@ weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const c
                               const char *path);
 
 /* ---- items.c ---- */
-weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int n);
-void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int n);
-void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int n);
+weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n);
+void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n);
+void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);
 
 /* ---- report.c ---- */
 typedef enum { WEFT__LOADED, WEFT__MISSING, WEFT__EXTRA, WEFT__OTHER_SHAPE, WEFT__OTHER_LAYER } weft__finding;

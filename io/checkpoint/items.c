@@ -15,7 +15,7 @@ static const char *bad_name(const char *name)
                NULL;
 }
 
-static const char *bad_item(const weft_checkpoint_item *items, int i)
+static const char *bad_item(const weft_checkpoint_item *items, int64_t i)
 {
     const weft_checkpoint_item *k = &items[i];
     const char *bad = bad_name(k->name);
@@ -25,29 +25,30 @@ static const char *bad_item(const weft_checkpoint_item *items, int i)
         return "has no type";
     if (k->n < 0 || (uint64_t)k->n > SIZE_MAX / 16 || (k->n && !k->data) || (k->type == WEFT_TEXT && !k->n))
         return "has no data";
-    for (int j = 0; j < i; j++)
+    for (int64_t j = 0; j < i; j++)
         if (!strcmp(items[j].name, k->name))
             return "is there twice";
     return NULL;
 }
 
-weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int n)
+weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n)
 {
     if (n < 0 || (n && !items))
-        return weft__file_fail(WEFT_EARG, "%s: %d items%s", function, n, items ? "" : " at NULL");
-    for (int i = 0; i < n; i++) {
+        return weft__file_fail(WEFT_EARG, "%s: %lld items%s", function, (long long)n,
+                               items ? "" : " at NULL");
+    for (int64_t i = 0; i < n; i++) {
         const char *bad = bad_item(items, i);
         if (bad)
-            return weft__file_fail(WEFT_EARG, "%s: item %d (\"%.255s\") %s", function, i,
-                                   items[i].name ? items[i].name : "", bad);
+            return weft__file_fail(WEFT_EARG, "%s: item %lld (\"%.255s\") %s", function,
+                                   (long long)i, items[i].name ? items[i].name : "", bad);
     }
     return WEFT_OK;
 }
 
-void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int n)
+void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n)
 {
     char path[WEFT__NAMED];
-    for (int i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const weft_checkpoint_item *k = &items[i];
         int64_t count = k->n;
         if (k->type == WEFT_TEXT) {              /* up to its final 0, whatever room there is behind it */
@@ -62,10 +63,10 @@ void weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int n)
     }
 }
 
-void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int n)
+void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n)
 {
     char path[WEFT__NAMED], text[128];
-    for (int i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const weft_checkpoint_item *k = &items[i];
         weft__kind want = { weft__number_of(k->type), 1, { 0 } }, is;
         snprintf(path, sizeof path, "items/%s", k->name);
@@ -87,7 +88,7 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int n)
     }
 }
 
-weft_status weft_load_items(const char *path, const weft_checkpoint_item *items, int n)
+weft_status weft_load_items(const char *path, const weft_checkpoint_item *items, int64_t n)
 {
     weft__sealed file;
     weft_status s = weft__items_good("weft_load_items", items, n);

@@ -213,7 +213,7 @@ static weft_status finish(loading *l, weft__sealed *file)
 }
 
 weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const weft_checkpoint_item *items,
-                      int n)
+                      int64_t n)
 {
     weft__sealed file;
     weft_status s = weft__usable_with(m, o, "weft_load", path);

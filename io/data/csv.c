@@ -277,15 +277,15 @@ static bool add_row(void *user, const char *id, const double *values)
     return true;
 }
 
-static bool complete(const char *id, const char *const *columns, int n, const weft_dataset *out)
+static bool complete(const char *id, const char *const *columns, int64_t n, const weft_dataset *out)
 {
     bool good = id && columns && n > 0 && n < 1 << 20 && out;
-    for (int i = 0; good && i < n; i++)
+    for (int64_t i = 0; good && i < n; i++)
         good = columns[i] != NULL;
     return good;
 }
 
-weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int n,
+weft_status weft_read_csv(const char *path, const char *id, const char *const *columns, int64_t n,
                           const weft_csv_opts *opts, weft_dataset *out)
 {
     if (out)
@@ -298,7 +298,8 @@ weft_status weft_read_csv(const char *path, const char *id, const char *const *c
         return status;
     ragged r = { .g = { .data = { .columns = n } } };
     char *text;
-    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, n, true, opts }, add_row, &r);
+    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, (int)n, true, opts }, add_row,
+                                 &r);
     if (status == WEFT_OK && r.g.rows > r.g.first && !weft__grow_sequence(&r.g))
         status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);
     free(text);

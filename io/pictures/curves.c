@@ -13,7 +13,7 @@ typedef struct {
     weft__svg *svg;
     range x, y[2];
     const weft_curve *curves;
-    int n;
+    int64_t n;
     const char *labels[2];
 } picture;
 
@@ -225,10 +225,10 @@ static void draw_legend(picture *p)
     }
 }
 
-static bool complete(const weft_curve *curves, int n)
+static bool complete(const weft_curve *curves, int64_t n)
 {
     bool good = n >= 0 && (curves || n == 0);
-    for (int i = 0; good && i < n; i++)
+    for (int64_t i = 0; good && i < n; i++)
         good = curves[i].n >= 0 && (curves[i].n == 0 || (curves[i].x && curves[i].y));
     return good;
 }
@@ -263,24 +263,25 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
 }
 
 weft_status weft_plot_lines(const char *path, const char *title, const char *x_label, const char *left,
-                            const char *right, const weft_curve *curves, int n)
+                            const char *right, const weft_curve *curves, int64_t n)
 {
     if (!complete(curves, n))
-        return weft__file_fail(WEFT_EARG, "weft_plot_lines: %d curves, not all of them with x and y", n);
+        return weft__file_fail(WEFT_EARG, "weft_plot_lines: %lld curves, not all of them with x and y",
+                               (long long)n);
     weft__svg svg;
     weft__svg_begin(&svg, path, title, WIDTH, HEIGHT);
     draw_chart(&svg, &(weft_chart){ NULL, x_label, left, right, 0, 0, curves, n });
     return weft__svg_end(&svg);
 }
 
-weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts, int n,
+weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts, int64_t n,
                              int columns)
 {
     if (n < 1 || n > 100 || columns < 1 || !charts)
         return weft__file_fail(
             WEFT_EARG,
-            "weft_plot_charts: %d charts in %d columns; 1 .. 100 and at least one column are wanted",
-            charts ? n : 0, columns);
+            "weft_plot_charts: %lld charts in %d columns; 1 .. 100 and at least one column are wanted",
+            (long long)(charts ? n : 0), columns);
     for (int i = 0; i < n; i++)
         if (!complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) ||
             !is_base(charts[i].y_base))
@@ -288,8 +289,8 @@ weft_status weft_plot_charts(const char *path, const char *title, const weft_cha
                 WEFT_EARG,
                 "weft_plot_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are wanted", i);
     weft__svg svg;
-    columns = columns < n ? columns : n;
-    weft__svg_begin(&svg, path, title, WIDTH * columns, BAND + HEIGHT * ((n + columns - 1) / columns));
+    columns = columns < n ? columns : (int)n;
+    weft__svg_begin(&svg, path, title, WIDTH * columns, BAND + HEIGHT * (((int)n + columns - 1) / columns));
     for (int i = 0; i < n; i++) {
         weft__svg_put(&svg, "<g transform=\"translate(%d %d)\">\n", WIDTH * (i % columns),
                       BAND + HEIGHT * (i / columns));

@@ -21,8 +21,18 @@ typedef struct {
     double **column;                             /* [columns][rows], the series end to end */
     int64_t  room;                               /* the library's own */
 } weft_frame;
-#define WEFT_NAMES(...) \
-    ((const char *const[]){ __VA_ARGS__, NULL }) /* lists of names end with NULL */
+/* Lists of names end with NULL. It lives as long as a WEFT_LIST. */
+#ifndef __cplusplus
+#define WEFT_NAMES(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#else
+extern "C++" {
+template <typename... X> constexpr weft__list<const char *, sizeof...(X) + 1> weft__names(X... x)
+{
+    return { { x..., nullptr } };
+}
+}
+#define WEFT_NAMES(...) weft__names(__VA_ARGS__).data()
+#endif
 
 /* One more series: columns[i] has `rows` numbers of names[i], copied. The first series names the
  * columns; later ones have the same, in any order. id NULL: its number. */

@@ -86,6 +86,7 @@ static void after(bad *b, const char *f, int how)
 #define G b->g
 #define Q (weft_tensor *[]){ X, X }
 #define FEW (b->i < 0 ? b->i : 2)                 /* no more than Q has */
+#define FEWER (b->n < 0 ? b->n : 2)
 #define SHAPE b->i, (const int64_t[]){ b->n, b->n, b->n, b->n, b->n, b->n }
 
 static weft_tensor *keeps_quiet(weft_tensor *const *x, void *user) { (void)user; return x[0]; }

@@ -131,7 +131,7 @@ static void user_fused(const weft_call *c)
         w->dev.k->fill(&w->dev, 3, (weft_real)NAN, dx);
 }
 static const weft_op user_op = {
-    .name = "mine", .shape = user_shape, .forward = user_forward, .fused = user_fused
+    .name = "mine", .device = true, .shape = user_shape, .forward = user_forward, .fused = user_fused
 };
 
 Test(check, the_way_back_too)
@@ -158,7 +158,7 @@ static void nan_at_1_forward(weft_call *c)
     w->dev.k->fill(&w->dev, 1, (weft_real)NAN, weft_op_data(c->y[0]) + 1);
 }
 static const weft_op nan_at_1 = {
-    .name = "mine", .layout = WEFT_ROWS, .shape = user_shape, .forward = nan_at_1_forward
+    .name = "mine", .layout = WEFT_ROWS, .device = true, .shape = user_shape, .forward = nan_at_1_forward
 };
 
 /* -inf where a mask forbids, NaN that the program has given, NaN in pads, and NaN that where() does not
