@@ -46,10 +46,10 @@ static model model_new(weft *w)
     weft_rnn_opts opts = { .input = EMB, .hidden = HID, .layers = 1 };
     return (model){
         .all     = m,
-        .embed   = weft_embedding_new(m, "embed", VOCAB, EMB),
+        .embed   = weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = VOCAB, .columns = EMB }),
         .enc     = weft_lstm_new(m, "enc", &opts),
         .dec     = weft_lstm_new(m, "dec", &opts),
-        .project = weft_linear_new(m, "project", HID, VOCAB),
+        .project = weft_linear_new(m, "project", &(weft_linear_opts){ .in = HID, .out = VOCAB }),
     };
 }
 

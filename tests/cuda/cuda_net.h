@@ -22,10 +22,11 @@ UNUSED static net net_in(weft *w)
     weft_module *m = weft_module_new(w, "net");
     net n = { .w = w,
               .all = m,
-              .embed = weft_embedding_new(m, "embed", WORDS, WIDTH),
+              .embed =
+                  weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = WORDS, .columns = WIDTH }),
               .rnn =
                   weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = WIDTH, .hidden = HIDDEN, .layers = 1 }),
-              .out = weft_linear_new(m, "out", HIDDEN, WORDS) };
+              .out = weft_linear_new(m, "out", &(weft_linear_opts){ .in = HIDDEN, .out = WORDS }) };
     n.optim = weft_adamw_new(m, NULL);
     return n;
 }
