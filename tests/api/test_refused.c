@@ -238,6 +238,8 @@ static void losses_beside(bad *b)
     OPTION(weft_forecast_loss, two, two, NULL, &(weft_forecast_loss_opts){ .weights = X });
     BESIDE(weft_token_accuracy, X, G, NULL);     BESIDE(weft_token_accuracy, G, X, NULL);
     BESIDE(weft_sequence_accuracy, X, G, NULL);  BESIDE(weft_sequence_accuracy, G, X, NULL);
+    BESIDE(weft_confusion_matrix, X, G, NULL);   BESIDE(weft_confusion_matrix, G, X, NULL);
+    BESIDE(weft_ratio_value, ((weft_ratio){ X, G })); BESIDE(weft_ratio_value, ((weft_ratio){ G, X }));
     BESIDE(weft_mean_loss, ((weft_loss){ X, G }));
     BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
     BESIDE(weft_add_losses, ((weft_loss){ G, G }), ((weft_loss){ X, G }));
@@ -282,6 +284,9 @@ static void losses(bad *b)
     TRY(weft_forecast_rmse, NULL);
     MUST(weft_token_accuracy, X, X, NULL);       MUST(weft_token_accuracy, X, X, CLASSES);
     MUST(weft_sequence_accuracy, X, X, NULL);    MUST(weft_sequence_accuracy, X, NULL, CLASSES);
+    MUST(weft_confusion_matrix, X, X, NULL);     MUST(weft_confusion_matrix, X, X, CLASSES);
+    MUST(weft_confusion_add, NULL, b->n, X);     MUST(weft_confusion_add, &(double){ 0 }, 1, X);
+    MUST(weft_ratio_value, ((weft_ratio){ X, X }));
 }
 
 static void plain_data(bad *b)
@@ -289,10 +294,14 @@ static void plain_data(bad *b)
     TRY(weft_perplexity, (double)b->r, 0);       TRY(weft_edit_distance, NULL, b->n, NULL, b->n);
     cr_assert_eq(weft_edit_distance(NULL, 3, (int32_t[]){ 1, 2 }, 2), -1);
     cr_assert_eq(weft_edit_distance((int32_t[]){ 1, 2 }, 2, NULL, INT64_MAX), -1);
-    TRY(weft_meter_add, NULL, b->n, 1, 1);       TRY(weft_meter_mean, NULL);
+    TRY(weft_meter_add, NULL, 1, 1);             TRY(weft_meter_mean, NULL);
+    TRY(weft_meter_add_bucket, NULL, b->n, 1, 1);
+    TRY(weft_scores_of_class, NULL, b->n, b->n); TRY(weft_scores_of_class, &(double){ 1 }, 1, b->n);
+    TRY(weft_average_scores, NULL, b->n, (weft_averaging)b->i);
     TRY(weft_meter_bucket, NULL, b->i);          TRY(weft_meter_reset, NULL);
     weft_meter odd = { .edges = b->i };
-    TRY(weft_meter_add, &odd, b->n, 1, 1);       TRY(weft_meter_bucket, &odd, b->i);
+    TRY(weft_meter_add, &odd, 1, 1);             TRY(weft_meter_add_bucket, &odd, b->n, 1, 1);
+    TRY(weft_meter_bucket, &odd, b->i);
     TRY(weft_cosine_warmup, b->n, 1, b->n, b->n, 0);
     TRY(weft_step_decay, b->n, 1, b->n, 2);      TRY(weft_one_cycle, b->n, 1, b->n, 0, 0, 0);
     TRY(weft_plateau_step, NULL, 1);             TRY(weft_early_stopping_step, NULL, 1, NULL);
