@@ -94,7 +94,7 @@ static void updates(void *user, bool train)
         weft_tensor *loss = next_loss(b);
         if (train) {
             weft_backward(loss);
-            weft_clip_grad_norm(b->all, 2);
+            weft_clip_grad_norm(b->all, 2, 0);
             weft_optim_step(b->adam);            /* zeroes the gradients, too */
         }
         weft_clear(b->w);

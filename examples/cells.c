@@ -41,7 +41,7 @@ static int learn(const weft_cell *cell)
         weft_tensor *loss =
             weft_mean_loss(weft_cross_entropy(y, weft_ragged_ints(w, t.odd, &t.lengths), NULL));
         weft_backward(loss);
-        weft_clip_grad_norm(m, 1);
+        weft_clip_grad_norm(m, 1, 0);
         weft_optim_step(o);
         last = (double)weft_item(loss);
         first = step ? first : last;

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         batch_fill(&b, &data);
         weft_tensor *loss = model_loss(w, &m, &b);
         weft_backward(loss);
-        weft_clip_grad_norm(m.all, 1);
+        weft_clip_grad_norm(m.all, 1, 0);
         weft_optim_step(opt);
         if (weft_optim_steps(opt) % 100 == 0)
             printf("%6lld  %.4f\n", (long long)weft_optim_steps(opt), (double)weft_item(loss));

@@ -120,7 +120,7 @@ static run one_run(bench *b, bool packed, bool train)
     weft_synchronize(b->w);
     run r = { now_ms() - start, (double)weft_item(loss), 0 };
     if (train)
-        r.norm = (double)weft_item(weft_clip_grad_norm(b->all, (weft_real)INFINITY));
+        r.norm = (double)weft_item(weft_clip_grad_norm(b->all, (weft_real)INFINITY, 0));
     weft_clear(b->w);
     return r;
 }

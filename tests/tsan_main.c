@@ -64,7 +64,7 @@ static void *train(void *argument)
     for (int i = 0; i < STEPS; i++) {
         weft_tensor *loss = loss_of(w, &m);
         weft_backward(loss);
-        weft_clip_grad_norm(m.all, 1);
+        weft_clip_grad_norm(m.all, 1, 0);
         weft_optim_step(o);
         t->loss[i] = (double)weft_item(loss);
         weft_clear(w);

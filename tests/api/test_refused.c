@@ -302,8 +302,8 @@ static void plain_data(bad *b)
     weft_meter odd = { .edges = b->i };
     TRY(weft_meter_add, &odd, 1, 1);             TRY(weft_meter_add_bucket, &odd, b->n, 1, 1);
     TRY(weft_meter_bucket, &odd, b->i);
-    TRY(weft_cosine_warmup, b->n, 1, b->n, b->n, 0);
-    TRY(weft_step_decay, b->n, 1, b->n, 2);      TRY(weft_one_cycle, b->n, 1, b->n, 0, 0, 0);
+    TRY(weft_cosine_warmup, b->n, b->n, 1, b->n, 0);
+    TRY(weft_step_decay, b->n, b->n, 1, 2);      TRY(weft_one_cycle, b->n, b->n, 1, 0, 0, 0);
     TRY(weft_plateau_step, NULL, 1);             TRY(weft_early_stopping_step, NULL, 1, NULL);
     cr_assert(isnan(weft_meter_mean(NULL)) && isnan(weft_plateau_step(NULL, 1)));
 }
@@ -313,13 +313,14 @@ static void optimisers(bad *b)
     TRY(weft_sgd_new, b->m, &(weft_sgd_opts){ b->r, b->r, b->r, b->r, true });
     TRY(weft_rmsprop_new, b->m, &(weft_rmsprop_opts){ b->r, b->r, b->r, b->r, b->r, true });
     TRY(weft_adam_new, b->m, &(weft_adam_opts){ b->r, b->r, b->r, b->r, b->r });
-    TRY(weft_adamw_new, b->m, NULL);             TRY(weft_optim_set_group, NULL, b->m, b->r, b->r);
+    TRY(weft_adamw_new, b->m, NULL);             TRY(weft_optim_set_group, NULL, b->name, b->r, b->r);
+    TRY(weft_optim_set_group, weft_sgd_new(b->m, NULL), b->name, b->r, b->r);
     TRY(weft_optim_step, NULL);                  TRY(weft_optim_set_lr, NULL, b->r);
     TRY(weft_optim_lr, NULL);                    TRY(weft_optim_steps, NULL);
     TRY(weft_optim_skipped, NULL);               TRY(weft_optim_bad_parameter, NULL);
     TRY(weft_optim_free, NULL);
     TRY(weft_optim_step, weft_sgd_new(b->m, NULL));
-    TRY(weft_clip_grad_norm, b->m, b->r);        TRY(weft_clip_grad_norm_p, b->m, b->r, b->r);
+    TRY(weft_clip_grad_norm, b->m, b->r, 0);     TRY(weft_clip_grad_norm, b->m, b->r, b->r);
     TRY(weft_ema_new, b->m, b->r);           TRY(weft_ema_update, NULL, b->n);
     TRY(weft_ema_swap, NULL);                TRY(weft_ema_update, weft_ema_new(b->m, b->r), b->n);
 }

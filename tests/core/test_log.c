@@ -25,7 +25,7 @@ static weft_real step(weft *w, const net *n)
     weft_tensor *y = weft_linear_run(n->out, weft_rnn_run(n->rnn, in, WEFT_ZERO_STATE).y);
     weft_tensor *loss = weft_sum_all(weft_square(y));
     weft_backward(loss);
-    weft_clip_grad_norm(n->m, 1);
+    weft_clip_grad_norm(n->m, 1, 0);
     weft_optim_step(n->optim);
     weft_real value = weft_item(loss);
     weft_clear(w);

@@ -47,7 +47,7 @@ static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
     weft_tensor *h =
         weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m->attend, r.y, r.y, NULL) }, 2, 1);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
-    weft_clip_grad_norm(m->m, 1);
+    weft_clip_grad_norm(m->m, 1, 0);
     weft_optim_step(m->optim);
 }
 
@@ -247,7 +247,7 @@ Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
                 weft_tensor *h = weft_concat(
                     (weft_tensor *[]){ r.y, weft_general_attention_run(m.attend, r.y, r.y, NULL) }, 2, 1);
                 weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
-                weft_clip_grad_norm(m.m, 1);
+                weft_clip_grad_norm(m.m, 1, 0);
                 weft_optim_step(m.optim);
             } else
                 step(w, &m, s % 4 ? (int64_t)dice(21) : 20, (int32_t)dice(10));

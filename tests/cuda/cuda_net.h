@@ -40,7 +40,7 @@ UNUSED static void train(const net *n, int64_t sequences, const int32_t *len)
     weft_tensor *x = weft_ragged_ints(n->w, tokens, &of), *y = weft_ragged_ints(n->w, next, &of);
     weft_rnn_out r = weft_rnn_run(n->rnn, weft_embedding_run(n->embed, x), WEFT_ZERO_STATE);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(n->out, r.y), y, NULL)));
-    weft_clip_grad_norm(n->all, 1);
+    weft_clip_grad_norm(n->all, 1, 0);
     weft_optim_step(n->optim);
     if (weft_ok(n->w))
         weft_clear(n->w);

@@ -51,7 +51,7 @@ Test(reached, what_was_not_stays)
                 weft_backward(loss_of(a.p)), weft_backward(loss_of(of_p.p));
                 if (both)
                     weft_backward(loss_of(a.q)), weft_backward(loss_of(of_q.q)), weft_optim_step(of_q.o);
-                weft_clip_grad_norm(a.m, (weft_real)INFINITY);
+                weft_clip_grad_norm(a.m, (weft_real)INFINITY, 0);
                 weft_divide_grad(a.m, weft_scalar(w, 1));
                 weft_optim_step(a.o), weft_optim_step(of_p.o);
                 weft_clear(w);
