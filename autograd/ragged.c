@@ -250,3 +250,15 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
         return weft_index_select(weft_plain(weft_to_layout(x, WEFT_CONCAT)), ends(x, how == WEFT_POOL_LAST));
     }
 }
+
+/* ---- to the host ---- */
+weft_status weft_read_sequences(weft_tensor *x, void *out, size_t bytes)
+{
+    weft *w = weft_context_of(x);
+    if (weft_layout_of(x) == WEFT_PLAIN)
+        return weft_read(x, out, bytes);
+    bool was = weft_set_grad_enabled(w, false);
+    weft_status status = weft_read(weft_to_layout(x, WEFT_CONCAT), out, bytes);
+    weft_set_grad_enabled(w, was);
+    return status;
+}

@@ -41,6 +41,8 @@ static void layers(bad *b)
     TRY(weft_lstm_new, b->m, b->name, &o);                        TRY(weft_lstm_new, b->m, b->name, NULL);
     MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);
     MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
+    MUST(weft_final_state, NULL, ((weft_state){ X, NULL }));
+    TRY(weft_final_state, NULL, WEFT_ZERO_STATE);
     TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_set_composed, NULL, true);
     TRY(weft_rnn_module, NULL);
     TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);

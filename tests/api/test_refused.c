@@ -43,6 +43,8 @@ static void tensors(bad *b)
     TRY(weft_rank, X);                           TRY(weft_size, X, b->i);
     TRY(weft_numel, X);                          MUST(weft_read, X, out, sizeof out);
     MUST(weft_read, X, NULL, (size_t)b->n);      MUST(weft_item, X);
+    MUST(weft_read_sequences, X, out, sizeof out);
+    MUST(weft_read_sequences, X, NULL, (size_t)b->n);
     FILE *null = fopen("/dev/null", "w");
     MUST(weft_print, null, X);                   TRY(weft_print_layout, null, X);
     TRY(weft_print_layout, null, NULL);          TRY(weft_print_module, null, b->m);
