@@ -167,6 +167,10 @@ WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int
                                        weft_align align);
 /* To another layout of the same batch: WEFT_PACKED or WEFT_CONCAT. */
 WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
+/* Copies the numbers of a ragged tensor to host memory of exactly bytes bytes, sequence by sequence
+ * in the user's order, whatever its layout, without the pads of rows; a plain one as weft_read, and
+ * so is all else: it waits, errors are the context's, out is zeros then. */
+WEFT_API void weft_read_sequences(weft_tensor *x, void *out, size_t bytes);
 /* To the layout `rows`: [rows * width, ..], several whole sequences a row; pads are 0. Overlaps
  * are an error. */
 WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);

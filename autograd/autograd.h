@@ -61,6 +61,9 @@ weft_tensor *weft__glu(weft_tensor *x);
 /* dropout.c */
 /* of the next mask of that name in this step */
 uint64_t     weft__mask_key(weft *, const char *name);
+/* [rows] of 0 and 1 / (1 - p): a function of (seed, name, number of the step, row), so the same at every
+ * call in a step */
+weft_tensor *weft__row_factors(weft *, int64_t rows, double p, const char *name);
 /* pointwise.c */
 /* a function of pointwise.def with one parameter or none */
 weft_tensor *weft__unary(int f, weft_tensor *x, real p);

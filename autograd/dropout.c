@@ -36,6 +36,13 @@ static const weft_op op_dropout = { .name = "dropout",
                                     .forward = dropout_run,
                                     .backward = dropout_back };
 
+weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name)
+{
+    drop d = { (real)p, weft__hash(w->seed, name) ^ (w->draw * 0x9E3779B97F4A7C15u), true };
+    weft_tensor *ones = weft_full(w, 1, WEFT_SHAPE(rows));
+    return APPLY_WITH(&op_dropout, d, ones);
+}
+
 /* Of this name the how many-th call in this step? */
 static uint64_t call_number(weft *w, uint64_t name)
 {

@@ -53,7 +53,8 @@ static bool run(row r, const settings *s)
 {
     bench b = { .row = r, .padded = !strcmp(r.layout, "padded"), .w = weft_open(&s->open) };
     b.all = weft_module_new(b.w, "bench");
-    b.attention = weft_multihead_attention_new(b.all, "attention", r.H, r.heads);
+    b.attention = weft_multihead_attention_new(
+        b.all, "attention", &(weft_multihead_attention_opts){ .width = r.H, .heads = r.heads });
     bool good = make_data(&b) && set_weights(b.all, 2 / sqrt((double)r.H)) &&
                 measure_training(&(training){ b.w, b.all, loss_of, 1, NULL, &b, b.row }, s);
     weft_close(b.w);

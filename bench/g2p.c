@@ -30,15 +30,16 @@ static void build(bench *b)
     weft_rnn_opts reads = { .input = e, .hidden = h, .layers = 2, .bidirectional = true },
                   writes = { .input = e, .hidden = h };
     weft_adam_opts adam = { 0 };
-    b->letters = weft_embedding_new(m, "letters", LETTERS, e);
-    b->phones = weft_embedding_new(m, "phones", CLASSES, e);
+    b->letters = weft_embedding_new(m, "letters", &(weft_embedding_opts){ .rows = LETTERS, .columns = e });
+    b->phones = weft_embedding_new(m, "phones", &(weft_embedding_opts){ .rows = CLASSES, .columns = e });
     b->encoder = weft_lstm_new(m, "encoder", &reads);
     b->decoder = weft_lstm_new(m, "decoder", &writes);
-    b->bridge_h = weft_linear_new(m, "bridge_h", 2 * h, h);
-    b->bridge_c = weft_linear_new(m, "bridge_c", 2 * h, h);
-    b->attention = weft_general_attention_new(m, "attention", h, 2 * h);
-    b->combine = weft_linear_new(m, "combine", 3 * h, h);
-    b->output = weft_linear_new(m, "output", h, CLASSES);
+    b->bridge_h = weft_linear_new(m, "bridge_h", &(weft_linear_opts){ .in = 2 * h, .out = h });
+    b->bridge_c = weft_linear_new(m, "bridge_c", &(weft_linear_opts){ .in = 2 * h, .out = h });
+    b->attention =
+        weft_general_attention_new(m, "attention", &(weft_general_attention_opts){ .dq = h, .dm = 2 * h });
+    b->combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * h, .out = h });
+    b->output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = h, .out = CLASSES });
     adam.lr = 0;
     b->adam = weft_adamw_new(m, &adam);
 }
@@ -93,7 +94,7 @@ static void updates(void *user, bool train)
         weft_tensor *loss = next_loss(b);
         if (train) {
             weft_backward(loss);
-            weft_clip_grad_norm(b->all, 2);
+            weft_clip_grad_norm(b->all, 2, 0);
             weft_optim_step(b->adam);            /* zeroes the gradients, too */
         }
         weft_clear(b->w);

@@ -79,11 +79,11 @@ static void build(bench *b)
     };
     b->all = weft_module_new(b->w, "bench");
     if (b->classifier)
-        b->embed = weft_embedding_with(
+        b->embed = weft_embedding_new(
             b->all, "embedding", &(weft_embedding_opts){ .rows = 10, .columns = r->I, .has_padding = true });
     b->rnn = !strcmp(r->name, "gru") ? weft_gru_new(b->all, "gru", &o) : weft_lstm_new(b->all, "lstm", &o);
     if (b->classifier)
-        b->out = weft_linear_new(b->all, "linear", r->H, 2);
+        b->out = weft_linear_new(b->all, "linear", &(weft_linear_opts){ .in = r->H, .out = 2 });
 }
 
 static void count_work(bench *b)

@@ -14,7 +14,7 @@ static void prove(training *t)
         t->row.loss += (double)weft_item(loss);
         weft_clear(t->w);
     }
-    t->row.norm = (double)weft_item(weft_clip_grad_norm(t->all, (weft_real)INFINITY));
+    t->row.norm = (double)weft_item(weft_clip_grad_norm(t->all, (weft_real)INFINITY, 0));
     weft_clear(t->w);
 }
 

@@ -24,10 +24,10 @@ static int learn(const weft_cell *cell)
 {
     weft           *w     = weft_open(&(weft_opts){ .seed = 1 });
     weft_module    *m     = weft_module_new(w, cell->name);
-    weft_embedding *embed = weft_embedding_new(m, "embed", 2, 8);
+    weft_embedding *embed = weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 2, .columns = 8 });
     weft_rnn *rnn = weft_rnn_of_cell(m, "rnn", cell,
                                      &(weft_rnn_opts){ .input = 8, .hidden = 16, .bidirectional = false });
-    weft_linear    *out   = weft_linear_new(m, "out", 16, 2);
+    weft_linear    *out   = weft_linear_new(m, "out", &(weft_linear_opts){ .in = 16, .out = 2 });
     weft_adam_opts  adam  = { 0 };
     adam.lr = (weft_real).01;
     weft_optim     *o     = weft_adam_new(m, &adam);
@@ -41,7 +41,7 @@ static int learn(const weft_cell *cell)
         weft_tensor *loss =
             weft_mean_loss(weft_cross_entropy(y, weft_ragged_ints(w, t.odd, &t.lengths), NULL));
         weft_backward(loss);
-        weft_clip_grad_norm(m, 1);
+        weft_clip_grad_norm(m, 1, 0);
         weft_optim_step(o);
         last = (double)weft_item(loss);
         first = step ? first : last;

@@ -84,9 +84,9 @@ static void update(run *r, const int32_t *pick, int64_t n)
     weft_window_batch b = weft_windows_batch(r->windows[TRAIN], pick, n);
     weft_tensor *loss = weft_mean_loss(model_loss(model_run(r->m.net, &b.series, NULL), b.target));
     weft_backward(loss);
-    weft_clip_grad_norm(r->m.trained, (weft_real)s->clip);
+    weft_clip_grad_norm(r->m.trained, (weft_real)s->clip, 0);
     weft_optim_set_lr(
-        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
+        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
     weft_optim_step(r->optim);
     weft_ema_update(r->m.average, weft_optim_steps(r->optim));
     r->meter[0] += (double)weft_item(loss);
@@ -217,7 +217,7 @@ static void prepare(run *r, const char *path)
     r->windows[TEST] = windows_to_judge(&r->m, s, "test", &r->frame[TEST]);
     check_context(r->m.w, "windows");
     r->history = memory(PER_EPOCH * (size_t)s->epochs + 1, sizeof *r->history);
-    r->stopper = (weft_early_stopping){ .patience = s->patience };
+    r->stopper = (weft_early_stopping){ .patience = s->patience - 1 };
 }
 
 static void end(run *r)

@@ -177,9 +177,9 @@ static void update(run *r, int64_t n)
     weft_tensor *loss = weft_mean_loss(
         weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = (weft_real)s->smoothing }));
     weft_backward(loss);
-    weft_tensor *norm = weft_clip_grad_norm(r->m.all, (weft_real)s->clip);
+    weft_tensor *norm = weft_clip_grad_norm(r->m.all, (weft_real)s->clip, 0);
     weft_optim_set_lr(
-        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), s->lr, s->warmup, r->total, 0));
+        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_ema_update(r->m.average, updates);

@@ -18,19 +18,25 @@ model model_new(weft *w, const settings *s, int classes)
     };
     weft_rnn_opts writes = { .input = e, .hidden = h, .layers = (int)s->decoder_layers, .dropout = p };
     model it = {
-        .w = w, .all = m, .hidden = h, .decoder_layers = s->decoder_layers,
-        .letters   = weft_embedding_new(m, "letters", LETTERS, e),
-        .phones    = weft_embedding_new(m, "phones", classes, e),
-        .encoder   = weft_lstm_new(m, "encoder", &reads),
-        .decoder   = weft_lstm_new(m, "decoder", &writes),
-        .bridge_h  = weft_linear_new(m, "bridge_h", 2 * h, s->decoder_layers * h),
-        .bridge_c  = weft_linear_new(m, "bridge_c", 2 * h, s->decoder_layers * h),
-        .attention = weft_general_attention_new(m, "attention", h, 2 * h),
-        .combine   = weft_linear_new(m, "combine", 3 * h, h),
-        .output    = weft_linear_new(m, "output", h, classes),
-        .drop_letters = weft_dropout_layer_new(m, "drop_letters", p, false),
-        .drop_phones  = weft_dropout_layer_new(m, "drop_phones", p, false),
-        .drop_output  = weft_dropout_layer_new(m, "drop_output", p, false),
+        .w = w,
+        .all = m,
+        .hidden = h,
+        .decoder_layers = s->decoder_layers,
+        .letters = weft_embedding_new(m, "letters", &(weft_embedding_opts){ .rows = LETTERS, .columns = e }),
+        .phones = weft_embedding_new(m, "phones", &(weft_embedding_opts){ .rows = classes, .columns = e }),
+        .encoder = weft_lstm_new(m, "encoder", &reads),
+        .decoder = weft_lstm_new(m, "decoder", &writes),
+        .bridge_h =
+            weft_linear_new(m, "bridge_h", &(weft_linear_opts){ .in = 2 * h, .out = s->decoder_layers * h }),
+        .bridge_c =
+            weft_linear_new(m, "bridge_c", &(weft_linear_opts){ .in = 2 * h, .out = s->decoder_layers * h }),
+        .attention = weft_general_attention_new(m, "attention",
+                                                &(weft_general_attention_opts){ .dq = h, .dm = 2 * h }),
+        .combine = weft_linear_new(m, "combine", &(weft_linear_opts){ .in = 3 * h, .out = h }),
+        .output = weft_linear_new(m, "output", &(weft_linear_opts){ .in = h, .out = classes }),
+        .drop_letters = weft_dropout_layer_new(m, "drop_letters", &(weft_dropout_opts){ .p = p }),
+        .drop_phones = weft_dropout_layer_new(m, "drop_phones", &(weft_dropout_opts){ .p = p }),
+        .drop_output = weft_dropout_layer_new(m, "drop_output", &(weft_dropout_opts){ .p = p }),
     };
     it.average = s->average > 0 ? weft_ema_new(m, (weft_real)s->average) : NULL;
     return it;

@@ -36,9 +36,8 @@ int main(void)
     puts("\nthe sum of each sequence, whatever its layout");
     weft_print(stdout, weft_pool(packed, WEFT_POOL_SUM));
 
-    weft_status status =
-        weft_read(weft_pad_packed_sequence(concat, 5, -1, WEFT_ALIGN_LEFT), back, sizeof back);
-    bool same = status == WEFT_OK && memcmp(padded, back, sizeof back) == 0;
+    weft_read(weft_pad_packed_sequence(concat, 5, -1, WEFT_ALIGN_LEFT), back, sizeof back);
+    bool same = weft_ok(w) && memcmp(padded, back, sizeof back) == 0;
     printf("\npadded -> packed -> concatenated -> padded: %s\n", same ? "the same bits" : "not the same");
     if (!weft_ok(w))
         fprintf(stderr, "ragged: %s\n", weft_error_message(w));

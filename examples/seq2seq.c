@@ -46,10 +46,10 @@ static model model_new(weft *w)
     weft_rnn_opts opts = { .input = EMB, .hidden = HID, .layers = 1 };
     return (model){
         .all     = m,
-        .embed   = weft_embedding_new(m, "embed", VOCAB, EMB),
+        .embed   = weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = VOCAB, .columns = EMB }),
         .enc     = weft_lstm_new(m, "enc", &opts),
         .dec     = weft_lstm_new(m, "dec", &opts),
-        .project = weft_linear_new(m, "project", HID, VOCAB),
+        .project = weft_linear_new(m, "project", &(weft_linear_opts){ .in = HID, .out = VOCAB }),
     };
 }
 
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         batch_fill(&b, &data);
         weft_tensor *loss = model_loss(w, &m, &b);
         weft_backward(loss);
-        weft_clip_grad_norm(m.all, 1);
+        weft_clip_grad_norm(m.all, 1, 0);
         weft_optim_step(opt);
         if (weft_optim_steps(opt) % 100 == 0)
             printf("%6lld  %.4f\n", (long long)weft_optim_steps(opt), (double)weft_item(loss));

@@ -77,10 +77,10 @@ static void set_batch(bench *b, char setup, int64_t T)
 static void build(bench *b)
 {
     b->all = weft_module_new(b->w, "slow_pack");
-    b->embed = weft_embedding_with(
+    b->embed = weft_embedding_new(
         b->all, "embedding", &(weft_embedding_opts){ .rows = WORDS, .columns = EMBED, .has_padding = true });
     b->lstm = weft_lstm_new(b->all, "lstm", &(weft_rnn_opts){ .input = EMBED, .hidden = HIDDEN });
-    b->linear = weft_linear_new(b->all, "linear", HIDDEN, 2);
+    b->linear = weft_linear_new(b->all, "linear", &(weft_linear_opts){ .in = HIDDEN, .out = 2 });
     set_weights(b);
 }
 
@@ -120,7 +120,7 @@ static run one_run(bench *b, bool packed, bool train)
     weft_synchronize(b->w);
     run r = { now_ms() - start, (double)weft_item(loss), 0 };
     if (train)
-        r.norm = (double)weft_item(weft_clip_grad_norm(b->all, (weft_real)INFINITY));
+        r.norm = (double)weft_item(weft_clip_grad_norm(b->all, (weft_real)INFINITY, 0));
     weft_clear(b->w);
     return r;
 }

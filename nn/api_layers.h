@@ -8,37 +8,53 @@
 extern "C" {
 #endif
 
-/* ---- layers ---- */
+/* ---- layers ---- *
+ * Each is made by _new(m, name, &opts) and run by _run. A size that the options lack is an error
+ * that names the field; opts may be NULL where no size is wanted. */
 typedef struct weft_linear weft_linear;
+/* weight: a parameter [out, in] that exists already, shared with this layer (tied weights); it is
+ * registered under this layer's name by weft_tie, so saved and counted once. in and out may then be
+ * left 0, and must else be its own. */
+typedef struct { int64_t in, out; bool no_bias; weft_tensor *weight; } weft_linear_opts;
 /* y = x W^T + b: weight [out, in], bias [out], both uniform in +-1/sqrt(in) as in PyTorch. */
-WEFT_API weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64_t out);
-WEFT_API weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in,
-                                           int64_t out);
+WEFT_API weft_linear *weft_linear_new(weft_module *m, const char *name,
+                                      const weft_linear_opts *opts);
 WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);   /* [.., in] -> [.., out] */
 
 typedef struct weft_embedding weft_embedding;
 /* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its number
- * alone. */
-typedef struct { int64_t rows, columns; int64_t padding; bool has_padding; } weft_embedding_opts;
+ * alone. row_dropout, 0 <= p < 1: in training each row of the table is 0 with that probability, and
+ * divided by 1 - p otherwise, the same wherever its id stands in the step (Gal & Ghahramani 2016;
+ * embedding dropout of Merity et al. 2017); a function of (seed, path, number of the step, id). */
+typedef struct {
+    int64_t rows, columns;
+    int64_t padding;
+    bool has_padding;
+    double row_dropout;
+} weft_embedding_opts;
 /* weight [rows, columns], standard normal. The padding row gives 0 and gets no gradient,
  * whatever is written to it. */
-WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows,
-                                            int64_t columns);
-WEFT_API weft_embedding *weft_embedding_with(weft_module *m, const char *name,
-                                             const weft_embedding_opts *opts);
+WEFT_API weft_embedding *weft_embedding_new(weft_module *m, const char *name,
+                                            const weft_embedding_opts *opts);
+/* The table [rows, columns], a parameter: for weft_linear_opts.weight, say. */
+WEFT_API weft_tensor *weft_embedding_weight(weft_embedding *e);
 /* [..] ints -> [.., columns]; the id -1 gives a row of 0 */
 WEFT_API weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids);
 
 typedef struct weft_layer_norm_layer weft_layer_norm_layer;
-/* Layer norm over the last axis: weight 1 and bias 0 [width], eps 1e-5. */
+typedef struct { int64_t width; double eps; } weft_layer_norm_opts;           /* eps 0: 1e-5 */
+/* Layer norm over the last axis: weight 1 and bias 0 [width]. */
 WEFT_API weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *m, const char *name,
-                                                          int64_t width);
+                                                          const weft_layer_norm_opts *opts);
+/* [.., width] -> [.., width] */
 WEFT_API weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x);
 
 typedef struct weft_dropout_layer weft_dropout_layer;
-/* Dropout named by its place in the tree, 0 <= p < 1; see weft_dropout. */
-WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name, double p,
-                                                    bool per_sequence);
+typedef struct { double p; bool per_sequence; } weft_dropout_opts;           /* 0 <= p < 1 */
+/* Dropout named by its place in the tree; see weft_dropout. opts NULL: p = 0, nothing is
+ * dropped. */
+WEFT_API weft_dropout_layer *weft_dropout_layer_new(weft_module *m, const char *name,
+                                                    const weft_dropout_opts *opts);
 WEFT_API weft_tensor *weft_dropout_layer_run(weft_dropout_layer *d, weft_tensor *x);
 
 typedef struct weft_mlp weft_mlp;
@@ -71,25 +87,31 @@ WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
  * the memory (a decoder's step): then the result is plain, too. map: NULL, or set to the weights,
  * one sequence for each query row (see weft_attention). A query without memory gives 0. */
 typedef struct weft_additive_attention weft_additive_attention;
+typedef struct { int64_t dq, dm, width; } weft_additive_attention_opts;
 /* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those
  * names, `width` units. It makes all pairs of a query and a memory row: [pairs, width] and [pairs,
  * dm] numbers. */
-WEFT_API weft_additive_attention *weft_additive_attention_new(weft_module *m, const char *name,
-                                                              int64_t dq, int64_t dm,
-                                                              int64_t width);
+WEFT_API weft_additive_attention *
+weft_additive_attention_new(weft_module *m, const char *name,
+                            const weft_additive_attention_opts *opts);
 WEFT_API weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor *q,
                                                   weft_tensor *memory, weft_tensor **map);
 typedef struct weft_general_attention weft_general_attention;
+typedef struct { int64_t dq, dm; } weft_general_attention_opts;
 /* q . (weight m), weight [dq, dm], Luong et al. 2015. */
-WEFT_API weft_general_attention *weft_general_attention_new(weft_module *m, const char *name,
-                                                            int64_t dq, int64_t dm);
+WEFT_API weft_general_attention *
+weft_general_attention_new(weft_module *m, const char *name,
+                           const weft_general_attention_opts *opts);
 WEFT_API weft_tensor *weft_general_attention_run(weft_general_attention *a, weft_tensor *q,
                                                  weft_tensor *memory, weft_tensor **map);
 typedef struct weft_multihead_attention weft_multihead_attention;
+/* heads divide width */
+typedef struct { int64_t width; int heads; } weft_multihead_attention_opts;
 /* torch.nn.MultiheadAttention: in_proj_weight [3 width, width], in_proj_bias, out_proj.weight,
  * out_proj.bias; q may be the memory itself. Vaswani et al. 2017. */
-WEFT_API weft_multihead_attention *weft_multihead_attention_new(weft_module *m, const char *name,
-                                                                int64_t width, int heads);
+WEFT_API weft_multihead_attention *
+weft_multihead_attention_new(weft_module *m, const char *name,
+                             const weft_multihead_attention_opts *opts);
 WEFT_API weft_tensor *weft_multihead_attention_run(weft_multihead_attention *a, weft_tensor *q,
                                                    weft_tensor *memory, weft_causal causal,
                                                    weft_tensor **map);

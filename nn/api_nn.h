@@ -72,7 +72,8 @@ WEFT_API weft_tensor *weft_buffer_at(const weft_module *m, int i, const char **p
 WEFT_API weft_tensor *weft_find_parameter(const weft_module *m, const char *path);
 /* Numbers to train below m, tied ones once, frozen ones included. */
 WEFT_API int64_t weft_parameter_numel(const weft_module *m);
-/* Prints the tree: names, shapes, counts, what is frozen or tied. */
+/* Prints a table: a line for each parameter and buffer below m with its path, shape, numbers, and
+ * whether it is frozen, tied or a buffer; then the totals. */
 WEFT_API void weft_print_module(FILE *file, const weft_module *m);
 /* Zeroes the gradients below m; divides them by a scalar tensor (0 if it is 0): one division
  * after accumulation. */

@@ -25,9 +25,14 @@ WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);
 /* Ends an optimiser before its context ends: its parameters may have another one. NULL is
  * allowed. */
 WEFT_API void weft_optim_free(weft_optim *o);
-/* Of the parameters below `part`, later ones included: the rate is multiplied, the decay replaced.
- * What was said last counts. */
-WEFT_API void weft_optim_set_group(weft_optim *o, weft_module *part, double lr_scale,
+/* Of the parameters whose path below the optimiser's module fits a shell pattern, later ones
+ * included, the rate is multiplied and the decay replaced: "encoder.*", "*.bias", "*" (* any
+ * letters, dots too, ? one letter, [..] one of them). Of the rules that fit the one said last
+ * counts. A pattern that fits nothing at the next step is an error of weft_optim_step. No decay of
+ * biases and norms:
+ *     weft_optim_set_group(o, "*bias*", 1, 0);
+ *     weft_optim_set_group(o, "*norm*", 1, 0); */
+WEFT_API void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale,
                                    double weight_decay);
 /* Changes the parameters and zeroes their gradients. A parameter that no weft_backward has reached
  * since the last step or weft_zero_grad stays as it is, without decay or momentum, as in PyTorch
@@ -45,10 +50,10 @@ WEFT_API int64_t weft_optim_steps(const weft_optim *o);
  * They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad_parameter(weft_optim *o);
-/* Scales the gradients below m so that their norm (2, 1 or INFINITY) is at most max, which is more
- * than 0 (INFINITY: no limit); returns the norm before, a scalar: no wait unless it is read. */
-WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max);
-WEFT_API weft_tensor *weft_clip_grad_norm_p(weft_module *m, double max, double power);
+/* Scales the gradients below m so that their norm is at most max, which is more than 0 (INFINITY:
+ * no limit); returns the norm before, a scalar: no wait unless it is read. power: 2 (or 0, the
+ * default), 1 or INFINITY, torch's norm_type. */
+WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power);
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 -
  * decay) (parameter - average). Saved with m as buffers "ema.<path>". update comes after update
  * number `updates` of the parameters (from 1): over the first 1 / (1 - decay) of them the average
@@ -60,20 +65,24 @@ WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
 WEFT_API void weft_ema_swap(weft_ema *a);
 
-/* ---- schedules: pure functions of the step (counted from 0), giving a learning rate ---- */
-/* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`.
- * Loshchilov & Hutter 2017. Here and below a negative step or number of steps counts as 0. */
-WEFT_API double weft_cosine_warmup(int64_t step, double lr, int64_t warmup, int64_t total,
+/* ---- schedules: pure functions of the step (counted from 0), giving a learning rate ---- *
+ * Arguments are (step, total, lr, ..) everywhere. What makes no sense gives NaN, and
+ * weft_optim_set_lr of NaN is an error of the context: a negative step, a total or `every` below 1,
+ * a warmup below 0, rates and factors that are negative or not finite. */
+/* Linear from lr / warmup over `warmup` steps, then half a cosine down to `last` at `total`, where
+ * it stays; a warmup longer than total is cut short. Loshchilov & Hutter 2017. */
+WEFT_API double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup,
                                    double last);
-/* lr * factor^(step / every). */
-WEFT_API double weft_step_decay(int64_t step, double lr, int64_t every, double factor);
-/* Up from lr / start to lr over `rise` of the steps, down to lr / start / end, by cosines. Smith
- * 2018; torch's OneCycleLR. rise in 0 .. 1; start or end of 0 or less count as 1. */
-WEFT_API double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start,
+/* lr * factor^(step / every), the division rounded down; it has no end, and so no total. */
+WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double factor);
+/* Up from lr / start to lr over `rise` (0 .. 1) of the steps, down to lr / start / end, by cosines.
+ * Smith 2018; torch's OneCycleLR, whose defaults are rise .3, start 25, end 1e4; start and end are
+ * above 0. */
+WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
                                double end);
 /* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when
- * more than `patience` values in a row were no better. Returns lr. Plain data, to be saved; best,
- * bad and seen start as 0. NaN of NULL. */
+ * more than `patience` values in a row were no better (patience 2: at the third; 0: at the first).
+ * Returns lr. Plain data, to be saved; best, bad and seen start as 0. NaN of NULL. */
 typedef struct {
     double lr, factor, least;
     int64_t patience;
@@ -82,8 +91,9 @@ typedef struct {
     int64_t bad, seen;
 } weft_plateau;
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
-/* Early stopping: true when `patience` values in a row were no better than the best by min_delta.
- * Plain data, to be saved; best, bad and seen start as 0. is_best may be NULL. */
+/* Early stopping: true when more than `patience` values in a row were no better than the best by
+ * min_delta, the rule of weft_plateau. Plain data, to be saved; best, bad and seen start as 0.
+ * is_best may be NULL. */
 typedef struct {
     int64_t patience;
     double min_delta;

@@ -9,20 +9,25 @@ static const weft_init xavier = { WEFT_INIT_XAVIER, 1, 0 }, zero = { WEFT_INIT_Z
 /* ---- additive ---- */
 struct weft_additive_attention { weft_module *m; weft_tensor *query_weight, *memory_weight, *bias, *score; };
 
-weft_additive_attention *weft_additive_attention_new(weft_module *parent, const char *name, int64_t dq,
-                                                     int64_t dm, int64_t width)
+weft_additive_attention *weft_additive_attention_new(weft_module *parent, const char *name,
+                                                     const weft_additive_attention_opts *opts)
 {
     static weft_additive_attention none;
+    weft_additive_attention_opts o = opts ? *opts : (weft_additive_attention_opts){ 0 };
+    if (!WEFT__SIZES(parent, "additive_attention", name, opts, { "dq", o.dq }, { "dm", o.dm },
+                             { "width", o.width }))
+        return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_additive_attention *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
-    real bound = width > 0 ? (real)sqrt(6 / (double)(width + 1)) : 0;        /* as [1, width] by Xavier */
+    real bound = (real)sqrt(6 / (double)(o.width + 1));        /* as [1, width] by Xavier */
     a->m = m;
-    a->query_weight = weft_parameter(m, "query_weight", WEFT_SHAPE(width, dq), xavier);
-    a->memory_weight = weft_parameter(m, "memory_weight", WEFT_SHAPE(width, dm), xavier);
-    a->bias = weft_parameter(m, "bias", WEFT_SHAPE(width), zero);
-    a->score = weft_parameter(m, "score", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+    a->query_weight = weft_parameter(m, "query_weight", WEFT_SHAPE(o.width, o.dq), xavier);
+    a->memory_weight = weft_parameter(m, "memory_weight", WEFT_SHAPE(o.width, o.dm), xavier);
+    a->bias = weft_parameter(m, "bias", WEFT_SHAPE(o.width), zero);
+    a->score =
+        weft_parameter(m, "score", WEFT_SHAPE(o.width), (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
     return weft__finished(m, a, &none);
 }
 
@@ -60,16 +65,19 @@ weft_tensor *weft_additive_attention_run(weft_additive_attention *a, weft_tensor
 /* ---- general ---- */
 struct weft_general_attention { weft_module *m; weft_tensor *weight; };
 
-weft_general_attention *weft_general_attention_new(weft_module *parent, const char *name, int64_t dq,
-                                                   int64_t dm)
+weft_general_attention *weft_general_attention_new(weft_module *parent, const char *name,
+                                                   const weft_general_attention_opts *opts)
 {
     static weft_general_attention none;
+    weft_general_attention_opts o = opts ? *opts : (weft_general_attention_opts){ 0 };
+    if (!WEFT__SIZES(parent, "general_attention", name, opts, { "dq", o.dq }, { "dm", o.dm }))
+        return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_general_attention *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
     g->m = m;
-    g->weight = weft_parameter(m, "weight", WEFT_SHAPE(dq, dm), xavier);
+    g->weight = weft_parameter(m, "weight", WEFT_SHAPE(o.dq, o.dm), xavier);
     return weft__finished(m, g, &none);
 }
 
@@ -97,20 +105,30 @@ struct weft_multihead_attention {
     weft_linear *out;
 };
 
-weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, const char *name, int64_t width,
-                                                       int heads)
+static bool multihead_is_sound(weft_module *m, const char *name, const weft_multihead_attention_opts *o)
+{
+    if (!WEFT__SIZES(m, "multihead_attention", name, o, { "width", o ? o->width : 0 },
+                     { "heads", o ? o->heads : 0 }))
+        return false;
+    if (o->width % o->heads)
+        weft__fail(m->w, WEFT_EARG,
+                   "multihead_attention: width %lld, %d heads; a width that heads divide is wanted",
+                   (long long)o->width, o->heads);
+    return !m->w->status;
+}
+
+weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, const char *name,
+                                                       const weft_multihead_attention_opts *opts)
 {
     static weft_multihead_attention none;
-    weft *w = weft__ready(parent);
-    if (w && (heads < 1 || width < 1 || width % heads))
-        weft__fail(w, WEFT_EARG,
-                   "multihead_attention: width %lld, %d heads; a width that heads divide is wanted",
-                   (long long)width, heads);
+    if (!multihead_is_sound(parent, name, opts))
+        return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_multihead_attention *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
-    a->m = m, a->width = width, a->heads = heads;
+    int64_t width = opts->width;
+    a->m = m, a->width = width, a->heads = opts->heads;
     a->weight = weft_parameter(m, "in_proj_weight", WEFT_SHAPE(3 * width, width), xavier);
     a->bias = weft_parameter(m, "in_proj_bias", WEFT_SHAPE(3 * width), zero);
     a->out = weft__linear_as(m, "out_proj", width, width, weft__by_width(width));

@@ -19,14 +19,15 @@ static void clip(weft_module *root, int64_t from, int64_t n, void *user)
     d->k->clip(d, n, c->max, c->g, root->gradients + from);
 }
 
-weft_tensor *weft_clip_grad_norm_p(weft_module *m, double max, double power)
+weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
 {
     weft *w = weft__ready(m);
     if (!w)
         return weft__inert(m);
+    power = power == 0 ? 2 : power;
     if (!(max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
         weft__fail(w, WEFT_EARG,
-                   "clip_grad_norm: norm %g, at most %g; a norm 1, 2 or INFINITY, at most more than 0 "
+                   "clip_grad_norm: norm %g, at most %g; a norm 1, 2 (or 0) or INFINITY, at most more than 0 "
                    "(INFINITY: no limit) are wanted",
                    power, max);
         return &w->nil;
@@ -44,5 +45,3 @@ weft_tensor *weft_clip_grad_norm_p(weft_module *m, double max, double power)
     weft__check_faults(w, "clip_grad_norm");
     return total;
 }
-
-weft_tensor *weft_clip_grad_norm(weft_module *m, double max) { return weft_clip_grad_norm_p(m, max, 2); }

@@ -13,17 +13,19 @@ weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *
 
 struct weft_dropout_layer { weft_module *m; double p; bool per_sequence; };
 
-weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name, double p, bool per_sequence)
+weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name,
+                                           const weft_dropout_opts *opts)
 {
     static weft_dropout_layer none;
     weft *w = weft__ready(parent);
+    double p = opts ? opts->p : 0;
     if (w && !(p >= 0 && p < 1))
         weft__fail(w, WEFT_EARG, "dropout_layer: p = %g; 0 <= p < 1 is wanted", p);
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)
         return weft__finished(m, d, &none);
-    *d = (weft_dropout_layer){ m, p, per_sequence };
+    *d = (weft_dropout_layer){ m, p, opts && opts->per_sequence };
     return d;
 }
 

@@ -4,12 +4,13 @@
  * to -1, and row -1 of a gather is 0 and has no gradient. So neither a mask of the result's size nor a second
  * look at the gradient is needed. */
 #include "autograd/autograd.h"
-#include "nn/nn.h"
+#include "nn/loss.h"
 
 struct weft_embedding {
     weft_module *m;
     /* ids: [rows] ints, id -> id or -1; without data if there is no padding */
     weft_tensor *weight, ids;
+    double row_dropout;
 };
 
 /* ---- ids without padding ---- */
@@ -52,30 +53,33 @@ static bool map_ids(weft_embedding *e, int64_t rows, int64_t padding)
 /* ---- the layer ---- */
 static bool has_padding(const weft_embedding_opts *o) { return o->has_padding || o->padding != 0; }
 
-static bool is_sound(weft_module *m, const weft_embedding_opts *o)
+static bool is_sound(weft_module *m, const char *name, const weft_embedding_opts *o)
 {
-    weft *w = weft__ready(m);
-    if (w && !o)
-        weft__fail(w, WEFT_EARG, "embedding: opts is NULL");
-    else if (w && (o->rows < 1 || o->rows > INT32_MAX))
-        weft__fail(w, WEFT_EARG, "embedding: %lld rows; 1 .. %d are wanted", (long long)o->rows, INT32_MAX);
-    else if (w && has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
-        weft__fail(w, WEFT_EARG, "embedding: padding %lld; 0 .. %lld is wanted", (long long)o->padding,
-                   (long long)o->rows - 1);
-    return w && !w->status;
+    if (!WEFT__SIZES(m, "embedding", name, o, { "rows", o ? o->rows : 0 }, { "columns", o ? o->columns : 0 }))
+        return false;
+    if (o->rows > INT32_MAX)
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: rows is %lld; 1 .. %d are wanted",
+                   name ? name : "", m->path, (long long)o->rows, INT32_MAX);
+    else if (has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; 0 .. %lld is wanted",
+                   name ? name : "", m->path, (long long)o->padding, (long long)o->rows - 1);
+    else if (!(o->row_dropout >= 0 && o->row_dropout < 1))
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; 0 <= p < 1 is wanted",
+                   name ? name : "", m->path, o->row_dropout);
+    return !m->w->status;
 }
 
-weft_embedding *weft_embedding_with(weft_module *parent, const char *name, const weft_embedding_opts *opts)
+weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const weft_embedding_opts *opts)
 {
     static weft_embedding none;
-    if (!is_sound(parent, opts))
+    if (!is_sound(parent, name, opts))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft *w = weft__ready(m);
     weft_embedding *e = w ? weft__own(w, sizeof *e, embedding_end, NULL) : NULL;
     if (!e)
         return weft__finished(m, e, &none);
-    e->m = m;
+    e->m = m, e->row_dropout = opts->row_dropout;
     e->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->rows, opts->columns),
                                (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     if (!w->status && has_padding(opts) && map_ids(e, opts->rows, opts->padding))
@@ -83,9 +87,21 @@ weft_embedding *weft_embedding_with(weft_module *parent, const char *name, const
     return weft__finished(m, e, &none);
 }
 
-weft_embedding *weft_embedding_new(weft_module *m, const char *name, int64_t rows, int64_t columns)
+weft_tensor *weft_embedding_weight(weft_embedding *e)
 {
-    return weft_embedding_with(m, name, &(weft_embedding_opts){ .rows = rows, .columns = columns });
+    return e && e->m ? e->weight : &weft__nowhere()->nil;
+}
+
+/* Whole rows of the table dropped: the factor of each row, 0 or 1 / (1 - p), is looked up as the row is, so
+ * the table itself is not copied. */
+static weft_tensor *dropped(const weft_embedding *e, weft_tensor *ids, weft_tensor *y)
+{
+    char place[WEFT__PATH + WEFT__NAME];
+    if (e->row_dropout == 0 || !y->w->training || y->w->status)
+        return y;
+    snprintf(place, sizeof place, "%s.row_dropout", e->m->path);
+    weft_tensor *factor = weft__row_factors(y->w, e->weight->f.size[0], e->row_dropout, place);
+    return weft_mul(y, weft__column(weft_index_select(factor, ids)));
 }
 
 weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
@@ -100,6 +116,7 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);
     weft__looked_up(y, e->weight, rows);
+    y = dropped(e, rows, y);
     weft__leave(e->m, before);
     return y;
 }

@@ -6,17 +6,20 @@
 
 struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
 
-static weft_linear *made(weft_module *parent, const char *name, int64_t in, int64_t out, weft_init weight,
+static weft_linear none;
+
+static weft_linear *made(weft_module *parent, const char *name, const weft_linear_opts *o, weft_init weight,
                          const weft_init *bias)
 {
-    static weft_linear none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_linear *l = weft__layer(m, sizeof *l);
     if (!l)
         return weft__finished(m, l, &none);
     l->m = m;
-    l->weight = weft_parameter(m, "weight", WEFT_SHAPE(out, in), weight);
-    l->bias = bias ? weft_parameter(m, "bias", WEFT_SHAPE(out), *bias) : NULL;
+    l->weight = o->weight ? o->weight : weft_parameter(m, "weight", WEFT_SHAPE(o->out, o->in), weight);
+    if (o->weight)
+        weft_tie(m, "weight", o->weight);
+    l->bias = bias ? weft_parameter(m, "bias", WEFT_SHAPE(o->out), *bias) : NULL;
     return weft__finished(m, l, &none);
 }
 
@@ -26,24 +29,47 @@ weft_init weft__by_width(int64_t in)
     return (weft_init){ WEFT_INIT_UNIFORM, -bound, bound };
 }
 
-weft_linear *weft_linear_new(weft_module *m, const char *name, int64_t in, int64_t out)
+/* A weight that is another layer's, too: it says the sizes, and what is said of them beside it must agree. */
+static bool tied_fits(const weft_module *m, const char *name, weft_linear_opts *o)
 {
-    weft_init init = weft__by_width(in);
-    return made(m, name, in, out, init, &init);
+    weft *w = weft__ready(m);
+    const weft__form *f = &o->weight->f;
+    char text[128];
+    if (!w)
+        return false;
+    if (weft__wrong(w, o->weight) || !o->weight->node.parameter)
+        weft__fail(w, WEFT_EARG, "linear \"%.80s\" in %s: the weight %s", name ? name : "", m->path,
+                   weft__wrong(w, o->weight) ? weft__wrong(w, o->weight) : "is no parameter");
+    else if (f->rank != 2 || (o->out && o->out != f->size[0]) || (o->in && o->in != f->size[1]))
+        weft__fail(w, WEFT_ESHAPE,
+                   "linear \"%.80s\" in %s: the weight is %s; [out, in] is wanted, of out %lld"
+                   " and in %lld, or 0 for the weight's own",
+                   name ? name : "", m->path, weft__text(f, text), (long long)o->out, (long long)o->in);
+    else
+        o->out = f->size[0], o->in = f->size[1];
+    return !w->status;
 }
-weft_linear *weft_linear_unbiased(weft_module *m, const char *name, int64_t in, int64_t out)
+
+weft_linear *weft_linear_new(weft_module *parent, const char *name, const weft_linear_opts *opts)
 {
-    return made(m, name, in, out, weft__by_width(in), NULL);
+    weft_linear_opts o = opts ? *opts : (weft_linear_opts){ 0 };
+    if (o.weight && !tied_fits(parent, name, &o))
+        return &none;
+    if (!WEFT__SIZES(parent, "linear", name, opts, { "in", o.in }, { "out", o.out }))
+        return &none;
+    weft_init init = weft__by_width(o.in);
+    return made(parent, name, &o, init, o.no_bias ? NULL : &init);
 }
 
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight)
 {
-    return made(m, name, in, out, weight, &(weft_init){ WEFT_INIT_ZERO, 0, 0 });
+    return made(m, name, &(weft_linear_opts){ .in = in, .out = out }, weight,
+                &(weft_init){ WEFT_INIT_ZERO, 0, 0 });
 }
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
                                       weft_init weight)
 {
-    return made(m, name, in, out, weight, NULL);
+    return made(m, name, &(weft_linear_opts){ .in = in, .out = out }, weight, NULL);
 }
 
 static bool fits(const weft_linear *l, const weft_tensor *x)

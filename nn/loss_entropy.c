@@ -157,8 +157,7 @@ static void entropy_fused(const weft_call *c)
                                add);
 }
 
-/* [.., classes] of 0 and 1; a class out of range, an ignored one perhaps, gives zeros. */
-static weft_tensor *one_hot(weft_tensor *classes, int64_t n)
+weft_tensor *weft__class_rows(weft_tensor *classes, int64_t n)
 {
     return weft_equal(weft__column(weft_to_reals(classes)), weft_to_reals(weft_arange(classes->w, n)));
 }
@@ -173,7 +172,7 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
     weft_tensor *row = weft__column(weft__entropy_weight(c->x[1], m->classes, &o, false));
     weft_tensor *weight = m->weight ? c->x[m->weight] : weft_full(w, 1, WEFT_SHAPE(m->classes));
     weft_tensor *chosen =
-        weft_scale(weft_mul(one_hot(c->x[1], m->classes), weight), (double)(1 - m->smoothing));
+        weft_scale(weft_mul(weft__class_rows(c->x[1], m->classes), weight), (double)(1 - m->smoothing));
     weft_tensor *even = weft_scale(weight, (double)(m->smoothing / (real)(m->classes ? m->classes : 1)));
     weft_tensor *log_p = weft_log_softmax(weft_where(row, c->x[0], weft_scalar(w, 0)), -1);
     y[0] = weft_neg(weft_sum(weft_mul(weft_mul(row, weft_add(chosen, even)), log_p), -1));

@@ -37,25 +37,31 @@ weft_tensor *weft_argmax(weft_tensor *scores) { return weft__apply(&op_argmax, &
 /* ---- accuracies ---- */
 typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 or 1, and what it counts */
 
-static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+weft_tensor *weft__predicted(const char *name, weft_tensor *scores, weft_tensor *classes)
 {
     char a[128], b[128];
     weft_tensor *best = weft_argmax(scores);
     if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
         weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are wanted", name,
                    weft__text(&scores->f, a), weft__text(&classes->f, b));
+    return best;
+}
+
+static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+{
+    weft_tensor *best = weft__predicted(name, scores, classes);
     return (hits){ weft_equal(weft_to_reals(best), weft_to_reals(classes)),
                    weft__entropy_weight(classes, weft_size(scores, -1), opts, false) };
 }
 
-static weft_loss token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+static weft_ratio token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     hits h = compared("token_accuracy", scores, classes, opts);
-    return (weft_loss){ weft_sum_all(weft_mul(h.right, h.counts)), weft_sum_all(h.counts) };
+    return (weft_ratio){ weft_sum_all(weft_mul(h.right, h.counts)), weft_sum_all(h.counts) };
 }
 
 /* A sequence is right if nothing that counts in it is wrong; it counts if anything in it does. */
-static weft_loss sequence_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+static weft_ratio sequence_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     char text[128];
     if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
@@ -65,25 +71,34 @@ static weft_loss sequence_hits(weft_tensor *scores, weft_tensor *classes, const 
     weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);
     weft_tensor *wrong = weft_pool(weft_mul(weft_equal(h.right, none), h.counts), WEFT_POOL_SUM);
     weft_tensor *counts = weft_greater(weft_pool(h.counts, WEFT_POOL_SUM), none);
-    return (weft_loss){ weft_sum_all(weft_mul(weft_equal(wrong, none), counts)), weft_sum_all(counts) };
+    return (weft_ratio){ weft_sum_all(weft_mul(weft_equal(wrong, none), counts)), weft_sum_all(counts) };
 }
 
-weft_loss weft_token_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+weft_tensor *weft_ratio_value(weft_ratio r)
+{
+    weft *w = weft_context_of(r.right);
+    bool was = weft_set_grad_enabled(w, false);
+    weft_tensor *y = weft_mul(r.right, weft_reciprocal(r.total));
+    weft_set_grad_enabled(w, was);
+    return y;
+}
+
+weft_ratio weft_token_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft *w = weft_context_of(scores);
     bool was = weft_set_grad_enabled(w, false);
-    weft_loss l = token_hits(scores, classes, opts);
+    weft_ratio r = token_hits(scores, classes, opts);
     weft_set_grad_enabled(w, was);
-    return l;
+    return r;
 }
 
-weft_loss weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft *w = weft_context_of(scores);
     bool was = weft_set_grad_enabled(w, false);
-    weft_loss l = sequence_hits(scores, classes, opts);
+    weft_ratio r = sequence_hits(scores, classes, opts);
     weft_set_grad_enabled(w, was);
-    return l;
+    return r;
 }
 
 double weft_perplexity(double sum, double weight) { return exp(weight != 0 ? sum / weight : 0); }

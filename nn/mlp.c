@@ -42,7 +42,8 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     for (int i = 0; i < l->layers; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", number_of(l, i));
-        l->linear[i] = weft_linear_new(m, number, opts->widths[i], opts->widths[i + 1]);
+        l->linear[i] = weft_linear_new(
+            m, number, &(weft_linear_opts){ .in = opts->widths[i], .out = opts->widths[i + 1] });
     }
     return weft__finished(m, l, &none);
 }

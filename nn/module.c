@@ -148,6 +148,20 @@ void *weft__layer(weft_module *m, size_t bytes)
     return weft__own(w, bytes, NULL, NULL);
 }
 
+bool weft__sizes_given(const weft_module *m, const char *layer, const char *name, bool given,
+                       const weft__wanted *sizes, int n)
+{
+    weft *w = weft__ready(m);
+    if (w && !given)
+        weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: opts is NULL", layer, name ? name : "", m->path);
+    for (int i = 0; w && given && i < n; i++)
+        if (sizes[i].is < 1)
+            weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; 1 or more is wanted", layer,
+                       name ? name : "", m->path, sizes[i].field, (long long)sizes[i].is,
+                       sizes[i].is ? "" : ", or missing");
+    return w && !w->status;
+}
+
 /* ---- a root's flat vectors ---- */
 int64_t weft__piece(const weft__parameter *p)
 {

@@ -97,13 +97,21 @@ bool weft__init_is_sound(weft *w, const char *function, const char *path, const 
 /* ---- parts that layers share ---- */
 /* uniform in +-1/sqrt(in), as PyTorch's linear layers start */
 weft_init weft__by_width(int64_t in);
-/* Linear layers whose weight starts so; the bias starts at 0. */
+/* Linear layers whose weight starts so; the bias starts at 0. A size may be 0. */
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight);
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
                                       weft_init weight);
 weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* activation.c */
 /* the activation of the layer's output, in one pass where that can be */
 weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);
+/* The sizes that a layer's options must name, each 1 or more; else the context fails, naming the layer, the
+ * field and what was found. given: whether there were options at all. */
+typedef struct weft__wanted { const char *field; int64_t is; } weft__wanted;
+bool weft__sizes_given(const weft_module *m, const char *layer, const char *name, bool given,
+                       const weft__wanted *sizes, int n);
+#define WEFT__SIZES(m, layer, name, opts, ...)                                           \
+    weft__sizes_given(m, layer, name, (opts) != NULL, (weft__wanted[]){ __VA_ARGS__ }, \
+                      (int)(sizeof((weft__wanted[]){ __VA_ARGS__ }) / sizeof(weft__wanted)))
 bool weft__dropout_is_sound(weft *w, const char *function, double p);             /* else the context fails */
 /* Dropout of a layer's part: its masks have the name "path of m.part". */
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p);

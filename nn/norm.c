@@ -1,24 +1,33 @@
 /* norm.c - layer normalisation as a layer: its gain and shift are parameters of PyTorch's names, weight
  * and bias. */
+#include <math.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
 
-struct weft_layer_norm_layer { weft_module *m; weft_tensor *weight, *bias; };
+struct weft_layer_norm_layer { weft_module *m; weft_tensor *weight, *bias; double eps; };
 
-weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char *name, int64_t width)
+static bool norm_is_sound(weft_module *m, const char *name, const weft_layer_norm_opts *o)
+{
+    if (!WEFT__SIZES(m, "layer_norm_layer", name, o, { "width", o ? o->width : 0 }))
+        return false;
+    if (o->eps != WEFT_ZERO && !(o->eps >= 0 && isfinite(o->eps)))
+        weft__fail(m->w, WEFT_EARG, "layer_norm_layer: eps %g; 0 or more, and finite, is wanted", o->eps);
+    return !m->w->status;
+}
+
+weft_layer_norm_layer *weft_layer_norm_layer_new(weft_module *parent, const char *name,
+                                                 const weft_layer_norm_opts *opts)
 {
     static weft_layer_norm_layer none;
-    weft *w = weft__ready(parent);
-    if (w && width < 1)
-        weft__fail(w, WEFT_ESHAPE, "norm \"%s\" in %s: width %lld; 1 or more is wanted", name ? name : "",
-                   parent->path, (long long)width);
+    if (!norm_is_sound(parent, name, opts))
+        return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_layer_norm_layer *n = weft__layer(m, sizeof *n);
     if (!n)
         return weft__finished(m, n, &none);
-    n->m = m;
-    n->weight = weft_parameter(m, "weight", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
-    n->bias = weft_parameter(m, "bias", WEFT_SHAPE(width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
+    n->m = m, n->eps = opts->eps;
+    n->weight = weft_parameter(m, "weight", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_CONSTANT, 1, 0 });
+    n->bias = weft_parameter(m, "bias", WEFT_SHAPE(opts->width), (weft_init){ WEFT_INIT_ZERO, 0, 0 });
     return weft__finished(m, n, &none);
 }
 
@@ -31,7 +40,7 @@ weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x)
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
         weft__failed(x, WEFT_ESHAPE, "layer_norm_layer", "[.., %lld] of reals is wanted",
                      (long long)n->weight->f.size[0]);
-    weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, (real)1e-5);
+    weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, n->eps);
     weft__leave(n->m, before);
     return y;
 }

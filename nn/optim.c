@@ -76,21 +76,21 @@ void weft_optim_free(weft_optim *o)
 
 static bool holds(const weft_optim *o) { return o && o->w; }
 
-void weft_optim_set_group(weft_optim *o, weft_module *part, double lr_scale, double weight_decay)
+void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, double weight_decay)
 {
     weft *w = holds(o) ? o->w : NULL;
     if (!w || w->status)
         return;
-    if (!part || part->root != o->module->root ||
+    if (!pattern || !*pattern ||
         !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
         weft__fail(w, WEFT_EARG,
-                   "optim_set_group: rate times %g, decay %g%s; 0 or more, and finite, of a part of the "
-                   "optimiser's module is wanted",
-                   lr_scale, weight_decay,
-                   part && part->root == o->module->root ? "" : " of another tree");
+                   "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; a pattern of paths, and "
+                   "numbers of 0 or more, and finite, are wanted",
+                   pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", lr_scale,
+                   weight_decay);
         return;
     }
-    weft__group_set(o, part, (real)lr_scale, (real)weight_decay);
+    weft__group_set(o, pattern, (real)lr_scale, (real)weight_decay);
 }
 
 /* ---- what the device knows ---- */
@@ -221,7 +221,7 @@ static bool ready(weft_optim *o)
                    "optim_step: the %s of %s has nothing to train: no parameter is made below it (a tied one "
                    "belongs to where it was made)",
                    o->name, o->module->path);
-    return o->n > 0;
+    return o->n > 0 && weft__groups_fit(o);
 }
 
 void weft_optim_step(weft_optim *o)

@@ -57,7 +57,9 @@ bool weft__members_join(weft_optim *o, const char *function);
 /* The parameters have no optimiser any more; and the memory of it, when the context ends, and with it
  * parameters that are younger. */
 void weft__members_leave(weft_optim *o), weft__members_end(weft_optim *o);
-void weft__group_set(weft_optim *o, const weft_module *part, real scale, real decay);
+void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay);
+/* Whether every group has a parameter; else the context fails, naming the pattern. */
+bool weft__groups_fit(weft_optim *o);
 
 /* ---- optim_ages.c ---- */
 /* Before a step: parameters whose past was one, of which some are still now, part. */

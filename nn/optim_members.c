@@ -1,26 +1,28 @@
 /* optim_members.c - which parameters an optimiser has: all below its module. Those that were made after it
  * join before its next step, or before it is saved or loaded, with memory of zeros and an age of 0; the
  * vectors grow at their end, since what is made later lies later in the root's flat vectors, too. A parameter
- * has one optimiser at a time. Groups are kept in the order in which they were said, so that they hold for
- * late parameters, and the last word counts. */
-#include <math.h>
+ * has one optimiser at a time. Groups are patterns of paths, kept in the order in which they were said, so
+ * that they hold for late parameters, and the last word counts. */
+#include <fnmatch.h>
 #include <string.h>
 #include "nn/optim.h"
 
-struct weft__group { weft__group *next; const weft_module *part; real scale, decay; };
+struct weft__group { weft__group *next; real scale, decay; bool fits; char pattern[]; };
 
 /* ---- groups ---- */
-static void apply(const weft__group *g, weft__slot *s)
+static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
 {
-    if (weft__below(s->p->module, g->part))
-        s->scale = g->scale, s->decay = g->decay;
+    if (fnmatch(g->pattern, s->p->path + strlen(o->module->path) + 1, 0) != 0)
+        return;
+    s->scale = g->scale, s->decay = g->decay;
+    g->fits = true;
 }
 
-/* the group of that part; NULL: there is none */
-static weft__group *taken_out(weft_optim *o, const weft_module *part)
+/* the group of that pattern; NULL: there is none */
+static weft__group *taken_out(weft_optim *o, const char *pattern)
 {
     for (weft__group **at = &o->groups; *at; at = &(*at)->next)
-        if ((*at)->part == part) {
+        if (!strcmp((*at)->pattern, pattern)) {
             weft__group *g = *at;
             *at = g->next;
             return g;
@@ -28,17 +30,33 @@ static weft__group *taken_out(weft_optim *o, const weft_module *part)
     return NULL;
 }
 
-void weft__group_set(weft_optim *o, const weft_module *part, real scale, real decay)
+void weft__group_set(weft_optim *o, const char *pattern, real scale, real decay)
 {
-    weft__group *g = taken_out(o, part), **last = &o->groups;
-    if (!g && !(g = weft__own(o->w, sizeof *g, NULL, NULL)))
+    size_t bytes = strlen(pattern) + 1;
+    weft__group *g = taken_out(o, pattern), **last = &o->groups;
+    o->w->running = "optim_set_group";
+    if (!g && !(g = weft__own(o->w, sizeof *g + bytes, NULL, NULL)))
         return;
-    *g = (weft__group){ NULL, part, scale, decay };
+    g->next = NULL, g->scale = scale, g->decay = decay, g->fits = false;
+    memmove(g->pattern, pattern, bytes);
     while (*last)
         last = &(*last)->next;
     *last = g;
     for (int i = 0; i < o->n; i++)
-        apply(g, o->slot + i);
+        apply(o, g, o->slot + i);
+}
+
+bool weft__groups_fit(weft_optim *o)
+{
+    for (const weft__group *g = o->groups; g; g = g->next)
+        if (!g->fits)
+            weft__fail(
+                o->w, WEFT_EARG,
+                "optim_step: the group \"%.80s\" of the %s of %s fits no parameter; a pattern of paths "
+                "below %s is wanted, as \"%s\" is one",
+                g->pattern, o->name, o->module->path, o->module->path,
+                o->slot[0].p->path + strlen(o->module->path) + 1);
+    return !o->w->status;
 }
 
 /* ---- who is new ---- */
@@ -97,8 +115,8 @@ static void fill_in(weft_optim *next, const weft_optim *o)
         *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->how.decay };
         p = s->p, next->ages[i] = 0;
         next->elements = weft__slots_join(next->slot, i + 1);
-        for (const weft__group *g = o->groups; g; g = g->next)
-            apply(g, s);
+        for (weft__group *g = o->groups; g; g = g->next)
+            apply(o, g, s);
     }
 }
 

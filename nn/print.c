@@ -1,48 +1,61 @@
-/* print.c - a module tree as text: a line a module, a line a parameter, in columns. */
+/* print.c - a module as a table: a line for each parameter and buffer below it, and what they sum up to. */
 #include <string.h>
 #include "nn/nn.h"
 
-/* widths of the first two columns */
-typedef struct { FILE *file; const weft_module *top; int names, shapes; } sheet;
+/* widths of the first two columns; numbers that are not frozen, that are, and of buffers */
+typedef struct {
+    FILE *file;
+    const weft_module *top;
+    int paths, shapes;
+    int64_t trained, frozen, kept;
+} sheet;
 
-static const weft__parameter *first_name(const weft__parameter *p) { return p->tied ? p->tied : p; }
 static int larger(int a, int b) { return a > b ? a : b; }
+static const weft__parameter *first_name(const weft__parameter *p) { return p->tied ? p->tied : p; }
 
-static void measure(sheet *s, const weft_module *m, int depth)
+static const char *path_of(const sheet *s, const weft__parameter *p)     /* a tied one may lie elsewhere */
+{
+    return weft__below(p->module, s->top) ? p->path + strlen(s->top->path) + 1 : p->path;
+}
+
+/* all names below the module in the order in which they were made, those of tied ones, too */
+static const weft__parameter *next_of(const sheet *s, const weft__parameter *p)
+{
+    p = p ? p->later : s->top->root->first;
+    while (p && !weft__below(p->module, s->top))
+        p = p->later;
+    return p;
+}
+
+static void measure(sheet *s)
 {
     char shape[128];
-    s->names = larger(s->names, depth + (int)strlen(m == s->top ? m->path : m->name));
-    for (const weft__parameter *p = m->parameters; p; p = p->next) {
-        s->names = larger(s->names, depth + 2 + (int)strlen(p->name));
+    s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers")), s->shapes = (int)strlen("shape");
+    for (const weft__parameter *p = NULL; (p = next_of(s, p));) {
+        s->paths = larger(s->paths, (int)strlen(path_of(s, p)));
         s->shapes = larger(s->shapes, (int)strlen(weft__text(&first_name(p)->value.f, shape)));
     }
-    for (const weft_module *c = m->child; c; c = c->sibling)
-        measure(s, c, depth + 2);
 }
 
-static void print_parameter(const sheet *s, const weft__parameter *p, int depth)
+static void print_row(sheet *s, const weft__parameter *p)
 {
-    const weft__parameter *first = first_name(p);
-    const weft_tensor *x = &first->value;
+    const weft_tensor *x = &first_name(p)->value;
+    int64_t n = weft__elements(&x->f);
     char shape[128];
-    fprintf(s->file, "%*s%-*s  %-*s  ", depth, "", s->names - depth, p->name, s->shapes,
-            weft__text(&x->f, shape));
-    if (p->tied)
-        fprintf(s->file, "%12s  tied to %s\n", "-", first->path + strlen(first->module->root->path) + 1);
-    else
-        fprintf(s->file, "%12lld%s%s\n", (long long)weft__elements(&x->f), p->buffer ? "  buffer" : "",
-                x->node.frozen ? "  frozen" : "");
+    fprintf(s->file, "%-*s  %-*s  ", s->paths, path_of(s, p), s->shapes, weft__text(&x->f, shape));
+    if (p->tied) {
+        fprintf(s->file, "%12s  tied to %s\n", "-", path_of(s, p->tied));
+        return;
+    }
+    *(p->buffer ? &s->kept : x->node.frozen ? &s->frozen : &s->trained) += n;
+    fprintf(s->file, "%12lld%s%s\n", (long long)n, p->buffer ? "  buffer" : "",
+            x->node.frozen ? "  frozen" : "");
 }
 
-static void print_module(const sheet *s, const weft_module *m, int depth)
+static void print_total(const sheet *s, const char *name, int64_t n, bool wanted)
 {
-    const char *name = m == s->top ? m->path : m->name;
-    fprintf(s->file, "%*s%-*s  %*s  %12lld\n", depth, "", s->names - depth, name, s->shapes, "",
-            (long long)weft_parameter_numel(m));
-    for (const weft__parameter *p = m->parameters; p; p = p->next)
-        print_parameter(s, p, depth + 2);
-    for (const weft_module *c = m->child; c; c = c->sibling)
-        print_module(s, c, depth + 2);
+    if (wanted)
+        fprintf(s->file, "%-*s  %*s  %12lld\n", s->paths, name, s->shapes, "", (long long)n);
 }
 
 void weft_print_module(FILE *file, const weft_module *m)
@@ -52,6 +65,12 @@ void weft_print_module(FILE *file, const weft_module *m)
         fputs("(no module)\n", file);
     if (!file || !m || !m->w)
         return;
-    measure(&s, m, 0);
-    print_module(&s, m, 0);
+    measure(&s);
+    fprintf(file, "%-*s  %-*s  %12s\n", s.paths, m->path, s.shapes, "shape", "parameters");
+    for (const weft__parameter *p = NULL; (p = next_of(&s, p));)
+        print_row(&s, p);
+    print_total(&s, "total", s.trained + s.frozen, true);
+    print_total(&s, "to train", s.trained, s.frozen > 0);
+    print_total(&s, "frozen", s.frozen, s.frozen > 0);
+    print_total(&s, "in buffers", s.kept, s.kept > 0);
 }

@@ -5,36 +5,43 @@
 
 static const double pi = 3.14159265358979323846;
 
-static int64_t not_below_0(int64_t n) { return n > 0 ? n : 0; }
+static bool is_rate(double x) { return x >= 0 && isfinite(x); }
 
 static double cosine(double from, double to, double part)
 {
     return to + (from - to) / 2 * (1 + cos(pi * part));
 }
 
-double weft_cosine_warmup(int64_t step, double lr, int64_t warmup, int64_t total, double last)
+double weft_cosine_warmup(int64_t step, int64_t total, double lr, int64_t warmup, double last)
 {
-    step = not_below_0(step), warmup = not_below_0(warmup);
+    if (step < 0 || total < 1 || warmup < 0 || !is_rate(lr) || !is_rate(last))
+        return (double)NAN;
     if (step < warmup)
         return lr * (double)(step + 1) / (double)warmup;
     return step >= total ? last : cosine(lr, last, (double)(step - warmup) / (double)(total - warmup));
 }
 
-double weft_step_decay(int64_t step, double lr, int64_t every, double factor)
+double weft_step_decay(int64_t step, int64_t every, double lr, double factor)
 {
-    return every < 1 ? lr : lr * pow(factor, (double)(not_below_0(step) / every));
+    bool sound = step >= 0 && every >= 1 && is_rate(lr) && is_rate(factor);
+    return sound ? lr * pow(factor, (double)(step / every)) : (double)NAN;
 }
 
 /* Two phases: up until step rise * total - 1, down until total - 1. */
-double weft_one_cycle(int64_t step, double lr, int64_t total, double rise, double start, double end)
+double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start, double end)
 {
-    rise = fmin(fmax(rise, 0), 1), start = start > 0 ? start : 1, end = end > 0 ? end : 1;
-    double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)not_below_0(step);
+    if (step < 0 || total < 1 || !is_rate(lr) || !(rise >= 0 && rise <= 1) || !(start > 0) || !(end > 0) ||
+        isinf(start) || isinf(end))
+        return (double)NAN;
+    double top = rise * (double)total - 1, bottom = (double)total - 1, at = (double)step;
     if (at >= bottom)
         return lr / start / end;
     return at <= top && top > 0 ? cosine(lr / start, lr, at / top) :
                                   cosine(lr, lr / start / end, (at - top) / (bottom - top));
 }
+
+/* More than `patience` values in a row were no better: the rule of both judges. */
+static bool too_many(int64_t bad, int64_t patience) { return bad > 0 && bad > patience; }
 
 /* best starts at the worst there is, so that a first value that is NaN does not become the best. */
 static void begin(double *best, int64_t seen, bool larger_is_better)
@@ -53,7 +60,7 @@ double weft_plateau_step(weft_plateau *p, double value)
         p->best = value, p->bad = 0;
     else
         p->bad++;
-    if (p->bad > p->patience) {
+    if (too_many(p->bad, p->patience)) {
         double lr = fmax(p->lr * p->factor, p->least);
         p->lr = p->lr - lr > least_change ? lr : p->lr;
         p->bad = 0;
@@ -74,5 +81,5 @@ bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_bes
         s->best = value;
     if (is_best)
         *is_best = better;
-    return !better && s->bad >= s->patience;
+    return too_many(s->bad, s->patience);
 }

@@ -86,6 +86,10 @@ WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
 /* One step of one-directional layers, x plain [n, input] -> y [n, width]: decoding. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
+/* What a classifier reads: of the last layer's states h [layers * directions, n, width] (out.last
+ * of a run) those of both directions side by side, [n, 2 width], or [n, width] of one; rows in the
+ * user's order. The reverse direction's is that of each sequence's first token. */
+WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
 /* The layer from public operators, step by step, instead of the fused one: the same function,
  * slower; a lesson and an oracle. */
 WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);

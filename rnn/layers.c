@@ -31,7 +31,7 @@ static const char *why_not(const weft_rnn *r, const weft_rnn_opts *o)
            o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
            o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is wanted (0: none)" :
            !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is wanted" :
-           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of rnn_new" : NULL;
+           o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" : NULL;
 }
 
 static void weights_new(weft_rnn *r, int layer, int direction)
@@ -341,4 +341,27 @@ weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first)
 weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state)
 {
     return checked(r, "rnn_step", x, state, 2);
+}
+
+/* ---- the last layer's states, side by side ---- */
+weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
+{
+    weft *w = r && r->m ? r->m->w : weft__context(&last.h, 1);
+    if (!r || !r->m) {
+        weft__fail(w, WEFT_EARG, "final_state: the layer is NULL or could not be made");
+        return &w->nil;
+    }
+    const weft_module *before = weft__enter(r->m);
+    if (!last.h)
+        weft__fail(w, WEFT_EARG, "final_state: state h is NULL; that of a run is wanted");
+    else if (!w->status)
+        state_fits(r, "final_state", "h", last.h, weft_size(last.h, 1), h_width(r));
+    weft_tensor *y[2] = { &w->nil, &w->nil };
+    for (int d = 0; !w->status && d < directions(r); d++) {
+        int64_t k = stacked(r) - directions(r) + d;
+        y[d] = weft_reshape(weft_slice(last.h, 0, k, k + 1), WEFT_SHAPE(weft_size(last.h, 1), h_width(r)));
+    }
+    weft_tensor *all = directions(r) == 2 && !w->status ? weft_concat(y, 2, 1) : y[0];
+    weft__leave(r->m, before);
+    return w->status ? &w->nil : all;
 }

@@ -165,10 +165,15 @@ UNUSED static weft *open_table(int i)
 
 /* ---- numbers ---- */
 /* The elements of a tensor of reals; lent until CLEAN. */
-/* weft_read, and what the context then says. */
+/* weft_read, weft_read_sequences, and what the context then says. */
 UNUSED static weft_status read_status(weft_tensor *x, void *out, size_t bytes)
 {
     weft_read(x, out, bytes);
+    return weft_error_code(weft_context_of(x));
+}
+UNUSED static weft_status sequences_status(weft_tensor *x, void *out, size_t bytes)
+{
+    weft_read_sequences(x, out, bytes);
     return weft_error_code(weft_context_of(x));
 }
 

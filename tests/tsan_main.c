@@ -21,7 +21,7 @@ typedef struct { const struct table *table; double loss[STEPS]; bool good; } tra
 static model build(weft *w)
 {
     model m = { .all = weft_module_new(w, "m") };
-    m.embed = weft_embedding_new(m.all, "embed", CLASSES, WIDTH);
+    m.embed = weft_embedding_new(m.all, "embed", &(weft_embedding_opts){ .rows = CLASSES, .columns = WIDTH });
     m.lstm = weft_lstm_new(m.all, "lstm",
                            &(weft_rnn_opts){ .input = WIDTH,
                                              .hidden = WIDTH / 2,
@@ -29,8 +29,9 @@ static model build(weft *w)
                                              .dropout = (weft_real).1,
                                              .layers = 2 });
     m.gru = weft_gru_new(m.all, "gru", &(weft_rnn_opts){ .input = WIDTH, .hidden = WIDTH });
-    m.attention = weft_multihead_attention_new(m.all, "attention", WIDTH, 2);
-    m.out = weft_linear_new(m.all, "out", WIDTH, CLASSES);
+    m.attention = weft_multihead_attention_new(
+        m.all, "attention", &(weft_multihead_attention_opts){ .width = WIDTH, .heads = 2 });
+    m.out = weft_linear_new(m.all, "out", &(weft_linear_opts){ .in = WIDTH, .out = CLASSES });
     return m;
 }
 
@@ -63,7 +64,7 @@ static void *train(void *argument)
     for (int i = 0; i < STEPS; i++) {
         weft_tensor *loss = loss_of(w, &m);
         weft_backward(loss);
-        weft_clip_grad_norm(m.all, 1);
+        weft_clip_grad_norm(m.all, 1, 0);
         weft_optim_step(o);
         t->loss[i] = (double)weft_item(loss);
         weft_clear(w);

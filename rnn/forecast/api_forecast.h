@@ -15,31 +15,37 @@ extern "C" {
  * them; ragged and plain tensors [.., in] alike. Dropouts are 0 .. 1 (but not 1) and in training
  * only; a skip has the shape of the result. */
 typedef struct weft_glu weft_glu;
+typedef struct { int64_t in, out; double dropout; } weft_glu_opts;
 /* Gated linear unit, Dauphin et al. 2017: dropout of x, then a sigmoid(b) of a, b = fc1 x. fc1
  * [2 out, in] (Xavier) with bias 0. */
-WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, int64_t in, int64_t out,
-                                double dropout);
+WEFT_API weft_glu *weft_glu_new(weft_module *m, const char *name, const weft_glu_opts *opts);
 WEFT_API weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x);         /* [.., in] -> [.., out] */
 
 typedef struct weft_add_norm weft_add_norm;
+typedef struct { int64_t width; bool trainable_add; } weft_add_norm_opts;
 /* norm(x + skip); trainable_add: norm(x + 2 sigmoid(mask) skip), mask [width] 0 at first. */
-WEFT_API weft_add_norm *weft_add_norm_new(weft_module *m, const char *name, int64_t width,
-                                          bool trainable_add);
+WEFT_API weft_add_norm *weft_add_norm_new(weft_module *m, const char *name,
+                                          const weft_add_norm_opts *opts);
 WEFT_API weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *skip);
 
 typedef struct weft_gate_add_norm weft_gate_add_norm;
+typedef struct {
+    int64_t in, out;
+    double dropout;
+    bool trainable_add;
+} weft_gate_add_norm_opts;
 /* add_norm(glu(x), skip). */
-WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name, int64_t in,
-                                                    int64_t out, double dropout,
-                                                    bool trainable_add);
+WEFT_API weft_gate_add_norm *weft_gate_add_norm_new(weft_module *m, const char *name,
+                                                    const weft_gate_add_norm_opts *opts);
 WEFT_API weft_tensor *weft_gate_add_norm_run(weft_gate_add_norm *g, weft_tensor *x,
                                              weft_tensor *skip);
 
 typedef struct weft_resample_norm weft_resample_norm;
+typedef struct { int64_t in, out; bool trainable_add; } weft_resample_norm_opts;
 /* The in features taken as a line and read at `out` even places from its first to its last (out 1:
  * the first), then times 2 sigmoid(mask) if trainable_add, then norm. */
-WEFT_API weft_resample_norm *weft_resample_norm_new(weft_module *m, const char *name, int64_t in,
-                                                    int64_t out, bool trainable_add);
+WEFT_API weft_resample_norm *weft_resample_norm_new(weft_module *m, const char *name,
+                                                    const weft_resample_norm_opts *opts);
 WEFT_API weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x);
 
 typedef struct weft_grn weft_grn;
@@ -75,14 +81,14 @@ WEFT_API weft_tensor *weft_variable_selection_run(weft_variable_selection *v, we
                                                   weft_tensor *context, weft_tensor **weights);
 
 typedef struct weft_interpretable_attention weft_interpretable_attention;
+typedef struct { int64_t d_model; int heads; double dropout; } weft_interpretable_attention_opts;
 /* InterpretableMultiHeadAttention: heads of width d_model / heads (rounded down) with queries and
  * keys of their own ("query_layers.h", "key_layers.h"), one projection of values for all
  * ("value_layer"), the mean of what the heads see ("output_layer"); dropout of weights and of the
  * result. Weights are Xavier, biases 0. */
-WEFT_API weft_interpretable_attention *weft_interpretable_attention_new(weft_module *m,
-                                                                        const char *name,
-                                                                        int64_t d_model, int heads,
-                                                                        double dropout);
+WEFT_API weft_interpretable_attention *
+weft_interpretable_attention_new(weft_module *m, const char *name,
+                                 const weft_interpretable_attention_opts *opts);
 /* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n,
  * d_model], one query for each sequence of the memory. map as in weft_attention: NULL, or set to
  * the weights. */
@@ -265,9 +271,14 @@ typedef struct {
     int edges;
     int64_t edge[WEFT_BUCKETS - 1];
     double sum[WEFT_BUCKETS], weight[WEFT_BUCKETS];
+    double other_sum, other_weight;              /* of what no length was said of, beside edges */
 } weft_meter;
-/* Adds a total and its weight; length chooses the bucket (the first whose edge is above it). */
-WEFT_API void weft_meter_add(weft_meter *meter, int64_t length, double sum, double weight);
+/* Adds a total and its weight, of a loss, a ratio, or anything to be divided once. Beside edges it
+ * is in the mean, and in no bucket. */
+WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
+/* The same of sequences of that length, which chooses the bucket: the first whose edge is above
+ * it. */
+WEFT_API void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight);
 WEFT_API double weft_meter_mean(const weft_meter *meter);             /* NaN if nothing was added */
 WEFT_API double weft_meter_bucket(const weft_meter *meter, int bucket);
 WEFT_API void weft_meter_reset(weft_meter *meter);

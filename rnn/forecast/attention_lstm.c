@@ -73,13 +73,19 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
     m->decoder = weft_lstm_new(own, "decoder", &lstm);
     m->projection = weft__projection_new(own, encoder, decoder);
     if (encoder != decoder)
-        m->output_projection = weft_linear_new(own, "encoder_output_projection", encoder, decoder);
-    m->attention = weft_interpretable_attention_new(own, "attention", decoder, o->num_heads, o->dropout);
+        m->output_projection = weft_linear_new(own, "encoder_output_projection",
+                                               &(weft_linear_opts){ .in = encoder, .out = decoder });
+    m->attention = weft_interpretable_attention_new(
+        own, "attention",
+        &(weft_interpretable_attention_opts){
+            .d_model = decoder, .heads = o->num_heads, .dropout = o->dropout });
     if (!o->no_gating)
-        m->gate =
-            weft_gate_add_norm_new(own, "gate_add_norm", decoder, decoder, o->dropout, o->trainable_add);
+        m->gate = weft_gate_add_norm_new(
+            own, "gate_add_norm",
+            &(weft_gate_add_norm_opts){
+                .in = decoder, .out = decoder, .dropout = o->dropout, .trainable_add = o->trainable_add });
     else
-        m->norm = weft_layer_norm_layer_new(own, "layer_norm", decoder);
-    m->head = weft_linear_new(own, "output_head", decoder, o->output_dim);
+        m->norm = weft_layer_norm_layer_new(own, "layer_norm", &(weft_layer_norm_opts){ .width = decoder });
+    m->head = weft_linear_new(own, "output_head", &(weft_linear_opts){ .in = decoder, .out = o->output_dim });
     return weft__model_finished(m);
 }

@@ -38,7 +38,8 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
     int64_t *widths =
         o->d_mlp_hidden ? weft__take(w, &w->notes, (layers + 1) * (int64_t)sizeof *widths) : NULL;
     if (!o->d_mlp_hidden)
-        m->linear = weft_linear_new(m->is.m, "mlp_head", o->d_decoder, o->output_dim);
+        m->linear = weft_linear_new(m->is.m, "mlp_head",
+                                    &(weft_linear_opts){ .in = o->d_decoder, .out = o->output_dim });
     if (!widths)
         return;
     widths[0] = o->d_decoder, widths[layers] = o->output_dim;

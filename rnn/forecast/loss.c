@@ -144,7 +144,7 @@ void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_
                                     m ? &m->mape : NULL };
     weft_status failed = weft__read(sums_and_weight(point, target, lengths), got, sizeof got);
     for (int k = 0; k < METRICS && !failed; k++)
-        weft_meter_add(meters[k], 0, (double)got[k], (double)got[METRICS]);
+        weft_meter_add(meters[k], (double)got[k], (double)got[METRICS]);
     weft_set_grad_enabled(w, was);
 }
 

@@ -11,7 +11,15 @@ static int buckets(const weft_meter *m)          /* 0: of NULL */
     return edges + 1;
 }
 
-void weft_meter_add(weft_meter *meter, int64_t length, double sum, double weight)
+void weft_meter_add(weft_meter *meter, double sum, double weight)
+{
+    if (buckets(meter) > 1)
+        meter->other_sum += sum, meter->other_weight += weight;
+    else
+        weft_meter_add_bucket(meter, 0, sum, weight);
+}
+
+void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight)
 {
     int i = 0;
     while (i + 1 < buckets(meter) && length >= meter->edge[i])
@@ -22,7 +30,7 @@ void weft_meter_add(weft_meter *meter, int64_t length, double sum, double weight
 
 double weft_meter_mean(const weft_meter *meter)
 {
-    double sum = 0, weight = 0;
+    double sum = meter ? meter->other_sum : 0, weight = meter ? meter->other_weight : 0;
     for (int i = 0; i < buckets(meter); i++)
         sum += meter->sum[i], weight += meter->weight[i];
     return weight != 0 ? sum / weight : (double)NAN;
@@ -38,4 +46,6 @@ void weft_meter_reset(weft_meter *meter)
 {
     for (int i = 0; meter && i < WEFT_BUCKETS; i++)
         meter->sum[i] = meter->weight[i] = 0;
+    if (meter)
+        meter->other_sum = meter->other_weight = 0;
 }

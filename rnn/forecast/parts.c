@@ -8,8 +8,8 @@ weft__projection weft__projection_new(weft_module *m, int64_t from, int64_t to)
     if (from == to)
         return (weft__projection){ NULL, NULL };
     weft_module *own = weft_submodule_new(m, "state_projection");
-    return (weft__projection){ weft_linear_new(own, "h_proj", from, to),
-                               weft_linear_new(own, "c_proj", from, to) };
+    return (weft__projection){ weft_linear_new(own, "h_proj", &(weft_linear_opts){ .in = from, .out = to }),
+                               weft_linear_new(own, "c_proj", &(weft_linear_opts){ .in = from, .out = to }) };
 }
 
 weft_state weft__projected(const weft__projection *p, weft_state s)

@@ -60,15 +60,19 @@ static void trunk_new(weft__tft *m)
     m->enc_vs = selection(m, "enc_vs", m->is.past, context),
     m->dec_vs = selection(m, "dec_vs", m->is.future, context);
     m->enc_lstm = weft_lstm_new(own, "enc_lstm", &lstm), m->dec_lstm = weft_lstm_new(own, "dec_lstm", &lstm);
-    m->gate1 = weft_glu_new(own, "enc_gate1", d, d, m->o.dropout),
-    m->norm1 = weft_add_norm_new(own, "enc_norm1", d, false);
-    m->attn = weft_interpretable_attention_new(own, "attn", d, m->o.num_heads, m->o.dropout);
-    m->attn_gate1 = weft_glu_new(own, "attn_gate1", d, d, m->o.dropout),
-    m->attn_norm1 = weft_add_norm_new(own, "attn_norm1", d, false);
+    m->gate1 = weft_glu_new(own, "enc_gate1", &(weft_glu_opts){ .in = d, .out = d, .dropout = m->o.dropout }),
+    m->norm1 = weft_add_norm_new(own, "enc_norm1", &(weft_add_norm_opts){ .width = d });
+    m->attn = weft_interpretable_attention_new(
+        own, "attn",
+        &(weft_interpretable_attention_opts){
+            .d_model = d, .heads = m->o.num_heads, .dropout = m->o.dropout });
+    m->attn_gate1 =
+        weft_glu_new(own, "attn_gate1", &(weft_glu_opts){ .in = d, .out = d, .dropout = m->o.dropout }),
+    m->attn_norm1 = weft_add_norm_new(own, "attn_norm1", &(weft_add_norm_opts){ .width = d });
     m->attn_grn = grn(m, "attn_grn", 0);
-    m->attn_gate2 = weft_glu_new(own, "attn_gate2", d, d, 0),
-    m->attn_norm2 = weft_add_norm_new(own, "attn_norm2", d, false);
-    m->output = weft_linear_new(own, "output_layer", d, m->o.output_dim);
+    m->attn_gate2 = weft_glu_new(own, "attn_gate2", &(weft_glu_opts){ .in = d, .out = d }),
+    m->attn_norm2 = weft_add_norm_new(own, "attn_norm2", &(weft_add_norm_opts){ .width = d });
+    m->output = weft_linear_new(own, "output_layer", &(weft_linear_opts){ .in = d, .out = m->o.output_dim });
 }
 
 /* The names by which the original knows the decoder's side of the shared gate. */

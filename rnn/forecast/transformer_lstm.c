@@ -52,11 +52,20 @@ static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
         snprintf(number, sizeof number, "%d", i);
         weft_module *own = weft_submodule_new(all, number);
         m->block[i] = (block){
-            weft_interpretable_attention_new(own, "encoder_self_attention", o->d_model, o->num_heads,
-                                             o->dropout),
-            weft_interpretable_attention_new(own, "cross_attention", o->d_model, o->num_heads, o->dropout),
-            weft_gate_add_norm_new(own, "encoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false),
-            weft_gate_add_norm_new(own, "decoder_gate_add_norm", o->d_model, o->d_model, o->dropout, false)
+            weft_interpretable_attention_new(own, "encoder_self_attention",
+                                             &(weft_interpretable_attention_opts){ .d_model = o->d_model,
+                                                                                   .heads = o->num_heads,
+                                                                                   .dropout = o->dropout }),
+            weft_interpretable_attention_new(own, "cross_attention",
+                                             &(weft_interpretable_attention_opts){ .d_model = o->d_model,
+                                                                                   .heads = o->num_heads,
+                                                                                   .dropout = o->dropout }),
+            weft_gate_add_norm_new(
+                own, "encoder_gate_add_norm",
+                &(weft_gate_add_norm_opts){ .in = o->d_model, .out = o->d_model, .dropout = o->dropout }),
+            weft_gate_add_norm_new(
+                own, "decoder_gate_add_norm",
+                &(weft_gate_add_norm_opts){ .in = o->d_model, .out = o->d_model, .dropout = o->dropout })
         };
     }
 }
@@ -107,6 +116,7 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
     m->decoder_grn = weft_grn_new(m->is.m, "decoder_grn", &grn);
     lstms_new(m, o);
     blocks_new(m, o);
-    m->head = weft_linear_new(m->is.m, "output_head", o->d_model, o->output_dim);
+    m->head = weft_linear_new(m->is.m, "output_head",
+                              &(weft_linear_opts){ .in = o->d_model, .out = o->output_dim });
     return weft__model_finished(m);
 }

@@ -7,23 +7,32 @@ static void layers(bad *b)
 {
     weft_tensor *map;
     weft_rnn_opts o = { .input = b->n, .hidden = b->n, .layers = b->i };
-    TRY(weft_linear_new, b->m, b->name, b->n, b->n);              MUST(weft_linear_run, NULL, X);
-    TRY(weft_linear_unbiased, b->m, b->name, b->n, b->n);
-    MUST(weft_linear_run, weft_linear_new(b->m, NULL, 0, 0), X);
-    TRY(weft_embedding_new, b->m, b->name, b->n, b->n);           MUST(weft_embedding_run, NULL, X);
-    TRY(weft_embedding_with, b->m, b->name, NULL);
-    MUST(weft_embedding_run, weft_embedding_with(b->m, NULL, NULL), X);
-    TRY(weft_layer_norm_layer_new, b->m, b->name, b->n);
+    TRY(weft_linear_new, b->m, b->name, &(weft_linear_opts){ .in = b->n, .out = b->n });
+    MUST(weft_linear_run, NULL, X);
+    TRY(weft_linear_new, b->m, b->name, &(weft_linear_opts){ .in = b->n, .out = b->n, .no_bias = true });
+    MUST(weft_linear_run, weft_linear_new(b->m, NULL, &(weft_linear_opts){ .in = 0, .out = 0 }), X);
+    TRY(weft_embedding_new, b->m, b->name, &(weft_embedding_opts){ .rows = b->n, .columns = b->n });
+    MUST(weft_embedding_run, NULL, X);
+    TRY(weft_embedding_new, b->m, b->name, NULL);
+    TRY(weft_linear_new, b->m, b->name, &(weft_linear_opts){ .in = b->n, .weight = X });
+    TRY(weft_linear_new, b->m, b->name, NULL);                    TRY(weft_embedding_weight, NULL);
+    TRY(weft_embedding_new, b->m, b->name,
+        &(weft_embedding_opts){ .rows = 2, .columns = 2, .padding = b->n, .row_dropout = b->r });
+    TRY(weft_layer_norm_layer_new, b->m, b->name, &(weft_layer_norm_opts){ .width = 2, .eps = b->r });
+    MUST(weft_embedding_run, weft_embedding_new(b->m, NULL, NULL), X);
+    TRY(weft_layer_norm_layer_new, b->m, b->name, &(weft_layer_norm_opts){ .width = b->n });
     MUST(weft_layer_norm_layer_run, NULL, X);
-    TRY(weft_dropout_layer_new, b->m, b->name, b->r, true);
+    TRY(weft_dropout_layer_new, b->m, b->name, &(weft_dropout_opts){ .p = b->r, .per_sequence = true });
     MUST(weft_dropout_layer_run, NULL, X);
     TRY(weft_mlp_new, b->m, b->name, NULL);                       MUST(weft_mlp_run, NULL, X);
     TRY(weft_mlp_new, b->m, b->name, &(weft_mlp_opts){ b->i, NULL, (weft_activation)b->i, b->r });
-    TRY(weft_additive_attention_new, b->m, b->name, b->n, b->n, b->n);
+    TRY(weft_additive_attention_new, b->m, b->name,
+        &(weft_additive_attention_opts){ .dq = b->n, .dm = b->n, .width = b->n });
     MUST(weft_additive_attention_run, NULL, X, X, &map);
-    TRY(weft_general_attention_new, b->m, b->name, b->n, b->n);
+    TRY(weft_general_attention_new, b->m, b->name, &(weft_general_attention_opts){ .dq = b->n, .dm = b->n });
     MUST(weft_general_attention_run, NULL, X, X, NULL);
-    TRY(weft_multihead_attention_new, b->m, b->name, b->n, b->i);
+    TRY(weft_multihead_attention_new, b->m, b->name,
+        &(weft_multihead_attention_opts){ .width = b->n, .heads = b->i });
     MUST(weft_multihead_attention_run, NULL, X, X, (weft_causal)b->i, &map);
     TRY(weft_elman_new, b->m, b->name, &o);                         TRY(weft_gru_new, b->m, b->name, &o);
     TRY(weft_cifg_new, b->m, b->name, &o);                        TRY(weft_mgu_new, b->m, b->name, &o);
@@ -32,6 +41,8 @@ static void layers(bad *b)
     TRY(weft_lstm_new, b->m, b->name, &o);                        TRY(weft_lstm_new, b->m, b->name, NULL);
     MUST(weft_rnn_run, NULL, X, WEFT_ZERO_STATE);
     MUST(weft_rnn_step, NULL, X, WEFT_ZERO_STATE);
+    MUST(weft_final_state, NULL, ((weft_state){ X, NULL }));
+    TRY(weft_final_state, NULL, WEFT_ZERO_STATE);
     TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_set_composed, NULL, true);
     TRY(weft_rnn_is_composed, NULL);
     TRY(weft_rnn_module, NULL);
@@ -66,18 +77,22 @@ static void blocks(bad *b)
     weft_variable_selection_opts vs = {
         .num_features = b->n, .d_hidden = b->n, .d_model = b->n, .context = b->n, .dropout = b->r
     };
-    TRY(weft_glu_new, b->m, b->name, b->n, b->n, b->r);                      MUST(weft_glu_run, NULL, X);
-    TRY(weft_add_norm_new, b->m, b->name, b->n, true);
+    TRY(weft_glu_new, b->m, b->name, &(weft_glu_opts){ .in = b->n, .out = b->n, .dropout = b->r });
+    MUST(weft_glu_run, NULL, X);
+    TRY(weft_add_norm_new, b->m, b->name, &(weft_add_norm_opts){ .width = b->n, .trainable_add = true });
     MUST(weft_add_norm_run, NULL, X, X);
-    TRY(weft_gate_add_norm_new, b->m, b->name, b->n, b->n, b->r, true);
+    TRY(weft_gate_add_norm_new, b->m, b->name,
+        &(weft_gate_add_norm_opts){ .in = b->n, .out = b->n, .dropout = b->r, .trainable_add = true });
     MUST(weft_gate_add_norm_run, NULL, X, X);
-    TRY(weft_resample_norm_new, b->m, b->name, b->n, b->n, true);
+    TRY(weft_resample_norm_new, b->m, b->name,
+        &(weft_resample_norm_opts){ .in = b->n, .out = b->n, .trainable_add = true });
     MUST(weft_resample_norm_run, NULL, X);
     TRY(weft_grn_new, b->m, b->name, &grn);
     MUST(weft_grn_run, weft_grn_new(b->m, NULL, NULL), X, X);
     TRY(weft_variable_selection_new, b->m, b->name, &vs);
     MUST(weft_variable_selection_run, weft_variable_selection_new(b->m, NULL, NULL), X, X, &more);
-    TRY(weft_interpretable_attention_new, b->m, b->name, b->n, b->i, b->r);
+    TRY(weft_interpretable_attention_new, b->m, b->name,
+        &(weft_interpretable_attention_opts){ .d_model = b->n, .heads = b->i, .dropout = b->r });
     MUST(weft_interpretable_attention_run, NULL, X, X, (weft_causal)b->i, &more);
     MUST(weft_interpretable_attention_masked, NULL, X, X, X, &more);
 }

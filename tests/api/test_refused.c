@@ -44,6 +44,8 @@ static void tensors(bad *b)
     TRY(weft_rank, X);                           TRY(weft_size, X, b->i);
     TRY(weft_numel, X);                          MUST(weft_read, X, out, sizeof out);
     MUST(weft_read, X, NULL, (size_t)b->n);      MUST(weft_item, X);
+    MUST(weft_read_sequences, X, out, sizeof out);
+    MUST(weft_read_sequences, X, NULL, (size_t)b->n);
     FILE *null = fopen("/dev/null", "w");
     MUST(weft_print, null, X);                   TRY(weft_print_layout, null, X);
     TRY(weft_print_layout, null, NULL);          TRY(weft_print_module, null, b->m);
@@ -261,6 +263,8 @@ static void losses_beside(bad *b)
     OPTION(weft_forecast_loss, two, two, NULL, &(weft_forecast_loss_opts){ .weights = X });
     BESIDE(weft_token_accuracy, X, G, NULL);     BESIDE(weft_token_accuracy, G, X, NULL);
     BESIDE(weft_sequence_accuracy, X, G, NULL);  BESIDE(weft_sequence_accuracy, G, X, NULL);
+    BESIDE(weft_confusion_matrix, X, G, NULL);   BESIDE(weft_confusion_matrix, G, X, NULL);
+    BESIDE(weft_ratio_value, ((weft_ratio){ X, G })); BESIDE(weft_ratio_value, ((weft_ratio){ G, X }));
     BESIDE(weft_mean_loss, ((weft_loss){ X, G }));
     BESIDE(weft_mean_loss, ((weft_loss){ G, X }));
     BESIDE(weft_add_losses, ((weft_loss){ G, G }), ((weft_loss){ X, G }));
@@ -305,6 +309,9 @@ static void losses(bad *b)
     TRY(weft_forecast_rmse, NULL);
     MUST(weft_token_accuracy, X, X, NULL);       MUST(weft_token_accuracy, X, X, CLASSES);
     MUST(weft_sequence_accuracy, X, X, NULL);    MUST(weft_sequence_accuracy, X, NULL, CLASSES);
+    MUST(weft_confusion_matrix, X, X, NULL);     MUST(weft_confusion_matrix, X, X, CLASSES);
+    MUST(weft_confusion_add, NULL, b->n, X);     MUST(weft_confusion_add, &(double){ 0 }, 1, X);
+    MUST(weft_ratio_value, ((weft_ratio){ X, X }));
 }
 
 static void plain_data(bad *b)
@@ -312,12 +319,16 @@ static void plain_data(bad *b)
     TRY(weft_perplexity, (double)b->r, 0);       TRY(weft_edit_distance, NULL, b->n, NULL, b->n);
     cr_assert_eq(weft_edit_distance(NULL, 3, (int32_t[]){ 1, 2 }, 2), -1);
     cr_assert_eq(weft_edit_distance((int32_t[]){ 1, 2 }, 2, NULL, INT64_MAX), -1);
-    TRY(weft_meter_add, NULL, b->n, 1, 1);       TRY(weft_meter_mean, NULL);
+    TRY(weft_meter_add, NULL, 1, 1);             TRY(weft_meter_mean, NULL);
+    TRY(weft_meter_add_bucket, NULL, b->n, 1, 1);
+    TRY(weft_scores_of_class, NULL, b->n, b->n); TRY(weft_scores_of_class, &(double){ 1 }, 1, b->n);
+    TRY(weft_average_scores, NULL, b->n, (weft_averaging)b->i);
     TRY(weft_meter_bucket, NULL, b->i);          TRY(weft_meter_reset, NULL);
     weft_meter odd = { .edges = b->i };
-    TRY(weft_meter_add, &odd, b->n, 1, 1);       TRY(weft_meter_bucket, &odd, b->i);
-    TRY(weft_cosine_warmup, b->n, 1, b->n, b->n, 0);
-    TRY(weft_step_decay, b->n, 1, b->n, 2);      TRY(weft_one_cycle, b->n, 1, b->n, 0, 0, 0);
+    TRY(weft_meter_add, &odd, 1, 1);             TRY(weft_meter_add_bucket, &odd, b->n, 1, 1);
+    TRY(weft_meter_bucket, &odd, b->i);
+    TRY(weft_cosine_warmup, b->n, b->n, 1, b->n, 0);
+    TRY(weft_step_decay, b->n, b->n, 1, 2);      TRY(weft_one_cycle, b->n, b->n, 1, 0, 0, 0);
     TRY(weft_plateau_step, NULL, 1);             TRY(weft_early_stopping_step, NULL, 1, NULL);
     cr_assert(isnan(weft_meter_mean(NULL)) && isnan(weft_plateau_step(NULL, 1)));
 }
@@ -327,13 +338,14 @@ static void optimisers(bad *b)
     TRY(weft_sgd_new, b->m, &(weft_sgd_opts){ b->r, b->r, b->r, b->r, true });
     TRY(weft_rmsprop_new, b->m, &(weft_rmsprop_opts){ b->r, b->r, b->r, b->r, b->r, true });
     TRY(weft_adam_new, b->m, &(weft_adam_opts){ b->r, b->r, b->r, b->r, b->r });
-    TRY(weft_adamw_new, b->m, NULL);             TRY(weft_optim_set_group, NULL, b->m, b->r, b->r);
+    TRY(weft_adamw_new, b->m, NULL);             TRY(weft_optim_set_group, NULL, b->name, b->r, b->r);
+    TRY(weft_optim_set_group, weft_sgd_new(b->m, NULL), b->name, b->r, b->r);
     TRY(weft_optim_step, NULL);                  TRY(weft_optim_set_lr, NULL, b->r);
     TRY(weft_optim_lr, NULL);                    TRY(weft_optim_steps, NULL);
     TRY(weft_optim_skipped, NULL);               TRY(weft_optim_bad_parameter, NULL);
     TRY(weft_optim_free, NULL);
     TRY(weft_optim_step, weft_sgd_new(b->m, NULL));
-    TRY(weft_clip_grad_norm, b->m, b->r);        TRY(weft_clip_grad_norm_p, b->m, b->r, b->r);
+    TRY(weft_clip_grad_norm, b->m, b->r, 0);     TRY(weft_clip_grad_norm, b->m, b->r, b->r);
     TRY(weft_ema_new, b->m, b->r);           TRY(weft_ema_update, NULL, b->n);
     TRY(weft_ema_swap, NULL);                TRY(weft_ema_update, weft_ema_new(b->m, b->r), b->n);
 }

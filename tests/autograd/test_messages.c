@@ -12,7 +12,8 @@ static weft_tensor *of(weft *w, int64_t n, const int32_t *len)    /* a ragged [.
 Test(messages, a_layer_says_its_width)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_linear *l = weft_linear_new(weft_module_new(w, "net"), "out", 3, 2);
+    weft_linear *l =
+        weft_linear_new(weft_module_new(w, "net"), "out", &(weft_linear_opts){ .in = 3, .out = 2 });
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 4)));
     FAILS(w, WEFT_ESHAPE,
           "net.out: linear: the input is [1, 4]; [.., 3] of reals, of rank 2 or more, is wanted");
@@ -173,16 +174,19 @@ Test(messages, layers_say_what_they_got)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net");
-    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", 4), x),
+    SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", &(weft_layer_norm_opts){ .width = 4 }),
+                                   x),
          "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is wanted");
-    SAYS(weft_resample_norm_run(weft_resample_norm_new(m, "b", 4, 2, false), x),
+    SAYS(weft_resample_norm_run(
+             weft_resample_norm_new(m, "b", &(weft_resample_norm_opts){ .in = 4, .out = 2 }), x),
          "net.b: resample_norm: [2, 3]: [.., 4] of reals is wanted");
-    SAYS(weft_embedding_run(weft_embedding_new(m, "c", 9, 2), x),
+    SAYS(weft_embedding_run(weft_embedding_new(m, "c", &(weft_embedding_opts){ .rows = 9, .columns = 2 }), x),
          "net.c: embedding_run: [2, 3]: ids, ints below 9, are wanted");
     SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }),
          "there are input 3, hidden 4, layers 0, proj 0, dropout 1");
-    SAYS(weft_multihead_attention_run(weft_multihead_attention_new(m, "e", 4, 2), x, of(w, 2, one_two),
-                                      WEFT_ALL_KEYS, NULL),
+    SAYS(weft_multihead_attention_run(
+             weft_multihead_attention_new(m, "e", &(weft_multihead_attention_opts){ .width = 4, .heads = 2 }),
+             x, of(w, 2, one_two), WEFT_ALL_KEYS, NULL),
          "net.e: linear: [2, 3] packed, [4, 4], [4]: [.., 4] for a weight");
     SAYS(weft_attention_lstm_new(m, "f",
                                  &(weft_attention_lstm_opts){ .num_past_features = 1,
@@ -229,7 +233,7 @@ Test(messages, the_axis_of_classes)
                             &(weft_ce_opts){ .mask = weft_zeros(w, WEFT_SHAPE(3)) })
              .sum,
          "the mask is [3]; reals of the classes' shape and layout are wanted");
-    SAYS(weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).sum,
+    SAYS(weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).right,
          "token_accuracy: scores [2, 5], classes [3] of ints");
     CLEAN(w);
 }
@@ -322,7 +326,7 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
                      2, "%s", weft_error_message(w));
         cr_assert_eq(weft_item(weft_token_accuracy(logits, classes,
                                                    &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
-                                   .weight),
+                                   .total),
                      2);
     }
     classes = weft_ints(w, (int32_t[]){ 0, 1, 2, 0 }, WEFT_SHAPE(4));
@@ -333,13 +337,13 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
             said ? 2 : 4);
     weft_module *m = weft_module_new(w, "m");
     weft_embedding *e =
-        weft_embedding_with(m, "e", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 2 });
+        weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 2 });
     weft_embedding *none =
-        weft_embedding_with(m, "none", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 0 });
+        weft_embedding_new(m, "none", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = 0 });
     weft_tensor *ids = weft_ints(w, (int32_t[]){ 2, 0 }, WEFT_SHAPE(2));
     weft_real *got = numbers(weft_embedding_run(e, ids)), *all = numbers(weft_embedding_run(none, ids));
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);
-    weft_embedding_with(m, "f", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = -1 });
-    FAILS(w, WEFT_EARG, "embedding: padding -1; 0 .. 2 is wanted");
+    weft_embedding_new(m, "f", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = -1 });
+    FAILS(w, WEFT_EARG, "embedding \"f\" in m: padding is -1; 0 .. 2 is wanted");
     CLEAN(w);
 }

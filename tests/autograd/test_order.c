@@ -44,7 +44,8 @@ static weft_tensor *users(weft_module *m, weft_tensor *x)
 }
 static weft_tensor *general(weft_module *m, weft_tensor *x)
 {
-    return weft_general_attention_run(weft_general_attention_new(m, "a", F, F), x, x, NULL);
+    return weft_general_attention_run(
+        weft_general_attention_new(m, "a", &(weft_general_attention_opts){ .dq = F, .dm = F }), x, x, NULL);
 }
 static weft_tensor *itself(weft_module *m, weft_tensor *x)
 {

@@ -106,7 +106,8 @@ Test(check, the_operator_that_made_the_first_nan_is_named)
 Test(check, the_layer_is_named)
 {
     FOR_CHECKED_DEVICES(w) {
-        weft_linear *l = weft_linear_unbiased(weft_module_new(w, "net"), "out", 2, 1);
+        weft_linear *l = weft_linear_new(weft_module_new(w, "net"), "out",
+                                         &(weft_linear_opts){ .in = 2, .out = 1, .no_bias = true });
         const weft_real inf = (weft_real)INFINITY;
         weft_linear_run(l, weft_reals(w, (weft_real[]){ 1, 1, inf, 0, inf, -inf, -inf, inf, inf, inf },
                                       WEFT_SHAPE(5, 2)));
@@ -222,9 +223,9 @@ Test(check, a_forgotten_clear_is_told_once)
 static void train(weft *w, weft_real *out)
 {
     weft_module *m = weft_module_new(w, "net");
-    weft_embedding *e = weft_embedding_new(m, "e", 7, 4);
+    weft_embedding *e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = 7, .columns = 4 });
     weft_rnn *r = weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 4, .hidden = 5, .bidirectional = true });
-    weft_linear *l = weft_linear_new(m, "l", 10, 7);
+    weft_linear *l = weft_linear_new(m, "l", &(weft_linear_opts){ .in = 10, .out = 7 });
     weft_optim *o = weft_adam_new(m, NULL);
     for (int step = 0; step < 4; step++) {
         weft_tensor *x = weft_ragged_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 },

@@ -12,7 +12,7 @@ static net net_new(weft *w)
 {
     net n = { .m = weft_module_new(w, "net") };
     n.rnn = weft_lstm_new(n.m, "rnn", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
-    n.out = weft_linear_new(n.m, "out", HIDDEN, 3);
+    n.out = weft_linear_new(n.m, "out", &(weft_linear_opts){ .in = HIDDEN, .out = 3 });
     n.optim = weft_adamw_new(n.m, NULL);
     return n;
 }
@@ -25,7 +25,7 @@ static weft_real step(weft *w, const net *n)
     weft_tensor *y = weft_linear_run(n->out, weft_rnn_run(n->rnn, in, WEFT_ZERO_STATE).y);
     weft_tensor *loss = weft_sum_all(weft_square(y));
     weft_backward(loss);
-    weft_clip_grad_norm(n->m, 1);
+    weft_clip_grad_norm(n->m, 1, 0);
     weft_optim_step(n->optim);
     weft_real value = weft_item(loss);
     weft_clear(w);
@@ -120,7 +120,7 @@ Test(log, counts_the_rows_of_an_embedding_once)
             continue;
         weft *w = opened("2", i);
         weft_module *m = weft_module_new(w, "m");
-        weft_embedding *e = weft_embedding_new(m, "e", ROWS, IN);
+        weft_embedding *e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = ROWS, .columns = IN });
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
         weft_backward(weft_sum_all(
             weft_rnn_run(r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })),

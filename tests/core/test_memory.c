@@ -20,13 +20,13 @@ static model model_new(weft *w)
     weft_module *m = weft_module_new(w, "model");
     model n = {
         m,
-        weft_embedding_new(m, "embed", 11, 6),
+        weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 11, .columns = 6 }),
         weft_lstm_new(
             m, "rnn",
             &(weft_rnn_opts){
                 .input = 6, .hidden = 7, .bidirectional = true, .dropout = (weft_real).1, .layers = 2 }),
-        weft_general_attention_new(m, "attend", 14, 14),
-        weft_linear_new(m, "out", 28, 11),
+        weft_general_attention_new(m, "attend", &(weft_general_attention_opts){ .dq = 14, .dm = 14 }),
+        weft_linear_new(m, "out", &(weft_linear_opts){ .in = 28, .out = 11 }),
         NULL
     };
     n.optim = weft_adamw_new(m, NULL);
@@ -47,7 +47,7 @@ static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
     weft_tensor *h =
         weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m->attend, r.y, r.y, NULL) }, 2, 1);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m->out, h), x, NULL)));
-    weft_clip_grad_norm(m->m, 1);
+    weft_clip_grad_norm(m->m, 1, 0);
     weft_optim_step(m->optim);
 }
 
@@ -247,7 +247,7 @@ Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
                 weft_tensor *h = weft_concat(
                     (weft_tensor *[]){ r.y, weft_general_attention_run(m.attend, r.y, r.y, NULL) }, 2, 1);
                 weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(m.out, h), x, NULL)));
-                weft_clip_grad_norm(m.m, 1);
+                weft_clip_grad_norm(m.m, 1, 0);
                 weft_optim_step(m.optim);
             } else
                 step(w, &m, s % 4 ? (int64_t)dice(21) : 20, (int32_t)dice(10));
@@ -298,7 +298,7 @@ Test(memory, a_decoder_of_any_length_in_constant_memory, .init = unchecked)
 {
     weft *w = open_on(WEFT_CPU);
     model m = model_new(w);
-    weft_linear *l = weft_linear_new(m.m, "l", 14, 14);
+    weft_linear *l = weft_linear_new(m.m, "l", &(weft_linear_opts){ .in = 14, .out = 14 });
     weft_set_grad_enabled(w, false);
     weft_tensor *start = weft_zeros(w, WEFT_SHAPE(2, 14));
     weft_mark here = weft_mark_here(w);

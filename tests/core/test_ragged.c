@@ -29,9 +29,9 @@ static net net_new(weft *w, int64_t in, int kind)
     return (net){ kind == 0 ? weft_lstm_new(m, "rnn", &o) :
                   kind == 1 ? weft_gru_new(m, "rnn", &o) :
                               weft_elman_new(m, "rnn", &o),
-                  weft_linear_new(m, "query", wide, wide),
-                  weft_linear_new(m, "out", 2 * wide, 5),
-                  weft_layer_norm_layer_new(m, "norm", wide),
+                  weft_linear_new(m, "query", &(weft_linear_opts){ .in = wide, .out = wide }),
+                  weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2 * wide, .out = 5 }),
+                  weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = wide }),
                   m,
                   in,
                   wide };

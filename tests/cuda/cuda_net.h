@@ -22,10 +22,11 @@ UNUSED static net net_in(weft *w)
     weft_module *m = weft_module_new(w, "net");
     net n = { .w = w,
               .all = m,
-              .embed = weft_embedding_new(m, "embed", WORDS, WIDTH),
+              .embed =
+                  weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = WORDS, .columns = WIDTH }),
               .rnn =
                   weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = WIDTH, .hidden = HIDDEN, .layers = 1 }),
-              .out = weft_linear_new(m, "out", HIDDEN, WORDS) };
+              .out = weft_linear_new(m, "out", &(weft_linear_opts){ .in = HIDDEN, .out = WORDS }) };
     n.optim = weft_adamw_new(m, NULL);
     return n;
 }
@@ -39,7 +40,7 @@ UNUSED static void train(const net *n, int64_t sequences, const int32_t *len)
     weft_tensor *x = weft_ragged_ints(n->w, tokens, &of), *y = weft_ragged_ints(n->w, next, &of);
     weft_rnn_out r = weft_rnn_run(n->rnn, weft_embedding_run(n->embed, x), WEFT_ZERO_STATE);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(n->out, r.y), y, NULL)));
-    weft_clip_grad_norm(n->all, 1);
+    weft_clip_grad_norm(n->all, 1, 0);
     weft_optim_step(n->optim);
     if (weft_ok(n->w))
         weft_clear(n->w);

@@ -111,10 +111,12 @@ Test(blocks, gates_and_residual_sums)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_glu *g = weft_glu_new(m, "glu", 3, 4, 0);
-        weft_add_norm *plain = weft_add_norm_new(m, "plain", 4, false),
-                      *masked = weft_add_norm_new(m, "masked", 4, true);
-        weft_gate_add_norm *both = weft_gate_add_norm_new(m, "both", 3, 4, 0, true);
+        weft_glu *g = weft_glu_new(m, "glu", &(weft_glu_opts){ .in = 3, .out = 4 });
+        weft_add_norm *plain = weft_add_norm_new(m, "plain", &(weft_add_norm_opts){ .width = 4 }),
+                      *masked = weft_add_norm_new(m, "masked",
+                                                  &(weft_add_norm_opts){ .width = 4, .trainable_add = true });
+        weft_gate_add_norm *both = weft_gate_add_norm_new(
+            m, "both", &(weft_gate_add_norm_opts){ .in = 3, .out = 4, .trainable_add = true });
         renew(m);
         weft_tensor *x = ragged(w, 3, &some), *skip = ragged(w, 4, &some);
         row out[4][TOKENS];
@@ -154,7 +156,9 @@ Test(blocks, features_resampled)
     FOR_DEVICES(w)
         for (int c = 0; c < COUNT(cases); c++) {
             weft_module *m = weft_module_new(w, "m");
-            weft_resample_norm *r = weft_resample_norm_new(m, "r", cases[c].in, cases[c].out, true);
+            weft_resample_norm *r = weft_resample_norm_new(
+                m, "r",
+                &(weft_resample_norm_opts){ .in = cases[c].in, .out = cases[c].out, .trainable_add = true });
             renew(m);
             row y = { .n = (int)cases[c].out };
             memcpy(y.x, cases[c].y, sizeof cases[c].y);
@@ -166,7 +170,8 @@ Test(blocks, features_resampled)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     /* of one number the norm is its bias */
-    weft_resample_norm *first = weft_resample_norm_new(m, "first", 4, 1, false);
+    weft_resample_norm *first =
+        weft_resample_norm_new(m, "first", &(weft_resample_norm_opts){ .in = 4, .out = 1 });
     cr_assert(numbers(weft_resample_norm_run(first, weft_reals(w, up, WEFT_SHAPE(1, 4))))[0] == 0);
     CLEAN(w);
 }
@@ -303,7 +308,8 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
     enum { D = 6, TQ = 3, TK = 4 };
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_interpretable_attention *a = weft_interpretable_attention_new(m, "a", D, 2, 0);
+        weft_interpretable_attention *a = weft_interpretable_attention_new(
+            m, "a", &(weft_interpretable_attention_opts){ .d_model = D, .heads = 2 });
         renew(m);
         weft_tensor *q = drawn(w, WEFT_SHAPE(2, TQ, D)), *memory = drawn(w, WEFT_SHAPE(2, TK, D)), *map, *all;
         weft_lengths lq = { 2, (int32_t[]){ TQ, TQ }, NULL }, lk = { 2, (int32_t[]){ TK, TK }, NULL };
@@ -367,8 +373,11 @@ Test(blocks, first_values_are_the_originals)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_grn_new(m, "g", &(weft_grn_opts){ .in = 20, .out = 30, .hidden = 40, .context = 10 });
-    weft_glu_new(m, "glu", 20, 30, 0), weft_gate_add_norm_new(m, "gate", 20, 30, 0, true),
-        weft_interpretable_attention_new(m, "a", 32, 4, 0);
+    weft_glu_new(m, "glu", &(weft_glu_opts){ .in = 20, .out = 30 }),
+        weft_gate_add_norm_new(m, "gate",
+                               &(weft_gate_add_norm_opts){ .in = 20, .out = 30, .trainable_add = true }),
+        weft_interpretable_attention_new(m, "a",
+                                         &(weft_interpretable_attention_opts){ .d_model = 32, .heads = 4 });
     starts(m, "g.fc1.weight", sqrt(2 / 20.), 0), starts(m, "g.fc2.weight", sqrt(2 / 40.), 0),
         starts(m, "g.glu1.fc1.weight", sqrt(2 / 30.), 0);
     starts(m, "g.fc1.bias", 0, 0), starts(m, "g.project.bias", 0, 0), starts(m, "g.glu1.fc1.bias", 0, 0);
@@ -385,8 +394,9 @@ Test(blocks, dropout_in_training_only)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_glu *g = weft_glu_new(m, "glu", 64, 64, (weft_real).5);
-    weft_interpretable_attention *a = weft_interpretable_attention_new(m, "a", 8, 2, (weft_real).5);
+    weft_glu *g = weft_glu_new(m, "glu", &(weft_glu_opts){ .in = 64, .out = 64, .dropout = (weft_real).5 });
+    weft_interpretable_attention *a = weft_interpretable_attention_new(
+        m, "a", &(weft_interpretable_attention_opts){ .d_model = 8, .heads = 2, .dropout = (weft_real).5 });
     weft_tensor *x = drawn(w, WEFT_SHAPE(4, 64)), *q = drawn(w, WEFT_SHAPE(3, 5, 8));
     cr_assert(memcmp(numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64 * sizeof(weft_real)));
     weft_tensor *map;
@@ -412,7 +422,8 @@ Test(blocks, what_cannot_be)
              *with = weft_grn_new(m, "with", &(weft_grn_opts){ .in = 3, .out = 3, .context = 2 });
     weft_variable_selection *v =
         weft_variable_selection_new(m, "v", &(weft_variable_selection_opts){ 3, 2, 4, 0, 0 });
-    weft_interpretable_attention *a = weft_interpretable_attention_new(m, "a", 4, 2, 0);
+    weft_interpretable_attention *a = weft_interpretable_attention_new(
+        m, "a", &(weft_interpretable_attention_opts){ .d_model = 4, .heads = 2 });
     OK(w);
     weft_grn_run(without, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)));
     FAILS(w, WEFT_EARG, "made without one");
@@ -433,16 +444,17 @@ Test(blocks, what_cannot_be)
     weft_interpretable_attention_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)),
                                      weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL);
     FAILS(w, WEFT_ESHAPE, "sequences");
-    weft_interpretable_attention_new(m, "b", 2, 5, 0);
+    weft_interpretable_attention_new(m, "b",
+                                     &(weft_interpretable_attention_opts){ .d_model = 2, .heads = 5 });
     FAILS(w, WEFT_EARG, "d_model 2, 5 heads");
-    weft_glu_new(m, "b", 5, 2, 1);
+    weft_glu_new(m, "b", &(weft_glu_opts){ .in = 5, .out = 2, .dropout = 1 });
     FAILS(w, WEFT_EARG, "glu: dropout 1");
     weft_grn_new(m, "b", &(weft_grn_opts){ .in = 0, .out = 2 });
     FAILS(w, WEFT_ESHAPE, "grn: in 0");
     weft_variable_selection_new(m, "b", &(weft_variable_selection_opts){ 0, 2, 4, 0, 0 });
     FAILS(w, WEFT_ESHAPE, "0 features");
     /* what could not be made has left its name */
-    weft_glu *good = weft_glu_new(m, "b", 5, 2, 0);
+    weft_glu *good = weft_glu_new(m, "b", &(weft_glu_opts){ .in = 5, .out = 2 });
     OK(w);
     weft_add_norm_run(NULL, weft_zeros(w, WEFT_SHAPE(2, 2)), weft_zeros(w, WEFT_SHAPE(2, 2)));
     FAILS(w, WEFT_EARG, "add_norm: the layer is NULL");

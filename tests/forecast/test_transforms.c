@@ -402,7 +402,7 @@ Test(transforms, saved_and_loaded)
     snprintf(path, sizeof path, "%s/weft_features.%d.h5", P_tmpdir, (int)getpid());
     weft *w = open_on(WEFT_REF);
     weft_module *m = weft_module_new(w, "model");
-    weft_linear_new(m, "out", 2, 2);
+    weft_linear_new(m, "out", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_frame f = series_random(2, (int64_t[]){ 12, 25 });
     weft_transform t[] = { { .column = "y", .kind = WEFT_POLYNOMIAL, .degree = 2, ON_U },
                            { .column = "y", .kind = WEFT_LOGISTIC, .k = .1 } };

@@ -284,7 +284,8 @@ Test(windows, runs_repeat_and_go_on)
     FAILS(a, WEFT_EARG, "windows \"v\": there are some of that name");
     cr_assert_not_null(weft_windows_new(y, "other", &f, &again));
     weft_module *m = weft_module_new(a, "m"), *n = weft_module_new(b, "m");
-    weft_linear_new(m, "out", 1, 1), weft_linear_new(n, "out", 1, 1);
+    weft_linear_new(m, "out", &(weft_linear_opts){ .in = 1, .out = 1 }),
+        weft_linear_new(n, "out", &(weft_linear_opts){ .in = 1, .out = 1 });
     DOES(weft_save(path, m, NULL, NULL, 0));
     uint64_t next = hash_of(a, u, 5);
     DOES(weft_load(path, n, NULL, NULL, 0));

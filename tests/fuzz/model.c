@@ -9,9 +9,9 @@ model model_new(uint64_t seed)
 {
     model k = { .w = weft_open(&(weft_opts){ .device = WEFT_REF, .threads = 1, .seed = seed }) };
     k.m = weft_module_new(k.w, "net");
-    weft_embedding_new(k.m, "embed", 10, 4);
+    weft_embedding_new(k.m, "embed", &(weft_embedding_opts){ .rows = 10, .columns = 4 });
     weft_lstm_new(k.m, "lstm", &(weft_rnn_opts){ .input = 4, .hidden = 3, .bidirectional = true });
-    weft_linear_new(k.m, "out", 6, 10);
+    weft_linear_new(k.m, "out", &(weft_linear_opts){ .in = 6, .out = 10 });
     weft_buffer(k.m, "state", WEFT_SHAPE(3));
     weft_buffer(k.m, "empty", WEFT_SHAPE(0));
     k.o = weft_adamw_new(k.m, NULL);

@@ -51,8 +51,14 @@ static weft_tensor *scored(trial *t)
     int64_t dq = integer(t, "dq"), dm = integer(t, "dm"), width = additive ? extent_of(t, "score", 0) : 0;
     if (t->why[0])
         return NULL;
-    weft_additive_attention *a = additive ? weft_additive_attention_new(t->m, "a", dq, dm, width) : NULL;
-    weft_general_attention  *g = additive ? NULL : weft_general_attention_new(t->m, "a", dq, dm);
+    weft_additive_attention *a =
+        additive ? weft_additive_attention_new(
+                       t->m, "a", &(weft_additive_attention_opts){ .dq = dq, .dm = dm, .width = width }) :
+                   NULL;
+    weft_general_attention *g =
+        additive ?
+            NULL :
+            weft_general_attention_new(t->m, "a", &(weft_general_attention_opts){ .dq = dq, .dm = dm });
     if (!weft_ok(t->w) || !set_parameters(t, "a", 2, 0))
         return NULL;
     weft_tensor *q = ragged_input(t, "query", 100, &lq, dq),
@@ -83,7 +89,8 @@ static weft_tensor *multihead(trial *t)
     weft_causal  c = causal(t);
     if (t->why[0])
         return NULL;
-    weft_multihead_attention *a = weft_multihead_attention_new(t->m, "a", width, (int)heads);
+    weft_multihead_attention *a = weft_multihead_attention_new(
+        t->m, "a", &(weft_multihead_attention_opts){ .width = width, .heads = (int)heads });
     if (!weft_ok(t->w) || !set_parameters(t, "a", 2, 0))
         return NULL;
     weft_tensor *q = ragged_input(t, "query", 100, &lq, width);

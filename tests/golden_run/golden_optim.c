@@ -189,9 +189,7 @@ static weft_tensor *clip_grad_norm(trial *t)
         all += weft_numel(p[s]);
     }
     weft_backward(loss);
-    weft_tensor *total = power == 2 && (t->way & PACKED) ?
-                             weft_clip_grad_norm(t->m, (weft_real)most) :
-                             weft_clip_grad_norm_p(t->m, (weft_real)most, (weft_real)power);
+    weft_tensor *total = weft_clip_grad_norm(t->m, most, power == 2 && (t->way & PACKED) ? 0 : power);
     hold_number(t, "total", (double)weft_item(total), json_object_get(t->c, "total"));
     weft_real *clipped = hold(t, all * (int64_t)sizeof *clipped);
     for (s = 0; s < n && weft_ok(t->w); s++) {

@@ -11,14 +11,17 @@ static weft_tensor *linear(hunt_scene *s)
 {
     int64_t out = size(s), in = hunt_width(s->x);
     hunt_note(s, "(%d)", (int)out);
-    return weft_linear_run(hunt_one_in(s, 3) ? weft_linear_unbiased(s->m, s->name, in, out) :
-                                               weft_linear_new(s->m, s->name, in, out),
-                           s->x);
+    return weft_linear_run(
+        hunt_one_in(s, 3) ?
+            weft_linear_new(s->m, s->name, &(weft_linear_opts){ .in = in, .out = out, .no_bias = true }) :
+            weft_linear_new(s->m, s->name, &(weft_linear_opts){ .in = in, .out = out }),
+        s->x);
 }
 
 static weft_tensor *normed(hunt_scene *s)
 {
-    return weft_layer_norm_layer_run(weft_layer_norm_layer_new(s->m, s->name, hunt_width(s->x)), s->x);
+    return weft_layer_norm_layer_run(
+        weft_layer_norm_layer_new(s->m, s->name, &(weft_layer_norm_opts){ .width = hunt_width(s->x) }), s->x);
 }
 
 static weft_tensor *mlp(hunt_scene *s)
@@ -94,8 +97,9 @@ static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and wi
     for (int64_t q = 0; q < l.n; q++)
         for (int t = 0; t < l.len[q]; t++)
             ids[n++] = (int32_t)(hunt_hash((uint64_t)l.id[q], (uint64_t)t) % 6) - 1;
-    weft_tensor *e = weft_embedding_run(weft_embedding_new(s->m, hunt_name(s, "e"), 5, 3),
-                                        weft_to_layout(weft_ragged_ints(s->w, ids, &l), WEFT_PACKED));
+    weft_tensor *e = weft_embedding_run(
+        weft_embedding_new(s->m, hunt_name(s, "e"), &(weft_embedding_opts){ .rows = 5, .columns = 3 }),
+        weft_to_layout(weft_ragged_ints(s->w, ids, &l), WEFT_PACKED));
     weft_tensor *y = recurrent_of(s, hunt_one_in(s, 2) ? e : weft_to_layout(e, WEFT_CONCAT));
     return weft_mul(weft_sigmoid(hunt_as_wide(s, s->x, hunt_width(y), "g")), y);
 }
@@ -103,16 +107,20 @@ static weft_tensor *of_letters(hunt_scene *s)    /* of an embedding, with and wi
 /* ---- attention ---- */
 static weft_tensor *additive(hunt_scene *s)
 {
-    return weft_additive_attention_run(weft_additive_attention_new(s->m, s->name, hunt_width(s->x),
-                                                                   hunt_width(s->other),
-                                                                   1 + hunt_below(s, 9)),
-                                       s->x, s->other, NULL);
+    return weft_additive_attention_run(
+        weft_additive_attention_new(s->m, s->name,
+                                    &(weft_additive_attention_opts){ .dq = hunt_width(s->x),
+                                                                     .dm = hunt_width(s->other),
+                                                                     .width = 1 + hunt_below(s, 9) }),
+        s->x, s->other, NULL);
 }
 static weft_tensor *general(hunt_scene *s)
 {
     return weft_general_attention_run(
-        weft_general_attention_new(s->m, s->name, hunt_width(s->x), hunt_width(s->other)), s->x, s->other,
-        NULL);
+        weft_general_attention_new(
+            s->m, s->name,
+            &(weft_general_attention_opts){ .dq = hunt_width(s->x), .dm = hunt_width(s->other) }),
+        s->x, s->other, NULL);
 }
 
 static weft_tensor *multihead(hunt_scene *s)
@@ -120,8 +128,10 @@ static weft_tensor *multihead(hunt_scene *s)
     int heads = 1 + (int)hunt_below(s, 2);
     int64_t d = heads * (1 + hunt_below(s, s->p->large ? 30 : 5));
     weft_tensor *q = hunt_as_wide(s, s->x, d, "q"), *memory = hunt_as_wide(s, s->other, d, "m");
-    return weft_multihead_attention_run(weft_multihead_attention_new(s->m, s->name, d, heads), q,
-                                        hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
+    return weft_multihead_attention_run(
+        weft_multihead_attention_new(s->m, s->name,
+                                     &(weft_multihead_attention_opts){ .width = d, .heads = heads }),
+        q, hunt_one_in(s, 2) ? q : memory, (weft_causal)hunt_below(s, 4), NULL);
 }
 
 static weft_tensor *interpretable(hunt_scene *s)
@@ -131,8 +141,11 @@ static weft_tensor *interpretable(hunt_scene *s)
                 *memory = hunt_one_in(s, 2) ? q : hunt_as_wide(s, s->other, d, "m"), *map;
     bool counts = hunt_one_in(s, 4);
     weft_tensor *y = weft_interpretable_attention_run(
-        weft_interpretable_attention_new(s->m, s->name, d, 1 + (int)hunt_below(s, d > 3 ? 3 : 1),
-                                         drop(s, (weft_real).1)),
+        weft_interpretable_attention_new(
+            s->m, s->name,
+            &(weft_interpretable_attention_opts){ .d_model = d,
+                                                  .heads = 1 + (int)hunt_below(s, d > 3 ? 3 : 1),
+                                                  .dropout = drop(s, (weft_real).1) }),
         q, memory, (weft_causal)hunt_below(s, 4), counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
@@ -151,22 +164,34 @@ static weft_tensor *grn(hunt_scene *s)
 
 static weft_tensor *glu(hunt_scene *s)
 {
-    return weft_glu_run(weft_glu_new(s->m, s->name, hunt_width(s->x), size(s), drop(s, (weft_real).1)), s->x);
+    return weft_glu_run(
+        weft_glu_new(
+            s->m, s->name,
+            &(weft_glu_opts){ .in = hunt_width(s->x), .out = size(s), .dropout = drop(s, (weft_real).1) }),
+        s->x);
 }
 
 static weft_tensor *gated(hunt_scene *s)
 {
     int64_t out = size(s);
     weft_tensor *skip = hunt_as_wide(s, s->other, out, "k");
-    return weft_gate_add_norm_run(weft_gate_add_norm_new(s->m, s->name, hunt_width(s->x), out,
-                                                         drop(s, (weft_real).1), hunt_one_in(s, 2)),
-                                  s->x, skip);
+    return weft_gate_add_norm_run(
+        weft_gate_add_norm_new(s->m, s->name,
+                               &(weft_gate_add_norm_opts){ .in = hunt_width(s->x),
+                                                           .out = out,
+                                                           .dropout = drop(s, (weft_real).1),
+                                                           .trainable_add = hunt_one_in(s, 2) }),
+        s->x, skip);
 }
 
 static weft_tensor *resampled(hunt_scene *s)
 {
     return weft_resample_norm_run(
-        weft_resample_norm_new(s->m, s->name, hunt_width(s->x), size(s), hunt_one_in(s, 2)), s->x);
+        weft_resample_norm_new(s->m, s->name,
+                               &(weft_resample_norm_opts){ .in = hunt_width(s->x),
+                                                           .out = size(s),
+                                                           .trainable_add = hunt_one_in(s, 2) }),
+        s->x);
 }
 
 static weft_tensor *selection(hunt_scene *s)

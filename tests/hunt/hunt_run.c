@@ -29,7 +29,9 @@ weft_tensor *hunt_as_wide(hunt_scene *s, weft_tensor *t, int64_t width, const ch
 {
     return hunt_width(t) == width ?
                t :
-               weft_linear_run(weft_linear_new(s->m, hunt_name(s, part), hunt_width(t), width), t);
+               weft_linear_run(weft_linear_new(s->m, hunt_name(s, part),
+                                               &(weft_linear_opts){ .in = hunt_width(t), .out = width }),
+                               t);
 }
 
 void hunt_count(hunt_scene *s, weft_tensor *t)

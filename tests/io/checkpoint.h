@@ -119,7 +119,7 @@ UNUSED static model model_in(weft *w)
         k.m, "enc",
         &(weft_rnn_opts){
             .input = 3, .hidden = 5, .layers = 2, .bidirectional = true, .dropout = (weft_real).3 });
-    k.out = weft_linear_new(k.m, "out", 10, 2);
+    k.out = weft_linear_new(k.m, "out", &(weft_linear_opts){ .in = 10, .out = 2 });
     k.carried = weft_buffer(k.m, "carried", WEFT_SHAPE(2, 3));
     weft_buffer(weft_rnn_module(k.lstm), "none", WEFT_SHAPE(4, 0));
     weft_parameter(k.m, "temperature", 0, NULL, (weft_init){ WEFT_INIT_CONSTANT, 2, 0 });

@@ -291,7 +291,7 @@ Test(checkpoint, another_model_is_told_the_first_difference)
                             .no_bias = others[i].no_bias };
         others[i].gru ? weft_gru_new(n, "enc", &o) : weft_lstm_new(n, "enc", &o);
         if (others[i].extra)
-            weft_linear_new(n, "more", 2, 2);
+            weft_linear_new(n, "more", &(weft_linear_opts){ .in = 2, .out = 2 });
         REFUSES(weft_load(path, n, NULL, NULL, 0), others[i].kind, others[i].part);
         cr_assert(!others[i].gru || strstr(weft_file_message(), "cell gru_reset_after"), "%s",
                   weft_file_message());
@@ -370,14 +370,14 @@ Test(checkpoint, what_matches_is_loaded_and_the_rest_reported)
     const char *path = in_folder("a.h5");
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "net"), *n = weft_module_new(w, "net");
-    weft_linear_new(m, "same", 2, 2);
-    weft_linear_new(m, "wider", 2, 2);
-    weft_linear_new(m, "gone", 2, 2);
+    weft_linear_new(m, "same", &(weft_linear_opts){ .in = 2, .out = 2 });
+    weft_linear_new(m, "wider", &(weft_linear_opts){ .in = 2, .out = 2 });
+    weft_linear_new(m, "gone", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_buffer(m, "state", WEFT_SHAPE(3));
     weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = 3, .no_bias = true });
-    weft_linear_new(n, "same", 2, 2);
-    weft_linear_new(n, "wider", 2, 3);
-    weft_linear_new(n, "new", 2, 2);
+    weft_linear_new(n, "same", &(weft_linear_opts){ .in = 2, .out = 2 });
+    weft_linear_new(n, "wider", &(weft_linear_opts){ .in = 2, .out = 3 });
+    weft_linear_new(n, "new", &(weft_linear_opts){ .in = 2, .out = 2 });
     weft_buffer(n, "state", WEFT_SHAPE(3));
     /* 12 rows, too */
     weft_gru_new(n, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = 4, .no_bias = true });

@@ -25,12 +25,12 @@ typedef struct {
 static net net_new(weft *w)
 {
     net k = { .m = weft_module_new(w, "any name") };
-    k.embed = weft_embedding_new(k.m, "embed", 11, 3);
+    k.embed = weft_embedding_new(k.m, "embed", &(weft_embedding_opts){ .rows = 11, .columns = 3 });
     k.encoder = weft_lstm_new(
         k.m, "encoder", &(weft_rnn_opts){ .input = 3, .hidden = 4, .layers = 2, .bidirectional = true });
-    k.norm = weft_layer_norm_layer_new(k.m, "norm", 8);
+    k.norm = weft_layer_norm_layer_new(k.m, "norm", &(weft_layer_norm_opts){ .width = 8 });
     k.decoder = weft_gru_new(k.m, "decoder", &(weft_rnn_opts){ .input = 8, .hidden = 5 });
-    k.out = weft_linear_new(k.m, "out", 5, 2);
+    k.out = weft_linear_new(k.m, "out", &(weft_linear_opts){ .in = 5, .out = 2 });
     k.mean = weft_buffer(k.m, "mean", WEFT_SHAPE(2));
     return k;
 }

@@ -113,7 +113,8 @@ Test(attention, additive_attention)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_additive_attention *l = weft_additive_attention_new(m, "l", DQ, DM, WIDTH);
+        weft_additive_attention *l = weft_additive_attention_new(
+            m, "l", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = WIDTH });
         renew(m);
         attention_holds(w, m, additive_score, additive, l);
         gradients_hold(m, (probe){ probe_additive, l },
@@ -127,7 +128,8 @@ Test(attention, general_attention)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_general_attention *l = weft_general_attention_new(m, "l", DQ, DM);
+        weft_general_attention *l =
+            weft_general_attention_new(m, "l", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
         attention_holds(w, m, general_score, general, l);
         gradients_hold(m, (probe){ probe_general, l },
                        (weft_tensor *[]){ ragged(w, DQ, &q_lengths), ragged(w, DM, &m_lengths) }, 2);
@@ -189,7 +191,8 @@ Test(attention, multihead_attention)
 {
     FOR_DEVICES(w) {
         weft_module *m = weft_module_new(w, "m");
-        weft_multihead_attention *l = weft_multihead_attention_new(m, "l", DM, HEADS);
+        weft_multihead_attention *l = weft_multihead_attention_new(
+            m, "l", &(weft_multihead_attention_opts){ .width = DM, .heads = HEADS });
         cr_assert(weft_parameter_numel(m) == 3 * DM * DM + 3 * DM + DM * DM + DM);
         cr_assert(of(m, "l.in_proj_bias")[0] == 0 && of(m, "l.out_proj.bias")[0] == 0);
         renew(m);
@@ -206,7 +209,8 @@ Test(attention, a_plain_query_is_one_token_a_sequence)
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_general_attention *l = weft_general_attention_new(m, "l", DQ, DM);
+    weft_general_attention *l =
+        weft_general_attention_new(m, "l", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
     weft_tensor *q = drawn(w, WEFT_SHAPE(N, DQ)), *map, *y;
     /* with ids */
     weft_tensor *memory = ragged(w, DM, &(weft_lengths){ N, m_len, (int64_t[]){ 40, 30, 20, 10 } });
@@ -227,9 +231,12 @@ Test(attention, a_decoder_step_takes_no_memory_from_the_system, .init = unchecke
 {
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
-    weft_additive_attention *a = weft_additive_attention_new(m, "a", DQ, DM, WIDTH);
-    weft_general_attention *g = weft_general_attention_new(m, "g", DQ, DM);
-    weft_embedding *e = weft_embedding_with(m, "e", &(weft_embedding_opts){ 9, DQ, 0, true });
+    weft_additive_attention *a = weft_additive_attention_new(
+        m, "a", &(weft_additive_attention_opts){ .dq = DQ, .dm = DM, .width = WIDTH });
+    weft_general_attention *g =
+        weft_general_attention_new(m, "g", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
+    weft_embedding *e = weft_embedding_new(
+        m, "e", &(weft_embedding_opts){ .rows = 9, .columns = DQ, .padding = 0, .has_padding = true });
     int64_t before = 0;
     for (int step = 0; step < 6; step++) {
         weft_tensor *memory = ragged(w, DM, &m_lengths), *q = weft_embedding_run(e, weft_arange(w, N)), *map;
@@ -251,7 +258,8 @@ static bool without(int table, int64_t n, weft_real *y, weft_real *dx)
 {
     enum { D = 6 };
     weft *w = open_table(table);
-    weft_multihead_attention *a = weft_multihead_attention_new(weft_module_new(w, "m"), "a", D, HEADS);
+    weft_multihead_attention *a = weft_multihead_attention_new(
+        weft_module_new(w, "m"), "a", &(weft_multihead_attention_opts){ .width = D, .heads = HEADS });
     dice_seed(3);
     weft_tensor *x = ragged(w, D, &m_lengths), *out, *d;
     OK(w);

@@ -15,15 +15,20 @@ typedef struct {
 
 static layers all_layers(weft_module *m)
 {
-    return (layers){ weft_linear_new(m, "linear", 3, 3),
-                     weft_embedding_with(m, "embedding", &(weft_embedding_opts){ 5, 3, 0, true }),
-                     weft_layer_norm_layer_new(m, "norm", 3),
-                     weft_dropout_layer_new(m, "drop", (weft_real).1, false),
-                     weft_mlp_new(m, "mlp",
-                                  &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
-                     weft_additive_attention_new(m, "additive", 3, 3, 3),
-                     weft_general_attention_new(m, "general", 3, 3),
-                     weft_multihead_attention_new(m, "multihead", 3, 1) };
+    return (layers){
+        weft_linear_new(m, "linear", &(weft_linear_opts){ .in = 3, .out = 3 }),
+        weft_embedding_new(
+            m, "embedding",
+            &(weft_embedding_opts){ .rows = 5, .columns = 3, .padding = 0, .has_padding = true }),
+        weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = 3 }),
+        weft_dropout_layer_new(m, "drop", &(weft_dropout_opts){ .p = (weft_real).1 }),
+        weft_mlp_new(m, "mlp", &(weft_mlp_opts){ 2, (int64_t[]){ 3, 3, 3 }, WEFT_GELU, (weft_real).1 }),
+        weft_additive_attention_new(m, "additive",
+                                    &(weft_additive_attention_opts){ .dq = 3, .dm = 3, .width = 3 }),
+        weft_general_attention_new(m, "general", &(weft_general_attention_opts){ .dq = 3, .dm = 3 }),
+        weft_multihead_attention_new(m, "multihead",
+                                     &(weft_multihead_attention_opts){ .width = 3, .heads = 1 })
+    };
 }
 
 static weft_tensor *run_layer(const layers *l, int i, weft_tensor *x, weft_tensor *memory, weft_tensor **map)
@@ -134,37 +139,44 @@ Test(layers_refused, options_that_cannot_be)
                                          { 2, widths, (weft_activation)50, 0 },
                                          { 2, widths, WEFT_RELU, 1 },
                                          { 2, widths, WEFT_RELU, (weft_real)NAN } };
-    static const weft_embedding_opts rows[] = { { -1, 2, 0, false },
-                                                { 0, 2, 0, false },
-                                                { 4, 2, 4, true },
-                                                { 4, 2, -1, true },
-                                                { (int64_t)1 << 33, 1, 0, false },
-                                                { 0, 2, 0, true } };
+    static const weft_embedding_opts rows[] = {
+        { .rows = -1, .columns = 2 },
+        { .columns = 2 },
+        { .rows = 4 },
+        { .rows = 4, .columns = 2, .padding = 4 },
+        { .rows = 4, .columns = 2, .padding = -1, .has_padding = true },
+        { .rows = (int64_t)1 << 33, .columns = 1 },
+        { .columns = 2, .has_padding = true }
+    };
     for (int i = 0; i <= COUNT(mlp); i++) {
         weft_mlp_new(m, "x", i < COUNT(mlp) ? &mlp[i] : NULL);
         FAILS(w, WEFT_EARG, "mlp: ");
     }
     for (int i = 0; i <= COUNT(rows); i++) {
-        weft_embedding_with(m, "x", i < COUNT(rows) ? &rows[i] : NULL);
-        FAILS(w, WEFT_EARG, "embedding: ");
+        weft_embedding_new(m, "x", i < COUNT(rows) ? &rows[i] : NULL);
+        FAILS(w, WEFT_EARG, "embedding \"x\" in m: ");
     }
     for (int i = 0; i < 3; i++) {
-        weft_multihead_attention_new(m, "x", (int64_t[]){ 6, 0, 6 }[i], (int[]){ 4, 1, 0 }[i]);
-        FAILS(w, WEFT_EARG, "multihead_attention: ");
-        weft_dropout_layer_new(m, "x", (weft_real[]){ -1, 1, (weft_real)NAN }[i], false);
+        weft_multihead_attention_new(m, "x",
+                                     &(weft_multihead_attention_opts){ .width = (int64_t[]){ 6, 0, 6 }[i],
+                                                                       .heads = (int[]){ 4, 1, 0 }[i] });
+        FAILS(w, WEFT_EARG, "multihead_attention");
+        weft_dropout_layer_new(m, "x",
+                               &(weft_dropout_opts){ .p = (weft_real[]){ -1, 1, (weft_real)NAN }[i] });
         FAILS(w, WEFT_EARG, "dropout_layer: ");
     }
     cr_assert(!m->child, "what was refused left nothing behind");
-    weft_linear_new(m, "l", -1, 2);
-    FAILS(w, WEFT_ESHAPE, "m.l.weight: extent -1");
+    weft_linear_new(m, "l", &(weft_linear_opts){ .in = -1, .out = 2 });
+    FAILS(w, WEFT_EARG, "linear \"l\" in m: in is -1; 1 or more");
     for (int64_t width = -1; width < 1; width++) {
-        weft_layer_norm_layer_new(m, "n", width);
-        FAILS(w, WEFT_ESHAPE, width ? "norm \"n\" in m: width -1" : "norm \"n\" in m: width 0; 1 or more");
+        weft_layer_norm_layer_new(m, "n", &(weft_layer_norm_opts){ .width = width });
+        FAILS(w, WEFT_EARG,
+              width ? "layer \"n\" in m: width is -1;" : "layer \"n\" in m: width is 0, or missing; 1");
     }
-    weft_general_attention_new(m, "g", 2, -1);
-    FAILS(w, WEFT_ESHAPE, "m.g.weight");
-    weft_additive_attention_new(m, "a", 2, 2, -1);
-    FAILS(w, WEFT_ESHAPE, "m.a.query_weight");
+    weft_general_attention_new(m, "g", &(weft_general_attention_opts){ .dq = 2, .dm = -1 });
+    FAILS(w, WEFT_EARG, "general_attention \"g\" in m: dm is -1");
+    weft_additive_attention_new(m, "a", &(weft_additive_attention_opts){ .dq = 2, .dm = 2, .width = -1 });
+    FAILS(w, WEFT_EARG, "additive_attention \"a\" in m: width is -1");
     cr_assert(!m->child && !m->first && m->n == 0, "what could not be made left something behind");
     CLEAN(w);
 }
@@ -173,14 +185,21 @@ static uint64_t one_layer(weft_module *m, int kind)                /* how many n
 {
     static const int64_t widths[] = { 2, 3, 2 };
     switch (kind) {
-    case 0:  weft_linear_new(m, "x", 2, 3); break;
-    case 1:  weft_embedding_with(m, "x", &(weft_embedding_opts){ 4, 2, 1, true }); break;
-    case 2:  weft_layer_norm_layer_new(m, "x", 3); break;
-    case 3:  weft_dropout_layer_new(m, "x", 0, false); break;
+    case 0:  weft_linear_new(m, "x", &(weft_linear_opts){ .in = 2, .out = 3 }); break;
+    case 1:
+        weft_embedding_new(
+            m, "x", &(weft_embedding_opts){ .rows = 4, .columns = 2, .padding = 1, .has_padding = true });
+        break;
+    case 2:  weft_layer_norm_layer_new(m, "x", &(weft_layer_norm_opts){ .width = 3 }); break;
+    case 3:  weft_dropout_layer_new(m, "x", &(weft_dropout_opts){ 0 }); break;
     case 4:  weft_mlp_new(m, "x", &(weft_mlp_opts){ 2, widths, WEFT_RELU, 0 }); break;
-    case 5:  weft_additive_attention_new(m, "x", 2, 3, 4); break;
-    case 6:  weft_general_attention_new(m, "x", 2, 3); break;
-    case 7:  weft_multihead_attention_new(m, "x", 4, 2); break;
+    case 5:
+        weft_additive_attention_new(m, "x", &(weft_additive_attention_opts){ .dq = 2, .dm = 3, .width = 4 });
+        break;
+    case 6:  weft_general_attention_new(m, "x", &(weft_general_attention_opts){ .dq = 2, .dm = 3 }); break;
+    case 7:
+        weft_multihead_attention_new(m, "x", &(weft_multihead_attention_opts){ .width = 4, .heads = 2 });
+        break;
     case 8:  weft_lstm_new(m, "x", &(weft_rnn_opts){ .input = 2, .hidden = 3, .bidirectional = true }); break;
     case 9:  weft_parameter(m, "x", WEFT_SHAPE(3, 5), (weft_init){ WEFT_INIT_ORTHOGONAL, 1, 0 }); break;
     default: weft_ema_new(m, (weft_real).9); break;
@@ -196,7 +215,8 @@ Test(layers_refused, a_name_is_free_after_a_failure)
         for (int64_t n = 1, failed = 0;; n++) {
             weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
             weft_module *m = weft_module_new(w, "m"), *same = weft_module_new(v, "m");
-            weft_linear_new(m, "first", 2, 2), weft_linear_new(same, "first", 2, 2);
+            weft_linear_new(m, "first", &(weft_linear_opts){ .in = 2, .out = 2 }),
+                weft_linear_new(same, "first", &(weft_linear_opts){ .in = 2, .out = 2 });
             fail_in(w, n);
             one_layer(m, kind);
             bool left = atomic_load(&heap_of(w)->fail_in) > 0;
@@ -209,7 +229,8 @@ Test(layers_refused, a_name_is_free_after_a_failure)
                 one_layer(m, kind);
             }
             one_layer(same, kind);
-            weft_linear_new(m, "last", 2, 2), weft_linear_new(same, "last", 2, 2);
+            weft_linear_new(m, "last", &(weft_linear_opts){ .in = 2, .out = 2 }),
+                weft_linear_new(same, "last", &(weft_linear_opts){ .in = 2, .out = 2 });
             OK(w);
             cr_assert(m->n == same->n && weft_parameter_count(m) == weft_parameter_count(same));
             weft_real *a = calloc(2 * (size_t)m->n, sizeof *a);

@@ -103,14 +103,15 @@ Test(metrics, accuracy)
                 .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight
             };
             int64_t tape = weft_usage_of(w).tape;
-            weft_loss tokens = weft_token_accuracy(x, y, &o);
-            cr_assert(weft_item(tokens.sum) == want[0] && weft_item(tokens.weight) == want[1], "%s",
+            weft_ratio tokens = weft_token_accuracy(x, y, &o);
+            cr_assert(weft_item(tokens.right) == want[0] && weft_item(tokens.total) == want[1], "%s",
                       weft_error_message(w));
+            cr_assert(fabs(weft_item(weft_ratio_value(tokens)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6);
             if (layout) {
-                weft_loss sequences = weft_sequence_accuracy(x, y, &o);
-                cr_assert(weft_item(sequences.sum) == want[2] && weft_item(sequences.weight) == want[3],
-                          "%g of %g, expected %g of %g: %s", (double)weft_item(sequences.sum),
-                          (double)weft_item(sequences.weight), want[2], want[3], weft_error_message(w));
+                weft_ratio sequences = weft_sequence_accuracy(x, y, &o);
+                cr_assert(weft_item(sequences.right) == want[2] && weft_item(sequences.total) == want[3],
+                          "%g of %g, expected %g of %g: %s", (double)weft_item(sequences.right),
+                          (double)weft_item(sequences.total), want[2], want[3], weft_error_message(w));
             }
             cr_assert_eq(weft_usage_of(w).tape, tape, "a metric is on the tape");
             weft_clear(w);
@@ -129,7 +130,8 @@ Test(metrics, accuracy_refusals)
                         weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
     FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
     cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
-    cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).sum);
+    cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, 0), weft_scalar(w, 0) })), 0);
+    cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).right);
     CLEAN(w);
 }
 
@@ -177,8 +179,8 @@ Test(metrics, meter)
     } put[] = { { 0, 0 }, { 9, 0 }, { 10, 1 }, { 19, 1 }, { 20, 2 }, { 1 << 20, 2 } };
     double sum[3] = { 0 }, weight[3] = { 0 }, total = 0, weights = 0;
     for (int i = 0; i < COUNT(put); i++) {
-        weft_meter_add(&m, put[i].length, i * i, 1 + i);
-        weft_meter_add(&all, put[i].length, i * i, 1 + i);
+        weft_meter_add_bucket(&m, put[i].length, i * i, 1 + i);
+        weft_meter_add(&all, i * i, 1 + i);
         sum[put[i].bucket] += i * i, weight[put[i].bucket] += 1 + i;
         total += i * i, weights += 1 + i;
     }
@@ -187,11 +189,15 @@ Test(metrics, meter)
     cr_assert(weft_meter_mean(&m) == total / weights && weft_meter_mean(&all) == total / weights &&
               weft_meter_bucket(&all, 0) == total / weights);
     cr_assert(isnan(weft_meter_bucket(&m, 3)) && isnan(weft_meter_bucket(&m, -1)));
+    weft_meter_add(&m, 70, 7);                   /* in no bucket, in the mean */
+    cr_assert(weft_meter_mean(&m) == (total + 70) / (weights + 7));
+    for (int b = 0; b < 3; b++)
+        cr_assert_eq(weft_meter_bucket(&m, b), sum[b] / weight[b]);
     weft_meter_reset(&m);
     cr_assert(isnan(weft_meter_mean(&m)) && m.edges == 2);
     weft_meter full = { .edges = 99 };
     for (int i = 0; i < WEFT_BUCKETS - 1; i++)
         full.edge[i] = i;
-    weft_meter_add(&full, 1 << 30, 3, 1);
+    weft_meter_add_bucket(&full, 1 << 30, 3, 1);
     cr_assert_eq(weft_meter_bucket(&full, WEFT_BUCKETS - 1), 3);
 }

@@ -422,16 +422,24 @@ Test(modules, any_allocation_may_fail)
 }
 
 /* ---- printing ---- */
-Test(modules, the_tree_is_printed_in_columns)
+Test(modules, a_tree_is_printed_as_a_table)
 {
     static const char want[] =
-        "net                           23\n"
-        "  encoder                     12\n"
-        "    weight  [3, 4]            12  frozen\n"
-        "    state   [7]                7  buffer\n"
-        "  decoder                     11\n"
-        "    weight  [3, 4]             -  tied to encoder.weight\n"
-        "    bias    [11]              11\n";
+        "net             shape     parameters\n"
+        "encoder.weight  [3, 4]            12  frozen\n"
+        "encoder.state   [7]                7  buffer\n"
+        "decoder.weight  [3, 4]             -  tied to encoder.weight\n"
+        "decoder.bias    [11]              11\n"
+        "total                             23\n"
+        "to train                          11\n"
+        "frozen                            12\n"
+        "in buffers                         7\n";
+    static const char of_part[] = "net.decoder  shape     parameters\n"
+                                  "weight       [3, 4]             -  tied to net.encoder.weight\n"
+                                  "bias         [11]              11\n"
+                                  "total                          11\n";
+    static const char of_nothing[] = "net.empty   shape    parameters\n"
+                                     "total                         0\n";
     char text[1000] = "";
     weft *w = open_on(WEFT_CPU);
     weft_module *net = weft_module_new(w, "net"), *encoder = weft_submodule_new(net, "encoder"),
@@ -441,9 +449,13 @@ Test(modules, the_tree_is_printed_in_columns)
     weft_tie(decoder, "weight", p);
     vector(decoder, "bias", 11, unit);
     weft_freeze(encoder, true);
-    FILE *file = fmemopen(text, sizeof text, "w");
-    weft_print_module(file, net);
-    fclose(file);
-    cr_assert_str_eq(text, want, "%s", text);
+    const struct { const weft_module *m; const char *want; } printed[] = {
+        { net, want }, { decoder, of_part }, { weft_submodule_new(net, "empty"), of_nothing } };
+    for (int i = 0; i < COUNT(printed); i++) {
+        FILE *file = fmemopen(text, sizeof text, "w");
+        weft_print_module(file, printed[i].m);
+        fclose(file);
+        cr_assert_str_eq(text, printed[i].want, "%s", text);
+    }
     CLEAN(w);
 }

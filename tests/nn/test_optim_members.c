@@ -98,8 +98,8 @@ Test(members, groups_hold_for_late_parameters)
                     *below = weft_submodule_new(part, "below");
         weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1 });
         for (int i = 0; i < 3; i++)
-            weft_optim_set_group(o, below, 4, 0);
-        weft_optim_set_group(o, part, (weft_real).5, 1);
+            weft_optim_set_group(o, "*below.*", 4, 0);
+        weft_optim_set_group(o, "part.*", (weft_real).5, 1);
         weft_tensor *free = vector(m, "p", 1), *scaled = vector(below, "p", 1),
                     *p[] = { free, scaled, vector(part, "p", 1) };
         for (int again = 0; again < 2; again++) {
@@ -112,7 +112,7 @@ Test(members, groups_hold_for_late_parameters)
             /* what was said last counts */
             cr_assert_eq(first(p[1]), again ? 0 : (weft_real)(1 - .5 * 1.25));
             cr_assert_eq(first(p[2]), (weft_real)(1 - .5 * 1.25));
-            weft_optim_set_group(o, below, 4, 0);
+            weft_optim_set_group(o, "*below.*", 4, 0);
         }
         weft_tensor *later = vector(below, "q", 1);
         weft_assign_values(later, (weft_real[]){ 1 }, 1),
@@ -120,6 +120,90 @@ Test(members, groups_hold_for_late_parameters)
         weft_optim_step(o);
         cr_assert_eq(first(later), 0);
     }
+}
+
+/* Weight decay 1 at rate 1 and gradients of 0: what is stepped with the decay becomes 0. A group's number is
+ * what is left. */
+static void one_decaying_step(weft_module *m, weft_optim *o)
+{
+    for (int i = 0; i < weft_parameter_count(m); i++) {
+        weft_tensor *p = weft_parameter_at(m, i, NULL);
+        weft_assign_values(p, (weft_real[]){ 1 }, 1);
+        weft_assign_values(weft_grad(p), (weft_real[]){ 0 }, 1);
+    }
+    weft_optim_step(o);
+}
+
+Test(members, groups_by_pattern)
+{
+    static const char *const names[] = { "weight_ih_l0", "bias_ih_l0", "bias", "weight" };
+    static const struct { const char *pattern; int fits; /* bit i: root's i, bit 4 + i: that of part */
+    } cases[] = { { "*", 255 },         { "*bias*", 102 },     { "*.bias", 64 },      { "bias", 4 },
+                  { "part.*", 240 },    { "*bias", 68 },       { "part.weight", 128 }, { "????", 4 },
+                  { "[pq]art.w*", 144 }, { "*t?b*[0-9]", 32 }, { "part.bias_ih_l[!1]", 32 } };
+    FOR_DEVICES(w)
+        for (int c = 0; c < COUNT(cases); c++) {
+            weft_module *root = weft_module_new(w, "root"), *m = weft_submodule_new(root, "net"),
+                        *part = weft_submodule_new(m, "part");
+            weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
+            char pattern[64];                    /* is copied */
+            weft_tensor *p[8];
+            p[0] = vector(m, names[0], 1);
+            snprintf(pattern, sizeof pattern, "%s", cases[c].pattern);
+            weft_optim_set_group(o, pattern, 1, .5);
+            memset(pattern, '?', sizeof pattern - 1);
+            for (int i = 1; i < 8; i++)          /* later than the rule */
+                p[i] = vector(i < 4 ? m : part, names[i % 4], 1);
+            one_decaying_step(m, o);
+            OK(w);
+            for (int i = 0; i < 8; i++)
+                cr_assert_eq(first(p[i]), cases[c].fits >> i & 1 ? (weft_real).5 : 0, "%s, parameter %d",
+                             cases[c].pattern, i);
+            weft_optim_free(o);
+        }
+}
+
+Test(members, the_last_group_that_fits_counts)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "net");
+    weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
+    weft_tensor *a = vector(m, "ab", 1), *b = vector(m, "ac", 1);
+    weft_optim_set_group(o, "a*", 1, .5);
+    weft_optim_set_group(o, "ab", 1, .25);
+    one_decaying_step(m, o);
+    cr_assert(first(a) == (weft_real).75 && first(b) == (weft_real).5);
+    weft_optim_set_group(o, "a*", 1, 0);         /* said again, it is the last */
+    one_decaying_step(m, o);
+    cr_assert(first(a) == 1 && first(b) == 1);
+    weft_optim_set_group(o, "ac", 0, 1);
+    one_decaying_step(m, o);
+    cr_assert(first(a) == 1 && first(b) == 1, "a rate of 0 times the base is 0");
+    weft_tensor *late = vector(m, "ad", 1);
+    one_decaying_step(m, o);
+    cr_assert_eq(first(late), 1);
+    CLEAN(w);
+}
+
+Test(members, a_group_that_fits_nothing_is_an_error)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "net"), *part = weft_submodule_new(m, "part");
+    weft_tensor *p = vector(part, "weight", 1);
+    weft_optim *o = weft_sgd_new(m, &(weft_sgd_opts){ .lr = 1, .weight_decay = 1 });
+    weft_optim_set_group(o, "net.part.*", 1, .5);
+    OK(w);
+    for (int i = 0; i < 2; i++) {
+        one_decaying_step(m, o);
+        cr_assert(strstr(weft_error_message(w), "as \"part.weight\" is one"), "%s", weft_error_message(w));
+        FAILS(w, WEFT_EARG, "the group \"net.part.*\" of the sgd of net fits no parameter");
+        cr_assert(first(p) == 1 && weft_optim_steps(o) == 0, "a failed step changes nothing");
+    }
+    weft_module *net = weft_submodule_new(m, "net");            /* it comes to fit */
+    weft_tensor *q = vector(weft_submodule_new(net, "part"), "weight", 1);
+    one_decaying_step(m, o);
+    cr_assert(first(p) == 0 && first(q) == (weft_real).5);
+    CLEAN(w);
 }
 
 /* ---- saved and resumed ---- */

@@ -51,7 +51,7 @@ Test(reached, what_was_not_stays)
                 weft_backward(loss_of(a.p)), weft_backward(loss_of(of_p.p));
                 if (both)
                     weft_backward(loss_of(a.q)), weft_backward(loss_of(of_q.q)), weft_optim_step(of_q.o);
-                weft_clip_grad_norm(a.m, (weft_real)INFINITY);
+                weft_clip_grad_norm(a.m, (weft_real)INFINITY, 0);
                 weft_divide_grad(a.m, weft_scalar(w, 1));
                 weft_optim_step(a.o), weft_optim_step(of_p.o);
                 weft_clear(w);
@@ -158,15 +158,21 @@ Test(reached, empty_batches)
                 .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1
             };
             if (i < 2)
-                y = weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "norm", 4),
-                                              weft_linear_run(weft_linear_new(m, "linear", 4, 4), x));
+                y = weft_layer_norm_layer_run(
+                    weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = 4 }),
+                    weft_linear_run(weft_linear_new(m, "linear", &(weft_linear_opts){ .in = 4, .out = 4 }),
+                                    x));
             else if (i < 4)
-                y = weft_glu_run(weft_glu_new(m, "glu", 4, 4, 0),
-                                 weft_embedding_run(weft_embedding_new(m, "embed", 5, 4),
-                                                    weft_ragged_ints(w, NULL, &none[i % 2])));
+                y = weft_glu_run(
+                    weft_glu_new(m, "glu", &(weft_glu_opts){ .in = 4, .out = 4 }),
+                    weft_embedding_run(
+                        weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 5, .columns = 4 }),
+                        weft_ragged_ints(w, NULL, &none[i % 2])));
             else if (i < 6)
-                y = weft_multihead_attention_run(weft_multihead_attention_new(m, "heads", 4, 2), x, x,
-                                                 WEFT_ALL_KEYS, NULL);
+                y = weft_multihead_attention_run(
+                    weft_multihead_attention_new(m, "heads",
+                                                 &(weft_multihead_attention_opts){ .width = 4, .heads = 2 }),
+                    x, x, WEFT_ALL_KEYS, NULL);
             else
                 y = weft_rnn_run((i < 8  ? weft_elman_new :
                                   i < 10 ? weft_gru_new :

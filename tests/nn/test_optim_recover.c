@@ -202,10 +202,11 @@ Test(recover, settings_that_are_not_finite)
     FAILS(w, WEFT_EARG, "optim_set_lr: inf; 0 or more, and finite, is wanted");
     weft_optim_set_lr(o, nan);
     FAILS(w, WEFT_EARG, "optim_set_lr: nan");
-    weft_optim_set_group(o, a.enc, inf, 0);
-    FAILS(w, WEFT_EARG, "optim_set_group: rate times inf, decay 0; 0 or more, and finite, of a part");
-    weft_optim_set_group(o, a.enc, 1, inf);
-    FAILS(w, WEFT_EARG, "optim_set_group: rate times 1, decay inf");
+    weft_optim_set_group(o, "enc.*", inf, 0);
+    FAILS(w, WEFT_EARG,
+          "pattern \"enc.*\", rate times inf, decay 0; a pattern of paths, and numbers of 0 or more");
+    weft_optim_set_group(o, "enc.*", 1, inf);
+    FAILS(w, WEFT_EARG, "rate times 1, decay inf");
     cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
     CLEAN(w);
 }

@@ -6,7 +6,7 @@
 static weft_module *model(weft *w)
 {
     weft_module *m = weft_module_new(w, "m");
-    weft_linear_new(m, "l", 5, 3);
+    weft_linear_new(m, "l", &(weft_linear_opts){ .in = 5, .out = 3 });
     return m;
 }
 

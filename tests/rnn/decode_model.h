@@ -142,8 +142,9 @@ UNUSED static network network_new(weft *w, int cell)
     snprintf(name, sizeof name, "m%d", number++);
     weft_module *m = weft_module_new(w, name);
     weft_rnn_opts o = { .input = 5, .hidden = 8, .layers = 2 };
-    return (network){ .embed = weft_embedding_new(m, "e", CLASSES, 5),
-                      .out = weft_linear_new(m, "o", 8, CLASSES),
+    return (network){ .embed =
+                          weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = CLASSES, .columns = 5 }),
+                      .out = weft_linear_new(m, "o", &(weft_linear_opts){ .in = 8, .out = CLASSES }),
                       .rnn = cell == 0 ? weft_elman_new(m, "r", &o) :
                              cell == 1 ? weft_gru_new(m, "r", &o) :
                                          weft_lstm_new(m, "r", &o) };

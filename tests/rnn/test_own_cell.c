@@ -442,7 +442,7 @@ Test(own_cell, mistakes_are_told)
           "only an LSTM or a CIFG has a projection" },
         { { .name = "x", .step = own_rnn, .gates = 1 },
           { .input = IN, .hidden = H, .relu = true },
-          "relu is an option of rnn_new" },
+          "relu is an option of elman_new" },
         { { .name = "x", .step = own_rnn, .gates = 1 },
           { .input = 0, .hidden = H },
           "rnn_of_cell \"r\": input and hidden of at least 1" },

@@ -22,7 +22,7 @@ static net net_of(weft *w, const kind *k, bool padding, int64_t n)
     char name[40];
     snprintf(name, sizeof name, "m%d", number++);
     net s = { .m = weft_module_new(w, name), .l = { n, len, NULL }, .ids = ids, .layout = WEFT_CONCAT };
-    s.e = weft_embedding_with(
+    s.e = weft_embedding_new(
         s.m, "e",
         &(weft_embedding_opts){
             .rows = ROWS, .columns = k->o.input, .has_padding = padding, .padding = PADDING });

@@ -210,7 +210,7 @@ Test(rnn, options_are_checked)
     refused(w, weft_gru_new(m, "r", (o = good, o.proj = 1, &o)), "only an LSTM or a CIFG has a projection");
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = 1, &o)), "a dropout in 0 .. 1");
     refused(w, weft_elman_new(m, "r", (o = good, o.dropout = (weft_real)NAN, &o)), "a dropout in 0 .. 1");
-    refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of rnn_new");
+    refused(w, weft_lstm_new(m, "r", (o = good, o.relu = true, &o)), "relu is an option of elman_new");
     weft_rnn *r = weft_lstm_new(m, "r", &good);
     OK(w);
     refused(w, weft_lstm_new(m, "r", &good), "r");

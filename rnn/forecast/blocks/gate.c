@@ -16,17 +16,19 @@ bool weft__dropout_is_sound(weft *w, const char *function, double p)
 /* ---- GLU ---- */
 struct weft_glu { weft_module *m; weft_linear *fc1; int64_t out; double dropout; };
 
-weft_glu *weft_glu_new(weft_module *parent, const char *name, int64_t in, int64_t out, double dropout)
+weft_glu *weft_glu_new(weft_module *parent, const char *name, const weft_glu_opts *opts)
 {
     static weft_glu none;
-    if (!weft__dropout_is_sound(weft__ready(parent), "glu", dropout))
+    weft_glu_opts o = opts ? *opts : (weft_glu_opts){ 0 };
+    if (!WEFT__SIZES(parent, "glu", name, opts, { "in", o.in }, { "out", o.out }) ||
+        !weft__dropout_is_sound(parent->w, "glu", o.dropout))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_glu *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
-    *g = (weft_glu){ m, weft__linear_as(m, "fc1", in, 2 * out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 }), out,
-                     dropout };
+    *g = (weft_glu){ m, weft__linear_as(m, "fc1", o.in, 2 * o.out, (weft_init){ WEFT_INIT_XAVIER, 1, 0 }),
+                     o.out, o.dropout };
     return weft__finished(m, g, &none);
 }
 
@@ -54,14 +56,19 @@ static weft_tensor *scaled(weft_tensor *mask, weft_tensor *x)
 /* ---- AddNorm ---- */
 struct weft_add_norm { weft_module *m; weft_layer_norm_layer *norm; weft_tensor *mask; };
 
-weft_add_norm *weft_add_norm_new(weft_module *parent, const char *name, int64_t width, bool trainable_add)
+weft_add_norm *weft_add_norm_new(weft_module *parent, const char *name, const weft_add_norm_opts *opts)
 {
     static weft_add_norm none;
+    if (!WEFT__SIZES(parent, "add_norm", name, opts, { "width", opts ? opts->width : 0 }))
+        return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_add_norm *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
-    *a = (weft_add_norm){ m, weft_layer_norm_layer_new(m, "norm", width), mask_new(m, trainable_add, width) };
+    *a = (weft_add_norm){
+        m, weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = opts->width }),
+        mask_new(m, opts->trainable_add, opts->width)
+    };
     return weft__finished(m, a, &none);
 }
 
@@ -79,16 +86,20 @@ weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *sk
 /* ---- GateAddNorm ---- */
 struct weft_gate_add_norm { weft_module *m; weft_glu *glu; weft_add_norm *add_norm; };
 
-weft_gate_add_norm *weft_gate_add_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out,
-                                           double dropout, bool trainable_add)
+weft_gate_add_norm *weft_gate_add_norm_new(weft_module *parent, const char *name,
+                                           const weft_gate_add_norm_opts *opts)
 {
     static weft_gate_add_norm none;
+    weft_gate_add_norm_opts o = opts ? *opts : (weft_gate_add_norm_opts){ 0 };
+    if (!WEFT__SIZES(parent, "gate_add_norm", name, opts, { "in", o.in }, { "out", o.out }))
+        return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_gate_add_norm *g = weft__layer(m, sizeof *g);
     if (!g)
         return weft__finished(m, g, &none);
-    *g = (weft_gate_add_norm){ m, weft_glu_new(m, "glu", in, out, dropout),
-                               weft_add_norm_new(m, "add_norm", out, trainable_add) };
+    *g = (weft_gate_add_norm){ m, weft_glu_new(m, "glu", &(weft_glu_opts){ o.in, o.out, o.dropout }),
+                               weft_add_norm_new(m, "add_norm",
+                                                 &(weft_add_norm_opts){ o.out, o.trainable_add }) };
     return weft__finished(m, g, &none);
 }
 
@@ -111,19 +122,21 @@ struct weft_resample_norm {
     int64_t in, out;
 };
 
-weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name, int64_t in, int64_t out,
-                                           bool trainable_add)
+weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name,
+                                           const weft_resample_norm_opts *opts)
 {
     static weft_resample_norm none;
-    weft *w = weft__ready(parent);
-    if (w && in < 1)
-        weft__fail(w, WEFT_ESHAPE, "resample_norm: in is %lld; 1 or more is wanted", (long long)in);
+    weft_resample_norm_opts o = opts ? *opts : (weft_resample_norm_opts){ 0 };
+    if (!WEFT__SIZES(parent, "resample_norm", name, opts, { "in", o.in }, { "out", o.out }))
+        return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_resample_norm *r = weft__layer(m, sizeof *r);
     if (!r)
         return weft__finished(m, r, &none);
-    *r = (weft_resample_norm){ m, weft_layer_norm_layer_new(m, "norm", out), mask_new(m, trainable_add, out),
-                               in, out };
+    *r =
+        (weft_resample_norm){ m,
+                              weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = o.out }),
+                              mask_new(m, o.trainable_add, o.out), o.in, o.out };
     return weft__finished(m, r, &none);
 }
 

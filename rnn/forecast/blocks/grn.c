@@ -37,7 +37,9 @@ static void skip_new(weft_grn *g)
     if (g->o.in == g->o.out)
         return;
     if (g->o.interpolate)
-        g->resample = weft_resample_norm_new(g->m, "resample", g->o.in, g->o.out, true);
+        g->resample = weft_resample_norm_new(
+            g->m, "resample",
+            &(weft_resample_norm_opts){ .in = g->o.in, .out = g->o.out, .trainable_add = true });
     else
         g->project = weft__linear_as(g->m, "project", g->o.in, g->o.out, weft__by_width(g->o.in));
 }
@@ -59,11 +61,11 @@ weft_grn *weft_grn_new(weft_module *parent, const char *name, const weft_grn_opt
         g->fc3 =
             weft__linear_unbiased_as(m, "fc3", g->o.context, hidden, (weft_init){ WEFT_INIT_XAVIER, 1, 0 });
     g->fc2 = weft__linear_as(m, "fc2", hidden, out, normal_of(hidden));
-    g->glu1 = weft_glu_new(m, "glu1", out, out, g->o.dropout);
+    g->glu1 = weft_glu_new(m, "glu1", &(weft_glu_opts){ .in = out, .out = out, .dropout = g->o.dropout });
     if (weft_ok(m->w))
         weft_initialise(weft_find_parameter(m, "glu1.fc1.weight"), normal_of(out));
     skip_new(g);
-    g->norm = weft_layer_norm_layer_new(m, "norm", out);
+    g->norm = weft_layer_norm_layer_new(m, "norm", &(weft_layer_norm_opts){ .width = out });
     return weft__finished(m, g, &none);
 }
 

@@ -32,28 +32,37 @@ static weft_tensor **heads_new(const weft_interpretable_attention *a, const char
     return of;
 }
 
-weft_interpretable_attention *weft_interpretable_attention_new(weft_module *parent, const char *name,
-                                                               int64_t d_model, int heads, double dropout)
+static bool is_sound(weft_module *m, const char *name, const weft_interpretable_attention_opts *o)
 {
-    static weft_interpretable_attention none;
-    weft *w = weft__ready(parent);
-    if (w && (d_model < 1 || heads < 1 || heads > MOST_HEADS || heads > d_model))
-        weft__fail(w, WEFT_EARG,
+    if (!WEFT__SIZES(m, "interpretable_attention", name, o, { "d_model", o ? o->d_model : 0 },
+                     { "heads", o ? o->heads : 0 }))
+        return false;
+    if (o->heads > MOST_HEADS || o->heads > o->d_model)
+        weft__fail(m->w, WEFT_EARG,
                    "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the "
                    "width, are wanted",
-                   (long long)d_model, heads, MOST_HEADS);
-    if (!weft__dropout_is_sound(w, "interpretable_attention", dropout))
+                   (long long)o->d_model, o->heads, MOST_HEADS);
+    return weft__dropout_is_sound(m->w, "interpretable_attention", o->dropout);
+}
+
+weft_interpretable_attention *
+weft_interpretable_attention_new(weft_module *parent, const char *name,
+                                 const weft_interpretable_attention_opts *opts)
+{
+    static weft_interpretable_attention none;
+    if (!is_sound(parent, name, opts))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_interpretable_attention *a = weft__layer(m, sizeof *a);
     if (!a)
         return weft__finished(m, a, &none);
     *a = (weft_interpretable_attention){
-        .m = m, .width = d_model, .dk = d_model / heads, .heads = heads, .dropout = dropout
+        .m = m, .width = opts->d_model, .dk = opts->d_model / opts->heads, .heads = opts->heads,
+        .dropout = opts->dropout
     };
     a->query = heads_new(a, "query_layers"), a->key = heads_new(a, "key_layers");
-    a->value = weft__linear_as(m, "value_layer", d_model, a->dk, xavier);
-    a->output = weft__linear_as(m, "output_layer", a->dk, d_model, xavier);
+    a->value = weft__linear_as(m, "value_layer", a->width, a->dk, xavier);
+    a->output = weft__linear_as(m, "output_layer", a->dk, a->width, xavier);
     return weft__finished(m, a, &none);
 }
 

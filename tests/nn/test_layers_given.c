@@ -1,0 +1,228 @@
+/* test_layers_given.c - options of layers: a missing size is told by its name, weights are tied, rows of a
+ * table are dropped. */
+#include "layers.h"
+#include "rnn/forecast/api_forecast.h"
+
+/* ---- sizes ---- */
+static void made(weft_module *m, int kind, bool given)
+{
+    switch (kind) {
+    case 0:  weft_linear_new(m, "x", given ? &(weft_linear_opts){ .in = 2 } : NULL); break;
+    case 1:  weft_embedding_new(m, "x", given ? &(weft_embedding_opts){ .rows = 2 } : NULL); break;
+    case 2:  weft_layer_norm_layer_new(m, "x", given ? &(weft_layer_norm_opts){ .eps = 1 } : NULL); break;
+    case 3:
+        weft_additive_attention_new(m, "x", given ? &(weft_additive_attention_opts){ 2, 2, 0 } : NULL);
+        break;
+    case 4:  weft_general_attention_new(m, "x", given ? &(weft_general_attention_opts){ 2, 0 } : NULL); break;
+    case 5:
+        weft_multihead_attention_new(m, "x", given ? &(weft_multihead_attention_opts){ 2, 0 } : NULL);
+        break;
+    case 6:  weft_glu_new(m, "x", given ? &(weft_glu_opts){ 2, 0, 0 } : NULL); break;
+    case 7:  weft_add_norm_new(m, "x", given ? &(weft_add_norm_opts){ 0, true } : NULL); break;
+    case 8:  weft_gate_add_norm_new(m, "x", given ? &(weft_gate_add_norm_opts){ 2, 0, 0, 0 } : NULL); break;
+    case 9:  weft_resample_norm_new(m, "x", given ? &(weft_resample_norm_opts){ 0, 2, 0 } : NULL); break;
+    default:
+        weft_interpretable_attention_new(m, "x",
+                                         given ? &(weft_interpretable_attention_opts){ 2, 0, 0 } : NULL);
+    }
+}
+
+Test(layers_given, a_missing_size_is_named)
+{
+    static const char *const missing[] = { "out is 0, or missing",   "columns is 0, or missing",
+                                           "width is 0, or missing", "width is 0, or missing",
+                                           "dm is 0, or missing",    "heads is 0, or missing",
+                                           "out is 0, or missing",   "width is 0, or missing",
+                                           "out is 0, or missing",   "in is 0, or missing",
+                                           "heads is 0, or missing" };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    for (int i = 0; i < COUNT(missing); i++) {
+        made(m, i, true);
+        cr_assert(strstr(weft_error_message(w), "\"x\" in m: "), "%s", weft_error_message(w));
+        FAILS(w, WEFT_EARG, missing[i]);
+        made(m, i, false);
+        FAILS(w, WEFT_EARG, "\"x\" in m: opts is NULL");
+    }
+    cr_assert(!m->child && !m->first, "what was refused left nothing behind");
+    weft_dropout_layer *none = weft_dropout_layer_new(m, "none", NULL);
+    weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
+    cr_assert(weft_dropout_layer_run(none, x) == x);
+    CLEAN(w);
+}
+
+Test(layers_given, eps_of_a_norm)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    static const double eps[] = { 0, 1e-5, 3, -1, NAN, INFINITY };
+    weft_real y[6];
+    for (int i = 0; i < COUNT(eps); i++) {
+        char name[8];
+        snprintf(name, sizeof name, "n%d", i);
+        weft_layer_norm_layer *n =
+            weft_layer_norm_layer_new(m, name, &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
+        if (i > 2) {
+            FAILS(w, WEFT_EARG, "layer_norm_layer: eps");
+            continue;
+        }
+        weft_tensor *x = weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2));     /* of variance 1 */
+        weft_read(weft_layer_norm_layer_run(n, x), y + 2 * i, 2 * sizeof *y);
+    }
+    weft_layer_norm_layer *exact =
+        weft_layer_norm_layer_new(m, "exact", &(weft_layer_norm_opts){ .width = 2, .eps = WEFT_ZERO });
+    weft_real z[2];
+    weft_read(weft_layer_norm_layer_run(exact, weft_reals(w, (weft_real[]){ 1, 3 }, WEFT_SHAPE(2))), z,
+              sizeof z);
+    same_bits("the default is 1e-5", y, y + 2, 2);
+    cr_assert(fabs((double)y[5] - .5) < 1e-6 && fabs((double)z[1] - 1) < TOL(1e-12, 1e-6) && y[1] < z[1]);
+    CLEAN(w);
+}
+
+/* ---- tied weights ---- */
+typedef struct { weft_embedding *e; weft_linear *out; weft_tensor *ids; } tied;
+static weft_tensor *run_tied(weft_tensor *const *x, void *user)
+{
+    const tied *t = user;
+    (void)x;
+    return weft_linear_run(t->out, weft_tanh(weft_embedding_run(t->e, t->ids)));
+}
+
+Test(layers_given, a_linear_layer_shares_a_table)
+{
+    FOR_DEVICES(w) {
+        static const int32_t id[TOKENS] = { 4, 0, 2, 2, 2, 1, 5, 4, 2 };
+        weft_module *m = weft_module_new(w, "m");
+        tied t = { .e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = 6, .columns = 3 }) };
+        t.out = weft_linear_new(m, "out", &(weft_linear_opts){ .weight = weft_embedding_weight(t.e) });
+        t.ids = weft_ragged_ints(w, id, &some);
+        cr_assert(weft_parameter_numel(m) == 18 + 6 && weft_parameter_count(m) == 2, "counted once");
+        cr_assert(weft_find_parameter(m, "out.weight") == weft_find_parameter(m, "e.weight") &&
+                  weft_embedding_weight(t.e) == weft_find_parameter(m, "e.weight"));
+        renew(m);
+        weft_real rows[TOKENS * 3], want[TOKENS * 6];
+        const weft_real *table = of(m, "e.weight");
+        for (int i = 0; i < TOKENS * 3; i++)
+            rows[i] = (weft_real)tanh((double)table[3 * id[i / 3] + i % 3]);
+        product(rows, table, of(m, "out.bias"), TOKENS, 3, 6, want);
+        close_to("tied", numbers(run_tied(NULL, &t)), want, TOKENS * 6, EXACT);
+        gradients_hold(m, (probe){ run_tied, &t }, NULL, 0);       /* both ways to the table, summed */
+        weft_linear *unbiased = weft_linear_new(
+            m, "unbiased",
+            &(weft_linear_opts){ .in = 3, .out = 6, .no_bias = true, .weight = weft_embedding_weight(t.e) });
+        cr_assert(weft_parameter_numel(m) == 18 + 6);
+        product(rows, table, NULL, TOKENS, 3, 6, want);
+        close_to("unbiased", numbers(weft_linear_run(unbiased, weft_tanh(weft_embedding_run(t.e, t.ids)))),
+                 want, TOKENS * 6, EXACT);
+    }
+}
+
+Test(layers_given, weights_that_cannot_be_tied)
+{
+    weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m"), *root = weft_module_new(w, "root");
+    weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(4, 3), (weft_init){ 0 });
+    weft_tensor *line = weft_parameter(m, "line", WEFT_SHAPE(4), (weft_init){ 0 });
+    weft_tensor *buffer = weft_buffer(m, "buffer", WEFT_SHAPE(4, 3));
+    weft_tensor *foreign =
+        weft_parameter(weft_module_new(other, "m"), "p", WEFT_SHAPE(4, 3), (weft_init){ 0 });
+    const struct { weft_module *m; weft_linear_opts o; weft_status status; const char *text; } bad[] = {
+        { m, { .weight = weft_zeros(w, WEFT_SHAPE(4, 3)) }, WEFT_EARG, "is no parameter" },
+        { m, { .weight = buffer }, WEFT_EARG, "is no parameter" },
+        { m, { .weight = weft_embedding_weight(NULL) }, WEFT_EARG, "linear \"x\" in m: the weight" },
+        { m, { .weight = foreign }, WEFT_EARG, "linear \"x\" in m: the weight" },
+        { root, { .weight = p }, WEFT_EARG, "is not below the root" },
+        { m, { .weight = line }, WEFT_ESHAPE, "[out, in] is wanted" },
+        { m, { .in = 4, .weight = p }, WEFT_ESHAPE, "the weight is [4, 3]" },
+        { m, { .in = 3, .out = 3, .weight = p }, WEFT_ESHAPE, "of out 3 and in 3" },
+    };
+    for (int i = 0; i < COUNT(bad); i++) {
+        weft_linear *l = weft_linear_new(bad[i].m, "x", &bad[i].o);
+        cr_assert(weft_error_code(w) == bad[i].status && strstr(weft_error_message(w), bad[i].text),
+                  "%d: %s", i, weft_error_message(w));
+        weft_recover(w);
+        weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(2, 3)));
+        FAILS(w, WEFT_EARG, "could not be made");
+    }
+    cr_assert(!m->child && !root->child && weft_parameter_count(root) == 0);
+    CLEAN(w);
+    CLEAN(other);
+}
+
+/* ---- dropout of rows ---- */
+enum { ROWS = 400, WIDE = 3 };
+typedef struct { weft *w; weft_module *m; weft_embedding *e; } dropping;
+static dropping dropping_in(weft *w, double p)
+{
+    weft_module *m = weft_module_new(w, "m");
+    return (dropping){ w, m,
+                       weft_embedding_new(m, "e", &(weft_embedding_opts){
+                                                      .rows = ROWS, .columns = WIDE, .row_dropout = p }) };
+}
+
+/* factor[id]: 0 or 1 / (1 - p), of all ids in one call */
+static void factors(const dropping *d, weft_real *factor)
+{
+    const weft_real *table = of(d->m, "e.weight"),
+                    *y = numbers(weft_embedding_run(d->e, weft_arange(d->w, ROWS)));
+    for (int i = 0; i < ROWS; i++) {
+        factor[i] = y[WIDE * i] == 0 ? 0 : (weft_real)(1 / .75);
+        for (int j = 0; j < WIDE; j++)
+            cr_assert(fabs((double)y[WIDE * i + j] - (double)(factor[i] * table[WIDE * i + j])) < 1e-5,
+                      "row %d is whole or gone", i);
+    }
+}
+
+Test(layers_given, rows_are_dropped_alike_wherever_they_stand)
+{
+    FOR_DEVICES(w) {
+        static const int32_t id[TOKENS] = { 14, 0, 2, 2, 299, 1, 5, 14, -1 };
+        dropping d = dropping_in(w, .25);
+        weft_real factor[ROWS], again[ROWS];
+        factors(&d, factor);
+        int gone = 0;
+        for (int i = 0; i < ROWS; i++)
+            gone += factor[i] == 0;
+        cr_assert(gone > 60 && gone < 140, "%d of %d rows", gone, ROWS);
+        const weft_real *table = of(d.m, "e.weight");
+        weft_tensor *concat = weft_ragged_ints(w, id, &some), *plain = weft_ints(w, id, WEFT_SHAPE(3, 3));
+        weft_tensor *y[] = { weft_embedding_run(d.e, concat), weft_embedding_run(d.e, plain),
+                             weft_to_layout(weft_embedding_run(d.e, weft_to_layout(concat, WEFT_PACKED)),
+                                            WEFT_CONCAT) };
+        cr_assert(weft_layout_of(y[0]) == WEFT_CONCAT);
+        for (int k = 0; k < COUNT(y); k++)
+            for (int i = 0; i < TOKENS * WIDE; i++) {
+                int row = id[i / WIDE];
+                cr_assert(numbers(y[k])[i] == (row < 0 ? 0 : factor[row] * table[WIDE * row + i % WIDE]));
+            }
+        weft_backward(weft_sum_all(y[0]));
+        const weft_real *g = numbers(weft_grad(weft_find_parameter(d.m, "e.weight")));
+        cr_assert(g[2 * WIDE] == 2 * factor[2] && g[299 * WIDE] == factor[299] && g[7 * WIDE] == 0);
+        weft_clear(w);
+        factors(&d, again);
+        cr_assert(memcmp(factor, again, sizeof again), "another step, another mask");
+        weft_set_training(w, false);
+        same_bits("evaluation", numbers(weft_embedding_run(d.e, weft_arange(w, ROWS))), of(d.m, "e.weight"),
+                  ROWS * WIDE);
+    }
+}
+
+Test(layers_given, dropped_rows_are_a_function_of_seed_and_path)
+{
+    weft *w = open_on(WEFT_CPU), *same = open_on(WEFT_REF), *other = open_with((weft_opts){ .seed = 2 });
+    weft_real of_w[ROWS], of_same[ROWS], of_other[ROWS];
+    dropping a = dropping_in(w, .25), b = dropping_in(same, .25), c = dropping_in(other, .25);
+    weft_dropout(weft_full(same, 1, WEFT_SHAPE(9)), .5, "m.e", false);      /* disturbs nothing */
+    factors(&a, of_w), factors(&b, of_same), factors(&c, of_other);
+    same_bits("a twin", of_w, of_same, ROWS);
+    cr_assert(memcmp(of_w, of_other, sizeof of_w));
+    for (int i = 0; i < 3; i++) {
+        weft_embedding_new(
+            a.m, "bad",
+            &(weft_embedding_opts){ .rows = 2, .columns = 2, .row_dropout = (double[]){ 1, -.1, NAN }[i] });
+        FAILS(w, WEFT_EARG, "row_dropout is");
+    }
+    CLEAN(w);
+    CLEAN(same);
+    CLEAN(other);
+}
