@@ -61,8 +61,6 @@ WEFT_API weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *targe
                                       const weft_loss_opts *opts);
 
 /* ---- metrics ---- */
-/* The class with the largest score of each row: [.., classes] -> [..] ints; the first of equals. */
-WEFT_API weft_tensor *weft_argmax(weft_tensor *scores);
 /* How many rows the largest score is right, of how many that are not ignored (opts as in cross
  * entropy). */
 WEFT_API weft_loss weft_token_accuracy(weft_tensor *scores, weft_tensor *classes,

@@ -133,7 +133,7 @@ static weft_tensor *interpretable(hunt_scene *s)
     weft_tensor *y = weft_interpretable_attention_run(
         weft_interpretable_attention_new(s->m, s->name, d, 1 + (int)hunt_below(s, d > 3 ? 3 : 1),
                                          drop(s, (weft_real).1)),
-        q, memory, (weft_causal)hunt_below(s, 4), counts ? &map : NULL);
+        q, memory, (weft_causal)hunt_below(s, 4), NULL, counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
     return y;
