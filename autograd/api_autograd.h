@@ -50,6 +50,9 @@ WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
 /* Ints as reals; no gradient. */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
+/* Reals as ints, to the nearest, halves to the even one; no gradient. NaN, and what an int32 does
+ * not hold, is an error that names its place. */
+WEFT_API weft_tensor *weft_to_ints(weft_tensor *x);
 
 /* ---- matrix products ---- *
  * a [.., m, k] b [.., k, n] -> [.., m, n]. If b has rank 2 all leading axes of a are rows (ragged
@@ -60,11 +63,27 @@ WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
 /* ---- sums ---- *
- * Along an axis, which goes away. Along the rows of a ragged tensor (axis 0) over all tokens; the
- * result is plain. Nothing to sum is 0, its mean 0. */
+ * Along an axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two readings:
+ * weft_pool is within each sequence; weft_sum_all and weft_mean_all, or weft_plain before it, are
+ * over all tokens. Nothing to sum is 0, its mean 0. */
 WEFT_API weft_tensor *weft_sum(weft_tensor *x, int axis), *weft_mean(weft_tensor *x, int axis);
-/* The largest; the gradient goes to the first of equals. An empty axis is an error. */
-WEFT_API weft_tensor *weft_max(weft_tensor *x, int axis);
+/* The largest and the smallest; NaN is both. The gradient goes to the first of equals. An empty
+ * axis is an error. */
+WEFT_API weft_tensor *weft_max(weft_tensor *x, int axis), *weft_min(weft_tensor *x, int axis);
+/* Their places along the axis, ints: the first of equals, the first NaN if there is one. No
+ * gradient. */
+WEFT_API weft_tensor *weft_argmax(weft_tensor *x, int axis), *weft_argmin(weft_tensor *x, int axis);
+/* The sum of (x - mean)^2 over the axis's n elements, divided by n - correction; and its root. A
+ * correction of 1 is the estimate from a sample, as PyTorch's default, 0 NumPy's. Both are 0 where
+ * n - correction is 0 or less: of nothing, and with 1 of one element, where PyTorch has NaN. Where
+ * the deviation is 0 its gradient is 0. */
+WEFT_API weft_tensor *weft_var(weft_tensor *x, int axis, double correction),
+    *weft_std(weft_tensor *x, int axis, double correction);
+/* The k largest along an axis, 0 <= k <= its size, the largest first, of equals the first first,
+ * NaN before all: x's shape with k on that axis. indices: their places along it, ints. Gradients go
+ * through values. Either may be NULL. Axis 0 of a ragged tensor is an error as above. */
+WEFT_API void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values,
+                        weft_tensor **indices);
 /* Over all elements, to rank 0. */
 WEFT_API weft_tensor *weft_sum_all(weft_tensor *x), *weft_mean_all(weft_tensor *x);
 /* y_i = x_0 + .. + x_i along an axis; of a ragged tensor along axis 0: within each sequence.
@@ -74,13 +93,10 @@ WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 /* Softmax and its kin of reals along an axis; along axis 0 of a ragged tensor: over the tokens of
  * each sequence. mask NULL, or x's shape: where it is 0 the element takes no part and its result is
  * 0. A row without elements is 0 (logsumexp: -inf). */
-WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis),
-    *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
-WEFT_API weft_tensor *weft_log_softmax(weft_tensor *x, int axis),
-    *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask);
+WEFT_API weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask),
+    *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask);
 /* log(sum(exp(x))), the axis gone; of a ragged tensor along axis 0: [sequences, ..], plain. */
-WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis),
-    *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask);
+WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask);
 /* (x - mean) / sqrt(variance + eps) over the last axis, times gain plus shift ([width] each, or
  * both NULL). Ba et al. 2016. */
 WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift,
@@ -92,17 +108,25 @@ WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_te
 WEFT_API weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape);
 /* Two axes exchanged (copied); not the rows of a ragged tensor. Reals. */
 WEFT_API weft_tensor *weft_transpose(weft_tensor *x, int axis, int other);
+/* Axis i of the result is axis axes[i] of x; axes [rank of x] holds each once. The rows of a ragged
+ * tensor stay axis 0. Reals. */
+WEFT_API weft_tensor *weft_permute(weft_tensor *x, const int *axes);
 /* n tensors (WEFT_LIST) end to end along an axis, the others equal. Ragged ones along any axis but
  * 0 (weft_concat_sequences is that). Reals or ints. */
 WEFT_API weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis);
+/* n tensors of one shape, rank 0 .. 5, side by side along a new axis, one of the result's. Ragged
+ * ones along any axis but 0. Reals or ints. */
+WEFT_API weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis);
 /* from .. to - 1 along an axis; negative ones count from the end. Not the rows of a ragged
  * tensor. Reals or ints. */
 WEFT_API weft_tensor *weft_slice(weft_tensor *x, int axis, int64_t from, int64_t to);
 /* Reversed along an axis; axis 0 of a ragged tensor: each sequence by itself. Reals. */
 WEFT_API weft_tensor *weft_flip(weft_tensor *x, int axis);
-/* `times` copies end to end along an axis. Reals of rank 0 .. 5, not the rows of a ragged
+/* `times` copies end to end along an axis: 1 2 1 2. Reals of rank 1 .. 5, not the rows of a ragged
  * tensor. */
 WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
+/* Each element `times` times in a row along an axis: 1 1 2 2. Of the same tensors. */
+WEFT_API weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t times);
 
 /* ---- by index ---- *
  * Rows of a plain table [rows, width] (or [rows]) -> [.. of index, width]; the result is ragged if
@@ -245,13 +269,11 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
 /* The largest difference between the gradients of f (a scalar) at x and central differences,
- * relative to max(1, size of the gradient); gradients by operators and by fused kernels both. NaN
- * on error. Meant for the double library. */
+ * relative to max(1, size of the gradient); gradients by operators and by fused kernels both. order
+ * 1: of f; 2: of a fixed combination of its gradients, so second derivatives. NaN on error. Meant
+ * for the double library. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
-                               weft_tensor *const *x, int64_t n, void *user);
-/* The same for the gradients of the gradients. */
-WEFT_API double weft_gradcheck2(weft_tensor *(*f)(weft_tensor *const *x, void *user),
-                                weft_tensor *const *x, int64_t n, void *user);
+                               weft_tensor *const *x, int64_t n, int order, void *user);
 /* Calls fn with every result as it is made; NULL for nobody. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);

@@ -131,7 +131,7 @@ static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_ten
     if (!weft_ok(x[Q]->w))
         return scores;
     weft_tensor *mask = a->o.causal ? constant(a, x, scores, allowed) : NULL;
-    weft_tensor *weights = mask ? weft_softmax_masked(scores, 0, mask) : weft_softmax(scores, 0);
+    weft_tensor *weights = weft_softmax(scores, 0, mask);
     if (a->below && weft_ok(x[Q]->w))
         weights = weft_mul(weights, constant(a, x, weights, kept));
     weft_tensor *parts =

@@ -86,12 +86,15 @@ bool         weft__pads_are_zero(weft_tensor *x, const weft_lengths *, weft_alig
 typedef struct weft__along { weft__form whole; int axis; bool tokens, flag; } weft__along;
 /* resolves a negative one; fails and false if there is none */
 bool         weft__axis(const weft_tensor *x, int *axis, const char *function);
+/* the same, and that it is not the rows of a ragged tensor, of which there are two readings */
+bool         weft__axis_not_rows(weft_tensor *x, int *axis, const char *function);
 weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
 /* the attribute, in the layout in which the input came */
 weft__along  weft__along_now(const weft_call *);
 weft__segments weft__segments_of(const weft__along *);
 /* without the axis; of tokens [sequences, ..] */
 weft__form   weft__less(const weft__along *);
+/* extreme.c */
 weft_tensor *weft__pool_max(weft_tensor *);
 weft_tensor *weft__reduce(weft_tensor *x, const weft__along *),
     *weft__expand(weft_tensor *y, const weft__along *);

@@ -52,7 +52,7 @@ static double difference(function *f, weft_tensor *const *x, void *user, int64_t
     return worst;
 }
 
-double weft_gradcheck(function *f, weft_tensor *const *x, int64_t n, void *user)
+static double checked(function *f, weft_tensor *const *x, int64_t n, void *user)
 {
     weft *w = n > 0 && x ? weft__context(x, n) : weft__nowhere();
     if (!f)
@@ -109,7 +109,10 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
     return all;
 }
 
-double weft_gradcheck2(function *f, weft_tensor *const *x, int64_t n, void *user)
+double weft_gradcheck(function *f, weft_tensor *const *x, int64_t n, int order, void *user)
 {
-    return weft_gradcheck(f ? probed : NULL, x, n, &(inner){ f, n, user });
+    if (order != 1 && order != 2)
+        weft__fail(n > 0 && x ? weft__context(x, n) : weft__nowhere(), WEFT_EARG,
+                   "gradcheck: order %d; 1 or 2 is wanted", order);
+    return order == 2 ? checked(f ? probed : NULL, x, n, &(inner){ f, n, user }) : checked(f, x, n, user);
 }

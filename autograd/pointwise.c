@@ -204,7 +204,7 @@ weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b)
     return APPLY(&op_where, condition, a, b);
 }
 
-/* ---- scale, and ints as reals ---- */
+/* ---- scale, ints as reals and back ---- */
 static void scale_run(weft_call *c)
 {
     RUN(c, scale, count(c->y[0]), *(const real *)c->attributes, X(c, 0), Y(c, 0), c->add);
@@ -238,3 +238,18 @@ static const weft_op op_to_reals = {
     .name = "to_reals", .no_gradient = true, .shape = to_reals_shape, .forward = to_reals_run
 };
 weft_tensor *weft_to_reals(weft_tensor *ints) { return APPLY(&op_to_reals, ints); }
+
+static bool to_ints_shape(weft_call *c)
+{
+    weft_op_like(c->y[0], c->x[0]);
+    c->y[0]->f.type = WEFT_I32;
+    return is_real(c, 0) || weft_op_refuse(c, "reals are wanted");
+}
+static void to_ints_run(weft_call *c)
+{
+    RUN(c, to_ints, count(c->y[0]), X(c, 0), (int32_t *)(void *)Y(c, 0));
+}
+static const weft_op op_to_ints = {
+    .name = "to_ints", .no_gradient = true, .shape = to_ints_shape, .forward = to_ints_run
+};
+weft_tensor *weft_to_ints(weft_tensor *x) { return APPLY(&op_to_ints, x); }

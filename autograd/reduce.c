@@ -1,6 +1,7 @@
-/* reduce.c - operators along one axis, or over the tokens of each sequence of a ragged tensor: sums, the
- * largest, running sums, flips. Both are rows in runs to the kernels (weft__segments), so each operator is
+/* reduce.c - operators along one axis, or over the tokens of each sequence of a ragged tensor: sums,
+ * variances, running sums, flips. Both are rows in runs to the kernels (weft__segments), so each operator is
  * written once. */
+#include <math.h>
 #include "autograd/autograd.h"
 
 bool weft__axis(const weft_tensor *x, int *axis, const char *function)
@@ -15,6 +16,18 @@ bool weft__axis(const weft_tensor *x, int *axis, const char *function)
     else
         *axis += *axis < 0 ? x->f.rank : 0;
     return !w->status;
+}
+
+bool weft__axis_not_rows(weft_tensor *x, int *axis, const char *function)
+{
+    if (!weft__axis(x, axis, function))
+        return false;
+    if (!x->f.batch || *axis != 0)
+        return true;
+    weft__failed(x, WEFT_ESHAPE, function,
+                 "axis 0 of a ragged tensor: weft_pool is within each sequence, weft_sum_all, weft_mean_all "
+                 "and weft_plain before it are over all tokens");
+    return false;
 }
 
 weft__along weft__along_axis(const weft_tensor *x, int axis, bool tokens)
@@ -130,7 +143,7 @@ weft_tensor *weft__expand(weft_tensor *y, const weft__along *a)
 
 weft_tensor *weft_sum(weft_tensor *x, int axis)
 {
-    if (!weft__axis(x, &axis, "sum"))
+    if (!weft__axis_not_rows(x, &axis, "sum"))
         return weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, false);
     return weft__reduce(x, &a);
@@ -138,110 +151,36 @@ weft_tensor *weft_sum(weft_tensor *x, int axis)
 
 weft_tensor *weft_mean(weft_tensor *x, int axis)
 {
-    if (!weft__axis(x, &axis, "mean"))
+    if (!weft__axis_not_rows(x, &axis, "mean"))
         return weft__inert_beside(x);
-    int64_t n = axis == 0 && x->f.batch ? x->f.batch->tokens : x->f.size[axis];
+    int64_t n = x->f.size[axis];
     return weft_scale(weft_sum(x, axis), n ? 1 / (real)n : 0);
 }
 
-/* ---- the largest: the value and, hidden, its row in the run; the gradient goes there ---- */
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at);
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
-
-static bool max_shape(weft_call *c)
+/* ---- variance: the mean first, then the squares of what differs from it ---- */
+static weft_tensor *variance(weft_tensor *x, int axis, double correction, const char *name)
 {
-    const weft__along *a = c->attributes;
-    if (!reduce_shape(c))
-        return false;
-    c->y[1]->f = c->y[0]->f;
-    c->y[1]->f.type = WEFT_I32;
-    return a->tokens || a->whole.size[a->axis] || !count(c->y[0]) ||
-           weft_op_refuse(c, "the axis is empty, nothing is the largest");
-}
-static void max_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_max, &s, X(c, 0), Y(c, 0), (int32_t *)(void *)Y(c, 1));
-}
-static weft_tensor *max_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    weft__along a = weft__along_now(c);
-    (void)i;
-    return place_along(&a, dy, c->y[1]);
-}
-static bool place_shape(weft_call *c)
-{
-    c->y[0]->f = ((const weft__along *)c->attributes)->whole;
-    return true;
-}
-static void place_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    if (!c->add)
-        RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
-    RUN(c, segment_place, &s, X(c, 0), I(c, 1), Y(c, 0));
-}
-static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    return i ? NULL : pick_along(c->attributes, dy, c->x[1]);
-}
-static bool pick_shape(weft_call *c)
-{
-    c->y[0]->f = weft__less(c->attributes);
-    return true;
-}
-static void pick_run(weft_call *c)
-{
-    weft__segments s = weft__segments_of(c->attributes);
-    RUN(c, segment_pick, &s, X(c, 0), I(c, 1), Y(c, 0), c->add);
-}
-static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
-{
-    return i ? NULL : place_along(c->attributes, dy, c->x[1]);
-}
-#define MAX_RECORDS(of)                                                                                \
-    {                                                                                                  \
-        { .name = "max",                                                                               \
-          .results = 2,                                                                                \
-          of,                                                                                          \
-          .unread = 1,                                                                                 \
-          .shape = max_shape,                                                                          \
-          .forward = max_run,                                                                          \
-          .backward = max_back },                                                                      \
-            { .name = "place",                                                                         \
-              .layout = WEFT_ROWS,                                                                     \
-              .adds = true,                                                                            \
-              .unread = 1,                                                                             \
-              .shape = place_shape,                                                                    \
-              .forward = place_run,                                                                    \
-              .backward = place_back },                                                                \
-        {                                                                                              \
-            .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, \
-            .forward = pick_run, .backward = pick_back                                                 \
-        }                                                                                              \
-    }
-static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
-static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at)
-{
-    return APPLY_WITH(&op_max[a->tokens][1], *a, dy, at);
-}
-static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at)
-{
-    return APPLY_WITH(&op_max[a->tokens][2], *a, x, at);
+    if (!weft__axis_not_rows(x, &axis, name))
+        return weft__inert_beside(x);
+    if (!(correction >= 0 && isfinite(correction)))
+        return weft__failed(x, WEFT_EARG, name, "correction %g; 0 or more is wanted", correction);
+    double left = (double)x->f.size[axis] - correction;
+    weft__along a = weft__along_axis(x, axis, false);
+    weft_tensor *apart = weft_sub(x, weft__expand(weft_mean(x, axis), &a));
+    return weft_scale(weft__reduce(weft_square(apart), &a), left > 0 ? 1 / left : 0);
 }
 
-static weft_tensor *largest(weft_tensor *x, int axis, bool tokens)
+weft_tensor *weft_var(weft_tensor *x, int axis, double correction)
 {
-    weft__along a = weft__along_axis(x, axis, tokens);
-    return APPLY_WITH(&op_max[a.tokens][0], a, x);
+    return variance(x, axis, correction, "var");
 }
 
-weft_tensor *weft_max(weft_tensor *x, int axis)
+/* Where it is 0 its gradient is that of the variance, which is 0 there, and not that of the root. */
+weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 {
-    return weft__axis(x, &axis, "max") ? largest(x, axis, false) : weft__inert_beside(x);
+    weft_tensor *v = variance(x, axis, correction, "std"), *is = weft_greater(v, weft_scalar(v->w, 0));
+    return weft_where(is, weft_sqrt(weft_where(is, v, weft_scalar(v->w, 1))), v);
 }
-
-weft_tensor *weft__pool_max(weft_tensor *x) { return largest(x, 0, true); }
 
 /* ---- running sums, flips: y has x's form; each is its own transpose but for the direction ---- */
 static bool same_shape(weft_call *c)

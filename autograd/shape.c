@@ -1,4 +1,4 @@
-/* shape.c - the same numbers in other shapes: reshape, transpose, repeat, concat, slice, plain and ragged. */
+/* shape.c - the same numbers in other shapes: reshape, transpose, concat, stack, slice, plain and ragged. */
 #include "autograd/autograd.h"
 
 /* ---- reshape: a view ---- */
@@ -120,30 +120,6 @@ weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
         return weft__inert_beside(x);
     swap s = { axis, other };
     return APPLY_WITH(&op_transpose, s, x);
-}
-
-/* ---- repeat: a new axis of size 1 before the axis, spread, and folded in ---- */
-weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times)
-{
-    if (!weft__axis(x, &axis, "tile"))
-        return weft__inert_beside(x);
-    if (times < 0 || x->f.rank == WEFT_RANK || x->f.type != WEFT_REAL || (x->f.batch && axis == 0))
-        return weft__failed(x, WEFT_ESHAPE, "tile",
-                            "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of "
-                            "a ragged tensor, are wanted",
-                            axis, (long long)times);
-    weft__form one = x->f, many, end = x->f;
-    for (int i = one.rank++; i > axis; i--)
-        one.size[i] = one.size[i - 1];
-    one.size[axis] = 1;
-    many = one;
-    many.size[axis] = times;
-    if (__builtin_mul_overflow(end.size[axis], times, &end.size[axis]))
-        return weft__failed(x, WEFT_ESHAPE, "tile", "%lld times are too many elements", (long long)times);
-    weft_tensor *y = weft__spread_to(weft__view(x, &one), &many);
-    if (y->f.batch)                              /* rows lie where the spreading put them */
-        end.layout = y->f.layout, end.place = y->f.place, end.size[0] = y->f.size[0];
-    return weft__view(y, &end);
 }
 
 /* ---- slice, and its transpose, the inset into zeros ---- */
@@ -291,4 +267,59 @@ weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
     if (!weft__axis(x[0], &axis, "concat"))
         return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors are wanted", (long long)n);
     return weft__apply(&op_concat, x, (int)n, &axis, sizeof axis)->y[0];
+}
+
+/* ---- stack: concat along a new axis of size 1 ---- */
+static const weft_op op_stack = { .name = "stack",
+                                  .adds = true,
+                                  .unread = ~0u,
+                                  .shape = concat_shape,
+                                  .forward = concat_run,
+                                  .backward = concat_back };
+
+static bool stackable(weft_tensor *const *x, int64_t n, int axis)
+{
+    weft *w = x[0]->w;
+    char text[2][128];
+    for (int64_t i = 1; i < n && weft_ok(w); i++) {
+        weft__form f = x[i]->f;
+        if (f.batch && x[0]->f.batch)            /* what their batches are is looked at later */
+            f.batch = x[0]->f.batch, f.layout = x[0]->f.layout, f.place = x[0]->f.place,
+            f.size[0] = x[0]->f.size[0];
+        if (!weft__same(&f, &x[0]->f))
+            weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is wanted",
+                       (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
+    }
+    if (x[0]->f.batch && axis == 0)
+        weft__failed(x[0], WEFT_ESHAPE, "stack", "a ragged tensor keeps its rows as axis 0 (weft_plain)");
+    return weft_ok(w);
+}
+
+static weft_tensor *with_axis(weft_tensor *x, int axis)
+{
+    weft__form f = x->f;
+    for (int i = f.rank++; i > axis; i--)
+        f.size[i] = f.size[i - 1];
+    f.size[axis] = 1;
+    return weft__view(x, &f);
+}
+
+weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
+{
+    bool fine = x && n > 0 && n <= INT32_MAX;
+    weft *w = weft__context(x, fine ? (int)n : 0);
+    for (int64_t i = 0; fine && i < n; i++)
+        fine = !weft__wrong(w, x[i]);
+    if (!fine || !weft_ok(w))
+        return weft__failed_of(x, x && n > 0 && n <= INT32_MAX ? (int)n : 0, WEFT_EARG, "stack",
+                               "%lld tensors%s; one or more are wanted", (long long)n, x ? "" : ", NULL");
+    int rank = x[0]->f.rank + 1, at = axis < 0 ? axis + rank : axis;
+    if (rank > WEFT_RANK || at < 0 || at >= rank)
+        return weft__failed(x[0], WEFT_ESHAPE, "stack",
+                            "a new axis %d; rank 0 .. %d and one of the result's axes are wanted", axis,
+                            WEFT_RANK - 1);
+    weft_tensor **views = stackable(x, n, at) ? weft__take(w, &w->notes, n * (int64_t)sizeof *views) : NULL;
+    for (int64_t i = 0; views && i < n; i++)
+        views[i] = with_axis(x[i], at);
+    return views ? weft__apply(&op_stack, views, (int)n, &at, sizeof at)->y[0] : &w->nil;
 }

@@ -128,18 +128,15 @@ static weft_tensor *along(int which, weft_tensor *x, int axis, weft_tensor *mask
     return run_on(which, &a, x, mask);
 }
 
-weft_tensor *weft_softmax(weft_tensor *x, int axis) { return along(SOFTMAX, x, axis, NULL); }
-weft_tensor *weft_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)
+weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask)
 {
     return along(SOFTMAX, x, axis, mask);
 }
-weft_tensor *weft_log_softmax(weft_tensor *x, int axis) { return along(LOG_SOFTMAX, x, axis, NULL); }
-weft_tensor *weft_log_softmax_masked(weft_tensor *x, int axis, weft_tensor *mask)
+weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask)
 {
     return along(LOG_SOFTMAX, x, axis, mask);
 }
-weft_tensor *weft_logsumexp(weft_tensor *x, int axis) { return along(LOGSUMEXP, x, axis, NULL); }
-weft_tensor *weft_logsumexp_masked(weft_tensor *x, int axis, weft_tensor *mask)
+weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask)
 {
     return along(LOGSUMEXP, x, axis, mask);
 }

@@ -92,6 +92,10 @@ void weft__check_faults(weft *w, const char *what)
     if (!f.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
+    if (f.below < 0)
+        weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is none that an int holds; %d .. %d are "
+                   "wanted", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
+                   INT32_MIN, INT32_MAX);
     weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is wanted (or -1)", what,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                (long long)f.below - 1);

@@ -12,7 +12,8 @@
 typedef weft_real real;
 typedef struct weft__kernels weft__kernels;
 
-/* an index, and what it had to be below; by: which kernel, where that is not clear */
+/* an index, and what it had to be below (-1: a number that no int holds); by: which kernel, where that is not
+ * clear */
 typedef struct weft__fault { bool is; int64_t row; int64_t value, below; const char *by; } weft__fault;
 
 typedef struct weft__device {                    /* first argument of every kernel */

@@ -35,6 +35,18 @@ void K(to_reals)(weft__device *d, int64_t n, const int32_t *x, real *y)
 {
     LAUNCH(d, to_reals_each, blocks_for(n), THREADS, 0, n, x, y);
 }
+__global__ static void to_ints_each(int64_t n, const real *x, int32_t *y, faults f)
+{
+    for (int64_t i = first_index(); i < n; i += index_step()) {
+        real whole = nearest_even(x[i]);
+        bool fits = whole >= R(-2147483648.) && whole < R(2147483648.);
+        y[i] = fits ? (int32_t)whole : (int32_t)(1 + within(f, i, -1, 0, -1));
+    }
+}
+void K(to_ints)(weft__device *d, int64_t n, const real *x, int32_t *y)
+{
+    LAUNCH(d, to_ints_each, blocks_for(n), THREADS, 0, n, x, y, faults_of(d));
+}
 __global__ static void one_hot_each(int64_t rows, int64_t classes, const int32_t *class_, real *y, faults f)
 {
     EACH_ROW(r, rows) {

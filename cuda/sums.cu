@@ -127,6 +127,50 @@ void K(segment_max)(weft__device *d, const weft__segments *s, const real *x, rea
     LAUNCH(d, segment_max_each, one.grid, one.threads, 0, *s, x, y, at);
 }
 
+/* Whether row r with v comes after row `last_row` with `last`, where the largest come first. */
+__device__ static inline bool is_after(real v, int64_t r, real last, int64_t last_row)
+{
+    if (v == last || (v != v && last != last))
+        return r > last_row;
+    return v < last || (last != last && v == v);
+}
+/* Each of the k is the first of the largest among what comes after the one before. */
+__global__ static void segment_topk_each(weft__segments s, int64_t k, const real *x, int32_t *at,
+                                         int32_t *place)
+{
+    seat t = seat_of(s);
+    real last = 0;
+    int64_t last_row = -1, to = t.run * k * s.inner + t.column;
+    for (int64_t i = 0; i < k; i++, to += s.inner) {
+        real best = -(real)INFINITY;
+        int64_t row = INT32_MAX;
+        EACH_LANE(r, t.g, t.rows) {
+            real v = x[t.at + r * s.inner];
+            if (last_row < 0 || is_after(v, r, last, last_row))
+                best = merged<LARGEST>(v, best);
+        }
+        best = together<LARGEST>(t.g, best);
+        EACH_LANE(r, t.g, t.rows) {
+            real v = x[t.at + r * s.inner];
+            if (row == INT32_MAX && (v == best || (v != v && best != best)) &&
+                (last_row < 0 || is_after(v, r, last, last_row)))
+                row = r;
+        }
+        row = together<LOWEST>(t.g, (int)row);
+        last = best, last_row = row;
+        if (t.is && t.g.lane == 0) {
+            at[to] = row < INT32_MAX ? (int32_t)row : -1;
+            place[to] = row < INT32_MAX ? (int32_t)(t.at + row * s.inner) : -1;
+        }
+    }
+}
+void K(segment_topk)(weft__device *d, const weft__segments *s, int64_t k, const real *x, int32_t *at,
+                     int32_t *place)
+{
+    shape one = groups_of(s);
+    LAUNCH(d, segment_topk_each, one.grid, one.threads, 0, *s, k, x, at, place);
+}
+
 /* ---- one row of each run; x has a row a run ---- */
 __global__ static void segment_place_each(weft__segments s, const real *x, const int32_t *at, real *y,
                                           faults f)

@@ -61,8 +61,6 @@ WEFT_API weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *targe
                                       const weft_loss_opts *opts);
 
 /* ---- metrics ---- */
-/* The class with the largest score of each row: [.., classes] -> [..] ints; the first of equals. */
-WEFT_API weft_tensor *weft_argmax(weft_tensor *scores);
 /* How many are right, and of how many, both of rank 0: an accuracy. It is no loss: it has no
  * gradient. Over several batches right and total are summed, by a weft_meter, say. */
 typedef struct { weft_tensor *right, *total; } weft_ratio;

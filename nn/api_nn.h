@@ -79,6 +79,9 @@ WEFT_API void weft_print_module(FILE *file, const weft_module *m);
  * after accumulation. */
 WEFT_API void weft_zero_grad(weft_module *m);
 WEFT_API void weft_divide_grad(weft_module *m, weft_tensor *divisor);
+/* All gradients below m as one plain vector [weft_parameter_numel(m)], in the order of
+ * weft_parameter_at: tied ones once, frozen ones 0. A copy, a constant of the step. */
+WEFT_API weft_tensor *weft_flat_gradient(weft_module *m);
 
 #ifdef __cplusplus
 }

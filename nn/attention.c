@@ -43,8 +43,8 @@ static weft_tensor *additive(const void *layer, weft_tensor *q, weft_tensor *mem
     weft_pairs(of_q, of_m, &of_q_pair, &of_m_pair);
     weft_pairs(of_q, memory, NULL, &value);
     weft_tensor *score = weft_reshape(a->score, 2, (int64_t[]){ 1, -1 });
-    weft_tensor *weight =
-        weft_softmax(weft_matmul_with(weft_tanh(weft_add(of_q_pair, of_m_pair)), false, score, true), 0);
+    weft_tensor *weight = weft_softmax(
+        weft_matmul_with(weft_tanh(weft_add(of_q_pair, of_m_pair)), false, score, true), 0, NULL);
     weft_tensor *y = weft_pool(weft_mul(weight, value), WEFT_POOL_SUM);
     if (map)
         *map = weight;

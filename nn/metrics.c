@@ -1,38 +1,9 @@
-/* metrics.c - what is counted beside a loss: argmax, accuracies, perplexity, edit distance. Nothing here
+/* metrics.c - what is counted beside a loss: accuracies, perplexity, edit distance. Nothing here
  * is on the tape. */
 #include <math.h>
 #include <stdlib.h>
 #include "autograd/autograd.h"
 #include "nn/loss.h"
-
-/* ---- argmax: y = place of the largest, and its value, which the kernel finds on the way ---- */
-static bool argmax_shape(weft_call *c)
-{
-    weft__form f = c->x[0]->f;
-    if (f.type != WEFT_REAL || f.rank < (f.batch ? 2 : 1))
-        return weft_op_refuse(c, "reals [.., classes] are wanted");
-    f.rank--;
-    f.size[f.rank] = 0;
-    c->y[1]->f = c->y[0]->f = f;
-    c->y[0]->f.type = WEFT_I32;
-    return weft_size(c->x[0], -1) > 0 || weft__elements(&f) == 0 ||
-           weft_op_refuse(c, "there is no largest of no classes");
-}
-
-static void argmax_run(weft_call *c)
-{
-    weft *w = c->y[0]->w;
-    weft__segments rows = { .count = weft__elements(&c->y[0]->f),
-                            .length = weft_size(c->x[0], -1),
-                            .inner = 1 };
-    w->dev.k->segment_max(&w->dev, &rows, c->x[0]->data, c->y[1]->data, weft_op_int_data(c->y[0]));
-}
-
-static const weft_op op_argmax = {
-    .name = "argmax", .results = 2, .no_gradient = true, .shape = argmax_shape, .forward = argmax_run
-};
-
-weft_tensor *weft_argmax(weft_tensor *scores) { return weft__apply(&op_argmax, &scores, 1, NULL, 0)->y[0]; }
 
 /* ---- accuracies ---- */
 typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 or 1, and what it counts */
@@ -40,7 +11,7 @@ typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 
 weft_tensor *weft__predicted(const char *name, weft_tensor *scores, weft_tensor *classes)
 {
     char a[128], b[128];
-    weft_tensor *best = weft_argmax(scores);
+    weft_tensor *best = weft_argmax(scores, -1);
     if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
         weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are wanted", name,
                    weft__text(&scores->f, a), weft__text(&classes->f, b));

@@ -151,8 +151,8 @@ static bool expand(search *b, weft_tensor *scores)
     weft *w = b->d.w;
     int64_t each = b->d.beams * b->d.classes;
     real *log_p = weft__take(w, &w->notes, b->d.n * each * (int64_t)sizeof *log_p);
-    if (!log_p ||
-        weft__read(weft_log_softmax(scores, 1), log_p, (size_t)(b->d.n * each) * sizeof *log_p) != WEFT_OK)
+    if (!log_p || weft__read(weft_log_softmax(scores, 1, NULL), log_p,
+                             (size_t)(b->d.n * each) * sizeof *log_p) != WEFT_OK)
         return false;
     for (int64_t s = 0; s < b->d.n; s++) {
         if (b->best[s].done)

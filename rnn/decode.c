@@ -238,7 +238,8 @@ static weft_decoded follow(weft__decoder *d, int64_t n, weft_state first, choose
 
 static bool choose_largest(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
 {
-    weft_tensor *largest = weft_argmax(scores), *p = weft_take_along(weft_log_softmax(scores, 1), largest);
+    weft_tensor *largest = weft_argmax(scores, 1),
+                *p = weft_take_along(weft_log_softmax(scores, 1, NULL), largest);
     return weft__read(largest, chosen, (size_t)d->n * sizeof *chosen) == WEFT_OK &&
            weft__read(p, log_p, (size_t)d->n * sizeof *log_p) == WEFT_OK;
 }
@@ -294,7 +295,7 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *cho
     real *all = weft__take(w, &w->notes, d->n * C * (int64_t)sizeof *all);
     weft__scored *room = weft__take(w, &w->notes, C * (int64_t)sizeof *room);
     if (!stream || !all || !room ||
-        weft__read(weft_log_softmax(scores, 1), all, (size_t)(d->n * C) * sizeof *all) != WEFT_OK)
+        weft__read(weft_log_softmax(scores, 1, NULL), all, (size_t)(d->n * C) * sizeof *all) != WEFT_OK)
         return false;
     for (int64_t s = 0; s < d->n; s++) {
         chosen[s] = sampled(d->o, all + s * C, C, room, weft_stream_uniform(stream));

@@ -87,7 +87,7 @@ int main(void)
     for (int i = 0; i < 39; i++)
         worst = fmax(worst, fabs((double)(dx[0][i] - dx[1][i])));
     weft_tensor *x = weft_reals(w, (weft_real[]){ -1, (weft_real).5, 2 }, WEFT_SHAPE(3));
-    double error = weft_gradcheck(total, &x, 1, NULL);
+    double error = weft_gradcheck(total, &x, 1, 1, NULL);
     int good = weft_ok(w) && worst < 1e-5 && error < 2e-2;
     printf("%s: cell %.1e, operator %.1e %s\n", weft_device_name(w), worst, error, weft_error_message(w));
     weft_close(w);

@@ -1,6 +1,8 @@
 /* functions.h - the words that pointwise.def is written in, for one number. */
 #ifndef WEFT_SHARED_FUNCTIONS_H
 #define WEFT_SHARED_FUNCTIONS_H
+#include "core/kernels.h"
+#include "core/shared/philox.h"
 
 #define R(x)          ((real)(x))
 #define NORMAL_CDF(x) (R(.5) * erfc(-(x) * R(.70710678118654752)))
@@ -11,5 +13,11 @@
 #define LESSER(a, b)  ((a) < (b) || (a) != (a) ? (a) : (b))                       /* NaN stays */
 #define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
 #define TANH(x)       tanh(x)
+/* The whole number that is nearest, halves to the even one, in whatever mode the machine rounds. */
+WEFT__BOTH real nearest_even(real x)
+{
+    real below = floor(x), rest = x - below;
+    return below + (rest > R(.5) || (rest == R(.5) && fmod(below, 2) != 0));
+}
 #define SIGMOID(x)    (1 / (1 + exp(-(x))))
 #endif

@@ -91,16 +91,14 @@ weft_interpretable_attention_new(weft_module *m, const char *name,
                                  const weft_interpretable_attention_opts *opts);
 /* q and memory ragged [N, d_model]; or plain [n, T, d_model], every sequence full; or q plain [n,
  * d_model], one query for each sequence of the memory. map as in weft_attention: NULL, or set to
- * the weights. */
+ * the weights.
+ * mask, or NULL: plain [n, Tq (or 1), Tk], 1 where a key takes part, 0 where not; then q [n, Tq,
+ * d_model] and memory [n, Tk, d_model] are plain, causal is WEFT_ALL_KEYS, all scores are in memory
+ * as PyTorch has them, a query without a key sees all evenly, and map is [n, heads, Tq, Tk]. */
 WEFT_API weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a,
                                                        weft_tensor *q, weft_tensor *memory,
-                                                       weft_causal causal, weft_tensor **map);
-/* The same of plain tensors by a mask [n, Tq (or 1), Tk] that is not 0 where a key is forbidden
- * (weft_get_attention_mask; NULL: nowhere), as PyTorch computes it: with all scores in memory, and
- * a query whose keys are all forbidden sees all of them evenly. map [n, heads, Tq, Tk]. */
-WEFT_API weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a,
-                                                          weft_tensor *q, weft_tensor *memory,
-                                                          weft_tensor *mask, weft_tensor **map);
+                                                       weft_causal causal, weft_tensor *mask,
+                                                       weft_tensor **map);
 
 /* ---- forecasting: models of past series, future series and static covariates ---- *
  * TransformerTF's six models (CERN), with its names of options and parameters, so that its

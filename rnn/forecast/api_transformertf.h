@@ -43,7 +43,7 @@ typedef struct {
 /* [n, future, past + future]: 1 where query i of the decoder may not look, else 0. Keys are the
  * encoder's steps, forbidden in pads, then the decoder's: forbidden from i itself on (strictly
  * past), or, not_causal, in pads. decoder NULL: every sequence is full; opts NULL: zeros. A
- * constant; weft_softmax_masked wants the opposite, 1 where a key takes part. */
+ * constant; the mask of weft_softmax is the opposite, 1 where a key takes part. */
 WEFT_API weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder, int64_t past,
                                               const weft_lengths *decoder, int64_t future,
                                               const weft_attention_mask_opts *opts);

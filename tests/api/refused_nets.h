@@ -93,8 +93,8 @@ static void blocks(bad *b)
     MUST(weft_variable_selection_run, weft_variable_selection_new(b->m, NULL, NULL), X, X, &more);
     TRY(weft_interpretable_attention_new, b->m, b->name,
         &(weft_interpretable_attention_opts){ .d_model = b->n, .heads = b->i, .dropout = b->r });
-    MUST(weft_interpretable_attention_run, NULL, X, X, (weft_causal)b->i, &more);
-    MUST(weft_interpretable_attention_masked, NULL, X, X, X, &more);
+    MUST(weft_interpretable_attention_run, NULL, X, X, (weft_causal)b->i, NULL, &more);
+    MUST(weft_interpretable_attention_run, NULL, X, X, WEFT_ALL_KEYS, X, &more);
 }
 
 static void forecasting(bad *b)

@@ -47,19 +47,33 @@ F(where, weft_where(weft_greater(x[0], x[1]), x[1], weft_square(x[2])))
 F(matmul, weft_matmul(x[0], x[1])) F(matmul_ta, weft_matmul_with(x[0], true, x[1], false))
 F(matmul_tb, weft_matmul_with(x[0], false, x[1], true)) F(matmul_tt, weft_matmul_with(x[0], true, x[1], true))
 F(sum0, weft_sum(x[0], 0)) F(sum1, weft_sum(x[0], 1)) F(mean, weft_mean(x[0], -1))
-F(mean0, weft_mean(x[0], 0))
+/* over all tokens: pads of the layout rows are no tokens */
+static weft_tensor *tokens_of(weft_tensor *x) { return weft_plain(weft_to_layout(x, WEFT_CONCAT)); }
+F(sum_tokens, weft_sum(tokens_of(x[0]), 0)) F(mean_tokens, weft_mean(tokens_of(x[0]), 0))
+F(var, weft_var(x[0], 1, 1)) F(var0, weft_var(x[0], 0, .5)) F(var_all, weft_var(x[0], -1, 0))
+F(var_of_one, weft_add(weft_var(x[0], 1, 1), weft_sum(weft_square(x[0]), 1)))
+F(std, weft_std(x[0], -1, 0)) F(std1, weft_std(x[0], 1, 1))
+F(std_of_one, weft_add(weft_std(x[0], 1, 1), weft_sum(weft_square(x[0]), 1)))
 F(sum_all, weft_sum_all(weft_square(x[0]))) F(mean_all, weft_mean_all(weft_square(x[0])))
 F(max, weft_max(x[0], 1))                           F(max0, weft_max(x[0], 0))
+F(min, weft_min(x[0], 1))                           F(min0, weft_min(x[0], 0))
+static weft_tensor *best_of(weft_tensor *x, int64_t k, int axis)
+{
+    weft_tensor *values;
+    weft_topk(x, k, axis, &values, NULL);
+    return weft_mul(values, values);
+}
+F(topk, best_of(x[0], 2, -1)) F(topk1, best_of(x[0], 1, 1)) F(topk0, best_of(x[0], weft_size(x[0], 0), 0))
 F(cumsum, weft_cumsum(x[0], 1)) F(cumsum0, weft_cumsum(x[0], 0)) F(flip, weft_flip(x[0], 1))
 F(flip0, weft_flip(x[0], 0))
-F(softmax, weft_softmax(x[0], -1)) F(softmax0, weft_softmax(x[0], 0))
-F(log_softmax, weft_log_softmax(x[0], 1))
-F(log_softmax0, weft_log_softmax(x[0], 0)) F(logsumexp, weft_logsumexp(x[0], -1))
-F(logsumexp1, weft_logsumexp(x[0], 1))
-F(softmax_masked, weft_softmax_masked(x[0], -1, positive(x[1])))
-F(softmax_masked0, weft_softmax_masked(x[0], 0, positive(x[1])))
-F(log_softmax_masked1, weft_log_softmax_masked(x[0], -1, positive(x[1])))
-F(log_softmax_masked, weft_log_softmax_masked(x[0], 0, positive(x[1])))
+F(softmax, weft_softmax(x[0], -1, NULL)) F(softmax0, weft_softmax(x[0], 0, NULL))
+F(log_softmax, weft_log_softmax(x[0], 1, NULL))
+F(log_softmax0, weft_log_softmax(x[0], 0, NULL)) F(logsumexp, weft_logsumexp(x[0], -1, NULL))
+F(logsumexp1, weft_logsumexp(x[0], 1, NULL))
+F(softmax_masked, weft_softmax(x[0], -1, positive(x[1])))
+F(softmax_masked0, weft_softmax(x[0], 0, positive(x[1])))
+F(log_softmax_masked1, weft_log_softmax(x[0], -1, positive(x[1])))
+F(log_softmax_masked, weft_log_softmax(x[0], 0, positive(x[1])))
 F(layer_norm, weft_layer_norm(x[0], x[1], x[2], (weft_real)1e-5))
 F(layer_norm_bare, weft_layer_norm(x[0], NULL, NULL, (weft_real)1e-2))
 F(linear, weft__linear(x[0], x[1], x[2], WEFT__UNARIES, 0))
@@ -76,6 +90,12 @@ F(concat, weft_concat((weft_tensor *[]){ x[0], x[1], x[0] }, 3, 1))
 F(concat0, weft_concat((weft_tensor *[]){ x[0], x[1] }, 2, 0))
 F(slice, weft_slice(x[0], 1, 1, 3))
 F(slices, weft_mul(weft_slice(x[0], -1, 0, 2), weft_slice(x[0], -1, -2, 3)))
+F(permute, weft_permute(x[0], (int[]){ 2, 0, -1, 1 }))
+F(permute_rows, weft_permute(x[0], (int[]){ 0, -1, 1 }))
+F(stack, weft_stack((weft_tensor *[]){ x[0], x[1], x[0] }, 3, 1))
+F(stack_last, weft_stack((weft_tensor *[]){ x[0], x[1] }, 2, -1))
+F(repeat_interleave, weft_repeat_interleave(x[0], 1, 3))
+F(repeat_interleave0, weft_repeat_interleave(x[0], 0, 2))
 F(tile, weft_tile(x[0], 1, 3))                              F(tile0, weft_tile(x[0], 0, 2))
 F(pool_sum, weft_pool(x[0], WEFT_POOL_SUM))                     F(pool_mean, weft_pool(x[0], WEFT_POOL_MEAN))
 F(pool_max, weft_pool(x[0], WEFT_POOL_MAX)) F(pool_first, weft_pool(x[0], WEFT_POOL_FIRST))
@@ -129,9 +149,10 @@ static weft_tensor *one_more(weft_tensor *x)     /* token in each sequence: none
     return weft_concat_sequences(x, weft_ragged(weft_context_of(x), (weft_real[64]){ 0 }, weft_size(x, 1),
                                                 &(weft_lengths){ weft_lengths_of(x).n, ones, NULL }));
 }
-F(logsumexp0, weft_logsumexp(one_more(x[0]), 0)) F(logsumexp_empty, or_nothing(weft_logsumexp(x[0], 0)))
-F(logsumexp_masked, or_nothing(weft_logsumexp_masked(x[0], -1, positive(x[1]))))
-F(logsumexp_masked0, or_nothing(weft_logsumexp_masked(x[0], 0, positive(x[1]))))
+F(logsumexp0, weft_logsumexp(one_more(x[0]), 0, NULL))
+F(logsumexp_empty, or_nothing(weft_logsumexp(x[0], 0, NULL)))
+F(logsumexp_masked, or_nothing(weft_logsumexp(x[0], -1, positive(x[1]))))
+F(logsumexp_masked0, or_nothing(weft_logsumexp(x[0], 0, positive(x[1]))))
 F(ragged_like, weft_ragged_like(weft_square(weft_plain(x[0])), x[0]))
 
 static weft_tensor *pairs_of(weft_tensor *q, weft_tensor *k)
@@ -250,13 +271,21 @@ static const op_case op_cases[] = {
     { "linear of itself", f_linear_same, { "ab" }, -1, 1, 2 },
     { "glu", f_glu, { "ab4" }, -2, 2, 2 },           { "glu ragged", f_glu, { "~n6" }, -2, 2, 2 },
     { "sum 0", f_sum0, { "abc" }, -2, 2, 2 }, { "sum 1", f_sum1, { "abc" }, -2, 2, 2 },
-    { "sum tokens", f_sum0, { "~na" }, -2, 2, 2 },
+    { "sum tokens", f_sum_tokens, { "~na" }, -2, 2, 2 },
     { "sum columns", f_sum1, { "~nab" }, -2, 2, 2 }, { "mean", f_mean, { "abc" }, -2, 2, 2 },
-    { "mean tokens", f_mean0, { "~na" }, -2, 2, 2 },
+    { "mean tokens", f_mean_tokens, { "~na" }, -2, 2, 2 },
+    { "var", f_var, { "a4b" }, -2, 2, 2 }, { "var 0", f_var0, { "4ab" }, -2, 2, 2 },
+    { "var ragged", f_var_all, { "~na3" }, -2, 2, 2 }, { "var of one", f_var_of_one, { "a1b" }, -2, 2, 2 },
+    { "std of one", f_std_of_one, { "a1" }, -2, 2, 2 },
+    { "std", f_std, { "ab4" }, -2, 2, 2 }, { "std ragged", f_std1, { "~n3" }, -2, 2, 2 },
     { "sum_all", f_sum_all, { "~nab" }, -2, 2, 2 }, { "mean_all", f_mean_all, { "abc" }, -2, 2, 2 },
     { "mean_all ragged", f_mean_all, { "~na" }, -2, 2, 2 },
     { "max", f_max, { "abc" }, -2, 2, 2 }, { "max 0", f_max0, { "ab" }, -2, 2, 2 },
     { "max ragged", f_max, { "~na" }, -2, 2, 2 },
+    { "min", f_min, { "abc" }, -2, 2, 2 }, { "min 0", f_min0, { "ab" }, -2, 2, 2 },
+    { "min ragged", f_min, { "~na" }, -2, 2, 2 },
+    { "topk", f_topk, { "ab3" }, -2, 2, 2 }, { "topk ragged", f_topk1, { "~nab" }, -2, 2, 2 },
+    { "topk 0", f_topk0, { "abc" }, -2, 2, 2 },
     { "cumsum", f_cumsum, { "abc" }, -2, 2, 2 },     { "cumsum tokens", f_cumsum0, { "~na" }, -2, 2, 2 },
     { "flip", f_flip, { "abc" }, -2, 2, 2 },         { "flip tokens", f_flip0, { "~na" }, -2, 2, 2 },
     { "softmax", f_softmax, { "abc" }, -2, 2, 2 }, { "softmax ragged", f_softmax, { "~na" }, -2, 2, 2 },
@@ -278,6 +307,13 @@ static const op_case op_cases[] = {
     { "reshape", f_reshape, { "abc" }, -2, 2, 2 },   { "reshape rows", f_reshape_rows, { "~nab" }, -2, 2, 2 },
     { "transpose", f_transpose, { "abcd" }, -2, 2, 2 },
     { "transpose rows", f_transpose_rows, { "~nab" }, -2, 2, 2 },
+    { "permute", f_permute, { "abcd" }, -2, 2, 2 },
+    { "permute rows", f_permute_rows, { "~nab" }, -2, 2, 2 },
+    { "stack", f_stack, { "abc", "abc" }, -2, 2, 2 }, { "stack last", f_stack_last, { "a", "a" }, -2, 2, 2 },
+    { "stack ragged", f_stack, { "~na", "~na" }, -2, 2, 2 },
+    { "repeat_interleave", f_repeat_interleave, { "abc" }, -2, 2, 2 },
+    { "repeat_interleave 0", f_repeat_interleave0, { "ab" }, -2, 2, 2 },
+    { "repeat_interleave ragged", f_repeat_interleave, { "~nab" }, -2, 2, 2 },
     { "concat", f_concat, { "abc", "adc" }, -2, 2, 2 },
     { "concat ragged", f_concat, { "~na", "~nb" }, -2, 2, 2 },
     { "concat 0", f_concat0, { "ab", "cb" }, -2, 2, 2 },

@@ -3,15 +3,24 @@
 #include "op_inputs.h"
 
 /* ---- beside those whose gradients the differences check: what takes ints of a batch, and losses ---- */
-F(take_along_ragged, weft_take_along(x[0], weft_argmax(x[0])))
-F(index_select_ragged, weft_index_select(x[1], weft_argmax(x[0])))
-F(index_add_ragged, weft_index_add(x[0], weft_argmax(x[0]), weft_size(x[0], 1)))
-F(one_hot_ragged, weft_mul(weft_one_hot(weft_argmax(x[0]), weft_size(x[0], 1)), x[0]))
+F(take_along_ragged, weft_take_along(x[0], weft_argmax(x[0], -1)))
+F(index_select_ragged, weft_index_select(x[1], weft_argmax(x[0], -1)))
+F(index_add_ragged, weft_index_add(x[0], weft_argmax(x[0], -1), weft_size(x[0], 1)))
+F(one_hot_ragged, weft_mul(weft_one_hot(weft_argmax(x[0], -1), weft_size(x[0], 1)), x[0]))
 F(greater, weft_mul(weft_greater(weft_tanh(x[0]), x[1]), x[0]))
 F(mse, weft_mean_loss(weft_mse(x[0], x[1], NULL)))
 F(mse_masked, weft_mean_loss(weft_mse(x[0], x[1], &(weft_loss_opts){ .mask = weft_less(x[0], x[1]) })))
-F(cross_entropy,
-  weft_mean_loss(weft_cross_entropy(x[0], weft_argmax(x[0]), &(weft_ce_opts){ .smoothing = (weft_real).1 })))
+F(argmin_ragged, weft_mul(weft_one_hot(weft_argmin(x[0], -1), weft_size(x[0], 1)), x[0]))
+F(to_ints_ragged, weft_mul(weft_to_reals(weft_to_ints(weft_scale(x[0], 3))), x[0]))
+static weft_tensor *places(weft_tensor *x)
+{
+    weft_tensor *at;
+    weft_topk(x, 1, 1, NULL, &at);
+    return weft_mul(weft_to_reals(at), x);
+}
+F(topk_indices, places(x[0]))
+F(cross_entropy, weft_mean_loss(weft_cross_entropy(x[0], weft_argmax(x[0], -1),
+                                                   &(weft_ce_opts){ .smoothing = (weft_real).1 })))
 F(mean_plain, weft_mean_all(x[0]))
 F(detached, weft_mul(weft_detach(x[0]), x[0]))
 
@@ -20,6 +29,9 @@ static const op_case more_cases[] = {
     { "index_select ragged", f_index_select_ragged, { "~na", "ab" }, -2, 2, 1 },
     { "index_add ragged", f_index_add_ragged, { "~na" }, -2, 2, 1 },
     { "one_hot ragged", f_one_hot_ragged, { "~na" }, -2, 2, 1 },
+    { "argmin ragged", f_argmin_ragged, { "~na" }, -2, 2, 1 },
+    { "to_ints ragged", f_to_ints_ragged, { "~na" }, -2, 2, 1 },
+    { "topk indices", f_topk_indices, { "~na" }, -2, 2, 1 },
     { "greater", f_greater, { "~na", "~na" }, -2, 2, 1 },
     { "mse", f_mse, { "~na", "~na" }, -2, 2, 1 },
     { "mse masked", f_mse_masked, { "~na", "~na" }, -2, 2, 1 },

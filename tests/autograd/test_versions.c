@@ -70,7 +70,7 @@ static weft_tensor *in_a_product(const kept *k)
 }
 static weft_tensor *in_a_layer(const kept *k)
 {
-    return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, (weft_real)1e-5), 1);
+    return weft_softmax(weft_layer_norm(weft_mul(k->p, k->b), NULL, NULL, (weft_real)1e-5), 1, NULL);
 }
 
 Test(versions, however_it_is_read)
@@ -141,7 +141,7 @@ static weft_tensor *cut(const kept *k)
 }
 static weft_tensor *by_the_result(const kept *k)
 {
-    return weft_add(weft_exp(k->p), weft_add(weft_tanh(k->p), weft_softmax(k->p, 1)));
+    return weft_add(weft_exp(k->p), weft_add(weft_tanh(k->p), weft_softmax(k->p, 1, NULL)));
 }
 static weft_tensor *of_a_copy(const kept *k)
 {

@@ -16,6 +16,9 @@ static void play_flat(run *t)
     CALL(scale_by, n, factor, coin(), x, result_of(t, n, 1e-14, 1e-5), coin());
     CALL(scale_by, n, factor + 1, true, x, result_of(t, n, 0, 0), coin());
     CALL(to_reals, n, ints, result_of(t, n, 0, 0));
+    int32_t *rounded = room(t, n, sizeof *rounded);
+    CALL(to_ints, n, x, rounded);
+    CALL(to_reals, n, rounded, result_of(t, n, 0, 0));
     CALL(fill_ints, n, 3, filled);
     settle(t);
     for (int64_t i = 0; i < n; i++)
@@ -115,6 +118,14 @@ static void play_runs(run *t)
     CALL(segment_max, &s, x, result_of(t, ends, 0, 0), at);
     CALL(segment_place, &s, few, at, result_of(t, all, 1e-15, 1e-6));
     CALL(segment_pick, &s, x, at, result_of(t, ends, 1e-15, 1e-6), coin());
+    int64_t k = 1 + size(4);
+    int32_t *best = room(t, ends * k, sizeof *best), *place = room(t, ends * k, sizeof *place);
+    real *few_values = reals(t, all, -2, 2);
+    for (int64_t i = 0; i < all; i++)            /* equal ones, -inf and NaN among them */
+        few_values[i] = dice(20) ? (real)floor((double)few_values[i]) : dice(2) ? -(real)INFINITY : (real)NAN;
+    CALL(segment_topk, &s, k, few_values, best, place);
+    CALL(to_reals, ends * k, best, result_of(t, ends * k, 0, 0));
+    CALL(to_reals, ends * k, place, result_of(t, ends * k, 0, 0));
     CALL(cumsum, &s, coin(), x, result_of(t, all, 1e-12, 1e-4), coin());
     CALL(flip, &s, x, result_of(t, all, 1e-15, 1e-6), coin());
 }

@@ -47,7 +47,7 @@ static weft_tensor *run(const net *m, weft_tensor *x, weft_tensor **pooled, weft
         weft_attention(weft_linear_run(m->query, h), h, h,
                        &(weft_attention_opts){ .dropout = (weft_real).25, .name = "attention" }, NULL);
     weft_tensor *y = weft_linear_run(m->out, weft_concat((weft_tensor *[]){ h, a }, 2, 1));
-    y = weft_mul(weft_tanh(y), weft_softmax(y, 0));
+    y = weft_mul(weft_tanh(y), weft_softmax(y, 0, NULL));
     *pooled = weft_pool(y, WEFT_POOL_MAX);
     *last = r.last;
     return y;

@@ -300,7 +300,7 @@ Test(blocks, variable_selection)
 /* ---- attention with shared values ---- */
 static weft_tensor *run_attention(weft_tensor *const *x, void *a)
 {
-    return weft_interpretable_attention_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL);
+    return weft_interpretable_attention_run(a, x[0], x[1], WEFT_CAUSAL_TOP_LEFT, NULL, NULL);
 }
 
 Test(blocks, interpretable_attention_fused_and_with_all_scores)
@@ -313,35 +313,38 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
         renew(m);
         weft_tensor *q = drawn(w, WEFT_SHAPE(2, TQ, D)), *memory = drawn(w, WEFT_SHAPE(2, TK, D)), *map, *all;
         weft_lengths lq = { 2, (int32_t[]){ TQ, TQ }, NULL }, lk = { 2, (int32_t[]){ TK, TK }, NULL };
-        weft_real forbidden[2 * TQ * TK];
-        for (int i = 0; i < COUNT(forbidden); i++)
-            forbidden[i] = i % TK > i / TK % TQ;
-        weft_tensor *mask = weft_reals(w, forbidden, WEFT_SHAPE(2, TQ, TK));
-        weft_tensor *plain = weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL),
-                    *masked = weft_interpretable_attention_masked(a, q, memory, mask, &all);
+        weft_real seen[2 * TQ * TK];
+        for (int i = 0; i < COUNT(seen); i++)
+            seen[i] = i % TK <= i / TK % TQ;
+        weft_tensor *mask = weft_reals(w, seen, WEFT_SHAPE(2, TQ, TK)),
+                    *of_all = weft_full(w, 1, WEFT_SHAPE(2, 1, TK));
+        weft_tensor *plain = weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL, NULL),
+                    *masked = weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, mask, &all);
         close_to("with its map",
-                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, &map)),
+                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_CAUSAL_TOP_LEFT, NULL, &map)),
                  numbers(plain), 2 * TQ * D, BLOCK_TOL);
         close_to("plain and masked", numbers(plain), numbers(masked), 2 * TQ * D, BLOCK_TOL);
         weft_tensor *packed = weft_interpretable_attention_run(
             a, weft_pack_padded_sequence(q, &lq, WEFT_ALIGN_LEFT),
-            weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT), WEFT_CAUSAL_TOP_LEFT, NULL);
+            weft_pack_padded_sequence(memory, &lk, WEFT_ALIGN_LEFT), WEFT_CAUSAL_TOP_LEFT, NULL, NULL);
         same_bits("packed", numbers(weft_pad_packed_sequence(packed, 0, 0, WEFT_ALIGN_LEFT)), numbers(plain),
                   2 * TQ * D);
-        close_to("no mask", numbers(weft_interpretable_attention_masked(a, q, memory, NULL, NULL)),
-                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, NULL)), 2 * TQ * D,
-                 BLOCK_TOL);
+        close_to("a mask of all",
+                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, of_all, NULL)),
+                 numbers(weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, NULL, NULL)),
+                 2 * TQ * D, BLOCK_TOL);
         /* [n, Tq, Tk, heads] */
         weft_real *one = numbers(weft_to_layout(map, WEFT_CONCAT)),
                   *other = numbers(weft_transpose(weft_transpose(all, 1, 2), 2, 3));
         close_to("maps", one, other, 2 * TQ * TK * 2, BLOCK_TOL);
         weft_tensor *first = weft_reshape(weft_slice(q, 1, 0, 1), 2, (int64_t[]){ 2, D });
-        same_bits("one query each",
-                  numbers(weft_interpretable_attention_run(a, first, memory, WEFT_CAUSAL_TOP_LEFT, NULL)),
-                  numbers(weft_slice(plain, 1, 0, 1)), 2 * D);
+        same_bits(
+            "one query each",
+            numbers(weft_interpretable_attention_run(a, first, memory, WEFT_CAUSAL_TOP_LEFT, NULL, NULL)),
+            numbers(weft_slice(plain, 1, 0, 1)), 2 * D);
         /* all keys evenly */
-        weft_tensor *blind =
-            weft_interpretable_attention_masked(a, q, memory, weft_full(w, 1, WEFT_SHAPE(2, 1, TK)), &all);
+        weft_tensor *blind = weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS,
+                                                              weft_zeros(w, WEFT_SHAPE(2, 1, TK)), &all);
         OK(w);
         for (int i = 0; i < 2 * 2 * TQ * TK; i++)
             cr_assert(fabs((double)numbers(all)[i] - 1. / TK) < 1e-6, "%d: %g", i, (double)numbers(all)[i]);
@@ -400,7 +403,7 @@ Test(blocks, dropout_in_training_only)
     weft_tensor *x = drawn(w, WEFT_SHAPE(4, 64)), *q = drawn(w, WEFT_SHAPE(3, 5, 8));
     cr_assert(memcmp(numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64 * sizeof(weft_real)));
     weft_tensor *map;
-    weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, &map);
+    weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL, &map);
     weft_real *of_map = numbers(weft_to_layout(map, WEFT_CONCAT));
     int zeros = 0;
     for (int i = 0; i < 3 * 5 * 5 * 2; i++)
@@ -408,8 +411,8 @@ Test(blocks, dropout_in_training_only)
     cr_assert(zeros > 45 && zeros < 105, "%d of 150 weights were dropped", zeros);
     weft_set_training(w, false);
     same_bits("evaluation", numbers(weft_glu_run(g, x)), numbers(weft_glu_run(g, x)), 4 * 64);
-    same_bits("evaluation", numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)),
-              numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL)), 3 * 5 * 8);
+    same_bits("evaluation", numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL, NULL)),
+              numbers(weft_interpretable_attention_run(a, q, q, WEFT_ALL_KEYS, NULL, NULL)), 3 * 5 * 8);
     CLEAN(w);
 }
 
@@ -435,14 +438,17 @@ Test(blocks, what_cannot_be)
     FAILS(w, WEFT_ESHAPE, "[.., 3]");
     weft_variable_selection_run(v, ragged(w, 3, &some), weft_zeros(w, WEFT_SHAPE(N, 2)), NULL);
     FAILS(w, WEFT_EARG, "made without one");
-    weft_interpretable_attention_masked(a, ragged(w, 4, &some), ragged(w, 4, &some), NULL, NULL);
+    weft_interpretable_attention_run(a, ragged(w, 4, &some), ragged(w, 4, &some), WEFT_ALL_KEYS,
+                                     weft_zeros(w, WEFT_SHAPE(2, 3, 5)), NULL);
     FAILS(w, WEFT_ESHAPE, "plain [n, Tq, 4]");
-    weft_interpretable_attention_masked(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)),
-                                        weft_zeros(w, WEFT_SHAPE(2, 5, 4)),
-                                        weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL);
+    weft_tensor *q = weft_zeros(w, WEFT_SHAPE(2, 3, 4)), *memory = weft_zeros(w, WEFT_SHAPE(2, 5, 4));
+    weft_interpretable_attention_run(a, q, memory, WEFT_ALL_KEYS, q, NULL);
     FAILS(w, WEFT_ESHAPE, "a mask [n, Tq (or 1), Tk]");
+    q = weft_zeros(w, WEFT_SHAPE(2, 3, 4));
+    weft_interpretable_attention_run(a, q, q, WEFT_CAUSAL_STRICT, weft_zeros(w, WEFT_SHAPE(2, 3, 3)), NULL);
+    FAILS(w, WEFT_EARG, "causal 3 and a mask; beside a mask WEFT_ALL_KEYS is wanted");
     weft_interpretable_attention_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)),
-                                     weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL);
+                                     weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "sequences");
     weft_interpretable_attention_new(m, "b",
                                      &(weft_interpretable_attention_opts){ .d_model = 2, .heads = 5 });

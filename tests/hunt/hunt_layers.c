@@ -146,7 +146,7 @@ static weft_tensor *interpretable(hunt_scene *s)
             &(weft_interpretable_attention_opts){ .d_model = d,
                                                   .heads = 1 + (int)hunt_below(s, d > 3 ? 3 : 1),
                                                   .dropout = drop(s, (weft_real).1) }),
-        q, memory, (weft_causal)hunt_below(s, 4), counts ? &map : NULL);
+        q, memory, (weft_causal)hunt_below(s, 4), NULL, counts ? &map : NULL);
     if (counts)
         hunt_count(s, map);
     return y;

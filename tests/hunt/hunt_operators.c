@@ -92,7 +92,7 @@ static weft_tensor *sums(hunt_scene *s)
     weft_tensor *one = hunt_one_in(s, 3) ? weft_sum(x, -1) :
                        hunt_one_in(s, 2) ? weft_mean(x, -1) :
                        hunt_one_in(s, 2) ? weft_max(x, -1) :
-                                           weft_logsumexp(x, -1);
+                                           weft_logsumexp(x, -1, NULL);
     return weft_sub(x, weft_scale(weft_reshape(one, 2, (int64_t[]){ -1, 1 }), 1 / (weft_real)f));
 }
 
@@ -104,15 +104,13 @@ static weft_tensor *softmaxes(hunt_scene *s)
     weft_tensor *mask = hunt_one_in(s, 3) ? weft_greater(s->x, weft_scalar(s->w, (weft_real)-1.5)) : NULL;
     bool logs = hunt_one_in(s, 2);
     hunt_note(s, "(%d%s%s)", axis, mask ? ", masked" : "", logs ? ", log" : "");
-    if (!mask)
-        return logs ? weft_log_softmax(s->x, axis) : weft_softmax(s->x, axis);
-    return logs ? weft_log_softmax_masked(s->x, axis, mask) : weft_softmax_masked(s->x, axis, mask);
+    return logs ? weft_log_softmax(s->x, axis, mask) : weft_softmax(s->x, axis, mask);
 }
 
 /* -inf of an empty sequence reaches nobody */
 static weft_tensor *logsumexp_of_tokens(hunt_scene *s)
 {
-    return weft_sub(s->x, weft_broadcast_to_tokens(weft_logsumexp(s->x, 0), s->x));
+    return weft_sub(s->x, weft_broadcast_to_tokens(weft_logsumexp(s->x, 0, NULL), s->x));
 }
 
 static weft_tensor *turned(hunt_scene *s)
@@ -139,7 +137,7 @@ static weft_tensor *reversed(hunt_scene *s) { return weft_flip(s->x, (int)hunt_b
 
 static weft_tensor *picked(hunt_scene *s)
 {
-    weft_tensor *best = weft_argmax(s->x),
+    weft_tensor *best = weft_argmax(s->x, -1),
                 *one = weft_reshape(weft_take_along(s->x, best), 2, (int64_t[]){ -1, 1 });
     return weft_mul(weft_add(s->x, weft_one_hot(best, hunt_width(s->x))), one);
 }
@@ -207,7 +205,8 @@ static weft_tensor *losses(hunt_scene *s)        /* of the tokens, into the loss
     case 1:  l = weft_huber(x, target, 1, NULL); break;
     case 2:  l = weft_bce_with_logits(x, weft_sigmoid(target), NULL); break;
     case 3:  l = weft_gaussian_nll(x, target, weft_add(weft_square(x), weft_scalar(s->w, 1)), 0, NULL); break;
-    default: l = weft_cross_entropy(x, weft_argmax(target), &(weft_ce_opts){ .smoothing = (weft_real).1 });
+    default:
+        l = weft_cross_entropy(x, weft_argmax(target, -1), &(weft_ce_opts){ .smoothing = (weft_real).1 });
     }
     s->extra = s->extra ? weft_add(s->extra, l.sum) : l.sum;
     return weft_scale(x, (weft_real).5);

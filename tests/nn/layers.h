@@ -69,10 +69,10 @@ UNUSED static void gradients_hold(const weft_module *m, probe p, weft_tensor *co
         OK(weft_context_of(all[0]));
         return;
     }
-    double off = weft_gradcheck(weighted, all, k, &p);
+    double off = weft_gradcheck(weighted, all, k, 1, &p);
     OK(weft_context_of(all[0]));
     cr_assert(off < TOL(1e-7, 2e-2), "gradients are off by %g", off);
-    off = sizeof(weft_real) == 8 ? weft_gradcheck2(weighted, all, k, &p) : 0;
+    off = sizeof(weft_real) == 8 ? weft_gradcheck(weighted, all, k, 2, &p) : 0;
     OK(weft_context_of(all[0]));
     cr_assert(off < 1e-5, "second derivatives are off by %g", off);
 }

@@ -172,6 +172,34 @@ Test(parameters, gradients_are_zeroed_and_divided_below_a_module)
     }
 }
 
+Test(parameters, flat_gradient)
+{
+    FOR_DEVICES(w) {
+        weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                    *empty = weft_submodule_new(m, "empty");
+        weft_tensor *p = vector(m, "p", 5, constant(2)), *q = vector(a, "q", 3, constant(3)),
+                    *r = vector(a, "r", 20, constant(4)), *last = vector(m, "last", 1, constant(5)), *g;
+        weft_buffer(a, "b", WEFT_SHAPE(7));
+        weft_tie(m, "again", q);
+        weft_freeze_parameter(r, true);
+        weft_backward(weft_add(weft_sum_all(weft_square(p)),
+                               weft_add(weft_sum_all(weft_mul(q, weft_reals(w, (weft_real[]){ 7, 8, 9 },
+                                                                            WEFT_SHAPE(3)))),
+                                        weft_add(weft_sum_all(r), weft_sum_all(last)))));
+        g = weft_flat_gradient(m);
+        cr_assert(weft_rank(g) == 1 && weft_numel(g) == weft_parameter_numel(m) && weft_numel(g) == 29);
+        weft_zero_grad(m);                       /* it is a copy */
+        for (int i = 0; i < 29; i++)
+            cr_assert_eq(numbers(g)[i], i < 5 ? 4 : i < 8 ? 2 + i : i < 28 ? 0 : 1, "%d", i);
+        cr_assert(numbers(weft_flat_gradient(m))[6] == 0 && weft_numel(weft_flat_gradient(a)) == 23);
+        weft_assign(weft_grad(r), weft_full(w, 3, WEFT_SHAPE(20)));
+        cr_assert(all_are(weft_flat_gradient(a), 0), "a frozen one's is 0 whatever is written there");
+        cr_assert(weft_numel(weft_flat_gradient(empty)) == 0);
+        OK(w);
+        weft_clear(w);
+    }
+}
+
 Test(parameters, recovering_forgets_gradients)
 {
     weft *w = open_on(WEFT_CPU);

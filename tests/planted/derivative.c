@@ -36,7 +36,7 @@ Test(planted, derivative)
     weft_real    v[6];
     weft        *w = open_on(WEFT_REF);
     weft_tensor *x = weft_reals(w, dice_fill(v, 6, .5, 2), WEFT_SHAPE(2, 3));
-    double       off = weft_gradcheck(loss, &x, 1, NULL);
+    double       off = weft_gradcheck(loss, &x, 1, 1, NULL);
     OK(w);
     cr_assert(off <= 1e-7, "gradcheck: off by %.1e", off);
     CLEAN(w);

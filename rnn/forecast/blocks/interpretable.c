@@ -5,7 +5,7 @@
  * is the same as the average of their maps times the values; the fused attention has no maps. */
 #include <math.h>
 #include "nn/attention.h"
-#include "rnn/forecast/api_forecast.h"
+#include "rnn/forecast/forecast.h"
 
 enum { MOST_HEADS = 256 };
 
@@ -94,13 +94,6 @@ static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memor
     return put_out(a, weft_mean(weft_reshape(seen, 3, (int64_t[]){ -1, a->heads, a->dk }), 1));
 }
 
-weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q,
-                                              weft_tensor *memory, weft_causal causal, weft_tensor **map)
-{
-    return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, attend }, q, memory,
-                        causal, map);
-}
-
 /* ---- with all scores, by a mask ---- */
 static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
                        weft_tensor *mask)
@@ -111,19 +104,20 @@ static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, we
     if (!wrong && mask)
         wrong = weft__wrong(w, mask);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "interpretable_masked: the memory or the mask %s", wrong);
+        weft__fail(w, WEFT_EARG, "interpretable_attention: the memory or the mask %s", wrong);
     else if (q->f.batch || memory->f.batch || q->f.rank != 3 || memory->f.rank != 3 ||
              q->f.size[0] != memory->f.size[0] || q->f.size[2] != a->width || memory->f.size[2] != a->width)
-        weft__fail(
-            w, WEFT_ESHAPE,
-            "interpretable_masked: query %s, memory %s; plain [n, Tq, %lld] and [n, Tk, %lld] are wanted",
-            weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]), (long long)a->width,
-            (long long)a->width);
+        weft__fail(w, WEFT_ESHAPE,
+                   "interpretable_attention: query %s, memory %s; by a mask plain [n, Tq, %lld] and [n, Tk, "
+                   "%lld] are wanted",
+                   weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]), (long long)a->width,
+                   (long long)a->width);
     else if (mask && (mask->f.batch || mask->f.rank != 3 || mask->f.size[0] != q->f.size[0] ||
                       (mask->f.size[1] != q->f.size[1] && mask->f.size[1] != 1) ||
                       mask->f.size[2] != memory->f.size[1]))
         weft__fail(w, WEFT_ESHAPE,
-                   "interpretable_masked: query %s, memory %s, mask %s; a mask [n, Tq (or 1), Tk] is wanted",
+                   "interpretable_attention: query %s, memory %s, mask %s; a mask [n, Tq (or 1), Tk] is "
+                   "wanted",
                    weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]),
                    weft__text(&mask->f, text[2]));
     return !w->status;
@@ -136,8 +130,16 @@ static weft_tensor *by_head(const weft_interpretable_attention *a, weft_tensor *
                           2);
 }
 
+/* where the mask is not 0 a key is forbidden, or else it alone is not */
+static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *mask, bool forbids)
+{
+    weft_tensor *none = weft_scalar(scores->w, (real)-1e9);
+    mask = weft_reshape(mask, 4, (int64_t[]){ mask->f.size[0], 1, mask->f.size[1], mask->f.size[2] });
+    return forbids ? weft_where(mask, none, scores) : weft_where(mask, scores, none);
+}
+
 static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
-                           weft_tensor *mask, weft_tensor **map)
+                           weft_tensor *mask, bool forbids, weft_tensor **map)
 {
     weft *w = q->w;
     weft_tensor *queries = projected(a, a->query, q), *keys = projected(a, a->key, memory);
@@ -146,25 +148,42 @@ static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q
     weft_tensor *scores = weft_scale(weft_matmul_with(by_head(a, queries), false, by_head(a, keys), true),
                                      (real)(1 / sqrt((double)a->dk)));
     if (mask)
-        scores = weft_where(
-            weft_reshape(mask, 4, (int64_t[]){ mask->f.size[0], 1, mask->f.size[1], mask->f.size[2] }),
-            weft_scalar(w, (real)-1e9), scores);
-    weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1), a->dropout);
+        scores = masked_scores(scores, mask, forbids);
+    weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);
     if (map)
         *map = weights;
     return put_out(a, weft_matmul(weft_mean(weights, 1), weft_linear_run(a->value, memory)));
 }
 
-weft_tensor *weft_interpretable_attention_masked(weft_interpretable_attention *a, weft_tensor *q,
-                                                 weft_tensor *memory, weft_tensor *mask, weft_tensor **map)
+static weft_tensor *by_mask(const weft_interpretable_attention *a, weft_tensor *q, weft_tensor *memory,
+                            weft_tensor *mask, bool forbids, weft_tensor **map)
 {
-    weft_tensor *y = weft__refused(a ? a->m : NULL, q, "interpretable_masked");
+    weft_tensor *y = weft__refused(a ? a->m : NULL, q, "interpretable_attention");
     if (map)
         *map = y ? y : &q->w->nil;
     if (y)
         return y;
     const weft_module *before = weft__enter(a->m);
-    y = masked_fit(a, q, memory, mask) ? masked(a, q, memory, mask, map) : &q->w->nil;
+    y = masked_fit(a, q, memory, mask) ? masked(a, q, memory, mask, forbids, map) : &q->w->nil;
     weft__leave(a->m, before);
     return y;
+}
+
+weft_tensor *weft__interpretable_forbidden(weft_interpretable_attention *a, weft_tensor *q,
+                                           weft_tensor *memory, weft_tensor *forbidden, weft_tensor **map)
+{
+    return by_mask(a, q, memory, forbidden, true, map);
+}
+
+weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, weft_tensor *q,
+                                              weft_tensor *memory, weft_causal causal, weft_tensor *mask,
+                                              weft_tensor **map)
+{
+    if (!mask)
+        return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, attend }, q, memory,
+                            causal, map);
+    if (a && a->m && causal != WEFT_ALL_KEYS)
+        weft__fail(a->m->w, WEFT_EARG, "interpretable_attention: causal %d and a mask; beside a mask "
+                   "WEFT_ALL_KEYS is wanted", (int)causal);
+    return by_mask(a, q, memory, mask, false, map);
 }

@@ -105,7 +105,8 @@ static weft_tensor *selected(const weft_variable_selection *v, weft_tensor *x, w
 {
     int64_t n = v->o.num_features, wide = v->o.d_hidden;
     weft_tensor *all = prescaled(v, x), *sum = NULL;
-    weft_tensor *share = v->flattened ? weft_softmax(weft_grn_run(v->flattened, all, context), -1) : NULL;
+    weft_tensor *share =
+        v->flattened ? weft_softmax(weft_grn_run(v->flattened, all, context), -1, NULL) : NULL;
     for (int64_t i = 0; i < n; i++) {
         weft_tensor *e =
             weft_grn_run(v->single[i], share ? weft_slice(all, -1, i * wide, (i + 1) * wide) : all, NULL);
