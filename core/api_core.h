@@ -210,8 +210,8 @@ enum { WEFT_RANK = 6 };
         (int64_t)(sizeof((weft_tensor *const[]){ __VA_ARGS__ }) / sizeof(weft_tensor *))
 #else
 extern "C++" {
-template <typename T, int N> struct weft__list {
-    static constexpr int count = N;
+template <typename T, size_t N> struct weft__list {
+    static constexpr int count = static_cast<int>(N);
     T at[N];
     const T *data() const { return at; }
 };
