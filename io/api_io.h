@@ -99,14 +99,16 @@ WEFT_API void weft_dataset_free(weft_dataset *data);
 typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;
 typedef struct weft_loader weft_loader;
 /* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles,
- * so no two share a name, of at most 30 bytes. Owned by the context; NULL and its error if that
- * could not be. */
+ * so no two share a name, of at most 30 bytes. Owned by the context; if it cannot be made the
+ * context fails and it is an inert one, without a batch. */
 WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                       const weft_loader_opts *opts);
 /* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the
  * end of an epoch (the next call begins another). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
-/* Batches in this epoch, if it has begun; epochs begun so far. */
+/* Batches of the epoch that began last; before the first one, or after weft_loader_set_state has
+ * gone between two, of the next one, which is the same whether it was asked for or not. Epochs
+ * begun so far. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
 /* All of its position, to be saved as an item of four WEFT_I64 and given back after loading to a
