@@ -122,6 +122,13 @@ WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
 typedef struct weft_journal weft_journal;
 /* JSON lines, each written at its end by one system call; append: below what is there. NULL if the
  * file cannot be opened; a NULL journal swallows everything. NaN and infinities become null, what
+/* The sequences index[0 .. n-1] of a dataset (what weft_loader_next gives) as a ragged tensor of
+ * the step [N, columns], or of ints [N] where columns is 0; copied at once. The ids of the batch
+ * are the indices, so that dropout masks follow a sequence; an index that comes twice is two
+ * sequences with one id. Several datasets of the same sequences, asked with the same indices, give
+ * one batch. An index that the dataset does not have is an error of the context that names it. */
+WEFT_API weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index,
+                                         int64_t n);
  * is no UTF-8 U+FFFD; a member with the name NULL is left out, with a message. */
 WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
 WEFT_API void weft_journal_line_begin(weft_journal *journal);

@@ -353,6 +353,8 @@ static void files(bad *b)
     TRY(weft_loader_next, NULL, NULL);           TRY(weft_loader_batches, NULL);
     TRY(weft_loader_epoch, NULL);                TRY(weft_loader_get_state, NULL);
     TRY(weft_loader_set_state, NULL, (weft_loader_state){ { 0 } });
+    TRY(weft_dataset_batch, NULL, NULL, NULL, b->n);
+    TRY(weft_dataset_batch, b->w, &(weft_dataset){ .n = b->n, .columns = b->n }, &(int32_t){ b->i }, b->n);
 }
 
 static void (*const groups[])(bad *) = {
