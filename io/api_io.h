@@ -68,8 +68,13 @@ typedef struct {
     weft_real *rows;
     int32_t *ints;
 } weft_dataset;
-/* Text: a sequence a line (it ends with \n or \r\n), each byte a token (ints). */
-WEFT_API weft_status weft_read_text(const char *path, weft_dataset *out) WEFT_MUST_USE;
+/* How a text is cut. keep_line_ends: the \n of a line is its last token, for a language model of
+ * characters, say. one_sequence: all of it is one sequence, line ends included. */
+typedef struct { bool keep_line_ends, one_sequence; } weft_text_opts;
+/* Text: a sequence a line (it ends with \n or \r\n), each byte a token (ints). opts NULL: without
+ * the line ends. Where they are kept both are \n, and a last line without one gets none. */
+WEFT_API weft_status weft_read_text(const char *path, const weft_text_opts *opts,
+                                    weft_dataset *out) WEFT_MUST_USE;
 /* How CSV files are read; NULL for it means all 0. */
 typedef struct {
     char delimiter;                            /* between fields: ';', '\t', '|', ..; 0 means ',' */
@@ -117,11 +122,6 @@ WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
 typedef struct { int64_t at[4]; } weft_loader_state;
 WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
-
-/* ---- logs ---- */
-typedef struct weft_journal weft_journal;
-/* JSON lines, each written at its end by one system call; append: below what is there. NULL if the
- * file cannot be opened; a NULL journal swallows everything. NaN and infinities become null, what
 /* The sequences index[0 .. n-1] of a dataset (what weft_loader_next gives) as a ragged tensor of
  * the step [N, columns], or of ints [N] where columns is 0; copied at once. The ids of the batch
  * are the indices, so that dropout masks follow a sequence; an index that comes twice is two
@@ -129,6 +129,11 @@ typedef struct weft_journal weft_journal;
  * one batch. An index that the dataset does not have is an error of the context that names it. */
 WEFT_API weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index,
                                          int64_t n);
+
+/* ---- logs ---- */
+typedef struct weft_journal weft_journal;
+/* JSON lines, each written at its end by one system call; append: below what is there. NULL if the
+ * file cannot be opened; a NULL journal swallows everything. NaN and infinities become null, what
  * is no UTF-8 U+FFFD; a member with the name NULL is left out, with a message. */
 WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
 WEFT_API void weft_journal_line_begin(weft_journal *journal);

@@ -329,7 +329,7 @@ static void files(bad *b)
         FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
         FILE_FAILS(weft_load_matching, path, b->m, &report);
         FILE_FAILS(weft_load_state_dict, path, b->m, NULL);
-        FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, &data);
+        FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, NULL, &data);
         FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data);
         FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);
@@ -344,7 +344,7 @@ static void files(bad *b)
         cr_assert_null(weft_journal_open(path, true));
         TRY(weft_journal_open, path, false);
     }
-    FILE_FAILS(weft_read_text, nowhere, NULL);   note("weft_file_message");
+    FILE_FAILS(weft_read_text, nowhere, NULL, NULL);   note("weft_file_message");
     TRY(weft_dataset_free, NULL);                    TRY(weft_journal_line_begin, NULL);
     TRY(weft_journal_number, NULL, NULL, 0);     TRY(weft_journal_text, NULL, NULL, NULL);
     TRY(weft_journal_line_end, NULL);                 TRY(weft_journal_close, NULL);
