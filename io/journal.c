@@ -86,14 +86,8 @@ void weft_journal_number(weft_journal *j, const char *name, double value)
     if (!member(j, name))
         return;
     char text[40] = "null";
-    int n = 4;
     locale_t before = weft__plain_locale();
-    /* the shortest that reads back the same */
-    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
-        n = snprintf(text, sizeof text, "%.*g", digits, value);
-        if (digits == 17 || strtod(text, NULL) == value)
-            break;
-    }
+    int n = isfinite(value) ? weft__shortest(text, value) : 4;
     weft__plain_locale_end(before);
     add(j, text, (size_t)n);
 }
