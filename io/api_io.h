@@ -51,8 +51,9 @@ typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } wef
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 /* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state
- * dict. report may be NULL: then all must agree. NaN and infinities stay; a finite float64 that a
- * weft_real cannot hold is an error. */
+ * dict, of float16, bfloat16, float32 or float64; plain, or in chunks, by gzip or not. report may
+ * be NULL: then all must agree. A weight of another type is an error that names it. NaN and
+ * infinities stay; a finite float64 that a weft_real cannot hold is an error. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
