@@ -132,15 +132,19 @@ WEFT_API weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, cons
                                          int64_t n);
 
 /* ---- logs ---- */
+/* JSON lines. The first member begins a line, weft_journal_line_end writes it by one system call; a
+ * line without a member is none. */
 typedef struct weft_journal weft_journal;
-/* JSON lines, each written at its end by one system call; append: below what is there. NULL if the
- * file cannot be opened; a NULL journal swallows everything. NaN and infinities become null, what
- * is no UTF-8 U+FFFD; a member with the name NULL is left out, with a message. */
-WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
-WEFT_API void weft_journal_line_begin(weft_journal *journal);
+/* A file of such lines, append: below what is there; the program's, to be closed by
+ * weft_journal_close. After a failure *out is NULL, and a NULL journal swallows everything. */
+WEFT_API weft_status weft_journal_open(const char *path, bool append,
+                                       weft_journal **out) WEFT_MUST_USE;
+/* A member of the line. NaN and infinities become null, what is no UTF-8 U+FFFD; one with the name
+ * NULL is left out, with a message. */
 WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
 WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const char *value);
 WEFT_API void weft_journal_line_end(weft_journal *journal);
+/* Ends the journal; a line that has not ended is not written. */
 WEFT_API void weft_journal_close(weft_journal *journal);
 
 /* ---- pictures ---- */
