@@ -108,7 +108,6 @@ static void show(run *r)
 
 static void log_epoch(run *r, double loss, const score *s)
 {
-    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "epoch", (double)r->epochs);
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
     weft_journal_number(r->log, "loss", loss);
@@ -185,7 +184,6 @@ static void report(run *r, const char *speed)
     printf("and of a forecast of whole series, from their first %lld rows on:\n", (long long)s->context);
     printf("  %-22s %9.5f\n", "AR-X, linear", rolling_rmse(&r->m, &r->ar, s, f));
     printf("  %-22s %9.5f\n", name, rolling_rmse(&r->m, NULL, s, f));
-    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "test_rmse", it.rmse);
     weft_journal_number(r->log, "persistence", still);
     weft_journal_number(r->log, "ar_x", linear);
@@ -266,9 +264,8 @@ static void begin(run *r)
         restore(r);
     check_context(r->m.w, "to begin");
     r->over = r->over || r->epochs == s->epochs;
-    if (r->o.log && !(r->log = weft_journal_open(r->o.log, resumes)))
-        check_file(WEFT_EIO);
-    weft_journal_line_begin(r->log);
+    if (r->o.log)
+        check_file(weft_journal_open(r->o.log, resumes, &r->log));
     weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
     options_log(&forecast_table, &r->o, r->log);

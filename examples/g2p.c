@@ -157,7 +157,6 @@ static void log_point(run *r, double norm)
     double loss = r->meter[1] > 0 ? r->meter[0] / r->meter[1] : 0;
     r->curve[updates / POINT - 1] = loss;
     r->meter[0] = r->meter[1] = 0;
-    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "update", (double)updates);
     weft_journal_number(r->log, "epoch", (double)weft_loader_epoch(r->loader));
     weft_journal_number(r->log, "loss", loss);
@@ -220,7 +219,6 @@ static void end_epoch(run *r)
     printf("epoch %lld of %lld: loss %.4f, dev PER %.2f %% WER %.2f %%, %.0f s\n", (long long)r->epochs,
            (long long)r->o.set.epochs, last_loss(r), score_per(&s), score_wer(&s), progress_seconds(&r->bar));
     fflush(stdout);
-    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "epochs_done", (double)r->epochs);
     weft_journal_number(r->log, "dev_per", score_per(&s));
     weft_journal_number(r->log, "dev_wer", score_wer(&s));
@@ -414,9 +412,8 @@ static void begin(run *r)
     if (resumes)
         restore(r);
     check_context(r->m.w, "%s", "");
-    if (r->o.log && !(r->log = weft_journal_open(r->o.log, resumes)))
-        quit(1, "%s", weft_file_message());
-    weft_journal_line_begin(r->log);
+    if (r->o.log)
+        check_file(weft_journal_open(r->o.log, resumes, &r->log));
     weft_journal_text(r->log, "event", resumes ? "resume" : "begin");
     weft_journal_number(r->log, "update", (double)weft_optim_steps(r->optim));
     options_log(&g2p_table, &r->o, r->log);
@@ -441,7 +438,6 @@ static void finish(run *r)
     double spent = progress_seconds(&r->bar);
     int64_t n, *test = words_of(&r->d, TEST, &n);
     score s = judge(&r->m, &r->d, test, n, r->o.beam);
-    weft_journal_line_begin(r->log);
     weft_journal_number(r->log, "test_per", score_per(&s));
     weft_journal_number(r->log, "test_wer", score_wer(&s));
     weft_journal_number(r->log, "seconds", spent);

@@ -175,7 +175,6 @@ static void note(weft_journal *j, const bench *b, const char *who, char setup, b
     double ms = median(t);
     if (!t->n)
         return;
-    weft_journal_line_begin(j);
     weft_journal_text(j, "who", who);
     weft_journal_text(j, "setup", (char[]){ setup, 0 });
     weft_journal_number(j, "B", (double)b->batch);
@@ -264,7 +263,9 @@ static bool compare(bench *b, peer *p, const options *o, const char *under)
     char path[400];
     results r = { .lengths = o->quick ? 3 : LENGTHS };
     snprintf(path, sizeof path, "%s/slow_pack.jsonl", o->out);
-    weft_journal *j = weft_journal_open(path, false);
+    weft_journal *j;
+    if (weft_journal_open(path, false, &j))
+        fprintf(stderr, "slow_pack: %s\n", weft_file_message());        /* what is measured is printed, too */
     printf("\n   %4s  %-18s", "T", "ms / runs");
     for (int way = 0; way < (p->to ? WAYS : PEER_PADDED); way++)
         printf("  %13s", way_names[way]);

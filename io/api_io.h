@@ -51,8 +51,9 @@ typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } wef
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
 /* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state
- * dict. report may be NULL: then all must agree. NaN and infinities stay; a finite float64 that a
- * weft_real cannot hold is an error. */
+ * dict, of float16, bfloat16, float32 or float64; plain, or in chunks, by gzip or not. report may
+ * be NULL: then all must agree. A weight of another type is an error that names it. NaN and
+ * infinities stay; a finite float64 that a weft_real cannot hold is an error. */
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
@@ -68,8 +69,13 @@ typedef struct {
     weft_real *rows;
     int32_t *ints;
 } weft_dataset;
-/* Text: a sequence a line (it ends with \n or \r\n), each byte a token (ints). */
-WEFT_API weft_status weft_read_text(const char *path, weft_dataset *out) WEFT_MUST_USE;
+/* How a text is cut. keep_line_ends: the \n of a line is its last token, for a language model of
+ * characters, say. one_sequence: all of it is one sequence, line ends included. */
+typedef struct { bool keep_line_ends, one_sequence; } weft_text_opts;
+/* Text: a sequence a line (it ends with \n or \r\n), each byte a token (ints). opts NULL: without
+ * the line ends. Where they are kept both are \n, and a last line without one gets none. */
+WEFT_API weft_status weft_read_text(const char *path, const weft_text_opts *opts,
+                                    weft_dataset *out) WEFT_MUST_USE;
 /* How CSV files are read; NULL for it means all 0. */
 typedef struct {
     char delimiter;                            /* between fields: ';', '\t', '|', ..; 0 means ',' */
@@ -99,14 +105,16 @@ WEFT_API void weft_dataset_free(weft_dataset *data);
 typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;
 typedef struct weft_loader weft_loader;
 /* Over n sequences of these lengths (copied); the stream "loader.<name>" of the context shuffles,
- * so no two share a name, of at most 30 bytes. Owned by the context; NULL and its error if that
- * could not be. */
+ * so no two share a name, of at most 30 bytes. Owned by the context; if it cannot be made the
+ * context fails and it is an inert one, without a batch. */
 WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
                                       const weft_loader_opts *opts);
 /* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the
  * end of an epoch (the next call begins another). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
-/* Batches in this epoch, if it has begun; epochs begun so far. */
+/* Batches of the epoch that began last; before the first one, or after weft_loader_set_state has
+ * gone between two, of the next one, which is the same whether it was asked for or not. Epochs
+ * begun so far. */
 WEFT_API int64_t weft_loader_batches(weft_loader *l);
 WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
 /* All of its position, to be saved as an item of four WEFT_I64 and given back after loading to a
@@ -115,17 +123,28 @@ WEFT_API int64_t weft_loader_epoch(const weft_loader *l);
 typedef struct { int64_t at[4]; } weft_loader_state;
 WEFT_API weft_loader_state weft_loader_get_state(const weft_loader *l);
 WEFT_API void weft_loader_set_state(weft_loader *l, weft_loader_state state);
+/* The sequences index[0 .. n-1] of a dataset (what weft_loader_next gives) as a ragged tensor of
+ * the step [N, columns], or of ints [N] where columns is 0; copied at once. The ids of the batch
+ * are the indices, so that dropout masks follow a sequence; an index that comes twice is two
+ * sequences with one id. Several datasets of the same sequences, asked with the same indices, give
+ * one batch. An index that the dataset does not have is an error of the context that names it. */
+WEFT_API weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index,
+                                         int64_t n);
 
 /* ---- logs ---- */
+/* JSON lines. The first member begins a line, weft_journal_line_end writes it by one system call; a
+ * line without a member is none. */
 typedef struct weft_journal weft_journal;
-/* JSON lines, each written at its end by one system call; append: below what is there. NULL if the
- * file cannot be opened; a NULL journal swallows everything. NaN and infinities become null, what
- * is no UTF-8 U+FFFD; a member with the name NULL is left out, with a message. */
-WEFT_API weft_journal *weft_journal_open(const char *path, bool append);
-WEFT_API void weft_journal_line_begin(weft_journal *journal);
+/* A file of such lines, append: below what is there; the program's, to be closed by
+ * weft_journal_close. After a failure *out is NULL, and a NULL journal swallows everything. */
+WEFT_API weft_status weft_journal_open(const char *path, bool append,
+                                       weft_journal **out) WEFT_MUST_USE;
+/* A member of the line. NaN and infinities become null, what is no UTF-8 U+FFFD; one with the name
+ * NULL is left out, with a message. */
 WEFT_API void weft_journal_number(weft_journal *journal, const char *name, double value);
 WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const char *value);
 WEFT_API void weft_journal_line_end(weft_journal *journal);
+/* Ends the journal; a line that has not ended is not written. */
 WEFT_API void weft_journal_close(weft_journal *journal);
 
 /* ---- pictures ---- */

@@ -12,8 +12,8 @@
 struct weft_journal {
     char *path, *line;
     size_t size, room;
-    int fd, members;                             /* members of the open line */
-    bool open, lost;                             /* lost: no memory for this line */
+    int fd, members;                             /* members of the open line, 0: none is open */
+    bool lost;                                   /* no memory for this line */
     bool cut;                                    /* the file does not end with the end of a line */
 };
 
@@ -53,14 +53,26 @@ static void add_string(weft_journal *j, const char *s)
     add(j, "\"", 1);
 }
 
+static void begin_line(weft_journal *j)
+{
+    j->size = 0;
+    j->members = 0;
+    j->lost = false;
+    if (j->cut)
+        add(j, "\n", 1);
+    add(j, "{", 1);
+}
+
 static bool member(weft_journal *j, const char *name)
 {
-    if (!j || !j->open)
+    if (!j)
         return false;
     if (!name) {
         weft__file_fail(WEFT_EARG, "%s: a member without a name is left out", j->path);
         return false;
     }
+    if (!j->members)
+        begin_line(j);
     if (j->members++)
         add(j, ", ", 2);
     add_string(j, name);
@@ -68,32 +80,13 @@ static bool member(weft_journal *j, const char *name)
     return true;
 }
 
-void weft_journal_line_begin(weft_journal *j)
-{
-    if (!j)
-        return;
-    j->size = 0;
-    j->members = 0;
-    j->lost = false;
-    j->open = true;
-    if (j->cut)
-        add(j, "\n", 1);
-    add(j, "{", 1);
-}
-
 void weft_journal_number(weft_journal *j, const char *name, double value)
 {
     if (!member(j, name))
         return;
     char text[40] = "null";
-    int n = 4;
     locale_t before = weft__plain_locale();
-    /* the shortest that reads back the same */
-    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
-        n = snprintf(text, sizeof text, "%.*g", digits, value);
-        if (digits == 17 || strtod(text, NULL) == value)
-            break;
-    }
+    int n = isfinite(value) ? weft__shortest(text, value) : 4;
     weft__plain_locale_end(before);
     add(j, text, (size_t)n);
 }
@@ -106,9 +99,9 @@ void weft_journal_text(weft_journal *j, const char *name, const char *value)
 
 void weft_journal_line_end(weft_journal *j)
 {
-    if (!j || !j->open)
+    if (!j || !j->members)
         return;
-    j->open = false;
+    j->members = 0;
     add(j, "}\n", 2);
     if (j->lost) {
         weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which is left out", j->path);
@@ -129,27 +122,28 @@ static bool is_cut(int fd)                       /* by a program that was killed
     return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
 }
 
-weft_journal *weft_journal_open(const char *path, bool append)
+weft_status weft_journal_open(const char *path, bool append, weft_journal **out)
 {
-    if (!path) {
-        weft__file_fail(WEFT_EARG, "weft_journal_open: no path");
-        return NULL;
-    }
+    if (out)
+        *out = NULL;
+    if (!path || !out)
+        return weft__file_fail(WEFT_EARG, "weft_journal_open: no %s",
+                               path ? "place for the journal" : "path");
+    int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
     weft_journal *j = calloc(1, sizeof *j);
     char *copy = strdup(path);
-    int fd =
-        j && copy ? open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC), 0666) : -1;
+    int fd = j && copy ? open(path, flags, 0666) : -1;
     if (fd < 0) {
-        if (!j || !copy)
-            weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
-        else
-            weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", path, strerror(errno));
+        weft_status s = j && copy ?
+                            weft__file_fail(WEFT_EIO, "%s: cannot be written: %s", path, strerror(errno)) :
+                            weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
         free(copy);
         free(j);
-        return NULL;
+        return s;
     }
     *j = (weft_journal){ .path = copy, .fd = fd, .cut = is_cut(fd) };
-    return j;
+    *out = j;
+    return WEFT_OK;
 }
 
 void weft_journal_close(weft_journal *j)

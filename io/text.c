@@ -1,4 +1,5 @@
-/* text.c - UTF-8; see text.h. */
+/* text.c - UTF-8, and numbers as texts; see text.h. */
+#include <stdlib.h>
 #include "io/text.h"
 
 static bool is_tail(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
@@ -28,6 +29,17 @@ int weft__utf8_length(const char *s)
     for (; *s; n++) {
         int bytes = weft__utf8_character(s);
         s += bytes ? bytes : 1;
+    }
+    return n;
+}
+
+int weft__shortest(char text[40], double value)
+{
+    int n = 0;
+    for (int digits = 15; digits <= 17; digits++) {
+        n = snprintf(text, 40, "%.*g", digits, value);
+        if (digits == 17 || strtod(text, NULL) == value)
+            break;
     }
     return n;
 }

@@ -1,5 +1,5 @@
 /* text.h - what every text that io reads or writes needs: the "C" locale whatever the program's own is,
- * and UTF-8 that is taken from nobody on trust. */
+ * UTF-8 that is taken from nobody on trust, numbers that come back the same. */
 #ifndef WEFT_IO_TEXT_H
 #define WEFT_IO_TEXT_H
 #include <stdio.h>
@@ -11,4 +11,7 @@
 int      weft__utf8_character(const char *s);
 /* Characters of s as a reader would count them, malformed bytes one each. */
 int      weft__utf8_length(const char *s);
+/* The fewest digits, 15 to 17, that read back as the same number, which is no NaN; how many bytes. In the "C"
+ * locale. */
+int      weft__shortest(char text[40], double value);
 #endif

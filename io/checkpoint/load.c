@@ -22,6 +22,9 @@ static bool agrees(loading *l, const weft__parameter *p, const char *path, const
     if (strcmp(is_notes, want_notes))            /* before the shape: an LSTM is no GRU of another shape */
         weft__found(h, l->report, WEFT__OTHER_LAYER, "%s is of a layer with \"%s\", the module's has \"%s\"",
                     path, is_notes, want_notes);
+    else if (is.type != want->type && l->report)  /* no other library's numbers, which it would leave out */
+        weft__h5_fail(h, WEFT_EFORMAT, "%s is %s, the module has %s", path, weft__kind_text(&is, is_text),
+                      weft__kind_text(want, want_text));
     else if (!weft__kind_same(&is, want))
         weft__found(h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path,
                     weft__kind_text(&is, is_text), weft__kind_text(want, want_text));

@@ -52,9 +52,13 @@ static bool fits(importing *l, const char *path, const weft__kind *is, const wef
 {
     char a[128], b[128];
     weft__kind same = *is;
-    if (is->type == WEFT__F32 || is->type == WEFT__F64 || is->type == WEFT__F32_BE ||
-        is->type == WEFT__F64_BE)
-        same.type = want->type;
+    same.type = want->type;
+    if (!weft__number_is_float(is->type)) {    /* whatever else it is: else it would be left out in silence */
+        weft__h5_fail(l->stage.h, WEFT_EFORMAT,
+                      "%s is %s; floating-point numbers of 16, 32 or 64 bits are read, bfloat16 among them",
+                      path, weft__kind_text(is, a));
+        return false;
+    }
     if (weft__kind_same(&same, want))
         return true;
     weft__found(l->stage.h, l->report, WEFT__OTHER_SHAPE, "%s is %s, the module has %s", path,
@@ -181,8 +185,10 @@ weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_rep
     importing l = { .stage = { weft__h5_open(path, image, size, false), NULL, NULL },
                     .m = m,
                     .report = report };
-    if (l.stage.h)
+    if (l.stage.h) {
+        weft__h5_take_chunks(l.stage.h);
         read_all(&l);
+    }
     s = l.stage.h ? weft__h5_end(l.stage.h) : WEFT_ENOMEM;
     free(image);
     if (!s)

@@ -102,33 +102,53 @@ weft_status weft__slurp(const char *path, char **text, size_t *size)
 }
 
 /* ---- text ---- */
-static bool add_line(weft__growing *g, const unsigned char *line, const unsigned char *end)
+static bool add_token(weft__growing *g, unsigned char token)
 {
-    if (end > line && end[-1] == '\r')
-        end--;
-    for (; line < end; line++) {
-        if (!weft__grow_row(g, true))
-            return false;
-        g->data.ints[g->rows - 1] = *line;
-    }
-    return weft__grow_sequence(g);
+    bool grown = weft__grow_row(g, true);
+    if (grown)
+        g->data.ints[g->rows - 1] = token;
+    return grown;
 }
 
-weft_status weft_read_text(const char *path, weft_dataset *out)
+/* ended: by \n, which is not among the bytes. */
+static bool add_line(weft__growing *g, const weft_text_opts *o, const unsigned char *line,
+                     const unsigned char *end, bool ended)
+{
+    bool keeps = o->keep_line_ends || o->one_sequence;
+    if (end > line && end[-1] == '\r' && (ended || !keeps))
+        end--;
+    for (; line < end; line++)
+        if (!add_token(g, *line))
+            return false;
+    if (ended && keeps && !add_token(g, '\n'))
+        return false;
+    return o->one_sequence || weft__grow_sequence(g);
+}
+
+static bool add_lines(weft__growing *g, const weft_text_opts *o, const unsigned char *at, size_t size,
+                      int64_t *line)
+{
+    for (const unsigned char *end = at + size, *stop; at < end; at = stop ? stop + 1 : end, ++*line) {
+        stop = memchr(at, '\n', (size_t)(end - at));
+        if (!add_line(g, o, at, stop ? stop : end, stop != NULL))
+            return false;
+    }
+    return !o->one_sequence || weft__grow_sequence(g);
+}
+
+weft_status weft_read_text(const char *path, const weft_text_opts *opts, weft_dataset *out)
 {
     if (!out)
         return weft__file_fail(WEFT_EARG, "weft_read_text: no dataset given");
     char *text;
     size_t size;
+    int64_t line = 1;
     weft__growing g = { 0 };
     weft_status status = weft__slurp(path, &text, &size);
-    const unsigned char *at = (const unsigned char *)text, *end = at ? at + size : NULL;
-    while (status == WEFT_OK && at < end) {
-        const unsigned char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (!add_line(&g, at, stop ? stop : end))
-            status = weft__file_fail(WEFT_ENOMEM, "%s:%lld: out of memory", path, (long long)g.data.n + 1);
-        at = stop ? stop + 1 : end;
-    }
+    if (status == WEFT_OK &&
+        !add_lines(&g, opts ? opts : &(weft_text_opts){ 0 }, (unsigned char *)text, size, &line))
+        status = weft__file_fail(WEFT_ENOMEM, "%s:%lld: out of memory, or a sequence of 2^31 tokens", path,
+                                 (long long)line);
     free(text);
     return weft__grown(&g, status, path, out);
 }

@@ -3,7 +3,11 @@
  *
  * An epoch's order is a function of the stream's counter when it began. So a position is four numbers: the
  * epoch, the batch, that counter, and a fingerprint of what is loaded; restoring replays the shuffle. Nothing
- * is allocated after weft_loader_new. */
+ * is allocated after weft_loader_new.
+ *
+ * Who asks for the number of batches before an epoch has begun gets a plan of it, and the stream's counter is
+ * put back: whatever happens then (a checkpoint is saved, or loaded) finds the stream untouched, and
+ * weft_loader_next takes the plan if the stream still stands where it was. */
 #include <string.h>
 #include "core/core.h"
 #include "core/best.h"
@@ -16,13 +20,15 @@ struct weft_loader {
     weft_stream *stream;
     weft_loader_opts opts;
     int64_t n, batches, at, epoch;               /* at: the next batch */
-    bool open;                                   /* within an epoch */
-    uint64_t begun, print;                       /* the stream's counter at the epoch's begin; fingerprint */
+    bool open, known, planned;                   /* within an epoch; batches counts one; that of a plan */
+    uint64_t begun, ended, print;                /* the stream's counter around lay_out; fingerprint */
     /* [n] each; order: all batches end to end; turn: batch numbers, shuffled */
     int32_t *len, *order, *turn;
     int64_t *start;                              /* [n + 1] where each batch lies in order */
     weft__scored *places;                        /* [n] scratch of the sort */
 };
+
+static weft_loader none;                         /* what could not be made; nobody writes to it */
 
 static void end(void *it)
 {
@@ -105,6 +111,29 @@ static void lay_out(weft_loader *l)
             l->turn[i] = (int32_t)i;
     else
         weft_stream_permutation(l->stream, l->batches, l->turn);
+    l->ended = l->stream->count;
+    l->known = true;
+    l->planned = false;
+}
+
+/* the next epoch's batches, without a draw */
+static void plan(weft_loader *l)
+{
+    lay_out(l);
+    l->stream->count = l->begun;
+    l->planned = true;
+}
+
+static void begin_epoch(weft_loader *l)
+{
+    if (l->planned && l->stream->count == l->begun)
+        l->stream->count = l->ended;
+    else
+        lay_out(l);
+    l->planned = false;
+    l->open = true;
+    l->at = 0;
+    l->epoch++;
 }
 
 /* ---- making ---- */
@@ -168,46 +197,50 @@ static bool arrays(weft_loader *l, const int32_t *len)
     return true;
 }
 
-weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
-                             const weft_loader_opts *opts)
+static bool can_be_made(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *o,
+                        char stream[48])
 {
-    if (!w || !weft_ok(w) || !sensible(w, name, n, len, opts))
-        return NULL;
-    char stream[48];
-    snprintf(stream, sizeof stream, "loader.%s", name);
-    if (is_taken(w, stream)) {
+    if (!sensible(w, name, n, len, o))
+        return false;
+    snprintf(stream, 48, "loader.%s", name);
+    if (is_taken(w, stream))
         weft__fail(w, WEFT_EARG,
                    "loader \"%s\": there is one of that name; two would disturb each other's shuffling",
                    name);
-        return NULL;
-    }
+    return weft_ok(w);
+}
+
+weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
+                             const weft_loader_opts *opts)
+{
+    char stream[48];
+    if (!w || !weft_ok(w) || !can_be_made(w, name, n, len, opts, stream))
+        return &none;
     w->running = "loader";
     weft_loader *l = weft__own(w, sizeof *l, end, NULL);
     if (!l)
-        return NULL;
+        return &none;
     l->w = w;
     l->n = n;
     l->opts = *opts;
     l->opts.pool = opts->pool ? opts->pool : POOL;
     if (!arrays(l, len) || !(l->stream = weft_stream_of(w, stream)))
-        return NULL;
+        return &none;
     l->print = fingerprint(l);
     return l;
 }
 
 /* ---- use ---- */
+static bool usable(const weft_loader *l) { return l && l->w && weft_ok(l->w); }
+
 const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
 {
     if (size)
         *size = 0;
-    if (!l || !size || !weft_ok(l->w))
+    if (!size || !usable(l))
         return NULL;
-    if (!l->open) {
-        lay_out(l);
-        l->open = true;
-        l->at = 0;
-        l->epoch++;
-    }
+    if (!l->open)
+        begin_epoch(l);
     if (l->at == l->batches) {
         l->open = false;
         return NULL;
@@ -217,14 +250,20 @@ const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
     return l->order + l->start[batch];
 }
 
-int64_t weft_loader_batches(weft_loader *l) { return l && l->epoch ? l->batches : 0; }
+int64_t weft_loader_batches(weft_loader *l)
+{
+    if (usable(l) && (!l->known || (l->planned && l->stream->count != l->begun)))
+        plan(l);
+    return l && l->known ? l->batches : 0;
+}
+
 int64_t weft_loader_epoch(const weft_loader *l) { return l ? l->epoch : 0; }
 
 /* at: epochs begun; batches given of the open epoch, -1 between two; the stream's counter at its begin;
  * fingerprint. */
 weft_loader_state weft_loader_get_state(const weft_loader *l)
 {
-    if (!l)
+    if (!l || !l->w)
         return (weft_loader_state){ { 0 } };
     uint64_t counter = l->open ? l->begun : l->stream->count;
     return (weft_loader_state){ { l->epoch, l->open ? l->at : -1, (int64_t)counter, (int64_t)l->print } };
@@ -251,7 +290,7 @@ static bool lay_out_again(weft_loader *l, uint64_t begun, int64_t at, int64_t *f
 
 void weft_loader_set_state(weft_loader *l, weft_loader_state state)
 {
-    if (!l || !weft_ok(l->w))
+    if (!usable(l))
         return;
     const int64_t *at = state.at;
     int64_t batches = 0;
@@ -269,6 +308,7 @@ void weft_loader_set_state(weft_loader *l, weft_loader_state state)
     l->epoch = at[0];
     l->open = at[1] >= 0;
     l->at = l->open ? at[1] : 0;
+    l->known = l->open;
     if (!l->open)
         l->stream->count = (uint64_t)at[2];
 }

@@ -21,6 +21,10 @@ static const struct { const char *name; size_t bytes;
     [WEFT__CHARS] = { "text", 1 },
     [WEFT__F32_BE] = { "big-endian float32", 4 },
     [WEFT__F64_BE] = { "big-endian float64", 8 },
+    [WEFT__F16] = { "float16", 2 },
+    [WEFT__BF16] = { "bfloat16", 2 },
+    [WEFT__F16_BE] = { "big-endian float16", 2 },
+    [WEFT__BF16_BE] = { "big-endian bfloat16", 2 },
     [WEFT__ODD] = { "something else than plain numbers", 0 },
 };
 
@@ -33,6 +37,11 @@ weft__number weft__number_of(weft_dtype type)
 }
 
 size_t weft__number_bytes(weft__number type) { return number[type].bytes; }
+
+bool weft__number_is_float(weft__number t)
+{
+    return t == WEFT__F32 || t == WEFT__F64 || (t >= WEFT__F32_BE && t < WEFT__ODD);
+}
 
 size_t weft__kind_bytes(const weft__kind *k)     /* SIZE_MAX if that is no number */
 {
@@ -59,6 +68,17 @@ const char *weft__kind_text(const weft__kind *k, char buffer[128])
     return buffer;
 }
 
+/* of two bytes: a sign, bits of exponent, the rest */
+static hid_t half_type(hid_t like, size_t exponent, size_t bias)
+{
+    hid_t t = H5Tcopy(like);
+    if (t >= 0 && H5Tset_fields(t, 15, 15 - exponent, exponent, 0, 15 - exponent) >= 0 &&
+        H5Tset_size(t, 2) >= 0 && H5Tset_ebias(t, bias) >= 0)
+        return t;
+    weft__h5_close(t);
+    return H5I_INVALID_HID;
+}
+
 hid_t weft__h5_type(weft__number type, size_t text)               /* in a file; to be closed */
 {
     switch (type) {
@@ -69,6 +89,10 @@ hid_t weft__h5_type(weft__number type, size_t text)               /* in a file; 
     case WEFT__U8:     return H5Tcopy(H5T_STD_U8LE);
     case WEFT__F32_BE: return H5Tcopy(H5T_IEEE_F32BE);
     case WEFT__F64_BE: return H5Tcopy(H5T_IEEE_F64BE);
+    case WEFT__F16:     return half_type(H5T_IEEE_F32LE, 5, 15);
+    case WEFT__BF16:    return half_type(H5T_IEEE_F32LE, 8, 127);
+    case WEFT__F16_BE:  return half_type(H5T_IEEE_F32BE, 5, 15);
+    case WEFT__BF16_BE: return half_type(H5T_IEEE_F32BE, 8, 127);
     case WEFT__CHARS:  break;
     case WEFT__ODD:    return H5I_INVALID_HID;
     }
@@ -271,6 +295,8 @@ weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, boo
         weft__h5_broken(h, "the file", "cannot be opened");
     return h;
 }
+
+void weft__h5_take_chunks(weft__h5 *h) { h->chunks = true; }
 
 weft_status weft__h5_end(weft__h5 *h)
 {

@@ -5,7 +5,7 @@
  * is read, and it parses a checkpoint only after the checksum of the whole has been found right. What it
  * reads is looked at with suspicion all the same: hard links, contiguous data sets of exactly the type and
  * extents that are expected, no filters, nothing external, texts of fixed length; the checksum of a set's
- * numbers beside it.
+ * numbers beside it. Chunks and gzip, where they are taken, are read without libhdf5.
  *
  * Errors are sticky in the session; after the first one every function does nothing. There is one session at
  * a time in the process (the others wait), so a session is short and its thread begins no other. */
@@ -24,6 +24,10 @@ typedef enum {
     WEFT__CHARS,
     WEFT__F32_BE,
     WEFT__F64_BE,
+    WEFT__F16,
+    WEFT__BF16,
+    WEFT__F16_BE,
+    WEFT__BF16_BE,
     WEFT__ODD
 } weft__number;
 /* What a data set holds. A text is rank 1 with its bytes, the final 0 included. ODD: a type that we never
@@ -32,6 +36,7 @@ typedef struct weft__kind { weft__number type; int rank; int64_t size[WEFT_RANK]
 
 weft__number weft__number_of(weft_dtype type);
 size_t       weft__number_bytes(weft__number type);
+bool         weft__number_is_float(weft__number type);
 size_t       weft__kind_bytes(const weft__kind *kind);
 bool         weft__kind_same(const weft__kind *a, const weft__kind *b);
 const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);            /* "float32 [3, 4]" */
@@ -42,6 +47,8 @@ const char  *weft__kind_text(const weft__kind *kind, char buffer[128]);         
 weft__h5   *weft__h5_new(const char *path, size_t user_block, bool checked);
 /* the image must stay, too */
 weft__h5   *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked);
+/* From here on sets in chunks, compressed by gzip or not, are read, too. */
+void        weft__h5_take_chunks(weft__h5 *h);
 /* The status of all that was done. finish: gives the new file's image, to be freed; user_block bytes at
  * its front are zero. */
 weft_status weft__h5_end(weft__h5 *h);

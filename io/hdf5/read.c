@@ -1,5 +1,4 @@
 /* read.c - reading HDF5 files in memory, with suspicion; see hdf5.h. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/crc32c.h"
@@ -45,21 +44,29 @@ static const char *not_plain(bool filtered)
                       "is stored in chunks or elsewhere; only plain arrays are read";
 }
 
-/* Less than 0: not there, or an error, or *odd: of a type that is not read, so it stays closed. */
-static hid_t open_set(weft__h5 *h, const char *path, bool *odd)
+/* Why a set with this header is not opened; NULL: it is. */
+static const char *refused(const weft__h5 *h, const weft__h5_header *header)
 {
-    weft__h5_header header = { 0 };
-    bool there = follow(h, path, &header);
-    const char *why = !there         ? NULL :
-                      !header.set    ? "is not a data set" :
-                      header.chunked ? not_plain(header.filtered) :
-                      header.filtered || header.external ?
-                                       "has filters or lies in another file; only plain arrays are read" :
-                                       NULL;
-    *odd = header.odd && !why;
+    weft__h5_chunks c;
+    if (!header->set)
+        return "is not a data set";
+    if (header->chunked)
+        return h->chunks ? weft__h5_chunked(h, header, &c) : not_plain(header->filtered);
+    return header->filtered || header->external ?
+               "has filters or lies in another file; only plain arrays are read" :
+               NULL;
+}
+
+/* Less than 0: not there, or an error, or header->odd: of a type that is not read, so it stays closed. */
+static hid_t open_set(weft__h5 *h, const char *path, weft__h5_header *header)
+{
+    *header = (weft__h5_header){ 0 };
+    bool there = follow(h, path, header);
+    const char *why = there ? refused(h, header) : NULL;
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-    if (!there || why || header.odd)
+    header->odd = there && header->odd && !why;
+    if (!there || why || header->odd)
         return H5I_INVALID_HID;
     hid_t object = H5Oopen(h->file, path, H5P_DEFAULT);
     if (object >= 0 && H5Iget_type(object) == H5I_DATASET)
@@ -127,15 +134,15 @@ static const char *unfit(const weft__h5 *h, hid_t set, size_t bytes)
 
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
 {
-    bool odd;
-    hid_t set = open_set(h, path, &odd);
+    weft__h5_header header;
+    hid_t set = open_set(h, path, &header);
     *k = (weft__kind){ .type = WEFT__ODD };
     if (set < 0)
-        return odd;
-    const char *why = !kind_of(set, k)              ? "has a shape that cannot be read" :
-                      weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) :
-                                                      NULL;
-    /* more bytes than the file has: told before anybody takes memory for them */
+        return header.odd;
+    /* more bytes than the file has: told before anybody takes memory for them; chunks may be compressed */
+    const char *why = !kind_of(set, k) ? "has a shape that cannot be read" :
+                      !header.chunked && weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) :
+                                                                         NULL;
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
     weft__h5_close(set);
@@ -159,42 +166,6 @@ static void check_crc(weft__h5 *h, hid_t set, const char *path, const void *valu
     weft__h5_close(a);
 }
 
-/* "weight[2, 1]": where number `at` of a set lies. */
-static void place_of(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
-{
-    char places[160] = "";
-    for (int i = k->rank - 1; i >= 0; i--) {     /* the last axis runs fastest */
-        char behind[sizeof places];
-        memcpy(behind, places, sizeof behind);
-        snprintf(places, sizeof places, "%lld%s%.120s", (long long)(at % k->size[i]), *behind ? ", " : "",
-                 behind);
-        at /= k->size[i];
-    }
-    snprintf(text, 2 * NAME, "%.320s[%s]", path, places);
-}
-
-/* float64 as float32, each rounded to the nearest: libhdf5 rounds big-endian ones otherwise. A number that a
- * float32 does not hold would be infinity from here on. What is infinite or NaN in the file is so here,
- * too. */
-static void read_narrowed(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, float *values)
-{
-    char place[2 * NAME];
-    int64_t n = (int64_t)(weft__kind_bytes(want) / weft__number_bytes(want->type));
-    double *wide = malloc(((size_t)n + 1) * sizeof *wide);
-    if (!wide)
-        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %lld numbers of %s", (long long)n, path);
-    else if (H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, wide) < 0)
-        weft__h5_broken(h, path, "cannot be read");
-    for (int64_t at = 0; !h->status && at < n; at++) {
-        values[at] = (float)wide[at];
-        if (isinf(values[at]) && isfinite(wide[at])) {
-            place_of(path, want, at, place);
-            weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide[at]);
-        }
-    }
-    free(wide);
-}
-
 static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as,
                           void *values)
 {
@@ -205,8 +176,35 @@ static void read_as_it_is(weft__h5 *h, hid_t set, const char *path, const weft__
     weft__h5_close(type);
 }
 
-static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind *want, weft__number as,
-                     void *values)
+/* The bytes of a set as they are in the file; false: an error. */
+static bool read_raw(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
+                     const weft__kind *want, unsigned char *raw)
+{
+    weft__h5_chunks c;
+    if (!header->chunked)
+        read_as_it_is(h, set, path, want, want->type, raw);
+    else if (!weft__h5_chunked(h, header, &c))   /* NULL: as it was when the set was opened */
+        weft__h5_read_chunks(h, path, &c, want, raw);
+    return !h->status;
+}
+
+static void read_converted(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
+                           const weft__kind *want, weft__number as, void *values)
+{
+    if (want->type == as) {
+        read_raw(h, set, path, header, want, values);
+        return;
+    }
+    unsigned char *raw = calloc(weft__kind_bytes(want) + 1, 1);
+    if (!raw)
+        weft__h5_fail(h, WEFT_ENOMEM, "no memory for the %zu bytes of %s", weft__kind_bytes(want), path);
+    else if (read_raw(h, set, path, header, want, raw))
+        weft__h5_convert(h, path, want, as, raw, values);
+    free(raw);
+}
+
+static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__h5_header *header,
+                     const weft__kind *want, weft__number as, void *values)
 {
     char a[128], b[128];
     weft__kind is = { .type = WEFT__ODD };
@@ -216,13 +214,14 @@ static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind 
                       weft__kind_text(want, b));
         return;
     }
-    const char *why = unfit(h, set, bytes);
-    if (why) {
+    bool floats = weft__number_is_float(want->type) && weft__number_is_float(as);
+    const char *why = !header->chunked ? unfit(h, set, bytes) :
+                      !floats          ? "is in chunks; that is read of floating-point numbers alone" :
+                                         NULL;
+    if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
-        return;
-    }
-    if (as == WEFT__F32 && (want->type == WEFT__F64 || want->type == WEFT__F64_BE))
-        read_narrowed(h, set, path, want, values);
+    else if (floats)
+        read_converted(h, set, path, header, want, as, values);
     else
         read_as_it_is(h, set, path, want, as, values);
     if (h->checked && !h->status)
@@ -231,10 +230,10 @@ static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__kind 
 
 void weft__h5_read(weft__h5 *h, const char *path, const weft__kind *want, weft__number as, void *values)
 {
-    bool odd;
-    hid_t set = open_set(h, path, &odd);
-    if (set >= 0 || odd)
-        read_set(h, set, path, want, as, values);
+    weft__h5_header header;
+    hid_t set = open_set(h, path, &header);
+    if (set >= 0 || header.odd)
+        read_set(h, set, path, &header, want, as, values);
     else
         weft__h5_fail(h, WEFT_EFORMAT, "%s is not in the file", path);
     weft__h5_close(set);

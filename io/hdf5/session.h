@@ -24,7 +24,7 @@ struct weft__h5 {
     unsigned char *image; size_t size;           /* grows: all of it is ours; else the caller's */
     weft__h5_image read;                         /* what is read */
     unsigned char *spare; size_t spare_size;     /* what it grows into next, see hdf5.c */
-    bool grows, checked;
+    bool grows, checked, chunks;                 /* chunks: sets in chunks are read, too */
     H5E_auto2_t print; void *print_user; unsigned plugins;        /* as the program had set them */
 };
 
@@ -34,16 +34,41 @@ hid_t weft__h5_open_image(weft__h5_image *image);
 void  weft__h5_end_image(weft__h5_image *image);
 /* header.c: false, if the object header at an address (of what is read) is not one that lies within the
  * file. */
+typedef struct weft__h5_message { size_t at, n; int count; bool shared; } weft__h5_message;
 typedef struct weft__h5_header {
     bool set;                                    /* a data set; else a group, if anything */
     /* in chunks or elsewhere in the file; with filters; in another file */
     bool chunked, filtered, external;
     /* of a type that is neither numbers nor a text of fixed length */
     bool odd;
+    /* where its messages with extents, layout and filters lie in the image, and how many of each there are */
+    weft__h5_message space, layout, filters;
 } weft__h5_header;
 bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 bool  weft__h5_root_is_sound(weft__h5 *h);
 hid_t weft__h5_type(weft__number type, size_t text);
+
+/* chunks.c: sets in chunks, by our own reading alone. */
+typedef struct weft__h5_chunks {
+    int rank;
+    uint64_t size[WEFT_RANK], extent[WEFT_RANK], tree;      /* of the set, of a chunk; the root of the tree */
+    size_t element, bytes;                       /* of a number, of a chunk */
+    int filters, shuffle, deflate;               /* how many; which is it, -1: none */
+} weft__h5_chunks;
+/* Why the set with this header is not read; NULL if all that its header says of chunks is sound. */
+const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *out);
+/* The numbers of the set as they are in the file, weft__kind_bytes(kind) of them, which are zeros. */
+void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *kind,
+                          unsigned char *out);
+/* inflate.c */
+typedef struct weft__inflating weft__inflating;
+size_t weft__inflating_bytes(void);              /* of such a one, which need not be set to anything */
+/* A whole zlib stream of n bytes, which makes exactly `size` bytes; false: it does not, or it is damaged. */
+bool weft__inflate(weft__inflating *z, const unsigned char *in, size_t n, unsigned char *out, size_t size);
+/* convert.c: numbers as they are in the file to F32 or F64, each to the nearest; one that is too large
+ * fails. */
+void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,
+                      const unsigned char *raw, void *values);
 static inline void weft__h5_close(hid_t id)      /* anything, or nothing */
 {
     if (id >= 0)

@@ -44,6 +44,11 @@ WEFT_API weft_status weft_frame_add(weft_frame *f, const char *id, const char *c
 WEFT_API weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
                                          const char *const *names,
                                          const weft_csv_opts *opts) WEFT_MUST_USE;
+/* CSV that weft_frame_read_csv reads to the same bits: a line a row, the series' id in a column
+ * "id" before all others; fields are quoted as in RFC 4180, NaN is nan, whatever its bits below the
+ * sign. All of the file or nothing. Errors: a frame without columns, or with one named "id"; two
+ * series of one id; a series without rows. */
+WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path) WEFT_MUST_USE;
 /* HDF5: below `group` (NULL: the root) a data set [N] of floats or ints for each name, and
  * "lengths" [n]; without lengths all is one series. A text "ids" of n lines (of fixed length, ASCII
  * or UTF-8: numpy.bytes_ in h5py) names them. Written is a new file with this group and all
@@ -70,6 +75,20 @@ WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
 typedef enum { WEFT_DOWN_INTERVAL, WEFT_DOWN_MEAN, WEFT_DOWN_MEDIAN } weft_downsampling;
 WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
                                            weft_downsampling how) WEFT_MUST_USE;
+/* A frame in two, say for training and validation. What *first and *rest were is not looked at;
+ * they have the columns of f, are the program's to free, and empty after an error. By series: the
+ * first `count` (0 .. n) of them and the others; order NULL: as they stand, else a permutation of
+ * 0 .. n - 1 [n], as weft_stream_permutation draws it. */
+WEFT_API weft_status weft_frame_split_series(const weft_frame *f, int64_t count,
+                                             const int32_t *order, weft_frame *first,
+                                             weft_frame *rest) WEFT_MUST_USE;
+/* By rows: of each series the first round(fraction * its rows), fraction 0 .. 1, and its other
+ * rows; both parts have all series, some perhaps without a row. */
+WEFT_API weft_status weft_frame_split_rows(const weft_frame *f, double fraction, weft_frame *first,
+                                           weft_frame *rest) WEFT_MUST_USE;
+/* By time, an increasing column: of each series the rows before `limit`, and those from it on. */
+WEFT_API weft_status weft_frame_split_time(const weft_frame *f, const char *time, double limit,
+                                           weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 WEFT_API void weft_frame_free(weft_frame *f);
 
 /* ---- time series: features, what a model sees of a frame ---- *

@@ -16,6 +16,12 @@ static void frames(bad *b)
     FILE_FAILS(weft_frame_read_hdf5, NULL, "/nowhere.h5", NULL, NULL);
     FILE_FAILS(weft_frame_write_hdf5, b->name, NULL, NULL);
     FILE_FAILS(weft_frame_write_hdf5, "/nowhere/x.h5", NULL, &f);
+    FILE_FAILS(weft_frame_write_csv, NULL, b->name);
+    FILE_FAILS(weft_frame_write_csv, &f, "/nowhere/x.csv");
+    FILE_FAILS(weft_frame_split_series, NULL, b->n, NULL, &f, &f);
+    FILE_FAILS(weft_frame_split_series, &f, b->n, &(int32_t){ b->i }, &(weft_frame){ 0 }, &(weft_frame){ 0 });
+    FILE_FAILS(weft_frame_split_rows, &f, b->r, &(weft_frame){ 0 }, NULL);
+    FILE_FAILS(weft_frame_split_time, &f, b->name, b->r, &(weft_frame){ 0 }, &(weft_frame){ 0 });
     FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL);
     FILE_FAILS(weft_frame_add_static, NULL, b->name, NULL);
     FILE_FAILS(weft_frame_add_static_csv, &f, "/nowhere.csv", b->name, none, NULL);

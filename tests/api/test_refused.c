@@ -368,6 +368,7 @@ static void files(bad *b)
     const weft_checkpoint_item item = { b->name, (weft_dtype)b->i, NULL, b->n };
     weft_load_report report;
     weft_dataset data;
+    weft_journal *journal;
     const char *nowhere = "/no/such/folder/file";
     const char *paths[] = { NULL, "", nowhere };
     for (int i = 0; i < 3; i++) {
@@ -377,7 +378,7 @@ static void files(bad *b)
         FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
         FILE_FAILS(weft_load_matching, path, b->m, &report);
         FILE_FAILS(weft_load_state_dict, path, b->m, NULL);
-        FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, &data);
+        FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, NULL, &data);
         FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data);
         FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);
@@ -389,11 +390,11 @@ static void files(bad *b)
         FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
         TRY(weft_checkpoint_item_size, path, NULL);
-        cr_assert_null(weft_journal_open(path, true));
-        TRY(weft_journal_open, path, false);
+        FILE_FAILS(weft_journal_open, path, b->i, &journal);
+        FILE_FAILS(weft_journal_open, path, true, NULL);
     }
-    FILE_FAILS(weft_read_text, nowhere, NULL);   note("weft_file_message");
-    TRY(weft_dataset_free, NULL);                    TRY(weft_journal_line_begin, NULL);
+    FILE_FAILS(weft_read_text, nowhere, NULL, NULL);   note("weft_file_message");
+    TRY(weft_dataset_free, NULL);
     TRY(weft_journal_number, NULL, NULL, 0);     TRY(weft_journal_text, NULL, NULL, NULL);
     TRY(weft_journal_line_end, NULL);                 TRY(weft_journal_close, NULL);
     TRY(weft_loader_new, NULL, "l", 0, NULL, NULL);
@@ -401,6 +402,8 @@ static void files(bad *b)
     TRY(weft_loader_next, NULL, NULL);           TRY(weft_loader_batches, NULL);
     TRY(weft_loader_epoch, NULL);                TRY(weft_loader_get_state, NULL);
     TRY(weft_loader_set_state, NULL, (weft_loader_state){ { 0 } });
+    TRY(weft_dataset_batch, NULL, NULL, NULL, b->n);
+    TRY(weft_dataset_batch, b->w, &(weft_dataset){ .n = b->n, .columns = b->n }, &(int32_t){ b->i }, b->n);
 }
 
 static void (*const groups[])(bad *) = {

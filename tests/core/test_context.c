@@ -38,8 +38,9 @@ static void *used(void *context)
     cr_assert(!weft_ok(w) && weft_error_code(w) == WEFT_ENOMEM &&
                   !strcmp(weft_error_message(w), "open: no memory for a context"),
               "%s", weft_error_message(w));
-    cr_assert(!told && !d.n && !weft_stream_of(w, "s") && !weft_loader_new(w, "l", 0, NULL, NULL) &&
-              isnan(weft_item(y)) && weft_threads(w) == 1);
+    cr_assert(!told && !d.n && !weft_stream_of(w, "s") &&
+              !weft_loader_batches(weft_loader_new(w, "l", 0, NULL, NULL)) && isnan(weft_item(y)) &&
+              weft_threads(w) == 1);
     cr_assert(weft_usage_of(w).host_bytes == 0 &&
               weft_save("x.h5", m, weft_adam_new(m, NULL), NULL, 0) != WEFT_OK);
     cr_assert_str_eq(weft_device_name(w), "none");

@@ -47,14 +47,14 @@ static void is_empty(const weft_dataset *d)
 Test(data, text_lines_are_sequences)
 {
     weft_dataset d;
-    cr_assert_eq(weft_read_text(put_text("a.txt", "ab\n\nxyz\r\nlast"), &d), WEFT_OK);
+    cr_assert_eq(weft_read_text(put_text("a.txt", "ab\n\nxyz\r\nlast"), NULL, &d), WEFT_OK);
     static const int32_t len[] = { 2, 0, 3, 4 }, tokens[] = { 'a', 'b', 'x', 'y', 'z', 'l', 'a', 's', 't' };
     static const int64_t offset[] = { 0, 2, 2, 5, 9 };
     cr_assert(d.n == 4 && !d.rows && !memcmp(d.len, len, sizeof len) &&
               !memcmp(d.offset, offset, sizeof offset) && !memcmp(d.ints, tokens, sizeof tokens));
     weft_dataset_free(&d);
     is_empty(&d);
-    cr_assert_eq(weft_read_text(put_text("a.txt", ""), &d), WEFT_OK);
+    cr_assert_eq(weft_read_text(put_text("a.txt", ""), NULL, &d), WEFT_OK);
     cr_assert(d.n == 0 && d.offset[0] == 0);
     weft_dataset_free(&d);
     end_folder();
@@ -73,24 +73,85 @@ Test(data, text_may_be_anything)
         tokens += bytes[i] != '\n' && !(bytes[i] == '\r' && i + 1 < N && bytes[i + 1] == '\n');
     }
     weft_dataset d;
-    cr_assert_eq(weft_read_text(put("b.bin", bytes, N), &d), WEFT_OK);
+    cr_assert_eq(weft_read_text(put("b.bin", bytes, N), NULL, &d), WEFT_OK);
     cr_assert(d.n == lines && d.offset[d.n] == tokens && d.len[d.n - 1] == N / 2 - 1);
     weft_dataset_free(&d);
     free(bytes);
     end_folder();
 }
 
+static void text_is(const char *path, weft_text_opts opts, int64_t n, const int32_t *len, const char *tokens)
+{
+    weft_dataset d;
+    int64_t token = 0;
+    cr_assert_eq(weft_read_text(path, &opts, &d), WEFT_OK);
+    cr_assert(d.n == n && !memcmp(d.len, len, (size_t)n * sizeof *len) && !d.rows && !d.columns);
+    for (; tokens[token]; token++)
+        cr_assert(token < d.offset[n] && d.ints[token] == (unsigned char)tokens[token], "token %lld",
+                  (long long)token);
+    cr_assert_eq(token, d.offset[n]);
+    weft_dataset_free(&d);
+}
+
+Test(data, text_with_its_line_ends)
+{
+    const weft_text_opts kept = { .keep_line_ends = true }, one = { .one_sequence = true },
+                         both = { true, true };
+    const char *path = put_text("a.txt", "ab\n\nxyz\r\nlast");
+    text_is(path, (weft_text_opts){ 0 }, 4, (int32_t[]){ 2, 0, 3, 4 }, "abxyzlast");
+    text_is(path, kept, 4, (int32_t[]){ 3, 1, 4, 4 }, "ab\n\nxyz\nlast");
+    text_is(path, one, 1, (int32_t[]){ 12 }, "ab\n\nxyz\nlast");
+    text_is(path, both, 1, (int32_t[]){ 12 }, "ab\n\nxyz\nlast");
+    path = put_text("a.txt", "\xE9\n\r\r\nb\r");
+    text_is(path, kept, 3, (int32_t[]){ 2, 2, 2 }, "\xE9\n\r\nb\r");
+    text_is(path, one, 1, (int32_t[]){ 6 }, "\xE9\n\r\nb\r");
+    path = put_text("a.txt", "");
+    text_is(path, kept, 0, (int32_t[]){ 0 }, "");
+    text_is(path, one, 1, (int32_t[]){ 0 }, "");
+    weft_dataset d;
+    cr_assert_eq(weft_read_text(in_folder("not-there"), &one, &d), WEFT_ENOENT);
+    is_empty(&d);
+    end_folder();
+}
+
+/* Whatever the bytes: the lines with their ends, put together, are the one sequence. */
+Test(data, lines_with_ends_are_the_text)
+{
+    for (int k = 0; k < rounds(100, 2000); k++) {
+        unsigned char bytes[200];
+        size_t n = dice(200);
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (unsigned char)"ab\n\r"[dice(4)];
+        const char *path = put("b.bin", bytes, n);
+        weft_dataset lines, all;
+        cr_assert(!weft_read_text(path, &(weft_text_opts){ .keep_line_ends = true }, &lines) &&
+                  !weft_read_text(path, &(weft_text_opts){ .one_sequence = true }, &all));
+        int64_t tokens = lines.offset[lines.n], ends = 0, at = 0;
+        cr_assert(all.n == 1 && all.len[0] == tokens &&
+                  (!tokens || !memcmp(all.ints, lines.ints, (size_t)tokens * sizeof *all.ints)));
+        for (int64_t i = 0; i < lines.n; i++)
+            ends += lines.len[i] && lines.ints[lines.offset[i + 1] - 1] == '\n';
+        for (size_t i = 0; i < n; i++)
+            if (!(bytes[i] == '\r' && i + 1 < n && bytes[i + 1] == '\n'))
+                cr_assert_eq(all.ints[at++], bytes[i]);
+        cr_assert(at == tokens && ends == lines.n - (n && bytes[n - 1] != '\n'));
+        weft_dataset_free(&lines);
+        weft_dataset_free(&all);
+    }
+    end_folder();
+}
+
 Test(data, text_that_cannot_be_read)
 {
     weft_dataset d;
-    cr_assert_eq(weft_read_text(in_folder("not-there"), &d), WEFT_ENOENT);
+    cr_assert_eq(weft_read_text(in_folder("not-there"), NULL, &d), WEFT_ENOENT);
     MESSAGE_HAS("not-there");
     is_empty(&d);
-    cr_assert_neq(weft_read_text(folder, &d), WEFT_OK);
+    cr_assert_neq(weft_read_text(folder, NULL, &d), WEFT_OK);
     MESSAGE_HAS(folder);
     is_empty(&d);
-    cr_assert_eq(weft_read_text(NULL, &d), WEFT_EARG);
-    cr_assert_eq(weft_read_text("x", NULL), WEFT_EARG);
+    cr_assert_eq(weft_read_text(NULL, NULL, &d), WEFT_EARG);
+    cr_assert_eq(weft_read_text("x", NULL, NULL), WEFT_EARG);
     weft_dataset_free(NULL);
     end_folder();
 }
@@ -330,10 +391,9 @@ Test(journal, lines_are_json)
 {
     static const double values[] = { 0, 1, -1.5, 0.1, 1e300, 5e-324, 1.0 / 3, 123456789012345678.0 };
     const char *path = in_folder("log.jsonl");
-    weft_journal *j = weft_journal_open(path, false);
-    cr_assert_not_null(j);
-    weft_journal_number(j, "outside", 1);        /* not between begin and end: nothing */
-    weft_journal_line_begin(j);
+    weft_journal *j;
+    cr_assert_eq(weft_journal_open(path, false, &j), WEFT_OK);
+    weft_journal_line_end(j);                    /* nothing in it: no line */
     for (int i = 0; i < COUNT(values); i++)
         weft_journal_number(j, (char[]){ (char)('a' + i), 0 }, values[i]);
     weft_journal_number(j, "nan", NAN);
@@ -345,22 +405,24 @@ Test(journal, lines_are_json)
                       "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xC3( \xED\xA0\x80 \xFF");
     weft_journal_line_end(j);
     weft_journal_line_end(j);
-    weft_journal_line_begin(j);
+    weft_journal_number(j, NULL, 1);             /* begins no line, either */
     weft_journal_line_end(j);
+    weft_journal_text(j, "second", "line");
+    weft_journal_line_end(j);
+    weft_journal_number(j, "not ended", 1);
     weft_journal_close(j);
     FILE *f = fopen(path, "r");
     json_t *o = line_of(f);
     for (int i = 0; i < COUNT(values); i++)
         cr_assert_eq(json_number_value(json_object_get(o, (char[]){ (char)('a' + i), 0 })), values[i]);
-    cr_assert(json_is_null(json_object_get(o, "nan")) && json_is_null(json_object_get(o, "inf")) &&
-              !json_object_get(o, "outside"));
+    cr_assert(json_is_null(json_object_get(o, "nan")) && json_is_null(json_object_get(o, "inf")));
     cr_assert_eq(json_object_size(o), COUNT(values) + 3);
     cr_assert_str_eq(
         json_string_value(json_object_get(o, "quote \" back \\ line \n tab \t")),
         "\x01 \xC3\xA4 \xF0\x9F\x98\x80 bad \xEF\xBF\xBD( \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD \xEF\xBF\xBD");
     json_decref(o);
     o = line_of(f);
-    cr_assert_eq(json_object_size(o), 0);
+    cr_assert(json_object_size(o) == 1 && !strcmp(json_string_value(json_object_get(o, "second")), "line"));
     json_decref(o);
     cr_assert_eq(fgetc(f), EOF);
     fclose(f);
@@ -371,8 +433,8 @@ Test(journal, appends_below_a_cut_line)
 {
     const char *path = put_text("log.jsonl", "{\"a\": 1}\n{\"b\": ");
     for (int i = 0; i < 2; i++) {
-        weft_journal *j = weft_journal_open(path, true);
-        weft_journal_line_begin(j);
+        weft_journal *j;
+        cr_assert_eq(weft_journal_open(path, true, &j), WEFT_OK);
         weft_journal_number(j, "c", i);
         weft_journal_line_end(j);
         weft_journal_close(j);
@@ -387,10 +449,13 @@ Test(journal, appends_below_a_cut_line)
 
 Test(journal, null_swallows_everything)
 {
-    cr_assert_null(weft_journal_open("/nowhere/log", false));
+    weft_journal *j = (weft_journal *)folder;
+    cr_assert(weft_journal_open("/nowhere/log", false, &j) == WEFT_EIO && !j);
     MESSAGE_HAS("/nowhere/log");
-    cr_assert_null(weft_journal_open(NULL, false));
-    weft_journal_line_begin(NULL);
+    j = (weft_journal *)folder;
+    cr_assert(weft_journal_open(NULL, false, &j) == WEFT_EARG && !j);
+    MESSAGE_HAS("weft_journal_open: no path");
+    cr_assert_eq(weft_journal_open("x", false, NULL), WEFT_EARG);
     weft_journal_number(NULL, "a", 1);
     weft_journal_text(NULL, "a", "b");
     weft_journal_line_end(NULL);

@@ -242,7 +242,6 @@ Test(file_write, a_limit_of_its_size_is_an_error)
 
 static void line(weft_journal *j, double n, const char *text)
 {
-    weft_journal_line_begin(j);
     weft_journal_number(j, "n", n);
     weft_journal_text(j, "text", text);
     weft_journal_line_end(j);
@@ -251,7 +250,8 @@ static int writes_lines(const char *path)
 {
     static char big[5000];
     memset(big, 'x', sizeof big - 1);
-    weft_journal *j = weft_journal_open(path, false);
+    weft_journal *j;
+    cr_assert_eq(weft_journal_open(path, false, &j), WEFT_OK);
     line(j, 1, "good");
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, RLIM_INFINITY });
     for (int i = 0; i < 2; i++) {

@@ -1,6 +1,7 @@
 /* test_loader.c - the loader: every sequence once an epoch, budgets kept, batches of similar length,
  * positions that come back. */
 #include "tests/check.h"
+#include "core/core.h"
 #include "io/io.h"
 
 static weft_loader_opts any_opts(void)
@@ -41,6 +42,17 @@ static int64_t run_epoch(weft_loader *l, int64_t n, const int32_t *len, const we
     return batches;
 }
 
+/* What could not be made is no loader, but may be used as one. */
+static void is_inert(weft_loader *l)
+{
+    int64_t size = 7;
+    cr_assert(l && !weft_loader_next(l, &size) && size == 0 && weft_loader_batches(l) == 0 &&
+              weft_loader_epoch(l) == 0);
+    weft_loader_set_state(l, (weft_loader_state){ { 1, 1, 1, 1 } });
+    weft_loader_state s = weft_loader_get_state(l);
+    cr_assert(!s.at[0] && !s.at[1] && !s.at[2] && !s.at[3]);
+}
+
 static const char *numbered(int k)
 {
     static char name[24];
@@ -55,15 +67,15 @@ Test(loader, a_name_is_one_loaders)
     weft *w = open_on(WEFT_CPU), *other = open_on(WEFT_CPU);
     weft_loader *l = weft_loader_new(w, "train", 3, len, &o);
     cr_assert(l && weft_loader_new(w, "dev", 3, len, &o) && weft_loader_new(other, "train", 3, len, &o));
-    cr_assert_null(weft_loader_new(w, "train", 2, len, &o));
+    is_inert(weft_loader_new(w, "train", 2, len, &o));
     FAILS(w, WEFT_EARG, "loader \"train\": there is one of that name");
     for (int n = 1; n < 4; n++) {                /* one that could not be made has no name */
         fail_in(w, n);
-        cr_assert_null(weft_loader_new(w, "late", 3, len, &o));
+        is_inert(weft_loader_new(w, "late", 3, len, &o));
         FAILS(w, WEFT_ENOMEM, "out of memory");
     }
     fail_in(w, 0);
-    cr_assert_not_null(weft_loader_new(w, "late", 3, len, &o));
+    cr_assert_eq(run_epoch(weft_loader_new(w, "late", 3, len, &o), 3, len, &o, NULL), 2);
     CLEAN(w);
     CLEAN(other);
 }
@@ -78,7 +90,7 @@ Test(loader, each_sequence_once_an_epoch)
         weft_loader_opts o = any_opts();
         weft_loader *l = weft_loader_new(w, numbered(k), n, len, &o);
         OK(w);
-        cr_assert(weft_loader_epoch(l) == 0 && weft_loader_batches(l) == 0);
+        cr_assert_eq(weft_loader_epoch(l), 0);
         for (int e = 1; e <= 3; e++) {
             run_epoch(l, n, len, &o, NULL);
             cr_assert_eq(weft_loader_epoch(l), e);
@@ -154,27 +166,87 @@ Test(loader, resumes_in_mid_epoch)
     }
 }
 
+/* Batch i of both loaders, to the end of `epochs`. */
+static void same_batches(weft_loader *a, weft_loader *b, int epochs)
+{
+    int64_t sizes[2];
+    for (int ended = 0; ended < epochs;) {
+        const int32_t *x = weft_loader_next(a, &sizes[0]), *y = weft_loader_next(b, &sizes[1]);
+        cr_assert(!x == !y && sizes[0] == sizes[1] && (!x || !memcmp(x, y, (size_t)sizes[0] * sizeof *x)));
+        ended += !x;
+    }
+}
+
+Test(loader, the_number_of_batches_is_known_before_an_epoch)
+{
+    for (int k = 0; k < rounds(100, 2000); k++) {
+        int32_t len[120];
+        int64_t n = (int64_t)dice(120);
+        dice_lengths(len, n, 30);
+        weft_loader_opts o = any_opts();
+        weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
+        weft_loader *asked = weft_loader_new(w, "x", n, len, &o), *not = weft_loader_new(v, "x", n, len, &o);
+        int64_t before = weft_loader_batches(asked);
+        for (int i = (int)dice(3); i; i--)
+            cr_assert_eq(weft_loader_batches(asked), before);
+        cr_assert(!weft_loader_epoch(asked) && w->streams->count == 0, "asking has drawn");
+        weft_loader_state a = weft_loader_get_state(asked), b = weft_loader_get_state(not);
+        cr_assert(!memcmp(&a, &b, sizeof a));
+        same_batches(asked, not, 1);
+        cr_assert(weft_loader_batches(asked) == before && w->streams->count == v->streams->count);
+        /* between two epochs of one that is restored: the next one's */
+        a = weft_loader_get_state(asked);
+        weft_loader_set_state(not, a);
+        before = weft_loader_batches(not);
+        same_batches(asked, not, 1);
+        cr_assert_eq(weft_loader_batches(asked), before);
+        same_batches(asked, not, 2);
+        CLEAN(w);
+        CLEAN(v);
+    }
+}
+
+/* What moves the stream after the question (a checkpoint that is loaded) makes the plan void. */
+Test(loader, a_plan_follows_its_stream)
+{
+    int32_t len[50];
+    weft_loader_opts o = { .tokens = 40, .pool = 2 };
+    for (int k = 0; k < 20; k++) {
+        weft *w = open_on(WEFT_CPU), *v = open_on(WEFT_CPU);
+        dice_lengths(len, 50, 30);
+        weft_loader *a = weft_loader_new(w, "x", 50, len, &o), *b = weft_loader_new(v, "x", 50, len, &o);
+        weft_loader_batches(a);
+        w->streams->count = v->streams->count = 1000u + (unsigned)k;
+        int64_t size, batches = k % 2 ? weft_loader_batches(a) : -1;
+        cr_assert(weft_loader_next(b, &size) && (batches < 0 || batches == weft_loader_batches(b)));
+        cr_assert_not_null(weft_loader_next(a, &size));
+        same_batches(a, b, 2);
+        CLEAN(w);
+        CLEAN(v);
+    }
+}
+
 Test(loader, refuses)
 {
     weft *w = open_on(WEFT_CPU);
     int32_t len[] = { 1, 2, -3 }, good[] = { 1, 2, 3 };
     int64_t size;
     weft_loader_opts o = { .count = 2 }, none = { 0 }, negative = { .count = -1 };
-    cr_assert_null(weft_loader_new(w, "a", 3, len, &o));
+    is_inert(weft_loader_new(w, "a", 3, len, &o));
     FAILS(w, WEFT_EARG, "sequence 2 has length -3");
-    cr_assert_null(weft_loader_new(w, "a", 3, good, &none));
+    is_inert(weft_loader_new(w, "a", 3, good, &none));
     FAILS(w, WEFT_EARG, "count or tokens");
-    cr_assert_null(weft_loader_new(w, "a", 3, good, &negative));
+    is_inert(weft_loader_new(w, "a", 3, good, &negative));
     FAILS(w, WEFT_EARG, "none negative");
-    cr_assert_null(weft_loader_new(w, "a", 3, good, NULL));
+    is_inert(weft_loader_new(w, "a", 3, good, NULL));
     FAILS(w, WEFT_EARG, "count or tokens");
-    cr_assert_null(weft_loader_new(w, NULL, 3, good, &o));
+    is_inert(weft_loader_new(w, NULL, 3, good, &o));
     FAILS(w, WEFT_EARG, "a name");
-    cr_assert_null(weft_loader_new(w, "a", -1, good, &o));
+    is_inert(weft_loader_new(w, "a", -1, good, &o));
     FAILS(w, WEFT_EARG, "-1 sequences");
-    cr_assert_null(weft_loader_new(w, "a", 3, NULL, &o));
+    is_inert(weft_loader_new(w, "a", 3, NULL, &o));
     FAILS(w, WEFT_EARG, "without lengths");
-    cr_assert_null(weft_loader_new(NULL, "a", 3, good, &o));
+    is_inert(weft_loader_new(NULL, "a", 3, good, &o));
     weft_loader *l = weft_loader_new(w, "a", 3, good, &o), *other = weft_loader_new(w, "b", 2, good, &o);
     weft_loader_set_state(l, weft_loader_get_state(other));
     FAILS(w, WEFT_EARG, "other sequences or options");

@@ -1,0 +1,86 @@
+/* batch.c - sequences of a dataset, by their numbers, as one ragged tensor of a step. */
+#include <string.h>
+#include "core/core.h"
+#include "io/io.h"
+
+static bool is_plausible(weft *w, const weft_dataset *d, const int32_t *index, int64_t n)
+{
+    if (w->status)
+        return false;
+    if (!d || d->n < 0 || d->columns < 0 || (d->n && (!d->len || !d->offset)))
+        weft__fail(w, WEFT_EARG, "dataset_batch: %s",
+                   d ? "the dataset has no lengths or no offsets" : "no dataset given");
+    else if (n < 0 || n >= INT32_MAX || (n && !index))
+        weft__fail(w, WEFT_EARG, "dataset_batch: %lld indices%s; 0 or more, fewer than 2^31 - 1, are wanted",
+                   (long long)n, index ? "" : ", index is NULL");
+    return !w->status;
+}
+
+/* Sequence index[i] is there, and lies where its numbers are. */
+static bool is_there(weft *w, const weft_dataset *d, const int32_t *index, int64_t i)
+{
+    int64_t s = index[i];
+    if (s < 0 || s >= d->n)
+        weft__fail(w, WEFT_EARG, "dataset_batch: index %lld is %lld; the dataset has sequences 0 .. %lld",
+                   (long long)i, (long long)s, (long long)d->n - 1);
+    else if (d->len[s] < 0 || d->offset[s] < 0 || d->offset[s + 1] - d->offset[s] != d->len[s])
+        weft__fail(w, WEFT_EARG, "dataset_batch: sequence %lld has length %d, but offsets %lld and %lld",
+                   (long long)s, (int)d->len[s], (long long)d->offset[s], (long long)d->offset[s + 1]);
+    else if (d->len[s] && !(d->columns ? (const void *)d->rows : (const void *)d->ints))
+        weft__fail(w, WEFT_EARG, "dataset_batch: %s is NULL, columns is %lld", d->columns ? "rows" : "ints",
+                   (long long)d->columns);
+    return !w->status;
+}
+
+/* Lengths and ids of the batch; their tokens, -1 on failure. */
+static int64_t measure(weft *w, const weft_dataset *d, const int32_t *index, int64_t n, int32_t *len,
+                       int64_t *id)
+{
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!is_there(w, d, index, i))
+            return -1;
+        len[i] = d->len[index[i]];
+        id[i] = index[i];
+        tokens += len[i];
+    }
+    return tokens;
+}
+
+static void gather(const weft_dataset *d, const int32_t *index, int64_t n, void *to)
+{
+    size_t row = d->columns ? (size_t)d->columns * sizeof *d->rows : sizeof *d->ints;
+    const char *from = d->columns ? (const char *)d->rows : (const char *)d->ints;
+    char *at = to;
+    for (int64_t i = 0; i < n; i++) {
+        size_t bytes = (size_t)d->len[index[i]] * row;
+        if (bytes)
+            memcpy(at, from + (size_t)d->offset[index[i]] * row, bytes);
+        at += bytes;
+    }
+}
+
+weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index, int64_t n)
+{
+    w = w ? w : weft__nowhere();
+    w->running = "dataset_batch";
+    if (!is_plausible(w, data, index, n))
+        return &w->nil;
+    int32_t *len = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *len);
+    int64_t *id = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *id);
+    int64_t tokens = w->status ? -1 : measure(w, data, index, n, len, id), bytes;
+    int64_t row = data->columns ? (int64_t)sizeof *data->rows : (int64_t)sizeof *data->ints;
+    if (tokens < 0 || __builtin_mul_overflow(tokens, data->columns ? data->columns : 1, &bytes) ||
+        __builtin_mul_overflow(bytes, row, &bytes) || bytes > INT64_MAX / 4) {
+        weft__fail(w, WEFT_ENOMEM, "dataset_batch: %lld rows of %lld columns", (long long)tokens,
+                   (long long)data->columns);
+        return &w->nil;
+    }
+    void *rows = weft__take(w, &w->notes, bytes + 1);
+    if (!rows)
+        return &w->nil;
+    gather(data, index, n, rows);
+    const weft_lengths lengths = { n, len, id };
+    return data->columns ? weft_ragged(w, rows, data->columns, &lengths) :
+                           weft_ragged_ints(w, rows, &lengths);
+}

@@ -1,0 +1,256 @@
+/* chunks.c - data sets in chunks, plain or compressed by gzip (deflate), bytes shuffled or not, as h5py
+ * writes them: found and read without libhdf5, which trusts what a file says of them, and inflates a chunk to
+ * whatever it takes. Here each chunk is there once, lies in the file, and gives as many bytes as a chunk has;
+ * and a chunk is nowhere longer than the set. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/hdf5/session.h"
+
+enum { DEFLATE = 1, SHUFFLE = 2, LEVELS = 16 };
+
+typedef struct {
+    weft__h5 *h;
+    const weft__h5_chunks *c;
+    unsigned char *out;                          /* the whole set */
+    unsigned char *chunk, *turned;               /* one chunk; and before its bytes are put in order */
+    unsigned char *seen;                         /* a bit for each chunk */
+    weft__inflating *z;
+    uint64_t there;                              /* chunks so far */
+} reading;
+
+static uint64_t field(const weft__h5 *h, size_t at, int bytes)
+{
+    uint64_t v = 0;
+    for (int i = bytes - 1; i >= 0; i--)
+        v = v << 8 | h->image[at + (size_t)i];
+    return v;
+}
+
+/* n bytes at an address, which counts from the superblock, from *at of the image on */
+static bool inside(const weft__h5 *h, uint64_t address, uint64_t n, size_t *at)
+{
+    uint64_t base = h->read.libhdf5_s.base_addr, size = h->size - base;
+    *at = (size_t)(base + address);
+    return address <= size && n <= size - address;
+}
+
+/* ---- what the header says ---- */
+static const char *extents(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
+{
+    enum { OLD_HEAD = 8, HEAD = 4 };
+    size_t at = header->space.at;
+    c->rank = h->image[at + 1];
+    if (c->rank < 1 || c->rank > WEFT_RANK)
+        return "is in chunks of a shape that is not read";
+    for (int i = 0; i < c->rank; i++)            /* which header.c has found there */
+        c->size[i] = field(h, at + (h->image[at] == 1 ? OLD_HEAD : HEAD) + 8 * (size_t)i, 8);
+    return NULL;
+}
+
+static const char *layout(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
+{
+    enum { VERSION = 3, CHUNKED = 2, HEAD = 11 };
+    size_t at = header->layout.at;
+    if (header->layout.n < HEAD || h->image[at] != VERSION)
+        return "is in chunks of a format that is not read; h5py's own, libver=\"earliest\", is";
+    if (h->image[at + 1] != CHUNKED)
+        return "is stored elsewhere; only plain arrays and chunks are read";
+    int n = h->image[at + 2];
+    if (n != c->rank + 1 || header->layout.n < HEAD + 4 * (size_t)n)
+        return "has chunks of another rank than its shape";
+    uint64_t bytes = c->element = (size_t)field(h, at + HEAD + 4 * (size_t)c->rank, 4);
+    c->tree = field(h, at + 3, 8);
+    for (int i = 0; i < c->rank; i++) {
+        c->extent[i] = field(h, at + HEAD + 4 * (size_t)i, 4);
+        if (!c->extent[i] || (c->size[i] && c->extent[i] > c->size[i]))
+            return "has chunks that are empty, or larger than its shape";
+        bytes *= c->extent[i];
+        if (!bytes || bytes > UINT32_MAX)
+            return "has chunks of 4 GiB or more, or of none";
+    }
+    c->bytes = (size_t)bytes;
+    return NULL;
+}
+
+/* One filter of the pipeline, whose message ends at `end`; *at moves on. */
+static bool filter(const weft__h5 *h, size_t *at, size_t end, bool old, weft__h5_chunks *c, int number)
+{
+    size_t head = old ? 8 : 6, p = *at;
+    if (head > end - p)
+        return false;
+    uint64_t id = field(h, p, 2), name = old ? field(h, p + 2, 2) : 0, values = field(h, p + head - 2, 2);
+    size_t more = (size_t)(name + 4 * values + (old && values % 2 ? 4 : 0));
+    if ((id != DEFLATE && id != SHUFFLE) || values != 1 || more > end - p - head)
+        return false;
+    uint64_t value = field(h, p + head + (size_t)name, 4);
+    *at = p + head + more;
+    if (id == DEFLATE)
+        c->deflate = number;
+    else
+        c->shuffle = number;
+    return id == DEFLATE || value == c->element;
+}
+
+static const char *filters(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
+{
+    const weft__h5_message *m = &header->filters;
+    static const char other[] = "has filters other than gzip, behind shuffle or alone; only those are read";
+    c->shuffle = c->deflate = -1;
+    if (!m->count)
+        return NULL;
+    if (m->n < 2 || h->image[m->at] < 1 || h->image[m->at] > 2)
+        return other;
+    bool old = h->image[m->at] == 1;
+    c->filters = h->image[m->at + 1];
+    size_t at = m->at + (old ? 8 : 2), end = m->at + m->n;
+    if (c->filters > 2 || at > end)
+        return other;
+    for (int i = 0; i < c->filters; i++)
+        if (!filter(h, &at, end, old, c, i))
+            return other;
+    bool each_once = (c->shuffle >= 0) + (c->deflate >= 0) == c->filters;
+    return each_once && (c->shuffle < 1) ? NULL : other;
+}
+
+const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, weft__h5_chunks *c)
+{
+    *c = (weft__h5_chunks){ 0 };
+    if (header->external || header->space.count != 1 || header->layout.count != 1 ||
+        header->filters.count > 1 || header->filters.shared)
+        return "is in chunks, but its header is not that of one data set";
+    const char *why = extents(h, header, c);
+    why = why ? why : layout(h, header, c);
+    return why ? why : filters(h, header, c);
+}
+
+/* ---- a chunk ---- */
+static uint64_t in_one_axis(const weft__h5_chunks *c, int axis)
+{
+    return (c->size[axis] + c->extent[axis] - 1) / c->extent[axis];
+}
+
+/* The bytes of numbers lie together by their place in the number. */
+static void unshuffle(const unsigned char *from, size_t bytes, size_t element, unsigned char *to)
+{
+    size_t n = bytes / element;
+    for (size_t k = 0; k < element; k++)
+        for (size_t i = 0; i < n; i++)
+            to[i * element + k] = from[k * n + i];
+}
+
+/* Into r->chunk; false: it does not give what a chunk has. */
+static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t skipped)
+{
+    const weft__h5_chunks *c = r->c;
+    bool inflates = c->deflate >= 0 && !(skipped >> c->deflate & 1),
+         turns = c->shuffle >= 0 && !(skipped >> c->shuffle & 1);
+    unsigned char *to = turns ? r->turned : r->chunk;
+    if (skipped >> c->filters || (!inflates && n != c->bytes))
+        return false;
+    if (inflates && !weft__inflate(r->z, from, n, to, c->bytes))
+        return false;
+    if (!inflates)
+        memcpy(to, from, n);
+    if (turns)
+        unshuffle(r->turned, c->bytes, c->element, r->chunk);
+    return true;
+}
+
+/* A row of the chunk after another, as far as they lie in the set. */
+static void put(reading *r, const uint64_t *first)
+{
+    const weft__h5_chunks *c = r->c;
+    uint64_t at[WEFT_RANK] = { 0 }, most[WEFT_RANK];
+    int last = c->rank - 1, axis;
+    for (int i = 0; i < c->rank; i++)
+        most[i] = c->size[i] - first[i] < c->extent[i] ? c->size[i] - first[i] : c->extent[i];
+    do {
+        uint64_t from = 0, to = 0;
+        for (int i = 0; i < c->rank; i++) {
+            from = from * c->extent[i] + at[i];
+            to = to * c->size[i] + first[i] + at[i];
+        }
+        memcpy(r->out + to * c->element, r->chunk + from * c->element, (size_t)most[last] * c->element);
+        for (axis = last - 1; axis >= 0 && ++at[axis] == most[axis]; axis--)
+            at[axis] = 0;
+    } while (axis >= 0);
+}
+
+/* A key of the tree and what it leads to: bytes, filters that were skipped, the first place in each axis. */
+static const char *chunk(reading *r, size_t key, uint64_t address)
+{
+    const weft__h5_chunks *c = r->c;
+    uint64_t n = field(r->h, key, 4), number = 0, first[WEFT_RANK];
+    size_t from;
+    for (int i = 0; i < c->rank; i++) {
+        first[i] = field(r->h, key + 8 + 8 * (size_t)i, 8);
+        if (first[i] % c->extent[i] || first[i] >= c->size[i])
+            return "has a chunk that lies beside its shape";
+        number = number * in_one_axis(c, i) + first[i] / c->extent[i];
+    }
+    if (r->seen[number / 8] >> number % 8 & 1)
+        return "has a chunk twice";
+    r->seen[number / 8] |= (unsigned char)(1 << number % 8);
+    r->there++;
+    if (!inside(r->h, address, n, &from))
+        return "has a chunk beyond the file";
+    if (!unpack(r, r->h->image + from, (size_t)n, field(r->h, key + 4, 4)))
+        return "has a chunk that is damaged: it does not give the bytes that a chunk has";
+    put(r, first);
+    return NULL;
+}
+
+/* ---- the tree, HDF5's of version 1, whose nodes are never empty here ---- */
+static const char *node(reading *r, uint64_t address, int level)
+{
+    enum { HEAD = 24 };
+    static const char damaged[] = "has a tree of chunks that is damaged";
+    size_t at, key = 8 + 8 * ((size_t)r->c->rank + 1);
+    if (!inside(r->h, address, HEAD, &at) || memcmp(r->h->image + at, "TREE\1", 5))
+        return damaged;
+    int is = r->h->image[at + 5];
+    uint64_t entries = field(r->h, at + 6, 2);
+    if (is >= LEVELS || (level >= 0 && is != level) || !entries ||
+        !inside(r->h, address, HEAD + entries * (key + 8) + key, &at))
+        return damaged;
+    const char *why = NULL;
+    for (uint64_t i = 0; i < entries && !why; i++) {
+        size_t place = at + HEAD + (size_t)i * (key + 8);
+        uint64_t to = field(r->h, place + key, 8);
+        why = is ? node(r, to, is - 1) : chunk(r, place, to);
+    }
+    return why;
+}
+
+static const char *all_chunks(reading *r, uint64_t chunks)
+{
+    const char *why = node(r, r->c->tree, -1);
+    return why ? why : r->there < chunks ? "does not have all of its chunks" : NULL;
+}
+
+void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *k,
+                          unsigned char *out)
+{
+    uint64_t chunks = 1;
+    bool same = c->rank == k->rank && c->element == weft__number_bytes(k->type);
+    for (int i = 0; i < c->rank && same; i++) {
+        same = c->size[i] == (uint64_t)k->size[i];
+        chunks *= in_one_axis(c, i);             /* no more than there are numbers */
+    }
+    if (!same)
+        weft__h5_fail(h, WEFT_EFORMAT, "%s has chunks of another shape, or of another type, than it has",
+                      path);
+    if (h->status || !chunks)
+        return;
+    reading r = { .h = h, .c = c, .out = out };
+    r.chunk = malloc(c->bytes), r.turned = malloc(c->bytes);
+    r.seen = calloc((size_t)(chunks / 8 + 1), 1), r.z = malloc(weft__inflating_bytes());
+    if (!r.chunk || !r.turned || !r.seen || !r.z) {
+        weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
+    } else {
+        const char *why = all_chunks(&r, chunks);
+        if (why)
+            weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+    }
+    free(r.chunk), free(r.turned), free(r.seen), free(r.z);
+}

@@ -1,0 +1,156 @@
+/* frame_split.c - a frame in two parts: some series and the others, or the first rows of each series and the
+ * rest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rnn/forecast/series/frame.h"
+
+/* What each part takes of the frame, one stretch a series. */
+typedef struct { weft__stretch *stretch; int64_t n; } part;
+typedef struct { const char *me; const weft_frame *f; part first, rest; } cut;
+
+static void drop(cut *c)
+{
+    free(c->first.stretch);
+    free(c->rest.stretch);
+}
+
+/* Ready to cut, with room for all series in both parts. */
+static weft_status begin(cut *c, const char *me, const weft_frame *f, weft_frame *first, weft_frame *rest)
+{
+    *c = (cut){ .me = me, .f = f };
+    if (!first || !rest || first == rest || first == f || rest == f)
+        return weft__file_fail(WEFT_EARG,
+                               "%s: two frames for the parts are needed, beside the one that is split", me);
+    *first = *rest = (weft_frame){ 0 };
+    weft_status s = weft__frame_good(me, f);
+    if (s != WEFT_OK)
+        return s;
+    c->first.stretch = malloc((size_t)(f->n + 1) * sizeof *c->first.stretch);
+    c->rest.stretch = malloc((size_t)(f->n + 1) * sizeof *c->rest.stretch);
+    if (c->first.stretch && c->rest.stretch)
+        return WEFT_OK;
+    drop(c);
+    return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld series", me, (long long)f->n);
+}
+
+/* Rows first .. end - 1 of all, which are of this series. */
+static void put(part *p, const weft_frame *f, int64_t series, int64_t first, int64_t end)
+{
+    p->stretch[p->n] = (weft__stretch){ f->id[series], first, end - first, p->n };
+    p->n++;
+}
+
+static weft_status fill(const cut *c, const part *p, weft_frame *to)
+{
+    if (!c->f->columns)                          /* empty, and so are its parts */
+        return WEFT_OK;
+    return weft__frame_take(to, c->me, (const char *const *)c->f->name, (const double *const *)c->f->column,
+                            p->stretch, p->n);
+}
+
+/* Both parts or, on any error, none. */
+static weft_status finish(cut *c, weft_status s, weft_frame *first, weft_frame *rest)
+{
+    if (s == WEFT_OK)
+        s = fill(c, &c->first, first);
+    if (s == WEFT_OK)
+        s = fill(c, &c->rest, rest);
+    drop(c);
+    if (s != WEFT_OK) {
+        weft_frame_free(first);
+        weft_frame_free(rest);
+    }
+    return s;
+}
+
+/* ---- by series ---- */
+static weft_status check_order(const char *me, const weft_frame *f, const int32_t *order)
+{
+    char *seen = order ? calloc((size_t)f->n + 1, 1) : NULL;
+    if (order && !seen)
+        return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld series", me, (long long)f->n);
+    weft_status s = WEFT_OK;
+    for (int64_t i = 0; order && i < f->n && s == WEFT_OK; i++)
+        if (order[i] < 0 || order[i] >= f->n || seen[order[i]]++)
+            s = weft__file_fail(WEFT_EARG,
+                                "%s: order[%lld] is %d; each of the series 0 .. %lld is wanted once", me,
+                                (long long)i, (int)order[i], (long long)f->n - 1);
+    free(seen);
+    return s;
+}
+
+weft_status weft_frame_split_series(const weft_frame *f, int64_t count, const int32_t *order,
+                                    weft_frame *first, weft_frame *rest)
+{
+    cut c;
+    weft_status s = begin(&c, "weft_frame_split_series", f, first, rest);
+    if (s != WEFT_OK)
+        return s;
+    if (count < 0 || count > f->n)
+        s = weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; 0 .. %lld is wanted", c.me, (long long)count,
+                            (long long)f->n, (long long)f->n);
+    else
+        s = check_order(c.me, f, order);
+    for (int64_t i = 0; i < f->n && s == WEFT_OK; i++) {
+        int64_t series = order ? order[i] : i;
+        put(i < count ? &c.first : &c.rest, f, series, f->start[series], f->start[series + 1]);
+    }
+    return finish(&c, s, first, rest);
+}
+
+/* ---- by rows ---- */
+/* Cuts series s before row `at` of all rows. */
+static void put_both(cut *c, int64_t s, int64_t at)
+{
+    put(&c->first, c->f, s, c->f->start[s], at);
+    put(&c->rest, c->f, s, at, c->f->start[s + 1]);
+}
+
+weft_status weft_frame_split_rows(const weft_frame *f, double fraction, weft_frame *first, weft_frame *rest)
+{
+    cut c;
+    weft_status s = begin(&c, "weft_frame_split_rows", f, first, rest);
+    if (s != WEFT_OK)
+        return s;
+    if (!(fraction >= 0 && fraction <= 1))
+        s = weft__file_fail(WEFT_EARG, "%s: a fraction of %g; 0 .. 1 is wanted", c.me, fraction);
+    for (int64_t i = 0; i < f->n && s == WEFT_OK; i++)
+        put_both(&c, i, f->start[i] + llround(fraction * (double)(f->start[i + 1] - f->start[i])));
+    return finish(&c, s, first, rest);
+}
+
+/* *at: the first row of series s that is not before `limit`. */
+static weft_status find_row(const char *me, const weft_frame *f, int64_t s, const double *time, double limit,
+                            int64_t *at)
+{
+    *at = f->start[s + 1];
+    for (int64_t r = f->start[s + 1]; r-- > f->start[s];) {
+        if (isnan(time[r]) || (r > f->start[s] && !(time[r] > time[r - 1])))
+            return weft__file_fail(WEFT_EARG,
+                                   "%s: series \"%.100s\", row %lld: the time is %g, which is not after %g",
+                                   me, f->id[s], (long long)(r - f->start[s]), time[r],
+                                   r > f->start[s] ? time[r - 1] : (double)-INFINITY);
+        *at = time[r] >= limit ? r : *at;
+    }
+    return WEFT_OK;
+}
+
+weft_status weft_frame_split_time(const weft_frame *f, const char *time, double limit, weft_frame *first,
+                                  weft_frame *rest)
+{
+    cut c;
+    weft_status s = begin(&c, "weft_frame_split_time", f, first, rest);
+    if (s != WEFT_OK)
+        return s;
+    const double *column = weft_frame_column(f, time);
+    if (!column || isnan(limit))
+        s = weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are wanted",
+                            c.me, column ? "" : "there is no column ", time ? time : "", limit);
+    for (int64_t i = 0, at; i < f->n && s == WEFT_OK; i++) {
+        s = find_row(c.me, f, i, column, limit, &at);
+        if (s == WEFT_OK)
+            put_both(&c, i, at);
+    }
+    return finish(&c, s, first, rest);
+}

@@ -1,0 +1,293 @@
+/* test_frame_parts.c - frames written as CSV and read back to the bit; frames split by series, rows and time:
+ * parts put together are the whole. */
+#include <unistd.h>
+#include "tests/core/comma.h"
+#include "series_data.h"
+
+static char folder[64], file_name[128];
+
+static const char *in_folder(const char *name)
+{
+    if (!folder[0]) {
+        snprintf(folder, sizeof folder, "%s/weft_frame_parts.XXXXXX", P_tmpdir);
+        cr_assert_not_null(mkdtemp(folder));
+    }
+    snprintf(file_name, sizeof file_name, "%s/%s", folder, name);
+    return file_name;
+}
+
+static void end_folder(void)
+{
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    cr_assert_eq(system(command), 0);
+    folder[0] = 0;
+}
+
+static void same_number(double a, double b)
+{
+    cr_assert(isnan(a) ? isnan(b) && signbit(a) == signbit(b) : !memcmp(&a, &b, sizeof a), "%.17g is %.17g",
+              a, b);
+}
+
+/* Rows of f from `from` on are those of g from `at` on, in every column. */
+static void same_rows(const weft_frame *f, int64_t from, const weft_frame *g, int64_t at, int64_t rows)
+{
+    cr_assert_eq(f->columns, g->columns);
+    for (int64_t c = 0; c < f->columns; c++) {
+        cr_assert_str_eq(f->name[c], g->name[c]);
+        for (int64_t r = 0; r < rows; r++)
+            same_number(f->column[c][from + r], g->column[c][at + r]);
+    }
+}
+
+static int64_t rows_of(const weft_frame *f, int64_t s) { return f->start[s + 1] - f->start[s]; }
+
+static void same_series(const weft_frame *f, int64_t s, const weft_frame *g, int64_t t)
+{
+    cr_assert_str_eq(f->id[s], g->id[t]);
+    cr_assert_eq(rows_of(f, s), rows_of(g, t));
+    same_rows(f, f->start[s], g, g->start[t], rows_of(f, s));
+}
+
+static void same_frame(const weft_frame *f, const weft_frame *g)
+{
+    cr_assert(f->n == g->n && f->rows == g->rows);
+    for (int64_t s = 0; s < f->n; s++)
+        same_series(f, s, g, s);
+}
+
+/* ---- CSV ---- */
+/* Any double: its bits drawn, or one of those that are hard. */
+static double any_double(void)
+{
+    static const double hard[] = { 0,
+                                   -0.0,
+                                   0.1,
+                                   1e300,
+                                   -1e-308,
+                                   5e-324,
+                                   0x1.fffffffffffffp1023,
+                                   NAN,
+                                   INFINITY,
+                                   -INFINITY,
+                                   123456789012345678,
+                                   1.0 / 3 };
+    uint64_t bits = dice(UINT64_MAX);
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    return dice(3) ? d : hard[dice(COUNT(hard))];
+}
+
+static weft_frame frame_of(int64_t n, const char *const *ids, const char *const *names, int64_t most)
+{
+    weft_frame f = { 0 };
+    for (int64_t s = 0; s < n; s++) {
+        static double values[8][64];
+        const double *columns[8];
+        int64_t rows = 1 + (int64_t)dice((uint64_t)most);
+        for (int c = 0; names[c]; c++) {
+            columns[c] = values[c];
+            for (int64_t r = 0; r < rows; r++)
+                values[c][r] = any_double();
+        }
+        DOES(weft_frame_add(&f, ids[s], names, columns, rows));
+    }
+    return f;
+}
+
+static const char *const odd_ids[] = { "a",         "",     "one, two", "\"",       "say \"x\"",
+                                       "line\nend", "cr\r", " ",        "\xC3\xA9", "7" };
+static const char *const odd_names[] = { "x", "a,b", "quote\"d", "new\nline", " y ", NULL };
+
+static void there_and_back(const weft_frame *f)
+{
+    const char *path = in_folder("f.csv");
+    weft_frame back = { 0 };
+    DOES(weft_frame_write_csv(f, path));
+    DOES(weft_frame_read_csv(&back, path, "id", (const char *const *)f->name, NULL));
+    same_frame(f, &back);
+    weft_frame_free(&back);
+}
+
+Test(frame_csv, there_and_back_to_the_bit)
+{
+    for (int k = 0; k < rounds(60, 1000); k++) {
+        weft_frame f = frame_of(1 + (int64_t)dice(COUNT(odd_ids)), odd_ids, odd_names, 40);
+        there_and_back(&f);
+        weft_frame_free(&f);
+    }
+    end_folder();
+}
+
+Test(frame_csv, where_commas_are_decimal_too)
+{
+    weft_frame f = frame_of(5, odd_ids, odd_names, 9);
+    comma_begin();
+    there_and_back(&f);
+    comma_end();
+    weft_frame_free(&f);
+    end_folder();
+}
+
+Test(frame_csv, its_very_bytes)
+{
+    const char *path = in_folder("f.csv");
+    weft_frame f = { 0 };
+    const double x[] = { 1, -2.5, 0.1 }, y[] = { NAN, 1e300, -INFINITY };
+    DOES(weft_frame_add(&f, "s, t", WEFT_NAMES("x", "y\""), (const double *const[]){ x, y }, 2));
+    DOES(weft_frame_add(&f, NULL, WEFT_NAMES("x", "y\""), (const double *const[]){ x + 2, y + 2 }, 1));
+    DOES(weft_frame_write_csv(&f, path));
+    char text[200] = "";
+    FILE *in = fopen(path, "rb");
+    cr_assert(in && fread(text, 1, sizeof text - 1, in) && !fclose(in));
+    cr_assert_str_eq(text, "id,x,\"y\"\"\"\n\"s, t\",1,nan\n\"s, t\",-2.5,1e+300\n1,0.1,-inf\n");
+    weft_frame_free(&f);
+    end_folder();
+}
+
+Test(frame_csv, no_series_are_a_header)
+{
+    weft_frame f = frame_of(1, odd_ids, odd_names, 3), none, all;
+    DOES(weft_frame_split_series(&f, 0, NULL, &none, &all));
+    there_and_back(&none);
+    cr_assert(none.n == 0 && none.columns == f.columns);
+    weft_frame_free(&f), weft_frame_free(&none), weft_frame_free(&all);
+    end_folder();
+}
+
+Test(frame_csv, refuses)
+{
+    const char *path = in_folder("f.csv");
+    const double x[] = { 1 };
+    const double *const columns[] = { x };
+    weft_frame f = { 0 };
+    REFUSES(WEFT_EARG, "no frame given", weft_frame_write_csv(NULL, path));
+    REFUSES(WEFT_EARG, "no column", weft_frame_write_csv(&f, path));
+    DOES(weft_frame_add(&f, "a", WEFT_NAMES("x"), columns, 1));
+    REFUSES(WEFT_EARG, "no path", weft_frame_write_csv(&f, NULL));
+    REFUSES(WEFT_EIO, "/no/such", weft_frame_write_csv(&f, "/no/such/folder/f.csv"));
+    DOES(weft_frame_add(&f, "b", WEFT_NAMES("x"), columns, 0));
+    REFUSES(WEFT_EARG, "series 1, \"b\", has no row", weft_frame_write_csv(&f, path));
+    weft_frame_free(&f);
+    for (int i = 0; i < 3; i++)
+        DOES(weft_frame_add(&f, (const char *[]){ "a", "b", "a" }[i], WEFT_NAMES("x"), columns, 1));
+    REFUSES(WEFT_EARG, "two series have the id \"a\"", weft_frame_write_csv(&f, path));
+    weft_frame_free(&f);
+    DOES(weft_frame_add(&f, "a", WEFT_NAMES("id"), columns, 1));
+    REFUSES(WEFT_EARG, "a column has the name \"id\"", weft_frame_write_csv(&f, path));
+    weft_frame_free(&f);
+    cr_assert(access(path, F_OK), "a refused frame has left a file");
+    end_folder();
+}
+
+/* ---- parts ---- */
+static void is_free(weft_frame *first, weft_frame *rest)
+{
+    cr_assert(!first->n && !first->columns && !first->column && !rest->n && !rest->columns && !rest->column);
+}
+
+static weft_frame random_frame(int most)
+{
+    int64_t rows[9];
+    int n = 1 + (int)dice(8);
+    for (int i = 0; i < n; i++)
+        rows[i] = (int64_t)dice((uint64_t)most);
+    return series_random(n, rows);
+}
+
+Test(frame_split, series_put_together_are_the_whole)
+{
+    for (int k = 0; k < rounds(60, 1000); k++) {
+        weft *w = open_on(WEFT_CPU);
+        weft_frame f = random_frame(20), first, rest;
+        int32_t order[9];
+        int64_t count = (int64_t)dice((uint64_t)f.n + 1);
+        weft_stream_permutation(weft_stream_of(w, "split"), f.n, order);
+        bool stand = dice(2);
+        DOES(weft_frame_split_series(&f, count, stand ? NULL : order, &first, &rest));
+        cr_assert(first.n == count && rest.n == f.n - count && first.rows + rest.rows == f.rows);
+        for (int64_t i = 0; i < f.n; i++)
+            same_series(&f, stand ? i : order[i], i < count ? &first : &rest, i < count ? i : i - count);
+        weft_frame_free(&f), weft_frame_free(&first), weft_frame_free(&rest);
+        CLEAN(w);
+    }
+}
+
+/* Both parts have each series, and its rows end to end. */
+static void are_the_whole(const weft_frame *f, const weft_frame *first, const weft_frame *rest)
+{
+    cr_assert(first->n == f->n && rest->n == f->n && first->rows + rest->rows == f->rows);
+    for (int64_t s = 0; s < f->n; s++) {
+        int64_t head = rows_of(first, s);
+        cr_assert(!strcmp(f->id[s], first->id[s]) && !strcmp(f->id[s], rest->id[s]));
+        cr_assert_eq(head + rows_of(rest, s), rows_of(f, s));
+        same_rows(f, f->start[s], first, first->start[s], head);
+        same_rows(f, f->start[s] + head, rest, rest->start[s], rows_of(rest, s));
+    }
+}
+
+Test(frame_split, rows_put_together_are_the_whole)
+{
+    static const double fractions[] = { 0, 1, 0.5, 0.8, 1.0 / 3 };
+    for (int k = 0; k < rounds(60, 1000); k++) {
+        weft_frame f = random_frame(20), first, rest;
+        double fraction = fractions[dice(COUNT(fractions))];
+        DOES(weft_frame_split_rows(&f, fraction, &first, &rest));
+        are_the_whole(&f, &first, &rest);
+        for (int64_t s = 0; s < f.n; s++)
+            cr_assert_eq(rows_of(&first, s), (int64_t)floor(fraction * (double)rows_of(&f, s) + 0.5));
+        weft_frame_free(&f), weft_frame_free(&first), weft_frame_free(&rest);
+    }
+}
+
+Test(frame_split, time_put_together_is_the_whole)
+{
+    for (int k = 0; k < rounds(60, 1000); k++) {
+        weft_frame f = random_frame(30), first, rest;
+        const double *t = weft_frame_column(&f, "t");
+        /* at a row's own time, that row is of the rest */
+        double limit = f.rows && dice(2) ? t[dice((uint64_t)f.rows)] :
+                                           (double[]){ -INFINITY, INFINITY, 110.5 }[dice(3)];
+        DOES(weft_frame_split_time(&f, "t", limit, &first, &rest));
+        are_the_whole(&f, &first, &rest);
+        for (int64_t r = 0; r < first.rows; r++)
+            cr_assert(weft_frame_column(&first, "t")[r] < limit);
+        for (int64_t r = 0; r < rest.rows; r++)
+            cr_assert(weft_frame_column(&rest, "t")[r] >= limit);
+        weft_frame_free(&f), weft_frame_free(&first), weft_frame_free(&rest);
+    }
+}
+
+Test(frame_split, an_empty_frame_has_empty_parts)
+{
+    weft_frame f = { 0 }, first = { .n = 77 }, rest = { .columns = 77 };
+    DOES(weft_frame_split_series(&f, 0, NULL, &first, &rest));
+    is_free(&first, &rest);
+    DOES(weft_frame_split_rows(&f, .5, &first, &rest));
+    is_free(&first, &rest);
+}
+
+Test(frame_split, refuses)
+{
+    const int64_t rows[] = { 3, 4 };
+    weft_frame f = series_random(2, rows), a, b;
+    REFUSES(WEFT_EARG, "no frame given", weft_frame_split_series(NULL, 1, NULL, &a, &b));
+    is_free(&a, &b);
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split_series(&f, 1, NULL, &a, &a));
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split_series(&f, 1, NULL, &f, &a));
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split_rows(&f, .5, NULL, &a));
+    REFUSES(WEFT_EARG, "3 of 2 series", weft_frame_split_series(&f, 3, NULL, &a, &b));
+    REFUSES(WEFT_EARG, "-1 of 2 series", weft_frame_split_series(&f, -1, NULL, &a, &b));
+    REFUSES(WEFT_EARG, "order[1] is 0", weft_frame_split_series(&f, 1, (int32_t[]){ 0, 0 }, &a, &b));
+    REFUSES(WEFT_EARG, "order[0] is 2", weft_frame_split_series(&f, 1, (int32_t[]){ 2, 0 }, &a, &b));
+    REFUSES(WEFT_EARG, "a fraction of 1.5", weft_frame_split_rows(&f, 1.5, &a, &b));
+    REFUSES(WEFT_EARG, "a fraction of -nan", weft_frame_split_rows(&f, -(double)NAN, &a, &b));
+    REFUSES(WEFT_EARG, "there is no column \"q\"", weft_frame_split_time(&f, "q", 0, &a, &b));
+    REFUSES(WEFT_EARG, "split at nan", weft_frame_split_time(&f, "t", NAN, &a, &b));
+    is_free(&a, &b);
+    weft_frame_column(&f, "t")[5] = weft_frame_column(&f, "t")[4];
+    REFUSES(WEFT_EARG, "series \"1\", row 2: the time is", weft_frame_split_time(&f, "t", 0, &a, &b));
+    is_free(&a, &b);
+    weft_frame_free(&f);
+}
