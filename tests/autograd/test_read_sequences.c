@@ -37,7 +37,7 @@ Test(read_sequences, of_nothing_and_of_bad_ones)
 {
     weft *w = open_on(WEFT_CPU);
     static const int32_t none[2] = { 0, 0 };
-    weft_real out[TOKENS] = { 1 };
+    weft_real out[18] = { 1 };
     cr_assert_eq(weft_read_sequences(weft_ragged(w, NULL, 3, &(weft_lengths){ 2, none, NULL }), out, 0),
                  WEFT_OK);
     cr_assert_eq(weft_read_sequences(weft_ragged(w, NULL, 0, &(weft_lengths){ 0, NULL, NULL }), out, 0),
@@ -45,7 +45,7 @@ Test(read_sequences, of_nothing_and_of_bad_ones)
     cr_assert_eq(out[0], 1);
     weft_tensor *rows = weft_to_rows(weft_ragged(w, NULL, 0, &lengths), &place);
     cr_assert_eq(weft_numel(rows), 18);
-    cr_assert(weft_read_sequences(rows, out, 18 * sizeof *out) != WEFT_OK && out[0] == 0,
+    cr_assert(weft_read_sequences(rows, out, sizeof out) != WEFT_OK && out[0] == 0,
               "pads are not read");
     FAILS(w, weft_error_code(w), "read: ");
     cr_assert(weft_read_sequences(NULL, out, sizeof out) != WEFT_OK);
