@@ -15,7 +15,7 @@ weft_additive_attention *weft_additive_attention_new(weft_module *parent, const 
     static weft_additive_attention none;
     weft_additive_attention_opts o = opts ? *opts : (weft_additive_attention_opts){ 0 };
     if (!WEFT__SIZES(parent, "additive_attention", name, opts, { "dq", o.dq }, { "dm", o.dm },
-                             { "width", o.width }))
+                     { "width", o.width }))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_additive_attention *a = weft__layer(m, sizeof *a);

@@ -47,6 +47,17 @@ static weft_attention_lstm_opts completed(weft_attention_lstm_opts o)
     return o;
 }
 
+static void attention_new(attention_lstm *m, const weft_attention_lstm_opts *o, int64_t width)
+{
+    weft_interpretable_attention_opts attention = { width, o->num_heads, o->dropout };
+    weft_gate_add_norm_opts gate = { width, width, o->dropout, o->trainable_add };
+    m->attention = weft_interpretable_attention_new(m->is.m, "attention", &attention);
+    if (!o->no_gating)
+        m->gate = weft_gate_add_norm_new(m->is.m, "gate_add_norm", &gate);
+    else
+        m->norm = weft_layer_norm_layer_new(m->is.m, "layer_norm", &(weft_layer_norm_opts){ .width = width });
+}
+
 weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
                                          const weft_attention_lstm_opts *opts)
 {
@@ -75,17 +86,7 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
     if (encoder != decoder)
         m->output_projection = weft_linear_new(own, "encoder_output_projection",
                                                &(weft_linear_opts){ .in = encoder, .out = decoder });
-    m->attention = weft_interpretable_attention_new(
-        own, "attention",
-        &(weft_interpretable_attention_opts){
-            .d_model = decoder, .heads = o->num_heads, .dropout = o->dropout });
-    if (!o->no_gating)
-        m->gate = weft_gate_add_norm_new(
-            own, "gate_add_norm",
-            &(weft_gate_add_norm_opts){
-                .in = decoder, .out = decoder, .dropout = o->dropout, .trainable_add = o->trainable_add });
-    else
-        m->norm = weft_layer_norm_layer_new(own, "layer_norm", &(weft_layer_norm_opts){ .width = decoder });
+    attention_new(m, o, decoder);
     m->head = weft_linear_new(own, "output_head", &(weft_linear_opts){ .in = decoder, .out = o->output_dim });
     return weft__model_finished(m);
 }

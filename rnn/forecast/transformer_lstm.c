@@ -46,27 +46,17 @@ static void lstms_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
 {
     weft_module *all = weft_submodule_new(m->is.m, "transformer_blocks");
+    weft_interpretable_attention_opts attention = { o->d_model, o->num_heads, o->dropout };
+    weft_gate_add_norm_opts gate = { o->d_model, o->d_model, o->dropout, false };
     m->block = weft__layer(m->is.m, (size_t)m->blocks * sizeof *m->block);
     for (int i = 0; m->block && i < m->blocks; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", i);
         weft_module *own = weft_submodule_new(all, number);
-        m->block[i] = (block){
-            weft_interpretable_attention_new(own, "encoder_self_attention",
-                                             &(weft_interpretable_attention_opts){ .d_model = o->d_model,
-                                                                                   .heads = o->num_heads,
-                                                                                   .dropout = o->dropout }),
-            weft_interpretable_attention_new(own, "cross_attention",
-                                             &(weft_interpretable_attention_opts){ .d_model = o->d_model,
-                                                                                   .heads = o->num_heads,
-                                                                                   .dropout = o->dropout }),
-            weft_gate_add_norm_new(
-                own, "encoder_gate_add_norm",
-                &(weft_gate_add_norm_opts){ .in = o->d_model, .out = o->d_model, .dropout = o->dropout }),
-            weft_gate_add_norm_new(
-                own, "decoder_gate_add_norm",
-                &(weft_gate_add_norm_opts){ .in = o->d_model, .out = o->d_model, .dropout = o->dropout })
-        };
+        m->block[i] = (block){ weft_interpretable_attention_new(own, "encoder_self_attention", &attention),
+                               weft_interpretable_attention_new(own, "cross_attention", &attention),
+                               weft_gate_add_norm_new(own, "encoder_gate_add_norm", &gate),
+                               weft_gate_add_norm_new(own, "decoder_gate_add_norm", &gate) };
     }
 }
 
@@ -114,8 +104,7 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
     m->encoder_grn = weft_grn_new(m->is.m, "encoder_grn", &grn);
     grn.in = m->is.future + m->is.fixed;
     m->decoder_grn = weft_grn_new(m->is.m, "decoder_grn", &grn);
-    lstms_new(m, o);
-    blocks_new(m, o);
+    lstms_new(m, o), blocks_new(m, o);
     m->head = weft_linear_new(m->is.m, "output_head",
                               &(weft_linear_opts){ .in = o->d_model, .out = o->output_dim });
     return weft__model_finished(m);

@@ -37,7 +37,7 @@ Test(read_sequences, of_nothing_and_of_bad_ones)
 {
     weft *w = open_on(WEFT_CPU);
     static const int32_t none[2] = { 0, 0 };
-    weft_real out[TOKENS] = { 1 };
+    weft_real out[18] = { 1 };
     cr_assert_eq(sequences_status(weft_ragged(w, NULL, 3, &(weft_lengths){ 2, none, NULL }), out, 0),
                  WEFT_OK);
     cr_assert_eq(sequences_status(weft_ragged(w, NULL, 0, &(weft_lengths){ 0, NULL, NULL }), out, 0),

@@ -45,7 +45,7 @@ static void is_gathered(weft_tensor *x, const weft_dataset *d, const int32_t *in
     int64_t row = 0, c = d->columns;
     cr_assert(l.n == n && weft_layout_of(x) == WEFT_CONCAT && weft_rank(x) == (c ? 2 : 1), "%s",
               weft_error_message(weft_context_of(x)));
-    cr_assert_eq(weft_read(x, c ? (void *)reals : (void *)ints,
+    cr_assert_eq(read_status(x, c ? (void *)reals : (void *)ints,
                            (size_t)weft_numel(x) * (c ? sizeof *reals : sizeof *ints)),
                  WEFT_OK);
     for (int64_t i = 0; i < n; i++) {

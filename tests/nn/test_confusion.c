@@ -35,7 +35,7 @@ static data data_of(int32_t ignore)              /* a masked token has nothing t
     return d;
 }
 
-Test(confusion, matrix)
+Test(confusion, matrix, .init = unchecked)
 {
     FOR_DEVICES(w)
         for (int i = 0; i < 24; i++) {

@@ -132,6 +132,7 @@ static void one_decaying_step(weft_module *m, weft_optim *o)
         weft_assign_values(weft_grad(p), (weft_real[]){ 0 }, 1);
     }
     weft_optim_step(o);
+    weft_clear(weft_module_context(m));
 }
 
 Test(members, groups_by_pattern)
