@@ -127,6 +127,8 @@ static void packed_state_dicts(const model *k)
             weft_tensor *x = weft_parameter_at(k->m, p, &name);
             packed_set(file, name, how, types[how ? p % 4 : 2 + p % 2], x);
         }
+        set(file, "state", H5T_IEEE_F64BE, 1, 3, 1);
+        set(file, "empty", H5T_IEEE_F32LE, 1, 0, 1);
         H5Fclose(file);
         take("state_dict", (const char *[]){ "half", "chunks", "gzip", "shuffled" }[how], how & 1);
     }
