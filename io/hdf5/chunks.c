@@ -13,9 +13,8 @@ typedef struct {
     const weft__h5_chunks *c;
     unsigned char *out;                          /* the whole set */
     unsigned char *chunk, *turned;               /* one chunk; and before its bytes are put in order */
-    unsigned char *seen;                         /* a bit for each chunk */
     weft__inflating *z;
-    uint64_t there;                              /* chunks so far */
+    uint64_t there;                              /* chunks so far, which come in order */
 } reading;
 
 static uint64_t field(const weft__h5 *h, size_t at, int bytes)
@@ -188,10 +187,8 @@ static const char *chunk(reading *r, size_t key, uint64_t address)
             return "has a chunk that lies beside its shape";
         number = number * in_one_axis(c, i) + first[i] / c->extent[i];
     }
-    if (r->seen[number / 8] >> number % 8 & 1)
-        return "has a chunk twice";
-    r->seen[number / 8] |= (unsigned char)(1 << number % 8);
-    r->there++;
+    if (number != r->there++)
+        return "has a chunk twice, or not at all, or in another's place";
     if (!inside(r->h, address, n, &from))
         return "has a chunk beyond the file";
     if (!unpack(r, r->h->image + from, (size_t)n, field(r->h, key + 4, 4)))
@@ -201,6 +198,17 @@ static const char *chunk(reading *r, size_t key, uint64_t address)
 }
 
 /* ---- the tree, HDF5's of version 1, whose nodes are never empty here ---- */
+/* Whether the key at a lies before the one at b, which is what other readers look for a chunk by. */
+static bool before(const reading *r, size_t a, size_t b)
+{
+    for (int i = 0; i <= r->c->rank; i++) { /* the last: within a number */
+        uint64_t x = field(r->h, a + 8 + 8 * (size_t)i, 8), y = field(r->h, b + 8 + 8 * (size_t)i, 8);
+        if (x != y)
+            return x < y;
+    }
+    return false;
+}
+
 static const char *node(reading *r, uint64_t address, int level)
 {
     enum { HEAD = 24 };
@@ -217,7 +225,9 @@ static const char *node(reading *r, uint64_t address, int level)
     for (uint64_t i = 0; i < entries && !why; i++) {
         size_t place = at + HEAD + (size_t)i * (key + 8);
         uint64_t to = field(r->h, place + key, 8);
-        why = is ? node(r, to, is - 1) : chunk(r, place, to);
+        why = !before(r, place, place + key + 8) ? damaged :
+              is                                 ? node(r, to, is - 1) :
+                                                   chunk(r, place, to);
     }
     return why;
 }
@@ -244,13 +254,13 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *
         return;
     reading r = { .h = h, .c = c, .out = out };
     r.chunk = malloc(c->bytes), r.turned = malloc(c->bytes);
-    r.seen = calloc((size_t)(chunks / 8 + 1), 1), r.z = malloc(weft__inflating_bytes());
-    if (!r.chunk || !r.turned || !r.seen || !r.z) {
+    r.z = malloc(weft__inflating_bytes());
+    if (!r.chunk || !r.turned || !r.z) {
         weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
     } else {
         const char *why = all_chunks(&r, chunks);
         if (why)
             weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
     }
-    free(r.chunk), free(r.turned), free(r.seen), free(r.z);
+    free(r.chunk), free(r.turned), free(r.z);
 }

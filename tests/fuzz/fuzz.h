@@ -37,6 +37,10 @@ typedef struct { int rank; hsize_t size[H5S_MAX_RANK]; size_t n; double *at; } p
 hid_t plain_open(const uint8_t *bytes, size_t n);
 /* The numbers of a set as doubles, to be freed; false if there is none. */
 bool  plain_read(hid_t file, const char *path, plain_set *out);
+/* Whether sets in chunks are read, too: of files that weft has read, and so looked at. */
+extern bool plain_chunks;
+/* Whether there is a set of these extents. */
+bool  plain_has(hid_t file, const char *path, int rank, const int64_t *size);
 /* The bytes of a text, to be freed, with a 0 behind them; NULL if there is none. */
 char *plain_text(hid_t file, const char *path);
 /* Silent changes, but for numbers that are not finite. */

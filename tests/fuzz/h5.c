@@ -7,7 +7,16 @@
 /* libhdf5's own: Jenkins's lookup3 */
 uint32_t H5_checksum_metadata(const void *data, size_t n, uint32_t before);
 
-enum { MESSAGES = 400, DATASPACE = 1, LINK_INFO = 2, DATATYPE = 3, LINK = 6, LAYOUT = 8, CONTINUATION = 16 };
+enum {
+    MESSAGES = 400,
+    DATASPACE = 1,
+    LINK_INFO = 2,
+    DATATYPE = 3,
+    LINK = 6,
+    LAYOUT = 8,
+    FILTERS = 11,
+    CONTINUATION = 16
+};
 typedef struct { size_t at, n; int type; } message;
 typedef struct { uint8_t *at; size_t n, base; uint64_t dice; message m[MESSAGES]; int messages; } file;
 
@@ -155,7 +164,7 @@ static void change_message(file *f)
     for (int tries = 0; tries < 20 && f->messages; tries++) {
         const message *m = &f->m[dice(f, (uint64_t)f->messages)];
         bool wanted = m->type == DATASPACE || m->type == DATATYPE || m->type == LAYOUT || m->type == LINK ||
-                      m->type == LINK_INFO;
+                      m->type == LINK_INFO || m->type == FILTERS;
         if (m->n < 4 || (!wanted && dice(f, 4)))
             continue;
         if (m->type == DATASPACE)
@@ -196,6 +205,29 @@ static void change_structure(file *f)            /* near a signature */
         change_in(f, f->base, f->n - f->base);
 }
 
+/* A key or an address of a tree of version 1: of the chunks of a set, with their bytes, skipped filters and
+ * places, if there is one; else of a group. */
+static void change_tree(file *f)
+{
+    enum { HEAD = 24, KEYS = 4 };
+    size_t found[64];
+    int n = 0;
+    for (size_t at = f->base; at + HEAD < f->n && n < COUNT(found); at++)
+        if (is(f, at, "TREE") && (f->at[at + 4] == 1 || dice(f, 8) == 0))
+            found[n++] = at;
+    if (!n) {
+        change_structure(f);
+        return;
+    }
+    size_t at = found[dice(f, (uint64_t)n)], field_at = at + HEAD + 8 * dice(f, 8 * KEYS);
+    if (dice(f, 8) == 0)
+        change_in(f, at, HEAD);                  /* its kind, level, entries */
+    else if (dice(f, 2))
+        set_field(f, field_at, 4, odd_number(f, field(f, field_at, 4)));
+    else
+        set_field(f, field_at, 8, odd_number(f, field(f, field_at, 8)));
+}
+
 static void change_name(file *f)                 /* a letter of a run of letters */
 {
     for (int tries = 0; tries < 50; tries++) {
@@ -227,7 +259,7 @@ size_t h5_mutate(uint8_t *bytes, size_t n, size_t most, unsigned seed, bool repa
         return LLVMFuzzerMutate(bytes, n, most);
     find_messages(&f);
     for (uint64_t times = 1 + dice(&f, 3); times--; )
-        switch (dice(&f, 12)) {
+        switch (dice(&f, 13)) {
         case 0:  f.at[dice(&f, f.n)] ^= (uint8_t)(1u << dice(&f, 8)); break;
         case 1:  change_in(&f, f.base, 96); break;               /* the superblock */
         case 2:  change_structure(&f); break;
@@ -235,6 +267,7 @@ size_t h5_mutate(uint8_t *bytes, size_t n, size_t most, unsigned seed, bool repa
         case 4:  copy_block(&f); break;
         case 5:  exchange_messages(&f); break;
         case 6:  change_in(&f, f.base, f.n - f.base); break;
+        case 7:  change_tree(&f); break;
         default: change_message(&f); break;
         }
     if (dice(&f, 40) == 0)

@@ -1,6 +1,8 @@
 /* oracle.c - data sets by libhdf5's plain calls, as any program reads them; see fuzz.h. */
 #include "fuzz.h"
 
+bool plain_chunks;
+
 hid_t plain_open(const uint8_t *bytes, size_t n)
 {
     hid_t list = H5Pcreate(H5P_FILE_ACCESS), file;
@@ -20,11 +22,29 @@ static bool is_plain(hid_t set, size_t n)
     hid_t type = H5Dget_type(set);
     H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
     size_t bytes = type < 0 ? 0 : H5Tget_size(type);
-    bool is =
-        (class == H5T_FLOAT || class == H5T_INTEGER) && bytes <= 8 && H5Dget_storage_size(set) == n * bytes;
+    hid_t list = H5Dget_create_plist(set);
+    bool chunks = plain_chunks && H5Pget_layout(list) == H5D_CHUNKED;
+    H5Pclose(list);
+    bool is = (class == H5T_FLOAT || class == H5T_INTEGER) && bytes <= 8 &&
+              (chunks || H5Dget_storage_size(set) == n * bytes);
     if (type >= 0)
         H5Tclose(type);
     return is;
+}
+
+bool plain_has(hid_t file, const char *path, int rank, const int64_t *size)
+{
+    hsize_t is[H5S_MAX_RANK];
+    hid_t set = H5Dopen2(file, path, H5P_DEFAULT), space = set < 0 ? -1 : H5Dget_space(set);
+    bool same = space >= 0 && H5Sget_simple_extent_ndims(space) == rank &&
+                H5Sget_simple_extent_dims(space, is, NULL) == rank;
+    for (int i = 0; i < rank && same; i++)
+        same = is[i] == (hsize_t)size[i];
+    if (space >= 0)
+        H5Sclose(space);
+    if (set >= 0)
+        H5Dclose(set);
+    return same;
 }
 
 bool plain_read(hid_t file, const char *path, plain_set *out)

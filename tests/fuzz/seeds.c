@@ -87,6 +87,54 @@ static void checkpoints(const model *k)
     }
 }
 
+/* One more set of a state dict: in chunks of two and three, by these filters; in 16 bits. */
+static void packed_set(hid_t file, const char *path, int how, hid_t type, weft_tensor *x)
+{
+    hsize_t size[] = { (hsize_t)weft_size(x, 0), weft_rank(x) > 1 ? (hsize_t)weft_size(x, 1) : 1 },
+            chunk[] = { size[0] < 2 ? size[0] : 2, size[1] < 3 ? size[1] : 3 };
+    static const float numbers[100] = { 1, -2, .5f, 4, 100, -.25f };
+    hid_t links = H5Pcreate(H5P_LINK_CREATE), list = H5Pcreate(H5P_DATASET_CREATE),
+          space = H5Screate_simple(weft_rank(x), size, NULL);
+    H5Pset_create_intermediate_group(links, 1);
+    if (how)
+        H5Pset_chunk(list, weft_rank(x), chunk);
+    if (how == 3)
+        H5Pset_shuffle(list);
+    if (how > 1)
+        H5Pset_deflate(list, 6);
+    hid_t set = H5Dcreate2(file, path, type, space, links, list, H5P_DEFAULT);
+    if (set < 0 || H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) < 0)
+        fuzz_found("trouble", path);
+    H5Dclose(set), H5Sclose(space), H5Pclose(list), H5Pclose(links);
+}
+
+static hid_t half_type(size_t exponent, size_t bias)
+{
+    hid_t t = H5Tcopy(H5T_IEEE_F32LE);
+    H5Tset_fields(t, 15, 15 - exponent, exponent, 0, 15 - exponent);
+    H5Tset_size(t, 2);
+    H5Tset_ebias(t, bias);
+    return t;
+}
+
+static void packed_state_dicts(const model *k)
+{
+    hid_t types[] = { H5T_IEEE_F32LE, H5T_IEEE_F64BE, half_type(5, 15), half_type(8, 127) };
+    for (int how = 0; how < 4; how++) {
+        hid_t file = others(how & 1);
+        for (int p = 0; p < weft_parameter_count(k->m); p++) {
+            const char *name;
+            weft_tensor *x = weft_parameter_at(k->m, p, &name);
+            packed_set(file, name, how, types[how ? p % 4 : 2 + p % 2], x);
+        }
+        set(file, "state", H5T_IEEE_F64BE, 1, 3, 1);
+        set(file, "empty", H5T_IEEE_F32LE, 1, 0, 1);
+        H5Fclose(file);
+        take("state_dict", (const char *[]){ "half", "chunks", "gzip", "shuffled" }[how], how & 1);
+    }
+    H5Tclose(types[2]), H5Tclose(types[3]);
+}
+
 static void state_dicts(const model *k)
 {
     DOES(weft_save_state_dict(scratch, k->m));
@@ -181,6 +229,7 @@ int main(int n, char **argument)
     model k = model_new(1);
     checkpoints(&k);
     state_dicts(&k);
+    packed_state_dicts(&k);
     ragged();
     frames();
     csv();
