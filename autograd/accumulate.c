@@ -39,13 +39,13 @@ void weft__slot_end(weft *w, weft_tensor *s)
 }
 
 /* ---- handing a gradient to an input ---- */
-bool weft__wanted(const weft_tensor *t)
+bool weft__needed(const weft_tensor *t)
 {
     return t->node.reached == t->w->tape->walk ||
            (t->w->tape->to_parameters && t->node.parameter && !t->node.frozen);
 }
 
-static bool fits(const weft_tensor *x, const weft_tensor *g)
+static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
 {
     char a[128], b[128];
     if (weft__same(&x->f, &g->f))
@@ -93,7 +93,7 @@ static void accumulate_deferred(weft_tensor *x, weft_tensor *g)
 void weft__accumulate(weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
-    if (w->status || !fits(x, g))
+    if (w->status || !gradient_fits(x, g))
         return;
     if (w->recording) {
         x->node.grad = x->node.grad ? sum_of(x->node.grad, g) : g;
@@ -117,13 +117,13 @@ static bool takes(const weft_call *c, const weft_tensor *x)
     return false;
 }
 
-/* May the gradient of x take the buffer of dy, which nobody needs any more? If it is dy itself (add, view),
+/* May the gradient of x take the buffer of dy, which no one needs any more? If it is dy itself (add, view),
  * or is about to be computed from it element by element. */
 bool weft__hand_over(weft_call *c, weft_tensor *x, weft_tensor *g)
 {
     weft *w = x->w;
     weft_tensor *y = c->y[0];
-    if (w->status || w->recording || x->node.grad || y->node.kept == w->tape->walk || !fits(x, g))
+    if (w->status || w->recording || x->node.grad || y->node.kept == w->tape->walk || !gradient_fits(x, g))
         return false;
     const weft_call *c_of_g = w->tape->deferred && w->tape->deferred->y[0] == g ? w->tape->deferred : NULL;
     if (c_of_g && c_of_g->op->in_place && weft__same(&g->f, &y->node.grad->f) &&
@@ -161,7 +161,7 @@ static bool again(const weft_call *c, int i)     /* is it another input of the c
 real *weft_op_dx(const weft_call *c, int i, bool *add)
 {
     weft_tensor *x = c && i >= 0 && i < c->n ? c->x[i] : NULL;
-    if (!x || !add || !weft__wanted(x))
+    if (!x || !add || !weft__needed(x))
         return NULL;
     weft *w = x->w;
     weft__run_deferred(w);

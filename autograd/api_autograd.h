@@ -245,7 +245,7 @@ typedef enum {
 } weft_causal;
 typedef struct {
     int heads; double scale; weft_causal causal; bool shared_values;      /* shared: v [Nk, dv] */
-    double dropout; const char *name;               /* 0 <= dropout < 1; above 0 a name is wanted */
+    double dropout; const char *name;             /* 0 <= dropout < 1; above 0 a name is expected */
 } weft_attention_opts;
 WEFT_API weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v,
                                      const weft_attention_opts *opts, weft_tensor **map);
@@ -274,7 +274,7 @@ WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
  * for the double library. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
                                weft_tensor *const *x, int64_t n, int order, void *user);
-/* Calls fn with every result as it is made; NULL for nobody. */
+/* Calls fn with every result as it is made; NULL: no function. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
 /* Prints the tape, a line an entry: number, operator, inputs by number, shape. */

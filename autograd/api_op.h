@@ -71,7 +71,7 @@ WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
 /* In `fused`, in the same memory: the gradient of result k (NULL: none came), and where that of
- * input i goes (NULL: not wanted; *add: += or =). */
+ * input i goes (NULL: not needed; *add: += or =). */
 WEFT_API const weft_real *weft_op_dy(const weft_call *call, int k);
 WEFT_API weft_real *weft_op_dx(const weft_call *call, int i, bool *add);
 

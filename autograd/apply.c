@@ -8,18 +8,18 @@
 /* ---- handles ---- */
 weft *weft__context(weft_tensor *const *x, int64_t n)
 {
-    weft *failed = weft__nowhere();
+    weft *failed = weft__no_context();
     for (int64_t i = 0; i < n; i++)
         if (x[i] && !x[i]->w->status)
             return x[i]->w;
-        else if (x[i] && failed == weft__nowhere())
+        else if (x[i] && failed == weft__no_context())
             failed = x[i]->w;
     return failed;
 }
 
-weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__nowhere()->nil; }
+weft_tensor *weft__inert_beside(const weft_tensor *x) { return x ? &x->w->nil : &weft__no_context()->nil; }
 
-static bool usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
+static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
 {
     for (int i = 0; i < n && !w->status; i++) {
         const char *wrong = weft__wrong(w, x[i]);
@@ -27,7 +27,7 @@ static bool usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
             weft__fail(w, WEFT_EARG, "%s: input %d %s", op->name, i, wrong);
     }
     if (n == 0)
-        weft__fail(w, WEFT_EARG, "%s: at least one input is wanted", op->name);
+        weft__fail(w, WEFT_EARG, "%s: at least one input is expected", op->name);
     return !w->status;
 }
 
@@ -69,7 +69,7 @@ bool weft__refuse(const weft_call *c, const char *format, ...)
 weft_tensor *weft__failed(weft_tensor *x, weft_status status, const char *function, const char *format, ...)
 {
     WHY(format);
-    weft *w = x ? x->w : weft__nowhere();
+    weft *w = x ? x->w : weft__no_context();
     char text[128];
     const char *wrong = weft__wrong(w, x);
     if (wrong)
@@ -116,7 +116,7 @@ static weft_call *call_new(weft *w, const weft_op *op, weft_tensor *const *x, in
     return c;
 }
 
-static weft_layout wanted(const weft_op *op, const weft__form *first, const weft__form *f)
+static weft_layout needed(const weft_op *op, const weft__form *first, const weft__form *f)
 {
     if (op->layout == WEFT_ROWS)
         return f->layout;                        /* as they come */
@@ -139,7 +139,7 @@ static bool agree(weft_call *c)
             weft__difference(first->batch, f->batch, why, sizeof why);
             return weft_op_refuse(c, why);
         }
-        weft_layout want = wanted(c->op, first, f);
+        weft_layout want = needed(c->op, first, f);
         if (f->layout != want) {
             weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
             c->x[i] = weft__arranged(c->x[i], &to, 0);
@@ -151,7 +151,7 @@ static bool agree(weft_call *c)
     return !c->x[0]->w->status;
 }
 
-static void forward(weft *w, weft_call *c)
+static void run_forward(weft *w, weft_call *c)
 {
     const char *before = w->tape->raw;
     weft__work work;
@@ -172,7 +172,7 @@ static void logged(weft *w, weft_call *c)
         weft__log_bytes(w, weft__bytes(&c->x[i]->f));
     for (int k = 0; k < c->m; k++)
         weft__log_bytes(w, weft__bytes(&c->y[k]->f));
-    forward(w, c);
+    run_forward(w, c);
     if (own)
         weft__log_leave(w, before);
 }
@@ -190,7 +190,7 @@ bool weft__run_call(weft_call *c)
     if (c->op->forward && w->logging)
         logged(w, c);
     else if (c->op->forward)
-        forward(w, c);
+        run_forward(w, c);
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);
     if (w->check)
@@ -219,7 +219,7 @@ static void record(weft *w, weft_call *c)
         c->y[k]->node.born = t->entries;
 }
 
-static bool possible(weft_call *c)
+static bool results_are_possible(weft_call *c)
 {
     bool fine = !c->x[0]->w->status;
     for (int k = 0; fine && k < c->m; k++) {
@@ -241,14 +241,14 @@ static const weft_call *apply(const weft_op *op, weft_tensor *const *x, int n, c
                               size_t bytes, bool host)
 {
     weft *w = weft__context(x, n);
-    if (!usable(w, op, x, n) || !weft__tape_of(w))
+    if (!inputs_are_usable(w, op, x, n) || !weft__tape_of(w))
         return inert(w);
     const char *before = w->running;
     w->running = op->name;
     weft_call *c = call_new(w, op, x, n, attributes, bytes);
     if (c)
         c->host = host;
-    if (c && agree(c) && op->shape(c) && possible(c)) {
+    if (c && agree(c) && op->shape(c) && results_are_possible(c)) {
         weft__run_deferred(w);
         if (op->adds && w->tape->walking && !w->recording)
             w->tape->deferred = c;
@@ -267,14 +267,15 @@ const weft_call *weft__apply(const weft_op *op, weft_tensor *const *x, int n, co
     return apply(op, x, n, attributes, bytes, false);
 }
 
-static bool sound(weft *w, const weft_op *op)     /* a record that a user wrote */
+static bool operator_is_sound(weft *w, const weft_op *op)     /* a record that a user wrote */
 {
     if ((unsigned)op->results > WEFT__RESULTS)
-        weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are wanted", op->name,
-                   op->results, WEFT__RESULTS);
+        weft__fail(w, WEFT_EARG, "op_apply: %s has %d results; 0 (which means 1) .. %d are expected",
+                   op->name, op->results, WEFT__RESULTS);
     else if ((unsigned)op->layout > WEFT_ROWS)
-        weft__fail(w, WEFT_EARG, "op_apply: %s wants the layout %d; plain, packed, concat or rows is wanted",
-                   op->name, (int)op->layout);
+        weft__fail(w, WEFT_EARG,
+                   "op_apply: %s wants the layout %d; plain, packed, concat or rows is expected", op->name,
+                   (int)op->layout);
     else if (!op->forward && op->adds)
         weft__fail(w, WEFT_EARG, "op_apply: %s adds and has no forward; a view adds nothing", op->name);
     return !w->status;
@@ -288,8 +289,8 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
     if (!op || !listed || !op->shape || !op->name || (bytes && !attributes))
         weft__fail(
             w, WEFT_EARG,
-            "op_apply: an operator with a name and a shape function, its inputs and attributes are wanted");
-    else if (sound(w, op))
+            "op_apply: an operator with a name and a shape function, its inputs and attributes are expected");
+    else if (operator_is_sound(w, op))
         return apply(op, x, (int)n, attributes, bytes, !op->device)->y[0];
     return &w->nil;
 }
@@ -315,7 +316,7 @@ void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t 
 }
 
 /* The raw function that asks goes on until it returns: in memory that is large enough (weft__room), and
- * nobody looks at what comes of it. */
+ * no one looks at what comes of it. */
 static void *in_vain(const weft_tensor *t, weft_dtype asked, void *seen)
 {
     weft *w = t->w;

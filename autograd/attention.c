@@ -10,12 +10,12 @@ typedef struct {
     weft_attention_opts o; real scale; int64_t dk, dv;
     /* of dropout, as in the kernels' record; below 0 outside of training */
     uint32_t below; real kept; uint64_t mask_key;
-    weft_batch *pairs;                                           /* of the map, if one is wanted */
+    weft_batch *pairs;                                           /* of the map, if one is expected */
 } attention;
 enum { Q, K, V };
 enum { OUT, LSE, MAP };
 
-static weft__attention record_of(const weft_call *c)
+static weft__attention attention_record(const weft_call *c)
 {
     const attention *a = c->attributes;
     const weft_batch *q = c->x[Q]->f.batch, *k = c->x[K]->f.batch;
@@ -53,13 +53,13 @@ static bool attention_shape(weft_call *c)
         k->rank != 2 || v->rank != 2)
         return weft__refuse(c,
                             "ragged rows of rank 2, queries of as many sequences as keys (%lld and %lld), "
-                            "keys and values of one batch, are wanted",
+                            "keys and values of one batch, are expected",
                             (long long)(q->batch ? q->batch->n : 0), (long long)(k->batch ? k->batch->n : 0));
     if (!is_real(c, Q) || !is_real(c, K) || !is_real(c, V) || heads < 1 || q->size[1] != k->size[1] ||
         q->size[1] % heads || (!a->o.shared_values && v->size[1] % heads))
         return weft__refuse(c,
                             "reals, queries and keys of one width (%lld and %lld), and widths that %d heads "
-                            "divide, are wanted",
+                            "divide, are expected",
                             (long long)q->size[1], (long long)k->size[1], heads);
     a->dk = q->size[1] / heads, a->dv = a->o.shared_values ? v->size[1] : v->size[1] / heads;
     a->scale = a->o.scale != 0 ? (real)weft__or(a->o.scale, 1) : a->dk ? 1 / (real)sqrt((double)a->dk) : 1;
@@ -73,14 +73,14 @@ static bool attention_shape(weft_call *c)
 
 static void attention_run(weft_call *c)
 {
-    weft__attention a = record_of(c);
+    weft__attention a = attention_record(c);
     if (!c->y[0]->w->status)                     /* there was memory for the rows */
         RUN(c, attention, &a);
 }
 
 static void attention_fused(const weft_call *c)
 {
-    weft__attention a = record_of(c);
+    weft__attention a = attention_record(c);
     a.map = NULL;
     a.dy = weft_op_dy(c, OUT), a.dq = weft__dx_added(c, Q), a.dk_ = weft__dx_added(c, K),
     a.dv_ = weft__dx_added(c, V);
@@ -95,7 +95,7 @@ static real allowed(const attention *a, const pair *p)
 {
     return p->j < weft__keys_seen((int)a->o.causal, p->i, p->queries, p->keys);
 }
-static real kept(const attention *a, const pair *p)
+static real weight_kept(const attention *a, const pair *p)
 {
     uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), p->id, (int32_t)p->i, p->j);
     return draw < a->below ? 0 : a->kept;
@@ -121,7 +121,7 @@ static weft_tensor *by_heads(weft_tensor *x, int64_t heads, int64_t wide)
     return weft_reshape(x, 3, (int64_t[]){ weft_size(x, 0), heads, wide });
 }
 
-static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_tensor **map)
+static weft_tensor *compose_attention(const attention *a, weft_tensor *const *x, weft_tensor **map)
 {
     int64_t heads = a->o.heads;
     weft_tensor *q, *k, *v;
@@ -133,7 +133,7 @@ static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_ten
     weft_tensor *mask = a->o.causal ? constant(a, x, scores, allowed) : NULL;
     weft_tensor *weights = weft_softmax(scores, 0, mask);
     if (a->below && weft_ok(x[Q]->w))
-        weights = weft_mul(weights, constant(a, x, weights, kept));
+        weights = weft_mul(weights, constant(a, x, weights, weight_kept));
     weft_tensor *parts =
         weft_mul(by_heads(v, a->o.shared_values ? 1 : heads, a->dv), by_heads(weights, heads, 1));
     weft_tensor *rows = weft_pool(parts, WEFT_POOL_SUM);
@@ -145,7 +145,7 @@ static weft_tensor *composed(const attention *a, weft_tensor *const *x, weft_ten
 
 static void attention_composed(const weft_call *c, weft_tensor **y)
 {
-    y[OUT] = composed(c->attributes, c->x, NULL);
+    y[OUT] = compose_attention(c->attributes, c->x, NULL);
 }
 
 #define RECORD(n)                                                                       \
@@ -158,7 +158,7 @@ static const weft_op op_attention = RECORD(2), op_attention_map = RECORD(3);
 
 /* ---- the function ---- */
 /* one sequence for each query row, as long as its memory */
-static weft_batch *pairs_of(weft_tensor *q, weft_tensor *k)
+static weft_batch *batch_of_pairs(weft_tensor *q, weft_tensor *k)
 {
     weft *w = q->w;
     const weft_batch *bq = q->f.batch, *bk = k->f.batch;
@@ -171,9 +171,9 @@ static weft_batch *pairs_of(weft_tensor *q, weft_tensor *k)
 
 static const char *wrong_with(const weft_attention_opts *o)
 {
-    return (unsigned)o->causal > WEFT_CAUSAL_STRICT ? "causal: one of weft_causal is wanted"
-         : !isfinite(o->scale) ? "a finite scale is wanted"
-         : !(o->dropout >= 0 && o->dropout < 1) ? "dropout: 0 <= dropout < 1 is wanted"
+    return (unsigned)o->causal > WEFT_CAUSAL_STRICT ? "causal: one of weft_causal is expected"
+         : !isfinite(o->scale) ? "a finite scale is expected"
+         : !(o->dropout >= 0 && o->dropout < 1) ? "dropout: 0 <= dropout < 1 is expected"
          : o->dropout > 0 && !o->name ? "name: dropout wants one for its masks" : NULL;
 }
 
@@ -203,13 +203,13 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     bool sound = q && k && !weft__wrong(w, q) && !weft__wrong(w, k) && q->f.batch && k->f.batch &&
                  q->f.batch->n == k->f.batch->n;
     if (sound)
-        a.pairs = pairs_of(q, k);
+        a.pairs = batch_of_pairs(q, k);
     /* recorded, it comes from operators, so that the map can be differentiated, too */
     bool kernel = !w->recording;
     if (!a.pairs || !kernel) {
         a.pairs = NULL, *map = &w->nil;
         const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
-        return weft_ok(w) ? composed(c->attributes,
+        return weft_ok(w) ? compose_attention(c->attributes,
                                      (weft_tensor *[]){ weft__view_anew(c->x[Q]), weft__view_anew(c->x[K]),
                                                         weft__view_anew(c->x[V]) },
                                      map) :

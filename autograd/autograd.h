@@ -40,9 +40,9 @@ void        *weft__seen(const weft_tensor *, const char *function);
 void        *weft__gradient_seen(const weft_call *, const weft_tensor *, void *gradient, bool fetched,
                                  bool back);
 /* backward.c */
-/* where a kernel adds the gradient of x[i]; NULL: not wanted */
+/* where a kernel adds the gradient of x[i]; NULL: not needed */
 real        *weft__dx_added(const weft_call *, int i);
-/* weft_op_dy, to be overwritten, where nobody else will look at it; else NULL */
+/* weft_op_dy, to be overwritten, where no one else will look at it; else NULL */
 real        *weft__dy_spent(const weft_call *, int k);
 /* origin.c: y's rows are a table's, by ids; are those of x, arranged; that table and those ids, if it is so
  * and the table has not changed since, else NULL; whether this walk wants the gradient of such rows, or of
@@ -100,7 +100,7 @@ weft_tensor *weft__reduce(weft_tensor *x, const weft__along *),
     *weft__expand(weft_tensor *y, const weft__along *);
 weft_tensor *weft__no_third(const weft_call *);
 /* Errors whose text ends as printf says: weft_op_refuse; a function's own, of x or of several tensors that
- * are all wanted, and the inert tensor */
+ * are all needed, and the inert tensor */
 bool         weft__refuse(const weft_call *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 weft_tensor *weft__failed(weft_tensor *x, weft_status, const char *function, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -11,7 +11,7 @@ static bool permute_shape(weft_call *c)
     weft__form *y = &c->y[0]->f;
     *y = *x;
     if (!is_real(c, 0) || (x->batch && o->axis[0] != 0))
-        return weft_op_refuse(c, "reals are wanted, and the rows of a ragged tensor stay axis 0");
+        return weft_op_refuse(c, "reals are expected, and the rows of a ragged tensor stay axis 0");
     for (int i = 0; i < x->rank; i++)
         y->size[i] = x->size[o->axis[i]];
     return true;
@@ -49,12 +49,12 @@ weft_tensor *weft_permute(weft_tensor *x, const int *axes)
     order o = { { 0 } };
     unsigned seen = 0;
     if (!x || weft__wrong(x->w, x) || (x->f.rank && !axes))
-        return weft__failed(x, WEFT_EARG, "permute", "a tensor and an axis for each of its own are wanted");
+        return weft__failed(x, WEFT_EARG, "permute", "a tensor and an axis for each of its own are expected");
     for (int i = 0, rank = x->f.rank; i < rank; i++) {
         int axis = axes[i] < 0 && axes[i] >= -rank ? axes[i] + rank : axes[i];
         if (axis < 0 || axis >= rank || seen >> axis & 1)
             return weft__failed(x, WEFT_EARG, "permute",
-                                "axis %d at place %d; each of 0 .. %d once is wanted", axes[i], i,
+                                "axis %d at place %d; each of 0 .. %d once is expected", axes[i], i,
                                 rank - 1);
         seen |= 1u << axis;
         o.axis[i] = axis;
@@ -70,7 +70,7 @@ static weft_tensor *repeated(weft_tensor *x, int axis, int64_t times, bool befor
     if (times < 0 || x->f.rank == WEFT_RANK || x->f.type != WEFT_REAL || (x->f.batch && axis == 0))
         return weft__failed(x, WEFT_ESHAPE, name,
                             "axis %d, %lld times; reals of rank 1 .. 5, 0 times or more, and not the rows of "
-                            "a ragged tensor, are wanted",
+                            "a ragged tensor, are expected",
                             axis, (long long)times);
     weft__form one = x->f, many, end = x->f;
     int fresh = axis + !before;                  /* the new axis */

@@ -6,14 +6,14 @@
 #include "autograd/backward.h"
 #include "core/log.h"
 
-/* ---- what depends on what is wanted ---- */
+/* ---- what depends on what is expected ---- */
 static void reach(weft *w, int64_t from, int64_t to)
 {
     for (int64_t e = from; e < to; e++) {
         weft_call *c = w->tape->entry[e].call;
         bool any = false;
         for (int i = 0; i < c->n && !any; i++)
-            any = weft__wanted(c->x[i]);
+            any = weft__needed(c->x[i]);
         for (int k = 0; any && !c->op->no_gradient && k < c->m; k++)
             c->y[k]->node.reached = w->tape->walk;
     }
@@ -57,7 +57,7 @@ static void through_composed(weft *w, const weft_call *call)
         return;
     w->recording = true, w->tape->walking = false;
     for (int i = 0; i < c->n; i++)
-        own.x[i] = call->x[i]->f.batch && weft__wanted(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
+        own.x[i] = call->x[i]->f.batch && weft__needed(call->x[i]) ? weft__view_anew(call->x[i]) : call->x[i];
     c->op->composed(c, y);
     w->recording = recording, w->tape->walking = walking;
     reach(w, from, w->tape->entries);
@@ -67,13 +67,13 @@ static void through_composed(weft *w, const weft_call *call)
     walk(w, w->tape->entries, from);
 }
 
-static void by_operators(weft *w, weft_call *c)  /* from the last input to the first wanted one */
+static void by_operators(weft *w, weft_call *c)  /* from the last input to the first needed one */
 {
     int first = 0;
-    while (first < c->n && !weft__wanted(c->x[first]))
+    while (first < c->n && !weft__needed(c->x[first]))
         first++;
     for (int i = c->n; i-- > first && !w->status;) {
-        weft_tensor *x = c->x[i], *g = weft__wanted(x) ? c->op->backward(c, c->y[0]->node.grad, i) : NULL;
+        weft_tensor *x = c->x[i], *g = weft__needed(x) ? c->op->backward(c, c->y[0]->node.grad, i) : NULL;
         if (g && !w->status && !(i == first && weft__hand_over(c, x, g)))
             weft__accumulate(x, g);
     }
@@ -173,13 +173,13 @@ static void walk_from(weft_tensor *of, bool recording)
     w->tape->walking = false, w->recording = was;
 }
 
-static bool good(weft *w, weft_tensor *of, const char *function)
+static bool check_output(weft *w, weft_tensor *of, const char *function)
 {
     const char *wrong = weft__wrong(w, of);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", function, wrong);
     else if (of->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_EARG, "%s: reals are wanted, not ints", function);
+        weft__fail(w, WEFT_EARG, "%s: reals are expected, not ints", function);
     if (!w->status && weft__tape_of(w))
         w->running = function;
     return !w->status;
@@ -200,8 +200,8 @@ static void backward_of_itself(weft_tensor *parameter)
 
 void weft_backward(weft_tensor *loss)
 {
-    weft *w = loss ? loss->w : weft__nowhere();
-    if (!good(w, loss, "backward"))
+    weft *w = loss ? loss->w : weft__no_context();
+    if (!check_output(w, loss, "backward"))
         return;
     if (!weft__is_loss(loss))
         return;
@@ -219,12 +219,12 @@ void weft_backward(weft_tensor *loss)
 weft_tensor *weft_grad(weft_tensor *t) { return t && t->node.parameter ? t->node.grad : NULL; }
 
 /* ---- gradients of chosen tensors ---- */
-static bool all_good(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
+static bool check_gradients_of(weft *w, weft_tensor *of, weft_tensor *const *by, int64_t n)
 {
-    bool fine = good(w, of, "gradients");
+    bool fine = check_output(w, of, "gradients");
     bool there = fine && of->node.born;
     for (int64_t i = 0; fine && i < n; i++) {
-        fine = good(w, by[i], "gradients");
+        fine = check_output(w, by[i], "gradients");
         there |= by[i] == of;
     }
     if (fine && !there)
@@ -273,8 +273,8 @@ void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n, weft_ten
     for (int64_t i = 0; out && i < n; i++)
         out[i] = &w->nil;
     if (!by || !out || n < 0)
-        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are wanted");
-    if (w->status || !all_good(w, of, by, n))
+        weft__fail(w, WEFT_EARG, "gradients: tensors and room for their gradients are expected");
+    if (w->status || !check_gradients_of(w, of, by, n))
         return;
     weft_tensor **mine = weft__take(w, &w->notes, (n + 1) * (int64_t)sizeof *mine);
     if (!mine)

@@ -7,7 +7,7 @@
 weft_tensor *weft__slot(weft *, const weft__form *);
 void         weft__slot_end(weft *, weft_tensor *);
 /* no tensor needs to say beforehand that it will be asked for a gradient */
-bool         weft__wanted(const weft_tensor *);
+bool         weft__needed(const weft_tensor *);
 /* the gradient that x gets from one use */
 void         weft__accumulate(weft_tensor *x, weft_tensor *g);
 /* what a fused backward has written by weft_op_dx, from the last input to the first */

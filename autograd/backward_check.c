@@ -8,7 +8,7 @@ bool weft__is_loss(weft_tensor *t)
     char text[128];
     if (count(t) != 1)
         weft__fail(w, WEFT_ESHAPE,
-                   "backward: the loss is %s; one element is wanted (weft_mean_loss, weft_sum_all); "
+                   "backward: the loss is %s; one element is expected (weft_mean_loss, weft_sum_all); "
                    "weft_gradients takes any shape",
                    weft__text(&t->f, text));
     else if (!t->node.born && !t->node.parameter)

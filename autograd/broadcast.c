@@ -40,7 +40,7 @@ static bool rows_agree(const weft__form *ragged, const weft__form *other)
                           other->rank < ragged->rank || (other->rank == ragged->rank && other->size[0] == 1);
 }
 
-static bool join(weft__form *y, const weft__form *x)
+static bool broadcast_with(weft__form *y, const weft__form *x)
 {
     if ((y->batch && !rows_agree(y, x)) || (x->batch && !rows_agree(x, y)))
         return false;
@@ -59,7 +59,7 @@ bool weft__broadcast(weft__grid *g, const weft__form *const *x, int n, weft__for
 {
     *y = *x[0];
     for (int k = 1; k < n; k++)
-        if (!join(y, x[k]))
+        if (!broadcast_with(y, x[k]))
             return false;
     *g = (weft__grid){ .rank = y->rank };
     for (int i = 0; i < y->rank; i++)

@@ -7,7 +7,7 @@ typedef struct { real p; uint64_t key; bool per_sequence; } drop;
 static bool dropout_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    return (is_real(c, 0) && c->x[0]->f.rank > 0) || weft_op_refuse(c, "reals with rows are wanted");
+    return (is_real(c, 0) && c->x[0]->f.rank > 0) || weft_op_refuse(c, "reals with rows are expected");
 }
 
 static void dropout_run(weft_call *c)
@@ -67,7 +67,7 @@ uint64_t weft__mask_key(weft *w, const char *name)
 weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence)
 {
     if (!x || weft__wrong(x->w, x) || !(p >= 0 && p < 1) || !name)
-        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are wanted", p,
+        return weft__failed(x, WEFT_EARG, "dropout", "p = %g%s; a name and 0 <= p < 1 are expected", p,
                             name ? "" : ", no name");
     weft *w = x->w;
     if (!w->training || p == 0)

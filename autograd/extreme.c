@@ -12,7 +12,7 @@ static bool shape_of(weft_call *c, int value)
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
     if (!is_real(c, 0))
-        return weft_op_refuse(c, "reals are wanted");
+        return weft_op_refuse(c, "reals are expected");
     c->y[0]->f = c->y[1]->f = weft__less(a);
     c->y[!value]->f.type = WEFT_I32;
     if (c->m > 2)
@@ -155,7 +155,7 @@ static bool topk_shape(weft_call *c)
     int64_t n = f->size[t->along.axis];
     if (!is_real(c, 0) || t->k < 0 || t->k > n || count(c->x[0]) > INT32_MAX)
         return weft__refuse(c, "the %lld largest along axis %d; reals, 0 .. %lld of them, of %d elements at "
-                            "most, are wanted",
+                            "most, are expected",
                             (long long)t->k, t->along.axis, (long long)n, INT32_MAX);
     c->y[0]->f = *f;
     c->y[0]->f.type = WEFT_I32;

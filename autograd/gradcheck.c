@@ -28,7 +28,7 @@ static double slope_at(function *f, weft_tensor *const *x, void *user, int64_t i
     return (8 * near - far) / (12 * (double)h);
 }
 
-static real *numbers(weft_tensor *t)             /* on the host, until the end of the step */
+static real *read_numbers(weft_tensor *t)             /* on the host, until the end of the step */
 {
     weft *w = t->w;
     real *p = weft__take(w, &w->keep, weft__bytes(&t->f));
@@ -54,19 +54,19 @@ static double difference(function *f, weft_tensor *const *x, void *user, int64_t
 
 static double checked(function *f, weft_tensor *const *x, int64_t n, void *user)
 {
-    weft *w = n > 0 && x ? weft__context(x, n) : weft__nowhere();
+    weft *w = n > 0 && x ? weft__context(x, n) : weft__no_context();
     if (!f)
-        weft__fail(w, WEFT_EARG, "gradcheck: a function is wanted");
+        weft__fail(w, WEFT_EARG, "gradcheck: a function is expected");
     for (int64_t i = 0; i < n && !w->status; i++)
         if (weft__wrong(w, x[i]))
-            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "tensors of the step are wanted");
+            weft__failed_of(x, n, WEFT_EARG, "gradcheck", "tensors of the step are expected");
     w->running = "gradcheck";
     weft_tensor **dx = weft__take(w, &w->keep, 2 * n * (int64_t)sizeof *dx);
     if (!dx)
         return (double)NAN;
     weft_tensor *y = f(x, user);
     if (weft_ok(w) && y && count(y) != 1)
-        weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is wanted");
+        weft__failed(y, WEFT_ESHAPE, "gradcheck", "a function with one element as its result is expected");
     bool was = weft_set_grad_enabled(w, true);
     weft_gradients(y, x, n, dx);
     w->recording = false;
@@ -74,7 +74,7 @@ static double checked(function *f, weft_tensor *const *x, int64_t n, void *user)
     w->recording = was;
     double worst = 0;
     for (int64_t i = 0; i < n && weft_ok(w); i++) {
-        const real *recorded = numbers(dx[i]), *raw = numbers(dx[n + i]);
+        const real *recorded = read_numbers(dx[i]), *raw = read_numbers(dx[n + i]);
         double e = recorded && raw ? difference(f, x, user, i, recorded, raw) : (double)NAN;
         worst = e > worst || isnan(e) ? e : worst;
         if (isnan(e))
@@ -112,7 +112,7 @@ static weft_tensor *probed(weft_tensor *const *x, void *user)
 double weft_gradcheck(function *f, weft_tensor *const *x, int64_t n, int order, void *user)
 {
     if (order != 1 && order != 2)
-        weft__fail(n > 0 && x ? weft__context(x, n) : weft__nowhere(), WEFT_EARG,
-                   "gradcheck: order %d; 1 or 2 is wanted", order);
+        weft__fail(n > 0 && x ? weft__context(x, n) : weft__no_context(), WEFT_EARG,
+                   "gradcheck: order %d; 1 or 2 is expected", order);
     return order == 2 ? checked(f ? probed : NULL, x, n, &(inner){ f, n, user }) : checked(f, x, n, user);
 }

@@ -3,7 +3,7 @@
 
 void weft_on_result(weft *w, void (*fn)(const weft_tensor *, const char *, void *), void *user)
 {
-    struct weft__tape *t = w && !weft__is_nowhere(w) ? weft__tape_of(w) : NULL;
+    struct weft__tape *t = w && !weft__is_no_context(w) ? weft__tape_of(w) : NULL;
     if (t)
         t->watch = fn, t->watch_user = user;
 }

@@ -10,10 +10,10 @@ static weft_tensor *pair_failed(weft_tensor *a, weft_tensor *b, const char *func
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: a tensor %s", function, wrong);
     else if (!a->f.batch || !b->f.batch)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are wanted", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: %s: two ragged tensors are expected", function,
                    weft__text(a->f.batch ? &b->f : &a->f, text));
     else
-        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are wanted", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: %lld and %lld sequences; as many in both are expected", function,
                    (long long)a->f.batch->n, (long long)b->f.batch->n);
     return &w->nil;
 }
@@ -70,18 +70,18 @@ static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *f
 
 static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 {
-    weft *w = x ? x->w : weft__nowhere();
+    weft *w = x ? x->w : weft__no_context();
     if (!x || weft__wrong(w, x) || !x->f.batch || !first || first->n != x->f.batch->n ||
         (first->n && !first->len)) {
         weft__failed(x, WEFT_EARG, "split_sequences",
-                     "%lld lengths; a ragged tensor and a length for each of its %lld sequences are wanted",
+                     "%lld lengths; a ragged tensor and a length for each of its %lld sequences are expected",
                      (long long)(first ? first->n : 0), (long long)weft_lengths_of(x).n);
         return false;
     }
     for (int64_t s = 0; s < first->n; s++)
         if (first->len[s] < 0 || first->len[s] > x->f.batch->len[s]) {
             weft__fail(w, WEFT_EARG,
-                       "split_sequences: the first part of sequence %lld has length %d; 0 .. %d is wanted",
+                       "split_sequences: the first part of sequence %lld has length %d; 0 .. %d is expected",
                        (long long)s, first->len[s], x->f.batch->len[s]);
             return false;
         }
@@ -90,7 +90,7 @@ static bool parts_fit(weft_tensor *x, const weft_lengths *first)
 
 void weft_split_sequences(weft_tensor *joined, const weft_lengths *first, weft_tensor **a, weft_tensor **b)
 {
-    weft *w = joined ? joined->w : weft__nowhere();
+    weft *w = joined ? joined->w : weft__no_context();
     bool fine = parts_fit(joined, first);
     w->running = "split_sequences";
     weft_tensor *rows = fine ? concat_rows(joined) : &w->nil;
@@ -110,7 +110,7 @@ static weft_tensor *key_rows(weft *w, const weft_batch *q, const weft_batch *k)
     int32_t *rows = pairs < INT32_MAX ? weft__take(w, &w->notes, pairs * (int64_t)sizeof *rows) : NULL,
             *at = rows;
     if (pairs >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are wanted",
+        weft__fail(w, WEFT_ESHAPE, "pairs: %lld pairs of a query and a key; fewer than 2^31 are expected",
                    (long long)pairs);
     if (!len || !rows)
         return &w->nil;

@@ -14,11 +14,11 @@ static bool linear_shape(weft_call *c)
     const weft_tensor *x = c->x[X_], *weight = c->x[WEIGHT];
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || (i > X_ && (c->x[i]->f.batch || c->x[i]->f.rank != (i == WEIGHT ? 2 : 1))))
-            return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are wanted");
+            return weft_op_refuse(c, "reals, a weight of rank 2 and a bias of rank 1 are expected");
     if (x->f.rank < 2 || width(x) != width(weight) ||
         (c->n > BIAS && c->x[BIAS]->f.size[0] != weight->f.size[0]))
         return weft__refuse(
-            c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are wanted",
+            c, "[.., %lld] for a weight of as many columns, and a bias [%lld] for its rows, are expected",
             (long long)width(weight), (long long)weight->f.size[0]);
     weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] = weight->f.size[0];
@@ -107,7 +107,7 @@ static bool glu_shape(weft_call *c)
 {
     const weft_tensor *x = c->x[0];
     if (!is_real(c, 0) || x->f.rank < (x->f.batch ? 2 : 1) || width(x) % 2)
-        return weft_op_refuse(c, "a last axis of two halves, of reals, is wanted");
+        return weft_op_refuse(c, "a last axis of two halves, of reals, is expected");
     weft_op_like(c->y[0], x);
     c->y[0]->f.size[x->f.rank - 1] /= 2;
     return true;

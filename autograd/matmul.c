@@ -7,7 +7,7 @@ typedef struct { bool ta, tb; } turns;
 enum { IMPOSSIBLE, FOLDED, CONTRACTED, BATCHED };
 typedef struct { int kind; int64_t m, n, k; } plan;
 
-static int64_t extent(const weft_tensor *x, int from_end) { return x->f.size[x->f.rank - from_end]; }
+static int64_t extent_from_end(const weft_tensor *x, int from_end) { return x->f.size[x->f.rank - from_end]; }
 
 static bool same_leading(const weft__form *a, const weft__form *b)
 {
@@ -23,10 +23,11 @@ static plan plan_of(const weft_call *c)
     const weft_tensor *a = c->x[0], *b = c->x[1];
     if (a->f.rank < 2 || b->f.rank < 2 || !is_real(c, 0) || !is_real(c, 1))
         return (plan){ IMPOSSIBLE, 0, 0, 0 };
-    plan p = { BATCHED, t->ta ? extent(a, 1) : extent(a, 2), t->tb ? extent(b, 2) : extent(b, 1),
-               t->ta ? extent(a, 2) : extent(a, 1) };
+    plan p = { BATCHED, t->ta ? extent_from_end(a, 1) : extent_from_end(a, 2),
+               t->tb ? extent_from_end(b, 2) : extent_from_end(b, 1),
+               t->ta ? extent_from_end(a, 2) : extent_from_end(a, 1) };
     bool ragged_b = b->f.batch && b->f.rank == 2, ragged_a = a->f.batch && a->f.rank == 2;
-    if (p.k != (t->tb ? extent(b, 1) : extent(b, 2)))
+    if (p.k != (t->tb ? extent_from_end(b, 1) : extent_from_end(b, 2)))
         return (plan){ IMPOSSIBLE, 0, 0, 0 };
     if (b->f.rank == 2 && !t->ta && !ragged_b)
         return (plan){ FOLDED, weft__rows(&a->f), p.n, p.k };
@@ -41,18 +42,18 @@ static plan plan_of(const weft_call *c)
     return p;
 }
 
-static bool refused(const weft_call *c)
+static bool refuse_extents(const weft_call *c)
 {
     const turns *t = c->attributes;
     const weft_tensor *a = c->x[0], *b = c->x[1];
-    int64_t of_a = extent(a, t->ta ? 2 : 1), of_b = extent(b, t->tb ? 1 : 2);
+    int64_t of_a = extent_from_end(a, t->ta ? 2 : 1), of_b = extent_from_end(b, t->tb ? 1 : 2);
     static const char *const turned[] = { "", " (transposed)" };
     if (of_a != of_b)
         return weft__refuse(c, "the inner extents do not agree: %lld of a%s, %lld of b%s", (long long)of_a,
                             turned[t->ta], (long long)of_b, turned[t->tb]);
     if (a->f.batch || b->f.batch)
         return weft_op_refuse(c, "they do not agree: rows of a ragged tensor meet only the same rows");
-    return weft_op_refuse(c, "the leading axes do not agree; the same ones, or a b of rank 2, are wanted");
+    return weft_op_refuse(c, "the leading axes do not agree; the same ones, or a b of rank 2, are expected");
 }
 
 static bool matmul_shape(weft_call *c)
@@ -60,9 +61,9 @@ static bool matmul_shape(weft_call *c)
     plan p = plan_of(c);
     const weft__form *a = &c->x[0]->f, *b = &c->x[1]->f;
     if (!is_real(c, 0) || !is_real(c, 1) || a->rank < 2 || b->rank < 2)
-        return weft_op_refuse(c, "reals of rank 2 or more are wanted");
+        return weft_op_refuse(c, "reals of rank 2 or more are expected");
     if (p.kind == IMPOSSIBLE)
-        return refused(c);
+        return refuse_extents(c);
     if (p.kind == CONTRACTED)
         c->y[0]->f = weft__plain(WEFT_REAL, 2, (int64_t[]){ p.m, p.n });
     else {

@@ -7,7 +7,7 @@
 #include "core/check.h"
 
 /* ---- where ---- */
-static const real *numbers_of(const weft_tensor *t)               /* on the host; NULL: nobody could look */
+static const real *numbers_of(const weft_tensor *t)               /* on the host; NULL: no one could look */
 {
     weft *w = t->w;
     struct weft__check *c = w->check;
@@ -74,7 +74,7 @@ static const char *place(const weft_tensor *t, int64_t element, char text[192])
 }
 
 /* ---- whose ---- */
-static void given(weft_call *c, int i, int64_t element)           /* by the program, in input i */
+static void blame_input(weft_call *c, int i, int64_t element)           /* by the program, in input i */
 {
     weft *w = c->x[i]->w;
     char shape[128], where[192];
@@ -95,7 +95,7 @@ static bool passed_on(weft_call *c, const weft_tensor *y)
         int64_t element = overwritten ? -1 : first_nan(c->x[i]);
         any |= element >= 0 || (overwritten && y->w->check->given);
         if (element >= 0 && !c->x[i]->node.born && !y->w->tape->passing)
-            given(c, i, element);
+            blame_input(c, i, element);
     }
     return any || (c->add && y->w->check->given);                 /* what it was added to may have had one */
 }

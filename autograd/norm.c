@@ -13,10 +13,10 @@ static bool norm_shape(weft_call *c)
     int lowest = x->batch ? 2 : 1;
     weft__form row = *x;
     if (x->rank < lowest || !is_real(c, X_))
-        return weft_op_refuse(c, "a last axis of reals is wanted, and not the tokens");
+        return weft_op_refuse(c, "a last axis of reals is expected, and not the tokens");
     for (int i = GAIN; i < c->n; i++)
         if (!is_real(c, i) || c->x[i]->f.rank != 1 || c->x[i]->f.size[0] != width(c->x[X_]))
-            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are wanted",
+            return weft__refuse(c, "gain and shift [%lld], as wide as the last axis, are expected",
                                 (long long)width(c->x[X_]));
     row.rank--;
     c->y[Y_]->f = *x, c->y[MEAN]->f = c->y[RSTD]->f = row;
@@ -69,7 +69,7 @@ weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shi
     weft_tensor *given[] = { x, gain ? gain : shift, shift ? shift : gain };
     if (!(eps >= 0) || isinf(eps) || (gain == NULL) != (shift == NULL))
         return weft__failed_of(given, gain || shift ? 3 : 1, WEFT_EARG, "layer_norm",
-                               "a finite eps >= 0, and gain and shift or neither, are wanted; eps is %g%s",
+                               "a finite eps >= 0, and gain and shift or neither, are expected; eps is %g%s",
                                eps,
                                gain && shift ? "" :
                                gain          ? ", shift NULL" :

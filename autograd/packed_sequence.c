@@ -7,7 +7,7 @@ static bool is_ragged(weft_tensor *x, const char *function)
 {
     bool ragged = x && !weft__wrong(x->w, x) && x->f.batch;
     if (!ragged)
-        weft__failed(x, WEFT_EARG, function, "a ragged tensor is wanted");
+        weft__failed(x, WEFT_EARG, function, "a ragged tensor is expected");
     return ragged;
 }
 
@@ -111,7 +111,7 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
 {
     weft_tensor *x = p ? p->data : NULL;
     if (!x || weft__wrong(x->w, x) || x->f.batch || x->f.rank < 1)
-        return weft__failed(x, WEFT_EARG, "ragged_of", "plain data [rows, ..] are wanted");
+        return weft__failed(x, WEFT_EARG, "ragged_of", "plain data [rows, ..] are expected");
     weft *w = x->w;
     w->running = "ragged_of";
     int64_t at = 0;
@@ -120,9 +120,9 @@ weft_tensor *weft_ragged_of(const weft_packed_sequence *p)
     if (!wrong && (sorted = weft__take(w, &w->notes, 2 * p->sequences * (int64_t)sizeof *sorted)))
         wrong = wrong_order(p, sorted, sorted + p->sequences, &at);
     if (wrong)
-        weft__fail(w, WEFT_EARG, "ragged_of: at %lld of %lld steps, %lld sequences, %lld rows: %s are wanted",
-                   (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0],
-                   wrong);
+        weft__fail(
+            w, WEFT_EARG, "ragged_of: at %lld of %lld steps, %lld sequences, %lld rows: %s are expected",
+            (long long)at, (long long)p->steps, (long long)p->sequences, (long long)x->f.size[0], wrong);
     return w->status ? &w->nil : from_rows(p, sorted);
 }
 
@@ -133,13 +133,13 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
     weft *w = weft__context(x, !x || n < 0 || n > INT32_MAX ? 0 : (int)n);
     int32_t *len = n < 1 || !x ? NULL : weft__take(w, &w->notes, n * (int64_t)sizeof *len);
     if (n < 1 || !x)
-        weft__fail(w, WEFT_EARG, "%s: %lld sequences; a list of one or more is wanted", function,
+        weft__fail(w, WEFT_EARG, "%s: %lld sequences; a list of one or more is expected", function,
                    (long long)n);
     for (int64_t s = 0; len && s < n && !w->status; s++) {
         char text[128];
         const char *wrong = weft__wrong(w, x[s]);
         if (wrong || x[s]->f.batch || x[s]->f.rank < 1 || x[s]->f.rank != x[0]->f.rank)
-            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; plain ones [T, ..] of one rank are wanted",
+            weft__fail(w, WEFT_ESHAPE, "%s: sequence %lld %s%s; plain ones [T, ..] of one rank are expected",
                        function, (long long)s, wrong ? wrong : "is ",
                        wrong ? "" : weft__text(&x[s]->f, text));
         else

@@ -14,7 +14,7 @@ static bool same_reals(weft_call *c)
     weft_op_like(c->y[0], c->x[0]);
     for (int i = 0; i < c->n; i++)
         if (!is_real(c, i) || !weft__same(&c->x[i]->f, &c->x[0]->f))
-            return weft_op_refuse(c, "reals of one shape are wanted");
+            return weft_op_refuse(c, "reals of one shape are expected");
     return true;
 }
 
@@ -29,7 +29,7 @@ static void unary_run(weft_call *c)
 }
 
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
-/* Those whose derivative y alone tells: no backward of theirs reads x. */
+/* Those whose derivative only y tells: no backward of theirs reads x. */
 #define IS_OF_Y(f)                                                                                      \
     (f == WEFT__neg || f == WEFT__exp || f == WEFT__sqrt || f == WEFT__reciprocal || f == WEFT__tanh || \
      f == WEFT__sigmoid)
@@ -43,7 +43,7 @@ static const weft_op unary_op[WEFT__UNARIES][3] = {
 #include "core/shared/pointwise.def"
 };
 
-static weft_tensor *slope(const curve *u, int order, weft_tensor *x, weft_tensor *y, weft_tensor *g)
+static weft_tensor *derivative_of(const curve *u, int order, weft_tensor *x, weft_tensor *y, weft_tensor *g)
 {
     curve next = { u->f, order, u->p, u->q };
     return APPLY_WITH(&unary_op[u->f][order], next, x, y, g);
@@ -55,11 +55,12 @@ static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i)
 {
     const curve *u = c->attributes;
     if (u->order == 0)
-        return slope(u, 1, c->x[0], c->y[0], dy);
+        return derivative_of(u, 1, c->x[0], c->y[0], dy);
     if (i == 2)
-        return slope(u, u->order, c->x[0], c->x[1], dy);
+        return derivative_of(u, u->order, c->x[0], c->x[1], dy);
     if (i == 0)
-        return u->order == 2 ? weft__no_third(c) : slope(u, 2, c->x[0], c->x[1], weft_mul(dy, c->x[2]));
+        return u->order == 2 ? weft__no_third(c) :
+                               derivative_of(u, 2, c->x[0], c->x[1], weft_mul(dy, c->x[2]));
     return NULL;
 }
 
@@ -96,7 +97,7 @@ weft_tensor *weft_pow(weft_tensor *x, double exponent) { return unary(WEFT__pow,
 weft_tensor *weft_clamp(weft_tensor *x, double low, double high)
 {
     return low <= high ? unary(WEFT__clamp, x, (real)low, (real)high) :
-                         weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; low <= high is wanted",
+                         weft__failed(x, WEFT_EARG, "clamp", "from %g to %g; low <= high is expected",
                                       low, high);
 }
 
@@ -119,7 +120,7 @@ static bool broadcast_shape(weft_call *c)
     for (int i = 0; i < c->n; i++) {
         ragged |= c->x[i]->f.batch != NULL;
         if (!is_real(c, i))
-            return weft_op_refuse(c, "reals are wanted");
+            return weft_op_refuse(c, "reals are expected");
     }
     return broadcast_of(c, &g, &c->y[0]->f) || weft_op_refuse(c, ragged ? no_rows : no_broadcast);
 }
@@ -231,7 +232,7 @@ static bool to_reals_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
     c->y[0]->f.type = WEFT_REAL;
-    return !is_real(c, 0) || weft_op_refuse(c, "ints are wanted");
+    return !is_real(c, 0) || weft_op_refuse(c, "ints are expected");
 }
 static void to_reals_run(weft_call *c) { RUN(c, to_reals, count(c->y[0]), I(c, 0), Y(c, 0)); }
 static const weft_op op_to_reals = {
@@ -243,7 +244,7 @@ static bool to_ints_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
     c->y[0]->f.type = WEFT_I32;
-    return is_real(c, 0) || weft_op_refuse(c, "reals are wanted");
+    return is_real(c, 0) || weft_op_refuse(c, "reals are expected");
 }
 static void to_ints_run(weft_call *c)
 {

@@ -6,7 +6,7 @@
 
 bool weft__axis(const weft_tensor *x, int *axis, const char *function)
 {
-    weft *w = x ? x->w : weft__nowhere();
+    weft *w = x ? x->w : weft__no_context();
     const char *wrong = weft__wrong(w, x);
     char text[128];
     if (wrong)
@@ -74,7 +74,7 @@ static bool reals_of_whole(weft_call *c)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
-    return is_real(c, 0) || weft_op_refuse(c, "reals are wanted");
+    return is_real(c, 0) || weft_op_refuse(c, "reals are expected");
 }
 
 /* ---- sum, and its transpose ---- */
@@ -98,7 +98,7 @@ static bool expand_shape(weft_call *c)
         a->whole.layout = x->layout, a->whole.place = x->place, a->whole.size[0] = x->size[0];
     c->y[0]->f = a->whole;
     weft__form want = weft__less(a);
-    return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is wanted");
+    return weft__same(&want, x) || weft_op_refuse(c, "one row for each run is expected");
 }
 static void expand_run(weft_call *c)
 {
@@ -163,7 +163,7 @@ static weft_tensor *variance(weft_tensor *x, int axis, double correction, const 
     if (!weft__axis_not_rows(x, &axis, name))
         return weft__inert_beside(x);
     if (!(correction >= 0 && isfinite(correction)))
-        return weft__failed(x, WEFT_EARG, name, "correction %g; 0 or more is wanted", correction);
+        return weft__failed(x, WEFT_EARG, name, "correction %g; 0 or more is expected", correction);
     double left = (double)x->f.size[axis] - correction;
     weft__along a = weft__along_axis(x, axis, false);
     weft_tensor *apart = weft_sub(x, weft__expand(weft_mean(x, axis), &a));
@@ -183,7 +183,7 @@ weft_tensor *weft_std(weft_tensor *x, int axis, double correction)
 }
 
 /* ---- running sums, flips: y has x's form; each is its own transpose but for the direction ---- */
-static bool same_shape(weft_call *c)
+static bool shape_of_input(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
     return reals_of_whole(c);
@@ -218,11 +218,11 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
           of,                                                                                        \
           .adds = true,                                                                              \
           .unread = 1,                                                                               \
-          .shape = same_shape,                                                                       \
+          .shape = shape_of_input,                                                                       \
           .forward = cumsum_run,                                                                     \
           .backward = cumsum_back },                                                                 \
         {                                                                                            \
-            .name = "flip", of, .adds = true, .unread = 1, .shape = same_shape, .forward = flip_run, \
+            .name = "flip", of, .adds = true, .unread = 1, .shape = shape_of_input, .forward = flip_run, \
             .backward = flip_back                                                                    \
         }                                                                                            \
     }
@@ -244,7 +244,7 @@ weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, 
 weft_tensor *weft_sum_all(weft_tensor *x)
 {
     if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "sum_all", "reals are wanted");
+        return weft__failed(x, WEFT_EARG, "sum_all", "reals are expected");
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 

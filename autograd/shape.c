@@ -2,7 +2,7 @@
 #include "autograd/autograd.h"
 
 /* ---- reshape: a view ---- */
-static bool completed(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)   /* -1 filled in */
+static bool complete_shape(weft_tensor *x, int rank, const int64_t *shape, weft__form *f)   /* -1 filled in */
 {
     int64_t rest = 1, free_axis = -1;
     *f = weft__plain(x->f.type, rank, shape);
@@ -19,7 +19,7 @@ static bool completed(weft_tensor *x, int rank, const int64_t *shape, weft__form
     return rest * (free_axis >= 0 ? f->size[free_axis] : 1) == count(x);
 }
 
-static const char *asked(const weft_tensor *x, int rank, const int64_t *shape, char text[128])
+static const char *describe_shape(const weft_tensor *x, int rank, const int64_t *shape, char text[128])
 {
     weft__form f = weft__plain(x->f.type, rank, shape);
     return weft__text(&f, text);
@@ -30,15 +30,15 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
     char text[128];
     weft__form f;
     if (!x || weft__wrong(x->w, x) || rank < 0 || rank > WEFT_RANK || (rank && !shape))
-        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; a shape of rank 0 .. %d is wanted", rank,
+        return weft__failed(x, WEFT_EARG, "reshape", "rank %d%s; a shape of rank 0 .. %d is expected", rank,
                             rank && !shape ? " without a shape" : "", WEFT_RANK);
-    if (!completed(x, rank, shape, &f))
+    if (!complete_shape(x, rank, shape, &f))
         return weft__failed(x, WEFT_ESHAPE, "reshape", "its %lld elements do not make %s",
-                            (long long)count(x), asked(x, rank, shape, text));
+                            (long long)count(x), describe_shape(x, rank, shape, text));
     if (x->f.batch && (rank == 0 || f.size[0] != x->f.size[0]))
         return weft__failed(x, WEFT_ESHAPE, "reshape",
                             "to %s: a ragged tensor keeps its %lld rows as axis 0 (weft_plain)",
-                            asked(x, rank, shape, text), (long long)x->f.size[0]);
+                            describe_shape(x, rank, shape, text), (long long)x->f.size[0]);
     f.batch = x->f.batch, f.layout = x->f.layout, f.place = x->f.place;
     return weft__view(x, &f);
 }
@@ -46,7 +46,7 @@ weft_tensor *weft_reshape(weft_tensor *x, int rank, const int64_t *shape)
 weft_tensor *weft_plain(weft_tensor *x)
 {
     if (!x || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "plain", "a tensor is wanted");
+        return weft__failed(x, WEFT_EARG, "plain", "a tensor is expected");
     weft__form f = weft__plain(x->f.type, x->f.rank, x->f.size);
     return weft__view(x, &f);
 }
@@ -64,10 +64,11 @@ weft_tensor *weft_ragged_like(weft_tensor *x, weft_tensor *like)
 {
     char text[128];
     if (!x || weft__wrong(x->w, x) || weft__wrong(x->w, like))
-        return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like", "two tensors of the step are wanted");
+        return weft__failed_of(LIST(x, like), WEFT_EARG, "ragged_like",
+                               "two tensors of the step are expected");
     if (x->f.batch || !like->f.batch || x->f.rank < 1 || x->f.size[0] != like->f.size[0])
         return weft__failed(x, WEFT_ESHAPE, "ragged_like",
-                            "a plain tensor with the rows of a ragged one is wanted, like is %s",
+                            "a plain tensor with the rows of a ragged one is expected, like is %s",
                             weft__text(&like->f, text));
     weft__form f = x->f;
     f.batch = like->f.batch, f.layout = like->f.layout, f.place = like->f.place;
@@ -84,7 +85,7 @@ static bool transpose_shape(weft_call *c)
     *y = c->x[0]->f;
     if (!is_real(c, 0) || (y->batch && s->axis != s->other && (s->axis == 0 || s->other == 0)))
         return weft__refuse(c,
-                            "axes %d and %d: reals are wanted, and the rows of a ragged tensor stay axis 0",
+                            "axes %d and %d: reals are expected, and the rows of a ragged tensor stay axis 0",
                             s->axis, s->other);
     y->size[s->axis] = c->x[0]->f.size[s->other], y->size[s->other] = c->x[0]->f.size[s->axis];
     return true;
@@ -153,7 +154,7 @@ static bool slice_shape(weft_call *c)
     part *p = (part *)(uintptr_t)c->attributes;
     p->whole = c->x[0]->f;
     if (p->from < 0 || p->to < p->from || p->to > p->whole.size[p->axis])
-        return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are wanted",
+        return weft__refuse(c, "from %lld to %lld of axis %d; parts of 0 .. %lld are expected",
                             (long long)p->from, (long long)p->to, p->axis, (long long)p->whole.size[p->axis]);
     if (p->axis == 0 && p->whole.batch)
         return weft_op_refuse(c, "a part of ragged rows is not ragged (weft_plain, weft_split_sequences)");
@@ -263,9 +264,9 @@ weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 {
     if (!x || n < 1 || n > INT32_MAX)
         return weft__failed(x && n > 0 ? x[0] : NULL, WEFT_EARG, "concat",
-                            "%lld tensors%s; 1 .. 2^31 - 1 are wanted", (long long)n, x ? "" : ", NULL");
+                            "%lld tensors%s; 1 .. 2^31 - 1 are expected", (long long)n, x ? "" : ", NULL");
     if (!weft__axis(x[0], &axis, "concat"))
-        return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors are wanted", (long long)n);
+        return weft__failed_of(x, n, WEFT_EARG, "concat", "%lld tensors are expected", (long long)n);
     return weft__apply(&op_concat, x, (int)n, &axis, sizeof axis)->y[0];
 }
 
@@ -287,7 +288,7 @@ static bool stackable(weft_tensor *const *x, int64_t n, int axis)
             f.batch = x[0]->f.batch, f.layout = x[0]->f.layout, f.place = x[0]->f.place,
             f.size[0] = x[0]->f.size[0];
         if (!weft__same(&f, &x[0]->f))
-            weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is wanted",
+            weft__fail(w, WEFT_ESHAPE, "stack: input %lld is %s, input 0 %s; one shape is expected",
                        (long long)i, weft__text(&x[i]->f, text[0]), weft__text(&x[0]->f, text[1]));
     }
     if (x[0]->f.batch && axis == 0)
@@ -312,11 +313,11 @@ weft_tensor *weft_stack(weft_tensor *const *x, int64_t n, int axis)
         fine = !weft__wrong(w, x[i]);
     if (!fine || !weft_ok(w))
         return weft__failed_of(x, x && n > 0 && n <= INT32_MAX ? (int)n : 0, WEFT_EARG, "stack",
-                               "%lld tensors%s; one or more are wanted", (long long)n, x ? "" : ", NULL");
+                               "%lld tensors%s; one or more are expected", (long long)n, x ? "" : ", NULL");
     int rank = x[0]->f.rank + 1, at = axis < 0 ? axis + rank : axis;
     if (rank > WEFT_RANK || at < 0 || at >= rank)
         return weft__failed(x[0], WEFT_ESHAPE, "stack",
-                            "a new axis %d; rank 0 .. %d and one of the result's axes are wanted", axis,
+                            "a new axis %d; rank 0 .. %d and one of the result's axes are expected", axis,
                             WEFT_RANK - 1);
     weft_tensor **views = stackable(x, n, at) ? weft__take(w, &w->notes, n * (int64_t)sizeof *views) : NULL;
     for (int64_t i = 0; views && i < n; i++)

@@ -6,31 +6,31 @@
 enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP };
 static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft_tensor *mask);
 
-static weft_tensor *mask_of(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
+static weft_tensor *mask_input(const weft_call *c) { return c->n > 1 ? c->x[1] : NULL; }
 static const real *mask_data(const weft_call *c) { return c->n > 1 ? X(c, 1) : NULL; }
 
 static bool check(weft_call *c)
 {
     ((weft__along *)(uintptr_t)c->attributes)->whole = c->x[0]->f;
     if (!is_real(c, 0) || (c->n > 1 && !weft__same(&c->x[0]->f, &c->x[1]->f)))
-        return weft_op_refuse(c, "reals, and a mask of the same shape, are wanted");
+        return weft_op_refuse(c, "reals, and a mask of the same shape, are expected");
     return true;
 }
 
-static bool same_shape(weft_call *c)
+static bool shape_of_input(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
     return check(c);
 }
 
 /* the sum of its run, everywhere */
-static weft_tensor *across(weft_tensor *x, const weft__along *a)
+static weft_tensor *softmax_over_axis(weft_tensor *x, const weft__along *a)
 {
     return weft__expand(weft__reduce(x, a), a);
 }
-static weft_tensor *kept(const weft_call *c, weft_tensor *dy)    /* dy where the mask is not 0 */
+static weft_tensor *masked_gradient(const weft_call *c, weft_tensor *dy)    /* dy where the mask is not 0 */
 {
-    return mask_of(c) ? weft_where(mask_of(c), dy, weft_scalar(dy->w, 0)) : dy;
+    return mask_input(c) ? weft_where(mask_input(c), dy, weft_scalar(dy->w, 0)) : dy;
 }
 
 /* ---- softmax: dx = y (dy - sum(dy y)) ---- */
@@ -43,8 +43,8 @@ static weft_tensor *softmax_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__along_now(c);
     weft_tensor *y = c->y[0];
-    dy = kept(c, dy);
-    return i ? NULL : weft_mul(y, weft_sub(dy, across(weft_mul(dy, y), &a)));
+    dy = masked_gradient(c, dy);
+    return i ? NULL : weft_mul(y, weft_sub(dy, softmax_over_axis(weft_mul(dy, y), &a)));
 }
 static void softmax_fused(const weft_call *c)
 {
@@ -66,8 +66,8 @@ static weft_tensor *log_softmax_back(const weft_call *c, weft_tensor *dy, int i)
     weft__along a = weft__along_now(c);
     if (i)
         return NULL;
-    dy = kept(c, dy);
-    return weft_sub(dy, weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_of(c)), across(dy, &a)));
+    dy = masked_gradient(c, dy);
+    return weft_sub(dy, weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_input(c)), softmax_over_axis(dy, &a)));
 }
 
 /* ---- logsumexp: dx = softmax(x) dy ---- */
@@ -87,7 +87,7 @@ static void logsumexp_run(weft_call *c)
 static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
 {
     weft__along a = weft__along_now(c);
-    return i ? NULL : weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_of(c)), weft__expand(dy, &a));
+    return i ? NULL : weft_mul(run_on(SOFTMAX, &a, c->x[0], mask_input(c)), weft__expand(dy, &a));
 }
 
 #define RECORDS(of)                                                                      \
@@ -95,13 +95,13 @@ static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
         { .name = "softmax",                                                             \
           of,                                                                            \
           .unread = 1,                                                                   \
-          .shape = same_shape,                                                           \
+          .shape = shape_of_input,                                                           \
           .forward = softmax_run,                                                        \
           .backward = softmax_back,                                                      \
           .fused = softmax_fused },                                                      \
             { .name = "log_softmax",                                                     \
               of,                                                                        \
-              .shape = same_shape,                                                       \
+              .shape = shape_of_input,                                                       \
               .forward = log_softmax_run,                                                \
               .backward = log_softmax_back },                                            \
         {                                                                                \
@@ -118,11 +118,11 @@ static weft_tensor *run_on(int which, const weft__along *a, weft_tensor *x, weft
     return mask ? APPLY_WITH(op, *a, x, mask) : APPLY_WITH(op, *a, x);
 }
 
-static weft_tensor *along(int which, weft_tensor *x, int axis, weft_tensor *mask)
+static weft_tensor *softmax_of(int which, weft_tensor *x, int axis, weft_tensor *mask)
 {
     const char *name = records[0][which].name;
     if (!weft__axis(x, &axis, name))
-        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are wanted") :
+        return mask ? weft__failed_of(LIST(x, mask), WEFT_EARG, name, "a tensor and its mask are expected") :
                       weft__inert_beside(x);
     weft__along a = weft__along_axis(x, axis, true);
     return run_on(which, &a, x, mask);
@@ -130,13 +130,13 @@ static weft_tensor *along(int which, weft_tensor *x, int axis, weft_tensor *mask
 
 weft_tensor *weft_softmax(weft_tensor *x, int axis, weft_tensor *mask)
 {
-    return along(SOFTMAX, x, axis, mask);
+    return softmax_of(SOFTMAX, x, axis, mask);
 }
 weft_tensor *weft_log_softmax(weft_tensor *x, int axis, weft_tensor *mask)
 {
-    return along(LOG_SOFTMAX, x, axis, mask);
+    return softmax_of(LOG_SOFTMAX, x, axis, mask);
 }
 weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask)
 {
-    return along(LOGSUMEXP, x, axis, mask);
+    return softmax_of(LOGSUMEXP, x, axis, mask);
 }

@@ -43,7 +43,7 @@ static bool layer(const struct weft__tape *t, char *path)
     return t->scope;
 }
 
-static int64_t told(weft *w, weft__event event, void *with)
+static int64_t on_event(weft *w, weft__event event, void *with)
 {
     struct weft__tape *t = w->tape;
     switch (event) {
@@ -59,7 +59,7 @@ static int64_t told(weft *w, weft__event event, void *with)
 
 typedef struct { weft *w; struct weft__tape tape; } owned;
 
-static void end(void *p)
+static void end_tape(void *p)
 {
     owned *o = p;
     weft__release(o->w, o->tape.entry);
@@ -68,8 +68,8 @@ static void end(void *p)
 
 struct weft__tape *weft__tape_of(weft *w)
 {
-    owned *o = w->tape ? NULL : weft__own(w, sizeof *o, end, NULL);
+    owned *o = w->tape ? NULL : weft__own(w, sizeof *o, end_tape, NULL);
     if (o)
-        o->w = w, w->tape = &o->tape, w->hook = told;
+        o->w = w, w->tape = &o->tape, w->hook = on_event;
     return w->tape;
 }

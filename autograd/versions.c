@@ -9,7 +9,7 @@
 
 static bool reads(const weft_op *op, int i) { return i > 31 || !(op->unread >> i & 1); }
 
-static void told(const weft_tensor *kept, const char *operator_name)
+static void refuse_changed(const weft_tensor *kept, const char *operator_name)
 {
     weft__fail(kept->w, WEFT_EARG,
                "backward of %s: %s has changed since %s read it, by weft_assign, a file or a step of an "
@@ -26,7 +26,7 @@ bool weft__as_it_was(const weft__entry *e)
     for (int i = 0; i < c->n; i++) {
         const weft_tensor *kept = c->x[i]->step ? c->x[i]->node.base : c->x[i];
         if (kept && kept->node.changed > e->then && reads(c->op, i)) {
-            told(kept, c->op->name);
+            refuse_changed(kept, c->op->name);
             return false;
         }
     }

@@ -36,7 +36,7 @@ enum { MOST_RUNS = 1000 };
 typedef struct times { int n; double ms[MOST_RUNS]; } times;
 
 double now_ms(void);
-/* Notes a time; true while more runs are wanted (no more than 20 s in all). */
+/* Notes a time; true while more runs are expected (no more than 20 s in all). */
 bool   more(times *t, double ms, const settings *s);
 double median(times *t);                         /* sorts */
 void   emit(const settings *s, weft *w, const row *r, times *t);
@@ -55,7 +55,7 @@ bool set_weights(weft_module *m, double scale);
  * and x <- (1103515245 x + 12345) mod 2^31 from the seed. The sum. */
 int64_t make_lengths(const char *kind, uint64_t seed, int32_t *len, int64_t n, int32_t longest);
 
-/* The work of parts, added; dx: whether the gradient of what goes in is wanted, too. pairs: of a query and
+/* The work of parts, added; dx: whether the gradient of what goes in is expected, too. pairs: of a query and
  * a key. */
 void add_linear(work *to, double rows, int64_t in, int64_t out, bool dx);
 void add_recurrent(work *to, double tokens, int gates, int64_t in, int64_t hidden, bool dx);

@@ -39,7 +39,7 @@ static double copy_ms(weft_real *to, const weft_real *from, size_t bytes, const 
     do {
         start = now_ms();
         memcpy(to, from, bytes);
-        __asm__ volatile("" : : "r"(to) : "memory");         /* it must be done, although nobody looks */
+        __asm__ volatile("" : : "r"(to) : "memory");         /* it must be done, although no one looks */
     } while (more(&t, now_ms() - start, s));
     return median(&t);
 }

@@ -11,7 +11,7 @@
  * used again, two and more steps later; under WEFT_CHECK=1 for good); where NULL is all that a
  * function gets there is no context to fail, and what it returns is the error of the next operator
  * that gets a good tensor as well. Functions on files return a weft_status of their own and leave
- * the context alone.
+ * the context only.
  *
  * Threads. A context is used by one thread at a time; many contexts may exist. See
  * docs/conventions.md for fork. */
@@ -47,7 +47,7 @@ typedef float weft_real;
 #endif
 
 /* In every struct of options 0 is the default, so one that is zero-initialised is all defaults.
- * Where 0 itself is wanted of a number that has another default (an eps, say), this says so. */
+ * Where 0 itself is expected of a number that has another default (an eps, say), this says so. */
 #define WEFT_ZERO (-0x1p-1022)
 
 /* The kinds of number: a tensor holds the first two, an item of a checkpoint any. */
@@ -125,7 +125,7 @@ WEFT_API weft_status weft_error_code(const weft *w);
 WEFT_API const char *weft_error_message(const weft *w);
 /* "ESHAPE" for WEFT_ESHAPE, and so on. */
 WEFT_API const char *weft_status_name(weft_status status);
-/* Calls fn at the first failure of a step, at the spot; NULL for nobody. The function that has
+/* Calls fn at the first failure of a step, at the spot; NULL: no function. The function that has
  * failed is still at work: fn may look, and weft_clear, weft_recover and weft_rewind do nothing
  * until it returns, which it must; nor may it close the context. */
 WEFT_API void weft_on_error(weft *w,
@@ -146,7 +146,7 @@ WEFT_API bool weft_is_grad_enabled(const weft *w);
 /* WEFT_NO_GRAD(w) { .. } runs its block once with the tape off, WEFT_EVAL(w) { .. } with dropout
  * off; both at once: WEFT_NO_GRAD(w) WEFT_EVAL(w) { .. }. What was before is restored however the
  * block is left: at its end, by break or continue (which leave the block, not a loop around it), by
- * return, goto, or an exception of C++; longjmp alone restores nothing. w must outlive the
+ * return, goto, or an exception of C++; only longjmp restores nothing. w must outlive the
  * block. */
 #define WEFT_NO_GRAD(w) WEFT__SCOPE(w, grad_enabled)
 #define WEFT_EVAL(w)    WEFT__SCOPE(w, training)

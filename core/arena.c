@@ -108,7 +108,7 @@ void weft__device_release(weft *w, void *p)
 }
 
 /* ---- arenas ---- */
-static int64_t extent(const weft__arena *a)
+static int64_t arena_extent(const weft__arena *a)
 {
     return a->n ? a->block[a->n - 1].start + a->block[a->n - 1].size : 0;
 }
@@ -134,7 +134,7 @@ static bool visible(const weft *w, const weft__arena *a)
 static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
 {
     enum { SMALL = 1 << 26 };
-    int64_t least = larger(bytes, 1 << 16), all = extent(a);
+    int64_t least = larger(bytes, 1 << 16), all = arena_extent(a);
     char *base = NULL;
     *size = larger(least, a->n == 0 ? a->first : all < SMALL ? all : weft__whole_lines(all / 4));
     while (a->n < WEFT__BLOCKS &&
@@ -143,7 +143,7 @@ static char *next_block(weft *w, weft__arena *a, int64_t bytes, int64_t *size)
     return base;
 }
 
-static bool grow(weft *w, weft__arena *a, int64_t bytes)
+static bool grow_arena(weft *w, weft__arena *a, int64_t bytes)
 {
     int64_t size;
     char *base = next_block(w, a, bytes, &size);
@@ -156,7 +156,7 @@ static bool grow(weft *w, weft__arena *a, int64_t bytes)
     }
     if (a->n)
         a->block[a->at].left = a->used;
-    a->block[a->n].start = extent(a), a->block[a->n].base = base, a->block[a->n].size = size;
+    a->block[a->n].start = arena_extent(a), a->block[a->n].base = base, a->block[a->n].size = size;
     a->at = a->n++;
     a->used = 0;
     if (visible(w, a))
@@ -176,7 +176,7 @@ void *weft__take(weft *w, weft__arena *a, int64_t bytes)
     bytes = bytes > 0 ? weft__whole_lines(bytes) : WEFT__LINE;
     while (a->at < a->n - 1 && a->used + bytes > a->block[a->at].size)
         a->block[a->at++].left = a->used, a->used = 0;
-    if ((a->n == 0 || a->used + bytes > a->block[a->at].size) && !grow(w, a, bytes))
+    if ((a->n == 0 || a->used + bytes > a->block[a->at].size) && !grow_arena(w, a, bytes))
         return NULL;
     void *p = a->block[a->at].base + a->used;
     a->used += bytes;

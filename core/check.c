@@ -6,11 +6,11 @@
 #include <string.h>
 #include "core/check.h"
 
-bool weft__check_wanted(bool *wanted)
+bool weft__check_asked(bool *needed)
 {
     const char *value = secure_getenv("WEFT_CHECK");
-    *wanted = value && !strcmp(value, "1");
-    return !value || !*value || *wanted || !strcmp(value, "0");
+    *needed = value && !strcmp(value, "1");
+    return !value || !*value || *needed || !strcmp(value, "0");
 }
 
 void weft__check_open(weft *w)
@@ -47,14 +47,14 @@ static bool room_for_one(weft *w, struct weft__check *c)
     return true;
 }
 
-static void end(weft_tensor *t) { t->step = UINT64_MAX; }
+static void end_tensor(weft_tensor *t) { t->step = UINT64_MAX; }
 
 void weft__check_made(weft *w, weft_tensor *t)
 {
     if (room_for_one(w, w->check))
         w->check->live[w->check->n++] = t;
     else
-        end(t);
+        end_tensor(t);
 }
 
 /* ---- numbers ---- */
@@ -83,7 +83,7 @@ void weft__check_rewind(weft *w, int64_t headers, int64_t data)
 {
     struct weft__check *c = w->check;
     while (c->n > headers)
-        end(c->live[--c->n]);
+        end_tensor(c->live[--c->n]);
     weft__check_spoil(w, &w->data, data);
 }
 

@@ -15,11 +15,11 @@ struct weft__check {
 };
 
 /* check.c */
-bool    weft__check_wanted(bool *wanted);        /* what WEFT_CHECK says; false: neither 0 nor 1 */
+bool    weft__check_asked(bool *needed);        /* what WEFT_CHECK says; false: neither 0 nor 1 */
 void    weft__check_open(weft *);
 void    weft__check_close(weft *);
 /* If w->check only: */
-void    weft__check_made(weft *, weft_tensor *); /* a header: its place is nobody else's until weft_close */
+void    weft__check_made(weft *, weft_tensor *); /* a header: its place is no one else's until weft_close */
 /* ends headers from that number on, and numbers from that place on */
 void    weft__check_rewind(weft *, int64_t headers, int64_t data);
 void    weft__check_clear(weft *);

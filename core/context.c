@@ -9,9 +9,9 @@
 
 enum { MOST_THREADS = 1024, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
-static bool lives(const weft *w) { return w && !weft__is_nowhere(w); }
+static bool lives(const weft *w) { return w && !weft__is_no_context(w); }
 
-/* Unless the program has its own. Large blocks in huge pages, where the system gives them to who asks: see
+/* Unless the program has its own. Large blocks in huge pages, where the system gives them on request: see
  * docs/design/memory.md. */
 static void *allocate(size_t bytes, void *user)
 {
@@ -48,7 +48,7 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
             break;
         return true;
     }
-    snprintf(why, size, "WEFT_DEVICE=%s: cpu, ref, cuda or cuda:1 is wanted", want);
+    snprintf(why, size, "WEFT_DEVICE=%s: cpu, ref, cuda or cuda:1 is expected", want);
     return false;
 }
 
@@ -73,7 +73,7 @@ static int cores(void)                           /* that this process may use */
 }
 
 /* BEST: the GPU if there is one; why there is none is for the log. */
-static bool begun(weft__device *d, weft_device device, char *why, size_t size)
+static bool open_device(weft__device *d, weft_device device, char *why, size_t size)
 {
     if (device == WEFT_BEST || device == WEFT_CUDA)
         d->k = weft__cuda_kernels(why, size);
@@ -94,16 +94,16 @@ static void settle_in(weft *w, const weft_opts *o)
     w->dev.index = real_opts.index;
     if ((unsigned)o->precision > WEFT_BF16 || o->threads < 0)
         weft__fail(w, WEFT_EARG,
-                   "open: %d threads, precision %d; 0 threads or more and one of weft_precision are wanted",
+                   "open: %d threads, precision %d; 0 threads or more and one of weft_precision are expected",
                    o->threads, (int)o->precision);
     else if (!weft__log_level(&w->dev.log))
-        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is wanted", secure_getenv("WEFT_LOG"));
-    else if (!weft__check_wanted(&check))
-        weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: 0 or 1 is wanted", secure_getenv("WEFT_CHECK"));
+        weft__fail(w, WEFT_EARG, "open: WEFT_LOG=%s: 0, 1 or 2 is expected", secure_getenv("WEFT_LOG"));
+    else if (!weft__check_asked(&check))
+        weft__fail(w, WEFT_EARG, "open: WEFT_CHECK=%s: 0 or 1 is expected", secure_getenv("WEFT_CHECK"));
     else if (!threads_overridden(&real_opts))
-        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is wanted", secure_getenv("WEFT_THREADS"),
+        weft__fail(w, WEFT_EARG, "open: WEFT_THREADS=%s: 0 .. %d is expected", secure_getenv("WEFT_THREADS"),
                    MOST_THREADS);
-    else if (!known || !begun(&w->dev, real_opts.device, why, sizeof why))
+    else if (!known || !open_device(&w->dev, real_opts.device, why, sizeof why))
         weft__fail(w, WEFT_EDEVICE, "%s", why);
     if (!w->dev.k)
         /* a failed context can still be closed, and asked for its message */
@@ -118,14 +118,14 @@ static void settle_in(weft *w, const weft_opts *o)
         weft__check_open(w);
 }
 
-static bool sound(weft *w, const weft_opts *o)
+static bool options_are_sound(weft *w, const weft_opts *o)
 {
     if ((unsigned)o->device > WEFT_CUDA)
-        weft__fail(w, WEFT_EARG, "open: device %d; one of weft_device is wanted", (int)o->device);
+        weft__fail(w, WEFT_EARG, "open: device %d; one of weft_device is expected", (int)o->device);
     else if (o->threads > MOST_THREADS)
-        weft__fail(w, WEFT_EARG, "open: %d threads; 0 .. %d are wanted", o->threads, MOST_THREADS);
+        weft__fail(w, WEFT_EARG, "open: %d threads; 0 .. %d are expected", o->threads, MOST_THREADS);
     else if (!o->allocate != !o->release)
-        weft__fail(w, WEFT_EARG, "open: %s is NULL; allocate and release are wanted both, or neither",
+        weft__fail(w, WEFT_EARG, "open: %s is NULL; allocate and release are expected both, or neither",
                    o->allocate ? "release" : "allocate");
     else if (*weft__blas_failure())
         weft__fail(w, WEFT_EDEVICE, "open: %s", weft__blas_failure());
@@ -151,7 +151,7 @@ weft *weft_open(const weft_opts *opts)
     w->heads[0].stays = w->heads[1].stays = true;
     w->data.device = w->grads.device = w->maps.device = true;
     w->nil = (weft_tensor){ .w = w };
-    if (!sound(w, asked))
+    if (!options_are_sound(w, asked))
         /* a failed context can still be closed, and asked for its message */
         o.device = WEFT_REF, o.threads = 1;
     settle_in(w, &o);

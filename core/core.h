@@ -80,7 +80,7 @@ typedef struct weft__node {
     int64_t born;                                /* the tape entry after it; 0: no operator's result */
     /* during a walk; a parameter's: always, its piece of the flat vector */
     weft_tensor *grad;
-    /* by the walk of this number: depends on a wanted one; its gradient stays */
+    /* by the walk of this number: depends on a needed one; its gradient stays */
     uint32_t reached, kept;
     /* size class of a gradient's buffer; gradient: a parameter's */
     int16_t class_; bool parameter, gradient, frozen;
@@ -125,8 +125,8 @@ struct weft {
     weft__device dev; weft_status status; char message[WEFT__MESSAGE];
     void (*on_error)(weft_status, const char *, void *); void *on_error_user;
     bool telling;                                /* on_error is at work: what is in use must not end */
-    /* none that was opened: it has failed for good, and nobody writes to it */
-    bool nowhere;
+    /* none that was opened: it has failed for good, and no one writes to it */
+    bool no_context;
     bool recording, training;
     bool lean;                                   /* every recurrent layer is */
     bool logging;                                /* operators are timed: WEFT_LOG=2 */
@@ -142,7 +142,7 @@ struct weft {
     /* of this step: below it lies what a function at work needs, and weft_rewind does not go there */
     weft_mark floor;
     const char *running;                         /* the operator or function at work, for messages */
-    uint32_t habits;                             /* see layout.c */
+    uint32_t usual_maps;                             /* see layout.c */
     struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
     struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
@@ -159,11 +159,11 @@ static inline int64_t weft__tell(weft *w, weft__event event, void *with)
 
 /* error.c: formats "layer: text"; only the first failure counts. */
 #define weft__fail weft_fail
-weft *weft__nowhere(void);                       /* the context of NULL: always failed */
+weft *weft__no_context(void);                       /* the context of NULL: always failed */
 /* what weft_open returns without memory: always failed, the same in every thread */
 weft *weft__no_memory(void);
 /* one of those two, of whichever thread */
-static inline bool weft__is_nowhere(const weft *w) { return w->nowhere; }
+static inline bool weft__is_no_context(const weft *w) { return w->no_context; }
 /* arena.c */
 /* what pieces of an arena begin at and end before, in bytes */
 enum { WEFT__LINE = 64 };
@@ -244,7 +244,7 @@ weft__form weft__laid(weft__form, weft_batch *, weft_layout, int64_t total, weft
 const struct weft__rows *weft__rows_of(weft_batch *, const weft__form *);
 const weft__place *weft__placed(weft_batch *, const weft_placement *);
 /* makes the index arrays that batches before were asked for */
-void           weft__follow_habits(weft_batch *);
+void           weft__make_usual_maps(weft_batch *);
 /* fold.c; NULL and a sticky error if there is no memory */
 const weft__place *weft__by_time(weft_batch *, const weft__place *);
 int64_t        weft__row_of(const weft_batch *, const weft__form *, int64_t sequence, int64_t position);

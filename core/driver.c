@@ -23,7 +23,7 @@ static bool has(void *library, const char *name, void *function, size_t size)
     return symbol;
 }
 
-static bool told(const driver *d, const char *call, int error, char *why, size_t size)
+static bool say_why(const driver *d, const char *call, int error, char *why, size_t size)
 {
     const char *text = NULL;
     if (d->text(error, &text) || !text)
@@ -45,9 +45,9 @@ bool weft__driver_has_gpu(char *why, size_t size)
         !has(library, "cuGetErrorString", &d.text, sizeof d.text))
         return snprintf(why, size, "libcuda.so.1 is not NVIDIA's driver: %s", dlerror()), false;
     if ((error = d.init(0)))
-        return told(&d, "cuInit", error, why, size);
+        return say_why(&d, "cuInit", error, why, size);
     if ((error = d.count(&count)))
-        return told(&d, "cuDeviceGetCount", error, why, size);
+        return say_why(&d, "cuDeviceGetCount", error, why, size);
     if (count < 1)
         snprintf(why, size, "the NVIDIA driver has no GPU for this process");
     return count > 0;

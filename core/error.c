@@ -15,7 +15,7 @@ static size_t layer_text(weft *w, char *text, size_t size)
 
 void weft_fail(weft *w, weft_status status, const char *format, ...)
 {
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     if (w->status || status == WEFT_OK)
         return;                                  /* the first failure is the one that matters */
     size_t at = layer_text(w, w->message, sizeof w->message);
@@ -32,20 +32,20 @@ void weft_fail(weft *w, weft_status status, const char *format, ...)
     w->telling = false;
 }
 
-weft *weft__nowhere(void)
+weft *weft__no_context(void)
 {
-    static _Thread_local weft nowhere = { .nowhere = true,
+    static _Thread_local weft no_context = { .no_context = true,
                                           .status = WEFT_EARG,
                                           .message = "a NULL tensor, module or context was given" };
-    nowhere.nil.w = &nowhere;
-    return &nowhere;
+    no_context.nil.w = &no_context;
+    return &no_context;
 }
 
 /* A program may hand it to another thread and outlive the one that asked, so there is one for all. Nothing of
- * it changes but `running`, and that nobody reads in a context that has failed. */
+ * it changes but `running`, and that no one reads in a context that has failed. */
 weft *weft__no_memory(void)
 {
-    static weft none = { .nowhere = true,
+    static weft none = { .no_context = true,
                          .status = WEFT_ENOMEM,
                          .message = "open: no memory for a context",
                          .nil = { .w = &none } };
@@ -58,7 +58,7 @@ const char *weft_error_message(const weft *w) { return w ? w->message : "no cont
 
 void weft_on_error(weft *w, void (*fn)(weft_status, const char *, void *), void *user)
 {
-    if (w && !weft__is_nowhere(w))
+    if (w && !weft__is_no_context(w))
         w->on_error = fn, w->on_error_user = user;
 }
 
@@ -74,7 +74,7 @@ const char *weft__wrong(const weft *w, const weft_tensor *x)
 {
     if (!x)
         return "is NULL";
-    if (weft__is_nowhere(x->w))
+    if (weft__is_no_context(x->w))
         return x->w == weft__no_memory() ? "is of a context that could not be opened" :
                                            "is what a function given NULL returned";
     if (x->w != w)
@@ -94,9 +94,9 @@ void weft__check_faults(weft *w, const char *what)
     w->dev.fault = (weft__fault){ 0 };
     if (f.below < 0)
         weft__fail(w, WEFT_EARG, "%s: the number at place %lld%s%s is none that an int holds; %d .. %d are "
-                   "wanted", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
+                   "expected", what, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                    INT32_MIN, INT32_MAX);
-    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is wanted (or -1)", what,
+    weft__fail(w, WEFT_EARG, "%s: index %lld at place %lld%s%s; 0 .. %lld is expected (or -1)", what,
                (long long)f.value, (long long)f.row, f.by ? " of an earlier " : "", f.by ? f.by : "",
                (long long)f.below - 1);
 }

@@ -13,7 +13,7 @@ static bool silenced(void)                       /* by WEFT_LOG=0 */
     return level && !strcmp(level, "0");
 }
 
-static void counted(weft *w, int *count, const char *function)
+static void count_call(weft *w, int *count, const char *function)
 {
     if (++*count < MANY || w->unended.told || weft__tell(w, WEFT__ENTRIES, NULL) < MANY)
         return;
@@ -26,7 +26,7 @@ static void counted(weft *w, int *count, const char *function)
                 *count, function, (double)(w->host_bytes + w->device_bytes) / 1e6);
 }
 
-static void begin(weft *w)
+static void restart_counts(weft *w)
 {
     if (w->unended.step != w->step)
         w->unended.step = w->step, w->unended.walks = w->unended.updates = 0;
@@ -34,12 +34,12 @@ static void begin(weft *w)
 
 void weft__count_walk(weft *w)
 {
-    begin(w);
-    counted(w, &w->unended.walks, "weft_backward");
+    restart_counts(w);
+    count_call(w, &w->unended.walks, "weft_backward");
 }
 
 void weft__count_update(weft *w)
 {
-    begin(w);
-    counted(w, &w->unended.updates, "weft_optim_step");
+    restart_counts(w);
+    count_call(w, &w->unended.updates, "weft_optim_step");
 }

@@ -75,7 +75,7 @@ typedef struct weft__attention {
     const real *q, *k, *v;
     /* [queries, heads * dv], [queries, heads] log sum exp of the scores */
     real *y, *lse, *map;
-    /* backward, which reads y and lse, too: added to; NULL: not wanted */
+    /* backward, which reads y and lse, too: added to; NULL: not needed */
     const real *dy; real *dq, *dk_, *dv_;
 } weft__attention;
 
@@ -115,16 +115,16 @@ typedef struct weft__recurrence {
     /* backward only */
     /* gradients of h (after a projection) and c of each token; NULL: none */
     const real *dy, *dyc;
-    real *dh0, *dc0;                             /* as h0, c0; added to, each row once; NULL: not wanted */
+    real *dh0, *dc0;                             /* as h0, c0; added to, each row once; NULL: not needed */
     /* scratch [columns, width], [columns, hidden] (of c), zeroed by the caller */
     real *carry_h, *carry_c;
-    /* out [tokens, width]: the h that entered each token; NULL: not wanted */
+    /* out [tokens, width]: the h that entered each token; NULL: not needed */
     real *h_before;
     /* out [tokens, width]: all that arrived at h; only with a projection */
     real *dh;
 } weft__recurrence;
 
-/* where a gradient goes, or is added; NULL: not wanted */
+/* where a gradient goes, or is added; NULL: not needed */
 typedef struct weft__into { real *to; bool add; } weft__into;
 
 /* The whole layer in that direction: the recurrence and what is one product or sum over all its tokens. The

@@ -82,7 +82,7 @@ static double of_layer(const weft__recur_layer *l, bool back)    /* and those th
            tokens * (more + projected);
 }
 
-static double pairs_of(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */
+static double count_pairs(int causal, int64_t queries, int64_t keys) /* that meet, see weft__attention */
 {
     double pairs = 0;
     int64_t shift = causal == 1 ? 1 : keys - queries + (causal == 2);
@@ -97,7 +97,7 @@ static double of_attention(const weft__attention *a, bool back)
 {
     double pairs = 0, each = 2. * (double)(back ? 3 * a->dk + 2 * a->dv : a->dk + a->dv);
     for (int64_t s = 0; s < a->sequences; s++)
-        pairs += pairs_of(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s],
+        pairs += count_pairs(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s],
                           a->k_offset.host[s + 1] - a->k_offset.host[s]);
     return pairs * each * (double)a->heads;
 }
@@ -227,7 +227,7 @@ static int by_time(const void *a, const void *b)
     return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
-static void print_row(const weft__log_row *r, double all)
+static void print_log_row(const weft__log_row *r, double all)
 {
     double seconds = r->ns > 0 ? (double)r->ns * 1e-9 : 1e-9;
     fprintf(stderr, "  %-28s %-8s %9lld %12.3f %7.1f%%", r->name,
@@ -251,7 +251,7 @@ static void print_table(weft *w)
             "GB/s");
     for (int i = 0; i < WEFT__LOG_ROWS; i++)
         if (l->row[i].calls || l->row[i].ns)
-            print_row(&l->row[i], all > 0 ? all : 1);
+            print_log_row(&l->row[i], all > 0 ? all : 1);
 }
 
 void weft__log_close(weft *w)

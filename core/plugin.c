@@ -70,16 +70,16 @@ static void *find_beside(char *why, size_t size)
 }
 
 /* The driver is not asked for one that the environment names: that may be the emulation. */
-static void *find(char *why, size_t size)
+static void *find_plugin(char *why, size_t size)
 {
-    const char *wanted = secure_getenv("WEFT_BACKEND_PATH");
-    if (!wanted || !*wanted)
+    const char *needed = secure_getenv("WEFT_BACKEND_PATH");
+    if (!needed || !*needed)
         return find_beside(why, size);
-    void *library = *wanted == '/' ? open_in(wanted, "", false, why, size) : NULL;
-    if (*wanted != '/')
-        snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is wanted", wanted);
+    void *library = *needed == '/' ? open_in(needed, "", false, why, size) : NULL;
+    if (*needed != '/')
+        snprintf(why, size, "WEFT_BACKEND_PATH=%s: an absolute path is expected", needed);
     else if (!library && !*why)
-        snprintf(why, size, "there is no %s/%s, where WEFT_BACKEND_PATH says", wanted, name);
+        snprintf(why, size, "there is no %s/%s, where WEFT_BACKEND_PATH says", needed, name);
     return library;
 }
 
@@ -109,7 +109,7 @@ const weft__kernels *weft__cuda_kernels(char *why, size_t size)
     weft__lock(WEFT__LOADING);
     if (!opened) {
         char text[512] = "";
-        void *library = find(text, sizeof text);
+        void *library = find_plugin(text, sizeof text);
         opened = library ? greet(library, text, sizeof text) : NULL;
         if (!opened)
             snprintf(why, size, "open: no CUDA back end: %s", text);

@@ -5,7 +5,7 @@
 
 enum { EDGE = 4 };                               /* of an axis the first and last so many are shown */
 
-static void number(FILE *file, const weft_tensor *x, const void *all, int64_t i)
+static void print_number(FILE *file, const weft_tensor *x, const void *all, int64_t i)
 {
     if (x->f.type == WEFT_I32)
         fprintf(file, "%d", ((const int32_t *)all)[i]);
@@ -13,10 +13,10 @@ static void number(FILE *file, const weft_tensor *x, const void *all, int64_t i)
         fprintf(file, "%.4g", (double)((const real *)all)[i]);
 }
 
-static void block(FILE *file, const weft_tensor *x, const void *all, int axis, int64_t from)
+static void print_block(FILE *file, const weft_tensor *x, const void *all, int axis, int64_t from)
 {
     if (axis == x->f.rank) {
-        number(file, x, all, from);
+        print_number(file, x, all, from);
         return;
     }
     int64_t n = x->f.size[axis], stride = 1;
@@ -29,7 +29,7 @@ static void block(FILE *file, const weft_tensor *x, const void *all, int axis, i
             i = n - EDGE;
         }
         fputs(i == 0 ? "" : axis + 1 < x->f.rank ? ",\n " : ", ", file);
-        block(file, x, all, axis + 1, from + i * stride);
+        print_block(file, x, all, axis + 1, from + i * stride);
     }
     fputc(']', file);
 }
@@ -48,7 +48,7 @@ void weft_print(FILE *file, weft_tensor *x)
     if (!all || weft__read(x, all, bytes) != WEFT_OK)
         fprintf(file, "not to be read: %s", all ? weft_error_message(x->w) : "out of memory");
     else
-        block(file, x, all, 0, 0);
+        print_block(file, x, all, 0, 0);
     fputc('\n', file);
     weft__plain_locale_end(before);
     free(all);
@@ -80,7 +80,7 @@ static void print_staircase(FILE *file, const weft_batch *b)
     fputc('\n', file);
 }
 
-static void print_row(FILE *file, const struct weft__rows *r, int64_t from, int64_t to)
+static void print_layout_row(FILE *file, const struct weft__rows *r, int64_t from, int64_t to)
 {
     char name[24];
     fputs(from ? "        " : " rows   ", file);
@@ -109,5 +109,5 @@ void weft_print_layout(FILE *file, weft_tensor *x)
         return;
     int64_t rows = weft__layout_rows(&x->f), width = x->f.layout == WEFT_ROWS ? x->f.place->width : rows;
     for (int64_t i = 0; i < rows; i += width)
-        print_row(file, r, i, i + width);
+        print_layout_row(file, r, i, i + width);
 }

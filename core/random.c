@@ -19,13 +19,13 @@ uint64_t weft__hash(uint64_t seed, const char *text)
 
 weft_stream *weft_stream_of(weft *w, const char *name)
 {
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     for (weft_stream *s = w->streams; s && name; s = s->next)
         if (!strcmp(s->name, name))
             return s;
     if (!name || !*name || strlen(name) >= sizeof w->streams->name)
-        weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; a name of 1 .. %zu bytes is wanted", name ? name : "",
-                   sizeof w->streams->name - 1);
+        weft__fail(w, WEFT_EARG, "stream_of: \"%.60s\"; a name of 1 .. %zu bytes is expected",
+                   name ? name : "", sizeof w->streams->name - 1);
     weft_stream *s = w->status ? NULL : weft__own(w, sizeof *s, NULL, NULL);
     if (!s)
         return NULL;

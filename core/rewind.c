@@ -55,9 +55,9 @@ weft_mark weft__raise_floor(weft *w)
 
 /* A place above the present one was given back by an earlier rewind; one below the floor is memory of
  * whoever calls the program back. */
-static const char *why_not(weft *w, weft_mark m)
+static const char *mark_fault(weft *w, weft_mark m)
 {
-    if (!w || weft__is_nowhere(w) || m.step != w->step)
+    if (!w || weft__is_no_context(w) || m.step != w->step)
         return "is of another step";
     weft_mark now = weft_mark_here(w), floor = w->floor.step == w->step ? w->floor : (weft_mark){ 0 };
     bool ahead = false, below = false;
@@ -96,7 +96,7 @@ void weft__rewind_numbers(weft *w, weft_mark m)
 
 void weft_rewind(weft *w, weft_mark m)
 {
-    const char *why = why_not(w, m);
+    const char *why = mark_fault(w, m);
     if (why)
         weft__fail(w, WEFT_EARG, "rewind: the mark %s", why);
     if (why || w->telling)

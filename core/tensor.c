@@ -67,7 +67,7 @@ bool weft__possible(weft *w, const weft__form *f)
         if (f->size[i] < 0 || __builtin_mul_overflow(n, f->size[i] ? f->size[i] : 1, &n) ||
             n > INT64_MAX / 16) {
             weft__fail(w, WEFT_ESHAPE,
-                       "%s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted",
+                       "%s: extent %lld on axis %d; 0 or more, and not too many in all, are expected",
                        w->running ? w->running : "tensor", (long long)f->size[i], i);
             return false;
         }
@@ -80,7 +80,7 @@ weft_tensor *weft__empty(weft *w, const weft__form *f)
     return t && (t->data = weft__take(w, &w->data, weft__room(f))) ? t : &w->nil;
 }
 
-static void zero(weft *w, weft_tensor *t)
+static void zero_tensor(weft *w, weft_tensor *t)
 {
     if (t->f.type == WEFT_I32)
         w->dev.k->fill_ints(&w->dev, weft__elements(&t->f), 0, (int32_t *)(void *)t->data);
@@ -94,7 +94,7 @@ weft_tensor *weft__tensor(weft *w, const weft__form *f, const void *values)
     if (t == &w->nil)
         return t;
     if (!values)
-        zero(w, t);
+        zero_tensor(w, t);
     else if (weft__bytes(f))
         w->dev.k->upload(&w->dev, t->data, values, (size_t)weft__bytes(f));
     return t;
@@ -106,7 +106,7 @@ static bool shaped(weft *w, const char *function, weft_dtype type, int rank, con
     if (w->status)
         return false;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: rank %d%s; 0 .. %d and a shape are wanted", function, rank,
+        weft__fail(w, WEFT_EARG, "%s: rank %d%s; 0 .. %d and a shape are expected", function, rank,
                    shape ? "" : " without a shape", WEFT_RANK);
         return false;
     }
@@ -115,30 +115,30 @@ static bool shaped(weft *w, const char *function, weft_dtype type, int rank, con
     return true;
 }
 
-static weft_tensor *given(weft *w, const char *function, weft_dtype type, const void *values, int rank,
-                          const int64_t *shape)
+static weft_tensor *tensor_of_values(weft *w, const char *function, weft_dtype type, const void *values,
+                                     int rank, const int64_t *shape)
 {
     weft__form f;
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     return shaped(w, function, type, rank, shape, &f) ? weft__tensor(w, &f, values) : &w->nil;
 }
 
 weft_tensor *weft_reals(weft *w, const real *values, int rank, const int64_t *shape)
 {
-    return given(w, "reals", WEFT_REAL, values, rank, shape);
+    return tensor_of_values(w, "reals", WEFT_REAL, values, rank, shape);
 }
 weft_tensor *weft_ints(weft *w, const int32_t *values, int rank, const int64_t *shape)
 {
-    return given(w, "ints", WEFT_I32, values, rank, shape);
+    return tensor_of_values(w, "ints", WEFT_I32, values, rank, shape);
 }
 weft_tensor *weft_zeros(weft *w, int rank, const int64_t *shape)
 {
-    return given(w, "zeros", WEFT_REAL, NULL, rank, shape);
+    return tensor_of_values(w, "zeros", WEFT_REAL, NULL, rank, shape);
 }
 weft_tensor *weft_scalar(weft *w, double value) { return weft_full(w, value, 0, NULL); }
 
 /* numbers to be written by a kernel */
-static weft_tensor *made(weft *w, const char *function, int rank, const int64_t *shape)
+static weft_tensor *tensor_of_shape(weft *w, const char *function, int rank, const int64_t *shape)
 {
     weft__form f;
     return shaped(w, function, WEFT_REAL, rank, shape, &f) ? weft__empty(w, &f) : &w->nil;
@@ -146,18 +146,18 @@ static weft_tensor *made(weft *w, const char *function, int rank, const int64_t 
 
 weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape)
 {
-    w = w ? w : weft__nowhere();
-    weft_tensor *t = made(w, "full", rank, shape);
+    w = w ? w : weft__no_context();
+    weft_tensor *t = tensor_of_shape(w, "full", rank, shape);
     if (t != &w->nil)
         w->dev.k->fill(&w->dev, weft__elements(&t->f), (real)value, t->data);
     return t;
 }
 
-static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, real b, int rank,
+static weft_tensor *draw_tensor(weft *w, const char *function, bool normal, real a, real b, int rank,
                           const int64_t *shape)
 {
-    w = w ? w : weft__nowhere();
-    weft_tensor *t = made(w, function, rank, shape);
+    w = w ? w : weft__no_context();
+    weft_tensor *t = tensor_of_shape(w, function, rank, shape);
     weft_stream *s = t == &w->nil ? NULL : weft_stream_of(w, "tensor");
     if (!s || w->status)
         return &w->nil;
@@ -168,7 +168,7 @@ static weft_tensor *drawn(weft *w, const char *function, bool normal, real a, re
 
 weft_tensor *weft_randn(weft *w, int rank, const int64_t *shape)
 {
-    return drawn(w, "randn", true, 0, 1, rank, shape);
+    return draw_tensor(w, "randn", true, 0, 1, rank, shape);
 }
 weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t *shape)
 {
@@ -176,17 +176,17 @@ weft_tensor *weft_rand(weft *w, double low, double high, int rank, const int64_t
     if (!(from <= to) || !isfinite(to - from))
         weft__fail(
             w, WEFT_EARG,
-            "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are wanted",
+            "rand: from %g to %g; finite numbers, not too far apart and the lower one first, are expected",
             low, high);
-    return drawn(w, "rand", false, from, to - from, rank, shape);
+    return draw_tensor(w, "rand", false, from, to - from, rank, shape);
 }
 
 weft_tensor *weft_arange(weft *w, int64_t n)
 {
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     w->running = "arange";
     if (n < 0 || n > INT32_MAX)
-        weft__fail(w, WEFT_EARG, "arange: %lld numbers; 0 .. %d are wanted", (long long)n, INT32_MAX);
+        weft__fail(w, WEFT_EARG, "arange: %lld numbers; 0 .. %d are expected", (long long)n, INT32_MAX);
     int32_t *values = w->status ? NULL : weft__take(w, &w->notes, n * (int64_t)sizeof *values);
     for (int64_t i = 0; values && i < n; i++)
         values[i] = (int32_t)i;
@@ -222,7 +222,7 @@ static bool readable(weft *w, const weft_tensor *x, const void *out, size_t byte
 
 weft_status weft__read(weft_tensor *x, void *out, size_t bytes)
 {
-    weft *w = x ? x->w : weft__nowhere();
+    weft *w = x ? x->w : weft__no_context();
     bool fine = readable(w, x, out, bytes);
     if (fine)
         weft__tell(w, WEFT__READ, NULL);
@@ -242,7 +242,8 @@ double weft_item(weft_tensor *x)
     real value = 0;
     char text[128];
     if (x && !weft__wrong(x->w, x) && weft__elements(&x->f) != 1)
-        weft__fail(x->w, WEFT_ESHAPE, "item: %s: a tensor of one element is wanted", weft__text(&x->f, text));
+        weft__fail(x->w, WEFT_ESHAPE, "item: %s: a tensor of one element is expected",
+                   weft__text(&x->f, text));
     if (x && x->f.type == WEFT_I32) {
         int32_t n = 0;
         return weft__read(x, &n, sizeof n) == WEFT_OK ? (double)n : (double)NAN;

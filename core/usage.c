@@ -13,7 +13,7 @@ const char *weft_device_name(const weft *w) { return w && w->dev.k ? w->dev.k->n
 
 weft_usage weft_usage_of(const weft *w)
 {
-    if (!w || weft__is_nowhere(w))
+    if (!w || weft__is_no_context(w))
         return (weft_usage){ 0 };
     int64_t scratch = (int64_t)w->dev.workspace_bytes,
             own = (int64_t)(sizeof *w + weft__pool_bytes(w->dev.pool));

@@ -126,7 +126,7 @@ __device__ static void add_products(room &m, const real (&w)[EACH][EACH], const 
 
 /* ---- which tile a block has ---- */
 /* Every sequence has places for tiles from place_of on, at least as many as it needs and less than one more
- * than that: so which sequence a place belongs to can be found by halving, and nobody has to list tiles. */
+ * than that: so which sequence a place belongs to can be found by halving, and no one has to list tiles. */
 __device__ static int64_t place_of(const int32_t *offset, int64_t s)
 {
     return (offset[s] - offset[0]) / TILE + s;

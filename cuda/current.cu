@@ -1,7 +1,7 @@
 /* current.cu - which GPU the calls of a thread go to. That is the caller's to say: a context's own
  * GPU is put on top of it for as long as a kernel is called, and is taken off again. CUDA's runtime
  * cannot do that: cudaSetDevice makes a context on the GPU that it goes back to, 300 MB of one that
- * perhaps nobody uses. So it is the driver's stack of contexts, which the runtime follows. */
+ * perhaps no one uses. So it is the driver's stack of contexts, which the runtime follows. */
 #include <pthread.h>
 #include "cuda/cuda.h"
 #ifndef WEFT_EMULATED
@@ -41,7 +41,7 @@ gpu_context context_on(weft__device *d)
     CUdevice device;
     CUresult result = CUDA_SUCCESS;
     if (d->index >= MOST_GPUS) {
-        fail(d, WEFT_EDEVICE, "CUDA: device %d; less than %d is wanted", d->index, (int)MOST_GPUS);
+        fail(d, WEFT_EDEVICE, "CUDA: device %d; less than %d is expected", d->index, (int)MOST_GPUS);
         return NULL;
     }
     pthread_mutex_lock(&lock);

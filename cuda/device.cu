@@ -46,7 +46,7 @@ bool fail(weft__device *d, weft_status status, const char *format, ...)
     vsnprintf(d->failure, sizeof d->failure, format, list);
     va_end(list);
     d->status = status;
-    /* A call that is refused harms nobody; after a crash every call is refused with the crash's error. */
+    /* A call that is refused harms no one; after a crash every call is refused with the crash's error. */
     gpu *g = gpu_of(d);
     cudaError_t now = g && g->stream ? cudaStreamQuery(g->stream) : cudaSuccess;
     d->lost = refused(now) && now != cudaErrorNotReady;
@@ -226,7 +226,7 @@ static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there suc
     if (d->index < 0 || d->index >= count)
         fail(d, WEFT_EDEVICE, "CUDA: no device %d, there are %d", d->index, count);
     else if (!failed(d, cudaGetDeviceProperties(about, d->index), "CUDA") && about->major < 8)
-        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is wanted", about->name,
+        fail(d, WEFT_EDEVICE, "CUDA: %.64s has compute capability %d.%d; 8.0 is expected", about->name,
              about->major, about->minor);
     return !d->failure[0];
 }

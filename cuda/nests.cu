@@ -3,7 +3,7 @@
  * other row by row. */
 #include "cuda/groups.h"
 
-enum { SPREAD = WEFT__BINARIES, SELECT };        /* two more: a alone; c != 0 ? a : b */
+enum { SPREAD = WEFT__BINARIES, SELECT };        /* two more: a only; c != 0 ? a : b */
 
 template <int F> __device__ static inline real operation(real a, real b, real c)
 {

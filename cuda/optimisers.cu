@@ -151,7 +151,7 @@ void K(update)(weft__device *d, int64_t n, const weft__update *u, const weft__gu
     LAUNCH(d, update_each, blocks_for(n), THREADS, 0, n, *u, g, dx, m, v, a, x);
 }
 
-/* ---- the same without writing, where sizes alone do not prove that what is finite stays so ---- */
+/* ---- the same without writing, where only sizes do not prove that what is finite stays so ---- */
 static __global__ void __launch_bounds__(THREADS, 4)
     rehearse_pieces(int64_t n, int64_t piece, weft__update u, const weft__guard *past, bool moves,
                     const real *dx, const real *m, const real *v, const real *a, const real *x,

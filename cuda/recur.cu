@@ -201,7 +201,7 @@ static __global__ void hand_over_carries(weft__recurrence r, step at)
 static void recur_step_back(weft__device *d, const weft__recurrence *r, const step *at, real *arrived)
 {
     const int64_t H = r->hidden, W = r->width, ld = weft__slots(r->cell) * H;
-    const int64_t wanted = r->dh0 || r->reset.host ? at->live : at->going;
+    const int64_t needed = r->dh0 || r->reset.host ? at->live : at->going;
     const real *gates = r->gates + at->row * ld;
     if (r->w_hr) {
         LAUNCH(d, gather_arrived, blocks_for(at->live * W), THREADS, 0, at->live * W, r->carry_h,
@@ -213,7 +213,7 @@ static void recur_step_back(weft__device *d, const weft__recurrence *r, const st
     /* a projection's carry was taken whole, and nothing went into it since */
     for (int b = 0, n; b < weft__gates(r->cell); b += n) {
         n = weft__blocks_from(r->cell, true, b);
-        times(d, wanted, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false, W,
+        times(d, needed, gates + weft__slot_of(r->cell, true, b) * H, ld, r->w_hh + b * H * W, false, W,
               n * H, r->carry_h, W, b || !r->w_hr);
     }
     if (some_begin(r, at))

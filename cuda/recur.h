@@ -103,7 +103,7 @@ static inline int most_units(const choice &c) { return (c.way == BLOCKS ? 32 : 1
 way block_way(const choice &);                   /* recur_block.cu */
 way cluster_way(const choice &);                 /* recur_cluster.cu; sm_90 */
 /* recur_choice.cu: takes one of them where that is there, is expected to be faster, has been seen to be right
- * on this device, and all steps are wanted; else false, and nothing is done. */
+ * on this device, and all steps are expected; else false, and nothing is done. */
 bool recur_persistent(weft__device *, const weft__recurrence *, bool back);
 cudaError_t launch_way(weft__device *, const choice &, const weft__recurrence &, unsigned *distress_cell);
 /* It has left its number: from now on it is not taken. */

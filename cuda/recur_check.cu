@@ -58,7 +58,7 @@ static void set_columns(trial *t)
         t->reset[start[2] + 2 * i] = COLUMNS + i;
     t->reset[start[3] + 1] = WEFT__ANEW;
 }
-/* Without memory: counts how much is wanted. */
+/* Without memory: counts how much is expected. */
 static void lay_out(weft__device *d, trial *t, const choice &c)
 {
     const int64_t H = most_units(c) - 3, slots = weft__slots(c.cell) * H, states = SEQUENCES_IN_ALL * H;
@@ -84,7 +84,7 @@ static void lay_out(weft__device *d, trial *t, const choice &c)
 }
 static void send_ints(weft__device *d, trial *t, const choice &c)
 {
-    const int32_t nobody[2] = { (int32_t)NOBODY, 0 };
+    const int32_t none[2] = { (int32_t)NOBODY, 0 };
     int32_t *at = t->ints;
     t->r.live = weft__ints{ live, at }, t->r.start = weft__ints{ start, at + STEPS };
     K(upload)(d, at, live, sizeof live), K(upload)(d, at + STEPS, start, sizeof start);
@@ -92,7 +92,7 @@ static void send_ints(weft__device *d, trial *t, const choice &c)
     set_columns(t);
     if (c.reset)
         t->r.reset = weft__ints{ t->reset, at };
-    K(upload)(d, at, t->reset, sizeof t->reset), K(upload)(d, at + TOKENS, nobody, sizeof nobody);
+    K(upload)(d, at, t->reset, sizeof t->reset), K(upload)(d, at + TOKENS, none, sizeof none);
 }
 static unsigned *cells_of(const trial *t) { return (unsigned *)(t->ints + 2 * STEPS + 1 + TOKENS); }
 

@@ -102,7 +102,7 @@ static choice smallest(const weft__recurrence *r, recur_way way, bool back)
 }
 static choice fastest(weft__device *d, const weft__recurrence *r, bool back, const char *verdicts)
 {
-    const int64_t n = d->deterministic ? 1 : r->live.host[0];     /* deterministic: by the units alone */
+    const int64_t n = d->deterministic ? 1 : r->live.host[0];     /* deterministic: by the units only */
     double least = step_of_general(r->hidden, n);
     choice best = {};
     for (int way = BLOCKS; way <= CLUSTERS; way++) {

@@ -92,7 +92,7 @@ __device__ static inline bool receive(channel *c, int i, const distress &call)
  * when all have looked. */
 __device__ static inline bool given_up(const channel *c, int i) { return i >= 0 && c->given_up[i % 2]; }
 #define NOT_A_NUMBER __int_as_float(0x7fffffff)
-/* What was not computed is NaN, so that nobody takes it for a result: of step i and those after it. */
+/* What was not computed is NaN, so that no one takes it for a result: of step i and those after it. */
 __device__ static void spoil(const weft__recurrence &r, const who &me, int i, int steps, bool down,
                              float *rows, int64_t width)
 {

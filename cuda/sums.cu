@@ -1,7 +1,7 @@
 /* sums.cu - the transpose of broadcasting, and sums, largest rows, running sums and flips along runs of rows.
  *
  * A sum of many terms is cut into chunks, whose sums lie in scratch memory and are then summed themselves by
- * the same kernel. How many there are follows from the sizes alone. */
+ * the same kernel. How many there are follows from the sizes only. */
 #include "cuda/groups.h"
 
 /* ---- any nest, summed over some of its axes ---- */

@@ -4,7 +4,7 @@
  *
  * The file is three lines: its format, what it is about, a verdict for each choice with a sum over
  * all of it. One that cannot be read, is somebody else's or damaged is as good as none; one that
- * cannot be written costs a few milliseconds next time. It is replaced by rename, so nobody reads
+ * cannot be written costs a few milliseconds next time. It is replaced by rename, so no one reads
  * half of it, and of two programs that write at once one tries again what the other has found.
  * WEFT_CACHE=off: no file. */
 #ifndef WEFT_DOUBLE
@@ -107,7 +107,7 @@ static void write_whole(char whole[WHOLE], const char *line, const char *verdict
     const int n = snprintf(whole, WHOLE, "weft recur 1\n%s\n%s ", line, verdict);
     snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)sum_of(whole));
 }
-/* Of a file of ours that nobody else may write to. */
+/* Of a file of ours that no one else may write to. */
 static bool read_file(const char *path, const char *line, char verdict[CHOICES + 1])
 {
     char text[WHOLE], whole[WHOLE];

@@ -51,7 +51,7 @@ options command_line(int argc, char **argv)
     if (o.count && !o.say)
         quit(2, "\"%s\" is not an option; `g2p --help` lists them", o.words[0]);
     if (!o.data && !o.test && !o.say)
-        quit(2, "--data DICT, --test FILE or --say FILE is wanted; `g2p --help` says more");
+        quit(2, "--data DICT, --test FILE or --say FILE is expected; `g2p --help` says more");
     if ((o.test != NULL) + (o.say != NULL) > 1 || (o.resume && !o.data))
         quit(2, "--test, --say and --data with --resume are three different things to do");
     if (o.pictures)

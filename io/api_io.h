@@ -79,7 +79,7 @@ WEFT_API weft_status weft_read_text(const char *path, const weft_text_opts *opts
 /* How CSV files are read; NULL for it means all 0. */
 typedef struct {
     char delimiter;                            /* between fields: ';', '\t', '|', ..; 0 means ',' */
-    bool empty_is_nan;           /* an empty field of a wanted column is NaN; else it is an error */
+    bool empty_is_nan;           /* an empty field of a needed column is NaN; else it is an error */
 } weft_csv_opts;
 /* CSV as in RFC 4180 with a header: rows of equal, adjacent values in column `id` are one sequence;
  * the n named columns become reals. Empty lines are skipped; nan and inf are numbers. A number has

@@ -2,10 +2,10 @@
  * beside it, to the disk, and are renamed into place; whatever fails, and whenever the process is killed, the
  * old file or the new one is there.
  *
- * A temporary is called PATH.tmp.XXXXXX by chance and is always made anew, so nobody has put anything there
- * before, and two writers of one path, in two containers, too, each have their own. Nobody else can read it
+ * A temporary is called PATH.tmp.XXXXXX by chance and is always made anew, so no one has put anything there
+ * before, and two writers of one path, in two containers, too, each have their own. No one else can read it
  * before it has the mode of the file that it replaces. Its writer holds a lock on it: the next writer of that
- * path removes those that nobody holds, once they are older than a minute. */
+ * path removes those that no one holds, once they are older than a minute. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static const char letter[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 
 typedef struct target {
     char *path; const char *base;                /* links followed; its last part */
-    int folder;                                  /* open, for names in it alone */
+    int folder;                                  /* open, for names in it only */
     bool is; struct stat old;                    /* what is there */
     char temporary[NAME_MAX + 1];
 } target;
@@ -190,7 +190,7 @@ static bool hold(int file)
            s.st_nlink > 0;
 }
 
-static int begin(target *t)                      /* -1 and errno */
+static int begin_target(target *t)                      /* -1 and errno */
 {
     for (int i = 0; i < TRIES; i++) {
         int file = name_by_chance(t) ? openat(t->folder, t->temporary,
@@ -236,7 +236,7 @@ static void dress(int file, const target *t)
         (void)!fchown(file, t->old.st_uid, (gid_t)-1);
 }
 
-static bool fill(int file, const target *t, const weft__span *spans, int n)
+static bool write_spans(int file, const target *t, const weft__span *spans, int n)
 {
     for (int i = 0; i < n; i++)
         if (weft__write_all(file, spans[i].bytes, spans[i].size) < spans[i].size)
@@ -262,10 +262,10 @@ static bool sync_folder(const target *t)
 static weft_status replace(target *t, const weft__span *spans, int n)
 {
     sweep(t);
-    int file = begin(t);
+    int file = begin_target(t);
     if (file < 0)
         return cannot(t->path, errno);
-    bool good = fill(file, t, spans, n) && renameat(t->folder, t->temporary, t->folder, t->base) == 0;
+    bool good = write_spans(file, t, spans, n) && renameat(t->folder, t->temporary, t->folder, t->base) == 0;
     int why = errno;
     if (!good)
         unlinkat(t->folder, t->temporary, 0);

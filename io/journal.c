@@ -18,7 +18,7 @@ struct weft_journal {
 };
 
 /* ---- a line ---- */
-static void add(weft_journal *j, const char *text, size_t n)
+static void append_text(weft_journal *j, const char *text, size_t n)
 {
     if (j->size + n > j->room && !j->lost) {
         size_t room = 2 * j->room + n + 256;
@@ -36,21 +36,21 @@ static void add(weft_journal *j, const char *text, size_t n)
 static void add_string(weft_journal *j, const char *s)
 {
     char code[8];
-    add(j, "\"", 1);
+    append_text(j, "\"", 1);
     while (s && *s) {
         unsigned char c = (unsigned char)*s;
         int n = weft__utf8_character(s);
         if (n == 0)
-            add(j, "\xEF\xBF\xBD", 3);           /* U+FFFD for what is no UTF-8 */
+            append_text(j, "\xEF\xBF\xBD", 3);           /* U+FFFD for what is no UTF-8 */
         else if (c == '"' || c == '\\')
-            add(j, code, (size_t)snprintf(code, sizeof code, "\\%c", c));
+            append_text(j, code, (size_t)snprintf(code, sizeof code, "\\%c", c));
         else if (c < 0x20)
-            add(j, code, (size_t)snprintf(code, sizeof code, "\\u%04x", c));
+            append_text(j, code, (size_t)snprintf(code, sizeof code, "\\u%04x", c));
         else
-            add(j, s, (size_t)n);
+            append_text(j, s, (size_t)n);
         s += n ? n : 1;
     }
-    add(j, "\"", 1);
+    append_text(j, "\"", 1);
 }
 
 static void begin_line(weft_journal *j)
@@ -59,8 +59,8 @@ static void begin_line(weft_journal *j)
     j->members = 0;
     j->lost = false;
     if (j->cut)
-        add(j, "\n", 1);
-    add(j, "{", 1);
+        append_text(j, "\n", 1);
+    append_text(j, "{", 1);
 }
 
 static bool member(weft_journal *j, const char *name)
@@ -74,9 +74,9 @@ static bool member(weft_journal *j, const char *name)
     if (!j->members)
         begin_line(j);
     if (j->members++)
-        add(j, ", ", 2);
+        append_text(j, ", ", 2);
     add_string(j, name);
-    add(j, ": ", 2);
+    append_text(j, ": ", 2);
     return true;
 }
 
@@ -88,7 +88,7 @@ void weft_journal_number(weft_journal *j, const char *name, double value)
     locale_t before = weft__plain_locale();
     int n = isfinite(value) ? weft__shortest(text, value) : 4;
     weft__plain_locale_end(before);
-    add(j, text, (size_t)n);
+    append_text(j, text, (size_t)n);
 }
 
 void weft_journal_text(weft_journal *j, const char *name, const char *value)
@@ -102,7 +102,7 @@ void weft_journal_line_end(weft_journal *j)
     if (!j || !j->members)
         return;
     j->members = 0;
-    add(j, "}\n", 2);
+    append_text(j, "}\n", 2);
     if (j->lost) {
         weft__file_fail(WEFT_ENOMEM, "%s: no memory for a line, which is left out", j->path);
         return;

@@ -1,6 +1,6 @@
 /* message.c - the text of this thread's last file function that failed. It belongs to the thread and not to a
  * context, since files are read and written where there is none yet, and since their failures leave the
- * contexts alone. */
+ * contexts only. */
 #include <stdarg.h>
 #include <string.h>
 #include "io/io.h"

@@ -10,7 +10,7 @@ extern "C" {
 
 /* ---- layers ---- *
  * Each is made by _new(m, name, &opts) and run by _run. A size that the options lack is an error
- * that names the field; opts may be NULL where no size is wanted. */
+ * that names the field; opts may be NULL where no size is expected. */
 typedef struct weft_linear weft_linear;
 /* weight: a parameter [out, in] that exists already, shared with this layer (tied weights); it is
  * registered under this layer's name by weft_tie, so saved and counted once. in and out may then be

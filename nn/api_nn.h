@@ -56,7 +56,7 @@ WEFT_API void weft_assign_values(weft_tensor *kept, const weft_real *values, int
 WEFT_API void weft_initialise(weft_tensor *parameter, weft_init init);
 /* Makes `name` in m another name of an existing parameter (of the same root): tied weights.
  * weft_find_parameter knows both; counted, frozen, zeroed, stepped and saved it is under its first
- * name alone. */
+ * name only. */
 WEFT_API void weft_tie(weft_module *m, const char *name, weft_tensor *parameter);
 /* Frozen parameters get no gradient and no step; of a whole subtree, of one parameter. Freezing
  * forgets the gradient there is. */

@@ -3,31 +3,31 @@
 #include "nn/attention.h"
 
 /* itself if it is neither ragged nor of a rank that can be taken so */
-static weft_tensor *ragged(weft_tensor *x)
+static weft_tensor *as_ragged(weft_tensor *x)
 {
     if (x->f.batch || x->f.type != WEFT_REAL || (x->f.rank != 2 && x->f.rank != 3))
         return x;
     return weft__as_batch(x, "attention", x->f.size[0], x->f.rank == 3 ? x->f.size[1] : 1);
 }
 
-static bool fit(weft_tensor *q, weft_tensor *memory)
+static bool batches_fit(weft_tensor *q, weft_tensor *memory)
 {
     weft *w = q->w;
     const char *wrong = weft__wrong(w, memory);
     char text[2][128];
     if (wrong)
         weft__fail(w, WEFT_EARG, "attention: the memory %s", wrong);
-    else if (ragged(q)->f.rank != 2 || !ragged(q)->f.batch || (memory->f.rank == 2 && !memory->f.batch) ||
-             !ragged(memory)->f.batch)
+    else if (as_ragged(q)->f.rank != 2 || !as_ragged(q)->f.batch ||
+             (memory->f.rank == 2 && !memory->f.batch) || !as_ragged(memory)->f.batch)
         weft__fail(w, WEFT_ESHAPE,
                    "attention: query %s, memory %s: a query of rank 2 (or plain of rank 3) and a memory, "
                    "ragged of rank 2 or plain of "
-                   "rank 3, are wanted",
+                   "rank 3, are expected",
                    weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]));
-    else if (ragged(q)->f.batch->n != ragged(memory)->f.batch->n)
+    else if (as_ragged(q)->f.batch->n != as_ragged(memory)->f.batch->n)
         weft__fail(w, WEFT_ESHAPE, "attention: %s %lld, but the memory has %lld sequences",
                    q->f.batch ? "sequences of queries:" : "plain queries, one a sequence:",
-                   (long long)ragged(q)->f.batch->n, (long long)ragged(memory)->f.batch->n);
+                   (long long)as_ragged(q)->f.batch->n, (long long)as_ragged(memory)->f.batch->n);
     return !w->status;
 }
 
@@ -49,7 +49,7 @@ weft_tensor *weft__attend(weft__asked a, weft_tensor *q, weft_tensor *memory, we
     if (y)
         return y;
     const weft_module *before = weft__enter(a.m);
-    y = fit(q, memory) ? a.how(a.layer, ragged(q), ragged(memory), causal, map) : &q->w->nil;
+    y = batches_fit(q, memory) ? a.how(a.layer, as_ragged(q), as_ragged(memory), causal, map) : &q->w->nil;
     y = q->f.batch ? y : plain_like(y, q);
     weft__leave(a.m, before);
     return y;

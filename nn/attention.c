@@ -112,7 +112,7 @@ static bool multihead_is_sound(weft_module *m, const char *name, const weft_mult
         return false;
     if (o->width % o->heads)
         weft__fail(m->w, WEFT_EARG,
-                   "multihead_attention: width %lld, %d heads; a width that heads divide is wanted",
+                   "multihead_attention: width %lld, %d heads; a width that heads divide is expected",
                    (long long)o->width, o->heads);
     return !m->w->status;
 }
@@ -136,7 +136,7 @@ weft_multihead_attention *weft_multihead_attention_new(weft_module *parent, cons
 }
 
 /* Query, key or value, 0 .. 2: by its part of the weight, which is little to copy beside what it gives. */
-static weft_tensor *projected(const weft_multihead_attention *a, weft_tensor *x, int i)
+static weft_tensor *project_input(const weft_multihead_attention *a, weft_tensor *x, int i)
 {
     int64_t from = i * a->width, to = from + a->width;
     return weft__linear(x, weft_slice(a->weight, 0, from, to), weft_slice(a->bias, 0, from, to),
@@ -148,7 +148,8 @@ static weft_tensor *multihead(const void *layer, weft_tensor *q, weft_tensor *me
 {
     const weft_multihead_attention *a = layer;
     weft_attention_opts opts = { .heads = a->heads, .causal = causal };
-    weft_tensor *query = projected(a, q, 0), *key = projected(a, memory, 1), *value = projected(a, memory, 2);
+    weft_tensor *query = project_input(a, q, 0), *key = project_input(a, memory, 1),
+                *value = project_input(a, memory, 2);
     return weft_linear_run(a->out, weft_attention(query, key, value, &opts, map));
 }
 

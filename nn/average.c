@@ -21,13 +21,13 @@ static int parameters(const weft_module *m)
     return n;
 }
 
-static void copy(weft_tensor *to, const weft_tensor *from)
+static void copy_numbers(weft_tensor *to, const weft_tensor *from)
 {
     if (weft__bytes(&to->f))
         to->w->dev.k->copy(&to->w->dev, to->data, from->data, (size_t)weft__bytes(&to->f));
 }
 
-static void follow(weft_ema *a, weft__parameter *p, weft_module *to)
+static void add_pair(weft_ema *a, weft__parameter *p, weft_module *to)
 {
     weft_tensor *x = &p->value, *mean = weft_buffer(to, p->name, x->f.rank, x->f.size);
     if (a->w->status)
@@ -35,14 +35,14 @@ static void follow(weft_ema *a, weft__parameter *p, weft_module *to)
     int64_t n = weft__elements(&x->f);
     a->pairs[a->n++] = (pair){ x, mean };
     a->largest = n > a->largest ? n : a->largest;
-    copy(mean, x);
+    copy_numbers(mean, x);
 }
 
 static void mirror(weft_ema *a, const weft_module *m, weft_module *to)
 {
     for (weft__parameter *p = m->parameters; p && !a->w->status; p = p->next)
         if (!p->buffer && !p->tied)
-            follow(a, p, to);
+            add_pair(a, p, to);
     for (const weft_module *c = m->child; c && !a->w->status; c = c->sibling)
         if (parameters(c))
             mirror(a, c, weft_submodule_new(to, c->name));
@@ -53,7 +53,7 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
     static weft_ema none;
     weft *w = weft__ready(m);
     if (!(decay >= 0 && decay <= 1))
-        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is wanted", decay);
+        weft__fail(w ? w : m ? m->w : NULL, WEFT_EARG, "ema: decay %g; 0 .. 1 is expected", decay);
     weft_ema *a =
         w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
     if (!a)
@@ -101,9 +101,9 @@ void weft_ema_swap(weft_ema *a)
     for (int i = 0; i < a->n && !w->status; i++) {
         const pair *p = &a->pairs[i];
         spare->f = p->value->f;
-        copy(spare, p->value);
-        copy(p->value, p->mean);
-        copy(p->mean, spare);
+        copy_numbers(spare, p->value);
+        copy_numbers(p->value, p->mean);
+        copy_numbers(p->mean, spare);
         weft__changed(p->value), weft__changed(p->mean);
     }
     a->swapped ^= !w->status;

@@ -1,5 +1,5 @@
 /* clip.c - gradients scaled so that their common norm is at most a given one. The norm stays on the device:
- * kernels add it up over the runs in double, take the root and scale by it, and nobody waits. */
+ * kernels add it up over the runs in double, take the root and scale by it, and no one waits. */
 #include <math.h>
 #include "nn/nn.h"
 
@@ -28,7 +28,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     if (!(max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
         weft__fail(w, WEFT_EARG,
                    "clip_grad_norm: norm %g, at most %g; a norm 1, 2 (or 0) or INFINITY, at most more than 0 "
-                   "(INFINITY: no limit) are wanted",
+                   "(INFINITY: no limit) are expected",
                    power, max);
         return &w->nil;
     }

@@ -49,7 +49,7 @@ void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m)
         weft__fail(w, WEFT_EARG, "confusion_add: the matrix %s", wrong);
     else if (!counts || m->f.rank != 2 || m->f.type != WEFT_REAL || m->f.size[0] != classes ||
              m->f.size[1] != classes)
-        weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; [%lld, %lld] of reals is wanted",
+        weft__fail(w, WEFT_ESHAPE, "confusion_add: the matrix is %s, %s; [%lld, %lld] of reals is expected",
                    weft__text(&m->f, text), counts ? "counts are there" : "counts is NULL",
                    (long long)classes, (long long)classes);
     int64_t n = w->status ? 0 : classes * classes;

@@ -20,7 +20,7 @@ weft_dropout_layer *weft_dropout_layer_new(weft_module *parent, const char *name
     weft *w = weft__ready(parent);
     double p = opts ? opts->p : 0;
     if (w && !(p >= 0 && p < 1))
-        weft__fail(w, WEFT_EARG, "dropout_layer: p = %g; 0 <= p < 1 is wanted", p);
+        weft__fail(w, WEFT_EARG, "dropout_layer: p = %g; 0 <= p < 1 is expected", p);
     weft_module *m = weft_submodule_new(parent, name);
     weft_dropout_layer *d = weft__layer(m, sizeof *d);
     if (!d)

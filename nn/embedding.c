@@ -17,7 +17,7 @@ struct weft_embedding {
 static bool skip_shape(weft_call *c)
 {
     weft_op_like(c->y[0], c->x[0]);
-    return !is_real(c, 0) || weft_op_refuse(c, "ids, ints, are wanted");
+    return !is_real(c, 0) || weft_op_refuse(c, "ids, ints, are expected");
 }
 static void skip_run(weft_call *c)
 {
@@ -53,18 +53,18 @@ static bool map_ids(weft_embedding *e, int64_t rows, int64_t padding)
 /* ---- the layer ---- */
 static bool has_padding(const weft_embedding_opts *o) { return o->has_padding || o->padding != 0; }
 
-static bool is_sound(weft_module *m, const char *name, const weft_embedding_opts *o)
+static bool check_embedding(weft_module *m, const char *name, const weft_embedding_opts *o)
 {
     if (!WEFT__SIZES(m, "embedding", name, o, { "rows", o ? o->rows : 0 }, { "columns", o ? o->columns : 0 }))
         return false;
     if (o->rows > INT32_MAX)
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: rows is %lld; 1 .. %d are wanted",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: rows is %lld; 1 .. %d are expected",
                    name ? name : "", m->path, (long long)o->rows, INT32_MAX);
     else if (has_padding(o) && (o->padding < 0 || o->padding >= o->rows))
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; 0 .. %lld is wanted",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: padding is %lld; 0 .. %lld is expected",
                    name ? name : "", m->path, (long long)o->padding, (long long)o->rows - 1);
     else if (!(o->row_dropout >= 0 && o->row_dropout < 1))
-        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; 0 <= p < 1 is wanted",
+        weft__fail(m->w, WEFT_EARG, "embedding \"%.80s\" in %s: row_dropout is %g; 0 <= p < 1 is expected",
                    name ? name : "", m->path, o->row_dropout);
     return !m->w->status;
 }
@@ -72,7 +72,7 @@ static bool is_sound(weft_module *m, const char *name, const weft_embedding_opts
 weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const weft_embedding_opts *opts)
 {
     static weft_embedding none;
-    if (!is_sound(parent, name, opts))
+    if (!check_embedding(parent, name, opts))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft *w = weft__ready(m);
@@ -89,7 +89,7 @@ weft_embedding *weft_embedding_new(weft_module *parent, const char *name, const 
 
 weft_tensor *weft_embedding_weight(weft_embedding *e)
 {
-    return e && e->m ? e->weight : &weft__nowhere()->nil;
+    return e && e->m ? e->weight : &weft__no_context()->nil;
 }
 
 /* Whole rows of the table dropped: the factor of each row, 0 or 1 / (1 - p), is looked up as the row is, so
@@ -111,7 +111,7 @@ weft_tensor *weft_embedding_run(weft_embedding *e, weft_tensor *ids)
         return bad;
     const weft_module *before = weft__enter(e->m);
     if (ids->f.type != WEFT_I32)
-        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "ids, ints below %lld, are wanted",
+        weft__failed(ids, WEFT_ESHAPE, "embedding_run", "ids, ints below %lld, are expected",
                      (long long)e->weight->f.size[0]);
     weft_tensor *rows = e->ids.data ? APPLY(&op_skip, ids, &e->ids) : ids,
                 *y = weft_index_select(e->weight, rows);

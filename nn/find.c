@@ -14,7 +14,7 @@ static bool one_less(weft__parameter *p, void *user)
     return false;
 }
 
-static int number(const weft_module *m, bool buffers)
+static int count_below(const weft_module *m, bool buffers)
 {
     search s = { buffers, INT32_MAX, NULL };
     weft__each_parameter(m, one_less, &s);
@@ -29,8 +29,8 @@ static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **p
     if (i >= 0)
         weft__each_parameter(m, one_less, &s);
     if (!s.found) {
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is wanted",
-                   buffers ? "buffer" : "parameter", i, number(m, buffers) - 1);
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s_at: %d; 0 .. %d is expected",
+                   buffers ? "buffer" : "parameter", i, count_below(m, buffers) - 1);
         return weft__inert(m);
     }
     if (path)
@@ -38,8 +38,8 @@ static weft_tensor *at(const weft_module *m, bool buffers, int i, const char **p
     return &s.found->value;
 }
 
-int weft_parameter_count(const weft_module *m) { return number(m, false); }
-int weft_buffer_count(const weft_module *m)    { return number(m, true); }
+int weft_parameter_count(const weft_module *m) { return count_below(m, false); }
+int weft_buffer_count(const weft_module *m)    { return count_below(m, true); }
 weft_tensor *weft_parameter_at(const weft_module *m, int i, const char **path)
 {
     return at(m, false, i, path);
@@ -56,7 +56,7 @@ weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
     return NULL;
 }
 
-static bool counted(weft__parameter *p, void *n)
+static bool count_one(weft__parameter *p, void *n)
 {
     *(int64_t *)n += p->buffer ? 0 : weft__elements(&p->value.f);
     return true;
@@ -65,6 +65,6 @@ static bool counted(weft__parameter *p, void *n)
 int64_t weft_parameter_numel(const weft_module *m)
 {
     int64_t n = 0;
-    weft__each_parameter(m, counted, &n);
+    weft__each_parameter(m, count_one, &n);
     return n;
 }

@@ -5,7 +5,7 @@
 #include "core/shared/philox.h"
 #include "nn/nn.h"
 
-static int64_t extent(const weft__form *f, int from, int to)
+static int64_t extent_between(const weft__form *f, int from, int to)
 {
     int64_t n = 1;
     for (int i = from; i < to; i++)
@@ -49,7 +49,7 @@ static void orthogonal(weft__parameter *p, uint64_t key, double gain)
 {
     weft *w = p->value.w;
     const weft__form *f = &p->value.f;
-    int64_t m = f->size[0], n = extent(f, 1, f->rank), rows = m < n ? m : n, length = m < n ? n : m;
+    int64_t m = f->size[0], n = extent_between(f, 1, f->rank), rows = m < n ? m : n, length = m < n ? n : m;
     double *x = weft__allocate(w, (size_t)(m * n) * sizeof *x);
     real *y = x ? weft__allocate(w, (size_t)(m * n) * sizeof *y) : NULL;
     for (int64_t i = 0; y && i < m * n; i++)
@@ -71,12 +71,12 @@ bool weft__init_is_sound(weft *w, const char *function, const char *path, const 
     if ((unsigned)init.kind > WEFT_INIT_ORTHOGONAL)
         weft__fail(w, WEFT_EARG, "%s: %s: no such weft_init_kind: %d", function, path, (int)init.kind);
     else if (!isfinite(init.a) || !isfinite(init.b))
-        weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are wanted",
+        weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are expected",
                    function, path, (double)init.a, (double)init.b);
     else if (init.kind == WEFT_INIT_UNIFORM && !(init.a <= init.b && isfinite(init.b - init.a)))
         weft__fail(w, WEFT_EARG,
                    "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, "
-                   "is wanted",
+                   "is expected",
                    function, path, (double)init.a, (double)init.b);
     else if (init.kind >= WEFT_INIT_XAVIER && f->rank < 2)
         weft__fail(w, WEFT_ESHAPE,
@@ -105,7 +105,7 @@ void weft__first_values(weft__parameter *p, weft_init init)
     int64_t n = weft__elements(f);
     if (n == 0)
         return;
-    double out = f->rank ? (double)f->size[0] : 1, inside = (double)extent(f, 2, f->rank),
+    double out = f->rank ? (double)f->size[0] : 1, inside = (double)extent_between(f, 2, f->rank),
            in = f->rank > 1 ? (double)f->size[1] * inside : 1;
     double a = init.a, b = init.b, gain = a != 0 ? a : 1;
     switch (init.kind) {

@@ -8,8 +8,8 @@ struct weft_linear { weft_module *m; weft_tensor *weight, *bias; };
 
 static weft_linear none;
 
-static weft_linear *made(weft_module *parent, const char *name, const weft_linear_opts *o, weft_init weight,
-                         const weft_init *bias)
+static weft_linear *new_linear(weft_module *parent, const char *name, const weft_linear_opts *o,
+                               weft_init weight, const weft_init *bias)
 {
     weft_module *m = weft_submodule_new(parent, name);
     weft_linear *l = weft__layer(m, sizeof *l);
@@ -42,7 +42,7 @@ static bool tied_fits(const weft_module *m, const char *name, weft_linear_opts *
                    weft__wrong(w, o->weight) ? weft__wrong(w, o->weight) : "is no parameter");
     else if (f->rank != 2 || (o->out && o->out != f->size[0]) || (o->in && o->in != f->size[1]))
         weft__fail(w, WEFT_ESHAPE,
-                   "linear \"%.80s\" in %s: the weight is %s; [out, in] is wanted, of out %lld"
+                   "linear \"%.80s\" in %s: the weight is %s; [out, in] is expected, of out %lld"
                    " and in %lld, or 0 for the weight's own",
                    name ? name : "", m->path, weft__text(f, text), (long long)o->out, (long long)o->in);
     else
@@ -58,51 +58,51 @@ weft_linear *weft_linear_new(weft_module *parent, const char *name, const weft_l
     if (!WEFT__SIZES(parent, "linear", name, opts, { "in", o.in }, { "out", o.out }))
         return &none;
     weft_init init = weft__by_width(o.in);
-    return made(parent, name, &o, init, o.no_bias ? NULL : &init);
+    return new_linear(parent, name, &o, init, o.no_bias ? NULL : &init);
 }
 
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight)
 {
-    return made(m, name, &(weft_linear_opts){ .in = in, .out = out }, weight,
+    return new_linear(m, name, &(weft_linear_opts){ .in = in, .out = out }, weight,
                 &(weft_init){ WEFT_INIT_ZERO, 0, 0 });
 }
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
                                       weft_init weight)
 {
-    return made(m, name, &(weft_linear_opts){ .in = in, .out = out }, weight, NULL);
+    return new_linear(m, name, &(weft_linear_opts){ .in = in, .out = out }, weight, NULL);
 }
 
-static bool fits(const weft_linear *l, const weft_tensor *x)
+static bool input_fits(const weft_linear *l, const weft_tensor *x)
 {
     char text[128];
     int64_t in = l->weight->f.size[1];
     if (x->f.type != WEFT_REAL || x->f.rank < 2 || x->f.size[x->f.rank - 1] != in)
         weft__fail(x->w, WEFT_ESHAPE,
-                   "linear: the input is %s; [.., %lld] of reals, of rank 2 or more, is wanted",
+                   "linear: the input is %s; [.., %lld] of reals, of rank 2 or more, is expected",
                    weft__text(&x->f, text), (long long)in);
     return !x->w->status;
 }
 
-static weft_tensor *run(weft_linear *l, weft_tensor *x, int f, real p)
+static weft_tensor *run_linear(weft_linear *l, weft_tensor *x, int f, real p)
 {
     weft_tensor *bad = weft__refused(l ? l->m : NULL, x, "linear");
     if (bad)
         return bad;
     const weft_module *before = weft__enter(l->m);
-    weft_tensor *y = fits(l, x) ? weft__linear(x, l->weight, l->bias, f, p) : &x->w->nil;
+    weft_tensor *y = input_fits(l, x) ? weft__linear(x, l->weight, l->bias, f, p) : &x->w->nil;
     weft__leave(l->m, before);
     return y;
 }
-weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x) { return run(l, x, WEFT__UNARIES, 0); }
+weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x) { return run_linear(l, x, WEFT__UNARIES, 0); }
 
 weft_tensor *weft__linear_activated(weft_linear *l, weft_activation a, weft_tensor *x)
 {
     switch (a) {
-    case WEFT_RELU:       return run(l, x, WEFT__relu, 0);
-    case WEFT_LEAKY_RELU: return run(l, x, WEFT__leaky_relu, (real).01);
-    case WEFT_ELU:        return run(l, x, WEFT__elu, 1);
-    case WEFT_TANH:       return run(l, x, WEFT__tanh, 0);
-    case WEFT_SIGMOID:    return run(l, x, WEFT__sigmoid, 0);
+    case WEFT_RELU:       return run_linear(l, x, WEFT__relu, 0);
+    case WEFT_LEAKY_RELU: return run_linear(l, x, WEFT__leaky_relu, (real).01);
+    case WEFT_ELU:        return run_linear(l, x, WEFT__elu, 1);
+    case WEFT_TANH:       return run_linear(l, x, WEFT__tanh, 0);
+    case WEFT_SIGMOID:    return run_linear(l, x, WEFT__sigmoid, 0);
     default:              return weft__activated(a, weft_linear_run(l, x));
     }
 }

@@ -31,17 +31,17 @@ weft_tensor *weft__column(weft_tensor *x)
 /* ---- begin ---- */
 static weft_loss failed(weft_tensor *x)
 {
-    weft *w = x ? x->w : weft__nowhere();
+    weft *w = x ? x->w : weft__no_context();
     return (weft_loss){ &w->nil, &w->nil };
 }
 
-static bool usable(const char *name, weft *w, const weft_tensor *y, const char *what)
+static bool operand_is_usable(const char *name, weft *w, const weft_tensor *y, const char *what)
 {
     const char *wrong = weft__wrong(w, y);
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: %s %s", name, what, wrong);
     else if (y->f.type != WEFT_REAL)
-        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are wanted", name, what);
+        weft__fail(w, WEFT_ESHAPE, "%s: %s is of ints, reals are expected", name, what);
     return !w->status;
 }
 
@@ -60,7 +60,7 @@ static bool alike(const char *name, const weft_tensor *x, const weft_tensor *y, 
     char a[128], b[128];
     bool same = weft__alike(&x->f, &y->f, last);
     if (!same)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s: %s, both ragged or both plain, are wanted",
+        weft__fail(x->w, WEFT_ESHAPE, "%s: predicted %s, %s %s: %s, both ragged or both plain, are expected",
                    name, weft__text(&x->f, a), what, weft__text(&y->f, b),
                    last < 0 ? "equal shapes" : "shapes that differ in the last extent only");
     return same;
@@ -83,10 +83,10 @@ static bool broadcasts(const char *name, const weft_tensor *x, const weft_tensor
 
 static bool weighed(const char *name, weft_tensor *x, const weft_loss_opts *o)
 {
-    return !o ||
-           ((!o->mask || (usable(name, x->w, o->mask, "mask") && broadcasts(name, x, o->mask, "mask"))) &&
-            (!o->weights ||
-             (usable(name, x->w, o->weights, "weights") && broadcasts(name, x, o->weights, "weights"))));
+    return !o || ((!o->mask || (operand_is_usable(name, x->w, o->mask, "mask") &&
+                                broadcasts(name, x, o->mask, "mask"))) &&
+                  (!o->weights || (operand_is_usable(name, x->w, o->weights, "weights") &&
+                                   broadcasts(name, x, o->weights, "weights"))));
 }
 
 static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwise)
@@ -94,12 +94,12 @@ static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwi
     return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, otherwise)) : x;
 }
 
-static bool begin(const char *name, weft_tensor **x, weft_tensor **y, const char *what,
+static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const char *what,
                   const weft_loss_opts *o)
 {
     weft *w = weft__context(LIST(*x, *y));
-    if (!usable(name, w, *x, "predicted") || !usable(name, w, *y, what) || !alike(name, *x, *y, what, -1) ||
-        !weighed(name, *x, o))
+    if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, what) ||
+        !alike(name, *x, *y, what, -1) || !weighed(name, *x, o))
         return false;
     *x = chosen(*x, o, 0), *y = chosen(*y, o, 0);
     return true;
@@ -107,7 +107,7 @@ static bool begin(const char *name, weft_tensor **x, weft_tensor **y, const char
 
 /* ---- end ---- */
 /* the sum of the mask over x's elements */
-static weft_tensor *counted(const weft_tensor *x, const weft_loss_opts *o)
+static weft_tensor *count_elements(const weft_tensor *x, const weft_loss_opts *o)
 {
     if (!o || !o->mask)
         return weft_scalar(x->w, (real)weft__numbers(&x->f));
@@ -122,47 +122,47 @@ static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           
     return o && o->mask ? weft_mul(x, o->mask) : x;
 }
 
-static weft_loss end(weft_tensor *element, const weft_loss_opts *o)
+static weft_loss end_loss(weft_tensor *element, const weft_loss_opts *o)
 {
-    return (weft_loss){ weft_sum_all(factored(element, o)), counted(element, o) };
+    return (weft_loss){ weft_sum_all(factored(element, o)), count_elements(element, o) };
 }
 
 /* ---- formulas ---- */
 weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin("mse", &predicted, &target, "target", opts))
+    if (!begin_loss("mse", &predicted, &target, "target", opts))
         return failed(predicted);
-    return end(weft_square(weft_sub(predicted, target)), opts);
+    return end_loss(weft_square(weft_sub(predicted, target)), opts);
 }
 
 weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin("mae", &predicted, &target, "target", opts))
+    if (!begin_loss("mae", &predicted, &target, "target", opts))
         return failed(predicted);
-    return end(weft_abs(weft_sub(predicted, target)), opts);
+    return end_loss(weft_abs(weft_sub(predicted, target)), opts);
 }
 
 /* With c = r clamped to +-delta: c (r - c / 2) is r^2 / 2 inside and delta (|r| - delta / 2) outside,
  * smooth at 0. */
 weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta, const weft_loss_opts *opts)
 {
-    if (!begin("huber", &predicted, &target, "target", opts))
+    if (!begin_loss("huber", &predicted, &target, "target", opts))
         return failed(predicted);
     delta = weft__or(delta, 1);
     if (!(delta > 0))
-        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; more than 0 is wanted", delta);
+        weft__fail(predicted->w, WEFT_EARG, "huber: delta %g; more than 0 is expected", delta);
     weft_tensor *r = weft_sub(predicted, target), *c = weft_clamp(r, -delta, delta);
-    return end(weft_mul(c, weft_sub(r, weft_scale(c, .5))), opts);
+    return end_loss(weft_mul(c, weft_sub(r, weft_scale(c, .5))), opts);
 }
 
 /* t softplus(-x) + (1 - t) softplus(x): no term is a difference of large numbers, and the gradient at 0 is
  * right. */
 weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin("bce_with_logits", &logits, &target, "target", opts))
+    if (!begin_loss("bce_with_logits", &logits, &target, "target", opts))
         return failed(logits);
     weft_tensor *rest = weft_sub(weft_scalar(logits->w, 1), target);
-    return end(
+    return end_loss(
         weft_add(weft_mul(target, weft_softplus(weft_neg(logits))), weft_mul(rest, weft_softplus(logits))),
         opts);
 }
@@ -171,36 +171,36 @@ weft_loss weft_gaussian_nll(weft_tensor *mean, weft_tensor *target, weft_tensor 
                             const weft_loss_opts *opts)
 {
     weft_tensor *m = mean;
-    if (!begin("gaussian_nll", &m, &target, "target", opts) ||
-        !usable("gaussian_nll", mean->w, variance, "variance") ||
+    if (!begin_loss("gaussian_nll", &m, &target, "target", opts) ||
+        !operand_is_usable("gaussian_nll", mean->w, variance, "variance") ||
         !alike("gaussian_nll", mean, variance, "variance", -1))
         return failed(mean);
     eps = weft__or(eps, 1e-6);
     if (!(eps >= 0))
-        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is wanted", eps);
+        weft__fail(mean->w, WEFT_EARG, "gaussian_nll: eps %g; 0 or more is expected", eps);
     weft_tensor *v = weft_clamp(chosen(variance, opts, 1), eps, (double)INFINITY);
     weft_tensor *error = weft_div(weft_square(weft_sub(target, m)), v);
-    return end(weft_scale(weft_add(weft_log(v), error), .5), opts);
+    return end_loss(weft_scale(weft_add(weft_log(v), error), .5), opts);
 }
 
 /* Where numerator and denominator are 0 the denominator becomes 1, before the division: 0, with a gradient
  * of 0. */
 weft_loss weft_smape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin("smape", &predicted, &target, "target", opts))
+    if (!begin_loss("smape", &predicted, &target, "target", opts))
         return failed(predicted);
     weft_tensor *both = weft_add(weft_abs(predicted), weft_abs(target));
     weft_tensor *safe = weft_where(both, both, weft_scalar(both->w, 1));
-    return end(weft_scale(weft_div(weft_abs(weft_sub(predicted, target)), safe), 2), opts);
+    return end_loss(weft_scale(weft_div(weft_abs(weft_sub(predicted, target)), safe), 2), opts);
 }
 
 weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss_opts *opts)
 {
-    if (!begin("mape", &predicted, &target, "target", opts))
+    if (!begin_loss("mape", &predicted, &target, "target", opts))
         return failed(predicted);
     weft_tensor *error = weft_sub(target, predicted);
     weft_tensor *safe = weft_where(error, target, weft_scalar(error->w, 1));
-    return end(weft_abs(weft_div(error, safe)), opts);
+    return end_loss(weft_abs(weft_div(error, safe)), opts);
 }
 
 /* ---- quantiles ---- */
@@ -209,17 +209,17 @@ static bool in_order(weft_tensor *x, const real *quantiles, int64_t n)
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
         char text[128];
         weft__fail(x->w, WEFT_ESHAPE,
-                   "quantile_loss: predicted %s for %lld quantiles: as many in its last axis are wanted",
+                   "quantile_loss: predicted %s for %lld quantiles: as many in its last axis are expected",
                    weft__text(&x->f, text), (long long)n);
     }
     for (int64_t i = 0; i < n && !x->w->status; i++)
         if (!(quantiles[i] > 0 && quantiles[i] < 1))
-            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %lld is %g; between 0 and 1 is wanted",
+            weft__fail(x->w, WEFT_EARG, "quantile_loss: number %lld is %g; between 0 and 1 is expected",
                        (long long)i, (double)quantiles[i]);
     return !x->w->status;
 }
 
-static int64_t sequences(const weft_tensor *x)
+static int64_t count_sequences(const weft_tensor *x)
 {
     return x->f.batch ? x->f.batch->n : x->f.rank > 1 ? x->f.size[0] : 1;
 }
@@ -228,8 +228,8 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
                              int64_t n, bool per_batch, const weft_loss_opts *opts)
 {
     weft *w = weft__context(LIST(predicted, target));
-    if (!usable("quantile_loss", w, predicted, "predicted") || !usable("quantile_loss", w, target, "target")
-        || !in_order(predicted, quantiles, n))
+    if (!operand_is_usable("quantile_loss", w, predicted, "predicted") ||
+        !operand_is_usable("quantile_loss", w, target, "target") || !in_order(predicted, quantiles, n))
         return failed(predicted);
     weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;
     if (x->w->status || !alike("quantile_loss", x, y, "target", 1) || !weighed("quantile_loss", x, opts))
@@ -237,6 +237,6 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
     weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
     weft_tensor *element = weft_maximum(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
-    return (weft_loss){ weft_sum_all(element),
-                        per_batch ? weft_scalar(x->w, (real)(sequences(x) * n)) : counted(x, opts) };
+    return (weft_loss){ weft_sum_all(element), per_batch ? weft_scalar(x->w, (real)(count_sequences(x) * n)) :
+                                                           count_elements(x, opts) };
 }

@@ -12,18 +12,18 @@ typedef struct {
     int weight, mask;                            /* which input is class_weight, mask; 0: none */
 } manner;
 
-static const weft_tensor *input(const weft_call *c, int i) { return i ? c->x[i] : NULL; }
+static const weft_tensor *input_or_null(const weft_call *c, int i) { return i ? c->x[i] : NULL; }
 
 static weft__entropy arguments(const weft_call *c, const weft_tensor *classes)
 {
     const manner *m = c->attributes;
-    const weft_tensor *weight = input(c, m->weight), *mask = input(c, m->mask);
+    const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
     return (weft__entropy){ weft__elements(&classes->f), m->classes, m->smoothing, m->has_ignore, m->ignore,
                             weight ? weight->data : NULL, mask ? mask->data : NULL };
 }
 
 /* The sequence and the position tell a user more than the row of a layout. */
-static void place_of(const weft_tensor *classes, int64_t row, char *text, size_t size)
+static void describe_place(const weft_tensor *classes, int64_t row, char *text, size_t size)
 {
     const struct weft__rows *rows = classes->f.batch ? weft__rows_of(classes->f.batch, &classes->f) : NULL;
     if (!rows) {
@@ -42,15 +42,15 @@ static void check_classes(const weft_call *c, const weft_tensor *classes)
     if (!fault.is)
         return;
     w->dev.fault = (weft__fault){ 0 };
-    place_of(classes, fault.row, place, sizeof place);
-    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; 0 .. %lld is wanted, or the class to ignore", c->op->name,
-               (long long)fault.value, place, (long long)fault.below - 1);
+    describe_place(classes, fault.row, place, sizeof place);
+    weft__fail(w, WEFT_EARG, "%s: class %lld in %s; 0 .. %lld is expected, or the class to ignore",
+               c->op->name, (long long)fault.value, place, (long long)fault.below - 1);
 }
 
 static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_weight and mask */
 {
     const manner *m = c->attributes;
-    const weft_tensor *weight = input(c, m->weight), *mask = input(c, m->mask);
+    const weft_tensor *weight = input_or_null(c, m->weight), *mask = input_or_null(c, m->mask);
     weft__form want = classes->f;
     char text[128];
     want.type = WEFT_REAL;
@@ -58,13 +58,13 @@ static bool shapes(weft_call *c, const weft_tensor *classes)      /* of class_we
         return weft_op_refuse(c, "classes are ints; reals were given");
     if (m->classes == 0 && weft__elements(&classes->f))
         return weft_op_refuse(
-            c, "there are rows, but no classes to choose from: a last extent of 1 or more is wanted");
+            c, "there are rows, but no classes to choose from: a last extent of 1 or more is expected");
     if (weight && (weight->f.type != WEFT_REAL || weight->f.batch || weight->f.rank != 1 ||
                    weight->f.size[0] != m->classes))
-        return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is wanted",
+        return weft__refuse(c, "class_weight is %s; a plain [%lld] of reals, the classes, is expected",
                             weft__text(&weight->f, text), (long long)m->classes);
     if (mask && !weft__same(&mask->f, &want))
-        return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are wanted",
+        return weft__refuse(c, "the mask is %s; reals of the classes' shape and layout are expected",
                             weft__text(&mask->f, text));
     c->y[0]->f = want;
     return true;
@@ -110,7 +110,7 @@ weft_tensor *weft__entropy_weight(weft_tensor *classes, int64_t n, const weft_ce
 
 /* ---- the loss of each row: x = logits, classes, class_weight, mask ---- */
 /* PyTorch's [n, classes, T ..] beside [n, T ..], or anything else */
-static bool refused(const weft_call *c)
+static bool refuse_shapes(const weft_call *c)
 {
     const weft__form *x = &c->x[0]->f, *t = &c->x[1]->f;
     bool second = x->rank > 2 && x->rank == t->rank + 1 && x->size[0] == t->size[0] && !x->batch && !t->batch;
@@ -122,7 +122,7 @@ static bool refused(const weft_call *c)
                             "extent %lld, as in PyTorch%s",
                             (long long)x->size[x->rank - 1], (long long)x->size[1],
                             x->rank == 3 ? ": weft_transpose(logits, 1, 2)" : "");
-    return weft_op_refuse(c, "logits [.., classes] and classes [..] are wanted, both ragged or both plain");
+    return weft_op_refuse(c, "logits [.., classes] and classes [..] are expected, both ragged or both plain");
 }
 
 static bool entropy_shape(weft_call *c)
@@ -131,7 +131,7 @@ static bool entropy_shape(weft_call *c)
     bool agree = x->type == WEFT_REAL && x->rank == t->rank + 1 && x->batch == t->batch;
     for (int i = 0; agree && i < t->rank; i++)
         agree = x->size[i] == t->size[i];
-    return agree ? shapes(c, c->x[1]) : refused(c);
+    return agree ? shapes(c, c->x[1]) : refuse_shapes(c);
 }
 
 static void entropy_run(weft_call *c)
@@ -188,7 +188,7 @@ weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const we
 {
     weft_ce_opts o = opts ? *opts : (weft_ce_opts){ 0 };
     if (!(o.smoothing >= 0 && o.smoothing <= 1))
-        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is wanted",
+        weft__fail(weft_context_of(logits), WEFT_EARG, "cross_entropy: smoothing %g; 0 .. 1 is expected",
                    o.smoothing);
     manner m = { weft_size(logits, -1), (real)o.smoothing, o.ignore, ignores(&o), 0, 0 };
     weft_tensor *x[4] = { logits, classes };

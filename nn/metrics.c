@@ -13,8 +13,8 @@ weft_tensor *weft__predicted(const char *name, weft_tensor *scores, weft_tensor 
     char a[128], b[128];
     weft_tensor *best = weft_argmax(scores, -1);
     if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
-        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are wanted", name,
-                   weft__text(&scores->f, a), weft__text(&classes->f, b));
+        weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are expected",
+                   name, weft__text(&scores->f, a), weft__text(&classes->f, b));
     return best;
 }
 
@@ -36,7 +36,7 @@ static weft_ratio sequence_hits(weft_tensor *scores, weft_tensor *classes, const
 {
     char text[128];
     if (scores && !weft__wrong(scores->w, scores) && !scores->f.batch)
-        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are wanted",
+        weft__fail(scores->w, WEFT_ESHAPE, "sequence_accuracy: the scores are %s; ragged ones are expected",
                    weft__text(&scores->f, text));
     hits h = compared("sequence_accuracy", scores, classes, opts);
     weft_tensor *none = weft_scalar(scores ? scores->w : NULL, 0);

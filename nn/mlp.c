@@ -14,16 +14,16 @@ struct weft_mlp {
 /* Of linear layer i in a torch.nn.Sequential, where activations and dropouts have numbers, too. */
 static int number_of(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
 
-static bool is_sound(weft_module *m, const weft_mlp_opts *o)
+static bool check_mlp(weft_module *m, const weft_mlp_opts *o)
 {
     weft *w = weft__ready(m);
     if (w && (!o || !o->widths))
         weft__fail(w, WEFT_EARG, "mlp: %s is NULL", o ? "widths" : "opts");
     else if (w && (o->layers < 1 || o->layers > MOST_LAYERS))
-        weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 .. %d are wanted", o->layers, MOST_LAYERS);
+        weft__fail(w, WEFT_EARG, "mlp: %d layers; 1 .. %d are expected", o->layers, MOST_LAYERS);
     else if (w && ((unsigned)o->activation > WEFT_SIGMOID || !(o->dropout >= 0 && o->dropout < 1)))
         weft__fail(w, WEFT_EARG,
-                   "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are wanted",
+                   "mlp: activation %d, dropout %g; a weft_activation and 0 <= dropout < 1 are expected",
                    (int)o->activation, o->dropout);
     return w && !w->status;
 }
@@ -31,7 +31,7 @@ static bool is_sound(weft_module *m, const weft_mlp_opts *o)
 weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opts *opts)
 {
     static weft_mlp none;
-    if (!is_sound(parent, opts))
+    if (!check_mlp(parent, opts))
         return &none;
     weft_module *m = weft_submodule_new(parent, name);
     weft_mlp *l = weft__layer(m, sizeof *l + (size_t)opts->layers * sizeof *l->linear);

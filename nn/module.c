@@ -6,16 +6,16 @@
 #include <string.h>
 #include "nn/nn.h"
 
-static weft_module none;                         /* what could not be made; nobody writes to it */
+static weft_module none;                         /* what could not be made; no one writes to it */
 
 weft *weft__ready(const weft_module *m)          { return m && m->w && !m->w->status ? m->w : NULL; }
 weft *weft_module_context(const weft_module *m)       { return m ? m->w : NULL; }
-weft_tensor *weft__inert(const weft_module *m)   { return m && m->w ? &m->w->nil : &weft__nowhere()->nil; }
+weft_tensor *weft__inert(const weft_module *m)   { return m && m->w ? &m->w->nil : &weft__no_context()->nil; }
 
 weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const char *function)
 {
     if (!m || !m->w) {
-        weft *of_x = x ? x->w : weft__nowhere();
+        weft *of_x = x ? x->w : weft__no_context();
         weft__fail(of_x, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
         return &of_x->nil;
     }
@@ -30,13 +30,13 @@ weft_tensor *weft__refused(const weft_module *m, const weft_tensor *x, const cha
 }
 
 /* ---- names ---- */
-static const char *bad_name(const char *name)
+static const char *module_name_fault(const char *name)
 {
     return !name ? "is NULL" : !*name ? "is empty" : strlen(name) >= WEFT__NAME ? "has more than 63 bytes"
          : strpbrk(name, "./") ? "holds a dot or a slash, which join names to paths" : NULL;
 }
 
-static bool is_taken(const weft_module *m, const char *name)
+static bool name_is_taken(const weft_module *m, const char *name)
 {
     for (const weft_module *c = m->child; c; c = c->sibling)
         if (!strcmp(c->name, name))
@@ -50,11 +50,11 @@ static bool is_taken(const weft_module *m, const char *name)
 bool weft__path_for(weft *w, const weft_module *m, const char *name, const char *function,
                     char path[WEFT__PATH])
 {
-    const char *bad = bad_name(name);
+    const char *bad = module_name_fault(name);
     if (bad)
         weft__fail(w, WEFT_EARG, "%s: the name \"%.80s\"%s%s %s", function, name ? name : "", m ? " in " : "",
                    m ? m->path : "", bad);
-    else if (m && is_taken(m, name))
+    else if (m && name_is_taken(m, name))
         weft__fail(w, WEFT_EARG, "%s: %s has a \"%s\" already", function, m->path, name);
     else if (snprintf(path, WEFT__PATH, "%s%s%s", m ? m->path : "", m ? "." : "", name) >= WEFT__PATH)
         weft__fail(w, WEFT_EARG, "%s: \"%s\" in %s: the path has more than %d bytes", function, name, m->path,
@@ -104,7 +104,7 @@ static void root_recover(void *p)
         q->value.node.given = false;
 }
 
-static weft_module *begun(weft *w, weft_module *parent, const char *name)
+static weft_module *new_module(weft *w, weft_module *parent, const char *name)
 {
     char path[WEFT__PATH] = "";
     if (!weft__path_for(w, parent, name, "module", path))
@@ -124,13 +124,13 @@ weft_module *weft_module_new(weft *w, const char *name)
     if (!weft_ok(w) || !weft__tape_of(w))
         return &none;
     w->tape->scope_name = weft__module_path;
-    return begun(w, NULL, name);
+    return new_module(w, NULL, name);
 }
 
 weft_module *weft_submodule_new(weft_module *parent, const char *name)
 {
     weft *w = weft__ready(parent);
-    weft_module *m = w ? begun(w, parent, name) : &none;
+    weft_module *m = w ? new_module(w, parent, name) : &none;
     if (!m->w)
         return m;
     weft_module **at = &parent->child;
@@ -149,14 +149,14 @@ void *weft__layer(weft_module *m, size_t bytes)
 }
 
 bool weft__sizes_given(const weft_module *m, const char *layer, const char *name, bool given,
-                       const weft__wanted *sizes, int n)
+                       const weft__needed *sizes, int n)
 {
     weft *w = weft__ready(m);
     if (w && !given)
         weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: opts is NULL", layer, name ? name : "", m->path);
     for (int i = 0; w && given && i < n; i++)
         if (sizes[i].is < 1)
-            weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; 1 or more is wanted", layer,
+            weft__fail(w, WEFT_EARG, "%s \"%.80s\" in %s: %s is %lld%s; 1 or more is expected", layer,
                        name ? name : "", m->path, sizes[i].field, (long long)sizes[i].is,
                        sizes[i].is ? "" : ", or missing");
     return w && !w->status;

@@ -11,7 +11,7 @@ static bool norm_is_sound(weft_module *m, const char *name, const weft_layer_nor
     if (!WEFT__SIZES(m, "layer_norm_layer", name, o, { "width", o ? o->width : 0 }))
         return false;
     if (o->eps != WEFT_ZERO && !(o->eps >= 0 && isfinite(o->eps)))
-        weft__fail(m->w, WEFT_EARG, "layer_norm_layer: eps %g; 0 or more, and finite, is wanted", o->eps);
+        weft__fail(m->w, WEFT_EARG, "layer_norm_layer: eps %g; 0 or more, and finite, is expected", o->eps);
     return !m->w->status;
 }
 
@@ -38,7 +38,7 @@ weft_tensor *weft_layer_norm_layer_run(weft_layer_norm_layer *n, weft_tensor *x)
         return bad;
     const weft_module *before = weft__enter(n->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != n->weight->f.size[0])
-        weft__failed(x, WEFT_ESHAPE, "layer_norm_layer", "[.., %lld] of reals is wanted",
+        weft__failed(x, WEFT_ESHAPE, "layer_norm_layer", "[.., %lld] of reals is expected",
                      (long long)n->weight->f.size[0]);
     weft_tensor *y = weft_layer_norm(x, n->weight, n->bias, n->eps);
     weft__leave(n->m, before);

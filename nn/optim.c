@@ -1,6 +1,6 @@
 /* optim.c - a step of an optimiser, and what it remembers.
  *
- * Whether all gradients are finite, and how many steps were applied, is known to the device alone
+ * Whether all gradients are finite, and how many steps were applied, is known to the device only
  * (weft__guard), so a step does not wait: the update kernel reads the guard and does nothing if a gradient is
  * not finite. Only where looking costs nothing, on the CPU, is the guard looked at in each step; elsewhere
  * when somebody asks. */
@@ -23,7 +23,7 @@ static void optim_end(void *p)
 
 static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW; }
 
-/* Bad steps that were told are over. Those of which nobody knows yet, and fewer of them, count on:
+/* Bad steps that were told are over. Those of which no one knows yet, and fewer of them, count on:
  * recovering from something else is no good step. */
 static void optim_recover(void *p)
 {
@@ -85,7 +85,7 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
         !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
         weft__fail(w, WEFT_EARG,
                    "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; a pattern of paths, and "
-                   "numbers of 0 or more, and finite, are wanted",
+                   "numbers of 0 or more, and finite, are expected",
                    pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", lr_scale,
                    weight_decay);
         return;
@@ -114,7 +114,7 @@ static void look_quietly(weft_optim *o)           /* the context stays as it is 
         name_bad(o);
 }
 
-static void look(weft_optim *o)
+static void check_counts(weft_optim *o)
 {
     look_quietly(o);
     weft__check_faults(o->w, "optim_step");
@@ -128,14 +128,14 @@ static void look(weft_optim *o)
 int64_t weft_optim_skipped(weft_optim *o)
 {
     if (holds(o) && !o->w->status)
-        look(o);
+        check_counts(o);
     return holds(o) ? o->counts[1] : 0;
 }
 
 const char *weft_optim_bad_parameter(weft_optim *o)
 {
     if (holds(o) && !o->w->status)
-        look(o);
+        check_counts(o);
     return holds(o) ? o->bad : "";
 }
 
@@ -153,7 +153,7 @@ static void check_gradients(weft_optim *o)
         d->k->guard(d, 0, NULL, 0, true, o->guard);              /* nothing to train: nothing is wrong */
 }
 
-static real *part(real *x, int64_t from) { return x ? x + from : NULL; }
+static real *part_from(real *x, int64_t from) { return x ? x + from : NULL; }
 
 static weft__update of_run(const weft_optim *o, const weft__run *r)
 {
@@ -163,7 +163,7 @@ static weft__update of_run(const weft_optim *o, const weft__run *r)
 }
 
 /* A step changes all or nothing, so before the first number is written the last is known to be finite:
- * mostly from sizes alone. */
+ * mostly from sizes only. */
 static void check_results(weft_optim *o)
 {
     weft__device *d = &o->w->dev;
@@ -182,8 +182,9 @@ static void check_results(weft_optim *o)
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
         weft__update u = of_run(o, &r);
-        d->k->rehearse(d, r.n, &u, o->pasts + r.past, !r.still, root->gradients + r.at, part(o->m, r.from),
-                       part(o->v, r.from), part(o->a, r.from), root->values + r.at, r.from, o->guard);
+        d->k->rehearse(d, r.n, &u, o->pasts + r.past, !r.still, root->gradients + r.at,
+                       part_from(o->m, r.from), part_from(o->v, r.from), part_from(o->a, r.from),
+                       root->values + r.at, r.from, o->guard);
     }
 }
 
@@ -194,7 +195,7 @@ static void update(weft_optim *o)
     weft__run r;
     for (int i = 0; weft__next_run(o->slot, o->n, &i, &r);) {
         weft__update u = of_run(o, &r);
-        real *m = part(o->m, r.from), *v = part(o->v, r.from), *a = part(o->a, r.from);
+        real *m = part_from(o->m, r.from), *v = part_from(o->v, r.from), *a = part_from(o->a, r.from);
         if (!r.still)
             d->k->update(d, r.n, &u, o->pasts + r.past, root->gradients + r.at, m, v, a, root->values + r.at);
         d->k->fill(d, r.n, 0, root->gradients + r.at);
@@ -244,7 +245,7 @@ void weft_optim_step(weft_optim *o)
     if (o->w->check)
         weft__check_stepped(o->w, o);
     if (o->w->dev.k->synchronous)
-        look(o);
+        check_counts(o);
 }
 
 void weft_optim_set_lr(weft_optim *o, double lr)
@@ -252,7 +253,7 @@ void weft_optim_set_lr(weft_optim *o, double lr)
     if (!holds(o))
         return;
     if (!(lr >= 0) || isinf(lr))
-        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is wanted", lr);
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is expected", lr);
     else
         o->how.lr = (real)lr;
 }
@@ -266,7 +267,7 @@ bool weft__optim_is_of(const weft_optim *o, const weft_module *m)
     return !holds(o) || weft__below(o->module, m);
 }
 
-static bool joined_quietly(weft_optim *o)        /* what cannot be is the file function's error alone */
+static bool joined_quietly(weft_optim *o)        /* what cannot be is the file function's error only */
 {
     weft *w = o->w;
     void (*told)(weft_status, const char *, void *) = w->on_error;

@@ -8,7 +8,7 @@
  * there are as few as there were histories. */
 #include "nn/optim.h"
 
-static void leave(weft_optim *o, int i, weft__slot *first)
+static void leave_slot(weft_optim *o, int i, weft__slot *first)
 {
     weft__device *d = &o->w->dev;
     weft__slot *s = o->slot + i;
@@ -27,7 +27,7 @@ void weft__pasts_part(weft_optim *o)
         if (s == first)
             s->parted = -1;
         else if (s->still != first->still)
-            leave(o, i, first);
+            leave_slot(o, i, first);
     }
 }
 

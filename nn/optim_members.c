@@ -53,7 +53,7 @@ bool weft__groups_fit(weft_optim *o)
             weft__fail(
                 o->w, WEFT_EARG,
                 "optim_step: the group \"%.80s\" of the %s of %s fits no parameter; a pattern of paths "
-                "below %s is wanted, as \"%s\" is one",
+                "below %s is expected, as \"%s\" is one",
                 g->pattern, o->name, o->module->path, o->module->path,
                 o->slot[0].p->path + strlen(o->module->path) + 1);
     return !o->w->status;
@@ -72,7 +72,7 @@ static bool is_free(const weft_optim *o, const weft__parameter *p, const char *f
 {
     if (p->by)
         weft__fail(o->w, WEFT_EARG,
-                   "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is wanted "
+                   "%s: %s would have two optimisers, the %s of %s and the %s of %s; one is expected "
                    "(weft_optim_free ends one)",
                    function, p->path, p->by->name, p->by->module->path, o->name, o->module->path);
     return !p->by;
@@ -80,10 +80,10 @@ static bool is_free(const weft_optim *o, const weft__parameter *p, const char *f
 
 /* ---- room ---- */
 /* a copy, followed by zeros */
-static real *longer(const weft_optim *o, bool wanted, const real *x, int64_t n)
+static real *copy_longer(const weft_optim *o, bool needed, const real *x, int64_t n)
 {
     weft__device *d = &o->w->dev;
-    real *y = wanted && !o->w->status ? weft__device_allocate(o->w, (size_t)(n + 1) * sizeof *y) : NULL;
+    real *y = needed && !o->w->status ? weft__device_allocate(o->w, (size_t)(n + 1) * sizeof *y) : NULL;
     if (y && o->elements)
         d->k->copy(d, y, x, (size_t)o->elements * sizeof *y);
     if (y)
@@ -120,7 +120,7 @@ static void fill_in(weft_optim *next, const weft_optim *o)
     }
 }
 
-static bool grown(weft_optim *o, int more)
+static bool grow_members(weft_optim *o, int more)
 {
     weft *w = o->w;
     weft_optim next = *o;
@@ -132,8 +132,9 @@ static bool grown(weft_optim *o, int more)
         weft__pasts_read(o);
         fill_in(&next, o);
         next.pasts = weft__device_allocate(w, (size_t)next.n * sizeof *next.pasts);
-        next.m = longer(o, o->first, o->m, next.elements), next.v = longer(o, o->second, o->v, next.elements),
-        next.a = longer(o, o->average, o->a, next.elements);
+        next.m = copy_longer(o, o->first, o->m, next.elements),
+        next.v = copy_longer(o, o->second, o->v, next.elements),
+        next.a = copy_longer(o, o->average, o->a, next.elements);
     }
     let_go(w->status ? &next : o);
     if (w->status)
@@ -153,7 +154,7 @@ bool weft__members_join(weft_optim *o, const char *function)
         if (!is_free(o, p, function))
             return false;
     o->w->running = function;
-    if (more && !grown(o, more))
+    if (more && !grow_members(o, more))
         return false;
     for (int i = o->n - more; i < o->n; i++)
         o->slot[i].p->by = o;

@@ -2,17 +2,17 @@
 #include <math.h>
 #include "nn/optim.h"
 
-static void sound(const weft_module *m, const char *name, const char *option, double value)
+static void check_option(const weft_module *m, const char *name, const char *option, double value)
 {
     if (!(value >= 0) || isinf(value))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more, and finite, is wanted", name, option,
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more, and finite, is expected", name, option,
                    value);
 }
 
 static void below_one(const weft_module *m, const char *name, const char *option, double value)
 {
     if (!(value >= 0 && value < 1))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more and below 1 is wanted", name, option,
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more and below 1 is expected", name, option,
                    value);
 }
 
@@ -21,7 +21,7 @@ static void below_one(const weft_module *m, const char *name, const char *option
 static void positive(const weft_module *m, const char *name, double eps)
 {
     if (!(eps > 0) || isinf(eps))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: eps %g; more than 0, and finite, is wanted", name,
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: eps %g; more than 0, and finite, is expected", name,
                    eps);
 }
 
@@ -29,11 +29,11 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
 {
     weft_sgd_opts o = opts ? *opts : (weft_sgd_opts){ 0 };
     o.lr = weft__or(o.lr, 1e-3);
-    sound(m, "sgd", "lr", o.lr);
-    sound(m, "sgd", "momentum", o.momentum);
-    sound(m, "sgd", "weight_decay", o.weight_decay);
+    check_option(m, "sgd", "lr", o.lr);
+    check_option(m, "sgd", "momentum", o.momentum);
+    check_option(m, "sgd", "weight_decay", o.weight_decay);
     if (!isfinite(o.dampening))
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: dampening %g; a finite number is wanted",
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: dampening %g; a finite number is expected",
                    o.dampening);
     if (o.nesterov && (!(o.momentum > 0) || o.dampening != 0))
         weft__fail(m ? m->w : NULL, WEFT_EARG,
@@ -52,12 +52,12 @@ weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts)
 {
     weft_rmsprop_opts o = opts ? *opts : (weft_rmsprop_opts){ 0 };
     o.lr = weft__or(o.lr, 1e-2), o.alpha = weft__or(o.alpha, .99), o.eps = weft__or(o.eps, 1e-8);
-    sound(m, "rmsprop", "lr", o.lr);
+    check_option(m, "rmsprop", "lr", o.lr);
     if (!(o.alpha >= 0 && o.alpha <= 1))         /* more would be the root of a negative average */
-        weft__fail(m ? m->w : NULL, WEFT_EARG, "rmsprop: alpha %g; 0 .. 1 is wanted", o.alpha);
+        weft__fail(m ? m->w : NULL, WEFT_EARG, "rmsprop: alpha %g; 0 .. 1 is expected", o.alpha);
     positive(m, "rmsprop", o.eps);
-    sound(m, "rmsprop", "momentum", o.momentum);
-    sound(m, "rmsprop", "weight_decay", o.weight_decay);
+    check_option(m, "rmsprop", "momentum", o.momentum);
+    check_option(m, "rmsprop", "weight_decay", o.weight_decay);
     weft__update how = { .rule = WEFT__RMSPROP,
                          .lr = (real)o.lr,
                          .decay = (real)o.weight_decay,
@@ -73,11 +73,11 @@ static weft_optim *adam(weft_module *m, const char *name, weft__rule rule, const
     weft_adam_opts o = opts ? *opts : (weft_adam_opts){ 0 };
     o.lr = weft__or(o.lr, 1e-3), o.eps = weft__or(o.eps, 1e-8);
     o.beta1 = weft__or(o.beta1, .9), o.beta2 = weft__or(o.beta2, .999);
-    sound(m, name, "lr", o.lr);
+    check_option(m, name, "lr", o.lr);
     below_one(m, name, "beta1", o.beta1);
     below_one(m, name, "beta2", o.beta2);
     positive(m, name, o.eps);
-    sound(m, name, "weight_decay", o.weight_decay);
+    check_option(m, name, "weight_decay", o.weight_decay);
     weft__update how = { .rule = rule,
                          .lr = (real)o.lr,
                          .decay = (real)o.weight_decay,

@@ -35,7 +35,7 @@ static bool retired(weft *w, real *values, real *gradients)
     return true;
 }
 
-static real *larger(weft *w, const real *x, int64_t n, int64_t room)   /* a copy, followed by zeros */
+static real *copy_larger(weft *w, const real *x, int64_t n, int64_t room)   /* a copy, followed by zeros */
 {
     real *y = weft__device_allocate(w, (size_t)room * sizeof *y);
     if (!y)
@@ -52,8 +52,8 @@ static bool room_for(weft_module *root, int64_t more)
     if (more <= root->room - root->n)
         return true;
     int64_t room = root->n + more > 2 * root->room ? root->n + more : 2 * root->room;
-    real *v = larger(w, root->values, root->n, room),
-         *g = v ? larger(w, root->gradients, root->n, room) : NULL;
+    real *v = copy_larger(w, root->values, root->n, room),
+         *g = v ? copy_larger(w, root->gradients, root->n, room) : NULL;
     if (!g || (root->room && !retired(w, root->values, root->gradients))) {
         weft__device_release(w, v);
         weft__device_release(w, g);
@@ -67,19 +67,19 @@ static bool room_for(weft_module *root, int64_t more)
 }
 
 /* ---- making ---- */
-static bool possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape,
+static bool shape_is_possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape,
                      weft__form *f)
 {
     int64_t room = (int64_t)1 << 44;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
-        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are wanted", function, path, rank,
+        weft__fail(w, WEFT_EARG, "%s: %s: rank %d%s; 0 .. %d and a shape are expected", function, path, rank,
                    shape ? "" : " without a shape", WEFT_RANK);
         return false;
     }
     for (int i = 0; i < rank; i++) {
         if (shape[i] < 0 || shape[i] > room)
             weft__fail(w, WEFT_ESHAPE,
-                       "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are wanted",
+                       "%s: %s: extent %lld on axis %d; 0 or more, and not too many in all, are expected",
                        function, path, (long long)shape[i], i);
         room /= shape[i] > 0 ? shape[i] : 1;
     }
@@ -87,7 +87,8 @@ static bool possible(weft *w, const char *function, const char *path, int rank, 
     return !w->status;
 }
 
-static weft__parameter *begun(weft_module *m, const char *name, const char *function, void (*end)(void *))
+static weft__parameter *new_parameter(weft_module *m, const char *name, const char *function,
+                                      void (*end)(void *))
 {
     char path[WEFT__PATH] = "";
     if (!weft__path_for(m->w, m, name, function, path))
@@ -103,7 +104,7 @@ static weft__parameter *begun(weft_module *m, const char *name, const char *func
 }
 
 /* all that could fail is done: it becomes part of the tree */
-static void joined(weft__parameter *p)
+static void append_parameter(weft__parameter *p)
 {
     weft_module *root = p->module->root;
     weft__parameter **at = &p->module->parameters;
@@ -121,8 +122,8 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
 {
     weft *w = weft__ready(m);
     weft__form f;
-    weft__parameter *p = w ? begun(m, name, "parameter", NULL) : NULL;
-    if (!p || !possible(w, "parameter", p->path, rank, shape, &f) ||
+    weft__parameter *p = w ? new_parameter(m, name, "parameter", NULL) : NULL;
+    if (!p || !shape_is_possible(w, "parameter", p->path, rank, shape, &f) ||
         !weft__init_is_sound(w, "parameter", p->path, &f, init))
         return weft__inert(m);
     weft_module *root = m->root;
@@ -141,7 +142,7 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         weft__cut_back(root, p->at);
         return &w->nil;
     }
-    joined(p);
+    append_parameter(p);
     return &p->value;
 }
 
@@ -156,8 +157,8 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
 {
     weft *w = weft__ready(m);
     weft__form f;
-    weft__parameter *p = w ? begun(m, name, "buffer", buffer_end) : NULL;
-    if (!p || !possible(w, "buffer", p->path, rank, shape, &f))
+    weft__parameter *p = w ? new_parameter(m, name, "buffer", buffer_end) : NULL;
+    if (!p || !shape_is_possible(w, "buffer", p->path, rank, shape, &f))
         return weft__inert(m);
     int64_t n = weft__elements(&f);
     real *data = weft__device_allocate(w, (size_t)(n + 1) * sizeof *data);
@@ -166,7 +167,7 @@ weft_tensor *weft_buffer(weft_module *m, const char *name, int rank, const int64
     w->dev.k->fill(&w->dev, n, 0, data);
     p->buffer = true;
     p->value = (weft_tensor){ .w = w, .f = f, .data = data, .node.path = p->path };
-    joined(p);
+    append_parameter(p);
     return &p->value;
 }
 
@@ -192,7 +193,7 @@ static weft *of_lasting(weft *w, const weft_tensor *x, const char *function)
     w = of_handle(w, x, function, "tensor to assign to");
     if (w && x->step)
         weft__fail(w, WEFT_EARG,
-                   "%s: the tensor to assign to ends with the step; a buffer or a parameter is wanted",
+                   "%s: the tensor to assign to ends with the step; a buffer or a parameter is expected",
                    function);
     return w && !w->status ? w : NULL;
 }
@@ -221,7 +222,7 @@ void weft_assign(weft_tensor *kept, weft_tensor *value)
     if (wrong)
         weft__fail(w, WEFT_EARG, "assign: the value %s", wrong);
     else if (!weft__same(&kept->f, &value->f))
-        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s: equal shapes are wanted, both plain",
+        weft__fail(w, WEFT_ESHAPE, "assign: %s to %s: equal shapes are expected, both plain",
                    weft__text(&value->f, from), weft__text(&kept->f, to));
     if (w->status || kept == value || !weft__bytes(&kept->f))
         return;
@@ -248,7 +249,7 @@ void weft_assign_values(weft_tensor *kept, const real *values, int64_t n)
 
 static weft__parameter *of_parameter(const weft_tensor *x, const char *function)
 {
-    weft *w = of_handle(x ? x->w : weft__nowhere(), x, function, "parameter");
+    weft *w = of_handle(x ? x->w : weft__no_context(), x, function, "parameter");
     if (w && !x->node.parameter)
         weft__fail(w, WEFT_EARG, "%s: the tensor is no parameter", function);
     return w && !w->status ? weft__parameter_of(x) : NULL;
@@ -269,12 +270,12 @@ void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
         weft__fail(w, WEFT_EARG, "tie: \"%.80s\": %s is not below the root %s", name ? name : "", first->path,
                    m->root->path);
     else if (w && !first)
-        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": a parameter of this context is wanted", name ? name : "");
-    weft__parameter *p = first && !w->status ? begun(m, name, "tie", NULL) : NULL;
+        weft__fail(w, WEFT_EARG, "tie: \"%.80s\": a parameter of this context is expected", name ? name : "");
+    weft__parameter *p = first && !w->status ? new_parameter(m, name, "tie", NULL) : NULL;
     if (!p)
         return;
     p->tied = first;
-    joined(p);
+    append_parameter(p);
 }
 
 void weft__tie_module(weft_module *m, const char *name, const weft_module *original)
@@ -317,7 +318,7 @@ void weft_freeze_parameter(weft_tensor *parameter, bool frozen)
 }
 
 /* ---- gradients ---- */
-static void zero(weft_module *root, int64_t from, int64_t n, void *user)
+static void zero_gradients(weft_module *root, int64_t from, int64_t n, void *user)
 {
     (void)user;
     root->w->dev.k->fill(&root->w->dev, n, 0, root->gradients + from);
@@ -335,7 +336,7 @@ void weft_zero_grad(weft_module *m)
     weft *w = weft__ready(m);
     if (!w)
         return;
-    weft__each_run(m, true, zero, NULL);
+    weft__each_run(m, true, zero_gradients, NULL);
     weft__each_parameter(m, none_has_come, NULL);
     weft__check_faults(w, "zero_grad");
 }
@@ -356,7 +357,7 @@ void weft_divide_grad(weft_module *m, weft_tensor *divisor)
     if (wrong)
         weft__fail(w, WEFT_EARG, "divide_grad: the divisor %s", wrong);
     else if (divisor->f.type != WEFT_REAL || weft__elements(&divisor->f) != 1)
-        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is wanted",
+        weft__fail(w, WEFT_ESHAPE, "divide_grad: the divisor is %s; one real is expected",
                    weft__text(&divisor->f, text));
     else
         weft__each_run(m, true, divide, divisor);

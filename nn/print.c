@@ -27,7 +27,7 @@ static const weft__parameter *next_of(const sheet *s, const weft__parameter *p)
     return p;
 }
 
-static void measure(sheet *s)
+static void measure_names(sheet *s)
 {
     char shape[128];
     s->paths = larger((int)strlen(s->top->path), (int)strlen("in buffers")), s->shapes = (int)strlen("shape");
@@ -52,9 +52,9 @@ static void print_row(sheet *s, const weft__parameter *p)
             x->node.frozen ? "  frozen" : "");
 }
 
-static void print_total(const sheet *s, const char *name, int64_t n, bool wanted)
+static void print_total(const sheet *s, const char *name, int64_t n, bool needed)
 {
-    if (wanted)
+    if (needed)
         fprintf(s->file, "%-*s  %*s  %12lld\n", s->paths, name, s->shapes, "", (long long)n);
 }
 
@@ -65,7 +65,7 @@ void weft_print_module(FILE *file, const weft_module *m)
         fputs("(no module)\n", file);
     if (!file || !m || !m->w)
         return;
-    measure(&s);
+    measure_names(&s);
     fprintf(file, "%-*s  %-*s  %12s\n", s.paths, m->path, s.shapes, "shape", "parameters");
     for (const weft__parameter *p = NULL; (p = next_of(&s, p));)
         print_row(&s, p);

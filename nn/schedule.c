@@ -44,7 +44,7 @@ double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, doubl
 static bool too_many(int64_t bad, int64_t patience) { return bad > 0 && bad > patience; }
 
 /* best starts at the worst there is, so that a first value that is NaN does not become the best. */
-static void begin(double *best, int64_t seen, bool larger_is_better)
+static void start_best(double *best, int64_t seen, bool larger_is_better)
 {
     if (!seen)
         *best = larger_is_better ? -(double)INFINITY : (double)INFINITY;
@@ -55,7 +55,7 @@ double weft_plateau_step(weft_plateau *p, double value)
     const double threshold = 1e-4, least_change = 1e-8;
     if (!p)
         return (double)NAN;
-    begin(&p->best, p->seen++, p->larger_is_better);
+    start_best(&p->best, p->seen++, p->larger_is_better);
     if (p->larger_is_better ? value > p->best * (1 + threshold) : value < p->best * (1 - threshold))
         p->best = value, p->bad = 0;
     else
@@ -74,7 +74,7 @@ bool weft_early_stopping_step(weft_early_stopping *s, double value, bool *is_bes
         *is_best = false;
     if (!s)
         return false;
-    begin(&s->best, s->seen++, s->larger_is_better);
+    start_best(&s->best, s->seen++, s->larger_is_better);
     bool better = s->larger_is_better ? value > s->best + s->min_delta : value < s->best - s->min_delta;
     s->bad = better ? 0 : s->bad + 1;
     if (better)

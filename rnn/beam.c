@@ -42,7 +42,7 @@ static void consider(search *b, int64_t s, double score, int64_t length, int64_t
         b->best[s] = (hypothesis){ w, score, steps, row, false };
 }
 
-static bool begin(search *b)
+static bool begin_search(search *b)
 {
     weft *w = b->d.w;
     int64_t rows = b->d.rows, n = b->d.n, K = b->d.beams;
@@ -63,7 +63,7 @@ static bool begin(search *b)
 }
 
 /* ---- the trellis ---- */
-static int32_t *grown(search *b, int32_t *old, int64_t room)
+static int32_t *grow_history(search *b, int32_t *old, int64_t room)
 {
     weft *w = b->d.w;
     size_t row = (size_t)b->d.rows * sizeof *old;
@@ -80,7 +80,7 @@ static bool remember(search *b)                  /* the newest step, number at -
     int64_t t = b->d.at - 1, rows = b->d.rows;
     if (t == b->room) {
         int64_t room = b->room ? 2 * b->room : 32;
-        b->tokens = grown(b, b->tokens, room), b->parents = grown(b, b->parents, room);
+        b->tokens = grow_history(b, b->tokens, room), b->parents = grow_history(b, b->parents, room);
         b->room = room;
     }
     if (b->d.w->status)
@@ -136,7 +136,7 @@ static void continue_with(search *b, int64_t s)
 }
 
 /* is it decided? The rows are in the order of their scores. */
-static void settle(search *b, int64_t s)
+static void decide(search *b, int64_t s)
 {
     const double *score = b->score + s * b->d.beams;
     if (score[0] > -HUGE_VAL && promise(b, score[0]) > b->best[s].worth)
@@ -162,12 +162,12 @@ static bool expand(search *b, weft_tensor *scores)
             return false;
         }
         continue_with(b, s);
-        settle(b, s);
+        decide(b, s);
     }
     return true;
 }
 
-static void finish(search *b)                    /* what the limit has cut competes as it is */
+static void finish_search(search *b)                    /* what the limit has cut competes as it is */
 {
     for (int64_t s = 0; s < b->d.n; s++) {
         for (int64_t r = s * b->d.beams; r < (s + 1) * b->d.beams; r++)
@@ -181,13 +181,13 @@ weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_
                               const weft_decode_opts *o)
 {
     search b = { .d = { .w = w, .name = "decode_beam", .o = o, .step = step, .user = user } };
-    bool good = weft__decoder_begin(&b.d, n, o && o->beams > 0 ? o->beams : 1, first) && begin(&b);
+    bool good = weft__decoder_begin(&b.d, n, o && o->beams > 0 ? o->beams : 1, first) && begin_search(&b);
     while (good && b.d.at < o->limit && b.going) {
         weft_tensor *scores = weft__decoder_step(&b.d, b.last, b.d.at ? b.parent : NULL);
         good = scores && expand(&b, scores) && remember(&b);
     }
     if (good && !b.d.w->status)
-        finish(&b);
+        finish_search(&b);
     weft__release(b.d.w, b.tokens), weft__release(b.d.w, b.parents);
     return weft__decoder_end(&b.d);
 }

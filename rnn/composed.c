@@ -90,7 +90,7 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *no
 /* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is
  * a tensor of its own even if all go on: what a step gives back to its state is summed first, and then added,
  * whoever stands beside a sequence. */
-static weft_tensor *entering(weft_tensor *state, weft_tensor *first, int64_t rows)
+static weft_tensor *enter_state(weft_tensor *state, weft_tensor *first, int64_t rows)
 {
     int64_t have = weft_size(state, 0);
     if (have >= rows)
@@ -110,7 +110,7 @@ static weft_state first_state(const weft__direction *d, int64_t n)
 }
 
 /* in the order of time, as ragged as x */
-static weft_tensor *joined(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)
+static weft_tensor *join_steps(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)
 {
     return weft_ragged_like(T ? weft_concat(steps, (int)T, 0) : weft_slice(first, 0, 0, 0), x);
 }
@@ -134,12 +134,12 @@ weft_state weft__recurrent_composed(const weft__direction *d)
         from = weft_size(x, 0);
     for (int64_t k = 0; k < T; k++) {
         int64_t t = d->reverse ? T - 1 - k : k, rows = live[t], start = d->reverse ? from - rows : from;
-        s.h = entering(s.h, first.h, rows), s.c = s.c ? entering(s.c, first.c, rows) : NULL;
+        s.h = enter_state(s.h, first.h, rows), s.c = s.c ? enter_state(s.c, first.c, rows) : NULL;
         s = cell(d, weft_slice(in, 0, start, start + rows),
                  noise ? weft_slice(noise, 0, start, start + rows) : NULL, s);
         h[t] = s.h, c[t] = s.c;
         from = d->reverse ? start : start + rows;
     }
-    return (weft_state){ weft__arranged_as(joined(h, T, first.h, x), form),
-                         s.c ? weft__arranged_as(joined(c, T, first.c, x), form) : NULL };
+    return (weft_state){ weft__arranged_as(join_steps(h, T, first.h, x), form),
+                         s.c ? weft__arranged_as(join_steps(c, T, first.c, x), form) : NULL };
 }

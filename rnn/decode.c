@@ -6,20 +6,20 @@
 #include "rnn/decode.h"
 
 /* ---- begin ---- */
-static const char *why_not(const weft__decoder *d, int64_t n)
+static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
-    return !d->step ? "a step function is wanted" :
-           !o       ? "options are wanted" :
-           n < 0    ? "0 or more sequences are wanted" :
+    return !d->step ? "a step function is expected" :
+           !o       ? "options are expected" :
+           n < 0    ? "0 or more sequences are expected" :
            o->limit < 1 || o->limit > INT_MAX ?
-                   "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted" :
+                   "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected" :
            o->beams < 0 || n > INT_MAX / (o->beams ? o->beams : 1) ?
-                   "1 or more beams are wanted (0 means 1), and not too many" :
-           !isfinite(o->length_penalty) ? "a finite length_penalty is wanted" :
+                   "1 or more beams are expected (0 means 1), and not too many" :
+           !isfinite(o->length_penalty) ? "a finite length_penalty is expected" :
            !(o->temperature >= 0) || isinf(o->temperature) ?
-                                          "a temperature of 0 (means 1) or more is wanted" :
-           o->top_k < 0 ? "a top_k of 0 (all) or more is wanted" :
+                                          "a temperature of 0 (means 1) or more is expected" :
+           o->top_k < 0 ? "a top_k of 0 (all) or more is expected" :
                           NULL;
 }
 
@@ -30,9 +30,10 @@ static bool first_is_good(weft__decoder *d)
     for (int i = 0; i < 2; i++) {
         const weft__form *f = both[i] ? &both[i]->f : NULL;
         if (f && (f->rank != 3 || f->batch || f->type != WEFT_REAL || f->size[1] != d->n))
-            weft__fail(d->w, WEFT_ESHAPE,
-                       "%s: the first state %s is %s; [layers * directions, %lld, width] of reals is wanted",
-                       d->name, i ? "c" : "h", weft__text(f, text), (long long)d->n);
+            weft__fail(
+                d->w, WEFT_ESHAPE,
+                "%s: the first state %s is %s; [layers * directions, %lld, width] of reals is expected",
+                d->name, i ? "c" : "h", weft__text(f, text), (long long)d->n);
     }
     return !d->w->status;
 }
@@ -64,11 +65,11 @@ static bool room_for_result(weft__decoder *d, int64_t n)
 
 bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state first)
 {
-    weft *w = d->w = d->w ? d->w : weft__nowhere();
+    weft *w = d->w = d->w ? d->w : weft__no_context();
     d->start = weft_mark_here(w);
     w->running = d->name;
     d->recording = weft_set_grad_enabled(w, false), d->training = weft_set_training(w, false);
-    const char *why = w->status ? NULL : why_not(d, n);
+    const char *why = w->status ? NULL : decoder_fault(d, n);
     if (why && d->o)
         weft__fail(w, WEFT_EARG,
                    "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, temperature "
@@ -84,7 +85,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
 }
 
 /* ---- one step ---- */
-static weft_tensor *kept(weft__decoder *d, int i)                 /* the state that the step before left */
+static weft_tensor *state_before(weft__decoder *d, int i)            /* the state that the step before left */
 {
     weft_tensor *t = d->state[i].is ? weft__header(d->w, &d->state[i].f) : NULL;
     if (t)
@@ -92,9 +93,9 @@ static weft_tensor *kept(weft__decoder *d, int i)                 /* the state t
     return t;
 }
 
-static weft_state entering(weft__decoder *d, const int32_t *parent)
+static weft_state enter_states(weft__decoder *d, const int32_t *parent)
 {
-    weft_state s = d->at == 0 ? d->first : (weft_state){ kept(d, 0), kept(d, 1) };
+    weft_state s = d->at == 0 ? d->first : (weft_state){ state_before(d, 0), state_before(d, 1) };
     if (d->at == 0 && d->beams > 1)
         return weft_state_repeat_interleave(s, d->beams);
     return parent ? weft_state_select(s, parent, d->rows) : s;
@@ -129,7 +130,7 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
              scores->f.size[0] != d->rows || scores->f.size[1] < 1 ||
              (d->at && scores->f.size[1] != d->classes))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: step %lld: the scores are %s; [%lld, classes] of reals are wanted, as many classes "
+                   "%s: step %lld: the scores are %s; [%lld, classes] of reals are expected, as many classes "
                    "each time",
                    d->name, (long long)d->at, weft__text(&scores->f, text), (long long)d->rows);
     return !w->status;
@@ -137,7 +138,7 @@ static bool scores_are_good(weft__decoder *d, const weft_tensor *scores)
 
 /* What stands below the call, the decoder's own arrays and the states, must outlive whatever the program
  * rewinds. */
-static weft_tensor *asked(weft__decoder *d, weft_tensor *last, weft_state *s)
+static weft_tensor *call_step(weft__decoder *d, weft_tensor *last, weft_state *s)
 {
     weft *w = d->w;
     weft_mark before = weft__raise_floor(w);
@@ -151,9 +152,9 @@ weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const i
     weft *w = d->w;
     if (d->at)
         weft_rewind(w, d->mark);
-    weft_state s = entering(d, parent);
+    weft_state s = enter_states(d, parent);
     weft_tensor *last = weft_ints(w, tokens, WEFT_SHAPE(d->rows));
-    weft_tensor *scores = w->status ? NULL : asked(d, last, &s);
+    weft_tensor *scores = w->status ? NULL : call_step(d, last, &s);
     w->running = d->name;                        /* what follows until the next step is its work */
     if (w->status || !scores_are_good(d, scores) || !states_are_good(d, s))
         return NULL;
@@ -176,7 +177,7 @@ weft_decoded weft__decoder_end(weft__decoder *d)
 {
     weft *w = d->w;
     weft_set_grad_enabled(w, d->recording), weft_set_training(w, d->training);
-    if (w->step == d->start.step && !weft__is_nowhere(w))
+    if (w->step == d->start.step && !weft__is_no_context(w))
         weft_rewind(w, d->start);
     if (w->status)
         weft_decoded_free(&d->out);
@@ -197,7 +198,7 @@ typedef bool chooser(weft__decoder *d, weft_tensor *scores, int32_t *chosen, rea
 
 typedef struct { int32_t *last, *chosen; real *log_p; bool *done; int64_t going; } follower;
 
-static bool begin(weft__decoder *d, follower *f)
+static bool begin_follower(weft__decoder *d, follower *f)
 {
     weft *w = d->w;
     *f = (follower){ weft__take(w, &w->notes, d->n * 4), weft__take(w, &w->notes, d->n * 4),
@@ -222,10 +223,10 @@ static void accept(weft__decoder *d, follower *f, int64_t s)
         f->done[s] = true, f->going--;
 }
 
-static weft_decoded follow(weft__decoder *d, int64_t n, weft_state first, chooser *choose)
+static weft_decoded follow_choices(weft__decoder *d, int64_t n, weft_state first, chooser *choose)
 {
     follower f;
-    if (weft__decoder_begin(d, n, 1, first) && begin(d, &f))
+    if (weft__decoder_begin(d, n, 1, first) && begin_follower(d, &f))
         while (d->at < d->o->limit && f.going && !d->w->status) {
             weft_tensor *scores = weft__decoder_step(d, f.last, NULL);
             if (!scores || !choose(d, scores, f.chosen, f.log_p))
@@ -248,14 +249,14 @@ weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decod
                                 const weft_decode_opts *o)
 {
     weft__decoder d = { .w = w, .name = "decode_greedy", .o = o, .step = step, .user = user };
-    return follow(&d, n, first, choose_largest);
+    return follow_choices(&d, n, first, choose_largest);
 }
 
 /* ---- sampling ---- *
  * One draw for every sequence and step, finished or not: what a sequence gets does not depend on when its
  * neighbours end. */
 /* u in [0, 1) */
-static int64_t drawn(const weft__scored *among, int64_t n, double temperature, double u)
+static int64_t draw_token(const weft__scored *among, int64_t n, double temperature, double u)
 {
     double top = -HUGE_VAL, total = 0;
     int64_t last = 0;
@@ -284,7 +285,7 @@ static int32_t sampled(const weft_decode_opts *o, const real *log_p, int64_t cla
             room[best.n++] = (weft__scored){ (double)log_p[j], j };
     if (some)
         weft__best_sort(&best);
-    return (int32_t)drawn(room, best.n, o->temperature > 0 ? o->temperature : 1, u);
+    return (int32_t)draw_token(room, best.n, o->temperature > 0 ? o->temperature : 1, u);
 }
 
 static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *chosen, real *log_p)
@@ -308,5 +309,5 @@ weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_deco
                                  const weft_decode_opts *o)
 {
     weft__decoder d = { .w = w, .name = "decode_sampled", .o = o, .step = step, .user = user };
-    return follow(&d, n, first, choose_by_chance);
+    return follow_choices(&d, n, first, choose_by_chance);
 }

@@ -23,14 +23,14 @@ static bool is_own(const weft_rnn *r)     { return r->own.step; }
 static int64_t h_width(const weft_rnn *r) { return r->o.proj ? r->o.proj : r->o.hidden; }
 
 /* ---- making ---- */
-static const char *why_not(const weft_rnn *r, const weft_rnn_opts *o)
+static const char *layer_fault(const weft_rnn *r, const weft_rnn_opts *o)
 {
-    return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are wanted" :
+    return o->input < 1 || o->hidden < 1 ? "input and hidden of at least 1 are expected" :
            o->input > INT32_MAX / 4 || o->hidden > INT32_MAX / 4 ? "input and hidden are too large" :
-           o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are wanted (0 means 1)" :
+           o->layers < 0 || o->layers > LAYERS ? "1 .. 32 layers are expected (0 means 1)" :
            o->proj && (is_own(r) || !r->has_c) ? "only an LSTM or a CIFG has a projection" :
-           o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is wanted (0: none)" :
-           !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is wanted" :
+           o->proj < 0 || o->proj >= o->hidden ? "a proj less than hidden is expected (0: none)" :
+           !(o->dropout >= 0 && o->dropout < 1) ? "a dropout in 0 .. 1 (but not 1) is expected" :
            o->relu && (is_own(r) || r->cell != WEFT__rnn_relu) ? "relu is an option of elman_new" : NULL;
 }
 
@@ -57,7 +57,7 @@ static void weights_new(weft_rnn *r, int layer, int direction)
         weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);
 }
 
-static void describe(const weft_rnn *r)
+static void describe_layer(const weft_rnn *r)
 {
 #define CELL(name, gpu, gates, slots, states, x, h, names, flops, description) { description, names },
     static const struct { const char *is, *gates; } cells[] = {
@@ -88,7 +88,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
                            const weft_rnn_opts *o)
 {
     weft *w = weft_module_context(parent);
-    const char *why = o ? why_not(kind, o) : "options are NULL";
+    const char *why = o ? layer_fault(kind, o) : "options are NULL";
     if (why && o)
         weft__fail(w, WEFT_EARG,
                    "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g",
@@ -107,7 +107,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     r->o.layers = o->layers ? o->layers : 1;
     if (is_own(r) && !own_cells(r))
         return weft__finished(m, r, &none);
-    describe(r);
+    describe_layer(r);
     for (int l = 0; l < r->o.layers; l++)
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
@@ -196,7 +196,7 @@ static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_st
                              s.c ? weft__last_state(e, s.c, d.reverse, first.c, k) : NULL } };
 }
 
-static weft_tensor *dropped(const weft_rnn *r, weft_tensor *x, int layer)
+static weft_tensor *drop_between_layers(const weft_rnn *r, weft_tensor *x, int layer)
 {
     char name[WEFT__PATH + 24];
     if (!layer || r->o.dropout == 0 || !x->w->training)
@@ -216,7 +216,7 @@ static weft_rnn_out through(weft_rnn *r, weft_tensor *x, weft__ids by, weft_stat
     for (int l = 0, k = 0; l < r->o.layers; l++) {
         if (!by.ids)
             /* what is between two layers may have arranged it otherwise */
-            x = weft__arranged_as(dropped(r, x, l), &form);
+            x = weft__arranged_as(drop_between_layers(r, x, l), &form);
         for (int d = 0; d < directions(r); d++, k++) {
             if (w->status)
                 return (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
@@ -241,7 +241,7 @@ static bool state_fits(const weft_rnn *r, const char *function, const char *name
     else if (t && (t->f.rank != 3 || t->f.batch || t->f.type != WEFT_REAL || t->f.size[0] != stacked(r) ||
                    t->f.size[1] != n || t->f.size[2] != wide))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: state %s is %s; [%d, %lld, %lld] (layers * directions, sequences, width) is wanted",
+                   "%s: state %s is %s; [%d, %lld, %lld] (layers * directions, sequences, width) is expected",
                    function, name, weft__text(&t->f, text), stacked(r), (long long)n, (long long)wide);
     return !w->status;
 }
@@ -252,7 +252,7 @@ static bool states_fit(const weft_rnn *r, const char *function, weft_state s, in
     if (s.c && !r->has_c)
         weft__fail(w, WEFT_EARG, "%s: a state c was given, but this layer's cell has one state, h", function);
     else if (r->has_c && !s.h != !s.c)
-        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; both of h and c are wanted, or neither", function,
+        weft__fail(w, WEFT_EARG, "%s: state %s is NULL; both of h and c are expected, or neither", function,
                    s.h ? "c" : "h");
     return !w->status && state_fits(r, function, "h", s.h, n, h_width(r)) &&
            state_fits(r, function, "c", s.c, n, r->o.hidden);
@@ -266,14 +266,15 @@ static bool input_fits(const weft_rnn *r, const char *function, const weft_tenso
     int rank = x->f.batch ? 2 : plain_rank;
     if (x->f.type != WEFT_REAL || (x->f.batch && one) || x->f.rank != rank ||
         x->f.size[rank - 1] != r->o.input || x->f.size[1] >= INT32_MAX)
-        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is wanted", function,
+        weft__fail(w, WEFT_ESHAPE, "%s: x is %s; %s%lld] of reals is expected", function,
                    weft__text(&x->f, text),
                    one ? "a plain [sequences, " : "ragged rows or a plain [sequences, steps, ",
                    (long long)r->o.input);
     return !w->status;
 }
 
-static bool fit(const weft_rnn *r, const char *function, const weft_tensor *x, weft_state s, int plain_rank)
+static bool call_fits(const weft_rnn *r, const char *function, const weft_tensor *x, weft_state s,
+                      int plain_rank)
 {
     weft *w = r->m->w;
     const char *wrong = w->status ? NULL : weft__wrong(w, x);
@@ -311,10 +312,10 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
     return o;
 }
 
-static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,
+static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,
                             int plain_rank)
 {
-    weft *w = r && r->m ? r->m->w : x ? x->w : weft__nowhere();
+    weft *w = r && r->m ? r->m->w : x ? x->w : weft__no_context();
     weft_rnn_out o = { &w->nil, { &w->nil, r && r->has_c ? &w->nil : NULL } };
     if (!r || !r->m) {
         weft__fail(w, WEFT_EARG, "%s: the layer is NULL or could not be made", function);
@@ -325,7 +326,7 @@ static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, w
         weft__fail(w, WEFT_EARG,
                    "%s: the layer has two directions; the second begins at the end of the sequence",
                    function);
-    if (fit(r, function, x, first, plain_rank)) {
+    if (call_fits(r, function, x, first, plain_rank)) {
         weft_rnn_out y = x->f.batch ? on_ragged(r, x, first) :
                                       on_plain(r, x, function, plain_rank == 3 ? x->f.size[1] : 1, first);
         o = weft_ok(w) ? y : o;
@@ -336,11 +337,11 @@ static weft_rnn_out checked(weft_rnn *r, const char *function, weft_tensor *x, w
 
 weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first)
 {
-    return checked(r, "rnn_run", x, first, 3);
+    return run_checked(r, "rnn_run", x, first, 3);
 }
 weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state)
 {
-    return checked(r, "rnn_step", x, state, 2);
+    return run_checked(r, "rnn_step", x, state, 2);
 }
 
 /* ---- the last layer's states, side by side ---- */
@@ -353,7 +354,7 @@ weft_tensor *weft_final_state(weft_rnn *r, weft_state last)
     }
     const weft_module *before = weft__enter(r->m);
     if (!last.h)
-        weft__fail(w, WEFT_EARG, "final_state: state h is NULL; that of a run is wanted");
+        weft__fail(w, WEFT_EARG, "final_state: state h is NULL; that of a run is expected");
     else if (!w->status)
         state_fits(r, "final_state", "h", last.h, weft_size(last.h, 1), h_width(r));
     weft_tensor *y[2] = { &w->nil, &w->nil };

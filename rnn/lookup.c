@@ -5,7 +5,7 @@
  * row of its id: to the same bits where, as in the CPU's own products, a row's projection does not depend on
  * the others. Backward gates' gradients are added up by id, and the gradients of w_ih, of the biases and of
  * the table are products of as many rows as the table has. The rows that were looked up stay an input of the
- * layer, for who asks for their gradient. */
+ * layer, so that their gradient can be asked for. */
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 

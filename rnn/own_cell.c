@@ -25,15 +25,16 @@ static const char *parameter_is_wrong(const weft_cell_parameter *p)
 const char *weft__cell_is_wrong(const weft_cell *cell)
 {
     const char *why =
-        !cell || !cell->step      ? "a cell with a step is wanted" :
+        !cell || !cell->step      ? "a cell with a step is expected" :
         !is_named(cell->name, 96) ? "a cell has a name of up to 95 bytes without dots and slashes" :
-        cell->gate_names && strlen(cell->gate_names) > 95 ? "gate_names has 95 bytes at most" :
+        cell->gate_names && strlen(cell->gate_names) > 95 ?
+                                    "gate_names has 95 bytes at most" :
         cell->gates < 0 || cell->gates > MOST_GATES || cell->gates_h < -1 || cell->gates_h > MOST_GATES ?
-                                                            "0 .. 64 gates are wanted, and -1 .. 64 gates_h" :
-        cell->states < 0 || cell->states > 2   ? "1 or 2 states are wanted" :
-        !(cell->noise >= 0 && cell->noise < 1) ? "a noise in 0 .. 1 (but not 1) is wanted" :
+                                    "0 .. 64 gates are expected, and -1 .. 64 gates_h" :
+        cell->states < 0 || cell->states > 2   ? "1 or 2 states are expected" :
+        !(cell->noise >= 0 && cell->noise < 1) ? "a noise in 0 .. 1 (but not 1) is expected" :
         cell->own_count < 0 || cell->own_count > WEFT__OWN || (cell->own_count && !cell->own) ?
-                                                 "0 .. 16 parameters of its own are wanted" :
+                                                 "0 .. 16 parameters of its own are expected" :
                                                  NULL;
     for (int i = 0; !why && i < cell->own_count; i++)
         why = parameter_is_wrong(&cell->own[i]);
@@ -66,7 +67,7 @@ weft_tensor *weft__own_noise(const weft__direction *d, weft_tensor *x)
     return weft_plain(weft_dropout(weft_ragged_like(ones, x), d->own->is->noise, d->own->noise, false));
 }
 
-static bool state_fits(const weft__direction *d, const char *which, weft_tensor *given, int64_t rows)
+static bool own_state_fits(const weft__direction *d, const char *which, weft_tensor *given, int64_t rows)
 {
     weft *w = d->in[WEFT__X]->w;
     char text[128];
@@ -76,7 +77,7 @@ static bool state_fits(const weft__direction *d, const char *which, weft_tensor 
     else if (!w->status && (given->f.batch || given->f.rank != 2 || given->f.type != WEFT_REAL ||
                             given->f.size[0] != rows || given->f.size[1] != d->hidden))
         weft__fail(w, WEFT_ESHAPE,
-                   "the step of the cell \"%s\": %s is %s; plain [%lld, %lld] (rows, hidden) is wanted",
+                   "the step of the cell \"%s\": %s is %s; plain [%lld, %lld] (rows, hidden) is expected",
                    d->own->is->name, which, weft__text(&given->f, text), (long long)rows,
                    (long long)d->hidden);
     return !w->status;
@@ -99,6 +100,6 @@ weft_state weft__own_step(const weft__direction *d, weft_tensor *x, weft_tensor 
         weft__fail(w, WEFT_EARG,
                    "the step of the cell \"%s\": it gave a state c, and the cell has one state, h",
                    cell->name);
-    bool fits = state_fits(d, "h", s.h, rows) && (!d->has_c || state_fits(d, "c", s.c, rows));
+    bool fits = own_state_fits(d, "h", s.h, rows) && (!d->has_c || own_state_fits(d, "c", s.c, rows));
     return fits ? s : inert;
 }

@@ -20,11 +20,11 @@ typedef struct { weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS]; } a
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static const attributes *how(const weft_call *c) { return c->attributes; }
-static weft_tensor *input(const weft_call *c, int k)
+static weft_tensor *input_of(const weft_call *c, int k)
 {
     return how(c)->at[k] < 0 ? NULL : c->x[how(c)->at[k]];
 }
-static real *numbers(const weft_call *c, int k)      { return input(c, k) ? input(c, k)->data : NULL; }
+static real *numbers_of(const weft_call *c, int k) { return input_of(c, k) ? input_of(c, k)->data : NULL; }
 
 /* Results: the states, h and perhaps c, then, unless they are made again, the gates and, with a
  * projection, h before it. */
@@ -35,13 +35,13 @@ static bool is_lean(const weft_call *c)  { return c->m == at_gates(c); }
 /* What is packed: x, or ids of the rows that it is. */
 static const weft__form *packed(const weft_call *c)
 {
-    return &(input(c, WEFT__IDS) ? input(c, WEFT__IDS) : c->x[WEFT__X])->f;
+    return &(input_of(c, WEFT__IDS) ? input_of(c, WEFT__IDS) : c->x[WEFT__X])->f;
 }
 
 static extents sizes(const weft_call *c)
 {
     const weft__form *x = packed(c);
-    int64_t W = width(c->x[WEFT__W_HH]), H = input(c, WEFT__W_HR) ? width(input(c, WEFT__W_HR)) : W;
+    int64_t W = width(c->x[WEFT__W_HH]), H = input_of(c, WEFT__W_HR) ? width(input_of(c, WEFT__W_HR)) : W;
     return (extents){ x->size[0],
                       x->batch->n,
                       width(c->x[WEFT__X]),
@@ -68,15 +68,15 @@ static bool is(const weft_tensor *x, int64_t rows, int64_t columns)
 static bool shape(weft_call *c)
 {
     const weft__form *x = packed(c);
-    if (!x->batch || x->rank != (input(c, WEFT__IDS) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
-        return weft_op_refuse(c, "packed rows [tokens, input] are wanted");
+    if (!x->batch || x->rank != (input_of(c, WEFT__IDS) ? 1 : 2) || (x->layout != WEFT_PACKED && !fold(c)))
+        return weft_op_refuse(c, "packed rows [tokens, input] are expected");
     extents e = sizes(c);
     if (!is(c->x[WEFT__W_IH], e.G, e.F) || !is(c->x[WEFT__W_HH], e.G, e.W) ||
-        !is(input(c, WEFT__W_HR), e.W, e.H) || !is(input(c, WEFT__B_IH), e.G, 0) ||
-        !is(input(c, WEFT__B_HH), e.G, 0))
-        return weft_op_refuse(c, "weights that fit the rows and each other are wanted");
-    if (!is(input(c, WEFT__H0), e.n, e.W) || !is(input(c, WEFT__C0), e.n, e.H))
-        return weft_op_refuse(c, "first states [sequences, width] are wanted");
+        !is(input_of(c, WEFT__W_HR), e.W, e.H) || !is(input_of(c, WEFT__B_IH), e.G, 0) ||
+        !is(input_of(c, WEFT__B_HH), e.G, 0))
+        return weft_op_refuse(c, "weights that fit the rows and each other are expected");
+    if (!is(input_of(c, WEFT__H0), e.n, e.W) || !is(input_of(c, WEFT__C0), e.n, e.H))
+        return weft_op_refuse(c, "first states [sequences, width] are expected");
     int64_t of_gates = at_gates(c);
     for (int k = 0; k < c->m; k++) {
         c->y[k]->f = *x;
@@ -101,10 +101,10 @@ static weft__recurrence recurrence(const weft_call *c, const extents *e)
         .live = f ? f->order.live : b->live,
         .start = f ? f->order.start : b->start,
         .reset = f ? f->reset[how(c)->reverse] : (weft__ints){ NULL, NULL },
-        .w_hh = numbers(c, WEFT__W_HH),
-        .w_hr = numbers(c, WEFT__W_HR),
-        .h0 = numbers(c, WEFT__H0),
-        .c0 = numbers(c, WEFT__C0),
+        .w_hh = numbers_of(c, WEFT__W_HH),
+        .w_hr = numbers_of(c, WEFT__W_HR),
+        .h0 = numbers_of(c, WEFT__H0),
+        .c0 = numbers_of(c, WEFT__C0),
         .h = Y(c, 0),
         .c = has_c(c) ? Y(c, 1) : NULL,
     };
@@ -128,7 +128,7 @@ static real *zeros(const weft_call *c, int64_t n)
 /* ---- segments ---- */
 enum { SEGMENT_BYTES = 4 << 20, SEGMENT_ROWS = 1024, DEVICE_FACTOR = 64 };
 
-/* Steps that are run at one time, and what is kept of them alone; room: rows of the buffers. A layer that
+/* Steps that are run at one time, and what is kept of them only; room: rows of the buffers. A layer that
  * keeps its gates is one segment. */
 typedef struct { weft__recur_layer l; int64_t room; real *gates, *raw, *h_before, *dh; } segment;
 
@@ -150,12 +150,12 @@ static segment segments_of(const weft_call *c, const extents *e)
                          .inputs = e->F,
                          .x = X(c, WEFT__X),
                          .w_ih = X(c, WEFT__W_IH),
-                         .b_ih = numbers(c, WEFT__B_IH),
-                         .b_hh = numbers(c, WEFT__B_HH),
+                         .b_ih = numbers_of(c, WEFT__B_IH),
+                         .b_hh = numbers_of(c, WEFT__B_HH),
                          .total = scratch(c, e->S) } };
-    if (input(c, WEFT__IDS)) {
-        s.l.x = numbers(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers(c, WEFT__IDS);
-        s.l.rows = input(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
+    if (input_of(c, WEFT__IDS)) {
+        s.l.x = numbers_of(c, WEFT__TABLE), s.l.ids = (int32_t *)(void *)numbers_of(c, WEFT__IDS);
+        s.l.rows = input_of(c, WEFT__TABLE)->f.size[0], s.l.of_rows = scratch(c, s.l.rows * e->S);
     }
     int k = at_gates(c);
     s.room = rows_at_once(c, e, &s.l.r);
@@ -189,7 +189,7 @@ static bool next_segment(segment *s, const extents *e, bool down)
     return r->to > r->from;
 }
 
-static void run(weft_call *c)
+static void run_layer(weft_call *c)
 {
     extents e = sizes(c);
     weft *w = c->y[0]->w;
@@ -206,7 +206,7 @@ static void run(weft_call *c)
 static weft__into into(const weft_call *c, int k)                 /* where the gradient of an input goes */
 {
     weft__into i = { NULL, false };
-    if (input(c, k))
+    if (input_of(c, k))
         i.to = weft_op_dx(c, how(c)->at[k], &i.add);
     return i;
 }
@@ -214,7 +214,7 @@ static weft__into into(const weft_call *c, int k)                 /* where the g
 /* the same, for kernels that add */
 static real *added(const weft_call *c, int k)
 {
-    return input(c, k) ? weft__dx_added(c, how(c)->at[k]) : NULL;
+    return input_of(c, k) ? weft__dx_added(c, how(c)->at[k]) : NULL;
 }
 
 static void prepare_back(const weft_call *c, const extents *e, segment *s)
@@ -232,7 +232,7 @@ static void prepare_back(const weft_call *c, const extents *e, segment *s)
     l->db_ih = into(c, WEFT__B_IH), l->db_hh = into(c, WEFT__B_HH);
 }
 
-/* Who asks for the gradient of rows that were looked up gets it, and the table gets its own through them. */
+/* If the gradient of rows that were looked up is asked for, the table gets its own through them. */
 /* the result: where it comes, packed */
 static weft_tensor *by_rows_after_all(const weft_call *c, segment *s)
 {
@@ -278,13 +278,13 @@ static void fused(const weft_call *c)
         added(c, k);
 }
 
-static void composed(const weft_call *c, weft_tensor **y)
+static void recurrent_composed(const weft_call *c, weft_tensor **y)
 {
     weft__direction d = {
         .cell = how(c)->cell, .has_c = has_c(c), .reverse = how(c)->reverse, .hidden = sizes(c).H
     };
     for (int k = 0; k < WEFT__RNN_INPUTS; k++)
-        d.in[k] = input(c, k);
+        d.in[k] = input_of(c, k);
     d.in[WEFT__X] = weft__arranged_as(d.in[WEFT__X], packed(c));
     weft_state s = weft__recurrent_composed(&d);
     y[0] = s.h;
@@ -294,10 +294,10 @@ static void composed(const weft_call *c, weft_tensor **y)
 
 /* ---- the records of a cell ---- */
 /* Lean, which destroys nothing that was saved; with its gates; with a projection, too. */
-#define RECORD(its_name, its_results, is_once)                                                         \
-    {                                                                                                  \
-        .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run, \
-        .fused = fused, .once = is_once, .composed = composed                                          \
+#define RECORD(its_name, its_results, is_once)                                                               \
+    {                                                                                                        \
+        .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run_layer, \
+        .fused = fused, .once = is_once, .composed = recurrent_composed                                      \
     }
 #define CELL(name, gpu, gates, slots, states, ...) \
     { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true) },
@@ -305,7 +305,7 @@ static const weft_op records[][3] = {
 #include "core/cells.def"
 };
 
-static const weft_op *record_of(const weft__direction *d)
+static const weft_op *op_of(const weft__direction *d)
 {
     bool lean = d->lean || !d->in[WEFT__X]->w->recording;
     return &records[d->cell][lean ? 0 : d->in[WEFT__W_HR] ? 2 : 1];
@@ -321,6 +321,6 @@ weft_state weft__recurrent(const weft__direction *d)
         if (d->in[k])
             x[n++] = d->in[k];
     }
-    const weft_call *c = weft__apply(record_of(d), x, n, &a, sizeof a);
+    const weft_call *c = weft__apply(op_of(d), x, n, &a, sizeof a);
     return (weft_state){ c->y[0], d->has_c ? c->y[1] : NULL };
 }

@@ -8,7 +8,7 @@
 /* Inputs of one direction, G gates of the cell (core/cells.def), W the width of h: x [N, F] packed, w_ih [G
  * H, F], w_hh [G H, W], b_ih and b_hh [G H], w_hr [W, H], h0 [n, W] and c0 [n, H] in packed order. From B_IH
  * on they may be absent, NULL: no biases, no projection (then W = H), a state of zeros. With a table [V, F]
- * and ids [N], packed, of its rows, x is what it was looked up as, in any layout: nobody reads it, unless its
+ * and ids [N], packed, of its rows, x is what it was looked up as, in any layout: no one reads it, unless its
  * own gradient is asked for. */
 enum {
     WEFT__X,

@@ -44,16 +44,16 @@ static weft__ends *ends_new(weft *w, const weft__form *x, int stacked)
     }
     *e = (weft__ends){ .batch = b, .place = x->place, .stacked = stacked, .stride = stride };
     /* taken and sent in one order: then they travel together */
-    struct { weft__ints *index; int64_t n; } wanted[] = {
+    struct { weft__ints *index; int64_t n; } needed[] = {
         { &e->order, all }, { &e->last[0], b->n }, { &e->last[1], b->n }, { &e->none, all } };
     const int several = has_empty(b) ? 4 : 3;
     for (int i = 0; i < several; i++)
-        *wanted[i].index = weft__index(w, wanted[i].n);
+        *needed[i].index = weft__index(w, needed[i].n);
     if (w->status)
         return NULL;
     fill_stacks(e, stacked), fill_last(e, false), fill_last(e, true);
     for (int i = 0; i < several; i++)
-        weft__sent(w, wanted[i].index, wanted[i].n);
+        weft__sent(w, needed[i].index, needed[i].n);
     return e;
 }
 
@@ -110,7 +110,7 @@ weft_tensor *weft__stack(weft_tensor *const *parts, int stacked)
 }
 
 /* ---- for beams ---- */
-static bool possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
+static bool parents_are_possible(weft *w, const weft_tensor *stack, const int32_t *parent, int64_t n)
 {
     char text[128];
     const char *wrong = weft__wrong(w, stack);
@@ -120,22 +120,22 @@ static bool possible(weft *w, const weft_tensor *stack, const int32_t *parent, i
     else if (stack->f.rank != 3 || stack->f.batch || stack->f.type != WEFT_REAL)
         weft__fail(w, WEFT_ESHAPE,
                    "state_select: the state is %s; a plain [layers * directions, sequences, width] of reals "
-                   "is wanted",
+                   "is expected",
                    weft__text(&stack->f, text));
     else if (n < 0 || (n && !parent) || (stack->f.size[0] && n > INT32_MAX / stack->f.size[0]))
         weft__fail(w, WEFT_EARG,
-                   "state_select: %lld parents%s; 0 or more, and not too many in all, are wanted",
+                   "state_select: %lld parents%s; 0 or more, and not too many in all, are expected",
                    (long long)n, parent ? "" : ", NULL");
     for (int64_t j = 0; j < n && !w->status; j++)
         if (parent[j] < 0 || parent[j] >= stack->f.size[1])
-            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is wanted", (long long)j,
+            weft__fail(w, WEFT_EARG, "state_select: parent[%lld] is %d; 0 .. %lld is expected", (long long)j,
                        parent[j], (long long)stack->f.size[1] - 1);
     return !w->status;
 }
 
-static weft_tensor *selected(weft *w, weft_tensor *stack, const int32_t *parent, int64_t n)
+static weft_tensor *select_states(weft *w, weft_tensor *stack, const int32_t *parent, int64_t n)
 {
-    if (!possible(w, stack, parent, n))
+    if (!parents_are_possible(w, stack, parent, n))
         return &w->nil;
     int64_t stacked = stack->f.size[0], rows = stack->f.size[1];
     int32_t *index = weft__take(w, &w->notes, stacked * n * (int64_t)sizeof *index);
@@ -152,7 +152,8 @@ static weft_tensor *selected(weft *w, weft_tensor *stack, const int32_t *parent,
 weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n)
 {
     weft *w = weft__context(LIST(s.h, s.c));
-    return (weft_state){ s.h ? selected(w, s.h, parent, n) : NULL, s.c ? selected(w, s.c, parent, n) : NULL };
+    return (weft_state){ s.h ? select_states(w, s.h, parent, n) : NULL,
+                         s.c ? select_states(w, s.c, parent, n) : NULL };
 }
 
 weft_state weft_state_repeat_interleave(weft_state s, int64_t times)
@@ -166,7 +167,7 @@ weft_state weft_state_repeat_interleave(weft_state s, int64_t times)
     bool fine = times >= 1 && (n == 0 || times <= INT32_MAX / n);
     if (!fine)
         weft__fail(w, WEFT_EARG,
-                   "state_repeat_interleave: %lld times; 1 or more are wanted, and not too many in all",
+                   "state_repeat_interleave: %lld times; 1 or more are expected, and not too many in all",
                    (long long)times);
     int32_t *parent = fine ? weft__take(w, &w->notes, n * times * (int64_t)sizeof *parent) : NULL;
     for (int64_t j = 0; parent && j < n * times; j++)

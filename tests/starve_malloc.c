@@ -20,11 +20,11 @@ static int codes;
 static long fail_at;
 static atomic_long seen;
 
-static int note(struct dl_phdr_info *about, size_t size, void *wanted)
+static int note(struct dl_phdr_info *about, size_t size, void *needed)
 {
     (void)size;
     bool program = !about->dlpi_name[0];
-    if (wanted ? program || !strstr(about->dlpi_name, wanted) : !program)
+    if (needed ? program || !strstr(about->dlpi_name, needed) : !program)
         return 0;
     for (int i = 0; i < about->dlpi_phnum && codes < 16; i++)
         if (about->dlpi_phdr[i].p_type == PT_LOAD && about->dlpi_phdr[i].p_flags & PF_X) {

@@ -30,11 +30,11 @@ static inline bool machine_says(const char *flag)    /* the system's list of wha
 
 static inline bool table_is_here(const char *name)
 {
-    const char *wanted = getenv("WEFT_TABLES");
-    if (wanted && *wanted && !strstr(wanted, name))
+    const char *needed = getenv("WEFT_TABLES");
+    if (needed && *needed && !strstr(needed, name))
         return false;
     if (!strcmp(name, "cuda"))
-        return wanted && *wanted;
+        return needed && *needed;
     /* the library of doubles has no use for tiles */
     if (sizeof(weft_real) == 8 && !strncmp(name, "amx", 3))
         return false;

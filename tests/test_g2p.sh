@@ -75,7 +75,7 @@ check "a run that saves once more" "${run[@]}" --out killed.h5 --resume
 check "nothing is left beside the files" eval '! ls | grep -q tmp'
 
 # ---- complaints
-check "no arguments" says 2 'is wanted' "$g2p"
+check "no arguments" says 2 'is expected' "$g2p"
 check "an unknown option" says 2 'unrecognized option' "$g2p" --nonsense
 check "no number" says 2 'hidden: a whole number' "$g2p" --data dict --hidden 1.5
 check "out of range" says 2 'dropout: a number from 0' "$g2p" --data dict --dropout 2

@@ -24,12 +24,12 @@ static const char *core_type(void)
     return NULL;
 }
 
-static void *load(const char *wanted)
+static void *load(const char *needed)
 {
     static const char *const names[] = { "libopenblas.so.0", "libopenblas.so" };
     void *library = NULL;
-    if (strcmp(wanted, "openblas"))
-        return dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
+    if (strcmp(needed, "openblas"))
+        return dlopen(needed, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     return library;
@@ -41,17 +41,17 @@ static bool lend(const char *name, const char *value)
     return value && !secure_getenv(name) && !setenv(name, value, 0);
 }
 
-static void open_library(const char *wanted)
+static void open_library(const char *needed)
 {
     bool core = lend("OPENBLAS_CORETYPE", core_type()), threads = lend("OPENBLAS_NUM_THREADS", "1");
-    void *library = load(wanted);                /* stays for the life of the process */
+    void *library = load(needed);                /* stays for the life of the process */
     if (core)
         unsetenv("OPENBLAS_CORETYPE");
     if (threads)
         unsetenv("OPENBLAS_NUM_THREADS");
     if (!library) {
         const char *why = dlerror();
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: %.200s", wanted, why ? why : "no such library");
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: %.200s", needed, why ? why : "no such library");
         return;
     }
     void (*set_threads)(int) = NULL;
@@ -60,22 +60,22 @@ static void open_library(const char *wanted)
         set_threads(1);                          /* the pool's threads call it, each for a piece of its own */
     *(void **)&gemm = dlsym(library, sizeof(real) == sizeof(float) ? "cblas_sgemm" : "cblas_dgemm");
     if (!gemm)
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: it has no cblas_%cgemm", wanted,
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: it has no cblas_%cgemm", needed,
                  sizeof(real) == sizeof(float) ? 's' : 'd');
 }
 
 static void open_what_is_wanted(void)
 {
-    const char *wanted = secure_getenv("WEFT_GEMM");
-    if (!wanted || !*wanted || !strcmp(wanted, "own"))
+    const char *needed = secure_getenv("WEFT_GEMM");
+    if (!needed || !*needed || !strcmp(needed, "own"))
         return;
-    if (*wanted != '/' && strcmp(wanted, "openblas")) {           /* else the loader would search for it */
-        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: own, openblas or an absolute path is wanted",
-                 wanted);
+    if (*needed != '/' && strcmp(needed, "openblas")) {           /* else the loader would search for it */
+        snprintf(failure, sizeof failure, "WEFT_GEMM=%.100s: own, openblas or an absolute path is expected",
+                 needed);
         return;
     }
     weft__lock(WEFT__LOADING);
-    open_library(wanted);
+    open_library(needed);
     weft__unlock(WEFT__LOADING);
 }
 

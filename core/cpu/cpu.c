@@ -86,7 +86,7 @@ const weft__kernels *weft__cpu_kernels(weft_device device, char *why, size_t siz
     if (i < TIERS && tiers[i].here())
         return tiers[i].k;
     snprintf(why, size, i < TIERS ? "WEFT_ISA=%s: this machine does not have those instructions" :
-             "WEFT_ISA=%s: ref, generic, avx2, avx512 or, in the library of floats, amx is wanted", want);
+             "WEFT_ISA=%s: ref, generic, avx2, avx512 or, in the library of floats, amx is expected", want);
     return NULL;
 }
 

@@ -3,7 +3,7 @@
  * One word holds a job's state: how many workers are inside, whether it is open, and its number. A worker
  * enters an open job by adding 1 to the word, so the caller never waits for one that slept through it: it
  * does tasks itself, closes the job, and waits for those inside. All the rest (function, argument, tasks,
- * rounding) changes only while nobody is inside a closed job.
+ * rounding) changes only while no one is inside a closed job.
  *
  * After fork the child has the pool's memory but none of its threads. A pool remembers which process started
  * them; in any other one it works serially. A call from within a task is serial, too. */
@@ -24,7 +24,7 @@ enum { PATIENCE = 2000 };                        /* looks before sleeping: some 
 
 struct seat { struct weft__pool *pool; pthread_t thread; int number; };
 struct weft__pool {
-    int threads, started;                        /* wanted, the caller included; workers that run */
+    int threads, started;                        /* needed, the caller included; workers that run */
     pid_t process;                               /* that started them; 0: not yet */
     weft__task *fn; void *argument; int64_t tasks;
     uint64_t rounding;                           /* the caller's */
@@ -88,7 +88,7 @@ static bool enter(struct weft__pool *p, uint64_t *seen)
     return false;
 }
 
-static void leave(struct weft__pool *p)
+static void leave_pool(struct weft__pool *p)
 {
     uint64_t s = atomic_fetch_sub(&p->state, 1) - 1;
     if (s & (OPEN | INSIDE))
@@ -108,7 +108,7 @@ static void *work(void *argument)
         if (enter(p, &seen)) {
             weft__round_as(p->rounding);
             do_tasks(p);
-            leave(p);
+            leave_pool(p);
         }
     return NULL;
 }
@@ -129,20 +129,20 @@ static void start(struct weft__pool *p)          /* as many as there can be */
 }
 
 /* ---- the caller ---- */
-static void call_workers(struct weft__pool *p, int64_t wanted)
+static void call_workers(struct weft__pool *p, int64_t needed)
 {
     int asleep = atomic_load(&p->sleepers);
     if (!asleep)
         return;
     pthread_mutex_lock(&p->lock);
-    if (wanted >= asleep)
+    if (needed >= asleep)
         pthread_cond_broadcast(&p->wake);
-    for (; wanted < asleep && wanted > 0; wanted--)
+    for (; needed < asleep && needed > 0; needed--)
         pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
 
-static void finish(struct weft__pool *p)         /* nobody else may enter; those inside end their tasks */
+static void close_job(struct weft__pool *p)         /* no one else may enter; those inside end their tasks */
 {
     atomic_fetch_and(&p->state, ~OPEN);
     for (int i = 0; i < PATIENCE; i++, pause_a_bit())
@@ -195,7 +195,7 @@ void weft__parallel(weft__device *d, int64_t tasks, weft__task *fn, void *argume
     atomic_store(&p->state, (atomic_load(&p->state) / NUMBER + 1) * NUMBER + OPEN);
     call_workers(p, tasks - 1);
     do_tasks(p);
-    finish(p);
+    close_job(p);
 }
 
 /* ---- its life ---- */

@@ -32,7 +32,7 @@ enum { V_FRACTION = 52, V_BIAS = 1023, V_EXP_TERMS = 14, V_LOG_TERMS = 11 };
 #define V_ROUNDER 0x1.8p52                       /* added, it leaves an integer in the low bits */
 #define V_LN2_HIGH 6.93145751953125e-1           /* few bits, so that times an exponent it is exact */
 #define V_LN2_LOW  1.42860682030941723212e-6
-#define V_EXP_LEAST (-709.0)                     /* below it exp counts as 0 where no denormals are wanted */
+#define V_EXP_LEAST (-709.0) /* below it exp counts as 0 where no denormals are expected */
 #define V_EXP_ZERO  (-746.0)
 #define V_EXP_MOST  710.0
 #define V_TANH_ONE  20.0                         /* tanh is 1 from there on */

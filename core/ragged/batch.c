@@ -76,7 +76,7 @@ static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, ui
         return NULL;
     b->tokens = b->offset.host[b->n];
     if (!w->dev.k->synchronous)
-        weft__follow_habits(b);
+        weft__make_usual_maps(b);
     return w->status ? NULL : b;
 }
 
@@ -100,14 +100,14 @@ static bool equal(const weft_batch *b, const weft_lengths *l, uint64_t hash)
     return same;
 }
 
-static bool sound(weft *w, const weft_lengths *l, const char *function, int64_t *longest)
+static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *function, int64_t *longest)
 {
     int64_t total = 0;
     if (!l || l->n < 0 || l->n >= INT32_MAX || (l->n && !l->len)) {
         if (!l || (l->n && !l->len))
             weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL", function, l ? "len is " : "");
         else
-            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; 0 or more, fewer than 2^31 - 1, are wanted",
+            weft__fail(w, WEFT_EARG, "%s: lengths: n is %lld; 0 or more, fewer than 2^31 - 1, are expected",
                        function, (long long)l->n);
         return false;
     }
@@ -115,10 +115,11 @@ static bool sound(weft *w, const weft_lengths *l, const char *function, int64_t 
         total += l->len[s];
         *longest = l->len[s] > *longest ? l->len[s] : *longest;
         if (l->len[s] < 0 || total >= INT32_MAX) {
-            weft__fail(w, WEFT_EARG,
-                       "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is wanted, and fewer "
-                       "than 2^31 - 1 tokens in all",
-                       function, (long long)s, l->len[s], (long long)total);
+            weft__fail(
+                w, WEFT_EARG,
+                "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is expected, and fewer "
+                "than 2^31 - 1 tokens in all",
+                function, (long long)s, l->len[s], (long long)total);
             return false;
         }
     }
@@ -128,7 +129,7 @@ static bool sound(weft *w, const weft_lengths *l, const char *function, int64_t 
 weft_batch *weft__batch(weft *w, const weft_lengths *l, const char *function)
 {
     int64_t longest = 0;
-    if (w->status || !sound(w, l, function, &longest))
+    if (w->status || !lengths_are_sound(w, l, function, &longest))
         return NULL;
     uint64_t hash = hash_of(l), rest = hash;
     weft_batch **at = &w->batches;
@@ -165,14 +166,14 @@ void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size
 }
 
 /* ---- ragged tensors from the user's rows ---- */
-static weft_tensor *ragged(weft *w, const char *function, weft_dtype type, const void *rows, int64_t features,
-                           const weft_lengths *l)
+static weft_tensor *ragged_tensor(weft *w, const char *function, weft_dtype type, const void *rows,
+                                  int64_t features, const weft_lengths *l)
 {
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     w->running = function;
     weft_batch *b = weft__batch(w, l, function);
     if (b && (features < 0 || (!rows && b->tokens && (features || type == WEFT_I32))))
-        weft__fail(w, WEFT_EARG, "%s: %lld features%s; 0 or more and the numbers are wanted", function,
+        weft__fail(w, WEFT_EARG, "%s: %lld features%s; 0 or more and the numbers are expected", function,
                    (long long)features, rows ? "" : ", rows NULL");
     if (!b || w->status)
         return &w->nil;
@@ -183,11 +184,11 @@ static weft_tensor *ragged(weft *w, const char *function, weft_dtype type, const
 
 weft_tensor *weft_ragged(weft *w, const real *rows, int64_t features, const weft_lengths *l)
 {
-    return ragged(w, "ragged", WEFT_REAL, rows, features, l);
+    return ragged_tensor(w, "ragged", WEFT_REAL, rows, features, l);
 }
 weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *l)
 {
-    return ragged(w, "ragged_ints", WEFT_I32, rows, 0, l);
+    return ragged_tensor(w, "ragged_ints", WEFT_I32, rows, 0, l);
 }
 
 /* ---- accessors ---- */
@@ -204,17 +205,17 @@ weft_lengths weft_lengths_of(const weft_tensor *x)
 
 const int32_t *weft_offsets(const weft_tensor *x) { return batch_of(x) ? x->f.batch->offset.host : NULL; }
 
-static const struct weft__rows *rows_of(const weft_tensor *x)
+static const struct weft__rows *rows_of_layout(const weft_tensor *x)
 {
     return batch_of(x) ? weft__rows_of(x->f.batch, &x->f) : NULL;
 }
 const int32_t *weft_row_sequence(const weft_tensor *x)
 {
-    const struct weft__rows *r = rows_of(x);
+    const struct weft__rows *r = rows_of_layout(x);
     return r ? r->sequence.host : NULL;
 }
 const int32_t *weft_row_position(const weft_tensor *x)
 {
-    const struct weft__rows *r = rows_of(x);
+    const struct weft__rows *r = rows_of_layout(x);
     return r ? r->position.host : NULL;
 }

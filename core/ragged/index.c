@@ -10,7 +10,7 @@ weft__ints weft__index(weft *w, int64_t n)
     return device ? (weft__ints){ host, device } : (weft__ints){ NULL, NULL };
 }
 
-/* With the rest of its last line, which is nobody's: so arrays that follow one another travel as one. */
+/* With the rest of its last line, which is no one's: so arrays that follow one another travel as one. */
 void weft__sent(weft *w, weft__ints *index, int64_t n)
 {
     if (index->host && index->device != index->host && n)

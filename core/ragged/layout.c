@@ -38,24 +38,24 @@ static bool same_place(const weft__form *a, const weft__form *b)
            (a->layout != WEFT_PADDED || (a->align == b->align && a->size[1] == b->size[1]));
 }
 
-/* ---- habits ---- */
+/* ---- maps that are usual here ---- */
 /* What earlier batches were asked for is made with the next, so that on a GPU it travels along in the same
  * copy. */
-/* beside the layouts that a batch alone decides, WEFT_PLAIN .. WEFT_CONCAT */
+/* beside the layouts that only a batch decides, WEFT_PLAIN .. WEFT_CONCAT */
 enum { OF_ROWS = 4 };
 static void note_habit(weft_batch *b, const weft__form *f, int to)
 {
     if (f->layout <= WEFT_CONCAT && (to <= WEFT_CONCAT || to == OF_ROWS))
-        b->w->habits |= 1u << (f->layout * (OF_ROWS + 1) + to);
+        b->w->usual_maps |= 1u << (f->layout * (OF_ROWS + 1) + to);
 }
 
-void weft__follow_habits(weft_batch *b)
+void weft__make_usual_maps(weft_batch *b)
 {
     for (int from = WEFT_PLAIN; from <= WEFT_CONCAT; from++)
         for (int to = WEFT_PLAIN; to <= OF_ROWS; to++) {
             weft__form f = { .batch = b, .layout = (weft_layout)from },
                        t = { .batch = b, .layout = (weft_layout)to };
-            if (!(b->w->habits >> (from * (OF_ROWS + 1) + to) & 1))
+            if (!(b->w->usual_maps >> (from * (OF_ROWS + 1) + to) & 1))
                 continue;
             if (to == OF_ROWS)
                 weft__rows_of(b, &f);
@@ -183,7 +183,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
 }
 
 /* ---- the layout `rows` ---- */
-static bool fits(weft_batch *b, const weft_placement *p)
+static bool placement_fits(weft_batch *b, const weft_placement *p)
 {
     bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) &&
                 (p->width == 0 || p->rows < INT32_MAX / p->width);
@@ -199,7 +199,7 @@ static bool fits(weft_batch *b, const weft_placement *p)
     if (!sane)
         weft__fail(b->w, WEFT_EARG,
                    "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences "
-                   "are wanted",
+                   "are expected",
                    !p                 ? "NULL" :
                    b->n && !p->row    ? "row NULL" :
                    b->n && !p->column ? "column NULL" :
@@ -237,7 +237,7 @@ static bool is_placed(const weft__place *have, const weft_batch *b, const weft_p
 
 const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
 {
-    if (!fits(b, p))
+    if (!placement_fits(b, p))
         return NULL;
     for (weft__place *have = b->places; have; have = have->next)
         if (is_placed(have, b, p))

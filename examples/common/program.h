@@ -10,7 +10,7 @@ extern const char program[];
 /* A message and the end of the program: 1 for what went wrong, 2 for a wrong call. */
 _Noreturn void quit(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void  *memory(size_t n, size_t size);            /* zeroed, or quits */
-double seconds(void);                            /* of a clock that nobody sets */
+double seconds(void);                            /* of a clock that no one sets */
 
 /* From now on the first Ctrl-C, or SIGTERM, is a wish, the second ends the program at once. */
 void   obey_signals(void);

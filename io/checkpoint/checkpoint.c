@@ -73,7 +73,7 @@ char *weft__order_of(const weft_module *m)
 weft_status weft__usable(const weft_module *m, const char *function, const char *path)
 {
     if (!path || !*path)
-        return weft__file_fail(WEFT_EARG, "%s: a path is wanted", function);
+        return weft__file_fail(WEFT_EARG, "%s: a path is expected", function);
     if (!m || !m->w)
         return weft__file_fail(WEFT_EARG, "%s: %s: the module is NULL or could not be made", function, path);
     weft_synchronize(m->w);                             /* what the device has not said yet */

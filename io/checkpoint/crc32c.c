@@ -7,7 +7,7 @@
 static uint32_t table[8][256];                   /* table[k][b]: of the byte b with k zero bytes behind it */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void fill(void)
+static void fill_table(void)
 {
     for (uint32_t b = 0; b < 256; b++) {
         uint32_t crc = b;
@@ -29,7 +29,7 @@ uint32_t weft__crc32c(uint32_t before, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
     uint32_t crc = ~before;
-    pthread_once(&once, fill);
+    pthread_once(&once, fill_table);
     for (; n >= 8; n -= 8, p += 8) {
         uint32_t a = crc ^ word(p), b = word(p + 4);
         crc = table[7][a & 255] ^ table[6][a >> 8 & 255] ^ table[5][a >> 16 & 255] ^ table[4][a >> 24] ^

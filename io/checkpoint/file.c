@@ -50,7 +50,7 @@ weft_status weft__sealed_write(weft__h5 *h, const char *path)
 
 /* ---- reading ---- */
 /* before the rest is read */
-static weft_status look(const char *path, const unsigned char *head, size_t n, size_t size)
+static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
 {
     static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
     weft_status foreign = weft__foreign(path, head, n, size);
@@ -89,7 +89,7 @@ weft_status weft__sealed_open(const char *path, weft__sealed *s)
     size_t size;
     char head[WEFT__SEAL];
     *s = (weft__sealed){ 0 };
-    weft_status status = weft__read_file(path, look, &s->image, &size);
+    weft_status status = weft__read_file(path, check_head, &s->image, &size);
     if (status)
         return status;
     seal(head, s->image + WEFT__SEAL, size - WEFT__SEAL);

@@ -1,4 +1,4 @@
-/* foreign.c - files of other programs that are given where weights are wanted: known by their first bytes,
+/* foreign.c - files of other programs that are given where weights are expected: known by their first bytes,
  * whatever their names, and told with the way to convert them. */
 #include <string.h>
 #include "io/io.h"

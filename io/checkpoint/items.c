@@ -4,7 +4,7 @@
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 
-static const char *bad_name(const char *name)
+static const char *item_name_fault(const char *name)
 {
     if (!name || !*name)
         return "has no name";
@@ -18,7 +18,7 @@ static const char *bad_name(const char *name)
 static const char *bad_item(const weft_checkpoint_item *items, int64_t i)
 {
     const weft_checkpoint_item *k = &items[i];
-    const char *bad = bad_name(k->name);
+    const char *bad = item_name_fault(k->name);
     if (bad)
         return bad;
     if (weft__number_of(k->type) == WEFT__ODD)
@@ -111,7 +111,7 @@ int64_t weft_checkpoint_item_size(const char *path, const char *name)
     weft__sealed file;
     weft__kind k = { 0 };
     char in[WEFT__NAMED];
-    const char *bad = bad_name(name);
+    const char *bad = item_name_fault(name);
     if (bad) {
         weft__file_fail(WEFT_EARG, "weft_checkpoint_item_size: the item %s", bad);
         return -1;

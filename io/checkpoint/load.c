@@ -150,7 +150,7 @@ static void hold_numbers(weft__stage *s, weft_stream *to, uint64_t key, uint64_t
         *a = key, *b = count;
 }
 
-/* NULL: no memory, which is the file function's error alone */
+/* NULL: no memory, which is the file function's error only */
 static weft_stream *stream_of(weft *w, const char *name)
 {
     void (*told)(weft_status, const char *, void *) = w->on_error;
@@ -200,7 +200,7 @@ static void hold_streams(weft__stage *s, weft *w)
 }
 
 /* ---- all of it ---- */
-static weft_status finish(loading *l, weft__sealed *file)
+static weft_status finish_load(loading *l, weft__sealed *file)
 {
     weft *w = l->m->w;
     weft_status s = weft__sealed_end(file);
@@ -232,7 +232,7 @@ weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const wef
         hold_optimiser(&l, o);
     hold_streams(&l.stage, m->w);
     weft__items_hold(&l.stage, items, n);
-    s = finish(&l, &file);
+    s = finish_load(&l, &file);
     if (!s && o)
         weft__optim_restored(o);
     return s;
@@ -251,5 +251,5 @@ weft_status weft_load_matching(const char *path, weft_module *m, weft_load_repor
         return s;
     loading l = { .stage = { file.h, NULL, NULL }, .m = m, .report = report };
     hold_module(&l);
-    return finish(&l, &file);
+    return finish_load(&l, &file);
 }

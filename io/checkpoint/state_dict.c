@@ -1,7 +1,7 @@
 /* state_dict.c - weights from and for other programs: data sets under PyTorch's names, flat
  * ("encoder.weight") or nested ("encoder/weight"), as h5py writes a state dict. Such files have no checksums,
  * so they come in through this door only, and a checkpoint, whole or damaged, is turned away: its damage
- * would have nobody to notice it here. */
+ * would have no one to notice it here. */
 #include <stdlib.h>
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
@@ -48,7 +48,7 @@ static bool comes_tied(importing *l, const weft__parameter *p)
     return false;
 }
 
-static bool fits(importing *l, const char *path, const weft__kind *is, const weft__kind *want)
+static bool set_fits(importing *l, const char *path, const weft__kind *is, const weft__kind *want)
 {
     char a[128], b[128];
     weft__kind same = *is;
@@ -88,7 +88,7 @@ static void hold_parameter(importing *l, const weft__parameter *p)
                         l->report ? "" : " is not in the file, but the module has it");
         return;
     }
-    if (!fits(l, path, &is, &want))
+    if (!set_fits(l, path, &is, &want))
         return;
     weft__hold_set(&l->stage, path, &is, want.type, x->data, true);
     if (!weft__h5_status(l->stage.h) && weft__kind_bytes(&want))
@@ -97,7 +97,7 @@ static void hold_parameter(importing *l, const weft__parameter *p)
 }
 
 /* ---- what the file has besides ---- */
-static bool is_wanted(const weft_module *m, const char *path)
+static bool is_needed(const weft_module *m, const char *path)
 {
     char name[WEFT__NAMED];
     snprintf(name, sizeof name, "%s", path);
@@ -109,7 +109,7 @@ static bool is_wanted(const weft_module *m, const char *path)
     return false;
 }
 
-static bool look(const char *name, bool is_group, void *user)
+static bool visit_entry(const char *name, bool is_group, void *user)
 {
     importing *l = user;
     const char *before = l->group;
@@ -122,9 +122,9 @@ static bool look(const char *name, bool is_group, void *user)
     }
     if (is_group) {
         l->group = path, l->depth++;
-        weft__h5_each(l->stage.h, path, look, l);
+        weft__h5_each(l->stage.h, path, visit_entry, l);
         l->group = before, l->depth--;
-    } else if (!is_wanted(l->m, path)) {
+    } else if (!is_needed(l->m, path)) {
         weft__found(l->stage.h, l->report, WEFT__EXTRA, "%s%s", path,
                     l->report ? "" : " is in the file, but the module does not have it");
     }
@@ -152,16 +152,16 @@ static void refuse_ours(weft__h5 *h)
         weft__h5_fail(h, WEFT_EFORMAT, "it is a checkpoint of weft without its head, thus damaged");
 }
 
-static void read_all(importing *l)
+static void read_parameters(importing *l)
 {
     refuse_ours(l->stage.h);
     for (const weft__parameter *p = NULL; (p = next_below(l->m, p)); )
         hold_parameter(l, p);
     l->group = "";
-    weft__h5_each(l->stage.h, "/", look, l);
+    weft__h5_each(l->stage.h, "/", visit_entry, l);
 }
 
-static weft_status deliver(importing *l)
+static weft_status deliver_numbers(importing *l)
 {
     weft *w = l->m->w;
     weft__deliver(w, &l->stage);
@@ -187,12 +187,12 @@ weft_status weft_load_state_dict(const char *path, weft_module *m, weft_load_rep
                     .report = report };
     if (l.stage.h) {
         weft__h5_take_chunks(l.stage.h);
-        read_all(&l);
+        read_parameters(&l);
     }
     s = l.stage.h ? weft__h5_end(l.stage.h) : WEFT_ENOMEM;
     free(image);
     if (!s)
-        return deliver(&l);
+        return deliver_numbers(&l);
     weft__discard(&l.stage);
     return s;
 }

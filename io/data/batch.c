@@ -11,7 +11,8 @@ static bool is_plausible(weft *w, const weft_dataset *d, const int32_t *index, i
         weft__fail(w, WEFT_EARG, "dataset_batch: %s",
                    d ? "the dataset has no lengths or no offsets" : "no dataset given");
     else if (n < 0 || n >= INT32_MAX || (n && !index))
-        weft__fail(w, WEFT_EARG, "dataset_batch: %lld indices%s; 0 or more, fewer than 2^31 - 1, are wanted",
+        weft__fail(w, WEFT_EARG,
+                   "dataset_batch: %lld indices%s; 0 or more, fewer than 2^31 - 1, are expected",
                    (long long)n, index ? "" : ", index is NULL");
     return !w->status;
 }
@@ -62,7 +63,7 @@ static void gather(const weft_dataset *d, const int32_t *index, int64_t n, void 
 
 weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t *index, int64_t n)
 {
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     w->running = "dataset_batch";
     if (!is_plausible(w, data, index, n))
         return &w->nil;

@@ -153,7 +153,7 @@ static bool read_header(csv *c)
     return true;
 }
 
-static bool number(csv *c, int column, const char *name, double *out)
+static bool read_number(csv *c, int column, const char *name, double *out)
 {
     const field *f = &c->fields[column];
     char *end, why[300];
@@ -163,7 +163,7 @@ static bool number(csv *c, int column, const char *name, double *out)
     }
     errno = 0;
     double value = strtod(f->text, &end);
-    /* before what follows is skipped: blanks alone are no number */
+    /* before what follows is skipped: blanks only are no number */
     bool none = end == f->text;
     while (*end == ' ' || *end == '\t')
         end++;
@@ -189,7 +189,7 @@ static bool read_record(csv *c, weft__csv_row *take, void *user, int width)
         return fail(c, WEFT_EFORMAT, why);
     }
     for (int i = 0; i < c->want.n; i++)
-        if (!number(c, c->where[i + 1], c->want.columns[i], &c->row[i]))
+        if (!read_number(c, c->where[i + 1], c->want.columns[i], &c->row[i]))
             return false;
     return take(user, c->want.id ? c->fields[c->where[0]].text : NULL, c->row) ||
            fail(c, WEFT_ENOMEM, "out of memory, or a sequence of 2^31 rows");
@@ -204,7 +204,7 @@ static bool is_text(csv *c, const char *text, size_t size)
     return !zero || fail(c, WEFT_EFORMAT, "there is a zero byte; a CSV file in UTF-8 has none");
 }
 
-static void read_all(csv *c, weft__csv_row *take, void *user)
+static void read_rows(csv *c, weft__csv_row *take, void *user)
 {
     c->where = malloc(((size_t)c->want.n + 1) * sizeof *c->where);
     c->row = malloc((size_t)c->want.n * sizeof *c->row);
@@ -226,7 +226,7 @@ weft_status weft__csv_opts_good(const char *function, const weft_csv_opts *opts)
         return WEFT_OK;
     return weft__file_fail(WEFT_EARG,
                            "%s: the delimiter is byte %d; a character that can neither be in a number nor "
-                           "quote or end a field is wanted",
+                           "quote or end a field is expected",
                            function, d);
 }
 
@@ -251,7 +251,7 @@ weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_w
         c.delimiter = o.delimiter;
     locale_t before = weft__plain_locale();
     if (is_text(&c, *text, size))
-        read_all(&c, take, user);
+        read_rows(&c, take, user);
     weft__plain_locale_end(before);
     free(c.where);
     free(c.row);
@@ -262,7 +262,7 @@ weft_status weft__read_csv_rows(const char *path, char **text, const weft__csv_w
 /* ---- ragged data ---- */
 typedef struct { weft__growing g; const char *id; } ragged;      /* id: of the open sequence */
 
-static bool add_row(void *user, const char *id, const double *values)
+static bool append_row(void *user, const char *id, const double *values)
 {
     ragged *r = user;
     weft__growing *g = &r->g;
@@ -277,7 +277,8 @@ static bool add_row(void *user, const char *id, const double *values)
     return true;
 }
 
-static bool complete(const char *id, const char *const *columns, int64_t n, const weft_dataset *out)
+static bool arguments_are_complete(const char *id, const char *const *columns, int64_t n,
+                                   const weft_dataset *out)
 {
     bool good = id && columns && n > 0 && n < 1 << 20 && out;
     for (int64_t i = 0; good && i < n; i++)
@@ -290,16 +291,16 @@ weft_status weft_read_csv(const char *path, const char *id, const char *const *c
 {
     if (out)
         *out = (weft_dataset){ 0 };
-    if (!complete(id, columns, n, out))
+    if (!arguments_are_complete(id, columns, n, out))
         return weft__file_fail(
-            WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are needed");
+            WEFT_EARG, "weft_read_csv: a name for the id, at least one column and a dataset are expected");
     weft_status status = weft__csv_opts_good("weft_read_csv", opts);
     if (status != WEFT_OK)
         return status;
     ragged r = { .g = { .data = { .columns = n } } };
     char *text;
-    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, (int)n, true, opts }, add_row,
-                                 &r);
+    status = weft__read_csv_rows(path, &text, &(weft__csv_want){ id, columns, (int)n, true, opts },
+                                 append_row, &r);
     if (status == WEFT_OK && r.g.rows > r.g.first && !weft__grow_sequence(&r.g))
         status = weft__file_fail(WEFT_ENOMEM, "%s: out of memory, or a sequence of 2^31 rows", path);
     free(text);

@@ -5,9 +5,9 @@
 #include "io/data/data.h"
 
 /* ---- growing ---- */
-static bool grow(void **array, int64_t *room, int64_t wanted, size_t element)
+static bool grow_array(void **array, int64_t *room, int64_t needed, size_t element)
 {
-    if (wanted <= *room)
+    if (needed <= *room)
         return true;
     int64_t more = *room < 512 ? 1024 : *room * 2;
     void *bigger = (uint64_t)more > SIZE_MAX / 2 / element ? NULL : realloc(*array, (size_t)more * element);
@@ -22,7 +22,7 @@ bool weft__grow_row(weft__growing *g, bool ints)
 {
     weft_dataset *d = &g->data;
     void *array = ints ? (void *)d->ints : (void *)d->rows;
-    bool grown = grow(&array, &g->row_room, g->rows + 1,
+    bool grown = grow_array(&array, &g->row_room, g->rows + 1,
                       ints ? sizeof *d->ints : sizeof *d->rows * (size_t)d->columns);
     if (ints)
         d->ints = array;
@@ -36,7 +36,8 @@ bool weft__grow_sequence(weft__growing *g)
 {
     weft_dataset *d = &g->data;
     void *array = d->len;
-    bool grown = g->rows - g->first <= INT32_MAX && grow(&array, &g->len_room, d->n + 1, sizeof *d->len);
+    bool grown =
+        g->rows - g->first <= INT32_MAX && grow_array(&array, &g->len_room, d->n + 1, sizeof *d->len);
     d->len = array;
     if (grown)
         d->len[d->n++] = (int32_t)(g->rows - g->first);
@@ -77,7 +78,7 @@ void weft_dataset_free(weft_dataset *data)
 }
 
 /* ---- whole files ---- */
-static weft_status any(const char *path, const unsigned char *bytes, size_t head, size_t size)
+static weft_status read_any_text(const char *path, const unsigned char *bytes, size_t head, size_t size)
 {
     (void)path, (void)bytes, (void)head, (void)size;
     return WEFT_OK;
@@ -88,7 +89,7 @@ weft_status weft__slurp(const char *path, char **text, size_t *size)
     unsigned char *bytes = NULL;
     *text = NULL;
     *size = 0;
-    weft_status status = weft__read_file(path, any, &bytes, size);
+    weft_status status = weft__read_file(path, read_any_text, &bytes, size);
     if (status != WEFT_OK)
         return status;
     char *longer = realloc(bytes, *size + 1);

@@ -14,7 +14,7 @@ static bool is_float(weft__number t)
 static bool is_int(weft__number t) { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
 
 /* "group/name" as a path from the root; "", "/" and NULL are the root itself. */
-static bool join(char path[PATH], const char *group, const char *name)
+static bool join_path(char path[PATH], const char *group, const char *name)
 {
     while (group && *group == '/')
         group++;
@@ -23,7 +23,7 @@ static bool join(char path[PATH], const char *group, const char *name)
 }
 
 /* ---- reading ---- */
-static void *read_set(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count,
+static void *read_array(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count,
                       size_t element)
 {
     void *values = calloc(count ? count : 1, element);
@@ -38,7 +38,8 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
 {
     char path[PATH], text[128];
     weft__kind kind;
-    if (!join(path, group, "lengths") || !weft__h5_find(h, path, &kind) || weft__h5_status(h) != WEFT_OK) {
+    if (!join_path(path, group, "lengths") || !weft__h5_find(h, path, &kind) ||
+        weft__h5_status(h) != WEFT_OK) {
         weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%s\"", path);
         return;
     }
@@ -48,7 +49,7 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
         return;
     }
     d->n = kind.size[0];
-    int64_t *len = read_set(h, path, &kind, WEFT__I64, (size_t)d->n, sizeof *len);
+    int64_t *len = read_array(h, path, &kind, WEFT__I64, (size_t)d->n, sizeof *len);
     d->len = calloc((size_t)d->n + 1, sizeof *d->len);
     if (!d->len)
         weft__h5_fail(h, WEFT_ENOMEM, "no memory for %lld lengths", (long long)d->n);
@@ -63,7 +64,7 @@ static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
 }
 
 /* As many rows as the lengths say. */
-static bool fits(weft__h5 *h, const char *path, const weft__kind *kind, const weft_dataset *d)
+static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, const weft_dataset *d)
 {
     int64_t total = 0;
     for (int64_t i = 0; i < d->n; i++)
@@ -78,9 +79,9 @@ static void read_rows(weft__h5 *h, const char *group, weft_dataset *d)
 {
     char path[PATH], text[128];
     weft__kind kind;
-    bool tokens = false, found = join(path, group, "rows") && weft__h5_find(h, path, &kind);
+    bool tokens = false, found = join_path(path, group, "rows") && weft__h5_find(h, path, &kind);
     if (!found)
-        tokens = found = join(path, group, "tokens") && weft__h5_find(h, path, &kind);
+        tokens = found = join_path(path, group, "tokens") && weft__h5_find(h, path, &kind);
     if (!found || weft__h5_status(h) != WEFT_OK) {
         weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"",
                       group ? group : "/");
@@ -92,14 +93,15 @@ static void read_rows(weft__h5 *h, const char *group, weft_dataset *d)
                       tokens ? "int32 [N]" : "float32 or float64 [N, columns]");
         return;
     }
-    if (!fits(h, path, &kind, d))
+    if (!set_fits(h, path, &kind, d))
         return;
     size_t n = weft__kind_bytes(&kind) / weft__number_bytes(kind.type);
     d->columns = tokens ? 0 : kind.size[1];
     if (tokens)
-        d->ints = read_set(h, path, &kind, WEFT__I32, n, sizeof *d->ints);
+        d->ints = read_array(h, path, &kind, WEFT__I32, n, sizeof *d->ints);
     else
-        d->rows = read_set(h, path, &kind, sizeof *d->rows == 8 ? WEFT__F64 : WEFT__F32, n, sizeof *d->rows);
+        d->rows =
+            read_array(h, path, &kind, sizeof *d->rows == 8 ? WEFT__F64 : WEFT__F32, n, sizeof *d->rows);
 }
 
 weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *out)
@@ -136,20 +138,20 @@ static bool consistent(const weft_dataset *d)
     return true;
 }
 
-static void write_all(weft__h5 *h, const char *group, const weft_dataset *d)
+static void write_dataset(weft__h5 *h, const char *group, const weft_dataset *d)
 {
     char path[PATH];
     int64_t total = 0;
     for (int64_t i = 0; i < d->n; i++)
         total += d->len[i];
-    join(path, group, "lengths");
+    join_path(path, group, "lengths");
     for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
         *end = 0;
         weft__h5_group(h, path);
         *end = '/';
     }
     weft__h5_write(h, path, &(weft__kind){ WEFT__I32, 1, { d->n } }, d->len);
-    join(path, group, d->ints ? "tokens" : "rows");
+    join_path(path, group, d->ints ? "tokens" : "rows");
     weft__kind ints = { WEFT__I32, 1, { total } },
                rows = { weft__number_of(WEFT_REAL), 2, { total, d->columns } };
     weft__h5_write(h, path, d->ints ? &ints : &rows, d->ints ? (const void *)d->ints : (const void *)d->rows);
@@ -158,15 +160,15 @@ static void write_all(weft__h5 *h, const char *group, const weft_dataset *d)
 weft_status weft_write_hdf5(const char *path, const char *group, const weft_dataset *data)
 {
     char place[PATH];
-    if (!path || !consistent(data) || (!data->rows && !data->ints) || !join(place, group, "lengths"))
+    if (!path || !consistent(data) || (!data->rows && !data->ints) || !join_path(place, group, "lengths"))
         return weft__file_fail(WEFT_EARG,
                                "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with "
-                               "lengths from 0 on are needed",
+                               "lengths from 0 on are expected",
                                PATH - 16);
     weft__h5 *h = weft__h5_new(path, 0, false);
     if (!h)
         return WEFT_ENOMEM;
-    write_all(h, group, data);
+    write_dataset(h, group, data);
     unsigned char *image = NULL;
     size_t size = 0;
     weft_status status = weft__h5_finish(h, &image, &size);

@@ -5,7 +5,7 @@
  * epoch, the batch, that counter, and a fingerprint of what is loaded; restoring replays the shuffle. Nothing
  * is allocated after weft_loader_new.
  *
- * Who asks for the number of batches before an epoch has begun gets a plan of it, and the stream's counter is
+ * To tell the number of batches before an epoch has begun, the epoch is planned, and the stream's counter is
  * put back: whatever happens then (a checkpoint is saved, or loaded) finds the stream untouched, and
  * weft_loader_next takes the plan if the stream still stands where it was. */
 #include <string.h>
@@ -28,9 +28,9 @@ struct weft_loader {
     weft__scored *places;                        /* [n] scratch of the sort */
 };
 
-static weft_loader none;                         /* what could not be made; nobody writes to it */
+static weft_loader none;                         /* what could not be made; no one writes to it */
 
-static void end(void *it)
+static void end_loader(void *it)
 {
     weft_loader *l = it;
     if (l->w)
@@ -73,7 +73,7 @@ static int64_t pool_end(const weft_loader *l, int64_t from)
     return at;
 }
 
-static void cut(weft_loader *l, int64_t from, int64_t to)
+static void cut_batches(weft_loader *l, int64_t from, int64_t to)
 {
     int64_t count = 0, tokens = 0;
     l->start[l->batches++] = from;
@@ -88,7 +88,7 @@ static void cut(weft_loader *l, int64_t from, int64_t to)
 }
 
 /* the epoch's batches, from the stream's present counter on */
-static void lay_out(weft_loader *l)
+static void plan_epoch(weft_loader *l)
 {
     l->begun = l->stream->count;
     l->batches = 0;
@@ -96,13 +96,13 @@ static void lay_out(weft_loader *l)
         for (int64_t i = 0; i < l->n; i++)
             l->order[i] = (int32_t)i;
         if (l->n)
-            cut(l, 0, l->n);
+            cut_batches(l, 0, l->n);
     } else {
         weft_stream_permutation(l->stream, l->n, l->order);
         for (int64_t from = 0, to; from < l->n; from = to) {
             to = pool_end(l, from);
             sort_pool(l, l->order + from, to - from);
-            cut(l, from, to);
+            cut_batches(l, from, to);
         }
     }
     l->start[l->batches] = l->n;
@@ -119,7 +119,7 @@ static void lay_out(weft_loader *l)
 /* the next epoch's batches, without a draw */
 static void plan(weft_loader *l)
 {
-    lay_out(l);
+    plan_epoch(l);
     l->stream->count = l->begun;
     l->planned = true;
 }
@@ -129,7 +129,7 @@ static void begin_epoch(weft_loader *l)
     if (l->planned && l->stream->count == l->begun)
         l->stream->count = l->ended;
     else
-        lay_out(l);
+        plan_epoch(l);
     l->planned = false;
     l->open = true;
     l->at = 0;
@@ -152,10 +152,11 @@ static uint64_t fingerprint(const weft_loader *l)
     return hash;
 }
 
-static bool sensible(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *o)
+static bool options_are_sensible(weft *w, const char *name, int64_t n, const int32_t *len,
+                                 const weft_loader_opts *o)
 {
     if (!name || strlen(name) > 30)
-        return weft__fail(w, WEFT_EARG, "loader: a name of at most 30 bytes is needed"), false;
+        return weft__fail(w, WEFT_EARG, "loader: a name of at most 30 bytes is expected"), false;
     if (n < 0 || n >= INT32_MAX || (n && !len))
         return weft__fail(w, WEFT_EARG, "loader \"%s\": %lld sequences%s", name, (long long)n,
                           len ? "" : " without lengths"),
@@ -172,10 +173,10 @@ static bool sensible(weft *w, const char *name, int64_t n, const int32_t *len, c
     return true;
 }
 
-static bool is_taken(const weft *w, const char *stream)
+static bool stream_is_taken(const weft *w, const char *stream)
 {
     for (weft__owned *o = w->owned; o; o = o->next) {
-        const weft_loader *l = o->end == end ? (const weft_loader *)(void *)(o + 1) : NULL;
+        const weft_loader *l = o->end == end_loader ? (const weft_loader *)(void *)(o + 1) : NULL;
         if (l && l->stream && !strcmp(l->stream->name, stream))
             return true;
     }
@@ -200,10 +201,10 @@ static bool arrays(weft_loader *l, const int32_t *len)
 static bool can_be_made(weft *w, const char *name, int64_t n, const int32_t *len, const weft_loader_opts *o,
                         char stream[48])
 {
-    if (!sensible(w, name, n, len, o))
+    if (!options_are_sensible(w, name, n, len, o))
         return false;
     snprintf(stream, 48, "loader.%s", name);
-    if (is_taken(w, stream))
+    if (stream_is_taken(w, stream))
         weft__fail(w, WEFT_EARG,
                    "loader \"%s\": there is one of that name; two would disturb each other's shuffling",
                    name);
@@ -217,7 +218,7 @@ weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t
     if (!w || !weft_ok(w) || !can_be_made(w, name, n, len, opts, stream))
         return &none;
     w->running = "loader";
-    weft_loader *l = weft__own(w, sizeof *l, end, NULL);
+    weft_loader *l = weft__own(w, sizeof *l, end_loader, NULL);
     if (!l)
         return &none;
     l->w = w;
@@ -276,13 +277,13 @@ static bool lay_out_again(weft_loader *l, uint64_t begun, int64_t at, int64_t *f
     const weft_loader before = *l;
     uint64_t count = l->stream->count;
     l->stream->count = begun;
-    lay_out(l);
+    plan_epoch(l);
     *found = l->batches;
     if (at <= l->batches)
         return true;
     /* the arrays, too: what weft_loader_next gave last lies in them */
     l->stream->count = before.begun;
-    lay_out(l);
+    plan_epoch(l);
     l->stream->count = count;
     *l = before;
     return false;

@@ -228,7 +228,7 @@ static hid_t access_list(weft__h5 *h)
 }
 
 /* ---- sessions ---- */
-static weft__h5 *begin(const char *path, bool checked)
+static weft__h5 *begin_file(const char *path, bool checked)
 {
     weft__h5 *h = calloc(1, sizeof *h);
     if (!h) {
@@ -251,7 +251,7 @@ static weft__h5 *begin(const char *path, bool checked)
     return h;
 }
 
-static weft_status end(weft__h5 *h)
+static weft_status end_file(weft__h5 *h)
 {
     if (h->file >= 0 && H5Fclose(h->file) < 0)
         weft__h5_broken(h, "the file", "cannot be closed");
@@ -264,7 +264,7 @@ static weft_status end(weft__h5 *h)
 
 weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
 {
-    weft__h5 *h = begin(path, checked);
+    weft__h5 *h = begin_file(path, checked);
     if (!h)
         return NULL;
     h->grows = true;
@@ -283,7 +283,7 @@ weft__h5 *weft__h5_new(const char *path, size_t user_block, bool checked)
 
 weft__h5 *weft__h5_open(const char *path, unsigned char *image, size_t size, bool checked)
 {
-    weft__h5 *h = begin(path, checked);
+    weft__h5 *h = begin_file(path, checked);
     if (!h)
         return NULL;
     h->image = image;
@@ -300,7 +300,7 @@ void weft__h5_take_chunks(weft__h5 *h) { h->chunks = true; }
 
 weft_status weft__h5_end(weft__h5 *h)
 {
-    weft_status s = end(h);
+    weft_status s = end_file(h);
     if (h->grows)
         free(h->image);
     free(h->spare);
@@ -314,7 +314,7 @@ weft_status weft__h5_finish(weft__h5 *h, unsigned char **image, size_t *size)
     if (reserve(h, 0) &&
         (H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_filesize(h->file, &bytes) < 0 || bytes > h->size))
         weft__h5_broken(h, "the file", "cannot be finished");
-    weft_status s = end(h);
+    weft_status s = end_file(h);
     if (s)
         free(h->image);
     *image = s ? NULL : h->image;

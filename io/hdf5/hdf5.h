@@ -63,7 +63,7 @@ void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *kind, const
 void weft__h5_describe(weft__h5 *h, const char *path, const char *key, const char *text);
 
 /* ---- reading ---- */
-/* something is there, by hard links alone */
+/* something is there, by hard links only */
 bool weft__h5_is(weft__h5 *h, const char *path);
 /* false: nothing there, which is no error */
 bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *kind);

@@ -1,5 +1,5 @@
 /* header.c - object headers looked at before libhdf5 sees them. It trusts them: it takes memory for a
- * continuation of any length, divides by the extents of chunks that nobody may have, and cannot close a file
+ * continuation of any length, divides by the extents of chunks that no one may have, and cannot close a file
  * again whose header it could read half of. */
 #include <string.h>
 #include "io/hdf5/session.h"

@@ -9,7 +9,7 @@ enum { LINKS = 100000, NAME = 256 };
 /* ---- objects ---- */
 /* Follows a path by hard links alone, and looks at each header before libhdf5 does; false if there is
  * nothing, or at an error: a soft or external link. */
-static bool follow(weft__h5 *h, const char *path, weft__h5_header *header)
+static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
 {
     char part[2 * NAME];
     if (h->status || strlen(path) >= sizeof part)
@@ -36,7 +36,7 @@ static bool follow(weft__h5 *h, const char *path, weft__h5_header *header)
     return true;
 }
 
-bool weft__h5_is(weft__h5 *h, const char *path) { return follow(h, path, &(weft__h5_header){ 0 }); }
+bool weft__h5_is(weft__h5 *h, const char *path) { return follow_path(h, path, &(weft__h5_header){ 0 }); }
 
 static const char *not_plain(bool filtered)
 {
@@ -61,7 +61,7 @@ static const char *refused(const weft__h5 *h, const weft__h5_header *header)
 static hid_t open_set(weft__h5 *h, const char *path, weft__h5_header *header)
 {
     *header = (weft__h5_header){ 0 };
-    bool there = follow(h, path, header);
+    bool there = follow_path(h, path, header);
     const char *why = there ? refused(h, header) : NULL;
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
@@ -287,7 +287,7 @@ static size_t append_note(weft__h5 *h, const char *path, const char *key, char *
 typedef struct { char name[NAME]; haddr_t address; } entry;
 typedef struct { weft__h5 *h; const char *path; entry *list; int n, room; } names;
 
-static void keep(names *k, const char *name, haddr_t address)
+static void keep_name(names *k, const char *name, haddr_t address)
 {
     if (k->n == k->room) {
         int room = 2 * k->room + 16;
@@ -311,7 +311,7 @@ static herr_t keep_attribute(hid_t object, const char *name, const H5A_info_t *i
 {
     (void)object, (void)info;
     names *k = user;
-    keep(k, name, HADDR_UNDEF);
+    keep_name(k, name, HADDR_UNDEF);
     return weft__h5_status(k->h) ? 1 : 0;
 }
 
@@ -322,7 +322,7 @@ static herr_t keep_link(hid_t group, const char *name, const H5L_info_t *info, v
     if (info->type != H5L_TYPE_HARD)
         weft__h5_fail(k->h, WEFT_EFORMAT, "%s/%.64s is a link to somewhere else", k->path, name);
     else
-        keep(k, name, info->u.address);
+        keep_name(k, name, info->u.address);
     return weft__h5_status(k->h) ? 1 : 0;
 }
 

@@ -1,4 +1,4 @@
-/* session.h - what hdf5.c and read.c share; they alone know libhdf5's header. */
+/* session.h - what hdf5.c and read.c share; only they know libhdf5's header. */
 #ifndef WEFT_IO_HDF5_SESSION_H
 #define WEFT_IO_HDF5_SESSION_H
 #define H5_USE_110_API 1                         /* links have addresses, whatever the version */
@@ -48,7 +48,7 @@ bool  weft__h5_look(const weft__h5 *h, uint64_t address, weft__h5_header *out);
 bool  weft__h5_root_is_sound(weft__h5 *h);
 hid_t weft__h5_type(weft__number type, size_t text);
 
-/* chunks.c: sets in chunks, by our own reading alone. */
+/* chunks.c: sets in chunks, by our own reading only. */
 typedef struct weft__h5_chunks {
     int rank;
     uint64_t size[WEFT_RANK], extent[WEFT_RANK], tree;      /* of the set, of a chunk; the root of the tree */

@@ -26,7 +26,7 @@ static int by_length(const void *a, const void *b, void *lengths)
     return len[i] != len[j] ? (len[i] > len[j] ? -1 : 1) : (i > j) - (i < j);
 }
 
-static bool measure(picture *p)                  /* false: no memory */
+static bool measure_picture(picture *p)                  /* false: no memory */
 {
     int64_t n = p->lengths.n;
     p->offset = calloc((size_t)n + 1, sizeof *p->offset);
@@ -185,7 +185,7 @@ static void draw_concat(picture *p)
 }
 
 /* ---- the whole ---- */
-static bool drawable(const weft_lengths *l)
+static bool batch_is_drawable(const weft_lengths *l)
 {
     int64_t longest = 0;
     bool good = l && l->n >= 0 && l->n <= CELLS && (l->len || l->n == 0);
@@ -199,13 +199,13 @@ static bool drawable(const weft_lengths *l)
 weft_status weft_plot_batch(const char *path, const char *title, const weft_lengths *lengths,
                             const char *const *labels)
 {
-    if (!drawable(lengths))
+    if (!batch_is_drawable(lengths))
         return weft__file_fail(
             WEFT_EARG, "weft_plot_batch: lengths from 0 on and at most %d cells when padded are drawn",
             (int)CELLS);
     picture p = { .lengths = *lengths, .labels = labels };
     weft_status status = WEFT_ENOMEM;
-    if (measure(&p)) {
+    if (measure_picture(&p)) {
         scale(&p);
         int64_t per_line = (int64_t)((p.width - 2 * MARGIN + 0.5) / p.strip);
         weft__svg_begin(&p.svg, path, title, p.width, p.y + 2 * strip_height(&p, per_line) - 30);

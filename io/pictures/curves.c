@@ -18,22 +18,25 @@ typedef struct {
 } picture;
 
 /* ---- ranges ---- */
-static double scaled(const range *r, double value)
+static double scale_value(const range *r, double value)
 {
     return r->base == 2 ? log2(value) : r->base ? log10(value) : value;
 }
 /* NaN does not */
-static bool   fits(const range *r, double value)   { return fabs(value) < 1e100 && (!r->base || value > 0); }
+static bool range_takes(const range *r, double value)
+{
+    return fabs(value) < 1e100 && (!r->base || value > 0);
+}
 
-static bool drawable(const picture *p, const weft_curve *c, int64_t i)
+static bool point_is_drawable(const picture *p, const weft_curve *c, int64_t i)
 {
     const range *y = &p->y[c->right_axis];
-    return fits(&p->x, c->x[i]) && fits(y, c->y[i]) && (!c->low || fits(y, c->low[i]));
+    return range_takes(&p->x, c->x[i]) && range_takes(y, c->y[i]) && (!c->low || range_takes(y, c->low[i]));
 }
 
 static void widen(range *r, double value)
 {
-    value = scaled(r, value);
+    value = scale_value(r, value);
     r->low = r->used && r->low < value ? r->low : value;
     r->high = r->used && r->high > value ? r->high : value;
     r->used = true;
@@ -43,7 +46,7 @@ static void widen_all(picture *p)
 {
     for (int k = 0; k < p->n; k++)
         for (int64_t i = 0; i < p->curves[k].n; i++)
-            if (drawable(p, &p->curves[k], i)) {
+            if (point_is_drawable(p, &p->curves[k], i)) {
                 widen(&p->x, p->curves[k].x[i]);
                 widen(&p->y[p->curves[k].right_axis], p->curves[k].y[i]);
                 if (p->curves[k].low)
@@ -52,7 +55,7 @@ static void widen_all(picture *p)
 }
 
 /* To whole steps outwards (the x axis keeps its ends); a range of one value gets some room. */
-static void settle(range *r, int most, bool outwards)
+static void settle_range(range *r, int most, bool outwards)
 {
     if (!r->used)
         *r = (range){ 0, 1, 0, r->base, false };
@@ -70,7 +73,7 @@ static void settle(range *r, int most, bool outwards)
     }
 }
 
-static double across(const picture *p, double exponent)
+static double decade_position(const picture *p, double exponent)
 {
     return LEFT + (exponent - p->x.low) / (p->x.high - p->x.low) * (WIDTH - LEFT - RIGHT);
 }
@@ -102,7 +105,7 @@ static void draw_x_axis(picture *p, const char *label)
 {
     tick t[TICKS];
     for (int n = ticks(&p->x, t), i = 0; i < n; i++) {
-        double at = across(p, t[i].at);
+        double at = decade_position(p, t[i].at);
         weft__svg_line(p->svg, at, TOP, at, HEIGHT - BOTTOM, "grid");
         weft__svg_textf(p->svg, at, HEIGHT - BOTTOM + 20, "tick", WEFT__MIDDLE, "%.8g", t[i].value);
     }
@@ -140,12 +143,12 @@ static void draw_y_axis(picture *p, bool right)
 /* ---- curves ---- */
 static double x_of(const picture *p, const weft_curve *c, int64_t i)
 {
-    return across(p, scaled(&p->x, c->x[i]));
+    return decade_position(p, scale_value(&p->x, c->x[i]));
 }
 static double level_of(const picture *p, const weft_curve *c, double value)
 {
     const range *y = &p->y[c->right_axis];
-    return down(y, scaled(y, value));
+    return down(y, scale_value(y, value));
 }
 static double y_of(const picture *p, const weft_curve *c, int64_t i) { return level_of(p, c, c->y[i]); }
 
@@ -173,7 +176,7 @@ static void draw_band(picture *p, const weft_curve *c, const char *colour)
     weft__svg_put(p->svg, "<path class=\"band\" fill=\"%s\" d=\"", colour);
     for (int64_t i = 0; i < c->n; ) {
         int64_t from = i;
-        while (i < c->n && drawable(p, c, i))
+        while (i < c->n && point_is_drawable(p, c, i))
             i++;
         if (i > from)
             draw_area(p, c, from, i);
@@ -188,7 +191,7 @@ static void draw_line(picture *p, const weft_curve *c, const char *colour)
     bool down_now = false;                       /* the pen; a point that cannot be drawn lifts it */
     weft__svg_put(p->svg, "<path class=\"curve\" stroke=\"%s\" d=\"M", colour);
     for (int64_t i = 0; i < c->n; i++) {
-        bool good = drawable(p, c, i);
+        bool good = point_is_drawable(p, c, i);
         if (good)
             weft__svg_put(p->svg, "%s%.1f %.1f", down_now ? "L" : i ? "M" : "", x_of(p, c, i), y_of(p, c, i));
         down_now = good;
@@ -199,7 +202,7 @@ static void draw_line(picture *p, const weft_curve *c, const char *colour)
 static void draw_dots(picture *p, const weft_curve *c, const char *colour)
 {
     for (int64_t i = 0; i < c->n; i++)
-        if (drawable(p, c, i))
+        if (point_is_drawable(p, c, i))
             weft__svg_put(p->svg,
                           "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\" "
                           "stroke=\"#ffffff\"><title>%.6g: %.6g</title></circle>\n",
@@ -225,7 +228,7 @@ static void draw_legend(picture *p)
     }
 }
 
-static bool complete(const weft_curve *curves, int64_t n)
+static bool curves_are_complete(const weft_curve *curves, int64_t n)
 {
     bool good = n >= 0 && (curves || n == 0);
     for (int64_t i = 0; good && i < n; i++)
@@ -243,9 +246,9 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
     widen_all(&p);
     if (!p.x.base && p.x.low > 0 && p.x.low < p.x.high / 5)
         p.x.low = 0;
-    settle(&p.x, 10, false);
-    settle(&p.y[0], 8, true);
-    settle(&p.y[1], 8, true);
+    settle_range(&p.x, 10, false);
+    settle_range(&p.y[0], 8, true);
+    settle_range(&p.y[1], 8, true);
     draw_x_axis(&p, c->x_label);
     draw_y_axis(&p, false);
     draw_y_axis(&p, true);
@@ -265,7 +268,7 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
 weft_status weft_plot_lines(const char *path, const char *title, const char *x_label, const char *left,
                             const char *right, const weft_curve *curves, int64_t n)
 {
-    if (!complete(curves, n))
+    if (!curves_are_complete(curves, n))
         return weft__file_fail(WEFT_EARG, "weft_plot_lines: %lld curves, not all of them with x and y",
                                (long long)n);
     weft__svg svg;
@@ -280,14 +283,14 @@ weft_status weft_plot_charts(const char *path, const char *title, const weft_cha
     if (n < 1 || n > 100 || columns < 1 || !charts)
         return weft__file_fail(
             WEFT_EARG,
-            "weft_plot_charts: %lld charts in %d columns; 1 .. 100 and at least one column are wanted",
+            "weft_plot_charts: %lld charts in %d columns; 1 .. 100 and at least one column are expected",
             (long long)(charts ? n : 0), columns);
     for (int i = 0; i < n; i++)
-        if (!complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) ||
+        if (!curves_are_complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) ||
             !is_base(charts[i].y_base))
             return weft__file_fail(
                 WEFT_EARG,
-                "weft_plot_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are wanted", i);
+                "weft_plot_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are expected", i);
     weft__svg svg;
     columns = columns < n ? columns : (int)n;
     weft__svg_begin(&svg, path, title, WIDTH * columns, BAND + HEIGHT * (((int)n + columns - 1) / columns));

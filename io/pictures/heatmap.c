@@ -73,7 +73,7 @@ static void draw_scale(map *m)
     weft__svg_text(&m->svg, x + 20, m->top + height, "tick", WEFT__START, "0");
 }
 
-static int longest(const char *const *labels, int n)
+static int longest_label(const char *const *labels, int n)
 {
     int most = 0;
     for (int i = 0; labels && i < n; i++) {
@@ -92,7 +92,7 @@ weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int
                                columns, (int)CELLS);
     int larger = rows > columns ? rows : columns;
     map m = { .rows = rows, .columns = columns, .side = fmax(LEAST, fmin(SIDE, 1000.0 / larger)) };
-    m.left = 40 + 8.5 * longest(row_labels, rows);
+    m.left = 40 + 8.5 * longest_label(row_labels, rows);
     m.top = 84;
     double title_width = 48 + 10.5 * (title ? weft__utf8_length(title) : 0);
     double width = fmax(m.left + columns * m.side + 84, title_width),

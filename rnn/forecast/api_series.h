@@ -126,7 +126,7 @@ typedef struct {
 
 /* ABSOLUTE: time since the window's first row, [0, the longest span of a window in what was fitted]
  * to [-1, 1]. RELATIVE: time since the row before, [shortest, longest step] to [-1, 1], 0 in a
- * window's first row; steps that differ by rounding alone are equal, and 0. */
+ * window's first row; steps that differ by rounding only are equal, and 0. */
 typedef enum { WEFT_TIME_ABSOLUTE, WEFT_TIME_RELATIVE } weft_time;
 /* Lists of columns end with NULL or are NULL; no column is in two. A known covariate is known of
  * the future, too. A model gets of the past [time, known .., past .., target ..], of the future

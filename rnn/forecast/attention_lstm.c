@@ -12,7 +12,7 @@ typedef struct attention_lstm {
     weft_linear *head;
 } attention_lstm;
 
-static weft_forecast run(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__reading *t)
 {
     attention_lstm *m = model;
     weft_rnn_out e = weft__recur(t, &t->past, m->encoder, weft__with_fixed(t, t->past.x), WEFT_ZERO_STATE);
@@ -31,13 +31,13 @@ static bool makes_sense(weft_module *parent, const char *function, const weft_at
     int64_t decoder = o ? o->d_decoder : 0;
     return weft__model_wants(parent, function, o, "opts is NULL") &&
            weft__model_wants(parent, function, o->num_layers > 0,
-                             "num_layers of 1 or more is wanted, not %d", o->num_layers) &&
+                             "num_layers of 1 or more is expected, not %d", o->num_layers) &&
            weft__model_wants(parent, function, o->num_heads > 0 && decoder % o->num_heads == 0,
-                             "num_heads that divide d_decoder are wanted, not %d of %lld", o->num_heads,
+                             "num_heads that divide d_decoder are expected, not %d of %lld", o->num_heads,
                              (long long)decoder);
 }
 
-static weft_attention_lstm_opts completed(weft_attention_lstm_opts o)
+static weft_attention_lstm_opts with_defaults(weft_attention_lstm_opts o)
 {
     o.d_model = weft__or_count(o.d_model, 128);
     o.d_encoder = weft__or_count(o.d_encoder, o.d_model),
@@ -62,11 +62,12 @@ weft_forecaster *weft_attention_lstm_new(weft_module *parent, const char *name,
                                          const weft_attention_lstm_opts *opts)
 {
     static const char *const function = "attention_lstm";
-    const weft_attention_lstm_opts all = completed(opts ? *opts : (weft_attention_lstm_opts){ 0 }), *o = &all;
+    const weft_attention_lstm_opts all = with_defaults(opts ? *opts : (weft_attention_lstm_opts){ 0 }),
+                                   *o = &all;
     if (!makes_sense(parent, function, opts ? o : NULL))
         return weft__model_finished(NULL);
     const weft__model is = {
-        .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
+        .run = run_model, .name = function, .compat = o->compat, .past = o->num_past_features,
         .future = o->num_future_features, .fixed = o->num_static_features,
         .causal = !o->full_attention
     };

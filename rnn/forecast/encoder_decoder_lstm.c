@@ -19,7 +19,7 @@ static weft_tensor *as_many(weft_tensor *state, int from, int to)
     return to == from ? state : to < from ? weft_slice(state, 0, 0, to) : weft_concat(parts, 2, 0);
 }
 
-static weft_forecast run(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__reading *t)
 {
     encoder_decoder *m = model;
     weft_state encoder =
@@ -49,7 +49,7 @@ static void head_new(encoder_decoder *m, const weft_encoder_decoder_lstm_opts *o
                           &(weft_mlp_opts){ layers, widths, o->mlp_activation, o->mlp_dropout });
 }
 
-static weft_encoder_decoder_lstm_opts completed(weft_encoder_decoder_lstm_opts o)
+static weft_encoder_decoder_lstm_opts with_defaults(weft_encoder_decoder_lstm_opts o)
 {
     o.d_encoder = weft__or_count(o.d_encoder, 128), o.d_decoder = weft__or_count(o.d_decoder, 128);
     o.num_encoder_layers = (int)weft__or_count(o.num_encoder_layers, 2);
@@ -62,21 +62,21 @@ weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *
                                                const weft_encoder_decoder_lstm_opts *opts)
 {
     static const char *const function = "encoder_decoder_lstm";
-    const weft_encoder_decoder_lstm_opts all =
-                                             completed(opts ? *opts : (weft_encoder_decoder_lstm_opts){ 0 }),
+    const weft_encoder_decoder_lstm_opts all = with_defaults(opts ? *opts :
+                                                                    (weft_encoder_decoder_lstm_opts){ 0 }),
                                          *o = &all;
     bool sound =
         weft__model_wants(parent, function, opts, "opts is NULL") &&
         weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0,
-                          "%d layers of the encoder, %d of the decoder; 1 or more of each are wanted",
+                          "%d layers of the encoder, %d of the decoder; 1 or more of each are expected",
                           o->num_encoder_layers, o->num_decoder_layers) &&
         weft__model_wants(parent, function, o->num_mlp_hidden >= 0 && (!o->num_mlp_hidden || o->d_mlp_hidden),
-                          "num_mlp_hidden %d%s; 0 or more, and its widths, are wanted", o->num_mlp_hidden,
+                          "num_mlp_hidden %d%s; 0 or more, and its widths, are expected", o->num_mlp_hidden,
                           o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL");
     if (!sound)
         return weft__model_finished(NULL);
     const weft__model is = {
-        .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
+        .run = run_model, .name = function, .compat = o->compat, .past = o->num_past_features,
         .future = o->num_future_features, .fixed = o->num_static_features
     };
     encoder_decoder *m = weft__model_new(parent, name, sizeof *m, &is);

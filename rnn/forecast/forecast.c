@@ -24,12 +24,12 @@ void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const
 {
     weft *w = weft__ready(parent);
     if (w && (is->past < 1 || is->future < 1 || is->fixed < 0))
-        weft__fail(
-            w, WEFT_ESHAPE,
-            "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are wanted",
-            is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
+        weft__fail(w, WEFT_ESHAPE,
+                   "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are "
+                   "expected",
+                   is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
     if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
-                           "compat %d; a weft_compat is wanted", (int)is->compat))
+                           "compat %d; a weft_compat is expected", (int)is->compat))
         return NULL;
     weft_module *m = weft_submodule_new(parent, name);
     weft__model *model = weft__layer(m, bytes);
@@ -70,7 +70,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     else if (x->f.type != WEFT_REAL || x->f.rank != (x->f.batch ? 2 : 3) ||
              x->f.size[x->f.rank - 1] != features || (!x->f.batch && x->f.size[1] >= INT32_MAX))
         weft__fail(w, WEFT_ESHAPE,
-                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is wanted", m->name,
+                   "%s: the %s is %s; ragged [N, %lld] or plain [n, T, %lld] of reals is expected", m->name,
                    side, weft__text(&x->f, text), (long long)features, (long long)features);
     else if (l && x->f.batch)
         weft__fail(w, WEFT_EARG, "%s: the %s is ragged and has its lengths; others were given", m->name,
@@ -81,7 +81,7 @@ static bool side_fits(const weft__model *m, const char *side, const weft_tensor 
     return !w->status;
 }
 
-static int64_t sequences(const weft_tensor *x) { return x->f.batch ? x->f.batch->n : x->f.size[0]; }
+static int64_t count_sequences(const weft_tensor *x) { return x->f.batch ? x->f.batch->n : x->f.size[0]; }
 
 static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
 {
@@ -95,26 +95,26 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
                      x->f.size[1] != m->fixed :
                  !may_lack)
-        weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; %s[%lld, %lld] is wanted", m->name,
+        weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; %s[%lld, %lld] is expected", m->name,
                    x ? weft__text(&x->f, text) : "NULL", m->fixed ? "" : "NULL, not ", (long long)n,
                    (long long)m->fixed);
     return !w->status;
 }
 
-static bool fits(const weft__model *m, const weft_series_batch *s)
+static bool series_fit(const weft__model *m, const weft_series_batch *s)
 {
     weft *w = m->m->w;
     if (!s)
         weft__fail(w, WEFT_EARG, "%s: series is NULL", m->name);
     else if ((unsigned)s->past_align > WEFT_ALIGN_RIGHT)
-        weft__fail(w, WEFT_EARG, "%s: past_align: one of weft_align is wanted", m->name);
+        weft__fail(w, WEFT_EARG, "%s: past_align: one of weft_align is expected", m->name);
     if (w->status || !side_fits(m, "past", s->past, s->past_lengths, m->past) ||
         !side_fits(m, "future", s->future, s->future_lengths, m->future))
         return false;
-    if (sequences(s->past) != sequences(s->future))
+    if (count_sequences(s->past) != count_sequences(s->future))
         weft__fail(w, WEFT_ESHAPE, "%s: the past has %lld sequences, the future %lld", m->name,
-                   (long long)sequences(s->past), (long long)sequences(s->future));
-    return !w->status && fixed_fits(m, s->fixed, sequences(s->past));
+                   (long long)count_sequences(s->past), (long long)count_sequences(s->future));
+    return !w->status && fixed_fits(m, s->fixed, count_sequences(s->past));
 }
 
 /* ---- ragged or padded ---- */
@@ -186,7 +186,7 @@ weft_forecast weft_forecast_run(weft_forecaster *f, const weft_series_batch *s, 
     if (bad)
         return out;
     const weft_module *before = weft__enter(m->m);
-    if (weft_ok(m->m->w) && fits(m, s)) {
+    if (weft_ok(m->m->w) && series_fit(m, s)) {
         weft__reading t = reading_of(m, s, maps);
         weft_forecast made = weft_ok(m->m->w) ? m->run(f, &t) : out;
         made.y = as_given(&t, s->future, made.y);

@@ -13,7 +13,7 @@ typedef struct weft__reading {
     const struct weft__model *model;
     weft__side past, future;
     weft_tensor *fixed;                          /* [n, static features] or NULL */
-    weft_forecast_maps *maps;                    /* NULL: nobody wants them */
+    weft_forecast_maps *maps;                    /* NULL: no one wants them */
 } weft__reading;
 
 typedef weft_forecast weft__model_run(void *model, const weft__reading *);

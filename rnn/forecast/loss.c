@@ -8,7 +8,7 @@
 static const char name[] = "forecast_loss";
 static const real usual[] = { (real).02, (real).1, (real).25, (real).5, (real).75, (real).9, (real).98 };
 
-static bool usable(weft *w, const weft_tensor *x, const char *what)
+static bool input_is_usable(weft *w, const weft_tensor *x, const char *what)
 {
     const char *wrong = weft__wrong(w, x);
     if (wrong)
@@ -27,7 +27,7 @@ static bool is_forecast(const weft_tensor *x, const char *what)
     char text[128];
     int  more = weft_rank(x) - of_steps(x);
     if (more < 0 || more > 1)
-        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s: ragged [M, outputs] or plain [n, T, outputs] is wanted",
+        weft__fail(x->w, WEFT_ESHAPE, "%s: %s %s: ragged [M, outputs] or plain [n, T, outputs] is expected",
                    name, what, weft__text(&x->f, text));
     return !x->w->status;
 }
@@ -60,7 +60,7 @@ static bool rising(weft *w, const real *q, int n)
         if (q[i] < q[i - 1])
             weft__fail(w, WEFT_EARG,
                        "%s: quantile %d is %g, after %g; column i of predicted is quantile i, so rising ones "
-                       "are wanted",
+                       "are expected",
                        name, i, (double)q[i], (double)q[i - 1]);
     return !w->status;
 }
@@ -86,7 +86,7 @@ static weft_loss of_kind(weft_tensor *x, weft_tensor *y, const weft_forecast_los
     case WEFT_FORECAST_SMAPE:    return weft_smape(x, y, of);
     case WEFT_FORECAST_MAPE:     return weft_mape(x, y, of);
     }
-    weft__fail(x->w, WEFT_EARG, "%s: kind %d; one of weft_forecast_kind is wanted", name, (int)o->kind);
+    weft__fail(x->w, WEFT_EARG, "%s: kind %d; one of weft_forecast_kind is expected", name, (int)o->kind);
     return (weft_loss){ &x->w->nil, &x->w->nil };
 }
 
@@ -95,8 +95,8 @@ weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *target, const 
 {
     weft_forecast_loss_opts o = opts ? *opts : (weft_forecast_loss_opts){ 0 };
     weft *w = weft__context(LIST(predicted, target));
-    bool sound = usable(w, predicted, "predicted") && usable(w, target, "target") &&
-                 (!o.weights || usable(w, o.weights, "weights"));
+    bool sound = input_is_usable(w, predicted, "predicted") && input_is_usable(w, target, "target") &&
+                 (!o.weights || input_is_usable(w, o.weights, "weights"));
     if (!sound || !is_forecast(predicted, "predicted") || !is_forecast(target, "target"))
         return (weft_loss){ &w->nil, &w->nil };
     weft_loss_opts of = { .mask = steps_that_count(predicted, lengths, o.no_loss_masking),
@@ -112,7 +112,7 @@ weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles)
     if (!predicted || weft__wrong(predicted->w, predicted) || quantiles < 1 || weft_rank(predicted) < 1 ||
         weft_size(predicted, -1) != quantiles)
         return weft__failed(predicted, WEFT_ESHAPE, "point_prediction",
-                            "[.., %d], a column for each quantile, is wanted", quantiles);
+                            "[.., %d], a column for each quantile, is expected", quantiles);
     return weft_slice(predicted, -1, quantiles / 2, quantiles / 2 + 1);
 }
 
@@ -120,7 +120,7 @@ enum { METRICS = 4 };
 static const weft_forecast_kind kinds[METRICS] = { WEFT_FORECAST_MSE, WEFT_FORECAST_MAE, WEFT_FORECAST_SMAPE,
                                                    WEFT_FORECAST_MAPE };
 
-static weft_tensor *number(weft_tensor *x) { return weft_reshape(x, WEFT_SHAPE(1)); }
+static weft_tensor *as_vector(weft_tensor *x) { return weft_reshape(x, WEFT_SHAPE(1)); }
 
 /* [METRICS + 1] */
 static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, const weft_lengths *lengths)
@@ -129,7 +129,7 @@ static weft_tensor *sums_and_weight(weft_tensor *point, weft_tensor *target, con
     for (int k = 0; k < METRICS; k++) {
         weft_loss l =
             weft_forecast_loss(point, target, lengths, &(weft_forecast_loss_opts){ .kind = kinds[k] });
-        all[k] = number(l.sum), all[METRICS] = number(l.weight);
+        all[k] = as_vector(l.sum), all[METRICS] = as_vector(l.weight);
     }
     return weft_concat(all, METRICS + 1, 0);
 }

@@ -37,7 +37,7 @@ weft_rnn_out weft__recur(const weft__reading *t, const weft__side *side, weft_rn
 }
 
 /* ---- attention ---- */
-static weft_tensor *rows_of(const weft__side *side, weft_tensor *x)              /* its data, ragged */
+static weft_tensor *ragged_side(const weft__side *side, weft_tensor *x)              /* its data, ragged */
 {
     return x->f.batch || !weft_ok(x->w) ? x : weft_pack_padded_sequence(x, &side->data, side->align);
 }
@@ -67,7 +67,8 @@ weft_tensor *weft__attend_to_both(const weft__reading *t, weft_interpretable_att
     if (t->model->compat != WEFT_COMPAT_EXACT)
         return attend_masked(t, a, past, future);
     weft_causal causal = t->model->causal ? WEFT_CAUSAL_STRICT : WEFT_ALL_KEYS;
-    return weft_interpretable_attention_run(a, future, weft_concat_sequences(rows_of(&t->past, past), future),
+    return weft_interpretable_attention_run(a, future,
+                                            weft_concat_sequences(ragged_side(&t->past, past), future),
                                             causal, NULL, t->maps ? &t->maps->attention : NULL);
 }
 

@@ -15,7 +15,7 @@ static weft_lengths multiplied(const weft__side *side)
     return len ? (weft_lengths){ n, len, NULL } : side->data;
 }
 
-static double longest(const weft_lengths *l)
+static double longest_length(const weft_lengths *l)
 {
     int32_t most = 1;
     for (int64_t s = 0; s < l->n; s++)
@@ -23,7 +23,7 @@ static double longest(const weft_lengths *l)
     return most;
 }
 
-static weft_forecast run(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__reading *t)
 {
     weft__tft *m = model;
     weft__reading own = *t;
@@ -31,7 +31,9 @@ static weft_forecast run(void *model, const weft__reading *t)
     weft_tensor *fixed = t->fixed;
     if (!fixed && t->model->fixed)
         fixed = weft__tft_lengths(
-            t, 1 / (as_coded || !weft__tft_ctxt(m) ? longest(&t->past.data) : (double)weft__tft_ctxt(m)), 0);
+            t,
+            1 / (as_coded || !weft__tft_ctxt(m) ? longest_length(&t->past.data) : (double)weft__tft_ctxt(m)),
+            0);
     if (as_coded)
         own.past.data = multiplied(&t->past), own.future.data = multiplied(&t->future);
     return weft__tft_run(m, &own, fixed);
@@ -39,5 +41,5 @@ static weft_forecast run(void *model, const weft__reading *t)
 
 weft_forecaster *weft_pf_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts)
 {
-    return weft__tft_new(m, name, "pf_temporal_fusion_transformer", opts, true, run);
+    return weft__tft_new(m, name, "pf_temporal_fusion_transformer", opts, true, run_model);
 }

@@ -19,7 +19,7 @@ typedef struct {
 } job;
 
 /* ---- begin ---- */
-static bool sensible(job *j, const weft_rolling_forecast_opts *o)
+static bool options_are_sensible(job *j, const weft_rolling_forecast_opts *o)
 {
     const weft_frame *f = j->f;
     weft *w = j->w;
@@ -36,16 +36,17 @@ static bool sensible(job *j, const weft_rolling_forecast_opts *o)
     j->rows = o && o->rows ? o->rows : rows - j->from;
     j->quantiles = o && o->quantiles ? o->quantiles : 1;
     if (j->from < 1 || j->from > rows || j->rows < 0 || j->rows > rows - j->from)
-        weft__fail(w, WEFT_EARG,
-                   "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are wanted, not "
-                   "%lld from row %lld on",
-                   (long long)j->series, (long long)rows, (long long)j->rows, (long long)j->from);
+        weft__fail(
+            w, WEFT_EARG,
+            "rolling_forecast: series %lld has %lld rows; those from row 1 or more on are expected, not "
+            "%lld from row %lld on",
+            (long long)j->series, (long long)rows, (long long)j->rows, (long long)j->from);
     else if (j->quantiles < 1 || j->quantiles > 1 << 20)
-        weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is wanted (0 means 1)");
+        weft__fail(w, WEFT_EARG, "rolling_forecast: 1 quantile or more is expected (0 means 1)");
     return !w->status;
 }
 
-static bool make_room(job *j)
+static bool allocate_job(job *j)
 {
     const weft_features *x = j->x;
     int64_t context = x->context < j->from + j->rows ? x->context : j->from + j->rows,
@@ -81,7 +82,7 @@ static bool all_there(job *j, const real *a, int64_t first, int64_t rows, int64_
     return true;
 }
 
-static weft_tensor *asked(job *j, int64_t at, int64_t rows)
+static weft_tensor *call_model(job *j, int64_t at, int64_t rows)
 {
     weft *w = j->w;
     int64_t begin = at > j->x->context ? at - j->x->context : 0;
@@ -105,7 +106,7 @@ static weft_tensor *asked(job *j, int64_t at, int64_t rows)
     return y;
 }
 
-static bool is_good(job *j, const weft_tensor *y, int64_t at, int64_t wanted)
+static bool is_good(job *j, const weft_tensor *y, int64_t at, int64_t needed)
 {
     weft *w = j->w;
     char text[128];
@@ -117,11 +118,11 @@ static bool is_good(job *j, const weft_tensor *y, int64_t at, int64_t wanted)
     else if (!w->status &&
              (y->f.type != WEFT_REAL ||
               (y->f.batch ? weft__elements(&y->f) / (y->f.size[0] ? y->f.size[0] : 1) * y->f.batch->tokens :
-                            weft__elements(&y->f)) != wanted))
+                            weft__elements(&y->f)) != needed))
         weft__fail(w, WEFT_ESHAPE,
                    "rolling_forecast: row %lld: the model gives %s; %lld rows of %lld targets by %lld "
-                   "quantiles are wanted",
-                   (long long)at, weft__text(&y->f, text), (long long)(wanted / (j->n.target * j->quantiles)),
+                   "quantiles are expected",
+                   (long long)at, weft__text(&y->f, text), (long long)(needed / (j->n.target * j->quantiles)),
                    (long long)j->n.target, (long long)j->quantiles);
     return !w->status;
 }
@@ -145,7 +146,7 @@ static bool undo(job *j, int64_t at, int64_t rows, int64_t k, int64_t q)
     return true;
 }
 
-/* The point forecast is the past of what follows, unless the truth is wanted and known. */
+/* The point forecast is the past of what follows, unless the truth is expected and known. */
 static void feed_back(job *j, int64_t at, int64_t rows, int64_t k)
 {
     const weft__prepared *p = &j->p;
@@ -179,25 +180,25 @@ static bool take(job *j, int64_t at, int64_t rows)
 
 static bool step(job *j, int64_t at, int64_t rows)
 {
-    int64_t wanted = rows * j->n.target * j->quantiles;
+    int64_t needed = rows * j->n.target * j->quantiles;
     weft_mark mark = weft_mark_here(j->w);
-    weft_tensor *y = asked(j, at, rows);
-    if (!is_good(j, y, at, wanted))
+    weft_tensor *y = call_model(j, at, rows);
+    if (!is_good(j, y, at, needed))
         return false;
     y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
     bool good =
-        weft__read(y, j->predicted, (size_t)wanted * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
+        weft__read(y, j->predicted, (size_t)needed * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
     weft_rewind(j->w, mark);
     return good;
 }
 
-static void run(job *j)
+static void run_job(job *j)
 {
     weft *w = j->w;
     bool recording = weft_set_grad_enabled(w, false), training = weft_set_training(w, false);
     j->start = weft_mark_here(w);
     w->running = "rolling_forecast";
-    if (weft__prepare(&j->p, j->x, j->f, j->series, 1, true) && make_room(j))
+    if (weft__prepare(&j->p, j->x, j->f, j->series, 1, true) && allocate_job(j))
         for (int64_t at = j->from, end = j->from + j->rows; at < end; at += j->x->horizon)
             if (!step(j, at, end - at < j->x->horizon ? end - at : j->x->horizon))
                 break;
@@ -212,16 +213,16 @@ void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series
                                   weft_forecast_model_fn *model, void *user,
                                   const weft_rolling_forecast_opts *o, double *out)
 {
-    weft *w = x && x->w ? x->w : weft__nowhere();
+    weft *w = x && x->w ? x->w : weft__no_context();
     job j = {
         .w = w, .x = x, .f = f, .series = series, .model = model, .user = user, .from = from, .out = out
     };
     if (o)
         j.true_past = o->true_past, j.all = o->all;
-    if (!weft__features_ready(x, "rolling_forecast") || !sensible(&j, o))
+    if (!weft__features_ready(x, "rolling_forecast") || !options_are_sensible(&j, o))
         return;
     j.n = weft_features_counts(x);
-    run(&j);
+    run_job(&j);
     for (int64_t i = 0; w->status && i < j.rows * j.n.target; i++)
         out[i] = (double)NAN;
 }

@@ -22,11 +22,11 @@ static bool shortens(weft_tensor *x, const weft_lengths *shorter)
     weft *w = weft__inert_beside(x)->w;
     weft_lengths now = weft_lengths_of(x);
     if (!x || weft__wrong(w, x) || !x->f.batch)
-        weft__failed(x, WEFT_EARG, "shorten", "a ragged tensor is wanted");
+        weft__failed(x, WEFT_EARG, "shorten", "a ragged tensor is expected");
     bool sound = weft__lengths_fit(w, shorter, now.n, INT32_MAX, "shorten");
     for (int64_t s = 0; sound && s < now.n && !w->status; s++)
         if (shorter->len[s] > now.len[s])
-            weft__fail(w, WEFT_ESHAPE, "shorten: sequence %lld is to have length %d; 0 .. %d is wanted",
+            weft__fail(w, WEFT_ESHAPE, "shorten: sequence %lld is to have length %d; 0 .. %d is expected",
                        (long long)s, shorter->len[s], now.len[s]);
     return !w->status;
 }
@@ -103,7 +103,7 @@ static bool shortenable(const side *a, weft_stream *stream)
     if (wrong)
         weft__fail(w, WEFT_EARG, "%s: the tensor %s", a->name, wrong);
     else if (!stream || a->least < 0 || a->most < a->least)
-        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; a stream and 0 <= least <= most are wanted",
+        weft__fail(w, WEFT_EARG, "%s: lengths %d .. %d%s; a stream and 0 <= least <= most are expected",
                    a->name, a->least, a->most, stream ? "" : ", no stream");
     return !w->status;
 }

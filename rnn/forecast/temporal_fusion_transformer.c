@@ -2,7 +2,7 @@
  * are given, the length of the past. */
 #include "rnn/forecast/tft.h"
 
-static weft_forecast run(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__reading *t)
 {
     weft__tft *m = model;
     weft_tensor *fixed = t->fixed;
@@ -18,5 +18,5 @@ static weft_forecast run(void *model, const weft__reading *t)
 
 weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts)
 {
-    return weft__tft_new(m, name, "temporal_fusion_transformer", opts, true, run);
+    return weft__tft_new(m, name, "temporal_fusion_transformer", opts, true, run_model);
 }

@@ -89,7 +89,7 @@ static void aliases_new(weft__tft *m)
         weft_tie(own, "bias", weft_find_parameter(m->is.m, "enc_norm1.norm.bias"));
 }
 
-static weft_tft_opts completed(weft_tft_opts o)
+static weft_tft_opts with_defaults(weft_tft_opts o)
 {
     o.d_model = weft__or_count(o.d_model, 300),
     o.d_hidden_continuous = weft__or_count(o.d_hidden_continuous, 8);
@@ -101,13 +101,13 @@ static weft_tft_opts completed(weft_tft_opts o)
 weft_forecaster *weft__tft_new(weft_module *parent, const char *name, const char *function,
                                const weft_tft_opts *opts, bool contexts, weft__model_run *run)
 {
-    const weft_tft_opts all = completed(opts ? *opts : (weft_tft_opts){ 0 }), *o = &all;
+    const weft_tft_opts all = with_defaults(opts ? *opts : (weft_tft_opts){ 0 }), *o = &all;
     bool sound =
         weft__model_wants(parent, function, opts, "opts is NULL") &&
         weft__model_wants(parent, function, o->num_lstm_layers > 0,
-                          "num_lstm_layers of 1 or more is wanted, not %d", o->num_lstm_layers) &&
+                          "num_lstm_layers of 1 or more is expected, not %d", o->num_lstm_layers) &&
         weft__model_wants(parent, function, o->ctxt_seq_len >= 0 || !contexts,
-                          "ctxt_seq_len of 0 or more is wanted, not %lld", (long long)o->ctxt_seq_len);
+                          "ctxt_seq_len of 0 or more is expected, not %lld", (long long)o->ctxt_seq_len);
     if (!sound)
         return weft__model_finished(NULL);
     const weft__model is = {

@@ -14,7 +14,7 @@ typedef struct transformer_lstm {
     int blocks; block *block;
 } transformer_lstm;
 
-static weft_forecast run(void *model, const weft__reading *t)
+static weft_forecast run_model(void *model, const weft__reading *t)
 {
     transformer_lstm *m = model;
     weft_tensor *ge = weft_grn_run(m->encoder_grn, weft__with_fixed(t, t->past.x), NULL);
@@ -60,7 +60,7 @@ static void blocks_new(transformer_lstm *m, const weft_transformer_lstm_opts *o)
     }
 }
 
-static weft_transformer_lstm_opts completed(weft_transformer_lstm_opts o)
+static weft_transformer_lstm_opts with_defaults(weft_transformer_lstm_opts o)
 {
     o.d_model = weft__or_count(o.d_model, 128), o.num_layers = (int)weft__or_count(o.num_layers, 2);
     o.num_heads = (int)weft__or_count(o.num_heads, 4), o.output_dim = weft__or_count(o.output_dim, 1);
@@ -73,22 +73,22 @@ weft_forecaster *weft_transformer_lstm_new(weft_module *parent, const char *name
                                            const weft_transformer_lstm_opts *opts)
 {
     static const char *const function = "transformer_lstm";
-    const weft_transformer_lstm_opts all = completed(opts ? *opts : (weft_transformer_lstm_opts){ 0 }),
+    const weft_transformer_lstm_opts all = with_defaults(opts ? *opts : (weft_transformer_lstm_opts){ 0 }),
                                      *o = &all;
     bool sound =
         weft__model_wants(parent, function, opts, "opts is NULL") &&
         weft__model_wants(
             parent, function,
             o->num_layers > 0 && o->num_transformer_blocks >= 0 && o->num_transformer_blocks <= 4096,
-            "num_layers %d, num_transformer_blocks %d; 1 or more, and WEFT_NONE or 1 .. 4096, are wanted",
+            "num_layers %d, num_transformer_blocks %d; 1 or more, and WEFT_NONE or 1 .. 4096, are expected",
             o->num_layers, o->num_transformer_blocks) &&
         weft__model_wants(parent, function, o->num_heads > 0 && o->d_model % o->num_heads == 0,
-                          "num_heads that divide d_model are wanted, not %d of %lld", o->num_heads,
+                          "num_heads that divide d_model are expected, not %d of %lld", o->num_heads,
                           (long long)o->d_model);
     if (!sound)
         return weft__model_finished(NULL);
     const weft__model is = {
-        .run = run, .name = function, .compat = o->compat, .past = o->num_past_features,
+        .run = run_model, .name = function, .compat = o->compat, .past = o->num_past_features,
         .future = o->num_future_features, .fixed = o->num_static_features,
         .causal = !o->full_attention
     };

@@ -21,7 +21,7 @@ weft_tensor *weft_align_encoder_sequences(weft_tensor *x, const weft_lengths *l,
                                           weft_align to)
 {
     if ((unsigned)to > WEFT_ALIGN_RIGHT)
-        return weft__failed(x, WEFT_EARG, "align_encoder_sequences", "to %d; one of weft_align is wanted",
+        return weft__failed(x, WEFT_EARG, "align_encoder_sequences", "to %d; one of weft_align is expected",
                             (int)to);
     return weft__is_padded(x, l, from, "align_encoder_sequences") ? weft_move_pads(x, l, from, to) :
                                                                     weft__inert_beside(x);
@@ -45,7 +45,7 @@ weft_tensor *weft_unpack_to_fixed_length(weft_tensor *packed, int64_t total, wef
     if (lengths)
         *lengths = l;
     if (packed && !weft__wrong(packed->w, packed) && !packed->f.batch)
-        return weft__failed(packed, WEFT_EARG, "unpack_to_fixed_length", "a ragged tensor is wanted");
+        return weft__failed(packed, WEFT_EARG, "unpack_to_fixed_length", "a ragged tensor is expected");
     if (total && packed && !weft__lengths_fit(packed->w, &l, l.n, total, "unpack_to_fixed_length"))
         return &packed->w->nil;
     return weft_pad_packed_sequence(packed, total, 0, WEFT_ALIGN_LEFT);
@@ -62,7 +62,7 @@ static bool maskable(weft *w, int64_t size, const weft_lengths *l, weft_align al
     if (!l || l->n < 0 || (l->n && !l->len))
         weft__fail(w, WEFT_EARG, "%s: lengths: %sNULL, or a negative n", function, l ? "len is " : "");
     else if (size < 0 || (unsigned)align > WEFT_ALIGN_RIGHT)
-        weft__fail(w, WEFT_EARG, "%s: size %lld; 0 or more and one of weft_align are wanted", function,
+        weft__fail(w, WEFT_EARG, "%s: size %lld; 0 or more and one of weft_align are expected", function,
                    (long long)size);
     return !w->status && weft__lengths_fit(w, l, l->n, size, function);
 }
@@ -75,7 +75,7 @@ static weft_tensor *pads(weft *w, int64_t size, const weft_lengths *l, weft_alig
 
 weft_tensor *weft_create_mask(weft *w, int64_t size, const weft_lengths *l, weft_align align, bool inverse)
 {
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     if (!maskable(w, size, l, align, "create_mask"))
         return &w->nil;
     bool was = weft_set_grad_enabled(w, false);
@@ -108,7 +108,7 @@ static bool both_fit(weft *w, const weft_lengths *encoder, int64_t past, const w
         return maskable(w, future, decoder, o->decoder_align, of_decoder) &&
                weft__lengths_fit(w, decoder, encoder->n, future, of_decoder);
     if (future < 0)
-        weft__fail(w, WEFT_EARG, "%s: size %lld; 0 or more is wanted", of_decoder, (long long)future);
+        weft__fail(w, WEFT_EARG, "%s: size %lld; 0 or more is expected", of_decoder, (long long)future);
     return !w->status;
 }
 
@@ -117,7 +117,7 @@ weft_tensor *weft_get_attention_mask(weft *w, const weft_lengths *encoder, int64
                                      const weft_attention_mask_opts *opts)
 {
     weft_attention_mask_opts o = opts ? *opts : (weft_attention_mask_opts){ 0 };
-    w = w ? w : weft__nowhere();
+    w = w ? w : weft__no_context();
     if (!both_fit(w, encoder, past, decoder, future, &o))
         return &w->nil;
     bool was = weft_set_grad_enabled(w, false);

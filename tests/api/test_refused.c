@@ -369,8 +369,8 @@ static void files(bad *b)
     weft_load_report report;
     weft_dataset data;
     weft_journal *journal;
-    const char *nowhere = "/no/such/folder/file";
-    const char *paths[] = { NULL, "", nowhere };
+    const char *no_context = "/no/such/folder/file";
+    const char *paths[] = { NULL, "", no_context };
     for (int i = 0; i < 3; i++) {
         const char *path = paths[i];
         FILE_FAILS(weft_save, path, b->m, NULL, NULL, 0);
@@ -393,7 +393,7 @@ static void files(bad *b)
         FILE_FAILS(weft_journal_open, path, b->i, &journal);
         FILE_FAILS(weft_journal_open, path, true, NULL);
     }
-    FILE_FAILS(weft_read_text, nowhere, NULL, NULL);   note("weft_file_message");
+    FILE_FAILS(weft_read_text, no_context, NULL, NULL);   note("weft_file_message");
     TRY(weft_dataset_free, NULL);
     TRY(weft_journal_number, NULL, NULL, 0);     TRY(weft_journal_text, NULL, NULL, NULL);
     TRY(weft_journal_line_end, NULL);                 TRY(weft_journal_close, NULL);

@@ -132,7 +132,7 @@ Test(axes, variances_of_nothing_of_one_and_of_equals)
         for (int i = 0; i < 8; i++)
             cr_assert(numbers(g)[i] == 0, "as in PyTorch");
         weft_var(equal, 1, -1);
-        FAILS(w, WEFT_EARG, "var: [2, 4]: correction -1; 0 or more is wanted");
+        FAILS(w, WEFT_EARG, "var: [2, 4]: correction -1; 0 or more is expected");
         weft_std(weft_zeros(w, WEFT_SHAPE(2)), 0, (double)NAN);
         FAILS(w, WEFT_EARG, "std: [2]: correction");
     }
@@ -237,7 +237,7 @@ Test(axes, permute)
         }
         cr_assert_eq(weft_item(weft_permute(weft_scalar(w, 4), NULL)), 4);
         weft_permute(t, (int[]){ 0, 1, 1 });
-        FAILS(w, WEFT_EARG, "permute: [3, 4, 5]: axis 1 at place 2; each of 0 .. 2 once is wanted");
+        FAILS(w, WEFT_EARG, "permute: [3, 4, 5]: axis 1 at place 2; each of 0 .. 2 once is expected");
         weft_permute(ragged_of(w, 2), (int[]){ 1, 0 });
         FAILS(w, WEFT_ESHAPE, "the rows of a ragged tensor stay axis 0");
     }
@@ -258,7 +258,7 @@ Test(axes, stack)
         ints_of(weft_stack(ones, 2, 0), got);
         cr_assert(got[0] == 8 && got[1] == 9);
         weft_stack((weft_tensor *[]){ a, weft_zeros(w, WEFT_SHAPE(2)) }, 2, 0);
-        FAILS(w, WEFT_ESHAPE, "stack: input 1 is [2], input 0 [3]; one shape is wanted");
+        FAILS(w, WEFT_ESHAPE, "stack: input 1 is [2], input 0 [3]; one shape is expected");
         weft_stack((weft_tensor *[]){ weft_scalar(w, 1), NULL }, 2, 0);
         FAILS(w, WEFT_EARG, "stack: input 1 is NULL");
         weft_stack((weft_tensor *[]){ weft_scalar(w, 1) }, 1, 1);
@@ -325,7 +325,7 @@ Test(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
             FAILS(w, WEFT_EARG, "the number at place 2");
         }
         weft_to_ints(weft_arange(w, 3));
-        FAILS(w, WEFT_ESHAPE, "to_ints: [3] of ints: reals are wanted");
+        FAILS(w, WEFT_ESHAPE, "to_ints: [3] of ints: reals are expected");
     }
 }
 
@@ -364,6 +364,6 @@ Test(axes, orders_of_gradcheck)
     weft *w = open_on(WEFT_CPU);
     weft_tensor *x = weft_scalar(w, 2);
     cr_assert(isnan(weft_gradcheck(NULL, &x, 1, 3, NULL)));
-    FAILS(w, WEFT_EARG, "gradcheck: order 3; 1 or 2 is wanted");
+    FAILS(w, WEFT_EARG, "gradcheck: order 3; 1 or 2 is expected");
     CLEAN(w);
 }

@@ -16,15 +16,15 @@ Test(messages, a_layer_says_its_width)
         weft_linear_new(weft_module_new(w, "net"), "out", &(weft_linear_opts){ .in = 3, .out = 2 });
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(1, 4)));
     FAILS(w, WEFT_ESHAPE,
-          "net.out: linear: the input is [1, 4]; [.., 3] of reals, of rank 2 or more, is wanted");
+          "net.out: linear: the input is [1, 4]; [.., 3] of reals, of rank 2 or more, is expected");
     weft_linear_run(l, weft_zeros(w, WEFT_SHAPE(3)));
-    FAILS(w, WEFT_ESHAPE, "the input is [3]; [.., 3] of reals, of rank 2 or more, is wanted");
+    FAILS(w, WEFT_ESHAPE, "the input is [3]; [.., 3] of reals, of rank 2 or more, is expected");
     weft_linear_run(l, of(w, 2, one_two));
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [3, 2] concat; [.., 3] of reals");
     weft_linear_run(l, weft_ints(w, NULL, WEFT_SHAPE(2, 3)));
     FAILS(w, WEFT_ESHAPE, "net.out: linear: the input is [2, 3] of ints; [.., 3] of reals");
     weft_matmul(weft_ints(w, NULL, WEFT_SHAPE(2, 3)), weft_zeros(w, WEFT_SHAPE(3, 1)));
-    FAILS(w, WEFT_ESHAPE, "matmul: [2, 3] of ints, [3, 1]: reals of rank 2 or more are wanted");
+    FAILS(w, WEFT_ESHAPE, "matmul: [2, 3] of ints, [3, 1]: reals of rank 2 or more are expected");
     CLEAN(w);
 }
 
@@ -33,7 +33,7 @@ Test(messages, limits)
     weft *w = open_on(WEFT_CPU);
     weft_mlp_new(weft_module_new(w, "net"), "l",
                  &(weft_mlp_opts){ .layers = 10000, .widths = (int64_t[]){ 1 } });
-    FAILS(w, WEFT_EARG, "mlp: 10000 layers; 1 .. 9999 are wanted");
+    FAILS(w, WEFT_EARG, "mlp: 10000 layers; 1 .. 9999 are expected");
     weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 0)), weft_ints(w, NULL, WEFT_SHAPE(2)), NULL);
     FAILS(w, WEFT_ESHAPE,
           "cross_entropy: [2, 0], [2] of ints: there are rows, but no classes to choose from");
@@ -43,7 +43,7 @@ Test(messages, limits)
     CLEAN(w);
 }
 
-/* What is not finite would spoil all that comes after it, and nobody would know where it came from. */
+/* What is not finite would spoil all that comes after it, and no one would know where it came from. */
 Test(messages, settings)
 {
     const weft_real inf = (weft_real)INFINITY, nan = (weft_real)NAN;
@@ -51,7 +51,7 @@ Test(messages, settings)
     weft_module *m = weft_module_new(w, "net");
     weft_rand(w, nan, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG,
-          "rand: from nan to 1; finite numbers, not too far apart and the lower one first, are wanted");
+          "rand: from nan to 1; finite numbers, not too far apart and the lower one first, are expected");
     weft_rand(w, 3, 1, WEFT_SHAPE(2));
     FAILS(w, WEFT_EARG, "rand: from 3 to 1");
     weft_rand(w, 0, inf, WEFT_SHAPE(2));
@@ -65,7 +65,7 @@ Test(messages, settings)
     for (int i = 0; i < 2; i++) {
         weft_attention(of(w, 2, one_two), of(w, 2, one_two), of(w, 2, one_two),
                        &(weft_attention_opts){ .heads = 1, .scale = i ? inf : nan }, NULL);
-        FAILS(w, WEFT_EARG, "attention: [3, 2] concat: a finite scale is wanted");
+        FAILS(w, WEFT_EARG, "attention: [3, 2] concat: a finite scale is expected");
         weft_layer_norm(weft_zeros(w, WEFT_SHAPE(2, 2)), NULL, NULL, i ? inf : nan);
         FAILS(w, WEFT_EARG, "layer_norm: [2, 2]: a finite eps >= 0");
     }
@@ -116,14 +116,14 @@ Test(messages, lengths)
     const int32_t large[] = { 5, INT32_MAX };
     weft_ragged_ints(w, one_two, &(weft_lengths){ 1, large + 1, NULL });
     FAILS(w, WEFT_EARG,
-          "sequence 0 has length 2147483647, 2147483647 tokens so far; 0 or more is wanted, and fewer than "
+          "sequence 0 has length 2147483647, 2147483647 tokens so far; 0 or more is expected, and fewer than "
           "2^31 - 1");
     weft_ragged_ints(w, one_two, &(weft_lengths){ 2, large, NULL });
     FAILS(w, WEFT_EARG, "sequence 1 has length 2147483647, 2147483652 tokens so far");
     CLEAN(w);
 }
 
-/* ---- what was found, and what is wanted ---- */
+/* ---- what was found, and what is expected ---- */
 static weft_tensor *x;                           /* in each of these: [2, 3] of zeros */
 #define SAYS(call, text)                                                                                  \
     do {                                                                                                  \
@@ -147,10 +147,11 @@ Test(messages, shapes_with_their_numbers)
          "rows of a ragged tensor meet only the same rows");
     SAYS(weft_reshape(x, WEFT_SHAPE(4, 2)), "reshape: [2, 3]: its 6 elements do not make [4, 2]");
     SAYS(weft_reshape(x, WEFT_SHAPE(4, -1)), "reshape: [2, 3]: its 6 elements do not make [4, -1]");
-    SAYS(weft_reshape(x, 7, (int64_t[7]){ 6 }), "reshape: [2, 3]: rank 7; a shape of rank 0 .. 6 is wanted");
+    SAYS(weft_reshape(x, 7, (int64_t[7]){ 6 }),
+         "reshape: [2, 3]: rank 7; a shape of rank 0 .. 6 is expected");
     SAYS(weft_reshape(of(w, 2, one_two), WEFT_SHAPE(2, 3)),
          "reshape: [3, 2] concat: to [2, 3]: a ragged tensor keeps its 3 rows as axis 0");
-    SAYS(weft_slice(x, 1, 2, 5), "slice: [2, 3]: from 2 to 5 of axis 1; parts of 0 .. 3 are wanted");
+    SAYS(weft_slice(x, 1, 2, 5), "slice: [2, 3]: from 2 to 5 of axis 1; parts of 0 .. 3 are expected");
     SAYS(weft_concat((weft_tensor *[]){ x, weft_zeros(w, WEFT_SHAPE(3, 3)) }, 2, 1),
          "concat: [2, 3], [3, 3]: along axis 1: input 1 is [3, 3], input 0 [2, 3]");
     SAYS(weft_tile(x, 0, -1), "tile: [2, 3]: axis 0, -1 times");
@@ -158,7 +159,7 @@ Test(messages, shapes_with_their_numbers)
          "gain and shift [3], as wide as the last axis");
     SAYS(weft_take_along(x, weft_zeros(w, WEFT_SHAPE(2))),
          "take_along: [2, 3], [2]: reals and a column, an int, for each of their rows, [2] of ints, are "
-         "wanted");
+         "expected");
     SAYS(weft_one_hot(weft_ints(w, NULL, WEFT_SHAPE(2)), 0), "one_hot: [2] of ints: 0 classes");
     SAYS(weft_dropout(x, 1, "d", false), "dropout: [2, 3]: p = 1");
     SAYS(weft_attention(of(w, 2, one_two), of(w, 3, three), of(w, 3, three), NULL, NULL),
@@ -176,12 +177,12 @@ Test(messages, layers_say_what_they_got)
     weft_module *m = weft_module_new(w, "net");
     SAYS(weft_layer_norm_layer_run(weft_layer_norm_layer_new(m, "a", &(weft_layer_norm_opts){ .width = 4 }),
                                    x),
-         "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is wanted");
+         "net.a: layer_norm_layer: [2, 3]: [.., 4] of reals is expected");
     SAYS(weft_resample_norm_run(
              weft_resample_norm_new(m, "b", &(weft_resample_norm_opts){ .in = 4, .out = 2 }), x),
-         "net.b: resample_norm: [2, 3]: [.., 4] of reals is wanted");
+         "net.b: resample_norm: [2, 3]: [.., 4] of reals is expected");
     SAYS(weft_embedding_run(weft_embedding_new(m, "c", &(weft_embedding_opts){ .rows = 9, .columns = 2 }), x),
-         "net.c: embedding_run: [2, 3]: ids, ints below 9, are wanted");
+         "net.c: embedding_run: [2, 3]: ids, ints below 9, are expected");
     SAYS(weft_lstm_new(m, "d", &(weft_rnn_opts){ .input = 3, .hidden = 4, .dropout = 1 }),
          "there are input 3, hidden 4, layers 0, proj 0, dropout 1");
     SAYS(weft_multihead_attention_run(
@@ -194,7 +195,7 @@ Test(messages, layers_say_what_they_got)
                                                               .d_model = 8,
                                                               .num_layers = 1,
                                                               .num_heads = 3 }),
-         "attention_lstm: num_heads that divide d_decoder are wanted, not 3 of 8");
+         "attention_lstm: num_heads that divide d_decoder are expected, not 3 of 8");
     CLEAN(w);
 }
 
@@ -224,15 +225,15 @@ Test(messages, the_axis_of_classes)
          "to be axis 1, of extent 5, as in PyTorch: weft_transpose(logits, 1, 2)");
     SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5, 7)), weft_ints(w, NULL, WEFT_SHAPE(2, 6)), NULL)
              .sum,
-         "logits [.., classes] and classes [..] are wanted");
+         "logits [.., classes] and classes [..] are expected");
     SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
                             &(weft_ce_opts){ .class_weight = weft_zeros(w, WEFT_SHAPE(4)) })
              .sum,
-         "class_weight is [4]; a plain [5] of reals, the classes, is wanted");
+         "class_weight is [4]; a plain [5] of reals, the classes, is expected");
     SAYS(weft_cross_entropy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(2)),
                             &(weft_ce_opts){ .mask = weft_zeros(w, WEFT_SHAPE(3)) })
              .sum,
-         "the mask is [3]; reals of the classes' shape and layout are wanted");
+         "the mask is [3]; reals of the classes' shape and layout are expected");
     SAYS(weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).right,
          "token_accuracy: scores [2, 5], classes [3] of ints");
     CLEAN(w);
@@ -344,6 +345,6 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
     weft_real *got = numbers(weft_embedding_run(e, ids)), *all = numbers(weft_embedding_run(none, ids));
     cr_assert(got[0] == 0 && got[1] == 0 && got[2] != 0 && all[0] != 0 && all[2] != 0);
     weft_embedding_new(m, "f", &(weft_embedding_opts){ .rows = 3, .columns = 2, .padding = -1 });
-    FAILS(w, WEFT_EARG, "embedding \"f\" in m: padding is -1; 0 .. 2 is wanted");
+    FAILS(w, WEFT_EARG, "embedding \"f\" in m: padding is -1; 0 .. 2 is expected");
     CLEAN(w);
 }

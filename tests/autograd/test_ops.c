@@ -278,9 +278,9 @@ Test(ops, a_loss_has_one_element)
         cr_assert_eq(numbers(g)[1], 6);
         weft_backward(y);
         FAILS(w, WEFT_ESHAPE,
-              "backward: the loss is [2]; one element is wanted (weft_mean_loss, weft_sum_all)");
+              "backward: the loss is [2]; one element is expected (weft_mean_loss, weft_sum_all)");
         weft_backward(p);
-        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is wanted");
+        FAILS(w, WEFT_ESHAPE, "backward: the loss is [2]; one element is expected");
         weft_backward(weft_reshape(weft_sum_all(weft_square(p)), WEFT_SHAPE(1, 1)));
         cr_assert(weft_ok(w) && numbers(weft_grad(p))[1] == 6, "%s", weft_error_message(w));
     }

@@ -10,7 +10,7 @@ static bool like_x(weft_call *c)
 {
     for (int k = 0; k < c->m; k++)
         weft_op_like(c->y[k], c->x[0]);
-    return weft_dtype_of(c->x[0]) == WEFT_REAL || weft_op_refuse(c, "reals are wanted");
+    return weft_dtype_of(c->x[0]) == WEFT_REAL || weft_op_refuse(c, "reals are expected");
 }
 static void signed_square_run(weft_call *c)
 {

@@ -113,7 +113,7 @@ Test(versions, gradients_look_too)
     CLEAN(k.w);
 }
 
-/* ---- what nobody reads may change: the gradients are those without the change ---- */
+/* ---- what no one reads may change: the gradients are those without the change ---- */
 static weft_tensor *added(const kept *k)
 {
     return weft_square(weft_sub(weft_add(k->p, k->b), weft_scale(k->b, 2)));

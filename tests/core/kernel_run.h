@@ -24,7 +24,7 @@ UNUSED static run *run_on(const weft__kernels *k, int threads)
     t->d.pool = weft__pool_new(&t->d, threads);
     return t;
 }
-/* what room() has given; nobody may have written behind it */
+/* what room() has given; no one may have written behind it */
 UNUSED static void forget(run *t)
 {
     t->k->wait(&t->d);

@@ -1,6 +1,6 @@
 /* test_cells.c - core/cells.def against itself: every body's way back against central differences in double,
  * maps that fit the numbers beside them; and what only a body's reader would know: it reads the last state
- * alone. */
+ * only. */
 #include <math.h>
 #include "core/core.h"
 #include "tests/check.h"

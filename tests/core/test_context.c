@@ -57,7 +57,7 @@ Test(context, without_memory_it_says_so_in_any_thread)
     weft before = *(weft *)w;
     used(w);
     cr_assert(!pthread_create(&thread, NULL, used, w) && !pthread_join(thread, NULL));
-    ((weft *)w)->running = before.running;       /* which nobody reads */
+    ((weft *)w)->running = before.running;       /* which no one reads */
     cr_assert(!memcmp(&before, w, sizeof before), "somebody wrote to a context that is all threads'");
     weft *good = open_on(WEFT_CPU);
     weft_add(weft_zeros(good, WEFT_SHAPE(1)), weft_zeros(w, WEFT_SHAPE(1)));

@@ -164,7 +164,7 @@ Test(core, what_cannot_be_read_is_a_sticky_error)
     fclose(null);
     FAILS(w, WEFT_EARG, "a step that has ended");
     cr_assert(isnan(weft_gradcheck(NULL, &stale, 1, 1, NULL)));
-    FAILS(w, WEFT_EARG, "gradcheck: a function is wanted");
+    FAILS(w, WEFT_EARG, "gradcheck: a function is expected");
     CLEAN(w);
 }
 
@@ -300,7 +300,7 @@ static bool double_shape(weft_call *c)
 {
     weft_op_set_shape(c->y[0], WEFT_REAL, 1, (int64_t[]){ weft_numel(c->x[0]) });
     return (weft_dtype_of(c->x[0]) == WEFT_REAL && weft_dtype_of(c->x[1]) == WEFT_I32) ||
-           weft_op_refuse(c, "reals and ints are wanted");
+           weft_op_refuse(c, "reals and ints are expected");
 }
 static void double_forward(weft_call *c)
 {
@@ -339,7 +339,7 @@ Test(core, an_operator_of_ones_own_with_a_raw_backward)
     cr_assert(weft_gradcheck(times_loss, &x, 1, 1, NULL) < TOL(1e-8, 2e-2));
     cr_assert(weft_gradcheck(times_loss, &x, 1, 2, NULL) < TOL(1e-6, 1));
     weft_op_apply(&op_times, (weft_tensor *[]){ x, x }, 2, NULL, 0);
-    FAILS(w, WEFT_ESHAPE, "times: [3], [3]: reals and ints are wanted");
+    FAILS(w, WEFT_ESHAPE, "times: [3], [3]: reals and ints are expected");
     weft_op_apply(NULL, NULL, 0, NULL, 0);
     CLEAN(w);
 }

@@ -75,7 +75,7 @@ Test(draws, first_values_and_streams_do_not_know_the_table)
 }
 
 /* ---- and what they should be ---- */
-static double off(double got, long double want)  /* in ulp of what is wanted */
+static double off(double got, long double want)  /* in ulp of what is expected */
 {
     double near = (double)want;
     return (double)fabsl(((long double)got - want) /

@@ -157,7 +157,7 @@ static void one_batch(weft *w, int round, double tol)             /* tol 0: the 
     dice_seed((uint64_t)round);
     net m = net_new(w, 1 + (int64_t)dice(7), round % 3);
     draw_batch(&b, m.in);
-    for (int s = 0; s < b.n; s++)                /* alone */
+    for (int s = 0; s < b.n; s++)                /* each by itself */
         weft_clear(w), w->draw = 7, results(w, &m, &b, &s, 1, CONCAT, want);
     for (int layout = 0; layout < LAYOUTS; layout++) {
         int n = layout == ROWS ? (int)dice((uint64_t)b.n + 1) : (int)b.n;           /* some of them */

@@ -31,7 +31,7 @@ Test(emulated, a_gpu_that_cannot_be_used)
 {
     not_usable("WEFT_EMU_CC", "86",
                "CUDA: libweft_cuda.so has no code for emulated GPU 0; it is to be made with CUDA_ARCHS=86");
-    not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0 has compute capability 7.5; 8.0 is wanted");
+    not_usable("WEFT_EMU_CC", "75", "CUDA: emulated GPU 0 has compute capability 7.5; 8.0 is expected");
     not_usable("WEFT_EMU_DRIVER", "12040",
                "CUDA: the driver is too old: it knows CUDA 12.4, and libweft_cuda.so was made with 13.0");
     not_usable("WEFT_EMU_DEVICES", "0", "CUDA: no CUDA-capable device is detected");
@@ -165,7 +165,7 @@ Test(emulated, memory_ends_anywhere)
 {
     int told = 0;
     bool fits = false;
-    weft_real *wanted = bias_after(2);
+    weft_real *needed = bias_after(2);
     int32_t many[20];
     for (int i = 0; i < COUNT(many); i++)
         many[i] = 60;
@@ -189,7 +189,7 @@ Test(emulated, memory_ends_anywhere)
             train_few(&n);
             OK(w);
             if (!fits)
-                same_bits("bias", bias(&n), wanted, WORDS);
+                same_bits("bias", bias(&n), needed, WORDS);
         }
         CLEAN(w);
         unsetenv("WEFT_EMU_MEMORY");

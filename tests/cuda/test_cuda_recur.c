@@ -41,7 +41,7 @@ static bool in_one_kernel(const char *capability, bool deterministic, int32_t H,
 }
 
 /* What fn says in a process of its own, as a program that starts anew; the planted fault is there
- * for it alone. */
+ * for it only. */
 static int in_a_process(int (*fn)(void), const char *variable, const char *value)
 {
     int status = 0;
@@ -62,7 +62,7 @@ static const struct {
     int32_t H;
     int64_t n;
     bool one, one_if_deterministic;
-} wanted[] = {
+} needed[] = {
     { "80", 32, 9, true, true },
     { "80", 64, 3, true, true },
     { "80", 65, 3, false, false },
@@ -83,16 +83,16 @@ static const struct {
 static int which;
 static int as_wanted(void)
 {
-    const char *capability = wanted[which].capability;
-    const bool one = in_one_kernel(capability, false, wanted[which].H, wanted[which].n);
-    const bool deterministic = in_one_kernel(capability, true, wanted[which].H, wanted[which].n);
-    return one == wanted[which].one && deterministic == wanted[which].one_if_deterministic ? 7 : 8;
+    const char *capability = needed[which].capability;
+    const bool one = in_one_kernel(capability, false, needed[which].H, needed[which].n);
+    const bool deterministic = in_one_kernel(capability, true, needed[which].H, needed[which].n);
+    return one == needed[which].one && deterministic == needed[which].one_if_deterministic ? 7 : 8;
 }
 Test(recur_choice, follows_the_device_the_units_and_the_sequences)
 {
-    for (which = 0; which < COUNT(wanted); which++)
+    for (which = 0; which < COUNT(needed); which++)
         cr_assert_eq(in_a_process(as_wanted, NULL, NULL), 7, "sm_%s, %d units, %lld sequences",
-                     wanted[which].capability, wanted[which].H, (long long)wanted[which].n);
+                     needed[which].capability, needed[which].H, (long long)needed[which].n);
 }
 
 /* ---- faults ---- */

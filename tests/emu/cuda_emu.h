@@ -27,7 +27,7 @@
  * registers, time. */
 #ifndef WEFT_EMU_H
 #define WEFT_EMU_H
-#define WEFT_EMULATED 1                          /* to the sources: CUDA's own headers are not wanted */
+#define WEFT_EMULATED 1                          /* to the sources: CUDA's own headers are not needed */
 #include "tests/emu/fibers.h"
 #include "tests/emu/launch.h"
 #include "tests/emu/runtime.h"

@@ -445,7 +445,7 @@ static void test_clusters()
         LAUNCH_COOP_RAW(whole_grid, 8, 64, 0, NULL, y, part, counter);
         CHECK(get(y, 512) == floats(512, 28 + 16));
     }
-    CHECK(!exchanged(false));                    /* late, and nobody waits */
+    CHECK(!exchanged(false));                    /* late, and no one waits */
     set("WEFT_EMU_ORDER", 0), set("WEFT_EMU_ASYNC", 0);
     cudaFree(y), cudaFree(part), cudaFree(counter);
 }

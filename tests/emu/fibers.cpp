@@ -179,7 +179,7 @@ static Thread *next_poller()
     return t;
 }
 
-static Thread *next()                             /* NULL: nobody can */
+static Thread *next()                             /* NULL: no one can */
 {
     if (ready.empty() && begun == count)
         return next_poller();
@@ -266,7 +266,7 @@ void sync(Barrier &b)
     acquire(&b);
 }
 
-static void leave(Barrier &b)                     /* nobody waits for a thread that has ended */
+static void leave(Barrier &b)                     /* no one waits for a thread that has ended */
 {
     if (--b.members && b.arrived == b.members)
         let_go(b);
@@ -433,7 +433,7 @@ static void run_set(Launch &l, unsigned first, unsigned set)
     go(t);
     if (living && !l.failure)
         l.failure = "threads wait for what does not come: a barrier that not all of them reach, or a flag "
-                    "that nobody sets";
+                    "that no one sets";
     clean_up();
 }
 

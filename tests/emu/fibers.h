@@ -133,7 +133,7 @@ void arrive(Barrier &);
 void await(Barrier &, unsigned phase);           /* until that phase is over */
 void sync(Barrier &);
 void together(unsigned mask, Finish);            /* lanes of a warp */
-void leave(Warp &, unsigned lane);               /* nobody waits for a lane that has ended */
+void leave(Warp &, unsigned lane);               /* no one waits for a lane that has ended */
 void go_on();                                    /* with whoever's turn it is */
 void ready_again(Thread *);
 void *shared_variable(const void *key, size_t bytes);

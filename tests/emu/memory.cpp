@@ -1,7 +1,7 @@
 /* memory.cpp - devices, errors and memory of runtime.h.
  *
  * Device memory is a private mapping of a file that is full of poison, so that large pieces cost nothing
- * until they are written. It ends where a page that nobody may touch begins, and is itself untouchable while
+ * until they are written. It ends where a page that no one may touch begins, and is itself untouchable while
  * no stream runs. */
 #include <signal.h>
 #include <stdio.h>
@@ -293,9 +293,9 @@ const Model &model()
     static const Model models[] = { { 90, 227 << 10, 16, true },  { 75, 64 << 10, 1, false },
                                     { 80, 163 << 10, 1, true },   { 86, 99 << 10, 1, false },
                                     { 100, 227 << 10, 16, true }, { 120, 99 << 10, 8, true } };
-    const int wanted = setting("WEFT_EMU_CC", 90);
+    const int needed = setting("WEFT_EMU_CC", 90);
     for (const Model &m : models)
-        if (m.capability == wanted)
+        if (m.capability == needed)
             return m;
     return models[0];
 }

@@ -446,7 +446,7 @@ Test(blocks, what_cannot_be)
     FAILS(w, WEFT_ESHAPE, "a mask [n, Tq (or 1), Tk]");
     q = weft_zeros(w, WEFT_SHAPE(2, 3, 4));
     weft_interpretable_attention_run(a, q, q, WEFT_CAUSAL_STRICT, weft_zeros(w, WEFT_SHAPE(2, 3, 3)), NULL);
-    FAILS(w, WEFT_EARG, "causal 3 and a mask; beside a mask WEFT_ALL_KEYS is wanted");
+    FAILS(w, WEFT_EARG, "causal 3 and a mask; beside a mask WEFT_ALL_KEYS is expected");
     weft_interpretable_attention_run(a, weft_zeros(w, WEFT_SHAPE(2, 3, 4)),
                                      weft_zeros(w, WEFT_SHAPE(3, 3, 4)), WEFT_ALL_KEYS, NULL, NULL);
     FAILS(w, WEFT_ESHAPE, "sequences");

@@ -238,7 +238,7 @@ Test(forecast_models, dropout_is_where_the_original_has_it)
             weft_forecast_run(f, &s, NULL);
             weft_on_result(w, NULL, NULL);
             OK(w);
-            cr_assert(n == training * places[kind], "%s: %d dropouts, %d are wanted", model_names[kind], n,
+            cr_assert(n == training * places[kind], "%s: %d dropouts, %d are expected", model_names[kind], n,
                       training * places[kind]);
         }
     weft_set_training(w, true);
@@ -362,7 +362,7 @@ Test(forecast_models, what_cannot_be)
     FAILS(w, WEFT_ESHAPE, "fixed is [5, 2]; NULL, not [5, 0]");
     s = series_of(w, &b, (form){ 0 });
     weft_forecast_run(tft, &s, NULL);
-    FAILS(w, WEFT_ESHAPE, "fixed is NULL; [5, 2] is wanted");
+    FAILS(w, WEFT_ESHAPE, "fixed is NULL; [5, 2] is expected");
     weft_forecaster *unsure = weft_tft_new(weft_module_new(w, "u"), "u",
                                            &(weft_tft_opts){ .num_past_features = PAST,
                                                              .num_future_features = FUTURE,

@@ -395,7 +395,7 @@ Test(sequences, shorten)
         int32_t only;
         cr_assert(read_status(ints, &only, sizeof only) == WEFT_OK && only == 3);
         weft_shorten(x, &more, true);
-        FAILS(w, WEFT_ESHAPE, "shorten: sequence 2 is to have length 3; 0 .. 2 is wanted");
+        FAILS(w, WEFT_ESHAPE, "shorten: sequence 2 is to have length 3; 0 .. 2 is expected");
         weft_shorten(weft_pack_decoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &l), &few, true);
         FAILS(w, WEFT_ESHAPE, "shorten: 2 lengths for 4 sequences");
         weft_shorten(of_note(w, WEFT_ALIGN_LEFT), &less, true);
@@ -468,7 +468,7 @@ Test(sequences, shorten_series)
         FAILS(w, WEFT_EARG, "shorten_series: future: lengths 2 .. 1;");
         full.future = weft_full(w, 1, WEFT_SHAPE(4, 2, 1)), full.future_lengths = &note;
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
-        FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is wanted");
+        FAILS(w, WEFT_ESHAPE, "shorten_series: future: sequence 0 has length 3; 0 .. 2 is expected");
         full.future = weft_zeros(w, WEFT_SHAPE(4)), full.future_lengths = NULL;
         weft_shorten_series(full, stream, &(weft_shorten_opts){ .future_most = 1 });
         FAILS(w, WEFT_ESHAPE, "shorten_series: future: [4]: a plain [sequences, T, ..]");

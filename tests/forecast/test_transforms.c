@@ -423,7 +423,7 @@ Test(transforms, saved_and_loaded)
     weft_features_transform(b, "y", &f, 1, zb);
     OK(w);
     cr_assert(!memcmp(za, zb, sizeof za));
-    weft_features_state(one, items);             /* as many numbers, another slope: told by the text alone */
+    weft_features_state(one, items);             /* as many numbers, another slope: told by the text only */
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
     cr_assert(!weft_features_fitted(one));
     weft_features_transform(one, "y", &f, 1, zb);
@@ -433,7 +433,7 @@ Test(transforms, saved_and_loaded)
     weft_features_fit(one, &f);                  /* its own again */
     weft_features_transform(one, "y", &f, 1, zb);
     OK(w);
-    weft_features_state(c, items);               /* fewer numbers wanted than there are */
+    weft_features_state(c, items);               /* fewer numbers needed than there are */
     if (weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS) == WEFT_OK) {
         weft_features_transform(c, "y", &f, 1, zb);
         FAILS(w, WEFT_EFORMAT, "of others");

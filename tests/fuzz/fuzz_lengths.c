@@ -4,11 +4,11 @@
 #include "fuzz.h"
 
 enum { LENGTHS = 64, TOKENS = 1024 };
-typedef struct { hid_t type; size_t bytes; int64_t len[LENGTHS], tokens; int n; bool good; } wanted;
+typedef struct { hid_t type; size_t bytes; int64_t len[LENGTHS], tokens; int n; bool good; } needed;
 
-static wanted want_of(const uint8_t *data, size_t size)
+static needed want_of(const uint8_t *data, size_t size)
 {
-    wanted k = { .type = data[0] % 3 == 0 ? H5T_STD_I32LE :
+    needed k = { .type = data[0] % 3 == 0 ? H5T_STD_I32LE :
                          data[0] % 3 == 1 ? H5T_STD_I64LE :
                                             H5T_STD_U8LE,
                  .good = true };
@@ -38,7 +38,7 @@ static void add_set(hid_t file, const char *name, hid_t type, hsize_t n, hid_t m
     H5Dclose(set), H5Sclose(space);
 }
 
-static uint8_t *image_of(const wanted *k, size_t *n)
+static uint8_t *image_of(const needed *k, size_t *n)
 {
     static int32_t tokens[TOKENS];
     for (int i = 0; i < TOKENS; i++)
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n;
     if (!size)
         return 0;
-    wanted k = want_of(data, size);
+    needed k = want_of(data, size);
     uint8_t *image = image_of(&k, &n);
     const char *path = fuzz_file(image, n);
     free(image);

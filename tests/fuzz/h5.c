@@ -163,9 +163,9 @@ static void change_message(file *f)
 {
     for (int tries = 0; tries < 20 && f->messages; tries++) {
         const message *m = &f->m[dice(f, (uint64_t)f->messages)];
-        bool wanted = m->type == DATASPACE || m->type == DATATYPE || m->type == LAYOUT || m->type == LINK ||
+        bool needed = m->type == DATASPACE || m->type == DATATYPE || m->type == LAYOUT || m->type == LINK ||
                       m->type == LINK_INFO || m->type == FILTERS;
-        if (m->n < 4 || (!wanted && dice(f, 4)))
+        if (m->n < 4 || (!needed && dice(f, 4)))
             continue;
         if (m->type == DATASPACE)
             change_dataspace(f, m);

@@ -134,7 +134,7 @@ static const char *text_of(const json_t *c, const char *key, const char *other)
 }
 
 /* WEFT_GOLDEN: only the cases with this in their names. */
-static bool is_wanted(const json_t *c)
+static bool is_needed(const json_t *c)
 {
     const char *part = getenv("WEFT_GOLDEN"), *name = text_of(c, "name", "case");
     return !part || !*part || !name || strstr(name, part);
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
             all++;
         }
         json_array_foreach(cases, n, c)
-            if (is_wanted(c)) {
+            if (is_needed(c)) {
                 good += check(c);
                 all++;
             }

@@ -54,7 +54,7 @@ extern const hunt_operator hunt_operators[], hunt_layers[], hunt_planted[];
 uint64_t hunt_hash(uint64_t a, uint64_t b);
 int64_t  hunt_below(hunt_scene *s, int64_t n);
 bool     hunt_one_in(hunt_scene *s, int64_t n);
-/* For operators: a note on what was chosen, behind its name; the width of a value; `t` as wide as wanted, by
+/* For operators: a note on what was chosen, behind its name; the width of a value; `t` as wide as needed, by
  * a linear layer if it is not; a name for a second layer; adds the sum of squares to the loss. */
 void     hunt_note(hunt_scene *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int64_t  hunt_width(const weft_tensor *t);

@@ -107,7 +107,7 @@ static weft_tensor *softmaxes(hunt_scene *s)
     return logs ? weft_log_softmax(s->x, axis, mask) : weft_softmax(s->x, axis, mask);
 }
 
-/* -inf of an empty sequence reaches nobody */
+/* -inf of an empty sequence reaches no one */
 static weft_tensor *logsumexp_of_tokens(hunt_scene *s)
 {
     return weft_sub(s->x, weft_broadcast_to_tokens(weft_logsumexp(s->x, 0, NULL), s->x));

@@ -116,7 +116,7 @@ Test(checkpoint, the_same_state_gives_the_same_bytes)
     model a = model_new(1), b = model_new(2);
     weft_stream_next(weft_stream_of(a.w, "z"));
     weft_stream_next(weft_stream_of(a.w, "b"));
-    weft_stream_of(b.w, "b");                    /* made in another order, and one that nobody draws from */
+    weft_stream_of(b.w, "b");                    /* made in another order, and one that no one draws from */
     weft_stream_of(b.w, "unused");
     train(&a, 2);
     things t = some;
@@ -316,7 +316,7 @@ Test(checkpoint, another_optimiser_is_refused)
     DOES(weft_save(bare, m, NULL, NULL, 0));
     DOES(weft_save(swapped, n, other, NULL, 0));
     DOES(weft_load(path, m, adam, NULL, 0));
-    DOES(weft_load(path, n, NULL, NULL, 0));     /* the weights alone know their names */
+    DOES(weft_load(path, n, NULL, NULL, 0));     /* only the weights know their names */
     REFUSES(weft_load(bare, m, adam, NULL, 0), WEFT_EFORMAT, "no optimiser");
     REFUSES(weft_load(swapped, m, adam, NULL, 0), WEFT_EFORMAT, "\"b\", where the module has \"a\"");
     weft_optim_free(adam);

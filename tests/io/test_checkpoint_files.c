@@ -109,7 +109,7 @@ Test(checkpoint_files, a_killed_writer_leaves_one_of_both)
         seen[is == two]++;
     }
     cr_assert(seen[1] > 0, "the second state was never written");
-    make_old();                                  /* what the killed have left is then nobody's */
+    make_old();                                  /* what the killed have left is then no one's */
     DOES(weft_save(path, a.m, NULL, NULL, 0));
     cr_assert_eq(files_in_folder(), 1);
     CLEAN(a.w);

@@ -67,7 +67,7 @@ Test(checkpoint_memory, every_allocation_may_fail)
     end_folder();
 }
 
-/* ---- libhdf5's own allocations, which nobody may fail one by one: see docs/design/checkpoints.md ---- */
+/* ---- libhdf5's own allocations, which no one may fail one by one: see docs/design/checkpoints.md ---- */
 static size_t address_space(void)                /* of this process, in bytes */
 {
     long pages = 0;

@@ -112,7 +112,7 @@ Test(file_write, only_dead_temporaries_are_swept)
         cr_assert_eq(lstat(path[i], &s) != 0, i == 0, "%s", name[i]);
     close(lock);
     DOES(saves(in_folder("a.h5"), &a));
-    cr_assert(lstat(path[2], &s) != 0, "nobody holds it any more");
+    cr_assert(lstat(path[2], &s) != 0, "no one holds it any more");
     CLEAN(a.w);
     end_folder();
 }

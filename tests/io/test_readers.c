@@ -374,7 +374,7 @@ Test(readers, ids_are_texts_of_any_plain_kind)
     end_folder();
 }
 
-/* ---- files of other programs where weights are wanted ---- */
+/* ---- files of other programs where weights are expected ---- */
 typedef struct { const char *name; const char *bytes; size_t n; const char *what, *how; } foreign;
 #define FOREIGN(name, bytes, what, how) { name, bytes, sizeof(bytes) - 1, what, how }
 /* first bytes as torch 2.5, NumPy 2, safetensors 0.4, pickle and onnx 1.17 write them */
@@ -418,7 +418,7 @@ Test(readers, files_of_other_programs_say_what_they_are)
             cr_assert(s == WEFT_EFORMAT && strstr(says, others[i].what) && strstr(says, others[i].how) &&
                           strstr(says, "weft_load_state_dict"),
                       "%d: %s", i, says);
-            cr_assert(line && !strchr(line + 1, '\n'), "two lines are wanted: %s", says);
+            cr_assert(line && !strchr(line + 1, '\n'), "two lines are expected: %s", says);
         }
     }
     CLEAN(w);

@@ -240,7 +240,7 @@ static void looped(hid_t f)
         H5Lcreate_hard(f, "/", f, (char[]){ 'l', (char)('0' + i), 0 }, 0, 0);
     rest(f);
 }
-static void odd_float(hid_t f)                   /* of 24 bits, which nobody has */
+static void odd_float(hid_t f)                   /* of 24 bits, which no one has */
 {
     hid_t type = H5Tcopy(H5T_IEEE_F32LE);
     H5Tset_fields(type, 23, 15, 8, 0, 15);
@@ -346,7 +346,7 @@ Test(state_dict, tied_weights_come_under_any_name)
     same_bits("x", numbers(a), numbers(x), 4);
     same_bits("y", numbers(b), numbers(x), 4);
     DOES(weft_load_state_dict(path, tied, NULL));
-    DOES(weft_save_state_dict(one, single));   /* the second name alone */
+    DOES(weft_save_state_dict(one, single));   /* the second name only */
     DOES(weft_load_state_dict(one, tied, NULL));
     same_bits("from y", numbers(x), numbers(y), 4);
     DOES(weft_load_state_dict(path, single, &(weft_load_report){ 0 }));

@@ -274,12 +274,12 @@ Test(attention_dropout, options_are_looked_at)
         const char *name;
         weft_causal causal;
         const char *says;
-    } bad[] = { { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" },
-                { 1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" },
-                { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is wanted" },
+    } bad[] = { { (weft_real)-.1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
+                { 1, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
+                { (weft_real)NAN, "a", WEFT_ALL_KEYS, "dropout: 0 <= dropout < 1 is expected" },
                 { (weft_real).1, NULL, WEFT_ALL_KEYS, "name: dropout wants one" },
-                { 0, "a", (weft_causal)4, "causal: one of weft_causal is wanted" },
-                { 0, "a", (weft_causal)-1, "causal: one of weft_causal is wanted" } };
+                { 0, "a", (weft_causal)4, "causal: one of weft_causal is expected" },
+                { 0, "a", (weft_causal)-1, "causal: one of weft_causal is expected" } };
     for (int i = 0; i < COUNT(bad); i++) {
         weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, NULL });
         weft_attention(

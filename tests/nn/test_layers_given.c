@@ -132,7 +132,7 @@ Test(layers_given, weights_that_cannot_be_tied)
         { m, { .weight = weft_embedding_weight(NULL) }, WEFT_EARG, "linear \"x\" in m: the weight" },
         { m, { .weight = foreign }, WEFT_EARG, "linear \"x\" in m: the weight" },
         { root, { .weight = p }, WEFT_EARG, "is not below the root" },
-        { m, { .weight = line }, WEFT_ESHAPE, "[out, in] is wanted" },
+        { m, { .weight = line }, WEFT_ESHAPE, "[out, in] is expected" },
         { m, { .in = 4, .weight = p }, WEFT_ESHAPE, "the weight is [4, 3]" },
         { m, { .in = 3, .out = 3, .weight = p }, WEFT_ESHAPE, "of out 3 and in 3" },
     };

@@ -277,7 +277,7 @@ Test(layers_refused, any_piece_of_a_step_may_fail)
         for (int i = 0; i < LAYERS; i++) {
             weft_tensor *x = i == 1 ? weft_arange(w, 4) : ragged(w, 3, &some),
                         *y = run_layer(&l, i, x, x, &map);
-            /* dropout alone trains nothing */
+            /* only dropout trains nothing */
             weft_backward(weft_add(weft_sum_all(y), weft_sum_all(weft_parameter_at(m, 0, NULL))));
         }
         done = weft_ok(w);

@@ -354,7 +354,7 @@ Test(modules, none_is_an_error_and_no_crash)
     weft_tensor *p = vector(m, "p", 1, unit);
     for (int i = -1; i < 3; i += 2) {
         cr_assert(weft_parameter_at(m, i, &path) != p && !strcmp(path, ""));
-        FAILS(w, WEFT_EARG, "0 .. 0 is wanted");
+        FAILS(w, WEFT_EARG, "0 .. 0 is expected");
         weft_buffer_at(m, i, &path);
         FAILS(w, WEFT_EARG, "buffer_at");
     }

@@ -198,7 +198,7 @@ Test(optim, only_its_own)
     cr_assert_eq(numbers(late)[1999], 1);
     pull(&a, 1);
     poison(&a, 3, 0, NAN);
-    poison(&a, 0, 0, NAN);                       /* nobody asks */
+    poison(&a, 0, 0, NAN);                       /* no one asks */
     weft_optim_step(o);
     cr_assert_str_eq(weft_optim_bad_parameter(o), "bias");
     CLEAN(w);

@@ -1,5 +1,5 @@
 /* test_optim_finite.c - a step writes finite numbers or none. A rate, a gradient or a value too large for
- * that is a skipped step that names the parameter; mostly sizes alone tell that there is none, and nothing is
+ * that is a skipped step that names the parameter; mostly only sizes tell that there is none, and nothing is
  * looked at twice. */
 #include "optim_model.h"
 

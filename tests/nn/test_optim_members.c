@@ -268,7 +268,7 @@ Test(members, two_optimisers_of_one_parameter)
     weft_optim *whole = weft_adam_new(m, NULL);
     weft_sgd_new(enc, NULL);
     FAILS(w, WEFT_EARG,
-          "sgd: net.enc.p would have two optimisers, the adam of net and the sgd of net.enc; one is wanted "
+          "sgd: net.enc.p would have two optimisers, the adam of net and the sgd of net.enc; one is expected "
           "(weft_optim_free ends one)");
     weft_optim *of_dec = weft_sgd_new(dec, NULL);
     OK(w);

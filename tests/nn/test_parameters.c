@@ -115,7 +115,7 @@ Test(parameters, what_cannot_be_tied)
     weft_tie(m, "q", weft_zeros(w, WEFT_SHAPE(4)));
     FAILS(w, WEFT_EARG, "no parameter");
     weft_tie(m, "q", NULL);
-    FAILS(w, WEFT_EARG, "a parameter of this context is wanted");
+    FAILS(w, WEFT_EARG, "a parameter of this context is expected");
     weft_tie(m, "q", foreign);
     FAILS(w, WEFT_EARG, "is not below the root m");
     weft_tie(NULL, "q", p);
@@ -223,7 +223,7 @@ Test(parameters, what_cannot_divide)
     weft_divide_grad(m, stale);
     FAILS(w, WEFT_EARG, "has ended");
     weft_divide_grad(m, p);
-    FAILS(w, WEFT_ESHAPE, "[5]; one real is wanted");
+    FAILS(w, WEFT_ESHAPE, "[5]; one real is expected");
     weft_divide_grad(m, weft_ints(w, NULL, 0, NULL));
     FAILS(w, WEFT_ESHAPE, "one real");
     weft_divide_grad(m, weft_scalar(other, 1));

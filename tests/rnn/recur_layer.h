@@ -253,7 +253,7 @@ UNUSED static void close_to_plain(const char *what, const real *got, const doubl
     close_to(what, got, expected, n, TOL(1e-12, 3e-6));
 }
 
-/* ---- every shape that is wanted: calls fn with layers of all cells, directions, states ---- */
+/* ---- every shape that is expected: calls fn with layers of all cells, directions, states ---- */
 UNUSED static const char *text(const layer *l)
 {
     static char buffer[200];

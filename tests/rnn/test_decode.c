@@ -161,7 +161,7 @@ static void frequencies(weft *w, double temperature, int64_t top_k, const double
         count[d.tokens[s]]++;
     for (int j = 0; j < 4; j++)
         cr_assert(fabs((double)count[j] / N - want[j]) < .015 && (want[j] > 0 || !count[j]),
-                  "class %d: %d of %d, %g is wanted", j, count[j], N, want[j]);
+                  "class %d: %d of %d, %g is expected", j, count[j], N, want[j]);
     weft_decoded_free(&d);
 }
 

@@ -64,7 +64,7 @@ static void fails(fault kind, int at, weft_status status, const char *text)
 Test(decode, a_faulty_step_is_an_error)
 {
     fails(NO_SCORES, 1, WEFT_EARG, "step 1: the scores' tensor is NULL");
-    fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; [2, classes] of reals are wanted");
+    fails(FLAT, 0, WEFT_ESHAPE, "step 0: the scores are [8]; [2, classes] of reals are expected");
     fails(MORE_ROWS, 2, WEFT_ESHAPE, "step 2: the scores are [3, 4]");
     fails(OTHER_CLASSES, 1, WEFT_ESHAPE, "step 1: the scores are [2, 5]");
     fails(INTS, 0, WEFT_ESHAPE, "of ints");
@@ -147,14 +147,14 @@ Test(decode, options_are_checked)
     faulty f = { GOOD, 0, 0 };
     weft_decode_opts good = { .end = 3, .limit = 5 }, o;
     weft_decode_greedy(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
-    FAILS(w, WEFT_EARG, "decode_greedy: a step function is wanted");
+    FAILS(w, WEFT_EARG, "decode_greedy: a step function is expected");
     weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, NULL);
-    FAILS(w, WEFT_EARG, "decode_beam: options are wanted");
+    FAILS(w, WEFT_EARG, "decode_beam: options are expected");
     weft_decode_sampled(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &good);
     FAILS(w, WEFT_EARG, "decode_sampled: 0 or more sequences");
     weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));
     FAILS(w, WEFT_EARG,
-          "decode_greedy: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is wanted; "
+          "decode_greedy: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected; "
           "there are 2 sequences, limit -1");
     weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
     FAILS(w, WEFT_EARG, "limit 0,");
@@ -176,9 +176,9 @@ Test(decode, options_are_checked)
     FAILS(w, WEFT_EARG, "state h is of a step that has ended");
     weft_state of_five = { weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL };
     weft_decode_greedy(w, 2, of_five, faulty_step, &f, &good);
-    FAILS(
-        w, WEFT_ESHAPE,
-        "decode_greedy: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is wanted");
+    FAILS(w, WEFT_ESHAPE,
+          "decode_greedy: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is "
+          "expected");
     weft_state flat = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) };
     weft_decode_beam(w, 2, flat, faulty_step, &f, &good);
     FAILS(w, WEFT_ESHAPE, "decode_beam: the first state c is [2, 3]");
@@ -206,7 +206,7 @@ Test(decode, every_piece_of_memory_may_fail)
             if (ok && !whole)
                 break;
             failed += !ok;
-            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "nobody is named: %s",
+            cr_assert(ok || strncmp(weft_error_message(w), "weft:", 5), "no one is named: %s",
                       weft_error_message(w));
             if (!ok)
                 FAILS(w, WEFT_ENOMEM, "out of memory");

@@ -422,10 +422,10 @@ Test(own_cell, mistakes_are_told)
     const weft_cell_parameter blockless = { "a", WEFT_CELL_VECTOR, 0, NULL };
     const struct { weft_cell cell; weft_rnn_opts o; const char *why;
     } bad[] = {
-        { { .name = "x" }, o, "a cell with a step is wanted" },
+        { { .name = "x" }, o, "a cell with a step is expected" },
         { { .step = own_rnn }, o, "a cell has a name" },
-        { { .name = "x", .step = own_rnn, .gates = -1 }, o, "0 .. 64 gates are wanted" },
-        { { .name = "x", .step = own_rnn, .gates = 1, .states = 3 }, o, "1 or 2 states are wanted" },
+        { { .name = "x", .step = own_rnn, .gates = -1 }, o, "0 .. 64 gates are expected" },
+        { { .name = "x", .step = own_rnn, .gates = 1, .states = 3 }, o, "1 or 2 states are expected" },
         { { .name = "x", .step = own_rnn, .gates = 1, .noise = 1 }, o, "a noise in 0 .. 1" },
         { { .name = "x", .step = own_rnn, .gates = 1, .own_count = 1 }, o, "0 .. 16 parameters" },
         { { .name = "x", .step = own_rnn, .gates = 1, .own = &unnamed, .own_count = 1 },
@@ -454,11 +454,11 @@ Test(own_cell, mistakes_are_told)
         FAILS(w, WEFT_EARG, bad[i].why);
     }
     weft_rnn_of_cell(m, "r", NULL, &o);
-    FAILS(w, WEFT_EARG, "a cell with a step is wanted");
+    FAILS(w, WEFT_EARG, "a cell with a step is expected");
     run_of(w, weft_module_new(w, "a"), gives_nothing, WEFT_EARG,
            "a.r: the step of the cell \"mine\": h is NULL");
     run_of(w, weft_module_new(w, "b"), gives_too_much, WEFT_ESHAPE,
-           "h is [2, 10]; plain [2, 5] (rows, hidden) is wanted");
+           "h is [2, 10]; plain [2, 5] (rows, hidden) is expected");
     run_of(w, weft_module_new(w, "c"), gives_c, WEFT_EARG,
            "it gave a state c, and the cell has one state, h");
     run_of(w, weft_module_new(w, "d"), fails, WEFT_ENUMERIC, "my own reason");

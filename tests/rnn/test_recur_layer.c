@@ -1,5 +1,5 @@
 /* test_recur_layer.c - recur_layer and recur_layer_back of every table, projection and sums over tokens
- * included, against the plain loops: small layers and large ones, which go other ways; what is wanted and
+ * included, against the plain loops: small layers and large ones, which go other ways; what is expected and
  * what is not, what is added; the same bits with any number of threads. */
 #include "recur_layer.h"
 
@@ -157,7 +157,7 @@ Test(recur_layer, is_what_the_plain_loops_make_of_it)
 Test(recur_layer, of_a_table_is_what_it_is_of_its_rows)
 {
     plain_loops = open_on(WEFT_REF);
-    /* with nothing wanted, and 1 with all; where that is dear, 7 with all */
+    /* with nothing needed, and 1 with all; where that is dear, 7 with all */
     table = 7;
     for (how = getenv("WEFT_SMALL") ? WANTED | ADDED : 0; how < 4; how += WANTED | ADDED, table = 1)
         FOR_DEVICES(w)

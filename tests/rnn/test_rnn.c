@@ -153,7 +153,7 @@ Test(rnn, a_second_walk_doubles_the_gradients)
         }
 }
 
-/* Only some gradients are wanted, or only some results have one: the others' buffers are not touched, what
+/* Only some gradients are expected, or only some results have one: the others' buffers are not touched, what
  * comes is the same. */
 Test(rnn, gradients_of_some_inputs_alone)
 {

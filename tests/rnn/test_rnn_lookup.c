@@ -1,6 +1,6 @@
 /* test_rnn_lookup.c - recurrent layers on embeddings: where tokens are many and the table's rows few, layers
  * take ids for rows (rnn/lookup.c). Values and all gradients are those of the composed layer; forward to the
- * bit those of the same rows that nobody knows the table of. */
+ * bit those of the same rows that no one knows the table of. */
 #include "rnn/rnn.h"
 #include "tests/rnn/rnn_kinds.h"
 
@@ -112,7 +112,7 @@ Test(rnn_lookup, fused_is_composed)
         }
 }
 
-/* The same rows, of which nobody knows where they come from. */
+/* The same rows, of which no one knows where they come from. */
 static weft_tensor *forgotten(weft_tensor *x) { return weft_ragged_like(weft_plain(x), x); }
 Test(rnn_lookup, outputs_have_the_bits_of_rows)
 {

@@ -175,7 +175,7 @@ Test(rnn, states_are_selected_and_repeated)
     }
     weft *w = open_on(WEFT_CPU);
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, (const int32_t[]){ 0, 3 }, 2);
-    FAILS(w, WEFT_EARG, "parent[1] is 3; 0 .. 2 is wanted");
+    FAILS(w, WEFT_EARG, "parent[1] is 3; 0 .. 2 is expected");
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(3, 4)), NULL }, (const int32_t[]){ 0 }, 1);
     FAILS(w, WEFT_ESHAPE, "state_select: the state is [3, 4]");
     weft_state_repeat_interleave((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, 0);
@@ -232,12 +232,13 @@ Test(rnn, what_comes_in_is_checked)
     weft_rnn_run(lstm, NULL, WEFT_ZERO_STATE);
     FAILS(w, WEFT_EARG, "model.enc: rnn_run: x is NULL");
     weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 5, 3)), WEFT_ZERO_STATE);
-    FAILS(w, WEFT_ESHAPE, "x is [4, 5, 3]; ragged rows or a plain [sequences, steps, 2] of reals is wanted");
+    FAILS(w, WEFT_ESHAPE,
+          "x is [4, 5, 3]; ragged rows or a plain [sequences, steps, 2] of reals is expected");
     weft_rnn_run(lstm, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_ESHAPE, "x is [4, 2]");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 3, 3), STATE(2, 4, 3) });
     FAILS(w, WEFT_ESHAPE,
-          "state h is [2, 3, 3]; [2, 4, 3] (layers * directions, sequences, width) is wanted");
+          "state h is [2, 3, 3]; [2, 4, 3] (layers * directions, sequences, width) is expected");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), STATE(4, 4, 3) });
     FAILS(w, WEFT_ESHAPE, "state c is [4, 4, 3]");
     weft_rnn_run(lstm, X, (weft_state){ STATE(2, 4, 3), NULL });
@@ -249,7 +250,7 @@ Test(rnn, what_comes_in_is_checked)
     weft_rnn_step(both, weft_zeros(w, WEFT_SHAPE(4, 2)), WEFT_ZERO_STATE);
     FAILS(w, WEFT_EARG, "model.both: rnn_step: the layer has two directions");
     weft_rnn_step(gru, X, WEFT_ZERO_STATE);
-    FAILS(w, WEFT_ESHAPE, "rnn_step: x is [4, 5, 2]; a plain [sequences, 2] of reals is wanted");
+    FAILS(w, WEFT_ESHAPE, "rnn_step: x is [4, 5, 2]; a plain [sequences, 2] of reals is expected");
     weft_tensor *stale = X;
     weft_clear(w);
     weft_rnn_run(gru, stale, WEFT_ZERO_STATE);

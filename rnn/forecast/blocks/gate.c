@@ -9,7 +9,7 @@ static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 bool weft__dropout_is_sound(weft *w, const char *function, double p)
 {
     if (w && !(p >= 0 && p < 1))
-        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is wanted", function, p);
+        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is expected", function, p);
     return w && !w->status;
 }
 
@@ -44,11 +44,11 @@ weft_tensor *weft_glu_run(weft_glu *g, weft_tensor *x)
 }
 
 /* ---- a skip whose features a mask scales, by 1 at first ---- */
-static weft_tensor *mask_new(weft_module *m, bool wanted, int64_t width)
+static weft_tensor *mask_new(weft_module *m, bool needed, int64_t width)
 {
-    return wanted ? weft_parameter(m, "mask", WEFT_SHAPE(width), zero) : NULL;
+    return needed ? weft_parameter(m, "mask", WEFT_SHAPE(width), zero) : NULL;
 }
-static weft_tensor *scaled(weft_tensor *mask, weft_tensor *x)
+static weft_tensor *scale_by_mask(weft_tensor *mask, weft_tensor *x)
 {
     return mask ? weft_mul(x, weft_scale(weft_sigmoid(mask), 2)) : x;
 }
@@ -78,7 +78,7 @@ weft_tensor *weft_add_norm_run(weft_add_norm *a, weft_tensor *x, weft_tensor *sk
     if (bad)
         return bad;
     const weft_module *before = weft__enter(a->m);
-    weft_tensor *y = weft_layer_norm_layer_run(a->norm, weft_add(x, scaled(a->mask, skip)));
+    weft_tensor *y = weft_layer_norm_layer_run(a->norm, weft_add(x, scale_by_mask(a->mask, skip)));
     weft__leave(a->m, before);
     return y;
 }
@@ -165,9 +165,9 @@ weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x)
         return bad;
     const weft_module *before = weft__enter(r->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != r->in)
-        weft__failed(x, WEFT_ESHAPE, "resample_norm", "[.., %lld] of reals is wanted", (long long)r->in);
+        weft__failed(x, WEFT_ESHAPE, "resample_norm", "[.., %lld] of reals is expected", (long long)r->in);
     weft_tensor *line = r->in == r->out ? x : weft_matmul(x, places(r));
-    weft_tensor *y = weft_layer_norm_layer_run(r->norm, scaled(r->mask, line));
+    weft_tensor *y = weft_layer_norm_layer_run(r->norm, scale_by_mask(r->mask, line));
     weft__leave(r->m, before);
     return y;
 }

@@ -24,11 +24,11 @@ static bool grn_is_sound(weft_module *m, const weft_grn_opts *o)
         weft__fail(w, WEFT_EARG, "grn: opts is NULL");
     else if (w && (o->in < 1 || o->out < 1 || o->hidden < 0 || o->context < 0))
         weft__fail(w, WEFT_ESHAPE,
-                   "grn: in %lld, out %lld, hidden %lld, context %lld; in and out of 1 or more are wanted, "
+                   "grn: in %lld, out %lld, hidden %lld, context %lld; in and out of 1 or more are expected, "
                    "the others of 0 or more",
                    (long long)o->in, (long long)o->out, (long long)o->hidden, (long long)o->context);
     else if (w && (unsigned)o->activation > WEFT_SIGMOID)
-        weft__fail(w, WEFT_EARG, "grn: activation %d; a weft_activation is wanted", (int)o->activation);
+        weft__fail(w, WEFT_EARG, "grn: activation %d; a weft_activation is expected", (int)o->activation);
     return weft__dropout_is_sound(w, "grn", o ? o->dropout : 0);
 }
 

@@ -40,7 +40,7 @@ static bool is_sound(weft_module *m, const char *name, const weft_interpretable_
     if (o->heads > MOST_HEADS || o->heads > o->d_model)
         weft__fail(m->w, WEFT_EARG,
                    "interpretable_attention: d_model %lld, %d heads; 1 .. %d heads, and no more than the "
-                   "width, are wanted",
+                   "width, are expected",
                    (long long)o->d_model, o->heads, MOST_HEADS);
     return weft__dropout_is_sound(m->w, "interpretable_attention", o->dropout);
 }
@@ -68,7 +68,8 @@ weft_interpretable_attention_new(weft_module *parent, const char *name,
 
 /* ---- running ---- */
 /* [.., width] -> [.., heads * dk] */
-static weft_tensor *projected(const weft_interpretable_attention *a, weft_tensor *const *of, weft_tensor *x)
+static weft_tensor *project_heads(const weft_interpretable_attention *a, weft_tensor *const *of,
+                                  weft_tensor *x)
 {
     return weft__linear(x, weft_concat(of, a->heads, 0), weft_concat(of + a->heads, a->heads, 0),
                         WEFT__UNARIES, 0);
@@ -80,8 +81,8 @@ static weft_tensor *put_out(const weft_interpretable_attention *a, weft_tensor *
     return weft__dropped(a->m, "dropout", weft_linear_run(a->output, seen), a->dropout);
 }
 
-static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memory, weft_causal causal,
-                           weft_tensor **map)
+static weft_tensor *run_interpretable(const void *layer, weft_tensor *q, weft_tensor *memory,
+                                      weft_causal causal, weft_tensor **map)
 {
     const weft_interpretable_attention *a = layer;
     char name[WEFT__PATH + WEFT__NAME];
@@ -89,7 +90,7 @@ static weft_tensor *attend(const void *layer, weft_tensor *q, weft_tensor *memor
     weft_attention_opts opts = {
         .heads = a->heads, .causal = causal, .shared_values = true, .dropout = a->dropout, .name = name
     };
-    weft_tensor *seen = weft_attention(projected(a, a->query, q), projected(a, a->key, memory),
+    weft_tensor *seen = weft_attention(project_heads(a, a->query, q), project_heads(a, a->key, memory),
                                        weft_linear_run(a->value, memory), &opts, map);
     return put_out(a, weft_mean(weft_reshape(seen, 3, (int64_t[]){ -1, a->heads, a->dk }), 1));
 }
@@ -109,7 +110,7 @@ static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, we
              q->f.size[0] != memory->f.size[0] || q->f.size[2] != a->width || memory->f.size[2] != a->width)
         weft__fail(w, WEFT_ESHAPE,
                    "interpretable_attention: query %s, memory %s; by a mask plain [n, Tq, %lld] and [n, Tk, "
-                   "%lld] are wanted",
+                   "%lld] are expected",
                    weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]), (long long)a->width,
                    (long long)a->width);
     else if (mask && (mask->f.batch || mask->f.rank != 3 || mask->f.size[0] != q->f.size[0] ||
@@ -117,7 +118,7 @@ static bool masked_fit(const weft_interpretable_attention *a, weft_tensor *q, we
                       mask->f.size[2] != memory->f.size[1]))
         weft__fail(w, WEFT_ESHAPE,
                    "interpretable_attention: query %s, memory %s, mask %s; a mask [n, Tq (or 1), Tk] is "
-                   "wanted",
+                   "expected",
                    weft__text(&q->f, text[0]), weft__text(&memory->f, text[1]),
                    weft__text(&mask->f, text[2]));
     return !w->status;
@@ -130,7 +131,7 @@ static weft_tensor *by_head(const weft_interpretable_attention *a, weft_tensor *
                           2);
 }
 
-/* where the mask is not 0 a key is forbidden, or else it alone is not */
+/* where the mask is not 0 a key is forbidden, or else only where it is 0 */
 static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *mask, bool forbids)
 {
     weft_tensor *none = weft_scalar(scores->w, (real)-1e9);
@@ -142,7 +143,7 @@ static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q
                            weft_tensor *mask, bool forbids, weft_tensor **map)
 {
     weft *w = q->w;
-    weft_tensor *queries = projected(a, a->query, q), *keys = projected(a, a->key, memory);
+    weft_tensor *queries = project_heads(a, a->query, q), *keys = project_heads(a, a->key, memory);
     if (!weft_ok(w))
         return &w->nil;
     weft_tensor *scores = weft_scale(weft_matmul_with(by_head(a, queries), false, by_head(a, keys), true),
@@ -180,10 +181,10 @@ weft_tensor *weft_interpretable_attention_run(weft_interpretable_attention *a, w
                                               weft_tensor **map)
 {
     if (!mask)
-        return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, attend }, q, memory,
-                            causal, map);
+        return weft__attend((weft__asked){ a ? a->m : NULL, "interpretable_attention", a, run_interpretable },
+                            q, memory, causal, map);
     if (a && a->m && causal != WEFT_ALL_KEYS)
         weft__fail(a->m->w, WEFT_EARG, "interpretable_attention: causal %d and a mask; beside a mask "
-                   "WEFT_ALL_KEYS is wanted", (int)causal);
+                   "WEFT_ALL_KEYS is expected", (int)causal);
     return by_mask(a, q, memory, mask, false, map);
 }

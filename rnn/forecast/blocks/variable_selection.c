@@ -22,7 +22,7 @@ static bool selection_is_sound(weft_module *m, const weft_variable_selection_opt
         weft__fail(w, WEFT_ESHAPE,
                    "variable_selection: %lld features, d_hidden %lld, d_model %lld, context %lld; 1 .. %d "
                    "features and widths of 0 or more "
-                   "are wanted",
+                   "are expected",
                    (long long)o->num_features, (long long)o->d_hidden, (long long)o->d_model,
                    (long long)o->context, MOST_FEATURES);
     return weft__dropout_is_sound(w, "variable_selection", o ? o->dropout : 0);
@@ -93,14 +93,14 @@ static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
     weft_tensor *slope = weft_reshape(weft_concat(v->weight, n, 0), 2, table),
                 *shift = weft_reshape(weft_concat(v->bias, n, 0), 2, table);
     memcpy(shape, x->f.size, sizeof shape);
-    shape[0] = x->f.batch ? -1 : shape[0];       /* of the layout rows tokens alone are seen, not its pads */
+    shape[0] = x->f.batch ? -1 : shape[0];       /* of the layout rows only tokens are seen, not its pads */
     shape[rank] = 1;
     weft_tensor *p = weft_add(weft_mul(weft_reshape(x, rank + 1, shape), slope), shift);
     shape[rank - 1] = n * wide;
     return weft_reshape(p, rank, shape);
 }
 
-static weft_tensor *selected(const weft_variable_selection *v, weft_tensor *x, weft_tensor *context,
+static weft_tensor *select_variables(const weft_variable_selection *v, weft_tensor *x, weft_tensor *context,
                              weft_tensor **weights)
 {
     int64_t n = v->o.num_features, wide = v->o.d_hidden;
@@ -131,9 +131,9 @@ weft_tensor *weft_variable_selection_run(weft_variable_selection *v, weft_tensor
     if (x->f.rank < 2 || x->f.rank >= WEFT_RANK || x->f.type != WEFT_REAL ||
         x->f.size[x->f.rank - 1] != v->o.num_features)
         weft__fail(x->w, WEFT_ESHAPE,
-                   "variable_selection: the input is %s; [.., %lld] of reals, of rank 2 .. %d, is wanted",
+                   "variable_selection: the input is %s; [.., %lld] of reals, of rank 2 .. %d, is expected",
                    weft__text(&x->f, text), (long long)v->o.num_features, WEFT_RANK - 1);
-    y = weft_ok(x->w) ? selected(v, x, context, weights) : &x->w->nil;
+    y = weft_ok(x->w) ? select_variables(v, x, context, weights) : &x->w->nil;
     weft__leave(v->m, before);
     return y;
 }

@@ -69,7 +69,7 @@ weft_status weft_frame_downsample(weft_frame *f, int64_t factor, weft_downsampli
         return s;
     if (factor < 1 || (int)how < WEFT_DOWN_INTERVAL || how > WEFT_DOWN_MEDIAN)
         return weft__file_fail(WEFT_EARG,
-                               "weft_frame_downsample: a factor of 1 or more is wanted, and one of three "
+                               "weft_frame_downsample: a factor of 1 or more is expected, and one of three "
                                "ways; the factor is %lld",
                                (long long)factor);
     /* of a longer bin no more is ever looked at */

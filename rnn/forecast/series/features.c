@@ -8,7 +8,7 @@
 #include "io/text.h"
 
 /* ---- copies that live as long as the context ---- */
-static void *copy(weft *w, const void *from, size_t bytes)
+static void *copy_bytes(weft *w, const void *from, size_t bytes)
 {
     void *to = weft__own(w, bytes ? bytes : 1, NULL, NULL);
     if (to && bytes)
@@ -18,7 +18,7 @@ static void *copy(weft *w, const void *from, size_t bytes)
 
 static const char *copy_text(weft *w, const char *text)
 {
-    return text ? copy(w, text, strlen(text) + 1) : NULL;
+    return text ? copy_bytes(w, text, strlen(text) + 1) : NULL;
 }
 
 /* ---- columns ---- */
@@ -59,10 +59,11 @@ static bool take_columns(weft_features *x, const weft_features_opts *o)
     x->target = add_columns(x, o->target);
     x->fixed = add_columns(x, o->fixed);
     if (!x->w->status && (!x->target || (!x->known && !x->time)))
-        weft__fail(x->w, WEFT_EARG,
-                   "features \"%s\": a target is wanted, and a known covariate or the time: what else would "
-                   "a model know of the future?",
-                   x->name);
+        weft__fail(
+            x->w, WEFT_EARG,
+            "features \"%s\": a target is expected, and a known covariate or the time: what else would "
+            "a model know of the future?",
+            x->name);
     return !x->w->status;
 }
 
@@ -106,8 +107,8 @@ static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
     size_t numbers = t->kind == WEFT_FIXED_POLYNOMIAL  ? (size_t)t->degree + 1 :
                      t->kind == WEFT_DISCRETE_FUNCTION ? (size_t)t->points :
                                                          0;
-    s->t.a = copy(x->w, t->a, numbers * sizeof *t->a);
-    s->t.b = copy(x->w, t->b, t->kind == WEFT_DISCRETE_FUNCTION ? numbers * sizeof *t->b : 0);
+    s->t.a = copy_bytes(x->w, t->a, numbers * sizeof *t->a);
+    s->t.b = copy_bytes(x->w, t->b, t->kind == WEFT_DISCRETE_FUNCTION ? numbers * sizeof *t->b : 0);
     x->n += weft__step_numbers(t);
 }
 
@@ -115,7 +116,7 @@ static void take_transforms(weft_features *x, const weft_features_opts *o)
 {
     static const weft_transform standard = { .kind = WEFT_STANDARD_SCALER };
     if (o->n < 0 || (o->n && !o->transforms))
-        complain(x, "transforms", "", "as many as n says are wanted");
+        complain(x, "transforms", "", "as many as n says are expected");
     for (int i = 0; i < o->n && !x->w->status; i++)
         if (!o->transforms[i].column || !weft__features_find(x, o->transforms[i].column))
             complain(x, "transform on", o->transforms[i].column ? o->transforms[i].column : "",
@@ -154,7 +155,7 @@ static void write_text(FILE *to, const weft_features *x)
         fputs("the past has no target\n", to);
 }
 
-static void describe(weft_features *x)
+static void describe_features(weft_features *x)
 {
     char *text = NULL;
     size_t size = 0;
@@ -175,15 +176,16 @@ static void describe(weft_features *x)
 }
 
 /* ---- making ---- */
-static bool sensible(weft *w, const char *name, const weft_features_opts *o)
+static bool options_are_sensible(weft *w, const char *name, const weft_features_opts *o)
 {
     if (!name || !*name || strlen(name) > 30 || strchr(name, '/'))
-        weft__fail(w, WEFT_EARG, "features: a name of 1 .. 30 bytes without / is wanted");
+        weft__fail(w, WEFT_EARG, "features: a name of 1 .. 30 bytes without / is expected");
     else if (!o || o->context < 1 || o->horizon < 1 || o->context >= INT32_MAX / 2 ||
              o->horizon >= INT32_MAX / 2)
-        weft__fail(w, WEFT_EARG,
-                   "features \"%s\": a context and a horizon of 1 row or more are wanted, not %lld and %lld",
-                   name, o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
+        weft__fail(
+            w, WEFT_EARG,
+            "features \"%s\": a context and a horizon of 1 row or more are expected, not %lld and %lld", name,
+            o ? (long long)o->context : 0, o ? (long long)o->horizon : 0);
     else if (o->time_as != WEFT_TIME_ABSOLUTE && o->time_as != WEFT_TIME_RELATIVE)
         weft__fail(w, WEFT_EARG, "features \"%s\": time is absolute or relative, not %d", name,
                    (int)o->time_as);
@@ -193,7 +195,7 @@ static bool sensible(weft *w, const char *name, const weft_features_opts *o)
 weft_features *weft_features_new(weft *w, const char *name, const weft_features_opts *o)
 {
     static weft_features none;                   /* what could not be made: an error was said */
-    if (!w || !weft_ok(w) || !sensible(w, name, o))
+    if (!w || !weft_ok(w) || !options_are_sensible(w, name, o))
         return &none;
     w->running = "features";
     weft_features *x = weft__own(w, sizeof *x, NULL, NULL);
@@ -213,7 +215,7 @@ weft_features *weft_features_new(weft *w, const char *name, const weft_features_
     x->n += 3;
     x->state = weft__own(w, (size_t)x->n * sizeof *x->state, NULL, NULL);
     if (!w->status)
-        describe(x);
+        describe_features(x);
     return w->status ? &none : x;
 }
 

@@ -60,7 +60,7 @@ static void fit_time(fitting *p)
 }
 
 /* ---- columns ---- */
-static bool gather(fitting *p, const weft__column *c, bool fixed)
+static bool gather_values(fitting *p, const weft__column *c, bool fixed)
 {
     for (int64_t s = 0; s < p->f->n; s++)
         if (fixed ? !weft__features_fixed(p->x, p->f, s, c->name, &p->y[s]) :
@@ -85,7 +85,7 @@ static void apply_step(fitting *p, const weft__column *c, const weft__step *step
     }
 }
 
-static bool all_finite(fitting *p, const char *name, const double *on)
+static bool column_is_finite(fitting *p, const char *name, const double *on)
 {
     for (int64_t s = 0; s < p->f->n; s++)
         for (int64_t i = p->f->start[s]; i < p->f->start[s + 1]; i++)
@@ -101,11 +101,11 @@ static void fit_column(fitting *p, const weft__column *c)
     weft_features *x = p->x;
     weft__on on;
     bool fixed = weft__features_is_fixed(x, c);
-    if (!gather(p, c, fixed) || !weft__features_on(x, c, p->f, 0, on))
+    if (!gather_values(p, c, fixed) || !weft__features_on(x, c, p->f, 0, on))
         return;
     for (int i = 0; i < c->n && !x->w->status; i++) {
         const weft__step *s = &c->step[i];
-        if (on[i] && !all_finite(p, s->t.depends_on, on[i]))
+        if (on[i] && !column_is_finite(p, s->t.depends_on, on[i]))
             return;
         const char *why =
             weft__step_fit(&s->t, p->state + s->at, fixed ? p->f->n : p->f->rows, p->y, on[i], p->spare);
@@ -141,7 +141,7 @@ void weft_features_fit(weft_features *x, const weft_frame *f)
 }
 
 /* ---- single columns ---- */
-static const weft__column *asked(const weft_features *x, const char *function, const char *column,
+static const weft__column *find_column(const weft_features *x, const char *function, const char *column,
                                  const weft_frame *f, int64_t series)
 {
     if (!weft__features_ready(x, function) || !weft__features_frame(x, f))
@@ -160,7 +160,7 @@ void weft_features_transform(const weft_features *x, const char *column, const w
                              double *out)
 {
     weft__on on;
-    const weft__column *c = asked(x, "features_transform", column, f, series);
+    const weft__column *c = find_column(x, "features_transform", column, f, series);
     if (!c || !weft__features_on(x, c, f, f->start[series], on))
         return;
     bool fixed = weft__features_is_fixed(x, c);
@@ -194,7 +194,7 @@ void weft_features_inverse_transform(const weft_features *x, const char *column,
                                      double *out)
 {
     weft__on on;
-    const weft__column *c = asked(x, "features_inverse_transform", column, f, series);
+    const weft__column *c = find_column(x, "features_inverse_transform", column, f, series);
     if (!c || !weft__features_on(x, c, f, f->start[series], on))
         return;
     bool fixed = weft__features_is_fixed(x, c);

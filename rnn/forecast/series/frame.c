@@ -32,7 +32,7 @@ weft_status weft__names_good(const char *function, const char *const *names)
 {
     int64_t n = weft__names(names);
     if (n < 1 || n > 1 << 20)
-        return weft__file_fail(WEFT_EARG, "%s: names of columns are needed", function);
+        return weft__file_fail(WEFT_EARG, "%s: names of columns are expected", function);
     for (int64_t i = 0; i < n; i++)
         if (find_in(names, names[i]) < i || !names[i][0])
             return weft__file_fail(WEFT_EARG, "%s: column %lld, \"%.100s\", has no name of its own", function,
@@ -55,7 +55,7 @@ static bool sound_outside(const weft_frame *f)   /* quick: asked for each series
     return f->columns ? f->column && f->name : f->n == 0;
 }
 
-static bool sound(const weft_frame *f)
+static bool frame_is_sound(const weft_frame *f)
 {
     if (!sound_outside(f))
         return false;
@@ -76,7 +76,7 @@ static weft_status good_if(bool good, const char *where, const weft_frame *f)
 
 weft_status weft__frame_good(const char *where, const weft_frame *f)
 {
-    return good_if(f && sound(f), where, f);
+    return good_if(f && frame_is_sound(f), where, f);
 }
 
 weft_status weft__frame_takes(const char *where, const weft_frame *f, const char *const *names)
@@ -122,7 +122,7 @@ void weft_frame_free(weft_frame *f)
 }
 
 /* ---- growing: memory first, which changes nothing that can be seen; then what it is for ---- */
-static bool longer(void *array, int64_t n, size_t element)       /* array: the address of a pointer */
+static bool lengthen(void *array, int64_t n, size_t element)       /* array: the address of a pointer */
 {
     void *old;
     memcpy(&old, array, sizeof old);
@@ -138,7 +138,7 @@ static bool room_for_rows(weft_frame *f, int64_t rows)
         return true;
     int64_t room = rows < 2 * f->room ? 2 * f->room : rows;
     for (int64_t c = 0; c < f->columns; c++)
-        if (!longer(&f->column[c], room, sizeof **f->column))
+        if (!lengthen(&f->column[c], room, sizeof **f->column))
             return false;
     f->room = room;
     return true;
@@ -150,7 +150,7 @@ static bool room_for_series(weft_frame *f, int64_t n)
     while (room < n + 1)
         room *= 2;
     bool first = !f->start;
-    if (!longer(&f->start, room, sizeof *f->start) || !longer(&f->id, room, sizeof *f->id))
+    if (!lengthen(&f->start, room, sizeof *f->start) || !lengthen(&f->id, room, sizeof *f->id))
         return false;
     if (first)
         f->start[0] = 0;
@@ -161,7 +161,7 @@ static bool room_for_series(weft_frame *f, int64_t n)
 static bool add_name(weft_frame *f, const char *name, int64_t room)
 {
     int64_t c = f->columns;
-    if (!longer(&f->name, c + 2, sizeof *f->name) || !longer(&f->column, c + 1, sizeof *f->column))
+    if (!lengthen(&f->name, c + 2, sizeof *f->name) || !lengthen(&f->column, c + 1, sizeof *f->column))
         return false;
     f->name[c] = copied(name);
     f->column[c] = f->name[c] ? calloc(room ? (size_t)room : 1, sizeof **f->column) : NULL;
@@ -276,7 +276,7 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
         return s;
     if (!name || !*name || !f->columns || weft__find_name(f->name, f->columns, name) >= 0)
         return weft__file_fail(WEFT_EARG,
-                               "%s: \"%.100s\": a new name is needed, and a frame that has a column", me,
+                               "%s: \"%.100s\": a new name is expected, and a frame that has a column", me,
                                name ? name : "");
     if (!add_name(f, name, f->room))
         return no_memory(me, f->rows);

@@ -39,7 +39,7 @@ static bool new_run(store *t, const char *id)
     return true;
 }
 
-static bool add_row(void *user, const char *id, const double *values)
+static bool store_row(void *user, const char *id, const double *values)
 {
     store *t = user;
     if (t->rows == t->room && !grow_columns(t))
@@ -76,7 +76,7 @@ static int by_group(const void *a, const void *b)
     return order ? order : (p->first > q->first) - (p->first < q->first);
 }
 
-static void gather(store *t)
+static void gather_frame(store *t)
 {
     if (t->n < 2)
         return;
@@ -96,7 +96,7 @@ static weft_status read(const char *path, const char *id, const char *const *nam
     if (!t->column)
         return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     return weft__read_csv_rows(path, text, &(weft__csv_want){ id, names, (int)t->columns, false, opts },
-                               add_row, t);
+                               store_row, t);
 }
 
 weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id, const char *const *names,
@@ -114,7 +114,7 @@ weft_status weft_frame_read_csv(weft_frame *f, const char *path, const char *id,
     if (s == WEFT_OK && !id && !t.n && !new_run(&t, NULL))
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (s == WEFT_OK) {
-        gather(&t);
+        gather_frame(&t);
         if (!id)
             t.runs[0].id = path;
         s = weft__frame_take(f, path, names, (const double *const *)t.column, t.runs, t.n);
@@ -134,7 +134,7 @@ static weft_status match(const weft_frame *f, const char *path, store *t, int64_
     for (int64_t i = 0; i < t->n; i++)
         if (t->runs[i].rows > 1 || (i && !strcmp(t->runs[i].id, t->runs[i - 1].id)))
             return weft__file_fail(WEFT_EFORMAT,
-                                   "%s: there are two rows of \"%.100s\", one for each series is wanted",
+                                   "%s: there are two rows of \"%.100s\", one for each series is expected",
                                    path, t->runs[i].id);
     for (int64_t s = 0; s < f->n; s++) {
         const weft__stretch key = { .id = f->id[s] };
@@ -179,7 +179,7 @@ weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const cha
         s = weft__csv_opts_good("weft_frame_add_static_csv", opts);
     if (s == WEFT_OK && !id)
         s = weft__file_fail(
-            WEFT_EARG, "weft_frame_add_static_csv: the name of the column with the series' ids is needed");
+            WEFT_EARG, "weft_frame_add_static_csv: the name of the column with the series' ids is expected");
     if (s != WEFT_OK)
         return s;
     store t;

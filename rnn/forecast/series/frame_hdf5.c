@@ -7,7 +7,7 @@
 
 enum { PATH = 300 };
 
-static bool join(char path[PATH], const char *group, const char *name)
+static bool join_path(char path[PATH], const char *group, const char *name)
 {
     while (group && *group == '/')
         group++;
@@ -28,10 +28,10 @@ typedef struct {
 } reader;
 
 /* The kind of a set of one axis; false and the session's error if it is not there or is something else. */
-static bool find(reader *r, const char *name, char path[PATH], weft__kind *kind, bool ints)
+static bool find_set(reader *r, const char *name, char path[PATH], weft__kind *kind, bool ints)
 {
     char text[128];
-    if (!join(path, r->group, name) || !weft__h5_find(r->h, path, kind))
+    if (!join_path(path, r->group, name) || !weft__h5_find(r->h, path, kind))
         weft__h5_fail(r->h, WEFT_EFORMAT, "there is no data set \"%.200s\"", name);
     else if (kind->rank != 1 || !(ints ? is_int(kind->type) : is_number(kind->type)) ||
              kind->size[0] >= INT32_MAX)
@@ -44,7 +44,7 @@ static void read_column(reader *r, const char *name)
 {
     char path[PATH];
     weft__kind kind;
-    if (!find(r, name, path, &kind, false))
+    if (!find_set(r, name, path, &kind, false))
         return;
     if (r->columns && kind.size[0] != r->rows) {
         weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has %lld rows, other columns have %lld", path,
@@ -83,8 +83,8 @@ static void read_parts(reader *r)
 {
     char path[PATH];
     weft__kind kind = { WEFT__I64, 1, { 1 } };
-    bool several = join(path, r->group, "lengths") && weft__h5_is(r->h, path);
-    if (weft__h5_status(r->h) != WEFT_OK || (several && !find(r, "lengths", path, &kind, true)))
+    bool several = join_path(path, r->group, "lengths") && weft__h5_is(r->h, path);
+    if (weft__h5_status(r->h) != WEFT_OK || (several && !find_set(r, "lengths", path, &kind, true)))
         return;
     r->n = kind.size[0];
     int64_t *len = calloc((size_t)r->n + 1, sizeof *len);
@@ -108,7 +108,7 @@ static void read_ids(reader *r)
 {
     char path[PATH];
     weft__kind kind;
-    if (!join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
+    if (!join_path(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
         return;
     if (kind.type != WEFT__CHARS) {
         weft__h5_fail(
@@ -137,7 +137,7 @@ static void read_ids(reader *r)
     }
 }
 
-static weft_status read_image(reader *r, char *image, size_t size, const char *const *names)
+static weft_status read_frame_image(reader *r, char *image, size_t size, const char *const *names)
 {
     r->h = weft__h5_open(r->path, (unsigned char *)image, size, false);
     if (!r->h)
@@ -163,7 +163,7 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
     if (s == WEFT_OK && !(r.column = calloc((size_t)weft__names(names), sizeof *r.column)))
         s = weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path);
     if (s == WEFT_OK)
-        s = read_image(&r, image, size, names);
+        s = read_frame_image(&r, image, size, names);
     if (s == WEFT_OK)
         s = weft__frame_take(f, path, names, (const double *const *)r.column, r.parts, r.n);
     for (int64_t c = 0; c < r.columns; c++)
@@ -182,7 +182,7 @@ static weft_status can_be_written(const weft_frame *f, const char *group)
     for (int64_t c = 0; c < f->columns; c++) {
         const char *name = f->name[c];
         if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") ||
-            !strcmp(name, "ids") || !join(place, group, name))
+            !strcmp(name, "ids") || !join_path(place, group, name))
             return weft__file_fail(WEFT_EARG,
                                    "weft_frame_write_hdf5: \"%.100s\" is no name for a data set here", name);
     }
@@ -191,7 +191,7 @@ static weft_status can_be_written(const weft_frame *f, const char *group)
             return weft__file_fail(WEFT_EARG,
                                    "weft_frame_write_hdf5: the id of series %lld has more than one line",
                                    (long long)s);
-    return join(place, group, "lengths") ?
+    return join_path(place, group, "lengths") ?
                WEFT_OK :
                weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the group's name is too long");
 }
@@ -213,10 +213,10 @@ static char *lines_of(const weft_frame *f)
     return text;
 }
 
-static void write_all(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len, const char *ids)
+static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len, const char *ids)
 {
     char path[PATH];
-    join(path, group, "lengths");
+    join_path(path, group, "lengths");
     for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
         *end = 0;
         weft__h5_group(h, path);
@@ -225,10 +225,10 @@ static void write_all(weft__h5 *h, const char *group, const weft_frame *f, int64
     for (int64_t s = 0; s < f->n; s++)
         len[s] = f->start[s + 1] - f->start[s];
     weft__h5_write(h, path, &(weft__kind){ WEFT__I64, 1, { f->n } }, len);
-    join(path, group, "ids");
+    join_path(path, group, "ids");
     weft__h5_write(h, path, &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(ids) + 1 } }, ids);
     for (int64_t c = 0; c < f->columns; c++) {
-        join(path, group, f->name[c]);
+        join_path(path, group, f->name[c]);
         weft__h5_write(h, path, &(weft__kind){ WEFT__F64, 1, { f->rows } }, f->column[c]);
     }
 }
@@ -248,7 +248,7 @@ weft_status weft_frame_write_hdf5(const char *path, const char *group, const wef
     unsigned char *image = NULL;
     size_t size = 0;
     if (h) {
-        write_all(h, group, f, len, ids);
+        write_frame(h, group, f, len, ids);
         s = weft__h5_finish(h, &image, &size);
     }
     if (s == WEFT_OK)

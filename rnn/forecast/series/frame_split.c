@@ -21,7 +21,7 @@ static weft_status begin(cut *c, const char *me, const weft_frame *f, weft_frame
     *c = (cut){ .me = me, .f = f };
     if (!first || !rest || first == rest || first == f || rest == f)
         return weft__file_fail(WEFT_EARG,
-                               "%s: two frames for the parts are needed, beside the one that is split", me);
+                               "%s: two frames for the parts are expected, beside the one that is split", me);
     *first = *rest = (weft_frame){ 0 };
     weft_status s = weft__frame_good(me, f);
     if (s != WEFT_OK)
@@ -74,7 +74,7 @@ static weft_status check_order(const char *me, const weft_frame *f, const int32_
     for (int64_t i = 0; order && i < f->n && s == WEFT_OK; i++)
         if (order[i] < 0 || order[i] >= f->n || seen[order[i]]++)
             s = weft__file_fail(WEFT_EARG,
-                                "%s: order[%lld] is %d; each of the series 0 .. %lld is wanted once", me,
+                                "%s: order[%lld] is %d; each of the series 0 .. %lld is expected once", me,
                                 (long long)i, (int)order[i], (long long)f->n - 1);
     free(seen);
     return s;
@@ -88,8 +88,8 @@ weft_status weft_frame_split_series(const weft_frame *f, int64_t count, const in
     if (s != WEFT_OK)
         return s;
     if (count < 0 || count > f->n)
-        s = weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; 0 .. %lld is wanted", c.me, (long long)count,
-                            (long long)f->n, (long long)f->n);
+        s = weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; 0 .. %lld is expected", c.me,
+                            (long long)count, (long long)f->n, (long long)f->n);
     else
         s = check_order(c.me, f, order);
     for (int64_t i = 0; i < f->n && s == WEFT_OK; i++) {
@@ -114,7 +114,7 @@ weft_status weft_frame_split_rows(const weft_frame *f, double fraction, weft_fra
     if (s != WEFT_OK)
         return s;
     if (!(fraction >= 0 && fraction <= 1))
-        s = weft__file_fail(WEFT_EARG, "%s: a fraction of %g; 0 .. 1 is wanted", c.me, fraction);
+        s = weft__file_fail(WEFT_EARG, "%s: a fraction of %g; 0 .. 1 is expected", c.me, fraction);
     for (int64_t i = 0; i < f->n && s == WEFT_OK; i++)
         put_both(&c, i, f->start[i] + llround(fraction * (double)(f->start[i + 1] - f->start[i])));
     return finish(&c, s, first, rest);
@@ -145,7 +145,7 @@ weft_status weft_frame_split_time(const weft_frame *f, const char *time, double 
         return s;
     const double *column = weft_frame_column(f, time);
     if (!column || isnan(limit))
-        s = weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are wanted",
+        s = weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are expected",
                             c.me, column ? "" : "there is no column ", time ? time : "", limit);
     for (int64_t i = 0, at; i < f->n && s == WEFT_OK; i++) {
         s = find_row(c.me, f, i, column, limit, &at);

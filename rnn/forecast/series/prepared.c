@@ -5,14 +5,14 @@
 #include "rnn/forecast/series/features.h"
 
 /* ---- room: one block ---- */
-static void *part(char **at, size_t bytes)
+static void *take_part(char **at, size_t bytes)
 {
     void *here = *at;
     *at += (bytes + 15) / 16 * 16;
     return here;
 }
 
-static bool make_room(weft__prepared *r)
+static bool allocate_prepared(weft__prepared *r)
 {
     const weft_features *x = r->x;
     size_t rows = (size_t)r->rows, n = (size_t)r->n,
@@ -32,16 +32,16 @@ static bool make_room(weft__prepared *r)
     if (!at)
         return false;
     memset(at, 0, bytes);
-    r->start = part(&at, (n + 1) * sizeof *r->start);
-    r->on = part(&at, (size_t)x->target * sizeof *r->on);
-    r->z = part(&at, rows * (size_t)r->width * sizeof *r->z);
-    r->fixed = part(&at, n * (size_t)x->fixed * sizeof *r->fixed);
-    r->time = x->time ? part(&at, rows * sizeof *r->time) : NULL;
-    r->raw = part(&at, rows * (size_t)x->target * sizeof *r->raw);
+    r->start = take_part(&at, (n + 1) * sizeof *r->start);
+    r->on = take_part(&at, (size_t)x->target * sizeof *r->on);
+    r->z = take_part(&at, rows * (size_t)r->width * sizeof *r->z);
+    r->fixed = take_part(&at, n * (size_t)x->fixed * sizeof *r->fixed);
+    r->time = x->time ? take_part(&at, rows * sizeof *r->time) : NULL;
+    r->raw = take_part(&at, rows * (size_t)x->target * sizeof *r->raw);
     for (int64_t k = 0; k < x->target; k++)      /* filled by keep */
         for (int i = 0; i < x->column[x->known + x->past + k].n; i++)
             if (x->column[x->known + x->past + k].step[i].t.depends_on)
-                r->on[k][i] = part(&at, rows * sizeof(double));
+                r->on[k][i] = take_part(&at, rows * sizeof(double));
     return true;
 }
 
@@ -53,7 +53,8 @@ static bool fill_time(weft__prepared *r, const weft_frame *f, int64_t s, int64_t
 }
 
 /* What undoing needs later: the target as it came, and what its transforms depend on. */
-static void keep(weft__prepared *r, int64_t target, const weft__on on, const double *y, int64_t at, int64_t n)
+static void keep_series(weft__prepared *r, int64_t target, const weft__on on, const double *y, int64_t at,
+                        int64_t n)
 {
     memcpy(r->raw + target * r->rows + at, y, (size_t)n * sizeof *y);
     for (int i = 0; i < WEFT__STEPS; i++)
@@ -71,7 +72,7 @@ static bool fill_column(weft__prepared *r, const weft_frame *f, int64_t s, int64
     if (!weft__features_on(x, c, f, f->start[s], on) || !weft__features_raw(x, f, s, c->name, gaps, y))
         return false;
     if (k >= x->known + x->past && n)
-        keep(r, k - x->known - x->past, on, y, at, n);
+        keep_series(r, k - x->known - x->past, on, y, at, n);
     int64_t bad = weft__chain_apply(x, c, n, y, on);
     for (int64_t i = 0; i < n; i++) {
         r->z[(at + i) * r->width + k] = (real)y[i];
@@ -100,7 +101,7 @@ static bool fill_fixed(weft__prepared *r, const weft_frame *f, int64_t s, int64_
     return true;
 }
 
-static bool fill(weft__prepared *r, const weft_frame *f, int64_t from, bool gaps, double *y)
+static bool fill_series(weft__prepared *r, const weft_frame *f, int64_t from, bool gaps, double *y)
 {
     for (int64_t s = from; s < from + r->n; s++) {
         int64_t at = f->start[s] - f->start[from];
@@ -122,7 +123,7 @@ bool weft__prepare(weft__prepared *r, const weft_features *x, const weft_frame *
                            .rows = f->start && n ? f->start[from + n] - f->start[from] : 0,
                            .width = x->columns - x->fixed };
     double *y = weft__allocate(x->w, ((size_t)r->rows + 1) * sizeof *y);
-    bool good = y && make_room(r) && (!n || fill(r, f, from, gaps, y));
+    bool good = y && allocate_prepared(r) && (!n || fill_series(r, f, from, gaps, y));
     weft__release(x->w, y);
     if (!good) {
         weft__release(x->w, r->block);

@@ -25,7 +25,7 @@ bool weft__step_on(weft_transform_kind kind) { return kind >= WEFT_DIVIDE_BY; }
 
 static double lowest(const weft_transform *t)  { return t->min; }
 static double highest(const weft_transform *t) { return t->min == 0 && t->max == 0 ? 1 : t->max; }
-static double slope(const weft_transform *t)   { return t->k == 0 ? 1 : t->k; }
+static double steepness(const weft_transform *t)   { return t->k == 0 ? 1 : t->k; }
 
 static bool all_finite(const double *a, int64_t n)
 {
@@ -38,7 +38,7 @@ static bool all_finite(const double *a, int64_t n)
 static const char *bad_points(const weft_transform *t)
 {
     if (t->points < 1 || !t->a || !t->b || !all_finite(t->a, t->points) || !all_finite(t->b, t->points))
-        return "one point or more, with finite a and b, is wanted";
+        return "one point or more, with finite a and b, is expected";
     for (int64_t i = 1; i < t->points; i++)
         if (t->a[i] <= t->a[i - 1])
             return "a must increase from point to point";
@@ -48,9 +48,9 @@ static const char *bad_points(const weft_transform *t)
 static const char *bad_degree(const weft_transform *t)
 {
     if (t->degree < 0 || t->degree > WEFT__DEGREE)
-        return "a degree of 0 .. 15 is wanted";
+        return "a degree of 0 .. 15 is expected";
     return t->kind == WEFT_FIXED_POLYNOMIAL && (!t->a || !all_finite(t->a, t->degree + 1)) ?
-               "degree + 1 finite numbers a are wanted" :
+               "degree + 1 finite numbers a are expected" :
                NULL;
 }
 
@@ -62,11 +62,11 @@ const char *weft__step_bad(const weft_transform *t)
         !isfinite(t->alpha))
         return "min, max, bias, k, x0 and alpha must be finite";
     if (weft__step_on(t->kind) != (t->depends_on != NULL))
-        return t->depends_on ? "it depends on no column" : "the column it depends on is wanted";
+        return t->depends_on ? "it depends on no column" : "the column it depends on is expected";
     switch (t->kind) {
-    case WEFT_MAX_SCALER:         return t->max < 0 ? "a max of more than 0 is wanted, or 0 for 1" : NULL;
-    case WEFT_MIN_MAX_SCALER:     return highest(t) <= lowest(t) ? "a max above min is wanted" : NULL;
-    case WEFT_ADAPTIVE_LOGISTIC:  return t->alpha < 0 ? "an alpha of 0 or more is wanted" : NULL;
+    case WEFT_MAX_SCALER:         return t->max < 0 ? "a max of more than 0 is expected, or 0 for 1" : NULL;
+    case WEFT_MIN_MAX_SCALER:     return highest(t) <= lowest(t) ? "a max above min is expected" : NULL;
+    case WEFT_ADAPTIVE_LOGISTIC:  return t->alpha < 0 ? "an alpha of 0 or more is expected" : NULL;
     case WEFT_POLYNOMIAL:
     case WEFT_FIXED_POLYNOMIAL:   return bad_degree(t);
     case WEFT_DISCRETE_FUNCTION:  return bad_points(t);
@@ -95,7 +95,7 @@ void weft__step_text(FILE *to, const weft_transform *t)
         break;
     case WEFT_LOG:                fprintf(to, " of y + %.17g", t->bias); break;
     case WEFT_ADAPTIVE_LOGISTIC:  fprintf(to, ", alpha %.17g", t->alpha); /* fall through */
-    case WEFT_LOGISTIC:           fprintf(to, ", k %.17g, x0 %.17g", slope(t), t->x0); break;
+    case WEFT_LOGISTIC:           fprintf(to, ", k %.17g, x0 %.17g", steepness(t), t->x0); break;
     case WEFT_FIXED_POLYNOMIAL:
     case WEFT_POLYNOMIAL:         fprintf(to, " of degree %d", t->degree); break;
     default:                      break;
@@ -269,7 +269,7 @@ const char *weft__step_fit(const weft_transform *t, double *fitted, int64_t n, c
 /* ---- one value ---- */
 static double limited(double y, double low, double high) { return y < low ? low : y > high ? high : y; }
 
-static double scaled(const weft_transform *t, const double *fitted, double y)
+static double scale_between(const weft_transform *t, const double *fitted, double y)
 {
     double low = lowest(t), high = highest(t), range = fitted[1] - fitted[0];
     double z = range > 0 ? low + (y - fitted[0]) / range * (high - low) :
@@ -309,16 +309,16 @@ static double unbent(double u, double alpha)
     return straight(limited(u, -most, most), alpha);
 }
 
-static double forward(const weft_transform *t, const double *fitted, double y, double x)
+static double transform_value(const weft_transform *t, const double *fitted, double y, double x)
 {
     switch (t->kind) {
     case WEFT_STANDARD_SCALER:    return (y - fitted[0]) / (fitted[1] > 0 ? fitted[1] : 1);
     case WEFT_MAX_SCALER:         return y / (fitted[0] > 0 ? fitted[0] : 1) * (t->max > 0 ? t->max : 1);
-    case WEFT_MIN_MAX_SCALER:     return scaled(t, fitted, y);
+    case WEFT_MIN_MAX_SCALER:     return scale_between(t, fitted, y);
     case WEFT_LOG:                return log(y + t->bias);
     case WEFT_LOG1P:              return log1p(y);
-    case WEFT_LOGISTIC:           return logistic(slope(t) * (y - t->x0));
-    case WEFT_ADAPTIVE_LOGISTIC:  return logistic(slope(t) * bent(y - t->x0, t->alpha));
+    case WEFT_LOGISTIC:           return logistic(steepness(t) * (y - t->x0));
+    case WEFT_ADAPTIVE_LOGISTIC:  return logistic(steepness(t) * bent(y - t->x0, t->alpha));
     case WEFT_DIVIDE_BY:          return y / x;
     case WEFT_POLYNOMIAL:         return y - polynomial(t, fitted, x);
     case WEFT_FIXED_POLYNOMIAL:   return y - fixed_polynomial(t, x);
@@ -335,8 +335,8 @@ static double backward(const weft_transform *t, const double *fitted, double z, 
     case WEFT_MIN_MAX_SCALER:     return unscaled(t, fitted, z);
     case WEFT_LOG:                return exp(z) - t->bias;
     case WEFT_LOG1P:              return expm1(z);
-    case WEFT_LOGISTIC:           return t->x0 + logit(z) / slope(t);
-    case WEFT_ADAPTIVE_LOGISTIC:  return t->x0 + unbent(logit(z) / slope(t), t->alpha);
+    case WEFT_LOGISTIC:           return t->x0 + logit(z) / steepness(t);
+    case WEFT_ADAPTIVE_LOGISTIC:  return t->x0 + unbent(logit(z) / steepness(t), t->alpha);
     case WEFT_DIVIDE_BY:          return z * x;
     case WEFT_POLYNOMIAL:         return z + polynomial(t, fitted, x);
     case WEFT_FIXED_POLYNOMIAL:   return z + fixed_polynomial(t, x);
@@ -351,7 +351,7 @@ int64_t weft__step_apply(const weft_transform *t, const double *fitted, int64_t 
     int64_t bad = -1;
     /* from the end, since a difference needs what stands before it */
     for (int64_t i = n; i-- > 0;) {
-        double z = t->kind != WEFT_DELTA ? forward(t, fitted, y[i], x ? x[i] : 0) :
+        double z = t->kind != WEFT_DELTA ? transform_value(t, fitted, y[i], x ? x[i] : 0) :
                    i                     ? y[i] - y[i - 1] :
                                            y[0] - y[0];
         bool was = isfinite(y[i]) && (t->kind != WEFT_DELTA || !i || isfinite(y[i - 1]));

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "rnn/forecast/series/windows.h"
 
-static void end(void *it)
+static void end_windows(void *it)
 {
     weft_windows *v = it;
     if (!v->w)
@@ -16,11 +16,11 @@ static void end(void *it)
 }
 
 /* ---- where they lie ---- */
-static int64_t rows_of(const weft_windows *v, int64_t s) { return v->p.start[s + 1] - v->p.start[s]; }
+static int64_t rows_of_series(const weft_windows *v, int64_t s) { return v->p.start[s + 1] - v->p.start[s]; }
 
 static int64_t count_in(const weft_windows *v, int64_t s)
 {
-    int64_t spare = rows_of(v, s) - v->o.min_context - v->o.min_horizon;
+    int64_t spare = rows_of_series(v, s) - v->o.min_context - v->o.min_horizon;
     return spare < 0 ? 0 : spare / v->o.stride + 1;
 }
 
@@ -38,16 +38,16 @@ weft_window weft__window(const weft_windows *v, int64_t i)           /* 0 <= i <
     }
     int64_t origin = v->o.min_context + (i - v->first[low]) * v->o.stride;
     return (weft_window){ low, origin, least(origin, v->x->context),
-                          least(rows_of(v, low) - origin, v->x->horizon) };
+                          least(rows_of_series(v, low) - origin, v->x->horizon) };
 }
 
-static bool lay_out(weft_windows *v)
+static bool count_windows(weft_windows *v)
 {
     int64_t series = v->p.n, n = 0, longest = 0;
     for (int64_t s = 0; s < series; s++) {
         n += count_in(v, s);
         v->skipped += count_in(v, s) == 0;
-        longest = rows_of(v, s) > longest ? rows_of(v, s) : longest;
+        longest = rows_of_series(v, s) > longest ? rows_of_series(v, s) : longest;
     }
     if (!n || n >= INT32_MAX) {
         weft__fail(v->w, WEFT_EARG,
@@ -84,20 +84,20 @@ static bool set_options(weft_windows *v, const weft_windows_opts *o)
         v->o.min_horizon > x->horizon)
         weft__fail(v->w, WEFT_EARG,
                    "windows \"%s\": a stride of 1 or more, min_context in 1 .. %lld and min_horizon in 1 .. "
-                   "%lld are wanted, not %lld, %lld, %lld",
+                   "%lld are expected, not %lld, %lld, %lld",
                    v->name, (long long)x->context, (long long)x->horizon, (long long)v->o.stride,
                    (long long)v->o.min_context, (long long)v->o.min_horizon);
     else if (!(v->o.past_noise >= 0) || !(v->o.future_noise >= 0) ||
              !isfinite(v->o.past_noise + v->o.future_noise))
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": noise of 0 or more is wanted", v->name);
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": noise of 0 or more is expected", v->name);
     return !v->w->status;
 }
 
 /* Others of that name that draw, too, would disturb each other. */
-static bool is_taken(const weft_windows *v)
+static bool stream_is_taken(const weft_windows *v)
 {
     for (weft__owned *o = v->w->owned; o; o = o->next) {
-        const weft_windows *other = o->end == end ? (const weft_windows *)(void *)(o + 1) : NULL;
+        const weft_windows *other = o->end == end_windows ? (const weft_windows *)(void *)(o + 1) : NULL;
         if (other && other != v && (other->shorten || other->noise) && !strcmp(other->name, v->name))
             return true;
     }
@@ -107,7 +107,7 @@ static bool is_taken(const weft_windows *v)
 static weft_stream *stream(weft_windows *v, const char *kind)
 {
     char name[48];
-    if (is_taken(v)) {
+    if (stream_is_taken(v)) {
         weft__fail(
             v->w, WEFT_EARG,
             "windows \"%s\": there are some of that name; two would disturb each other's random numbers",
@@ -126,16 +126,16 @@ weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_fr
         return &none;
     weft *w = x->w;
     if (!name || !*name || strlen(name) > 30) {
-        weft__fail(w, WEFT_EARG, "windows: a name of 1 .. 30 bytes is wanted");
+        weft__fail(w, WEFT_EARG, "windows: a name of 1 .. 30 bytes is expected");
         return &none;
     }
-    weft_windows *v = weft__features_frame(x, f) ? weft__own(w, sizeof *v, end, NULL) : NULL;
+    weft_windows *v = weft__features_frame(x, f) ? weft__own(w, sizeof *v, end_windows, NULL) : NULL;
     if (!v)
         return &none;
     v->w = w;
     v->x = x;
     snprintf(v->name, sizeof v->name, "%s", name);
-    if (!set_options(v, o) || !weft__prepare(&v->p, x, f, 0, f->n, false) || !lay_out(v))
+    if (!set_options(v, o) || !weft__prepare(&v->p, x, f, 0, f->n, false) || !count_windows(v))
         return &none;
     v->shorten = v->o.shorten ? stream(v, "shorten") : NULL;
     v->noise = v->o.past_noise > 0 || v->o.future_noise > 0 ? stream(v, "noise") : NULL;
@@ -170,19 +170,19 @@ typedef struct {
 } choice;
 
 /* one draw even where there is no choice */
-static int32_t drawn(weft_stream *stream, int64_t low, int32_t high)
+static int32_t draw_length(weft_stream *stream, int64_t low, int32_t high)
 {
     uint64_t beyond = high > low ? (uint64_t)(high - low) : 0;
     return high - (int32_t)weft_stream_below(stream, beyond + 1);
 }
 
-static void measure(choice *c, int64_t i)
+static void measure_choice(choice *c, int64_t i)
 {
     const weft_windows *v = c->v;
     weft_window a = c->window[i];
     bool shorten = v->shorten && v->w->training;
-    c->past[i] = shorten ? drawn(v->shorten, v->o.min_context, a.past) : a.past;
-    c->future[i] = shorten ? drawn(v->shorten, v->o.min_horizon, a.future) : a.future;
+    c->past[i] = shorten ? draw_length(v->shorten, v->o.min_context, a.past) : a.past;
+    c->future[i] = shorten ? draw_length(v->shorten, v->o.min_horizon, a.future) : a.future;
     c->pasts += c->past[i];
     c->futures += c->future[i];
     c->longest_past = c->past[i] > c->longest_past ? c->past[i] : c->longest_past;
@@ -210,7 +210,7 @@ static bool choose(choice *c, weft_windows *v, const int32_t *index, int64_t n)
         }
     /* nothing is drawn for a batch that cannot be */
     for (int64_t i = 0; i < n && !w->status; i++)
-        measure(c, i);
+        measure_choice(c, i);
     return !w->status;
 }
 
@@ -283,7 +283,7 @@ static real *filled(const choice *c, filler *fill, const int32_t *len, int64_t r
 
 static weft_window_batch inert_batch(const weft_windows *v)
 {
-    weft_tensor *nil = &(v && v->w ? v->w : weft__nowhere())->nil;
+    weft_tensor *nil = &(v && v->w ? v->w : weft__no_context())->nil;
     return (weft_window_batch){ .series = { .past = nil, .future = nil }, .target = nil };
 }
 
@@ -306,7 +306,7 @@ weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int6
     return b;
 }
 
-static const weft_lengths *kept(weft *w, int64_t n, const int32_t *len, const int64_t *id)
+static const weft_lengths *keep_lengths(weft *w, int64_t n, const int32_t *len, const int64_t *id)
 {
     weft_lengths *l = weft__take(w, &w->notes, sizeof *l);
     if (l)
@@ -333,8 +333,8 @@ weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int
     b.series.past = weft_reals(w, x, WEFT_SHAPE(n, T, k.past));
     b.series.future = weft_reals(w, z, WEFT_SHAPE(n, U, k.future));
     b.target = weft_reals(w, y, WEFT_SHAPE(n, U, k.target));
-    b.series.past_lengths = kept(w, n, c.past, c.id);
-    b.series.future_lengths = kept(w, n, c.future, c.id);
+    b.series.past_lengths = keep_lengths(w, n, c.past, c.id);
+    b.series.future_lengths = keep_lengths(w, n, c.future, c.id);
     b.series.past_align = past_align;
     return b;
 }

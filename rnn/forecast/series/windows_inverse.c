@@ -13,7 +13,7 @@ static bool can_be_undone(weft_windows *v, weft_tensor *predicted, const double 
              predicted->f.size[1] < 1 || predicted->f.size[1] % v->x->target)
         weft__fail(v->w, WEFT_ESHAPE,
                    "windows_inverse_transform: the predictions are %s; a ragged [rows, %lld * columns] of "
-                   "reals is wanted",
+                   "reals is expected",
                    weft__text(&predicted->f, text), (long long)v->x->target);
     const weft_batch *b = v->w->status ? NULL : predicted->f.batch;
     for (int64_t s = 0; b && s < b->n && !v->w->status; s++)
@@ -50,7 +50,7 @@ static void undo_column(weft_windows *v, int64_t window, int64_t target, int32_t
 
 void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, double *out)
 {
-    weft *w = v && v->w ? v->w : weft__nowhere();
+    weft *w = v && v->w ? v->w : weft__no_context();
     if (w->status || !can_be_undone(v, predicted, out))
         return;
     weft_lengths l = weft_lengths_of(predicted);
