@@ -136,7 +136,7 @@ $(B)/libweft.a: $(OBJ)
 	@rm -f $@
 	$(call say,AR  )
 	$(Q)$(AR) rcs $@ $^
-$(B)/weft.map: core/weft.map
+$(B)/weft.map: core/install/weft.map
 	@mkdir -p $(@D)
 	@sed 's/^WEFT_/WEFT$(if $(F64),_F64)_/' $< >$@
 $(B)/libweft.so: $(OBJ) $(B)/weft.map
@@ -149,9 +149,9 @@ $(B)/cuda/%.o: cuda/%.cu $(B)/cuda_flags
 	@mkdir -p $(@D)
 	$(call say,NVCC)
 	$(Q)$(NVCC) $(NVCC_FLAGS) -Xptxas -v -c -o $@ $< 2>$(@:.o=.usage) || { cat $(@:.o=.usage); exit 1; }
-$(B)/libweft_cuda.so: $(CUDA_OBJ) core/plugin.map
+$(B)/libweft_cuda.so: $(CUDA_OBJ) core/install/plugin.map
 	$(call say,LINK)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/plugin.map -o $@ $(CUDA_OBJ) -lcublas
+	$(Q)$(NVCC) $(NVCC_FLAGS) -shared -cudart static -Xlinker --build-id -Xlinker --version-script=core/install/plugin.map -o $@ $(CUDA_OBJ) -lcublas
 	$(if $(F64),@ln -sf $(@F) $(@D)/libweft_cuda_f64.so)
 EMU_FLAGS = -std=c++17 -ffp-contract=off -include tests/emu/cuda_emu.h -I. $(WARN_EMU) $(CFLAGS) $(VFLAGS) -fPIC -fvisibility=hidden -MMD -MP
 WARN_EMU := -Wall -Wextra -Wno-missing-field-initializers $(if $(WERROR),-Werror)
@@ -286,8 +286,8 @@ install: $(B)/libweft.a $(B)/libweft.so
 	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
 	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
 	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h
-	$(FILL) core/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
-	for f in weft-config weft-config-version; do $(FILL) core/$$f.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
+	$(FILL) core/install/weft.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/weft$(F64).pc
+	for f in weft-config weft-config-version; do $(FILL) core/install/$$f.cmake.in >$(DESTDIR)$(LIBDIR)/cmake/weft/$$f.cmake || exit 1; done
 	for f in $(INSTALLED); do install -D -m 644 $$f $(DESTDIR)$(DOCDIR)/$$f || exit 1; done
 installcheck:
 	@MAKE='$(MAKE)' CC='$(CC)' V=$(V) B=$(B) sh tests/installcheck.sh

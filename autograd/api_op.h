@@ -34,6 +34,7 @@ struct weft_op {
     weft_layout layout;
     bool        adds, in_place;    /* forward obeys add; y[0] may overwrite an input of its shape */
     bool        ragged_apart;                    /* ragged inputs may be of different batches */
+    bool        moves;        /* makes no numbers: each is an input's, or was given with the call */
     bool        no_gradient;                     /* says that there is none: gradients stop here */
     /* raw functions want the device's own memory, and start kernels there; else they get host
      * memory. On a CPU it is the same */

@@ -2,6 +2,12 @@
  * same numbers under another form) and the arrangement (the one gather between two layouts). */
 #include "autograd/autograd.h"
 
+static weft_tensor *called(const weft_op *op, weft_tensor *x, const void *attributes, size_t bytes)
+{
+    return weft__call(weft__context(&x, 1), op, &(weft__inputs){ &x, 1, attributes, bytes }, NULL, false)
+        ->y[0];
+}
+
 /* ---- view: the same numbers ---- */
 static weft_tensor *view_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -13,10 +19,10 @@ static const weft_op op_view = {
 
 weft_tensor *weft__view(weft_tensor *x, const weft__form *f)
 {
-    return x && weft__same(&x->f, f) ? x : APPLY_WITH(&op_view, *f, x);
+    return x && weft__same(&x->f, f) ? x : called(&op_view, x, f, sizeof *f);
 }
 
-weft_tensor *weft__view_anew(weft_tensor *x) { return APPLY_WITH(&op_view, x->f, x); }
+weft_tensor *weft__view_anew(weft_tensor *x) { return called(&op_view, x, &x->f, sizeof x->f); }
 
 /* ---- arrange ---- */
 /* Between two layouts of one batch; its own transpose, so this is all of pack and unpack. */
@@ -50,6 +56,7 @@ static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i)
 static const weft_op op_arrange = { .name = "to_layout",
                                     .layout = WEFT_ROWS,
                                     .adds = true,
+                                    .moves = true,
                                     .unread = 1,
                                     .shape = arrange_shape,
                                     .forward = arrange_run,
@@ -59,7 +66,7 @@ weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {
     arrangement a = { *to, fill };
     bool lies_so = weft__same(&x->f, to) && to->layout != WEFT_PADDED;       /* pads get `fill` even so */
-    weft_tensor *y = lies_so ? weft__view_anew(x) : APPLY_WITH(&op_arrange, a, x);
+    weft_tensor *y = lies_so ? weft__view_anew(x) : called(&op_arrange, x, &a, sizeof a);
     weft__looked_up_as(y, x);
     return y;
 }

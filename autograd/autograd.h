@@ -4,11 +4,22 @@
 #include "autograd/api_op.h"
 #include "autograd/tape.h"
 
-/* apply.c */
-/* all results */
+/* call.c: all results; agree, if not NULL, brings the inputs to one layout first; host: raw functions see
+ * host memory, see host.c */
+typedef struct weft__inputs {
+    weft_tensor *const *x;
+    int n;
+    const void *attributes;
+    size_t bytes;
+} weft__inputs;
+const weft_call *weft__call(weft *, const weft_op *, const weft__inputs *, bool agree(weft_call *),
+                            bool host);
+/* for `shape`: y as the attribute, a weft__form, says */
+bool         weft__form_shape(weft_call *);
+/* apply.c: all results */
 const weft_call *weft__apply(const weft_op *, weft_tensor *const *x, int n, const void *attributes,
                              size_t bytes);
-/* the same numbers, another form */
+/* arrange.c: the same numbers, another form */
 weft_tensor *weft__view(weft_tensor *, const weft__form *);
 /* the same again, an entry of its own on the tape */
 weft_tensor *weft__view_anew(weft_tensor *);
@@ -16,12 +27,10 @@ weft_tensor *weft__view_anew(weft_tensor *);
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
 /* to like's; itself if it lies so, or nothing works any more */
 weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
-/* that a function of these fails: the first that has not failed */
+/* refuse.c: the context in which a function of these fails: of the first that has not failed */
 weft        *weft__context(weft_tensor *const *x, int64_t n);
-/* the inert tensor of its context, of nowhere for NULL */
+/* the inert tensor of its context, of no context for NULL */
 weft_tensor *weft__inert_beside(const weft_tensor *x);
-/* for `shape`: y as the attribute, a weft__form, says */
-bool         weft__form_shape(weft_call *);
 /* ragged.c */
 /* plain [n, T, F], or [n, F] with T = 1, as n sequences of T tokens: a view */
 weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int64_t T);

@@ -8,7 +8,7 @@ void weft__run_deferred(weft *w)
     weft_call *deferred = w->tape->deferred;
     w->tape->deferred = NULL;
     if (deferred)
-        weft__run_call(deferred);
+        w->tape->run(deferred);
 }
 
 static void cleared(struct weft__tape *t)

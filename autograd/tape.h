@@ -20,7 +20,8 @@ typedef struct weft__work {
 
 struct weft__tape {
     weft__entry *entry; int64_t entries, room;
-    weft_call *deferred;                         /* a call not yet run, see accumulate.c */
+    /* a call not yet run, see accumulate.c, and what runs it */
+    weft_call *deferred; bool (*run)(weft_call *);
     /* a walk that is not recorded is at work; by weft_backward; its number */
     bool walking, to_parameters; uint32_t walk;
     /* while a fused backward runs: what it gives to each of its ragged inputs */
@@ -41,7 +42,6 @@ struct weft__tape {
 /* The context's, made at the first call; NULL and a sticky error without memory. What applies operators or
  * makes modules has it. */
 struct weft__tape *weft__tape_of(weft *);
-bool weft__run_call(weft_call *);                /* apply.c */
 void weft__run_deferred(weft *);                 /* runs the call that waits, if there is one */
 /* The numbers of a parameter or a buffer have changed: what has read them before no longer agrees with
  * them, see versions.c. */

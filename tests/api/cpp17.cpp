@@ -56,9 +56,13 @@ static double learn(weft *w)
     weft_rnn_opts opts = weft_rnn_opts();
     opts.input = 16, opts.hidden = 16, opts.bidirectional = true;
     weft_module *m = weft_module_new(w, "net");
-    weft_embedding *embed = weft_embedding_new(m, "embed", 10, 16);
+    weft_embedding_opts letters = weft_embedding_opts();
+    letters.rows = 10, letters.columns = 16;
+    weft_embedding *embed = weft_embedding_new(m, "embed", &letters);
     weft_rnn *lstm = weft_lstm_new(m, "lstm", &opts);
-    weft_linear *out = weft_linear_new(m, "out", 32, 10);
+    weft_linear_opts classes = weft_linear_opts();
+    classes.in = 32, classes.out = 10;
+    weft_linear *out = weft_linear_new(m, "out", &classes);
     weft_adam_opts fast = weft_adam_opts();
     fast.lr = 1e-2;
     weft_optim *adam = weft_adam_new(m, &fast);
@@ -72,7 +76,7 @@ static double learn(weft *w)
         weft_tensor *then = weft_ragged_ints(w, next.data(), &lengths);
         weft_tensor *loss = weft_mean_loss(weft_cross_entropy(y, then, nullptr));
         weft_backward(loss);
-        weft_clip_grad_norm(m, 1);
+        weft_clip_grad_norm(m, 1, 0);
         weft_optim_step(adam);
         last = weft_item(loss), first = step ? first : last;
         weft_clear(w);
