@@ -51,7 +51,7 @@ static weft_state ugrnn(const weft__direction *d, weft_tensor *a, weft_state s)\
 after core/shared/pointwise.def '^UNARY(softplus.*' <<'X'
 UNARY(softsign,   x / (1 + fabs(x)),               1 / ((1 + fabs(x)) * (1 + fabs(x))), R((x < 0) - (x > 0)) * 2 / ((1 + fabs(x)) * (1 + fabs(x)) * (1 + fabs(x))), .1, 2)
 X
-after autograd/api_autograd.h '^WEFT_API weft_tensor \*weft_relu.*' <<'X'
+after autograd/api_autograd.h '^WEFT_API weft_tensor \*weft_gelu.*' <<'X'
 WEFT_API weft_tensor *weft_softsign(weft_tensor *x);
 X
 after autograd/pointwise.c '^weft_tensor \*weft_softplus.*' <<'X'
