@@ -211,7 +211,7 @@ Test(messages, two_batches)
     SAYS(weft_add(of(w, 2, one_two),
                   weft_ragged(w, zeros, 2, &(weft_lengths){ 2, one_two, (int64_t[]){ 0, 7 } })),
          "different batches: their lengths agree, but sequence 1 has the id 1 in the first and 7 in the "
-         "second");
+         "second; ids were given only for one of them");
     CLEAN(w);
 }
 

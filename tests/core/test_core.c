@@ -157,6 +157,8 @@ Test(core, what_cannot_be_read_is_a_sticky_error)
     one = 1;
     cr_assert(read_status(stale, &one, sizeof one) == WEFT_EARG && one == 0);
     FAILS(w, WEFT_EARG, "read: the tensor is of a step that has ended");
+    cr_assert(isnan(weft_item(stale)));
+    FAILS(w, WEFT_EARG, "item: the tensor is of a step that has ended");
     stale = weft_zeros(w, WEFT_SHAPE(1));
     weft_clear(w);
     FILE *null = fopen("/dev/null", "w");
