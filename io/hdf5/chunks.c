@@ -131,11 +131,14 @@ static uint64_t in_one_axis(const weft__h5_chunks *c, int axis)
     return (c->size[axis] + c->extent[axis] - 1) / c->extent[axis];
 }
 
-/* What zlib works in is memory of weft's, so that it is counted as such. */
+/* What zlib works in is memory of weft's: it is counted as such, and if there is none the session fails. */
 static void *give_memory(void *user, unsigned n, unsigned size)
 {
-    (void)user;
-    return calloc(n, size);
+    reading *r = user;
+    void *memory = calloc(n, size);
+    if (!memory)
+        weft__h5_fail(r->h, WEFT_ENOMEM, "%s: no memory to inflate a chunk", r->path);
+    return memory;
 }
 
 static void take_memory_back(void *user, void *memory)
@@ -145,16 +148,13 @@ static void take_memory_back(void *user, void *memory)
 }
 
 /* A whole zlib stream of n bytes, which makes as many bytes as a chunk has: not one less, and zlib ends where
- * one more would be. Else false; without memory the session has failed, too. */
+ * one more would be. Else false. */
 static bool inflate_chunk(reading *r, const unsigned char *from, size_t n, unsigned char *to)
 {
     r->z.next_in = from, r->z.avail_in = (uInt)n;              /* a key has 4 bytes for n */
     r->z.next_out = to, r->z.avail_out = (uInt)r->c->bytes;
-    int got = inflateReset(&r->z);
-    got = got == Z_OK ? inflate(&r->z, Z_FINISH) : got;
-    if (got == Z_MEM_ERROR)
-        weft__h5_fail(r->h, WEFT_ENOMEM, "%s: no memory to inflate a chunk", r->path);
-    return got == Z_STREAM_END && !r->z.avail_in && !r->z.avail_out;
+    return inflateReset(&r->z) == Z_OK && inflate(&r->z, Z_FINISH) == Z_STREAM_END && !r->z.avail_in &&
+           !r->z.avail_out;
 }
 
 /* The bytes of numbers lie together by their place in the number. */
@@ -270,7 +270,7 @@ static const char *all_chunks(reading *r, uint64_t chunks)
 /* False: there is no memory. */
 static bool begin_reading(reading *r)
 {
-    r->z.zalloc = give_memory, r->z.zfree = take_memory_back;
+    r->z.zalloc = give_memory, r->z.zfree = take_memory_back, r->z.opaque = r;
     r->chunk = malloc(r->c->bytes), r->turned = malloc(r->c->bytes);
     return r->chunk && r->turned && (r->c->deflate < 0 || inflateInit(&r->z) == Z_OK);
 }

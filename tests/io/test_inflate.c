@@ -157,6 +157,7 @@ Test(inflate, without_memory)
     float plain[2 * N] = { 1, 2, 3 };
     small m = small_new(1, (hsize_t[]){ N });
     for (int k = 0; k < 2; k++) {
+        int of_zlib = 0;                         /* its tables; its window, if it stops in the midst */
         size_t size;
         unsigned char *stream = deflated(plain, (size_t)(1 + k) * sizeof plain / 2, 6, &size);
         stream_set(path, N, stream, size);
@@ -171,9 +172,10 @@ Test(inflate, without_memory)
                 break;
             }
             cr_assert_eq(s, WEFT_ENOMEM, "allocation %ld: %s", fail_at, weft_file_message());
+            of_zlib += strstr(weft_file_message(), "weight: no memory to inflate a chunk") != NULL;
             stays(&m);
         }
-        cr_assert(!COUNTED || fail_at > 4 + k, "%ld allocations", fail_at - 1);
+        cr_assert_eq(of_zlib, COUNTED ? 1 + k : 0, "%d", of_zlib);
         reset(&m);
     }
     CLEAN(m.w);
