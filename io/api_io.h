@@ -93,8 +93,8 @@ WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char 
  * hold is an error. Written is a new file with this group. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
-WEFT_API weft_status weft_write_hdf5(const char *path, const char *group,
-                                     const weft_dataset *data) WEFT_MUST_USE;
+WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
+                                     const char *group) WEFT_MUST_USE;
 WEFT_API void weft_dataset_free(weft_dataset *data);
 
 /* ---- batches ---- *

@@ -55,8 +55,8 @@ WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
  * columns, as float64; no id may have a line end. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
-WEFT_API weft_status weft_frame_write_hdf5(const char *path, const char *group,
-                                           const weft_frame *f) WEFT_MUST_USE;
+WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
+                                           const char *group) WEFT_MUST_USE;
 /* One more column, values [rows], copied; NULL: zeros, to be filled through weft_frame_column. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name,
                                            const double *values) WEFT_MUST_USE;

@@ -14,8 +14,8 @@ static void frames(bad *b)
     FILE_FAILS(weft_frame_read_csv, NULL, "/nowhere.csv", NULL, NULL, NULL);
     FILE_FAILS(weft_frame_read_hdf5, &f, b->name, b->name, none);
     FILE_FAILS(weft_frame_read_hdf5, NULL, "/nowhere.h5", NULL, NULL);
-    FILE_FAILS(weft_frame_write_hdf5, b->name, NULL, NULL);
-    FILE_FAILS(weft_frame_write_hdf5, "/nowhere/x.h5", NULL, &f);
+    FILE_FAILS(weft_frame_write_hdf5, NULL, b->name, NULL);
+    FILE_FAILS(weft_frame_write_hdf5, &f, "/nowhere/x.h5", NULL);
     FILE_FAILS(weft_frame_write_csv, NULL, b->name);
     FILE_FAILS(weft_frame_write_csv, &f, "/nowhere/x.csv");
     FILE_FAILS(weft_frame_split_series, NULL, b->n, NULL, &f, &f);

@@ -382,8 +382,8 @@ static void files(bad *b)
         FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data);
         FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);
-        FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
-        FILE_FAILS(weft_write_hdf5, path, NULL, NULL);
+        FILE_FAILS(weft_write_hdf5, &(weft_dataset){ .n = b->n }, path, "a");
+        FILE_FAILS(weft_write_hdf5, NULL, path, NULL);
         FILE_FAILS(weft_plot_lines, path, NULL, NULL, NULL, NULL, NULL, b->i);
         FILE_FAILS(weft_plot_charts, path, NULL, NULL, b->i, b->i);
         FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
