@@ -54,14 +54,21 @@ static void layers(bad *b)
 
 static void decoding(bad *b)
 {
-    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, (double)b->r, b->n, b->name };
+    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, b->n % 2 != 0, (double)b->r, b->n, b->name };
+    weft_decode_opts beams = { .end = -1, .limit = b->n, .beams = b->i, .length_penalty = (double)b->r },
+                     sample = { .end = -1, .limit = 2, .sample = true, .temperature = b->r, .top_k = b->n };
     weft *both[] = { NULL, b->w };
     for (int i = 0; i < 2; i++) {
-        TRY(weft_decode_greedy, both[i], b->n, ((weft_state){ X, X }), no_scores, NULL, &o);
-        TRY(weft_decode_sampled, both[i], b->n, WEFT_ZERO_STATE, NULL, NULL, &o);
-        TRY(weft_decode_beam, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, NULL);
+        TRY(weft_decode, both[i], b->n, ((weft_state){ X, X }), no_scores, NULL, &o);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, NULL, NULL, &o);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, &beams);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, &sample);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, NULL);
     }
-    MUST(weft_decode_beam, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2 });
+    MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X,
+         &(weft_decode_opts){ .limit = 2, .beams = 2, .sample = true });
+    MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2, .top_k = 1 });
+    MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2 });
     TRY(weft_decoded_free, NULL);
 }
 
