@@ -154,7 +154,6 @@ static void ragged_ones(bad *b)
     packed_ones(b);
     weft_tensor *a, *c;
     MUST(weft_pack_padded_sequence, X, b->l, (weft_align)b->i);
-    MUST(weft_pack_padded_checked, X, b->l, WEFT_ALIGN_LEFT);
     MUST(weft_pad_packed_sequence, X, b->n, b->r, WEFT_ALIGN_LEFT);
     MUST(weft_move_pads, X, b->l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
     TRY(weft_pack_sequence, Q, FEW);             MUST(weft_pack_sequence, Q, 2);
