@@ -69,15 +69,15 @@ WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
 /* How many rows the largest score is right, of how many that are not ignored: scores [.., classes],
  * classes [..] ints, ragged or plain, opts as in cross entropy (its class_weight and smoothing are
  * not looked at). */
-WEFT_API weft_ratio weft_token_accuracy(weft_tensor *scores, weft_tensor *classes,
-                                        const weft_ce_opts *opts);
+WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
+                                  const weft_ce_opts *opts);
 /* How many sequences are right in all their tokens that are not ignored, of how many that have
  * one (ragged inputs). */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
                                            const weft_ce_opts *opts);
 /* The confusion matrix [classes, classes] of a batch, plain: row t, column p is how many rows of
  * class t have their largest score in p, each counted by its mask. Arguments as in
- * weft_token_accuracy; no gradient. */
+ * weft_accuracy; no gradient. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
                                             const weft_ce_opts *opts);
 /* Adds a matrix [classes, classes] to counts, the program's own [classes * classes], row by row;

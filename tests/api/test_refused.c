@@ -272,7 +272,7 @@ static void losses_beside(bad *b)
     BESIDE(weft_forecast_loss, X, G, NULL, NULL); BESIDE(weft_forecast_loss, G, X, NULL, NULL);
     weft_tensor *two = weft_zeros(b->w, WEFT_SHAPE(1, 2));
     OPTION(weft_forecast_loss, two, two, NULL, &(weft_forecast_loss_opts){ .weights = X });
-    BESIDE(weft_token_accuracy, X, G, NULL);     BESIDE(weft_token_accuracy, G, X, NULL);
+    BESIDE(weft_accuracy, X, G, NULL);     BESIDE(weft_accuracy, G, X, NULL);
     BESIDE(weft_sequence_accuracy, X, G, NULL);  BESIDE(weft_sequence_accuracy, G, X, NULL);
     BESIDE(weft_confusion_matrix, X, G, NULL);   BESIDE(weft_confusion_matrix, G, X, NULL);
     BESIDE(weft_ratio_value, ((weft_ratio){ X, G })); BESIDE(weft_ratio_value, ((weft_ratio){ G, X }));
@@ -319,7 +319,7 @@ static void losses(bad *b)
          &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE, .n = b->i });
     MUST(weft_point_prediction, X, b->i);        MUST(weft_forecast_meters_add, NULL, X, X, b->l);
     TRY(weft_forecast_rmse, NULL);
-    MUST(weft_token_accuracy, X, X, NULL);       MUST(weft_token_accuracy, X, X, CLASSES);
+    MUST(weft_accuracy, X, X, NULL);       MUST(weft_accuracy, X, X, CLASSES);
     MUST(weft_sequence_accuracy, X, X, NULL);    MUST(weft_sequence_accuracy, X, NULL, CLASSES);
     MUST(weft_confusion_matrix, X, X, NULL);     MUST(weft_confusion_matrix, X, X, CLASSES);
     MUST(weft_confusion_add, NULL, b->n, X);     MUST(weft_confusion_add, &(double){ 0 }, 1, X);
