@@ -333,8 +333,9 @@ static void plain_data(bad *b)
     cr_assert_eq(weft_edit_distance((int32_t[]){ 1, 2 }, 2, NULL, INT64_MAX), -1);
     TRY(weft_meter_add, NULL, 1, 1);             TRY(weft_meter_mean, NULL);
     TRY(weft_meter_add_bucket, NULL, b->n, 1, 1);
-    TRY(weft_scores_of_class, NULL, b->n, b->n); TRY(weft_scores_of_class, &(double){ 1 }, 1, b->n);
-    TRY(weft_average_scores, NULL, b->n, (weft_averaging)b->i);
+    TRY(weft_class_scores_of, NULL, b->n, b->n); TRY(weft_class_scores_of, &(double){ 1 }, 1, b->n);
+    TRY(weft_class_scores_of, NULL, b->n, WEFT_AVERAGE_MACRO);
+    TRY(weft_class_scores_of, NULL, b->n, WEFT_AVERAGE_MICRO);
     TRY(weft_meter_bucket, NULL, b->i);          TRY(weft_meter_reset, NULL);
     weft_meter odd = { .edges = b->i };
     TRY(weft_meter_add, &odd, 1, 1);             TRY(weft_meter_add_bucket, &odd, b->n, 1, 1);
