@@ -88,7 +88,7 @@ model model_new(weft *w, const settings *s)
     m.trained = weft_forecaster_module(m.net);
     m.average = s->average > 0 ? weft_ema_new(m.trained, (weft_real)s->average) : NULL;
     check_context(w, "%s", model_names[s->model]);
-    weft_freeze(weft_forecaster_module(m.best), true);
+    weft_freeze(weft_forecaster_module(m.best), "*", true);
     return m;
 }
 

@@ -291,8 +291,9 @@ static void modules(bad *b)
     TRY(weft_buffer, b->m, b->name, SHAPE);      MUST(weft_assign, X, X);
     MUST(weft_assign_values, X, NULL, b->n);
     MUST(weft_initialise, X, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
-    TRY(weft_tie, b->m, b->name, X);             TRY(weft_freeze, b->m, true);
-    MUST(weft_freeze_parameter, X, true);        TRY(weft_parameter_count, b->m);
+    TRY(weft_tie, b->m, b->name, X);             TRY(weft_freeze, b->m, b->name, true);
+    TRY(weft_freeze, NULL, "*", true);           TRY(weft_freeze, b->m, NULL, false);
+    TRY(weft_parameter_count, b->m);
     TRY(weft_parameter_at, b->m, b->i, &path);   TRY(weft_buffer_count, b->m);
     TRY(weft_buffer_at, b->m, b->i, NULL);       TRY(weft_find_parameter, b->m, b->name);
     TRY(weft_parameter_numel, b->m);             TRY(weft_zero_grad, b->m);
