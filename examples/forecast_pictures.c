@@ -133,7 +133,7 @@ static void draw_forecasts(const char *path, const gallery *g, int32_t window, c
         time_chart(&whole, "a whole series, each forecast from the one before it", curves[2]),
         error_chart(&whole, misses, curves[3]),
     };
-    check_file(weft_plot_charts(path, "The field of a magnet with hysteresis", charts, 4, 2));
+    check_file(weft_plot_lines(path, "The field of a magnet with hysteresis", charts, 4, 2));
     free(all);
     free(one.block);
     free(whole.block);
@@ -224,7 +224,7 @@ static void draw_training(const char *path, const gallery *g)
     const weft_chart charts[] = { { "quantile loss, of scaled numbers", "epochs", "loss", NULL, 0, 10, loss,
                                     2 },
                                   { "RMSE of the median", "epochs", "B", NULL, 0, 10, &rmse, 1 } };
-    check_file(weft_plot_charts(path, "Learning hysteresis", charts, 2, 2));
+    check_file(weft_plot_lines(path, "Learning hysteresis", charts, 2, 2));
     free(x);
 }
 

@@ -385,8 +385,8 @@ static void files(bad *b)
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);
         FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
         FILE_FAILS(weft_write_hdf5, path, NULL, NULL);
-        FILE_FAILS(weft_plot_lines, path, NULL, NULL, NULL, NULL, NULL, b->i);
-        FILE_FAILS(weft_plot_charts, path, NULL, NULL, b->i, b->i);
+        FILE_FAILS(weft_plot_lines, path, NULL, NULL, b->i, b->i);
+        FILE_FAILS(weft_plot_lines, path, NULL, &(weft_chart){ .n = 1 }, 1, b->i);
         FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
