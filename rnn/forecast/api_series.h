@@ -75,20 +75,22 @@ WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
 typedef enum { WEFT_DOWN_INTERVAL, WEFT_DOWN_MEAN, WEFT_DOWN_MEDIAN } weft_downsampling;
 WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
                                            weft_downsampling how) WEFT_MUST_USE;
+/* How a frame is split: exactly one of series, fraction and time says it.
+ * series: the first so many (1 .. n) of them and the others; order NULL: as they stand, else a
+ * permutation of 0 .. n - 1 [n], as weft_stream_permutation draws it.
+ * fraction, 0 (WEFT_ZERO) .. 1: of each series the first round(fraction * its rows) and its other
+ * rows; both parts have all series, some perhaps without a row.
+ * time, the name of an increasing column: of each series the rows before `limit`, and those from it
+ * on. */
+typedef struct {
+    int64_t series; const int32_t *order;
+    double fraction;
+    const char *time; double limit;
+} weft_frame_split_opts;
 /* A frame in two, say for training and validation. What *first and *rest were is not looked at;
- * they have the columns of f, are the program's to free, and empty after an error. By series: the
- * first `count` (0 .. n) of them and the others; order NULL: as they stand, else a permutation of
- * 0 .. n - 1 [n], as weft_stream_permutation draws it. */
-WEFT_API weft_status weft_frame_split_series(const weft_frame *f, int64_t count,
-                                             const int32_t *order, weft_frame *first,
-                                             weft_frame *rest) WEFT_MUST_USE;
-/* By rows: of each series the first round(fraction * its rows), fraction 0 .. 1, and its other
- * rows; both parts have all series, some perhaps without a row. */
-WEFT_API weft_status weft_frame_split_rows(const weft_frame *f, double fraction, weft_frame *first,
-                                           weft_frame *rest) WEFT_MUST_USE;
-/* By time, an increasing column: of each series the rows before `limit`, and those from it on. */
-WEFT_API weft_status weft_frame_split_time(const weft_frame *f, const char *time, double limit,
-                                           weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
+ * they have the columns of f, are the program's to free, and empty after an error. */
+WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
+                                      weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 WEFT_API void weft_frame_free(weft_frame *f);
 
 /* ---- time series: features, what a model sees of a frame ---- *

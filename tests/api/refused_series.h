@@ -18,10 +18,14 @@ static void frames(bad *b)
     FILE_FAILS(weft_frame_write_hdf5, "/nowhere/x.h5", NULL, &f);
     FILE_FAILS(weft_frame_write_csv, NULL, b->name);
     FILE_FAILS(weft_frame_write_csv, &f, "/nowhere/x.csv");
-    FILE_FAILS(weft_frame_split_series, NULL, b->n, NULL, &f, &f);
-    FILE_FAILS(weft_frame_split_series, &f, b->n, &(int32_t){ b->i }, &(weft_frame){ 0 }, &(weft_frame){ 0 });
-    FILE_FAILS(weft_frame_split_rows, &f, b->r, &(weft_frame){ 0 }, NULL);
-    FILE_FAILS(weft_frame_split_time, &f, b->name, b->r, &(weft_frame){ 0 }, &(weft_frame){ 0 });
+    weft_frame one, two;
+    weft_frame_split_opts all = { b->n, &(int32_t){ b->i }, b->r, b->name, b->r };
+    FILE_FAILS(weft_frame_split, NULL, &all, &f, &f);
+    FILE_FAILS(weft_frame_split, &f, NULL, &one, &two);
+    FILE_FAILS(weft_frame_split, &f, &all, &one, NULL);
+    all.fraction = 0, all.time = NULL, all.limit = 0;
+    FILE_FAILS(weft_frame_split, &f, &all, &one, &two);
+    FILE_FAILS(weft_frame_split, &f, &(weft_frame_split_opts){ .time = "?", .limit = b->r }, &one, &two);
     FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL);
     FILE_FAILS(weft_frame_add_static, NULL, b->name, NULL);
     FILE_FAILS(weft_frame_add_static_csv, &f, "/nowhere.csv", b->name, none, NULL);
