@@ -97,10 +97,9 @@ WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
 WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
-/* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands
- * `times` times in a row. A state of NULLs, zeros, stays one. */
+/* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each twice,
+ * 0 0 1 1 .. A state of NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
-WEFT_API weft_state weft_state_repeat_interleave(weft_state s, int64_t times);
 
 /* ---- decoding ---- *
  * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the

@@ -107,11 +107,20 @@ static weft_tensor *state_before(weft__decoder *d, int i)            /* the stat
     return t;
 }
 
+static const int32_t *sequence_of_each_row(weft__decoder *d)         /* NULL: out of memory */
+{
+    weft *w = d->w;
+    int32_t *sequence = weft__take(w, &w->notes, d->rows * (int64_t)sizeof *sequence);
+    for (int64_t r = 0; sequence && r < d->rows; r++)
+        sequence[r] = (int32_t)(r / d->beams);
+    return sequence;
+}
+
 static weft_state enter_states(weft__decoder *d, const int32_t *parent)
 {
     weft_state s = d->at == 0 ? d->first : (weft_state){ state_before(d, 0), state_before(d, 1) };
     if (d->at == 0 && d->beams > 1)
-        return weft_state_repeat_interleave(s, d->beams);
+        parent = sequence_of_each_row(d);
     return parent ? weft_state_select(s, parent, d->rows) : s;
 }
 

@@ -244,8 +244,6 @@ static void beside(bad *b)
         BESIDE(weft_gradcheck, keeps_quiet, PAIR(G, X), 2, order, NULL);
     }
     BESIDE(weft_assign, X, G);                   BESIDE(weft_assign, G, X);
-    BESIDE(weft_state_repeat_interleave, ((weft_state){ X, G }), 2);
-    OPTION(weft_state_repeat_interleave, ((weft_state){ G, X }), 2);
     BESIDE(weft_state_select, ((weft_state){ X, G }), NULL, 0);
     OPTION(weft_state_select, ((weft_state){ G, X }), NULL, 0);
 }
