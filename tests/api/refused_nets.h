@@ -147,10 +147,12 @@ static void forecasting(bad *b)
     TRY(weft_transformer_lstm_new, b->m, b->name, &transformer);
     TRY(weft_transformer_lstm_new, b->m, b->name, NULL);
     TRY(weft_tft_new, b->m, b->name, &tft);          TRY(weft_tft_new, NULL, b->name, NULL);
-    TRY(weft_pf_tft_new, b->m, b->name, &tft);       TRY(weft_xtft_new, b->m, b->name, &tft);
+    tft.variant = WEFT_PF_TFT;                       TRY(weft_tft_new, b->m, b->name, &tft);
+    tft.variant = WEFT_XTFT;                         TRY(weft_tft_new, b->m, b->name, &tft);
+    tft.variant = (weft_tft_variant)b->i;            TRY(weft_tft_new, b->m, b->name, &tft);
     TRY(weft_forecaster_module, NULL);
     MUST(weft_forecast_run, NULL, &series, &maps);
-    MUST(weft_forecast_run, weft_xtft_new(b->m, NULL, NULL), &series, NULL);
+    MUST(weft_forecast_run, weft_tft_new(b->m, NULL, NULL), &series, NULL);
     TRY(weft_forecast_run, NULL, NULL, NULL);
     weft_forecaster *f =
         weft_encoder_decoder_lstm_new(weft_module_new(b->w, "good"), "model",
