@@ -81,7 +81,7 @@ static void restore(run *r)
 static void update(run *r, const int32_t *pick, int64_t n)
 {
     const settings *s = &r->o.set;
-    weft_window_batch b = weft_windows_batch(r->windows[TRAIN], pick, n);
+    weft_window_batch b = weft_windows_batch(r->windows[TRAIN], pick, n, NULL);
     weft_tensor *loss = weft_mean_loss(model_loss(model_run(r->m.net, &b.series, NULL), b.target));
     weft_backward(loss);
     weft_clip_grad_norm(r->m.trained, (weft_real)s->clip, 0);

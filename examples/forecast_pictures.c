@@ -107,7 +107,7 @@ static weft_chart error_chart(const view *v, double *misses, weft_curve curves[C
 /* The quantiles of a window, in B's unit; to be freed. */
 static double *forecast_of(const gallery *g, int32_t window, weft_forecast_maps *maps)
 {
-    weft_window_batch b = weft_windows_batch(g->windows, &window, 1);
+    weft_window_batch b = weft_windows_batch(g->windows, &window, 1, NULL);
     weft_tensor *y = model_run(g->m->best, &b.series, maps);
     double *predicted = memory((size_t)weft_numel(y) + 1, sizeof *predicted);
     weft_windows_inverse_transform(g->windows, y, predicted);

@@ -203,14 +203,14 @@ WEFT_API const int32_t *weft_windows_lengths(const weft_windows *v);
 WEFT_API int64_t weft_windows_skipped(const weft_windows *v);
 /* Where window i lies; all 0 and an error of the context if there is none. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
-/* The windows index[0 .. n-1] (what weft_loader_next gives) as ragged tensors of the step, ids are
- * the windows' numbers: past, future, fixed (NULL if there are none), and target [rows of future,
- * targets]. */
-WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n);
-/* The same padded with 0 to the longest: plain tensors [n, T, ..] and their lengths; pads of the
- * past lie as past_align says, others behind. */
-WEFT_API weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n,
-                                               weft_align past_align);
+/* padded: with 0 to the longest, plain tensors [n, T, ..] and their lengths; pads of the past lie
+ * as past_align says, others behind. past_align is an error without padded. */
+typedef struct { bool padded; weft_align past_align; } weft_windows_batch_opts;
+/* The windows index[0 .. n-1] (what weft_loader_next gives) as tensors of the step, ids are the
+ * windows' numbers: past, future, fixed (NULL if there are none), and target [rows of future,
+ * targets]; ragged, or padded (opts NULL: ragged). */
+WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
+                                              const weft_windows_batch_opts *opts);
 /* Predictions of windows in the series' units: predicted ragged, in the batch of a future [M,
  * targets * columns] (target 0's columns first), in any layout (padded ones:
  * weft_pack_padded_sequence with future_lengths first); out [M, targets * columns], sequence by

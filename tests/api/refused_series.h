@@ -65,8 +65,8 @@ static void features(bad *b)
     TRY(weft_windows_lengths, NULL);
     TRY(weft_windows_skipped, NULL);
     TRY(weft_window_at, NULL, b->n);
-    TRY(weft_windows_batch, NULL, &index, b->n);
-    TRY(weft_windows_padded, NULL, NULL, b->n, (weft_align)b->i);
+    TRY(weft_windows_batch, NULL, &index, b->n, NULL);
+    TRY(weft_windows_batch, NULL, NULL, b->n, &(weft_windows_batch_opts){ true, (weft_align)b->i });
     TRY(weft_windows_inverse_transform, NULL, X, out);
 }
 #endif
