@@ -144,19 +144,18 @@ typedef struct {
     const char *const *masked;  /* columns that are 0 in the past, after all transforms and noise */
 } weft_features_opts;
 typedef struct weft_features weft_features;
-typedef struct { int64_t past, future, fixed, target; } weft_feature_counts;
+/* fitted: they were fitted, or loaded. */
+typedef struct { int64_t past, future, fixed, target; bool fitted; } weft_feature_counts;
 /* Copies all it is given; owned by the context, which has failed if that could not be. The
  * name (1 .. 30 bytes) is that of its items. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
 /* How many numbers a row of past, future, target has, and how many a sequence's fixed: what a
- * model is built for. */
+ * model is built for. Zeros of features that could not be made. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
 /* Fits all transforms on these series, anew. Values that are not finite are errors of the
  * context that name series, row and column. */
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
-/* Whether it was fitted, or loaded. */
-WEFT_API bool weft_features_fitted(const weft_features *x);
 /* All that was fitted as two items for weft_save and weft_load; the text says of what. Loaded into
  * features of other columns or transforms it is an error at the next use, and so is not to have
  * been fitted. Valid as long as x. */

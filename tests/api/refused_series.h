@@ -52,7 +52,7 @@ static void features(bad *b)
     TRY(weft_features_new, b->w, b->name, &o);
     TRY(weft_features_new, NULL, NULL, NULL);
     for (int i = 0; i < 2; i++) {
-        TRY(weft_features_counts, x[i]);                                  TRY(weft_features_fitted, x[i]);
+        TRY(weft_features_counts, x[i]);
         TRY(weft_features_fit, x[i], NULL);                               TRY(weft_features_fit, x[i], &f);
         TRY(weft_features_state, x[0], items);
         TRY(weft_features_transform, x[i], b->name, &f, b->n, out);

@@ -29,7 +29,7 @@ Test(windows_refused, features_that_make_no_sense)
     FAILS(w, WEFT_EARG, "a context and a horizon");
     cr_assert_not_null(weft_features_new(NULL, "x", &series_features));
     weft_feature_counts none = weft_features_counts(NULL);
-    cr_assert(none.past == 0 && !weft_features_fitted(NULL));
+    cr_assert(none.past == 0 && !none.fitted);
     weft_features_fit(NULL, NULL);
     weft_features *x = weft_features_new(w, "x", &series_features);
     weft_features_fit(x, NULL);
@@ -68,7 +68,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
         weft_features *other = weft_features_new(w, "x", &series_features);
         weft_features_fit(other, &f);
         FAILS(w, WEFT_ENUMERIC, wrong[i].says);
-        cr_assert(!weft_features_fitted(other));
+        cr_assert(!weft_features_counts(other).fitted);
         *at = before;
     }
     double *t = weft_frame_column(&f, "t"), before = t[12];
@@ -85,7 +85,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
     FAILS(w, WEFT_EARG, "column \"s\": the frame has none");
     weft_features_fit(x, &less);
     FAILS(w, WEFT_EARG, "column \"v\": the frame has none");
-    cr_assert(weft_features_fitted(x));          /* as it was */
+    cr_assert(weft_features_counts(x).fitted);          /* as it was */
     weft_frame_free(&less), weft_frame_free(&good), weft_frame_free(&f);
     CLEAN(w);
 }
