@@ -207,7 +207,7 @@ static void prepare(run *r, const char *path)
     weft_checkpoint_item scalers[WEFT_FEATURES_ITEMS];
     weft_features_state(r->m.features, scalers);
     if (path)
-        check_file(weft_load_items(path, scalers, WEFT_FEATURES_ITEMS));
+        check_file(weft_load(path, NULL, NULL, scalers, WEFT_FEATURES_ITEMS));
     else
         weft_features_fit(r->m.features, &r->frame[TRAIN]);
     r->windows[TRAIN] = windows_to_train(&r->m, s, &r->frame[TRAIN]);

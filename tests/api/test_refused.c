@@ -374,7 +374,8 @@ static void files(bad *b)
         const char *path = paths[i];
         FILE_FAILS(weft_save, path, b->m, NULL, NULL, 0);
         FILE_FAILS(weft_save, path, b->m, NULL, &item, b->i);
-        FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
+        FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);
+        FILE_FAILS(weft_load, path, NULL, NULL, &item, 1);
         FILE_FAILS(weft_load_matching, path, b->m, &report);
         FILE_FAILS(weft_load_state_dict, path, b->m, NULL);
         FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, NULL, &data);
