@@ -67,6 +67,9 @@ whitespace() { git grep -nIE '[[:space:]]+$' -- ':!*.svg' ':!tests/golden/*' ':!
 columns() {
     git ls-files | grep -E '\.(c|h|cu|cuh|inc|def|cell|cpp)$' | xargs awk '
         length > (FILENAME ~ /api_|weft\.h/ ? 100 : 110) { print FILENAME ":" FNR ": " length " columns" }'
+    # prose and code of documents, but no tables, and no line without a blank to break it at
+    git ls-files | grep -E '\.md$' | xargs awk '
+        length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/wrap_docs.py)" }'
 }
 machine_paths() { git grep -nIE '(^|[^A-Za-z0-9_.$}-])/(work|home|root|Users|tmp)/' -- ':!LICENSE' ':!tests/lint.sh' | cut -c1-120; }
 scripts() {
@@ -92,7 +95,7 @@ rule "every public function is in a test or an example" public_functions_are_tes
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace
-rule "no line of code above 110 columns, of public headers 100" columns
+rule "no line of code above 110 columns, of public headers and documents 100" columns
 rule "no paths of one machine" machine_paths
 rule "scripts parse" scripts
 if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ]; then rule "clang-tidy" tidy; fi
