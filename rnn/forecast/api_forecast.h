@@ -182,24 +182,6 @@ WEFT_API weft_loss weft_forecast_loss(weft_tensor *predicted, weft_tensor *targe
 /* [.., quantiles] -> [.., 1]: column quantiles / 2, of an odd number of quantiles the one in the
  * middle. */
 WEFT_API weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantiles);
-/* A running mean, by buckets of length if edges are given; plain data, no context needed,
- * zero-initialised is valid; a NULL one swallows all. */
-enum { WEFT_BUCKETS = 16 };
-typedef struct {
-    int edges;
-    int64_t edge[WEFT_BUCKETS - 1];
-    double sum[WEFT_BUCKETS], weight[WEFT_BUCKETS];
-    double other_sum, other_weight;              /* of what no length was said of, beside edges */
-} weft_meter;
-/* Adds a total and its weight, of a loss, a ratio, or anything to be divided once. Beside edges it
- * is in the mean, and in no bucket. */
-WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
-/* The same of sequences of that length, which chooses the bucket: the first whose edge is above
- * it. */
-WEFT_API void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight);
-WEFT_API double weft_meter_mean(const weft_meter *meter);             /* NaN if nothing was added */
-WEFT_API double weft_meter_bucket(const weft_meter *meter, int bucket);
-WEFT_API void weft_meter_reset(weft_meter *meter);
 /* Running metrics of point predictions over real elements; plain data, zeros at first, each read by
  * weft_meter_mean; a NULL one swallows all. One wrong forecast of a target of 0 makes mape
  * infinite. */
