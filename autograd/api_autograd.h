@@ -1,5 +1,9 @@
 /* api_autograd.h - operators, the tape, gradients. What authors of operators need is in api_op.h.
  *
+ * Contents: pointwise operators, comparisons, matrix products, sums and extremes, softmax and layer
+ * norm and dropout, shapes, operators by index, ragged batches, attention, gradients, looking at
+ * the tape.
+ *
  * Operators take tensors of the step (or parameters) and return one. Ragged tensors are welcome
  * everywhere: those of one operator must be of one batch (the same lengths and ids), and are
  * arranged to one layout by themselves. Beside a ragged operand a plain one has no row axis: its
@@ -38,7 +42,9 @@ WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b),
     *weft_div(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b),
     *weft_maximum(weft_tensor *a, weft_tensor *b);
-/* Comparisons give reals 0 and 1, and no gradient. */
+
+/* ---- comparisons ---- */
+/* They give reals 0 and 1, and no gradient. */
 WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b),
     *weft_less_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
@@ -62,7 +68,7 @@ WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
  * over (a^T b), and b must have the same rows; the result is plain. */
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
-/* ---- sums ---- *
+/* ---- sums and extremes ---- *
  * Along an axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two readings:
  * weft_pool is within each sequence; weft_sum_all and weft_mean_all, or weft_plain before it, are
  * over all tokens. Nothing to sum is 0, its mean 0. */
@@ -194,7 +200,7 @@ WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
 /* To the layout `rows`: [rows * width, ..], several whole sequences a row; pads are 0. Overlaps
  * are an error. */
 WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);
-/* The rows alone, no longer a batch's. */
+/* Its rows as a plain tensor [N, ..], in the order of its layout; no longer a batch's. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
 /* A plain tensor with as many rows as `like` becomes ragged, in like's layout. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
@@ -274,6 +280,8 @@ WEFT_API weft_tensor *weft_detach(weft_tensor *x);
  * for the double library. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
                                weft_tensor *const *x, int64_t n, int order, void *user);
+
+/* ---- looking at the tape ---- */
 /* Calls fn with every result as it is made; NULL: no function. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);

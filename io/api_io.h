@@ -1,4 +1,6 @@
-/* api_io.h - checkpoints in HDF5, foreign weights, ragged data, batches, logs, pictures.
+/* api_io.h - all that reads and writes files, and what deals the data out.
+ *
+ * Contents: checkpoints in HDF5, weights of other programs, ragged data, batches, logs, pictures.
  *
  * Functions on files return a weft_status and never change the context's error; weft_file_message
  * has the text of this thread's last one that failed. A thread that calls them needs a stack of 64
@@ -37,7 +39,7 @@ WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
  * checkpoint, or of another model, cell or optimiser; WEFT_ESHAPE: of other shapes. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
-/* The items alone, before a model is built. */
+/* Only the items, before a model is built. */
 WEFT_API weft_status weft_load_items(const char *path, const weft_checkpoint_item *items,
                                      int64_t n) WEFT_MUST_USE;
 /* How many numbers (text: bytes with the final 0) an item has; -1 and a message if it is not
@@ -50,7 +52,9 @@ typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } wef
 /* Loads the parameters and buffers whose names and shapes agree and reports the others. */
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
-/* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state
+
+/* ---- weights of other programs ---- */
+/* Data sets under flat dotted or nested names, as h5py writes a PyTorch state
  * dict, of float16, bfloat16, float32 or float64; plain, or in chunks, by gzip or not. report may
  * be NULL: then all must agree. A weight of another type is an error that names it. NaN and
  * infinities stay; a finite float64 that a weft_real cannot hold is an error. */

@@ -1,4 +1,6 @@
-/* api_loss.h - losses as (sum, weight), metrics. */
+/* api_loss.h - losses as (sum, weight), and what is counted beside them.
+ *
+ * Contents: losses, metrics (accuracies, confusion matrices, perplexity, edit distance), meters. */
 #ifndef WEFT_API_LOSS_H
 #define WEFT_API_LOSS_H
 #include "../autograd/api_autograd.h"

@@ -1,5 +1,7 @@
 /* api_rnn.h - recurrent layers over ragged batches, one step at a time, decoding.
  *
+ * Contents: layers, running them, states, decoding, a cell of one's own.
+ *
  * States are [layers * directions, n, width] in the order in which the user gave the sequences; the
  * reverse direction runs from a sequence's own end. A sequence of length 0 has no output rows, and
  * its last state is its first. Of the layout rows each row is a column of the recurrence, several
@@ -12,6 +14,7 @@
 extern "C" {
 #endif
 
+/* ---- layers ---- */
 typedef struct weft_rnn weft_rnn;
 typedef struct {
     int64_t   input, hidden;
@@ -61,6 +64,8 @@ WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
 WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
+
+/* ---- states ---- */
 /* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands
  * `times` times in a row. A state of NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
@@ -104,8 +109,8 @@ WEFT_API void weft_decoded_free(weft_decoded *d);
 /* ---- a cell of one's own ---- *
  * The step of a recurrent layer, from operators. Layers, directions, dropout, ragged batches in
  * every layout, carried states, decoding, checkpoints, second derivatives and GPUs are as in the
- * layers above, and a sequence's bits do not depend on its neighbours. docs/cells.md has four such
- * cells. */
+ * layers above, and a sequence's bits do not depend on its neighbours. docs/cells.md explains one,
+ * examples/cells_steps.h has four. */
 typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
 /* A parameter beside the weights and biases, for each layer and direction: [blocks * hidden], or
  * [blocks * hidden, hidden] or [.., input]; its name gets _l0, _l0_reverse, .. behind it. init

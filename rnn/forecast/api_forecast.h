@@ -1,5 +1,7 @@
-/* api_forecast.h - forecasting models of past and future series and static covariates: the six
- * models, their blocks, losses and running metrics of forecasts. */
+/* api_forecast.h - forecasting models of past and future series and static covariates.
+ *
+ * Contents: the six models, shorter series as augmentation, losses and metrics of forecasts, the
+ * blocks that the models are made of. */
 #ifndef WEFT_API_FORECAST_H
 #define WEFT_API_FORECAST_H
 #include "../../nn/api_layers.h"
