@@ -13,8 +13,8 @@
  * parameter. A NULL, stale or foreign tensor is such an error, too (a stale one until its place is
  * used again, two and more steps later; under WEFT_CHECK=1 for good); where NULL is all that a
  * function gets there is no context to fail, and what it returns is the error of the next operator
- * that gets a good tensor as well. Functions on files return a weft_status of their own and leave
- * the context only.
+ * that gets a good tensor as well. Functions on files return a weft_status of their own and do
+ * not change the context.
  *
  * Threads. A context is used by one thread at a time; many contexts may exist. See
  * docs/conventions.md for fork. */
@@ -108,7 +108,7 @@ WEFT_API const char *weft_version(void);
  * environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the device
  * and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels,
  * WEFT_GEMM (own, openblas, or a library's absolute path) its matrix products; what is not there is
- * an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line for who forgets weft_clear,
+ * an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line on a forgotten weft_clear,
  * WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. A program asks the linker
  * for it by a name that says which weft_real it was compiled with (WEFT__OPEN), so that a header
  * and a library that disagree do not link; dlsym finds it as weft_open, too. */
