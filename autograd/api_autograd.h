@@ -1,5 +1,9 @@
 /* api_autograd.h - operators, the tape, gradients. What authors of operators need is in api_op.h.
  *
+ * Contents: pointwise operators, comparisons, matrix products, sums and extremes, softmax and layer
+ * norm and dropout, shapes, operators by index, ragged batches, attention, gradients, looking at
+ * the tape.
+ *
  * Operators take tensors of the step (or parameters) and return one. Ragged tensors are welcome
  * everywhere: those of one operator must be of one batch (the same lengths and ids), and are
  * arranged to one layout by themselves. Beside a ragged operand a plain one has no row axis: its
@@ -38,7 +42,9 @@ WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b),
     *weft_div(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_minimum(weft_tensor *a, weft_tensor *b),
     *weft_maximum(weft_tensor *a, weft_tensor *b);
-/* Comparisons give reals 0 and 1, and no gradient. */
+
+/* ---- comparisons ---- */
+/* They give reals 0 and 1, and no gradient. */
 WEFT_API weft_tensor *weft_less(weft_tensor *a, weft_tensor *b),
     *weft_less_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
@@ -62,7 +68,7 @@ WEFT_API weft_tensor *weft_matmul(weft_tensor *a, weft_tensor *b);
  * over (a^T b), and b must have the same rows; the result is plain. */
 WEFT_API weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb);
 
-/* ---- sums ---- *
+/* ---- sums and extremes ---- *
  * Along an axis, which goes away. Axis 0 of a ragged tensor is an error, since it has two readings:
  * weft_pool is within each sequence; weft_sum_all and weft_mean_all, or weft_plain before it, are
  * over all tokens. Nothing to sum is 0, its mean 0. */
@@ -90,6 +96,7 @@ WEFT_API weft_tensor *weft_sum_all(weft_tensor *x), *weft_mean_all(weft_tensor *
  * Reals. */
 WEFT_API weft_tensor *weft_cumsum(weft_tensor *x, int axis);
 
+/* ---- softmax, layer norm, dropout ---- */
 /* Softmax and its kin of reals along an axis; along axis 0 of a ragged tensor: over the tokens of
  * each sequence. mask NULL, or x's shape: where it is 0 the element takes no part and its result is
  * 0. A row without elements is 0 (logsumexp: -inf). */
@@ -101,6 +108,12 @@ WEFT_API weft_tensor *weft_logsumexp(weft_tensor *x, int axis, weft_tensor *mask
  * both NULL). Ba et al. 2016. */
 WEFT_API weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift,
                                       double eps);
+/* Zeroes each element with probability p and divides the others by 1 - p; p = 0, or a context not
+ * training: x itself. The mask is a function of (seed, name, number of the step, how many-th call
+ * of that name in the step, sequence id, position, column): it does not depend on layout,
+ * neighbours or threads. per_sequence: the same mask at all positions of a sequence. Rows of a
+ * plain tensor count as sequences of one token. */
+WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- shapes ---- */
 /* The same numbers in another shape; one extent may be -1. A ragged tensor keeps its rows as
@@ -139,13 +152,6 @@ WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t
 WEFT_API weft_tensor *weft_take_along(weft_tensor *x, weft_tensor *column);
 /* [..] ints -> [.., classes] of 0 and 1; a negative class gives zeros. No gradient. */
 WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
-
-/* Zeroes each element with probability p and divides the others by 1 - p; p = 0, or a context not
- * training: x itself. The mask is a function of (seed, name, number of the step, how many-th call
- * of that name in the step, sequence id, position, column): it does not depend on layout,
- * neighbours or threads. per_sequence: the same mask at all positions of a sequence. Rows of a
- * plain tensor count as sequences of one token. */
-WEFT_API weft_tensor *weft_dropout(weft_tensor *x, double p, const char *name, bool per_sequence);
 
 /* ---- ragged batches ---- */
 /* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an
@@ -188,17 +194,11 @@ WEFT_API weft_tensor *weft_length_mask(weft *w, const weft_lengths *lengths, int
                                        weft_align align);
 /* To another layout of the same batch: WEFT_PACKED or WEFT_CONCAT. */
 WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
-/* Copies the numbers of a ragged tensor to host memory of exactly bytes bytes, sequence by sequence
- * in the user's order, whatever its layout, without the pads of rows; a plain one as weft_read, and
- * so is all else: it waits, errors are the context's, out is zeros then. */
-WEFT_API void weft_read_sequences(weft_tensor *x, void *out, size_t bytes);
 /* To the layout `rows`: [rows * width, ..], several whole sequences a row; pads are 0. Overlaps
  * are an error. */
 WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);
-/* The rows alone, no longer a batch's. */
+/* Its rows as a plain tensor [N, ..], in the order of its layout; no longer a batch's. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
-/* The same numbers as a constant: no gradient goes back through it. */
-WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 /* A plain tensor with as many rows as `like` becomes ragged, in like's layout. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);
 /* Per sequence b after a; both have the same number of sequences, ids are a's. */
@@ -218,6 +218,10 @@ typedef enum {
     WEFT_POOL_LAST
 } weft_pooling;
 WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
+/* Copies the numbers of a ragged tensor to host memory of exactly bytes bytes, sequence by sequence
+ * in the user's order, whatever its layout, without the pads of rows; a plain one as weft_read, and
+ * so is all else: it waits, errors are the context's, out is zeros then. */
+WEFT_API void weft_read_sequences(weft_tensor *x, void *out, size_t bytes);
 
 /* ---- attention between ragged tensors ---- *
  * softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk, heads *
@@ -265,12 +269,16 @@ WEFT_API weft_tensor *weft_grad(weft_tensor *parameter);
  * if `of` is neither on the tape nor one of them. */
 WEFT_API void weft_gradients(weft_tensor *of, weft_tensor *const *by, int64_t n,
                              weft_tensor **out);
+/* The same numbers as a constant: no gradient goes back through it. */
+WEFT_API weft_tensor *weft_detach(weft_tensor *x);
 /* The largest difference between the gradients of f (a scalar) at x and central differences,
  * relative to max(1, size of the gradient); gradients by operators and by fused kernels both. order
  * 1: of f; 2: of a fixed combination of its gradients, so second derivatives. NaN on error. Meant
  * for the double library. */
 WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *user),
                                weft_tensor *const *x, int64_t n, int order, void *user);
+
+/* ---- looking at the tape ---- */
 /* Calls fn with every result as it is made; NULL: no function. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);

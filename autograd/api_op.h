@@ -1,5 +1,7 @@
 /* api_op.h - what the author of an operator needs: its record, its call, what its functions ask.
  *
+ * Contents: the call, the record, applying it, for shape functions, for raw functions.
+ *
  * An operator is a record of functions: a shape rule, a forward in raw memory, a backward in
  * operators or, for walks that are not recorded, in raw memory. weft_op_apply takes it through the
  * same door as the library's own: it is checked, arranged, recorded and differentiated like them.
@@ -15,6 +17,7 @@
 extern "C" {
 #endif
 
+/* ---- the call ---- */
 /* A call is one use of an operator: m results, n inputs, a copy of the attributes. Results are
  * those a user sees, then others that only the backward needs. */
 typedef struct weft_op weft_op;
@@ -27,6 +30,7 @@ typedef struct weft_call {
     bool           host;               /* raw functions get host memory; false: the device's own */
 } weft_call;
 
+/* ---- the record ---- */
 struct weft_op {
     const char *name;
     int         results;                         /* up to 4; 0 means 1 */
@@ -54,16 +58,22 @@ struct weft_op {
     /* the same function from operators; walked when fused may not run */
     void (*composed)(const weft_call *, weft_tensor **y);
 };
+
+/* ---- applying it ---- */
 /* Applies an operator: checks error state, handles, layouts and shapes, makes the result,
  * records, runs. Attributes are copied. */
 WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n,
                                     const void *attributes, size_t bytes);
-/* For `shape`: y like x; y a plain tensor of that shape; and the refusal, whose text names
+
+/* ---- for shape functions ---- */
+/* y like x; y a plain tensor of that shape; and the refusal, whose text names
  * operator and shapes (returns false). */
 WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
-/* For raw functions: the numbers of x, row by row, in host memory (of an operator that says
+
+/* ---- for raw functions ---- */
+/* The numbers of x, row by row, in host memory (of an operator that says
  * .device, in device memory). Of inputs they are to be read, of results in forward to be written;
  * what is written to anything else is lost. They are good until the raw function returns. NULL for
  * NULL; NULL and an error for a handle that has ended, and on a GPU outside a raw function

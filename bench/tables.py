@@ -1,6 +1,7 @@
 """tables.py - the tables of docs/performance.md, made from the rows of measurements.py."""
 import glob
 import os
+import textwrap
 
 from measurements import COMPILED, PACKED, PADDED, comparison, differences, flat, is_own, ms, number, own, peers, read
 
@@ -10,6 +11,13 @@ HEAD = ["case", "H", "B", "T"]
 
 def lines_of(head, body):
     return ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"] + ["| " + " | ".join(b) + " |" for b in body] + [""]
+
+
+def filled(line):
+    """prose at most 100 columns wide, as all of docs"""
+    if len(line) <= 100 or line.startswith("|"):
+        return [line]
+    return textwrap.wrap(line, 100, subsequent_indent="  " if line.startswith("- ") else "", break_long_words=False, break_on_hyphens=False)
 
 
 def titled(title, head, body):
@@ -150,7 +158,7 @@ def all_sections(folder):
     for gpu, said in ((False, "No CPU has been measured by this script yet: these rows are missing."), (True, "No GPU was at hand yet: these rows are missing.")):
         if not any(w.endswith("-cuda") == gpu for w in whos):
             out += [said, ""]
-    return out
+    return [part for line in out for part in filled(line)]
 
 
 def print_ratios(path):

@@ -1,4 +1,7 @@
-/* api_core.h - contexts, errors, tensors, ragged batches, random numbers.
+/* api_core.h - what all else stands on: contexts, tensors, ragged batches, random numbers.
+ *
+ * Contents: kinds of number, statuses; the context, errors, modes, the device and memory, tensors,
+ * ragged batches, random numbers.
  *
  * Lifetimes. Modules, parameters and optimisers hang below the context and end at weft_close. Every
  * tensor that a function returns belongs to the step and ends at weft_clear (or at weft_rewind).
@@ -10,8 +13,8 @@
  * parameter. A NULL, stale or foreign tensor is such an error, too (a stale one until its place is
  * used again, two and more steps later; under WEFT_CHECK=1 for good); where NULL is all that a
  * function gets there is no context to fail, and what it returns is the error of the next operator
- * that gets a good tensor as well. Functions on files return a weft_status of their own and leave
- * the context only.
+ * that gets a good tensor as well. Functions on files return a weft_status of their own and do
+ * not change the context.
  *
  * Threads. A context is used by one thread at a time; many contexts may exist. See
  * docs/conventions.md for fork. */
@@ -89,7 +92,7 @@ typedef struct {
     weft_precision precision;
     /* GPU: a sequence's bits do not depend on its neighbours (on the CPU always) */
     bool           deterministic;
-    /* recurrent layers keep the states of each token alone, and make its gates again on the way
+    /* recurrent layers keep only the states of each token, and make its gates again on the way
      * back, a segment of steps at a time: an LSTM 2 numbers a unit instead of 6, for 30 to 40 %
      * more time; on the CPU outputs are the same bits */
     bool           lean;
@@ -105,7 +108,7 @@ WEFT_API const char *weft_version(void);
  * environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the device
  * and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels,
  * WEFT_GEMM (own, openblas, or a library's absolute path) its matrix products; what is not there is
- * an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line for who forgets weft_clear,
+ * an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line on a forgotten weft_clear,
  * WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. A program asks the linker
  * for it by a name that says which weft_real it was compiled with (WEFT__OPEN), so that a header
  * and a library that disagree do not link; dlsym finds it as weft_open, too. */
@@ -116,6 +119,8 @@ WEFT_API void weft_close(weft *w);
 WEFT_API void weft_clear(weft *w);
 /* Ends the step and the error, and zeroes all gradients: to go on, with a smaller batch perhaps. */
 WEFT_API void weft_recover(weft *w);
+
+/* ---- errors ---- */
 /* Whether nothing has failed since weft_open or weft_recover. */
 WEFT_API bool weft_ok(const weft *w);
 /* The kind of the first failure, WEFT_OK if none. */
@@ -135,6 +140,8 @@ WEFT_API void weft_on_error(weft *w,
  * it. */
 WEFT_API void weft_fail(weft *w, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- modes ---- */
 /* Dropout on (the default) or off; returns what it was. */
 WEFT_API bool weft_set_training(weft *w, bool on);
 /* Whether dropout is on; false for NULL. */
@@ -170,6 +177,8 @@ static inline void weft__end_training(weft__scope *s) { weft_set_training(s->w, 
     for (weft__scope name __attribute__((cleanup(weft__end_##what))) = weft__begin_##what(w);    \
          name.open; name.open = false)
 #define WEFT__SCOPE(w, what) WEFT__SCOPE_OF(w, what, WEFT__JOIN(weft__##what##_, __LINE__))
+
+/* ---- the device and memory ---- */
 /* What runs the kernels: "ref", "generic", "avx2", "avx512", "cuda". */
 WEFT_API const char *weft_device_name(const weft *w);
 /* How many threads the CPU kernels use. */

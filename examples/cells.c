@@ -26,11 +26,9 @@ static int learn(const weft_cell *cell)
     weft_module    *m     = weft_module_new(w, cell->name);
     weft_embedding *embed = weft_embedding_new(m, "embed", &(weft_embedding_opts){ .rows = 2, .columns = 8 });
     weft_rnn *rnn = weft_rnn_of_cell(m, "rnn", cell,
-                                     &(weft_rnn_opts){ .input = 8, .hidden = 16, .bidirectional = false });
+                                     &(weft_rnn_opts){ .input = 8, .hidden = 16 });
     weft_linear    *out   = weft_linear_new(m, "out", &(weft_linear_opts){ .in = 16, .out = 2 });
-    weft_adam_opts  adam  = { 0 };
-    adam.lr = (weft_real).01;
-    weft_optim     *o     = weft_adam_new(m, &adam);
+    weft_optim     *o     = weft_adam_new(m, &(weft_adam_opts){ .lr = .01 });
     weft_stream    *data  = weft_stream_of(w, "data");
     double first = 0, last = 0;
     for (int step = 0; step < STEPS && weft_ok(w); step++) {
@@ -43,7 +41,7 @@ static int learn(const weft_cell *cell)
         weft_backward(loss);
         weft_clip_grad_norm(m, 1, 0);
         weft_optim_step(o);
-        last = (double)weft_item(loss);
+        last = weft_item(loss);
         first = step ? first : last;
         weft_clear(w);
     }

@@ -19,7 +19,7 @@ static inline weft_tensor *cell_gate(const weft_cell_input *in, weft_tensor *sum
  * tanh. */
 static inline weft_state layer_norm_lstm(const weft_cell_input *in, void *user)
 {
-    const weft_real eps = (weft_real)1e-5;
+    const double eps = 1e-5;
     (void)user;
     weft_tensor *of_x = weft_layer_norm(in->x, in->own[0], in->own[1], eps);
     weft_tensor *of_h =
@@ -100,7 +100,7 @@ static inline weft_state zoneout_rnn(const weft_cell_input *in, void *user)
 }
 static const weft_cell zoneout_rnn_cell = { .name = "zoneout_rnn",
                                             .gates = 1,
-                                            .noise = (weft_real).1,
+                                            .noise = .1,
                                             .step = zoneout_rnn,
                                             .user = (void *)&zoneout_rnn_cell };
 #endif

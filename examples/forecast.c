@@ -84,12 +84,12 @@ static void update(run *r, const int32_t *pick, int64_t n)
     weft_window_batch b = weft_windows_batch(r->windows[TRAIN], pick, n, NULL);
     weft_tensor *loss = weft_mean_loss(model_loss(model_run(r->m.net, &b.series, NULL), b.target));
     weft_backward(loss);
-    weft_clip_grad_norm(r->m.trained, (weft_real)s->clip, 0);
+    weft_clip_grad_norm(r->m.trained, s->clip, 0);
     weft_optim_set_lr(
-        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
+        r->optim, weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
     weft_optim_step(r->optim);
     weft_ema_update(r->m.average, weft_optim_steps(r->optim));
-    r->meter[0] += (double)weft_item(loss);
+    r->meter[0] += weft_item(loss);
     r->meter[1]++;
     weft_clear(r->m.w);
     check_context(r->m.w, "update %lld", (long long)weft_optim_steps(r->optim));
@@ -253,9 +253,7 @@ static void begin(run *r)
         options_of_file(&forecast_table, &r->o, r->o.given, r->o.out);
     prepare(r, resumes ? r->o.out : NULL);
     const settings *s = &r->o.set;
-    weft_adam_opts adam = { 0 };
-    adam.weight_decay = (weft_real)s->decay;
-    r->optim = weft_adamw_new(r->m.trained, &adam);
+    r->optim = weft_adamw_new(r->m.trained, &(weft_adam_opts){ .weight_decay = s->decay });
     int64_t n = weft_windows_count(r->windows[TRAIN]);
     r->loader = weft_loader_new(r->m.w, "train", n, weft_windows_lengths(r->windows[TRAIN]),
                                 &(weft_loader_opts){ .count = s->batch });

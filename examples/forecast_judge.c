@@ -30,8 +30,8 @@ static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, cons
     weft_window_batch b = weft_windows_batch(windows, index, n, NULL);
     weft_tensor *y = model_run(f, &b.series, NULL);
     weft_loss loss = model_loss(y, b.target);
-    s->loss += (double)weft_item(loss.sum);
-    s->weight += (double)weft_item(loss.weight);
+    s->loss += weft_item(loss.sum);
+    s->weight += weft_item(loss.weight);
     double *predicted = memory((size_t)weft_numel(y) + 1, sizeof *predicted), *next = predicted;
     weft_windows_inverse_transform(windows, y, predicted);
     for (int64_t i = 0; i < n; i++) {

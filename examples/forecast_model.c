@@ -17,11 +17,10 @@ const weft_real quantiles[QUANTILES] = { (weft_real).05, (weft_real).25, (weft_r
 static weft_forecaster *encoder_decoder_lstm(weft_module *m, const char *name, const settings *s,
                                              weft_feature_counts n)
 {
-    weft_encoder_decoder_lstm_opts o = { .dropout = .1, .mlp_dropout = .1 };
+    weft_encoder_decoder_lstm_opts o = { .dropout = s->dropout };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_encoder = o.d_decoder = s->hidden;
     o.num_encoder_layers = o.num_decoder_layers = (int)s->layers;
-    o.dropout = (weft_real)s->dropout;
     o.output_dim = QUANTILES;
     return weft_encoder_decoder_lstm_new(m, name, &o);
 }
@@ -29,10 +28,9 @@ static weft_forecaster *encoder_decoder_lstm(weft_module *m, const char *name, c
 static weft_forecaster *attention_lstm(weft_module *m, const char *name, const settings *s,
                                        weft_feature_counts n)
 {
-    weft_attention_lstm_opts o = { .dropout = .1 };
+    weft_attention_lstm_opts o = { .dropout = s->dropout };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_model = s->hidden, o.num_layers = (int)s->layers, o.num_heads = (int)s->heads;
-    o.dropout = (weft_real)s->dropout;
     o.output_dim = QUANTILES;
     return weft_attention_lstm_new(m, name, &o);
 }
@@ -40,11 +38,10 @@ static weft_forecaster *attention_lstm(weft_module *m, const char *name, const s
 static weft_forecaster *transformer_lstm(weft_module *m, const char *name, const settings *s,
                                          weft_feature_counts n)
 {
-    weft_transformer_lstm_opts o = { .dropout = .1 };
+    weft_transformer_lstm_opts o = { .dropout = s->dropout };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_model = s->hidden, o.num_layers = (int)s->layers, o.num_heads = (int)s->heads,
     o.num_transformer_blocks = (int)s->blocks;
-    o.dropout = (weft_real)s->dropout;
     o.output_dim = QUANTILES;
     return weft_transformer_lstm_new(m, name, &o);
 }
@@ -52,12 +49,11 @@ static weft_forecaster *transformer_lstm(weft_module *m, const char *name, const
 static weft_forecaster *fusion_transformer(weft_module *m, const char *name, const settings *s,
                                            weft_feature_counts n)
 {
-    weft_tft_opts o = { .num_static_features = 1, .dropout = .1 };
+    weft_tft_opts o = { .num_static_features = 1, .dropout = s->dropout };
     o.num_past_features = n.past, o.num_future_features = n.future;
     o.d_model = s->hidden, o.num_lstm_layers = (int)s->layers, o.num_heads = (int)s->heads;
     /* nothing is static: two of them are told how long the past is */
     o.ctxt_seq_len = s->context;
-    o.dropout = (weft_real)s->dropout;
     o.output_dim = QUANTILES;
     o.variant = s->model == TFT ? WEFT_TFT : s->model == PF_TFT ? WEFT_PF_TFT : WEFT_XTFT;
     return weft_tft_new(m, name, &o);
@@ -86,7 +82,7 @@ model model_new(weft *w, const settings *s)
     m.net = forecaster_new(m.all, "net", s, n);
     m.best = forecaster_new(m.all, "best", s, n);
     m.trained = weft_forecaster_module(m.net);
-    m.average = s->average > 0 ? weft_ema_new(m.trained, (weft_real)s->average) : NULL;
+    m.average = s->average > 0 ? weft_ema_new(m.trained, s->average) : NULL;
     check_context(w, "%s", model_names[s->model]);
     weft_freeze(weft_forecaster_module(m.best), "*", true);
     return m;

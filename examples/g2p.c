@@ -174,20 +174,20 @@ static void update(run *r, int64_t n)
     weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
     weft_tensor *guess = logits(&r->m, &e, r->before, &write, NULL);
     weft_tensor *loss = weft_mean_loss(
-        weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = (weft_real)s->smoothing }));
+        weft_cross_entropy(guess, right, &(weft_ce_opts){ .smoothing = s->smoothing }));
     weft_backward(loss);
-    weft_tensor *norm = weft_clip_grad_norm(r->m.all, (weft_real)s->clip, 0);
+    weft_tensor *norm = weft_clip_grad_norm(r->m.all, s->clip, 0);
     weft_optim_set_lr(
-        r->optim, (weft_real)weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
+        r->optim, weft_cosine_warmup(weft_optim_steps(r->optim), r->total, s->lr, s->warmup, 0));
     weft_optim_step(r->optim);
     int64_t updates = weft_optim_steps(r->optim);
     weft_ema_update(r->m.average, updates);
     if (updates % READ == 1) {                   /* reading waits for the device: not at each update */
-        r->meter[0] += (double)weft_item(loss);
+        r->meter[0] += weft_item(loss);
         r->meter[1]++;
     }
     if (updates % POINT == 0 && weft_ok(r->m.w)) /* a failed step is no update */
-        log_point(r, (double)weft_item(norm));
+        log_point(r, weft_item(norm));
     weft_clear(r->m.w);
     check_context(r->m.w, "update %lld", (long long)updates);
 }
@@ -403,9 +403,7 @@ static void begin(run *r)
     r->test = dictionary_text(&r->d, TEST);
     r->dev = words_of(&r->d, DEV, &r->devs);
     r->m = model_new(open_context(r->o.device, s->seed, r->o.threads), s, r->d.phones.n);
-    weft_adam_opts adam = { 0 };
-    adam.weight_decay = (weft_real)s->decay;
-    r->optim = weft_adamw_new(r->m.all, &adam);
+    r->optim = weft_adamw_new(r->m.all, &(weft_adam_opts){ .weight_decay = s->decay });
     make_pairs(r);
     r->total = (r->pairs + s->batch - 1) / s->batch * s->epochs;
     r->points = r->total / POINT;

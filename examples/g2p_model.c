@@ -11,7 +11,7 @@
 model model_new(weft *w, const settings *s, int classes)
 {
     weft_module *m = weft_module_new(w, "g2p");
-    weft_real p = (weft_real)s->dropout;
+    double p = s->dropout;
     int64_t h = s->hidden, e = s->embed;
     weft_rnn_opts reads = {
         .input = e, .hidden = h, .layers = (int)s->layers, .bidirectional = true, .dropout = p
@@ -38,7 +38,7 @@ model model_new(weft *w, const settings *s, int classes)
         .drop_phones = weft_dropout_layer_new(m, "drop_phones", &(weft_dropout_opts){ .p = p }),
         .drop_output = weft_dropout_layer_new(m, "drop_output", &(weft_dropout_opts){ .p = p }),
     };
-    it.average = s->average > 0 ? weft_ema_new(m, (weft_real)s->average) : NULL;
+    it.average = s->average > 0 ? weft_ema_new(m, s->average) : NULL;
     return it;
 }
 

@@ -70,9 +70,7 @@ int main(int argc, char **argv)
     /* a GPU if there is one, else the CPU */
     weft *w = weft_open(&(weft_opts){ .device = WEFT_BEST, .seed = 1 });
     model m = model_new(w);
-    weft_adam_opts adam = { 0 };
-    adam.lr = (weft_real)5e-3;
-    weft_optim *opt = weft_adamw_new(m.all, &adam);
+    weft_optim *opt = weft_adamw_new(m.all, &(weft_adam_opts){ .lr = 5e-3 });
     uint64_t data = 1;
     weft_checkpoint_item items[] = { { "data", WEFT_I64, &data, 1 } };
 
@@ -87,7 +85,7 @@ int main(int argc, char **argv)
         weft_clip_grad_norm(m.all, 1, 0);
         weft_optim_step(opt);
         if (weft_optim_steps(opt) % 100 == 0)
-            printf("%6lld  %.4f\n", (long long)weft_optim_steps(opt), (double)weft_item(loss));
+            printf("%6lld  %.4f\n", (long long)weft_optim_steps(opt), weft_item(loss));
         if (weft_optim_steps(opt) % 500 == 0)
             s = weft_save(path, m.all, opt, items, 1);
         /* this step's tensors end here */

@@ -118,9 +118,9 @@ static run one_run(bench *b, bool packed, bool train)
     if (train)
         weft_backward(loss);
     weft_synchronize(b->w);
-    run r = { now_ms() - start, (double)weft_item(loss), 0 };
+    run r = { now_ms() - start, weft_item(loss), 0 };
     if (train)
-        r.norm = (double)weft_item(weft_clip_grad_norm(b->all, (weft_real)INFINITY, 0));
+        r.norm = weft_item(weft_clip_grad_norm(b->all, INFINITY, 0));
     weft_clear(b->w);
     return r;
 }

@@ -1,4 +1,6 @@
-/* api_io.h - checkpoints in HDF5, foreign weights, ragged data, batches, logs, pictures.
+/* api_io.h - all that reads and writes files, and what deals the data out.
+ *
+ * Contents: checkpoints in HDF5, weights of other programs, ragged data, batches, logs, pictures.
  *
  * Functions on files return a weft_status and never change the context's error; weft_file_message
  * has the text of this thread's last one that failed. A thread that calls them needs a stack of 64
@@ -48,7 +50,9 @@ typedef struct { int loaded, missing, extra, other_shape; char text[4096]; } wef
 /* Loads the parameters and buffers whose names and shapes agree and reports the others. */
 WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
                                         weft_load_report *report) WEFT_MUST_USE;
-/* Foreign weights: data sets under flat dotted or nested names, as h5py writes a PyTorch state
+
+/* ---- weights of other programs ---- */
+/* Data sets under flat dotted or nested names, as h5py writes a PyTorch state
  * dict, of float16, bfloat16, float32 or float64; plain, or in chunks, by gzip or not. report may
  * be NULL: then all must agree. A weight of another type is an error that names it. NaN and
  * infinities stay; a finite float64 that a weft_real cannot hold is an error. */

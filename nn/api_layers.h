@@ -1,5 +1,6 @@
-/* api_layers.h - linear layers, embeddings, normalisation, dropout, MLPs, attention between
- * ragged tensors. */
+/* api_layers.h - layers, all but recurrent ones (api_rnn.h).
+ *
+ * Contents: linear layers, embeddings, layer norm, dropout, MLPs; attention over ragged memory. */
 #ifndef WEFT_API_LAYERS_H
 #define WEFT_API_LAYERS_H
 #include "api_nn.h"

@@ -1,4 +1,6 @@
-/* api_loss.h - losses as (sum, weight), metrics. */
+/* api_loss.h - losses as (sum, weight), and what is counted beside them.
+ *
+ * Contents: losses, metrics (accuracies, confusion matrices, perplexity, edit distance), meters. */
 #ifndef WEFT_API_LOSS_H
 #define WEFT_API_LOSS_H
 #include "../autograd/api_autograd.h"
@@ -100,6 +102,26 @@ WEFT_API double weft_perplexity(double sum, double weight);
 /* Insertions, deletions and substitutions between two sequences of ints, Levenshtein 1966; -1 if
  * out of memory, or if one is NULL and not empty. */
 WEFT_API int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb);
+
+/* ---- meters ---- */
+/* A running mean, by buckets of length if edges are given; plain data, no context needed,
+ * zero-initialised is valid; a NULL one swallows all. */
+enum { WEFT_BUCKETS = 16 };
+typedef struct {
+    int edges;
+    int64_t edge[WEFT_BUCKETS - 1];
+    double sum[WEFT_BUCKETS], weight[WEFT_BUCKETS];
+    double other_sum, other_weight;              /* of what no length was said of, beside edges */
+} weft_meter;
+/* Adds a total and its weight, of a loss, a ratio, or anything to be divided once. Beside edges it
+ * is in the mean, and in no bucket. */
+WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
+/* The same of sequences of that length, which chooses the bucket: the first whose edge is above
+ * it. */
+WEFT_API void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight);
+WEFT_API double weft_meter_mean(const weft_meter *meter);             /* NaN if nothing was added */
+WEFT_API double weft_meter_bucket(const weft_meter *meter, int bucket);
+WEFT_API void weft_meter_reset(weft_meter *meter);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,7 @@
 /* api_nn.h - modules and their parameters.
  *
+ * Contents: modules, parameters and buffers, finding and counting them, their gradients.
+ *
  * A module tree owns its parameters; all of them are one flat vector, and so are their gradients.
  * Layers hang below a module and end with the context. A layer that could not be made is an empty
  * one; running it gives an inert tensor. Names are PyTorch's, joined by dots:
@@ -23,6 +25,7 @@ WEFT_API weft_module *weft_submodule_new(weft_module *parent, const char *name);
 /* The context of a module. */
 WEFT_API weft *weft_module_context(const weft_module *m);
 
+/* ---- parameters and buffers ---- */
 /* How a parameter [out, in, ..] starts, a the gain (0: 1) of the last three, which want a rank of 2
  * or more: XAVIER uniform in +-a sqrt(6 / (in + out)), Glorot & Bengio 2010; KAIMING in +-a sqrt(6
  * / in), He et al. 2015; further extents multiply both in and out. ORTHOGONAL: as [out, rest] its
@@ -63,6 +66,8 @@ WEFT_API void weft_tie(weft_module *m, const char *name, weft_tensor *parameter)
  * one gets no gradient and no step; freezing forgets the gradient there is. A pattern that fits no
  * parameter is an error; a tied one is found by its first name. */
 WEFT_API void weft_freeze(weft_module *m, const char *pattern, bool frozen);
+
+/* ---- finding and counting them ---- */
 /* Parameters and buffers below m in the order in which they were made: their number, the i-th, its
  * path below m (owned by the context; path may be NULL). No such i is an error. */
 WEFT_API int weft_parameter_count(const weft_module *m);
@@ -76,6 +81,8 @@ WEFT_API int64_t weft_parameter_numel(const weft_module *m);
 /* Prints a table: a line for each parameter and buffer below m with its path, shape, numbers, and
  * whether it is frozen, tied or a buffer; then the totals. */
 WEFT_API void weft_print_module(FILE *file, const weft_module *m);
+
+/* ---- their gradients ---- */
 /* Zeroes the gradients below m; divides them by a scalar tensor (0 if it is 0): one division
  * after accumulation. */
 WEFT_API void weft_zero_grad(weft_module *m);

@@ -1,4 +1,6 @@
-/* api_optim.h - optimisers, clipping, averaging, schedules of the learning rate. */
+/* api_optim.h - what changes the parameters, and how fast.
+ *
+ * Contents: optimisers, clipping, averages of parameters, schedules, plateaus, early stopping. */
 #ifndef WEFT_API_OPTIM_H
 #define WEFT_API_OPTIM_H
 #include "api_nn.h"
@@ -50,10 +52,14 @@ WEFT_API int64_t weft_optim_steps(const weft_optim *o);
  * They wait for the device. */
 WEFT_API int64_t weft_optim_skipped(weft_optim *o);
 WEFT_API const char *weft_optim_bad_parameter(weft_optim *o);
+
+/* ---- clipping ---- */
 /* Scales the gradients below m so that their norm is at most max, which is more than 0 (INFINITY:
  * no limit); returns the norm before, a scalar: no wait unless it is read. power: 2 (or 0, the
  * default), 1 or INFINITY, torch's norm_type. */
 WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power);
+
+/* ---- averages of parameters ---- */
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 -
  * decay) (parameter - average). Saved with m as buffers "ema.<path>". update comes after update
  * number `updates` of the parameters (from 1): over the first 1 / (1 - decay) of them the average
@@ -80,6 +86,8 @@ WEFT_API double weft_step_decay(int64_t step, int64_t every, double lr, double f
  * above 0. */
 WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double rise, double start,
                                double end);
+
+/* ---- plateaus and early stopping ---- */
 /* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when
  * more than `patience` values in a row were no better (patience 2: at the third; 0: at the first).
  * Returns lr. Plain data, to be saved; best, bad and seen start as 0. NaN of NULL. */

@@ -1,5 +1,7 @@
 /* api_rnn.h - recurrent layers over ragged batches, one step at a time, decoding.
  *
+ * Contents: layers, running them, states, decoding, a cell of one's own.
+ *
  * States are [layers * directions, n, width] in the order in which the user gave the sequences; the
  * reverse direction runs from a sequence's own end. A sequence of length 0 has no output rows, and
  * its last state is its first. Of the layout rows each row is a column of the recurrence, several
@@ -12,6 +14,7 @@
 extern "C" {
 #endif
 
+/* ---- layers ---- */
 typedef struct weft_rnn weft_rnn;
 typedef struct {
     int64_t   input, hidden;
@@ -43,43 +46,7 @@ WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rn
  * the GRU above, h' = (1 - f) h + f n. */
 WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 
-/* ---- a cell of one's own ---- *
- * The step of a recurrent layer, from operators. Layers, directions, dropout, ragged batches in
- * every layout, carried states, decoding, checkpoints, second derivatives and GPUs are as in the
- * layers above, and a sequence's bits do not depend on its neighbours. docs/cells.md has four such
- * cells. */
-typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
-/* A parameter beside the weights and biases, for each layer and direction: [blocks * hidden], or
- * [blocks * hidden, hidden] or [.., input]; its name gets _l0, _l0_reverse, .. behind it. init
- * NULL: uniform in +-1/sqrt(hidden). */
-typedef struct {
-    const char *name; weft_cell_shape shape; int blocks; const weft_init *init;
-} weft_cell_parameter;
-/* What a step gets, of the sequences that take part in it, one a row. */
-typedef struct {
-    int64_t hidden;
-    weft_tensor *x;   /* [rows, gates * hidden]: weight_ih x + bias_ih; [rows, input]: of 0 gates */
-    weft_tensor *h, *c;                  /* [rows, hidden] the states before; c NULL of one state */
-    weft_tensor *weight_hh, *bias_hh;   /* [gates_h * hidden, hidden], [..]; NULL: there are none */
-    weft_tensor *const *own;                     /* the cell's own parameters, in their order */
-    weft_tensor *noise;          /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
-} weft_cell_input;
-/* The states after it, [rows, hidden] each; c NULL of one state. */
-typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
-typedef struct {
-    const char *name, *gate_names;            /* as checkpoints keep them; gate_names may be NULL */
-    /* blocks of hidden rows of weight_ih; of weight_hh, 0: as many, -1: there is none */
-    int gates, gates_h;
-    int states;                                  /* 1 (or 0): h; 2: h and c */
-    const weft_cell_parameter *own; int own_count;               /* up to 16 */
-    double noise;                            /* 0 .. 1: the probability of the dropout of `noise` */
-    weft_cell_step *step; void *user;            /* user must live as long as the layer is run */
-} weft_cell;
-/* A layer of that cell: opts.proj and relu are errors, lean changes nothing. cell and its name
- * are copied. */
-WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
-                                    const weft_rnn_opts *opts);
-
+/* ---- running them ---- */
 /* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n
  * sequences of length T, y plain. The first state NULL: zeros; a cell with a c takes h and c or
  * neither. */
@@ -97,6 +64,8 @@ WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
 WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
+
+/* ---- states ---- */
 /* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each twice,
  * 0 0 1 1 .. A state of NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
@@ -131,6 +100,43 @@ typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_
 WEFT_API weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
                                   void *user, const weft_decode_opts *opts);
 WEFT_API void weft_decoded_free(weft_decoded *d);
+
+/* ---- a cell of one's own ---- *
+ * The step of a recurrent layer, from operators. Layers, directions, dropout, ragged batches in
+ * every layout, carried states, decoding, checkpoints, second derivatives and GPUs are as in the
+ * layers above, and a sequence's bits do not depend on its neighbours. docs/cells.md explains one,
+ * examples/cells_steps.h has four. */
+typedef enum { WEFT_CELL_VECTOR, WEFT_CELL_OF_HIDDEN, WEFT_CELL_OF_INPUT } weft_cell_shape;
+/* A parameter beside the weights and biases, for each layer and direction: [blocks * hidden], or
+ * [blocks * hidden, hidden] or [.., input]; its name gets _l0, _l0_reverse, .. behind it. init
+ * NULL: uniform in +-1/sqrt(hidden). */
+typedef struct {
+    const char *name; weft_cell_shape shape; int blocks; const weft_init *init;
+} weft_cell_parameter;
+/* What a step gets, of the sequences that take part in it, one a row. */
+typedef struct {
+    int64_t hidden;
+    weft_tensor *x;   /* [rows, gates * hidden]: weight_ih x + bias_ih; [rows, input]: of 0 gates */
+    weft_tensor *h, *c;                  /* [rows, hidden] the states before; c NULL of one state */
+    weft_tensor *weight_hh, *bias_hh;   /* [gates_h * hidden, hidden], [..]; NULL: there are none */
+    weft_tensor *const *own;                     /* the cell's own parameters, in their order */
+    weft_tensor *noise;          /* [rows, hidden] of ones under dropout; NULL if cell.noise is 0 */
+} weft_cell_input;
+/* The states after it, [rows, hidden] each; c NULL of one state. */
+typedef weft_state weft_cell_step(const weft_cell_input *in, void *user);
+typedef struct {
+    const char *name, *gate_names;            /* as checkpoints keep them; gate_names may be NULL */
+    /* blocks of hidden rows of weight_ih; of weight_hh, 0: as many, -1: there is none */
+    int gates, gates_h;
+    int states;                                  /* 1 (or 0): h; 2: h and c */
+    const weft_cell_parameter *own; int own_count;               /* up to 16 */
+    double noise;                            /* 0 .. 1: the probability of the dropout of `noise` */
+    weft_cell_step *step; void *user;            /* user must live as long as the layer is run */
+} weft_cell;
+/* A layer of that cell: opts.proj and relu are errors, lean changes nothing. cell and its name
+ * are copied. */
+WEFT_API weft_rnn *weft_rnn_of_cell(weft_module *m, const char *name, const weft_cell *cell,
+                                    const weft_rnn_opts *opts);
 
 #ifdef __cplusplus
 }

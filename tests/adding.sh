@@ -30,7 +30,7 @@ after rnn/api_rnn.h '^WEFT_API weft_rnn \*weft_mgu_new.*' <<'X'
 /* The update gate RNN of Collins et al. 2017, gates z n: n = tanh(W x + U h + b), h' = (1 - z) n + z h. */
 WEFT_API weft_rnn *weft_ugrnn_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 X
-after rnn/layers.c '^weft_rnn \*weft_mgu_new.*' <<'X'
+after rnn/layers.c '^weft_module \*weft_rnn_module.*' <<'X'
 weft_rnn *weft_ugrnn_new(weft_module *m, const char *name, const weft_rnn_opts *o) { return known_new(m, name, "ugrnn_new", WEFT__ugrnn, o); }
 X
 after rnn/composed.c '    case WEFT__mgu: .*' <<'X'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lint.sh: the rules that nobody should have to check by eye. Each rule prints what breaks it; closes with "N of M rules hold".
+# lint.sh: the rules that no one should have to check by eye. Each rule prints what breaks it; closes with "N of M rules hold".
 # B is a build with libweft.so in it. Needs ctags and nm; uses clang-tidy, shellcheck and a C++ compiler when they are there.
 set -u
 folders="core autograd nn rnn io cuda"
@@ -67,6 +67,21 @@ whitespace() { git grep -nIE '[[:space:]]+$' -- ':!*.svg' ':!tests/golden/*' ':!
 columns() {
     git ls-files | grep -E '\.(c|h|cu|cuh|inc|def|cell|cpp)$' | xargs awk '
         length > (FILENAME ~ /api_|weft\.h/ ? 100 : 110) { print FILENAME ":" FNR ": " length " columns" }'
+    # prose and code of documents, but no tables, and no line without a blank to break it at
+    git ls-files | grep -E '\.md$' | xargs awk '
+        length > 100 && !/^ *\|/ && /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length " columns (tests/wrap_docs.py)" }'
+}
+# In documents: names of ours that no source has (of the page on 0.1 the new names), names in the reading list, links to no file.
+documents_name_what_is() {
+    local ours='(weft|WEFT)_+[A-Za-z0-9_]*[A-Za-z0-9]'
+    { git grep -hE "$ours" -- '*.md' ':!docs/from_0_1.md' | sed 's/#[a-z_]*//g' | grep -owE "$ours"; awk -F'|' '/^\| `/ { print $3 }' docs/from_0_1.md | grep -owE "$ours"; } | sort -u |
+        comm -23 - <(git grep -ohwE "$ours" -- ':!*.md' ':!docs/from_0_1.pl' | sort -u) | sed 's/$/ is in a document only/'
+    grep -oE '`[A-Za-z_]+`' docs/read_in_this_order.md | tr -d '`' | sort -u | while read -r name; do
+        git grep -qF "$name" -- ':!*.md' || echo "docs/read_in_this_order.md: $name is in no source"
+    done
+    git ls-files '*.md' | while read -r f; do
+        grep -oE '\]\([^)#:]+' "$f" | cut -c3- | while read -r to; do [ -e "$(dirname "$f")/$to" ] || echo "$f: there is no $to"; done
+    done
 }
 machine_paths() { git grep -nIE '(^|[^A-Za-z0-9_.$}-])/(work|home|root|Users|tmp)/' -- ':!LICENSE' ':!tests/lint.sh' | cut -c1-120; }
 scripts() {
@@ -92,7 +107,8 @@ rule "every public function is in a test or an example" public_functions_are_tes
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace
-rule "no line of code above 110 columns, of public headers 100" columns
+rule "no line of code above 110 columns, of public headers and documents 100" columns
+rule "documents name what there is" documents_name_what_is
 rule "no paths of one machine" machine_paths
 rule "scripts parse" scripts
 if command -v clang-tidy >/dev/null && [ -z "${WEFT_NO_TIDY:-}" ]; then rule "clang-tidy" tidy; fi

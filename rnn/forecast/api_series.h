@@ -1,5 +1,6 @@
-/* api_series.h - time series: frames of named columns, features, windows, a forecast of any
- * length. */
+/* api_series.h - time series, from a file to a forecast.
+ *
+ * Contents: frames of named columns, features, windows, a forecast of any length. */
 #ifndef WEFT_API_SERIES_H
 #define WEFT_API_SERIES_H
 #include "../../io/api_io.h"

@@ -1,4 +1,6 @@
-/* api_transformertf.h - the sequence helpers of TransformerTF under its names. */
+/* api_transformertf.h - the sequence helpers of TransformerTF under its names.
+ *
+ * Contents: when to pack, moving pads, packing and unpacking, checking pads, masks. */
 #ifndef WEFT_API_TRANSFORMERTF_H
 #define WEFT_API_TRANSFORMERTF_H
 #include "../../autograd/api_autograd.h"

@@ -1,7 +1,7 @@
 /* meter.c - a running mean in buckets of length. Sums of double: an epoch of float losses adds up without
  * loss. */
 #include <math.h>
-#include "rnn/forecast/api_forecast.h"
+#include "nn/api_loss.h"
 
 static int buckets(const weft_meter *m)          /* 0: of NULL */
 {
