@@ -149,7 +149,7 @@ Test(inflate, damaged_streams)
     end_folder();
 }
 
-/* Each allocation of a load fails once, zlib's included: of a good file, and of a stream that does not end. */
+/* Each allocation of a load fails once, zlib's included: of a good file, and of a stream that goes on. */
 Test(inflate, without_memory)
 {
     enum { N = 3000 };
