@@ -97,8 +97,8 @@ WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
 WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
-/* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each twice,
- * 0 0 1 1 .. A state of NULLs, zeros, stays one. */
+/* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each
+ * twice, 0 0 1 1 .. A state of NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
 /* ---- decoding ---- *
