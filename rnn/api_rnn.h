@@ -66,8 +66,8 @@ WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 
 /* ---- states ---- */
-/* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each twice,
- * 0 0 1 1 .. A state of NULLs, zeros, stays one. */
+/* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each
+ * twice, 0 0 1 1 .. A state of NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
 
 /* ---- decoding ---- *

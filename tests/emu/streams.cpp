@@ -52,17 +52,17 @@ emu_stream *needed(emu_stream *s)                /* the stream that has to go on
     return s;
 }
 
-emu_stream *choose(emu_stream *needed)
+emu_stream *choose(emu_stream *waiting)
 {
     int seed = emu::setting("WEFT_EMU_SEED", 0);
     std::vector<emu_stream *> others;
     for (emu_stream *s : streams)
-        if (s != needed && !s->queue.empty() && !blocked(s))
+        if (s != waiting && !s->queue.empty() && !blocked(s))
             others.push_back(s);
     lots = lots * 1664525u + 1013904223u + (unsigned)seed;
     size_t lot = (lots >> 8) % (others.size() + 1);
     if (others.empty() || seed == 0 || (seed > 1 && lot == others.size()))
-        return needed(needed);
+        return needed(waiting);
     return others[seed == 1 ? 0 : lot];
 }
 
@@ -76,12 +76,12 @@ void step(emu_stream *s)
 }
 
 /* Until that is done; the error of the stream's device. */
-template <class Done> cudaError_t go_on_until(emu_stream *needed, Done done)
+template <class Done> cudaError_t go_on_until(emu_stream *waiting, Done done)
 {
     emu::Open open;
     while (!done())
-        step(choose(needed));
-    return emu::note(emu::lost(needed->device));
+        step(choose(waiting));
+    return emu::note(emu::lost(waiting->device));
 }
 cudaError_t empty(emu_stream *s)
 {

@@ -448,10 +448,9 @@ Test(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_save(path, NULL, NULL, NULL, 0), WEFT_EARG, "module");
     REFUSES(weft_load(NULL, a.m, NULL, NULL, 0), WEFT_EARG, "path");
     REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "module");
-    REFUSES(weft_load(NULL, NULL, NULL, &(weft_checkpoint_item){ "x", WEFT_I32, &x, 1 }, 1), WEFT_EARG,
-            "path");
-    REFUSES(weft_load(path, NULL, a.o, &(weft_checkpoint_item){ "x", WEFT_I32, &x, 1 }, 1), WEFT_EARG,
-            "the module is NULL");
+    const weft_checkpoint_item one = { "x", WEFT_I32, &x, 1 };
+    REFUSES(weft_load(NULL, NULL, NULL, &one, 1), WEFT_EARG, "path");
+    REFUSES(weft_load(path, NULL, a.o, &one, 1), WEFT_EARG, "the module is NULL");
     REFUSES(weft_load(path, NULL, NULL, NULL, 1), WEFT_EARG, "1 items at NULL");
     REFUSES(weft_load(path, NULL, NULL, NULL, -1), WEFT_EARG, "-1 items");
     REFUSES(weft_load_matching(path, NULL, NULL), WEFT_EARG, "module");

@@ -168,6 +168,7 @@ Test(parameters, frozen_by_a_pattern)
         for (int k = 0; k < COUNT(p); k++)
             cr_assert_eq(p[k]->node.frozen, t[i].frozen >> k & 1, "\"%s\", parameter %d", t[i].pattern, k);
     }
+    weft_freeze(m, "*", false);
     static const char *const nothing[] = { "", "a", "m.*", "a.W", "buffer", "tied", NULL };
     for (int i = 0; i < COUNT(nothing); i++) {
         weft_freeze(m, nothing[i], true);

@@ -16,7 +16,7 @@ static void drop(cut *c)
     free(c->rest.stretch);
 }
 
-/* Ready to cut, with room for all series in both parts. */
+/* Ready to cut: what is split and its parts can be that, and the parts are empty. */
 static weft_status begin(cut *c, const weft_frame *f, weft_frame *first, weft_frame *rest)
 {
     *c = (cut){ .f = f };
@@ -24,15 +24,17 @@ static weft_status begin(cut *c, const weft_frame *f, weft_frame *first, weft_fr
         return weft__file_fail(WEFT_EARG,
                                "%s: two frames for the parts are expected, beside the one that is split", me);
     *first = *rest = (weft_frame){ 0 };
-    weft_status s = weft__frame_good(me, f);
-    if (s != WEFT_OK)
-        return s;
-    c->first.stretch = malloc((size_t)(f->n + 1) * sizeof *c->first.stretch);
-    c->rest.stretch = malloc((size_t)(f->n + 1) * sizeof *c->rest.stretch);
+    return weft__frame_good(me, f);
+}
+
+static weft_status make_room(cut *c)             /* for all series in both parts; finish gives it back */
+{
+    size_t n = (size_t)c->f->n + 1;
+    c->first.stretch = malloc(n * sizeof *c->first.stretch);
+    c->rest.stretch = malloc(n * sizeof *c->rest.stretch);
     if (c->first.stretch && c->rest.stretch)
         return WEFT_OK;
-    drop(c);
-    return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld series", me, (long long)f->n);
+    return weft__file_fail(WEFT_ENOMEM, "%s: out of memory for %lld series", me, (long long)c->f->n);
 }
 
 /* Rows first .. end - 1 of all, which are of this series. */
@@ -171,6 +173,8 @@ weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *o
     if (s != WEFT_OK)
         return s;
     s = check_way(&o);
+    if (s == WEFT_OK)
+        s = make_room(&c);
     if (s == WEFT_OK)
         s = o.series ? by_series(&c, &o) : o.time ? by_time(&c, &o) : by_fraction(&c, &o);
     return finish(&c, s, first, rest);
