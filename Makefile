@@ -43,14 +43,14 @@ WARN_LIB := -Wconversion -Wno-sign-conversion -Wdouble-promotion -Wvla
 BASE     := -std=c11 -D_GNU_SOURCE -I. $(WARN)
 ALL       = $(BASE) $(CPPFLAGS) $(CFLAGS) $(VFLAGS) $(EXTRA) -MMD -MP
 ifeq ($(DEPS),)
-HDF5      = $(shell $(PKG_CONFIG) --cflags hdf5)
-LIBS      = $(shell $(PKG_CONFIG) --libs hdf5) -ldl -lm -lpthread
+HDF5      = $(shell $(PKG_CONFIG) --cflags hdf5 zlib)
+LIBS      = $(shell $(PKG_CONFIG) --libs hdf5 zlib) -ldl -lm -lpthread
 else
 # No pkg-config, no package manager, and no LD_LIBRARY_PATH, which compilers and Python would follow, too: programs know the folder by
 # DT_RPATH, which unlike DT_RUNPATH counts for what the libraries need in turn and for what is opened later.
 DEPS_LIB  := $(abspath $(DEPS))/usr/lib/$(shell $(CC) -dumpmachine)
 HDF5      := -I$(abspath $(DEPS))/usr/include -I$(abspath $(DEPS))/usr/include/hdf5/serial
-LIBS      := -L$(DEPS_LIB) -Wl,--disable-new-dtags,-rpath,$(DEPS_LIB),-rpath-link,$(DEPS_LIB) -lhdf5 -ldl -lm -lpthread
+LIBS      := -L$(DEPS_LIB) -Wl,--disable-new-dtags,-rpath,$(DEPS_LIB),-rpath-link,$(DEPS_LIB) -lhdf5 -lz -ldl -lm -lpthread
 export DEPS
 endif
 

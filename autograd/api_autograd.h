@@ -155,13 +155,10 @@ WEFT_API weft_tensor *weft_one_hot(weft_tensor *class_, int64_t classes);
 
 /* ---- ragged batches ---- */
 /* A padded tensor [n, T, ..] to a packed one. Lengths: as many as sequences, 0 .. T each; else an
- * error that names the sequence. What lies beyond a length is never looked at. */
+ * error that names the sequence. What lies beyond a length is never looked at; whether it is 0,
+ * weft_validate_encoder_alignment says. */
 WEFT_API weft_tensor *weft_pack_padded_sequence(weft_tensor *padded, const weft_lengths *lengths,
                                                 weft_align align);
-/* The same, and an error if anything beyond the lengths is not 0 (the length covers only part of
- * the data); waits. */
-WEFT_API weft_tensor *weft_pack_padded_checked(weft_tensor *padded, const weft_lengths *lengths,
-                                               weft_align align);
 /* A ragged tensor to a plain [n, T, ..]; total is T (at least the longest), 0 means the longest;
  * pads hold `fill`. */
 WEFT_API weft_tensor *weft_pad_packed_sequence(weft_tensor *ragged, int64_t total, double fill,

@@ -117,12 +117,6 @@ bool weft__pads_are_zero(weft_tensor *x, const weft_lengths *l, weft_align align
     return !w->status;
 }
 
-weft_tensor *weft_pack_padded_checked(weft_tensor *x, const weft_lengths *l, weft_align align)
-{
-    bool sound = weft__pads_are_zero(x, l, align, "pack_padded_checked");
-    return sound ? weft_pack_padded_sequence(x, l, align) : weft__inert_beside(x);
-}
-
 static weft_tensor *padded(weft_tensor *x, int64_t total, real fill, weft_align align, const char *function)
 {
     if (!is_ragged(x) || (unsigned)align > WEFT_ALIGN_RIGHT || x->f.rank == WEFT_RANK)

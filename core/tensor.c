@@ -241,7 +241,10 @@ double weft_item(weft_tensor *x)
 {
     real value = 0;
     char text[128];
-    if (x && !weft__wrong(x->w, x) && weft__elements(&x->f) != 1)
+    const char *wrong = x ? weft__wrong(x->w, x) : NULL;
+    if (wrong)
+        weft__fail(x->w, WEFT_EARG, "item: the tensor %s", wrong);
+    else if (x && weft__elements(&x->f) != 1)
         weft__fail(x->w, WEFT_ESHAPE, "item: %s: a tensor of one element is expected",
                    weft__text(&x->f, text));
     if (x && x->f.type == WEFT_I32) {

@@ -81,7 +81,7 @@ static void restore(run *r)
 static void update(run *r, const int32_t *pick, int64_t n)
 {
     const settings *s = &r->o.set;
-    weft_window_batch b = weft_windows_batch(r->windows[TRAIN], pick, n);
+    weft_window_batch b = weft_windows_batch(r->windows[TRAIN], pick, n, NULL);
     weft_tensor *loss = weft_mean_loss(model_loss(model_run(r->m.net, &b.series, NULL), b.target));
     weft_backward(loss);
     weft_clip_grad_norm(r->m.trained, s->clip, 0);
@@ -207,7 +207,7 @@ static void prepare(run *r, const char *path)
     weft_checkpoint_item scalers[WEFT_FEATURES_ITEMS];
     weft_features_state(r->m.features, scalers);
     if (path)
-        check_file(weft_load_items(path, scalers, WEFT_FEATURES_ITEMS));
+        check_file(weft_load(path, NULL, NULL, scalers, WEFT_FEATURES_ITEMS));
     else
         weft_features_fit(r->m.features, &r->frame[TRAIN]);
     r->windows[TRAIN] = windows_to_train(&r->m, s, &r->frame[TRAIN]);

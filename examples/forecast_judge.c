@@ -27,7 +27,7 @@ static void add_rows(sums *s, const double *predicted, const double *B, int64_t 
 static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, const weft_frame *frame,
                         const int32_t *index, int64_t n)
 {
-    weft_window_batch b = weft_windows_batch(windows, index, n);
+    weft_window_batch b = weft_windows_batch(windows, index, n, NULL);
     weft_tensor *y = model_run(f, &b.series, NULL);
     weft_loss loss = model_loss(y, b.target);
     s->loss += weft_item(loss.sum);

@@ -55,8 +55,8 @@ static weft_forecaster *fusion_transformer(weft_module *m, const char *name, con
     /* nothing is static: two of them are told how long the past is */
     o.ctxt_seq_len = s->context;
     o.output_dim = QUANTILES;
-    return s->model == TFT ? weft_tft_new(m, name, &o)
-        : s->model == PF_TFT ? weft_pf_tft_new(m, name, &o) : weft_xtft_new(m, name, &o);
+    o.variant = s->model == TFT ? WEFT_TFT : s->model == PF_TFT ? WEFT_PF_TFT : WEFT_XTFT;
+    return weft_tft_new(m, name, &o);
 }
 
 static weft_forecaster *forecaster_new(weft_module *m, const char *name, const settings *s,
@@ -84,7 +84,7 @@ model model_new(weft *w, const settings *s)
     m.trained = weft_forecaster_module(m.net);
     m.average = s->average > 0 ? weft_ema_new(m.trained, s->average) : NULL;
     check_context(w, "%s", model_names[s->model]);
-    weft_freeze(weft_forecaster_module(m.best), true);
+    weft_freeze(weft_forecaster_module(m.best), "*", true);
     return m;
 }
 

@@ -107,7 +107,7 @@ static weft_chart error_chart(const view *v, double *misses, weft_curve curves[C
 /* The quantiles of a window, in B's unit; to be freed. */
 static double *forecast_of(const gallery *g, int32_t window, weft_forecast_maps *maps)
 {
-    weft_window_batch b = weft_windows_batch(g->windows, &window, 1);
+    weft_window_batch b = weft_windows_batch(g->windows, &window, 1, NULL);
     weft_tensor *y = model_run(g->m->best, &b.series, maps);
     double *predicted = memory((size_t)weft_numel(y) + 1, sizeof *predicted);
     weft_windows_inverse_transform(g->windows, y, predicted);
@@ -133,7 +133,7 @@ static void draw_forecasts(const char *path, const gallery *g, int32_t window, c
         time_chart(&whole, "a whole series, each forecast from the one before it", curves[2]),
         error_chart(&whole, misses, curves[3]),
     };
-    check_file(weft_plot_charts(path, "The field of a magnet with hysteresis", charts, 4, 2));
+    check_file(weft_plot_lines(path, "The field of a magnet with hysteresis", charts, 4, 2));
     free(all);
     free(one.block);
     free(whole.block);
@@ -224,7 +224,7 @@ static void draw_training(const char *path, const gallery *g)
     const weft_chart charts[] = { { "quantile loss, of scaled numbers", "epochs", "loss", NULL, 0, 10, loss,
                                     2 },
                                   { "RMSE of the median", "epochs", "B", NULL, 0, 10, &rmse, 1 } };
-    check_file(weft_plot_charts(path, "Learning hysteresis", charts, 2, 2));
+    check_file(weft_plot_lines(path, "Learning hysteresis", charts, 2, 2));
     free(x);
 }
 

@@ -325,7 +325,8 @@ static char *text_item(const char *path, const char *name)
 {
     int64_t n = weft_checkpoint_item_size(path, name);
     char *text = memory(n > 0 ? (size_t)n : 1, 1);
-    if (n < 0 || weft_load_items(path, &(weft_checkpoint_item){ name, WEFT_TEXT, text, n }, 1) != WEFT_OK)
+    weft_checkpoint_item item = { name, WEFT_TEXT, text, n };
+    if (n < 0 || weft_load(path, NULL, NULL, &item, 1) != WEFT_OK)
         quit(1, "%s", weft_file_message());
     return text;
 }
@@ -380,7 +381,8 @@ static int do_test(options *o)
 static void must_be_the_same(const run *r)      /* dictionary as when the file was begun */
 {
     int64_t print;
-    check_file(weft_load_items(r->o.out, &(weft_checkpoint_item){ "dictionary", WEFT_I64, &print, 1 }, 1));
+    weft_checkpoint_item item = { "dictionary", WEFT_I64, &print, 1 };
+    check_file(weft_load(r->o.out, NULL, NULL, &item, 1));
     if (print != r->print)
         quit(1, "%s was begun with another dictionary than %s", r->o.out, r->o.data);
 }

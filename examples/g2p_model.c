@@ -101,14 +101,13 @@ weft_decoded pronounce(const model *m, const int32_t *letters, const weft_length
     size_t n = (size_t)lengths->n, rows = n * (size_t)beam;
     writer it = { m, NULL, lengths->n, memory(n, sizeof *it.beams), memory(rows, sizeof *it.zeros) };
     weft_decode_opts how = {
-        .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = 1
+        .begin = MARK, .end = MARK, .limit = limit, .beams = (int)beam, .length_penalty = beam > 1
     };
     weft_decoded said = { 0 };
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w) {
         encoded e = encode(m, letters, lengths);
         it.memory = e.memory;
-        said = beam > 1 ? weft_decode_beam(m->w, lengths->n, e.first, next_phones, &it, &how)
-                        : weft_decode_greedy(m->w, lengths->n, e.first, next_phones, &it, &how);
+        said = weft_decode(m->w, lengths->n, e.first, next_phones, &it, &how);
     }
     free(it.beams);
     free(it.zeros);

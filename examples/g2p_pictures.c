@@ -23,8 +23,8 @@ weft_status draw_history(const char *path, const history *h)
         { "words wrong (dev)", h->epochs, end, wer, true, NULL },
         { "phones wrong (dev)", h->epochs, end, per, true, NULL },
     };
-    weft_status status =
-        weft_plot_lines(path, "Learning to pronounce English", "updates", "loss", "errors, %", curves, 3);
+    const weft_chart chart = { NULL, "updates", "loss", "errors, %", 0, 0, curves, 3 };
+    weft_status status = weft_plot_lines(path, "Learning to pronounce English", &chart, 1, 0);
     free(x);
     return status;
 }

@@ -234,7 +234,7 @@ static weft_status draw(const options *o, const results *r, bool with_peer, cons
     snprintf(title, sizeof title, "Packing: Embedding(10, 16), LSTM(16, 32), Linear(32, 2), batch %lld; %s",
              (long long)o->batch, under);
     snprintf(path, sizeof path, "%s/slow_pack.svg", o->out);
-    return weft_plot_charts(path, title, charts, 4, 2);
+    return weft_plot_lines(path, title, charts, 4, 2);
 }
 
 /* ---- the machine ---- */

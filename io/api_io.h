@@ -34,14 +34,12 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were.
- * o and items may be NULL, 0. Items must be in the file with that type and at most n numbers (text:
+ * o and items may be NULL, 0; m, too, beside items: then they alone are loaded, say before a model
+ * is built. Items must be in the file with that type and at most n numbers (text:
  * n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file; WEFT_EFORMAT: damaged, no
  * checkpoint, or of another model, cell or optimiser; WEFT_ESHAPE: of other shapes. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
-/* Only the items, before a model is built. */
-WEFT_API weft_status weft_load_items(const char *path, const weft_checkpoint_item *items,
-                                     int64_t n) WEFT_MUST_USE;
 /* How many numbers (text: bytes with the final 0) an item has; -1 and a message if it is not
  * there. */
 WEFT_API int64_t weft_checkpoint_item_size(const char *path, const char *name);
@@ -97,8 +95,8 @@ WEFT_API weft_status weft_read_csv(const char *path, const char *id, const char 
  * hold is an error. Written is a new file with this group. */
 WEFT_API weft_status weft_read_hdf5(const char *path, const char *group,
                                     weft_dataset *out) WEFT_MUST_USE;
-WEFT_API weft_status weft_write_hdf5(const char *path, const char *group,
-                                     const weft_dataset *data) WEFT_MUST_USE;
+WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
+                                     const char *group) WEFT_MUST_USE;
 WEFT_API void weft_dataset_free(weft_dataset *data);
 
 /* ---- batches ---- *
@@ -164,20 +162,18 @@ typedef struct {
     bool right_axis;
     const double *low;
 } weft_curve;
-WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const char *x_label,
-                                     const char *left, const char *right, const weft_curve *curves,
-                                     int64_t n) WEFT_MUST_USE;
-/* Several such charts in one picture, row by row, as many in a row as there are columns. A base of
- * 2 or 10 makes an axis logarithmic, marked at powers (0: even); what is not above 0 is left out
- * there. */
+/* Curves over axes, with the labels of x, of the left y and of the right one. A base of 2 or 10
+ * makes an axis logarithmic, marked at powers (0: even); what is not above 0 is left out there. */
 typedef struct {
     const char *title, *x_label, *left, *right;
     int x_base, y_base;
     const weft_curve *curves;
     int64_t n;
 } weft_chart;
-WEFT_API weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts,
-                                      int64_t n, int columns) WEFT_MUST_USE;
+/* Charts in one picture, 1 .. 100, row by row, as many in a row as there are columns (0 means 1).
+ * One chart without a title of its own is the whole picture. */
+WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const weft_chart *charts,
+                                     int64_t n, int columns) WEFT_MUST_USE;
 /* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and
  * columns labels, or NULL. */
 WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,

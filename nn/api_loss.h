@@ -71,15 +71,15 @@ WEFT_API weft_tensor *weft_ratio_value(weft_ratio r);
 /* How many rows the largest score is right, of how many that are not ignored: scores [.., classes],
  * classes [..] ints, ragged or plain, opts as in cross entropy (its class_weight and smoothing are
  * not looked at). */
-WEFT_API weft_ratio weft_token_accuracy(weft_tensor *scores, weft_tensor *classes,
-                                        const weft_ce_opts *opts);
+WEFT_API weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes,
+                                  const weft_ce_opts *opts);
 /* How many sequences are right in all their tokens that are not ignored, of how many that have
  * one (ragged inputs). */
 WEFT_API weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes,
                                            const weft_ce_opts *opts);
 /* The confusion matrix [classes, classes] of a batch, plain: row t, column p is how many rows of
  * class t have their largest score in p, each counted by its mask. Arguments as in
- * weft_token_accuracy; no gradient. */
+ * weft_accuracy; no gradient. */
 WEFT_API weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes,
                                             const weft_ce_opts *opts);
 /* Adds a matrix [classes, classes] to counts, the program's own [classes * classes], row by row;
@@ -88,16 +88,15 @@ WEFT_API void weft_confusion_add(double *counts, int64_t classes, weft_tensor *m
 /* tp / (tp + fp), tp / (tp + fn) and 2 tp / (2 tp + fp + fn), each 0 where nothing is to be divided
  * by; support: how many there truly are. */
 typedef struct { double precision, recall, f1, support; } weft_class_scores;
-/* Of one class of summed counts [classes * classes], rows true, columns predicted; zeros if there
- * is no such class. */
-WEFT_API weft_class_scores weft_scores_of_class(const double *counts, int64_t classes,
-                                                int64_t class_);
-/* MACRO: the mean over the classes that occur, truly or predicted. WEIGHTED: the mean by support.
- * MICRO: of tp, fp and fn summed over all classes, so all three are the accuracy. */
-typedef enum { WEFT_AVERAGE_MACRO, WEFT_AVERAGE_WEIGHTED, WEFT_AVERAGE_MICRO } weft_averaging;
-/* Their averages, as scikit-learn defines them with zero_division = 0; support: of all classes. */
-WEFT_API weft_class_scores weft_average_scores(const double *counts, int64_t classes,
-                                               weft_averaging how);
+/* Averages over the classes as scikit-learn defines them with zero_division = 0. MACRO: the mean
+ * over the classes that occur, truly or predicted. WEIGHTED: the mean by support. MICRO: of tp, fp
+ * and fn summed over all classes, so all three are the accuracy. */
+enum { WEFT_AVERAGE_MACRO = INT32_MIN, WEFT_AVERAGE_WEIGHTED, WEFT_AVERAGE_MICRO };
+/* Of summed counts [classes * classes], rows true, columns predicted: those of one class, `which`
+ * is 0 .. classes - 1, or an average, one of the three above, whose support is that of all classes.
+ * Zeros of any other number, and of counts NULL. */
+WEFT_API weft_class_scores weft_class_scores_of(const double *counts, int64_t classes,
+                                                int64_t which);
 /* exp(sum / weight), 1 if the weight is 0. */
 WEFT_API double weft_perplexity(double sum, double weight);
 /* Insertions, deletions and substitutions between two sequences of ints, Levenshtein 1966; -1 if

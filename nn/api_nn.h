@@ -61,10 +61,11 @@ WEFT_API void weft_initialise(weft_tensor *parameter, weft_init init);
  * weft_find_parameter knows both; counted, frozen, zeroed, stepped and saved it is under its first
  * name only. */
 WEFT_API void weft_tie(weft_module *m, const char *name, weft_tensor *parameter);
-/* Frozen parameters get no gradient and no step; of a whole subtree, of one parameter. Freezing
- * forgets the gradient there is. */
-WEFT_API void weft_freeze(weft_module *m, bool frozen);
-WEFT_API void weft_freeze_parameter(weft_tensor *parameter, bool frozen);
+/* Freezes the parameters whose path below m fits a shell pattern, or frees them again: "*" all,
+ * "encoder.*", "embed.weight" (* any letters, dots too, ? one letter, [..] one of them). A frozen
+ * one gets no gradient and no step; freezing forgets the gradient there is. A pattern that fits no
+ * parameter is an error; a tied one is found by its first name. */
+WEFT_API void weft_freeze(weft_module *m, const char *pattern, bool frozen);
 
 /* ---- finding and counting them ---- */
 /* Parameters and buffers below m in the order in which they were made: their number, the i-th, its

@@ -80,12 +80,6 @@ static weft_class_scores scores_of(tally t)
                                 part(2 * t.tp, 2 * t.tp + t.fp + t.fn), t.tp + t.fn };
 }
 
-weft_class_scores weft_scores_of_class(const double *counts, int64_t classes, int64_t class_)
-{
-    bool there = counts && class_ >= 0 && class_ < classes;
-    return there ? scores_of(tally_of(counts, classes, class_)) : (weft_class_scores){ 0 };
-}
-
 static weft_class_scores micro(const double *counts, int64_t classes)
 {
     tally all = { 0 };
@@ -96,20 +90,29 @@ static weft_class_scores micro(const double *counts, int64_t classes)
     return scores_of(all);
 }
 
-weft_class_scores weft_average_scores(const double *counts, int64_t classes, weft_averaging how)
+static weft_class_scores mean_over_classes(const double *counts, int64_t classes, bool by_support)
 {
     weft_class_scores sum = { 0 };
     double weights = 0;
-    if (!counts || how == WEFT_AVERAGE_MICRO)
-        return counts ? micro(counts, classes) : sum;
     for (int64_t k = 0; k < classes; k++) {
         tally t = tally_of(counts, classes, k);
         weft_class_scores s = scores_of(t);
-        double weight = how == WEFT_AVERAGE_WEIGHTED ? s.support : t.tp + t.fp + t.fn > 0;
+        double weight = by_support ? s.support : t.tp + t.fp + t.fn > 0;
         weights += weight;
         sum.precision += weight * s.precision, sum.recall += weight * s.recall, sum.f1 += weight * s.f1;
         sum.support += s.support;
     }
     return (weft_class_scores){ part(sum.precision, weights), part(sum.recall, weights),
                                 part(sum.f1, weights), sum.support };
+}
+
+weft_class_scores weft_class_scores_of(const double *counts, int64_t classes, int64_t which)
+{
+    if (counts && which >= 0 && which < classes)
+        return scores_of(tally_of(counts, classes, which));
+    if (counts && which == WEFT_AVERAGE_MICRO)
+        return micro(counts, classes);
+    if (counts && (which == WEFT_AVERAGE_MACRO || which == WEFT_AVERAGE_WEIGHTED))
+        return mean_over_classes(counts, classes, which == WEFT_AVERAGE_WEIGHTED);
+    return (weft_class_scores){ 0 };
 }

@@ -1,4 +1,5 @@
 /* find.c - the parameters and buffers below a module: by number, by path, and how many they are. */
+#include <fnmatch.h>
 #include <string.h>
 #include "autograd/autograd.h"
 #include "nn/nn.h"
@@ -54,6 +55,11 @@ weft_tensor *weft_find_parameter(const weft_module *m, const char *path)
         if (weft__below(p->module, m) && !strcmp(p->path + strlen(m->path) + 1, path))
             return p->tied ? &p->tied->value : &p->value;
     return NULL;
+}
+
+bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern)
+{
+    return fnmatch(pattern, p->path + strlen(m->path) + 1, 0) == 0;
 }
 
 static bool count_one(weft__parameter *p, void *n)

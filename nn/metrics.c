@@ -27,7 +27,7 @@ static hits compared(const char *name, weft_tensor *scores, weft_tensor *classes
 
 static weft_ratio token_hits(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
-    hits h = compared("token_accuracy", scores, classes, opts);
+    hits h = compared("accuracy", scores, classes, opts);
     return (weft_ratio){ weft_sum_all(weft_mul(h.right, h.counts)), weft_sum_all(h.counts) };
 }
 
@@ -54,7 +54,7 @@ weft_tensor *weft_ratio_value(weft_ratio r)
     return y;
 }
 
-weft_ratio weft_token_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
+weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
     weft *w = weft_context_of(scores);
     bool was = weft_set_grad_enabled(w, false);

@@ -60,6 +60,8 @@ bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is
  * tied name is no second visit: a parameter is visited under its first name alone, so not at all if that is
  * not below m. */
 void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *, void *), void *user);
+/* Whether the path of p below m, where it is, fits a shell pattern. */
+bool weft__path_fits(const weft__parameter *p, const weft_module *m, const char *pattern);
 /* The parameters below m (frozen ones, too, if asked for) as runs [from, from + n) of the root's flat
  * vectors, neighbours merged, gaps included: what a kernel does to them all, it does in few calls. */
 void weft__each_run(const weft_module *m, bool frozen,

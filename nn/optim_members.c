@@ -3,7 +3,6 @@
  * vectors grow at their end, since what is made later lies later in the root's flat vectors, too. A parameter
  * has one optimiser at a time. Groups are patterns of paths, kept in the order in which they were said, so
  * that they hold for late parameters, and the last word counts. */
-#include <fnmatch.h>
 #include <string.h>
 #include "nn/optim.h"
 
@@ -12,7 +11,7 @@ struct weft__group { weft__group *next; real scale, decay; bool fits; char patte
 /* ---- groups ---- */
 static void apply(const weft_optim *o, weft__group *g, weft__slot *s)
 {
-    if (fnmatch(g->pattern, s->p->path + strlen(o->module->path) + 1, 0) != 0)
+    if (!weft__path_fits(s->p, o->module, g->pattern))
         return;
     s->scale = g->scale, s->decay = g->decay;
     g->fits = true;

@@ -297,24 +297,27 @@ static void freeze(weft__parameter *p, bool frozen)
         w->dev.k->fill(&w->dev, weft__elements(&p->grad.f), 0, p->grad.data);
 }
 
-static bool freeze_one(weft__parameter *p, void *frozen)
+typedef struct { const weft_module *m; const char *pattern; bool frozen, fits; } freezing;
+
+static bool freeze_fitting(weft__parameter *p, void *user)
 {
-    if (!p->buffer)
-        freeze(p, *(bool *)frozen);
+    freezing *f = user;
+    if (!p->buffer && weft__path_fits(p, f->m, f->pattern))
+        freeze(p, f->frozen), f->fits = true;
     return true;
 }
 
-void weft_freeze(weft_module *m, bool frozen)
+void weft_freeze(weft_module *m, const char *pattern, bool frozen)
 {
-    if (weft__ready(m))
-        weft__each_parameter(m, freeze_one, &frozen);
-}
-
-void weft_freeze_parameter(weft_tensor *parameter, bool frozen)
-{
-    weft__parameter *p = of_parameter(parameter, "freeze_parameter");
-    if (p)
-        freeze(p, frozen);
+    weft *w = weft__ready(m);
+    freezing f = { m, pattern, frozen, false };
+    if (w && pattern)
+        weft__each_parameter(m, freeze_fitting, &f);
+    if (w && !f.fits)
+        weft__fail(w, WEFT_EARG,
+                   "freeze: %s%.80s%s fits no parameter below %s; a pattern of their paths is expected "
+                   "(\"*\": all, \"encoder.*\", \"embed.weight\")",
+                   pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", m->path);
 }
 
 /* ---- gradients ---- */

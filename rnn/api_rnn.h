@@ -66,10 +66,9 @@ WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 
 /* ---- states ---- */
-/* The states of the sequences parent[0 .. n-1], for beams; those in which every sequence stands
- * `times` times in a row. A state of NULLs, zeros, stays one. */
+/* The states of the sequences parent[0 .. n-1], in this order: chosen ones for beams, or each
+ * twice, 0 0 1 1 .. A state of NULLs, zeros, stays one. */
 WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n);
-WEFT_API weft_state weft_state_repeat_interleave(weft_state s, int64_t times);
 
 /* ---- decoding ---- *
  * step: from the last tokens [rows] ints and the state the scores [rows, classes] (logits) of the
@@ -83,27 +82,23 @@ typedef weft_tensor *weft_decode_step_fn(weft_tensor *tokens, weft_state *state,
 typedef struct {
     int32_t  begin, end;  /* tokens that start and finish a sequence; end -1: only the limit does */
     int64_t  limit;                              /* tokens at most, 1 or more, end not counted */
-    int      beams;                  /* beam search: hypotheses kept for each sequence, 0 means 1 */
+    int      beams;       /* more than 1: beam search, hypotheses kept for each sequence; 0 is 1 */
     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */
     double   length_penalty;
-    /* sampling: logits / temperature (0: 1) among the k best (0: all) */
+    bool     sample;                             /* each token is drawn; not together with beams */
+    /* sample: logits / temperature (0: 1) among the k best (0: all) */
     double   temperature; int64_t top_k;
-    const char *stream;                          /* sampling: the random stream, NULL: "decode" */
+    const char *stream;                          /* sample: the random stream, NULL: "decode" */
 } weft_decode_opts;
 /* tokens [n, limit] without end; score: log probability by the model, end included (what the
  * limit has cut has none). */
 typedef struct { int64_t n, limit; int32_t *tokens, *len; double *score; } weft_decoded;
-/* The caller gives the state of n sequences and frees the result by weft_decoded_free; on error
- * n is 0 and the context has failed. */
-WEFT_API weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first,
-                                         weft_decode_step_fn *step, void *user,
-                                         const weft_decode_opts *opts);
-WEFT_API weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first,
-                                          weft_decode_step_fn *step, void *user,
-                                          const weft_decode_opts *opts);
-WEFT_API weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first,
-                                       weft_decode_step_fn *step, void *user,
-                                       const weft_decode_opts *opts);
+/* Writes out n sequences, from their first states [layers * directions, n, width]: by beam search
+ * (opts.beams > 1), by sampling (opts.sample), else greedily, the likeliest token each time. An
+ * option of a way that is not taken is an error. The caller frees the result by weft_decoded_free;
+ * on error n is 0 and the context has failed. */
+WEFT_API weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
+                                  void *user, const weft_decode_opts *opts);
 WEFT_API void weft_decoded_free(weft_decoded *d);
 
 /* ---- a cell of one's own ---- *

@@ -177,12 +177,11 @@ static void finish_search(search *b)                    /* what the limit has cu
     }
 }
 
-weft_decoded weft_decode_beam(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
-                              const weft_decode_opts *o)
+weft_decoded weft__decode_beams(const weft__decoder *d, int64_t n, weft_state first)
 {
-    search b = { .d = { .w = w, .name = "decode_beam", .o = o, .step = step, .user = user } };
-    bool good = weft__decoder_begin(&b.d, n, o && o->beams > 0 ? o->beams : 1, first) && begin_search(&b);
-    while (good && b.d.at < o->limit && b.going) {
+    search b = { .d = *d };
+    bool good = weft__decoder_begin(&b.d, n, d->o->beams, first) && begin_search(&b);
+    while (good && b.d.at < d->o->limit && b.going) {
         weft_tensor *scores = weft__decoder_step(&b.d, b.last, b.d.at ? b.parent : NULL);
         good = scores && expand(&b, scores) && remember(&b);
     }

@@ -1,11 +1,24 @@
 /* decode.c - writing sequences out, a token at a time: the loop that all ways of decoding share, greedy
- * decoding and sampling. */
+ * decoding and sampling, and the choice among the ways. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include "rnn/decode.h"
 
 /* ---- begin ---- */
+/* an option of another way of decoding than the one that the options choose */
+static const char *way_fault(const weft_decode_opts *o)
+{
+    bool beams = o->beams > 1;
+    return beams && o->sample ? "beams or sample is expected, not both" :
+           !beams && o->length_penalty != 0 ? "length_penalty is for beam search, beams of 2 or more" :
+           o->sample                        ? NULL :
+           o->temperature != 0              ? "temperature is for sampling, sample = true" :
+           o->top_k                         ? "top_k is for sampling, sample = true" :
+           o->stream                        ? "stream is for sampling, sample = true" :
+                                              NULL;
+}
+
 static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
@@ -20,7 +33,7 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
            !(o->temperature >= 0) || isinf(o->temperature) ?
                                           "a temperature of 0 (means 1) or more is expected" :
            o->top_k < 0 ? "a top_k of 0 (all) or more is expected" :
-                          NULL;
+                          way_fault(o);
 }
 
 static bool first_is_good(weft__decoder *d)
@@ -72,10 +85,11 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
     const char *why = w->status ? NULL : decoder_fault(d, n);
     if (why && d->o)
         weft__fail(w, WEFT_EARG,
-                   "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, temperature "
-                   "%g, top_k %lld",
+                   "%s: %s; there are %lld sequences, limit %lld, beams %d, length_penalty %g, sample %d, "
+                   "temperature %g, top_k %lld, stream %.40s",
                    d->name, why, (long long)n, (long long)d->o->limit, d->o->beams, d->o->length_penalty,
-                   d->o->temperature, (long long)d->o->top_k);
+                   d->o->sample, d->o->temperature, (long long)d->o->top_k,
+                   d->o->stream ? d->o->stream : "NULL");
     else if (why)
         weft__fail(w, WEFT_EARG, "%s: %s", d->name, why);
     if (w->status)
@@ -93,11 +107,20 @@ static weft_tensor *state_before(weft__decoder *d, int i)            /* the stat
     return t;
 }
 
+static const int32_t *sequence_of_each_row(weft__decoder *d)         /* NULL: out of memory */
+{
+    weft *w = d->w;
+    int32_t *sequence = weft__take(w, &w->notes, d->rows * (int64_t)sizeof *sequence);
+    for (int64_t r = 0; sequence && r < d->rows; r++)
+        sequence[r] = (int32_t)(r / d->beams);
+    return sequence;
+}
+
 static weft_state enter_states(weft__decoder *d, const int32_t *parent)
 {
     weft_state s = d->at == 0 ? d->first : (weft_state){ state_before(d, 0), state_before(d, 1) };
     if (d->at == 0 && d->beams > 1)
-        return weft_state_repeat_interleave(s, d->beams);
+        parent = sequence_of_each_row(d);
     return parent ? weft_state_select(s, parent, d->rows) : s;
 }
 
@@ -245,13 +268,6 @@ static bool choose_largest(weft__decoder *d, weft_tensor *scores, int32_t *chose
            weft__read(p, log_p, (size_t)d->n * sizeof *log_p) == WEFT_OK;
 }
 
-weft_decoded weft_decode_greedy(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
-                                const weft_decode_opts *o)
-{
-    weft__decoder d = { .w = w, .name = "decode_greedy", .o = o, .step = step, .user = user };
-    return follow_choices(&d, n, first, choose_largest);
-}
-
 /* ---- sampling ---- *
  * One draw for every sequence and step, finished or not: what a sequence gets does not depend on when its
  * neighbours end. */
@@ -305,9 +321,12 @@ static bool choose_by_chance(weft__decoder *d, weft_tensor *scores, int32_t *cho
     return true;
 }
 
-weft_decoded weft_decode_sampled(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
-                                 const weft_decode_opts *o)
+/* ---- the ways ---- */
+weft_decoded weft_decode(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step, void *user,
+                         const weft_decode_opts *o)
 {
-    weft__decoder d = { .w = w, .name = "decode_sampled", .o = o, .step = step, .user = user };
-    return follow_choices(&d, n, first, choose_by_chance);
+    weft__decoder d = { .w = w, .name = "decode", .o = o, .step = step, .user = user };
+    if (o && o->beams > 1)
+        return weft__decode_beams(&d, n, first);
+    return follow_choices(&d, n, first, o && o->sample ? choose_by_chance : choose_largest);
 }

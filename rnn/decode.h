@@ -30,4 +30,6 @@ weft_tensor *weft__decoder_step(weft__decoder *, const int32_t *tokens, const in
 void weft__decoder_bad(weft__decoder *, int64_t sequence);
 /* The result; on failure an empty one. */
 weft_decoded weft__decoder_end(weft__decoder *);
+/* Beam search, begin and end with it, by a decoder that has its context, name, options, step and user. */
+weft_decoded weft__decode_beams(const weft__decoder *, int64_t n, weft_state first);
 #endif

@@ -155,22 +155,3 @@ weft_state weft_state_select(weft_state s, const int32_t *parent, int64_t n)
     return (weft_state){ s.h ? select_states(w, s.h, parent, n) : NULL,
                          s.c ? select_states(w, s.c, parent, n) : NULL };
 }
-
-weft_state weft_state_repeat_interleave(weft_state s, int64_t times)
-{
-    weft_tensor *any = s.h ? s.h : s.c;
-    if (!any)
-        return s;
-    weft *w = weft__context(LIST(s.h, s.c));
-    int64_t n = weft_size(any, 1);
-    w->running = "state_repeat_interleave";
-    bool fine = times >= 1 && (n == 0 || times <= INT32_MAX / n);
-    if (!fine)
-        weft__fail(w, WEFT_EARG,
-                   "state_repeat_interleave: %lld times; 1 or more are expected, and not too many in all",
-                   (long long)times);
-    int32_t *parent = fine ? weft__take(w, &w->notes, n * times * (int64_t)sizeof *parent) : NULL;
-    for (int64_t j = 0; parent && j < n * times; j++)
-        parent[j] = (int32_t)(j / times);
-    return parent ? weft_state_select(s, parent, n * times) : (weft_state){ &w->nil, s.c ? &w->nil : NULL };
-}

@@ -96,7 +96,7 @@ int main(void)
 X
 ${MAKE:-make} --no-print-directory -s NVCC=none BUILD=build V= build/libweft.a >log 2>&1 || { tail -n 20 log; exit 1; }
 # shellcheck disable=SC2046
-${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -o stranger stranger.c build/libweft.a $(${PKG_CONFIG:-pkg-config} --libs hdf5) -ldl -lm -lpthread
+${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -o stranger stranger.c build/libweft.a $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread
 good=0 all=0
 for isa in ref generic avx2 avx512; do
     case $isa in avx2|avx512) grep -qw "${isa/avx512/avx512dq}" /proc/cpuinfo || continue ;; esac

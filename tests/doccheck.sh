@@ -44,7 +44,7 @@ extract() {                             # FILE
 try() {                                 # NAME: compile, run
     mkdir -p "$t/$1.run"
     ${CC:-cc} -std=c11 -D_GNU_SOURCE ${V:+$([ "$V" = double ] && echo -DWEFT_DOUBLE)} -Wall -Wextra -Wno-unused-variable -Wno-unused-but-set-variable -Wno-unused-function \
-        -Werror -I"$here" "$t/$1.c" -o "$t/$1" "$lib/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5) -ldl -lm -lpthread >"$t/log" 2>&1 || return 1
+        -Werror -I"$here" "$t/$1.c" -o "$t/$1" "$lib/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread >"$t/log" 2>&1 || return 1
     (cd "$t/$1.run" && timeout 60 "$t/$1" >"$t/log" 2>&1 </dev/null)
 }
 

@@ -13,9 +13,9 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "gpu_deps.sh: $*" >&2; exit 1; }
 everywhere='^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libresolv|libutil|libanl|libgcc_s|libstdc[+][+])[.]so'
 
-wanted="libhdf5-dev libhdf5-103-1 libcriterion-dev libcriterion3 libjansson-dev libjansson4 libopenblas0-pthread"
+wanted="libhdf5-dev libhdf5-103-1 zlib1g-dev zlib1g libcriterion-dev libcriterion3 libjansson-dev libjansson4 libopenblas0-pthread"
 closure=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
-          libhdf5-103-1 libcriterion3 libjansson4 libopenblas0-pthread 2>/dev/null | grep -E '^[a-z0-9]' | grep -vE '^(libc6|libgcc-s1|gcc-[0-9]|libstdc|debconf|cdebconf|dpkg|perl)' | cut -d: -f1)
+          libhdf5-103-1 zlib1g libcriterion3 libjansson4 libopenblas0-pthread 2>/dev/null | grep -E '^[a-z0-9]' | grep -vE '^(libc6|libgcc-s1|gcc-[0-9]|libstdc|debconf|cdebconf|dpkg|perl)' | cut -d: -f1)
 [ -n "$closure" ] || fail "apt-cache knows no libhdf5-103-1: apt-get update first"
 packages=$(printf '%s\n' $wanted $closure | sort -u)
 (cd "$work" && apt-get -q -o APT::Sandbox::User=root download $packages >log 2>&1) || { tail -n 5 "$work/log" >&2; fail "cannot download"; }
@@ -45,9 +45,11 @@ for name in libhdf5 libcriterion libjansson; do           # for the linker; the 
     take "$soname"
     ln -sf "$soname" "$dir/$lib/$name.so"
 done
+take libz.so.1                          # Debian's own link for the linker names a file of the machine
+ln -sf libz.so.1 "$dir/$lib/libz.so"
 take libopenblas.so.0                   # which is opened, not linked
 cp -r "$work/all/usr/include/hdf5/serial" "$dir/usr/include/hdf5/"
-cp -r "$work/all/usr/include/criterion" "$work/all/usr/include"/jansson*.h "$dir/usr/include/"
+cp -r "$work/all/usr/include/criterion" "$work/all/usr/include"/jansson*.h "$work/all/usr/include"/z{lib,conf}.h "$dir/usr/include/"
 cp "$all"/jansson_config.h "$dir/usr/include/" 2>/dev/null
 
 # ---- is it whole? ----
@@ -58,9 +60,9 @@ for f in "$dir/$lib"/*.so*; do
     done)
     [ -z "$out" ] || { echo "$out"; bad=1; }
 done
-for h in hdf5.h criterion/criterion.h jansson.h; do
+for h in hdf5.h zlib.h criterion/criterion.h jansson.h; do
     echo "#include <$h>" | ${CC:-gcc} -M -x c -I"$dir/usr/include" -I"$dir/usr/include/hdf5/serial" - >"$work/headers" || { echo "$h does not compile"; bad=1; }
-    if tr ' ' '\n' <"$work/headers" | grep -E '/(hdf5|H5|criterion|jansson)' | grep -v "^$dir/"; then echo "$h: not from $dir"; bad=1; fi
+    if tr ' ' '\n' <"$work/headers" | grep -E '/(hdf5|H5|zlib|zconf|criterion|jansson)' | grep -v "^$dir/"; then echo "$h: not from $dir"; bad=1; fi
 done
 tar -C "$dir" -czf "$dir.tar.gz" usr || bad=1
 size=$(du -sk --apparent-size "$dir" | cut -f1)

@@ -32,6 +32,8 @@ uses() {                                # NAME: weft or weft_f64
     readelf -d shared | grep -q "NEEDED.*\[lib$1\.so\." || fail "first.c does not need lib$1.so"
     readelf -d "$stage/lib/lib$1.so" | grep -q "SONAME.*lib$1\.so\.[0-9.]*\]" || fail "soname of lib$1.so"
     ! ldd "$stage/lib/lib$1.so" | grep -qE 'openblas|cuda|cublas' || fail "lib$1.so needs what is the plug-in's"
+    readelf -d "$stage/lib/lib$1.so" | grep -q 'NEEDED.*\[libz\.so\.' || fail "lib$1.so does not need libz"
+    pc --static --libs "$1" | grep -q -e '-lz\b' || fail "pkg-config does not say that the archive needs libz"
     cat shared.out
     cd ..
     says "first.c with $1, shared and static"

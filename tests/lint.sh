@@ -89,7 +89,7 @@ scripts() {
     ! command -v shellcheck >/dev/null || shellcheck -S error tests/*.sh .ci/run
 }
 tidy() {                                # one that fails by itself finds nothing, so its exit status counts, too
-    export FLAGS="-std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5)"
+    export FLAGS="-std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib)"
     local said rc
     said=$(files $folders | grep '\.c$' | grep -vE 'cpu/(avx|amx\.)' | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$@" -- $FLAGS' sh 2>&1)
     rc=$?

@@ -36,8 +36,8 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
     rm -rf "$into"; mkdir -p "$into"
     sed -E "$3" "$2" >"$into/planted.c"
     if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
-    if ! out=$({ $MAKE -s V= "$BUILD/examples/g2p" "$BUILD/tests/starve_malloc.so" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5) -O1 -c -o "$into/planted.o" "$into/planted.c" &&
-            ${CC:-cc} -o "$into/g2p" "$BUILD"/examples/g2p*.o "$into/planted.o" "$BUILD/examples/common.a" "$BUILD/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+    if ! out=$({ $MAKE -s V= "$BUILD/examples/g2p" "$BUILD/tests/starve_malloc.so" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. $(${PKG_CONFIG:-pkg-config} --cflags hdf5 zlib) -O1 -c -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/g2p" "$BUILD"/examples/g2p*.o "$into/planted.o" "$BUILD/examples/common.a" "$BUILD/libweft.a" $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
         printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
     fi
     out=$(env G2P="$(realpath "$into/g2p")" B="$BUILD" "${@:6}" bash "tests/$script" 2>&1 </dev/null) && rc=0 || rc=$?

@@ -45,7 +45,7 @@ sanitize=; case ${V:-} in asan|dasan) sanitize=-fsanitize=address,undefined ;; e
 real= f64=; case ${V:-} in double|dasan) real=-DWEFT_DOUBLE f64=_f64 ;; esac
 ${CC:-cc} -shared -fPIC -Wl,-soname,libcuda.so.1 -o driver/libcuda.so.1 driver.c || exit 1
 # shellcheck disable=SC2046
-${CC:-cc} $sanitize $real -I"$root" -o with/program program.c "$B/libweft.a" $(pkg-config --cflags --libs hdf5) -ldl -lm -lpthread || exit 1
+${CC:-cc} $sanitize $real -I"$root" -o with/program program.c "$B/libweft.a" $(pkg-config --cflags --libs hdf5 zlib) -ldl -lm -lpthread || exit 1
 cp "$B/emu/libweft_cuda.so" "with/weft/libweft_cuda$f64.so"
 unset WEFT_BACKEND_PATH WEFT_DEVICE WEFT_LOG
 

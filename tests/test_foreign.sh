@@ -32,7 +32,7 @@ case ${V:-} in asan|dasan) flags=-fsanitize=address,undefined ;; *) flags= ;; es
 plugin=libweft_cuda.so
 case ${V:-} in double|dasan) flags="$flags -DWEFT_DOUBLE" plugin=libweft_cuda_f64.so ;; esac
 mkdir driver                            # one that says there is a GPU: without it nothing is opened at all
-libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5) -ldl -lm -lpthread -Wl,--disable-new-dtags,-rpath,$dir/driver"
+libraries="$(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread -Wl,--disable-new-dtags,-rpath,$dir/driver"
 compile() { ${CC:-cc} -std=c11 $flags -I"$tree" -o "$@" $libraries; }
 check "a foreign library" ${CC:-cc} -shared -fPIC -o foreign.so foreign.c
 check "a driver" ${CC:-cc} -shared -fPIC -o driver/libcuda.so.1 driver.c

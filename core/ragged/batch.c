@@ -161,8 +161,9 @@ void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size
     else if (i < a->n)
         snprintf(text, size,
                  "the inputs belong to different batches: their lengths agree, but sequence %lld has the id "
-                 "%lld in the first and %lld in the second",
-                 (long long)i, (long long)a->id[i], (long long)b->id[i]);
+                 "%lld in the first and %lld in the second%s",
+                 (long long)i, (long long)a->id[i], (long long)b->id[i],
+                 a->own_ids == b->own_ids ? "" : "; ids were given only for one of them");
 }
 
 /* ---- ragged tensors from the user's rows ---- */

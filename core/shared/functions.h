@@ -17,7 +17,7 @@
 WEFT__BOTH real nearest_even(real x)
 {
     real below = floor(x), rest = x - below;
-    return below + (rest > R(.5) || (rest == R(.5) && fmod(below, 2) != 0));
+    return below + (rest > R(.5) || (rest == R(.5) && 2 * floor(below * R(.5)) != below));
 }
 #define SIGMOID(x)    (1 / (1 + exp(-(x))))
 #endif

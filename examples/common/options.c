@@ -152,7 +152,7 @@ void options_of_file(const option_table *t, void *o, const bool *given, const ch
     for (int i = 0; i < t->settings; i++)
         asked[i] = get(&t->all[i], o);
     options_items(t, o, items);
-    check_file(weft_load_items(path, items, t->settings));
+    check_file(weft_load(path, NULL, NULL, items, t->settings));
     for (int i = 0; i < t->settings; i++) {
         const option *a = &t->all[i];
         double is = get(a, o);

@@ -59,6 +59,8 @@ weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const c
                               const char *path);
 
 /* ---- items.c ---- */
+/* Items alone, of a file that need not fit a module. */
+weft_status weft__items_load(const char *path, const weft_checkpoint_item *items, int64_t n);
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t n);

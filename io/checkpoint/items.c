@@ -88,10 +88,10 @@ void weft__items_hold(weft__stage *s, const weft_checkpoint_item *items, int64_t
     }
 }
 
-weft_status weft_load_items(const char *path, const weft_checkpoint_item *items, int64_t n)
+weft_status weft__items_load(const char *path, const weft_checkpoint_item *items, int64_t n)
 {
     weft__sealed file;
-    weft_status s = weft__items_good("weft_load_items", items, n);
+    weft_status s = weft__items_good("weft_load", items, n);
     if (!s)
         s = weft__sealed_open(path, &file);
     if (s)

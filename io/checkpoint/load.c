@@ -219,6 +219,8 @@ weft_status weft_load(const char *path, weft_module *m, weft_optim *o, const wef
                       int64_t n)
 {
     weft__sealed file;
+    if (!m && n && !o)
+        return weft__items_load(path, items, n);
     weft_status s = weft__usable_with(m, o, "weft_load", path);
     if (!s)
         s = weft__items_good("weft_load", items, n);

@@ -157,7 +157,7 @@ static void write_dataset(weft__h5 *h, const char *group, const weft_dataset *d)
     weft__h5_write(h, path, d->ints ? &ints : &rows, d->ints ? (const void *)d->ints : (const void *)d->rows);
 }
 
-weft_status weft_write_hdf5(const char *path, const char *group, const weft_dataset *data)
+weft_status weft_write_hdf5(const weft_dataset *data, const char *path, const char *group)
 {
     char place[PATH];
     if (!path || !consistent(data) || (!data->rows && !data->ints) || !join_path(place, group, "lengths"))

@@ -1,19 +1,22 @@
 /* chunks.c - data sets in chunks, plain or compressed by gzip (deflate), bytes shuffled or not, as h5py
  * writes them: found and read without libhdf5, which trusts what a file says of them, and inflates a chunk to
  * whatever it takes. Here each chunk is there once, lies in the file, and gives as many bytes as a chunk has;
- * and a chunk is nowhere longer than the set. */
+ * and a chunk is nowhere longer than the set. zlib inflates into room for one chunk, where it ends. */
+#define ZLIB_CONST
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 #include "io/hdf5/session.h"
 
 enum { DEFLATE = 1, SHUFFLE = 2, LEVELS = 16 };
 
 typedef struct {
     weft__h5 *h;
+    const char *path;                            /* of the set */
     const weft__h5_chunks *c;
     unsigned char *out;                          /* the whole set */
     unsigned char *chunk, *turned;               /* one chunk; and before its bytes are put in order */
-    weft__inflating *z;
+    z_stream z;                                  /* begun if chunks are compressed */
     uint64_t there;                              /* chunks so far, which come in order */
 } reading;
 
@@ -128,6 +131,32 @@ static uint64_t in_one_axis(const weft__h5_chunks *c, int axis)
     return (c->size[axis] + c->extent[axis] - 1) / c->extent[axis];
 }
 
+/* What zlib works in is memory of weft's: it is counted as such, and if there is none the session fails. */
+static void *give_memory(void *user, unsigned n, unsigned size)
+{
+    reading *r = user;
+    void *memory = calloc(n, size);
+    if (!memory)
+        weft__h5_fail(r->h, WEFT_ENOMEM, "%s: no memory to inflate a chunk", r->path);
+    return memory;
+}
+
+static void take_memory_back(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
+/* A whole zlib stream of n bytes, which makes as many bytes as a chunk has: not one less, and zlib ends where
+ * one more would be. Else false. */
+static bool inflate_chunk(reading *r, const unsigned char *from, size_t n, unsigned char *to)
+{
+    r->z.next_in = from, r->z.avail_in = (uInt)n;              /* a key has 4 bytes for n */
+    r->z.next_out = to, r->z.avail_out = (uInt)r->c->bytes;
+    return inflateReset(&r->z) == Z_OK && inflate(&r->z, Z_FINISH) == Z_STREAM_END && !r->z.avail_in &&
+           !r->z.avail_out;
+}
+
 /* The bytes of numbers lie together by their place in the number. */
 static void unshuffle(const unsigned char *from, size_t bytes, size_t element, unsigned char *to)
 {
@@ -146,7 +175,7 @@ static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t ski
     unsigned char *to = turns ? r->turned : r->chunk;
     if (skipped >> c->filters || (!inflates && n != c->bytes))
         return false;
-    if (inflates && !weft__inflate(r->z, from, n, to, c->bytes))
+    if (inflates && !inflate_chunk(r, from, n, to))
         return false;
     if (!inflates)
         memcpy(to, from, n);
@@ -238,6 +267,20 @@ static const char *all_chunks(reading *r, uint64_t chunks)
     return why ? why : r->there < chunks ? "does not have all of its chunks" : NULL;
 }
 
+/* False: there is no memory. */
+static bool begin_reading(reading *r)
+{
+    r->z.zalloc = give_memory, r->z.zfree = take_memory_back, r->z.opaque = r;
+    r->chunk = malloc(r->c->bytes), r->turned = malloc(r->c->bytes);
+    return r->chunk && r->turned && (r->c->deflate < 0 || inflateInit(&r->z) == Z_OK);
+}
+
+static void end_reading(reading *r)
+{
+    inflateEnd(&r->z);                           /* nothing, if it was not begun */
+    free(r->chunk), free(r->turned);
+}
+
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *k,
                           unsigned char *out)
 {
@@ -252,15 +295,13 @@ void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *
                       path);
     if (h->status || !chunks)
         return;
-    reading r = { .h = h, .c = c, .out = out };
-    r.chunk = malloc(c->bytes), r.turned = malloc(c->bytes);
-    r.z = malloc(weft__inflating_bytes());
-    if (!r.chunk || !r.turned || !r.z) {
-        weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
-    } else {
+    reading r = { .h = h, .path = path, .c = c, .out = out };
+    if (begin_reading(&r)) {
         const char *why = all_chunks(&r, chunks);
         if (why)
             weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);
+    } else {
+        weft__h5_fail(h, WEFT_ENOMEM, "%s: no memory for a chunk of %zu bytes", path, c->bytes);
     }
-    free(r.chunk), free(r.turned), free(r.z);
+    end_reading(&r);
 }

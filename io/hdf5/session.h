@@ -60,11 +60,6 @@ const char *weft__h5_chunked(const weft__h5 *h, const weft__h5_header *header, w
 /* The numbers of the set as they are in the file, weft__kind_bytes(kind) of them, which are zeros. */
 void weft__h5_read_chunks(weft__h5 *h, const char *path, const weft__h5_chunks *c, const weft__kind *kind,
                           unsigned char *out);
-/* inflate.c */
-typedef struct weft__inflating weft__inflating;
-size_t weft__inflating_bytes(void);              /* of such a one, which need not be set to anything */
-/* A whole zlib stream of n bytes, which makes exactly `size` bytes; false: it does not, or it is damaged. */
-bool weft__inflate(weft__inflating *z, const unsigned char *in, size_t n, unsigned char *out, size_t size);
 /* convert.c: numbers as they are in the file to F32 or F64, each to the nearest; one that is too large
  * fails. */
 void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as,

@@ -265,41 +265,47 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
     draw_legend(&p);
 }
 
-weft_status weft_plot_lines(const char *path, const char *title, const char *x_label, const char *left,
-                            const char *right, const weft_curve *curves, int64_t n)
+static weft_status check_charts(const weft_chart *charts, int64_t n, int columns)
 {
-    if (!curves_are_complete(curves, n))
-        return weft__file_fail(WEFT_EARG, "weft_plot_lines: %lld curves, not all of them with x and y",
-                               (long long)n);
-    weft__svg svg;
-    weft__svg_begin(&svg, path, title, WIDTH, HEIGHT);
-    draw_chart(&svg, &(weft_chart){ NULL, x_label, left, right, 0, 0, curves, n });
-    return weft__svg_end(&svg);
-}
-
-weft_status weft_plot_charts(const char *path, const char *title, const weft_chart *charts, int64_t n,
-                             int columns)
-{
-    if (n < 1 || n > 100 || columns < 1 || !charts)
+    if (n < 1 || n > 100 || columns < 0 || !charts)
         return weft__file_fail(
-            WEFT_EARG,
-            "weft_plot_charts: %lld charts in %d columns; 1 .. 100 and at least one column are expected",
+            WEFT_EARG, "weft_plot_lines: %lld charts in %d columns; 1 .. 100 charts and 0 (means 1) or more "
+                       "columns are expected",
             (long long)(charts ? n : 0), columns);
     for (int i = 0; i < n; i++)
         if (!curves_are_complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) ||
             !is_base(charts[i].y_base))
             return weft__file_fail(
                 WEFT_EARG,
-                "weft_plot_charts: chart %d: curves with x and y, and bases 0, 2 or 10, are expected", i);
-    weft__svg svg;
-    columns = columns < n ? columns : (int)n;
-    weft__svg_begin(&svg, path, title, WIDTH * columns, BAND + HEIGHT * (((int)n + columns - 1) / columns));
+                "weft_plot_lines: chart %d: curves with x and y, and bases 0, 2 or 10, are expected", i);
+    return WEFT_OK;
+}
+
+static void draw_side_by_side(weft__svg *svg, const weft_chart *charts, int n, int columns)
+{
     for (int i = 0; i < n; i++) {
-        weft__svg_put(&svg, "<g transform=\"translate(%d %d)\">\n", WIDTH * (i % columns),
+        weft__svg_put(svg, "<g transform=\"translate(%d %d)\">\n", WIDTH * (i % columns),
                       BAND + HEIGHT * (i / columns));
-        weft__svg_text(&svg, LEFT, 36, "head", WEFT__START, charts[i].title);
-        draw_chart(&svg, &charts[i]);
-        weft__svg_put(&svg, "</g>\n");
+        weft__svg_text(svg, LEFT, 36, "head", WEFT__START, charts[i].title);
+        draw_chart(svg, &charts[i]);
+        weft__svg_put(svg, "</g>\n");
     }
+}
+
+weft_status weft_plot_lines(const char *path, const char *title, const weft_chart *charts, int64_t n,
+                            int columns)
+{
+    weft_status s = check_charts(charts, n, columns);
+    if (s != WEFT_OK)
+        return s;
+    weft__svg svg;
+    bool whole = n == 1 && !charts->title;
+    columns = columns < 1 ? 1 : columns < n ? columns : (int)n;
+    weft__svg_begin(&svg, path, title, WIDTH * columns,
+                    whole ? HEIGHT : BAND + HEIGHT * (((int)n + columns - 1) / columns));
+    if (whole)
+        draw_chart(&svg, charts);
+    else
+        draw_side_by_side(&svg, charts, (int)n, columns);
     return weft__svg_end(&svg);
 }

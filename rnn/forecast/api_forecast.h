@@ -110,6 +110,11 @@ typedef struct {
 WEFT_API weft_forecaster *weft_transformer_lstm_new(weft_module *m, const char *name,
                                                     const weft_transformer_lstm_opts *opts);
 
+/* Which model of the family. PF_TFT: that of PyTorch Forecasting, the same but that without fixed
+ * the static feature is length / ctxt_seq_len (ctxt_seq_len 0, or AS_CODED: / the longest past of
+ * the batch). XTFT: without anything static: num_static_features and ctxt_seq_len are not looked
+ * at, fixed must be NULL. */
+typedef enum { WEFT_TFT, WEFT_PF_TFT, WEFT_XTFT } weft_tft_variant;
 typedef struct {
     /* no static ones: what is made of them is made of 0 */
     int64_t num_past_features, num_future_features, num_static_features;
@@ -121,18 +126,11 @@ typedef struct {
     int64_t ctxt_seq_len;
     int64_t output_dim;                          /* 0: 7, quantiles */
     weft_compat compat;
+    weft_tft_variant variant;
 } weft_tft_opts;
 /* Lim, Arik, Loeff, Pfister 2021. The past is taken right-aligned, a ragged one as long as the
  * longest of the batch, a plain one as long as it is: pads of 0 come first. */
 WEFT_API weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts);
-/* The same, but that without fixed the static feature is length / ctxt_seq_len (ctxt_seq_len 0,
- * or AS_CODED: / the longest past of the batch). */
-WEFT_API weft_forecaster *weft_pf_tft_new(weft_module *m, const char *name,
-                                          const weft_tft_opts *opts);
-/* The same without anything static: num_static_features and ctxt_seq_len are not looked at,
- * fixed must be NULL. */
-WEFT_API weft_forecaster *weft_xtft_new(weft_module *m, const char *name,
-                                        const weft_tft_opts *opts);
 
 /* ---- shorter series, as augmentation ---- */
 /* A series of random shorter lengths: of past the newest rows stay, of future the first, so that

@@ -56,8 +56,8 @@ WEFT_API weft_status weft_frame_write_csv(const weft_frame *f, const char *path)
  * columns, as float64; no id may have a line end. */
 WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *group,
                                           const char *const *names) WEFT_MUST_USE;
-WEFT_API weft_status weft_frame_write_hdf5(const char *path, const char *group,
-                                           const weft_frame *f) WEFT_MUST_USE;
+WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
+                                           const char *group) WEFT_MUST_USE;
 /* One more column, values [rows], copied; NULL: zeros, to be filled through weft_frame_column. */
 WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name,
                                            const double *values) WEFT_MUST_USE;
@@ -76,20 +76,22 @@ WEFT_API double *weft_frame_column(const weft_frame *f, const char *name);
 typedef enum { WEFT_DOWN_INTERVAL, WEFT_DOWN_MEAN, WEFT_DOWN_MEDIAN } weft_downsampling;
 WEFT_API weft_status weft_frame_downsample(weft_frame *f, int64_t factor,
                                            weft_downsampling how) WEFT_MUST_USE;
+/* How a frame is split: exactly one of series, fraction and time says it.
+ * series: the first so many (1 .. n) of them and the others; order NULL: as they stand, else a
+ * permutation of 0 .. n - 1 [n], as weft_stream_permutation draws it.
+ * fraction, 0 (WEFT_ZERO) .. 1: of each series the first round(fraction * its rows) and its other
+ * rows; both parts have all series, some perhaps without a row.
+ * time, the name of an increasing column: of each series the rows before `limit`, and those from it
+ * on. */
+typedef struct {
+    int64_t series; const int32_t *order;
+    double fraction;
+    const char *time; double limit;
+} weft_frame_split_opts;
 /* A frame in two, say for training and validation. What *first and *rest were is not looked at;
- * they have the columns of f, are the program's to free, and empty after an error. By series: the
- * first `count` (0 .. n) of them and the others; order NULL: as they stand, else a permutation of
- * 0 .. n - 1 [n], as weft_stream_permutation draws it. */
-WEFT_API weft_status weft_frame_split_series(const weft_frame *f, int64_t count,
-                                             const int32_t *order, weft_frame *first,
-                                             weft_frame *rest) WEFT_MUST_USE;
-/* By rows: of each series the first round(fraction * its rows), fraction 0 .. 1, and its other
- * rows; both parts have all series, some perhaps without a row. */
-WEFT_API weft_status weft_frame_split_rows(const weft_frame *f, double fraction, weft_frame *first,
-                                           weft_frame *rest) WEFT_MUST_USE;
-/* By time, an increasing column: of each series the rows before `limit`, and those from it on. */
-WEFT_API weft_status weft_frame_split_time(const weft_frame *f, const char *time, double limit,
-                                           weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
+ * they have the columns of f, are the program's to free, and empty after an error. */
+WEFT_API weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts,
+                                      weft_frame *first, weft_frame *rest) WEFT_MUST_USE;
 WEFT_API void weft_frame_free(weft_frame *f);
 
 /* ---- time series: features, what a model sees of a frame ---- *
@@ -143,19 +145,18 @@ typedef struct {
     const char *const *masked;  /* columns that are 0 in the past, after all transforms and noise */
 } weft_features_opts;
 typedef struct weft_features weft_features;
-typedef struct { int64_t past, future, fixed, target; } weft_feature_counts;
+/* fitted: they were fitted, or loaded. */
+typedef struct { int64_t past, future, fixed, target; bool fitted; } weft_feature_counts;
 /* Copies all it is given; owned by the context, which has failed if that could not be. The
  * name (1 .. 30 bytes) is that of its items. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
 /* How many numbers a row of past, future, target has, and how many a sequence's fixed: what a
- * model is built for. */
+ * model is built for. Zeros of features that could not be made. */
 WEFT_API weft_feature_counts weft_features_counts(const weft_features *x);
 /* Fits all transforms on these series, anew. Values that are not finite are errors of the
  * context that name series, row and column. */
 WEFT_API void weft_features_fit(weft_features *x, const weft_frame *f);
-/* Whether it was fitted, or loaded. */
-WEFT_API bool weft_features_fitted(const weft_features *x);
 /* All that was fitted as two items for weft_save and weft_load; the text says of what. Loaded into
  * features of other columns or transforms it is an error at the next use, and so is not to have
  * been fitted. Valid as long as x. */
@@ -202,14 +203,14 @@ WEFT_API const int32_t *weft_windows_lengths(const weft_windows *v);
 WEFT_API int64_t weft_windows_skipped(const weft_windows *v);
 /* Where window i lies; all 0 and an error of the context if there is none. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
-/* The windows index[0 .. n-1] (what weft_loader_next gives) as ragged tensors of the step, ids are
- * the windows' numbers: past, future, fixed (NULL if there are none), and target [rows of future,
- * targets]. */
-WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n);
-/* The same padded with 0 to the longest: plain tensors [n, T, ..] and their lengths; pads of the
- * past lie as past_align says, others behind. */
-WEFT_API weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n,
-                                               weft_align past_align);
+/* padded: with 0 to the longest, plain tensors [n, T, ..] and their lengths; pads of the past lie
+ * as past_align says, others behind. past_align is an error without padded. */
+typedef struct { bool padded; weft_align past_align; } weft_windows_batch_opts;
+/* The windows index[0 .. n-1] (what weft_loader_next gives) as tensors of the step, ids are the
+ * windows' numbers: past, future, fixed (NULL if there are none), and target [rows of future,
+ * targets]; ragged, or padded (opts NULL: ragged). */
+WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
+                                              const weft_windows_batch_opts *opts);
 /* Predictions of windows in the series' units: predicted ragged, in the batch of a future [M,
  * targets * columns] (target 0's columns first), in any layout (padded ones:
  * weft_pack_padded_sequence with future_lengths first); out [M, targets * columns], sequence by

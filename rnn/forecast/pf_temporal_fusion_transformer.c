@@ -23,7 +23,7 @@ static double longest_length(const weft_lengths *l)
     return most;
 }
 
-static weft_forecast run_model(void *model, const weft__reading *t)
+weft_forecast weft__run_pf_tft(void *model, const weft__reading *t)
 {
     weft__tft *m = model;
     weft__reading own = *t;
@@ -37,9 +37,4 @@ static weft_forecast run_model(void *model, const weft__reading *t)
     if (as_coded)
         own.past.data = multiplied(&t->past), own.future.data = multiplied(&t->future);
     return weft__tft_run(m, &own, fixed);
-}
-
-weft_forecaster *weft_pf_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts)
-{
-    return weft__tft_new(m, name, "pf_temporal_fusion_transformer", opts, true, run_model);
 }

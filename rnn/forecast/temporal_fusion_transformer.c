@@ -1,8 +1,8 @@
 /* temporal_fusion_transformer.c - TemporalFusionTransformer: the trunk; its one static feature is, if none
- * are given, the length of the past. */
+ * are given, the length of the past. And the choice among the models of its family. */
 #include "rnn/forecast/tft.h"
 
-static weft_forecast run_model(void *model, const weft__reading *t)
+weft_forecast weft__run_tft(void *model, const weft__reading *t)
 {
     weft__tft *m = model;
     weft_tensor *fixed = t->fixed;
@@ -18,5 +18,16 @@ static weft_forecast run_model(void *model, const weft__reading *t)
 
 weft_forecaster *weft_tft_new(weft_module *m, const char *name, const weft_tft_opts *opts)
 {
-    return weft__tft_new(m, name, "temporal_fusion_transformer", opts, true, run_model);
+    weft_tft_variant variant = opts ? opts->variant : WEFT_TFT;
+    switch (variant) {
+    case WEFT_TFT:
+        return weft__tft_new(m, name, "temporal_fusion_transformer", opts, true, weft__run_tft);
+    case WEFT_PF_TFT:
+        return weft__tft_new(m, name, "pf_temporal_fusion_transformer", opts, true, weft__run_pf_tft);
+    case WEFT_XTFT:
+        return weft__tft_new(m, name, "xtft", opts, false, weft__run_xtft);
+    }
+    weft__model_wants(m, "temporal_fusion_transformer", false,
+                      "a variant of weft_tft_variant is expected, not %d", (int)variant);
+    return weft__model_finished(NULL);
 }

@@ -48,20 +48,26 @@ static void layers(bad *b)
     TRY(weft_rnn_module, NULL);
     TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);
     MUST(weft_state_select, ((weft_state){ X, NULL }), NULL, b->n);
-    MUST(weft_state_repeat_interleave, ((weft_state){ X, X }), b->n);
-    MUST(weft_state_repeat_interleave, ((weft_state){ NULL, X }), (int64_t)1 << 60);
+    MUST(weft_state_select, ((weft_state){ NULL, X }), NULL, (int64_t)1 << 60);
 }
 
 static void decoding(bad *b)
 {
-    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, (double)b->r, b->n, b->name };
+    weft_decode_opts o = { 0, -1, b->n, b->i, (double)b->r, b->n % 2 != 0, (double)b->r, b->n, b->name };
+    weft_decode_opts beams = { .end = -1, .limit = b->n, .beams = b->i, .length_penalty = (double)b->r },
+                     sample = { .end = -1, .limit = 2, .sample = true, .temperature = b->r, .top_k = b->n };
     weft *both[] = { NULL, b->w };
     for (int i = 0; i < 2; i++) {
-        TRY(weft_decode_greedy, both[i], b->n, ((weft_state){ X, X }), no_scores, NULL, &o);
-        TRY(weft_decode_sampled, both[i], b->n, WEFT_ZERO_STATE, NULL, NULL, &o);
-        TRY(weft_decode_beam, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, NULL);
+        TRY(weft_decode, both[i], b->n, ((weft_state){ X, X }), no_scores, NULL, &o);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, NULL, NULL, &o);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, &beams);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, &sample);
+        TRY(weft_decode, both[i], b->n, WEFT_ZERO_STATE, no_scores, NULL, NULL);
     }
-    MUST(weft_decode_beam, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2 });
+    MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X,
+         &(weft_decode_opts){ .limit = 2, .beams = 2, .sample = true });
+    MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2, .top_k = 1 });
+    MUST(weft_decode, b->w, 1, WEFT_ZERO_STATE, no_scores, X, &(weft_decode_opts){ .limit = 2 });
     TRY(weft_decoded_free, NULL);
 }
 
@@ -141,10 +147,12 @@ static void forecasting(bad *b)
     TRY(weft_transformer_lstm_new, b->m, b->name, &transformer);
     TRY(weft_transformer_lstm_new, b->m, b->name, NULL);
     TRY(weft_tft_new, b->m, b->name, &tft);          TRY(weft_tft_new, NULL, b->name, NULL);
-    TRY(weft_pf_tft_new, b->m, b->name, &tft);       TRY(weft_xtft_new, b->m, b->name, &tft);
+    tft.variant = WEFT_PF_TFT;                       TRY(weft_tft_new, b->m, b->name, &tft);
+    tft.variant = WEFT_XTFT;                         TRY(weft_tft_new, b->m, b->name, &tft);
+    tft.variant = (weft_tft_variant)b->i;            TRY(weft_tft_new, b->m, b->name, &tft);
     TRY(weft_forecaster_module, NULL);
     MUST(weft_forecast_run, NULL, &series, &maps);
-    MUST(weft_forecast_run, weft_xtft_new(b->m, NULL, NULL), &series, NULL);
+    MUST(weft_forecast_run, weft_tft_new(b->m, NULL, NULL), &series, NULL);
     TRY(weft_forecast_run, NULL, NULL, NULL);
     weft_forecaster *f =
         weft_encoder_decoder_lstm_new(weft_module_new(b->w, "good"), "model",

@@ -14,14 +14,18 @@ static void frames(bad *b)
     FILE_FAILS(weft_frame_read_csv, NULL, "/nowhere.csv", NULL, NULL, NULL);
     FILE_FAILS(weft_frame_read_hdf5, &f, b->name, b->name, none);
     FILE_FAILS(weft_frame_read_hdf5, NULL, "/nowhere.h5", NULL, NULL);
-    FILE_FAILS(weft_frame_write_hdf5, b->name, NULL, NULL);
-    FILE_FAILS(weft_frame_write_hdf5, "/nowhere/x.h5", NULL, &f);
+    FILE_FAILS(weft_frame_write_hdf5, NULL, b->name, NULL);
+    FILE_FAILS(weft_frame_write_hdf5, &f, "/nowhere/x.h5", NULL);
     FILE_FAILS(weft_frame_write_csv, NULL, b->name);
     FILE_FAILS(weft_frame_write_csv, &f, "/nowhere/x.csv");
-    FILE_FAILS(weft_frame_split_series, NULL, b->n, NULL, &f, &f);
-    FILE_FAILS(weft_frame_split_series, &f, b->n, &(int32_t){ b->i }, &(weft_frame){ 0 }, &(weft_frame){ 0 });
-    FILE_FAILS(weft_frame_split_rows, &f, b->r, &(weft_frame){ 0 }, NULL);
-    FILE_FAILS(weft_frame_split_time, &f, b->name, b->r, &(weft_frame){ 0 }, &(weft_frame){ 0 });
+    weft_frame one, two;
+    weft_frame_split_opts all = { b->n, &(int32_t){ b->i }, b->r, b->name, b->r };
+    FILE_FAILS(weft_frame_split, NULL, &all, &f, &f);
+    FILE_FAILS(weft_frame_split, &f, NULL, &one, &two);
+    FILE_FAILS(weft_frame_split, &f, &all, &one, NULL);
+    all.fraction = 0, all.time = NULL, all.limit = 0;
+    FILE_FAILS(weft_frame_split, &f, &all, &one, &two);
+    FILE_FAILS(weft_frame_split, &f, &(weft_frame_split_opts){ .time = "?", .limit = b->r }, &one, &two);
     FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL);
     FILE_FAILS(weft_frame_add_static, NULL, b->name, NULL);
     FILE_FAILS(weft_frame_add_static_csv, &f, "/nowhere.csv", b->name, none, NULL);
@@ -48,7 +52,7 @@ static void features(bad *b)
     TRY(weft_features_new, b->w, b->name, &o);
     TRY(weft_features_new, NULL, NULL, NULL);
     for (int i = 0; i < 2; i++) {
-        TRY(weft_features_counts, x[i]);                                  TRY(weft_features_fitted, x[i]);
+        TRY(weft_features_counts, x[i]);
         TRY(weft_features_fit, x[i], NULL);                               TRY(weft_features_fit, x[i], &f);
         TRY(weft_features_state, x[0], items);
         TRY(weft_features_transform, x[i], b->name, &f, b->n, out);
@@ -61,8 +65,8 @@ static void features(bad *b)
     TRY(weft_windows_lengths, NULL);
     TRY(weft_windows_skipped, NULL);
     TRY(weft_window_at, NULL, b->n);
-    TRY(weft_windows_batch, NULL, &index, b->n);
-    TRY(weft_windows_padded, NULL, NULL, b->n, (weft_align)b->i);
+    TRY(weft_windows_batch, NULL, &index, b->n, NULL);
+    TRY(weft_windows_batch, NULL, NULL, b->n, &(weft_windows_batch_opts){ true, (weft_align)b->i });
     TRY(weft_windows_inverse_transform, NULL, X, out);
 }
 #endif

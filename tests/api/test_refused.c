@@ -154,7 +154,6 @@ static void ragged_ones(bad *b)
     packed_ones(b);
     weft_tensor *a, *c;
     MUST(weft_pack_padded_sequence, X, b->l, (weft_align)b->i);
-    MUST(weft_pack_padded_checked, X, b->l, WEFT_ALIGN_LEFT);
     MUST(weft_pad_packed_sequence, X, b->n, b->r, WEFT_ALIGN_LEFT);
     MUST(weft_move_pads, X, b->l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
     TRY(weft_pack_sequence, Q, FEW);             MUST(weft_pack_sequence, Q, 2);
@@ -245,8 +244,6 @@ static void beside(bad *b)
         BESIDE(weft_gradcheck, keeps_quiet, PAIR(G, X), 2, order, NULL);
     }
     BESIDE(weft_assign, X, G);                   BESIDE(weft_assign, G, X);
-    BESIDE(weft_state_repeat_interleave, ((weft_state){ X, G }), 2);
-    OPTION(weft_state_repeat_interleave, ((weft_state){ G, X }), 2);
     BESIDE(weft_state_select, ((weft_state){ X, G }), NULL, 0);
     OPTION(weft_state_select, ((weft_state){ G, X }), NULL, 0);
 }
@@ -273,7 +270,7 @@ static void losses_beside(bad *b)
     BESIDE(weft_forecast_loss, X, G, NULL, NULL); BESIDE(weft_forecast_loss, G, X, NULL, NULL);
     weft_tensor *two = weft_zeros(b->w, WEFT_SHAPE(1, 2));
     OPTION(weft_forecast_loss, two, two, NULL, &(weft_forecast_loss_opts){ .weights = X });
-    BESIDE(weft_token_accuracy, X, G, NULL);     BESIDE(weft_token_accuracy, G, X, NULL);
+    BESIDE(weft_accuracy, X, G, NULL);     BESIDE(weft_accuracy, G, X, NULL);
     BESIDE(weft_sequence_accuracy, X, G, NULL);  BESIDE(weft_sequence_accuracy, G, X, NULL);
     BESIDE(weft_confusion_matrix, X, G, NULL);   BESIDE(weft_confusion_matrix, G, X, NULL);
     BESIDE(weft_ratio_value, ((weft_ratio){ X, G })); BESIDE(weft_ratio_value, ((weft_ratio){ G, X }));
@@ -292,8 +289,9 @@ static void modules(bad *b)
     TRY(weft_buffer, b->m, b->name, SHAPE);      MUST(weft_assign, X, X);
     MUST(weft_assign_values, X, NULL, b->n);
     MUST(weft_initialise, X, (weft_init){ (weft_init_kind)b->i, b->r, b->r });
-    TRY(weft_tie, b->m, b->name, X);             TRY(weft_freeze, b->m, true);
-    MUST(weft_freeze_parameter, X, true);        TRY(weft_parameter_count, b->m);
+    TRY(weft_tie, b->m, b->name, X);             TRY(weft_freeze, b->m, b->name, true);
+    TRY(weft_freeze, NULL, "*", true);           TRY(weft_freeze, b->m, NULL, false);
+    TRY(weft_parameter_count, b->m);
     TRY(weft_parameter_at, b->m, b->i, &path);   TRY(weft_buffer_count, b->m);
     TRY(weft_buffer_at, b->m, b->i, NULL);       TRY(weft_find_parameter, b->m, b->name);
     TRY(weft_parameter_numel, b->m);             TRY(weft_zero_grad, b->m);
@@ -320,7 +318,7 @@ static void losses(bad *b)
          &(weft_forecast_loss_opts){ .kind = WEFT_FORECAST_QUANTILE, .n = b->i });
     MUST(weft_point_prediction, X, b->i);        MUST(weft_forecast_meters_add, NULL, X, X, b->l);
     TRY(weft_forecast_rmse, NULL);
-    MUST(weft_token_accuracy, X, X, NULL);       MUST(weft_token_accuracy, X, X, CLASSES);
+    MUST(weft_accuracy, X, X, NULL);       MUST(weft_accuracy, X, X, CLASSES);
     MUST(weft_sequence_accuracy, X, X, NULL);    MUST(weft_sequence_accuracy, X, NULL, CLASSES);
     MUST(weft_confusion_matrix, X, X, NULL);     MUST(weft_confusion_matrix, X, X, CLASSES);
     MUST(weft_confusion_add, NULL, b->n, X);     MUST(weft_confusion_add, &(double){ 0 }, 1, X);
@@ -334,8 +332,9 @@ static void plain_data(bad *b)
     cr_assert_eq(weft_edit_distance((int32_t[]){ 1, 2 }, 2, NULL, INT64_MAX), -1);
     TRY(weft_meter_add, NULL, 1, 1);             TRY(weft_meter_mean, NULL);
     TRY(weft_meter_add_bucket, NULL, b->n, 1, 1);
-    TRY(weft_scores_of_class, NULL, b->n, b->n); TRY(weft_scores_of_class, &(double){ 1 }, 1, b->n);
-    TRY(weft_average_scores, NULL, b->n, (weft_averaging)b->i);
+    TRY(weft_class_scores_of, NULL, b->n, b->n); TRY(weft_class_scores_of, &(double){ 1 }, 1, b->n);
+    TRY(weft_class_scores_of, NULL, b->n, WEFT_AVERAGE_MACRO);
+    TRY(weft_class_scores_of, NULL, b->n, WEFT_AVERAGE_MICRO);
     TRY(weft_meter_bucket, NULL, b->i);          TRY(weft_meter_reset, NULL);
     weft_meter odd = { .edges = b->i };
     TRY(weft_meter_add, &odd, 1, 1);             TRY(weft_meter_add_bucket, &odd, b->n, 1, 1);
@@ -375,17 +374,18 @@ static void files(bad *b)
         const char *path = paths[i];
         FILE_FAILS(weft_save, path, b->m, NULL, NULL, 0);
         FILE_FAILS(weft_save, path, b->m, NULL, &item, b->i);
-        FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);        FILE_FAILS(weft_load_items, path, &item, 1);
+        FILE_FAILS(weft_load, path, b->m, NULL, &item, 1);
+        FILE_FAILS(weft_load, path, NULL, NULL, &item, 1);
         FILE_FAILS(weft_load_matching, path, b->m, &report);
         FILE_FAILS(weft_load_state_dict, path, b->m, NULL);
         FILE_FAILS(weft_save_state_dict, path, b->m);           FILE_FAILS(weft_read_text, path, NULL, &data);
         FILE_FAILS(weft_read_csv, path, NULL, NULL, b->i, NULL, &data);
         FILE_FAILS(weft_read_csv, path, "a", &b->name, 1, NULL, &data);
         FILE_FAILS(weft_read_hdf5, path, NULL, &data);
-        FILE_FAILS(weft_write_hdf5, path, "a", &(weft_dataset){ .n = b->n });
-        FILE_FAILS(weft_write_hdf5, path, NULL, NULL);
-        FILE_FAILS(weft_plot_lines, path, NULL, NULL, NULL, NULL, NULL, b->i);
-        FILE_FAILS(weft_plot_charts, path, NULL, NULL, b->i, b->i);
+        FILE_FAILS(weft_write_hdf5, &(weft_dataset){ .n = b->n }, path, "a");
+        FILE_FAILS(weft_write_hdf5, NULL, path, NULL);
+        FILE_FAILS(weft_plot_lines, path, NULL, NULL, b->i, b->i);
+        FILE_FAILS(weft_plot_lines, path, NULL, &(weft_chart){ .n = 1 }, 1, b->i);
         FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);

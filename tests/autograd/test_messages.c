@@ -211,7 +211,7 @@ Test(messages, two_batches)
     SAYS(weft_add(of(w, 2, one_two),
                   weft_ragged(w, zeros, 2, &(weft_lengths){ 2, one_two, (int64_t[]){ 0, 7 } })),
          "different batches: their lengths agree, but sequence 1 has the id 1 in the first and 7 in the "
-         "second");
+         "second; ids were given only for one of them");
     CLEAN(w);
 }
 
@@ -234,8 +234,8 @@ Test(messages, the_axis_of_classes)
                             &(weft_ce_opts){ .mask = weft_zeros(w, WEFT_SHAPE(3)) })
              .sum,
          "the mask is [3]; reals of the classes' shape and layout are expected");
-    SAYS(weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).right,
-         "token_accuracy: scores [2, 5], classes [3] of ints");
+    SAYS(weft_accuracy(weft_zeros(w, WEFT_SHAPE(2, 5)), weft_ints(w, NULL, WEFT_SHAPE(3)), NULL).right,
+         "accuracy: scores [2, 5], classes [3] of ints");
     CLEAN(w);
 }
 
@@ -325,7 +325,7 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
                                                   &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
                                    .weight),
                      2, "%s", weft_error_message(w));
-        cr_assert_eq(weft_item(weft_token_accuracy(logits, classes,
+        cr_assert_eq(weft_item(weft_accuracy(logits, classes,
                                                    &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
                                    .total),
                      2);

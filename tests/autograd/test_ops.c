@@ -249,13 +249,13 @@ Test(ops, comparisons_have_no_gradient)
 Test(ops, backward_of_a_parameter_adds_ones)
 {
     FOR_DEVICES(w) {
-        weft_tensor *p = weft_parameter(weft_module_new(w, "m"), "p", WEFT_SHAPE(1),
-                                        (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+        weft_module *m = weft_module_new(w, "m");
+        weft_tensor *p = weft_parameter(m, "p", WEFT_SHAPE(1), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
         weft_backward(p);
         weft_backward(weft_square(p));
         weft_backward(p);
         cr_assert_eq(numbers(weft_grad(p))[0], 1 + 2 * 3 + 1);
-        weft_freeze_parameter(p, true);          /* which zeroes what was there */
+        weft_freeze(m, "p", true);               /* which zeroes what was there */
         weft_backward(p);
         FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
         cr_assert_eq(numbers(weft_grad(p))[0], 0);
@@ -313,10 +313,10 @@ Test(ops, a_loss_depends_on_something_to_train)
         FAILS(w, WEFT_EARG, "backward: no parameter that is not frozen has led to the loss");
         weft_backward(weft_sum_all(weft_less(p, weft_scalar(w, 0))));
         FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
-        weft_freeze(m, true);
+        weft_freeze(m, "*", true);
         weft_backward(weft_sum_all(weft_square(p)));
         FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
-        weft_freeze(m, false);
+        weft_freeze(m, "*", false);
         none = weft_ragged(w, NULL, 2, &(weft_lengths){ 0, NULL, NULL });
         /* a batch of nothing has a gradient, of zeros */
         weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));

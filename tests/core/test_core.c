@@ -157,6 +157,8 @@ Test(core, what_cannot_be_read_is_a_sticky_error)
     one = 1;
     cr_assert(read_status(stale, &one, sizeof one) == WEFT_EARG && one == 0);
     FAILS(w, WEFT_EARG, "read: the tensor is of a step that has ended");
+    cr_assert(isnan(weft_item(stale)));
+    FAILS(w, WEFT_EARG, "item: the tensor is of a step that has ended");
     stale = weft_zeros(w, WEFT_SHAPE(1));
     weft_clear(w);
     FILE *null = fopen("/dev/null", "w");
@@ -180,8 +182,8 @@ Test(core, too_many_elements_are_no_number)
     FAILS(w, WEFT_ESHAPE, "reshape: [0]: its 0 elements do not make");
     weft_one_hot(weft_arange(w, 8), huge);
     FAILS(w, WEFT_ESHAPE, "one_hot: extent");
-    weft_state_repeat_interleave((weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL }, huge / 4);
-    FAILS(w, WEFT_EARG, "state_repeat_interleave: 1152921504606846976 times");
+    weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 1, 3)), NULL }, &(int32_t){ 0 }, huge / 4);
+    FAILS(w, WEFT_EARG, "state_select: 1152921504606846976 parents");
     CLEAN(w);
 }
 

@@ -100,8 +100,8 @@ Test(rewind, a_decoder_that_makes_batches_runs_in_constant_memory, .init = unche
     weft *w = open_on(WEFT_CPU);
     growing g = { .zeros = calloc(4 * 2000, sizeof *g.zeros) };
     double start = cpu_now();
-    weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, remembers, &g,
-                                        &(weft_decode_opts){ .begin = 1, .end = -1, .limit = 12000 });
+    weft_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, remembers, &g,
+                                 &(weft_decode_opts){ .begin = 1, .end = -1, .limit = 12000 });
     double seconds = cpu_now() - start;
     OK(w);
     cr_assert_eq(d.len[0], 12000);

@@ -46,10 +46,11 @@ UNUSED static weft_forecaster *forecaster_new(weft_module *root, int kind, wish 
                             o.all_keys,
                             LONGEST,
                             OUTPUTS,
-                            o.compat };
-        return (kind == TFT    ? weft_tft_new :
-                kind == PF_TFT ? weft_pf_tft_new :
-                                 weft_xtft_new)(m, "model", &t);
+                            o.compat,
+                            kind == TFT    ? WEFT_TFT :
+                            kind == PF_TFT ? WEFT_PF_TFT :
+                                             WEFT_XTFT };
+        return weft_tft_new(m, "model", &t);
     }
     }
 }

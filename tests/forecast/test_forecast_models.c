@@ -38,10 +38,15 @@ Test(forecast_models, as_many_parameters_as_the_original)
     has(w, "AttentionLSTM", weft_attention_lstm_new(m, "b", &attention), 42, 475681);
     has(w, "TransformerLSTM", weft_transformer_lstm_new(m, "c", &transformer), 134, 929025);
     has(w, "TFT", weft_tft_new(m, "d", &tft), 227, 7403624);
-    has(w, "PF-TFT", weft_pf_tft_new(m, "e", &tft), 227, 7403624);
-    has(w, "xTFT", weft_xtft_new(m, "f", &tft), 171, 5317636);
+    tft.variant = WEFT_PF_TFT;
+    has(w, "PF-TFT", weft_tft_new(m, "e", &tft), 227, 7403624);
+    tft.variant = WEFT_XTFT;
+    has(w, "xTFT", weft_tft_new(m, "f", &tft), 171, 5317636);
     weft_module *of_small = weft_forecaster_module(weft_tft_new(m, "g", &small));
     OK(w);
+    small.variant = (weft_tft_variant)7;
+    cr_assert(!weft_forecaster_module(weft_tft_new(m, "h", &small)));
+    FAILS(w, WEFT_EARG, "a variant of weft_tft_variant is expected, not 7");
     cr_assert(weft_parameter_count(of_small) == 163, "%d", weft_parameter_count(of_small));
     CLEAN(w);
 }

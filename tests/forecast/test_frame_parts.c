@@ -149,7 +149,7 @@ Test(frame_csv, its_very_bytes)
 Test(frame_csv, no_series_are_a_header)
 {
     weft_frame f = frame_of(1, odd_ids, odd_names, 3), none, all;
-    DOES(weft_frame_split_series(&f, 0, NULL, &none, &all));
+    DOES(weft_frame_split(&f, &(weft_frame_split_opts){ .series = 1 }, &all, &none));
     there_and_back(&none);
     cr_assert(none.n == 0 && none.columns == f.columns);
     weft_frame_free(&f), weft_frame_free(&none), weft_frame_free(&all);
@@ -202,10 +202,11 @@ Test(frame_split, series_put_together_are_the_whole)
         weft *w = open_on(WEFT_CPU);
         weft_frame f = random_frame(20), first, rest;
         int32_t order[9];
-        int64_t count = (int64_t)dice((uint64_t)f.n + 1);
+        int64_t count = 1 + (int64_t)dice((uint64_t)f.n);
         weft_stream_permutation(weft_stream_of(w, "split"), f.n, order);
         bool stand = dice(2);
-        DOES(weft_frame_split_series(&f, count, stand ? NULL : order, &first, &rest));
+        weft_frame_split_opts o = { .series = count, .order = stand ? NULL : order };
+        DOES(weft_frame_split(&f, &o, &first, &rest));
         cr_assert(first.n == count && rest.n == f.n - count && first.rows + rest.rows == f.rows);
         for (int64_t i = 0; i < f.n; i++)
             same_series(&f, stand ? i : order[i], i < count ? &first : &rest, i < count ? i : i - count);
@@ -233,7 +234,8 @@ Test(frame_split, rows_put_together_are_the_whole)
     for (int k = 0; k < rounds(60, 1000); k++) {
         weft_frame f = random_frame(20), first, rest;
         double fraction = fractions[dice(COUNT(fractions))];
-        DOES(weft_frame_split_rows(&f, fraction, &first, &rest));
+        weft_frame_split_opts o = { .fraction = fraction == 0 ? WEFT_ZERO : fraction };
+        DOES(weft_frame_split(&f, &o, &first, &rest));
         are_the_whole(&f, &first, &rest);
         for (int64_t s = 0; s < f.n; s++)
             cr_assert_eq(rows_of(&first, s), (int64_t)floor(fraction * (double)rows_of(&f, s) + 0.5));
@@ -249,7 +251,7 @@ Test(frame_split, time_put_together_is_the_whole)
         /* at a row's own time, that row is of the rest */
         double limit = f.rows && dice(2) ? t[dice((uint64_t)f.rows)] :
                                            (double[]){ -INFINITY, INFINITY, 110.5 }[dice(3)];
-        DOES(weft_frame_split_time(&f, "t", limit, &first, &rest));
+        DOES(weft_frame_split(&f, &(weft_frame_split_opts){ .time = "t", .limit = limit }, &first, &rest));
         are_the_whole(&f, &first, &rest);
         for (int64_t r = 0; r < first.rows; r++)
             cr_assert(weft_frame_column(&first, "t")[r] < limit);
@@ -262,32 +264,61 @@ Test(frame_split, time_put_together_is_the_whole)
 Test(frame_split, an_empty_frame_has_empty_parts)
 {
     weft_frame f = { 0 }, first = { .n = 77 }, rest = { .columns = 77 };
-    DOES(weft_frame_split_series(&f, 0, NULL, &first, &rest));
+    DOES(weft_frame_split(&f, &(weft_frame_split_opts){ .fraction = .5 }, &first, &rest));
     is_free(&first, &rest);
-    DOES(weft_frame_split_rows(&f, .5, &first, &rest));
-    is_free(&first, &rest);
+}
+
+static void not_split(const weft_frame *f, weft_frame_split_opts o, const char *text)
+{
+    weft_frame a = { .n = 77 }, b = { .columns = 77 };
+    REFUSES(WEFT_EARG, text, weft_frame_split(f, &o, &a, &b));
+    cr_assert(strstr(weft_file_message(), "weft_frame_split: "));
+    is_free(&a, &b);
 }
 
 Test(frame_split, refuses)
 {
     const int64_t rows[] = { 3, 4 };
-    weft_frame f = series_random(2, rows), a, b;
-    REFUSES(WEFT_EARG, "no frame given", weft_frame_split_series(NULL, 1, NULL, &a, &b));
+    weft_frame f = series_random(2, rows), a, b, none = { 0 };
+    weft_frame_split_opts one = { .series = 1 };
+    not_split(NULL, one, "no frame given");
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &a, &a));
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &f, &a));
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, NULL, &a));
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &a, NULL));
+    REFUSES(WEFT_EARG, "series 0, fraction 0, time NULL; exactly one", weft_frame_split(&f, NULL, &a, &b));
     is_free(&a, &b);
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split_series(&f, 1, NULL, &a, &a));
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split_series(&f, 1, NULL, &f, &a));
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split_rows(&f, .5, NULL, &a));
-    REFUSES(WEFT_EARG, "3 of 2 series", weft_frame_split_series(&f, 3, NULL, &a, &b));
-    REFUSES(WEFT_EARG, "-1 of 2 series", weft_frame_split_series(&f, -1, NULL, &a, &b));
-    REFUSES(WEFT_EARG, "order[1] is 0", weft_frame_split_series(&f, 1, (int32_t[]){ 0, 0 }, &a, &b));
-    REFUSES(WEFT_EARG, "order[0] is 2", weft_frame_split_series(&f, 1, (int32_t[]){ 2, 0 }, &a, &b));
-    REFUSES(WEFT_EARG, "a fraction of 1.5", weft_frame_split_rows(&f, 1.5, &a, &b));
-    REFUSES(WEFT_EARG, "a fraction of -nan", weft_frame_split_rows(&f, -(double)NAN, &a, &b));
-    REFUSES(WEFT_EARG, "there is no column \"q\"", weft_frame_split_time(&f, "q", 0, &a, &b));
-    REFUSES(WEFT_EARG, "split at nan", weft_frame_split_time(&f, "t", NAN, &a, &b));
-    is_free(&a, &b);
+    not_split(&f, (weft_frame_split_opts){ .series = 3 }, "3 of 2 series; 1 .. 2 is expected");
+    not_split(&f, (weft_frame_split_opts){ .series = -1 }, "-1 of 2 series");
+    not_split(&none, one, "1 of 0 series");
+    not_split(&f, (weft_frame_split_opts){ .series = 1, .order = (int32_t[]){ 0, 0 } }, "order[1] is 0");
+    not_split(&f, (weft_frame_split_opts){ .series = 1, .order = (int32_t[]){ 2, 0 } }, "order[0] is 2");
+    not_split(&f, (weft_frame_split_opts){ .fraction = 1.5 }, "a fraction of 1.5");
+    not_split(&f, (weft_frame_split_opts){ .fraction = -.5 }, "a fraction of -0.5");
+    not_split(&f, (weft_frame_split_opts){ .fraction = -(double)NAN }, "a fraction of -nan");
+    not_split(&f, (weft_frame_split_opts){ .time = "q" }, "there is no column \"q\"");
+    not_split(&f, (weft_frame_split_opts){ .time = "t", .limit = NAN }, "split at nan");
     weft_frame_column(&f, "t")[5] = weft_frame_column(&f, "t")[4];
-    REFUSES(WEFT_EARG, "series \"1\", row 2: the time is", weft_frame_split_time(&f, "t", 0, &a, &b));
-    is_free(&a, &b);
+    not_split(&f, (weft_frame_split_opts){ .time = "t" }, "series \"1\", row 2: the time is");
+    weft_frame_free(&f);
+}
+
+Test(frame_split, one_way_is_chosen)
+{
+    const int64_t rows[] = { 3, 4 };
+    const int32_t order[] = { 1, 0 };
+    weft_frame f = series_random(2, rows);
+    const char *one = "exactly one of series, fraction and time is expected";
+    not_split(&f, (weft_frame_split_opts){ 0 }, one);
+    not_split(&f, (weft_frame_split_opts){ .order = order }, one);
+    not_split(&f, (weft_frame_split_opts){ .limit = 5 }, one);
+    not_split(&f, (weft_frame_split_opts){ .series = 1, .fraction = .5 }, "series 1, fraction 0.5, time NU");
+    not_split(&f, (weft_frame_split_opts){ .series = 1, .time = "t" }, "time \"t\"; exactly one");
+    not_split(&f, (weft_frame_split_opts){ .fraction = WEFT_ZERO, .time = "t" }, one);
+    not_split(&f, (weft_frame_split_opts){ .series = 1, .fraction = .5, .time = "t" }, one);
+    not_split(&f, (weft_frame_split_opts){ .fraction = .5, .order = order }, "an order is for series");
+    not_split(&f, (weft_frame_split_opts){ .time = "t", .order = order }, "an order is for series");
+    not_split(&f, (weft_frame_split_opts){ .fraction = .5, .limit = 2 }, "a limit is for time");
+    not_split(&f, (weft_frame_split_opts){ .series = 1, .limit = 2 }, "a limit is for time");
     weft_frame_free(&f);
 }

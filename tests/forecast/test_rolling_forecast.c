@@ -183,7 +183,7 @@ Test(rolling_forecast, several_targets)
                       fabs(all[6 * i + 3 + q] - out[2 * i + 1] - (q - 1)) < 1e-4);
     }
     weft_windows *windows = weft_windows_new(x, "v", &f, NULL);
-    weft_window_batch b = weft_windows_batch(windows, (int32_t[]){ 1, 0 }, 2);
+    weft_window_batch b = weft_windows_batch(windows, (int32_t[]){ 1, 0 }, 2, NULL);
     weft_tensor *one = weft_slice(b.target, 1, 0, 1), *other = weft_slice(b.target, 1, 1, 2);
     weft_windows_inverse_transform(windows, weft_concat((weft_tensor *[]){ one, one, other, other }, 4, 1),
                                    all);
@@ -321,8 +321,9 @@ static void all_of_it(weft *w, const weft_frame *f)
     weft_features_fit(x, f);
     weft_windows *v =
         weft_windows_new(x, "v", f, &(weft_windows_opts){ .stride = 1, .shorten = true, .past_noise = .1 });
-    weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0, 5, 3 }, 3),
-                      p = weft_windows_padded(v, (int32_t[]){ 1, 2 }, 2, WEFT_ALIGN_RIGHT);
+    weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0, 5, 3 }, 3, NULL),
+                      p = weft_windows_batch(v, (int32_t[]){ 1, 2 }, 2,
+                                             &(weft_windows_batch_opts){ true, WEFT_ALIGN_RIGHT });
     weft_windows_inverse_transform(v, b.target, out);
     o = (weft_features_opts){ .context = CONTEXT,
                               .horizon = HORIZON,

@@ -107,7 +107,7 @@ Test(series, lists_of_a_frame_end_with_null)
     REFUSES(WEFT_EARG, "a new name",
             weft_frame_add_static_csv(&f, put("t.csv", "id,w,u\nx,1,2\n"), "id", WEFT_NAMES("w", "u"), NULL));
     cr_assert(end_with_null(&f) && f.columns == 5);
-    DOES(weft_frame_write_hdf5(in_folder("l.h5"), NULL, &f));
+    DOES(weft_frame_write_hdf5(&f, in_folder("l.h5"), NULL));
     weft_frame_free(&g);
     DOES(weft_frame_read_hdf5(&g, in_folder("l.h5"), NULL, (const char *const *)f.name));
     cr_assert(end_with_null(&g) && same_frames(&f, &g));
@@ -334,7 +334,7 @@ Test(series, hdf5_there_and_back)
         for (int64_t s = 0; s < n; s++)
             snprintf(f.id[s], 2, "%c", "ab c\"e"[s]);
         const char *path = in_folder("f.h5");
-        DOES(weft_frame_write_hdf5(path, groups[k % 5], &f));
+        DOES(weft_frame_write_hdf5(&f, path, groups[k % 5]));
         if (n) {
             DOES(weft_frame_read_hdf5(&g, path, groups[k % 5], series_names));
             cr_assert(same_frames(&f, &g));
@@ -383,7 +383,7 @@ Test(series, hdf5_of_others)
     DOES(weft_frame_read_hdf5(&f, foreign(i32, i32, 1, 3, u8, 0, 3), NULL, WEFT_NAMES("b", "a")));
     series_is(&f, 3, "3", 0, NULL);
     SERIES(&f, 4, "4", 1, 2, 3);
-    DOES(weft_frame_write_hdf5(in_folder("ids.h5"), NULL, &f));
+    DOES(weft_frame_write_hdf5(&f, in_folder("ids.h5"), NULL));
     hid_t file = H5Fopen(file_name, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1),
           space = H5Screate(H5S_SCALAR);
     H5Tset_size(text, 8), H5Tset_cset(text, H5T_CSET_UTF8);
@@ -412,13 +412,13 @@ Test(series, hdf5_of_others)
     cr_assert(f.n == 5 && g.n == 0 && g.columns == 0);
     f.id[2][0] = '\n';
     REFUSES(WEFT_EARG, "the id of series 2 has more than one line",
-            weft_frame_write_hdf5(file_name, NULL, &f));
+            weft_frame_write_hdf5(&f, file_name, NULL));
     f.id[2][0] = 'x';
-    REFUSES(WEFT_EARG, "no path", weft_frame_write_hdf5(NULL, NULL, &f));
-    REFUSES(WEFT_EARG, "no frame", weft_frame_write_hdf5("x", NULL, NULL));
-    cr_assert_neq(weft_frame_write_hdf5("/nowhere/x.h5", NULL, &f), WEFT_OK);
+    REFUSES(WEFT_EARG, "no path", weft_frame_write_hdf5(&f, NULL, NULL));
+    REFUSES(WEFT_EARG, "no frame", weft_frame_write_hdf5(NULL, "x", NULL));
+    cr_assert_neq(weft_frame_write_hdf5(&f, "/nowhere/x.h5", NULL), WEFT_OK);
     DOES(weft_frame_add_column(&f, "lengths", NULL));
-    REFUSES(WEFT_EARG, "\"lengths\" is no name", weft_frame_write_hdf5("x", NULL, &f));
+    REFUSES(WEFT_EARG, "\"lengths\" is no name", weft_frame_write_hdf5(&f, "x", NULL));
     weft_frame_free(&f);
     end_folder();
 }

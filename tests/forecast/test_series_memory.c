@@ -26,7 +26,7 @@ static weft_status first(void)
 static weft_status reads(void)   { return weft_frame_read_csv(&f, mixed, "id", WEFT_NAMES("a", "b"), NULL); }
 static weft_status whole_(void)  { return weft_frame_read_csv(&f, mixed, NULL, WEFT_NAMES("a", "b"), NULL); }
 static weft_status hdf5(void)    { return weft_frame_read_hdf5(&f, whole, NULL, WEFT_NAMES("a", "b")); }
-static weft_status writes(void)  { return weft_frame_write_hdf5(whole, NULL, &f); }
+static weft_status writes(void)  { return weft_frame_write_hdf5(&f, whole, NULL); }
 static weft_status shrinks(void) { return weft_frame_downsample(&f, 1, WEFT_DOWN_MEDIAN); }
 static weft_status fixes(void)
 {

@@ -343,7 +343,7 @@ Test(transforms, numbers_outside_of_the_domain)
         OK(w);
         weft_features_fit(x, &f);
         FAILS(w, given[i].kind, given[i].says);
-        cr_assert(!weft_features_fitted(x));
+        cr_assert(!weft_features_counts(x).fitted);
     }
     weft_frame_column(&f, "u")[1] = (double)NAN;
     weft_features *x = features_of(w, &(weft_transform){ .column = "y", .kind = WEFT_DIVIDE_BY, ON_U }, 1);
@@ -418,14 +418,14 @@ Test(transforms, saved_and_loaded)
     FAILS(w, WEFT_EARG, "not fitted");
     weft_features_state(b, items);
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
-    cr_assert(weft_features_fitted(a) && weft_features_fitted(b));
+    cr_assert(weft_features_counts(a).fitted && weft_features_counts(b).fitted);
     weft_features_transform(a, "y", &f, 1, za);
     weft_features_transform(b, "y", &f, 1, zb);
     OK(w);
     cr_assert(!memcmp(za, zb, sizeof za));
     weft_features_state(one, items);             /* as many numbers, another slope: told by the text only */
     DOES(weft_load(path, m, NULL, items, WEFT_FEATURES_ITEMS));
-    cr_assert(!weft_features_fitted(one));
+    cr_assert(!weft_features_counts(one).fitted);
     weft_features_transform(one, "y", &f, 1, zb);
     FAILS(w, WEFT_EFORMAT,
           "what was loaded is of others: it has target \"y\": polynomial of degree 2, on \"u\"; logistic, k "
@@ -438,7 +438,7 @@ Test(transforms, saved_and_loaded)
         weft_features_transform(c, "y", &f, 1, zb);
         FAILS(w, WEFT_EFORMAT, "of others");
     }
-    cr_assert(!weft_features_fitted(c));
+    cr_assert(!weft_features_counts(c).fitted);
     weft_features_state(NULL, items);
     cr_assert_null(items[0].name);
     remove(path);

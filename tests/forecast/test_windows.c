@@ -188,7 +188,7 @@ Test(windows, rows_come_from_where_they_should)
             OK(w);
             int64_t size;
             for (const int32_t *index; (index = weft_loader_next(l, &size));) {
-                batch_is_right(v, &f, &o, index, (int)size, weft_windows_batch(v, index, size), false);
+                batch_is_right(v, &f, &o, index, (int)size, weft_windows_batch(v, index, size, NULL), false);
                 weft_clear(w);
             }
             weft_frame_free(&f);
@@ -215,7 +215,7 @@ Test(windows, lengths_are_drawn_from_all_there_are)
     cr_assert(weft_window_at(v, first).past == 7 && weft_window_at(v, first).future == 4 &&
               weft_window_at(v, edge).past == 4);
     for (int k = 0; k < 2000; k++) {
-        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ first, edge }, 2);
+        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ first, edge }, 2, NULL);
         OK(w);
         weft_lengths past = weft_lengths_of(b.series.past), future = weft_lengths_of(b.series.future);
         cr_assert(past.len[0] >= 3 && past.len[0] <= 7 && future.len[0] >= 2 && future.len[0] <= 4 &&
@@ -231,7 +231,7 @@ Test(windows, lengths_are_drawn_from_all_there_are)
     weft_set_training(w, false);
     for (int k = 0; k < 20; k++)
         batch_is_right(v, &f, &series_features, (int32_t[]){ first, edge }, 2,
-                       weft_windows_batch(v, (int32_t[]){ first, edge }, 2), false);
+                       weft_windows_batch(v, (int32_t[]){ first, edge }, 2, NULL), false);
     weft_frame_free(&f);
     CLEAN(w);
 }
@@ -241,7 +241,7 @@ static uint64_t hash_of(weft *w, weft_windows *v, int n)
 {
     uint64_t hash = 0;
     for (int k = 0; k < n; k++) {
-        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ k, 2 * k, 9 }, 3);
+        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ k, 2 * k, 9 }, 3, NULL);
         weft_tensor *all[] = { b.series.past, b.series.future, b.target };
         for (int i = 0; i < 3; i++) {
             weft_real *a = numbers(all[i]);
@@ -314,7 +314,7 @@ Test(windows, noise_is_where_it_should_be)
         weft_real *noisy[3], *clean[3];
         for (int training = 0; training < 2; training++) {
             weft_set_training(w, training);
-            weft_window_batch b = weft_windows_batch(v, &i, 1);
+            weft_window_batch b = weft_windows_batch(v, &i, 1, NULL);
             weft_real **to = training ? noisy : clean;
             to[0] = numbers(b.series.past), to[1] = numbers(b.series.future), to[2] = numbers(b.target);
         }
@@ -353,8 +353,8 @@ Test(windows, padded_is_the_same_as_ragged)
             for (int i = 0; i < 6; i++)
                 index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
             weft_align align = k % 2 ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
-            weft_window_batch r = weft_windows_batch(v, index, 6),
-                              p = weft_windows_padded(v, index, 6, align);
+            weft_window_batch r = weft_windows_batch(v, index, 6, NULL),
+                              p = weft_windows_batch(v, index, 6, &(weft_windows_batch_opts){ true, align });
             OK(w);
             cr_assert(p.series.past_align == align && p.series.past_lengths->n == 6 &&
                       p.series.future_lengths->id[5] == index[5]);
@@ -370,7 +370,8 @@ Test(windows, padded_is_the_same_as_ragged)
             }
             same_bits("fixed", numbers(p.series.fixed), numbers(r.series.fixed), 6);
             /* nothing but 0 in pads */
-            weft_tensor *back = weft_pack_padded_checked(p.series.past, p.series.past_lengths, align);
+            cr_assert(weft_validate_encoder_alignment(p.series.past, p.series.past_lengths, align));
+            weft_tensor *back = weft_pack_padded_sequence(p.series.past, p.series.past_lengths, align);
             cr_assert(weft_numel(back) == weft_numel(r.series.past));
             weft_clear(w);
         }
@@ -385,8 +386,8 @@ Test(windows, a_batch_of_none)
     weft_features *x = weft_features_new(w, "x", &series_features);
     weft_features_fit(x, &f);
     weft_windows *v = weft_windows_new(x, "v", &f, NULL);
-    weft_window_batch b = weft_windows_batch(v, NULL, 0),
-                      p = weft_windows_padded(v, NULL, 0, WEFT_ALIGN_LEFT);
+    weft_window_batch b = weft_windows_batch(v, NULL, 0, NULL),
+                      p = weft_windows_batch(v, NULL, 0, &(weft_windows_batch_opts){ .padded = true });
     OK(w);
     cr_assert(weft_size(b.series.past, 0) == 0 && weft_size(b.target, 0) == 0 &&
               weft_size(p.series.past, 0) == 0);
@@ -415,7 +416,7 @@ Test(windows, predictions_come_back_in_the_series_units)
             int32_t index[5];
             for (int i = 0; i < 5; i++)
                 index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
-            weft_window_batch b = weft_windows_batch(v, index, 5);
+            weft_window_batch b = weft_windows_batch(v, index, 5, NULL);
             weft_lengths l = weft_lengths_of(b.target);
             weft_tensor *pair = weft_to_layout(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1),
                                                k % 2 ? WEFT_PACKED : WEFT_CONCAT);
@@ -454,7 +455,7 @@ Test(windows, time_of_even_steps)
         weft_features *x = weft_features_new(w, "x", &o);
         weft_features_fit(x, &f);
         weft_windows *v = weft_windows_new(x, "v", &f, &(weft_windows_opts){ .stride = 1 });
-        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 4 }, 1);
+        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 4 }, 1, NULL);
         OK(w);
         cr_assert(weft_size(b.series.past, 1) == 2 && weft_size(b.series.future, 1) == 1 && !b.series.fixed);
         weft_real *past = numbers(b.series.past), *future = numbers(b.series.future),

@@ -29,7 +29,7 @@ Test(windows_refused, features_that_make_no_sense)
     FAILS(w, WEFT_EARG, "a context and a horizon");
     cr_assert_not_null(weft_features_new(NULL, "x", &series_features));
     weft_feature_counts none = weft_features_counts(NULL);
-    cr_assert(none.past == 0 && !weft_features_fitted(NULL));
+    cr_assert(none.past == 0 && !none.fitted);
     weft_features_fit(NULL, NULL);
     weft_features *x = weft_features_new(w, "x", &series_features);
     weft_features_fit(x, NULL);
@@ -68,7 +68,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
         weft_features *other = weft_features_new(w, "x", &series_features);
         weft_features_fit(other, &f);
         FAILS(w, WEFT_ENUMERIC, wrong[i].says);
-        cr_assert(!weft_features_fitted(other));
+        cr_assert(!weft_features_counts(other).fitted);
         *at = before;
     }
     double *t = weft_frame_column(&f, "t"), before = t[12];
@@ -85,7 +85,7 @@ Test(windows_refused, series_that_are_not_as_they_should)
     FAILS(w, WEFT_EARG, "column \"s\": the frame has none");
     weft_features_fit(x, &less);
     FAILS(w, WEFT_EARG, "column \"v\": the frame has none");
-    cr_assert(weft_features_fitted(x));          /* as it was */
+    cr_assert(weft_features_counts(x).fitted);          /* as it was */
     weft_frame_free(&less), weft_frame_free(&good), weft_frame_free(&f);
     CLEAN(w);
 }
@@ -123,18 +123,21 @@ Test(windows_refused, windows_that_cannot_be)
     weft_window a = weft_window_at(v, weft_windows_count(v));
     FAILS(w, WEFT_EARG, "windows \"v\": there is no window 6 of 6");
     cr_assert(a.past == 0);
-    weft_windows_batch(v, (int32_t[]){ 0, -1 }, 2);
+    weft_windows_batch(v, (int32_t[]){ 0, -1 }, 2, NULL);
     FAILS(w, WEFT_EARG, "there is no window -1");
-    weft_windows_batch(v, NULL, 2);
+    weft_windows_batch(v, NULL, 2, NULL);
     FAILS(w, WEFT_EARG, "2 windows at NULL");
-    weft_windows_padded(v, (int32_t[]){ 6 }, 1, WEFT_ALIGN_LEFT);
+    weft_windows_batch(v, (int32_t[]){ 6 }, 1, &(weft_windows_batch_opts){ .padded = true });
     FAILS(w, WEFT_EARG, "there is no window 6");
-    weft_windows_padded(v, (int32_t[]){ 0 }, 1, (weft_align)7);
+    weft_windows_batch(v, (int32_t[]){ 0 }, 1, &(weft_windows_batch_opts){ true, (weft_align)7 });
     FAILS(w, WEFT_EARG, "the past is aligned left or right, not 7");
-    cr_assert(weft_windows_batch(NULL, NULL, 0).target &&
-              weft_windows_padded(NULL, NULL, 0, WEFT_ALIGN_LEFT).target && !weft_windows_count(NULL));
+    weft_windows_batch(v, (int32_t[]){ 0 }, 1, &(weft_windows_batch_opts){ .past_align = WEFT_ALIGN_RIGHT });
+    FAILS(w, WEFT_EARG, "windows \"v\": past_align is for padded = true");
+    weft_windows_batch_opts padded = { .padded = true };
+    cr_assert(weft_windows_batch(NULL, NULL, 0, NULL).target && !weft_windows_count(NULL));
+    cr_assert(weft_windows_batch(NULL, NULL, 0, &padded).target);
     double out[64];
-    weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1);
+    weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 0 }, 1, NULL);
     weft_windows_inverse_transform(v, NULL, out);
     FAILS(w, WEFT_EARG, "windows_inverse_transform: the predictions' tensor");
     weft_windows_inverse_transform(v, b.target, out);

@@ -1,5 +1,5 @@
-/* fuzz_items.c - weft_load_items and weft_checkpoint_item_size: the items are those that were saved, or
- * none are. The options are those of fuzz_checkpoint.c. */
+/* fuzz_items.c - weft_load of items alone and weft_checkpoint_item_size: the items are those that were
+ * saved, or none are. The options are those of fuzz_checkpoint.c. */
 #include "fuzz.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
@@ -17,7 +17,7 @@ static void load(const char *path, size_t n)
     extras before = e;
     model_items(&e, items);
     fuzz_watch(n);
-    weft_status s = weft_load_items(path, items, ITEMS);
+    weft_status s = weft_load(path, NULL, NULL, items, ITEMS);
     fuzz_watched(s);
     if (s) {
         SAME(!memcmp(&e, &before, sizeof e), "an error has changed an item: %s", weft_file_message());

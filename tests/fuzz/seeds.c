@@ -165,9 +165,9 @@ static void ragged(void)
     weft_real rows[] = { 1, 2, 3, 4, 5, -6, 7, 8, NAN, 10 };
     const weft_dataset ints = { .n = 3, .len = len, .ints = tokens },
                        reals = { .n = 3, .columns = 2, .len = len, .rows = rows };
-    DOES(weft_write_hdf5(scratch, NULL, &ints));
+    DOES(weft_write_hdf5(&ints, scratch, NULL));
     take("ragged", "tokens", 0);
-    DOES(weft_write_hdf5(scratch, "g", &reals));
+    DOES(weft_write_hdf5(&reals, scratch, "g"));
     take("ragged", "rows", 1);
     hid_t types[] = { H5T_STD_I32LE, H5T_STD_I64LE, H5T_STD_U8LE };
     for (int i = 0; i < 6; i++) {
@@ -190,9 +190,9 @@ static void frames(void)
     for (int i = 0; i < 3; i++)
         DOES(weft_frame_add(&f, (const char *[]){ "a", "second series", "c" }[i], WEFT_NAMES("x", "y"),
                             (const double *const[]){ x, y }, i));
-    DOES(weft_frame_write_hdf5(scratch, "g", &f));
+    DOES(weft_frame_write_hdf5(&f, scratch, "g"));
     take("frame", "ours", 2);
-    DOES(weft_frame_write_hdf5(scratch, NULL, &f));
+    DOES(weft_frame_write_hdf5(&f, scratch, NULL));
     take("frame", "ours", 0);
     weft_frame_free(&f);
     for (int i = 0; i < 2; i++) {

@@ -157,8 +157,8 @@ static weft_forecaster *tft(trial *t, const shape *s)
     o.num_lstm_layers = (int)whole(t, "num_lstm_layers", 2), o.dropout = (weft_real)share(t, "dropout", .1);
     o.full_attention = !yes(t, "causal_attention", true), o.output_dim = whole(t, "output_dim", 7),
     o.compat = s->compat;
-    return !strcmp(model, "tft") ? weft_tft_new(t->m, "model", &o) :
-           !strcmp(model, "pf_tft") ? weft_pf_tft_new(t->m, "model", &o) : weft_xtft_new(t->m, "model", &o);
+    o.variant = !strcmp(model, "tft") ? WEFT_TFT : !strcmp(model, "pf_tft") ? WEFT_PF_TFT : WEFT_XTFT;
+    return weft_tft_new(t->m, "model", &o);
 }
 
 /* ---- numbers ---- */

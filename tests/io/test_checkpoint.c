@@ -79,7 +79,7 @@ Test(checkpoint, everything_comes_back)
     cr_assert(weft_optim_steps(b.o) == 3 && read_status(b.carried, other.r, 0) != WEFT_OK);
     weft_recover(b.w);
     memset(&other, 1, sizeof other);
-    DOES(weft_load_items(path, items_of(&other), ITEMS));
+    DOES(weft_load(path, NULL, NULL, items_of(&other), ITEMS));
     cr_assert(same_things(&other, &some));
     cr_assert(weft_checkpoint_item_size(path, "text") == (int64_t)strlen(some.text) + 1 &&
               weft_checkpoint_item_size(path, "ints") == 4 &&
@@ -100,11 +100,11 @@ Test(checkpoint, items_may_have_more_room)
     DOES(weft_save(path, a.m, NULL,
                    (weft_checkpoint_item[]){ { "t", WEFT_TEXT, text, 8 }, { "i", WEFT_I32, ints, 2 } }, 2));
     memset(text, 'x', 8);
-    DOES(weft_load_items(
-        path, (weft_checkpoint_item[]){ { "i", WEFT_I32, ints, 5 }, { "t", WEFT_TEXT, text, 8 } }, 2));
+    weft_checkpoint_item other_order[] = { { "i", WEFT_I32, ints, 5 }, { "t", WEFT_TEXT, text, 8 } };
+    DOES(weft_load(path, NULL, NULL, other_order, 2));
     cr_assert(!memcmp(text, "abc\0\0\0\0", 8) && ints[0] == 1 && ints[1] == 2 && !ints[2] && !ints[3] &&
               !ints[4]);
-    DOES(weft_load_items(path, NULL, 0));
+    REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "the module is NULL");
     CLEAN(a.w);
     end_folder();
 }
@@ -156,7 +156,7 @@ static void refused(const model *k, const char *path, weft_status kind, const ch
     things t = some, before = t;
     uint32_t state = state_of(k);
     REFUSES(weft_load(path, k->m, k->o, items_of(&t), ITEMS), kind, part);
-    REFUSES(weft_load_items(path, items_of(&t), ITEMS), kind, part);
+    REFUSES(weft_load(path, NULL, NULL, items_of(&t), ITEMS), kind, part);
     cr_assert(weft_checkpoint_item_size(path, "ints") == -1 && strstr(weft_file_message(), part));
     weft_load_report r;
     REFUSES(weft_load_matching(path, k->m, &r), kind, part);
@@ -229,7 +229,7 @@ Test(checkpoint, a_right_checksum_is_not_enough)
     forge(path, "weft checkpoint", "1", own, false);
     uint32_t state = state_of(&a);
     REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "parameters/");
-    REFUSES(weft_load_items(path, items_of(&t), ITEMS), WEFT_EFORMAT, "reals");
+    REFUSES(weft_load(path, NULL, NULL, items_of(&t), ITEMS), WEFT_EFORMAT, "reals");
     cr_assert(state_of(&a) == state);
     no_handles();
     CLEAN(a.w);
@@ -255,7 +255,7 @@ Test(checkpoint, loading_is_all_or_nothing)
     for (int i = 0; i < COUNT(bad); i++) {
         weft_checkpoint_item two[2] = { { "longs", WEFT_I64, (int64_t[2]){ 1, 2 }, 2 }, bad[i].item };
         REFUSES(weft_load(path, b.m, b.o, two, 2), bad[i].kind, bad[i].part);
-        REFUSES(weft_load_items(path, two, 2), bad[i].kind, bad[i].part);
+        REFUSES(weft_load(path, NULL, NULL, two, 2), bad[i].kind, bad[i].part);
         cr_assert(state_of(&b) == state && ((int64_t *)two[0].data)[0] == 1 && small[0] == 5 && i32 == 9 &&
                   !strcmp(text, "abc"));
     }
@@ -448,7 +448,12 @@ Test(checkpoint, bad_arguments_are_refused)
     REFUSES(weft_save(path, NULL, NULL, NULL, 0), WEFT_EARG, "module");
     REFUSES(weft_load(NULL, a.m, NULL, NULL, 0), WEFT_EARG, "path");
     REFUSES(weft_load(path, NULL, NULL, NULL, 0), WEFT_EARG, "module");
-    REFUSES(weft_load_items(NULL, NULL, 0), WEFT_EARG, "path");
+    REFUSES(weft_load(NULL, NULL, NULL, &(weft_checkpoint_item){ "x", WEFT_I32, &x, 1 }, 1), WEFT_EARG,
+            "path");
+    REFUSES(weft_load(path, NULL, a.o, &(weft_checkpoint_item){ "x", WEFT_I32, &x, 1 }, 1), WEFT_EARG,
+            "the module is NULL");
+    REFUSES(weft_load(path, NULL, NULL, NULL, 1), WEFT_EARG, "1 items at NULL");
+    REFUSES(weft_load(path, NULL, NULL, NULL, -1), WEFT_EARG, "-1 items");
     REFUSES(weft_load_matching(path, NULL, NULL), WEFT_EARG, "module");
     REFUSES(weft_load_state_dict(path, NULL, NULL), WEFT_EARG, "module");
     REFUSES(weft_save_state_dict(path, NULL), WEFT_EARG, "module");

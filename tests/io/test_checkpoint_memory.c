@@ -12,7 +12,11 @@ static weft_checkpoint_item item = { "number", WEFT_I32, number, 2 };
 
 static weft_status saves(const model *k)    { return weft_save(checkpoint_path, k->m, k->o, &item, 1); }
 static weft_status loads(const model *k)    { return weft_load(checkpoint_path, k->m, k->o, &item, 1); }
-static weft_status items(const model *k)    { return (void)k, weft_load_items(checkpoint_path, &item, 1); }
+static weft_status items(const model *k)
+{
+    (void)k;
+    return weft_load(checkpoint_path, NULL, NULL, &item, 1);
+}
 static weft_status matching(const model *k) { return weft_load_matching(checkpoint_path, k->m, NULL); }
 static weft_status exports(const model *k)  { return weft_save_state_dict(dict_path, k->m); }
 static weft_status imports(const model *k)  { return weft_load_state_dict(dict_path, k->m, NULL); }

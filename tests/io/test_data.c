@@ -288,7 +288,7 @@ Test(data, hdf5_there_and_back)
         in.rows = k % 2 ? rows : NULL;
         in.ints = k % 2 ? NULL : tokens;
         const char *group = groups[k % 5], *path = in_folder("d.h5");
-        cr_assert_eq(weft_write_hdf5(path, group, &in), WEFT_OK, "%s", weft_file_message());
+        cr_assert_eq(weft_write_hdf5(&in, path, group), WEFT_OK, "%s", weft_file_message());
         cr_assert_eq(weft_read_hdf5(path, group, &out), WEFT_OK, "%s", weft_file_message());
         cr_assert(out.n == in.n && out.columns == in.columns && out.offset[out.n] == total &&
                   !memcmp(out.len, len, (size_t)in.n * sizeof *len));
@@ -366,13 +366,13 @@ Test(data, hdf5_cannot_be_written)
 {
     int32_t len[] = { 1, -1 }, tokens[] = { 1 };
     weft_dataset d = { .n = 2, .len = len, .ints = tokens };
-    cr_assert_eq(weft_write_hdf5(in_folder("x.h5"), NULL, &d), WEFT_EARG);
+    cr_assert_eq(weft_write_hdf5(&d, in_folder("x.h5"), NULL), WEFT_EARG);
     d.n = 1;
-    cr_assert_eq(weft_write_hdf5("/nowhere/x.h5", NULL, &d), WEFT_EIO);
-    cr_assert_eq(weft_write_hdf5(NULL, NULL, &d), WEFT_EARG);
-    cr_assert_eq(weft_write_hdf5("x", NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_write_hdf5(&d, "/nowhere/x.h5", NULL), WEFT_EIO);
+    cr_assert_eq(weft_write_hdf5(&d, NULL, NULL), WEFT_EARG);
+    cr_assert_eq(weft_write_hdf5(NULL, "x", NULL), WEFT_EARG);
     d.ints = NULL;
-    cr_assert_eq(weft_write_hdf5("x", NULL, &d), WEFT_EARG);
+    cr_assert_eq(weft_write_hdf5(&d, "x", NULL), WEFT_EARG);
     end_folder();
 }
 

@@ -136,10 +136,11 @@ Test(pictures, curves)
     const weft_curve curves[] = { { "loss", 100, x, y, false, NULL },
                                   { nasty, 20, x, z, true, NULL },
                                   { NULL, 0, NULL, NULL, true, NULL } };
-    cr_assert_eq(weft_plot_lines(path, nasty, "updates", "loss", nasty, curves, 3), WEFT_OK, "%s",
-                 weft_file_message());
+    const weft_chart chart = { NULL, "updates", "loss", nasty, 0, 0, curves, 3 };
+    cr_assert_eq(weft_plot_lines(path, nasty, &chart, 1, 0), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
+    cr_assert(strstr(text, "viewBox=\"0 0 960 500\"") && !strstr(text, "translate("));
     cr_assert_eq(count(text, "<circle"), 20, "few points get dots");
     cr_assert_eq(count(text, "class=\"curve\""), 3);
     const char *d = strstr(text, "class=\"curve\"");
@@ -162,20 +163,20 @@ Test(pictures, curves_of_odd_numbers)
             x[i] = odd[dice(COUNT(odd))];
             y[i] = odd[dice(COUNT(odd))];
         }
-        cr_assert_eq(weft_plot_lines(path, NULL, NULL, NULL, NULL,
-                                     &(weft_curve){ "c", n, x, y, dice(2), dice(2) ? x : NULL },
-                                     (int)dice(2)),
-                     WEFT_OK);
+        weft_curve one = { "c", n, x, y, dice(2), dice(2) ? x : NULL };
+        weft_chart whole = { .curves = &one, .n = (int)dice(2) };
+        cr_assert_eq(weft_plot_lines(path, NULL, &whole, 1, 0), WEFT_OK);
         char *text = text_of_file();
         cr_assert(well_formed(text) < 200);
         free(text);
         static const int bases[] = { 0, 2, 10 };
         weft_curve c = { "c", n, x, y, dice(2), dice(2) ? x : NULL };
         cr_assert_eq(
-            weft_plot_charts(
+            weft_plot_lines(
                 path, NULL,
-                &(weft_chart){ .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 }, 1,
-                1),
+                &(weft_chart){
+                    "t", .x_base = bases[dice(3)], .y_base = bases[dice(3)], .curves = &c, .n = 1 },
+                1, 1),
             WEFT_OK);
         text = text_of_file();
         cr_assert(well_formed(text) < 200);
@@ -201,7 +202,8 @@ Test(pictures, bands)
                                   { "inner", 2, x, y, false, low },
                                   { "last", N, x, x, false, NULL },
                                   { .low = low } };
-    cr_assert_eq(weft_plot_lines(path, "t", "x", "l", "r", curves, 7), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_plot_lines(path, "t", &(weft_chart){ NULL, "x", "l", "r", 0, 0, curves, 7 }, 1, 0),
+                 WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
     well_formed(text);
     cr_assert_eq(count(text, "class=\"curve\""), 3);
@@ -252,8 +254,12 @@ Test(pictures, charts_by_powers)
     const weft_chart charts[] = { { "even", "T", "ms", NULL, 0, 0, &curve, 1 },
                                   { nasty, "T", "ms", NULL, 2, 10, &curve, 1 },
                                   { .y_base = 2 } };
-    cr_assert_eq(weft_plot_charts(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_plot_lines(path, nasty, charts, 3, 0), WEFT_OK, "%s", weft_file_message());
     char *text = text_of_file();
+    cr_assert(strstr(text, "viewBox=\"0 0 960 1544\"") && strstr(text, "translate(0 1044)"), "one column");
+    free(text);
+    cr_assert_eq(weft_plot_lines(path, nasty, charts, 3, 2), WEFT_OK, "%s", weft_file_message());
+    text = text_of_file();
     well_formed(text);
     cr_assert_eq(count(text, "<circle"), 5 + 3, "0 and -3 have no logarithm");
     cr_assert(strstr(text, "viewBox=\"0 0 1920 1044\"") && strstr(text, "translate(960 44)") &&
@@ -274,16 +280,19 @@ Test(pictures, charts_by_powers)
     for (int i = 0; i < COUNT(marks); i++)
         cr_assert(strstr(second, marks[i]), "no mark %s", marks[i]);
     free(text);
-    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1),
+    cr_assert_eq(weft_plot_lines(path, "t", &(weft_chart){ .x_base = 10, .curves = &between, .n = 1 }, 1, 1),
                  WEFT_OK);
     text = text_of_file();
     cr_assert(strstr(text, ">50<") && strstr(text, ">100<") && strstr(text, ">500<") &&
               !strstr(text, ">20<") && !strstr(text, ">1000<"));
     free(text);
-    cr_assert_eq(weft_plot_charts(path, "t", charts, 0, 1), WEFT_EARG);
-    cr_assert_eq(weft_plot_charts(path, "t", charts, 1, 0), WEFT_EARG);
-    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .x_base = 3 }, 1, 1), WEFT_EARG);
-    cr_assert_eq(weft_plot_charts(path, "t", &(weft_chart){ .n = 1 }, 1, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", charts, 0, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", charts, 101, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", NULL, 1, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", charts, 1, -1), WEFT_EARG);
+    cr_assert(strstr(weft_file_message(), "weft_plot_lines: 1 charts in -1 columns"));
+    cr_assert_eq(weft_plot_lines(path, "t", &(weft_chart){ .x_base = 3 }, 1, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", &(weft_chart){ .n = 1 }, 1, 1), WEFT_EARG);
     unlink(path);
 }
 
@@ -366,7 +375,10 @@ Test(pictures, same_bytes_in_every_locale)
         if (k)
             comma_begin();
         cr_assert_eq(
-            weft_plot_lines(path, "t", "x", "l", NULL, &(weft_curve){ "c", 2, x, y, false, NULL }, 1),
+            weft_plot_lines(path, "t",
+                            &(weft_chart){ NULL, "x", "l", NULL, 0, 0,
+                                           &(weft_curve){ "c", 2, x, y, false, NULL }, 1 },
+                            1, 0),
             WEFT_OK);
         text[k] = text_of_file();
         comma_end();
@@ -387,8 +399,10 @@ Test(pictures, refuse_and_leave_the_old_file)
     cr_assert_eq(weft_plot_heatmap(path, "t", 0, 1, &one, NULL, NULL), WEFT_EARG);
     cr_assert_eq(weft_plot_heatmap(path, "t", 1, 1, NULL, NULL, NULL), WEFT_EARG);
     cr_assert_eq(weft_plot_heatmap(path, "t", 1 << 20, 1 << 20, &one, NULL, NULL), WEFT_EARG);
-    cr_assert_eq(weft_plot_lines(path, "t", NULL, NULL, NULL, NULL, 1), WEFT_EARG);
-    cr_assert_eq(weft_plot_lines(path, "t", NULL, NULL, NULL, &(weft_curve){ .n = 1 }, 1), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", &(weft_chart){ .n = 1 }, 1, 0), WEFT_EARG);
+    cr_assert_eq(weft_plot_lines(path, "t", &(weft_chart){ .curves = &(weft_curve){ .n = 1 }, .n = 1 }, 1, 0),
+                 WEFT_EARG);
+    cr_assert(strstr(weft_file_message(), "weft_plot_lines: chart 0: curves with x and y"));
     cr_assert_eq(weft_plot_batch(path, "t", NULL, NULL), WEFT_EARG);
     cr_assert_eq(weft_plot_batch(path, "t", &(weft_lengths){ 1, &negative, NULL }, NULL), WEFT_EARG);
     cr_assert_eq(weft_plot_heatmap("/nowhere/a.svg", "t", 1, 1, &one, NULL, NULL), WEFT_EIO);

@@ -163,7 +163,7 @@ static bytes frame_of(int columns, const char *path)
     for (int i = 0; i < columns; i++)
         name[i] = twelve[i], column[i] = x;
     DOES(weft_frame_add(&f, "one", name, column, 2));
-    DOES(weft_frame_write_hdf5(path, NULL, &f));
+    DOES(weft_frame_write_hdf5(&f, path, NULL));
     weft_frame_free(&f);
     return read_bytes(path);
 }
@@ -411,9 +411,11 @@ Test(readers, files_of_other_programs_say_what_they_are)
     for (int i = 0; i < COUNT(others); i++) {
         const char *path = put_bytes(others[i].name, others[i].bytes, others[i].n);
         for (int k = 0; k < 3; k++) {
+            int32_t x;
+            weft_checkpoint_item item = { "x", WEFT_I32, &x, 1 };
             weft_status s = k == 0 ? weft_load(path, m, NULL, NULL, 0) :
                             k == 1 ? weft_load_state_dict(path, m, NULL) :
-                                     weft_load_items(path, NULL, 0);
+                                     weft_load(path, NULL, NULL, &item, 1);
             const char *says = weft_file_message(), *line = strchr(says, '\n');
             cr_assert(s == WEFT_EFORMAT && strstr(says, others[i].what) && strstr(says, others[i].how) &&
                           strstr(says, "weft_load_state_dict"),

@@ -131,7 +131,7 @@ Test(state_dict, pytorch_gives_weft_s_outputs)
     char command[1000];
     weft_dataset d = { .n = SEQUENCES, .columns = 2, .len = e.len, .rows = run(&k, &e) };
     DOES(weft_save_state_dict(weights, k.m));
-    DOES(weft_write_hdf5(outputs, "/", &d));
+    DOES(weft_write_hdf5(&d, outputs, "/"));
     snprintf(command, sizeof command, "%s %s/io/state_dict.py check %s %s", python,
              getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", weights, outputs);
     if (!python)

@@ -9,6 +9,8 @@ enum { PARTS = 4, MOST = 32, STEPS = 5 };
 typedef struct { weft *w; weft_module *m, *enc; weft_tensor *p[PARTS]; int64_t n[PARTS]; } model;
 
 /* Two modules whose parameters alternate in memory: enc's are two runs. */
+UNUSED static const char *const part_name[] = { "first", "enc.weight", "last", "enc.bias" };
+
 UNUSED static model model_in(weft *w)
 {
     weft_init u = { WEFT_INIT_UNIFORM, -1, 1 };

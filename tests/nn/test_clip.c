@@ -22,7 +22,7 @@ Test(clip, norms)
             int frozen = c < 6 ? -1 : 2;
             model a = model_in(w);
             if (frozen >= 0)
-                weft_freeze_parameter(a.p[frozen], true);
+                weft_freeze(a.m, part_name[frozen], true);
             pull(&a, 2);
             double norm = norm_of(&a, power, frozen, 2), factor = fmin(1, max / (norm + 1e-6));
             weft_tensor *before = weft_clip_grad_norm(a.m, max, c > 8 && power == 2 ? 0 : power);

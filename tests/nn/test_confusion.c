@@ -119,30 +119,31 @@ static void near(weft_class_scores got, double precision, double recall, double 
 Test(confusion, three_classes)
 {
     static const double counts[] = { 1, 0, 1, 1, 1, 0, 1, 1, 0 };
-    near(weft_scores_of_class(counts, 3, 0), 1. / 3, 1. / 2, .4, 2);
-    near(weft_scores_of_class(counts, 3, 1), 1. / 2, 1. / 2, .5, 2);
-    near(weft_scores_of_class(counts, 3, 2), 0, 0, 0, 2);
-    near(weft_average_scores(counts, 3, WEFT_AVERAGE_MACRO), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
-    near(weft_average_scores(counts, 3, WEFT_AVERAGE_WEIGHTED), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
-    near(weft_average_scores(counts, 3, WEFT_AVERAGE_MICRO), 1. / 3, 1. / 3, 1. / 3, 6);
+    near(weft_class_scores_of(counts, 3, 0), 1. / 3, 1. / 2, .4, 2);
+    near(weft_class_scores_of(counts, 3, 1), 1. / 2, 1. / 2, .5, 2);
+    near(weft_class_scores_of(counts, 3, 2), 0, 0, 0, 2);
+    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MACRO), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_WEIGHTED), (1. / 3 + .5) / 3, 1. / 3, .3, 6);
+    near(weft_class_scores_of(counts, 3, WEFT_AVERAGE_MICRO), 1. / 3, 1. / 3, 1. / 3, 6);
 }
 
 /* Class 1 is never true, but predicted twice; class 2 occurs nowhere; class 3 is true and never predicted. */
 Test(confusion, classes_that_are_missing)
 {
     static const double counts[] = { 4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0 };
-    near(weft_scores_of_class(counts, 4, 0), 4. / 5, 4. / 5, 4. / 5, 5);
-    near(weft_scores_of_class(counts, 4, 1), 0, 0, 0, 0);
-    near(weft_scores_of_class(counts, 4, 2), 0, 0, 0, 0);
-    near(weft_scores_of_class(counts, 4, 3), 0, 0, 0, 2);
-    near(weft_average_scores(counts, 4, WEFT_AVERAGE_MACRO), .8 / 3, .8 / 3, .8 / 3, 7);
-    near(weft_average_scores(counts, 4, WEFT_AVERAGE_WEIGHTED), 4. / 7, 4. / 7, 4. / 7, 7);
-    near(weft_average_scores(counts, 4, WEFT_AVERAGE_MICRO), 4. / 7, 4. / 7, 4. / 7, 7);
+    near(weft_class_scores_of(counts, 4, 0), 4. / 5, 4. / 5, 4. / 5, 5);
+    near(weft_class_scores_of(counts, 4, 1), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, 2), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, 3), 0, 0, 0, 2);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MACRO), .8 / 3, .8 / 3, .8 / 3, 7);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_WEIGHTED), 4. / 7, 4. / 7, 4. / 7, 7);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO), 4. / 7, 4. / 7, 4. / 7, 7);
     static const double nothing[4] = { 0 };
-    for (int how = 0; how < 3; how++)
-        near(weft_average_scores(nothing, 2, (weft_averaging)how), 0, 0, 0, 0);
-    near(weft_scores_of_class(counts, 4, 4), 0, 0, 0, 0);
-    near(weft_scores_of_class(counts, 4, -1), 0, 0, 0, 0);
-    near(weft_scores_of_class(NULL, 4, 0), 0, 0, 0, 0);
-    near(weft_average_scores(NULL, 4, WEFT_AVERAGE_MICRO), 0, 0, 0, 0);
+    for (int how = WEFT_AVERAGE_MACRO; how <= WEFT_AVERAGE_MICRO; how++)
+        near(weft_class_scores_of(nothing, 2, how), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, WEFT_AVERAGE_MICRO + 1), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, 4), 0, 0, 0, 0);
+    near(weft_class_scores_of(counts, 4, -1), 0, 0, 0, 0);
+    near(weft_class_scores_of(NULL, 4, 0), 0, 0, 0, 0);
+    near(weft_class_scores_of(NULL, 4, WEFT_AVERAGE_MICRO), 0, 0, 0, 0);
 }

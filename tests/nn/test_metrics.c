@@ -103,7 +103,7 @@ Test(metrics, accuracy)
                 .mask = masked ? mask : NULL, .has_ignore = true, .ignore = -1, .class_weight = weight
             };
             int64_t tape = weft_usage_of(w).tape;
-            weft_ratio tokens = weft_token_accuracy(x, y, &o);
+            weft_ratio tokens = weft_accuracy(x, y, &o);
             cr_assert(weft_item(tokens.right) == want[0] && weft_item(tokens.total) == want[1], "%s",
                       weft_error_message(w));
             cr_assert(fabs(weft_item(weft_ratio_value(tokens)) - (want[1] ? want[0] / want[1] : 0)) < 1e-6);
@@ -121,12 +121,12 @@ Test(metrics, accuracy)
 Test(metrics, accuracy_refusals)
 {
     weft *w = open_on(WEFT_REF);
-    weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(1)), NULL);
-    FAILS(w, WEFT_ESHAPE, "token_accuracy: scores [4, 3], classes [1] of ints");
+    weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(1)), NULL);
+    FAILS(w, WEFT_ESHAPE, "accuracy: scores [4, 3], classes [1] of ints");
     weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)), weft_ints(w, NULL, WEFT_SHAPE(4)), NULL);
     cr_assert(!weft_ok(w));
     weft_recover(w);
-    weft_token_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)),
+    weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)),
                         weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
     FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
     cr_assert(weft_set_grad_enabled(w, true), "recording was left off");

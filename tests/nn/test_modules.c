@@ -301,7 +301,7 @@ Test(modules, neighbours_are_one_run)
               { b, true, 1, { { 16, 16 } } },
               { m, false, 2, { { 0, 16 }, { 32, 64 } } },
               { b, false, 0, { { 0 } } } };
-    weft_freeze(b, true);
+    weft_freeze(b, "*", true);
     t[0].want[0][1] = m->n, t[1].want[1][1] = m->n - 32, t[3].want[1][1] = m->n - 32;
     cr_assert(m->n == 16 + 16 + 32 + 16);
     for (int i = 0; i < COUNT(t); i++) {
@@ -323,13 +323,12 @@ static void use(weft_module *m)                  /* everything that takes a modu
     weft_tensor *p = vector(m, "p", 2, unit), *b = weft_buffer(m, "b", WEFT_SHAPE(2));
     cr_assert(p && b && weft_numel(p) == 0 && read_status(p, &v, sizeof v) != WEFT_OK);
     weft_tie(m, "q", p);
-    weft_freeze(m, true);
+    weft_freeze(m, "*", true);
     weft_zero_grad(m);
     weft_divide_grad(m, p);
     weft_assign(p, b);
     weft_assign_values(p, &v, 1);
     weft_initialise(p, unit);
-    weft_freeze_parameter(p, true);
     cr_assert(weft_parameter_count(m) == 0 && weft_buffer_count(m) == 0 && weft_parameter_numel(m) == 0 &&
               !weft_find_parameter(m, "p"));
     cr_assert(weft_parameter_at(m, 0, &path) && weft_buffer_at(m, 0, &path) && path);
@@ -358,8 +357,6 @@ Test(modules, none_is_an_error_and_no_crash)
         weft_buffer_at(m, i, &path);
         FAILS(w, WEFT_EARG, "buffer_at");
     }
-    weft_freeze_parameter(weft_zeros(w, WEFT_SHAPE(2)), true);
-    FAILS(w, WEFT_EARG, "no parameter");
     CLEAN(w);
 }
 
@@ -448,7 +445,7 @@ Test(modules, a_tree_is_printed_as_a_table)
     weft_buffer(encoder, "state", WEFT_SHAPE(7));
     weft_tie(decoder, "weight", p);
     vector(decoder, "bias", 11, unit);
-    weft_freeze(encoder, true);
+    weft_freeze(encoder, "*", true);
     const struct { const weft_module *m; const char *want; } printed[] = {
         { net, want }, { decoder, of_part }, { weft_submodule_new(net, "empty"), of_nothing } };
     for (int i = 0; i < COUNT(printed); i++) {

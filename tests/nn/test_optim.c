@@ -117,7 +117,7 @@ static void grouped(weft *w, int r, double scale, double decay)
     begin(&a, s);
     for (int t = 0; t < STEPS; t++) {
         bool frozen = t == 2 || t == 3;
-        weft_freeze(a.enc, frozen);
+        weft_freeze(a.enc, "*", frozen);
         pull(&a, t);
         weft_optim_step(o);
         for (int k = 0; k < PARTS; k++)
@@ -144,7 +144,7 @@ Test(optim, groups_and_frozen)
 static void freeze(const model *a, int t)
 {
     for (int k = 0; k < PARTS; k++)
-        weft_freeze_parameter(a->p[k], t == 0 ? k > 1 : t == 1 ? k > 0 : (7 * t + 3 * k) % 5 < 2);
+        weft_freeze(a->m, part_name[k], t == 0 ? k > 1 : t == 1 ? k > 0 : (7 * t + 3 * k) % 5 < 2);
 }
 
 Test(optim, steps_of_their_own)
@@ -210,7 +210,7 @@ Test(optim, all_frozen_and_nothing)
     model a = model_in(w);
     weft_optim *empty = weft_adam_new(weft_module_new(w, "empty"), NULL), *o = weft_sgd_new(a.m, NULL);
     weft_real *before = numbers(a.p[2]);
-    weft_freeze(a.m, true);
+    weft_freeze(a.m, "*", true);
     weft_optim_step(o);
     cr_assert(weft_optim_steps(o) == 1 && weft_optim_skipped(o) == 0);
     same_bits("frozen", numbers(a.p[2]), before, 16);

@@ -86,7 +86,7 @@ static void and_recovered(pair *a)
 }
 static void and_frozen(pair *a)
 {
-    by_zeros(a), weft_freeze_parameter(a->q, true), weft_freeze_parameter(a->q, false), by_nothing(a);
+    by_zeros(a), weft_freeze(a->m, "q", true), weft_freeze(a->m, "q", false), by_nothing(a);
 }
 static void before_another(pair *a) { by_zeros(a), by_nothing(a); }
 static void by_gradients(pair *a)

@@ -111,7 +111,7 @@ Test(optim, a_step_does_not_wait, .init = unchecked)
         if (t > 1)
             weft_assign_values(weft_grad(a.p[3]), (weft_real[]){ NAN }, 1);
         weft_clip_grad_norm(a.m, 1, 0);
-        weft_freeze(a.enc, t == 1);
+        weft_freeze(a.enc, "*", t == 1);
         weft_optim_step(o);
         weft_ema_update(e, t + 1);
         weft_ema_swap(e);

@@ -133,19 +133,51 @@ Test(parameters, frozen_parameters_get_no_gradient)
         weft_tensor *p = vector(a, "p", 4, constant(2)), *q = vector(a, "q", 4, constant(3)),
                     *r = vector(b, "r", 4, constant(4));
         weft_buffer(a, "s", WEFT_SHAPE(2));
-        weft_freeze(a, true);
+        weft_freeze(a, "*", true);
         weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
         cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 0) && all_are(weft_grad(r), 6));
-        weft_freeze_parameter(q, false);
+        weft_freeze(m, "a.q", false);
         weft_backward(weft_sum_all(weft_mul(weft_mul(p, q), r)));
         cr_assert(all_are(weft_grad(p), 0) && all_are(weft_grad(q), 8) && all_are(weft_grad(r), 12));
-        weft_freeze_parameter(r, true);
+        weft_freeze(b, "r", true);
         cr_assert(all_are(weft_grad(r), 0), "what had come before is forgotten");
-        weft_freeze(m, false);
+        weft_freeze(m, "*", false);
         weft_backward(weft_sum_all(weft_mul(p, r)));
         cr_assert(all_are(weft_grad(p), 4) && all_are(weft_grad(r), 2));
         weft_clear(w);
     }
+}
+
+Test(parameters, frozen_by_a_pattern)
+{
+    static const struct { const char *pattern; int frozen; } t[] = {            /* bits: a.w, a.b, c.a.w, w */
+        { "*", 15 },    { "a.*", 3 },    { "*.w", 5 },      { "w", 8 },     { "a.w", 1 },
+        { "?.?", 3 },   { "*a.[wx]", 5 }, { "c*", 4 },      { "*.?", 7 },
+    };
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m"), *a = weft_submodule_new(m, "a"),
+                *c = weft_submodule_new(weft_submodule_new(m, "c"), "a");
+    weft_tensor *p[] = { vector(a, "w", 1, zero), vector(a, "b", 2, zero), vector(c, "w", 3, zero),
+                         vector(m, "w", 4, zero) };
+    weft_buffer(m, "buffer", WEFT_SHAPE(2));
+    weft_tie(m, "tied", p[0]);
+    for (int i = 0; i < COUNT(t); i++) {
+        weft_freeze(m, "*", false);
+        weft_freeze(m, t[i].pattern, true);
+        OK(w);
+        for (int k = 0; k < COUNT(p); k++)
+            cr_assert_eq(p[k]->node.frozen, t[i].frozen >> k & 1, "\"%s\", parameter %d", t[i].pattern, k);
+    }
+    static const char *const nothing[] = { "", "a", "m.*", "a.W", "buffer", "tied", NULL };
+    for (int i = 0; i < COUNT(nothing); i++) {
+        weft_freeze(m, nothing[i], true);
+        cr_assert(strstr(weft_error_message(w), nothing[i] ? nothing[i] : "NULL"));
+        FAILS(w, WEFT_EARG, "fits no parameter below m; a pattern of their paths is expected");
+        cr_assert(!p[0]->node.frozen && !p[1]->node.frozen);
+    }
+    weft_freeze(weft_submodule_new(m, "none"), "*", true);
+    FAILS(w, WEFT_EARG, "freeze: \"*\" fits no parameter below m.none");
+    CLEAN(w);
 }
 
 /* ---- gradients as a whole ---- */
@@ -181,7 +213,7 @@ Test(parameters, flat_gradient)
                     *r = vector(a, "r", 20, constant(4)), *last = vector(m, "last", 1, constant(5)), *g;
         weft_buffer(a, "b", WEFT_SHAPE(7));
         weft_tie(m, "again", q);
-        weft_freeze_parameter(r, true);
+        weft_freeze(a, "r", true);
         weft_backward(weft_add(weft_sum_all(weft_square(p)),
                                weft_add(weft_sum_all(weft_mul(q, weft_reals(w, (weft_real[]){ 7, 8, 9 },
                                                                             WEFT_SHAPE(3)))),

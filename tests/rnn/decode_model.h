@@ -71,12 +71,37 @@ UNUSED static weft_state numbered(weft *w, int64_t n)
     return (weft_state){ weft_reals(w, h, WEFT_SHAPE(1, n, 2)), NULL };
 }
 
+/* ---- the three ways, each with those of the options that are for it ---- */
 typedef weft_decoded decoder(weft *, int64_t, weft_state, weft_decode_step_fn *, void *,
                              const weft_decode_opts *);
 
+UNUSED static weft_decoded greedily(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
+                                    void *user, const weft_decode_opts *o)
+{
+    return weft_decode(w, n, first, step, user,
+                       &(weft_decode_opts){ .begin = o->begin, .end = o->end, .limit = o->limit });
+}
+
+UNUSED static weft_decoded by_beams(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
+                                    void *user, const weft_decode_opts *o)
+{
+    return weft_decode(w, n, first, step, user,
+                       &(weft_decode_opts){ .begin = o->begin, .end = o->end, .limit = o->limit,
+                                            .beams = o->beams, .length_penalty = o->length_penalty });
+}
+
+UNUSED static weft_decoded by_chance(weft *w, int64_t n, weft_state first, weft_decode_step_fn *step,
+                                     void *user, const weft_decode_opts *o)
+{
+    return weft_decode(w, n, first, step, user,
+                       &(weft_decode_opts){ .begin = o->begin, .end = o->end, .limit = o->limit,
+                                            .sample = true, .temperature = o->temperature,
+                                            .top_k = o->top_k, .stream = o->stream });
+}
+
 UNUSED static weft_decoded decode(weft *w, decoder *how, int64_t n, const weft_decode_opts *o)
 {
-    model_user u = { 0, how == weft_decode_beam };
+    model_user u = { 0, how == by_beams };
     weft_decoded d = how(w, n, numbered(w, n), model, &u, o);
     OK(w);
     cr_assert(d.n == n && d.limit == o->limit && d.tokens && d.len && d.score);

@@ -6,7 +6,7 @@
 Test(decode, greedy_takes_the_largest)
 {
     FOR_DEVICES(w) {
-        weft_decoded d = decode(w, weft_decode_greedy, 40,
+        weft_decoded d = decode(w, greedily, 40,
                                 &(weft_decode_opts){ .begin = BEGIN, .end = END, .limit = LIMIT });
         int ended = 0;
         for (int s = 0; s < 40; s++) {
@@ -72,7 +72,7 @@ Test(decode, enough_beams_find_the_best)
                                    .limit = LIMIT,
                                    .beams = HYPOTHESES,
                                    .length_penalty = penalties[i] };
-            weft_decoded d = decode(w, weft_decode_beam, 12, &o);
+            weft_decoded d = decode(w, by_beams, 12, &o);
             for (int s = 0; s < 12; s++) {
                 best_of best = truly_best(s, penalties[i]);
                 cr_assert(d.len[s] == best.len && !memcmp(d.tokens + s * LIMIT, best.tokens,
@@ -91,9 +91,9 @@ Test(decode, few_beams_are_sound)
     weft *w = open_on(WEFT_CPU);
     int better = 0, worse = 0;
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT };
-    weft_decoded greedy = decode(w, weft_decode_greedy, 100, &o);
+    weft_decoded greedy = decode(w, greedily, 100, &o);
     for (o.beams = 1; o.beams <= 5; o.beams++) {
-        weft_decoded d = decode(w, weft_decode_beam, 100, &o);
+        weft_decoded d = decode(w, by_beams, 100, &o);
         scores_are_true(&d);
         cr_assert(o.beams > 1 || same(&d, &greedy));
         for (int s = 0; s < 100; s++) {
@@ -114,11 +114,11 @@ Test(decode, samples_repeat_by_seed)
     weft *a = open_with((weft_opts){ .device = WEFT_REF, .seed = 5 }),
          *b = open_with((weft_opts){ .device = WEFT_CPU, .seed = 5 }),
          *c = open_with((weft_opts){ .seed = 6 });
-    weft_decoded in_a = decode(a, weft_decode_sampled, 50, &o), in_b = decode(b, weft_decode_sampled, 50, &o),
-                 in_c = decode(c, weft_decode_sampled, 50, &o);
-    weft_decoded more = decode(a, weft_decode_sampled, 50, &o);
+    weft_decoded in_a = decode(a, by_chance, 50, &o), in_b = decode(b, by_chance, 50, &o),
+                 in_c = decode(c, by_chance, 50, &o);
+    weft_decoded more = decode(a, by_chance, 50, &o);
     o.stream = "other";
-    weft_decoded other = decode(b, weft_decode_sampled, 50, &o);
+    weft_decoded other = decode(b, by_chance, 50, &o);
     /* floats of two tables may differ by a rounding */
     cr_assert(same(&in_a, &in_b) || sizeof(weft_real) == 4);
     cr_assert(!same(&in_a, &in_c) && !same(&in_a, &more) && !same(&in_b, &other));
@@ -134,8 +134,8 @@ Test(decode, one_candidate_or_no_heat_is_greedy)
     weft *w = open_on(WEFT_CPU);
     weft_decode_opts o = { .begin = BEGIN, .end = END, .limit = LIMIT }, cold = o, one = o;
     cold.temperature = 1e-4, one.top_k = 1;
-    weft_decoded greedy = decode(w, weft_decode_greedy, 60, &o),
-                 a = decode(w, weft_decode_sampled, 60, &cold), b = decode(w, weft_decode_sampled, 60, &one);
+    weft_decoded greedy = decode(w, greedily, 60, &o),
+                 a = decode(w, by_chance, 60, &cold), b = decode(w, by_chance, 60, &one);
     cr_assert(same(&greedy, &a) && same(&greedy, &b));
     weft_decoded_free(&greedy), weft_decoded_free(&a), weft_decoded_free(&b);
     CLEAN(w);
@@ -153,9 +153,10 @@ static void frequencies(weft *w, double temperature, int64_t top_k, const double
 {
     enum { N = 20000 };
     int count[4] = { 0 };
-    weft_decoded d = weft_decode_sampled(
-        w, N, WEFT_ZERO_STATE, four_classes, NULL,
-        &(weft_decode_opts){ .end = -1, .limit = 1, .temperature = temperature, .top_k = top_k });
+    weft_decode_opts o = {
+        .end = -1, .limit = 1, .sample = true, .temperature = temperature, .top_k = top_k
+    };
+    weft_decoded d = weft_decode(w, N, WEFT_ZERO_STATE, four_classes, NULL, &o);
     OK(w);
     for (int s = 0; s < N; s++)
         count[d.tokens[s]]++;
@@ -203,7 +204,7 @@ static void scores_are_those_of_a_run(weft *w, network *m, weft_state first, con
 
 Test(decode, a_run_over_the_decoded_gives_its_scores)
 {
-    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    static decoder *const decoders[] = { greedily, by_chance, by_beams };
     FOR_DEVICES(w)
         for (int i = 0; i < 9; i++) {
             network m = network_new(w, i % 3);
@@ -225,7 +226,7 @@ Test(decode, a_run_over_the_decoded_gives_its_scores)
 
 Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
 {
-    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    static decoder *const decoders[] = { greedily, by_chance, by_beams };
     for (int i = 0; i < COUNT(decoders); i++) {
         weft *w = open_on(WEFT_CPU);
         network m = network_new(w, 2);
@@ -233,7 +234,7 @@ Test(decode, thousands_of_steps_take_no_memory, .init = unchecked)
                                      &(weft_decode_opts){ .end = NEVER, .limit = 2000, .beams = 2 });
         OK(w);
         int64_t trellis =
-            decoders[i] == weft_decode_beam ? 2 * 2048 * 2 * SEQUENCES * (int64_t)sizeof(int32_t) : 0;
+            decoders[i] == by_beams ? 2 * 2048 * 2 * SEQUENCES * (int64_t)sizeof(int32_t) : 0;
         cr_assert(m.calls == 2000 && d.len[0] == 2000);
         cr_assert(weft_usage_of(w).host_bytes - m.held <= trellis, "%lld bytes more",
                   (long long)(weft_usage_of(w).host_bytes - m.held));
@@ -251,7 +252,7 @@ static weft_tensor *all_equal(weft_tensor *tokens, weft_state *s, int64_t beams,
 
 Test(decode, the_first_of_equals_is_taken)
 {
-    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_beam, weft_decode_sampled };
+    static decoder *const decoders[] = { greedily, by_beams, by_chance };
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(decoders); i++) {
         weft_decoded d = decoders[i](w, 1, WEFT_ZERO_STATE, all_equal, NULL,
@@ -267,7 +268,7 @@ Test(decode, the_first_of_equals_is_taken)
 /* ---- empty cases ---- */
 Test(decode, nothing_to_decode)
 {
-    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    static decoder *const decoders[] = { greedily, by_chance, by_beams };
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(decoders); i++) {
         weft_decoded none = decode(w, decoders[i], 0,
@@ -287,8 +288,8 @@ static weft_tensor *only_end(weft_tensor *tokens, weft_state *s, int64_t beams, 
 Test(decode, beams_without_continuations)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_decoded d = weft_decode_beam(w, 2, WEFT_ZERO_STATE, only_end, NULL,
-                                      &(weft_decode_opts){ .end = 0, .limit = 3, .beams = 4 });
+    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, only_end, NULL,
+                                 &(weft_decode_opts){ .end = 0, .limit = 3, .beams = 4 });
     OK(w);
     cr_assert(d.len[0] == 0 && d.len[1] == 0 && d.score[0] == 0);
     weft_decoded_free(&d);

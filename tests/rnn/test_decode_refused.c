@@ -27,8 +27,8 @@ static weft_tensor *faulty_step(weft_tensor *tokens, weft_state *s, int64_t beam
     fault now = f->step++ == f->at ? f->kind : GOOD;
     (void)beams;
     weft_real v[64] = { 0 };
-    for (int j = 0; j < 4; j++)
-        v[4 + j] = now == NOT_A_NUMBER ? (weft_real)NAN : now == ALL_FORBIDDEN ? (weft_real)-INFINITY : 0;
+    for (int64_t j = rows / 2 * 4; j < rows * 4; j++)
+        v[j] = now == NOT_A_NUMBER ? (weft_real)NAN : now == ALL_FORBIDDEN ? (weft_real)-INFINITY : 0;
     switch (now) {
     case NO_SCORES:     return NULL;
     case FLAT:          return weft_zeros(w, WEFT_SHAPE(rows * 4));
@@ -45,15 +45,18 @@ static weft_tensor *faulty_step(weft_tensor *tokens, weft_state *s, int64_t beam
     return weft_reals(w, v, WEFT_SHAPE(rows, 4));
 }
 
+/* Two beams of one sequence are two rows, as two sequences are; but for a fault of the second one. */
 static void fails(fault kind, int at, weft_status status, const char *text)
 {
-    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    static decoder *const decoders[] = { greedily, by_chance, by_beams };
     weft *w = open_on(WEFT_CPU);
+    bool of_second = kind == NOT_A_NUMBER || kind == ALL_FORBIDDEN;
     for (int i = 0; i < COUNT(decoders); i++) {
         faulty f = { kind, at, 0 };
-        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
-        weft_decoded d = decoders[i](w, 2, first, faulty_step, &f,
-                                     &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 1 });
+        int64_t n = decoders[i] == by_beams && !of_second ? 1 : 2;
+        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, n, 3)), NULL };
+        weft_decoded d = decoders[i](w, n, first, faulty_step, &f,
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 5, .beams = 2 });
         cr_assert(d.n == 0 && !d.tokens && !d.len && !d.score && w->recording && w->training,
                   "fault %d, decoder %d: %s", kind, i, weft_error_message(w));
         FAILS(w, status, text);
@@ -95,8 +98,8 @@ static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t b
     /* a decoder in a decoder's step has a floor of its own, and gives the outer one back */
     if (r->own && r->step == 0) {
         rewinder inner = { here, -1, 1, true };
-        weft_decoded d = weft_decode_greedy(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner,
-                                            &(weft_decode_opts){ .end = NEVER, .limit = 3 });
+        weft_decoded d = weft_decode(w, 1, WEFT_ZERO_STATE, rewinding_step, &inner,
+                                     &(weft_decode_opts){ .end = NEVER, .limit = 3 });
         cr_assert(d.n == 1 && d.len[0] == 3, "%s", weft_error_message(w));
         weft_decoded_free(&d);
         weft_rewind(w, here);
@@ -110,12 +113,12 @@ static weft_tensor *rewinding_step(weft_tensor *tokens, weft_state *s, int64_t b
 
 Test(decode, a_step_does_not_rewind_its_decoder)
 {
-    static decoder *const decoders[] = { weft_decode_greedy, weft_decode_sampled, weft_decode_beam };
+    static decoder *const decoders[] = { greedily, by_chance, by_beams };
     FOR_DEVICES(w)
         for (int i = 0; i < 3 * COUNT(decoders); i++) {
             rewinder r = { weft_mark_here(w), i / 3, 0, false };
             weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
-            weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 1 };
+            weft_decode_opts o = { .end = NEVER, .limit = 5, .beams = 2 };
             weft_decoded d = decoders[i % 3](w, 2, first, rewinding_step, &r, &o);
             cr_assert(d.n == 0 && !d.tokens, "decoder %d", i % 3);
             FAILS(w, WEFT_EARG,
@@ -135,8 +138,8 @@ Test(decode, a_decoder_in_a_decoders_step)
 {
     weft *w = open_on(WEFT_CPU);
     rewinder r = { weft_mark_here(w), -1, 0, true };
-    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
-                       &(weft_decode_opts){ .end = NEVER, .limit = 5 });
+    weft_decode(w, 2, WEFT_ZERO_STATE, rewinding_step, &r,
+                &(weft_decode_opts){ .end = NEVER, .limit = 5 });
     FAILS(w, WEFT_EARG, "still goes on");
     CLEAN(w);
 }
@@ -145,44 +148,74 @@ Test(decode, options_are_checked)
 {
     weft *w = open_on(WEFT_CPU);
     faulty f = { GOOD, 0, 0 };
-    weft_decode_opts good = { .end = 3, .limit = 5 }, o;
-    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
-    FAILS(w, WEFT_EARG, "decode_greedy: a step function is expected");
-    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, NULL);
-    FAILS(w, WEFT_EARG, "decode_beam: options are expected");
-    weft_decode_sampled(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &good);
-    FAILS(w, WEFT_EARG, "decode_sampled: 0 or more sequences");
-    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));
+    weft_decode_opts good = { .end = 3, .limit = 5 }, beams = good, sample = good, o;
+    beams.beams = 2, sample.sample = true;
+    weft_decode(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
+    FAILS(w, WEFT_EARG, "decode: a step function is expected");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, NULL);
+    FAILS(w, WEFT_EARG, "decode: options are expected");
+    weft_decode(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &sample);
+    FAILS(w, WEFT_EARG, "decode: 0 or more sequences");
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));
     FAILS(w, WEFT_EARG,
-          "decode_greedy: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected; "
+          "decode: a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected; "
           "there are 2 sequences, limit -1");
-    weft_decode_greedy(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
     FAILS(w, WEFT_EARG, "limit 0,");
-    weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.limit = 0, &o));
     FAILS(w, WEFT_EARG, "limit 0,");
-    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = 0, &o));
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.limit = 0, &o));
     FAILS(w, WEFT_EARG, "limit 0,");
-    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.beams = -1, &o));
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.beams = -1, &o));
     FAILS(w, WEFT_EARG, "1 or more beams");
-    weft_decode_beam(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.length_penalty = NAN, &o));
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = beams, o.length_penalty = NAN, &o));
     FAILS(w, WEFT_EARG, "a finite length_penalty");
-    weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.temperature = -1, &o));
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.temperature = -1, &o));
     FAILS(w, WEFT_EARG, "a temperature of 0");
-    weft_decode_sampled(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.top_k = -1, &o));
+    weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = sample, o.top_k = -1, &o));
     FAILS(w, WEFT_EARG, "a top_k of 0");
     weft_state stale = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
     weft_clear(w);
-    weft_decode_greedy(w, 2, stale, faulty_step, &f, &good);
+    weft_decode(w, 2, stale, faulty_step, &f, &good);
     FAILS(w, WEFT_EARG, "state h is of a step that has ended");
     weft_state of_five = { weft_zeros(w, WEFT_SHAPE(1, 5, 2)), NULL };
-    weft_decode_greedy(w, 2, of_five, faulty_step, &f, &good);
+    weft_decode(w, 2, of_five, faulty_step, &f, &good);
     FAILS(w, WEFT_ESHAPE,
-          "decode_greedy: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is "
+          "decode: the first state h is [1, 5, 2]; [layers * directions, 2, width] of reals is "
           "expected");
     weft_state flat = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), weft_zeros(w, WEFT_SHAPE(2, 3)) };
-    weft_decode_beam(w, 2, flat, faulty_step, &f, &good);
-    FAILS(w, WEFT_ESHAPE, "decode_beam: the first state c is [2, 3]");
-    cr_assert(weft_decode_greedy(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
+    weft_decode(w, 2, flat, faulty_step, &f, &beams);
+    FAILS(w, WEFT_ESHAPE, "decode: the first state c is [2, 3]");
+    cr_assert(weft_decode(NULL, 2, WEFT_ZERO_STATE, faulty_step, &f, &good).n == 0);
+    CLEAN(w);
+}
+
+/* An option of a way that is not taken would change nothing, so it is an error that names it. */
+static void is_for_another_way(weft *w, weft_decode_opts o, const char *text)
+{
+    faulty f = { GOOD, 0, 0 };
+    o.end = NEVER, o.limit = 5;
+    weft_decoded d = weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, &o);
+    cr_assert(d.n == 0 && f.step == 0, "%s: %d steps", text, f.step);
+    FAILS(w, WEFT_EARG, text);
+}
+
+Test(decode, options_of_another_way_are_errors)
+{
+    weft *w = open_on(WEFT_CPU);
+    is_for_another_way(w, (weft_decode_opts){ .beams = 2, .sample = true },
+                       "decode: beams or sample is expected, not both; there are 2 sequences, limit 5");
+    is_for_another_way(w, (weft_decode_opts){ .temperature = 1 }, "temperature is for sampling");
+    is_for_another_way(w, (weft_decode_opts){ .top_k = 3 }, "top_k is for sampling, sample = true");
+    is_for_another_way(w, (weft_decode_opts){ .stream = "my" }, "stream is for sampling, sample = true");
+    is_for_another_way(w, (weft_decode_opts){ .stream = "my" }, "stream my");
+    is_for_another_way(w, (weft_decode_opts){ .beams = 3, .top_k = 3 }, "top_k is for sampling");
+    is_for_another_way(w, (weft_decode_opts){ .length_penalty = 1 },
+                       "length_penalty is for beam search, beams of 2 or more");
+    is_for_another_way(w, (weft_decode_opts){ .beams = 1, .length_penalty = -1 },
+                       "length_penalty is for beam search");
+    is_for_another_way(w, (weft_decode_opts){ .sample = true, .length_penalty = 1 },
+                       "length_penalty is for beam search");
     CLEAN(w);
 }
 
@@ -198,7 +231,7 @@ Test(decode, every_piece_of_memory_may_fail)
             weft_clear(w);
             fail_in(w, whole ? i : 0);
             w->fail_in = whole ? 0 : i;
-            weft_decoded d = weft_decode_beam(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
+            weft_decoded d = weft_decode(w, SEQUENCES, WEFT_ZERO_STATE, next, &m, &o);
             fail_in(w, 0);
             bool ok = weft_ok(w);
             cr_assert(ok == (d.n == SEQUENCES) && w->recording && w->training);

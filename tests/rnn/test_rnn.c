@@ -193,7 +193,7 @@ Test(rnn, frozen_weights_get_no_gradient)
         weft_rnn *r = rnn_of(m, "r", &k);
         weft_tensor *frozen = weft_find_parameter(m, "r.weight_hh_l0"),
                     *free_one = weft_find_parameter(m, "r.weight_ih_l0");
-        weft_freeze_parameter(frozen, true);
+        weft_freeze(m, "r.weight_hh_l0", true);
         weft_backward(loss_of(
             weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE)));
         double sum = 0;

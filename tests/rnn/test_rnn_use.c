@@ -154,12 +154,12 @@ Test(rnn, dropout_is_a_function_of_seed_and_path)
 }
 
 /* ---- states ---- */
-Test(rnn, states_are_selected_and_repeated)
+Test(rnn, states_are_selected)
 {
     FOR_DEVICES(w) {
         weft_state s = { random_tensor(w, 1, WEFT_SHAPE(2, 3, 4)), random_tensor(w, 2, WEFT_SHAPE(2, 3, 5)) };
-        static const int32_t parent[] = { 2, 0, 2, 1 };
-        weft_state chosen = weft_state_select(s, parent, 4), twice = weft_state_repeat_interleave(s, 2);
+        static const int32_t parent[] = { 2, 0, 2, 1 }, each_twice[] = { 0, 0, 1, 1, 2, 2 };
+        weft_state chosen = weft_state_select(s, parent, 4), twice = weft_state_select(s, each_twice, 6);
         OK(w);
         cr_assert(weft_size(chosen.h, 1) == 4 && weft_size(chosen.c, 2) == 5 && weft_size(twice.c, 1) == 6);
         const weft_real *h = numbers(s.h), *c = numbers(s.c), *ch = numbers(chosen.h), *tc = numbers(twice.c);
@@ -169,7 +169,7 @@ Test(rnn, states_are_selected_and_repeated)
         for (int k = 0; k < 2; k++)
             for (int j = 0; j < 6; j++)
                 same_bits("repeat", tc + (k * 6 + j) * 5, c + (k * 3 + j / 2) * 5, 5);
-        weft_state none = weft_state_repeat_interleave(weft_state_select(WEFT_ZERO_STATE, parent, 4), 3);
+        weft_state none = weft_state_select(WEFT_ZERO_STATE, parent, 4);
         cr_assert(!none.h && !none.c && weft_size(weft_state_select(s, NULL, 0).h, 1) == 0);
         OK(w);
     }
@@ -178,8 +178,6 @@ Test(rnn, states_are_selected_and_repeated)
     FAILS(w, WEFT_EARG, "parent[1] is 3; 0 .. 2 is expected");
     weft_state_select((weft_state){ weft_zeros(w, WEFT_SHAPE(3, 4)), NULL }, (const int32_t[]){ 0 }, 1);
     FAILS(w, WEFT_ESHAPE, "state_select: the state is [3, 4]");
-    weft_state_repeat_interleave((weft_state){ weft_zeros(w, WEFT_SHAPE(2, 3, 4)), NULL }, 0);
-    FAILS(w, WEFT_EARG, "state_repeat_interleave: 0 times");
     CLEAN(w);
 }
 

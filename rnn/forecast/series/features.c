@@ -225,12 +225,8 @@ weft_feature_counts weft_features_counts(const weft_features *x)
         return (weft_feature_counts){ 0 };
     int64_t time = x->time != NULL;
     return (weft_feature_counts){ time + x->known + x->past + (x->without_target ? 0 : x->target),
-                                  time + x->known, x->fixed, x->target };
-}
-
-bool weft_features_fitted(const weft_features *x)
-{
-    return weft__features_made(x) && x->state[x->n - 1] == 1 && !strcmp(x->said, x->text);
+                                  time + x->known, x->fixed, x->target,
+                                  x->state[x->n - 1] == 1 && !strcmp(x->said, x->text) };
 }
 
 void weft_features_state(weft_features *x, weft_checkpoint_item items[2])

@@ -233,7 +233,7 @@ static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int
     }
 }
 
-weft_status weft_frame_write_hdf5(const char *path, const char *group, const weft_frame *f)
+weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path, const char *group)
 {
     weft_status s = weft__frame_good("weft_frame_write_hdf5", f);
     if (s == WEFT_OK && !path)

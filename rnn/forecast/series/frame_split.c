@@ -7,7 +7,8 @@
 
 /* What each part takes of the frame, one stretch a series. */
 typedef struct { weft__stretch *stretch; int64_t n; } part;
-typedef struct { const char *me; const weft_frame *f; part first, rest; } cut;
+typedef struct { const weft_frame *f; part first, rest; } cut;
+static const char me[] = "weft_frame_split";
 
 static void drop(cut *c)
 {
@@ -16,9 +17,9 @@ static void drop(cut *c)
 }
 
 /* Ready to cut, with room for all series in both parts. */
-static weft_status begin(cut *c, const char *me, const weft_frame *f, weft_frame *first, weft_frame *rest)
+static weft_status begin(cut *c, const weft_frame *f, weft_frame *first, weft_frame *rest)
 {
-    *c = (cut){ .me = me, .f = f };
+    *c = (cut){ .f = f };
     if (!first || !rest || first == rest || first == f || rest == f)
         return weft__file_fail(WEFT_EARG,
                                "%s: two frames for the parts are expected, beside the one that is split", me);
@@ -45,7 +46,7 @@ static weft_status fill(const cut *c, const part *p, weft_frame *to)
 {
     if (!c->f->columns)                          /* empty, and so are its parts */
         return WEFT_OK;
-    return weft__frame_take(to, c->me, (const char *const *)c->f->name, (const double *const *)c->f->column,
+    return weft__frame_take(to, me, (const char *const *)c->f->name, (const double *const *)c->f->column,
                             p->stretch, p->n);
 }
 
@@ -65,7 +66,7 @@ static weft_status finish(cut *c, weft_status s, weft_frame *first, weft_frame *
 }
 
 /* ---- by series ---- */
-static weft_status check_order(const char *me, const weft_frame *f, const int32_t *order)
+static weft_status check_order(const weft_frame *f, const int32_t *order)
 {
     char *seen = order ? calloc((size_t)f->n + 1, 1) : NULL;
     if (order && !seen)
@@ -80,23 +81,18 @@ static weft_status check_order(const char *me, const weft_frame *f, const int32_
     return s;
 }
 
-weft_status weft_frame_split_series(const weft_frame *f, int64_t count, const int32_t *order,
-                                    weft_frame *first, weft_frame *rest)
+static weft_status by_series(cut *c, const weft_frame_split_opts *o)
 {
-    cut c;
-    weft_status s = begin(&c, "weft_frame_split_series", f, first, rest);
-    if (s != WEFT_OK)
-        return s;
-    if (count < 0 || count > f->n)
-        s = weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; 0 .. %lld is expected", c.me,
-                            (long long)count, (long long)f->n, (long long)f->n);
-    else
-        s = check_order(c.me, f, order);
+    const weft_frame *f = c->f;
+    if (o->series < 0 || o->series > f->n)
+        return weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; 1 .. %lld is expected", me,
+                               (long long)o->series, (long long)f->n, (long long)f->n);
+    weft_status s = check_order(f, o->order);
     for (int64_t i = 0; i < f->n && s == WEFT_OK; i++) {
-        int64_t series = order ? order[i] : i;
-        put(i < count ? &c.first : &c.rest, f, series, f->start[series], f->start[series + 1]);
+        int64_t series = o->order ? o->order[i] : i;
+        put(i < o->series ? &c->first : &c->rest, f, series, f->start[series], f->start[series + 1]);
     }
-    return finish(&c, s, first, rest);
+    return s;
 }
 
 /* ---- by rows ---- */
@@ -107,22 +103,19 @@ static void put_both(cut *c, int64_t s, int64_t at)
     put(&c->rest, c->f, s, at, c->f->start[s + 1]);
 }
 
-weft_status weft_frame_split_rows(const weft_frame *f, double fraction, weft_frame *first, weft_frame *rest)
+static weft_status by_fraction(cut *c, const weft_frame_split_opts *o)
 {
-    cut c;
-    weft_status s = begin(&c, "weft_frame_split_rows", f, first, rest);
-    if (s != WEFT_OK)
-        return s;
+    double fraction = weft__or(o->fraction, 0);
     if (!(fraction >= 0 && fraction <= 1))
-        s = weft__file_fail(WEFT_EARG, "%s: a fraction of %g; 0 .. 1 is expected", c.me, fraction);
-    for (int64_t i = 0; i < f->n && s == WEFT_OK; i++)
-        put_both(&c, i, f->start[i] + llround(fraction * (double)(f->start[i + 1] - f->start[i])));
-    return finish(&c, s, first, rest);
+        return weft__file_fail(WEFT_EARG, "%s: a fraction of %g; 0 .. 1 is expected", me, fraction);
+    for (int64_t i = 0; i < c->f->n; i++)
+        put_both(c, i, c->f->start[i] + llround(fraction * (double)(c->f->start[i + 1] - c->f->start[i])));
+    return WEFT_OK;
 }
 
+/* ---- by time ---- */
 /* *at: the first row of series s that is not before `limit`. */
-static weft_status find_row(const char *me, const weft_frame *f, int64_t s, const double *time, double limit,
-                            int64_t *at)
+static weft_status find_row(const weft_frame *f, int64_t s, const double *time, double limit, int64_t *at)
 {
     *at = f->start[s + 1];
     for (int64_t r = f->start[s + 1]; r-- > f->start[s];) {
@@ -136,21 +129,49 @@ static weft_status find_row(const char *me, const weft_frame *f, int64_t s, cons
     return WEFT_OK;
 }
 
-weft_status weft_frame_split_time(const weft_frame *f, const char *time, double limit, weft_frame *first,
-                                  weft_frame *rest)
+static weft_status by_time(cut *c, const weft_frame_split_opts *o)
+{
+    const double *column = weft_frame_column(c->f, o->time);
+    if (!column || isnan(o->limit))
+        return weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are expected",
+                               me, column ? "" : "there is no column ", o->time, o->limit);
+    weft_status s = WEFT_OK;
+    for (int64_t i = 0, at; i < c->f->n && s == WEFT_OK; i++) {
+        s = find_row(c->f, i, column, o->limit, &at);
+        if (s == WEFT_OK)
+            put_both(c, i, at);
+    }
+    return s;
+}
+
+/* ---- the ways ---- */
+static weft_status check_way(const weft_frame_split_opts *o)
+{
+    bool time = o->time != NULL;
+    if ((o->series != 0) + (o->fraction != 0) + time != 1)
+        return weft__file_fail(
+            WEFT_EARG,
+            "%s: series %lld, fraction %g, time %s%.100s%s; exactly one of series, fraction and time is "
+            "expected",
+            me, (long long)o->series, o->fraction, time ? "\"" : "", time ? o->time : "NULL",
+            time ? "\"" : "");
+    if ((o->order && !o->series) || (o->limit != 0 && !time))
+        return weft__file_fail(WEFT_EARG, "%s: %s", me,
+                               o->order && !o->series ? "an order is for series, and no series are given" :
+                                                        "a limit is for time, and no time is given");
+    return WEFT_OK;
+}
+
+weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *opts, weft_frame *first,
+                             weft_frame *rest)
 {
     cut c;
-    weft_status s = begin(&c, "weft_frame_split_time", f, first, rest);
+    weft_frame_split_opts o = opts ? *opts : (weft_frame_split_opts){ 0 };
+    weft_status s = begin(&c, f, first, rest);
     if (s != WEFT_OK)
         return s;
-    const double *column = weft_frame_column(f, time);
-    if (!column || isnan(limit))
-        s = weft__file_fail(WEFT_EARG, "%s: %s\"%.100s\", split at %g; a column and a number are expected",
-                            c.me, column ? "" : "there is no column ", time ? time : "", limit);
-    for (int64_t i = 0, at; i < f->n && s == WEFT_OK; i++) {
-        s = find_row(c.me, f, i, column, limit, &at);
-        if (s == WEFT_OK)
-            put_both(&c, i, at);
-    }
+    s = check_way(&o);
+    if (s == WEFT_OK)
+        s = o.series ? by_series(&c, &o) : o.time ? by_time(&c, &o) : by_fraction(&c, &o);
     return finish(&c, s, first, rest);
 }

@@ -287,19 +287,16 @@ static weft_window_batch inert_batch(const weft_windows *v)
     return (weft_window_batch){ .series = { .past = nil, .future = nil }, .target = nil };
 }
 
-weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n)
+static weft_window_batch ragged_batch(const choice *c)
 {
-    choice c;
-    weft_window_batch b = inert_batch(v);
-    if (!v || !v->w || !choose(&c, v, index, n))
-        return b;
-    weft *w = v->w;
-    weft_feature_counts k = weft_features_counts(v->x);
-    weft_lengths past = { n, c.past, c.id }, future = { n, c.future, c.id };
-    real *x = filled(&c, fill_past, c.past, c.pasts, k.past, 0, WEFT_ALIGN_LEFT);
-    real *z = filled(&c, fill_future, c.future, c.futures, k.future, 0, WEFT_ALIGN_LEFT);
-    real *y = filled(&c, fill_target, c.future, c.futures, k.target, 0, WEFT_ALIGN_LEFT);
-    b.series.fixed = fixed_of(&c);
+    weft *w = c->v->w;
+    weft_window_batch b = inert_batch(c->v);
+    weft_feature_counts k = weft_features_counts(c->v->x);
+    weft_lengths past = { c->n, c->past, c->id }, future = { c->n, c->future, c->id };
+    real *x = filled(c, fill_past, c->past, c->pasts, k.past, 0, WEFT_ALIGN_LEFT);
+    real *z = filled(c, fill_future, c->future, c->futures, k.future, 0, WEFT_ALIGN_LEFT);
+    real *y = filled(c, fill_target, c->future, c->futures, k.target, 0, WEFT_ALIGN_LEFT);
+    b.series.fixed = fixed_of(c);
     b.series.past = weft_ragged(w, x, k.past, &past);
     b.series.future = weft_ragged(w, z, k.future, &future);
     b.target = weft_ragged(w, y, k.target, &future);
@@ -314,27 +311,43 @@ static const weft_lengths *keep_lengths(weft *w, int64_t n, const int32_t *len, 
     return l;
 }
 
-weft_window_batch weft_windows_padded(weft_windows *v, const int32_t *index, int64_t n, weft_align past_align)
+static weft_window_batch padded_batch(const choice *c, weft_align past_align)
 {
-    choice c;
-    weft_window_batch b = inert_batch(v);
-    if (v && v->w && past_align != WEFT_ALIGN_LEFT && past_align != WEFT_ALIGN_RIGHT)
-        weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name,
-                   (int)past_align);
-    if (!v || !v->w || !choose(&c, v, index, n))
-        return b;
-    weft *w = v->w;
-    weft_feature_counts k = weft_features_counts(v->x);
-    int64_t T = c.longest_past, U = c.longest_future;
-    real *x = filled(&c, fill_past, c.past, c.pasts, k.past, T, past_align);
-    real *z = filled(&c, fill_future, c.future, c.futures, k.future, U, WEFT_ALIGN_LEFT);
-    real *y = filled(&c, fill_target, c.future, c.futures, k.target, U, WEFT_ALIGN_LEFT);
-    b.series.fixed = fixed_of(&c);
+    weft *w = c->v->w;
+    weft_window_batch b = inert_batch(c->v);
+    weft_feature_counts k = weft_features_counts(c->v->x);
+    int64_t n = c->n, T = c->longest_past, U = c->longest_future;
+    real *x = filled(c, fill_past, c->past, c->pasts, k.past, T, past_align);
+    real *z = filled(c, fill_future, c->future, c->futures, k.future, U, WEFT_ALIGN_LEFT);
+    real *y = filled(c, fill_target, c->future, c->futures, k.target, U, WEFT_ALIGN_LEFT);
+    b.series.fixed = fixed_of(c);
     b.series.past = weft_reals(w, x, WEFT_SHAPE(n, T, k.past));
     b.series.future = weft_reals(w, z, WEFT_SHAPE(n, U, k.future));
     b.target = weft_reals(w, y, WEFT_SHAPE(n, U, k.target));
-    b.series.past_lengths = keep_lengths(w, n, c.past, c.id);
-    b.series.future_lengths = keep_lengths(w, n, c.future, c.id);
+    b.series.past_lengths = keep_lengths(w, n, c->past, c->id);
+    b.series.future_lengths = keep_lengths(w, n, c->future, c->id);
     b.series.past_align = past_align;
     return b;
+}
+
+static void check_batch_opts(const weft_windows *v, const weft_windows_batch_opts *o)
+{
+    if (o->past_align != WEFT_ALIGN_LEFT && o->past_align != WEFT_ALIGN_RIGHT)
+        weft__fail(v->w, WEFT_EARG, "windows \"%s\": the past is aligned left or right, not %d", v->name,
+                   (int)o->past_align);
+    else if (o->past_align != WEFT_ALIGN_LEFT && !o->padded)
+        weft__fail(v->w, WEFT_EARG,
+                   "windows \"%s\": past_align is for padded = true; ragged tensors have no pads", v->name);
+}
+
+weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
+                                     const weft_windows_batch_opts *opts)
+{
+    choice c;
+    weft_windows_batch_opts o = opts ? *opts : (weft_windows_batch_opts){ 0 };
+    if (v && v->w)
+        check_batch_opts(v, &o);
+    if (!v || !v->w || !choose(&c, v, index, n))
+        return inert_batch(v);
+    return o.padded ? padded_batch(&c, o.past_align) : ragged_batch(&c);
 }

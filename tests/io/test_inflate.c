@@ -1,0 +1,232 @@
+/* test_inflate.c - compressed chunks of a state dict: what deflate makes in all of its ways is inflated; what
+ * is damaged, or makes more or less than the chunk has, is refused, and takes no memory. */
+#define ZLIB_CONST
+#include <zlib.h>
+#include "chunks.h"
+#include "tests/core/failing_malloc.h"
+
+/* ---- streams ---- */
+/* What deflate makes of these bytes, in any of its ways; to be freed. */
+static unsigned char *deflated(const void *from, size_t n, int k, size_t *size)
+{
+    z_stream z = { 0 };
+    cr_assert_eq(deflateInit2(&z, k % 10, Z_DEFLATED, 9 + k % 7, 1 + k % 9, k % 5), Z_OK);
+    *size = deflateBound(&z, n);
+    unsigned char *out = malloc(*size + 1);
+    z.next_in = from, z.avail_in = (uInt)n;
+    z.next_out = out, z.avail_out = (uInt)*size;
+    cr_assert_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *size = z.total_out;
+    deflateEnd(&z);
+    return out;
+}
+
+static void fill(unsigned char *to, size_t n, int kind)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (unsigned char)(kind == 0 ? dice(256) :
+                                   kind == 1 ? dice(20) ? 0 : dice(3) :
+                                   kind == 2 ? (unsigned char)"the warp and the weft "[i % 22] :
+                                               i > 40 && dice(9) ? to[i - 1 - dice(40)] : dice(256));
+}
+
+/* A set of n numbers, whose one chunk is this stream. */
+static void stream_set(const char *path, size_t n, const void *stream, size_t size)
+{
+    form f = { .rank = 1, .size = { n }, .chunk = { n }, .level = 9, .type = H5T_IEEE_F32LE };
+    hid_t file = new_file(path, false), set = put(file, "weight", &f, NULL);
+    cr_assert(H5Dwrite_chunk(set, H5P_DEFAULT, 0, (hsize_t[]){ 0 }, size, stream) >= 0);
+    H5Dclose(set);
+    H5Fclose(file);
+}
+
+static bool has(weft_tensor *x, const float *want)         /* NaN is NaN */
+{
+    weft_real *is = numbers(x);
+    for (int64_t i = 0; i < weft_numel(x); i++)
+        if (is[i] != (weft_real)want[i] && !(isnan(is[i]) && isnan(want[i])))
+            return false;
+    return true;
+}
+
+static const char not_a_chunk[] = "weight has a chunk that is damaged";
+
+Test(inflate, what_was_deflated_inflates)
+{
+    const char *path = in_folder("f");
+    for (int k = 0; k < rounds(60, 2000); k++) {
+        size_t n = 2 + dice(k % 5 ? 1300 : 50000), size;
+        float *plain = malloc((n + 1) * sizeof *plain);
+        fill((unsigned char *)plain, (n + 1) * sizeof *plain, k % 4);
+        small m = small_new(1, (hsize_t[]){ n });
+        for (size_t there = n - 1; there <= n + 1; there++) {
+            unsigned char *stream = deflated(plain, there * sizeof *plain, k, &size);
+            stream[size] = 0;
+            stream_set(path, n, stream, size);
+            if (there == n) {
+                DOES(weft_load_state_dict(path, m.m, NULL));
+                cr_assert(has(m.weight, plain), "round %d", k);
+                reset(&m);
+                stream_set(path, n, stream, size + 1);
+                REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+                stream_set(path, n, stream, size - 1);
+            }
+            REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+            free(stream);
+        }
+        stays(&m);
+        free(plain);
+        CLEAN(m.w);
+    }
+    end_folder();
+}
+
+/* Of a byte more or less than the chunk has, wherever its numbers end; and of what is no stream of zlib's. */
+Test(inflate, streams_of_other_kinds)
+{
+    enum { N = 4 };
+    static const struct { const char *name; int window; bool dictionary; } other[] = {
+        { "gzip", 15 + 16, false }, { "raw", -15, false }, { "a dictionary", 15, true }
+    };
+    const char *path = in_folder("f");
+    const unsigned char plain[4 * N + 1] = { 1, 2, 3 };
+    unsigned char stream[100];
+    small m = small_new(1, (hsize_t[]){ N });
+    for (int k = 0; k < COUNT(other); k++) {
+        z_stream z = { .next_in = plain, .avail_in = 4 * N, .next_out = stream, .avail_out = sizeof stream };
+        cr_assert_eq(deflateInit2(&z, 6, Z_DEFLATED, other[k].window, 8, Z_DEFAULT_STRATEGY), Z_OK);
+        cr_assert(!other[k].dictionary || deflateSetDictionary(&z, plain, 3) == Z_OK);
+        cr_assert(deflate(&z, Z_FINISH) == Z_STREAM_END && deflateEnd(&z) == Z_OK);
+        stream_set(path, N, stream, z.total_out);
+        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+    }
+    for (size_t n = 4 * N - 1; n <= 4 * N + 1; n += 2) {
+        size_t size;
+        unsigned char *near = deflated(plain, n, 6, &size);
+        stream_set(path, N, near, size);
+        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, not_a_chunk);
+        free(near);
+    }
+    stays(&m);
+    CLEAN(m.w);
+    end_folder();
+}
+
+/* The bytes of a file where the stream of n bytes lies in it. */
+static size_t place_of(const bytes *b, const unsigned char *stream, size_t n)
+{
+    unsigned char *at = memmem(b->at, b->n, stream, n);
+    cr_assert_not_null(at);
+    return (size_t)(at - b->at);
+}
+
+/* A changed bit is found, or by a hair's breadth makes the same numbers. */
+Test(inflate, damaged_streams)
+{
+    enum { N = 750 };
+    const char *path = in_folder("f");
+    float plain[N];
+    small m = small_new(1, (hsize_t[]){ N });
+    for (int k = 0; k < 8; k++) {
+        size_t size;
+        fill((unsigned char *)plain, sizeof plain, k % 4);
+        unsigned char *stream = deflated(plain, sizeof plain, 1 + k, &size);
+        stream_set(path, N, stream, size);
+        bytes b = read_bytes(path);
+        size_t from = place_of(&b, stream, size);
+        for (int i = 0; i < rounds(500, 20000); i++) {
+            size_t bit = 8 * from + dice(8 * size);
+            b.at[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            write_bytes(path, b.at, b.n);
+            weft_status s = weft_load_state_dict(path, m.m, NULL);
+            cr_assert(s == WEFT_EFORMAT || (s == WEFT_OK && has(m.weight, plain)), "bit %zu: %d", bit, s);
+            b.at[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        }
+        free(stream);
+        free(b.at);
+    }
+    CLEAN(m.w);
+    end_folder();
+}
+
+/* Each allocation of a load fails once, zlib's too: of a good file, and of a stream that does not end. */
+Test(inflate, without_memory)
+{
+    enum { N = 3000 };
+    const char *path = in_folder("f");
+    float plain[2 * N] = { 1, 2, 3 };
+    small m = small_new(1, (hsize_t[]){ N });
+    for (int k = 0; k < 2; k++) {
+        int of_zlib = 0;                         /* its tables; its window, if it stops in the midst */
+        size_t size;
+        unsigned char *stream = deflated(plain, (size_t)(1 + k) * sizeof plain / 2, 6, &size);
+        stream_set(path, N, stream, size);
+        free(stream);
+        for (fail_at = 1;; fail_at++) {
+            seen = 0, armed = true;
+            weft_status s = weft_load_state_dict(path, m.m, NULL);
+            armed = false;
+            cr_assert_eq(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+            if (seen < fail_at) {
+                cr_assert_eq(s, k ? WEFT_EFORMAT : WEFT_OK, "%s", weft_file_message());
+                break;
+            }
+            cr_assert_eq(s, WEFT_ENOMEM, "allocation %ld: %s", fail_at, weft_file_message());
+            of_zlib += strstr(weft_file_message(), "weight: no memory to inflate a chunk") != NULL;
+            stays(&m);
+        }
+        cr_assert_eq(of_zlib, COUNTED ? 1 + k : 0, "%d", of_zlib);
+        reset(&m);
+    }
+    CLEAN(m.w);
+    end_folder();
+}
+
+/* ---- more than it says ---- */
+/* `value`, its first bit the highest (as codes are) or the lowest. */
+static void add_bits(unsigned char *to, size_t *at, unsigned value, int n, bool highest)
+{
+    for (int i = 0; i < n; i++, ++*at)
+        to[*at / 8] |= (unsigned char)((value >> (highest ? n - 1 - i : i) & 1) << *at % 8);
+}
+
+/* A stream that makes `n` zeros and more, by the fixed codes: a zero, then 258 more each 13 bits. */
+static unsigned char *zeros(size_t n, size_t *size)
+{
+    unsigned char *stream = calloc(n / 258 * 13 / 8 + 100, 1);
+    size_t at = 16;
+    stream[0] = 0x78, stream[1] = 0x9c;
+    add_bits(stream, &at, 1, 1, false);
+    add_bits(stream, &at, 1, 2, false);
+    add_bits(stream, &at, 0x30, 8, true);
+    for (size_t made = 1; made < n; made += 258) {
+        add_bits(stream, &at, 0xc5, 8, true);
+        add_bits(stream, &at, 0, 5, true);
+    }
+    add_bits(stream, &at, 0, 7, true);
+    *size = at / 8 + 5;
+    return stream;
+}
+
+/* The one chunk of a set is such a stream. */
+enum { BOMB = 1 << 16 };
+static void bomb(const char *path, size_t n)
+{
+    size_t size;
+    unsigned char *stream = zeros(n, &size);
+    stream_set(path, BOMB, stream, size);
+    free(stream);
+}
+
+Test(inflate, a_bomb_takes_no_memory)
+{
+    const char *path = in_folder("f");
+    bomb(path, 400 << 20);
+    small m = small_new(1, (hsize_t[]){ BOMB });
+    long before = most_resident();
+    REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a chunk that is damaged");
+    cr_assert(most_resident() - before < 40 << 10, "%ld MiB", (most_resident() - before) >> 10);
+    stays(&m);
+    CLEAN(m.w);
+    end_folder();
+}
