@@ -277,8 +277,8 @@ WEFT_API void weft_print(FILE *file, weft_tensor *x);
 typedef struct { int64_t n; const int32_t *len; const int64_t *id; } weft_lengths;
 
 /* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS:
- * several whole sequences a row of fixed width, by a placement. PADDED: [n, T], what pack_padded
- * reads and pad_packed makes, never a tensor's own. */
+ * several whole sequences a row of fixed width, by a placement. PADDED: [n, T], what
+ * weft_pack_padded_sequence reads and weft_pad_packed_sequence makes, never a tensor's own. */
 typedef enum { WEFT_PLAIN, WEFT_PACKED, WEFT_CONCAT, WEFT_ROWS, WEFT_PADDED } weft_layout;
 /* LEFT: data first, pads after it. RIGHT: pads first. */
 typedef enum { WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT } weft_align;

@@ -205,13 +205,13 @@ weft_tensor *weft__tensor(weft *, const weft__form *, const void *host_values);
 /* numbers still to be written */
 weft_tensor *weft__empty(weft *, const weft__form *);
 weft__form   weft__plain(weft_dtype, int rank, const int64_t *shape);
-/* rows: all but the last axis */
 /* An option as it is meant: 0 is the default, WEFT_ZERO a true 0. */
 static inline double weft__or(double given, double by_default)
 {
     return given == 0 ? by_default : given == WEFT_ZERO ? 0 : given;
 }
 static inline int64_t weft__or_count(int64_t given, int64_t by_default) { return given ? given : by_default; }
+/* rows: all but the last axis */
 int64_t      weft__elements(const weft__form *), weft__rows(const weft__form *);
 int64_t      weft__bytes(const weft__form *);
 /* bytes to take for it: ints that are read as reals by mistake lie in memory of ours, in doubles, too */

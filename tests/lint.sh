@@ -54,6 +54,9 @@ public_functions_are_tested() {
         grep -qswE "$f" tests/*.[ch] tests/*/*.[ch] examples/*.c || echo "$f is in no test and no example"
     done
 }
+functions_have_their_row() {            # of a table of docs/api.md, beside the name that others have for it
+    bash tests/exports.sh declared | while read -r f; do grep -qE "^\|.*\`$f\`" docs/api.md || echo "$f is not in docs/api.md"; done
+}
 headers_alone() {
     for h in weft.h */api_*.h */*/api_*.h; do [ -f "$h" ] || continue
         echo "#include \"$h\"" | ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I. -fsyntax-only -x c - || echo "$h"
@@ -104,6 +107,7 @@ rule "no banned functions" banned
 rule "no getenv in the library, secure_getenv" environment
 rule "exported symbols are the declared ones" exports
 rule "every public function is in a test or an example" public_functions_are_tested
+rule "every public function is in docs/api.md" functions_have_their_row
 rule "public headers stand alone, in C and in C++" headers_alone
 rule "every file says what it is" head_comment
 rule "no trailing blanks, no tabs in C" whitespace

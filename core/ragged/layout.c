@@ -43,7 +43,7 @@ static bool same_place(const weft__form *a, const weft__form *b)
  * copy. */
 /* beside the layouts that only a batch decides, WEFT_PLAIN .. WEFT_CONCAT */
 enum { OF_ROWS = 4 };
-static void note_habit(weft_batch *b, const weft__form *f, int to)
+static void note_usual_map(weft_batch *b, const weft__form *f, int to)
 {
     if (f->layout <= WEFT_CONCAT && (to <= WEFT_CONCAT || to == OF_ROWS))
         b->w->usual_maps |= 1u << (f->layout * (OF_ROWS + 1) + to);
@@ -106,7 +106,7 @@ weft__ints weft__map_between(weft_batch *b, const weft__form *from, const weft__
     for (weft__map *m = b->maps; m; m = m->next)
         if (same_place(&m->from, from) && same_place(&m->to, to))
             return m->index;
-    note_habit(b, from, (int)to->layout);
+    note_usual_map(b, from, (int)to->layout);
     int64_t rows = weft__layout_rows(to);
     weft__map *m = weft__take(b->w, &b->w->keep, sizeof *m);
     weft__ints index = weft__index(b->w, rows);
@@ -163,7 +163,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     for (struct weft__rows *r = b->rows; r; r = r->next)
         if (same_place(&r->f, f))
             return r;
-    note_habit(b, f, OF_ROWS);
+    note_usual_map(b, f, OF_ROWS);
     int64_t rows = weft__layout_rows(f);
     struct weft__rows *r = rows_new(b, f, rows);
     if (!r)
