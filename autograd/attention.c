@@ -127,7 +127,7 @@ static weft_tensor *compose_attention(const attention *a, weft_tensor *const *x,
     weft_tensor *q, *k, *v;
     weft_pairs(x[Q], x[K], &q, &k);
     weft_pairs(x[Q], x[V], NULL, &v);
-    weft_tensor *scores = weft_scale(weft_sum(by_heads(weft_mul(q, k), heads, a->dk), 2), a->scale);
+    weft_tensor *scores = weft_scale(weft_sum(by_heads(weft_mul(q, k), heads, a->dk), 2), (double)a->scale);
     if (!weft_ok(x[Q]->w))
         return scores;
     weft_tensor *mask = a->o.causal ? constant(a, x, scores, allowed) : NULL;

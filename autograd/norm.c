@@ -43,15 +43,15 @@ static weft_tensor *mean_across(weft_tensor *x)
 {
     weft__along a = weft__along_axis(x, x->f.rank - 1, false);
     int64_t n = width(x);
-    return weft__expand(weft_scale(weft__reduce(x, &a), n ? 1 / (real)n : 0), &a);
+    return weft__expand(weft_scale(weft__reduce(x, &a), n ? (double)(1 / (real)n) : 0), &a);
 }
 
 static void norm_composed(const weft_call *c, weft_tensor **y)
 {
     const norm *n = c->attributes;
     weft_tensor *x = c->x[X_], *centred = weft_sub(x, mean_across(x));
-    weft_tensor *unit =
-        weft_mul(centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)), weft_scalar(x->w, n->eps))));
+    weft_tensor *unit = weft_mul(
+        centred, weft_rsqrt(weft_add(mean_across(weft_square(centred)), weft_scalar(x->w, (double)n->eps))));
     y[Y_] = c->n > 1 ? weft_add(weft_mul(unit, c->x[GAIN]), c->x[SHIFT]) : unit;
 }
 

@@ -154,7 +154,7 @@ weft_tensor *weft_mean(weft_tensor *x, int axis)
     if (!weft__axis_not_rows(x, &axis, "mean"))
         return weft__inert_beside(x);
     int64_t n = x->f.size[axis];
-    return weft_scale(weft_sum(x, axis), n ? 1 / (real)n : 0);
+    return weft_scale(weft_sum(x, axis), n ? (double)(1 / (real)n) : 0);
 }
 
 /* ---- variance: the mean first, then the squares of what differs from it ---- */
@@ -252,5 +252,5 @@ weft_tensor *weft_mean_all(weft_tensor *x)
 {
     weft_tensor *sum = weft_sum_all(x);
     int64_t n = weft_ok(sum->w) ? weft__numbers(&x->f) : 0;
-    return weft_scale(sum, n ? 1 / (real)n : 0);
+    return weft_scale(sum, n ? (double)(1 / (real)n) : 0);
 }

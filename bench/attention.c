@@ -46,7 +46,7 @@ static bool make_data(bench *b)
     b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->H)) :
                        weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->H));
     count_work(b);
-    return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill(b->x, "x", 2);
+    return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill_formula(b->x, "x", 2);
 }
 
 static bool run(row r, const settings *s)

@@ -48,7 +48,7 @@ double formula(const char *name, int64_t i);
 /* scale times the formula; false: no memory. The same with 0 behind each sequence, [n, T, width]. Every
  * parameter of a module, called as PyTorch calls it. No step is needed for it, whose memory a measured one
  * would find there. */
-bool fill(weft_tensor *kept, const char *name, double scale);
+bool fill_formula(weft_tensor *kept, const char *name, double scale);
 bool fill_padded(weft_tensor *kept, const char *name, double scale, const weft_lengths *l);
 bool set_weights(weft_module *m, double scale);
 /* "triangle": T, T-1, .. 1, T ..; "equal": T; "uniform": lo + (x >> 8) % (T - lo + 1) with lo = max(1, T / 8)

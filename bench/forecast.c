@@ -54,7 +54,7 @@ static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_
     snprintf(padded, sizeof padded, "%s_padded", name);
     s->flat = weft_buffer(b->all, name, WEFT_SHAPE(s->tokens, features));
     s->padded = weft_buffer(b->all, padded, WEFT_SHAPE(b->row.B, s->longest, features));
-    return s->len && fill(s->flat, name, 2) && fill_padded(s->padded, name, 2, &s->lengths);
+    return s->len && fill_formula(s->flat, name, 2) && fill_padded(s->padded, name, 2, &s->lengths);
 }
 
 /* A gated residual network from so many features. */

@@ -15,7 +15,7 @@ double formula(const char *name, int64_t i)
     return (double)(x >> 15) / 65536 - .5;
 }
 
-bool fill(weft_tensor *kept, const char *name, double scale)
+bool fill_formula(weft_tensor *kept, const char *name, double scale)
 {
     int64_t    n = weft_numel(kept);
     weft_real *v = malloc((size_t)n * sizeof *v);
@@ -46,7 +46,7 @@ bool set_weights(weft_module *m, double scale)
     bool good = true;
     for (int i = 0; good && i < weft_parameter_count(m); i++) {
         weft_tensor *p = weft_parameter_at(m, i, &path);
-        good = fill(p, path, scale);
+        good = fill_formula(p, path, scale);
     }
     return good;
 }

@@ -115,7 +115,7 @@ static bool make_inputs(bench *b)
         return true;
     b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->I)) :
                        weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->I));
-    return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill(b->x, "x", 2);
+    return b->padded ? fill_padded(b->x, "x", 2, &b->lengths) : fill_formula(b->x, "x", 2);
 }
 
 static bool make_data(bench *b)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "core/check.h"
 
-static size_t width(weft_dtype t) { return t == WEFT_I32 ? sizeof(int32_t) : sizeof(real); }
+static size_t bytes_of_one(weft_dtype t) { return t == WEFT_I32 ? sizeof(int32_t) : sizeof(real); }
 
 weft__form weft__plain(weft_dtype type, int rank, const int64_t *shape)
 {
@@ -29,7 +29,7 @@ int64_t weft__rows(const weft__form *f)
     return n;
 }
 
-int64_t weft__bytes(const weft__form *f) { return weft__elements(f) * (int64_t)width(f->type); }
+int64_t weft__bytes(const weft__form *f) { return weft__elements(f) * (int64_t)bytes_of_one(f->type); }
 int64_t weft__room(const weft__form *f)  { return weft__elements(f) * (int64_t)sizeof(real); }
 
 bool weft__same(const weft__form *a, const weft__form *b)

@@ -26,8 +26,8 @@ weft_additive_attention *weft_additive_attention_new(weft_module *parent, const 
     a->query_weight = weft_parameter(m, "query_weight", WEFT_SHAPE(o.width, o.dq), xavier);
     a->memory_weight = weft_parameter(m, "memory_weight", WEFT_SHAPE(o.width, o.dm), xavier);
     a->bias = weft_parameter(m, "bias", WEFT_SHAPE(o.width), zero);
-    a->score =
-        weft_parameter(m, "score", WEFT_SHAPE(o.width), (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+    a->score = weft_parameter(m, "score", WEFT_SHAPE(o.width),
+                              (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
     return weft__finished(m, a, &none);
 }
 

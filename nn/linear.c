@@ -26,7 +26,7 @@ static weft_linear *new_linear(weft_module *parent, const char *name, const weft
 weft_init weft__by_width(int64_t in)
 {
     real bound = in > 0 ? (real)(1 / sqrt((double)in)) : 0;
-    return (weft_init){ WEFT_INIT_UNIFORM, -bound, bound };
+    return (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound };
 }
 
 /* A weight that is another layer's, too: it says the sizes, and what is said of them beside it must agree. */

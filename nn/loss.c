@@ -91,7 +91,7 @@ static bool weighed(const char *name, weft_tensor *x, const weft_loss_opts *o)
 
 static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwise)
 {
-    return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, otherwise)) : x;
+    return o && o->mask ? weft_where(o->mask, x, weft_scalar(x->w, (double)otherwise)) : x;
 }
 
 static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const char *what,
@@ -110,9 +110,9 @@ static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const
 static weft_tensor *count_elements(const weft_tensor *x, const weft_loss_opts *o)
 {
     if (!o || !o->mask)
-        return weft_scalar(x->w, (real)weft__numbers(&x->f));
+        return weft_scalar(x->w, (double)(real)weft__numbers(&x->f));
     int64_t of_mask = weft__numbers(&o->mask->f);
-    return weft_scale(weft_sum_all(o->mask), of_mask ? (real)(weft__numbers(&x->f) / of_mask) : 0);
+    return weft_scale(weft_sum_all(o->mask), of_mask ? (double)(real)(weft__numbers(&x->f) / of_mask) : 0);
 }
 
 static weft_tensor *factored(weft_tensor *x, const weft_loss_opts *o)           /* times weights and mask */
@@ -237,6 +237,7 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
     weft_tensor *r = factored(weft_sub(chosen(y, opts, 0), chosen(x, opts, 0)), opts);
     weft_tensor *q = weft_reals(x->w, quantiles, WEFT_SHAPE(n));
     weft_tensor *element = weft_maximum(weft_mul(weft_sub(q, weft_scalar(x->w, 1)), r), weft_mul(q, r));
-    return (weft_loss){ weft_sum_all(element), per_batch ? weft_scalar(x->w, (real)(count_sequences(x) * n)) :
-                                                           count_elements(x, opts) };
+    return (weft_loss){ weft_sum_all(element), per_batch ?
+                                                   weft_scalar(x->w, (double)(real)(count_sequences(x) * n)) :
+                                                   count_elements(x, opts) };
 }

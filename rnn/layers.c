@@ -50,8 +50,9 @@ static void weights_new(weft_rnn *r, int layer, int direction)
         if ((bias && r->o.no_bias) || shape[k][0] == 0)
             continue;
         snprintf(name, sizeof name, "%s_l%d%s", names[k], layer, direction ? "_reverse" : "");
-        r->weight[layer * directions(r) + direction][k] = weft_parameter(
-            r->m, name, bias ? 1 : 2, shape[k], (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+        r->weight[layer * directions(r) + direction][k] =
+            weft_parameter(r->m, name, bias ? 1 : 2, shape[k],
+                           (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
     }
     if (is_own(r))
         weft__own_parameters(r->m, &r->of_own[layer * directions(r) + direction], H, in, layer, direction);

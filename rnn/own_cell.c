@@ -50,10 +50,10 @@ void weft__own_parameters(weft_module *m, weft__own_cell *cell, int64_t hidden, 
         const weft_cell_parameter *p = &cell->is->own[i];
         char name[WEFT__NAME];
         snprintf(name, sizeof name, "%s_l%d%s", p->name, layer, suffix);
-        cell->own[i] =
-            weft_parameter(m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
-                           (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
-                           p->init ? *p->init : (weft_init){ WEFT_INIT_UNIFORM, -bound, bound });
+        cell->own[i] = weft_parameter(
+            m, name, p->shape == WEFT_CELL_VECTOR ? 1 : 2,
+            (int64_t[]){ p->blocks * hidden, p->shape == WEFT_CELL_OF_INPUT ? input : hidden },
+            p->init ? *p->init : (weft_init){ WEFT_INIT_UNIFORM, (double)-bound, (double)bound });
     }
     snprintf(cell->noise, sizeof cell->noise, "%s.noise_l%d%s", m->path, layer, suffix);
 }

@@ -308,7 +308,7 @@ Test(axes, to_ints_rounds_to_the_nearest_even, .init = unchecked)
     FOR_DEVICES(w) {
         const weft_real x[] = { 0, (weft_real)-0.5, .5, 1.5, 2.5, -1.5, -2.5, (weft_real).49999997,
                                 (weft_real)-.49999997, (weft_real)-.50000006, 7, (weft_real)-1e-30,
-                                16777217, -2147483648.f, 2147483520.f, 8388607.5f };
+                                (weft_real)16777217, -2147483648.f, 2147483520.f, 8388607.5f };
         const int32_t want[] = { 0, 0, 0, 2, 2, -2, -2, 0, 0, -1, 7, 0, (int32_t)(weft_real)16777217,
                                  INT32_MIN, 2147483520, 8388608 };
         int32_t got[COUNT(x)];

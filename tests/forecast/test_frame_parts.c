@@ -71,7 +71,7 @@ static double any_double(void)
                                    NAN,
                                    INFINITY,
                                    -INFINITY,
-                                   123456789012345678,
+                                   123456789012345678.,
                                    1.0 / 3 };
     uint64_t bits = dice(UINT64_MAX);
     double d;

@@ -14,7 +14,7 @@ struct weft_grn {
 
 static weft_init normal_of(int64_t in)
 {
-    return (weft_init){ WEFT_INIT_NORMAL, 0, in > 0 ? (real)sqrt(2 / (double)in) : 0 };
+    return (weft_init){ WEFT_INIT_NORMAL, 0, in > 0 ? (double)(real)sqrt(2 / (double)in) : 0 };
 }
 
 static bool grn_is_sound(weft_module *m, const weft_grn_opts *o)

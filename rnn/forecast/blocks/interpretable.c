@@ -134,7 +134,7 @@ static weft_tensor *by_head(const weft_interpretable_attention *a, weft_tensor *
 /* where the mask is not 0 a key is forbidden, or else only where it is 0 */
 static weft_tensor *masked_scores(weft_tensor *scores, weft_tensor *mask, bool forbids)
 {
-    weft_tensor *none = weft_scalar(scores->w, (real)-1e9);
+    weft_tensor *none = weft_scalar(scores->w, (double)(real)-1e9);
     mask = weft_reshape(mask, 4, (int64_t[]){ mask->f.size[0], 1, mask->f.size[1], mask->f.size[2] });
     return forbids ? weft_where(mask, none, scores) : weft_where(mask, scores, none);
 }
@@ -147,7 +147,7 @@ static weft_tensor *masked(const weft_interpretable_attention *a, weft_tensor *q
     if (!weft_ok(w))
         return &w->nil;
     weft_tensor *scores = weft_scale(weft_matmul_with(by_head(a, queries), false, by_head(a, keys), true),
-                                     (real)(1 / sqrt((double)a->dk)));
+                                     (double)(real)(1 / sqrt((double)a->dk)));
     if (mask)
         scores = masked_scores(scores, mask, forbids);
     weft_tensor *weights = weft__dropped(a->m, "weights", weft_softmax(scores, -1, NULL), a->dropout);
