@@ -3,7 +3,7 @@
  * the function has returned, if it is a result or a gradient. Room for all that a call has is taken before
  * the function runs, so none of its questions fails in the middle. */
 #include <string.h>
-#include "autograd/backward.h"
+#include "autograd/autograd.h"
 
 typedef struct weft__copy {
     struct weft__copy *next;

@@ -149,7 +149,7 @@ void *weft__layer(weft_module *m, size_t bytes)
 }
 
 bool weft__sizes_given(const weft_module *m, const char *layer, const char *name, bool given,
-                       const weft__needed *sizes, int n)
+                       const weft__size_option *sizes, int n)
 {
     weft *w = weft__ready(m);
     if (w && !given)

@@ -108,12 +108,12 @@ weft_tensor *weft__activated(weft_activation, weft_tensor *x);   /* activation.c
 weft_tensor *weft__linear_activated(weft_linear *, weft_activation, weft_tensor *x);
 /* The sizes that a layer's options must name, each 1 or more; else the context fails, naming the layer, the
  * field and what was found. given: whether there were options at all. */
-typedef struct weft__needed { const char *field; int64_t is; } weft__needed;
+typedef struct weft__size_option { const char *field; int64_t is; } weft__size_option;
 bool weft__sizes_given(const weft_module *m, const char *layer, const char *name, bool given,
-                       const weft__needed *sizes, int n);
+                       const weft__size_option *sizes, int n);
 #define WEFT__SIZES(m, layer, name, opts, ...)                                           \
-    weft__sizes_given(m, layer, name, (opts) != NULL, (weft__needed[]){ __VA_ARGS__ }, \
-                      (int)(sizeof((weft__needed[]){ __VA_ARGS__ }) / sizeof(weft__needed)))
+    weft__sizes_given(m, layer, name, (opts) != NULL, (weft__size_option[]){ __VA_ARGS__ }, \
+                      (int)(sizeof((weft__size_option[]){ __VA_ARGS__ }) / sizeof(weft__size_option)))
 bool weft__dropout_is_sound(weft *w, const char *function, double p);             /* else the context fails */
 /* Dropout of a layer's part: its masks have the name "path of m.part". */
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p);
