@@ -58,7 +58,8 @@ static bool run(row r, const settings *s)
     b.row.tokens = r.B;
     add_linear(&b.row.work, (double)r.B, r.I, r.H, false);
     weft_set_grad_enabled(b.w, false);
-    bool good = fill_formula(b.x, "x", 2) && fill_formula(b.weight, "weight", 2) && fill_formula(b.dy, "dy", 2);
+    bool good =
+        fill_formula(b.x, "x", 2) && fill_formula(b.weight, "weight", 2) && fill_formula(b.dy, "dy", 2);
     for (int which = 0; good && which < 3; which++)
         good = measure_product(&b, which, s);
     weft_close(b.w);
