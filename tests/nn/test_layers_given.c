@@ -58,7 +58,7 @@ Test(layers_given, eps_of_a_norm)
     static const double eps[] = { 0, 1e-5, 3, -1, NAN, INFINITY };
     weft_real y[6];
     for (int i = 0; i < COUNT(eps); i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "n%d", i);
         weft_layer_norm_layer *n =
             weft_layer_norm_layer_new(m, name, &(weft_layer_norm_opts){ .width = 2, .eps = eps[i] });
