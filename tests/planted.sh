@@ -45,7 +45,7 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
     else printf '  FAIL  %s did not catch its bug (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
 }
 script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
-    'kill: .* [1-9][0-9]* lost' kill.sh KILLS=60
+    'kill: .* [1-9][0-9]* (differ|lost),' kill.sh KILLS=60
 script_catches "memory taken for granted, by starving"  io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
 all=$((all + 1))                        # the fuzzers' net: a reader that loses a byte of some lines
 if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
