@@ -1,7 +1,8 @@
 /* host.c - the memory that raw functions of a program's own operators see. On a GPU it is a copy in host
  * memory of each piece of the device's that they ask for: fetched when it is asked for first, sent back when
  * the function has returned, if it is a result or a gradient. Room for all that a call has is taken before
- * the function runs, so none of its questions fails in the middle. */
+ * the function runs, from the step's own memory, so none of its questions fails in the middle and a steady
+ * step asks for none. */
 #include <string.h>
 #include "autograd/autograd.h"
 
@@ -27,16 +28,15 @@ static bool copies(const weft__work *work)
 bool weft__work_begin(weft *w, weft__work *work, const weft_call *c, bool back)
 {
     *work = (weft__work){ .before = w->tape->work, .call = c, .back = back };
-    size_t bytes = WEFT__LINE;
+    size_t bytes = 0;
     for (int i = 0; copies(work) && i < c->n; i++)
         bytes += room_for(c->x[i]) << back;
     for (int k = 0; copies(work) && k < c->m; k++)
         bytes += room_for(c->y[k]) << back;
-    if (copies(work) && !(work->block = weft__allocate(w, bytes)))
+    work->from = weft__position(&w->notes);
+    if (copies(work) && !(work->at = weft__take(w, &w->notes, (int64_t)bytes)))
         return false;
-    uintptr_t odd = (uintptr_t)work->block & (WEFT__LINE - 1);
-    work->at = work->block ? work->block + (odd ? WEFT__LINE - odd : 0) : NULL;
-    work->end = work->block ? work->block + bytes : NULL;
+    work->end = work->at ? work->at + bytes : NULL, work->to = weft__position(&w->notes);
     w->tape->work = work;
     return true;
 }
@@ -50,7 +50,8 @@ void weft__work_end(weft *w, weft__work *work)
         if (c->own)
             weft__release(w, c);
     }
-    weft__release(w, work->block);
+    if (work->to == weft__position(&w->notes))   /* nothing that stays lies behind it */
+        weft__back_to(w, &w->notes, work->from);
     w->tape->work = work->before;
 }
 

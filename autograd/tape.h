@@ -15,7 +15,7 @@ typedef struct weft__drops { struct weft__drops *next; uint64_t name, calls; } w
 typedef struct weft__work {
     struct weft__work *before;
     const weft_call *call; bool back;
-    char *block, *at, *end; struct weft__copy *copies;
+    char *at, *end; int64_t from, to; struct weft__copy *copies;      /* from, to: in the notes */
 } weft__work;
 
 struct weft__tape {

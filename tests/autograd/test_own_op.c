@@ -279,23 +279,41 @@ Test(own_op, other_tensors_wrong_types_and_no_raw_function)
     }
 }
 
-Test(own_op, without_memory_for_copies_does_not_run, .init = unchecked)
+Test(own_op, without_memory_does_not_run, .init = unchecked)
 {
+    int64_t on_host = 0;
     FOR_DEVICES(w) {
-        int before = 0;
-        for (int step = 0; step < 4; step++) {
+        int64_t failed = 0;
+        for (bool done = false; !done; failed++) {                 /* each piece that it takes, copies too */
             weft_tensor *x = weft_zeros(w, WEFT_SHAPE(100));
-            before = ran;
-            fail_in(w, step == 3 && !w->dev.k->synchronous);
+            int before = ran;
+            w->fail_in = failed + 1;
             weft_op_apply(&signed_square, &x, 1, NULL, 0);
+            done = w->fail_in > 0;
+            w->fail_in = 0;
+            cr_assert_eq(ran, before + done);
+            if (!done)
+                FAILS(w, WEFT_ENOMEM, "out of memory");
             weft_clear(w);
         }
-        fail_in(w, 0);
         if (w->dev.k->synchronous)
-            cr_assert_eq(ran, before + 1);
-        else {
-            cr_assert_eq(ran, before);
-            FAILS(w, WEFT_ENOMEM, "signed_square: out of memory");
+            on_host = failed;
+        else
+            cr_assert_eq(failed, on_host + 1, "room for the copies is one piece");
+    }
+}
+
+Test(own_op, a_steady_step_asks_for_no_memory, .init = unchecked)
+{
+    FOR_DEVICES(w) {
+        int64_t settled = 0;
+        for (int step = 0; step < 8; step++) {
+            weft_tensor *x = weft_full(w, 3, WEFT_SHAPE(1000)), *dx;
+            weft_gradients(squared(&x, NULL), &x, 1, &dx);
+            cr_assert_eq(numbers(dx)[999], 6);
+            weft_clear(w);
+            settled = step == 3 ? weft_usage_of(w).allocations : settled;
         }
+        cr_assert_eq(weft_usage_of(w).allocations, settled, "%s", weft_device_name(w));
     }
 }
