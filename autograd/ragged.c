@@ -249,8 +249,6 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 /* ---- to the host ---- */
 void weft_read_sequences(weft_tensor *x, void *out, size_t bytes)
 {
-    weft *w = weft_context_of(x);
-    bool was = weft_set_grad_enabled(w, false);
-    weft_read(weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(x, WEFT_CONCAT), out, bytes);
-    weft_set_grad_enabled(w, was);
+    WEFT_NO_GRAD(weft_context_of(x))
+        weft_read(weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(x, WEFT_CONCAT), out, bytes);
 }

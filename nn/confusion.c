@@ -33,10 +33,9 @@ static weft_tensor *matrix(weft_tensor *scores, weft_tensor *classes, const weft
 
 weft_tensor *weft_confusion_matrix(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
-    weft *w = weft_context_of(scores);
-    bool was = weft_set_grad_enabled(w, false);
-    weft_tensor *y = matrix(scores, classes, opts);
-    weft_set_grad_enabled(w, was);
+    weft_tensor *y = NULL;
+    WEFT_NO_GRAD(weft_context_of(scores))
+        y = matrix(scores, classes, opts);
     return y;
 }
 

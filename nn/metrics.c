@@ -48,27 +48,25 @@ static weft_ratio sequence_hits(weft_tensor *scores, weft_tensor *classes, const
 weft_tensor *weft_ratio_value(weft_ratio r)
 {
     weft *w = weft_context_of(r.right);
-    bool was = weft_set_grad_enabled(w, false);
-    weft_tensor *y = weft_mul(r.right, weft_reciprocal(r.total));
-    weft_set_grad_enabled(w, was);
+    weft_tensor *y = NULL;
+    WEFT_NO_GRAD(w)                              /* none of none is 0 / 1 */
+        y = weft_div(r.right, weft_add(r.total, weft_equal(r.total, weft_scalar(w, 0))));
     return y;
 }
 
 weft_ratio weft_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
-    weft *w = weft_context_of(scores);
-    bool was = weft_set_grad_enabled(w, false);
-    weft_ratio r = token_hits(scores, classes, opts);
-    weft_set_grad_enabled(w, was);
+    weft_ratio r = { 0 };
+    WEFT_NO_GRAD(weft_context_of(scores))
+        r = token_hits(scores, classes, opts);
     return r;
 }
 
 weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, const weft_ce_opts *opts)
 {
-    weft *w = weft_context_of(scores);
-    bool was = weft_set_grad_enabled(w, false);
-    weft_ratio r = sequence_hits(scores, classes, opts);
-    weft_set_grad_enabled(w, was);
+    weft_ratio r = { 0 };
+    WEFT_NO_GRAD(weft_context_of(scores))
+        r = sequence_hits(scores, classes, opts);
     return r;
 }
 

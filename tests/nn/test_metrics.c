@@ -131,6 +131,8 @@ Test(metrics, accuracy_refusals)
     FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
     cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
     cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, 0), weft_scalar(w, 0) })), 0);
+    for (int n = 1; n < 200; n++)                /* all right is 1, not nearly */
+        cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, n), weft_scalar(w, n) })), 1);
     cr_assert_not_null(weft_sequence_accuracy(NULL, NULL, NULL).right);
     CLEAN(w);
 }
