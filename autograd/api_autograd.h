@@ -197,7 +197,8 @@ WEFT_API weft_tensor *weft_to_layout(weft_tensor *ragged, weft_layout layout);
 /* To the layout `rows`: [rows * width, ..], several whole sequences a row; pads are 0. Overlaps
  * are an error. */
 WEFT_API weft_tensor *weft_to_rows(weft_tensor *ragged, const weft_placement *placement);
-/* Its rows as a plain tensor [N, ..], in the order of its layout; no longer a batch's. */
+/* Its rows as a plain tensor [N, ..], in the order of its layout, no longer a batch's; the pads of
+ * layout `rows`, 0, are among them. */
 WEFT_API weft_tensor *weft_plain(weft_tensor *ragged);
 /* A plain tensor with as many rows as `like` becomes ragged, in like's layout. */
 WEFT_API weft_tensor *weft_ragged_like(weft_tensor *plain, weft_tensor *like);

@@ -3,7 +3,7 @@
  * here and in call.c, and in no other place. */
 #include "autograd/autograd.h"
 
-static weft_layout needed(const weft_op *op, const weft__form *first, const weft__form *f)
+static weft_layout layout_needed(const weft_op *op, const weft__form *first, const weft__form *f)
 {
     if (op->layout == WEFT_ROWS)
         return f->layout;                        /* as they come */
@@ -26,7 +26,7 @@ static bool agree(weft_call *c)
             weft__difference(first->batch, f->batch, why, sizeof why);
             return weft_op_refuse(c, why);
         }
-        weft_layout want = needed(c->op, first, f);
+        weft_layout want = layout_needed(c->op, first, f);
         if (f->layout != want) {
             weft__form to = weft__laid(*f, f->batch, want, 0, WEFT_ALIGN_LEFT, NULL);
             c->x[i] = weft__arranged(c->x[i], &to, 0);

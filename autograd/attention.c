@@ -209,11 +209,10 @@ weft_tensor *weft_attention(weft_tensor *q, weft_tensor *k, weft_tensor *v, cons
     if (!a.pairs || !kernel) {
         a.pairs = NULL, *map = &w->nil;
         const weft_call *c = weft__apply(&op_attention, LIST(q, k, v), &a, sizeof a);
-        return weft_ok(w) ? compose_attention(c->attributes,
-                                     (weft_tensor *[]){ weft__view_anew(c->x[Q]), weft__view_anew(c->x[K]),
-                                                        weft__view_anew(c->x[V]) },
-                                     map) :
-                            c->y[OUT];
+        if (!weft_ok(w))
+            return c->y[OUT];
+        weft_tensor *of[] = { weft__view_anew(c->x[Q]), weft__view_anew(c->x[K]), weft__view_anew(c->x[V]) };
+        return compose_attention(c->attributes, of, map);
     }
     const weft_call *c = weft__apply(&op_attention_map, LIST(q, k, v), &a, sizeof a);
     *map = weft_ok(w) ? c->y[MAP] : &w->nil;

@@ -25,7 +25,7 @@ weft_tensor *weft__view(weft_tensor *, const weft__form *);
 weft_tensor *weft__view_anew(weft_tensor *);
 /* to a layout of its batch; a view if it lies so */
 weft_tensor *weft__arranged(weft_tensor *, const weft__form *, real fill);
-/* to like's; itself if it lies so, or nothing works any more */
+/* a ragged tensor to the layout of another one of its batch; itself if it lies so or the context failed */
 weft_tensor *weft__arranged_as(weft_tensor *, const weft__form *like);
 /* refuse.c: the context in which a function of these fails: of the first that has not failed */
 weft        *weft__context(weft_tensor *const *x, int64_t n);

@@ -20,7 +20,7 @@ static void reach(weft *w, int64_t from, int64_t to)
 }
 
 /* ---- one entry ---- */
-static void walk(weft *w, int64_t top, int64_t bottom);
+static void walk_back(weft *w, int64_t top, int64_t bottom);
 
 static weft_tensor **list_of_inputs(weft *w, const weft_call *c)
 {
@@ -64,7 +64,7 @@ static void through_composed(weft *w, const weft_call *call)
     for (int k = 0; k < WEFT__RESULTS && !w->status; k++)
         if (y[k] && k < c->m && c->y[k]->node.grad)
             weft__accumulate(y[k], c->y[k]->node.grad);
-    walk(w, w->tape->entries, from);
+    walk_back(w, w->tape->entries, from);
 }
 
 static void by_operators(weft *w, weft_call *c)  /* from the last input to the first needed one */
@@ -113,7 +113,7 @@ static void pass_logged(weft *w, weft_call *c, bool *spent)
     weft__log_leave(w, before);
 }
 
-static void drop(weft *w, weft_tensor *y)
+static void drop_gradient(weft *w, weft_tensor *y)
 {
     if (y->node.grad && y->node.kept != w->tape->walk) {
         if (!w->recording)
@@ -123,7 +123,7 @@ static void drop(weft *w, weft_tensor *y)
 }
 
 /* ---- the walk ---- */
-static void walk(weft *w, int64_t top, int64_t bottom)
+static void walk_back(weft *w, int64_t top, int64_t bottom)
 {
     for (int64_t e = top; e-- > bottom && !w->status;) {
         weft_call *c = w->tape->entry[e].call;
@@ -138,7 +138,7 @@ static void walk(weft *w, int64_t top, int64_t bottom)
         if (any && !w->recording && !w->status)
             weft__rewind_numbers(w, here);
         for (int k = 0; k < c->m; k++)
-            drop(w, c->y[k]);
+            drop_gradient(w, c->y[k]);
     }
 }
 
@@ -167,7 +167,7 @@ static void walk_from(weft_tensor *of, bool recording)
     if (!own && fine)
         seed(of);
     if (!w->status)
-        walk(w, of->node.born, 0);
+        walk_back(w, of->node.born, 0);
     if (own)
         of->node.grad = mine;
     w->tape->walking = false, w->recording = was;

@@ -7,7 +7,7 @@ static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tens
 static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor *at);
 
 /* result `value` is the value, the other of the first two its row */
-static bool shape_of(weft_call *c, int value)
+static bool extreme_shape(weft_call *c, int value)
 {
     weft__along *a = (weft__along *)(uintptr_t)c->attributes;
     a->whole = c->x[0]->f;
@@ -21,10 +21,10 @@ static bool shape_of(weft_call *c, int value)
            weft_op_refuse(c, c->m > 2 ? "the axis is empty, nothing is the smallest" :
                                         "the axis is empty, nothing is the largest");
 }
-static bool value_shape(weft_call *c) { return shape_of(c, 0); }
-static bool row_shape(weft_call *c)   { return shape_of(c, 1); }
+static bool value_shape(weft_call *c) { return extreme_shape(c, 0); }
+static bool row_shape(weft_call *c)   { return extreme_shape(c, 1); }
 
-static void run(weft_call *c, int value)
+static void extreme_run(weft_call *c, int value)
 {
     weft__segments s = weft__segments_of(c->attributes);
     real *y = Y(c, value), *negated = c->m > 2 ? Y(c, 2) : NULL;
@@ -35,8 +35,8 @@ static void run(weft_call *c, int value)
     if (negated)
         RUN(c, scale, count(c->y[value]), -1, y, y, false);
 }
-static void value_run(weft_call *c) { run(c, 0); }
-static void row_run(weft_call *c)   { run(c, 1); }
+static void value_run(weft_call *c) { extreme_run(c, 0); }
+static void row_run(weft_call *c)   { extreme_run(c, 1); }
 
 static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
 {
@@ -44,19 +44,19 @@ static weft_tensor *value_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return place_along(&a, dy, c->y[1]);
 }
-static bool place_shape(weft_call *c)
+static bool place_along_shape(weft_call *c)
 {
     c->y[0]->f = ((const weft__along *)c->attributes)->whole;
     return true;
 }
-static void place_run(weft_call *c)
+static void place_along_run(weft_call *c)
 {
     weft__segments s = weft__segments_of(c->attributes);
     if (!c->add)
         RUN(c, fill, count(c->y[0]), 0, Y(c, 0));
     RUN(c, segment_place, &s, X(c, 0), I(c, 1), Y(c, 0));
 }
-static weft_tensor *place_back(const weft_call *c, weft_tensor *dy, int i)
+static weft_tensor *place_along_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : pick_along(c->attributes, dy, c->x[1]);
 }
@@ -74,26 +74,20 @@ static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return i ? NULL : place_along(c->attributes, dy, c->x[1]);
 }
-#define MAX_RECORDS(of)                                                                                \
-    {                                                                                                  \
-        { .name = "max",                                                                               \
-          .results = 2,                                                                                \
-          of,                                                                                          \
-          .unread = 1,                                                                                 \
-          .shape = value_shape,                                                                          \
-          .forward = value_run,                                                                          \
-          .backward = value_back },                                                                      \
-            { .name = "place",                                                                         \
-              .layout = WEFT_ROWS,                                                                     \
-              .adds = true,                                                                            \
-              .unread = 1,                                                                             \
-              .shape = place_shape,                                                                    \
-              .forward = place_run,                                                                    \
-              .backward = place_back },                                                                \
-        {                                                                                              \
-            .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape, \
-            .forward = pick_run, .backward = pick_back                                                 \
-        }                                                                                              \
+#define MAX_RECORDS(of)                                                                                  \
+    {                                                                                                    \
+        {                                                                                                \
+            .name = "max", .results = 2, of, .unread = 1, .shape = value_shape, .forward = value_run,    \
+            .backward = value_back                                                                       \
+        },                                                                                               \
+        {                                                                                                \
+            .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_along_shape, \
+            .forward = place_along_run, .backward = place_along_back                                     \
+        },                                                                                               \
+        {                                                                                                \
+            .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape,   \
+            .forward = pick_run, .backward = pick_back                                                   \
+        }                                                                                                \
     }
 static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
 static weft_tensor *place_along(const weft__along *a, weft_tensor *dy, weft_tensor *at)
@@ -105,17 +99,17 @@ static weft_tensor *pick_along(const weft__along *a, weft_tensor *x, weft_tensor
     return APPLY_WITH(&op_max[a->tokens][2], *a, x, at);
 }
 
-static weft_tensor *largest(weft_tensor *x, int axis, bool tokens)
+static weft_tensor *max_along(weft_tensor *x, int axis, bool tokens)
 {
     weft__along a = weft__along_axis(x, axis, tokens);
     return APPLY_WITH(&op_max[a.tokens][0], a, x);
 }
 
-weft_tensor *weft__pool_max(weft_tensor *x) { return largest(x, 0, true); }
+weft_tensor *weft__pool_max(weft_tensor *x) { return max_along(x, 0, true); }
 
 weft_tensor *weft_max(weft_tensor *x, int axis)
 {
-    return weft__axis_not_rows(x, &axis, "max") ? largest(x, axis, false) : weft__inert_beside(x);
+    return weft__axis_not_rows(x, &axis, "max") ? max_along(x, axis, false) : weft__inert_beside(x);
 }
 
 static const weft_op op_min = { .name = "min",
@@ -131,7 +125,7 @@ static const weft_op op_argmin = {
     .name = "argmin", .results = 3, .no_gradient = true, .shape = row_shape, .forward = row_run
 };
 
-static weft_tensor *along(const weft_op *op, weft_tensor *x, int axis)
+static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
 {
     if (!weft__axis_not_rows(x, &axis, op->name))
         return weft__inert_beside(x);
@@ -139,9 +133,9 @@ static weft_tensor *along(const weft_op *op, weft_tensor *x, int axis)
     return APPLY_WITH(op, a, x);
 }
 
-weft_tensor *weft_min(weft_tensor *x, int axis)    { return along(&op_min, x, axis); }
-weft_tensor *weft_argmax(weft_tensor *x, int axis) { return along(&op_argmax, x, axis); }
-weft_tensor *weft_argmin(weft_tensor *x, int axis) { return along(&op_argmin, x, axis); }
+weft_tensor *weft_min(weft_tensor *x, int axis)    { return extreme_along(&op_min, x, axis); }
+weft_tensor *weft_argmax(weft_tensor *x, int axis) { return extreme_along(&op_argmax, x, axis); }
+weft_tensor *weft_argmin(weft_tensor *x, int axis) { return extreme_along(&op_argmin, x, axis); }
 
 /* ---- the k largest: their places along the axis and, hidden, in the whole tensor, from which the values are
  * gathered ---- */

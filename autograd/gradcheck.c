@@ -52,7 +52,7 @@ static double difference(function *f, weft_tensor *const *x, void *user, int64_t
     return worst;
 }
 
-static double checked(function *f, weft_tensor *const *x, int64_t n, void *user)
+static double largest_error(function *f, weft_tensor *const *x, int64_t n, void *user)
 {
     weft *w = n > 0 && x ? weft__context(x, n) : weft__no_context();
     if (!f)
@@ -114,5 +114,6 @@ double weft_gradcheck(function *f, weft_tensor *const *x, int64_t n, int order, 
     if (order != 1 && order != 2)
         weft__fail(n > 0 && x ? weft__context(x, n) : weft__no_context(), WEFT_EARG,
                    "gradcheck: order %d; 1 or 2 is expected", order);
-    return order == 2 ? checked(f ? probed : NULL, x, n, &(inner){ f, n, user }) : checked(f, x, n, user);
+    return order == 2 ? largest_error(f ? probed : NULL, x, n, &(inner){ f, n, user }) :
+                        largest_error(f, x, n, user);
 }

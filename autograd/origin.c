@@ -9,7 +9,7 @@ struct weft__lookup {
     const weft_tensor *from;                     /* what this one was arranged from; NULL: looked up itself */
 };
 
-static void note(weft_tensor *y, struct weft__lookup is)
+static void set_origin(weft_tensor *y, struct weft__lookup is)
 {
     struct weft__lookup *l = weft_ok(y->w) ? weft__take(y->w, &y->w->notes, sizeof *l) : NULL;
     if (l)
@@ -19,14 +19,14 @@ static void note(weft_tensor *y, struct weft__lookup is)
 void weft__looked_up(weft_tensor *y, weft_tensor *table, weft_tensor *ids)
 {
     if (y->f.batch && y->f.rank == 2)
-        note(y, (struct weft__lookup){ table, ids, y->w->tape->changes, NULL });
+        set_origin(y, (struct weft__lookup){ table, ids, y->w->tape->changes, NULL });
 }
 
 void weft__looked_up_as(weft_tensor *y, const weft_tensor *x)
 {
     const struct weft__lookup *l = x->node.lookup;
     if (l)                                       /* pads may differ: they are no tokens */
-        note(y, (struct weft__lookup){ l->table, l->ids, l->then, x });
+        set_origin(y, (struct weft__lookup){ l->table, l->ids, l->then, x });
 }
 
 weft_tensor *weft__table_of(const weft_tensor *x, weft_tensor **ids)

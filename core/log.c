@@ -18,7 +18,7 @@ static int64_t now(void)
 }
 
 /* ---- rows ---- */
-static weft__log_row *row_of(struct weft__log *l, const char *name, bool back)
+static weft__log_row *row_named(struct weft__log *l, const char *name, bool back)
 {
     uint64_t at = weft__hash(back, name);
     for (int i = 0; i < WEFT__LOG_ROWS - 1; i++, at++) {
@@ -33,7 +33,7 @@ static weft__log_row *row_of(struct weft__log *l, const char *name, bool back)
     return &l->row[0];                           /* more names than rows */
 }
 
-static void hand_over(weft *w, weft__log_row *to)
+static void switch_row(weft *w, weft__log_row *to)
 {
     struct weft__log *l = w->log;
     if (!w->dev.k->synchronous)
@@ -46,12 +46,12 @@ static void hand_over(weft *w, weft__log_row *to)
 weft__log_row *weft__log_enter(weft *w, const char *name, bool back)
 {
     weft__log_row *before = w->log->now;
-    hand_over(w, row_of(w->log, name, back));
+    switch_row(w, row_named(w->log, name, back));
     w->log->now->calls++;
     return before;
 }
 
-void weft__log_leave(weft *w, weft__log_row *before) { hand_over(w, before); }
+void weft__log_leave(weft *w, weft__log_row *before) { switch_row(w, before); }
 void weft__log_bytes(weft *w, int64_t bytes)         { w->log->now->bytes += (double)bytes; }
 
 /* ---- how much arithmetic a product is ---- */
@@ -98,7 +98,7 @@ static double of_attention(const weft__attention *a, bool back)
     double pairs = 0, each = 2. * (double)(back ? 3 * a->dk + 2 * a->dv : a->dk + a->dv);
     for (int64_t s = 0; s < a->sequences; s++)
         pairs += count_pairs(a->causal, a->q_offset.host[s + 1] - a->q_offset.host[s],
-                          a->k_offset.host[s + 1] - a->k_offset.host[s]);
+                             a->k_offset.host[s + 1] - a->k_offset.host[s]);
     return pairs * each * (double)a->heads;
 }
 
@@ -244,7 +244,7 @@ static void print_log_row(const weft__log_row *r, double all)
 static void print_table(weft *w)
 {
     struct weft__log *l = w->log;
-    hand_over(w, l->row);
+    switch_row(w, l->row);
     double all = (double)(now() - l->opened);
     qsort(l->row, WEFT__LOG_ROWS, sizeof *l->row, by_time);
     fprintf(stderr, "  %-28s %-8s %9s %12s %8s %9s %9s\n", "operator", "", "calls", "ms", "share", "GF/s",

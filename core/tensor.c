@@ -154,7 +154,7 @@ weft_tensor *weft_full(weft *w, double value, int rank, const int64_t *shape)
 }
 
 static weft_tensor *draw_tensor(weft *w, const char *function, bool normal, real a, real b, int rank,
-                          const int64_t *shape)
+                                const int64_t *shape)
 {
     w = w ? w : weft__no_context();
     weft_tensor *t = tensor_of_shape(w, function, rank, shape);

@@ -233,11 +233,11 @@ static bool usable(weft__device *d, cudaDeviceProp *about)       /* is there suc
 
 /* A kernel is loaded before anybody needs one, and with it the code for this GPU, from the library or from
  * the driver's translation. */
-static __global__ void nothing() {}
+static __global__ void empty_kernel() {}
 static bool loads(weft__device *d, const cudaDeviceProp *about)
 {
     cudaFuncAttributes kernel;
-    const cudaError_t error = cudaFuncGetAttributes(&kernel, nothing);
+    const cudaError_t error = cudaFuncGetAttributes(&kernel, empty_kernel);
     if (!refused(error))
         return true;
     if (error == cudaErrorNoKernelImageForDevice)

@@ -8,7 +8,7 @@
 
 /* ---- log sum exp: of one lane so far, then of its group. sum of exp(x - most) ---- */
 typedef struct exponents { real most, sum; } exponents;
-__device__ static inline exponents nothing() { return { -(real)INFINITY, 0 }; }
+__device__ static inline exponents no_exponents() { return { -(real)INFINITY, 0 }; }
 __device__ static inline void take(exponents *e, real x)
 {
     if (x == -(real)INFINITY)
@@ -29,7 +29,7 @@ template <int WHAT>
 __global__ static void softmax_each(weft__segments s, const real *mask, const real *x, real *y)
 {
     seat t = seat_of(s);
-    exponents e = nothing();
+    exponents e = no_exponents();
     EACH_LANE(r, t.g, t.rows) {
         int64_t at = t.at + r * s.inner;
         if (!mask || mask[at] != 0)

@@ -135,7 +135,7 @@ static void condemn(const weft__device *d, const choice &c, const char *what)
                 c.reset ? " in rows" : "", c.back ? "backward" : "forward", what);
 }
 /* True if it is right. Without memory to try it, it is not taken, but may be next time. */
-static bool tried(weft__device *d, const choice &c)
+static bool try_choice(weft__device *d, const choice &c)
 {
     const char *wrong = recur_check(d, c);
     if (!wrong)
@@ -149,7 +149,7 @@ static choice trusted(weft__device *d, const weft__recurrence *r, bool back)
     for (;;) {
         const char *verdicts = verdicts_of(d);
         const choice c = fastest(d, r, back, verdicts);
-        if (c.way == GENERAL || verdicts[number_of(c)] == '+' || tried(d, c))
+        if (c.way == GENERAL || verdicts[number_of(c)] == '+' || try_choice(d, c))
             return c;
         if (verdicts[number_of(c)] != '-' || d->failure[0])
             return choice{};

@@ -71,7 +71,7 @@ static bool about(int index, char line[LINE])    /* false: this plug-in cannot b
 }
 
 /* ---- the file ---- */
-static uint64_t sum_of(const char *text)         /* FNV-1a */
+static uint64_t checksum(const char *text)       /* FNV-1a */
 {
     uint64_t sum = 14695981039346656037u;
     for (; *text; text++)
@@ -99,13 +99,13 @@ static bool file_of(int index, char path[PATH], char line[LINE], bool make)
 {
     if (!folder_of(path, make) || !about(index, line))
         return false;
-    snprintf(path + strlen(path), 40, "/recur-%016llx", (unsigned long long)sum_of(line));
+    snprintf(path + strlen(path), 40, "/recur-%016llx", (unsigned long long)checksum(line));
     return true;
 }
 static void write_whole(char whole[WHOLE], const char *line, const char *verdict)
 {
     const int n = snprintf(whole, WHOLE, "weft recur 1\n%s\n%s ", line, verdict);
-    snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)sum_of(whole));
+    snprintf(whole + n, WHOLE - (size_t)n, "%016llx\n", (unsigned long long)checksum(whole));
 }
 /* Of a file of ours that no one else may write to. */
 static bool read_file(const char *path, const char *line, char verdict[CHOICES + 1])

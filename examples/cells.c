@@ -47,8 +47,9 @@ static int learn(const weft_cell *cell)
     }
     printf("%-16s %5lld parameters, loss %.3f -> %.3f\n", cell->name, (long long)weft_parameter_numel(m),
            first, last);
-    fputs(weft_error_message(w), stderr);
-    int failed = !weft_ok(w) || !(last < first);
+    bool failed = !weft_ok(w) || !(last < first);
+    if (failed)
+        fprintf(stderr, "%s: %s\n", cell->name, weft_ok(w) ? "the loss did not fall" : weft_error_message(w));
     weft_close(w);
     return failed;
 }

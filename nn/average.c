@@ -8,7 +8,7 @@
 typedef struct { weft_tensor *value, *mean; } pair;
 struct weft_ema { weft *w; real decay; int64_t largest; bool swapped; int n; pair pairs[]; };
 
-static bool count(weft__parameter *p, void *user)
+static bool count_parameter(weft__parameter *p, void *user)
 {
     *(int *)user += !p->buffer;
     return true;
@@ -17,7 +17,7 @@ static bool count(weft__parameter *p, void *user)
 static int parameters(const weft_module *m)
 {
     int n = 0;
-    weft__each_parameter(m, count, &n);
+    weft__each_parameter(m, count_parameter, &n);
     return n;
 }
 

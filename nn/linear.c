@@ -64,7 +64,7 @@ weft_linear *weft_linear_new(weft_module *parent, const char *name, const weft_l
 weft_linear *weft__linear_as(weft_module *m, const char *name, int64_t in, int64_t out, weft_init weight)
 {
     return new_linear(m, name, &(weft_linear_opts){ .in = in, .out = out }, weight,
-                &(weft_init){ WEFT_INIT_ZERO, 0, 0 });
+                      &(weft_init){ WEFT_INIT_ZERO, 0, 0 });
 }
 weft_linear *weft__linear_unbiased_as(weft_module *m, const char *name, int64_t in, int64_t out,
                                       weft_init weight)

@@ -95,7 +95,7 @@ static weft_tensor *chosen(weft_tensor *x, const weft_loss_opts *o, real otherwi
 }
 
 static bool begin_loss(const char *name, weft_tensor **x, weft_tensor **y, const char *what,
-                  const weft_loss_opts *o)
+                       const weft_loss_opts *o)
 {
     weft *w = weft__context(LIST(*x, *y));
     if (!operand_is_usable(name, w, *x, "predicted") || !operand_is_usable(name, w, *y, what) ||

@@ -12,7 +12,7 @@ struct weft_mlp {
 };
 
 /* Of linear layer i in a torch.nn.Sequential, where activations and dropouts have numbers, too. */
-static int number_of(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
+static int layer_number(const weft_mlp *l, int i) { return i * (l->dropout > 0 ? 3 : 2); }
 
 static bool check_mlp(weft_module *m, const weft_mlp_opts *o)
 {
@@ -41,7 +41,7 @@ weft_mlp *weft_mlp_new(weft_module *parent, const char *name, const weft_mlp_opt
     l->layers = opts->layers;
     for (int i = 0; i < l->layers; i++) {
         char number[16];
-        snprintf(number, sizeof number, "%d", number_of(l, i));
+        snprintf(number, sizeof number, "%d", layer_number(l, i));
         l->linear[i] = weft_linear_new(
             m, number, &(weft_linear_opts){ .in = opts->widths[i], .out = opts->widths[i + 1] });
     }
@@ -56,7 +56,7 @@ weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x)
     const weft_module *before = weft__enter(l->m);
     for (int i = 0; i < l->layers; i++) {
         char drop[16];
-        snprintf(drop, sizeof drop, "%d", number_of(l, i) + 2);
+        snprintf(drop, sizeof drop, "%d", layer_number(l, i) + 2);
         if (i + 1 < l->layers)
             x = weft__dropped(l->m, drop, weft__linear_activated(l->linear[i], l->activation, x), l->dropout);
         else

@@ -213,7 +213,7 @@ static void moved(weft_optim *o)
     o->then = o->w->tape->changes;
 }
 
-static bool ready(weft_optim *o)
+static bool is_ready(weft_optim *o)
 {
     if (!holds(o) || o->w->status || !weft__members_join(o, "optim_step"))
         return false;
@@ -227,7 +227,7 @@ static bool ready(weft_optim *o)
 
 void weft_optim_step(weft_optim *o)
 {
-    if (!ready(o))
+    if (!is_ready(o))
         return;
     weft__count_update(o->w);
     weft__pasts_part(o);

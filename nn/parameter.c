@@ -46,7 +46,7 @@ static real *copy_larger(weft *w, const real *x, int64_t n, int64_t room)   /* a
     return y;
 }
 
-static bool room_for(weft_module *root, int64_t more)
+static bool make_room(weft_module *root, int64_t more)
 {
     weft *w = root->w;
     if (more <= root->room - root->n)
@@ -68,7 +68,7 @@ static bool room_for(weft_module *root, int64_t more)
 
 /* ---- making ---- */
 static bool shape_is_possible(weft *w, const char *function, const char *path, int rank, const int64_t *shape,
-                     weft__form *f)
+                              weft__form *f)
 {
     int64_t room = (int64_t)1 << 44;
     if (rank < 0 || rank > WEFT_RANK || (rank && !shape)) {
@@ -128,7 +128,7 @@ weft_tensor *weft_parameter(weft_module *m, const char *name, int rank, const in
         return weft__inert(m);
     weft_module *root = m->root;
     p->value.f = f;
-    if (!room_for(root, weft__piece(p)))
+    if (!make_room(root, weft__piece(p)))
         return &w->nil;
     p->at = root->n;
     root->n += weft__piece(p);

@@ -99,7 +99,7 @@ bool weft__decoder_begin(weft__decoder *d, int64_t n, int64_t beams, weft_state 
 }
 
 /* ---- one step ---- */
-static weft_tensor *state_before(weft__decoder *d, int i)            /* the state that the step before left */
+static weft_tensor *state_at_last(weft__decoder *d, int i)   /* the state that the step before left */
 {
     weft_tensor *t = d->state[i].is ? weft__header(d->w, &d->state[i].f) : NULL;
     if (t)
@@ -118,7 +118,7 @@ static const int32_t *sequence_of_each_row(weft__decoder *d)         /* NULL: ou
 
 static weft_state enter_states(weft__decoder *d, const int32_t *parent)
 {
-    weft_state s = d->at == 0 ? d->first : (weft_state){ state_before(d, 0), state_before(d, 1) };
+    weft_state s = d->at == 0 ? d->first : (weft_state){ state_at_last(d, 0), state_at_last(d, 1) };
     if (d->at == 0 && d->beams > 1)
         parent = sequence_of_each_row(d);
     return parent ? weft_state_select(s, parent, d->rows) : s;

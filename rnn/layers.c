@@ -314,7 +314,7 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
 }
 
 static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *x, weft_state first,
-                            int plain_rank)
+                                int plain_rank)
 {
     weft *w = r && r->m ? r->m->w : x ? x->w : weft__no_context();
     weft_rnn_out o = { &w->nil, { &w->nil, r && r->has_c ? &w->nil : NULL } };

@@ -24,7 +24,7 @@ static const char *core_type(void)
     return NULL;
 }
 
-static void *load(const char *needed)
+static void *load_library(const char *needed)
 {
     static const char *const names[] = { "libopenblas.so.0", "libopenblas.so" };
     void *library = NULL;
@@ -44,7 +44,7 @@ static bool lend(const char *name, const char *value)
 static void open_library(const char *needed)
 {
     bool core = lend("OPENBLAS_CORETYPE", core_type()), threads = lend("OPENBLAS_NUM_THREADS", "1");
-    void *library = load(needed);                /* stays for the life of the process */
+    void *library = load_library(needed);        /* stays for the life of the process */
     if (core)
         unsetenv("OPENBLAS_CORETYPE");
     if (threads)

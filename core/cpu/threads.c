@@ -77,7 +77,7 @@ static void await(struct weft__pool *p, uint64_t seen)
     pthread_mutex_unlock(&p->lock);
 }
 
-static bool enter(struct weft__pool *p, uint64_t *seen)
+static bool enter_pool(struct weft__pool *p, uint64_t *seen)
 {
     uint64_t s = atomic_load(&p->state);
     while (s & OPEN)
@@ -105,7 +105,7 @@ static void *work(void *argument)
     struct weft__pool *p = me->pool;
     uint64_t seen = 0;
     for (my_number = me->number; await(p, seen), !atomic_load(&p->quit);)
-        if (enter(p, &seen)) {
+        if (enter_pool(p, &seen)) {
             weft__round_as(p->rounding);
             do_tasks(p);
             leave_pool(p);

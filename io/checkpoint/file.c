@@ -77,7 +77,7 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
     return WEFT_OK;
 }
 
-static void expect(weft__h5 *h, const char *key, const char *value)
+static void expect_attribute(weft__h5 *h, const char *key, const char *value)
 {
     char text[64];
     if (!weft__h5_text(h, "/", key, text, sizeof text) || strcmp(text, value))
@@ -102,9 +102,9 @@ weft_status weft__sealed_open(const char *path, weft__sealed *s)
         free(s->image);
         return status ? status : WEFT_ENOMEM;
     }
-    expect(s->h, "format", FORMAT);
-    expect(s->h, "format_version", VERSION);
-    expect(s->h, "real", sizeof(real) == 4 ? "float32" : "float64");
+    expect_attribute(s->h, "format", FORMAT);
+    expect_attribute(s->h, "format_version", VERSION);
+    expect_attribute(s->h, "real", sizeof(real) == 4 ? "float32" : "float64");
     return WEFT_OK;
 }
 

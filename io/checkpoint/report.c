@@ -3,7 +3,7 @@
 #include <string.h>
 #include "io/checkpoint/checkpoint.h"
 
-static void add_line(weft_load_report *r, const char *word, const char *text)
+static void append_line(weft_load_report *r, const char *word, const char *text)
 {
     static const char more[] = "...\n";
     size_t at = strlen(r->text), n = strlen(word) + strlen(text) + 2;
@@ -30,5 +30,5 @@ void weft__found(weft__h5 *h, weft_load_report *r, weft__finding what, const cha
     int *count[] = { &r->loaded, &r->missing, &r->extra, &r->other_shape, &r->other_shape };
     ++*count[what];
     if (what != WEFT__LOADED)
-        add_line(r, word[what], text);
+        append_line(r, word[what], text);
 }

@@ -23,7 +23,7 @@ bool weft__grow_row(weft__growing *g, bool ints)
     weft_dataset *d = &g->data;
     void *array = ints ? (void *)d->ints : (void *)d->rows;
     bool grown = grow_array(&array, &g->row_room, g->rows + 1,
-                      ints ? sizeof *d->ints : sizeof *d->rows * (size_t)d->columns);
+                            ints ? sizeof *d->ints : sizeof *d->rows * (size_t)d->columns);
     if (ints)
         d->ints = array;
     else

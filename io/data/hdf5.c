@@ -24,7 +24,7 @@ static bool join_path(char path[PATH], const char *group, const char *name)
 
 /* ---- reading ---- */
 static void *read_array(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count,
-                      size_t element)
+                        size_t element)
 {
     void *values = calloc(count ? count : 1, element);
     if (!values)

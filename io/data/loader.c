@@ -117,7 +117,7 @@ static void plan_epoch(weft_loader *l)
 }
 
 /* the next epoch's batches, without a draw */
-static void plan(weft_loader *l)
+static void plan_next_epoch(weft_loader *l)
 {
     plan_epoch(l);
     l->stream->count = l->begun;
@@ -232,13 +232,13 @@ weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, const int32_t
 }
 
 /* ---- use ---- */
-static bool usable(const weft_loader *l) { return l && l->w && weft_ok(l->w); }
+static bool is_usable(const weft_loader *l) { return l && l->w && weft_ok(l->w); }
 
 const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
 {
     if (size)
         *size = 0;
-    if (!size || !usable(l))
+    if (!size || !is_usable(l))
         return NULL;
     if (!l->open)
         begin_epoch(l);
@@ -253,8 +253,8 @@ const int32_t *weft_loader_next(weft_loader *l, int64_t *size)
 
 int64_t weft_loader_batches(weft_loader *l)
 {
-    if (usable(l) && (!l->known || (l->planned && l->stream->count != l->begun)))
-        plan(l);
+    if (is_usable(l) && (!l->known || (l->planned && l->stream->count != l->begun)))
+        plan_next_epoch(l);
     return l && l->known ? l->batches : 0;
 }
 
@@ -291,7 +291,7 @@ static bool lay_out_again(weft_loader *l, uint64_t begun, int64_t at, int64_t *f
 
 void weft_loader_set_state(weft_loader *l, weft_loader_state state)
 {
-    if (!usable(l))
+    if (!is_usable(l))
         return;
     const int64_t *at = state.at;
     int64_t batches = 0;

@@ -185,7 +185,7 @@ static bool unpack(reading *r, const unsigned char *from, size_t n, uint64_t ski
 }
 
 /* A row of the chunk after another, as far as they lie in the set. */
-static void put(reading *r, const uint64_t *first)
+static void place_chunk(reading *r, const uint64_t *first)
 {
     const weft__h5_chunks *c = r->c;
     uint64_t at[WEFT_RANK] = { 0 }, most[WEFT_RANK];
@@ -222,7 +222,7 @@ static const char *chunk(reading *r, size_t key, uint64_t address)
         return "has a chunk beyond the file";
     if (!unpack(r, r->h->image + from, (size_t)n, field(r->h, key + 4, 4)))
         return "has a chunk that is damaged: it does not give the bytes that a chunk has";
-    put(r, first);
+    place_chunk(r, first);
     return NULL;
 }
 

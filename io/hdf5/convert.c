@@ -7,7 +7,7 @@
 enum { NAME = 256 };
 
 /* "weight[2, 1]": where number `at` of a set lies. */
-static void place_of(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
+static void name_element(const char *path, const weft__kind *k, int64_t at, char text[2 * NAME])
 {
     char places[160] = "";
     for (int i = k->rank - 1; i >= 0; i--) {     /* the last axis runs fastest */
@@ -82,7 +82,7 @@ void weft__h5_convert(weft__h5 *h, const char *path, const weft__kind *k, weft__
         float narrow = (float)wide;
         ((float *)values)[i] = narrow;
         if (isinf(narrow) && isfinite(wide)) {
-            place_of(path, k, i, place);
+            name_element(path, k, i, place);
             weft__h5_fail(h, WEFT_EFORMAT, "%s is %g, which is too large for float32", place, wide);
         }
     }

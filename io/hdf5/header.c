@@ -184,7 +184,7 @@ static bool type_is_plain(const walk *w, size_t at, size_t n)
     return class == TEXT || (class == INTEGER && n >= HEAD + 4) || (class == FLOAT && n >= HEAD + 12);
 }
 
-static void note(weft__h5_message *m, size_t at, size_t n, bool shared)
+static void note_message(weft__h5_message *m, size_t at, size_t n, bool shared)
 {
     m->at = at, m->n = n;
     m->count++;
@@ -196,11 +196,11 @@ static bool of_data_set(walk *w, int type, bool shared, size_t at, size_t n)
 {
     bool chunked = false, sound = true;
     if (type == SPACE)
-        note(&w->out->space, at, n, shared);
+        note_message(&w->out->space, at, n, shared);
     else if (type == LAYOUT)
-        note(&w->out->layout, at, n, shared);
+        note_message(&w->out->layout, at, n, shared);
     else if (type == FILTERS)
-        note(&w->out->filters, at, n, shared);
+        note_message(&w->out->filters, at, n, shared);
     switch (type) {
     case SPACE:    sound = !shared && space_is_sound(w, at, n); break;
     case TYPE:     w->out->odd = w->out->odd || shared || !type_is_plain(w, at, n); break;

@@ -77,7 +77,7 @@ static double decade_position(const picture *p, double exponent)
 {
     return LEFT + (exponent - p->x.low) / (p->x.high - p->x.low) * (WIDTH - LEFT - RIGHT);
 }
-static double down(const range *y, double exponent)
+static double pixel_row(const range *y, double exponent)
 {
     return HEIGHT - BOTTOM - (exponent - y->low) / (y->high - y->low) * (HEIGHT - TOP - BOTTOM);
 }
@@ -130,7 +130,7 @@ static void draw_y_axis(picture *p, bool right)
     bool grid = !right || !p->y[0].used;
     tick t[TICKS];
     for (int n = ticks(y, t), i = 0; i < n; i++) {
-        double level = down(y, t[i].at);
+        double level = pixel_row(y, t[i].at);
         if (grid)
             weft__svg_line(p->svg, LEFT, level, WIDTH - RIGHT, level, "grid");
         weft__svg_textf(p->svg, at + (right ? 8 : -8), level + 4, "tick", right ? WEFT__START : WEFT__END,
@@ -148,7 +148,7 @@ static double x_of(const picture *p, const weft_curve *c, int64_t i)
 static double level_of(const picture *p, const weft_curve *c, double value)
 {
     const range *y = &p->y[c->right_axis];
-    return down(y, scale_value(y, value));
+    return pixel_row(y, scale_value(y, value));
 }
 static double y_of(const picture *p, const weft_curve *c, int64_t i) { return level_of(p, c, c->y[i]); }
 

@@ -234,8 +234,8 @@ typedef struct {
  * quantiles, ascending, number quantiles / 2. Known covariates must be there for all rows, past
  * ones for those before the last hop. On error out is NaN, and the context has failed. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
-                                           int64_t from, weft_forecast_model_fn *model, void *user,
-                                           const weft_rolling_forecast_opts *opts, double *out);
+                                    int64_t from, weft_forecast_model_fn *model, void *user,
+                                    const weft_rolling_forecast_opts *opts, double *out);
 
 #ifdef __cplusplus
 }

@@ -160,7 +160,7 @@ static void feed_back(job *j, int64_t at, int64_t rows, int64_t k)
     }
 }
 
-static bool take(job *j, int64_t at, int64_t rows)
+static bool take_rows(job *j, int64_t at, int64_t rows)
 {
     for (int64_t k = 0; k < j->n.target; k++) {
         for (int64_t q = 0; j->all && q < j->quantiles; q++) {
@@ -186,8 +186,8 @@ static bool step(job *j, int64_t at, int64_t rows)
     if (!is_good(j, y, at, needed))
         return false;
     y = y->f.batch ? weft_to_layout(y, WEFT_CONCAT) : y;
-    bool good =
-        weft__read(y, j->predicted, (size_t)needed * sizeof *j->predicted) == WEFT_OK && take(j, at, rows);
+    weft_status s = weft__read(y, j->predicted, (size_t)needed * sizeof *j->predicted);
+    bool good = s == WEFT_OK && take_rows(j, at, rows);
     weft_rewind(j->w, mark);
     return good;
 }
@@ -210,8 +210,8 @@ static void run_job(job *j)
 }
 
 void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series, int64_t from,
-                                  weft_forecast_model_fn *model, void *user,
-                                  const weft_rolling_forecast_opts *o, double *out)
+                           weft_forecast_model_fn *model, void *user,
+                           const weft_rolling_forecast_opts *o, double *out)
 {
     weft *w = x && x->w ? x->w : weft__no_context();
     job j = {

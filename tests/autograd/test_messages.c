@@ -326,7 +326,7 @@ Test(messages, a_class_to_ignore_and_a_row_of_padding)
                                    .weight),
                      2, "%s", weft_error_message(w));
         cr_assert_eq(weft_item(weft_accuracy(logits, classes,
-                                                   &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
+                                             &(weft_ce_opts){ .ignore = -100, .has_ignore = said })
                                    .total),
                      2);
     }

@@ -46,7 +46,7 @@ static void is_gathered(weft_tensor *x, const weft_dataset *d, const int32_t *in
     cr_assert(l.n == n && weft_layout_of(x) == WEFT_CONCAT && weft_rank(x) == (c ? 2 : 1), "%s",
               weft_error_message(weft_context_of(x)));
     cr_assert_eq(read_status(x, c ? (void *)reals : (void *)ints,
-                           (size_t)weft_numel(x) * (c ? sizeof *reals : sizeof *ints)),
+                             (size_t)weft_numel(x) * (c ? sizeof *reals : sizeof *ints)),
                  WEFT_OK);
     for (int64_t i = 0; i < n; i++) {
         cr_assert(l.len[i] == d->len[index[i]] && l.id[i] == index[i], "sequence %lld", (long long)i);

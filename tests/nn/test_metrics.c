@@ -127,7 +127,7 @@ Test(metrics, accuracy_refusals)
     cr_assert(!weft_ok(w));
     weft_recover(w);
     weft_accuracy(weft_zeros(w, WEFT_SHAPE(4, 3)),
-                        weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
+                  weft_ints(w, (int32_t[]){ 0, 1, 3, 2 }, WEFT_SHAPE(4)), NULL);
     FAILS(w, WEFT_EARG, "row 2; 0 .. 2");
     cr_assert(weft_set_grad_enabled(w, true), "recording was left off");
     cr_assert_eq(weft_item(weft_ratio_value((weft_ratio){ weft_scalar(w, 0), weft_scalar(w, 0) })), 0);

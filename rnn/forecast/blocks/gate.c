@@ -141,7 +141,7 @@ weft_resample_norm *weft_resample_norm_new(weft_module *parent, const char *name
 }
 
 /* [in, out]: column j holds the shares of the two features that place j lies between. */
-static weft_tensor *places(const weft_resample_norm *r)
+static weft_tensor *interpolation(const weft_resample_norm *r)
 {
     weft *w = r->m->w;
     real *at = weft__take(w, &w->notes, r->in * r->out * (int64_t)sizeof *at);
@@ -166,7 +166,7 @@ weft_tensor *weft_resample_norm_run(weft_resample_norm *r, weft_tensor *x)
     const weft_module *before = weft__enter(r->m);
     if (x->f.type != WEFT_REAL || weft_size(x, -1) != r->in)
         weft__failed(x, WEFT_ESHAPE, "resample_norm", "[.., %lld] of reals is expected", (long long)r->in);
-    weft_tensor *line = r->in == r->out ? x : weft_matmul(x, places(r));
+    weft_tensor *line = r->in == r->out ? x : weft_matmul(x, interpolation(r));
     weft_tensor *y = weft_layer_norm_layer_run(r->norm, scale_by_mask(r->mask, line));
     weft__leave(r->m, before);
     return y;

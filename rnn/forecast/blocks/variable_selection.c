@@ -101,7 +101,7 @@ static weft_tensor *prescaled(const weft_variable_selection *v, weft_tensor *x)
 }
 
 static weft_tensor *select_variables(const weft_variable_selection *v, weft_tensor *x, weft_tensor *context,
-                             weft_tensor **weights)
+                                     weft_tensor **weights)
 {
     int64_t n = v->o.num_features, wide = v->o.d_hidden;
     weft_tensor *all = prescaled(v, x), *sum = NULL;

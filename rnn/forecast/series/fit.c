@@ -142,7 +142,7 @@ void weft_features_fit(weft_features *x, const weft_frame *f)
 
 /* ---- single columns ---- */
 static const weft__column *find_column(const weft_features *x, const char *function, const char *column,
-                                 const weft_frame *f, int64_t series)
+                                       const weft_frame *f, int64_t series)
 {
     if (!weft__features_ready(x, function) || !weft__features_frame(x, f))
         return NULL;

@@ -27,7 +27,7 @@ static void add(text *t, const char *bytes, size_t n)
 }
 
 /* In quotes where it must be. */
-static void add_field(text *t, const char *field)
+static void write_field(text *t, const char *field)
 {
     if (!strpbrk(field, ",\"\r\n")) {
         add(t, field, strlen(field));
@@ -47,10 +47,10 @@ static void add_number(text *t, double value)
     add(t, digits, (size_t)n);
 }
 
-static void add_rows(text *t, const weft_frame *f, int64_t series)
+static void write_rows(text *t, const weft_frame *f, int64_t series)
 {
     for (int64_t r = f->start[series]; r < f->start[series + 1] && !t->lost; r++) {
-        add_field(t, f->id[series]);
+        write_field(t, f->id[series]);
         for (int64_t c = 0; c < f->columns; c++) {
             add(t, ",", 1);
             add_number(t, f->column[c][r]);
@@ -61,14 +61,14 @@ static void add_rows(text *t, const weft_frame *f, int64_t series)
 
 static void add_all(text *t, const weft_frame *f)
 {
-    add_field(t, id_column);
+    write_field(t, id_column);
     for (int64_t c = 0; c < f->columns; c++) {
         add(t, ",", 1);
-        add_field(t, f->name[c]);
+        write_field(t, f->name[c]);
     }
     add(t, "\n", 1);
     for (int64_t s = 0; s < f->n; s++)
-        add_rows(t, f, s);
+        write_rows(t, f, s);
 }
 
 /* ---- what a file of rows cannot hold ---- */

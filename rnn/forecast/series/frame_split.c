@@ -10,14 +10,14 @@ typedef struct { weft__stretch *stretch; int64_t n; } part;
 typedef struct { const weft_frame *f; part first, rest; } cut;
 static const char me[] = "weft_frame_split";
 
-static void drop(cut *c)
+static void free_cut(cut *c)
 {
     free(c->first.stretch);
     free(c->rest.stretch);
 }
 
 /* Ready to cut: what is split and its parts can be that, and the parts are empty. */
-static weft_status begin(cut *c, const weft_frame *f, weft_frame *first, weft_frame *rest)
+static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, weft_frame *rest)
 {
     *c = (cut){ .f = f };
     if (!first || !rest || first == rest || first == f || rest == f)
@@ -27,7 +27,7 @@ static weft_status begin(cut *c, const weft_frame *f, weft_frame *first, weft_fr
     return weft__frame_good(me, f);
 }
 
-static weft_status make_room(cut *c)             /* for all series in both parts; finish gives it back */
+static weft_status room_for_all(cut *c)          /* for all series in both parts; finish_cut gives it back */
 {
     size_t n = (size_t)c->f->n + 1;
     c->first.stretch = malloc(n * sizeof *c->first.stretch);
@@ -38,13 +38,13 @@ static weft_status make_room(cut *c)             /* for all series in both parts
 }
 
 /* Rows first .. end - 1 of all, which are of this series. */
-static void put(part *p, const weft_frame *f, int64_t series, int64_t first, int64_t end)
+static void append_rows(part *p, const weft_frame *f, int64_t series, int64_t first, int64_t end)
 {
     p->stretch[p->n] = (weft__stretch){ f->id[series], first, end - first, p->n };
     p->n++;
 }
 
-static weft_status fill(const cut *c, const part *p, weft_frame *to)
+static weft_status fill_part(const cut *c, const part *p, weft_frame *to)
 {
     if (!c->f->columns)                          /* empty, and so are its parts */
         return WEFT_OK;
@@ -53,13 +53,13 @@ static weft_status fill(const cut *c, const part *p, weft_frame *to)
 }
 
 /* Both parts or, on any error, none. */
-static weft_status finish(cut *c, weft_status s, weft_frame *first, weft_frame *rest)
+static weft_status finish_cut(cut *c, weft_status s, weft_frame *first, weft_frame *rest)
 {
     if (s == WEFT_OK)
-        s = fill(c, &c->first, first);
+        s = fill_part(c, &c->first, first);
     if (s == WEFT_OK)
-        s = fill(c, &c->rest, rest);
-    drop(c);
+        s = fill_part(c, &c->rest, rest);
+    free_cut(c);
     if (s != WEFT_OK) {
         weft_frame_free(first);
         weft_frame_free(rest);
@@ -68,7 +68,7 @@ static weft_status finish(cut *c, weft_status s, weft_frame *first, weft_frame *
 }
 
 /* ---- by series ---- */
-static weft_status check_order(const weft_frame *f, const int32_t *order)
+static weft_status check_permutation(const weft_frame *f, const int32_t *order)
 {
     char *seen = order ? calloc((size_t)f->n + 1, 1) : NULL;
     if (order && !seen)
@@ -83,35 +83,36 @@ static weft_status check_order(const weft_frame *f, const int32_t *order)
     return s;
 }
 
-static weft_status by_series(cut *c, const weft_frame_split_opts *o)
+static weft_status split_by_series(cut *c, const weft_frame_split_opts *o)
 {
     const weft_frame *f = c->f;
     if (o->series < 0 || o->series > f->n)
         return weft__file_fail(WEFT_EARG, "%s: %lld of %lld series; 1 .. %lld is expected", me,
                                (long long)o->series, (long long)f->n, (long long)f->n);
-    weft_status s = check_order(f, o->order);
+    weft_status s = check_permutation(f, o->order);
     for (int64_t i = 0; i < f->n && s == WEFT_OK; i++) {
         int64_t series = o->order ? o->order[i] : i;
-        put(i < o->series ? &c->first : &c->rest, f, series, f->start[series], f->start[series + 1]);
+        append_rows(i < o->series ? &c->first : &c->rest, f, series, f->start[series], f->start[series + 1]);
     }
     return s;
 }
 
 /* ---- by rows ---- */
 /* Cuts series s before row `at` of all rows. */
-static void put_both(cut *c, int64_t s, int64_t at)
+static void append_to_both(cut *c, int64_t s, int64_t at)
 {
-    put(&c->first, c->f, s, c->f->start[s], at);
-    put(&c->rest, c->f, s, at, c->f->start[s + 1]);
+    append_rows(&c->first, c->f, s, c->f->start[s], at);
+    append_rows(&c->rest, c->f, s, at, c->f->start[s + 1]);
 }
 
-static weft_status by_fraction(cut *c, const weft_frame_split_opts *o)
+static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
 {
     double fraction = weft__or(o->fraction, 0);
     if (!(fraction >= 0 && fraction <= 1))
         return weft__file_fail(WEFT_EARG, "%s: a fraction of %g; 0 .. 1 is expected", me, fraction);
     for (int64_t i = 0; i < c->f->n; i++)
-        put_both(c, i, c->f->start[i] + llround(fraction * (double)(c->f->start[i + 1] - c->f->start[i])));
+        append_to_both(c, i, c->f->start[i] +
+                                 llround(fraction * (double)(c->f->start[i + 1] - c->f->start[i])));
     return WEFT_OK;
 }
 
@@ -131,7 +132,7 @@ static weft_status find_row(const weft_frame *f, int64_t s, const double *time, 
     return WEFT_OK;
 }
 
-static weft_status by_time(cut *c, const weft_frame_split_opts *o)
+static weft_status split_by_time(cut *c, const weft_frame_split_opts *o)
 {
     const double *column = weft_frame_column(c->f, o->time);
     if (!column || isnan(o->limit))
@@ -141,7 +142,7 @@ static weft_status by_time(cut *c, const weft_frame_split_opts *o)
     for (int64_t i = 0, at; i < c->f->n && s == WEFT_OK; i++) {
         s = find_row(c->f, i, column, o->limit, &at);
         if (s == WEFT_OK)
-            put_both(c, i, at);
+            append_to_both(c, i, at);
     }
     return s;
 }
@@ -169,13 +170,13 @@ weft_status weft_frame_split(const weft_frame *f, const weft_frame_split_opts *o
 {
     cut c;
     weft_frame_split_opts o = opts ? *opts : (weft_frame_split_opts){ 0 };
-    weft_status s = begin(&c, f, first, rest);
+    weft_status s = begin_cut(&c, f, first, rest);
     if (s != WEFT_OK)
         return s;
     s = check_way(&o);
     if (s == WEFT_OK)
-        s = make_room(&c);
+        s = room_for_all(&c);
     if (s == WEFT_OK)
-        s = o.series ? by_series(&c, &o) : o.time ? by_time(&c, &o) : by_fraction(&c, &o);
-    return finish(&c, s, first, rest);
+        s = o.series ? split_by_series(&c, &o) : o.time ? split_by_time(&c, &o) : split_by_fraction(&c, &o);
+    return finish_cut(&c, s, first, rest);
 }

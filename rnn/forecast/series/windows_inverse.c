@@ -60,7 +60,7 @@ void weft_windows_inverse_transform(weft_windows *v, weft_tensor *predicted, dou
     double *spare = weft__take(w, &w->notes, (longest + 1) * (int64_t)sizeof *spare);
     if (!from || !spare ||
         weft__read(weft_to_layout(weft_detach(predicted), WEFT_CONCAT), from,
-                  (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
+                   (size_t)(rows * columns) * sizeof *from) != WEFT_OK)
         return;
     for (int64_t s = 0; s < l.n; s++) {
         for (int64_t k = 0; k < columns; k++)
