@@ -48,16 +48,16 @@ void plain_same(const char *path, const plain_set *set, int rank, const int64_t 
                 const weft_real *numbers);
 
 /* ---- table.c: CSV read once more, a byte at a time ---- */
-typedef struct { const char *text; size_t n; } cell;
+typedef struct { const char *text; size_t n; } csv_cell;
 /* record [records + 1]: its first cell; the header is 0 */
-typedef struct { cell *cell; size_t cells; char *text; int64_t *record, records; } table;
+typedef struct { csv_cell *cell; size_t cells; char *text; int64_t *record, records; } table;
 table  table_read(const uint8_t *bytes, size_t n, char delimiter);
 void   table_end(table *t);
 int64_t table_column(const table *t, const char *name);            /* -1: there is none */
-cell   table_cell(const table *t, int64_t row, int64_t column);    /* row 0 is the first behind the header */
+csv_cell table_cell(const table *t, int64_t row, int64_t column);    /* row 0 is the first behind the header */
 /* The cell as a number; NaN if it is empty. */
 double table_number(const table *t, int64_t row, int64_t column);
-bool   table_same(cell a, cell b);
+bool   table_same(csv_cell a, csv_cell b);
 
 /* ---- model.c: a small model with something of everything, and what is saved of it ---- */
 typedef struct { weft *w; weft_module *m; weft_optim *o; weft_tensor *first; } model;

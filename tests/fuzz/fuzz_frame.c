@@ -16,10 +16,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b; }
 
 /* ---- CSV ---- */
-static int64_t series_of(const weft_frame *f, cell id)
+static int64_t series_of(const weft_frame *f, csv_cell id)
 {
     for (int64_t s = 0; s < f->n; s++)
-        if (table_same(id, (cell){ f->id[s], strlen(f->id[s]) }))
+        if (table_same(id, (csv_cell){ f->id[s], strlen(f->id[s]) }))
             return s;
     return -1;
 }

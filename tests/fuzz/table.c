@@ -8,7 +8,7 @@ static void end_cell(making *k, char *from)
 {
     if (k->t.cells == k->room)
         k->t.cell = realloc(k->t.cell, (k->room = 2 * k->room + 16) * sizeof *k->t.cell);
-    k->t.cell[k->t.cells++] = (cell){ from, (size_t)(k->to - from) };
+    k->t.cell[k->t.cells++] = (csv_cell){ from, (size_t)(k->to - from) };
     *k->to++ = 0;
 }
 
@@ -66,15 +66,15 @@ int64_t table_column(const table *t, const char *name)
     return -1;
 }
 
-cell table_cell(const table *t, int64_t row, int64_t column) { return t->cell[t->record[row + 1] + column]; }
+csv_cell table_cell(const table *t, int64_t row, int64_t column) { return t->cell[t->record[row + 1] + column]; }
 
 double table_number(const table *t, int64_t row, int64_t column)
 {
-    cell c = table_cell(t, row, column);
+    csv_cell c = table_cell(t, row, column);
     char *end;
     double value = strtod(c.text, &end);
     SAME(!c.n || end > c.text, "\"%.100s\" was read as a number", c.text);
     return c.n ? value : (double)NAN;
 }
 
-bool table_same(cell a, cell b) { return a.n == b.n && !memcmp(a.text, b.text, a.n); }
+bool table_same(csv_cell a, csv_cell b) { return a.n == b.n && !memcmp(a.text, b.text, a.n); }
