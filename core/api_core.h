@@ -299,10 +299,10 @@ WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
 /* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
-/* [rows] for every row of x's own layout the sequence and the position in it; -1 in a pad of the
- * layout rows. */
-WEFT_API const int32_t *weft_row_sequence(const weft_tensor *x);
-WEFT_API const int32_t *weft_row_position(const weft_tensor *x);
+/* For every row of x's own layout, [rows], the sequence and the position in it; -1 in a pad of the
+ * layout `rows`. Owned by the step; NULLs if x is not ragged. */
+typedef struct { const int32_t *sequence, *position; } weft_rows;
+WEFT_API weft_rows weft_rows_of(const weft_tensor *x);
 /* A placement for rows of that width by first fit in the given order; fills row and column [n],
  * which the caller owns, and *rows. WEFT_EARG if a sequence is longer than width. */
 WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row,

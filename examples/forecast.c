@@ -177,7 +177,7 @@ static void report(run *r, const char *speed)
     double still = baseline_rmse(NULL, f, r->windows[TEST]),
            linear = baseline_rmse(&r->ar, f, r->windows[TEST]);
     printf("RMSE on %lld windows of %lld series that it never saw:\n",
-           (long long)weft_windows_count(r->windows[TEST]), (long long)f->n);
+           (long long)weft_windows_counts(r->windows[TEST]).windows, (long long)f->n);
     printf("  %-22s %9.5f\n", "persistence", still);
     printf("  %-22s %9.5f   p = %d, q = %d\n", "AR-X, linear", linear, r->ar.p, r->ar.q);
     printf("  %-22s %9.5f   %.1f %% of the rows lie in the band of 90 %%\n", name, it.rmse, 100 * it.inside);
@@ -238,7 +238,7 @@ static int do_test(run *r)
     score it = judge(&r->m, r->m.best, r->windows[VALIDATION], &r->frame[VALIDATION]);
     char speed[64];
     snprintf(speed, sizeof speed, "%.0f windows/s",
-             (double)weft_windows_count(r->windows[VALIDATION]) / (seconds() - start));
+             (double)weft_windows_counts(r->windows[VALIDATION]).windows / (seconds() - start));
     printf("the best of %lld epochs, RMSE %.5f in validation\n", (long long)r->epochs, it.rmse);
     report(r, speed);
     return 0;
@@ -254,10 +254,10 @@ static void begin(run *r)
     prepare(r, resumes ? r->o.out : NULL);
     const settings *s = &r->o.set;
     r->optim = weft_adamw_new(r->m.trained, &(weft_adam_opts){ .weight_decay = s->decay });
-    int64_t n = weft_windows_count(r->windows[TRAIN]);
-    r->loader = weft_loader_new(r->m.w, "train", n, weft_windows_lengths(r->windows[TRAIN]),
+    weft_window_counts n = weft_windows_counts(r->windows[TRAIN]);
+    r->loader = weft_loader_new(r->m.w, "train", n.windows, n.lengths,
                                 &(weft_loader_opts){ .count = s->batch });
-    r->total = (n + s->batch - 1) / s->batch * s->epochs;
+    r->total = (n.windows + s->batch - 1) / s->batch * s->epochs;
     if (resumes)
         restore(r);
     check_context(r->m.w, "to begin");

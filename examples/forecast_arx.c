@@ -131,7 +131,7 @@ void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t fro
 double baseline_rmse(const arx *a, const weft_frame *f, const weft_windows *windows)
 {
     double *out = NULL, sum = 0, rows = 0;
-    for (int64_t i = 0; i < weft_windows_count(windows); i++) {
+    for (int64_t i = 0; i < weft_windows_counts(windows).windows; i++) {
         weft_window v = weft_window_at(windows, i);
         const double *B = series_of(f, v.series).B + v.origin;
         out = realloc(out, (size_t)v.future * sizeof *out);
@@ -170,7 +170,7 @@ static void add_window(sums *all, const arx *a, const weft_frame *f, weft_window
 
 static void improve(arx *a, const weft_frame *f, const weft_windows *windows)
 {
-    int64_t most = 0, n = weft_windows_count(windows);
+    int64_t most = 0, n = weft_windows_counts(windows).windows;
     for (int64_t i = 0; i < n; i++) {
         int32_t future = weft_window_at(windows, i).future;
         most = future > most ? future : most;

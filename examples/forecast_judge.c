@@ -45,7 +45,7 @@ static void add_windows(sums *s, weft_forecaster *f, weft_windows *windows, cons
 score judge(const model *m, weft_forecaster *f, weft_windows *windows, const weft_frame *frame)
 {
     sums s = { 0 };
-    int64_t n = weft_windows_count(windows);
+    int64_t n = weft_windows_counts(windows).windows;
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w)
         for (int64_t from = 0; from < n; from += CHUNK) {
             int32_t index[CHUNK];

@@ -42,7 +42,7 @@ static void take(view *v, const double *predicted)                /* [n, QUANTIL
 static int32_t telling_window(const gallery *g)
 {
     int64_t best = 0, most = -1;
-    for (int64_t i = 0; i < weft_windows_count(g->windows); i++) {
+    for (int64_t i = 0; i < weft_windows_counts(g->windows).windows; i++) {
         weft_window w = weft_window_at(g->windows, i);
         const double *dI = weft_frame_column(g->frame, "dI") + g->frame->start[w.series] + w.origin;
         int64_t turns = (w.past + w.future) / 8;

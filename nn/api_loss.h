@@ -97,15 +97,14 @@ enum { WEFT_AVERAGE_MACRO = INT32_MIN, WEFT_AVERAGE_WEIGHTED, WEFT_AVERAGE_MICRO
  * Zeros of any other number, and of counts NULL. */
 WEFT_API weft_class_scores weft_class_scores_of(const double *counts, int64_t classes,
                                                 int64_t which);
-/* exp(sum / weight), 1 if the weight is 0. */
-WEFT_API double weft_perplexity(double sum, double weight);
 /* Insertions, deletions and substitutions between two sequences of ints, Levenshtein 1966; -1 if
  * out of memory, or if one is NULL and not empty. */
 WEFT_API int64_t weft_edit_distance(const int32_t *a, int64_t na, const int32_t *b, int64_t nb);
 
 /* ---- meters ---- */
 /* A running mean, by buckets of length if edges are given; plain data, no context needed,
- * zero-initialised is valid; a NULL one swallows all. */
+ * zero-initialised is valid; a NULL one swallows all. The mean of bucket b is sum[b] / weight[b];
+ * exp of a mean cross entropy is the perplexity. */
 enum { WEFT_BUCKETS = 16 };
 typedef struct {
     int edges;
@@ -120,8 +119,6 @@ WEFT_API void weft_meter_add(weft_meter *meter, double sum, double weight);
  * it. */
 WEFT_API void weft_meter_add_bucket(weft_meter *meter, int64_t length, double sum, double weight);
 WEFT_API double weft_meter_mean(const weft_meter *meter);             /* NaN if nothing was added */
-WEFT_API double weft_meter_bucket(const weft_meter *meter, int bucket);
-WEFT_API void weft_meter_reset(weft_meter *meter);
 
 #ifdef __cplusplus
 }

@@ -41,17 +41,16 @@ WEFT_API void weft_optim_set_group(weft_optim *o, const char *pattern, double lr
  * where grad is None; a gradient of zeros is one (of an empty batch, say), and so is one that
  * weft_assign has written. A failed step changes nothing; a gradient that is not finite, or a value
  * that would not be after it, skips the step (counted, the first bad parameter named by
- * weft_optim_bad_parameter); ten in a row are a sticky error, and weft_recover begins a new row. An
+ * weft_optim_skipped); ten in a row are a sticky error, and weft_recover begins a new row. An
  * error: no parameter is below m. */
 WEFT_API void weft_optim_step(weft_optim *o);
 WEFT_API void weft_optim_set_lr(weft_optim *o, double lr);
 WEFT_API double weft_optim_lr(const weft_optim *o);
 /* How many steps were taken, skipped ones included. */
 WEFT_API int64_t weft_optim_steps(const weft_optim *o);
-/* How many were skipped; the path below m of the parameter that was the reason last, "" if none.
- * They wait for the device. */
-WEFT_API int64_t weft_optim_skipped(weft_optim *o);
-WEFT_API const char *weft_optim_bad_parameter(weft_optim *o);
+/* How many were skipped; *bad_parameter, unless NULL, is the path below m of the parameter that was
+ * the reason last, "" if none. Waits for the device. */
+WEFT_API int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter);
 
 /* ---- clipping ---- */
 /* Scales the gradients below m so that their norm is at most max, which is more than 0 (INFINITY:

@@ -35,17 +35,3 @@ double weft_meter_mean(const weft_meter *meter)
         sum += meter->sum[i], weight += meter->weight[i];
     return weight != 0 ? sum / weight : (double)NAN;
 }
-
-double weft_meter_bucket(const weft_meter *meter, int bucket)
-{
-    bool filled = bucket >= 0 && bucket < buckets(meter) && meter->weight[bucket] != 0;
-    return filled ? meter->sum[bucket] / meter->weight[bucket] : (double)NAN;
-}
-
-void weft_meter_reset(weft_meter *meter)
-{
-    for (int i = 0; meter && i < WEFT_BUCKETS; i++)
-        meter->sum[i] = meter->weight[i] = 0;
-    if (meter)
-        meter->other_sum = meter->other_weight = 0;
-}

@@ -70,8 +70,6 @@ weft_ratio weft_sequence_accuracy(weft_tensor *scores, weft_tensor *classes, con
     return r;
 }
 
-double weft_perplexity(double sum, double weight) { return exp(weight != 0 ? sum / weight : 0); }
-
 /* ---- edit distance ---- */
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 

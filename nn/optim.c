@@ -125,18 +125,13 @@ static void check_counts(weft_optim *o)
                    (long long)o->counts[2], o->bad, (double)o->how.lr);
 }
 
-int64_t weft_optim_skipped(weft_optim *o)
+int64_t weft_optim_skipped(weft_optim *o, const char **bad_parameter)
 {
     if (holds(o) && !o->w->status)
         check_counts(o);
+    if (bad_parameter)
+        *bad_parameter = holds(o) ? o->bad : "";
     return holds(o) ? o->counts[1] : 0;
-}
-
-const char *weft_optim_bad_parameter(weft_optim *o)
-{
-    if (holds(o) && !o->w->status)
-        check_counts(o);
-    return holds(o) ? o->bad : "";
 }
 
 /* ---- a step ---- */

@@ -58,10 +58,9 @@ WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state stat
  * user's order. The reverse direction's is that of each sequence's first token. */
 WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
 /* The layer from public operators, step by step, instead of the fused one: the same function,
- * slower; a lesson and an oracle. */
-WEFT_API void weft_rnn_set_composed(weft_rnn *r, bool on);
-/* Whether it is; true of a cell of one's own, which has no other way; false for NULL. */
-WEFT_API bool weft_rnn_is_composed(const weft_rnn *r);
+ * slower; a lesson and an oracle. Returns what it was: always true of a cell of one's own, which
+ * has no other way, false of NULL. */
+WEFT_API bool weft_rnn_set_composed(weft_rnn *r, bool on);
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 

@@ -166,13 +166,13 @@ weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)
 
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
-void weft_rnn_set_composed(weft_rnn *r, bool on)
+bool weft_rnn_set_composed(weft_rnn *r, bool on)
 {
+    bool was = r && r->composed;
     if (r && r->m)
         r->composed = on || is_own(r);           /* which has no other way */
+    return was;
 }
-
-bool weft_rnn_is_composed(const weft_rnn *r) { return r && r->composed; }
 
 /* ---- layers and directions over a packed batch ---- */
 /* first: rows of the stacks */

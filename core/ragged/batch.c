@@ -206,17 +206,8 @@ weft_lengths weft_lengths_of(const weft_tensor *x)
 
 const int32_t *weft_offsets(const weft_tensor *x) { return batch_of(x) ? x->f.batch->offset.host : NULL; }
 
-static const struct weft__rows *rows_of_layout(const weft_tensor *x)
+weft_rows weft_rows_of(const weft_tensor *x)
 {
-    return batch_of(x) ? weft__rows_of(x->f.batch, &x->f) : NULL;
-}
-const int32_t *weft_row_sequence(const weft_tensor *x)
-{
-    const struct weft__rows *r = rows_of_layout(x);
-    return r ? r->sequence.host : NULL;
-}
-const int32_t *weft_row_position(const weft_tensor *x)
-{
-    const struct weft__rows *r = rows_of_layout(x);
-    return r ? r->position.host : NULL;
+    const struct weft__rows *r = batch_of(x) ? weft__rows_of(x->f.batch, &x->f) : NULL;
+    return r ? (weft_rows){ r->sequence.host, r->position.host } : (weft_rows){ 0 };
 }

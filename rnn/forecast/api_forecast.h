@@ -186,13 +186,11 @@ WEFT_API weft_tensor *weft_point_prediction(weft_tensor *predicted, int quantile
  * weft_meter_mean; a NULL one swallows all. One wrong forecast of a target of 0 makes mape
  * infinite. */
 typedef struct { weft_meter mse, mae, smape, mape; } weft_forecast_meters;
+/* The rmse of all that was added is sqrt(weft_meter_mean(&meters.mse)), no mean of roots. */
 /* Adds a batch's sums and their weight; point, target and lengths as in weft_forecast_loss. Not
  * recorded; waits. Nothing is added on error. */
 WEFT_API void weft_forecast_meters_add(weft_forecast_meters *meters, weft_tensor *point,
                                        weft_tensor *target, const weft_lengths *lengths);
-/* The root of mse's mean: over all that was added, not a mean of the batches' roots. NaN if
- * nothing was. */
-WEFT_API double weft_forecast_rmse(const weft_forecast_meters *meters);
 
 /* ---- blocks of gated residual networks ---- *
  * Lim, Arik, Loeff, Pfister 2021 (Temporal Fusion Transformers), as TransformerTF builds and names

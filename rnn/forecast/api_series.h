@@ -58,13 +58,12 @@ WEFT_API weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const
                                           const char *const *names) WEFT_MUST_USE;
 WEFT_API weft_status weft_frame_write_hdf5(const weft_frame *f, const char *path,
                                            const char *group) WEFT_MUST_USE;
-/* One more column, values [rows], copied; NULL: zeros, to be filled through weft_frame_column. */
-WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name,
-                                           const double *values) WEFT_MUST_USE;
-/* One more column with one value a series, values [n]; or several, from a CSV file of one row
- * for each series' id. */
-WEFT_API weft_status weft_frame_add_static(weft_frame *f, const char *name,
-                                           const double *values) WEFT_MUST_USE;
+/* One more column. PER_ROW: values [rows], copied; NULL: zeros, to be filled through
+ * weft_frame_column. PER_SERIES: values [n], one for all rows of a series. */
+typedef enum { WEFT_PER_ROW, WEFT_PER_SERIES } weft_column_values;
+WEFT_API weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
+                                           weft_column_values which) WEFT_MUST_USE;
+/* Columns of one value a series, from a CSV file of one row for each series' id. */
 WEFT_API weft_status weft_frame_add_static_csv(weft_frame *f, const char *path, const char *id,
                                                const char *const *names,
                                                const weft_csv_opts *opts) WEFT_MUST_USE;
@@ -196,11 +195,10 @@ typedef struct { weft_series_batch series; weft_tensor *target; } weft_window_ba
  * a value is not finite, time does not increase or a fixed column is not constant. */
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
-WEFT_API int64_t weft_windows_count(const weft_windows *v);
-/* [count] rows of past and future together, for a weft_loader; owned by v. */
-WEFT_API const int32_t *weft_windows_lengths(const weft_windows *v);
-/* Series too short for a window. */
-WEFT_API int64_t weft_windows_skipped(const weft_windows *v);
+/* How many windows there are; series that are too short for one; lengths [windows], the rows of
+ * past and future together, for a weft_loader, owned by v. */
+typedef struct { int64_t windows, skipped; const int32_t *lengths; } weft_window_counts;
+WEFT_API weft_window_counts weft_windows_counts(const weft_windows *v);
 /* Where window i lies; all 0 and an error of the context if there is none. */
 WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 /* padded: with 0 to the longest, plain tensors [n, T, ..] and their lengths; pads of the past lie

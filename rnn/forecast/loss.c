@@ -147,5 +147,3 @@ void weft_forecast_meters_add(weft_forecast_meters *m, weft_tensor *point, weft_
         weft_meter_add(meters[k], (double)got[k], (double)got[METRICS]);
     weft_set_grad_enabled(w, was);
 }
-
-double weft_forecast_rmse(const weft_forecast_meters *m) { return sqrt(weft_meter_mean(m ? &m->mse : NULL)); }

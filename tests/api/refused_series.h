@@ -26,8 +26,8 @@ static void frames(bad *b)
     all.fraction = 0, all.time = NULL, all.limit = 0;
     FILE_FAILS(weft_frame_split, &f, &all, &one, &two);
     FILE_FAILS(weft_frame_split, &f, &(weft_frame_split_opts){ .time = "?", .limit = b->r }, &one, &two);
-    FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL);
-    FILE_FAILS(weft_frame_add_static, NULL, b->name, NULL);
+    FILE_FAILS(weft_frame_add_column, NULL, b->name, NULL, WEFT_PER_SERIES);
+    FILE_FAILS(weft_frame_add_column, &f, b->name, NULL, (weft_column_values)b->i);
     FILE_FAILS(weft_frame_add_static_csv, &f, "/nowhere.csv", b->name, none, NULL);
     FILE_FAILS(weft_frame_downsample, NULL, b->n, (weft_downsampling)b->i);
     TRY(weft_frame_column, NULL, b->name);                                TRY(weft_frame_column, &f, b->name);
@@ -61,9 +61,7 @@ static void features(bad *b)
         TRY(weft_rolling_forecast, x[i], &f, b->n, b->n, no_model, NULL,
             &(weft_rolling_forecast_opts){ .rows = b->n, .quantiles = b->i }, out);
     }
-    TRY(weft_windows_count, NULL);
-    TRY(weft_windows_lengths, NULL);
-    TRY(weft_windows_skipped, NULL);
+    TRY(weft_windows_counts, NULL);
     TRY(weft_window_at, NULL, b->n);
     TRY(weft_windows_batch, NULL, &index, b->n, NULL);
     TRY(weft_windows_batch, NULL, NULL, b->n, &(weft_windows_batch_opts){ true, (weft_align)b->i });

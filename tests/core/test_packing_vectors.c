@@ -81,10 +81,11 @@ static void hold_arrays(weft *w, const char *name, const json_t *c)
     hold_ints(name, "unsorted_indices", packed.unsorted_indices, json_object_get(c, "unsorted_indices"));
     hold_ints(name, "cu_seqlens", weft_offsets(x), json_object_get(c, "cu_seqlens"));
     hold_ints(name, "cu", weft_offsets(x), json_object_get(c, "cu"));
-    hold_ints(name, "pos", weft_row_position(x), json_object_get(c, "pos"));
+    hold_ints(name, "pos", weft_rows_of(x).position, json_object_get(c, "pos"));
+    weft_rows row = weft_rows_of(x);
     for (int64_t s = 0; s < b.l.n; s++)
         for (int64_t r = weft_offsets(x)[s]; r < weft_offsets(x)[s + 1]; r++)
-            cr_assert(weft_row_sequence(x)[r] == s && weft_row_position(x)[r] == r - weft_offsets(x)[s],
+            cr_assert(row.sequence[r] == s && row.position[r] == r - weft_offsets(x)[s],
                       "%s: row %lld", name, (long long)r);
     OK(w);
     weft_clear(w);

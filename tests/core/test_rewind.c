@@ -38,7 +38,7 @@ static weft_tensor *everything(const scene *s, weft_tensor *x)
         weft_to_rows(x, &(weft_placement){ 2, 9, (int32_t[]){ 0, 1, 1 }, (int32_t[]){ 4, 0, 1 } });
     weft_tensor *packed = weft_rnn_run(s->rnn, x, WEFT_ZERO_STATE).y,
                 *rows = weft_rnn_run(s->rnn, placed, WEFT_ZERO_STATE).y;
-    cr_assert(weft_row_sequence(packed) && weft_row_position(rows));
+    cr_assert(weft_rows_of(packed).sequence && weft_rows_of(rows).position);
     weft_tensor *both =
         weft_add(weft_to_layout(rows, WEFT_CONCAT), weft_dropout(packed, (weft_real).5, "d", false));
     return weft_add(weft_sum_all(weft_pad_packed_sequence(both, 9, 1, WEFT_ALIGN_RIGHT)),

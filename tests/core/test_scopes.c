@@ -93,10 +93,8 @@ Test(scopes, a_layer_says_how_it_runs)
 {
     weft *w = open_on(WEFT_CPU);
     weft_rnn *r = weft_gru_new(weft_module_new(w, "m"), "gru", &(weft_rnn_opts){ .input = 2, .hidden = 3 });
-    cr_assert(!weft_rnn_is_composed(r) && !weft_rnn_is_composed(NULL));
-    weft_rnn_set_composed(r, true);
-    cr_assert(weft_rnn_is_composed(r));
-    weft_rnn_set_composed(r, false);
-    cr_assert(!weft_rnn_is_composed(r));
+    cr_assert(!weft_rnn_set_composed(r, true) && !weft_rnn_set_composed(NULL, true));
+    cr_assert(weft_rnn_set_composed(r, true) && weft_rnn_set_composed(r, false));
+    cr_assert(!weft_rnn_set_composed(r, false));
     CLEAN(w);
 }

@@ -74,7 +74,7 @@ Test(series, from_memory)
     series_is(&f, 2, "none", 0, NULL);
     SERIES(&f, 102, "102", 1);
     SERIES(&f, 101, "101", 3);
-    DOES(weft_frame_add_column(&f, "c", NULL));
+    DOES(weft_frame_add_column(&f, "c", NULL, WEFT_PER_ROW));
     cr_assert(weft_frame_column(&f, "c")[103] == 0 && !weft_frame_column(&f, "d") &&
               !weft_frame_column(&f, NULL) && !weft_frame_column(NULL, "a"));
     weft_frame_free(&f);
@@ -101,7 +101,7 @@ Test(series, lists_of_a_frame_end_with_null)
         DOES(weft_frame_add(&g, NULL, (const char *const *)g.name, (const double *const *)g.column, 1));
         cr_assert(end_with_null(&g));
     }
-    DOES(weft_frame_add_static(&f, "s", a));
+    DOES(weft_frame_add_column(&f, "s", a, WEFT_PER_SERIES));
     DOES(weft_frame_add_static_csv(&f, put("t.csv", "id,u,v\nx,1,2\n"), "id", WEFT_NAMES("u", "v"), NULL));
     cr_assert(end_with_null(&f) && f.columns == 5);
     REFUSES(WEFT_EARG, "a new name",
@@ -141,9 +141,9 @@ Test(series, what_a_frame_does_not_take)
     REFUSES(WEFT_EARG, "has a column \"b\"", weft_frame_add(&f, NULL, WEFT_NAMES("a"), both, 3));
     REFUSES(WEFT_EARG, "a column \"c\", which the frame does not have",
             weft_frame_add(&f, NULL, WEFT_NAMES("a", "b", "c"), (const double *const[]){ a, a, a }, 3));
-    REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_add_column(&f, "a", a));
-    REFUSES(WEFT_EARG, "a new name", weft_frame_add_column(&f, NULL, a));
-    REFUSES(WEFT_EARG, "\"c\": no values", weft_frame_add_static(&f, "c", NULL));
+    REFUSES(WEFT_EARG, "\"a\": a new name", weft_frame_add_column(&f, "a", a, WEFT_PER_ROW));
+    REFUSES(WEFT_EARG, "a new name", weft_frame_add_column(&f, NULL, a, WEFT_PER_ROW));
+    REFUSES(WEFT_EARG, "\"c\": no values", weft_frame_add_column(&f, "c", NULL, WEFT_PER_SERIES));
     cr_assert(f.n == 1 && f.columns == 2 && f.rows == 3);
     f.start[1] = 2;                              /* not what the library makes */
     REFUSES(WEFT_EARG, "not what weft_frame_add and its kin make", weft_frame_add(&f, NULL, AB, both, 3));
@@ -281,7 +281,7 @@ Test(series, fixed_columns)
 {
     weft_frame f = { 0 };
     DOES(weft_frame_read_csv(&f, put("ids.csv", "id,a,b\nq,3,30\nq,4,40\np,5,50\nr,6,60\n"), "id", AB, NULL));
-    DOES(weft_frame_add_static(&f, "s", (double[]){ 7, 8, 9 }));
+    DOES(weft_frame_add_column(&f, "s", (double[]){ 7, 8, 9 }, WEFT_PER_SERIES));
     const double *s = weft_frame_column(&f, "s");
     cr_assert(s[0] == 7 && s[1] == 7 && s[2] == 8 && s[3] == 9);
     DOES(weft_frame_add_static_csv(&f, put("table.csv", "height,id,x\n1.5,p,0\n2.5,q,0\n3,unused,0\n4,r,1\n"),
@@ -417,7 +417,7 @@ Test(series, hdf5_of_others)
     REFUSES(WEFT_EARG, "no path", weft_frame_write_hdf5(&f, NULL, NULL));
     REFUSES(WEFT_EARG, "no frame", weft_frame_write_hdf5(NULL, "x", NULL));
     cr_assert_neq(weft_frame_write_hdf5(&f, "/nowhere/x.h5", NULL), WEFT_OK);
-    DOES(weft_frame_add_column(&f, "lengths", NULL));
+    DOES(weft_frame_add_column(&f, "lengths", NULL, WEFT_PER_ROW));
     REFUSES(WEFT_EARG, "\"lengths\" is no name", weft_frame_write_hdf5(&f, "x", NULL));
     weft_frame_free(&f);
     end_folder();

@@ -36,11 +36,12 @@ Test(windows, as_many_as_the_formula_says)
                 cr_assert(a.series == s && a.origin == origin &&
                           a.past == (origin < context ? origin : context) &&
                           a.future == (rows[s] - origin < horizon ? rows[s] - origin : horizon));
-                cr_assert_eq(weft_windows_lengths(v)[want], a.past + a.future);
+                cr_assert_eq(weft_windows_counts(v).lengths[want], a.past + a.future);
             }
             skipped += want == before;
         }
-        cr_assert(weft_windows_count(v) == want && weft_windows_skipped(v) == skipped);
+        weft_window_counts got = weft_windows_counts(v);
+        cr_assert(got.windows == want && got.skipped == skipped);
         weft_frame_free(&f);
     }
     CLEAN(w);
@@ -56,7 +57,7 @@ Test(windows, each_row_is_forecast_once)
     OK(w);
     static const weft_window want[] = { { 0, 7, 7, 4 },  { 0, 11, 7, 4 }, { 0, 15, 7, 4 }, { 0, 19, 7, 4 },
                                         { 0, 23, 7, 3 }, { 1, 7, 7, 4 },  { 1, 11, 7, 1 } };
-    cr_assert_eq(weft_windows_count(v), COUNT(want));
+    cr_assert_eq(weft_windows_counts(v).windows, COUNT(want));
     for (int i = 0; i < COUNT(want); i++) {
         weft_window a = weft_window_at(v, i);
         cr_assert(a.series == want[i].series && a.origin == want[i].origin && a.past == want[i].past &&
@@ -65,7 +66,7 @@ Test(windows, each_row_is_forecast_once)
     }
     v = weft_windows_new(x, "whole", &f, NULL);
     OK(w);
-    cr_assert_eq(weft_windows_count(v), 4 + 1);
+    cr_assert_eq(weft_windows_counts(v).windows, 4 + 1);
     weft_frame_free(&f);
     CLEAN(w);
 }
@@ -183,8 +184,9 @@ Test(windows, rows_come_from_where_they_should)
             weft_features_fit(x, &f);
             weft_windows *v = weft_windows_new(
                 x, "v", &f, &(weft_windows_opts){ .stride = 1, .min_context = 2, .min_horizon = 1 });
-            weft_loader *l = weft_loader_new(w, (char[]){ (char)('a' + k), 0 }, weft_windows_count(v),
-                                             weft_windows_lengths(v), &(weft_loader_opts){ .count = 5 });
+            weft_window_counts all = weft_windows_counts(v);
+            weft_loader *l = weft_loader_new(w, (char[]){ (char)('a' + k), 0 }, all.windows, all.lengths,
+                                             &(weft_loader_opts){ .count = 5 });
             OK(w);
             int64_t size;
             for (const int32_t *index; (index = weft_loader_next(l, &size));) {
@@ -351,7 +353,7 @@ Test(windows, padded_is_the_same_as_ragged)
         for (int k = 0; k < 10; k++) {
             int32_t index[6];
             for (int i = 0; i < 6; i++)
-                index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
+                index[i] = (int32_t)dice((uint64_t)weft_windows_counts(v).windows);
             weft_align align = k % 2 ? WEFT_ALIGN_RIGHT : WEFT_ALIGN_LEFT;
             weft_window_batch r = weft_windows_batch(v, index, 6, NULL),
                               p = weft_windows_batch(v, index, 6, &(weft_windows_batch_opts){ true, align });
@@ -415,7 +417,7 @@ Test(windows, predictions_come_back_in_the_series_units)
         for (int k = 0; k < 10; k++) {
             int32_t index[5];
             for (int i = 0; i < 5; i++)
-                index[i] = (int32_t)dice((uint64_t)weft_windows_count(v));
+                index[i] = (int32_t)dice((uint64_t)weft_windows_counts(v).windows);
             weft_window_batch b = weft_windows_batch(v, index, 5, NULL);
             weft_lengths l = weft_lengths_of(b.target);
             weft_tensor *pair = weft_to_layout(weft_concat((weft_tensor *[]){ b.target, b.target }, 2, 1),

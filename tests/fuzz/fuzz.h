@@ -54,7 +54,7 @@ typedef struct { csv_cell *cell; size_t cells; char *text; int64_t *record, reco
 table  table_read(const uint8_t *bytes, size_t n, char delimiter);
 void   table_end(table *t);
 int64_t table_column(const table *t, const char *name);            /* -1: there is none */
-csv_cell table_cell(const table *t, int64_t row, int64_t column);    /* row 0 is the first behind the header */
+csv_cell table_cell(const table *t, int64_t row, int64_t column);   /* row 0 follows the header */
 /* The cell as a number; NaN if it is empty. */
 double table_number(const table *t, int64_t row, int64_t column);
 bool   table_same(csv_cell a, csv_cell b);

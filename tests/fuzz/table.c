@@ -66,7 +66,10 @@ int64_t table_column(const table *t, const char *name)
     return -1;
 }
 
-csv_cell table_cell(const table *t, int64_t row, int64_t column) { return t->cell[t->record[row + 1] + column]; }
+csv_cell table_cell(const table *t, int64_t row, int64_t column)
+{
+    return t->cell[t->record[row + 1] + column];
+}
 
 double table_number(const table *t, int64_t row, int64_t column)
 {

@@ -25,6 +25,13 @@ UNUSED static model model_in(weft *w)
     return a;
 }
 
+UNUSED static const char *bad_parameter(weft_optim *o)
+{
+    const char *path;
+    weft_optim_skipped(o, &path);
+    return path;
+}
+
 UNUSED static double slope(int part, int64_t i, int step)
 {
     return sin(1 + 1.7 * part + .9 * (double)i + 2.3 * step * step) * (step == 2 ? 30 : 1);

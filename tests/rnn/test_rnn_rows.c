@@ -138,7 +138,7 @@ Test(rnn_rows, the_result_lies_as_the_input_does)
         weft_tensor *x = weft_to_rows(random_ragged(w, 4, FEATURES, &lengths), &placement),
                     *y = weft_rnn_run(r, x, WEFT_ZERO_STATE).y;
         cr_assert_eq(weft_layout_of(y), WEFT_ROWS);
-        const int32_t *sequence = weft_row_sequence(y);
+        const int32_t *sequence = weft_rows_of(y).sequence;
         const weft_real *v = numbers(weft_plain(y));
         for (int i = 0; i < ROWS * WIDTH; i++)
             cr_assert((sequence[i] < 0) == (v[2 * i] == 0 && v[2 * i + 1] == 0), "cell %d", i);

@@ -268,7 +268,17 @@ weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *nam
 }
 
 /* ---- columns ---- */
-weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values)
+static void fill_column(const weft_frame *f, double *column, const double *values, weft_column_values which)
+{
+    if (which == WEFT_PER_ROW && f->rows)
+        memcpy(column, values, (size_t)f->rows * sizeof *values);
+    for (int64_t i = 0; which == WEFT_PER_SERIES && i < f->n; i++)
+        for (int64_t r = f->start[i]; r < f->start[i + 1]; r++)
+            column[r] = values[i];
+}
+
+weft_status weft_frame_add_column(weft_frame *f, const char *name, const double *values,
+                                  weft_column_values which)
 {
     const char *me = "weft_frame_add_column";
     weft_status s = weft__frame_good(me, f);
@@ -278,21 +288,13 @@ weft_status weft_frame_add_column(weft_frame *f, const char *name, const double 
         return weft__file_fail(WEFT_EARG,
                                "%s: \"%.100s\": a new name is expected, and a frame that has a column", me,
                                name ? name : "");
+    if (which != WEFT_PER_ROW && (which != WEFT_PER_SERIES || (f->n && !values)))
+        return weft__file_fail(WEFT_EARG, "%s: \"%.100s\": %s", me, name,
+                               which == WEFT_PER_SERIES ? "no values given, one a series is expected" :
+                                                          "WEFT_PER_ROW or WEFT_PER_SERIES is expected");
     if (!add_name(f, name, f->room))
         return no_memory(me, f->rows);
-    if (values && f->rows)
-        memcpy(f->column[f->columns - 1], values, (size_t)f->rows * sizeof *values);
+    if (values)
+        fill_column(f, f->column[f->columns - 1], values, which);
     return WEFT_OK;
-}
-
-weft_status weft_frame_add_static(weft_frame *f, const char *name, const double *values)
-{
-    if (f && f->n && !values)
-        return weft__file_fail(WEFT_EARG, "weft_frame_add_static: \"%.100s\": no values given",
-                               name ? name : "");
-    weft_status s = weft_frame_add_column(f, name, NULL);
-    for (int64_t i = 0; s == WEFT_OK && i < f->n; i++)
-        for (int64_t r = f->start[i]; r < f->start[i + 1]; r++)
-            f->column[f->columns - 1][r] = values[i];
-    return s;
 }

@@ -162,7 +162,7 @@ static weft_status fix_all(weft_frame *f, const char *const *names, const store 
     for (int64_t c = 0; s == WEFT_OK && c < t->columns; c++) {
         for (int64_t i = 0; i < f->n; i++)
             values[i] = t->column[c][row[i]];
-        s = weft_frame_add_static(f, names[c], values);
+        s = weft_frame_add_column(f, names[c], values, WEFT_PER_SERIES);
     }
     if (s != WEFT_OK)                            /* all or none */
         weft__frame_drop(f, before);

@@ -142,9 +142,10 @@ weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_fr
     return w->status ? &none : v;
 }
 
-int64_t weft_windows_count(const weft_windows *v)          { return v ? v->n : 0; }
-const int32_t *weft_windows_lengths(const weft_windows *v) { return v ? v->lengths : NULL; }
-int64_t weft_windows_skipped(const weft_windows *v)        { return v ? v->skipped : 0; }
+weft_window_counts weft_windows_counts(const weft_windows *v)
+{
+    return v ? (weft_window_counts){ v->n, v->skipped, v->lengths } : (weft_window_counts){ 0 };
+}
 
 bool weft__has_window(const weft_windows *v, int64_t i)
 {
