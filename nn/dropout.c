@@ -2,6 +2,13 @@
  * layers of one program draw apart from each other, and the same layer draws the same after a restart. */
 #include "nn/nn.h"
 
+bool weft__dropout_is_sound(weft *w, const char *function, double p)
+{
+    if (w && !(p >= 0 && p < 1))
+        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is expected", function, p);
+    return w && !w->status;
+}
+
 weft_tensor *weft__dropped(const weft_module *m, const char *part, weft_tensor *x, double p)
 {
     char place[WEFT__PATH + WEFT__NAME];

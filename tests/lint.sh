@@ -29,6 +29,14 @@ include_order() {
         grep -nE '^ *# *include "(core|autograd|nn|rnn|io|cuda)/' "$f" | sed "s|^|$f: programs use weft.h alone: |"
     done
 }
+declared_where_defined() {              # a function of a floor's header is in a file of that floor
+    ctags -x --language-force=C --kinds-C=fp --_xformat='%{input} %K %N' $(files $folders | grep -E '\.(c|h|inc)$') 2>/dev/null | awk '
+        function floor(path) { return path ~ /^rnn\/forecast\// ? "rnn/forecast" : substr(path, 1, index(path, "/") - 1) }
+        $3 !~ /^weft_/ { next }
+        $2 == "function" { defined[$3] = $1 }
+        $2 == "prototype" && $1 ~ /\.h$/ { declared[$3] = $1 }
+        END { for (f in declared) if (f in defined && floor(declared[f]) != floor(defined[f])) print f " is declared in " declared[f] " and defined in " defined[f] }'
+}
 file_sizes() {
     for f in $(files $folders); do n=$(wc -l <"$f"); case $f in */api_*) ;; *) [ "$n" -le 400 ] || echo "$f has $n lines (400)" ;; esac; done
     for f in $(files examples bench tests) Makefile tests/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
@@ -101,6 +109,7 @@ tidy() {                                # one that fails by itself finds nothing
 }
 
 rule "include order: core, autograd, nn, io, rnn, rnn/forecast; programs: public headers" include_order
+rule "what a floor declares it defines" declared_where_defined
 rule "no file of the library over 400 lines, none over 500" file_sizes
 rule "functions: median 9, nine of ten 20, none over 40 lines (CUDA: 50)" function_sizes
 rule "no banned functions" banned

@@ -6,13 +6,6 @@
 
 static const weft_init zero = { WEFT_INIT_ZERO, 0, 0 };
 
-bool weft__dropout_is_sound(weft *w, const char *function, double p)
-{
-    if (w && !(p >= 0 && p < 1))
-        weft__fail(w, WEFT_EARG, "%s: dropout %g; 0 <= dropout < 1 is expected", function, p);
-    return w && !w->status;
-}
-
 /* ---- GLU ---- */
 struct weft_glu { weft_module *m; weft_linear *fc1; int64_t out; double dropout; };
 
