@@ -5,7 +5,8 @@ set -u
 folders="core autograd nn rnn io cuda"
 rules=0 kept=0
 files() { for d in "$@"; do find "$d" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' -o -name '*.inc' \) 2>/dev/null; done | sort; }
-rule() {                                # NAME FUNCTION: prints nothing if it is kept
+rule() {                                # NAME FUNCTION: prints nothing if it is kept. ONLY: the function of one rule
+    [ "${ONLY:-$2}" = "$2" ] || return
     rules=$((rules + 1))
     local out; out=$("$2" 2>&1)
     if [ -z "$out" ]; then kept=$((kept + 1)); printf '  ok    %s\n' "$1"; else printf '  FAIL  %s\n' "$1"; printf '%s\n' "$out" | head -n 40 | sed 's/^/        /'; fi
@@ -34,8 +35,9 @@ declared_where_defined() {              # a function of a floor's header is in a
         function floor(path) { return path ~ /^rnn\/forecast\// ? "rnn/forecast" : substr(path, 1, index(path, "/") - 1) }
         $3 !~ /^weft_/ { next }
         $2 == "function" { defined[$3] = $1 }
-        $2 == "prototype" && $1 ~ /\.h$/ { declared[$3] = $1 }
-        END { for (f in declared) if (f in defined && floor(declared[f]) != floor(defined[f])) print f " is declared in " declared[f] " and defined in " defined[f] }'
+        $2 == "prototype" && $1 ~ /\.h$/ { name[++n] = $3; declared[n] = $1 }
+        END { for (i = 1; i <= n; i++) if (name[i] in defined && floor(declared[i]) != floor(defined[name[i]]))
+                  print name[i] " is declared in " declared[i] " and defined in " defined[name[i]] }'
 }
 file_sizes() {
     for f in $(files $folders); do n=$(wc -l <"$f"); case $f in */api_*) ;; *) [ "$n" -le 400 ] || echo "$f has $n lines (400)" ;; esac; done

@@ -51,5 +51,26 @@ all=$((all + 1))                        # the fuzzers' net: a reader that loses 
 if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
 elif printf '%s' "$out" | grep -q '1 silent changes'; then good=$((good + 1)); printf '  ok    a lost byte, by the fuzzers\n'
 else printf '  FAIL  the fuzzers say\n%s\n' "$out"; fi
+
+# The rules of the house, each in a copy of the tree in which one line breaks it.
+lint_catches() {                        # NET RULE FILE LINE WORDS: LINE is a line more at the end of FILE, or /WORD/d
+    local into=$BUILD/planted/tree out rc b; b=$(realpath "$BUILD")
+    all=$((all + 1))
+    rm -rf "$into"; mkdir -p "$into"
+    git ls-files -z | xargs -0 cp --parents -t "$into"
+    case $4 in /*/d) sed -i "$4" "$into/$3" ;; *) printf '%s\n' "$4" >>"$into/$3" ;; esac
+    out=$(cd "$into" && git init -q . && git add -A && B=$b WEFT_NO_TIDY=1 ONLY=$2 bash tests/lint.sh 2>&1 </dev/null) && rc=0 || rc=$?
+    if [ $rc != 0 ] && printf '%s' "$out" | grep -qF "$5"; then good=$((good + 1)); printf '  ok    %s, by lint\n' "$1"
+    else printf '  FAIL  lint did not catch %s (exit status %s)\n' "$1" "$rc"; printf '%s\n' "$out" | tail -n 30 | sed 's/^/        | /'; fi
+    rm -rf "$into"
+}
+lint_catches "a floor that knows one above it"       include_order            io/text.c          '#include "rnn/rnn.h"'             'io/text.c may not include rnn/'
+lint_catches "forecasting known below its room"      include_order            rnn/states.c       '#include "rnn/forecast/forecast.h"' 'rnn/states.c may not include rnn/forecast/'
+lint_catches "a header that declares another floor's" declared_where_defined  nn/nn.h            'void weft__ids_of(void);' 'weft__ids_of is declared in nn/nn.h'
+lint_catches "a function that nobody tests"          public_functions_are_tested nn/api_nn.h     'WEFT_API void weft_never_''tried(void);' 'is in no test and no example'
+lint_catches "a function without its row"            functions_have_their_row docs/api.md        '/weft_topk/d'                     'weft_topk is not in docs/api.md'
+lint_catches "a document that names what is gone"    documents_name_what_is   docs/tutorial.md   'Call `weft_renamed_''long_ago`.'  'is in a document only'
+lint_catches "a line too long for a public header"   columns                  nn/api_nn.h        "/* $(printf 'x%.0s' {1..96}) */"  'nn/api_nn.h:'
+lint_catches "a function of 41 lines"                function_sizes           nn/flat.c          "int long_one(void)"$'\n{'"$(printf '\n    ;%.0s' {1..38})"$'\n}' 'nn/flat.c: long_one has 41 lines'
 echo "$good of $all nets hold"
 [ "$good" = "$all" ]
