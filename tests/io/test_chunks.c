@@ -235,6 +235,38 @@ Test(chunks, filters_that_were_skipped)
     end_folder();
 }
 
+/* Leaves of the tree that hold another leaf's chunks: as many as there must be, but some twice, some never. */
+Test(chunks, a_leaf_twice)
+{
+    enum { N = 200, LEAF = 24 + 64 * 32 + 24 };
+    const char *path = in_folder("f");
+    float raw[N] = { 0 };
+    small m = small_new(1, (hsize_t[]){ N });
+    form f = { .rank = 1, .size = { N }, .chunk = { 1 }, .level = 0, .type = H5T_IEEE_F32LE };
+    save(path, &f, raw);
+    bytes b = read_bytes(path);
+    size_t leaf[8];
+    int n = 0;
+    for (size_t at = 0; at + LEAF <= b.n && n < COUNT(leaf); at++)
+        if (!memcmp(b.at + at, "TREE\1", 6))     /* and level 0 */
+            leaf[n++] = at;
+    cr_assert_gt(n, 1);
+    for (int i = 0; i < n; i++) {
+        unsigned char was[LEAF], *at = b.at + leaf[i];
+        memcpy(was, at, LEAF);
+        memcpy(at, b.at + leaf[(i + 1) % n], LEAF);
+        write_bytes(path, b.at, b.n);
+        REFUSES(weft_load_state_dict(path, m.m, NULL), WEFT_EFORMAT, "weight has a chunk twice");
+        memcpy(at, was, LEAF);
+    }
+    write_bytes(path, b.at, b.n);
+    stays(&m);
+    DOES(weft_load_state_dict(path, m.m, NULL));
+    free(b.at);
+    CLEAN(m.w);
+    end_folder();
+}
+
 /* Any bit of a small file: an error that changes nothing, or numbers; never a crash. */
 Test(chunks, damaged_files_do_no_harm)
 {
