@@ -15,6 +15,7 @@ enum { /* types of messages */
        LAYOUT = 8,
        FILTERS = 11,
        CONTINUATION = 16,
+       NAMES = 17,
        ATTRIBUTES = 21
 };
 enum { CHUNKED = 2, PARTS = 64 };
@@ -95,6 +96,28 @@ static bool dense_is_sound(const walk *w, int type, size_t at, size_t n)
     for (size_t tree = heap + 8; good && tree < end; tree += 8)
         good = tree_is_plain(w, field(w, at + tree, 8), kind++);
     return good;
+}
+
+/* A group of the oldest kind has the names of its links in a heap. libhdf5 copies as many bytes as the heap
+ * says that it has, and follows the list of its free places, each with its length, to wherever it leads. */
+static bool names_are_sound(const walk *w, size_t at, size_t n)
+{
+    enum { HEAP = 8, SIZE = 8, FREE = 16, DATA = 24, HEAD = 32, PLACE = 16, NONE = 1 };
+    uint64_t heap = field(w, at + HEAP, 8);
+    if (n < 16 || !inside(w, heap, HEAD) || memcmp(w->at + w->base + heap, "HEAP", 5))
+        return false;
+    size_t head = w->base + (size_t)heap;
+    uint64_t size = field(w, head + SIZE, 8), place = field(w, head + FREE, 8),
+             data = field(w, head + DATA, 8);
+    if (!inside(w, data, size))
+        return false;
+    for (uint64_t steps = size / PLACE; place != NONE; steps--) {
+        size_t there = w->base + (size_t)data + (size_t)place;
+        if (!steps || size < PLACE || place > size - PLACE || field(w, there + 8, 8) > size - place)
+            return false;
+        place = field(w, there, 8);
+    }
+    return true;
 }
 
 /* A few links lie in the header itself, a message each. One that libhdf5 cannot read makes it free those
@@ -240,6 +263,8 @@ static bool messages(walk *w, size_t at, size_t end)
         if ((type == LINKS || type == ATTRIBUTES) && !dense_is_sound(w, type, at, n))
             return false;
         if (type == LINK && (shared || !link_is_plain(w, at, n)))
+            return false;
+        if (type == NAMES && (shared || !names_are_sound(w, at, n)))
             return false;
         if (type == CONTINUATION && (n < 16 || !continued(w, at)))
             return false;

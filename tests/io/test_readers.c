@@ -244,6 +244,48 @@ Test(readers, damaged_heaps_and_trees_are_refused_or_read)
     end_folder();
 }
 
+/* As libhdf5 writes groups if it is not told otherwise: names in a heap with a list of free places. */
+static bytes oldest_frame(const char *path)
+{
+    hid_t f = new_file(path);
+    for (int i = 0; i < 2; i++)
+        add_set(f, i ? "b" : "a", H5T_IEEE_F64LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
+    add_set(f, "gone", H5T_IEEE_F64LE, 1, (hsize_t[]){ 2 }, (double[]){ 1, 2 });
+    cr_assert(H5Ldelete(f, "gone", H5P_DEFAULT) >= 0);
+    H5Fclose(f);
+    return read_bytes(path);
+}
+
+Test(readers, damaged_heaps_of_names_are_refused_or_read)
+{
+    enum { SIZE = 8, FREE = 16, DATA = 24 };
+    const char *path = in_folder("names.h5");
+    bytes b = oldest_frame(path);
+    unsigned char *names = memmem(b.at, b.n, "HEAP", 5);
+    cr_assert_not_null(names);
+    uint64_t size, data, of[3] = { SIZE, FREE, DATA };
+    memcpy(&size, names + SIZE, 8), memcpy(&data, names + DATA, 8);
+    const uint64_t to[] = { UINT64_MAX, UINT64_MAX - 8, 0,    2,        7,   15,      16,
+                            size - 8,   size - 1,       size, size + 1, b.n, 1u << 30 };
+    for (int place = 0; place < 2; place++)      /* the head's, and those of the first free place */
+        for (int k = 0; k < 3 - place; k++)
+            for (int i = 0; i < COUNT(to); i++) {
+                uint64_t first, was;
+                memcpy(&first, names + FREE, 8);
+                unsigned char *at = place ? b.at + data + first + 8 * (size_t)k : names + of[k];
+                memcpy(&was, at, 8), memcpy(at, i || !place || k ? &to[i] : &first, 8); /* itself next */
+                write_bytes(path, b.at, b.n);
+                weft_frame f = { 0 };
+                weft_status s = weft_frame_read_hdf5(&f, path, NULL, ab);
+                cr_assert(s == WEFT_OK || (s == WEFT_EFORMAT && f.n == 0), "%s", weft_status_name(s));
+                weft_frame_free(&f);
+                memcpy(at, &was, 8);
+            }
+    ends_well();
+    free(b.at);
+    end_folder();
+}
+
 /* Numbers in the header itself, as libhdf5 writes a few of them if asked to. */
 static bytes compact_frame(const char *path)
 {
