@@ -50,8 +50,9 @@ static bool gradient_fits(const weft_tensor *x, const weft_tensor *g)
     char a[128], b[128];
     if (weft__same(&x->f, &g->f))
         return true;
-    weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s", x->w->running,
-               weft__text(&g->f, a), weft__text(&x->f, b));
+    const char *by = x->w->tape->passing;        /* what ran last may have been an operator of its backward */
+    weft__fail(x->w, WEFT_ESHAPE, "backward of %s: its gradient is %s, the input %s",
+               by ? by : x->w->running, weft__text(&g->f, a), weft__text(&x->f, b));
     return false;
 }
 

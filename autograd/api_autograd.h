@@ -34,8 +34,8 @@ WEFT_API weft_tensor *weft_clamp(weft_tensor *x, double low, double high);   /* 
 WEFT_API weft_tensor *weft_pow(weft_tensor *x, double exponent);
 WEFT_API weft_tensor *weft_scale(weft_tensor *x, double factor);            /* factor x */
 
-/* Two operands, broadcasting as NumPy does. min and max share the gradient of equal elements
- * evenly. */
+/* Two operands, broadcasting as NumPy does. minimum and maximum share the gradient of equal
+ * elements evenly. */
 WEFT_API weft_tensor *weft_add(weft_tensor *a, weft_tensor *b),
     *weft_sub(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_mul(weft_tensor *a, weft_tensor *b),
@@ -51,8 +51,8 @@ WEFT_API weft_tensor *weft_greater(weft_tensor *a, weft_tensor *b),
     *weft_greater_equal(weft_tensor *a, weft_tensor *b);
 WEFT_API weft_tensor *weft_equal(weft_tensor *a, weft_tensor *b),
     *weft_not_equal(weft_tensor *a, weft_tensor *b);
-/* a where the condition is not 0, else b; what is not chosen cannot spoil anything, NaN
- * included. All three broadcast. */
+/* a where the condition is not 0, else b; what is not chosen cannot spoil anything, NaN included.
+ * All three are reals and broadcast. */
 WEFT_API weft_tensor *weft_where(weft_tensor *condition, weft_tensor *a, weft_tensor *b);
 /* Ints as reals; no gradient. */
 WEFT_API weft_tensor *weft_to_reals(weft_tensor *ints);
@@ -142,9 +142,9 @@ WEFT_API weft_tensor *weft_tile(weft_tensor *x, int axis, int64_t times);
 WEFT_API weft_tensor *weft_repeat_interleave(weft_tensor *x, int axis, int64_t times);
 
 /* ---- by index ---- *
- * Rows of a plain table [rows, width] (or [rows]) -> [.. of index, width]; the result is ragged if
- * the index is. -1 gives 0; any other index out of range is an error that names its place.
- * Gradient: rows that occur twice are summed, in a fixed order. */
+ * Rows of a plain table [rows, ..] -> [.. of index, ..]; the result is ragged if the index is. -1
+ * gives 0; any other index out of range is an error that names its place, the row of the index as
+ * it lies in memory. Gradient: rows that occur twice are summed, in a fixed order. */
 WEFT_API weft_tensor *weft_index_select(weft_tensor *table, weft_tensor *index);
 /* Its transpose: a table [rows, width] of zeros to which row index[r] gets x's row r added. */
 WEFT_API weft_tensor *weft_index_add(weft_tensor *x, weft_tensor *index, int64_t rows);

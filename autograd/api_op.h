@@ -46,11 +46,13 @@ struct weft_op {
     /* bit i: no backward reads the numbers of x[i], so a parameter there may change before it;
      * 0: all are read */
     uint32_t    unread;
-    /* sets each result's shape (weft_op_like, weft_op_set_shape), or returns weft_op_refuse */
+    /* sets each result's shape (weft_op_like, weft_op_set_shape) and returns true, or returns
+     * weft_op_refuse, which says why; a bare false is not allowed */
     bool (*shape)(weft_call *);
     /* NULL: the result is a view of x[0], with as many elements and of its type */
     void (*forward)(weft_call *);
-    /* gradient of x[i] from that of y[0], in operators; NULL: none */
+    /* gradient of x[i], of its shape, from that of y[0], in operators; it returns NULL where there
+     * is none. Neither this nor fused nor composed: a way back through it is an error */
     weft_tensor *(*backward)(const weft_call *, weft_tensor *dy, int i);
     /* instead, for walks that are not recorded: raw, by weft_op_dy and weft_op_dx */
     void (*fused)(const weft_call *);
@@ -66,19 +68,19 @@ WEFT_API weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, in
                                     const void *attributes, size_t bytes);
 
 /* ---- for shape functions ---- */
-/* y like x; y a plain tensor of that shape; and the refusal, whose text names
- * operator and shapes (returns false). */
+/* y like x; y a plain tensor of that shape; and the refusal, whose text names operator and shapes
+ * (returns false). */
 WEFT_API void weft_op_like(weft_tensor *y, const weft_tensor *x);
 WEFT_API void weft_op_set_shape(weft_tensor *y, weft_dtype type, int rank, const int64_t *shape);
 WEFT_API bool weft_op_refuse(const weft_call *call, const char *why);
 
 /* ---- for raw functions ---- */
-/* The numbers of x, row by row, in host memory (of an operator that says
- * .device, in device memory). Of inputs they are to be read, of results in forward to be written;
- * what is written to anything else is lost. They are good until the raw function returns. NULL for
- * NULL; NULL and an error for a handle that has ended, and on a GPU outside a raw function
- * (weft_read copies numbers there). Ints for weft_op_data and reals for weft_op_int_data are an
- * error that names the operator; what they return then may be read and written, in vain. */
+/* The numbers of x, row by row, in host memory (of an operator that says .device, in device
+ * memory). Of inputs they are to be read, of results in forward to be written; what is written to
+ * anything else is lost. They are good until the raw function returns. NULL for NULL; NULL and an
+ * error for a handle that has ended, and on a GPU outside a raw function (weft_read copies numbers
+ * there). Ints for weft_op_data and reals for weft_op_int_data are an error that names the
+ * operator; what they return then may be read and written, in vain. */
 WEFT_API weft_real *weft_op_data(const weft_tensor *x);
 WEFT_API int32_t *weft_op_int_data(const weft_tensor *x);
 /* In `fused`, in the same memory: the gradient of result k (NULL: none came), and where that of

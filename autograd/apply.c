@@ -63,10 +63,15 @@ weft_tensor *weft_op_apply(const weft_op *op, weft_tensor *const *x, int64_t n, 
 {
     bool listed = x && n >= 0 && n <= INT32_MAX;
     weft *w = weft__context(x, listed ? n : x && n > 0);
-    if (!op || !listed || !op->shape || !op->name || (bytes && !attributes))
-        weft__fail(
-            w, WEFT_EARG,
-            "op_apply: an operator with a name and a shape function, its inputs and attributes are expected");
+    const char *lacks = !op                    ? "the operator is NULL" :
+                        !op->name              ? "the operator has no name" :
+                        !op->shape             ? "the operator has no shape function" :
+                        !listed                ? "a list of inputs is expected" :
+                        (bytes && !attributes) ? "attributes are NULL, but have bytes" :
+                                                 NULL;
+    if (lacks)
+        weft__fail(w, WEFT_EARG, "op_apply: %s%s%s", op && op->name ? op->name : "",
+                   op && op->name ? ": " : "", lacks);
     else if (operator_is_sound(w, op))
         return weft__call(w, op, &(weft__inputs){ x, (int)n, attributes, bytes }, agree, !op->device)->y[0];
     return &w->nil;

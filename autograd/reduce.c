@@ -241,16 +241,18 @@ weft_tensor *weft_cumsum(weft_tensor *x, int axis) { return ordered(x, axis, 0, 
 weft_tensor *weft_flip(weft_tensor *x, int axis)   { return ordered(x, axis, 1, "flip"); }
 
 /* ---- over all elements ---- */
-weft_tensor *weft_sum_all(weft_tensor *x)
+static weft_tensor *sum_of_all(weft_tensor *x, const char *function)
 {
     if (!x || x->f.type != WEFT_REAL || weft__wrong(x->w, x))
-        return weft__failed(x, WEFT_EARG, "sum_all", "reals are expected");
+        return weft__failed(x, WEFT_EARG, function, "reals are expected");
     return weft__sum_to(x, &(weft__form){ 0 });
 }
 
+weft_tensor *weft_sum_all(weft_tensor *x) { return sum_of_all(x, "sum_all"); }
+
 weft_tensor *weft_mean_all(weft_tensor *x)
 {
-    weft_tensor *sum = weft_sum_all(x);
+    weft_tensor *sum = sum_of_all(x, "mean_all");
     int64_t n = weft_ok(sum->w) ? weft__numbers(&x->f) : 0;
     return weft_scale(sum, n ? (double)(1 / (real)n) : 0);
 }

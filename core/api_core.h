@@ -105,13 +105,14 @@ typedef struct {
 WEFT_API const char *weft_version(void);
 /* A new context; NULL options mean all zeros. Never NULL: if it could not be opened, one that has
  * failed, says why, and can be closed (without memory for a context WEFT_ENOMEM, for good). The
- * environment variables WEFT_DEVICE (cpu, ref, cuda, cuda:1) and WEFT_THREADS override the device
- * and the threads, WEFT_ISA (generic, avx2, avx512, amx) the instruction set of the CPU's kernels,
- * WEFT_GEMM (own, openblas, or a library's absolute path) its matrix products; what is not there is
- * an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line on a forgotten weft_clear,
- * WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. A program asks the linker
- * for it by a name that says which weft_real it was compiled with (WEFT__OPEN), so that a header
- * and a library that disagree do not link; dlsym finds it as weft_open, too. */
+ * environment variables WEFT_DEVICE (best, cpu, ref, cuda, cuda:1) and WEFT_THREADS override the
+ * device and the threads, WEFT_ISA (generic, avx2, avx512, amx, ref) the instruction set of the
+ * CPU's kernels, WEFT_GEMM (own, openblas, or a library's absolute path) its matrix products; what
+ * is not there is an error. WEFT_LOG=1 and 2 print to stderr, 0 silences the one line on a
+ * forgotten weft_clear, WEFT_CHECK=1 looks for a program's mistakes, see docs/conventions.md. A
+ * program asks the linker for it by a name that says which weft_real it was compiled with
+ * (WEFT__OPEN), so that a header and a library that disagree do not link; dlsym finds it as
+ * weft_open, too. */
 WEFT_API weft *weft_open(const weft_opts *opts) __asm__(WEFT__OPEN);
 /* Ends the context and everything below it. NULL is allowed. */
 WEFT_API void weft_close(weft *w);
@@ -297,7 +298,8 @@ WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
 /* The batch of a ragged tensor: how many sequences, their lengths and ids in the user's order.
  * Owned by the step; n = 0 and NULLs if x is not ragged. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
-/* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. */
+/* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. Owned by the step; NULL
+ * if x is not ragged. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
 /* For every row of x's own layout, [rows], the sequence and the position in it; -1 in a pad of the
  * layout `rows`. Owned by the step; NULLs if x is not ragged. */

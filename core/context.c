@@ -28,7 +28,7 @@ static void *allocate(size_t bytes, void *user)
 static void release(void *p, void *user) { (void)user; free(p); }
 
 /* ---- opening ---- */
-static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE: cpu, ref, cuda, cuda:1 */
+static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEVICE */
 {
     static const struct {
         const char *name;
@@ -48,7 +48,7 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
             break;
         return true;
     }
-    snprintf(why, size, "WEFT_DEVICE=%s: cpu, ref, cuda or cuda:1 is expected", want);
+    snprintf(why, size, "WEFT_DEVICE=%s: best, cpu, ref, cuda or cuda:1 is expected", want);
     return false;
 }
 

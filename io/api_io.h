@@ -30,7 +30,7 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
  * of m. docs/design/checkpoints.md describes the file. Of an optimiser its rule, rate, counts and
  * vectors are saved. Betas, momentum, eps, decays, weft_optim_set_group and schedules are the
  * program's own: neither saved nor compared, and a run that is resumed with others goes on with
- * those. */
+ * those; its rate is the file's, until weft_optim_set_lr. */
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were.

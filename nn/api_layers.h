@@ -20,7 +20,8 @@ typedef struct { int64_t in, out; bool no_bias; weft_tensor *weight; } weft_line
 /* y = x W^T + b: weight [out, in], bias [out], both uniform in +-1/sqrt(in) as in PyTorch. */
 WEFT_API weft_linear *weft_linear_new(weft_module *m, const char *name,
                                       const weft_linear_opts *opts);
-WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);   /* [.., in] -> [.., out] */
+/* [.., in] -> [.., out], of rank 2 or more */
+WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);
 
 typedef struct weft_embedding weft_embedding;
 /* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its number
@@ -85,8 +86,9 @@ WEFT_API weft_tensor *weft_mlp_run(weft_mlp *l, weft_tensor *x);
 
 /* ---- attention over a ragged memory; q [Nq, dq], memory [Nm, dm], result [Nq, dm] ---- *
  * q is ragged, of as many sequences as the memory, or plain [n, dq], one query for each sequence of
- * the memory (a decoder's step): then the result is plain, too. map: NULL, or set to the weights,
- * one sequence for each query row (see weft_attention). A query without memory gives 0. */
+ * the memory (a decoder's step), or plain [n, T, dq]: then the result is plain, too. A memory may
+ * be plain [n, T, dm], every sequence full. map: NULL, or set to the weights, one sequence for each
+ * query row (see weft_attention). A query without memory gives 0. */
 typedef struct weft_additive_attention weft_additive_attention;
 typedef struct { int64_t dq, dm, width; } weft_additive_attention_opts;
 /* score . tanh(query_weight q + memory_weight m + bias), Bahdanau et al. 2015; parameters of those

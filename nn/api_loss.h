@@ -1,6 +1,6 @@
 /* api_loss.h - losses as (sum, weight), and what is counted beside them.
  *
- * Contents: losses, metrics (accuracies, confusion matrices, perplexity, edit distance), meters. */
+ * Contents: losses, metrics (accuracies, confusion matrices, edit distance), meters. */
 #ifndef WEFT_API_LOSS_H
 #define WEFT_API_LOSS_H
 #include "../autograd/api_autograd.h"
@@ -41,9 +41,11 @@ WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
+/* r^2 / 2 of r = predicted - target where |r| <= delta, else delta (|r| - delta / 2); delta 0 means
+ * 1. */
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
-/* Binary cross entropy of logits and targets in 0 .. 1. */
+/* Binary cross entropy of logits and targets in 0 .. 1, reals; that they are is not checked. */
 WEFT_API weft_loss weft_bce_with_logits(weft_tensor *logits, weft_tensor *target,
                                         const weft_loss_opts *opts);
 /* 0.5 (log v + (y - m)^2 / v), v = max(variance, eps), which has no gradient below eps; eps 0:

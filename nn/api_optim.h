@@ -15,14 +15,16 @@ typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } 
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
 typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
 /* For the parameters below m, those that are made later, too: from the next step on. A parameter
- * has one optimiser; a second one is an error. opts NULL: the defaults. Rates and decays are 0 or
- * more, eps is more than 0, betas below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each
- * parameter counts its own steps: frozen, or where no loss has reached it, it has none. */
+ * has one optimiser; a second one is an error. opts NULL: the defaults, which are torch's but for
+ * the decay of AdamW: lr 1e-3 (RMSprop 1e-2), alpha .99, betas .9 and .999, eps 1e-8, no momentum,
+ * and no decay (torch's AdamW has 1e-2). Rates and decays are 0 or more, eps is more than 0, betas
+ * below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each parameter counts its own steps:
+ * frozen, or where no loss has reached it, it has none. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 /* decay added to the gradient */
 WEFT_API weft_optim *weft_adam_new(weft_module *m, const weft_adam_opts *opts);
-/* decay apart, Loshchilov & Hutter 2019 */
+/* decay apart, Loshchilov & Hutter 2019; without one it is Adam */
 WEFT_API weft_optim *weft_adamw_new(weft_module *m, const weft_adam_opts *opts);
 /* Ends an optimiser before its context ends: its parameters may have another one. NULL is
  * allowed. */
@@ -60,10 +62,11 @@ WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double pow
 
 /* ---- averages of parameters ---- */
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 -
- * decay) (parameter - average). Saved with m as buffers "ema.<path>". update comes after update
- * number `updates` of the parameters (from 1): over the first 1 / (1 - decay) of them the average
- * is the parameters themselves, later it takes them in. swap exchanges both, for evaluation and
- * back; until it is back an update is an error, and what is saved has the averages for its
+ * decay) (parameter - average), decay 0 .. 1 (of 1 the average follows the parameters for good); of
+ * those that are there when it is made. Saved with m as buffers "ema.<path>". update comes after
+ * update number `updates` of the parameters (from 1): over the first 1 / (1 - decay) of them the
+ * average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation
+ * and back; until it is back an update is an error, and what is saved has the averages for its
  * parameters: for a model to be used, say. Swap back before loading. */
 typedef struct weft_ema weft_ema;
 WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
@@ -89,7 +92,8 @@ WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double ri
 /* ---- plateaus and early stopping ---- */
 /* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when
  * more than `patience` values in a row were no better (patience 2: at the third; 0: at the first).
- * Returns lr. Plain data, to be saved; best, bad and seen start as 0. NaN of NULL. */
+ * Returns lr. Plain data, to be saved; best, bad and seen start as 0. lr and factor have no
+ * defaults: a factor of 0, left out, ends training at `least`. NaN of NULL. */
 typedef struct {
     double lr, factor, least;
     int64_t patience;
@@ -99,8 +103,8 @@ typedef struct {
 } weft_plateau;
 WEFT_API double weft_plateau_step(weft_plateau *p, double value);
 /* Early stopping: true when more than `patience` values in a row were no better than the best by
- * min_delta, the rule of weft_plateau. Plain data, to be saved; best, bad and seen start as 0.
- * is_best may be NULL. */
+ * min_delta, a difference and no share; patience as in weft_plateau. Plain data, to be saved; best,
+ * bad and seen start as 0. is_best may be NULL. */
 typedef struct {
     int64_t patience;
     double min_delta;

@@ -1,5 +1,4 @@
-/* metrics.c - what is counted beside a loss: accuracies, perplexity, edit distance. Nothing here
- * is on the tape. */
+/* metrics.c - what is counted beside a loss: accuracies, edit distance. Nothing here is on the tape. */
 #include <math.h>
 #include <stdlib.h>
 #include "autograd/autograd.h"
@@ -11,6 +10,9 @@ typedef struct { weft_tensor *right, *counts; } hits;             /* per row: 0 
 weft_tensor *weft__predicted(const char *name, weft_tensor *scores, weft_tensor *classes)
 {
     char a[128], b[128];
+    if (scores && !weft__wrong(scores->w, scores) && scores->f.type != WEFT_REAL)
+        weft__fail(scores->w, WEFT_EARG, "%s: the scores are %s; reals are expected, scores before classes",
+                   name, weft__text(&scores->f, a));
     weft_tensor *best = weft_argmax(scores, -1);
     if (weft_ok(best->w) && !weft__wrong(best->w, classes) && !weft__alike(&best->f, &classes->f, -1))
         weft__fail(best->w, WEFT_ESHAPE, "%s: scores %s, classes %s: [.., classes] and [..] are expected",

@@ -22,7 +22,7 @@ typedef struct {
     bool      bidirectional, no_bias;
     /* LSTM, CIFG: width of a projected h, less than hidden; 0 none (Sak et al. 2014) */
     int64_t   proj;
-    double dropout;                           /* between layers, in training, 0 .. 1 */
+    double dropout;         /* between layers, in training, 0 .. 1 but not 1; of one layer: none */
     bool      relu;                             /* weft_elman_new only: max(0, x) instead of tanh */
     bool      lean;   /* less memory, more time: see weft_opts.lean, which is this for all layers */
 } weft_rnn_opts;
@@ -79,7 +79,9 @@ WEFT_API weft_state weft_state_select(weft_state s, const int32_t *parent, int64
 typedef weft_tensor *weft_decode_step_fn(weft_tensor *tokens, weft_state *state, int64_t beams,
                                          void *user);
 typedef struct {
-    int32_t  begin, end;  /* tokens that start and finish a sequence; end -1: only the limit does */
+    /* tokens that start and finish a sequence; left out they are token 0; end -1: only the limit
+     * finishes one */
+    int32_t  begin, end;
     int64_t  limit;                              /* tokens at most, 1 or more, end not counted */
     int      beams;       /* more than 1: beam search, hypotheses kept for each sequence; 0 is 1 */
     /* beams: score / length^penalty, end counted (Wu et al. 2016 without the constant); 0: none */

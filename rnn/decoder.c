@@ -23,7 +23,7 @@ static const char *decoder_fault(const weft__decoder *d, int64_t n)
 {
     const weft_decode_opts *o = d->o;
     return !d->step ? "a step function is expected" :
-           !o       ? "options are expected" :
+           !o       ? "opts is NULL" :
            n < 0    ? "0 or more sequences are expected" :
            o->limit < 1 || o->limit > INT_MAX ?
                    "a limit, the most tokens of a sequence, of 1 or more and below 2^31 is expected" :

@@ -89,7 +89,7 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
                            const weft_rnn_opts *o)
 {
     weft *w = weft_module_context(parent);
-    const char *why = o ? layer_fault(kind, o) : "options are NULL";
+    const char *why = o ? layer_fault(kind, o) : "opts is NULL";
     if (why && o)
         weft__fail(w, WEFT_EARG,
                    "%s \"%s\": %s; there are input %lld, hidden %lld, layers %d, proj %lld, dropout %g",

@@ -201,8 +201,8 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
 {
     if (!batch_is_drawable(lengths))
         return weft__file_fail(
-            WEFT_EARG, "weft_plot_batch: lengths from 0 on and at most %d cells when padded are drawn",
-            (int)CELLS);
+            WEFT_EARG, "weft_plot_batch: %s; lengths from 0 on and at most %d cells when padded are drawn",
+            lengths ? "these are others" : "lengths is NULL", (int)CELLS);
     picture p = { .lengths = *lengths, .labels = labels };
     weft_status status = WEFT_ENOMEM;
     if (measure_picture(&p)) {

@@ -267,11 +267,13 @@ static void draw_chart(weft__svg *svg, const weft_chart *c)
 
 static weft_status check_charts(const weft_chart *charts, int64_t n, int columns)
 {
-    if (n < 1 || n > 100 || columns < 0 || !charts)
+    if (!charts)
+        return weft__file_fail(WEFT_EARG, "weft_plot_lines: charts is NULL");
+    if (n < 1 || n > 100 || columns < 0)
         return weft__file_fail(
             WEFT_EARG, "weft_plot_lines: %lld charts in %d columns; 1 .. 100 charts and 0 (means 1) or more "
                        "columns are expected",
-            (long long)(charts ? n : 0), columns);
+            (long long)n, columns);
     for (int i = 0; i < n; i++)
         if (!curves_are_complete(charts[i].curves, charts[i].n) || !is_base(charts[i].x_base) ||
             !is_base(charts[i].y_base))

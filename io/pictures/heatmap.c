@@ -87,7 +87,9 @@ weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int
                               const double *weights, const char *const *row_labels,
                               const char *const *column_labels)
 {
-    if (rows < 1 || columns < 1 || !weights || (int64_t)rows * columns > CELLS)
+    if (!weights)
+        return weft__file_fail(WEFT_EARG, "weft_plot_heatmap: weights is NULL");
+    if (rows < 1 || columns < 1 || (int64_t)rows * columns > CELLS)
         return weft__file_fail(WEFT_EARG, "weft_plot_heatmap: %d x %d weights; 1 .. %d are drawn", rows,
                                columns, (int)CELLS);
     int larger = rows > columns ? rows : columns;

@@ -181,8 +181,8 @@ typedef struct {
     /* in training: the past cut to its newest, the future to its first rows, lengths uniform in
      * min .. what is there */
     bool shorten;
-    /* in training: standard deviation of noise on all inputs but time and fixed ones; not on
-     * targets */
+    /* in training: standard deviation of noise, added after the transforms, on all inputs but the
+     * time, fixed and masked ones; not on targets */
     double past_noise, future_noise;
 } weft_windows_opts;
 typedef struct weft_windows weft_windows;
@@ -206,7 +206,8 @@ WEFT_API weft_window weft_window_at(const weft_windows *v, int64_t i);
 typedef struct { bool padded; weft_align past_align; } weft_windows_batch_opts;
 /* The windows index[0 .. n-1] (what weft_loader_next gives) as tensors of the step, ids are the
  * windows' numbers: past, future, fixed (NULL if there are none), and target [rows of future,
- * targets]; ragged, or padded (opts NULL: ragged). */
+ * targets]; ragged, or padded (opts NULL: ragged). All are transformed, the target too: a loss or a
+ * metric of it is not in the series' units. */
 WEFT_API weft_window_batch weft_windows_batch(weft_windows *v, const int32_t *index, int64_t n,
                                               const weft_windows_batch_opts *opts);
 /* Predictions of windows in the series' units: predicted ragged, in the batch of a future [M,

@@ -95,9 +95,11 @@ static bool fixed_fits(const weft__model *m, const weft_tensor *x, int64_t n)
     else if (x ? !m->fixed || x->f.batch || x->f.type != WEFT_REAL || x->f.rank != 2 || x->f.size[0] != n ||
                      x->f.size[1] != m->fixed :
                  !may_lack)
-        weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; %s[%lld, %lld] is expected", m->name,
-                   x ? weft__text(&x->f, text) : "NULL", m->fixed ? "" : "NULL, not ", (long long)n,
-                   (long long)m->fixed);
+        m->fixed ? weft__fail(w, WEFT_ESHAPE, "%s: fixed is %s; [%lld, %lld] is expected", m->name,
+                              x ? weft__text(&x->f, text) : "NULL", (long long)n, (long long)m->fixed) :
+                   weft__fail(w, WEFT_ESHAPE,
+                              "%s: fixed is %s; NULL is expected: the model has no static features",
+                              m->name, weft__text(&x->f, text));
     return !w->status;
 }
 

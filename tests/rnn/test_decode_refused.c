@@ -153,7 +153,7 @@ Test(decode, options_are_checked)
     weft_decode(w, 2, WEFT_ZERO_STATE, NULL, NULL, &good);
     FAILS(w, WEFT_EARG, "decode: a step function is expected");
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, NULL);
-    FAILS(w, WEFT_EARG, "decode: options are expected");
+    FAILS(w, WEFT_EARG, "decode: opts is NULL");
     weft_decode(w, -1, WEFT_ZERO_STATE, faulty_step, &f, &sample);
     FAILS(w, WEFT_EARG, "decode: 0 or more sequences");
     weft_decode(w, 2, WEFT_ZERO_STATE, faulty_step, &f, (o = good, o.limit = -1, &o));

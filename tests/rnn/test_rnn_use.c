@@ -199,7 +199,7 @@ Test(rnn, options_are_checked)
     weft *w = open_on(WEFT_CPU);
     weft_module *m = weft_module_new(w, "m");
     weft_rnn_opts good = { .input = 2, .hidden = 3 }, o;
-    refused(w, weft_gru_new(m, "r", NULL), "gru_new \"r\": options are NULL");
+    refused(w, weft_gru_new(m, "r", NULL), "gru_new \"r\": opts is NULL");
     refused(w, weft_gru_new(m, "r", (o = good, o.hidden = 0, &o)), "input and hidden of at least 1");
     refused(w, weft_lstm_new(m, "r", (o = good, o.input = -1, &o)),
             "lstm_new \"r\": input and hidden of at least 1");

@@ -259,8 +259,8 @@ weft_status weft_frame_add(weft_frame *f, const char *id, const char *const *nam
     if (s != WEFT_OK)
         return s;
     if (rows < 0 || (rows && !columns))
-        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s", me, (long long)rows,
-                               columns ? "" : " without columns");
+        return weft__file_fail(WEFT_EARG, "%s: %lld rows%s; 0 or more, with numbers, are expected", me,
+                               (long long)rows, columns ? "" : " without columns");
     for (int64_t c = 0; rows && names[c]; c++)
         if (!columns[c])
             return weft__file_fail(WEFT_EARG, "%s: column \"%.100s\" is NULL", me, names[c]);
