@@ -71,7 +71,8 @@ bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, 
                         double *to);
 /* Whether time increases along a series, of the rows at t. */
 bool        weft__features_increases(const weft_features *x, const weft_frame *f, int64_t s, const double *t);
-/* The value of a fixed column of a series, which must be constant; a series without rows has 0. */
+/* The value of a fixed column of a series, which must be constant; of a series without rows it is 0, and means
+ * nothing. */
 bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s, const char *name,
                           double *value);
 /* a span, or a step, scaled to -1 .. 1 */
