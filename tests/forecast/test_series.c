@@ -325,7 +325,7 @@ Test(series, a_table_of_no_rows)
 /* ---- HDF5 ---- */
 Test(series, hdf5_there_and_back)
 {
-    static const char *const groups[] = { NULL, "", "/", "train", "/a/b" };
+    static const char *const groups[] = { NULL, "", "/", "train", "/a/b", "train/", "a//b/" };
     for (int k = 0; k < rounds(20, 200); k++) {
         int64_t rows[6], n = (int64_t)dice(6);
         for (int i = 0; i < n; i++)
@@ -334,9 +334,9 @@ Test(series, hdf5_there_and_back)
         for (int64_t s = 0; s < n; s++)
             snprintf(f.id[s], 2, "%c", "ab c\"e"[s]);
         const char *path = in_folder("f.h5");
-        DOES(weft_frame_write_hdf5(&f, path, groups[k % 5]));
+        DOES(weft_frame_write_hdf5(&f, path, groups[k % COUNT(groups)]));
         if (n) {
-            DOES(weft_frame_read_hdf5(&g, path, groups[k % 5], series_names));
+            DOES(weft_frame_read_hdf5(&g, path, groups[k % COUNT(groups)], series_names));
             cr_assert(same_frames(&f, &g));
             weft_frame_free(&g);
         }

@@ -218,6 +218,8 @@ static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int
     char path[PATH];
     join_path(path, group, "lengths");
     for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
+        if (end[-1] == '/')                      /* two in a row are one */
+            continue;
         *end = 0;
         weft__h5_group(h, path);
         *end = '/';
