@@ -2,6 +2,8 @@
  * the future, a head makes the outputs. */
 #include "rnn/forecast/forecast.h"
 
+enum { MOST_HIDDEN = 9998 };                     /* and the output's layer, as weft_mlp_new takes them */
+
 typedef struct encoder_decoder {
     weft__model is;
     weft_rnn *encoder, *decoder;
@@ -70,9 +72,11 @@ weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *
         weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0,
                           "%d layers of the encoder, %d of the decoder; 1 or more of each are expected",
                           o->num_encoder_layers, o->num_decoder_layers) &&
-        weft__model_wants(parent, function, o->num_mlp_hidden >= 0 && (!o->num_mlp_hidden || o->d_mlp_hidden),
-                          "num_mlp_hidden %d%s; 0 or more, and its widths, are expected", o->num_mlp_hidden,
-                          o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL");
+        weft__model_wants(parent, function,
+                          o->num_mlp_hidden >= 0 && o->num_mlp_hidden <= MOST_HIDDEN &&
+                              (!o->num_mlp_hidden || o->d_mlp_hidden),
+                          "num_mlp_hidden %d%s; 0 .. %d, and its widths, are expected", o->num_mlp_hidden,
+                          o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN);
     if (!sound)
         return weft__model_finished(NULL);
     const weft__model is = {

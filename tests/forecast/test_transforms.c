@@ -342,7 +342,7 @@ Test(transforms, descriptions_that_make_no_sense)
     for (int i = 0; i < 17; i++)
         many[i] = (weft_transform){ .column = "y", .kind = WEFT_DELTA };
     cr_assert_not_null(features_of(w, many, 17));
-    FAILS(w, WEFT_EARG, "more than 15 transforms");
+    FAILS(w, WEFT_EARG, "more than 16 transforms on it, its scaler counted");
     weft_features_opts o = series_features;
     o.transforms = &(weft_transform){ .column = "s", .kind = WEFT_DELTA }, o.n = 1;
     cr_assert_not_null(weft_features_new(w, "x", &o));
