@@ -370,6 +370,18 @@ static const char *foreign(hid_t a, hid_t b, int rank, hsize_t rows_b, hid_t len
     return path;
 }
 
+/* Others' ids into a file that has some, a text of so many bytes. */
+static void write_ids(const char *path, const char *ids, size_t bytes)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1),
+          space = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, bytes), H5Tset_cset(text, H5T_CSET_UTF8);
+    H5Ldelete(file, "ids", H5P_DEFAULT);
+    hid_t set = H5Dcreate2(file, "ids", text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(set, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, ids) >= 0);
+    H5Dclose(set), H5Tclose(text), H5Sclose(space), H5Fclose(file);
+}
+
 Test(series, hdf5_of_others)
 {
     const hid_t f32 = H5T_IEEE_F32BE, f64 = H5T_IEEE_F64LE, i32 = H5T_STD_I32LE, i64 = H5T_STD_I64LE,
@@ -384,14 +396,11 @@ Test(series, hdf5_of_others)
     series_is(&f, 3, "3", 0, NULL);
     SERIES(&f, 4, "4", 1, 2, 3);
     DOES(weft_frame_write_hdf5(&f, in_folder("ids.h5"), NULL));
-    hid_t file = H5Fopen(file_name, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1),
-          space = H5Screate(H5S_SCALAR);
-    H5Tset_size(text, 8), H5Tset_cset(text, H5T_CSET_UTF8);
-    H5Ldelete(file, "ids", H5P_DEFAULT);
-    hid_t set = H5Dcreate2(file, "ids", text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    cr_assert(H5Dwrite(set, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, "a\nb\nc\n\0") >= 0);
-    H5Dclose(set), H5Tclose(text), H5Sclose(space), H5Fclose(file);
+    write_ids(file_name, "a\nb\nc\n\0", 8);
     REFUSES(WEFT_EFORMAT, "\"ids\" has 3 lines, there are 5 series",
+            weft_frame_read_hdf5(&f, file_name, NULL, AB));
+    write_ids(file_name, "a\nb\nc\nd\ne\nf", 12);
+    REFUSES(WEFT_EFORMAT, "\"ids\" has more lines than there are series, 5",
             weft_frame_read_hdf5(&f, file_name, NULL, AB));
 #define WRONG(says, ...) REFUSES(WEFT_EFORMAT, says, weft_frame_read_hdf5(&f, foreign(__VA_ARGS__), NULL, AB))
     WRONG("\"b\" has 2 rows, other columns have 3", f64, f64, 1, 2, no, 0, 0);

@@ -135,6 +135,9 @@ static void read_ids(reader *r)
         r->parts[i].id = at;
         at += n + !last;
     }
+    if (weft__h5_status(r->h) == WEFT_OK && *at)
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has more lines than there are series, %lld", path,
+                      (long long)r->n);
 }
 
 static weft_status read_frame_image(reader *r, char *image, size_t size, const char *const *names)
