@@ -70,7 +70,8 @@ static bool makes_sense(weft_module *parent, const char *function, const weft_en
                              o->num_mlp_hidden >= 0 && o->num_mlp_hidden <= MOST_HIDDEN &&
                                  (!o->num_mlp_hidden || o->d_mlp_hidden),
                              "num_mlp_hidden %d%s; 0 .. %d, and its widths, are expected", o->num_mlp_hidden,
-                             o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN);
+                             o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN) &&
+           weft__dropout_is_sound(parent->w, function, o->dropout);
 }
 
 weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name,

@@ -345,6 +345,13 @@ Test(forecast_models, what_cannot_be)
                                                                      .num_mlp_hidden = INT_MAX,
                                                                      .d_mlp_hidden = (int64_t[]){ 2 } });
     FAILS(w, WEFT_EARG, "num_mlp_hidden 2147483647; 0 .. 9998");
+    weft_encoder_decoder_lstm_new(m, "a",
+                                  &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
+                                                                     .num_future_features = 1,
+                                                                     .num_encoder_layers = 1,
+                                                                     .num_decoder_layers = 1,
+                                                                     .dropout = 1 });
+    FAILS(w, WEFT_EARG, "encoder_decoder_lstm: dropout");
     a.num_past_features = INT64_MAX, a.num_static_features = 1, a.compat = WEFT_COMPAT_EXACT;
     weft_attention_lstm_new(m, "a", &a);
     FAILS(w, WEFT_ESHAPE, "each below 2^29");
