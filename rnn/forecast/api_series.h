@@ -189,10 +189,11 @@ typedef struct weft_windows weft_windows;
 /* origin: its row within the series; lengths */
 typedef struct { int64_t series, origin; int32_t past, future; } weft_window;
 typedef struct { weft_series_batch series; weft_tensor *target; } weft_window_batch;
-/* The windows of fitted features over a frame, whose numbers are copied; opts NULL: all 0. Lengths
- * and noise come from the streams "shorten.<name>" and "noise.<name>" (name 1 .. 30 bytes), only
- * while the context is training. Owned by the context, which has failed if there is no window, if
- * a value is not finite, time does not increase or a fixed column is not constant. */
+/* The windows of fitted features over a frame; numbers and what was fitted are copied: features
+ * that are fitted anew change nothing of them. opts NULL: all 0. Lengths and noise come from the
+ * streams "shorten.<name>" and "noise.<name>" (name 1 .. 30 bytes), only while the context is
+ * training. Owned by the context, which has failed if there is no window, if a value is not finite,
+ * time does not increase or a fixed column is not constant. */
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
 /* How many windows there are; series that are too short for one; lengths [windows], the rows of
