@@ -484,6 +484,13 @@ Test(series, fewer_rows_keep_constants_and_gaps)
         REFUSES(WEFT_EARG, "one of three ways", weft_frame_downsample(&f, 2, (weft_downsampling)3));
         weft_frame_free(&f);
     }
+    const double infinite[] = { INFINITY, 1, INFINITY, INFINITY };
+    for (int how = WEFT_DOWN_MEAN; how <= WEFT_DOWN_MEDIAN; how++) {
+        DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a"), (const double *const[]){ infinite }, 4));
+        DOES(weft_frame_downsample(&f, 2, (weft_downsampling)how));
+        cr_assert(f.column[0][0] == (double)INFINITY && f.column[0][1] == (double)INFINITY);
+        weft_frame_free(&f);
+    }
     REFUSES(WEFT_EARG, "no frame", weft_frame_downsample(NULL, 2, WEFT_DOWN_MEAN));
     DOES(weft_frame_downsample(&f, 2, WEFT_DOWN_MEDIAN));         /* of nothing */
 }
