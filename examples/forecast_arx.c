@@ -113,7 +113,6 @@ static bool fit(arx *a, const sums *all)
 }
 
 /* ---- forecasts ---- */
-
 void arx_forecast(const arx *a, const weft_frame *f, int64_t number, int64_t from, int64_t past, int64_t n,
                   double *out)
 {
@@ -150,8 +149,8 @@ double baseline_rmse(const arx *a, const weft_frame *f, const weft_windows *wind
 }
 
 /* ---- the weights that are best over whole windows ---- */
-/* Gauss and Newton's steps from what is best one row ahead. */
-/* Of one window: how its forecasts change with each weight, through the forecasts before them, too; and
+/* Gauss and Newton's steps, from the weights that are best one row ahead. */
+/* Adds one window: how its forecasts change with each weight, through the forecasts before them, too; and
  * what they miss. */
 static void add_window(sums *all, const arx *a, const weft_frame *f, weft_window v, double *out,
                        double (*by)[WIDTH])

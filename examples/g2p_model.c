@@ -7,7 +7,6 @@
 #include "g2p_model.h"
 
 /* ---- the layers ---- */
-
 model model_new(weft *w, const settings *s, int classes)
 {
     weft_module *m = weft_module_new(w, "g2p");

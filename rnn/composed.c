@@ -89,7 +89,7 @@ static weft_state cell(const weft__direction *d, weft_tensor *a, weft_tensor *no
 
 /* The state that enters `rows` sequences: some drop out at the bottom, or join there with their first. It is
  * a tensor of its own even if all go on: what a step gives back to its state is summed first, and then added,
- * whoever stands beside a sequence. */
+ * whatever sequences stand beside one. */
 static weft_tensor *enter_state(weft_tensor *state, weft_tensor *first, int64_t rows)
 {
     int64_t have = weft_size(state, 0);
@@ -110,9 +110,9 @@ static weft_state first_state(const weft__direction *d, int64_t n)
 }
 
 /* in the order of time, as ragged as x */
-static weft_tensor *join_steps(weft_tensor **steps, int64_t T, weft_tensor *first, weft_tensor *x)
+static weft_tensor *join_steps(weft_tensor **steps, int64_t T, weft_tensor *x)
 {
-    return weft_ragged_like(T ? weft_concat(steps, (int)T, 0) : weft_slice(first, 0, 0, 0), x);
+    return weft_ragged_like(weft_concat(steps, (int)T, 0), x);
 }
 
 weft_state weft__recurrent_composed(const weft__direction *d)
@@ -123,7 +123,9 @@ weft_state weft__recurrent_composed(const weft__direction *d)
     weft *w = x->w;
     const weft_batch *b = x->f.batch;
     const int32_t *live = b ? b->live.host : NULL;                /* PyTorch's batch_sizes */
-    int64_t T = b ? b->longest : 0, from = 0;
+    /* an empty batch has one step of no rows: it leads to all parameters, and their gradients are 0 */
+    bool empty = !b || b->longest == 0;
+    int64_t T = empty ? 1 : b->longest, from = 0;
     weft_tensor **h = weft__take(w, &w->notes, T * (int64_t)sizeof *h),
                 **c = weft__take(w, &w->notes, T * (int64_t)sizeof *c);
     if (!h || !c || !live || T > INT_MAX)
@@ -133,13 +135,14 @@ weft_state weft__recurrent_composed(const weft__direction *d)
         s.h = weft_slice(first.h, 0, 0, 0), s.c = first.c ? weft_slice(first.c, 0, 0, 0) : NULL,
         from = weft_size(x, 0);
     for (int64_t k = 0; k < T; k++) {
-        int64_t t = d->reverse ? T - 1 - k : k, rows = live[t], start = d->reverse ? from - rows : from;
+        int64_t t = d->reverse ? T - 1 - k : k, rows = empty ? 0 : live[t];
+        int64_t start = d->reverse ? from - rows : from;
         s.h = enter_state(s.h, first.h, rows), s.c = s.c ? enter_state(s.c, first.c, rows) : NULL;
         s = cell(d, weft_slice(in, 0, start, start + rows),
                  noise ? weft_slice(noise, 0, start, start + rows) : NULL, s);
         h[t] = s.h, c[t] = s.c;
         from = d->reverse ? start : start + rows;
     }
-    return (weft_state){ weft__arranged_as(join_steps(h, T, first.h, x), form),
-                         s.c ? weft__arranged_as(join_steps(c, T, first.c, x), form) : NULL };
+    return (weft_state){ weft__arranged_as(join_steps(h, T, x), form),
+                         s.c ? weft__arranged_as(join_steps(c, T, x), form) : NULL };
 }

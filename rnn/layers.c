@@ -1,6 +1,6 @@
-/* layers.c - the cells of core/cells.def as layers: parameters by PyTorch's names, layers on top of each
- * other, two directions side by side, dropout between, states in the user's order. What runs is one fused
- * operator for each layer and direction. */
+/* layers.c - recurrent layers, of the cells of core/cells.def and of a program's own: parameters by PyTorch's
+ * names, layers on top of each other, two directions side by side, dropout between, states in the user's
+ * order. For each layer and direction one fused operator runs, or the composed form. */
 #include <math.h>
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"

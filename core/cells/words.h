@@ -1,12 +1,12 @@
 /* words.h - what a body of a cell is written in, for one number: the plain loops, CUDA, tests.
- * core/cpu/fast/recur_cell.inc has the same words for vectors. Who includes it defines num, and CELL_FN, what
- * a function begins with.
+ * core/cpu/fast/recur_cell.inc has the same words for vectors. The file that includes it defines num, and
+ * CELL_FN, what a function begins with.
  *
  * A body is three functions of one unit of one token. s [slots]: its sums, which become gates, and on the way
  * back the gradients of the sums. was, now [states]: the states before and after; 0 is h, 1 is c. GATES
  * finishes the first n slots and c, OUT the other slots and h. BACK gets in d what arrived at h and c, and
  * leaves in it what goes on to the states before by other ways than the product: d[0] is that of h, d[1] that
- * of c. Of the states before a body reads the last one alone: h, or c where there are two. No `if` on
+ * of c. Of the states before a body reads only the last one: h, or c where there are two. No `if` on
  * numbers, no memory of its own. */
 #define GATES(name, n)         \
     enum { name##_first = n }; \

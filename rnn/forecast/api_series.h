@@ -147,7 +147,7 @@ typedef struct weft_features weft_features;
 /* fitted: they were fitted, or loaded. */
 typedef struct { int64_t past, future, fixed, target; bool fitted; } weft_feature_counts;
 /* Copies all it is given; owned by the context, which has failed if that could not be. The
- * name (1 .. 30 bytes) is that of its items. */
+ * name (1 .. 30 bytes, without /) is that of its items. */
 WEFT_API weft_features *weft_features_new(weft *w, const char *name,
                                           const weft_features_opts *opts);
 /* How many numbers a row of past, future, target has, and how many a sequence's fixed: what a
@@ -189,10 +189,11 @@ typedef struct weft_windows weft_windows;
 /* origin: its row within the series; lengths */
 typedef struct { int64_t series, origin; int32_t past, future; } weft_window;
 typedef struct { weft_series_batch series; weft_tensor *target; } weft_window_batch;
-/* The windows of fitted features over a frame, whose numbers are copied; opts NULL: all 0. Lengths
- * and noise come from the streams "shorten.<name>" and "noise.<name>" (name 1 .. 30 bytes), only
- * while the context is training. Owned by the context, which has failed if there is no window, if
- * a value is not finite, time does not increase or a fixed column is not constant. */
+/* The windows of fitted features over a frame; numbers and what was fitted are copied: features
+ * that are fitted anew change nothing of them. opts NULL: all 0. Lengths and noise come from the
+ * streams "shorten.<name>" and "noise.<name>" (name 1 .. 30 bytes), only while the context is
+ * training. Owned by the context, which has failed if there is no window, if a value is not finite,
+ * time does not increase or a fixed column is not constant. */
 WEFT_API weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                         const weft_windows_opts *opts);
 /* How many windows there are; series that are too short for one; lengths [windows], the rows of
@@ -231,7 +232,8 @@ typedef struct {
 /* Rows `from` (1 or more) and on of a series in hops of the horizon, each window with the
  * predictions before it as the past of its target. out [rows, targets] in the series' units; of
  * quantiles, ascending, number quantiles / 2. Known covariates must be there for all rows, past
- * ones for those before the last hop. On error out is NaN, and the context has failed. */
+ * ones for those before the last hop. On error the context has failed, and out is NaN, or as it
+ * was if the arguments were refused. */
 WEFT_API void weft_rolling_forecast(weft_features *x, const weft_frame *f, int64_t series,
                                     int64_t from, weft_forecast_model_fn *model, void *user,
                                     const weft_rolling_forecast_opts *opts, double *out);

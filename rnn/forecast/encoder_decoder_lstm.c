@@ -2,6 +2,8 @@
  * the future, a head makes the outputs. */
 #include "rnn/forecast/forecast.h"
 
+enum { MOST_HIDDEN = 9998 };                     /* and the output's layer, as weft_mlp_new takes them */
+
 typedef struct encoder_decoder {
     weft__model is;
     weft_rnn *encoder, *decoder;
@@ -58,6 +60,20 @@ static weft_encoder_decoder_lstm_opts with_defaults(weft_encoder_decoder_lstm_op
     return o;
 }
 
+static bool makes_sense(weft_module *parent, const char *function, const weft_encoder_decoder_lstm_opts *o)
+{
+    return weft__model_wants(parent, function, o, "opts is NULL") &&
+           weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0,
+                             "%d layers of the encoder, %d of the decoder; 1 or more of each are expected",
+                             o->num_encoder_layers, o->num_decoder_layers) &&
+           weft__model_wants(parent, function,
+                             o->num_mlp_hidden >= 0 && o->num_mlp_hidden <= MOST_HIDDEN &&
+                                 (!o->num_mlp_hidden || o->d_mlp_hidden),
+                             "num_mlp_hidden %d%s; 0 .. %d, and its widths, are expected", o->num_mlp_hidden,
+                             o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL", MOST_HIDDEN) &&
+           weft__dropout_is_sound(parent->w, function, o->dropout);
+}
+
 weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *name,
                                                const weft_encoder_decoder_lstm_opts *opts)
 {
@@ -65,15 +81,7 @@ weft_forecaster *weft_encoder_decoder_lstm_new(weft_module *parent, const char *
     const weft_encoder_decoder_lstm_opts all = with_defaults(opts ? *opts :
                                                                     (weft_encoder_decoder_lstm_opts){ 0 }),
                                          *o = &all;
-    bool sound =
-        weft__model_wants(parent, function, opts, "opts is NULL") &&
-        weft__model_wants(parent, function, o->num_encoder_layers > 0 && o->num_decoder_layers > 0,
-                          "%d layers of the encoder, %d of the decoder; 1 or more of each are expected",
-                          o->num_encoder_layers, o->num_decoder_layers) &&
-        weft__model_wants(parent, function, o->num_mlp_hidden >= 0 && (!o->num_mlp_hidden || o->d_mlp_hidden),
-                          "num_mlp_hidden %d%s; 0 or more, and its widths, are expected", o->num_mlp_hidden,
-                          o->d_mlp_hidden ? "" : ", d_mlp_hidden NULL");
-    if (!sound)
+    if (!makes_sense(parent, function, opts ? o : NULL))
         return weft__model_finished(NULL);
     const weft__model is = {
         .run = run_model, .name = function, .compat = o->compat, .past = o->num_past_features,

@@ -23,10 +23,12 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
 void *weft__model_new(weft_module *parent, const char *name, size_t bytes, const weft__model *is)
 {
     weft *w = weft__ready(parent);
-    if (w && (is->past < 1 || is->future < 1 || is->fixed < 0))
+    const int64_t most = INT32_MAX / 4;          /* as layers take them; sums cannot overflow */
+    if (w && (is->past < 1 || is->past > most || is->future < 1 || is->future > most || is->fixed < 0 ||
+              is->fixed > most))
         weft__fail(w, WEFT_ESHAPE,
                    "%s: %lld past, %lld future, %lld static features; 1 or more, 1 or more and 0 or more are "
-                   "expected",
+                   "expected, each below 2^29",
                    is->name, (long long)is->past, (long long)is->future, (long long)is->fixed);
     if (!weft__model_wants(parent, is->name, (unsigned)is->compat <= WEFT_COMPAT_AS_CODED,
                            "compat %d; a weft_compat is expected", (int)is->compat))

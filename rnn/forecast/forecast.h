@@ -39,11 +39,11 @@ bool weft__model_wants(weft_module *parent, const char *function, bool holds, co
 /* An LSTM over one side: over its data only, with zeros in its pads, unless AS_CODED says otherwise. */
 weft_rnn_out weft__recur(const weft__reading *, const weft__side *, weft_rnn *, weft_tensor *x,
                          weft_state first);
-/* Of every query row of the future: what it sees of [past; future]. */
 /* interpretable.c: weft_interpretable_attention_run by a mask of TransformerTF's polarity, which is not 0
  * where a key is forbidden; NULL: nowhere, but with all scores in memory all the same */
 weft_tensor *weft__interpretable_forbidden(weft_interpretable_attention *, weft_tensor *q,
                                            weft_tensor *memory, weft_tensor *forbidden, weft_tensor **map);
+/* Of every query row of the future: what it sees of [past; future]. */
 weft_tensor *weft__attend_to_both(const weft__reading *, weft_interpretable_attention *, weft_tensor *past,
                                   weft_tensor *future);
 /* Of every row of the past: what it sees of the past. */

@@ -1,5 +1,5 @@
-/* loss.c - what a forecast costs: the losses of nn over the real steps of a decoder alone, whether they lie
- * packed or padded, and the usual metrics of the forecast in the middle. */
+/* loss.c - losses of forecasts: those of nn over only the real steps of a decoder, whether they lie packed or
+ * padded, and the usual metrics of the forecast in the middle. */
 #include <math.h>
 #include "nn/loss.h"
 #include "autograd/autograd.h"

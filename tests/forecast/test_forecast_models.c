@@ -1,6 +1,7 @@
 /* test_forecast_models.c - what the forecasting models are made of: parameters as many and called as the
  * original's, its checkpoints, options that cannot be, training that is cut anywhere and goes on with the
  * same bits. */
+#include <limits.h>
 #include "tests/io/checkpoint.h"
 #include "forecast_models.h"
 
@@ -338,6 +339,22 @@ Test(forecast_models, what_cannot_be)
                                                                      .num_mlp_hidden = 2,
                                                                      .output_dim = 1 });
     FAILS(w, WEFT_EARG, "num_mlp_hidden");
+    weft_encoder_decoder_lstm_new(m, "a",
+                                  &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
+                                                                     .num_future_features = 1,
+                                                                     .num_mlp_hidden = INT_MAX,
+                                                                     .d_mlp_hidden = (int64_t[]){ 2 } });
+    FAILS(w, WEFT_EARG, "num_mlp_hidden 2147483647; 0 .. 9998");
+    weft_encoder_decoder_lstm_new(m, "a",
+                                  &(weft_encoder_decoder_lstm_opts){ .num_past_features = 1,
+                                                                     .num_future_features = 1,
+                                                                     .num_encoder_layers = 1,
+                                                                     .num_decoder_layers = 1,
+                                                                     .dropout = 1 });
+    FAILS(w, WEFT_EARG, "encoder_decoder_lstm: dropout");
+    a.num_past_features = INT64_MAX, a.num_static_features = 1, a.compat = WEFT_COMPAT_EXACT;
+    weft_attention_lstm_new(m, "a", &a);
+    FAILS(w, WEFT_ESHAPE, "each below 2^29");
     weft_forecaster *f = forecaster_new(m, ATTENTION, (wish){ .fixed = 0 }),
                     *tft = forecaster_new(m = weft_module_new(w, "t"), TFT, (wish){ .fixed = 2 });
     batch b = some_batch(), less = { 2, { 0, 1 }, { 2, 2 }, { 2, 2 } };

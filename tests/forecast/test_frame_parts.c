@@ -284,8 +284,14 @@ Test(frame_split, refuses)
     not_split(NULL, one, "no frame given");
     REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &a, &a));
     REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &f, &a));
+    a = b = (weft_frame){ .n = 77 };
     REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, NULL, &a));
-    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &a, NULL));
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &b, NULL));
+    is_free(&a, &b);
+    a.n = 77;
+    REFUSES(WEFT_EARG, "two frames for the parts", weft_frame_split(&f, &one, &a, &f));
+    is_free(&a, &b);
+    cr_assert(f.n == 2);
     REFUSES(WEFT_EARG, "series 0, fraction 0, time NULL; exactly one", weft_frame_split(&f, NULL, &a, &b));
     is_free(&a, &b);
     not_split(&f, (weft_frame_split_opts){ .series = 3 }, "3 of 2 series; 1 .. 2 is expected");
@@ -298,8 +304,10 @@ Test(frame_split, refuses)
     not_split(&f, (weft_frame_split_opts){ .fraction = -(double)NAN }, "a fraction of -nan");
     not_split(&f, (weft_frame_split_opts){ .time = "q" }, "there is no column \"q\"");
     not_split(&f, (weft_frame_split_opts){ .time = "t", .limit = NAN }, "split at nan");
-    weft_frame_column(&f, "t")[5] = weft_frame_column(&f, "t")[4];
-    not_split(&f, (weft_frame_split_opts){ .time = "t" }, "series \"1\", row 2: the time is");
+    double *t = weft_frame_column(&f, "t");
+    t[4] = 1700000000.25, t[5] = 1700000000.125;
+    not_split(&f, (weft_frame_split_opts){ .time = "t" },
+              "series \"1\", row 2: the time is 1700000000.125, which is not after 1700000000.25");
     weft_frame_free(&f);
 }
 

@@ -325,7 +325,7 @@ Test(series, a_table_of_no_rows)
 /* ---- HDF5 ---- */
 Test(series, hdf5_there_and_back)
 {
-    static const char *const groups[] = { NULL, "", "/", "train", "/a/b" };
+    static const char *const groups[] = { NULL, "", "/", "train", "/a/b", "train/", "a//b/" };
     for (int k = 0; k < rounds(20, 200); k++) {
         int64_t rows[6], n = (int64_t)dice(6);
         for (int i = 0; i < n; i++)
@@ -334,9 +334,9 @@ Test(series, hdf5_there_and_back)
         for (int64_t s = 0; s < n; s++)
             snprintf(f.id[s], 2, "%c", "ab c\"e"[s]);
         const char *path = in_folder("f.h5");
-        DOES(weft_frame_write_hdf5(&f, path, groups[k % 5]));
+        DOES(weft_frame_write_hdf5(&f, path, groups[k % COUNT(groups)]));
         if (n) {
-            DOES(weft_frame_read_hdf5(&g, path, groups[k % 5], series_names));
+            DOES(weft_frame_read_hdf5(&g, path, groups[k % COUNT(groups)], series_names));
             cr_assert(same_frames(&f, &g));
             weft_frame_free(&g);
         }
@@ -370,6 +370,18 @@ static const char *foreign(hid_t a, hid_t b, int rank, hsize_t rows_b, hid_t len
     return path;
 }
 
+/* Others' ids into a file that has some, a text of so many bytes. */
+static void write_ids(const char *path, const char *ids, size_t bytes)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1),
+          space = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, bytes), H5Tset_cset(text, H5T_CSET_UTF8);
+    H5Ldelete(file, "ids", H5P_DEFAULT);
+    hid_t set = H5Dcreate2(file, "ids", text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(set, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, ids) >= 0);
+    H5Dclose(set), H5Tclose(text), H5Sclose(space), H5Fclose(file);
+}
+
 Test(series, hdf5_of_others)
 {
     const hid_t f32 = H5T_IEEE_F32BE, f64 = H5T_IEEE_F64LE, i32 = H5T_STD_I32LE, i64 = H5T_STD_I64LE,
@@ -384,14 +396,11 @@ Test(series, hdf5_of_others)
     series_is(&f, 3, "3", 0, NULL);
     SERIES(&f, 4, "4", 1, 2, 3);
     DOES(weft_frame_write_hdf5(&f, in_folder("ids.h5"), NULL));
-    hid_t file = H5Fopen(file_name, H5F_ACC_RDWR, H5P_DEFAULT), text = H5Tcopy(H5T_C_S1),
-          space = H5Screate(H5S_SCALAR);
-    H5Tset_size(text, 8), H5Tset_cset(text, H5T_CSET_UTF8);
-    H5Ldelete(file, "ids", H5P_DEFAULT);
-    hid_t set = H5Dcreate2(file, "ids", text, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    cr_assert(H5Dwrite(set, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, "a\nb\nc\n\0") >= 0);
-    H5Dclose(set), H5Tclose(text), H5Sclose(space), H5Fclose(file);
+    write_ids(file_name, "a\nb\nc\n\0", 8);
     REFUSES(WEFT_EFORMAT, "\"ids\" has 3 lines, there are 5 series",
+            weft_frame_read_hdf5(&f, file_name, NULL, AB));
+    write_ids(file_name, "a\nb\nc\nd\ne\nf", 12);
+    REFUSES(WEFT_EFORMAT, "\"ids\" has more lines than there are series, 5",
             weft_frame_read_hdf5(&f, file_name, NULL, AB));
 #define WRONG(says, ...) REFUSES(WEFT_EFORMAT, says, weft_frame_read_hdf5(&f, foreign(__VA_ARGS__), NULL, AB))
     WRONG("\"b\" has 2 rows, other columns have 3", f64, f64, 1, 2, no, 0, 0);
@@ -473,6 +482,13 @@ Test(series, fewer_rows_keep_constants_and_gaps)
         cr_assert(f.rows == 8 && f.column[1][7] == 6);
         REFUSES(WEFT_EARG, "the factor is 0", weft_frame_downsample(&f, 0, WEFT_DOWN_MEAN));
         REFUSES(WEFT_EARG, "one of three ways", weft_frame_downsample(&f, 2, (weft_downsampling)3));
+        weft_frame_free(&f);
+    }
+    const double infinite[] = { INFINITY, 1, INFINITY, INFINITY };
+    for (int how = WEFT_DOWN_MEAN; how <= WEFT_DOWN_MEDIAN; how++) {
+        DOES(weft_frame_add(&f, NULL, WEFT_NAMES("a"), (const double *const[]){ infinite }, 4));
+        DOES(weft_frame_downsample(&f, 2, (weft_downsampling)how));
+        cr_assert(f.column[0][0] == (double)INFINITY && f.column[0][1] == (double)INFINITY);
         weft_frame_free(&f);
     }
     REFUSES(WEFT_EARG, "no frame", weft_frame_downsample(NULL, 2, WEFT_DOWN_MEAN));

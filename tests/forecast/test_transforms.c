@@ -110,6 +110,42 @@ Test(transforms, scaler_of_several_series_is_that_of_all_rows)
     CLEAN(w);
 }
 
+Test(transforms, a_series_without_rows_counts_nothing)
+{
+    static const double ten[] = { 10, 10, 10 }, twenty[] = { 20, 20, 20 };
+    static const char *const names[] = { "u", "y", "s", NULL };
+    const weft_transform log_of = { .column = "s", .kind = WEFT_LOG };
+    weft *w = open_on(WEFT_REF);
+    weft_frame full = { 0 }, part = { 0 };
+    DOES(weft_frame_add(&full, NULL, names, (const double *const[]){ ten, ten, ten }, 3));
+    DOES(weft_frame_add(&full, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
+    DOES(weft_frame_add(&part, NULL, names, NULL, 0));
+    DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, ten }, 3));
+    DOES(weft_frame_add(&part, NULL, names, NULL, 0));
+    DOES(weft_frame_add(&part, NULL, names, (const double *const[]){ ten, ten, twenty }, 3));
+    for (int n = 0; n < 2; n++) {                /* scaled; the logarithm, which 0 has none of, scaled */
+        const weft_features_opts o = { .context = 1,
+                                       .horizon = 1,
+                                       .known = WEFT_NAMES("u"),
+                                       .target = WEFT_NAMES("y"),
+                                       .fixed = WEFT_NAMES("s"),
+                                       .transforms = &log_of,
+                                       .n = n };
+        weft_features *x = weft_features_new(w, "x", &o), *y = weft_features_new(w, "y", &o);
+        double of_full, of_part;
+        weft_features_fit(x, &full), weft_features_fit(y, &part);
+        weft_features_transform(x, "s", &full, 1, &of_full);
+        weft_features_transform(y, "s", &part, 3, &of_part);
+        OK(w);
+        cr_assert(of_full == of_part && of_full > .7, "%.17g %.17g", of_full, of_part);
+        weft_window_counts c = weft_windows_counts(weft_windows_new(y, "v", &part, NULL));
+        OK(w);
+        cr_assert(c.windows == 4 && c.skipped == 2);
+    }
+    weft_frame_free(&full), weft_frame_free(&part);
+    CLEAN(w);
+}
+
 Test(transforms, constants)
 {
     static const double u[] = { 1, 2, 3 }, y[] = { .1, .1, .1 };
@@ -306,7 +342,7 @@ Test(transforms, descriptions_that_make_no_sense)
     for (int i = 0; i < 17; i++)
         many[i] = (weft_transform){ .column = "y", .kind = WEFT_DELTA };
     cr_assert_not_null(features_of(w, many, 17));
-    FAILS(w, WEFT_EARG, "more than 15 transforms");
+    FAILS(w, WEFT_EARG, "more than 16 transforms on it, its scaler counted");
     weft_features_opts o = series_features;
     o.transforms = &(weft_transform){ .column = "s", .kind = WEFT_DELTA }, o.n = 1;
     cr_assert_not_null(weft_features_new(w, "x", &o));

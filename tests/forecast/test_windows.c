@@ -439,6 +439,32 @@ Test(windows, predictions_come_back_in_the_series_units)
     }
 }
 
+Test(windows, stay_as_they_are_when_their_features_are_fitted_anew)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_set_training(w, false);
+    weft_frame f = series_random(2, (int64_t[]){ 30, 19 }), other = series_random(1, (int64_t[]){ 40 });
+    for (int64_t r = 0; r < other.rows; r++) {
+        weft_frame_column(&other, "y")[r] *= 50;
+        weft_frame_column(&other, "t")[r] *= 3;
+    }
+    weft_features *x = weft_features_new(w, "x", &series_features);
+    weft_features_fit(x, &f);
+    weft_windows *v = weft_windows_new(x, "v", &f, NULL);
+    double units[2][4];
+    weft_real past[2][7 * 5];
+    for (int anew = 0; anew < 2; anew++) {
+        weft_window_batch b = weft_windows_batch(v, (int32_t[]){ 1 }, 1, NULL);
+        weft_windows_inverse_transform(v, b.target, units[anew]);
+        weft_read(b.series.past, past[anew], sizeof past[anew]);
+        weft_features_fit(x, &other);
+        OK(w);
+    }
+    cr_assert(!memcmp(units[0], units[1], sizeof units[0]) && !memcmp(past[0], past[1], sizeof past[0]));
+    weft_frame_free(&f), weft_frame_free(&other);
+    CLEAN(w);
+}
+
 /* ---- time ---- */
 Test(windows, time_of_even_steps)
 {

@@ -345,6 +345,36 @@ Test(own_cell, a_steady_step_asks_for_no_memory, .init = unchecked)
                                        &(weft_rnn_opts){ .input = IN, .hidden = H }));
 }
 
+/* The layer's every parameter is led to by a batch without tokens, fused or not, and gets a gradient of 0. */
+static void is_led_to(weft *w, weft_rnn *r, bool composed, const weft_lengths *l)
+{
+    weft_module *m = weft_rnn_module(r);
+    weft_rnn_set_composed(r, composed);
+    weft_rnn_out out = weft_rnn_run(r, random_ragged(w, 4, IN, l), WEFT_ZERO_STATE);
+    cr_assert(weft_size(out.y, 0) == 0 && weft_size(out.last.h, 1) == l->n);
+    weft_backward(weft_sum_all(out.y));
+    OK(w);
+    for (int i = 0; i < weft_parameter_count(m); i++)
+        cr_assert_eq(weft_item(weft_sum_all(weft_square(weft_grad(weft_parameter_at(m, i, NULL))))), 0);
+    weft_clear(w);
+}
+
+Test(own_cell, an_empty_batch_leads_to_the_parameters)
+{
+    static const int32_t zeros[3] = { 0 };
+    const weft_rnn_opts o = { .input = IN, .hidden = H, .layers = 2, .bidirectional = true, .dropout = .3 };
+    FOR_DEVICES(w)
+        for (int i = 0; i < COUNT(cells) + 1; i++) {
+            weft_module *m = weft_module_new(w, "m");
+            weft_rnn *r = i < COUNT(cells) ? weft_rnn_of_cell(m, "r", cells[i].cell, &o) :
+                                             weft_lstm_new(m, "r", &o);
+            for (int composed = 0; composed < 2; composed++) {
+                is_led_to(w, r, composed, &(weft_lengths){ 0, NULL, NULL });
+                is_led_to(w, r, composed, &(weft_lengths){ 3, zeros, NULL });
+            }
+        }
+}
+
 static double twice_of(weft_tensor *x, weft_rnn *r, weft_rnn_opts o)
 {
     weft_tensor *d, *loss = weft_sum_all(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));

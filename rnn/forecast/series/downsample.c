@@ -8,10 +8,10 @@
 /* About the first value: a constant stays exactly what it is. */
 static double mean(const double *a, int64_t k)
 {
-    double sum = 0;
+    double sum = 0, about = isinf(a[0]) ? 0 : a[0];
     for (int64_t i = 0; i < k; i++)
-        sum += a[i] - a[0];
-    return a[0] + sum / (double)k;
+        sum += a[i] - about;
+    return about + sum / (double)k;
 }
 
 static int by_value(const void *a, const void *b)
@@ -29,7 +29,8 @@ static double median(const double *a, int64_t k, double *spare)
             return a[i];                         /* what is missing has no place among the others */
     memcpy(spare, a, (size_t)k * sizeof *a);
     qsort(spare, (size_t)k, sizeof *spare, by_value);
-    return k % 2 ? spare[k / 2] : spare[k / 2 - 1] + (spare[k / 2] - spare[k / 2 - 1]) / 2;
+    double low = spare[(k - 1) / 2], high = spare[k / 2];
+    return k % 2 || (isinf(low) && low == high) ? low : low + (high - low) / 2;
 }
 
 static int64_t fewer(int64_t rows, int64_t k, weft_downsampling how)

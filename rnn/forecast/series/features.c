@@ -95,7 +95,7 @@ static void add_step(weft_features *x, weft__column *c, const weft_transform *t)
     if (!why && weft__features_is_fixed(x, c) && (t->kind == WEFT_DELTA || t->depends_on))
         why = "a fixed column has one value a series: no rows to go along, nothing to depend on";
     if (!why && c->n == WEFT__STEPS)
-        why = "there are more than 15 transforms on it";
+        why = "there are more than 16 transforms on it, its scaler counted";
     if (why) {
         complain(x, "transform on", c->name, why);
         return;

@@ -45,7 +45,7 @@ int64_t weft__chain_apply(const weft_features *x, const weft__column *c, int64_t
                           const weft__on on);
 int         weft__chain_deltas(const weft__column *c);
 /* y: what the chain made of rows from, from + 1 .. of a series that begins at raw and on; raw is read
- * before `from` alone, and only by deltas. */
+ * before `from` only, and only by deltas. */
 void weft__chain_undo(const weft_features *x, const weft__column *c, const double *raw, const weft__on on,
                       int64_t from, int64_t n, double *y);
 
@@ -71,7 +71,8 @@ bool weft__features_raw(const weft_features *x, const weft_frame *f, int64_t s, 
                         double *to);
 /* Whether time increases along a series, of the rows at t. */
 bool        weft__features_increases(const weft_features *x, const weft_frame *f, int64_t s, const double *t);
-/* The value of a fixed column of a series, which must be constant; a series without rows has 0. */
+/* The value of a fixed column of a series, which must be constant; a series without rows has none, and 0 is
+ * written. */
 bool weft__features_fixed(const weft_features *x, const weft_frame *f, int64_t s, const char *name,
                           double *value);
 /* a span, or a step, scaled to -1 .. 1 */

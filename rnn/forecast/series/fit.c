@@ -60,28 +60,34 @@ static void fit_time(fitting *p)
 }
 
 /* ---- columns ---- */
-static bool gather_values(fitting *p, const weft__column *c, bool fixed)
+/* To y: all rows of a column, or of a fixed one a value for each series that has rows; how many, -1: an
+ * error. */
+static int64_t gather_values(fitting *p, const weft__column *c, bool fixed)
 {
-    for (int64_t s = 0; s < p->f->n; s++)
-        if (fixed ? !weft__features_fixed(p->x, p->f, s, c->name, &p->y[s]) :
-                    !weft__features_raw(p->x, p->f, s, c->name, false, p->y + p->f->start[s]))
-            return false;
-    return true;
+    int64_t n = 0;
+    for (int64_t s = 0; s < p->f->n; s++) {
+        if (fixed ? !weft__features_fixed(p->x, p->f, s, c->name, &p->y[n]) :
+                    !weft__features_raw(p->x, p->f, s, c->name, false, p->y + n))
+            return -1;
+        n += fixed ? length(p->f, s) > 0 : length(p->f, s);
+    }
+    return n;
 }
 
 static void apply_step(fitting *p, const weft__column *c, const weft__step *step, const double *on,
                        bool fixed)
 {
     const weft_frame *f = p->f;
-    for (int64_t s = 0; s < f->n; s++) {
-        int64_t at = fixed ? s : f->start[s];
-        int64_t bad = weft__step_apply(&step->t, p->state + step->at, fixed ? 1 : length(f, s), p->y + at,
-                                       on ? on + at : NULL);
+    for (int64_t s = 0, at = 0; s < f->n; s++) {
+        int64_t n = fixed ? length(f, s) > 0 : length(f, s);
+        int64_t bad =
+            weft__step_apply(&step->t, p->state + step->at, n, p->y + at, on ? on + f->start[s] : NULL);
         if (bad >= 0) {
             weft__features_fail(p->x, f, s, bad, c->name, "outside of what transform %d is defined for",
                                 (int)(step - c->step));
             return;
         }
+        at += n;
     }
 }
 
@@ -101,14 +107,14 @@ static void fit_column(fitting *p, const weft__column *c)
     weft_features *x = p->x;
     weft__on on;
     bool fixed = weft__features_is_fixed(x, c);
-    if (!gather_values(p, c, fixed) || !weft__features_on(x, c, p->f, 0, on))
+    int64_t n = gather_values(p, c, fixed);
+    if (n < 0 || !weft__features_on(x, c, p->f, 0, on))
         return;
     for (int i = 0; i < c->n && !x->w->status; i++) {
         const weft__step *s = &c->step[i];
         if (on[i] && !column_is_finite(p, s->t.depends_on, on[i]))
             return;
-        const char *why =
-            weft__step_fit(&s->t, p->state + s->at, fixed ? p->f->n : p->f->rows, p->y, on[i], p->spare);
+        const char *why = weft__step_fit(&s->t, p->state + s->at, n, p->y, on[i], p->spare);
         if (why)
             weft__fail(x->w, WEFT_EARG, "features \"%s\": column \"%.100s\": transform %d: %s", x->name,
                        c->name, i, why);

@@ -149,11 +149,11 @@ static bool room_for_series(weft_frame *f, int64_t n)
     int64_t room = 1;                            /* powers of two: asked for when the number passes one */
     while (room < n + 1)
         room *= 2;
-    bool first = !f->start;
-    if (!lengthen(&f->start, room, sizeof *f->start) || !lengthen(&f->id, room, sizeof *f->id))
+    if (!lengthen(&f->start, room, sizeof *f->start))
         return false;
-    if (first)
-        f->start[0] = 0;
+    f->start[0] = 0;
+    if (!lengthen(&f->id, room, sizeof *f->id))
+        return false;
     f->id[f->n] = NULL;
     return true;
 }

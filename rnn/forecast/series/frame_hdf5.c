@@ -135,6 +135,9 @@ static void read_ids(reader *r)
         r->parts[i].id = at;
         at += n + !last;
     }
+    if (weft__h5_status(r->h) == WEFT_OK && *at)
+        weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has more lines than there are series, %lld", path,
+                      (long long)r->n);
 }
 
 static weft_status read_frame_image(reader *r, char *image, size_t size, const char *const *names)
@@ -218,6 +221,8 @@ static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int
     char path[PATH];
     join_path(path, group, "lengths");
     for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
+        if (end[-1] == '/')                      /* two in a row are one */
+            continue;
         *end = 0;
         weft__h5_group(h, path);
         *end = '/';

@@ -20,14 +20,17 @@ static void free_cut(cut *c)
 static weft_status begin_cut(cut *c, const weft_frame *f, weft_frame *first, weft_frame *rest)
 {
     *c = (cut){ .f = f };
+    if (first && first != f)
+        *first = (weft_frame){ 0 };
+    if (rest && rest != f)
+        *rest = (weft_frame){ 0 };
     if (!first || !rest || first == rest || first == f || rest == f)
         return weft__file_fail(WEFT_EARG,
                                "%s: two frames for the parts are expected, beside the one that is split", me);
-    *first = *rest = (weft_frame){ 0 };
     return weft__frame_good(me, f);
 }
 
-static weft_status room_for_all(cut *c)          /* for all series in both parts; finish_cut gives it back */
+static weft_status room_for_all(cut *c)          /* for all series in both parts; finish_cut frees it */
 {
     size_t n = (size_t)c->f->n + 1;
     c->first.stretch = malloc(n * sizeof *c->first.stretch);
@@ -120,14 +123,15 @@ static weft_status split_by_fraction(cut *c, const weft_frame_split_opts *o)
 /* *at: the first row of series s that is not before `limit`. */
 static weft_status find_row(const weft_frame *f, int64_t s, const double *time, double limit, int64_t *at)
 {
-    *at = f->start[s + 1];
-    for (int64_t r = f->start[s + 1]; r-- > f->start[s];) {
+    *at = f->start[s];
+    for (int64_t r = f->start[s]; r < f->start[s + 1]; r++) {
         if (isnan(time[r]) || (r > f->start[s] && !(time[r] > time[r - 1])))
             return weft__file_fail(WEFT_EARG,
-                                   "%s: series \"%.100s\", row %lld: the time is %g, which is not after %g",
+                                   "%s: series \"%.100s\", row %lld: the time is %.17g, which is not after "
+                                   "%.17g",
                                    me, f->id[s], (long long)(r - f->start[s]), time[r],
                                    r > f->start[s] ? time[r - 1] : (double)-INFINITY);
-        *at = time[r] >= limit ? r : *at;
+        *at = time[r] < limit ? r + 1 : *at;
     }
     return WEFT_OK;
 }

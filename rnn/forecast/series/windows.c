@@ -118,6 +118,15 @@ static weft_stream *stream(weft_windows *v, const char *kind)
     return weft_stream_of(v->w, name);
 }
 
+/* Features that are fitted anew leave the windows as they are: numbers, and the way back to units. */
+static bool copy_features(weft_windows *v, const weft_features *x)
+{
+    v->copy = *x;
+    v->copy.state = weft__own(v->w, (size_t)x->n * sizeof *x->state, NULL, NULL);
+    v->x = &v->copy;
+    return v->copy.state && memcpy(v->copy.state, x->state, (size_t)x->n * sizeof *x->state);
+}
+
 weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_frame *f,
                                const weft_windows_opts *o)
 {
@@ -133,9 +142,9 @@ weft_windows *weft_windows_new(weft_features *x, const char *name, const weft_fr
     if (!v)
         return &none;
     v->w = w;
-    v->x = x;
     snprintf(v->name, sizeof v->name, "%s", name);
-    if (!set_options(v, o) || !weft__prepare(&v->p, x, f, 0, f->n, false) || !count_windows(v))
+    if (!copy_features(v, x) || !set_options(v, o) || !weft__prepare(&v->p, v->x, f, 0, f->n, false) ||
+        !count_windows(v))
         return &none;
     v->shorten = v->o.shorten ? stream(v, "shorten") : NULL;
     v->noise = v->o.past_noise > 0 || v->o.future_noise > 0 ? stream(v, "noise") : NULL;

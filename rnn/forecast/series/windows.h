@@ -5,7 +5,8 @@
 
 struct weft_windows {
     weft *w;
-    const weft_features *x;
+    const weft_features *x;                      /* as they were fitted when the windows were made */
+    weft_features copy;
     weft_windows_opts o;
     char name[32];
     weft__prepared p;
