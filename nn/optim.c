@@ -10,6 +10,8 @@
 
 enum { BAD_IN_A_ROW = 10 };
 
+static bool holds(const weft_optim *o) { return o && o->w; }
+
 /* ---- making ---- */
 static void optim_end(void *p)
 {
@@ -28,7 +30,7 @@ static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW;
 static void optim_recover(void *p)
 {
     weft_optim *o = p;
-    if (!too_many(o))
+    if (!holds(o) || !too_many(o))               /* weft_optim_free may have ended it */
         return;
     o->counts[2] = 0;
     o->w->dev.k->upload(&o->w->dev, &o->guard->in_a_row, &o->counts[2], sizeof o->counts[2]);
@@ -73,8 +75,6 @@ void weft_optim_free(weft_optim *o)
     weft__members_leave(o);
     optim_end(o);
 }
-
-static bool holds(const weft_optim *o) { return o && o->w; }
 
 void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, double weight_decay)
 {
