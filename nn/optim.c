@@ -81,16 +81,16 @@ void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, d
     weft *w = holds(o) ? o->w : NULL;
     if (!w || w->status)
         return;
-    if (!pattern || !*pattern ||
-        !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
+    real scale = (real)lr_scale, decay = (real)weight_decay;
+    if (!pattern || !*pattern || !(scale >= 0 && decay >= 0 && isfinite(scale) && isfinite(decay))) {
         weft__fail(w, WEFT_EARG,
                    "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; a pattern of paths, and "
                    "numbers of 0 or more, and finite, are expected",
-                   pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", lr_scale,
-                   weight_decay);
+                   pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", (double)scale,
+                   (double)decay);
         return;
     }
-    weft__group_set(o, pattern, (real)lr_scale, (real)weight_decay);
+    weft__group_set(o, pattern, scale, decay);
 }
 
 /* ---- what the device knows ---- */
@@ -245,12 +245,13 @@ void weft_optim_step(weft_optim *o)
 
 void weft_optim_set_lr(weft_optim *o, double lr)
 {
+    real rate = (real)lr;
     if (!holds(o))
         return;
-    if (!(lr >= 0) || isinf(lr))
-        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is expected", lr);
+    if (!(rate >= 0) || isinf(rate))
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is expected", (double)rate);
     else
-        o->how.lr = (real)lr;
+        o->how.lr = rate;
 }
 
 double weft_optim_lr(const weft_optim *o) { return o ? (double)o->how.lr : 0; }
