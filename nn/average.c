@@ -73,7 +73,7 @@ void weft_ema_update(weft_ema *a, int64_t updates)
     /* it would be its own average, and the parameters would follow it */
     if (a->swapped) {
         weft__fail(a->w, WEFT_EARG,
-                   "average_update: the averages stand in the place of the parameters; swap them back first");
+                   "ema_update: the averages stand in the place of the parameters; swap them back first");
         return;
     }
     weft__device *d = &a->w->dev;
@@ -86,7 +86,7 @@ void weft_ema_update(weft_ema *a, int64_t updates)
         d->k->scale(d, n, early ? 1 : 1 - a->decay, p->value->data, p->mean->data, !early);
         weft__changed(p->mean);
     }
-    weft__check_faults(a->w, "average_update");
+    weft__check_faults(a->w, "ema_update");
 }
 
 void weft_ema_swap(weft_ema *a)
@@ -95,7 +95,7 @@ void weft_ema_swap(weft_ema *a)
         return;
     weft *w = a->w;
     weft_mark here = weft_mark_here(w);
-    w->running = "average_swap";
+    w->running = "ema_swap";
     weft_tensor *spare =
         weft__empty(w, &(weft__form){ .type = WEFT_REAL, .rank = 1, .size = { a->largest } });
     for (int i = 0; i < a->n && !w->status; i++) {
@@ -107,7 +107,7 @@ void weft_ema_swap(weft_ema *a)
         weft__changed(p->value), weft__changed(p->mean);
     }
     a->swapped ^= !w->status;
-    weft__check_faults(w, "average_swap");
+    weft__check_faults(w, "ema_swap");
     if (!w->status)
         weft_rewind(w, here);
 }

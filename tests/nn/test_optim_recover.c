@@ -238,7 +238,7 @@ Test(recover, an_average_is_not_updated_while_it_is_in_use)
         cr_assert(same_model(&a, &b));
         weft_ema_update(e, 9);
         FAILS(w, WEFT_EARG,
-              "average_update: the averages stand in the place of the parameters; swap them back first");
+              "ema_update: the averages stand in the place of the parameters; swap them back first");
         cr_assert(same_model(&a, &b));
         weft_ema_swap(e);
         cr_assert(numbers(a.p[1])[14] == 7 &&
