@@ -163,7 +163,7 @@ static bytes frame_of(int columns, const char *path)
     for (int i = 0; i < columns; i++)
         name[i] = twelve[i], column[i] = x;
     DOES(weft_frame_add(&f, "one", name, column, 2));
-    DOES(weft_frame_write_hdf5(&f, path, NULL));
+    DOES(weft_frame_write_hdf5(&f, path, "./"));
     weft_frame_free(&f);
     return read_bytes(path);
 }
