@@ -1,6 +1,6 @@
 /* api_loss.h - losses as (sum, weight), and what is counted beside them.
  *
- * Contents: losses, metrics (accuracies, confusion matrices, perplexity, edit distance), meters. */
+ * Contents: losses, metrics (accuracies, confusion matrices, edit distance), meters. */
 #ifndef WEFT_API_LOSS_H
 #define WEFT_API_LOSS_H
 #include "../autograd/api_autograd.h"
@@ -20,7 +20,7 @@ WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
 /* smoothing a: (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c]), Szegedy et
  * al. 2016; weight: sum of w[target]. mask, of the shape of the classes, or NULL, multiplies both;
  * where it is 0 logits and class are not looked at. class_weight [classes] or NULL; ignore: a class
- * that counts nothing (class 0 wants has_ignore said, any other is meant by its number alone, -100,
+ * that counts nothing (class 0 wants has_ignore said, any other is meant by its number, -100,
  * too). Mask and class_weight are constants: they have no gradient. */
 typedef struct {
     weft_tensor *mask, *class_weight;
@@ -41,6 +41,7 @@ WEFT_API weft_loss weft_mse(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
 WEFT_API weft_loss weft_mae(weft_tensor *predicted, weft_tensor *target,
                             const weft_loss_opts *opts);
+/* r^2 / 2 up to |r| = delta, delta (|r| - delta / 2) beyond; delta 0: 1. */
 WEFT_API weft_loss weft_huber(weft_tensor *predicted, weft_tensor *target, double delta,
                               const weft_loss_opts *opts);
 /* Binary cross entropy of logits and targets in 0 .. 1. */

@@ -1,5 +1,4 @@
-/* metrics.c - what is counted beside a loss: accuracies, perplexity, edit distance. Nothing here
- * is on the tape. */
+/* metrics.c - what is counted beside a loss: accuracies, edit distance. Nothing here is on the tape. */
 #include <math.h>
 #include <stdlib.h>
 #include "autograd/autograd.h"

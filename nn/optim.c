@@ -3,7 +3,7 @@
  * Whether all gradients are finite, and how many steps were applied, is known to the device only
  * (weft__guard), so a step does not wait: the update kernel reads the guard and does nothing if a gradient is
  * not finite. Only where looking costs nothing, on the CPU, is the guard looked at in each step; elsewhere
- * when somebody asks. */
+ * when the program asks. */
 #include <math.h>
 #include "core/check.h"
 #include "nn/optim.h"
@@ -301,7 +301,7 @@ void weft__optim_restored(weft_optim *o)
         return;
     o->rule = o->how.rule;                       /* io has compared it */
     o->bad[0] = 0;
-    /* whoever loads after ten bad steps has been told */
+    /* a program that loads after ten bad steps has been told of them */
     o->counts[2] = too_many(o) ? 0 : o->counts[2];
     name_bad(o);
     send_guard(o);
