@@ -235,7 +235,7 @@ Test(chunks, filters_that_were_skipped)
     end_folder();
 }
 
-/* Leaves of the tree that hold another leaf's chunks: as many as there must be, but some twice, some never. */
+/* Leaves of the tree that hold another leaf's chunks: as many as there must be, some twice, some never. */
 Test(chunks, a_leaf_twice)
 {
     enum { N = 200, LEAF = 24 + 64 * 32 + 24 };
