@@ -297,7 +297,8 @@ WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
 /* The batch of a ragged tensor: how many sequences, their lengths and ids in the user's order.
  * Owned by the step; n = 0 and NULLs if x is not ragged. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
-/* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. */
+/* [n + 1] cu_seqlens: the first row of each sequence in the layout concat; NULL if x is not
+ * ragged. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
 /* For every row of x's own layout, [rows], the sequence and the position in it; -1 in a pad of the
  * layout `rows`. Owned by the step; NULLs if x is not ragged. */
@@ -315,7 +316,8 @@ WEFT_API void weft_print_layout(FILE *file, weft_tensor *x);
  * Philox4x32-10 (Salmon et al. 2011), counter-based: a stream is a name and a counter, so drawing
  * from one never disturbs another; the counters of all streams are part of a checkpoint. */
 typedef struct weft_stream weft_stream;
-/* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. */
+/* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. NULL if it
+ * cannot be made: the context has failed, and what is drawn from NULL is 0. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
 WEFT_API uint64_t weft_stream_next(weft_stream *stream);
 /* Uniform in [0, 1). */
