@@ -317,7 +317,8 @@ WEFT_API void weft_print_layout(FILE *file, weft_tensor *x);
  * Philox4x32-10 (Salmon et al. 2011), counter-based: a stream is a name and a counter, so drawing
  * from one never disturbs another; the counters of all streams are part of a checkpoint. */
 typedef struct weft_stream weft_stream;
-/* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. */
+/* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. NULL if it
+ * cannot be made: the context has failed, and what is drawn from NULL is 0. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
 WEFT_API uint64_t weft_stream_next(weft_stream *stream);
 /* Uniform in [0, 1). */

@@ -41,11 +41,12 @@ static bool overridden(weft_opts *o, char *why, size_t size)      /* by WEFT_DEV
         size_t n = strlen(names[i].name);
         if (strncmp(want, names[i].name, n) || (want[n] && want[n] != ':'))
             continue;
-        char *end = "";
-        o->device = names[i].device;
-        o->index = want[n] ? (int)strtol(want + n + 1, &end, 10) : 0;
-        if (*end || (want[n] && !want[n + 1]))
+        const char *number = want[n] ? want + n + 1 : "0";
+        char *end = NULL;
+        long index = *number >= '0' && *number <= '9' ? strtol(number, &end, 10) : -1;
+        if (index < 0 || index > INT_MAX || *end)
             break;
+        o->device = names[i].device, o->index = (int)index;
         return true;
     }
     snprintf(why, size, "WEFT_DEVICE=%s: best, cpu, ref, cuda or cuda:1 is expected", want);

@@ -125,7 +125,7 @@ struct weft {
     weft__device dev; weft_status status; char message[WEFT__MESSAGE];
     void (*on_error)(weft_status, const char *, void *); void *on_error_user;
     bool telling;                                /* on_error is at work: what is in use must not end */
-    /* none that was opened: it has failed for good, and no one writes to it */
+    /* none that was opened: it has failed for good, and only its `running` is ever written */
     bool no_context;
     bool recording, training;
     bool lean;                                   /* every recurrent layer is */

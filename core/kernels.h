@@ -130,7 +130,7 @@ typedef struct weft__into { real *to; bool add; } weft__into;
 /* The whole layer in that direction: the recurrence and what is one product or sum over all its tokens. The
  * gates come in as rubbish, for the kernel makes the sums; a back end may do both a few tokens at a time,
  * while they are in its caches. r.b_h_alone is the kernel's to set; r.h_before, r.dh and `total` are scratch
- * of its backward, which leaves the gates as rubbish. Of the steps r.from .. r.to - 1 alone, as for the
+ * of its backward, which leaves the gates as rubbish. Only of the steps r.from .. r.to - 1, as for the
  * recurrence: dx is written in their rows, the other gradients are sums over their tokens. */
 typedef struct weft__recur_layer {
     weft__recurrence r;

@@ -1,6 +1,6 @@
-/* lock.c - the process's locks. A fork waits until whoever holds one lets go of it, so that what a lock
- * guards is whole in the child, and the child can take it. A thread that forks while it holds one itself,
- * from a signal handler or a constructor, goes on with it on both sides. */
+/* lock.c - the process's locks. A fork waits until the thread that holds one lets go of it, so that what a
+ * lock guards is whole in the child, and the child can take it. A thread that forks while it holds one
+ * itself, from a signal handler or a constructor, goes on with it on both sides. */
 #include <pthread.h>
 #include "core/core.h"
 

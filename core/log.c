@@ -1,8 +1,8 @@
 /* log.c - WEFT_LOG=1 says on stderr what a context runs on, and at its end how much memory it had; WEFT_LOG=2
  * adds a table of its operators: calls, ms, share, GF/s of those that multiply, GB/s of the others.
  *
- * A clock is handed over: whoever begins takes it from whoever was at work, and gives it back, so a row's
- * time is its own. The arithmetic of products is counted where all of it goes through, in a copy of the
+ * A clock is handed over: an operator that begins takes it from the one at work, and gives it back, so a
+ * row's time is its own. The arithmetic of products is counted where all of it goes through, in a copy of the
  * kernel table with those kernels replaced; how much a product is, is said here and nowhere else. On a GPU
  * each hand-over waits, or times would be those of launches. */
 #include <stdlib.h>
@@ -60,8 +60,8 @@ static double of_product(const weft__product *p)
     return 2. * (double)p->m * (double)p->n * (double)p->k * (double)p->batches;
 }
 
-/* With the weights alone, and the cell: the other products of a layer are the caller's. Backward is one
- * with each of them, too. */
+/* Only the products with the weights, and the cell: the other products of a layer are the caller's. Backward
+ * is one with each of them, too. */
 static double of_recurrence(const weft__recurrence *r)
 {
     int64_t tokens = r->start.host[r->to] - r->start.host[r->from];

@@ -12,7 +12,7 @@ bool weft__linked(weft *w, void *pointer, void *to)
     if (!l)
         return false;
     *l = (weft__link){ w->links, pointer, NULL, at };
-    memcpy(&l->was, pointer, sizeof l->was);     /* pointers to whatever */
+    memcpy(&l->was, pointer, sizeof l->was);     /* pointers of any type */
     memcpy(pointer, &to, sizeof to);
     w->links = l;
     return true;
@@ -54,7 +54,7 @@ weft_mark weft__raise_floor(weft *w)
 }
 
 /* A place above the present one was given back by an earlier rewind; one below the floor is memory of
- * whoever calls the program back. */
+ * the function that calls the program back. */
 static const char *mark_fault(weft *w, weft_mark m)
 {
     if (!w || weft__is_no_context(w) || m.step != w->step)

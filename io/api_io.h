@@ -34,8 +34,8 @@ typedef struct { const char *name; weft_dtype type; void *data; int64_t n; } wef
 WEFT_API weft_status weft_save(const char *path, weft_module *m, weft_optim *o,
                                const weft_checkpoint_item *items, int64_t n) WEFT_MUST_USE;
 /* Everything back, or nothing: on any error module, optimiser, streams and items are as they were.
- * o and items may be NULL, 0; m, too, beside items: then they alone are loaded, say before a model
- * is built. Items must be in the file with that type and at most n numbers (text:
+ * o and items may be NULL, 0; m, too, beside items: then only they are loaded, before a model is
+ * built, say. Items must be in the file with that type and at most n numbers (text:
  * n bytes with the final 0; the rest is zeroed). WEFT_ENOENT: no file; WEFT_EFORMAT: damaged, no
  * checkpoint, or of another model, cell or optimiser; WEFT_ESHAPE: of other shapes. */
 WEFT_API weft_status weft_load(const char *path, weft_module *m, weft_optim *o,

@@ -24,13 +24,14 @@ static weft_status read_open(const char *path, int file, weft__head *head, unsig
                              size_t *size)
 {
     struct stat s;
-    unsigned char first[512];
+    unsigned char first[WEFT__HEAD + 1];
     if (fstat(file, &s))
         return weft__file_fail(WEFT_EIO, "%s cannot be read: %s", path, strerror(errno));
     if (!S_ISREG(s.st_mode))
         return weft__file_fail(WEFT_EFORMAT, "%s is not a regular file", path);
-    size_t all = (size_t)s.st_size, n = all < sizeof first ? all : sizeof first;
+    size_t all = (size_t)s.st_size, n = all < WEFT__HEAD ? all : WEFT__HEAD;
     weft_status status = read_to(path, file, first, 0, n);
+    first[n] = 0;
     if (!status)
         status = head(path, first, n, all);
     if (status)

@@ -19,9 +19,10 @@ typedef struct weft__span { const void *bytes; size_t size; } weft__span;
  * was. */
 weft_status weft__write_file(const char *path, const weft__span *spans, int n);
 /* file.c */
-/* A regular file in memory, *bytes to be freed. `head` is called when its first bytes (512 at most) are there
- * and may refuse the rest by a status of its own: no one wants to read a terabyte only to learn that it is a
- * film. */
+/* A regular file in memory, *bytes to be freed. `head` is called when its first bytes are there, WEFT__HEAD
+ * at most and a 0 behind them, and may refuse the rest by a status of its own: a terabyte is not read only
+ * to learn that it is a film. */
+enum { WEFT__HEAD = 512 };
 typedef weft_status weft__head(const char *path, const unsigned char *bytes, size_t head, size_t size);
 weft_status weft__read_file(const char *path, weft__head *head, unsigned char **bytes, size_t *size);
 

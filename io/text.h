@@ -1,5 +1,5 @@
 /* text.h - what every text that io reads or writes needs: the "C" locale whatever the program's own is,
- * UTF-8 that is taken from no one on trust, numbers that come back the same. */
+ * UTF-8 that is checked, numbers that come back the same. */
 #ifndef WEFT_IO_TEXT_H
 #define WEFT_IO_TEXT_H
 #include <stdio.h>

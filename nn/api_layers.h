@@ -24,10 +24,11 @@ WEFT_API weft_linear *weft_linear_new(weft_module *m, const char *name,
 WEFT_API weft_tensor *weft_linear_run(weft_linear *l, weft_tensor *x);
 
 typedef struct weft_embedding weft_embedding;
-/* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its number
- * alone. row_dropout, 0 <= p < 1: in training each row of the table is 0 with that probability, and
- * divided by 1 - p otherwise, the same wherever its id stands in the step (Gal & Ghahramani 2016;
- * embedding dropout of Merity et al. 2017); a function of (seed, path, number of the step, id). */
+/* padding: a row that stays 0. Row 0 wants has_padding said, any other row is meant by its
+ * number. row_dropout, 0 <= p < 1: in training each row of the table is 0 with that probability,
+ * and divided by 1 - p otherwise, the same wherever its id stands in the step (Gal & Ghahramani
+ * 2016; embedding dropout of Merity et al. 2017); a function of (seed, path, number of the step,
+ * id). */
 typedef struct {
     int64_t rows, columns;
     int64_t padding;

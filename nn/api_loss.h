@@ -20,7 +20,7 @@ WEFT_API weft_loss weft_add_losses(weft_loss a, weft_loss b);
 /* smoothing a: (1 - a) w[target] (-log p[target]) + a / classes sum_c w[c] (-log p[c]), Szegedy et
  * al. 2016; weight: sum of w[target]. mask, of the shape of the classes, or NULL, multiplies both;
  * where it is 0 logits and class are not looked at. class_weight [classes] or NULL; ignore: a class
- * that counts nothing (class 0 wants has_ignore said, any other is meant by its number alone, -100,
+ * that counts nothing (class 0 wants has_ignore said, any other is meant by its number, -100,
  * too). Mask and class_weight are constants: they have no gradient. */
 typedef struct {
     weft_tensor *mask, *class_weight;

@@ -9,7 +9,9 @@
 extern "C" {
 #endif
 
-/* ---- optimisers; each rule and name as in torch.optim ---- */
+/* ---- optimisers; each rule and name as in torch.optim ---- *
+ * 0 means torch's default: lr 1e-3 (RMSprop 1e-2), alpha .99, beta1 .9, beta2 .999, eps 1e-8; all
+ * others are 0. Only AdamW's weight_decay differs: 0 here, .01 in torch. */
 typedef struct weft_optim weft_optim;
 typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } weft_sgd_opts;
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;

@@ -25,7 +25,7 @@ weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double power)
     if (!w)
         return weft__inert(m);
     power = power == 0 ? 2 : power;
-    if (!(max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
+    if (!((real)max > 0) || (power != 1 && power != 2 && power != (double)INFINITY)) {
         weft__fail(w, WEFT_EARG,
                    "clip_grad_norm: norm %g, at most %g; a norm 1, 2 (or 0) or INFINITY, at most more than 0 "
                    "(INFINITY: no limit) are expected",

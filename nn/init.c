@@ -70,14 +70,14 @@ bool weft__init_is_sound(weft *w, const char *function, const char *path, const 
 {
     if ((unsigned)init.kind > WEFT_INIT_ORTHOGONAL)
         weft__fail(w, WEFT_EARG, "%s: %s: no such weft_init_kind: %d", function, path, (int)init.kind);
-    else if (!isfinite(init.a) || !isfinite(init.b))
+    else if (!isfinite((real)init.a) || !isfinite((real)init.b))
         weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are expected",
-                   function, path, (double)init.a, (double)init.b);
-    else if (init.kind == WEFT_INIT_UNIFORM && !(init.a <= init.b && isfinite(init.b - init.a)))
+                   function, path, init.a, init.b);
+    else if (init.kind == WEFT_INIT_UNIFORM && !(init.a <= init.b && isfinite((real)(init.b - init.a))))
         weft__fail(w, WEFT_EARG,
                    "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, "
                    "is expected",
-                   function, path, (double)init.a, (double)init.b);
+                   function, path, init.a, init.b);
     else if (init.kind >= WEFT_INIT_XAVIER && f->rank < 2)
         weft__fail(w, WEFT_ESHAPE,
                    "%s: %s: Xavier, Kaiming and orthogonal first values want a rank of 2 or more, not %d",

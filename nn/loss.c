@@ -1,4 +1,4 @@
-/* loss.c - losses element by element: a total, and the weight by which somebody will divide, once.
+/* loss.c - losses element by element: a total, and the weight by which the program divides it, once.
  *
  * What a mask leaves out is replaced before anything is computed from it: multiplied afterwards, a NaN there
  * would reach the sum, and its gradient would be 0 * NaN. So every loss is the same three steps: begin
@@ -204,7 +204,7 @@ weft_loss weft_mape(weft_tensor *predicted, weft_tensor *target, const weft_loss
 }
 
 /* ---- quantiles ---- */
-static bool in_order(weft_tensor *x, const real *quantiles, int64_t n)
+static bool quantiles_are_sound(weft_tensor *x, const real *quantiles, int64_t n)
 {
     if (x->f.rank < (x->f.batch ? 2 : 1) || n < 1 || !quantiles || weft_size(x, -1) != n) {
         char text[128];
@@ -229,7 +229,8 @@ weft_loss weft_quantile_loss(weft_tensor *predicted, weft_tensor *target, const 
 {
     weft *w = weft__context(LIST(predicted, target));
     if (!operand_is_usable("quantile_loss", w, predicted, "predicted") ||
-        !operand_is_usable("quantile_loss", w, target, "target") || !in_order(predicted, quantiles, n))
+        !operand_is_usable("quantile_loss", w, target, "target") ||
+        !quantiles_are_sound(predicted, quantiles, n))
         return failed(predicted);
     weft_tensor *x = predicted, *y = weft_rank(target) == weft_rank(x) - 1 ? weft__column(target) : target;
     if (x->w->status || !alike("quantile_loss", x, y, "target", 1) || !weighed("quantile_loss", x, opts))

@@ -57,7 +57,7 @@ bool weft__path_for(weft *w, const weft_module *m, const char *name, const char 
                     char path[WEFT__PATH]);
 bool weft__below(const weft_module *part, const weft_module *m);  /* m itself is below m */
 /* Every parameter and buffer below m in the order in which they were made; visit returns false to stop. A
- * tied name is no second visit: a parameter is visited under its first name alone, so not at all if that is
+ * tied name is no second visit: a parameter is visited only under its first name, so not at all if that is
  * not below m. */
 void weft__each_parameter(const weft_module *m, bool (*visit)(weft__parameter *, void *), void *user);
 /* Whether the path of p below m, where it is, fits a shell pattern. */

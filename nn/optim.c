@@ -3,12 +3,14 @@
  * Whether all gradients are finite, and how many steps were applied, is known to the device only
  * (weft__guard), so a step does not wait: the update kernel reads the guard and does nothing if a gradient is
  * not finite. Only where looking costs nothing, on the CPU, is the guard looked at in each step; elsewhere
- * when somebody asks. */
+ * when the program asks. */
 #include <math.h>
 #include "core/check.h"
 #include "nn/optim.h"
 
 enum { BAD_IN_A_ROW = 10 };
+
+static bool holds(const weft_optim *o) { return o && o->w; }
 
 /* ---- making ---- */
 static void optim_end(void *p)
@@ -28,7 +30,7 @@ static bool too_many(const weft_optim *o) { return o->counts[2] >= BAD_IN_A_ROW;
 static void optim_recover(void *p)
 {
     weft_optim *o = p;
-    if (!too_many(o))
+    if (!holds(o) || !too_many(o))               /* weft_optim_free may have ended it */
         return;
     o->counts[2] = 0;
     o->w->dev.k->upload(&o->w->dev, &o->guard->in_a_row, &o->counts[2], sizeof o->counts[2]);
@@ -74,23 +76,21 @@ void weft_optim_free(weft_optim *o)
     optim_end(o);
 }
 
-static bool holds(const weft_optim *o) { return o && o->w; }
-
 void weft_optim_set_group(weft_optim *o, const char *pattern, double lr_scale, double weight_decay)
 {
     weft *w = holds(o) ? o->w : NULL;
     if (!w || w->status)
         return;
-    if (!pattern || !*pattern ||
-        !(lr_scale >= 0 && weight_decay >= 0 && isfinite(lr_scale) && isfinite(weight_decay))) {
+    real scale = (real)lr_scale, decay = (real)weight_decay;
+    if (!pattern || !*pattern || !(scale >= 0 && decay >= 0 && isfinite(scale) && isfinite(decay))) {
         weft__fail(w, WEFT_EARG,
                    "optim_set_group: pattern %s%.80s%s, rate times %g, decay %g; a pattern of paths, and "
                    "numbers of 0 or more, and finite, are expected",
-                   pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", lr_scale,
-                   weight_decay);
+                   pattern ? "\"" : "", pattern ? pattern : "NULL", pattern ? "\"" : "", (double)scale,
+                   (double)decay);
         return;
     }
-    weft__group_set(o, pattern, (real)lr_scale, (real)weight_decay);
+    weft__group_set(o, pattern, scale, decay);
 }
 
 /* ---- what the device knows ---- */
@@ -245,12 +245,13 @@ void weft_optim_step(weft_optim *o)
 
 void weft_optim_set_lr(weft_optim *o, double lr)
 {
+    real rate = (real)lr;
     if (!holds(o))
         return;
-    if (!(lr >= 0) || isinf(lr))
-        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is expected", lr);
+    if (!(rate >= 0) || isinf(rate))
+        weft__fail(o->w, WEFT_EARG, "optim_set_lr: %g; 0 or more, and finite, is expected", (double)rate);
     else
-        o->how.lr = (real)lr;
+        o->how.lr = rate;
 }
 
 double weft_optim_lr(const weft_optim *o) { return o ? (double)o->how.lr : 0; }
@@ -300,7 +301,7 @@ void weft__optim_restored(weft_optim *o)
         return;
     o->rule = o->how.rule;                       /* io has compared it */
     o->bad[0] = 0;
-    /* whoever loads after ten bad steps has been told */
+    /* a program that loads after ten bad steps has been told of them */
     o->counts[2] = too_many(o) ? 0 : o->counts[2];
     name_bad(o);
     send_guard(o);

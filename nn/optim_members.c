@@ -107,16 +107,15 @@ static void fill_in(weft_optim *next, const weft_optim *o)
         memcpy(next->slot, o->slot, (size_t)o->n * sizeof *o->slot);
         memcpy(next->ages, o->ages, (size_t)o->n * sizeof *o->ages);
     }
-    next->elements = weft__slots_join(next->slot, o->n);
     const weft__parameter *p = o->seen;
     for (int i = o->n; i < next->n; i++) {
         weft__slot *s = next->slot + i;
         *s = (weft__slot){ .p = next_new(o, p), .scale = 1, .decay = o->how.decay };
         p = s->p, next->ages[i] = 0;
-        next->elements = weft__slots_join(next->slot, i + 1);
         for (weft__group *g = o->groups; g; g = g->next)
             apply(o, g, s);
     }
+    next->elements = weft__slots_join(next->slot, next->n);
 }
 
 static bool grow_members(weft_optim *o, int more)

@@ -1,28 +1,29 @@
-/* optim_rules.c - SGD, RMSprop, Adam and AdamW: their options, checked, and the vectors that each keeps. */
+/* optim_rules.c - SGD, RMSprop, Adam and AdamW: their options, checked, and the vectors that each keeps. An
+ * option is looked at as the weft_real that a step takes: 1e-50 is an eps of 0 in float, 1e39 an infinity. */
 #include <math.h>
 #include "nn/optim.h"
 
 static void check_option(const weft_module *m, const char *name, const char *option, double value)
 {
-    if (!(value >= 0) || isinf(value))
+    if (!(value >= 0) || isinf((real)value))
         weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more, and finite, is expected", name, option,
-                   value);
+                   (double)(real)value);
 }
 
 static void below_one(const weft_module *m, const char *name, const char *option, double value)
 {
-    if (!(value >= 0 && value < 1))
+    if (!(value >= 0 && (real)value < 1))
         weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: %s %g; 0 or more and below 1 is expected", name, option,
-                   value);
+                   (double)(real)value);
 }
 
 /* 0 would divide 0 by 0 wherever a gradient is 0: in rows of an embedding that a batch lacks, in the gaps
  * between parameters. */
 static void positive(const weft_module *m, const char *name, double eps)
 {
-    if (!(eps > 0) || isinf(eps))
+    if (!((real)eps > 0) || isinf((real)eps))
         weft__fail(m ? m->w : NULL, WEFT_EARG, "%s: eps %g; more than 0, and finite, is expected", name,
-                   eps);
+                   (double)(real)eps);
 }
 
 weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
@@ -32,9 +33,9 @@ weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts)
     check_option(m, "sgd", "lr", o.lr);
     check_option(m, "sgd", "momentum", o.momentum);
     check_option(m, "sgd", "weight_decay", o.weight_decay);
-    if (!isfinite(o.dampening))
+    if (!isfinite((real)o.dampening))
         weft__fail(m ? m->w : NULL, WEFT_EARG, "sgd: dampening %g; a finite number is expected",
-                   o.dampening);
+                   (double)(real)o.dampening);
     if (o.nesterov && (!(o.momentum > 0) || o.dampening != 0))
         weft__fail(m ? m->w : NULL, WEFT_EARG,
                    "sgd: momentum %g, dampening %g; nesterov wants a momentum above 0 and no dampening",

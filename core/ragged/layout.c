@@ -186,7 +186,7 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
 static bool placement_fits(weft_batch *b, const weft_placement *p)
 {
     bool sane = p && p->rows >= 0 && p->width >= 0 && (b->n == 0 || (p->row && p->column)) &&
-                (p->width == 0 || p->rows < INT32_MAX / p->width);
+                p->rows < INT32_MAX / (p->width ? p->width : 1);
     for (int64_t s = 0; sane && s < b->n; s++)
         if (p->row[s] < 0 || p->row[s] >= p->rows || p->column[s] < 0 ||
             p->column[s] + (int64_t)b->len[s] > p->width) {
@@ -198,8 +198,8 @@ static bool placement_fits(weft_batch *b, const weft_placement *p)
         }
     if (!sane)
         weft__fail(b->w, WEFT_EARG,
-                   "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences "
-                   "are expected",
+                   "to_rows: placement %s, %lld rows of %lld; a row and a column for each of %lld sequences, "
+                   "and fewer than 2^31 - 1 rows and cells, are expected",
                    !p                 ? "NULL" :
                    b->n && !p->row    ? "row NULL" :
                    b->n && !p->column ? "column NULL" :

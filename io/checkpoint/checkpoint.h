@@ -59,7 +59,7 @@ weft_status weft__usable_with(const weft_module *m, const weft_optim *o, const c
                               const char *path);
 
 /* ---- items.c ---- */
-/* Items alone, of a file that need not fit a module. */
+/* Only items, of a file that need not fit a module. */
 weft_status weft__items_load(const char *path, const weft_checkpoint_item *items, int64_t n);
 weft_status weft__items_good(const char *function, const weft_checkpoint_item *items, int64_t n);
 void        weft__items_store(weft__h5 *h, const weft_checkpoint_item *items, int64_t n);

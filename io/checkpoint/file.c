@@ -53,6 +53,7 @@ weft_status weft__sealed_write(weft__h5 *h, const char *path)
 static weft_status check_head(const char *path, const unsigned char *head, size_t n, size_t size)
 {
     static const char magic[] = WEFT__MAGIC, now[] = WEFT__MAGIC VERSION "\nbytes ";
+    const char *text = (const char *)head, *version = text + sizeof magic - 1;       /* a 0 ends the head */
     weft_status foreign = weft__foreign(path, head, n, size);
     if (foreign)
         return foreign;
@@ -64,12 +65,12 @@ static weft_status check_head(const char *path, const unsigned char *head, size_
             "%s is an HDF5 file but no checkpoint of weft; weft_load_state_dict reads foreign weights", path);
     if (memcmp(head, magic, sizeof magic - 1))
         return weft__file_fail(WEFT_EFORMAT, "%s is no checkpoint, or its first bytes are damaged", path);
+    size_t length = strcspn(version, "\n");
     if (memcmp(head, now, sizeof now - 1))
         return weft__file_fail(WEFT_EFORMAT,
                                "%s is a checkpoint of version %.*s; this library reads version " VERSION,
-                               path, (int)strcspn((const char *)head + sizeof magic - 1, "\n") % 16,
-                               (const char *)head + sizeof magic - 1);
-    size_t bytes = strtoull((const char *)head + sizeof now - 1, NULL, 10);
+                               path, length < 15 ? (int)length : 15, version);
+    size_t bytes = strtoull(text + sizeof now - 1, NULL, 10);
     if (bytes != size - WEFT__SEAL)
         return weft__file_fail(WEFT_EFORMAT,
                                "%s is damaged: behind its head there are %zu bytes, and there were %zu", path,

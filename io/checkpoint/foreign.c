@@ -57,8 +57,9 @@ static const struct { bool (*is)(const head *); const char *what, *values;
     { is_torch, "a file of torch.save", "torch.load(path, map_location=\"cpu\").items()" },
     { is_npz, "a NumPy archive (.npz)", "numpy.load(path).items()" },
     { is_zip, "a zip archive", NULL },
-    { is_pickle, "a pickle of Python's", "pickle.load(open(path, \"rb\")).items()" },
+    /* its length may begin as a pickle does: 640 bytes, say */
     { is_safetensors, "a safetensors file", "safetensors.numpy.load_file(path).items()" },
+    { is_pickle, "a pickle of Python's", "pickle.load(open(path, \"rb\")).items()" },
     { is_onnx, "an ONNX model",
       "((t.name, onnx.numpy_helper.to_array(t)) for t in onnx.load(path).graph.initializer)" },
 };

@@ -5,22 +5,11 @@
 #include "io/data/data.h"
 #include "io/hdf5/hdf5.h"
 
-enum { PATH = 300 };
-
 static bool is_float(weft__number t)
 {
     return t == WEFT__F32 || t == WEFT__F64 || t == WEFT__F32_BE || t == WEFT__F64_BE;
 }
 static bool is_int(weft__number t) { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
-
-/* "group/name" as a path from the root; "", "/" and NULL are the root itself. */
-static bool join_path(char path[PATH], const char *group, const char *name)
-{
-    while (group && *group == '/')
-        group++;
-    int n = snprintf(path, PATH, "%s%s%s", group ? group : "", group && *group ? "/" : "", name);
-    return n < PATH;
-}
 
 /* ---- reading ---- */
 static void *read_array(weft__h5 *h, const char *path, const weft__kind *kind, weft__number as, size_t count,
@@ -36,9 +25,9 @@ static void *read_array(weft__h5 *h, const char *path, const weft__kind *kind, w
 
 static void read_lengths(weft__h5 *h, const char *group, weft_dataset *d)
 {
-    char path[PATH], text[128];
+    char path[WEFT__H5_PATH], text[128];
     weft__kind kind;
-    if (!join_path(path, group, "lengths") || !weft__h5_find(h, path, &kind) ||
+    if (!weft__h5_join(path, group, "lengths") || !weft__h5_find(h, path, &kind) ||
         weft__h5_status(h) != WEFT_OK) {
         weft__h5_fail(h, WEFT_EFORMAT, "there is no data set \"%s\"", path);
         return;
@@ -77,11 +66,11 @@ static bool set_fits(weft__h5 *h, const char *path, const weft__kind *kind, cons
 
 static void read_rows(weft__h5 *h, const char *group, weft_dataset *d)
 {
-    char path[PATH], text[128];
+    char path[WEFT__H5_PATH], text[128];
     weft__kind kind;
-    bool tokens = false, found = join_path(path, group, "rows") && weft__h5_find(h, path, &kind);
+    bool tokens = false, found = weft__h5_join(path, group, "rows") && weft__h5_find(h, path, &kind);
     if (!found)
-        tokens = found = join_path(path, group, "tokens") && weft__h5_find(h, path, &kind);
+        tokens = found = weft__h5_join(path, group, "tokens") && weft__h5_find(h, path, &kind);
     if (!found || weft__h5_status(h) != WEFT_OK) {
         weft__h5_fail(h, WEFT_EFORMAT, "there is neither \"rows\" nor \"tokens\" in group \"%s\"",
                       group ? group : "/");
@@ -130,41 +119,38 @@ weft_status weft_read_hdf5(const char *path, const char *group, weft_dataset *ou
 /* ---- writing ---- */
 static bool consistent(const weft_dataset *d)
 {
-    if (!d || d->n < 0 || (d->n && !d->len) || (d->rows && d->columns < 1))
+    if (!d || d->n < 0 || (d->n && !d->len) || d->columns < 0 || (d->rows && !d->columns))
         return false;
     for (int64_t i = 0; i < d->n; i++)
-        if (d->len[i] < 0)
+        if (d->len[i] < 0 || (d->len[i] && !d->rows && !d->ints))
             return false;
     return true;
 }
 
 static void write_dataset(weft__h5 *h, const char *group, const weft_dataset *d)
 {
-    char path[PATH];
+    char path[WEFT__H5_PATH];
     int64_t total = 0;
     for (int64_t i = 0; i < d->n; i++)
         total += d->len[i];
-    join_path(path, group, "lengths");
-    for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
-        *end = 0;
-        weft__h5_group(h, path);
-        *end = '/';
-    }
+    weft__h5_join(path, group, "lengths");
+    weft__h5_groups(h, path);
     weft__h5_write(h, path, &(weft__kind){ WEFT__I32, 1, { d->n } }, d->len);
-    join_path(path, group, d->ints ? "tokens" : "rows");
+    bool tokens = d->ints || !d->columns;
+    weft__h5_join(path, group, tokens ? "tokens" : "rows");
     weft__kind ints = { WEFT__I32, 1, { total } },
                rows = { weft__number_of(WEFT_REAL), 2, { total, d->columns } };
-    weft__h5_write(h, path, d->ints ? &ints : &rows, d->ints ? (const void *)d->ints : (const void *)d->rows);
+    weft__h5_write(h, path, tokens ? &ints : &rows, tokens ? (const void *)d->ints : (const void *)d->rows);
 }
 
 weft_status weft_write_hdf5(const weft_dataset *data, const char *path, const char *group)
 {
-    char place[PATH];
-    if (!path || !consistent(data) || (!data->rows && !data->ints) || !join_path(place, group, "lengths"))
+    char place[WEFT__H5_PATH];
+    if (!path || !consistent(data) || !weft__h5_join(place, group, "lengths"))
         return weft__file_fail(WEFT_EARG,
                                "weft_write_hdf5: a path, a group of at most %d bytes, and a dataset with "
                                "lengths from 0 on are expected",
-                               PATH - 16);
+                               WEFT__H5_PATH - 16);
     weft__h5 *h = weft__h5_new(path, 0, false);
     if (!h)
         return WEFT_ENOMEM;

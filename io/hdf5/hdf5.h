@@ -57,6 +57,14 @@ weft_status weft__h5_status(const weft__h5 *h);
 void weft__h5_fail(weft__h5 *h, weft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* ---- path.c ---- */
+enum { WEFT__H5_PATH = 300 };
+/* "group/name" as a path from the root, without empty parts and dots; "", "/" and NULL are the root itself.
+ * false: there is no room for it, and it is cut. */
+bool weft__h5_join(char path[WEFT__H5_PATH], const char *group, const char *name);
+/* Makes the groups on the way to what is to be written there. */
+void weft__h5_groups(weft__h5 *h, const char *path);
+
 /* ---- writing ---- */
 void weft__h5_group(weft__h5 *h, const char *path);
 void weft__h5_write(weft__h5 *h, const char *path, const weft__kind *kind, const void *values);

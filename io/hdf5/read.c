@@ -7,7 +7,7 @@
 enum { LINKS = 100000, NAME = 256 };
 
 /* ---- objects ---- */
-/* Follows a path by hard links alone, and looks at each header before libhdf5 does; false if there is
+/* Follows a path only by hard links, and looks at each header before libhdf5 does; false if there is
  * nothing, or at an error: a soft or external link. */
 static bool follow_path(weft__h5 *h, const char *path, weft__h5_header *header)
 {
@@ -139,7 +139,7 @@ bool weft__h5_find(weft__h5 *h, const char *path, weft__kind *k)
     *k = (weft__kind){ .type = WEFT__ODD };
     if (set < 0)
         return header.odd;
-    /* more bytes than the file has: told before anybody takes memory for them; chunks may be compressed */
+    /* more bytes than the file has: told before memory is taken for them; chunks may be compressed */
     const char *why = !kind_of(set, k) ? "has a shape that cannot be read" :
                       !header.chunked && weft__kind_bytes(k) > h->size ? unfit(h, set, SIZE_MAX) :
                                                                          NULL;
@@ -216,7 +216,7 @@ static void read_set(weft__h5 *h, hid_t set, const char *path, const weft__h5_he
     }
     bool floats = weft__number_is_float(want->type) && weft__number_is_float(as);
     const char *why = !header->chunked ? unfit(h, set, bytes) :
-                      !floats          ? "is in chunks; that is read of floating-point numbers alone" :
+                      !floats          ? "is in chunks; only floating-point numbers are read so" :
                                          NULL;
     if (why)
         weft__h5_fail(h, WEFT_EFORMAT, "%s %s", path, why);

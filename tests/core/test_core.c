@@ -46,10 +46,14 @@ Test(core, devices_that_are_not_there)
     w = open_with((weft_opts){ .device = WEFT_BEST });
     cr_assert(weft_ok(w) && strcmp(weft_device_name(w), "cuda"), "%s", weft_error_message(w));
     CLEAN(w);
-    setenv("WEFT_DEVICE", "abacus", 1);
-    w = open_with((weft_opts){ 0 });
-    cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), "WEFT_DEVICE=abacus"));
-    CLEAN_FAILED(w);
+    static const char *const devices[] = { "abacus", "cpu:", "cpu:-1", "cpu:1x", "cpu:4294967296" };
+    for (int i = 0; i < COUNT(devices); i++) {
+        setenv("WEFT_DEVICE", devices[i], 1);
+        w = open_with((weft_opts){ 0 });
+        cr_assert(weft_error_code(w) == WEFT_EDEVICE && strstr(weft_error_message(w), devices[i]), "%s",
+                  devices[i]);
+        CLEAN_FAILED(w);
+    }
     unsetenv("WEFT_DEVICE");
     setenv("WEFT_ISA", "mmx", 1);
     w = open_with((weft_opts){ 0 });

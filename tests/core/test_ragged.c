@@ -297,6 +297,16 @@ Test(ragged, nan_in_pads_changes_nothing)
     }
 }
 
+/* A recurrent layer has a number for each row, whatever its width. */
+Test(ragged, too_many_rows_of_no_width)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_ragged(w, NULL, 3, &(weft_lengths){ 0, NULL, NULL });
+    weft_to_rows(x, &(weft_placement){ (int64_t)1 << 62, 0, NULL, NULL });
+    FAILS(w, WEFT_EARG, "4611686018427387904 rows of 0");
+    CLEAN(w);
+}
+
 Test(ragged, long_sequences)
 {
     FOR_DEVICES(w) {

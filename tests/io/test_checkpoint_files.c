@@ -41,6 +41,23 @@ Test(checkpoint_files, a_full_disk_leaves_the_old_file)
     end_folder();
 }
 
+/* A version, and a number of bytes, that go on to the end of the head and beyond. */
+Test(checkpoint_files, a_head_without_an_end)
+{
+    model a = model_new(1);
+    const char *path = in_folder("head");
+    char text[2000];
+    memset(text, '1', sizeof text);
+    memcpy(text, "weft checkpoint ", 16);
+    write_bytes(path, text, sizeof text);
+    REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "version 111111111111111;");
+    memcpy(text, "weft checkpoint 1\nbytes ", 24);
+    write_bytes(path, text, sizeof text);
+    REFUSES(weft_load(path, a.m, a.o, NULL, 0), WEFT_EFORMAT, "there were 18446744073709551615");
+    CLEAN(a.w);
+    end_folder();
+}
+
 Test(checkpoint_files, what_cannot_be_replaced_is_left_alone)
 {
     model a = model_new(1);

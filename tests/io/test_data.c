@@ -275,7 +275,7 @@ Test(data, csv_of_any_bytes_does_no_harm)
 /* ---- HDF5 ---- */
 Test(data, hdf5_there_and_back)
 {
-    static const char *const groups[] = { NULL, "", "/", "train", "/a/b/c" };
+    static const char *const groups[] = { NULL, "", "/", "train", "/a/b/c", "a//b/", "./a/." };
     for (int k = 0; k < rounds(40, 400); k++) {
         int32_t len[20], tokens[20 * 9];
         weft_real rows[20 * 9 * 3];
@@ -287,7 +287,7 @@ Test(data, hdf5_there_and_back)
         in.columns = k % 2 ? 3 : 0;
         in.rows = k % 2 ? rows : NULL;
         in.ints = k % 2 ? NULL : tokens;
-        const char *group = groups[k % 5], *path = in_folder("d.h5");
+        const char *group = groups[k % COUNT(groups)], *path = in_folder("d.h5");
         cr_assert_eq(weft_write_hdf5(&in, path, group), WEFT_OK, "%s", weft_file_message());
         cr_assert_eq(weft_read_hdf5(path, group, &out), WEFT_OK, "%s", weft_file_message());
         cr_assert(out.n == in.n && out.columns == in.columns && out.offset[out.n] == total &&
@@ -359,6 +359,26 @@ Test(data, hdf5_of_others)
     cr_assert_eq(weft_read_hdf5(put_text("no.h5", "not HDF5 at all"), NULL, &d), WEFT_EFORMAT);
     cr_assert_eq(weft_read_hdf5(in_folder("nowhere.h5"), NULL, &d), WEFT_ENOENT);
     cr_assert_eq(weft_read_hdf5(file_name, NULL, NULL), WEFT_EARG);
+    end_folder();
+}
+
+/* A text of empty lines has no token, and no memory for one. */
+Test(data, hdf5_of_empty_sequences)
+{
+    weft_dataset in, out;
+    cr_assert_eq(weft_read_text(put_text("lines.txt", "\n\n"), NULL, &in), WEFT_OK);
+    cr_assert_eq(weft_write_hdf5(&in, in_folder("d.h5"), NULL), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_read_hdf5(file_name, NULL, &out), WEFT_OK, "%s", weft_file_message());
+    cr_assert(in.n == 2 && out.n == 2 && !out.columns && out.ints && !out.offset[2]);
+    weft_dataset_free(&in);
+    weft_dataset_free(&out);
+    cr_assert_eq(weft_read_csv(put_text("head.csv", "id,x,y\n"), "id", (const char *[]){ "x", "y" }, 2, NULL,
+                               &in), WEFT_OK);
+    cr_assert_eq(weft_write_hdf5(&in, in_folder("d.h5"), NULL), WEFT_OK, "%s", weft_file_message());
+    cr_assert_eq(weft_read_hdf5(file_name, NULL, &out), WEFT_OK, "%s", weft_file_message());
+    cr_assert(out.n == 0 && out.columns == 2 && out.rows);
+    weft_dataset_free(&in);
+    weft_dataset_free(&out);
     end_folder();
 }
 

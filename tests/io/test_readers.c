@@ -181,6 +181,8 @@ Test(readers, ids_are_texts_of_any_plain_kind)
 /* ---- files of other programs where weights are expected ---- */
 typedef struct { const char *name; const char *bytes; size_t n; const char *what, *how; } foreign;
 #define FOREIGN(name, bytes, what, how) { name, bytes, sizeof(bytes) - 1, what, how }
+#define TEN     "          "
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 /* first bytes as torch 2.5, NumPy 2, safetensors 0.4, pickle and onnx 1.17 write them */
 static const foreign others[] = {
     FOREIGN("model.pt",
@@ -197,6 +199,9 @@ static const foreign others[] = {
         "m.safetensors",
         "\x3d\0\0\0\0\0\0\0{\"x\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}}    \0\0\0\0",
         "a safetensors file", "safetensors.numpy"),
+    /* 640 bytes of JSON: the length begins as a pickle of protocol 2 does */
+    FOREIGN("long.safetensors", "\x80\2\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"pt\"},"
+            TEN HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED, "a safetensors file", "safetensors.numpy"),
     FOREIGN("m.onnx",
             "\x08\x08\x12\x07pytorch\x1a\x05"
             "2.5.1:\x8c\1",

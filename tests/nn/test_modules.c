@@ -1,4 +1,5 @@
 /* test_modules.c - the tree of modules: names, first values, the flat vectors, what cannot be made. */
+#include <float.h>
 #include "tests/check.h"
 #include "nn/nn.h"
 
@@ -209,12 +210,16 @@ Test(modules, initialise_starts_a_parameter_anew)
     cr_assert(all_are(p, 4) && m->w->tape->changes > version);
     weft_initialise(p, unit);
     same_bits("again", numbers(p), first, 40);
+    /* that a weft_real holds, and what is more */
+    double most = sizeof(weft_real) == sizeof(float) ? (double)FLT_MAX : DBL_MAX, large = 2 * most;
     struct { weft_tensor *x; weft_init init; weft_status status; const char *part;
     } bad[] = { { buffer, unit, WEFT_EARG, "no parameter" },
                 { weft_grad(p), unit, WEFT_EARG, "no parameter" },
                 { NULL, unit, WEFT_OK, "" },
                 { p, { WEFT_INIT_UNIFORM, NAN, 1 }, WEFT_EARG, "finite" },
                 { p, { WEFT_INIT_NORMAL, 0, INFINITY }, WEFT_EARG, "finite" },
+                { p, { WEFT_INIT_CONSTANT, large, 0 }, WEFT_EARG, "finite" },
+                { p, { WEFT_INIT_UNIFORM, -.75 * most, .75 * most }, WEFT_EARG, "not too far apart" },
                 { p, { (weft_init_kind)99, 0, 0 }, WEFT_EARG, "weft_init_kind" },
                 { p, { WEFT_INIT_XAVIER, 0, 0 }, WEFT_ESHAPE, "rank" },
                 { p, { WEFT_INIT_ORTHOGONAL, 0, 0 }, WEFT_ESHAPE, "m.p" } };

@@ -81,6 +81,22 @@ Test(recover, other_errors_do_not_make_a_step_good)
     }
 }
 
+Test(recover, an_optimiser_may_end_before)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_optim *o = weft_sgd_new(a.m, NULL);
+        bad_steps(&a, o, 10);
+        weft_optim_skipped(o, NULL);
+        weft_optim_free(o);
+        FAILS(w, WEFT_ENUMERIC, "10 steps in a row");
+        o = weft_sgd_new(a.m, NULL);
+        good_step(&a, o, 0);
+        cr_assert(weft_optim_steps(o) == 1 && weft_optim_skipped(o, NULL) == 0);
+        OK(w);
+    }
+}
+
 Test(recover, saving_leaves_it_alone)
 {
     name_file();

@@ -38,6 +38,38 @@ Test(optim, refusals)
     CLEAN(w);
 }
 
+/* 1e39 is an infinity of float, 1e-50 a 0, and what is nearly 1 is 1: refused as those are. */
+Test(optim, numbers_that_a_weft_real_does_not_hold)
+{
+    weft *w = open_on(WEFT_REF);
+    model a = model_in(w);
+    bool wide = sizeof(weft_real) == sizeof(double);
+    double large = wide ? (double)INFINITY : 1e39, small = wide ? -1 : 1e-50, one = 1 - 1e-12;
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .lr = large });
+    FAILS(w, WEFT_EARG, "sgd: lr inf");
+    weft_sgd_new(a.m, &(weft_sgd_opts){ .dampening = large });
+    FAILS(w, WEFT_EARG, "sgd: dampening inf");
+    weft_rmsprop_new(a.m, &(weft_rmsprop_opts){ .eps = small });
+    FAILS(w, WEFT_EARG, "rmsprop: eps");
+    weft_adam_new(a.m, &(weft_adam_opts){ .eps = small });
+    FAILS(w, WEFT_EARG, "adam: eps");
+    if (!wide) {
+        weft_adam_new(a.m, &(weft_adam_opts){ .beta2 = one });
+        FAILS(w, WEFT_EARG, "adam: beta2 1; 0 or more and below 1");
+        weft_clip_grad_norm(a.m, small, 2);
+        FAILS(w, WEFT_EARG, "clip_grad_norm: norm 2, at most 1e-50");
+    }
+    weft_optim *o = weft_sgd_new(a.m, NULL);
+    weft_optim_set_lr(o, large);
+    FAILS(w, WEFT_EARG, "optim_set_lr: inf");
+    weft_optim_set_group(o, "*", large, 0);
+    FAILS(w, WEFT_EARG, "rate times inf");
+    weft_optim_set_group(o, "*", 1, large);
+    FAILS(w, WEFT_EARG, "decay inf");
+    cr_assert_eq(weft_optim_lr(o), (weft_real)1e-3);
+    CLEAN(w);
+}
+
 Test(optim, null)
 {
     weft_optim *o = weft_adam_new(NULL, NULL);

@@ -5,15 +5,6 @@
 #include "rnn/forecast/series/frame.h"
 #include "io/hdf5/hdf5.h"
 
-enum { PATH = 300 };
-
-static bool join_path(char path[PATH], const char *group, const char *name)
-{
-    while (group && *group == '/')
-        group++;
-    return snprintf(path, PATH, "%s%s%s", group ? group : "", group && *group ? "/" : "", name) < PATH;
-}
-
 static bool is_number(weft__number t) { return t != WEFT__CHARS && t != WEFT__ODD; }
 static bool is_int(weft__number t)    { return t == WEFT__I32 || t == WEFT__I64 || t == WEFT__U8; }
 
@@ -28,10 +19,10 @@ typedef struct {
 } reader;
 
 /* The kind of a set of one axis; false and the session's error if it is not there or is something else. */
-static bool find_set(reader *r, const char *name, char path[PATH], weft__kind *kind, bool ints)
+static bool find_set(reader *r, const char *name, char path[WEFT__H5_PATH], weft__kind *kind, bool ints)
 {
     char text[128];
-    if (!join_path(path, r->group, name) || !weft__h5_find(r->h, path, kind))
+    if (!weft__h5_join(path, r->group, name) || !weft__h5_find(r->h, path, kind))
         weft__h5_fail(r->h, WEFT_EFORMAT, "there is no data set \"%.200s\"", name);
     else if (kind->rank != 1 || !(ints ? is_int(kind->type) : is_number(kind->type)) ||
              kind->size[0] >= INT32_MAX)
@@ -42,7 +33,7 @@ static bool find_set(reader *r, const char *name, char path[PATH], weft__kind *k
 
 static void read_column(reader *r, const char *name)
 {
-    char path[PATH];
+    char path[WEFT__H5_PATH];
     weft__kind kind;
     if (!find_set(r, name, path, &kind, false))
         return;
@@ -81,9 +72,9 @@ static void fill_parts(reader *r, const int64_t *len)
 
 static void read_parts(reader *r)
 {
-    char path[PATH];
+    char path[WEFT__H5_PATH];
     weft__kind kind = { WEFT__I64, 1, { 1 } };
-    bool several = join_path(path, r->group, "lengths") && weft__h5_is(r->h, path);
+    bool several = weft__h5_join(path, r->group, "lengths") && weft__h5_is(r->h, path);
     if (weft__h5_status(r->h) != WEFT_OK || (several && !find_set(r, "lengths", path, &kind, true)))
         return;
     r->n = kind.size[0];
@@ -106,9 +97,9 @@ static void read_parts(reader *r)
  * column's. */
 static void read_ids(reader *r)
 {
-    char path[PATH];
+    char path[WEFT__H5_PATH];
     weft__kind kind;
-    if (!join_path(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
+    if (!weft__h5_join(path, r->group, "ids") || !weft__h5_find(r->h, path, &kind) || is_number(kind.type))
         return;
     if (kind.type != WEFT__CHARS) {
         weft__h5_fail(
@@ -181,11 +172,11 @@ weft_status weft_frame_read_hdf5(weft_frame *f, const char *path, const char *gr
 /* ---- writing ---- */
 static weft_status can_be_written(const weft_frame *f, const char *group)
 {
-    char place[PATH];
+    char place[WEFT__H5_PATH];
     for (int64_t c = 0; c < f->columns; c++) {
         const char *name = f->name[c];
         if (strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lengths") ||
-            !strcmp(name, "ids") || !join_path(place, group, name))
+            !strcmp(name, "ids") || !weft__h5_join(place, group, name))
             return weft__file_fail(WEFT_EARG,
                                    "weft_frame_write_hdf5: \"%.100s\" is no name for a data set here", name);
     }
@@ -194,7 +185,7 @@ static weft_status can_be_written(const weft_frame *f, const char *group)
             return weft__file_fail(WEFT_EARG,
                                    "weft_frame_write_hdf5: the id of series %lld has more than one line",
                                    (long long)s);
-    return join_path(place, group, "lengths") ?
+    return weft__h5_join(place, group, "lengths") ?
                WEFT_OK :
                weft__file_fail(WEFT_EARG, "weft_frame_write_hdf5: the group's name is too long");
 }
@@ -218,22 +209,16 @@ static char *lines_of(const weft_frame *f)
 
 static void write_frame(weft__h5 *h, const char *group, const weft_frame *f, int64_t *len, const char *ids)
 {
-    char path[PATH];
-    join_path(path, group, "lengths");
-    for (char *end = strchr(path, '/'); end; end = strchr(end + 1, '/')) {       /* the groups on the way */
-        if (end[-1] == '/')                      /* two in a row are one */
-            continue;
-        *end = 0;
-        weft__h5_group(h, path);
-        *end = '/';
-    }
+    char path[WEFT__H5_PATH];
+    weft__h5_join(path, group, "lengths");
+    weft__h5_groups(h, path);
     for (int64_t s = 0; s < f->n; s++)
         len[s] = f->start[s + 1] - f->start[s];
     weft__h5_write(h, path, &(weft__kind){ WEFT__I64, 1, { f->n } }, len);
-    join_path(path, group, "ids");
+    weft__h5_join(path, group, "ids");
     weft__h5_write(h, path, &(weft__kind){ WEFT__CHARS, 1, { (int64_t)strlen(ids) + 1 } }, ids);
     for (int64_t c = 0; c < f->columns; c++) {
-        join_path(path, group, f->name[c]);
+        weft__h5_join(path, group, f->name[c]);
         weft__h5_write(h, path, &(weft__kind){ WEFT__F64, 1, { f->rows } }, f->column[c]);
     }
 }
