@@ -133,6 +133,15 @@ static bool results_are_possible(weft_call *c)
     return fine;
 }
 
+static bool has_shape(weft_call *c)
+{
+    bool fine = c->op->shape(c);
+    if (!fine)                                   /* it has said why, or this is the first error */
+        weft__fail(c->y[0]->w, WEFT_EARG,
+                   "%s: its shape function refuses without a reason; weft_op_refuse gives one", c->op->name);
+    return fine;
+}
+
 const weft_call *weft__call(weft *w, const weft_op *op, const weft__inputs *in, bool agree(weft_call *),
                             bool host)
 {
@@ -143,7 +152,7 @@ const weft_call *weft__call(weft *w, const weft_op *op, const weft__inputs *in, 
     weft_call *c = call_new(w, op, in->x, in->n, in->attributes, in->bytes);
     if (c)
         c->host = host;
-    if (c && (!agree || agree(c)) && op->shape(c) && results_are_possible(c)) {
+    if (c && (!agree || agree(c)) && has_shape(c) && results_are_possible(c)) {
         weft__run_deferred(w);
         if (op->adds && w->tape->walking && !w->recording)
             w->tape->deferred = c, w->tape->run = run_call;

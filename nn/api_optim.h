@@ -65,11 +65,12 @@ WEFT_API weft_tensor *weft_clip_grad_norm(weft_module *m, double max, double pow
 /* ---- averages of parameters ---- */
 /* An exponential moving average of the parameters below m, Polyak & Juditsky 1992: average += (1 -
  * decay) (parameter - average), decay 0 .. 1 (of 1 the average follows the parameters for good); of
- * those that are there when it is made. Saved with m as buffers "ema.<path>". update comes after
- * update number `updates` of the parameters (from 1): over the first 1 / (1 - decay) of them the
- * average is the parameters themselves, later it takes them in. swap exchanges both, for evaluation
- * and back; until it is back an update is an error, and what is saved has the averages for its
- * parameters: for a model to be used, say. Swap back before loading. */
+ * those that are there when it is made; if there are others later, update and swap are errors.
+ * Saved with m as buffers "ema.<path>". update comes after update number `updates` of the
+ * parameters (from 1): over the first 1 / (1 - decay) of them the average is the parameters
+ * themselves, later it takes them in. swap exchanges both, for evaluation and back; until it is
+ * back an update is an error, and what is saved has the averages for its parameters: for a model to
+ * be used, say. Swap back before loading. */
 typedef struct weft_ema weft_ema;
 WEFT_API weft_ema *weft_ema_new(weft_module *m, double decay);
 WEFT_API void weft_ema_update(weft_ema *a, int64_t updates);
@@ -94,8 +95,8 @@ WEFT_API double weft_one_cycle(int64_t step, int64_t total, double lr, double ri
 /* ---- plateaus and early stopping ---- */
 /* torch's ReduceLROnPlateau (relative threshold 1e-4): lr *= factor, but not below `least`, when
  * more than `patience` values in a row were no better (patience 2: at the third; 0: at the first).
- * Returns lr. Plain data, to be saved; best, bad and seen start as 0. lr and factor have no
- * defaults: a factor of 0, left out, ends training at `least`. NaN of NULL. */
+ * Returns lr. Plain data, to be saved; best, bad and seen start as 0. lr has no default; factor 0
+ * means .1. NaN of NULL. */
 typedef struct {
     double lr, factor, least;
     int64_t patience;

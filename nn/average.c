@@ -6,7 +6,15 @@
 #include "nn/nn.h"
 
 typedef struct { weft_tensor *value, *mean; } pair;
-struct weft_ema { weft *w; real decay; int64_t largest; bool swapped; int n; pair pairs[]; };
+struct weft_ema {
+    weft *w;
+    const weft_module *m;
+    real decay;
+    int64_t largest;
+    bool swapped;
+    int n, there;                                /* parameters below m when it was made */
+    pair pairs[];
+};
 
 static bool count_parameter(weft__parameter *p, void *user)
 {
@@ -58,17 +66,28 @@ weft_ema *weft_ema_new(weft_module *m, double decay)
         w && !w->status ? weft__layer(m, sizeof *a + (size_t)parameters(m) * sizeof *a->pairs) : NULL;
     if (!a)
         return &none;
-    a->w = w, a->decay = (real)decay;
+    a->w = w, a->m = m, a->decay = (real)decay, a->there = parameters(m);
     weft_module *to = weft_submodule_new(m, "ema");
     mirror(a, m, to);
     return weft__finished(to, a, &none);
 }
 
-static bool works(const weft_ema *a) { return a && a->w && !a->w->status; }
+/* An average of some of the parameters would be another model's. */
+static bool works(const weft_ema *a, const char *function)
+{
+    if (!a || !a->w || a->w->status)
+        return false;
+    int now = parameters(a->m);
+    if (now != a->there)
+        weft__fail(a->w, WEFT_EARG,
+                   "%s: %s has %d parameters, and had %d when the average was made; make it after the last "
+                   "layer", function, a->m->path, now, a->there);
+    return now == a->there;
+}
 
 void weft_ema_update(weft_ema *a, int64_t updates)
 {
-    if (!works(a))
+    if (!works(a, "ema_update"))
         return;
     /* it would be its own average, and the parameters would follow it */
     if (a->swapped) {
@@ -91,7 +110,7 @@ void weft_ema_update(weft_ema *a, int64_t updates)
 
 void weft_ema_swap(weft_ema *a)
 {
-    if (!works(a))
+    if (!works(a, "ema_swap"))
         return;
     weft *w = a->w;
     weft_mark here = weft_mark_here(w);

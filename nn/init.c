@@ -73,10 +73,15 @@ bool weft__init_is_sound(weft *w, const char *function, const char *path, const 
     else if (!isfinite((real)init.a) || !isfinite((real)init.b))
         weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are expected",
                    function, path, init.a, init.b);
-    else if (init.kind == WEFT_INIT_UNIFORM && !(init.a <= init.b && isfinite((real)(init.b - init.a))))
+    else if (init.kind == WEFT_INIT_UNIFORM &&
+             !((real)init.a < (real)init.b && isfinite((real)(init.b - init.a))))
         weft__fail(w, WEFT_EARG,
                    "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, "
                    "is expected",
+                   function, path, init.a, init.b);
+    else if (init.kind == WEFT_INIT_NORMAL && !((real)init.b > 0))
+        weft__fail(w, WEFT_EARG,
+                   "%s: %s: normal first values with mean a = %g, deviation b = %g; more than 0 is expected",
                    function, path, init.a, init.b);
     else if (init.kind >= WEFT_INIT_XAVIER && f->rank < 2)
         weft__fail(w, WEFT_ESHAPE,

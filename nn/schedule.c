@@ -61,7 +61,7 @@ double weft_plateau_step(weft_plateau *p, double value)
     else
         p->bad++;
     if (too_many(p->bad, p->patience)) {
-        double lr = fmax(p->lr * p->factor, p->least);
+        double lr = fmax(p->lr * (p->factor != 0 ? p->factor : .1), p->least);
         p->lr = p->lr - lr > least_change ? lr : p->lr;
         p->bad = 0;
     }

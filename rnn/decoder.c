@@ -182,6 +182,11 @@ weft_tensor *weft__decoder_step(weft__decoder *d, const int32_t *tokens, const i
     if (w->status || !scores_are_good(d, scores) || !states_are_good(d, s))
         return NULL;
     d->classes = scores->f.size[1];
+    if (d->o->end >= d->classes) {
+        weft__fail(w, WEFT_EARG, "%s: end is %d; there are %lld classes, and -1 stands for none", d->name,
+                   (int)d->o->end, (long long)d->classes);
+        return NULL;
+    }
     carry(d, 0, s.h), carry(d, 1, s.c);
     if (d->at++ == 0)
         d->mark = weft_mark_here(w);

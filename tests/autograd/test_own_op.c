@@ -279,6 +279,18 @@ Test(own_op, other_tensors_wrong_types_and_no_raw_function)
     }
 }
 
+static bool no_reason(weft_call *c) { return !c; }
+
+Test(own_op, a_shape_function_says_why_it_refuses)
+{
+    static const weft_op mute = { .name = "mute", .shape = no_reason, .forward = beside_run };
+    FOR_DEVICES(w) {
+        weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3)), *y = weft_op_apply(&mute, &x, 1, NULL, 0);
+        cr_assert_eq(weft_numel(y), 0);
+        FAILS(w, WEFT_EARG, "mute: its shape function refuses without a reason; weft_op_refuse gives one");
+    }
+}
+
 Test(own_op, without_memory_does_not_run, .init = unchecked)
 {
     int64_t on_host = 0;

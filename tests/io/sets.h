@@ -17,5 +17,8 @@ UNUSED static void add_set(hid_t file, const char *name, hid_t type, int rank, c
     H5Dclose(set);
     H5Sclose(space);
 }
-UNUSED static hid_t new_file(const char *path) { return H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT); }
+UNUSED static hid_t new_file(const char *path)
+{
+    return H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+}
 #endif

@@ -1,5 +1,5 @@
-/* test_damaged_hdf5.c - HDF5 files whose structures are damaged, their sums put right: refused or read, never a
- * crash, and libhdf5 can be closed afterwards. */
+/* test_damaged_hdf5.c - HDF5 files whose structures are damaged, their sums put right: refused or read, never
+ * a crash, and libhdf5 can be closed afterwards. */
 #include "sets.h"
 #include "tests/listen.h"
 

@@ -225,6 +225,16 @@ Test(schedule, what_makes_no_sense_is_nan)
     CLEAN(w);
 }
 
+Test(schedule, plateau_takes_a_tenth_if_nothing_is_said)
+{
+    weft_plateau said = { .lr = 1, .factor = .1 }, silent = { .lr = 1 }, none = { .lr = 1, .factor = WEFT_ZERO };
+    for (int i = 0; i < 5; i++)
+        cr_assert_eq(weft_plateau_step(&said, i), weft_plateau_step(&silent, i));
+    for (int i = 0; i < 2; i++)
+        weft_plateau_step(&none, 1);
+    cr_assert(silent.lr < 1 && silent.lr > 0 && none.lr < 1e-300);
+}
+
 Test(schedule, plateau)
 {
     static const double values[] = { 3,  2,  2,  1.99995, 2.5, NAN, 1,  1,  1, 1,

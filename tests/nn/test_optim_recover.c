@@ -247,3 +247,17 @@ Test(recover, an_average_is_not_updated_while_it_is_in_use)
         cr_assert_eq(numbers(weft_find_parameter(a.m, "ema.enc.weight"))[14], 7);
     }
 }
+
+Test(recover, an_average_of_some_of_the_parameters_is_none)
+{
+    FOR_DEVICES(w) {
+        model a = model_in(w);
+        weft_ema *e = weft_ema_new(a.m, .5);
+        weft_ema_update(e, 1);
+        weft_parameter(a.enc, "late", WEFT_SHAPE(2), (weft_init){ WEFT_INIT_CONSTANT, 3, 0 });
+        weft_ema_update(e, 2);
+        FAILS(w, WEFT_EARG, "ema_update: net has 5 parameters, and had 4 when the average was made");
+        weft_ema_swap(e);
+        FAILS(w, WEFT_EARG, "ema_swap: net has 5 parameters");
+    }
+}

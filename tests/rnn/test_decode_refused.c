@@ -64,6 +64,21 @@ static void fails(fault kind, int at, weft_status status, const char *text)
     CLEAN(w);
 }
 
+/* It would never end a sequence. */
+Test(decode, an_end_that_is_no_class_is_an_error)
+{
+    static decoder *const decoders[] = { greedily, by_chance, by_beams };
+    weft *w = open_on(WEFT_CPU);
+    for (int i = 0; i < COUNT(decoders); i++) {
+        weft_decoded d = decoders[i](w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL }, faulty_step,
+                                     &(faulty){ GOOD, -1, 0 },
+                                     &(weft_decode_opts){ .end = 4, .limit = 5, .beams = 2 });
+        cr_assert(d.n == 0 && !d.tokens);
+        FAILS(w, WEFT_EARG, "end is 4; there are 4 classes");
+    }
+    CLEAN(w);
+}
+
 Test(decode, a_faulty_step_is_an_error)
 {
     fails(NO_SCORES, 1, WEFT_EARG, "step 1: the scores' tensor is NULL");

@@ -126,7 +126,7 @@ static void read_ids(reader *r)
         r->parts[i].id = at;
         at += n + !last;
     }
-    if (weft__h5_status(r->h) == WEFT_OK && *at)
+    if (weft__h5_status(r->h) == WEFT_OK && at[strspn(at, " ")])      /* Fortran pads with blanks */
         weft__h5_fail(r->h, WEFT_EFORMAT, "\"%s\" has more lines than there are series, %lld", path,
                       (long long)r->n);
 }
