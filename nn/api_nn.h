@@ -39,7 +39,7 @@ typedef enum {
     WEFT_INIT_KAIMING,
     WEFT_INIT_ORTHOGONAL
 } weft_init_kind;
-/* UNIFORM: from a to b, a < b; NORMAL: mean a, deviation b, more than 0. */
+/* UNIFORM: from a to b, a <= b, not both 0; NORMAL: mean a, deviation b, more than 0. */
 typedef struct { weft_init_kind kind; double a, b; } weft_init;
 /* A trained tensor of the module; lives until weft_close. Its first values depend on (seed, path of
  * the parameter from the root's name on) only: not on what else was made, or when. */

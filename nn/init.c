@@ -74,7 +74,7 @@ bool weft__init_is_sound(weft *w, const char *function, const char *path, const 
         weft__fail(w, WEFT_EARG, "%s: %s: first values from a = %g, b = %g; finite numbers are expected",
                    function, path, init.a, init.b);
     else if (init.kind == WEFT_INIT_UNIFORM &&
-             !((real)init.a < (real)init.b && isfinite((real)(init.b - init.a))))
+             !(init.a <= init.b && isfinite((real)(init.b - init.a)) && (init.a != 0 || init.b != 0)))
         weft__fail(w, WEFT_EARG,
                    "%s: %s: uniform first values from %g to %g; the lower one first, and not too far apart, "
                    "is expected",

@@ -45,7 +45,7 @@ Test(refused_records, that_make_no_sense)
         { { .name = "ints", .shape = of_ints },
           WEFT_ESHAPE,
           "ints: [3]: a view has as many elements as its input, and of its type" },
-        { { .shape = like_x, .forward = writes }, WEFT_EARG, "a name" }
+        { { .shape = like_x, .forward = writes }, WEFT_EARG, "has no name" }
     };
     static const weft_op fine[] = { { .name = "four", .results = 4, .shape = like_x, .forward = writes },
                                     { .name = "view", .shape = like_x } };

@@ -24,7 +24,7 @@ Test(cuda, the_environment_chooses)
     asked_for("cuda", 0, NULL);
     asked_for("cuda:0", 0, NULL);
     asked_for("cuda:99", 0, "no device 99");
-    asked_for("cuda:-1", 0, "no device -1");
+    asked_for("cuda:-1", 0, "WEFT_DEVICE=cuda:-1: best, cpu, ref, cuda or cuda:1 is expected");
     asked_for("cuda:", 0, "WEFT_DEVICE=cuda:: best, cpu, ref, cuda or cuda:1 is expected");
     asked_for("cuda:x", 0, "WEFT_DEVICE=cuda:x");
     asked_for("cudas", 0, "WEFT_DEVICE=cudas");

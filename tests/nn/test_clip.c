@@ -227,7 +227,8 @@ Test(schedule, what_makes_no_sense_is_nan)
 
 Test(schedule, plateau_takes_a_tenth_if_nothing_is_said)
 {
-    weft_plateau said = { .lr = 1, .factor = .1 }, silent = { .lr = 1 }, none = { .lr = 1, .factor = WEFT_ZERO };
+    weft_plateau said = { .lr = 1, .factor = .1 }, silent = { .lr = 1 },
+                 none = { .lr = 1, .factor = WEFT_ZERO };
     for (int i = 0; i < 5; i++)
         cr_assert_eq(weft_plateau_step(&said, i), weft_plateau_step(&silent, i));
     for (int i = 0; i < 2; i++)

@@ -70,8 +70,8 @@ Test(decode, an_end_that_is_no_class_is_an_error)
     static decoder *const decoders[] = { greedily, by_chance, by_beams };
     weft *w = open_on(WEFT_CPU);
     for (int i = 0; i < COUNT(decoders); i++) {
-        weft_decoded d = decoders[i](w, 2, (weft_state){ weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL }, faulty_step,
-                                     &(faulty){ GOOD, -1, 0 },
+        weft_state first = { weft_zeros(w, WEFT_SHAPE(1, 2, 3)), NULL };
+        weft_decoded d = decoders[i](w, 2, first, faulty_step, &(faulty){ GOOD, -1, 0 },
                                      &(weft_decode_opts){ .end = 4, .limit = 5, .beams = 2 });
         cr_assert(d.n == 0 && !d.tokens);
         FAILS(w, WEFT_EARG, "end is 4; there are 4 classes");
