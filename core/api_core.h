@@ -320,6 +320,10 @@ typedef struct weft_stream weft_stream;
 /* The stream of that name (1 .. 47 bytes), made at the first call; owned by the context. NULL if it
  * cannot be made: the context has failed, and what is drawn from NULL is 0. */
 WEFT_API weft_stream *weft_stream_of(weft *w, const char *name);
+/* One without a context, of this seed and name; the program's, freed by weft_stream_free. NULL: no
+ * memory, or no such name. */
+WEFT_API weft_stream *weft_stream_new(uint64_t seed, const char *name);
+WEFT_API void weft_stream_free(weft_stream *stream);
 WEFT_API uint64_t weft_stream_next(weft_stream *stream);
 /* Uniform in [0, 1). */
 WEFT_API double weft_stream_uniform(weft_stream *stream);

@@ -1,6 +1,7 @@
 /* random.c - named random streams: Philox4x32-10 keyed by (seed, name), numbered by a counter. Draw i of a
  * stream is word pair i % 2 of block i / 2, so the kernel `random` can draw n of them at once: here, for all
  * instruction sets. */
+#include <stdlib.h>
 #include <string.h>
 #include "core/cpu/cpu.h"
 #include "core/shared/normal.h"
@@ -32,6 +33,23 @@ weft_stream *weft_stream_of(weft *w, const char *name)
     *s = (weft_stream){ .next = w->streams, .w = w, .key = weft__hash(w->seed, name) };
     memcpy(s->name, name, strlen(name) + 1);
     return w->streams = s;
+}
+
+weft_stream *weft_stream_new(uint64_t seed, const char *name)
+{
+    bool good = name && *name && strlen(name) < sizeof ((weft_stream *)0)->name;
+    weft_stream *s = good ? malloc(sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    *s = (weft_stream){ .key = weft__hash(seed, name) };
+    memcpy(s->name, name, strlen(name) + 1);
+    return s;
+}
+
+void weft_stream_free(weft_stream *s)
+{
+    if (s && !s->w)                              /* a context frees its own */
+        free(s);
 }
 
 uint64_t weft_stream_next(weft_stream *s)
