@@ -55,7 +55,7 @@ export DEPS
 endif
 
 # $(call found,PATTERN): files of the library, in its floors, their rooms and the rooms' rooms.
-FLOORS   := core autograd nn io rnn
+FLOORS   := core plan autograd nn io rnn
 found     = $(wildcard $(foreach f,$(FLOORS),$f/$(1) $f/*/$(1) $f/*/*/$(1)))
 SRC      := $(call found,*.c)
 HEADERS  := weft.h $(call found,api_*.h)
@@ -66,6 +66,7 @@ TEST_SRC := $(wildcard tests/*/test_*.c)
 TESTS    := $(addprefix $(B)/tests/,$(basename $(notdir $(TEST_SRC))))
 TOOLS    := $(addprefix $(B)/tests/,golden tsan_main hunt/hunt)
 PLANTED  := $(patsubst %.c,$(B)/%,$(wildcard tests/planted/*.c))
+COMMAND  := $(B)/weft
 BENCH    := $(if $(wildcard bench/weft_bench.c),$(B)/bench/weft_bench)
 
 # The GPU's back end: a library of its own, so that weft runs where there is no CUDA. Code for each of CUDA_ARCHS, and PTX of 90 and 120
@@ -86,7 +87,7 @@ CUDA       := $(if $(filter none,$(NVCC))$(filter asan dasan tsan,$(V)),,$(if $(
 Q := $(if $(VERBOSE),,@)
 say = $(if $(VERBOSE)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@echo '  $(1)  $@')
 
-all: $(B)/libweft.a $(B)/libweft.so $(EXAMPLES) $(CUDA)
+all: $(B)/libweft.a $(B)/libweft.so $(COMMAND) $(EXAMPLES) $(CUDA)
 everything: all $(TESTS) $(TOOLS) $(BENCH)
 
 # What was compiled by another command is compiled again.
@@ -182,6 +183,9 @@ $(B)/examples/common.a: $(patsubst %.c,$(B)/%.o,$(wildcard examples/common/*.c))
 $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/examples/common.a $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c)) $(B)/libweft.a
+	$(call say,LINK)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -199,7 +203,7 @@ $(TOOLS): $(B)/libweft.a
 
 EMULATED  := $(B)/emu/libweft_cuda.so
 RUN_TESTS  = B=$(B) V=$(V) CC='$(CC)' bash tests/run.sh $(filter $(B)/tests/% $(B)/emu/emu_test,$^)
-test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test
+test: $(if $(filter tsan,$(V)),$(TOOLS),$(TESTS) $(TOOLS) $(COMMAND) $(EXAMPLES) $(BENCH) $(B)/libweft.a $(B)/libweft.so) $(EMULATED) $(B)/emu/emu_test
 	@CUDA=$(abspath $(B)/emu) $(RUN_TESTS)
 # The tests of the GPU's kernels alone: emulated, or with GPU=1 on the GPU that is there.
 test-cuda: $(if $(GPU),$(B)/libweft_cuda.so,$(EMULATED)) $(TESTS) $(TOOLS) $(B)/examples/g2p
@@ -277,12 +281,13 @@ slow_pack: $(B)/examples/slow_pack
 INSTALLED := README.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.pl docs/design/*.md examples/*.[ch] examples/common/*.[ch])
 FILL       = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@F64@|$(F64)|; s|@DEFINES@|$(filter -D%,$(VFLAGS))|' \
     -e 's|@TO_PREFIX@|$(shell realpath -m --relative-to='$(LIBDIR)' '$(PREFIX)')|; s|@PRIVATE@|$(LIBS)|; s| *$$||'
-install: $(B)/libweft.a $(B)/libweft.so
+install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/weft
 	install -m 755 $(B)/libweft.so $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(VERSION)
 	ln -sf libweft$(F64).so.$(VERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so.$(SOVERSION)
 	ln -sf libweft$(F64).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so
 	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft$(F64).a
+	$(if $(F64),,install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/weft)
 	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
 	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
 	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h
@@ -312,4 +317,4 @@ endif
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d
 -include $(FUZZ_SRC:%.c=$(F)/%.d)
--include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c bench/*.c tests/*.c tests/*/*.c))
+-include $(patsubst %.c,$(B)/%.d,$(SRC) $(wildcard examples/*.c examples/common/*.c tools/*.c bench/*.c tests/*.c tests/*/*.c))

@@ -15,7 +15,7 @@ rule() {                                # NAME FUNCTION: prints nothing if it is
 may_include() {                         # FOLDER FOLDER
     case $1:$2 in
     *:"$1") return 0 ;;
-    autograd:core|nn:core|nn:autograd|io:core|io:autograd|io:nn|rnn:core|rnn:autograd|rnn:nn|rnn:io|cuda:core) return 0 ;;
+    plan:core|autograd:core|nn:core|nn:autograd|io:core|io:plan|io:autograd|io:nn|rnn:core|rnn:plan|rnn:autograd|rnn:nn|rnn:io|cuda:core) return 0 ;;
     esac
     return 1
 }

@@ -1,0 +1,127 @@
+/* api_plan.h - plans: which sequences, or pieces of them, meet in a batch, and where each lies in
+ * it. Plain memory and no context: a plan is a function of lengths, options, seed and epoch.
+ *
+ * Contents: a plan, options, planners, making a plan, a planner of your own, figures. */
+#ifndef WEFT_API_PLAN_H
+#define WEFT_API_PLAN_H
+#include "../core/api_core.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- a plan ---- */
+/* Tokens offset .. offset + length - 1 of a sequence, in this row of their batch from this column
+ * on. Of a batch of whole sequences the row is its number in the batch, the column 0. carry: the
+ * segment of the batch before, counted from its first, whose last state is the first state here;
+ * -1: zeros. */
+typedef struct {
+    int64_t sequence, column;
+    int32_t offset, length, row, carry;
+} weft_segment;
+/* Segments first .. first + n - 1 in `rows` rows of `width` cells; a batch takes width steps. */
+typedef struct { int64_t first, n, rows, width; } weft_plan_batch;
+/* Plain data, zero-initialised it is empty; the program's, freed by weft_plan_free. */
+typedef struct {
+    int64_t sequences, tokens;                   /* what was planned for */
+    int64_t batches, segments;
+    weft_plan_batch *batch;                      /* [batches] */
+    weft_segment *segment;                       /* [segments], batch after batch */
+    int64_t empty;                               /* sequences of length 0 without a segment */
+    int64_t dropped;                             /* tokens that a planner says it has left out */
+    bool in_rows;                           /* rows of cells; else a row is one sequence or piece */
+    int64_t room[3];                             /* the library's */
+} weft_plan;
+WEFT_API void weft_plan_free(weft_plan *plan);
+
+/* ---- options; 0 or NULL: not given, or the default in brackets ---- */
+/* How `balance` deals: by longest processing time, or by Karmarkar and Karp's differencing. */
+typedef enum { WEFT_BALANCE_LPT, WEFT_BALANCE_KK } weft_balance;
+typedef struct {
+    int64_t count;                               /* sequences of a batch */
+    int64_t tokens;                              /* real tokens of a batch, one sequence at least */
+    int64_t pool;                                /* batches of a pool [50] */
+    int64_t budget, multiple;                    /* cells of a padded batch; of its sequences [1] */
+    bool keep_order;                             /* tokens: do not sort */
+    const int64_t *bounds, *sizes;               /* buckets: [edges], ascending; [edges + 1] */
+    int64_t edges;
+    double ratio;                                /* geometric: of a bound to the one before, > 1 */
+    int64_t least, k;                            /* geometric: the first bound; intervals */
+    int64_t capacity, limit;                     /* cells of a row; pieces of a row [any] */
+    bool carry;                                  /* chunk: the state goes on over a cut */
+    int64_t slots, window;                       /* rows at work; steps between two batches */
+    bool longest_first;                          /* refill: in descending order */
+    int64_t ranks;                               /* balance: over how many */
+    weft_balance method;
+    int64_t rows, open;                          /* rows of a batch [all]; that are open [any] */
+    int64_t lookahead;                           /* sequences that a sort sees [all] */
+    bool shuffle;                                /* else nothing is drawn, but by `random` */
+    uint64_t seed;
+    int64_t epoch;
+    weft_stream *stream;                         /* to draw from instead of seed and epoch */
+} weft_plan_opts;
+
+/* ---- planners ---- */
+/* What the check demands of each plan beyond what it demands of all. */
+enum {
+    WEFT_PLAN_WHOLE = 1,                         /* no sequence is cut */
+    WEFT_PLAN_IN_ORDER = 2,                      /* sequences come in order, unless shuffled */
+    WEFT_PLAN_CARRIES = 4                        /* what follows a cut carries the state on */
+};
+/* A static record: name, source, one line about it, the options that it takes by the names above,
+ * promises, and the function. It plans n sequences of these lengths, each 0 or more, into an empty
+ * plan by weft_plan_add and weft_plan_end_batch, and returns what these or weft_plan_refuse
+ * return. */
+typedef struct weft_planner {
+    const char *name, *source, *about, *options;
+    unsigned promises;
+    weft_status (*plan)(const int32_t *len, int64_t n, const weft_plan_opts *opts, weft_plan *out);
+} weft_planner;
+/* The library's planners: how many, the i-th, that of a name; NULL if there is none. */
+WEFT_API int weft_planner_count(void);
+WEFT_API const weft_planner *weft_planner_at(int i);
+WEFT_API const weft_planner *weft_planner_named(const char *name);
+
+/* ---- making a plan ---- */
+/* Plans these lengths [n]; always checked. After an error *out is empty and weft_plan_message says
+ * which option, sequence, segment or row was wrong. */
+WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
+                                    const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
+/* The check alone: each token once or counted as dropped, no row beyond its batch, no two segments
+ * in one cell, carries that meet, and the promises. WEFT_EFORMAT if it fails. */
+WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
+                                     unsigned promises) WEFT_MUST_USE;
+/* What this thread's last function of plans that failed has said. */
+WEFT_API const char *weft_plan_message(void);
+/* "name:key=value,key=value" into a planner of the library and its options; lists with /, yes and
+ * no. The lists of opts point into the memory that *memory returns, to be freed by free(). */
+WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
+                                     weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
+
+/* ---- a planner of your own ---- */
+/* One more segment of the batch that is being made; it ends with weft_plan_end_batch. in_rows of
+ * the plan is to be set by a planner whose batches are rows of cells. */
+WEFT_API weft_status weft_plan_add(weft_plan *plan, weft_segment segment) WEFT_MUST_USE;
+WEFT_API weft_status weft_plan_end_batch(weft_plan *plan, int64_t rows,
+                                         int64_t width) WEFT_MUST_USE;
+/* Sets the message, as printf, and returns status. */
+WEFT_API weft_status weft_plan_refuse(weft_status status, const char *format, ...);
+
+/* ---- figures: formulas of the plan alone ---- */
+/* cells: rows times width. steps: the sum of widths. runs: of equal live counts, the sum over the
+ * batches of distinct lengths above 0. eta2: between-batch over total sum of squares of the lengths
+ * of segments, 0 if all are equal. cuts: segments that do not begin their sequence. l1, l2: the
+ * least number of rows of that capacity, ceil(tokens / capacity), and Martello & Toth's 1990 bound;
+ * 0 without a capacity. */
+typedef struct {
+    int64_t batches, rows, segments, tokens, cells, steps, runs, empty, dropped, cuts, l1, l2;
+    double fill, eta2, mean_live, segments_per_row;
+} weft_plan_figures;
+/* capacity: 0 for plans without one. WEFT_ENOMEM: all 0. */
+WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n,
+                                       int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,291 @@
+/* check.c - what every plan must keep. Planners deal pieces in order, so one pass over the segments shows
+ * nearly always that all is well; where it does not, they are sorted, and the first fault is told. */
+#include <stdlib.h>
+#include <string.h>
+#include "plan/plan.h"
+
+typedef struct {
+    const weft_plan *p;
+    const int32_t *len;
+    int64_t n;
+    unsigned promises;
+} checking;
+
+/* ---- batches ---- */
+static weft_status check_shape(const checking *t)
+{
+    const weft_plan *p = t->p;
+    int64_t at = 0;
+    for (int64_t b = 0; b < p->batches; b++) {
+        const weft_plan_batch *is = p->batch + b;
+        if (is->first != at || is->n < 0 || is->n > p->segments - at || is->rows < 0 ||
+            is->rows > INT32_MAX || is->width < 0)
+            return weft_plan_refuse(
+                WEFT_EFORMAT,
+                "batch %lld has segments %lld .. %lld of %lld, %lld rows, width %lld; it is "
+                "expected to begin at segment %lld",
+                (long long)b, (long long)is->first, (long long)(is->first + is->n - 1),
+                (long long)p->segments, (long long)is->rows, (long long)is->width, (long long)at);
+        at += is->n;
+    }
+    if (at != p->segments)
+        return weft_plan_refuse(WEFT_EFORMAT, "%lld segments are in no batch", (long long)(p->segments - at));
+    return WEFT_OK;
+}
+
+static weft_status check_segment(const checking *t, const weft_plan_batch *b, int64_t i)
+{
+    const weft_segment *s = t->p->segment + i;
+    if (s->sequence < 0 || s->sequence >= t->n)
+        return weft_plan_refuse(WEFT_EFORMAT, "segment %lld is of sequence %lld; there are %lld",
+                                (long long)i, (long long)s->sequence, (long long)t->n);
+    if (s->offset < 0 || s->length < 0 || s->length > t->len[s->sequence] - s->offset)
+        return weft_plan_refuse(WEFT_EFORMAT,
+                                "segment %lld has tokens %d .. %lld of sequence %lld, which has %d",
+                                (long long)i, (int)s->offset, (long long)s->offset + s->length - 1,
+                                (long long)s->sequence, (int)t->len[s->sequence]);
+    if (s->row < 0 || s->row >= b->rows || s->column < 0 || s->length > b->width ||
+        s->column > b->width - s->length)
+        return weft_plan_refuse(
+            WEFT_EFORMAT,
+            "segment %lld of %d tokens lies in row %d from column %lld on; its batch has %lld "
+            "rows of %lld cells",
+            (long long)i, (int)s->length, (int)s->row, (long long)s->column, (long long)b->rows,
+            (long long)b->width);
+    if ((t->promises & WEFT_PLAN_WHOLE) && s->length != t->len[s->sequence])
+        return weft_plan_refuse(WEFT_EFORMAT,
+                                "segment %lld has %d of the %d tokens of sequence %lld, which the "
+                                "planner promises not to cut",
+                                (long long)i, (int)s->length, (int)t->len[s->sequence],
+                                (long long)s->sequence);
+    return WEFT_OK;
+}
+
+static weft_status check_segments(const checking *t)
+{
+    weft_status s = WEFT_OK;
+    for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++) {
+        const weft_plan_batch *is = t->p->batch + b;
+        for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++)
+            s = check_segment(t, is, i);
+    }
+    for (int64_t i = 1; i < t->p->segments && s == WEFT_OK && (t->promises & WEFT_PLAN_IN_ORDER); i++)
+        if (t->p->segment[i].sequence < t->p->segment[i - 1].sequence)
+            s = weft_plan_refuse(WEFT_EFORMAT,
+                                 "segment %lld is of sequence %lld, after one of sequence %lld; the "
+                                 "planner promises order",
+                                 (long long)i, (long long)t->p->segment[i].sequence,
+                                 (long long)t->p->segment[i - 1].sequence);
+    return s;
+}
+
+/* ---- rows ---- */
+static _Thread_local const weft_segment *sorted; /* what the comparisons below compare */
+
+static int by_place(const void *a, const void *b)
+{
+    const weft_segment *x = sorted + *(const int32_t *)a, *y = sorted + *(const int32_t *)b;
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    if (x->column != y->column)
+        return x->column < y->column ? -1 : 1;
+    return (x->length > y->length) - (x->length < y->length);
+}
+
+static weft_status overlap(const weft_segment *s, int64_t i, int64_t end)
+{
+    return weft_plan_refuse(WEFT_EFORMAT,
+                            "segment %lld begins in row %d at column %lld, where another ends at %lld",
+                            (long long)i, (int)s->row, (long long)s->column, (long long)end);
+}
+
+/* By sorting: order [n] of the batch's segments. */
+static weft_status check_places(const checking *t, const weft_plan_batch *b)
+{
+    int32_t *order = weft__plan_order(b->n);
+    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    const weft_segment *of = t->p->segment + b->first, *before = NULL;
+    if (order)
+        sorted = of, qsort(order, (size_t)b->n, sizeof *order, by_place);
+    for (int64_t k = 0; k < b->n && s == WEFT_OK; k++) {
+        const weft_segment *is = of + order[k];
+        if (!is->length)
+            continue;
+        if (before && before->row == is->row && is->column < before->column + before->length)
+            s = overlap(is, b->first + order[k], before->column + before->length);
+        before = is;
+    }
+    free(order);
+    return s;
+}
+
+/* fill: where each row ends so far; false: a segment begins before that. */
+static bool rows_rise(const checking *t, const weft_plan_batch *b, int64_t *fill)
+{
+    memset(fill, 0, (size_t)b->rows * sizeof *fill);
+    for (int64_t i = b->first; i < b->first + b->n; i++) {
+        const weft_segment *s = t->p->segment + i;
+        if (s->length && s->column < fill[s->row])
+            return false;
+        if (s->length)
+            fill[s->row] = s->column + s->length;
+    }
+    return true;
+}
+
+static weft_status check_rows(const checking *t)
+{
+    int64_t most = 0;
+    for (int64_t b = 0; b < t->p->batches; b++)
+        most = t->p->batch[b].rows > most ? t->p->batch[b].rows : most;
+    int64_t *fill = weft__plan_memory(most, sizeof *fill);
+    weft_status s = fill ? WEFT_OK : WEFT_ENOMEM;
+    for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++)
+        if (!rows_rise(t, t->p->batch + b, fill))
+            s = check_places(t, t->p->batch + b);
+    free(fill);
+    return s;
+}
+
+/* ---- tokens ---- */
+static int by_token(const void *a, const void *b)
+{
+    const weft_segment *x = sorted + *(const int32_t *)a, *y = sorted + *(const int32_t *)b;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->length > y->length) - (x->length < y->length);
+}
+
+static weft_status twice(const weft_segment *s, int64_t i)
+{
+    return weft_plan_refuse(WEFT_EFORMAT,
+                            "token %d of sequence %lld is planned twice: once in segment %lld, row %d",
+                            (int)s->offset, (long long)s->sequence, (long long)i, (int)s->row);
+}
+
+/* done [n]: tokens that were planned; by sorting, so that pieces may come in any order. */
+static weft_status count_tokens(const checking *t, int32_t *done)
+{
+    int32_t *order = weft__plan_order(t->p->segments);
+    weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
+    const weft_segment *before = NULL;
+    memset(done, 0, (size_t)t->n * sizeof *done);
+    if (order)
+        sorted = t->p->segment, qsort(order, (size_t)t->p->segments, sizeof *order, by_token);
+    for (int64_t k = 0; k < t->p->segments && s == WEFT_OK; k++) {
+        const weft_segment *is = t->p->segment + order[k];
+        if (before && before->sequence == is->sequence &&
+            (is->offset < before->offset + before->length || !t->len[is->sequence]))
+            s = twice(is, order[k]);
+        done[is->sequence] += is->length;
+        before = is;
+    }
+    free(order);
+    return s;
+}
+
+/* Pieces of each sequence one after the other, which is what planners make: done counts them, and of an empty
+ * sequence how often it comes. */
+static bool pieces_follow(const checking *t, int32_t *done)
+{
+    memset(done, 0, (size_t)t->n * sizeof *done);
+    for (int64_t i = 0; i < t->p->segments; i++) {
+        const weft_segment *s = t->p->segment + i;
+        if (s->offset != done[s->sequence])
+            return false;
+        done[s->sequence] += t->len[s->sequence] ? s->length : 1;
+    }
+    return true;
+}
+
+static weft_status check_tokens(const checking *t)
+{
+    int32_t *done = weft__plan_memory(t->n, sizeof *done);
+    weft_status s = !done ? WEFT_ENOMEM : pieces_follow(t, done) ? WEFT_OK : count_tokens(t, done);
+    int64_t missing = 0, first = -1;
+    for (int64_t i = 0; i < t->n && s == WEFT_OK; i++) {
+        int32_t lacks = t->len[i] ? t->len[i] - done[i] : 0;
+        missing += lacks;
+        first = first < 0 && lacks ? i : first;
+    }
+    if (s == WEFT_OK && missing != t->p->dropped)
+        s = weft_plan_refuse(WEFT_EFORMAT,
+                             "%lld tokens are missing, from sequence %lld on, and %lld are said to be "
+                             "dropped",
+                             (long long)missing, (long long)first, (long long)t->p->dropped);
+    free(done);
+    return s;
+}
+
+/* ---- carries ---- */
+static weft_status check_carry(const checking *t, int64_t b, int64_t i, bool *taken)
+{
+    const weft_segment *s = t->p->segment + i, *from;
+    const weft_plan_batch *before = b ? t->p->batch + b - 1 : NULL;
+    if (s->carry < 0) {
+        if (s->offset && (t->promises & WEFT_PLAN_CARRIES))
+            return weft_plan_refuse(WEFT_EFORMAT,
+                                    "segment %lld begins at token %d of sequence %lld without a state; "
+                                    "the planner promises to carry it on",
+                                    (long long)i, (int)s->offset, (long long)s->sequence);
+        return WEFT_OK;
+    }
+    if (!before || s->carry >= before->n)
+        return weft_plan_refuse(WEFT_EFORMAT,
+                                "segment %lld carries the state of segment %d of the batch before, "
+                                "which has %lld",
+                                (long long)i, (int)s->carry, (long long)(before ? before->n : 0));
+    from = t->p->segment + before->first + s->carry;
+    if (from->sequence != s->sequence || from->offset + from->length != s->offset || taken[s->carry])
+        return weft_plan_refuse(WEFT_EFORMAT,
+                                "segment %lld, from token %d of sequence %lld on, carries the state of a "
+                                "segment that ends before token %d of sequence %lld%s",
+                                (long long)i, (int)s->offset, (long long)s->sequence,
+                                (int)(from->offset + from->length), (long long)from->sequence,
+                                taken[s->carry] ? ", as another one does" : "");
+    taken[s->carry] = true;
+    return WEFT_OK;
+}
+
+static bool has_carries(const weft_plan *p)
+{
+    for (int64_t i = 0; i < p->segments; i++)
+        if (p->segment[i].carry >= 0)
+            return true;
+    return false;
+}
+
+static weft_status check_carries(const checking *t)
+{
+    int64_t most = 0;
+    if (!(t->promises & WEFT_PLAN_CARRIES) && !has_carries(t->p))
+        return WEFT_OK;
+    for (int64_t b = 0; b < t->p->batches; b++)
+        most = t->p->batch[b].n > most ? t->p->batch[b].n : most;
+    bool *taken = weft__plan_memory(most, sizeof *taken);
+    weft_status s = taken ? WEFT_OK : WEFT_ENOMEM;
+    for (int64_t b = 0; b < t->p->batches && s == WEFT_OK; b++) {
+        const weft_plan_batch *is = t->p->batch + b;
+        memset(taken, 0, (size_t)(b ? is[-1].n : 0) * sizeof *taken);
+        for (int64_t i = is->first; i < is->first + is->n && s == WEFT_OK; i++)
+            s = check_carry(t, b, i, taken);
+    }
+    free(taken);
+    return s;
+}
+
+weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n, unsigned promises)
+{
+    checking t = { plan, len, n, promises };
+    if (!plan || n < 0 || (n && !len) || plan->segments < 0 || plan->batches < 0 ||
+        plan->segments > INT32_MAX || (plan->segments && !plan->segment) || (plan->batches && !plan->batch))
+        return weft_plan_refuse(
+            WEFT_EARG, "plan_check: a plan of at most %d segments, and lengths, are expected", INT32_MAX);
+    weft_status s = check_shape(&t);
+    s = s == WEFT_OK ? check_segments(&t) : s;
+    s = s == WEFT_OK ? check_rows(&t) : s;
+    s = s == WEFT_OK ? check_tokens(&t) : s;
+    return s == WEFT_OK ? check_carries(&t) : s;
+}

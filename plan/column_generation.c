@@ -1,0 +1,182 @@
+/* column_generation.c - Gilmore & Gomory 1961: the fewest rows as a linear program over patterns. A pattern
+ * that would help comes from a knapsack over the prices of the lengths; the program's solution is rounded,
+ * and what is left is packed longest first. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "plan/planners.h"
+
+/* m distinct lengths. Row i of inverse [m, m] is of the pattern in the basis at i, patterns [m, m] counts its
+ * pieces; x [m] is how often it is used. best, by [capacity + 1]: the knapsack. */
+typedef struct {
+    int64_t m, capacity;
+    const int32_t *length;
+    double *inverse, *x, *price, *step, *best;
+    int32_t *patterns, *fresh, *by;
+} program;
+
+enum { MOST_LENGTHS = 600, ROUNDS = 40 }; /* beyond them exact_fill is as good; pivots a length */
+
+static void begin(program *t, const int64_t *left)
+{
+    memset(t->inverse, 0, (size_t)(t->m * t->m) * sizeof *t->inverse);
+    memset(t->patterns, 0, (size_t)(t->m * t->m) * sizeof *t->patterns);
+    for (int64_t i = 0; i < t->m; i++) {
+        int32_t copies = (int32_t)(t->capacity / t->length[i]);
+        t->patterns[i * t->m + i] = copies;
+        t->inverse[i * t->m + i] = 1. / copies;
+        t->x[i] = (double)left[t->length[i]] / copies;
+    }
+}
+
+/* The pattern of the highest price, into fresh; whether it helps. */
+static bool find_pattern(program *t)
+{
+    for (int64_t j = 0; j < t->m; j++) {
+        t->price[j] = 0;
+        for (int64_t i = 0; i < t->m; i++)
+            t->price[j] += t->inverse[i * t->m + j];
+    }
+    t->best[0] = 0, t->by[0] = -1;
+    for (int64_t s = 1; s <= t->capacity; s++) {
+        t->best[s] = t->best[s - 1], t->by[s] = -1;
+        for (int64_t j = 0; j < t->m; j++)
+            if (t->length[j] <= s && t->best[s - t->length[j]] + t->price[j] > t->best[s])
+                t->best[s] = t->best[s - t->length[j]] + t->price[j], t->by[s] = (int32_t)j;
+    }
+    memset(t->fresh, 0, (size_t)t->m * sizeof *t->fresh);
+    for (int64_t s = t->capacity; s > 0; s -= t->by[s] < 0 ? 1 : t->length[t->by[s]])
+        if (t->by[s] >= 0)
+            t->fresh[t->by[s]]++;
+    return t->best[t->capacity] > 1 + 1e-9;
+}
+
+/* The fresh pattern takes the place of the one that it uses up first; false: of none. */
+static bool pivot(program *t)
+{
+    int64_t out = -1, m = t->m;
+    for (int64_t i = 0; i < m; i++) {
+        t->step[i] = 0;
+        for (int64_t j = 0; j < m; j++)
+            t->step[i] += t->inverse[i * m + j] * t->fresh[j];
+        if (t->step[i] > 1e-9 && (out < 0 || t->x[i] / t->step[i] < t->x[out] / t->step[out]))
+            out = i;
+    }
+    if (out < 0)
+        return false;
+    double *row = t->inverse + out * m;
+    t->x[out] /= t->step[out];
+    for (int64_t j = 0; j < m; j++)
+        row[j] /= t->step[out];
+    for (int64_t i = 0; i < m; i++) {
+        if (i == out || t->step[i] == 0)
+            continue;
+        t->x[i] -= t->step[i] * t->x[out];
+        for (int64_t j = 0; j < m; j++)
+            t->inverse[i * m + j] -= t->step[i] * row[j];
+    }
+    memcpy(t->patterns + out * m, t->fresh, (size_t)m * sizeof *t->fresh);
+    return true;
+}
+
+/* ---- rounding ---- */
+static int64_t most_times(const program *t, const int32_t *pattern, const int64_t *left)
+{
+    int64_t most = INT64_MAX;
+    for (int64_t j = 0; j < t->m; j++)
+        if (pattern[j] && left[t->length[j]] / pattern[j] < most)
+            most = left[t->length[j]] / pattern[j];
+    return most;
+}
+
+/* A pattern of the basis, so many times, off what is left; false: no memory. */
+static bool use(const program *t, const int32_t *pattern, int64_t times, int64_t *left, weft__pattern **first)
+{
+    int32_t pieces = 0;
+    for (int64_t j = 0; j < t->m; j++)
+        pieces += pattern[j];
+    weft__pattern *to = weft__plan_memory(1, sizeof *to + (size_t)pieces * sizeof *to->length);
+    if (!to)
+        return false;
+    *to = (weft__pattern){ *first, times, pieces };
+    for (int64_t j = 0, k = 0; j < t->m; j++) {
+        left[t->length[j]] -= times * pattern[j];
+        for (int32_t c = 0; c < pattern[j]; c++)
+            to->length[k++] = t->length[j];
+    }
+    *first = to;
+    return true;
+}
+
+/* First what is whole, then what was rounded up, as far as there are sequences for it. */
+static bool round_off(const program *t, int64_t *left, weft__pattern **first)
+{
+    bool good = true;
+    for (int up = 0; up < 2; up++)
+        for (int64_t i = 0; i < t->m && good; i++) {
+            const int32_t *pattern = t->patterns + i * t->m;
+            double whole = floor(t->x[i] + 1e-6);
+            int64_t most = most_times(t, pattern, left),
+                    wanted = up ? t->x[i] > whole + 1e-6 : (int64_t)whole;
+            if (wanted > 0 && most > 0)
+                good = use(t, pattern, wanted < most ? wanted : most, left, first);
+        }
+    return good;
+}
+
+static bool solve(int64_t *left, int64_t capacity, weft__pattern **first)
+{
+    program t = { .capacity = capacity };
+    int32_t *length = weft__plan_memory(capacity, sizeof *length);
+    for (int64_t l = capacity; l && length; l--)
+        if (left[l])
+            length[t.m++] = (int32_t)l;
+    int64_t m = t.m;
+    t.length = length;
+    if (length && m <= MOST_LENGTHS) {
+        double *numbers = t.inverse = weft__plan_memory(m * m + 3 * m + capacity + 1, sizeof *numbers);
+        t.patterns = numbers ? weft__plan_memory(m * m + m + capacity + 1, sizeof *t.patterns) : NULL;
+    }
+    bool there = t.patterns != NULL;
+    if (there) {
+        t.x = t.inverse + m * m, t.price = t.x + m, t.step = t.price + m, t.best = t.step + m;
+        t.fresh = t.patterns + m * m, t.by = t.fresh + m;
+        begin(&t, left);
+        for (int64_t i = 0; i < ROUNDS * m && find_pattern(&t) && pivot(&t);)
+            i++;
+        there = round_off(&t, left, first);
+    }
+    free(length), free(t.inverse), free(t.patterns);
+    return there || m > MOST_LENGTHS;
+}
+
+static int64_t rows_of(const weft__pattern *first)
+{
+    int64_t rows = 0;
+    for (; first; first = first->next)
+        rows += first->times;
+    return rows;
+}
+
+static weft_status plan_column_generation(const int32_t *len, int64_t n, const weft_plan_opts *o,
+                                          weft_plan *p)
+{
+    int64_t *left;
+    weft__pattern *filled = NULL, *solved = NULL;
+    weft_status s = weft__plan_count(len, n, o, &left);
+    bool good = s == WEFT_OK && weft__plan_exact_fill(left, o->capacity, 0, &filled) &&
+                solve(left, o->capacity, &solved) &&
+                weft__plan_packs(WEFT__LONGEST_PACK, left, o->capacity, 0, &solved);
+    if (s == WEFT_OK)
+        s = good ? weft__plan_patterns(p, len, n, rows_of(filled) < rows_of(solved) ? filled : solved, o) :
+                   WEFT_ENOMEM;
+    weft__plan_free_patterns(filled), weft__plan_free_patterns(solved);
+    free(left);
+    return s;
+}
+const weft_planner weft__planner_column_generation = { .name = "column_generation",
+                                                       .source = "Gilmore & Gomory 1961",
+                                                       .about = "a linear program over patterns",
+                                                       .options = "capacity rows shuffle",
+                                                       .promises = WEFT_PLAN_WHOLE,
+                                                       .plan = plan_column_generation };

@@ -1,0 +1,147 @@
+/* figures.c - what can be said of a plan without running it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "plan/plan.h"
+
+/* ---- bounds on rows ---- */
+static int64_t rows_for(int64_t tokens, int64_t capacity) { return (tokens + capacity - 1) / capacity; }
+
+/* Martello & Toth 1990, L2: for each K up to half a row those longer than capacity - K have a row each, those
+ * longer than half a row, too, and what of the others, K or longer, does not fit beside the latter needs
+ * more. long_ones: how many of the sorted lengths, descending, are longer than half; sum[i]: of the first
+ * i. */
+static int64_t martello_toth(const int32_t *len, const int32_t *order, int64_t n, int64_t capacity,
+                             const int64_t *sum)
+{
+    int64_t most = rows_for(sum[n], capacity), long_ones = 0, alone = 0;
+    while (long_ones < n && len[order[long_ones]] > capacity / 2)
+        long_ones++;
+    alone = long_ones;
+    for (int64_t end = long_ones, k;; end++) { /* those before `end` are K or longer; K = 0 .. capacity / 2 */
+        if (end < n && end + 1 < n && len[order[end + 1]] == len[order[end]])
+            continue;
+        k = end < n ? len[order[end]] : 0;
+        int64_t last = end < n ? end + 1 : n;
+        while (alone && len[order[alone - 1]] <= capacity - k)
+            alone--;
+        while (alone < long_ones && len[order[alone]] > capacity - k)
+            alone++;
+        int64_t beside = (long_ones - alone) * capacity - (sum[long_ones] - sum[alone]),
+                rest = sum[last] - sum[long_ones] - beside,
+                rows = long_ones + (rest > 0 ? rows_for(rest, capacity) : 0);
+        most = rows > most ? rows : most;
+        if (end >= n)
+            return most;
+    }
+}
+
+/* Of sequences that may be cut only ceil(tokens / capacity) is a bound. */
+static weft_status bounds(const int32_t *len, int64_t n, int64_t capacity, bool whole, weft_plan_figures *f)
+{
+    int32_t *order = weft__plan_order(n);
+    int64_t *sum = order ? weft__plan_memory(n + 1, sizeof *sum) : NULL;
+    bool good = sum && weft__plan_sort(len, order, n, true, 0);
+    if (good) {
+        sum[0] = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum[i + 1] = sum[i] + len[order[i]];
+        f->l1 = rows_for(sum[n], capacity);
+        f->l2 = whole ? martello_toth(len, order, n, capacity, sum) : f->l1;
+    }
+    free(order), free(sum);
+    return good ? WEFT_OK : WEFT_ENOMEM;
+}
+
+/* ---- live rows ---- */
+/* Distinct lengths above 0 of a batch's rows: how many there are of a length changes there only. ends [rows]:
+ * where each row ends. */
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64_t *ends)
+{
+    int64_t runs = 0;
+    memset(ends, 0, (size_t)b->rows * sizeof *ends);
+    for (int64_t i = b->first; i < b->first + b->n; i++) {
+        const weft_segment *s = p->segment + i;
+        int64_t end = s->column + s->length;
+        ends[s->row] = end > ends[s->row] ? end : ends[s->row];
+    }
+    qsort(ends, (size_t)b->rows, sizeof *ends, by_number);
+    for (int64_t i = 0; i < b->rows; i++)
+        runs += ends[i] > 0 && (!i || ends[i] != ends[i - 1]);
+    return runs;
+}
+
+/* ---- variance ---- */
+/* Between-batch over total sum of squares of the lengths of segments. */
+static double eta_squared(const weft_plan *p)
+{
+    double mean = 0, total = 0, between = 0;
+    for (int64_t i = 0; i < p->segments; i++)
+        mean += p->segment[i].length;
+    mean /= p->segments ? (double)p->segments : 1;
+    for (int64_t b = 0; b < p->batches; b++) {
+        const weft_plan_batch *is = p->batch + b;
+        double sum = 0;
+        for (int64_t i = is->first; i < is->first + is->n; i++) {
+            double d = p->segment[i].length - mean;
+            sum += p->segment[i].length, total += d * d;
+        }
+        if (is->n)
+            between += (double)is->n * (sum / (double)is->n - mean) * (sum / (double)is->n - mean);
+    }
+    return total > 0 ? between / total : 0;
+}
+
+static bool is_whole(const weft_plan *p, const int32_t *len)
+{
+    for (int64_t i = 0; i < p->segments; i++)
+        if (p->segment[i].length != len[p->segment[i].sequence])
+            return false;
+    return true;
+}
+
+static void count(const weft_plan *p, weft_plan_figures *f)
+{
+    f->batches = p->batches, f->segments = p->segments, f->empty = p->empty, f->dropped = p->dropped;
+    for (int64_t b = 0; b < p->batches; b++) {
+        f->rows += p->batch[b].rows, f->steps += p->batch[b].width;
+        f->cells += p->batch[b].rows * p->batch[b].width;
+    }
+    for (int64_t i = 0; i < p->segments; i++)
+        f->tokens += p->segment[i].length, f->cuts += p->segment[i].offset > 0;
+    f->fill = f->cells ? (double)f->tokens / (double)f->cells : 0;
+    f->mean_live = f->steps ? (double)f->tokens / (double)f->steps : 0;
+    f->segments_per_row = f->rows ? (double)f->segments / (double)f->rows : 0;
+    f->eta2 = eta_squared(p);
+}
+
+weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n, int64_t capacity,
+                              weft_plan_figures *out)
+{
+    if (!plan || !out || n < 0 || (n && !len) || capacity < 0)
+        return weft_plan_refuse(WEFT_EARG,
+                                "plan_measure: a plan, its lengths, a capacity of 0 or more and room for "
+                                "figures are expected");
+    *out = (weft_plan_figures){ 0 };
+    int64_t most = 0;
+    for (int64_t b = 0; b < plan->batches; b++)
+        most = plan->batch[b].rows > most ? plan->batch[b].rows : most;
+    int64_t *ends = weft__plan_memory(most, sizeof *ends);
+    weft_status s = ends ? WEFT_OK : WEFT_ENOMEM;
+    if (ends) {
+        count(plan, out);
+        for (int64_t b = 0; b < plan->batches; b++)
+            out->runs += distinct_ends(plan, plan->batch + b, ends);
+        s = capacity ? bounds(len, n, capacity, is_whole(plan, len), out) : WEFT_OK;
+    }
+    free(ends);
+    if (s != WEFT_OK)
+        *out = (weft_plan_figures){ 0 };
+    return s;
+}

@@ -1,0 +1,244 @@
+/* fits.c - planners of rows that put each sequence where it fits (Johnson 1973): into the last row, the
+ * first, the fullest, the emptiest. */
+#include <stdlib.h>
+#include <string.h>
+#include "plan/planners.h"
+
+/* ---- the lowest row with a gap: a tree of the largest gap, 16 to a node ---- */
+enum { WAYS = 16, DEPTH = 9 };
+typedef struct {
+    int64_t *gap[DEPTH];
+    int levels;
+} tree;
+
+static bool tree_new(tree *t, int64_t rows)
+{
+    *t = (tree){ .levels = 0 };
+    for (int64_t n = rows; !t->levels || n > 1;) {
+        int64_t nodes = (n + WAYS - 1) / WAYS * WAYS;
+        int64_t *gap = t->gap[t->levels++] = weft__plan_memory(nodes, sizeof *gap);
+        for (int64_t i = 0; gap && i < nodes; i++)
+            gap[i] = -1;
+        if (!gap)
+            return false;
+        n = nodes / WAYS;
+    }
+    return true;
+}
+
+static void tree_free(tree *t)
+{
+    for (int i = 0; i < t->levels; i++)
+        free(t->gap[i]);
+}
+
+static void tree_set(tree *t, int64_t row, int64_t gap)
+{
+    t->gap[0][row] = gap;
+    for (int level = 1; level < t->levels; level++) {
+        int64_t parent = row / WAYS, most = -1;
+        for (int64_t i = parent * WAYS; i < (parent + 1) * WAYS; i++)
+            most = t->gap[level - 1][i] > most ? t->gap[level - 1][i] : most;
+        if (t->gap[level][parent] == most)
+            return;
+        t->gap[level][parent] = most, row = parent;
+    }
+}
+
+static int64_t tree_first(const tree *t, int64_t least)
+{
+    int64_t at = 0;
+    for (int level = t->levels - 1; level >= 0; level--) {
+        int64_t i = at * WAYS, end = i + WAYS;
+        while (i < end && t->gap[level][i] < least)
+            i++;
+        if (i == end)
+            return -1;
+        at = i;
+    }
+    return at;
+}
+
+/* ---- the rows that are open ---- */
+/* gap, pieces: of each row. open: those that may still take something, by list only where their number is
+ * limited and the rule is first fit. */
+typedef struct {
+    weft__fit rule;
+    int64_t capacity, limit, most_open, rows, open;
+    int64_t *gap;
+    int32_t *pieces, *list;
+    weft__gaps *gaps;
+    tree first;
+} bins;
+
+static bool by_gaps(weft__fit rule) { return rule == WEFT__BEST_FIT || rule == WEFT__WORST_FIT; }
+
+static bool bins_new(bins *b, weft__fit rule, int64_t n, int64_t capacity, const weft_plan_opts *o)
+{
+    *b = (bins){ .rule = rule, .capacity = capacity, .limit = o->limit, .most_open = o->open };
+    b->gap = weft__plan_memory(n, sizeof *b->gap);
+    b->pieces = b->limit ? weft__plan_memory(n, sizeof *b->pieces) : NULL;
+    bool lists = rule == WEFT__FIRST_FIT && b->most_open;
+    b->list = lists ? weft__plan_memory(b->most_open < n ? b->most_open : n, sizeof *b->list) : NULL;
+    if (!b->gap || (b->limit && !b->pieces) || (lists && !b->list))
+        return false;
+    return by_gaps(rule) ? (b->gaps = weft__gaps_new(n, capacity)) != NULL :
+                           rule != WEFT__FIRST_FIT || tree_new(&b->first, n);
+}
+
+static void bins_free(bins *b)
+{
+    free(b->gap), free(b->pieces), free(b->list);
+    weft__gaps_free(b->gaps);
+    tree_free(&b->first);
+}
+
+/* A row that has room for this length, taken out of what is open; -1: none. */
+static int64_t take_row(bins *b, int64_t length)
+{
+    int64_t last = b->rows - 1, gap;
+    switch (b->rule) {
+    case WEFT__NEXT_FIT:
+        return last >= 0 && b->gap[last] >= length ? last : -1;
+    case WEFT__FIRST_FIT:
+        return tree_first(&b->first, length);
+    default:
+        gap = b->rule == WEFT__BEST_FIT ? weft__gaps_from(b->gaps, length) : weft__gaps_most(b->gaps);
+        return gap >= length ? weft__gaps_take(b->gaps, gap) : -1;
+    }
+}
+
+static void forget(bins *b, int64_t row) /* of the list; its order is of no use */
+{
+    for (int64_t i = 0; b->list && i < b->open; i++)
+        if (b->list[i] == row) {
+            b->list[i] = b->list[b->open - 1];
+            break;
+        }
+}
+
+/* Closes the fullest open row, of equals the lowest. */
+static void close_fullest(bins *b)
+{
+    if (b->gaps) {
+        weft__gaps_take(b->gaps, weft__gaps_from(b->gaps, 0));
+    } else if (b->list) {
+        int64_t row = b->list[0];
+        for (int64_t i = 1; i < b->open; i++) {
+            int64_t is = b->list[i];
+            row = b->gap[is] < b->gap[row] || (b->gap[is] == b->gap[row] && is < row) ? is : row;
+        }
+        tree_set(&b->first, row, -1);
+        forget(b, row);
+    }
+    b->open--;
+}
+
+static int64_t open_row(bins *b)
+{
+    if (b->most_open && b->open == b->most_open)
+        close_fullest(b);
+    if (b->list)
+        b->list[b->open] = (int32_t)b->rows;
+    b->open++;
+    b->gap[b->rows] = b->capacity;
+    if (b->pieces)
+        b->pieces[b->rows] = 0;
+    return b->rows++;
+}
+
+/* The row has the piece: it stays open while it has a gap and may take one more. False: no memory. */
+static bool put_back(bins *b, int64_t row, int64_t length)
+{
+    b->gap[row] -= length;
+    bool stays = b->gap[row] > 0 && (!b->limit || ++b->pieces[row] < b->limit);
+    if (!stays) {
+        b->gap[row] = -1;
+        forget(b, row);
+        b->open--;
+    }
+    if (b->first.levels)
+        tree_set(&b->first, row, b->gap[row]);
+    return !b->gaps || !stays || weft__gaps_add(b->gaps, b->gap[row], row);
+}
+
+int64_t weft__plan_fit(weft__fit rule, const int32_t *length, const int32_t *order, int64_t n,
+                       int64_t capacity, const weft_plan_opts *o, int32_t *row)
+{
+    bins b;
+    bool good = bins_new(&b, rule, n, capacity, o);
+    for (int64_t k = 0; k < n && good; k++) {
+        int64_t i = order[k], r;
+        row[i] = -1;
+        if (!length[i])
+            continue;
+        r = take_row(&b, length[i]);
+        row[i] = (int32_t)(r = r < 0 ? open_row(&b) : r);
+        good = put_back(&b, r, length[i]);
+    }
+    bins_free(&b);
+    return good ? b.rows : -1;
+}
+
+/* ---- the planners ---- */
+weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (len[i] > capacity)
+            return weft_plan_refuse(WEFT_EARG,
+                                    "sequence %lld has %d tokens; rows of a capacity of %lld are planned",
+                                    (long long)i, (int)len[i], (long long)capacity);
+    return WEFT_OK;
+}
+
+static weft_status fit_rows(weft__fit rule, bool decreasing, const int32_t *len, int64_t n, int64_t capacity,
+                            const weft_plan_opts *o, weft_plan *p)
+{
+    weft_status s = weft__plan_fits(len, n, capacity);
+    if (s != WEFT_OK)
+        return s;
+    int32_t *order = weft__plan_order(n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
+    int64_t rows = -1;
+    if (row && (!decreasing || weft__plan_sort(len, order, n, true, o->lookahead)))
+        rows = weft__plan_fit(rule, len, order, n, capacity, o, row);
+    s = rows < 0 ? WEFT_ENOMEM :
+                   weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, rows, capacity, o);
+    free(order), free(row);
+    return s;
+}
+
+#define IN_ORDER "capacity limit open rows shuffle"
+#define SORTED "capacity limit rows shuffle lookahead"
+#define FIT(id, rule, decreasing, takes, text)                                                         \
+    static weft_status plan_##id(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) \
+    {                                                                                                  \
+        return fit_rows(rule, decreasing, len, n, o->capacity, o, p);                                  \
+    }                                                                                                  \
+    const weft_planner weft__planner_##id = { .name = #id,                                             \
+                                              .source = "Johnson 1973",                                \
+                                              .about = text,                                           \
+                                              .options = takes,                                        \
+                                              .promises = WEFT_PLAN_WHOLE,                             \
+                                              .plan = plan_##id };
+FIT(next_fit, WEFT__NEXT_FIT, false, "capacity limit rows shuffle", "into the last row")
+FIT(first_fit, WEFT__FIRST_FIT, false, IN_ORDER, "into the lowest row that fits")
+FIT(best_fit, WEFT__BEST_FIT, false, IN_ORDER, "into the fullest row that fits")
+FIT(worst_fit, WEFT__WORST_FIT, false, IN_ORDER, "into the emptiest row that fits")
+FIT(next_fit_decreasing, WEFT__NEXT_FIT, true, SORTED, "longest first, into the last row")
+FIT(first_fit_decreasing, WEFT__FIRST_FIT, true, SORTED, "longest first, into the lowest row that fits")
+FIT(best_fit_decreasing, WEFT__BEST_FIT, true, SORTED, "longest first, into the fullest row that fits")
+FIT(worst_fit_decreasing, WEFT__WORST_FIT, true, SORTED, "longest first, into the emptiest row that fits")
+
+static weft_status plan_fold(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    int32_t longest = 0;
+    for (int64_t i = 0; i < n; i++)
+        longest = len[i] > longest ? len[i] : longest;
+    return fit_rows(WEFT__FIRST_FIT, true, len, n, longest, o, p);
+}
+const weft_planner weft__planner_fold = { .name = "fold",
+                                          .source = "prepacking, Zhao et al. 2024",
+                                          .about = "one batch in rows of its longest length",
+                                          .options = "",
+                                          .promises = WEFT_PLAN_WHOLE,
+                                          .plan = plan_fold };

@@ -1,0 +1,189 @@
+/* gaps.c - open rows by the gap that each has: the smallest gap that is large enough, the largest of all, and
+ * of a gap the lowest row. A tree of bitmaps, 64 gaps a node, finds the gap; its rows are a pairing heap
+ * (Fredman et al. 1986), since of a gap always the lowest row is taken. */
+#include <stdlib.h>
+#include <string.h>
+#include "plan/plan.h"
+
+enum { BITS = 6, MASK = 63, LEVELS = 11 };
+
+typedef struct {
+    uint64_t there;
+    int32_t below[64];
+} node; /* a node of the next level, or a row */
+struct weft__gaps {
+    int levels;
+    int32_t *child, *sibling; /* [rows] the heaps; -1: none */
+    node *nodes;
+    int64_t n, room, unused; /* unused: a list of nodes through below[0]; -1: none */
+};
+
+/* ---- heaps of rows ---- */
+static int32_t meld(weft__gaps *g, int32_t a, int32_t b)
+{
+    if (a < 0 || b < 0)
+        return a < 0 ? b : a;
+    int32_t low = a < b ? a : b, high = a < b ? b : a;
+    g->sibling[high] = g->child[low], g->child[low] = high;
+    return low;
+}
+
+/* What is left of a heap without its lowest row. */
+static int32_t rest_of(weft__gaps *g, int32_t lowest)
+{
+    int32_t pairs = -1, rest = -1;
+    for (int32_t a = g->child[lowest]; a >= 0;) {
+        int32_t b = g->sibling[a], next = b < 0 ? -1 : g->sibling[b];
+        g->sibling[a] = -1;
+        if (b >= 0)
+            g->sibling[b] = -1;
+        a = meld(g, a, b);
+        g->sibling[a] = pairs, pairs = a, a = next;
+    }
+    while (pairs >= 0) {
+        int32_t next = g->sibling[pairs];
+        g->sibling[pairs] = -1;
+        rest = meld(g, rest, pairs), pairs = next;
+    }
+    return rest;
+}
+
+/* ---- the tree ---- */
+static int64_t new_node(weft__gaps *g)
+{
+    int64_t is = g->unused;
+    if (is >= 0) {
+        g->unused = g->nodes[is].below[0];
+    } else {
+        if (g->n == g->room) {
+            int64_t room = 2 * g->room + 16;
+            node *more = realloc(g->nodes, (size_t)room * sizeof *more);
+            if (!more)
+                return weft_plan_refuse(WEFT_ENOMEM, "plan: no memory for the gaps of rows"), -1;
+            g->nodes = more, g->room = room;
+        }
+        is = g->n++;
+    }
+    g->nodes[is].there = 0;
+    return is;
+}
+
+weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity)
+{
+    weft__gaps *g = weft__plan_memory(1, sizeof *g);
+    if (!g)
+        return NULL;
+    *g = (weft__gaps){ .levels = 1, .unused = -1 };
+    while (capacity >> (BITS * g->levels) && g->levels < LEVELS)
+        g->levels++;
+    g->child = weft__plan_memory(2 * rows, sizeof *g->child);
+    g->sibling = g->child ? g->child + rows : NULL;
+    if (!g->child || new_node(g) < 0)
+        weft__gaps_free(g), g = NULL;
+    return g;
+}
+
+void weft__gaps_free(weft__gaps *g)
+{
+    if (!g)
+        return;
+    free(g->child), free(g->nodes);
+    free(g);
+}
+
+static int place(const weft__gaps *g, int level, int64_t gap) /* level 0 is the root */
+{
+    return (int)(gap >> (BITS * (g->levels - 1 - level)) & MASK);
+}
+
+bool weft__gaps_add(weft__gaps *g, int64_t gap, int64_t row)
+{
+    int64_t at = 0;
+    for (int level = 0; level < g->levels - 1; level++) {
+        int k = place(g, level, gap);
+        if (!(g->nodes[at].there >> k & 1)) {
+            int64_t below = new_node(g);
+            if (below < 0)
+                return false;
+            g->nodes[at].below[k] = (int32_t)below, g->nodes[at].there |= (uint64_t)1 << k;
+        }
+        at = g->nodes[at].below[k];
+    }
+    node *leaf = g->nodes + at;
+    int k = (int)(gap & MASK);
+    g->child[row] = g->sibling[row] = -1;
+    leaf->below[k] = leaf->there >> k & 1 ? meld(g, leaf->below[k], (int32_t)row) : (int32_t)row;
+    leaf->there |= (uint64_t)1 << k;
+    return true;
+}
+
+/* The least or the largest gap below this node. */
+static int64_t outermost(const weft__gaps *g, int64_t at, int level, int64_t gap, bool largest)
+{
+    for (;; level++) {
+        uint64_t there = g->nodes[at].there;
+        int k = largest ? 63 - __builtin_clzll(there) : __builtin_ctzll(there);
+        gap = gap << BITS | k;
+        if (level == g->levels - 1)
+            return gap;
+        at = g->nodes[at].below[k];
+    }
+}
+
+int64_t weft__gaps_most(const weft__gaps *g) { return g->nodes->there ? outermost(g, 0, 0, 0, true) : -1; }
+
+int64_t weft__gaps_from(const weft__gaps *g, int64_t least)
+{
+    int64_t path[LEVELS], at = 0;
+    int level = 0;
+    if (least >> (BITS * g->levels))
+        return -1;
+    for (;; level++) { /* down along `least`, as far as there is something */
+        path[level] = at;
+        int k = place(g, level, least);
+        if (!(g->nodes[at].there >> k & 1))
+            break;
+        if (level == g->levels - 1)
+            return least;
+        at = g->nodes[at].below[k];
+    }
+    for (; level >= 0; level--) { /* the next one to the right, of the lowest level that has one */
+        int k = place(g, level, least);
+        uint64_t right = k == MASK ? 0 : g->nodes[path[level]].there >> (k + 1) << (k + 1);
+        if (!right)
+            continue;
+        int next = __builtin_ctzll(right);
+        int64_t gap = (least >> (BITS * (g->levels - level)) << BITS) | next;
+        return level == g->levels - 1 ?
+                   gap :
+                   outermost(g, g->nodes[path[level]].below[next], level + 1, gap, false);
+    }
+    return -1;
+}
+
+/* Takes an empty gap off the tree, and the nodes above it that are empty then. */
+static void prune(weft__gaps *g, const int64_t *path, int64_t gap)
+{
+    for (int level = g->levels - 1; level >= 0; level--) {
+        node *is = g->nodes + path[level];
+        is->there &= ~((uint64_t)1 << place(g, level, gap));
+        if (is->there || !level)
+            return;
+        is->below[0] = (int32_t)g->unused, g->unused = path[level];
+    }
+}
+
+int64_t weft__gaps_take(weft__gaps *g, int64_t gap)
+{
+    int64_t path[LEVELS], at = 0;
+    for (int level = 0; level < g->levels; level++) {
+        path[level] = at;
+        if (level < g->levels - 1)
+            at = g->nodes[at].below[place(g, level, gap)];
+    }
+    int32_t row = g->nodes[at].below[gap & MASK], rest = rest_of(g, row);
+    g->nodes[at].below[gap & MASK] = rest;
+    if (rest < 0)
+        prune(g, path, gap);
+    return row;
+}

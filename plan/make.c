@@ -1,0 +1,139 @@
+/* make.c - a plan from a planner: its options are checked first, the plan afterwards. */
+#include <stdio.h>
+#include <string.h>
+#include "plan/options.h"
+
+#define FIELD(f) offsetof(weft_plan_opts, f)
+const weft__plan_option weft__plan_option_list[] = { { "count", WEFT__NEEDED, FIELD(count) },
+                                                     { "tokens", WEFT__COUNT, FIELD(tokens) },
+                                                     { "pool", WEFT__COUNT, FIELD(pool) },
+                                                     { "budget", WEFT__NEEDED, FIELD(budget) },
+                                                     { "multiple", WEFT__COUNT, FIELD(multiple) },
+                                                     { "sort", WEFT__NOT, FIELD(keep_order) },
+                                                     { "bounds", WEFT__LIST_OF, FIELD(bounds) },
+                                                     { "sizes", WEFT__LIST_OF, FIELD(sizes) },
+                                                     { "ratio", WEFT__RATIO, FIELD(ratio) },
+                                                     { "least", WEFT__NEEDED, FIELD(least) },
+                                                     { "k", WEFT__NEEDED, FIELD(k) },
+                                                     { "capacity", WEFT__NEEDED, FIELD(capacity) },
+                                                     { "limit", WEFT__COUNT, FIELD(limit) },
+                                                     { "carry", WEFT__YES, FIELD(carry) },
+                                                     { "slots", WEFT__NEEDED, FIELD(slots) },
+                                                     { "window", WEFT__NEEDED, FIELD(window) },
+                                                     { "longest_first", WEFT__YES, FIELD(longest_first) },
+                                                     { "ranks", WEFT__NEEDED, FIELD(ranks) },
+                                                     { "method", WEFT__METHOD, FIELD(method) },
+                                                     { "rows", WEFT__COUNT, FIELD(rows) },
+                                                     { "open", WEFT__COUNT, FIELD(open) },
+                                                     { "lookahead", WEFT__COUNT, FIELD(lookahead) },
+                                                     { "shuffle", WEFT__YES, FIELD(shuffle) },
+                                                     { "seed", WEFT__SEED, FIELD(seed) },
+                                                     { "epoch", WEFT__SEED, FIELD(epoch) },
+                                                     { NULL, WEFT__COUNT, 0 } };
+
+bool weft__planner_takes(const weft_planner *planner, const char *option)
+{
+    size_t n = strlen(option);
+    if (!planner->options)
+        return true; /* an outsider's that does not say */
+    for (const char *at = planner->options; (at = strstr(at, option)); at += n)
+        if ((at == planner->options || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return true;
+    return false;
+}
+
+/* ---- options ---- */
+static int64_t number_at(const weft_plan_opts *o, const weft__plan_option *is)
+{
+    int64_t value;
+    memcpy(&value, (const char *)o + is->field, sizeof value);
+    return value;
+}
+
+/* pool names one of two, so it asks for its count itself. */
+static bool is_needed(const weft_planner *planner, const weft__plan_option *is)
+{
+    return is->kind == WEFT__NEEDED && planner->options &&
+           !(!strcmp(is->name, "count") && weft__planner_takes(planner, "tokens"));
+}
+
+static weft_status check_options(const weft_planner *planner, const weft_plan_opts *o)
+{
+    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++) {
+        if (!weft__planner_takes(planner, is->name) || is->kind > WEFT__NEEDED)
+            continue;
+        int64_t value = number_at(o, is);
+        if (value < 0 || (is_needed(planner, is) && !value))
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; %s is expected", planner->name, is->name,
+                                    (long long)value, is_needed(planner, is) ? "1 or more" : "0 or more");
+        if (value > INT32_MAX &&
+            (!strcmp(is->name, "slots") || !strcmp(is->name, "ranks") || !strcmp(is->name, "capacity")))
+            return weft_plan_refuse(WEFT_EARG, "%s: %s is %lld; at most %d is expected", planner->name,
+                                    is->name, (long long)value, INT32_MAX);
+    }
+    return WEFT_OK;
+}
+
+static weft_status check_lengths(const int32_t *len, int64_t n)
+{
+    if (n < 0 || n >= INT32_MAX || (n && !len))
+        return weft_plan_refuse(WEFT_EARG, "plan_make: %lld sequences%s; 0 .. %d are expected", (long long)n,
+                                len ? "" : " without lengths", INT32_MAX - 1);
+    for (int64_t i = 0; i < n; i++)
+        if (len[i] < 0)
+            return weft_plan_refuse(WEFT_EARG,
+                                    "plan_make: sequence %lld has length %d; 0 or more is expected",
+                                    (long long)i, (int)len[i]);
+    return WEFT_OK;
+}
+
+/* ---- making ---- */
+static int64_t without_segment(const weft_plan *p, const int32_t *len, int64_t n)
+{
+    int64_t empty = 0;
+    for (int64_t i = 0; i < n; i++)
+        empty += !len[i];
+    for (int64_t i = 0; i < p->segments; i++)
+        empty -= !p->segment[i].length;
+    return empty;
+}
+
+static weft_status run(const weft_planner *planner, const int32_t *len, int64_t n, weft_plan_opts *o,
+                       weft_plan *p)
+{
+    char name[48];
+    snprintf(name, sizeof name, "plan.%lld", (long long)o->epoch);
+    weft_stream *own = o->stream ? NULL : weft_stream_new(o->seed, name);
+    o->stream = own ? own : o->stream;
+    if (!o->stream)
+        return weft_plan_refuse(WEFT_ENOMEM, "%s: no memory for a random stream", planner->name);
+    weft_status s = planner->plan(len, n, o, p);
+    weft_stream_free(own);
+    return s;
+}
+
+weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
+                           const weft_plan_opts *opts, weft_plan *out)
+{
+    if (out)
+        *out = (weft_plan){ 0 };
+    if (!planner || !planner->plan || !planner->name || !out)
+        return weft_plan_refuse(WEFT_EARG, "plan_make: a planner and a plan to be made are expected");
+    weft_plan_opts o = opts ? *opts : (weft_plan_opts){ 0 };
+    weft_status s = check_lengths(len, n);
+    s = s == WEFT_OK ? check_options(planner, &o) : s;
+    if (s != WEFT_OK)
+        return s;
+    out->sequences = n;
+    for (int64_t i = 0; i < n; i++)
+        out->tokens += len[i];
+    s = run(planner, len, n, &o, out);
+    if (s == WEFT_OK) {
+        out->empty = without_segment(out, len, n);
+        s = weft_plan_check(out, len, n,
+                            planner->promises & (o.shuffle ? ~(unsigned)WEFT_PLAN_IN_ORDER : ~0u));
+    }
+    if (s != WEFT_OK)
+        weft_plan_free(out);
+    return s;
+}

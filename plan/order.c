@@ -1,0 +1,79 @@
+/* order.c - orders of sequences: as they come, by length, drawn. Lengths are sorted by their digits, so ten
+ * million take a fraction of a second. */
+#include <stdlib.h>
+#include <string.h>
+#include "plan/plan.h"
+
+int32_t *weft__plan_order(int64_t n)
+{
+    int32_t *order = weft__plan_memory(n, sizeof *order);
+    for (int64_t i = 0; order && i < n; i++)
+        order[i] = (int32_t)i;
+    return order;
+}
+
+/* ---- by length ---- */
+enum { BITS = 11, DIGITS = 1 << BITS };
+
+static uint32_t key(const int32_t *len, int32_t sequence, int32_t longest, bool descending)
+{
+    return (uint32_t)(descending ? longest - len[sequence] : len[sequence]);
+}
+
+/* By one digit of the keys, stable. */
+static void sort_by_digit(const int32_t *len, const int32_t *from, int64_t n, int32_t longest,
+                          bool descending, int shift, int32_t *to)
+{
+    int64_t at[DIGITS + 1] = { 0 };
+    for (int64_t i = 0; i < n; i++)
+        at[(key(len, from[i], longest, descending) >> shift & (DIGITS - 1)) + 1]++;
+    for (int d = 0; d < DIGITS; d++)
+        at[d + 1] += at[d];
+    for (int64_t i = 0; i < n; i++)
+        to[at[key(len, from[i], longest, descending) >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+static void insert_sort(const int32_t *len, int32_t *order, int64_t n, bool descending)
+{
+    for (int64_t i = 1; i < n; i++) {
+        int32_t is = order[i];
+        int64_t k = i;
+        for (; k && (descending ? len[order[k - 1]] < len[is] : len[order[k - 1]] > len[is]); k--)
+            order[k] = order[k - 1];
+        order[k] = is;
+    }
+}
+
+static void sort_block(const int32_t *len, int32_t *order, int64_t n, bool descending, int32_t *scratch)
+{
+    int32_t longest = 0;
+    for (int64_t i = 0; i < n; i++)
+        longest = len[order[i]] > longest ? len[order[i]] : longest;
+    for (int shift = 0; shift < 32 && (uint32_t)longest >> shift; shift += BITS) {
+        sort_by_digit(len, order, n, longest, descending, shift, scratch);
+        memcpy(order, scratch, (size_t)n * sizeof *order);
+    }
+}
+
+bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead)
+{
+    enum { FEW = 32 };
+    int64_t block = lookahead > 0 && lookahead < n ? lookahead : n;
+    int32_t *scratch = weft__plan_memory(block, sizeof *scratch);
+    for (int64_t i = 0; scratch && i < n; i += block) {
+        int64_t here = n - i < block ? n - i : block;
+        if (here <= FEW)
+            insert_sort(len, order + i, here, descending);
+        else
+            sort_block(len, order + i, here, descending, scratch);
+    }
+    free(scratch);
+    return scratch != NULL;
+}
+
+/* ---- drawn ---- */
+void weft__plan_shuffle(const weft_plan_opts *o, int32_t *order, int64_t n)
+{
+    if (o->shuffle)
+        weft_stream_permutation(o->stream, n, order);
+}

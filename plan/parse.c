@@ -1,0 +1,190 @@
+/* parse.c - "name:key=value,key=value" into a planner and its options. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "plan/options.h"
+
+enum { WORD = 64 };
+
+/* ---- the nearest name ---- */
+static int least(int a, int b, int c) { return a < b ? (a < c ? a : c) : b < c ? b : c; }
+
+static int edits(const char *a, const char *b)
+{
+    int row[WORD + 1], na = (int)strlen(a), nb = (int)strlen(b);
+    if (na > WORD || nb > WORD)
+        return WORD;
+    for (int j = 0; j <= nb; j++)
+        row[j] = j;
+    for (int i = 1; i <= na; i++)
+        for (int j = 1, corner = row[0]++, above; j <= nb; j++) {
+            above = row[j];
+            row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
+            corner = above;
+        }
+    return row[nb];
+}
+
+const char *weft__nearest(const char *word, const char *(*name)(int i, const void *of), const void *of)
+{
+    const char *best = NULL;
+    int fewest = (int)strlen(word) / 2 + 1;
+    for (int i = 0; name(i, of); i++)
+        if (edits(word, name(i, of)) < fewest)
+            fewest = edits(word, name(i, of)), best = name(i, of);
+    return best;
+}
+
+static const char *planner_name(int i, const void *of)
+{
+    (void)of;
+    return weft_planner_at(i) ? weft_planner_at(i)->name : NULL;
+}
+
+/* The options that a planner takes, and those of all that draw. */
+static const char *option_name(int i, const void *of)
+{
+    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
+        if ((is->kind == WEFT__SEED || weft__planner_takes(of, is->name)) && !i--)
+            return is->name;
+    return NULL;
+}
+
+/* ---- values ---- */
+typedef struct {
+    const weft_planner *planner;
+    weft_plan_opts *o;
+    int64_t *list, room;
+    int64_t sizes;
+} parsing;
+
+static bool whole(const char *text, char **end, int64_t *value)
+{
+    errno = 0;
+    *value = strtoll(text, end, 10);
+    return *end != text && !errno;
+}
+
+static weft_status bad_value(const parsing *t, const char *key, const char *value, const char *expected)
+{
+    return weft_plan_refuse(WEFT_EARG, "%s: %s is \"%.60s\"; %s is expected", t->planner->name, key, value,
+                            expected);
+}
+
+/* Numbers between slashes, into what is left of the list. */
+static weft_status parse_list(parsing *t, const char *key, const char *value)
+{
+    int64_t *first = t->list, n = 0;
+    char *end;
+    for (const char *at = value;; at = end + 1, n++) {
+        if (n == t->room || !whole(at, &end, first + n) || (*end && *end != '/'))
+            return bad_value(t, key, value, "a list of numbers, 5/10/20,");
+        if (!*end)
+            break;
+    }
+    n++, t->list += n, t->room -= n;
+    if (!strcmp(key, "bounds"))
+        t->o->bounds = first, t->o->edges = n;
+    else
+        t->o->sizes = first, t->sizes = n;
+    return WEFT_OK;
+}
+
+static weft_status parse_number(parsing *t, const weft__plan_option *is, const char *value)
+{
+    char *end;
+    int64_t v = 0;
+    double d = 0;
+    if (is->kind == WEFT__RATIO) {
+        d = strtod(value, &end);
+        if (end == value || *end || !isfinite(d))
+            return bad_value(t, is->name, value, "a number");
+        memcpy((char *)t->o + is->field, &d, sizeof d);
+        return WEFT_OK;
+    }
+    if (!whole(value, &end, &v) || *end)
+        return bad_value(t, is->name, value, "a whole number");
+    memcpy((char *)t->o + is->field, &v, sizeof v);
+    return WEFT_OK;
+}
+
+static weft_status parse_value(parsing *t, const weft__plan_option *is, const char *value)
+{
+    bool yes = !strcmp(value, "yes"), no = !strcmp(value, "no"), set = is->kind == WEFT__YES ? yes : no;
+    switch (is->kind) {
+    case WEFT__YES:
+    case WEFT__NOT:
+        if (!yes && !no)
+            return bad_value(t, is->name, value, "yes or no");
+        memcpy((char *)t->o + is->field, &set, sizeof set);
+        return WEFT_OK;
+    case WEFT__METHOD:
+        if (strcmp(value, "lpt") && strcmp(value, "kk"))
+            return bad_value(t, is->name, value, "lpt or kk");
+        t->o->method = strcmp(value, "kk") ? WEFT_BALANCE_LPT : WEFT_BALANCE_KK;
+        return WEFT_OK;
+    case WEFT__LIST_OF:
+        return parse_list(t, is->name, value);
+    default:
+        return parse_number(t, is, value);
+    }
+}
+
+static weft_status parse_option(parsing *t, char *key)
+{
+    char *value = strchr(key, '=');
+    if (value)
+        *value++ = 0;
+    for (const weft__plan_option *is = weft__plan_option_list; is->name; is++)
+        if (!strcmp(is->name, key) && (is->kind == WEFT__SEED || weft__planner_takes(t->planner, key)))
+            return value ? parse_value(t, is, value) :
+                           weft_plan_refuse(WEFT_EARG, "%s: %s has no value; %s=.. is expected",
+                                            t->planner->name, key, key);
+    const char *near = weft__nearest(key, option_name, t->planner);
+    return weft_plan_refuse(WEFT_EARG, "%s: there is no option \"%.60s\"%s%s%s; it takes: %s",
+                            t->planner->name, key, near ? ", \"" : "", near ? near : "",
+                            near ? "\" is near" : "", t->planner->options);
+}
+
+static weft_status parse_options(parsing *t, char *text)
+{
+    weft_status s = WEFT_OK;
+    for (char *next; text && s == WEFT_OK; text = next) {
+        next = strchr(text, ',');
+        if (next)
+            *next++ = 0;
+        s = parse_option(t, text);
+    }
+    if (s == WEFT_OK && t->o->sizes && t->sizes != t->o->edges + 1)
+        s = weft_plan_refuse(WEFT_EARG,
+                             "%s: %lld bounds and %lld sizes; one size more than bounds is expected",
+                             t->planner->name, (long long)t->o->edges, (long long)t->sizes);
+    return s;
+}
+
+weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft_plan_opts *opts,
+                            void **memory)
+{
+    if (!text || !planner || !opts || !memory)
+        return weft_plan_refuse(WEFT_EARG,
+                                "plan_parse: a text, and room for planner, options and memory are expected");
+    *planner = NULL, *opts = (weft_plan_opts){ 0 }, *memory = NULL;
+    size_t n = strlen(text);
+    int64_t *list = weft__plan_memory((int64_t)n, sizeof *list + 1); /* the lists, and behind them the text */
+    if (!list)
+        return WEFT_ENOMEM;
+    char *copy = memcpy(list + n, text, n + 1), *rest = strchr(copy, ':');
+    if (rest)
+        *rest++ = 0;
+    *memory = list, *planner = weft_planner_named(copy);
+    parsing t = { *planner, opts, list, (int64_t)n, 0 };
+    const char *near = *planner ? NULL : weft__nearest(copy, planner_name, NULL);
+    weft_status s = *planner ?
+                        parse_options(&t, rest) :
+                        weft_plan_refuse(WEFT_EARG, "there is no planner \"%.60s\"%s%s%s", copy,
+                                         near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
+    if (s != WEFT_OK)
+        free(list), *memory = NULL, *planner = NULL, *opts = (weft_plan_opts){ 0 };
+    return s;
+}

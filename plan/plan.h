@@ -1,0 +1,51 @@
+/* plan.h - what planners share: orders of sequences, pieces, open rows by their gaps. */
+#ifndef WEFT_PLAN_PLAN_H
+#define WEFT_PLAN_PLAN_H
+#include "plan/api_plan.h"
+
+/* ---- orders ---- */
+/* 0 .. n - 1; NULL, with a message, if there is no memory. */
+int32_t *weft__plan_order(int64_t n);
+/* Stable, by length, in blocks of `lookahead` (0: one). False, with a message: no memory. */
+bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead);
+/* Memory for n things of so many bytes; NULL, with a message, if there is none. */
+void *weft__plan_memory(int64_t n, size_t bytes);
+
+/* 0 .. n - 1 in a drawn order, if the plan is to be shuffled. weft_plan_make gives options a stream. */
+void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);
+
+/* ---- building ---- */
+bool weft__plan_reserve(weft_plan *, int64_t segments);
+weft_status weft__plan_add_whole(weft_plan *, const int32_t *len, int64_t sequence);
+/* Ends a batch of segments that are a row each: as wide as the longest. */
+weft_status weft__plan_end_whole(weft_plan *);
+/* An order cut into batches of `count`. */
+weft_status weft__plan_cut(weft_plan *, const int32_t *len, const int32_t *order, int64_t n, int64_t count);
+weft_status weft__plan_shuffle_batches(const weft_plan_opts *, weft_plan *);
+
+/* Pieces in the order in which they were given to rows, and the row of each. NULL: piece i is sequence i,
+ * from 0 on. */
+typedef struct { int64_t n; const int32_t *sequence, *offset, *length; } weft__pieces;
+/* Rows of that width, `rows` of the options a batch. order [n]: in which the pieces were dealt; row [n]: that
+ * of each piece, -1: none. */
+weft_status weft__plan_rows(weft_plan *, const weft__pieces *, const int32_t *order, const int32_t *row,
+                            int64_t rows, int64_t width, const weft_plan_opts *);
+
+/* ---- open rows by their gaps ---- */
+typedef struct weft__gaps weft__gaps;
+/* Of rows 0 .. rows - 1 and gaps 0 .. capacity; NULL, with a message, if there is no memory. */
+weft__gaps *weft__gaps_new(int64_t rows, int64_t capacity);
+void weft__gaps_free(weft__gaps *);
+bool weft__gaps_add(weft__gaps *, int64_t gap, int64_t row);         /* false, with a message: no memory */
+/* The smallest gap of at least `least`, the largest of all; -1: none. */
+int64_t weft__gaps_from(const weft__gaps *, int64_t least);
+int64_t weft__gaps_most(const weft__gaps *);
+/* Takes the lowest row of a gap that there is. */
+int64_t weft__gaps_take(weft__gaps *, int64_t gap);
+
+/* ---- checks ---- */
+/* An error names a sequence that is longer. */
+weft_status weft__plan_fits(const int32_t *len, int64_t n, int64_t capacity);
+/* balance by differencing: differencing.c */
+weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_plan_opts *, weft_plan *);
+#endif

@@ -1,0 +1,133 @@
+/* slots.c - planners of slots: rows that take the next sequence when they are free. */
+#include <stdlib.h>
+#include <string.h>
+#include "plan/planners.h"
+
+/* ---- each slot when it is free ---- */
+/* A heap of slots: the one that is free earliest, of equals the lowest, is its first. */
+typedef struct {
+    int64_t load, slot;
+} slot;
+
+static bool earlier(slot a, slot b) { return a.load < b.load || (a.load == b.load && a.slot < b.slot); }
+
+static void sift_down(slot *heap, int64_t n)
+{
+    slot is = heap[0];
+    int64_t at = 0;
+    for (int64_t below; (below = 2 * at + 1) < n; at = below) {
+        below += below + 1 < n && earlier(heap[below + 1], heap[below]);
+        if (!earlier(heap[below], is))
+            break;
+        heap[at] = heap[below];
+    }
+    heap[at] = is;
+}
+
+/* row [n]: the slot of each sequence, taken in this order; the fullest slot's tokens. */
+static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, slot *heap, int64_t slots,
+                          int32_t *row)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < slots; i++)
+        heap[i] = (slot){ 0, i };
+    for (int64_t k = 0; k < n; k++) {
+        row[order[k]] = -1;
+        if (!len[order[k]])
+            continue;
+        row[order[k]] = (int32_t)heap[0].slot;
+        heap[0].load += len[order[k]];
+        most = heap[0].load > most ? heap[0].load : most;
+        sift_down(heap, slots);
+    }
+    return most;
+}
+
+static weft_status deal(const int32_t *len, int64_t n, int64_t slots, bool longest_first,
+                        const weft_plan_opts *o, weft_plan *p)
+{
+    int32_t *order = weft__plan_order(n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
+    slot *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
+    weft_status s = WEFT_ENOMEM;
+    if (heap && (!longest_first || weft__plan_sort(len, order, n, true, o->lookahead))) {
+        int64_t width = deal_slots(len, order, n, heap, slots, row);
+        s = weft__plan_rows(p, &(weft__pieces){ n, NULL, NULL, len }, order, row, slots, width,
+                            &(weft_plan_opts){ 0 });
+    }
+    free(order), free(row), free(heap);
+    return s;
+}
+
+static weft_status plan_refill(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    return deal(len, n, o->slots, o->longest_first, o, p);
+}
+const weft_planner weft__planner_refill = { .name = "refill",
+                                            .source = "CNTK, EESEN",
+                                            .about = "the slot that is free takes the next sequence",
+                                            .options = "slots longest_first lookahead",
+                                            .promises = WEFT_PLAN_WHOLE,
+                                            .plan = plan_refill };
+
+/* ---- slots that stop for all of them every window ---- */
+typedef struct {
+    int64_t sequence;
+    int32_t done, carry;
+} reader; /* sequence -1: it has none */
+
+static weft_status read_window(const int32_t *len, int64_t n, const weft_plan_opts *o, reader *r,
+                               int64_t *next, weft_plan *p)
+{
+    weft_status s = WEFT_OK;
+    int32_t here = 0;
+    for (int64_t k = 0; k < o->slots && s == WEFT_OK; k++) {
+        while (r[k].sequence < 0 && *next < n) {
+            r[k] = (reader){ len[*next] ? *next : -1, 0, -1 };
+            ++*next;
+        }
+        if (r[k].sequence < 0)
+            continue;
+        int64_t left = len[r[k].sequence] - r[k].done, takes = left < o->window ? left : o->window;
+        s = weft_plan_add(
+            p, (weft_segment){ r[k].sequence, 0, r[k].done, (int32_t)takes, (int32_t)k, r[k].carry });
+        r[k].done += (int32_t)takes, r[k].carry = here++;
+        if (takes == left)
+            r[k].sequence = -1;
+    }
+    return s == WEFT_OK && here ? weft_plan_end_batch(p, o->slots, o->window) : s;
+}
+
+static weft_status plan_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    reader *r = weft__plan_memory(o->slots, sizeof *r);
+    int64_t next = 0, before = -1;
+    weft_status s = r ? WEFT_OK : WEFT_ENOMEM;
+    for (int64_t k = 0; r && k < o->slots; k++)
+        r[k].sequence = -1;
+    p->in_rows = true;
+    while (s == WEFT_OK && before != p->segments) {
+        before = p->segments;
+        s = read_window(len, n, o, r, &next, p);
+    }
+    free(r);
+    return s;
+}
+const weft_planner weft__planner_streams = { .name = "streams",
+                                             .source = "Kaldi's nnet1; truncated backpropagation",
+                                             .about = "slots read windows, the state goes on",
+                                             .options = "slots window",
+                                             .promises = WEFT_PLAN_CARRIES,
+                                             .plan = plan_streams };
+
+/* ---- over ranks ---- */
+static weft_status plan_balance(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    return o->method == WEFT_BALANCE_KK ? weft__plan_differencing(len, n, o, p) :
+                                          deal(len, n, o->ranks, true, o, p);
+}
+const weft_planner weft__planner_balance = { .name = "balance",
+                                             .source = "Graham 1969; Karmarkar & Karp 1982",
+                                             .about = "equal tokens for each rank, a row each",
+                                             .options = "ranks method",
+                                             .promises = WEFT_PLAN_WHOLE,
+                                             .plan = plan_balance };
