@@ -126,4 +126,8 @@ END
 else
     echo "skipped: no cmake here"
 fi
+if [ -x "$stage/bin/weft" ]; then
+    printf '3 1 2' | "$stage/bin/weft" plan --json - first_fit:capacity=3 | grep -q '"rows": 2' || fail "the command plans nothing"
+    says "weft plan, the command"
+fi
 echo "$checks of $checks checks of what is installed hold"

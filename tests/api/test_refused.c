@@ -3,6 +3,7 @@
  * on), and a bad tensor never passes without a word, where there is a context that could have it. That none
  * of the declared functions is missing here is a test, too. */
 #include "refused_nets.h"
+#include "refused_plans.h"
 #include "refused_series.h"
 
 static void contexts(bad *b)
@@ -57,6 +58,7 @@ static void tensors(bad *b)
     TRY(weft_rows_of, X);
     TRY(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
     TRY(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });
+    TRY(weft_stream_new, 1, NULL);                      TRY(weft_stream_free, NULL);
     TRY(weft_stream_next, NULL);                        TRY(weft_stream_uniform, NULL);
     TRY(weft_stream_normal, NULL);                 TRY(weft_stream_below, NULL, (uint64_t)b->n);
     TRY(weft_stream_permutation, NULL, b->n, NULL);
@@ -406,7 +408,7 @@ static void files(bad *b)
 static void (*const groups[])(bad *) = {
     contexts, tensors,       pointwise,  along,  ragged_ones, sequences,   gradients,
     beside,   losses_beside, modules,    layers, blocks,      forecasting, decoding,
-    losses,   plain_data,    optimisers, files,  frames,      features,
+    losses,   plain_data,    plans,      optimisers, files,  frames,      features,
 };
 
 static void all_of(weft *w, weft *other, int kind, int number)

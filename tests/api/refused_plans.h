@@ -1,0 +1,32 @@
+/* refused_plans.h - of test_refused.c: planners and plans, which belong to no context. */
+#ifndef REFUSED_PLANS_H
+#define REFUSED_PLANS_H
+/* a plan, or a message */
+#define PLANS(f, ...)                                                                                     \
+    do {                                                                                                  \
+        note(#f);                                                                                         \
+        weft_status s = f(__VA_ARGS__);                                                                   \
+        cr_assert(s == WEFT_OK || *weft_plan_message(), #f " says nothing");                              \
+        after(b, #f, NOT_AT_ALL);                                                                         \
+    } while (0)
+static void plans(bad *b)
+{
+    const weft_planner *planner, *order = weft_planner_named("order");
+    weft_plan p = { 0 };
+    weft_plan_opts o = { .count = b->n, .capacity = b->n };
+    weft_plan_figures f;
+    void *memory;
+    note("weft_planner_count"), note("weft_plan_message");
+    cr_assert(weft_planner_count() > 0 && weft_plan_message());
+    TRY(weft_planner_at, b->i);                  TRY(weft_planner_named, b->name);
+    PLANS(weft_plan_parse, b->name, &planner, &o, &memory);
+    PLANS(weft_plan_make, NULL, NULL, b->n, NULL, NULL);
+    PLANS(weft_plan_make, order, NULL, b->n, &o, &p);
+    PLANS(weft_plan_check, NULL, NULL, b->n, ~0u); PLANS(weft_plan_check, &p, NULL, b->n, ~0u);
+    PLANS(weft_plan_measure, &p, NULL, b->n, b->n, &f);
+    PLANS(weft_plan_add, NULL, (weft_segment){ b->n, b->n, b->i, b->i, b->i, b->i });
+    PLANS(weft_plan_end_batch, NULL, b->n, b->n);  PLANS(weft_plan_end_batch, &p, -1, b->n);
+    TRY(weft_plan_refuse, WEFT_EARG, NULL);      TRY(weft_plan_free, &p);
+    cr_assert(!p.segment && !p.batch);
+}
+#endif

@@ -1,0 +1,216 @@
+/* test_plan.c - plans: what is refused, with what words; a planner of one's own, its faults found. */
+#include "plans.h"
+
+static const int32_t five[] = { 3, 0, 5, 2, 4 };
+
+Test(plan, bad_options_name_what_is_wrong)
+{
+    const weft_planner *planner;
+    weft_plan_opts o;
+    void *memory;
+    weft_plan p;
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        { "first_fitt:capacity=4", "no planner \"first_fitt\"; \"first_fit\" is near" },
+        { "", "no planner \"\"" },
+        { "first_fit:capacty=4", "first_fit: there is no option \"capacty\", \"capacity\" is near" },
+        { "order:capacity=4", "order: there is no option \"capacity\"" },
+        { "first_fit:capacity", "capacity has no value" },
+        { "first_fit:capacity=4x", "capacity is \"4x\"; a whole number" },
+        { "first_fit:capacity=99999999999999999999", "a whole number" },
+        { "tokens:budget=9,sort=maybe", "sort is \"maybe\"; yes or no" },
+        { "balance:ranks=2,method=best", "method is \"best\"; lpt or kk" },
+        { "geometric:ratio=two", "ratio is \"two\"; a number" },
+        { "buckets:bounds=3/5,sizes=1/2", "2 bounds and 2 sizes" },
+        { "buckets:bounds=3//5,sizes=1", "a list of numbers" },
+    };
+    for (int i = 0; i < COUNT(bad); i++) {
+        REFUSED(weft_plan_parse(bad[i].text, &planner, &o, &memory), WEFT_EARG, bad[i].says);
+        cr_assert(!planner && !memory);
+    }
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        { "first_fit", "first_fit: capacity is 0; 1 or more is expected" },
+        { "first_fit:capacity=-3", "capacity is -3; 1 or more" },
+        { "first_fit:capacity=9,limit=-1", "limit is -1; 0 or more" },
+        { "first_fit:capacity=4", "sequence 2 has 5 tokens; rows of a capacity of 4" },
+        { "spfhp:capacity=4", "sequence 2 has 5 tokens" },
+        { "spfhp:capacity=2000000000", "takes at most 16777216" },
+        { "tokens:budget=4,sort=no", "tokens: sequence 2 has 5 tokens; budget is 4" },
+        { "order", "order: count is 0; 1 or more" },
+        { "pool", "count or tokens of a batch must be given" },
+        { "buckets", "bounds, and one size more than bounds" },
+        { "buckets:bounds=5/3,sizes=1/1/1", "bounds that rise" },
+        { "geometric:budget=9,least=2,ratio=1", "ratio is 1; more than 1" },
+        { "refill", "slots is 0" },
+        { "streams:slots=2", "window is 0" },
+        { "balance", "ranks is 0" },
+        { "chunk:capacity=3000000000", "at most 2147483647" },
+    };
+    for (int i = 0; i < COUNT(wrong); i++) {
+        PLANS(weft_plan_parse(wrong[i].text, &planner, &o, &memory));
+        REFUSED(weft_plan_make(planner, five, 5, &o, &p), WEFT_EARG, wrong[i].says);
+        cr_assert(!p.segment && !p.batch && !p.batches);
+        free(memory);
+    }
+    planner = weft_planner_named("order");
+    o = (weft_plan_opts){ .count = 2 };
+    REFUSED(weft_plan_make(planner, (int32_t[]){ 1, -2 }, 2, &o, &p), WEFT_EARG, "sequence 1 has length -2");
+    REFUSED(weft_plan_make(planner, NULL, 2, &o, &p), WEFT_EARG, "without lengths");
+    REFUSED(weft_plan_make(NULL, five, 5, &o, &p), WEFT_EARG, "a planner and a plan");
+    REFUSED(weft_plan_parse(NULL, &planner, &o, &memory), WEFT_EARG, "a text");
+    cr_assert(!weft_planner_named("nothing") && !weft_planner_named(NULL) && !weft_planner_at(-1));
+}
+
+/* ---- a planner of one's own ---- */
+/* Two batches, the second with what `fault` names. */
+typedef enum {
+    FINE,
+    LOSES,
+    TWICE,
+    TOO_WIDE,
+    NO_ROW,
+    OVERLAPS,
+    NO_SEQUENCE,
+    BEYOND,
+    CUTS,
+    NO_BATCH,
+    CARRIES_OTHER
+} fault;
+static fault now;
+
+static weft_status plan_own(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    (void)n, (void)o;
+    weft_segment s[] = { { 0, 0, 0, len[0], 0, -1 },
+                         { 1, 0, 0, len[1], 1, -1 },
+                         { 2, 0, 0, len[2], 0, -1 },
+                         { 3, 0, 0, len[3], 1, -1 },
+                         { 4, 2, 0, len[4], 1, -1 } };
+    switch (now) {
+    case TWICE:
+        s[3] = s[2], s[3].row = 1, s[4].column = 5;
+        break;
+    case NO_ROW:
+        s[4].row = 2;
+        break;
+    case OVERLAPS:
+        s[4].column = 1;
+        break;
+    case NO_SEQUENCE:
+        s[4].sequence = 5;
+        break;
+    case BEYOND:
+        s[4].length++;
+        break;
+    case CUTS:
+        s[4].length--;
+        break;
+    case CARRIES_OTHER:
+        s[2].carry = 0;
+        break;
+    default:
+        break;
+    }
+    p->in_rows = true;
+    weft_status st = WEFT_OK;
+    for (int i = 0; i < 5 - (now == LOSES) && st == WEFT_OK; i++) {
+        st = weft_plan_add(p, s[i]);
+        if (st == WEFT_OK && (i == 1 || i == 4 - (now == LOSES)) && !(now == NO_BATCH && i > 1))
+            st = weft_plan_end_batch(p, 2, now == TOO_WIDE ? 4 : 9);
+    }
+    return st;
+}
+
+Test(plan, an_own_planner_is_checked)
+{
+    static const struct {
+        fault is;
+        const char *says;
+    } bad[] = {
+        { LOSES, "4 tokens are missing, from sequence 4 on, and 0 are said to be dropped" },
+        { TWICE, "token 0 of sequence 2 is planned twice" },
+        { TOO_WIDE, "segment 2 of 5 tokens lies in row 0 from column 0 on; its batch has 2 rows of 4 cells" },
+        { NO_ROW, "segment 4 of 4 tokens lies in row 2" },
+        { OVERLAPS, "segment 4 begins in row 1 at column 1, where another ends at 2" },
+        { NO_SEQUENCE, "segment 4 is of sequence 5; there are 5" },
+        { BEYOND, "segment 4 has tokens 0 .. 4 of sequence 4, which has 4" },
+        { CUTS, "segment 4 has 3 of the 4 tokens of sequence 4, which the planner promises not to cut" },
+        { NO_BATCH, "3 segments are in no batch" },
+        { CARRIES_OTHER, "carries the state of a segment that ends before token 3 of sequence 0" }
+    };
+    const weft_planner own = { .name = "own", .plan = plan_own, .promises = WEFT_PLAN_WHOLE };
+    weft_plan p;
+    now = FINE;
+    PLANS(weft_plan_make(&own, five, 5, NULL, &p));
+    cr_assert(p.batches == 2 && p.segments == 5 && p.tokens == 14 && p.empty == 0);
+    PLANS(weft_plan_check(&p, five, 5, WEFT_PLAN_WHOLE | WEFT_PLAN_IN_ORDER));
+    weft_plan_free(&p);
+    for (int i = 0; i < COUNT(bad); i++) {
+        now = bad[i].is;
+        REFUSED(weft_plan_make(&own, five, 5, NULL, &p), WEFT_EFORMAT, bad[i].says);
+        cr_assert(!p.segment && !p.batches);
+    }
+    cr_assert_eq(weft_plan_refuse(WEFT_EARG, "of %d", 3), WEFT_EARG);
+    cr_assert_str_eq(weft_plan_message(), "of 3");
+    weft_plan_free(NULL), weft_plan_free(&p);
+    REFUSED(weft_plan_add(NULL, (weft_segment){ 0 }), WEFT_EARG, "no plan");
+    REFUSED(weft_plan_end_batch(&p, -1, 0), WEFT_EARG, "0 or more");
+    REFUSED(weft_plan_check(NULL, five, 5, 0), WEFT_EARG, "a plan");
+    REFUSED(weft_plan_measure(NULL, five, 5, 0, &(weft_plan_figures){ 0 }), WEFT_EARG, "a plan");
+}
+
+/* Pieces in any order, and states that are carried on. */
+Test(plan, pieces_may_come_in_any_order)
+{
+    weft_segment s[] = { { 0, 0, 2, 1, 0, -1 }, { 0, 1, 0, 2, 0, -1 }, { 0, 0, 3, 2, 0, 0 } };
+    weft_plan_batch b[] = { { 0, 2, 1, 3 }, { 2, 1, 1, 2 } };
+    weft_plan p = { .batches = 2, .segments = 3, .batch = b, .segment = s };
+    PLANS(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0));
+    REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, WEFT_PLAN_CARRIES), WEFT_EFORMAT,
+            "segment 0 begins at token 2 of sequence 0 without a state");
+    s[2].carry = 2;
+    REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "which has 2");
+    s[2].carry = -1, p.dropped = 1;
+    REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "0 tokens are missing");
+    PLANS(weft_plan_check(&p, (int32_t[]){ 6 }, 1, 0));
+}
+
+/* ---- draws ---- */
+Test(plan, seed_and_epoch_draw)
+{
+    int32_t len[100];
+    for (int i = 0; i < 100; i++)
+        len[i] = 1 + i % 13;
+    weft_plan a = plan_of("random:count=7,seed=1", len, 100), b = plan_of("random:count=7,seed=1", len, 100),
+              c = plan_of("random:count=7,seed=2", len, 100),
+              d = plan_of("random:count=7,seed=1,epoch=1", len, 100);
+    size_t bytes = 100 * sizeof *a.segment;
+    cr_assert(!memcmp(a.segment, b.segment, bytes) && memcmp(a.segment, c.segment, bytes) &&
+              memcmp(a.segment, d.segment, bytes) && memcmp(c.segment, d.segment, bytes));
+    weft_plan_free(&a), weft_plan_free(&b), weft_plan_free(&c), weft_plan_free(&d);
+    weft_stream *s = weft_stream_new(3, "mine");
+    weft_plan_opts o = { .count = 7, .stream = s };
+    PLANS(weft_plan_make(weft_planner_named("random"), len, 100, &o, &a));
+    PLANS(weft_plan_make(weft_planner_named("random"), len, 100, &o, &b));
+    cr_assert(memcmp(a.segment, b.segment, bytes), "the stream goes on");
+    weft_plan_free(&a), weft_plan_free(&b);
+    weft_stream_free(s), weft_stream_free(NULL);
+    cr_assert(!weft_stream_new(1, NULL) && !weft_stream_new(1, ""));
+}
+
+/* ---- chunks that carry ---- */
+Test(plan, chunks_carry_states_on)
+{
+    const int32_t len[] = { 10, 3, 0, 8 };
+    weft_plan p = plan_of("chunk:capacity=4,rows=2,carry=yes", len, 4);
+    cr_assert(p.batches == 3 && p.batch[0].rows == 2 && p.empty == 1);
+    PLANS(weft_plan_check(&p, len, 4, 0));
+    int64_t carried = 0, cut = 0;
+    for (int64_t i = 0; i < p.segments; i++)
+        carried += p.segment[i].carry >= 0, cut += p.segment[i].offset > 0;
+    cr_assert(carried == 4 && cut == 5, "%lld of %lld", (long long)carried, (long long)cut);
+    weft_plan_free(&p);
+}

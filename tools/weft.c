@@ -1,0 +1,41 @@
+/* weft.c - the command `weft`: subcommands, one file each. */
+#include <stdarg.h>
+#include <string.h>
+#include "weft.h"
+#include "tools/tools.h"
+
+static const subcommand *const all[] = { &subcommand_plan };
+
+int say_error(int status, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("weft: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return status;
+}
+
+static int usage(FILE *to)
+{
+    fprintf(to, "usage: weft SUBCOMMAND ..\n\n");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        fprintf(to, "  weft %s %s\n      %s\n", all[i]->name, all[i]->usage, all[i]->about);
+    fprintf(to, "\nweft --version: %s\n", weft_version());
+    return to == stdout ? GOOD : USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return usage(stderr);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        return usage(stdout);
+    if (!strcmp(argv[1], "--version"))
+        return printf("%s\n", weft_version()) < 0 ? FAILED : GOOD;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!strcmp(argv[1], all[i]->name))
+            return all[i]->run(argc - 2, argv + 2);
+    return say_error(USAGE, "there is no subcommand \"%.60s\"; weft --help lists them", argv[1]);
+}
