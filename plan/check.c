@@ -165,15 +165,35 @@ static weft_status twice(const weft_segment *s, int64_t i)
                             (int)s->offset, (long long)s->sequence, (long long)i, (int)s->row);
 }
 
-/* done [n]: tokens that were planned; by sorting, so that pieces may come in any order. */
+/* The segments of each sequence together, by their first tokens: those of sequence i are order[end[i - 1]]
+ * .. */
+static void sort_by_token(const checking *t, int32_t *end, int32_t *order)
+{
+    memset(end, 0, (size_t)(t->n + 1) * sizeof *end);
+    for (int64_t i = 0; i < t->p->segments; i++)
+        end[t->p->segment[i].sequence + 1]++;
+    for (int64_t i = 0; i < t->n; i++)
+        end[i + 1] += end[i];
+    for (int64_t i = 0; i < t->p->segments; i++)
+        order[end[t->p->segment[i].sequence]++] = (int32_t)i;
+    sorted = t->p->segment;
+    for (int64_t i = 0, first = 0; i < t->n; first = end[i++])
+        for (int64_t k = first + 1; k < end[i]; k++)
+            if (by_token(order + k - 1, order + k) > 0) {
+                qsort(order + first, (size_t)(end[i] - first), sizeof *order, by_token);
+                break;
+            }
+}
+
+/* done [n]: tokens that were planned, of pieces in any order. */
 static weft_status count_tokens(const checking *t, int32_t *done)
 {
-    int32_t *order = weft__plan_order(t->p->segments);
+    int32_t *order = weft__plan_memory(t->p->segments + t->n + 1, sizeof *order);
     weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
     const weft_segment *before = NULL;
     memset(done, 0, (size_t)t->n * sizeof *done);
     if (order)
-        sorted = t->p->segment, qsort(order, (size_t)t->p->segments, sizeof *order, by_token);
+        sort_by_token(t, order + t->p->segments, order);
     for (int64_t k = 0; k < t->p->segments && s == WEFT_OK; k++) {
         const weft_segment *is = t->p->segment + order[k];
         if (before && before->sequence == is->sequence &&
