@@ -26,7 +26,7 @@ include_order() {
         done
         case $f in rnn/forecast/*) ;; *) grep -l '^ *# *include ".*forecast/' "$f" | sed 's|$| may not include rnn/forecast/|' ;; esac
     done
-    for f in $(files examples bench); do
+    for f in $(files examples tools bench); do
         grep -nE '^ *# *include "(core|autograd|nn|rnn|io|cuda)/' "$f" | sed "s|^|$f: programs use weft.h alone: |"
     done
 }
@@ -41,7 +41,7 @@ declared_where_defined() {              # a function of a floor's header is in a
 }
 file_sizes() {
     for f in $(files $folders); do n=$(wc -l <"$f"); case $f in */api_*) ;; *) [ "$n" -le 400 ] || echo "$f has $n lines (400)" ;; esac; done
-    for f in $(files examples bench tests) Makefile tests/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
+    for f in $(files examples tools bench tests) Makefile tests/*.sh; do n=$(wc -l <"$f"); [ "$n" -le 500 ] || echo "$f has $n lines (500)"; done
 }
 function_sizes() {                      # of the library; an entry in a .def or .inc is none
     ctags -x --language-force=C --kinds-C=f --_xformat='%{input} %N %n %e' $(files $folders | grep -E '\.(c|h|cu)$') 2>/dev/null |
@@ -54,7 +54,7 @@ function_sizes() {                      # of the library; an entry in a .def or 
                   for (i = NR; i; i--) if (n[i] > most[i]) print where[i] " has " n[i] " lines (" most[i] ")" }'
 }
 banned() {
-    grep -nE '(^|[^_a-zA-Z])(sprintf|vsprintf|strcpy|strcat|gets|strtok|alloca|system|rand|srand)\(' $(files $folders examples bench)
+    grep -nE '(^|[^_a-zA-Z])(sprintf|vsprintf|strcpy|strcat|gets|strtok|alloca|system|rand|srand)\(' $(files $folders examples tools bench)
     grep -nE '(^|[^_a-zA-Z.>])(abort|exit|_exit|assert)\(' $(files $folders)
 }
 environment() { grep -nE '(^|[^_a-zA-Z])getenv *\(' $(files $folders); }      # it is a stranger's where a program is setuid
@@ -75,7 +75,7 @@ headers_alone() {
         done
     done
 }
-head_comment() { for f in $(files $folders examples bench tests | grep -v '\.def$'); do head -n 1 "$f" | grep -qE '^/\*' || echo "$f does not say what it is"; done; }
+head_comment() { for f in $(files $folders examples tools bench tests | grep -v '\.def$'); do head -n 1 "$f" | grep -qE '^/\*' || echo "$f does not say what it is"; done; }
 whitespace() { git grep -nIE '[[:space:]]+$' -- ':!*.svg' ':!tests/golden/*' ':!*.md' | cut -c1-120; git grep -nIP '\t' -- '*.c' '*.h' '*.def' | cut -c1-120; }
 columns() {
     git ls-files | grep -E '\.(c|h|cu|cuh|inc|def|cell|cpp)$' | xargs awk '
