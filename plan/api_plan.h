@@ -105,7 +105,8 @@ WEFT_API weft_status weft_plan_add(weft_plan *plan, weft_segment segment) WEFT_M
 WEFT_API weft_status weft_plan_end_batch(weft_plan *plan, int64_t rows,
                                          int64_t width) WEFT_MUST_USE;
 /* Sets the message, as printf, and returns status. */
-WEFT_API weft_status weft_plan_refuse(weft_status status, const char *format, ...);
+WEFT_API weft_status weft_plan_refuse(weft_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- figures: formulas of the plan alone ---- */
 /* cells: rows times width. steps: the sum of widths. runs: of equal live counts, the sum over the

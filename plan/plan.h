@@ -3,13 +3,15 @@
 #define WEFT_PLAN_PLAN_H
 #include "plan/api_plan.h"
 
+/* ---- memory ---- */
+/* For n things of so many bytes, and one more; NULL, with a message, if there is none. */
+void *weft__plan_memory(int64_t n, size_t bytes);
+
 /* ---- orders ---- */
 /* 0 .. n - 1; NULL, with a message, if there is no memory. */
 int32_t *weft__plan_order(int64_t n);
 /* Stable, by length, in blocks of `lookahead` (0: one). False, with a message: no memory. */
 bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descending, int64_t lookahead);
-/* Memory for n things of so many bytes; NULL, with a message, if there is none. */
-void *weft__plan_memory(int64_t n, size_t bytes);
 
 /* 0 .. n - 1 in a drawn order, if the plan is to be shuffled. weft_plan_make gives options a stream. */
 void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);

@@ -26,7 +26,7 @@ static void plans(bad *b)
     PLANS(weft_plan_measure, &p, NULL, b->n, b->n, &f);
     PLANS(weft_plan_add, NULL, (weft_segment){ b->n, b->n, b->i, b->i, b->i, b->i });
     PLANS(weft_plan_end_batch, NULL, b->n, b->n);  PLANS(weft_plan_end_batch, &p, -1, b->n);
-    TRY(weft_plan_refuse, WEFT_EARG, NULL);      TRY(weft_plan_free, &p);
+    TRY(weft_plan_refuse, WEFT_EARG, "%d", 1);   TRY(weft_plan_free, &p);
     cr_assert(!p.segment && !p.batch);
 }
 #endif
