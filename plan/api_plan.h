@@ -97,6 +97,9 @@ WEFT_API const char *weft_plan_message(void);
  * no. The lists of opts point into the memory that *memory returns, to be freed by free(). */
 WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **planner,
                                      weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
+/* "key=value,key=value" alone, for any planner; NULL: no options. */
+WEFT_API weft_status weft_plan_parse_options(const weft_planner *planner, const char *text,
+                                             weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
 
 /* ---- a planner of your own ---- */
 /* One more segment of the batch that is being made; it ends with weft_plan_end_batch. in_rows of

@@ -1,6 +1,7 @@
 /* parse.c - "name:key=value,key=value" into a planner and its options. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "plan/options.h"
@@ -144,7 +145,7 @@ static weft_status parse_option(parsing *t, char *key)
     const char *near = weft__nearest(key, option_name, t->planner);
     return weft_plan_refuse(WEFT_EARG, "%s: there is no option \"%.60s\"%s%s%s; it takes: %s",
                             t->planner->name, key, near ? ", \"" : "", near ? near : "",
-                            near ? "\" is near" : "", t->planner->options);
+                            near ? "\" is near" : "", t->planner->options ? t->planner->options : "any");
 }
 
 static weft_status parse_options(parsing *t, char *text)
@@ -163,28 +164,45 @@ static weft_status parse_options(parsing *t, char *text)
     return s;
 }
 
-weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft_plan_opts *opts,
-                            void **memory)
+weft_status weft_plan_parse_options(const weft_planner *planner, const char *text, weft_plan_opts *opts,
+                                    void **memory)
 {
-    if (!text || !planner || !opts || !memory)
+    if (!planner || !planner->name || !opts || !memory)
         return weft_plan_refuse(WEFT_EARG,
-                                "plan_parse: a text, and room for planner, options and memory are expected");
-    *planner = NULL, *opts = (weft_plan_opts){ 0 }, *memory = NULL;
+                                "plan_parse_options: a planner, and room for options and memory, are "
+                                "expected");
+    *opts = (weft_plan_opts){ 0 }, *memory = NULL;
+    if (!text || !*text)
+        return WEFT_OK;
     size_t n = strlen(text);
     int64_t *list = weft__plan_memory((int64_t)n, sizeof *list + 1); /* the lists, and behind them the text */
     if (!list)
         return WEFT_ENOMEM;
-    char *copy = memcpy(list + n, text, n + 1), *rest = strchr(copy, ':');
-    if (rest)
-        *rest++ = 0;
-    *memory = list, *planner = weft_planner_named(copy);
-    parsing t = { *planner, opts, list, (int64_t)n, 0 };
-    const char *near = *planner ? NULL : weft__nearest(copy, planner_name, NULL);
-    weft_status s = *planner ?
-                        parse_options(&t, rest) :
-                        weft_plan_refuse(WEFT_EARG, "there is no planner \"%.60s\"%s%s%s", copy,
-                                         near ? "; \"" : "", near ? near : "", near ? "\" is near" : "");
+    parsing t = { planner, opts, list, (int64_t)n, 0 };
+    weft_status s = parse_options(&t, memcpy(list + n, text, n + 1));
+    *memory = list;
     if (s != WEFT_OK)
-        free(list), *memory = NULL, *planner = NULL, *opts = (weft_plan_opts){ 0 };
+        free(list), *memory = NULL, *opts = (weft_plan_opts){ 0 };
+    return s;
+}
+
+weft_status weft_plan_parse(const char *text, const weft_planner **planner, weft_plan_opts *opts,
+                            void **memory)
+{
+    char name[WORD];
+    if (!text || !planner || !opts || !memory)
+        return weft_plan_refuse(WEFT_EARG,
+                                "plan_parse: a text, and room for planner, options and memory, are "
+                                "expected");
+    *planner = NULL, *opts = (weft_plan_opts){ 0 }, *memory = NULL;
+    size_t n = strcspn(text, ":");
+    snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name - 1, text);
+    const weft_planner *is = weft_planner_named(name);
+    const char *near = is ? NULL : weft__nearest(name, planner_name, NULL);
+    if (!is)
+        return weft_plan_refuse(WEFT_EARG, "there is no planner \"%s\"%s%s%s", name, near ? "; \"" : "",
+                                near ? near : "", near ? "\" is near" : "");
+    weft_status s = weft_plan_parse_options(is, text[n] ? text + n + 1 : NULL, opts, memory);
+    *planner = s == WEFT_OK ? is : NULL;
     return s;
 }

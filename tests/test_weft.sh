@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test_weft.sh    the command `weft` as its user meets it: plans in words and as JSON, what it refuses and with what words. B is the build.
 set -u
-weft=$(realpath "${B:-build}")/weft
+weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/..")
 . "$(dirname "$0")/script.sh"
 
 echo "7 3 5 2 8 1 4 6" >lengths
@@ -36,4 +36,58 @@ check "a capacity of 0" says 1 'capacity is 0; 1 or more is expected' "$weft" pl
 check "a sequence too long is named" says 1 'sequence 4 has 8 tokens' "$weft" plan lengths best_fit:capacity=7
 check "an error prints no plan" eval '! "$weft" plan --json lengths order:count=2 best_fit:capacity=7 2>err | grep -q .'
 if [ -w /dev/full ]; then check "a full disk is told" eval '! "$weft" plan lengths order:count=2 >/dev/full 2>err && grep -q "cannot be written" err'; fi
+
+# ---- planners of others: compiled against the public headers alone, each in a process of its own
+cat >own.c <<'C'
+#include <stdlib.h>
+#include <stdio.h>
+#include "weft.h"
+static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    int64_t used[64] = { 0 }, width = 0, rows = o->count;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t r = (int32_t)(i / rows % 2 ? rows - 1 - i % rows : i % rows);
+        if (weft_plan_add(p, (weft_segment){ i, used[r], 0, len[i], r, -1 }))
+            return WEFT_ENOMEM;
+        used[r] += len[i], width = used[r] > width ? used[r] : width;
+    }
+    puts("words of a planner");
+    p->in_rows = true;
+    return weft_plan_end_batch(p, rows, width);
+}
+static weft_status loses(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { return snake(len, n - 1, o, p); }
+static weft_status crashes(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)o, (void)p; return n ? abort(), WEFT_OK : len[0]; }
+static weft_status loops(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    for (volatile int64_t i = 0; i >= 0; i = (i + n) & 0xffff) (void)len, (void)o, (void)p;
+    return WEFT_OK;
+}
+static weft_status leaves(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; exit(0); }
+static weft_status garbage(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    weft_status s = snake(len, n, o, p);
+    p->segments = 1 << 30;
+    return s;
+}
+static weft_status refuses(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return weft_plan_refuse(WEFT_EARG, "not on a Monday"); }
+#define PLANNER(f) const weft_planner f##_planner = { .name = #f, .options = "count", .promises = WEFT_PLAN_WHOLE, .plan = f }
+PLANNER(snake); PLANNER(loses); PLANNER(crashes); PLANNER(loops); PLANNER(leaves); PLANNER(garbage); PLANNER(refuses);
+const weft_planner empty_planner = { .name = "empty" };
+C
+check "planners of others compile" "${CC:-cc}" -std=c11 -shared -fPIC -w -I"$root" -o own.so own.c
+own() { "$weft" plan --json --seconds=2 lengths "./own.so:$1"; }
+check "one of them beside ours" has "$(own snake_planner:count=4 2>words | tr -d ' \n')" '"rows":[[[0,0,7],[7,0,6]],[[1,0,3],[6,0,4]],[[2,0,5],[5,0,1]],[[3,0,2],[4,0,8]]],"figures":{"batches":1,"rows":4'
+check "its words are not the plan's" grep -q "words of a planner" words
+check "one that loses a sequence" says 1 '6 tokens are missing, from sequence 7 on' own loses_planner:count=4
+check "one that crashes" says 1 'died of signal 6' own crashes_planner:count=4
+check "one that loops" says 1 'no plan within 2 s' own loops_planner:count=4
+check "one that leaves" says 1 'ended without a plan' own leaves_planner:count=4
+check "one that returns garbage" says 1 "own.so:garbage_planner:count=4: \|died of signal" own garbage_planner:count=4
+check "one that refuses" says 1 'not on a Monday' own refuses_planner:count=4
+check "one without a function" says 1 'a planner and a plan' own empty_planner
+check "one that needs an option" says 1 'count is 0; 1 or more' own snake_planner
+check "an option that it does not take" says 1 'no option "capacity"' own snake_planner:capacity=4
+check "no such name" says 1 'no_planner' own no_planner
+check "no such object" says 1 'gone.so' "$weft" plan lengths ./gone.so:x
+check "no name at all" says 1 'PATH/x.so:NAME' "$weft" plan lengths ./own.so
 finish "weft"

@@ -1,17 +1,7 @@
 /* plan.c - `weft plan`: plans of a file of lengths, side by side. */
 #include <stdlib.h>
 #include <string.h>
-#include "weft.h"
-#include "tools/tools.h"
-
-typedef struct {
-    const char *text;
-    const weft_planner *planner;
-    weft_plan_opts opts;
-    void *memory;
-    weft_plan plan;
-    weft_plan_figures figures;
-} planned;
+#include "tools/plan.h"
 
 /* ---- JSON ---- */
 static void json_string(const char *text)
@@ -47,14 +37,30 @@ static void json_batches(const planned *t, const int32_t *len)
     putchar(']');
 }
 
+static void json_piece(const weft_segment *s, bool more)
+{
+    printf("%s[%lld, %d, %d]", more ? ", " : "", (long long)s->sequence, (int)s->offset, (int)s->length);
+}
+
+/* Ours come row after row; those of others in any order. */
+static bool come_by_rows(const weft_plan *p, const weft_plan_batch *b)
+{
+    for (int64_t i = b->first + 1; i < b->first + b->n; i++)
+        if (p->segment[i].row < p->segment[i - 1].row)
+            return false;
+    return true;
+}
+
 static void json_batch_of_rows(const weft_plan *p, const weft_plan_batch *b, bool first)
 {
-    int64_t i = b->first;
-    for (int64_t r = 0; r < b->rows; r++) { /* segments come row after row */
+    int64_t i = b->first, end = b->first + b->n;
+    bool sorted = come_by_rows(p, b);
+    for (int64_t r = 0; r < b->rows; r++) {
+        bool more = false;
         printf("%s[", first && !r ? "" : ", ");
-        for (bool more = false; i < b->first + b->n && p->segment[i].row == r; i++, more = true)
-            printf("%s[%lld, %d, %d]", more ? ", " : "", (long long)p->segment[i].sequence,
-                   (int)p->segment[i].offset, (int)p->segment[i].length);
+        for (i = sorted ? i : b->first; i < end && (!sorted || p->segment[i].row == r); i++)
+            if (p->segment[i].row == r)
+                json_piece(p->segment + i, more), more = true;
         putchar(']');
     }
 }
@@ -120,8 +126,10 @@ static void print_table(const planned *all, int n)
 /* ---- the command ---- */
 static bool make(planned *t, const int32_t *len, int64_t n)
 {
-    if (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
-        weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK ||
+    if (is_foreign(t->text) && !plan_foreign(t, len, n))
+        return false;
+    if ((!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
+                         weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK)) ||
         weft_plan_measure(&t->plan, len, n, t->opts.capacity, &t->figures) != WEFT_OK)
         return say_error(FAILED, "plan: %s", weft_plan_message()), false;
     return true;
@@ -134,7 +142,7 @@ static void free_all(planned *all, int n)
     free(all);
 }
 
-static int plan_all(const char *path, int n, char **planners, bool json)
+static int plan_all(const char *path, int n, char **planners, bool json, int seconds)
 {
     int64_t sequences;
     int32_t *len = read_lengths(path, &sequences);
@@ -143,7 +151,7 @@ static int plan_all(const char *path, int n, char **planners, bool json)
     if (len && !all)
         say_error(FAILED, "plan: no memory for %d plans", n);
     for (int i = 0; i < n && good; i++) {
-        all[i].text = planners[i];
+        all[i].text = planners[i], all[i].seconds = seconds;
         good = make(all + i, len, sequences);
     }
     if (good && json)
@@ -169,21 +177,26 @@ static int list_planners(void)
 static int run_plan(int argc, char **argv)
 {
     bool json = false;
-    int at = 0;
+    int at = 0, seconds = 60;
     for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++)
         if (!strcmp(argv[at], "--json"))
             json = true;
         else if (!strcmp(argv[at], "--list"))
             return list_planners();
+        else if (!strncmp(argv[at], "--seconds=", 10) && (seconds = atoi(argv[at] + 10)) > 0)
+            ;
         else
             return say_error(USAGE, "plan: there is no option %.60s; usage: weft plan %s", argv[at],
                              subcommand_plan.usage);
     if (argc - at < 2)
         return say_error(USAGE, "plan: a file of lengths and a planner are expected; usage: weft plan %s",
                          subcommand_plan.usage);
-    return plan_all(argv[at], argc - at - 1, argv + at + 1, json);
+    return plan_all(argv[at], argc - at - 1, argv + at + 1, json, seconds);
 }
 
-const subcommand subcommand_plan = { "plan", "[--list] [--json] LENGTHS PLANNER..",
-                                     "plans a file of lengths: PLANNER is name[:key=value[,key=value]..]",
-                                     run_plan };
+const subcommand subcommand_plan = {
+    "plan", "[--list] [--json] [--seconds=60] LENGTHS PLANNER..",
+    "plans a file of lengths: PLANNER is name[:key=value[,key=value]..] or PATH/x.so:NAME[:options], which\n"
+    "      runs in a process of its own for so many seconds at most",
+    run_plan
+};

@@ -20,6 +20,7 @@ static void plans(bad *b)
     cr_assert(weft_planner_count() > 0 && weft_plan_message());
     TRY(weft_planner_at, b->i);                  TRY(weft_planner_named, b->name);
     PLANS(weft_plan_parse, b->name, &planner, &o, &memory);
+    PLANS(weft_plan_parse_options, NULL, b->name, &o, &memory);
     PLANS(weft_plan_make, NULL, NULL, b->n, NULL, NULL);
     PLANS(weft_plan_make, order, NULL, b->n, &o, &p);
     PLANS(weft_plan_check, NULL, NULL, b->n, ~0u); PLANS(weft_plan_check, &p, NULL, b->n, ~0u);
