@@ -56,25 +56,40 @@ static int64_t place_of(const filler *f, int32_t length)
     return low;
 }
 
-/* One pattern, as often as there are lengths for it. */
-static weft__pattern *next_pattern(filler *f, int64_t k, weft__pattern *before)
+/* The pattern that begins with the length at place k, longest first; how many pieces it has. */
+static int32_t find_pattern(filler *f, int64_t k)
 {
-    int32_t n = 0;
+    int32_t n = 1;
+    f->pattern[0] = f->length[k];
     f->left[k]--;
-    f->pattern[n++] = f->length[k];
     for (int64_t s = fill(f, k, f->capacity - f->length[k]); s; s -= f->of[s])
         f->pattern[n++] = f->of[s];
     f->left[k]++;
+    for (int32_t i = 1, j = n - 1; i < j; i++, j--) {              /* it was found from its shortest on */
+        int32_t is = f->pattern[i];
+        f->pattern[i] = f->pattern[j], f->pattern[j] = is;
+    }
+    return n;
+}
+
+/* How often there are all lengths of the pattern. */
+static int64_t most_times(const filler *f, int32_t n)
+{
     int64_t times = INT64_MAX;
-    for (int32_t i = 0, same = 1; i < n; i++, same++) {
-        if (i + 1 < n && f->pattern[i + 1] == f->pattern[i])
-            continue;
-        int32_t copies = 0;
-        for (int32_t j = 0; j < n; j++)
-            copies += f->pattern[j] == f->pattern[i];
-        int64_t left = f->left[place_of(f, f->pattern[i])] / copies;
+    for (int32_t i = 0, same; i < n; i += same) {
+        for (same = 1; i + same < n && f->pattern[i + same] == f->pattern[i];)
+            same++;
+        int64_t left = f->left[place_of(f, f->pattern[i])] / same;
         times = left < times ? left : times;
     }
+    return times;
+}
+
+/* One pattern more, off what is left. */
+static weft__pattern *next_pattern(filler *f, int64_t k, weft__pattern *before)
+{
+    int32_t n = find_pattern(f, k);
+    int64_t times = most_times(f, n);
     weft__pattern *to = weft__plan_memory(1, sizeof *to + (size_t)n * sizeof *to->length);
     if (!to)
         return NULL;
