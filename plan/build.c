@@ -34,6 +34,12 @@ bool weft__plan_reserve(weft_plan *p, int64_t segments)
     return good;
 }
 
+bool weft__plan_is_intact(const weft_plan *p)
+{
+    return p->segments >= 0 && p->segments <= p->room[SEGMENTS] && p->batches >= 0 &&
+           p->batches <= p->room[BATCHES];
+}
+
 weft_status weft_plan_add(weft_plan *p, weft_segment s)
 {
     if (!p)

@@ -109,6 +109,11 @@ static weft_status run(const weft_planner *planner, const int32_t *len, int64_t 
         return weft_plan_refuse(WEFT_ENOMEM, "%s: no memory for a random stream", planner->name);
     weft_status s = planner->plan(len, n, o, p);
     weft_stream_free(own);
+    if (s == WEFT_OK && !weft__plan_is_intact(p))
+        s = weft_plan_refuse(WEFT_EFORMAT,
+                             "%s: it says that it has %lld segments in %lld batches, and has made "
+                             "fewer",
+                             planner->name, (long long)p->segments, (long long)p->batches);
     return s;
 }
 

@@ -55,7 +55,7 @@ catches "a product that forgets to add"              gemm.cu             's/beta
 catches "an index that is followed out of range"     index.cu            's/index\[r\] < n \? index\[r\] : -1/index[r]/'             test_kernels 'kernels/index'
 catches "equal indices in one place"                 scatter.cu          's/before \+= digit\[i\] == mine/before += 0/'             test_kernels 'kernels/index'
 export WEFT_RECUR= WEFT_CACHE=
-catches "a kernel that is taken untried"             recur_choice.cu     "s/verdicts\[number_of\(c\)\] == '.' \|\| tried/true || tried/"  test_cuda_recur 'recur_choice/a_wrong*'
+catches "a kernel that is taken untried"             recur_choice.cu     "s/verdicts\[number_of\(c\)\] == '.' \|\| try_choice/true || try_choice/"  test_cuda_recur 'recur_choice/a_wrong*'
 catches "a comparison that finds all numbers right"  recur_check.cu      's/^ +atomicExch\(different, 1u\);/{}/'                    test_cuda_recur 'recur_choice/a_wrong*'
 catches "a refused trial that counts as good"        recur_check.cu      's/return cudaGetErrorString\(error\);/return NULL;/'      test_cuda_recur 'recur_choice/a_wrong*'
 catches "a wait without an end"                      recur_cluster.cu    's/gone > PATIENCE/false/'                                 test_cuda_recur 'recur_choice/a_wait*'

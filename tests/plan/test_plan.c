@@ -77,7 +77,7 @@ typedef enum {
     BEYOND,
     CUTS,
     NO_BATCH,
-    CARRIES_OTHER
+    CARRIES_OTHER, LIES
 } fault;
 static fault now;
 
@@ -121,6 +121,7 @@ static weft_status plan_own(const int32_t *len, int64_t n, const weft_plan_opts 
         if (st == WEFT_OK && (i == 1 || i == 4 - (now == LOSES)) && !(now == NO_BATCH && i > 1))
             st = weft_plan_end_batch(p, 2, now == TOO_WIDE ? 4 : 9);
     }
+    p->segments += now == LIES ? 1 << 20 : 0;
     return st;
 }
 
@@ -139,7 +140,8 @@ Test(plan, an_own_planner_is_checked)
         { BEYOND, "segment 4 has tokens 0 .. 4 of sequence 4, which has 4" },
         { CUTS, "segment 4 has 3 of the 4 tokens of sequence 4, which the planner promises not to cut" },
         { NO_BATCH, "3 segments are in no batch" },
-        { CARRIES_OTHER, "carries the state of a segment that ends before token 3 of sequence 0" }
+        { CARRIES_OTHER, "carries the state of a segment that ends before token 3 of sequence 0" },
+        { LIES, "own: it says that it has 1048581 segments in 2 batches, and has made fewer" }
     };
     const weft_planner own = { .name = "own", .plan = plan_own, .promises = WEFT_PLAN_WHOLE };
     weft_plan p;
