@@ -17,11 +17,9 @@ typedef struct { double lr, momentum, dampening, weight_decay; bool nesterov; } 
 typedef struct { double lr, alpha, eps, weight_decay, momentum; bool centered; } weft_rmsprop_opts;
 typedef struct { double lr, beta1, beta2, eps, weight_decay; } weft_adam_opts;
 /* For the parameters below m, those that are made later, too: from the next step on. A parameter
- * has one optimiser; a second one is an error. opts NULL: the defaults, which are torch's but for
- * the decay of AdamW: lr 1e-3 (RMSprop 1e-2), alpha .99, betas .9 and .999, eps 1e-8, no momentum,
- * and no decay (torch's AdamW has 1e-2). Rates and decays are 0 or more, eps is more than 0, betas
- * below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each parameter counts its own steps:
- * frozen, or where no loss has reached it, it has none. */
+ * has one optimiser; a second one is an error. opts NULL: all 0. Rates and decays are 0 or more,
+ * eps is more than 0, betas below 1, RMSprop's alpha is 0 .. 1, and all are finite. Each parameter
+ * counts its own steps: frozen, or where no loss has reached it, it has none. */
 WEFT_API weft_optim *weft_sgd_new(weft_module *m, const weft_sgd_opts *opts);
 WEFT_API weft_optim *weft_rmsprop_new(weft_module *m, const weft_rmsprop_opts *opts);
 /* decay added to the gradient */

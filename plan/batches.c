@@ -3,9 +3,9 @@
 #include <string.h>
 #include "plan/planners.h"
 
-enum { POOL = 50 }; /* batches of a pool, if nothing is said; torchtext's 100 halved */
+enum { POOL = 50 }; /* batches of a pool, if nothing is said: as the loader has it */
 
-/* The order of all sequences, cut by count; the batches shuffled at the end, if asked for. */
+/* The order of all sequences, which ends here, cut by count. */
 static weft_status cut_order(const int32_t *len, int64_t n, const weft_plan_opts *o, int32_t *order,
                              weft_plan *p)
 {

@@ -80,8 +80,7 @@ static pack *add_pack(packs *t, pack *before, int32_t length, int32_t copies, in
 /* Whether a pack may take one more piece. */
 static bool is_open(const packs *t, const pack *is) { return !t->limit || is->pieces < t->limit; }
 
-/* The gap of a pack that takes this length, from `gap` on in steps of `by`; -1: none. Full packs that head a
- * list are skipped: a list has packs of any number of pieces. */
+/* Where the first pack with this gap hangs that may take a piece more; a NULL hangs there if none may. */
 static pack **open_pack(packs *t, int64_t gap)
 {
     pack **at = t->with_gap + gap;
