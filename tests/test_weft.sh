@@ -41,6 +41,7 @@ if [ -w /dev/full ]; then check "a full disk is told" eval '! "$weft" plan lengt
 cat >own.c <<'C'
 #include <stdlib.h>
 #include <stdio.h>
+#include <unistd.h>
 #include "weft.h"
 static weft_status snake(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
@@ -62,6 +63,11 @@ static weft_status loops(const int32_t *len, int64_t n, const weft_plan_opts *o,
     for (volatile int64_t i = 0; i >= 0; i = (i + n) & 0xffff) (void)len, (void)o, (void)p;
     return WEFT_OK;
 }
+static weft_status hides(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    for (int f = 3; f < 99; f++) close(f);
+    return loops(len, n, o, p);
+}
 static weft_status leaves(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; exit(0); }
 static weft_status garbage(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
@@ -71,7 +77,7 @@ static weft_status garbage(const int32_t *len, int64_t n, const weft_plan_opts *
 }
 static weft_status refuses(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p) { (void)len, (void)n, (void)o, (void)p; return weft_plan_refuse(WEFT_EARG, "not on a Monday"); }
 #define PLANNER(f) const weft_planner f##_planner = { .name = #f, .options = "count", .promises = WEFT_PLAN_WHOLE, .plan = f }
-PLANNER(snake); PLANNER(loses); PLANNER(crashes); PLANNER(loops); PLANNER(leaves); PLANNER(garbage); PLANNER(refuses);
+PLANNER(snake); PLANNER(loses); PLANNER(crashes); PLANNER(loops); PLANNER(hides); PLANNER(leaves); PLANNER(garbage); PLANNER(refuses);
 const weft_planner empty_planner = { .name = "empty" };
 C
 check "planners of others compile" "${CC:-cc}" -std=c11 -shared -fPIC -w -I"$root" -o own.so own.c
@@ -81,6 +87,7 @@ check "its words are not the plan's" grep -q "words of a planner" words
 check "one that loses a sequence" says 1 '6 tokens are missing, from sequence 7 on' own loses_planner:count=4
 check "one that crashes" says 1 'died of signal 6' own crashes_planner:count=4
 check "one that loops" says 1 'no plan within 2 s' own loops_planner:count=4
+check "one that closes all files and loops" says 1 "died of signal 9" own hides_planner:count=4
 check "one that leaves" says 1 'ended without a plan' own leaves_planner:count=4
 check "one that returns garbage" says 1 'says that it has 1073741824 segments in 1 batches, and has made fewer' own garbage_planner:count=4
 check "one that refuses" says 1 'not on a Monday' own refuses_planner:count=4

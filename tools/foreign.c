@@ -161,8 +161,7 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
     close(ends[1]);
     came c = read_plan(ends[0], &h, tokens, n, seconds_now() + t->seconds, &t->plan);
     close(ends[0]);
-    if (c != CUT)
-        kill(child, SIGKILL); /* it is late, or has given all */
+    kill(child, SIGKILL); /* if it has ended, this changes nothing; else it is late, or has closed the pipe */
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR)
         ;
     t->own = (weft_planner){ .name = text, .promises = h.promises };
