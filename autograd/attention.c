@@ -113,7 +113,7 @@ static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_ten
                 for (int64_t h = 0; h < heads; h++)
                     *at++ = f(a, &(pair){ q->id[s], i, j, q->len[s], k->len[s], h });
     weft_lengths l = weft_lengths_of(like);
-    return values ? weft_ragged(w, values, heads, &(weft_lengths){ l.n, l.len, NULL }) : &w->nil;
+    return values ? weft_ragged(w, values, heads, &(weft_lengths){ .n = l.n, .len = l.len }) : &w->nil;
 }
 
 static weft_tensor *by_heads(weft_tensor *x, int64_t heads, int64_t wide)
@@ -166,7 +166,7 @@ static weft_batch *batch_of_pairs(weft_tensor *q, weft_tensor *k)
     for (int64_t s = 0, row = 0; len && s < bq->n; s++)
         for (int32_t i = 0; i < bq->len[s]; i++)
             len[row++] = bk->len[s];
-    return len ? weft__batch(w, &(weft_lengths){ bq->tokens, len, NULL }, "attention") : NULL;
+    return len ? weft__batch(w, &(weft_lengths){ .n = bq->tokens, .len = len }, "attention") : NULL;
 }
 
 static const char *wrong_with(const weft_attention_opts *o)

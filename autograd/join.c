@@ -40,7 +40,8 @@ static weft_tensor *joint(weft *w, const weft_batch *a, const weft_batch *b)
         for (int32_t t = 0; t < b->len[s]; t++)
             *at++ = (int32_t)a->tokens + b->offset.host[s] + t;
     }
-    return weft_ragged_ints(w, rows, &(weft_lengths){ a->n, len, a->own_ids ? a->id : NULL });
+    return weft_ragged_ints(w, rows,
+                            &(weft_lengths){ .n = a->n, .len = len, .id = a->own_ids ? a->id : NULL });
 }
 
 weft_tensor *weft_concat_sequences(weft_tensor *a, weft_tensor *b)
@@ -65,7 +66,8 @@ static weft_tensor *half(weft *w, const weft_batch *whole, const weft_lengths *f
         for (int32_t t = 0; t < len[s]; t++)
             *at++ = from + t;
     }
-    return weft_ragged_ints(w, rows, &(weft_lengths){ whole->n, len, whole->own_ids ? whole->id : NULL });
+    return weft_ragged_ints(
+        w, rows, &(weft_lengths){ .n = whole->n, .len = len, .id = whole->own_ids ? whole->id : NULL });
 }
 
 static bool parts_fit(weft_tensor *x, const weft_lengths *first)
@@ -120,7 +122,7 @@ static weft_tensor *key_rows(weft *w, const weft_batch *q, const weft_batch *k)
             for (int32_t j = 0; j < k->len[s]; j++)
                 *at++ = k->offset.host[s] + j;
         }
-    return weft_ragged_ints(w, rows, &(weft_lengths){ q->tokens, len - q->tokens, NULL });
+    return weft_ragged_ints(w, rows, &(weft_lengths){ .n = q->tokens, .len = len - q->tokens });
 }
 
 void weft_pairs(weft_tensor *q, weft_tensor *k, weft_tensor **q_of_pair, weft_tensor **k_of_pair)

@@ -81,7 +81,7 @@ static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sort
     for (int64_t k = 0; k < l->n; k++)
         falling[k] = l->len[sorted[k]], column[k] = offset[sorted[k]];
     memset(row, 0, (size_t)l->n * sizeof *row);
-    weft_batch *lie = weft__batch(p->data->w, &(weft_lengths){ l->n, falling, NULL }, "ragged_of");
+    weft_batch *lie = weft__batch(p->data->w, &(weft_lengths){ .n = l->n, .len = falling }, "ragged_of");
     weft_tensor *x = rows_of_batch(p->data, lie, WEFT_PACKED);
     return weft_plain(weft_to_rows(x, &(weft_placement){ 1, end, row, column }));
 }
@@ -97,7 +97,7 @@ static weft_tensor *from_rows(const weft_packed_sequence *p, const int32_t *sort
     for (int64_t t = 0; t < p->steps; t++)
         for (int32_t k = 0; k < p->batch_sizes[t]; k++)
             len[sorted[k]]++;
-    weft_lengths l = { n, len, p->ids };
+    weft_lengths l = { .n = n, .len = len, .id = p->ids };
     weft_batch *b = weft__batch(w, &l, "ragged_of");
     if (!b)
         return &w->nil;
@@ -146,7 +146,7 @@ static weft_tensor *listed(weft_tensor *const *x, int64_t n, const char *functio
             len[s] = (int32_t)x[s]->f.size[0];
     }
     weft_tensor *rows = w->status || !len ? &w->nil : weft_concat(x, (int)n, 0);
-    weft_batch *b = w->status ? NULL : weft__batch(w, &(weft_lengths){ n, len, NULL }, function);
+    weft_batch *b = w->status ? NULL : weft__batch(w, &(weft_lengths){ .n = n, .len = len }, function);
     if (!b)
         return &w->nil;
     weft__form f = rows->f;

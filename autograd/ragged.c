@@ -174,7 +174,7 @@ weft_tensor *weft__as_batch(weft_tensor *x, const char *function, int64_t n, int
     int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)T;
-    weft_batch *b = len ? weft__batch(w, &(weft_lengths){ n, len, NULL }, function) : NULL;
+    weft_batch *b = len ? weft__batch(w, &(weft_lengths){ .n = n, .len = len }, function) : NULL;
     if (!b)
         return &w->nil;
     weft__form f = weft__plain(WEFT_REAL, 2, (int64_t[]){ b->tokens, width(x) });

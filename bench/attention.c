@@ -42,7 +42,7 @@ static bool make_data(bench *b)
     if (!b->len)
         return false;
     r->tokens = make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T);
-    b->lengths = (weft_lengths){ r->B, b->len, NULL };
+    b->lengths = (weft_lengths){ .n = r->B, .len = b->len };
     b->x = b->padded ? weft_buffer(b->all, "x", WEFT_SHAPE(r->B, r->T, r->H)) :
                        weft_buffer(b->all, "x", WEFT_SHAPE(r->tokens, r->H));
     count_work(b);

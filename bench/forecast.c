@@ -50,7 +50,7 @@ static bool make_side(bench *b, side *s, const char *name, uint64_t seed, int64_
     s->tokens = s->len ? make_lengths(b->row.lengths, seed, s->len, b->row.B, (int32_t)longest) : 0;
     for (int64_t i = 0; s->len && i < b->row.B; i++)
         s->longest = s->len[i] > s->longest ? s->len[i] : s->longest;
-    s->lengths = (weft_lengths){ b->row.B, s->len, NULL };
+    s->lengths = (weft_lengths){ .n = b->row.B, .len = s->len };
     snprintf(padded, sizeof padded, "%s_padded", name);
     s->flat = weft_buffer(b->all, name, WEFT_SHAPE(s->tokens, features));
     s->padded = weft_buffer(b->all, padded, WEFT_SHAPE(b->row.B, s->longest, features));

@@ -128,7 +128,7 @@ static bool make_data(bench *b)
     b->column_of = calloc(n, sizeof *b->column_of);
     b->padded_ids = calloc(n * (size_t)r->T, sizeof *b->padded_ids);
     r->tokens = b->len ? make_lengths(r->lengths, 1, b->len, r->B, (int32_t)r->T) : 0;
-    b->lengths = (weft_lengths){ r->B, b->len, NULL };
+    b->lengths = (weft_lengths){ .n = r->B, .len = b->len };
     b->ids = calloc((size_t)r->tokens, sizeof *b->ids);
     if (!b->len || !b->classes || !b->row_of || !b->column_of || !b->padded_ids || !b->ids)
         return false;

@@ -95,7 +95,7 @@ static bool at_length(int64_t T, const settings *s)
     weft        *w = weft_open(&s->open);
     bool         good = len && data && to;
     if (good) {
-        weft_lengths l = { r.B, len, NULL };
+        weft_lengths l = { .n = r.B, .len = len };
         r.tokens = make_lengths(r.lengths, 1, len, r.B, (int32_t)T);
         for (size_t i = 0; i < room; i++)
             data[i] = (weft_real)(i % 1009);

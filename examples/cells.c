@@ -17,7 +17,7 @@ static void draw(task *t, weft_stream *stream)
         for (int i = 0, odd = 0; i < t->len[s]; i++, n++)
             t->bits[n] = (int32_t)weft_stream_below(stream, 2), t->odd[n] = odd ^= t->bits[n];
     }
-    t->lengths = (weft_lengths){ SEQUENCES, t->len, NULL };
+    t->lengths = (weft_lengths){ .n = SEQUENCES, .len = t->len };
 }
 
 static int learn(const weft_cell *cell)

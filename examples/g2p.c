@@ -39,7 +39,7 @@ static score judge(const model *m, const dictionary *d, const int64_t *words, in
         int32_t *to = letters;
         for (int64_t i = 0; i < now; i++)
             to = spell(to, d->word[words[from + i]], &length[i]);
-        weft_decoded said = pronounce(m, letters, &(weft_lengths){ now, length, NULL }, LIMIT, beam);
+        weft_decoded said = pronounce(m, letters, &(weft_lengths){ .n = now, .len = length }, LIMIT, beam);
         for (int64_t i = 0; i < now; i++)
             score_word(&s, d, words[from + i], said.tokens + i * said.limit, said.len[i]);
         weft_decoded_free(&said);
@@ -169,7 +169,7 @@ static void log_point(run *r, double norm)
 static void update(run *r, int64_t n)
 {
     const settings *s = &r->o.set;
-    weft_lengths read = { n, r->read, NULL }, write = { n, r->write, NULL };
+    weft_lengths read = { .n = n, .len = r->read }, write = { .n = n, .len = r->write };
     encoded e = encode(&r->m, r->letters, &read);
     weft_tensor *right = weft_ragged_ints(r->m.w, r->after, &write);
     weft_tensor *guess = logits(&r->m, &e, r->before, &write, NULL);
@@ -280,7 +280,7 @@ static void say(const model *m, const phone_set *phones, const char *word, int64
     int32_t length, *letters = memory(strlen(word), sizeof *letters);
     spell(letters, word, &length);
     weft_decoded said =
-        pronounce(m, letters, &(weft_lengths){ 1, &length, NULL }, 2 * (int64_t)length + LIMIT, beam);
+        pronounce(m, letters, &(weft_lengths){ .n = 1, .len = &length }, 2 * (int64_t)length + LIMIT, beam);
     printf("  %-18s %s", word, spoken(phones, said.tokens, said.len[0]));
     int64_t i = d ? dictionary_find(d, word) : -1;
     score s = { 0 };

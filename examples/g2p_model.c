@@ -88,7 +88,7 @@ static weft_tensor *next_phones(weft_tensor *tokens, weft_state *state, int64_t 
     for (int64_t i = 0; i < it->n; i++)
         /* to the attention the beams of a word are a sequence of queries */
         it->beams[i] = (int32_t)beams;
-    weft_lengths lengths = { it->n, it->beams, NULL };
+    weft_lengths lengths = { .n = it->n, .len = it->beams };
     weft_tensor *shape = weft_to_layout(weft_ragged_ints(it->m->w, it->zeros, &lengths), WEFT_CONCAT);
     return weft_plain(
         weft_to_layout(scores(it->m, weft_ragged_like(out.y, shape), it->memory, NULL), WEFT_CONCAT));

@@ -46,7 +46,7 @@ static double *look(const model *m, const int32_t *letters, int32_t length, cons
 {
     int32_t before[LIMIT + 1] = { MARK }, phones = said->len[0] + 1;
     memcpy(before + 1, said->tokens, (size_t)said->len[0] * sizeof *before);
-    weft_lengths read = { 1, &length, NULL }, write = { 1, &phones, NULL };
+    weft_lengths read = { .n = 1, .len = &length }, write = { .n = 1, .len = &phones };
     weft_tensor *map;
     encoded e = encode(m, letters, &read);
     logits(m, &e, before, &write, &map);
@@ -69,7 +69,7 @@ weft_status draw_attention(const char *path, const model *m, const phone_set *ph
     const char *rows[LIMIT + 1], *columns[WORD];
     cut(word, name, columns);
     spell(letters, word, &length);
-    weft_decoded said = pronounce(m, letters, &(weft_lengths){ 1, &length, NULL }, LIMIT, 1);
+    weft_decoded said = pronounce(m, letters, &(weft_lengths){ .n = 1, .len = &length }, LIMIT, 1);
     double *weights = NULL;
     WEFT_NO_GRAD(m->w) WEFT_EVAL(m->w)
         weights = look(m, letters, length, &said);
@@ -93,6 +93,6 @@ weft_status draw_words(const char *path, const char *const *words, int n)
         length[i] = cut(words[i], name + tokens, labels + tokens);
         tokens += length[i];
     }
-    weft_lengths lengths = { n < WORDS ? n : WORDS, length, NULL };
+    weft_lengths lengths = { .n = n < WORDS ? n : WORDS, .len = length };
     return weft_plot_batch(path, "One batch of words in three layouts", &lengths, labels);
 }

@@ -6,7 +6,7 @@ int main(void)
 {
     weft *w = weft_open(NULL);
     const int32_t len[] = { 3, 5, 2, 4 };
-    weft_lengths lengths = { 4, len, NULL };
+    weft_lengths lengths = { .n = 4, .len = len };
     /* sequence 1: 11 12 13 - -; sequence 2: 21 22 ..; -1 where nothing is */
     weft_real padded[4 * 5], back[4 * 5];
     for (int s = 0; s < 4; s++)

@@ -55,7 +55,7 @@ static model model_new(weft *w)
 
 static weft_tensor *model_loss(weft *w, const model *m, const batch *b)
 {
-    weft_lengths src = { BATCH, b->src_len, NULL }, dst = { BATCH, b->dst_len, NULL };
+    weft_lengths src = { .n = BATCH, .len = b->src_len }, dst = { .n = BATCH, .len = b->dst_len };
     weft_rnn_out e = weft_rnn_run(m->enc, weft_embedding_run(m->embed, weft_ragged_ints(w, b->src, &src)),
                                   WEFT_ZERO_STATE);
     weft_rnn_out d =

@@ -338,7 +338,7 @@ int main(int argc, char **argv)
                 .batch = o.batch };
     b.len = calloc((size_t)o.batch, sizeof *b.len), b.classes = calloc((size_t)o.batch, sizeof *b.classes);
     b.ids = calloc((size_t)o.batch * LONGEST, sizeof *b.ids);
-    b.lengths = (weft_lengths){ o.batch, b.len, NULL };
+    b.lengths = (weft_lengths){ .n = o.batch, .len = b.len };
     bool good = weft_ok(b.w) && b.len && b.classes && b.ids;
     if (good) {
         char under[200];

@@ -42,7 +42,7 @@ static weft_tensor *loss_of(weft *w, const model *m)
         len[s] = (s * 7 + 3) % (LONGEST + 1);
     for (int i = 0; i < SEQUENCES * LONGEST; i++)
         ids[i] = i * 5 % CLASSES;
-    weft_tensor *x = weft_ragged_ints(w, ids, &(weft_lengths){ SEQUENCES, len, NULL });
+    weft_tensor *x = weft_ragged_ints(w, ids, &(weft_lengths){ .n = SEQUENCES, .len = len });
     weft_tensor *h = weft_rnn_run(m->lstm, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE).y;
     h = weft_add(h, weft_multihead_attention_run(m->attention, h, h, WEFT_CAUSAL_TOP_LEFT, NULL));
     h = weft_rnn_run(m->gru, h, WEFT_ZERO_STATE).y;

@@ -201,7 +201,7 @@ static const weft_batch *batch_of(const weft_tensor *x)
 weft_lengths weft_lengths_of(const weft_tensor *x)
 {
     const weft_batch *b = batch_of(x);
-    return b ? (weft_lengths){ b->n, b->len, b->id } : (weft_lengths){ 0 };
+    return b ? (weft_lengths){ .n = b->n, .len = b->len, .id = b->id } : (weft_lengths){ 0 };
 }
 
 const int32_t *weft_offsets(const weft_tensor *x) { return batch_of(x) ? x->f.batch->offset.host : NULL; }

@@ -81,7 +81,7 @@ weft_tensor *weft_dataset_batch(weft *w, const weft_dataset *data, const int32_t
     if (!rows)
         return &w->nil;
     gather(data, index, n, rows);
-    const weft_lengths lengths = { n, len, id };
+    const weft_lengths lengths = { .n = n, .len = len, .id = id };
     return data->columns ? weft_ragged(w, rows, data->columns, &lengths) :
                            weft_ragged_ints(w, rows, &lengths);
 }

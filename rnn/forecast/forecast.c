@@ -127,7 +127,7 @@ static weft_lengths all_of(weft *w, int64_t n, int64_t T)
     int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)T;
-    return (weft_lengths){ len ? n : 0, len, NULL };
+    return (weft_lengths){ .n = len ? n : 0, .len = len };
 }
 
 static weft__side ragged_side(weft_tensor *x, const weft_lengths *data, weft_align align)

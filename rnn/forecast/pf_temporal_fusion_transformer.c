@@ -12,7 +12,7 @@ static weft_lengths multiplied(const weft__side *side)
     int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
     for (int64_t s = 0; len && s < n; s++)
         len[s] = (int32_t)(side->data.len[s] ? T : 0);
-    return len ? (weft_lengths){ n, len, NULL } : side->data;
+    return len ? (weft_lengths){ .n = n, .len = len } : side->data;
 }
 
 static double longest_length(const weft_lengths *l)

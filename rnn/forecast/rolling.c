@@ -95,8 +95,9 @@ static weft_tensor *call_model(job *j, int64_t at, int64_t rows)
         return NULL;
     int64_t id = (at - j->from) / j->x->horizon;
     weft_series_batch s = {
-        .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ 1, &past_len, &id }),
-        .future = weft_ragged(w, j->future, j->n.future, &(weft_lengths){ 1, &future_len, &id }),
+        .past = weft_ragged(w, j->past, j->n.past, &(weft_lengths){ .n = 1, .len = &past_len, .id = &id }),
+        .future =
+            weft_ragged(w, j->future, j->n.future, &(weft_lengths){ .n = 1, .len = &future_len, .id = &id }),
         .fixed = j->n.fixed ? weft_reals(w, j->p.fixed, WEFT_SHAPE(1, j->n.fixed)) : NULL
     };
     weft_mark before = weft__raise_floor(w);

@@ -40,7 +40,7 @@ static weft_tensor *last_rows(weft_tensor *x, const weft_lengths *kept)
     for (int64_t s = 0; dropped && s < now.n; s++)
         dropped[s] = now.len[s] - kept->len[s];
     if (dropped)
-        weft_split_sequences(x, &(weft_lengths){ now.n, dropped, NULL }, NULL, &rows);
+        weft_split_sequences(x, &(weft_lengths){ .n = now.n, .len = dropped }, NULL, &rows);
     return rows;
 }
 
@@ -75,7 +75,7 @@ static weft_lengths *lengths_in_step(weft *w, int64_t n, const int64_t *id)
     int32_t *len = weft__take(w, &w->notes, n * (int64_t)sizeof *len);
     if (!l || !len)
         return NULL;
-    *l = (weft_lengths){ n, len, id };
+    *l = (weft_lengths){ .n = n, .len = len, .id = id };
     return l;
 }
 

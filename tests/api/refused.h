@@ -34,7 +34,7 @@ static weft_tensor *of_kind(int kind, weft *w, weft *other)
            kind == ECHO    ? weft_tanh(NULL) :
            kind == FOREIGN ? weft_zeros(other, WEFT_SHAPE(2)) :
            kind == INERT   ? &w->nil :
-           kind == RAGGED  ? weft_ragged(w, NULL, 0, &(weft_lengths){ 3, len, NULL }) :
+           kind == RAGGED  ? weft_ragged(w, NULL, 0, &(weft_lengths){ .n = 3, .len = len }) :
                              x;
 }
 

@@ -184,7 +184,8 @@ static void sequences(bad *b)
     MUST(weft_validate_encoder_alignment, X, b->l, (weft_align)b->i);
     TRY(weft_create_mask, b->w, b->n, b->l, (weft_align)b->i, true);
     TRY(weft_get_attention_mask, b->w, b->l, b->n, b->l, b->n, NULL);
-    TRY(weft_get_attention_mask, b->w, &(weft_lengths){ 1, &(int32_t){ 1 }, NULL }, 1, NULL, b->n, NULL);
+    TRY(weft_get_attention_mask, b->w, &(weft_lengths){ .n = 1, .len = &(int32_t){ 1 } }, 1, NULL, b->n,
+        NULL);
     TRY(weft_stream_lengths, s, b->l, b->i, b->i, NULL);
     MUST(weft_shorten, X, b->l, true);           MUST(weft_shorten, X, NULL, false);
     MUST(weft_shorten_series, past, s, &(weft_shorten_opts){ .past_most = 1 });
@@ -417,7 +418,7 @@ static void all_of(weft *w, weft *other, int kind, int number)
     static const int     i[] = { -1, INT_MIN, INT_MAX };
     static const int32_t len[] = { -1, INT32_MAX };
     const weft_real      r[] = { -1, (weft_real)NAN, (weft_real)INFINITY };
-    const weft_lengths   l[] = { { n[number], NULL, NULL }, { 2, len, NULL }, { 1, len + 1, NULL } };
+    const weft_lengths   l[] = { { .n = n[number] }, { .n = 2, .len = len }, { .n = 1, .len = len + 1 } };
     const char *const names[] = {
         NULL, "", "a.b/c and much more than any name may ever have, which is the end of it, surely now it is"
     };

@@ -67,7 +67,7 @@ Test(refused_records, extents_beyond_int)
 {
     weft *w = open_on(WEFT_CPU);
     static int32_t len[1 << 16];
-    weft_lengths l = { 1 << 16, len, NULL };
+    weft_lengths l = { .n = 1 << 16, .len = len };
     weft_tensor *many[64];
     for (int i = 0; i < COUNT(many); i++)
         many[i] = weft_zeros(w, WEFT_SHAPE((int64_t)1 << 58, 0));
@@ -78,11 +78,11 @@ Test(refused_records, extents_beyond_int)
     FAILS(w, WEFT_ESHAPE, "pack_padded_sequence: 65536 sequences of 32768 steps; fewer than 2^31");
     weft_move_pads(weft_zeros(w, WEFT_SHAPE(1 << 16, 1 << 15, 0)), &l, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
     FAILS(w, WEFT_ESHAPE, "move_pads: 65536 sequences");
-    weft_tensor *x =
-        weft_reshape(weft_ragged(w, NULL, 0, &(weft_lengths){ 1 << 16, len, NULL }), 2, (int64_t[]){ 1, 1 });
+    weft_tensor *x = weft_reshape(weft_ragged(w, NULL, 0, &(weft_lengths){ .n = 1 << 16, .len = len }), 2,
+                                  (int64_t[]){ 1, 1 });
     weft_pad_packed_sequence(weft_slice(x, 1, 0, 0), 1 << 15, 0, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "pad_packed_sequence: 65536 sequences of 32768 steps");
-    weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL },
+    weft_move_pads(weft_zeros(w, WEFT_SHAPE(1, 3)), &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } },
                    WEFT_ALIGN_LEFT, (weft_align)99);
     FAILS(w, WEFT_EARG, "move_pads: [1, 3]: to 99; one of weft_align");
     CLEAN(w);

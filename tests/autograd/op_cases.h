@@ -147,7 +147,7 @@ static weft_tensor *one_more(weft_tensor *x)     /* token in each sequence: none
 {
     static const int32_t ones[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     return weft_concat_sequences(x, weft_ragged(weft_context_of(x), (weft_real[64]){ 0 }, weft_size(x, 1),
-                                                &(weft_lengths){ weft_lengths_of(x).n, ones, NULL }));
+                                                &(weft_lengths){ .n = weft_lengths_of(x).n, .len = ones }));
 }
 F(logsumexp0, weft_logsumexp(one_more(x[0]), 0, NULL))
 F(logsumexp_empty, or_nothing(weft_logsumexp(x[0], 0, NULL)))
@@ -170,7 +170,7 @@ static weft_tensor *split_of(weft_tensor *x)
     weft_tensor *a, *b;
     for (int64_t s = 0; s < l.n; s++)
         first[s] = l.len[s] / 2;
-    weft_split_sequences(x, &(weft_lengths){ l.n, first, NULL }, &a, &b);
+    weft_split_sequences(x, &(weft_lengths){ .n = l.n, .len = first }, &a, &b);
     return weft_add(weft_sum_all(weft_square(a)), weft_sum_all(weft_exp(b)));
 }
 F(split_sequences, split_of(x[0]))
@@ -193,7 +193,7 @@ static weft_tensor *padded_of(weft_tensor *x, weft_align align)
     int64_t n = weft_size(x, 0), T = weft_size(x, 1);
     for (int64_t s = 0; s < n; s++)
         len[s] = (int32_t)((s * 3 + 1) % (T + 1));
-    return weft_pack_padded_sequence(x, &(weft_lengths){ n, len, NULL }, align);
+    return weft_pack_padded_sequence(x, &(weft_lengths){ .n = n, .len = len }, align);
 }
 F(pack_left, padded_of(x[0], WEFT_ALIGN_LEFT)) F(pack_right, padded_of(x[0], WEFT_ALIGN_RIGHT))
 static weft_tensor *realigned(weft_tensor *x)
@@ -202,7 +202,7 @@ static weft_tensor *realigned(weft_tensor *x)
     int64_t n = weft_size(x, 0), T = weft_size(x, 1);
     for (int64_t s = 0; s < n; s++)
         len[s] = (int32_t)((s * 3 + 1) % (T + 1));
-    return weft_move_pads(x, &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
+    return weft_move_pads(x, &(weft_lengths){ .n = n, .len = len }, WEFT_ALIGN_LEFT, WEFT_ALIGN_RIGHT);
 }
 F(move_pads, realigned(x[0]))
 static weft_tensor *through_rows(weft_tensor *x)

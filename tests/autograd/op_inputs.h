@@ -73,7 +73,7 @@ static weft_tensor *input(weft *w, const char *shape, double low, double high, w
     free(values);
     if (b < 0)
         return x;
-    weft_lengths l = { sequences, lens[b], NULL };
+    weft_lengths l = { .n = sequences, .len = lens[b] };
     x = weft_ragged_like(x, weft_ragged(w, (weft_real[64]){ 0 }, 1, &l));
     layout = layout ? layout : (weft_layout)(WEFT_PACKED + dice(3));
     if (layout != WEFT_ROWS)

@@ -178,7 +178,7 @@ Test(axes, topk_is_sorted_and_the_first_of_equals_first, .init = unchecked)
 }
 
 static const int32_t len[4] = { 3, 0, 5, 2 };
-static const weft_lengths lengths = { 4, len, NULL };
+static const weft_lengths lengths = { .n = 4, .len = len };
 
 static weft_tensor *ragged_of(weft *w, int64_t features)
 {
@@ -282,8 +282,8 @@ Test(axes, stack_of_ragged_ones)
             a = weft_ragged(w, x, 0, &lengths), b = weft_ragged(w, y, 0, &lengths);
         }
         weft_stack(
-            (weft_tensor *[]){ a, weft_ragged(w, y, 0, &(weft_lengths){ 1, (int32_t[]){ 10 }, NULL }) }, 2,
-            1);
+            (weft_tensor *[]){ a, weft_ragged(w, y, 0, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 10 } }) },
+            2, 1);
         FAILS(w, WEFT_ESHAPE, "stack: ");
     }
 }

@@ -6,7 +6,7 @@ static const int32_t one_two[] = { 1, 2 }, three[] = { 1, 0, 2 };
 static weft_tensor *of(weft *w, int64_t n, const int32_t *len)    /* a ragged [.., 2] of n sequences */
 {
     static const weft_real zeros[16];
-    return weft_ragged(w, zeros, 2, &(weft_lengths){ n, len, NULL });
+    return weft_ragged(w, zeros, 2, &(weft_lengths){ .n = n, .len = len });
 }
 
 Test(messages, a_layer_says_its_width)
@@ -83,7 +83,7 @@ Test(messages, counts_of_sequences)
     FAILS(w, WEFT_ESHAPE, "pairs: 3 and 2 sequences");
     weft_broadcast_to_tokens(weft_zeros(w, WEFT_SHAPE(2, 5)), of(w, 3, three));
     FAILS(w, WEFT_ESHAPE, "broadcast_to_tokens: [2, 5]: plain reals with one row for each of 3 sequences");
-    weft_split_sequences(of(w, 3, three), &(weft_lengths){ 2, one_two, NULL }, NULL, NULL);
+    weft_split_sequences(of(w, 3, three), &(weft_lengths){ .n = 2, .len = one_two }, NULL, NULL);
     FAILS(w, WEFT_EARG, "split_sequences: [3, 2] concat: 2 lengths");
     CLEAN(w);
 }
@@ -91,7 +91,7 @@ Test(messages, counts_of_sequences)
 Test(messages, the_function_that_was_called)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_length_mask(w, &(weft_lengths){ 2, one_two, NULL }, 1, WEFT_ALIGN_LEFT);
+    weft_length_mask(w, &(weft_lengths){ .n = 2, .len = one_two }, 1, WEFT_ALIGN_LEFT);
     FAILS(w, WEFT_ESHAPE, "mask: total 1; at least the longest sequence, 2");
     weft_sequence_accuracy(weft_zeros(w, WEFT_SHAPE(2, 3)), weft_ints(w, NULL, WEFT_SHAPE(2)), NULL);
     FAILS(w, WEFT_ESHAPE, "sequence_accuracy: the scores are [2, 3]; ragged ones");
@@ -105,20 +105,20 @@ Test(messages, the_function_that_was_called)
 Test(messages, lengths)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_ragged_ints(w, one_two, &(weft_lengths){ -3, one_two, NULL });
+    weft_ragged_ints(w, one_two, &(weft_lengths){ .n = -3, .len = one_two });
     FAILS(w, WEFT_EARG, "ragged_ints: lengths: n is -3; 0 or more");
-    weft_ragged_ints(w, one_two, &(weft_lengths){ (int64_t)1 << 40, one_two, NULL });
+    weft_ragged_ints(w, one_two, &(weft_lengths){ .n = (int64_t)1 << 40, .len = one_two });
     FAILS(w, WEFT_EARG, "lengths: n is 1099511627776");
-    weft_ragged_ints(w, one_two, &(weft_lengths){ 2, NULL, NULL });
+    weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2 });
     FAILS(w, WEFT_EARG, "lengths: len is NULL");
     weft_ragged_ints(w, one_two, NULL);
     FAILS(w, WEFT_EARG, "lengths: NULL");
     const int32_t large[] = { 5, INT32_MAX };
-    weft_ragged_ints(w, one_two, &(weft_lengths){ 1, large + 1, NULL });
+    weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 1, .len = large + 1 });
     FAILS(w, WEFT_EARG,
           "sequence 0 has length 2147483647, 2147483647 tokens so far; 0 or more is expected, and fewer than "
           "2^31 - 1");
-    weft_ragged_ints(w, one_two, &(weft_lengths){ 2, large, NULL });
+    weft_ragged_ints(w, one_two, &(weft_lengths){ .n = 2, .len = large });
     FAILS(w, WEFT_EARG, "sequence 1 has length 2147483647, 2147483652 tokens so far");
     CLEAN(w);
 }
@@ -208,8 +208,9 @@ Test(messages, two_batches)
     SAYS(weft_add(of(w, 3, three), of(w, 2, one_two)),
          "different batches: the first has 3 sequences, the second 2");
     static const weft_real zeros[16];
-    SAYS(weft_add(of(w, 2, one_two),
-                  weft_ragged(w, zeros, 2, &(weft_lengths){ 2, one_two, (int64_t[]){ 0, 7 } })),
+    SAYS(weft_add(
+             of(w, 2, one_two),
+             weft_ragged(w, zeros, 2, &(weft_lengths){ .n = 2, .len = one_two, .id = (int64_t[]){ 0, 7 } })),
          "different batches: their lengths agree, but sequence 1 has the id 1 in the first and 7 in the "
          "second; ids were given only for one of them");
     CLEAN(w);

@@ -317,7 +317,7 @@ Test(ops, a_loss_depends_on_something_to_train)
         weft_backward(weft_sum_all(weft_square(p)));
         FAILS(w, WEFT_EARG, "no parameter that is not frozen has led to the loss");
         weft_freeze(m, "*", false);
-        none = weft_ragged(w, NULL, 2, &(weft_lengths){ 0, NULL, NULL });
+        none = weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 });
         /* a batch of nothing has a gradient, of zeros */
         weft_backward(weft_sum_all(weft_mul(none, weft_reshape(p, WEFT_SHAPE(1, 2)))));
         cr_assert(weft_ok(w) && p->node.given && numbers(weft_grad(p))[0] == 0, "%s", weft_error_message(w));
@@ -330,8 +330,8 @@ Test(ops, attention_maps)
     FOR_DEVICES(w) {
         int32_t nq[3] = { 2, 0, 3 }, nk[3] = { 4, 2, 1 };
         weft_real x[5 * 4], y[7 * 4];
-        weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ 3, nq, NULL }),
-                    *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ 3, nk, NULL });
+        weft_tensor *q = weft_ragged(w, dice_fill(x, 20, -2, 2), 4, &(weft_lengths){ .n = 3, .len = nq }),
+                    *k = weft_ragged(w, dice_fill(y, 28, -2, 2), 4, &(weft_lengths){ .n = 3, .len = nk });
         for (int causal = 0; causal < 4; causal++) {
             weft_attention_opts o = { .heads = 2, .causal = (weft_causal)causal };
             weft_tensor *maps[2], *out[2];

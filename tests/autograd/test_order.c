@@ -101,7 +101,7 @@ static void gradient(int table, const struct function *f, weft_layout layout, bo
     weft *w = open_table(table);
     weft_real value[11 * F];
     int64_t id[N] = { 0, 1, 2 }, before = from > 0 ? len[0] : 0;
-    weft_lengths l = { to - from, len + from, id + from };
+    weft_lengths l = { .n = to - from, .len = len + from, .id = id + from };
     dice_seed(5);
     dice_fill(value, tokens * F, -2, 2);
     weft_tensor *x = weft_ragged(w, value + before * F, F, &l), *d;

@@ -54,7 +54,7 @@ Test(own_op, sees_host_memory_wherever_tensors_are)
     FOR_DEVICES(w) {
         static const int32_t len[] = { 3, 0, 5, 2 };
         weft_real rows[20];
-        weft_lengths lengths = { 4, len, NULL };
+        weft_lengths lengths = { .n = 4, .len = len };
         weft_tensor *r = weft_ragged(w, dice_fill(rows, 20, -2, 2), 2, &lengths);
         int32_t row[] = { 0, 0, 1, 0 }, column[] = { 0, 3, 0, 3 };
         right_everywhere(weft_reals(w, rows, WEFT_SHAPE(4, 5)));
@@ -62,7 +62,7 @@ Test(own_op, sees_host_memory_wherever_tensors_are)
         right_everywhere(weft_zeros(w, WEFT_SHAPE(3, 0)));
         right_everywhere(r);
         right_everywhere(weft_to_layout(r, WEFT_PACKED));
-        right_everywhere(weft_ragged(w, NULL, 2, &(weft_lengths){ 0, NULL, NULL }));
+        right_everywhere(weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 0 }));
         weft_tensor *in_rows = weft_to_rows(r, &(weft_placement){ 2, 5, row, column }),
                     *y = weft_op_apply(&signed_square, &in_rows, 1, NULL, 0);
         same_bits("rows", numbers(y), numbers(weft_op_apply(&signed_square, &r, 1, NULL, 0)), 20);
@@ -141,7 +141,7 @@ Test(own_op, raw_gradients_are_added_where_some_are)
     FOR_DEVICES(w) {
         static const int32_t len[] = { 2, 0, 3 }, k[] = { 2, -1, 3, 0, 1 };
         weft_real a[5], b[5];
-        weft_lengths l = { 3, len, NULL };
+        weft_lengths l = { .n = 3, .len = len };
         dice_fill(a, 5, -1, 1), dice_fill(b, 5, -1, 1);
         weft_tensor *ints = weft_ints(w, k, WEFT_SHAPE(5));
         raw_gradients(w, weft_reals(w, a, WEFT_SHAPE(5)), weft_reals(w, b, WEFT_SHAPE(5)), ints);

@@ -12,7 +12,7 @@ static weft_tensor *sample(weft *w, const int64_t *id)
     weft_real v[TOKENS * WIDTH];
     for (int i = 0; i < TOKENS * WIDTH; i++)
         v[i] = (weft_real)(i + 1) / 8;
-    return weft_ragged(w, v, WIDTH, &(weft_lengths){ N, lengths, id });
+    return weft_ragged(w, v, WIDTH, &(weft_lengths){ .n = N, .len = lengths, .id = id });
 }
 
 /* The row of sequence s, position t in the concat layout. */

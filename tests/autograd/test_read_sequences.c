@@ -3,7 +3,7 @@
 
 enum { N = 5, TOKENS = 14, F = 2 };
 static const int32_t len[N] = { 3, 0, 6, 1, 4 };
-static const weft_lengths lengths = { N, len, NULL };
+static const weft_lengths lengths = { .n = N, .len = len };
 static const int32_t row[N] = { 0, 0, 1, 0, 2 }, column[N] = { 0, 3, 0, 3, 1 };
 static const weft_placement place = { 3, 6, row, column };
 
@@ -38,9 +38,9 @@ Test(read_sequences, of_nothing_and_of_bad_ones)
     weft *w = open_on(WEFT_CPU);
     static const int32_t none[2] = { 0, 0 };
     weft_real out[18] = { 1 };
-    cr_assert_eq(sequences_status(weft_ragged(w, NULL, 3, &(weft_lengths){ 2, none, NULL }), out, 0),
+    cr_assert_eq(sequences_status(weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 2, .len = none }), out, 0),
                  WEFT_OK);
-    cr_assert_eq(sequences_status(weft_ragged(w, NULL, 0, &(weft_lengths){ 0, NULL, NULL }), out, 0),
+    cr_assert_eq(sequences_status(weft_ragged(w, NULL, 0, &(weft_lengths){ .n = 0 }), out, 0),
                  WEFT_OK);
     cr_assert_eq(out[0], 1);
     weft_tensor *rows = weft_to_rows(weft_ragged(w, NULL, 0, &lengths), &place);

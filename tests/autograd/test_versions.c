@@ -199,7 +199,7 @@ static void run(stream *s, int kind, bool assigned, const int32_t *len)
 {
     weft *w = s->x->w;
     weft_tensor *x =
-        weft_ragged_like(s->x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ 3, len, NULL }));
+        weft_ragged_like(s->x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ .n = 3, .len = len }));
     for (int t = 0; t < 2; t++) {
         weft_tensor *h = assigned ? s->h : weft_scale(s->h, 1), *c = assigned ? s->c : weft_scale(s->c, 1);
         weft_rnn_out y = weft_rnn_run(s->layer, x, (weft_state){ h, kind == 2 ? c : NULL });
@@ -237,8 +237,9 @@ Test(versions, weights_of_recurrent_layers)
 {
     weft *w = open_on(WEFT_CPU);
     stream s = stream_in(w, 2, false);
-    weft_tensor *x = weft_ragged_like(
-        s.x, weft_ragged(w, (weft_real[6]){ 0 }, 1, &(weft_lengths){ 3, (int32_t[]){ 3, 2, 1 }, NULL }));
+    weft_tensor *x =
+        weft_ragged_like(s.x, weft_ragged(w, (weft_real[6]){ 0 }, 1,
+                                          &(weft_lengths){ .n = 3, .len = (int32_t[]){ 3, 2, 1 } }));
     weft_tensor *loss = weft_sum_all(weft_rnn_run(s.layer, x, WEFT_ZERO_STATE).y);
     weft_initialise(weft_find_parameter(s.m, "layer.weight_hh_l1"), unit);
     weft_backward(loss);

@@ -73,7 +73,7 @@ Test(check, ended_numbers_are_nan_and_no_index)
         weft_mark here = weft_mark_here(w);
         weft_real *kept = weft_op_data(x), *ended = weft_op_data(weft_scale(x, 2));
         const int32_t *offsets = weft_offsets(
-            weft_ragged_ints(w, (int32_t[]){ 1, 2 }, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL }));
+            weft_ragged_ints(w, (int32_t[]){ 1, 2 }, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } }));
         const int32_t *ids = weft_op_int_data(index);
         weft_rewind(w, here);
         cr_assert(kept[19] == 7 && isnan(ended[0]) && isnan(ended[19]) && ids[8] == 8);
@@ -95,7 +95,7 @@ Test(check, the_operator_that_made_the_first_nan_is_named)
         FAILS(w, WEFT_ENUMERIC,
               "log: the result [2, 3] has NaN at [0, 2], and no input has one (WEFT_CHECK)");
         x = weft_ragged(w, (weft_real[]){ 1, 1, 1, 1, 1, -1, 1, 1 }, 2,
-                        &(weft_lengths){ 3, (int32_t[]){ 1, 0, 3 }, NULL });
+                        &(weft_lengths){ .n = 3, .len = (int32_t[]){ 1, 0, 3 } });
         weft_sqrt(weft_to_layout(x, WEFT_PACKED));
         FAILS(w, WEFT_ENUMERIC, "sqrt: the result [4, 2] packed has NaN at [2, 1] (sequence 2, position 1)");
         weft_sub(weft_full(w, INFINITY, 0, NULL), weft_full(w, INFINITY, 0, NULL));
@@ -186,7 +186,7 @@ Test(check, what_is_no_error)
         cr_assert(once && strchr(once, '\n') && !strchr(once, '\n')[1], "\"%s\"", line);
         OK(w);
         weft_real rows[] = { 1, 2, 3 };
-        weft_tensor *x = weft_ragged(w, rows, 0, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL });
+        weft_tensor *x = weft_ragged(w, rows, 0, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 2 } });
         weft_tensor *placed =
             weft_to_rows(x, &(weft_placement){ 2, 3, (int32_t[]){ 0, 1 }, (int32_t[]){ 0, 0 } });
         weft_log(weft_plain(weft_pad_packed_sequence(x, 0, nan, WEFT_ALIGN_LEFT)));
@@ -229,7 +229,7 @@ static void train(weft *w, weft_real *out)
     weft_optim *o = weft_adam_new(m, NULL);
     for (int step = 0; step < 4; step++) {
         weft_tensor *x = weft_ragged_ints(w, (int32_t[]){ 1, 2, 3, 4, 5, 6 },
-                                          &(weft_lengths){ 3, (int32_t[]){ 4, 0, 2 }, NULL });
+                                          &(weft_lengths){ .n = 3, .len = (int32_t[]){ 4, 0, 2 } });
         weft_tensor *loss = weft_mean_loss(weft_cross_entropy(
             weft_linear_run(l, weft_rnn_run(r, weft_embedding_run(e, x), WEFT_ZERO_STATE).y), x, NULL));
         weft_backward(loss);

@@ -104,9 +104,9 @@ Test(core, bad_shapes)
     FAILS(w, WEFT_ESHAPE, "extent -1 on axis 1");
     weft_zeros(w, WEFT_SHAPE((int64_t)1 << 40, (int64_t)1 << 40));
     FAILS(w, WEFT_ESHAPE, "extent");
-    weft_ragged_ints(w, (int32_t[]){ 1 }, &(weft_lengths){ 2, (int32_t[]){ 1, -1 }, NULL });
+    weft_ragged_ints(w, (int32_t[]){ 1 }, &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, -1 } });
     FAILS(w, WEFT_EARG, "sequence 1 has length -1");
-    weft_ragged(w, NULL, 2, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
+    weft_ragged(w, NULL, 2, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 3 } });
     FAILS(w, WEFT_EARG, "rows NULL");
     weft_arange(w, -1);
     FAILS(w, WEFT_EARG, "arange");
@@ -258,8 +258,8 @@ Test(core, results_can_be_watched_and_the_tape_printed)
     cr_assert_eq(seen_results, 1);
     FILE *f = fmemopen(text, sizeof text, "w");
     weft_print_tape(f, w), weft_print(f, y), weft_print_layout(f, y), weft_print(f, NULL);
-    weft_print_layout(
-        f, weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 }, &(weft_lengths){ 2, (int32_t[]){ 1, 2 }, NULL }));
+    weft_print_layout(f, weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 },
+                                          &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 2 } }));
     fclose(f);
     cr_assert(strstr(text, "%0 = tanh given[2] -> [2]") && strstr(text, "not ragged") &&
                   strstr(text, "concat: 2 sequences, 3 tokens, longest 2"),
@@ -288,9 +288,9 @@ Test(core, pairs_of_queries_and_keys)
 {
     FOR_DEVICES(w) {
         int32_t nq[2] = { 2, 1 }, nk[2] = { 1, 2 };
-        weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 2, nq, NULL }),
-                    *k = weft_ragged(w, (weft_real[]){ 10, 20, 30 }, 1, &(weft_lengths){ 2, nk, NULL }), *a,
-                    *b;
+        weft_tensor *q = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 2, .len = nq }),
+                    *k = weft_ragged(w, (weft_real[]){ 10, 20, 30 }, 1, &(weft_lengths){ .n = 2, .len = nk }),
+                    *a, *b;
         weft_pairs(q, k, &a, &b);
         close_to("queries", numbers(a), ((weft_real[]){ 1, 2, 3, 3 }), 4, 0);
         close_to("keys", numbers(b), ((weft_real[]){ 10, 10, 20, 30 }), 4, 0);

@@ -21,7 +21,7 @@ static weft_real step(weft *w, const net *n)
     static const int32_t len[] = { 3, 1, 2 };
     dice_seed(3);
     weft_real x[N * IN];
-    weft_tensor *in = weft_ragged(w, dice_fill(x, N * IN, -1, 1), IN, &(weft_lengths){ 3, len, NULL });
+    weft_tensor *in = weft_ragged(w, dice_fill(x, N * IN, -1, 1), IN, &(weft_lengths){ .n = 3, .len = len });
     weft_tensor *y = weft_linear_run(n->out, weft_rnn_run(n->rnn, in, WEFT_ZERO_STATE).y);
     weft_tensor *loss = weft_sum_all(weft_square(y));
     weft_backward(loss);
@@ -123,8 +123,9 @@ Test(log, counts_the_rows_of_an_embedding_once)
         weft_embedding *e = weft_embedding_new(m, "e", &(weft_embedding_opts){ .rows = ROWS, .columns = IN });
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = IN, .hidden = HIDDEN });
         weft_backward(weft_sum_all(
-            weft_rnn_run(r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ 2, len, NULL })),
-                         WEFT_ZERO_STATE)
+            weft_rnn_run(
+                r, weft_embedding_run(e, weft_ragged_ints(w, ids, &(weft_lengths){ .n = 2, .len = len })),
+                WEFT_ZERO_STATE)
                 .y));
         OK(w);
         double in = 2. * (ROWS + 1) * IN * 4 * HIDDEN, recurrent = 2. * TOKENS * HIDDEN * 4 * HIDDEN,
@@ -138,7 +139,7 @@ Test(log, counts_the_rows_of_an_embedding_once)
 static const int32_t queries[] = { 2, 0, 3 }, keys[] = { 4, 1, 2 };
 static double attended(weft *w, weft_causal causal)
 {
-    weft_lengths q = { 3, queries, NULL }, k = { 3, keys, NULL };
+    weft_lengths q = { .n = 3, .len = queries }, k = { .n = 3, .len = keys };
     weft_tensor *a = weft_ragged(w, dice_fill((weft_real[5 * 4]){ 0 }, 20, -1, 1), 4, &q),
                 *b = weft_ragged(w, dice_fill((weft_real[7 * 4]){ 0 }, 28, -1, 1), 4, &k);
     double before = 0;

@@ -42,7 +42,7 @@ static void step(weft *w, const model *m, int64_t sequences, int32_t longest)
         for (int32_t t = 0; t < len[s]; t++)
             tokens[N++] = (int32_t)dice(11);
     }
-    weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ sequences, len, NULL });
+    weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = sequences, .len = len });
     weft_rnn_out r = weft_rnn_run(m->rnn, weft_embedding_run(m->embed, x), WEFT_ZERO_STATE);
     weft_tensor *h =
         weft_concat((weft_tensor *[]){ r.y, weft_general_attention_run(m->attend, r.y, r.y, NULL) }, 2, 1);
@@ -242,7 +242,7 @@ Test(memory, a_steady_step_allocates_nothing, .init = unchecked)
                 int32_t len[20], tokens[20 * 9] = { 0 };
                 for (int i = 0; i < 20; i++)
                     len[i] = 9;
-                weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ 20, len, NULL });
+                weft_tensor *x = weft_ragged_ints(w, tokens, &(weft_lengths){ .n = 20, .len = len });
                 weft_rnn_out r = weft_rnn_run(m.rnn, weft_embedding_run(m.embed, x), WEFT_ZERO_STATE);
                 weft_tensor *h = weft_concat(
                     (weft_tensor *[]){ r.y, weft_general_attention_run(m.attend, r.y, r.y, NULL) }, 2, 1);

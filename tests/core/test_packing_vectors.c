@@ -218,7 +218,7 @@ Test(packing, bad_lengths)
         };
         for (int i = 0; i < COUNT(bad); i++) {
             weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(3, 5)),
-                                      &(weft_lengths){ bad[i].n, bad[i].len, NULL }, WEFT_ALIGN_LEFT);
+                                      &(weft_lengths){ .n = bad[i].n, .len = bad[i].len }, WEFT_ALIGN_LEFT);
             cr_assert(weft_error_code(w) == WEFT_ESHAPE || weft_error_code(w) == WEFT_EARG, "lengths %d: %s",
                       i, weft_error_message(w));
             cr_assert(strstr(weft_error_message(w), "pack_padded") &&
@@ -237,9 +237,10 @@ Test(packing, data_beyond_a_length)
     const int32_t   len[3] = { 3, 2, 5 }, enough[3] = { 4, 2, 5 };
     FOR_DEVICES(w) {
         weft_tensor *x = weft_reals(w, rows, WEFT_SHAPE(3, 5));
-        cr_assert(weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ 3, len, NULL }, WEFT_ALIGN_LEFT),
-                            0) == 10);
-        weft_lengths all = { 3, enough, NULL }, some = { 3, len, NULL };
+        cr_assert(
+            weft_size(weft_pack_padded_sequence(x, &(weft_lengths){ .n = 3, .len = len }, WEFT_ALIGN_LEFT),
+                      0) == 10);
+        weft_lengths all = { .n = 3, .len = enough }, some = { .n = 3, .len = len };
         cr_assert(weft_validate_encoder_alignment(x, &all, WEFT_ALIGN_LEFT));
         cr_assert(weft_size(weft_pack_padded_sequence(x, &all, WEFT_ALIGN_LEFT), 0) == 11);
         OK(w);
@@ -254,7 +255,7 @@ Test(packing, no_sequences_and_no_tokens)
     FOR_DEVICES(w)
         for (int64_t n = 0; n <= 3; n += 3) {
             int64_t        steps = -1;
-            weft_lengths   l = { n, none, NULL };
+            weft_lengths   l = { .n = n, .len = none };
             weft_tensor *p = weft_pack_padded_sequence(weft_zeros(w, WEFT_SHAPE(n, 4, 2)), &l,
                                                        WEFT_ALIGN_LEFT),
                         *x = weft_pad_packed_sequence(p, 4, 7, WEFT_ALIGN_LEFT);

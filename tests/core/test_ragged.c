@@ -89,7 +89,7 @@ static weft_tensor *chosen(weft *w, const batch *b, const int *which, int n, int
         memcpy(x + at, from->x[which[i]], (size_t)(len[i] * in) * sizeof *x);
         at += len[i] * in;
     }
-    weft_lengths l = { n, len, id };
+    weft_lengths l = { .n = n, .len = len, .id = id };
     if (layout == PADDED)
         return from_padded(w, x, &l, in);
     weft_tensor *t = weft_ragged(w, x, in, &l);
@@ -271,7 +271,7 @@ Test(ragged, nan_in_pads_changes_nothing)
 {
     FOR_DEVICES(w) {
         int32_t len[4] = { 3, 0, 5, 1 };
-        weft_lengths l = { 4, len, NULL };
+        weft_lengths l = { .n = 4, .len = len };
         for (int side = 0; side < 2; side++) {
             weft_real x[2][4 * 6 * 2], *y[2], *g[2];
             net m = net_new(w, 2, side);
@@ -301,7 +301,7 @@ Test(ragged, nan_in_pads_changes_nothing)
 Test(ragged, too_many_rows_of_no_width)
 {
     weft *w = open_on(WEFT_CPU);
-    weft_tensor *x = weft_ragged(w, NULL, 3, &(weft_lengths){ 0, NULL, NULL });
+    weft_tensor *x = weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 0 });
     weft_to_rows(x, &(weft_placement){ (int64_t)1 << 62, 0, NULL, NULL });
     FAILS(w, WEFT_EARG, "4611686018427387904 rows of 0");
     CLEAN(w);
@@ -315,7 +315,7 @@ Test(ragged, long_sequences)
         weft_real *x = dice_fill(calloc((size_t)T, sizeof *x), T, -1, 1);
         weft_tensor *pooled;
         weft_rnn_out r =
-            weft_rnn_run(m.rnn, weft_ragged(w, x, 1, &(weft_lengths){ 1, &T, NULL }), WEFT_ZERO_STATE);
+            weft_rnn_run(m.rnn, weft_ragged(w, x, 1, &(weft_lengths){ .n = 1, .len = &T }), WEFT_ZERO_STATE);
         pooled = weft_pool(r.y, WEFT_POOL_LAST);
         weft_backward(weft_sum_all(weft_square(pooled)));
         free(x);

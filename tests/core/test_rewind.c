@@ -27,8 +27,9 @@ static scene scene_new(weft *w)
 
 static weft_tensor *batch_of(weft *w, const scene *s, int64_t id)
 {
-    return weft_ragged(w, s->x, 2,
-                       &(weft_lengths){ 3, (int32_t[]){ 3, 0, 5 }, (int64_t[]){ id, id + 1, id + 2 } });
+    return weft_ragged(
+        w, s->x, 2,
+        &(weft_lengths){ .n = 3, .len = (int32_t[]){ 3, 0, 5 }, .id = (int64_t[]){ id, id + 1, id + 2 } });
 }
 
 /* Gathers to and from each layout, rows, a placement and its fold, ends of a recurrent layer. */
@@ -89,9 +90,9 @@ static weft_tensor *remembers(weft_tensor *last, weft_state *state, int64_t beam
         g->bytes = held(w);
     return weft_add(
         weft_scalar(w, 0),
-        weft_sum(weft_reshape(
-                     weft_pool(weft_ragged(w, g->zeros, 4, &(weft_lengths){ 2, len, NULL }), WEFT_POOL_MEAN),
-                     WEFT_SHAPE(2, 1, 4)),
+        weft_sum(weft_reshape(weft_pool(weft_ragged(w, g->zeros, 4, &(weft_lengths){ .n = 2, .len = len }),
+                                        WEFT_POOL_MEAN),
+                              WEFT_SHAPE(2, 1, 4)),
                  0));
 }
 
@@ -170,15 +171,16 @@ Test(rewind, twenty_thousand_batches_of_a_step)
         for (int round = 0; round < 2; round++)
             for (int64_t i = 0; i < N; i++) {    /* of different ids; of different lengths */
                 int32_t len[] = { ragged ? (int32_t)(i % 150) : 1, ragged ? (int32_t)(i / 150) : 0 };
-                const weft_batch *b =
-                    weft__batch(w, &(weft_lengths){ 2, len, ragged ? NULL : (int64_t[]){ i, 7 } }, "test");
+                const weft_batch *b = weft__batch(
+                    w, &(weft_lengths){ .n = 2, .len = len, .id = ragged ? NULL : (int64_t[]){ i, 7 } },
+                    "test");
                 first = i ? first : b;
                 cr_assert(b && b->len[0] == len[0] && b->len[1] == len[1] && (ragged || b->id[0] == i));
             }
         double seconds = cpu_now() - start;
         cr_assert(seconds < (CHECK_SANITIZED ? 10 : .2), "%d batches, twice: %.2f s", N, seconds);
-        cr_assert_eq(weft__batch(w, &(weft_lengths){ 2, first->len, first->id }, "test"), first,
-                     "the same lengths and ids are another batch");
+        cr_assert_eq(weft__batch(w, &(weft_lengths){ .n = 2, .len = first->len, .id = first->id }, "test"),
+                     first, "the same lengths and ids are another batch");
         weft_clear(w);
     }
     CLEAN(w);
@@ -188,8 +190,10 @@ Test(rewind, ids_that_are_said_and_ids_that_are_not)
 {
     weft *w = open_on(WEFT_CPU);
     int32_t len[] = { 2, 1, 4 };
-    const weft_batch *b = weft__batch(w, &(weft_lengths){ 3, len, NULL }, "test");
-    cr_assert_eq(b, weft__batch(w, &(weft_lengths){ 3, len, (int64_t[]){ 0, 1, 2 } }, "test"));
-    cr_assert_neq(b, weft__batch(w, &(weft_lengths){ 3, len, (int64_t[]){ 0, 2, 1 } }, "test"));
+    const weft_batch *b = weft__batch(w, &(weft_lengths){ .n = 3, .len = len }, "test");
+    cr_assert_eq(b,
+                 weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 1, 2 } }, "test"));
+    cr_assert_neq(
+        b, weft__batch(w, &(weft_lengths){ .n = 3, .len = len, .id = (int64_t[]){ 0, 2, 1 } }, "test"));
     CLEAN(w);
 }

@@ -40,7 +40,7 @@ static void numbers_of(int threads, weft_real scale, void (*change)(void), weft_
     for (int step = 0; step < 2; step++, weft_clear(w)) {
         if (step == 1)
             change();
-        weft_tensor *in = weft_ragged(w, x, F, &(weft_lengths){ B, len, NULL }), *d;
+        weft_tensor *in = weft_ragged(w, x, F, &(weft_lengths){ .n = B, .len = len }), *d;
         weft_tensor *out =
                         weft_mul(weft_rnn_run(r, in, WEFT_ZERO_STATE).y, weft_full(w, scale, WEFT_SHAPE(H))),
                     *loss = weft_sum_all(out);

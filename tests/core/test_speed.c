@@ -24,11 +24,12 @@ static weft_tensor *padded_of(weft *w, const shape *s)
 }
 static weft_tensor *packed_of(weft *w, const shape *s)
 {
-    return weft_pack_padded_sequence(padded_of(w, s), &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT);
+    return weft_pack_padded_sequence(padded_of(w, s), &(weft_lengths){ .n = s->n, .len = s->len },
+                                     WEFT_ALIGN_LEFT);
 }
 static weft_tensor *pack(weft_tensor *x, const shape *s)
 {
-    return weft_pack_padded_sequence(x, &(weft_lengths){ s->n, s->len, NULL }, WEFT_ALIGN_LEFT);
+    return weft_pack_padded_sequence(x, &(weft_lengths){ .n = s->n, .len = s->len }, WEFT_ALIGN_LEFT);
 }
 static weft_tensor *pad(weft_tensor *x, const shape *s)
 {
@@ -132,7 +133,7 @@ static void per_token(weft *w, weft_rnn *r, int32_t T, int64_t tokens, double *l
     for (int i = 0; i < 3 - CHECK_SANITIZED; i++) {
         weft_clear(w);
         weft_tensor *x = weft_pack_padded_sequence(weft_full(w, (weft_real).1, WEFT_SHAPE(n, T, 128)),
-                                                   &(weft_lengths){ n, len, NULL }, WEFT_ALIGN_LEFT);
+                                                   &(weft_lengths){ .n = n, .len = len }, WEFT_ALIGN_LEFT);
         double t = now();
         weft_backward(weft_sum_all(weft_rnn_run(r, x, WEFT_ZERO_STATE).y));
         *least = fmin(*least, (now() - t) / (double)(n * T));

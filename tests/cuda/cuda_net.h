@@ -36,7 +36,7 @@ UNUSED static void train(const net *n, int64_t sequences, const int32_t *len)
     static int32_t tokens[TOKENS], next[TOKENS];
     for (int i = 0; i < TOKENS; i++)
         tokens[i] = i * 7 % WORDS, next[i] = (i * 7 + 3) % WORDS;
-    weft_lengths of = { sequences, len, NULL };
+    weft_lengths of = { .n = sequences, .len = len };
     weft_tensor *x = weft_ragged_ints(n->w, tokens, &of), *y = weft_ragged_ints(n->w, next, &of);
     weft_rnn_out r = weft_rnn_run(n->rnn, weft_embedding_run(n->embed, x), WEFT_ZERO_STATE);
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(n->out, r.y), y, NULL)));

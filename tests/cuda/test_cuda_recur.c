@@ -19,8 +19,8 @@ static long long launches_of(weft *w, int32_t H, int64_t n)      /* of a forward
     weft_rnn *rnn = weft_lstm_new(weft_module_new(w, "net"), "rnn",
                                   &(weft_rnn_opts){ .input = 1, .hidden = H, .layers = 1 });
     for (int again = 0; again < 2; again++) {    /* the first may try kernels, and ask for memory */
-        weft_tensor *x =
-            weft_ragged(w, calloc((size_t)n * STEPS, sizeof(weft_real)), 1, &(weft_lengths){ n, len, NULL });
+        weft_tensor *x = weft_ragged(w, calloc((size_t)n * STEPS, sizeof(weft_real)), 1,
+                                     &(weft_lengths){ .n = n, .len = len });
         counts(before);
         weft_rnn_run(rnn, x, WEFT_ZERO_STATE);
         counts(after);
@@ -105,7 +105,7 @@ static weft_real *gradient(weft *w)              /* of a bias, behind a loss of 
     dice_seed(5);
     weft_module *m = weft_module_new(w, "net");
     weft_rnn *rnn = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = 1, .hidden = units, .layers = 1 });
-    weft_tensor *in = weft_ragged(w, dice_fill(x, 8, -1, 1), 1, &(weft_lengths){ 3, len, NULL });
+    weft_tensor *in = weft_ragged(w, dice_fill(x, 8, -1, 1), 1, &(weft_lengths){ .n = 3, .len = len });
     weft_backward(weft_sum_all(weft_square(weft_rnn_run(rnn, in, WEFT_ZERO_STATE).y)));
     weft_real *g = calloc((size_t)units * 4, sizeof *g);
     weft_read(weft_grad(weft_find_parameter(m, "rnn.bias_ih_l0")), g, (size_t)units * 4 * sizeof *g);
@@ -231,7 +231,7 @@ static int gives_up_later(void)
         if (day)
             setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
         weft_tensor *x =
-            weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, (int32_t[]){ 3 }, NULL });
+            weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 3 } });
         weft_backward(weft_sum_all(weft_square(weft_rnn_run(rnn, x, WEFT_ZERO_STATE).y)));
         weft_optim_step(sgd);
         weft_synchronize(w);
@@ -264,7 +264,7 @@ static int leaves_nan(void)
         weft_zero_grad(m);
         if (day)
             setenv("WEFT_EMU_LOSE", "cluster_kernel", 1);
-        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ 1, &n, NULL });
+        weft_tensor *x = weft_ragged(w, (weft_real[]){ 1, 2, 3 }, 1, &(weft_lengths){ .n = 1, .len = &n });
         weft_tensor *y =
             weft_rnn_run(rnn, x, (weft_state){ h0, weft_full(w, 0.5f, WEFT_SHAPE(1, 1, units)) }).y;
         if (back)

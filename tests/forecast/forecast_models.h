@@ -77,7 +77,7 @@ static int check_series;
 static weft_tensor *side_of(weft *w, const batch *b, const int32_t *len, int features,
                             double (*at)(int, int, int), form f, weft_lengths *l)
 {
-    *l = (weft_lengths){ b->n, len, NULL };
+    *l = (weft_lengths){ .n = b->n, .len = len };
     int64_t T = 0, rows = 0;
     for (int i = 0; i < b->n; i++)
         T = len[i] > T ? len[i] : T, rows += len[i];
@@ -129,6 +129,7 @@ UNUSED static weft_tensor *loss_of(weft_tensor *rows, const batch *b)
             for (int o = 0; o < OUTPUTS; o++)
                 *at++ = (weft_real)sin(1 + b->id[i] + 1.7 * t + .6 * o);
     return weft_sum_all(weft_mul(
-        rows, weft_ragged(weft_context_of(rows), c, OUTPUTS, &(weft_lengths){ b->n, b->future, NULL })));
+        rows, weft_ragged(weft_context_of(rows), c, OUTPUTS,
+                          &(weft_lengths){ .n = b->n, .len = b->future })));
 }
 #endif

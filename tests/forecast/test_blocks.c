@@ -312,7 +312,8 @@ Test(blocks, interpretable_attention_fused_and_with_all_scores)
             m, "a", &(weft_interpretable_attention_opts){ .d_model = D, .heads = 2 });
         renew(m);
         weft_tensor *q = drawn(w, WEFT_SHAPE(2, TQ, D)), *memory = drawn(w, WEFT_SHAPE(2, TK, D)), *map, *all;
-        weft_lengths lq = { 2, (int32_t[]){ TQ, TQ }, NULL }, lk = { 2, (int32_t[]){ TK, TK }, NULL };
+        weft_lengths lq = { .n = 2, .len = (int32_t[]){ TQ, TQ } },
+                     lk = { .n = 2, .len = (int32_t[]){ TK, TK } };
         weft_real seen[2 * TQ * TK];
         for (int i = 0; i < COUNT(seen); i++)
             seen[i] = i % TK <= i / TK % TQ;

@@ -155,7 +155,7 @@ static void outputs_of(weft_forecaster *f, weft *w, const batch *b, int sequence
     weft_real *x = numbers(s.future);
     if (t >= 0)
         x[row * FUTURE] += 3;
-    s.future = weft_ragged(w, x, FUTURE, &(weft_lengths){ b->n, b->future, NULL });
+    s.future = weft_ragged(w, x, FUTURE, &(weft_lengths){ .n = b->n, .len = b->future });
     weft_tensor *y = weft_to_layout(weft_forecast_run(f, &s, NULL).y, WEFT_CONCAT);
     OK(w);
     memcpy(out, numbers(y), (size_t)weft_numel(y) * sizeof *out);
@@ -243,7 +243,7 @@ static int64_t bytes_of(int kind, int32_t T)     /* of a steady step: at first b
 {
     weft *w = open_with((weft_opts){ .device = WEFT_CPU, .seed = 1, .threads = 1 });
     weft_forecaster *f = forecaster_new(weft_module_new(w, "m"), kind, (wish){ .fixed = 0 });
-    weft_lengths past = { 1, &(int32_t){ T }, NULL }, future = { 1, &(int32_t){ T / 4 }, NULL };
+    weft_lengths past = { .n = 1, .len = &(int32_t){ T } }, future = { .n = 1, .len = &(int32_t){ T / 4 } };
     for (int step = 0; step < 2; step++) {
         weft_clear(w);
         weft_series_batch s = { .past = weft_pack_padded_sequence(weft_randn(w, WEFT_SHAPE(1, T, PAST)),

@@ -4,7 +4,7 @@
 
 enum { N = 2, T = 4, QUANTILES = 3 };
 #define NAN_ (weft_real)NAN
-static const weft_lengths lengths = { N, (int32_t[]){ 3, 1 }, NULL };
+static const weft_lengths lengths = { .n = N, .len = (int32_t[]){ 3, 1 } };
 static const weft_real predicted[N * T] = { 1, 2, 3, 4, 0, 1, 5, 9 },
                                      target[N * T] = { 2, 2, 1, 0, 1, 0, 0, 0 },
                                      weights[N * T] = { 2, 1, 1, 1, .5, 1, 1, 1 };
@@ -124,7 +124,7 @@ Test(forecast_loss, weights_of_quantiles)
 Test(forecast_loss, axes_of_one)
 {
     FOR_DEVICES(w) {
-        weft_lengths l = { N, (int32_t[]){ 3, 0 }, NULL };
+        weft_lengths l = { .n = N, .len = (int32_t[]){ 3, 0 } };
         weft_tensor *p = weft_reals(w, predicted, WEFT_SHAPE(N, T)),
                     *p1 = weft_reshape(p, WEFT_SHAPE(N, T, 1)), *y = weft_reals(w, target, WEFT_SHAPE(N, T));
         weft_tensor *y1 = weft_reshape(y, WEFT_SHAPE(N, T, 1)), *f = weft_reals(w, weights, WEFT_SHAPE(N, T)),
@@ -168,7 +168,7 @@ Test(forecast_loss, axes_of_one)
 Test(forecast_loss, refused)
 {
     FOR_DEVICES(w) {
-        weft_lengths bad = { N, (int32_t[]){ 3, 5 }, NULL }, few = { 1, (int32_t[]){ 3 }, NULL },
+        weft_lengths bad = { .n = N, .len = (int32_t[]){ 3, 5 } }, few = { .n = 1, .len = (int32_t[]){ 3 } },
                      other = { N, (int32_t[]){ 3, 2 }, NULL };
         weft_real    falling[] = { (weft_real).5, (weft_real).5, (weft_real).1 };
 #define REFUSED(status, part, change)                                             \

@@ -371,7 +371,7 @@ Test(forecast_models, what_cannot_be)
     weft_forecast_run(f, &s, NULL);
     FAILS(w, WEFT_ESHAPE, "the past is [15, 2] concat; ragged [N, 3] or plain [n, T, 3]");
     s = series_of(w, &b, (form){ .plain = true });
-    weft_lengths wrong = { 5, (int32_t[]){ 1, 2, 99, 1, 1 }, NULL };
+    weft_lengths wrong = { .n = 5, .len = (int32_t[]){ 1, 2, 99, 1, 1 } };
     s.past_lengths = &wrong;
     weft_forecast_run(f, &s, NULL);
     FAILS(w, WEFT_EARG, "(sequence 2;");

@@ -49,7 +49,8 @@ static weft_tensor *model(weft_series_batch s, void *user)
         for (int q = 0; q < m->quantiles; q++)
             out[i * m->quantiles + q] =
                 (weft_real)(predicted(y, p, past.len[0], (double)u[i]) + q - m->quantiles / 2);
-    weft_tensor *t = weft_ragged(w, out, m->quantiles, &(weft_lengths){ 1, future.len, future.id });
+    weft_tensor *t =
+        weft_ragged(w, out, m->quantiles, &(weft_lengths){ .n = 1, .len = future.len, .id = future.id });
     for (int i = 0; i < 50; i++)                 /* work that would add up */
         t = weft_add(t, weft_zeros(w, WEFT_SHAPE(1, 1)));
     m->calls++;
@@ -147,7 +148,8 @@ static weft_tensor *of_two(weft_series_batch s, void *user)
         for (int q = 0; q < 3; q++)
             out[6 * i + q] = last[1] + (weft_real)(q - 1),
                         out[6 * i + 3 + q] = (last[1] + last[2]) / 2 + (weft_real)(q - 1);
-    return (void)user, weft_ragged(weft_context_of(s.past), out, 6, &(weft_lengths){ 1, future.len, NULL });
+    return (void)user,
+           weft_ragged(weft_context_of(s.past), out, 6, &(weft_lengths){ .n = 1, .len = future.len });
 }
 
 Test(rolling_forecast, several_targets)

@@ -288,7 +288,10 @@ Test(sequences, masked_loss)
 Test(sequences, refused)
 {
     FOR_DEVICES(w) {
-        weft_lengths bad[] = { BATCH(3, 2, 6), BATCH(3, -1, 4), BATCH(3, 2), BATCH(3, 2, 4, 1) },
+        weft_lengths bad[] = { .n = BATCH(3, 2, 6),
+                               .len = BATCH(3, -1, 4),
+                               .id = BATCH(3, 2),
+                               .offset = BATCH(3, 2, 4, 1) },
                      good = BATCH(3, 2, 5);
         const char *part[] = { "sequence 2 has length 6; 0 .. 5", "sequence 1 has length -1; 0 .. 5",
                                "2 lengths for 3", "4 lengths for 3" };
@@ -377,8 +380,8 @@ Test(sequences, drawn_lengths)
 Test(sequences, shorten)
 {
     FOR_DEVICES(w) {
-        weft_lengths l = { 4, note.len, (int64_t[]){ 7, 8, 9, 3 } }, less = BATCH(2, 5, 0, 1),
-                     more = BATCH(2, 5, 3, 1), few = BATCH(1, 1);
+        weft_lengths l = { .n = 4, .len = note.len, .id = (int64_t[]){ 7, 8, 9, 3 } },
+                     less = BATCH(2, 5, 0, 1), more = BATCH(2, 5, 3, 1), few = BATCH(1, 1);
         weft_tensor *x = weft_pack_decoder_sequences(of_note(w, WEFT_ALIGN_LEFT), &l), *g;
         weft_tensor *first = weft_shorten(x, &less, false), *last = weft_shorten(x, &less, true);
         holds("first", weft_to_layout(first, WEFT_CONCAT), (weft_real[]){ 11, 12, 21, 22, 23, 24, 25, 41 },

@@ -145,14 +145,15 @@ Test(windows_refused, windows_that_cannot_be)
     weft_windows_inverse_transform(v, weft_zeros(w, WEFT_SHAPE(4, 1)), out);
     FAILS(w, WEFT_ESHAPE, "a ragged [rows, 1 * columns]");
     weft_real nan[5] = { (weft_real)NAN };
-    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 5 }, NULL }),
-                                   out);
+    weft_windows_inverse_transform(
+        v, weft_ragged(w, nan, 1, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 5 } }), out);
     FAILS(w, WEFT_ESHAPE, "sequence 0 has 5 rows, window 0 has 4 of future");
     weft_windows_inverse_transform(
-        v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, (int64_t[]){ 6 } }), out);
+        v, weft_ragged(w, nan, 1, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 1 }, .id = (int64_t[]){ 6 } }),
+        out);
     FAILS(w, WEFT_EARG, "there is no window 6");
-    weft_windows_inverse_transform(v, weft_ragged(w, nan, 1, &(weft_lengths){ 1, (int32_t[]){ 1 }, NULL }),
-                                   out);
+    weft_windows_inverse_transform(
+        v, weft_ragged(w, nan, 1, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 1 } }), out);
     FAILS(w, WEFT_ENUMERIC, "window 0, row 0, target \"y\": nan");
     weft_frame_free(&f), weft_frame_free(&shorter);
     CLEAN(w);

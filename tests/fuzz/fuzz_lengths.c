@@ -82,7 +82,7 @@ static void deal(weft *w, const weft_dataset *d, int options)
 static void pack(weft *w, const weft_dataset *d)
 {
     int32_t back[TOKENS + 1];
-    weft_tensor *x = weft_ragged_ints(w, d->ints, &(weft_lengths){ d->n, d->len, NULL });
+    weft_tensor *x = weft_ragged_ints(w, d->ints, &(weft_lengths){ .n = d->n, .len = d->len });
     x = weft_to_layout(weft_to_layout(x, WEFT_PACKED), WEFT_CONCAT);
     size_t bytes = (size_t)d->offset[d->n] * sizeof *back;
     SAME(weft_ok(w) && weft_numel(x) == d->offset[d->n], "%s", weft_error_message(w));

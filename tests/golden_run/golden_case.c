@@ -69,7 +69,7 @@ weft_lengths lengths(trial *t, const char *key)
     int32_t *len = hold(t, n * (int64_t)sizeof *len);
     for (int64_t i = 0; i < n; i++)
         len[i] = (int32_t)json_integer_value(json_array_get(j, (size_t)i));
-    return (weft_lengths){ n, len, NULL };
+    return (weft_lengths){ .n = n, .len = len };
 }
 
 int64_t tokens(const weft_lengths *l)

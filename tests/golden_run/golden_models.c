@@ -66,7 +66,7 @@ static weft_lengths lengths_or_full(trial *t, const char *key, int64_t n, int64_
     int32_t *len = hold(t, n * (int64_t)sizeof *len);
     for (int64_t b = 0; b < n; b++)
         len[b] = (int32_t)T;
-    return (weft_lengths){ n, len, NULL };
+    return (weft_lengths){ .n = n, .len = len };
 }
 
 static shape shape_of(trial *t)

@@ -93,7 +93,7 @@ static weft_tensor *padded(weft *w, const part *b, int64_t width, const weft_rea
 /* The leaf whose gradient is asked for, and the ragged tensor that the program begins with. */
 static weft_tensor *input(weft *w, const hunt_program *p, const hunt_way *way, const part *b, weft_tensor **x)
 {
-    weft_lengths l = { b->n, b->len, b->id };
+    weft_lengths l = { .n = b->n, .len = b->len, .id = b->id };
     weft_real *rows = malloc((size_t)(b->tokens * p->width + 1) * sizeof *rows), *to = rows;
     for (int s = 0; s < b->n; s++)
         for (int64_t i = 0; i < b->len[s] * p->width; i++)

@@ -38,7 +38,7 @@ static void update(run *r, const int32_t *pick, int64_t n)
         for (int t = 0; t < len[i]; t++)
             tokens[all++] = (pick[i] + t) % CLASSES;
     }
-    weft_tensor *x = weft_ragged_ints(r->w, tokens, &(weft_lengths){ n, len, NULL });
+    weft_tensor *x = weft_ragged_ints(r->w, tokens, &(weft_lengths){ .n = n, .len = len });
     weft_tensor *h = weft_rnn_run(r->lstm, weft_embedding_run(r->embed, x), WEFT_ZERO_STATE).y;
     weft_backward(weft_mean_loss(weft_cross_entropy(weft_linear_run(r->out, h), x, NULL)));
     weft_optim_step(r->adam);

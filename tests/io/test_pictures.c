@@ -335,7 +335,7 @@ Test(pictures, batch_has_a_cell_for_each_token_and_pad)
         labels[i] = i % 7 ? (i % 5 ? "x" : nasty) : NULL;
     for (int k = 0; k < rounds(60, 600); k++) {
         int32_t len[20];
-        weft_lengths l = { (int64_t)dice(20), len, NULL };
+        weft_lengths l = { .n = (int64_t)dice(20), .len = len };
         int64_t tokens = dice_lengths(len, l.n, 12), longest = 0;
         for (int64_t i = 0; i < l.n; i++)
             longest = len[i] > longest ? len[i] : longest;
@@ -358,10 +358,10 @@ Test(pictures, large_batches)
     begin();
     for (int i = 0; i < N; i++)
         len[i] = (int32_t)dice(50);
-    cr_assert_eq(weft_plot_batch(path, "many", &(weft_lengths){ N, len, NULL }, NULL), WEFT_OK);
+    cr_assert_eq(weft_plot_batch(path, "many", &(weft_lengths){ .n = N, .len = len }, NULL), WEFT_OK);
     len[0] = 49000;
-    cr_assert_eq(weft_plot_batch(path, "one long", &(weft_lengths){ 2, len, NULL }, NULL), WEFT_OK);
-    cr_assert_eq(weft_plot_batch(path, "too much", &(weft_lengths){ N, len, NULL }, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_batch(path, "one long", &(weft_lengths){ .n = 2, .len = len }, NULL), WEFT_OK);
+    cr_assert_eq(weft_plot_batch(path, "too much", &(weft_lengths){ .n = N, .len = len }, NULL), WEFT_EARG);
     unlink(path);
 }
 
@@ -404,7 +404,7 @@ Test(pictures, refuse_and_leave_the_old_file)
                  WEFT_EARG);
     cr_assert(strstr(weft_file_message(), "weft_plot_lines: chart 0: curves with x and y"));
     cr_assert_eq(weft_plot_batch(path, "t", NULL, NULL), WEFT_EARG);
-    cr_assert_eq(weft_plot_batch(path, "t", &(weft_lengths){ 1, &negative, NULL }, NULL), WEFT_EARG);
+    cr_assert_eq(weft_plot_batch(path, "t", &(weft_lengths){ .n = 1, .len = &negative }, NULL), WEFT_EARG);
     cr_assert_eq(weft_plot_heatmap("/nowhere/a.svg", "t", 1, 1, &one, NULL, NULL), WEFT_EIO);
     cr_assert(strstr(weft_file_message(), "/nowhere/a.svg"));
     cr_assert_eq(weft_plot_heatmap(NULL, "t", 1, 1, &one, NULL, NULL), WEFT_EARG);

@@ -55,7 +55,7 @@ static weft_real *run(const net *k, const example *e)             /* [tokens, 2]
 {
     weft *w = weft_module_context(k->m);
     weft_tensor *x = weft_embedding_run(
-        k->embed, weft_ragged_ints(w, e->tokens, &(weft_lengths){ SEQUENCES, e->len, NULL }));
+        k->embed, weft_ragged_ints(w, e->tokens, &(weft_lengths){ .n = SEQUENCES, .len = e->len }));
     x = weft_rnn_run(k->encoder, x, WEFT_ZERO_STATE).y;
     x = weft_rnn_run(k->decoder, weft_layer_norm_layer_run(k->norm, x), WEFT_ZERO_STATE).y;
     return numbers(weft_to_layout(weft_sub(weft_linear_run(k->out, x), k->mean), WEFT_CONCAT));

@@ -8,7 +8,7 @@
 #define EXACT TOL(1e-12, 3e-6)
 enum { N = 4, TOKENS = 3 + 0 + 5 + 1 };
 static const int32_t lengths_of_n[N] = { 3, 0, 5, 1 };
-static const weft_lengths some = { N, lengths_of_n, NULL };
+static const weft_lengths some = { .n = N, .len = lengths_of_n };
 
 UNUSED static weft_tensor *drawn(weft *w, int rank, const int64_t *shape)
 {

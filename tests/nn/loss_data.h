@@ -6,7 +6,7 @@
 
 enum { SEQUENCES = 5, TOKENS = 16, FEATURES = 3, CLASSES = 5 };
 UNUSED static const int32_t len[SEQUENCES] = { 3, 0, 7, 2, 4 };
-UNUSED static const weft_lengths lengths = { SEQUENCES, len, NULL };
+UNUSED static const weft_lengths lengths = { .n = SEQUENCES, .len = len };
 
 typedef enum { MSE, MAE, HUBER, BCE, GAUSSIAN, SMAPE, MAPE, LOSSES } kind;
 UNUSED static const char *const names[] = { "mse", "mae", "huber", "bce", "gaussian_nll", "smape", "mape" };

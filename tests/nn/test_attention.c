@@ -61,7 +61,7 @@ static void attend(const weft_module *m, score *f, weft_causal causal, int heads
 }
 
 static const int32_t q_len[N] = { 2, 1, 4, 3 }, m_len[N] = { 3, 0, 5, 1 }, ones[N] = { 1, 1, 1, 1 };
-static const weft_lengths q_lengths = { N, q_len, NULL }, m_lengths = { N, m_len, NULL };
+static const weft_lengths q_lengths = { .n = N, .len = q_len }, m_lengths = { .n = N, .len = m_len };
 
 typedef weft_tensor *runner(void *layer, weft_tensor *q, weft_tensor *memory, weft_tensor **map);
 
@@ -152,7 +152,7 @@ static void heads_hold(weft *w, const weft_module *m, weft_multihead_attention *
     weft_tensor *memory = ragged(w, DM, &m_lengths), *map = NULL;
     weft_tensor *q = self  ? memory :
                      plain ? drawn(w, WEFT_SHAPE(N, DM)) :
-                             ragged(w, DM, &(weft_lengths){ N, len, NULL });
+                             ragged(w, DM, &(weft_lengths){ .n = N, .len = len });
     weft_real part[3][16 * DM], mixed[16 * DM], want[16 * DM], want_map[PAIRS],
         *weight = of(m, "l.in_proj_weight"), *bias = of(m, "l.in_proj_bias");
     for (int i = 0; i < 3; i++)
@@ -213,14 +213,15 @@ Test(attention, a_plain_query_is_one_token_a_sequence)
         weft_general_attention_new(m, "l", &(weft_general_attention_opts){ .dq = DQ, .dm = DM });
     weft_tensor *q = drawn(w, WEFT_SHAPE(N, DQ)), *map, *y;
     /* with ids */
-    weft_tensor *memory = ragged(w, DM, &(weft_lengths){ N, m_len, (int64_t[]){ 40, 30, 20, 10 } });
-    weft_tensor *as_ragged =
-        weft_ragged(w, numbers(q), DQ, &(weft_lengths){ N, ones, (int64_t[]){ 40, 30, 20, 10 } });
+    weft_tensor *memory =
+        ragged(w, DM, &(weft_lengths){ .n = N, .len = m_len, .id = (int64_t[]){ 40, 30, 20, 10 } });
+    weft_tensor *as_ragged = weft_ragged(
+        w, numbers(q), DQ, &(weft_lengths){ .n = N, .len = ones, .id = (int64_t[]){ 40, 30, 20, 10 } });
     y = weft_general_attention_run(l, q, memory, NULL);
     same_in_company(
         "y", numbers(y),
         numbers(weft_to_layout(weft_general_attention_run(l, as_ragged, memory, NULL), WEFT_CONCAT)), N * DM);
-    weft_lengths empty = { 0, NULL, NULL };      /* no sequences at all */
+    weft_lengths empty = { .n = 0 };      /* no sequences at all */
     cr_assert(weft_numel(weft_general_attention_run(l, weft_zeros(w, WEFT_SHAPE(0, DQ)),
                                                     weft_ragged(w, NULL, DM, &empty), &map)) == 0);
     OK(w);

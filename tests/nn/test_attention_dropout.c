@@ -42,10 +42,11 @@ Test(attention_dropout, the_mask_is_that_of_dropout)
         int32_t keys[S];
         for (int s = 0; s < S; s++)
             keys[s] = K;
-        weft_tensor *q = drawn(w, 1, &(weft_lengths){ S, q_len, ids }),
-                    *k = weft_ragged(w, nothing, 1, &(weft_lengths){ S, keys, NULL });
+        weft_tensor *q = drawn(w, 1, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                    *k = weft_ragged(w, nothing, 1, &(weft_lengths){ .n = S, .len = keys });
         weft_tensor *ones =
-            weft_add(weft_ragged(w, nothing, K, &(weft_lengths){ S, q_len, ids }), weft_scalar(w, 1));
+            weft_add(weft_ragged(w, nothing, K, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                     weft_scalar(w, 1));
         weft_attention_opts o = { .dropout = P, .name = "m.a" };
         for (int i = 0; i < 3; i++) {            /* the first, second and third call of that name */
             anew(w);
@@ -71,7 +72,7 @@ Test(attention_dropout, each_head_call_step_name_and_seed_has_a_mask_of_its_own)
         weft *now = i == 4 ? twin : w;
         if (i == 2)
             weft_clear(w);
-        weft_tensor *x = weft_ragged(now, nothing, WIDTH, &(weft_lengths){ 1, (int32_t[]){ L }, NULL });
+        weft_tensor *x = weft_ragged(now, nothing, WIDTH, &(weft_lengths){ .n = 1, .len = (int32_t[]){ L } });
         weft_attention_opts o = opts(WEFT_ALL_KEYS);
         o.name = i == 3 ? "another" : o.name;
         memcpy(first[i > 0], numbers(map_by(false, x, x, &o)), sizeof first[0]);
@@ -92,8 +93,8 @@ Test(attention_dropout, as_many_go_as_were_to_and_the_mean_stays)
 {
     FOR_DEVICES(w) {
         enum { L = 128, N = L * L * HEADS };
-        weft_tensor *x = weft_ragged(w, nothing, WIDTH, &(weft_lengths){ 1, (int32_t[]){ L }, NULL }), *y,
-                    *map;
+        weft_tensor *x = weft_ragged(w, nothing, WIDTH, &(weft_lengths){ .n = 1, .len = (int32_t[]){ L } }),
+                    *y, *map;
         weft_attention_opts o = opts(WEFT_ALL_KEYS);
         weft_tensor *ones = weft_add(x, weft_scalar(w, 1));
         weft_set_grad_enabled(w, false);
@@ -123,8 +124,8 @@ Test(attention_dropout, every_table_draws_the_same)
         for (int causal = 0; causal < 4; causal++)
             for (int operators = 0; operators < 2; operators++) {
                 dice_seed(3);
-                weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, ids }),
-                            *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL });
+                weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                            *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
                 anew(w);
                 weft_attention_opts o = opts((weft_causal)causal);
                 weft_tensor *map = map_by(operators, q, k, &o);
@@ -163,7 +164,7 @@ static weft_tensor *some_of(weft *w, const int *which, int n, const int32_t *len
         dice_seed(seed + (uint64_t)which[i]);
         dice_fill(x + at, l[i] * WIDTH, -1, 1);
     }
-    return weft_to_layout(weft_ragged(w, x, WIDTH, &(weft_lengths){ n, l, id }), layout);
+    return weft_to_layout(weft_ragged(w, x, WIDTH, &(weft_lengths){ .n = n, .len = l, .id = id }), layout);
 }
 static void find(weft *w, const int *which, int n, weft_layout layout, found *f)
 {
@@ -201,8 +202,8 @@ Test(attention_dropout, layout_order_and_neighbours_change_no_bit)
 Test(attention_dropout, outside_of_training_there_is_none)
 {
     FOR_DEVICES(w) {
-        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, ids }),
-                    *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL });
+        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len, .id = ids }),
+                    *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len });
         weft_attention_opts o = opts(WEFT_CAUSAL_BOTTOM_RIGHT),
                             none = { .heads = HEADS, .causal = WEFT_CAUSAL_BOTTOM_RIGHT };
         weft_real *want = numbers(weft_attention(q, k, k, &none, NULL)),
@@ -223,7 +224,7 @@ Test(attention_dropout, forward_map_and_backward_have_one_mask)
 {
     FOR_DEVICES(w) {
         enum { LQ = 70, LK = 90 };
-        weft_lengths lq = { 1, (int32_t[]){ LQ }, NULL }, lk = { 1, (int32_t[]){ LK }, NULL };
+        weft_lengths lq = { .n = 1, .len = (int32_t[]){ LQ } }, lk = { .n = 1, .len = (int32_t[]){ LK } };
         weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *v = drawn(w, HEADS, &lk),
                     *dy = drawn(w, HEADS, &lq), *dv;
         weft_attention_opts o = opts(WEFT_CAUSAL_STRICT);
@@ -245,7 +246,8 @@ Test(attention_dropout, forward_map_and_backward_have_one_mask)
 Test(attention_dropout, a_key_alone_and_none)
 {
     FOR_DEVICES(w) {
-        weft_lengths lq = { 3, (int32_t[]){ 40, 40, 0 }, NULL }, lk = { 3, (int32_t[]){ 1, 0, 7 }, NULL };
+        weft_lengths lq = { .n = 3, .len = (int32_t[]){ 40, 40, 0 } },
+                     lk = { .n = 3, .len = (int32_t[]){ 1, 0, 7 } };
         weft_tensor *q = drawn(w, WIDTH, &lq), *k = drawn(w, WIDTH, &lk), *dx[2];
         weft_attention_opts o = opts(WEFT_ALL_KEYS);
         weft_real *keys = numbers(k);
@@ -281,7 +283,7 @@ Test(attention_dropout, options_are_looked_at)
                 { 0, "a", (weft_causal)4, "causal: one of weft_causal is expected" },
                 { 0, "a", (weft_causal)-1, "causal: one of weft_causal is expected" } };
     for (int i = 0; i < COUNT(bad); i++) {
-        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, NULL });
+        weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len });
         weft_attention(
             q, q, q,
             &(weft_attention_opts){ .dropout = bad[i].dropout, .name = bad[i].name, .causal = bad[i].causal },
@@ -297,8 +299,8 @@ Test(attention_dropout, want_of_memory_is_told)
     FOR_DEVICES(w)
         for (int n = 1, failed = 1; failed; n++) {
             weft_attention_opts o = opts(WEFT_CAUSAL_TOP_LEFT);
-            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ S, q_len, NULL }),
-                        *k = drawn(w, WIDTH, &(weft_lengths){ S, k_len, NULL }), *map, *dx;
+            weft_tensor *q = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = q_len }),
+                        *k = drawn(w, WIDTH, &(weft_lengths){ .n = S, .len = k_len }), *map, *dx;
             OK(w);
             fail_in(w, n);
             weft_gradients(weft_sum_all(weft_attention(q, k, k, &o, n % 2 ? &map : NULL)), &q, 1, &dx);

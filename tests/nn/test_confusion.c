@@ -3,7 +3,7 @@
 
 enum { SEQUENCES = 5, TOKENS = 14, CLASSES = 4 };
 static const int32_t len[SEQUENCES] = { 3, 0, 5, 2, 4 };
-static const weft_lengths lengths = { SEQUENCES, len, NULL };
+static const weft_lengths lengths = { .n = SEQUENCES, .len = len };
 
 static weft_tensor *in_layout(weft_tensor *x, int layout)
 {
@@ -74,11 +74,11 @@ Test(confusion, of_nothing)
     static const int32_t none[2] = { 0, 0 };
     double got[9] = { 1 };
     weft_tensor *x[] = { weft_zeros(w, WEFT_SHAPE(0, 3)),
-                         weft_ragged(w, NULL, 3, &(weft_lengths){ 2, none, NULL }),
-                         weft_ragged(w, NULL, 3, &(weft_lengths){ 0, NULL, NULL }) };
+                         weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 2, .len = none }),
+                         weft_ragged(w, NULL, 3, &(weft_lengths){ .n = 0 }) };
     weft_tensor *y[] = { weft_ints(w, NULL, WEFT_SHAPE(0)),
-                         weft_ragged_ints(w, NULL, &(weft_lengths){ 2, none, NULL }),
-                         weft_ragged_ints(w, NULL, &(weft_lengths){ 0, NULL, NULL }) };
+                         weft_ragged_ints(w, NULL, &(weft_lengths){ .n = 2, .len = none }),
+                         weft_ragged_ints(w, NULL, &(weft_lengths){ .n = 0 }) };
     for (int i = 0; i < COUNT(x); i++) {
         weft_confusion_add(got, 3, weft_confusion_matrix(x[i], y[i], NULL));
         cr_assert(weft_ok(w), "%d: %s", i, weft_error_message(w));

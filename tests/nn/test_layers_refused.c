@@ -81,8 +81,8 @@ Test(layers_refused, messages_name_the_layer)
             weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(4, 3)), *map;
             weft_clear(w);
             weft_tensor *memory = ragged(w, 3, &some), *wrong = ragged(w, 2, &some), *inert = &w->nil,
-                        *ints =
-                            weft_ragged_ints(w, lengths_of_n, &(weft_lengths){ 1, (int32_t[]){ 4 }, NULL });
+                        *ints = weft_ragged_ints(w, lengths_of_n,
+                                                 &(weft_lengths){ .n = 1, .len = (int32_t[]){ 4 } });
             weft_tensor *x[] = {
                 NULL, stale, inert, wrong, i == 1 ? memory : ints, weft_zeros(other, WEFT_SHAPE(4, 3))
             };
@@ -113,7 +113,7 @@ Test(layers_refused, memories_that_cannot_be)
             } bad[] = { { q, NULL, "memory is NULL" },
                         { q, plain, "ragged of rank 2" },
                         { q, ragged(w, 4, &some), "" },
-                        { q, ragged(w, 3, &(weft_lengths){ 3, lengths_of_n, NULL }),
+                        { q, ragged(w, 3, &(weft_lengths){ .n = 3, .len = lengths_of_n }),
                           "4, but the memory has 3 sequences" },
                         { weft_zeros(w, WEFT_SHAPE(3, 3)), q, "3, but the memory has 4 sequences" },
                         { weft_zeros(w, WEFT_SHAPE(N, 3, 3, 1)), q, "rank 2" } };

@@ -3,7 +3,7 @@
 
 enum { SEQUENCES = 5, TOKENS = 14, CLASSES = 4 };
 static const int32_t len[SEQUENCES] = { 3, 0, 5, 2, 4 };
-static const weft_lengths lengths = { SEQUENCES, len, NULL };
+static const weft_lengths lengths = { .n = SEQUENCES, .len = len };
 
 static int best_of(const weft_real *x)
 {

@@ -68,7 +68,7 @@ static void by_zeros(pair *a)       { weft_backward(weft_scale(loss_of(a->q), 0)
 static void by_no_tokens(pair *a)
 {
     weft *w = weft_module_context(a->m);
-    weft_backward(weft_sum_all(weft_mul(weft_ragged(w, NULL, 20, &(weft_lengths){ 0, NULL, NULL }),
+    weft_backward(weft_sum_all(weft_mul(weft_ragged(w, NULL, 20, &(weft_lengths){ .n = 0 }),
                                         weft_reshape(a->q, WEFT_SHAPE(1, 20)))));
 }
 static void by_assignment(pair *a)
@@ -152,7 +152,7 @@ Test(reached, empty_batches)
     FOR_DEVICES(w)
         for (int i = 0; i < 12; i++) {
             weft_module *m = weft_module_new(w, "m");
-            const weft_lengths none[] = { { 0, NULL, NULL }, { 2, (int32_t[]){ 0, 0 }, NULL } };
+            const weft_lengths none[] = { { .n = 0 }, { .n = 2, .len = (int32_t[]){ 0, 0 } } };
             weft_tensor *x = weft_ragged(w, NULL, 4, &none[i % 2]), *y = NULL;
             weft_rnn_opts o = {
                 .input = 4, .hidden = 4, .layers = 2, .bidirectional = true, .lean = i % 4 > 1

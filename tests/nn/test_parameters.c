@@ -53,7 +53,7 @@ Test(parameters, what_cannot_be_assigned)
         weft_tensor *stale = weft_zeros(w, WEFT_SHAPE(2, 3));
         weft_clear(w);
         weft_tensor *now = weft_zeros(w, WEFT_SHAPE(2, 3));
-        weft_tensor *ragged = weft_ragged(w, row, 3, &(weft_lengths){ 1, (int32_t[]){ 2 }, NULL });
+        weft_tensor *ragged = weft_ragged(w, row, 3, &(weft_lengths){ .n = 1, .len = (int32_t[]){ 2 } });
         struct { weft_tensor *kept, *value; weft_status status; const char *part;
         } bad[] = { { p, NULL, WEFT_EARG, "is NULL" },
                     { p, stale, WEFT_EARG, "has ended" },

@@ -33,7 +33,7 @@ static weft_rnn *layer_of(weft *w, int i, kind *k, weft_lengths *l)
     char name[24];
     snprintf(name, sizeof name, "m%d", i);
     dice_seed((uint64_t)i);
-    *l = (weft_lengths){ 1 + (int64_t)dice(COUNT(len)), len, NULL };
+    *l = (weft_lengths){ .n = 1 + (int64_t)dice(COUNT(len)), .len = len };
     dice_lengths(len, l->n, 20);
     *k = kind_of(i);
     return rnn_of(weft_module_new(w, name), "r", k);
@@ -91,7 +91,7 @@ static void long_sequences(weft *w, int64_t hidden, int32_t longest)
 {
     static int32_t lengths[3];
     lengths[0] = longest, lengths[1] = longest / 2, lengths[2] = longest - 1;
-    weft_lengths l = { 3, lengths, NULL };
+    weft_lengths l = { .n = 3, .len = lengths };
     kind k = { LSTM, { .input = 2, .hidden = hidden, .layers = 1, .bidirectional = true }, false };
     weft_rnn *r = rnn_of(weft_module_new(w, "long"), "r", &k);
     w->lean = false;
@@ -153,7 +153,7 @@ Test(lean, what_is_not_recorded_is_lean_and_the_same)
 Test(lean, a_second_walk_and_second_derivatives)
 {
     static const int32_t few[] = { 3, 1 };
-    const weft_lengths l = { 2, few, NULL };
+    const weft_lengths l = { .n = 2, .len = few };
     FOR_DEVICES(w)
         for (int cell = 0; cell < CELLS; cell++) {
             kind k = { cell,

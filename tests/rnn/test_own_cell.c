@@ -58,7 +58,7 @@ Test(own_cell, the_librarys_cells_make_the_same_tape_to_the_bit)
     static bag a, b;
     FOR_DEVICES(w)
         for (int i = 0; i < 4 * COUNT(known); i++) {
-            const weft_lengths l = { 5, len, NULL };
+            const weft_lengths l = { .n = 5, .len = len };
             kind k = { known_as[i / 4],
                        { .input = 3, .hidden = 4, .layers = 2, .bidirectional = i % 2 },
                        i / 2 % 2 };
@@ -180,7 +180,7 @@ Test(own_cell, known_cells_go_as_plain_loops_do)
             weft_rnn *r = weft_rnn_of_cell(
                 m, "r", cells[i].cell, &(weft_rnn_opts){ .input = IN, .hidden = H, .bidirectional = true });
             weft_set_training(w, false);
-            weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL });
+            weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = 4, .len = len });
             weft_real *in = concat_numbers(x), *y = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
             OK(w);
             for (int side = 0; side < 2; side++) {
@@ -226,7 +226,7 @@ Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
                        { .input = IN, .hidden = H, .layers = 2, .bidirectional = true },
                        true };
             weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &k.o);
-            const weft_lengths l = { 5, len, id };
+            const weft_lengths l = { .n = 5, .len = len, .id = id };
             weft_set_training(w, false);
             all_of(w, &k, r, &l, NULL, &a), all_of(w, &k, r, &l, as_concat, &b);
             cr_assert(a.n == b.n && !memcmp(a.v, b.v, (size_t)a.n * sizeof *a.v), "%s in concat",
@@ -244,8 +244,9 @@ Test(own_cell, a_sequence_has_the_same_bits_in_any_company_and_layout)
             weft_clear(w);
             w->draw = step;
             weft_real *alone = concat_numbers(
-                weft_rnn_run(r, weft_ragged(w, third, IN, &(weft_lengths){ 1, len + 2, id + 2 }),
-                             WEFT_ZERO_STATE)
+                weft_rnn_run(
+                    r, weft_ragged(w, third, IN, &(weft_lengths){ .n = 1, .len = len + 2, .id = id + 2 }),
+                    WEFT_ZERO_STATE)
                     .y);
             OK(w);
             if (w->dev.k->synchronous)
@@ -288,7 +289,7 @@ Test(own_cell, noise_keeps_units_in_training_alone)
     FOR_DEVICES(w) {
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", &zoneout_rnn_cell,
                                        &(weft_rnn_opts){ .input = IN, .hidden = H });
-        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ COUNT(len), len, NULL });
+        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = COUNT(len), .len = len });
         weft_real *trained = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
         weft_set_training(w, false);
         weft_real *used = concat_numbers(weft_rnn_run(r, x, WEFT_ZERO_STATE).y);
@@ -333,7 +334,7 @@ static void train_once(weft *w, void *user)
 {
     static const int32_t len[] = { 4, 0, 7, 1 };
     weft_backward(loss_of(
-        weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ 4, len, NULL }), WEFT_ZERO_STATE)));
+        weft_rnn_run(user, random_ragged(w, 4, IN, &(weft_lengths){ .n = 4, .len = len }), WEFT_ZERO_STATE)));
     OK(w);
 }
 Test(own_cell, a_steady_step_asks_for_no_memory, .init = unchecked)
@@ -369,8 +370,8 @@ Test(own_cell, an_empty_batch_leads_to_the_parameters)
             weft_rnn *r = i < COUNT(cells) ? weft_rnn_of_cell(m, "r", cells[i].cell, &o) :
                                              weft_lstm_new(m, "r", &o);
             for (int composed = 0; composed < 2; composed++) {
-                is_led_to(w, r, composed, &(weft_lengths){ 0, NULL, NULL });
-                is_led_to(w, r, composed, &(weft_lengths){ 3, zeros, NULL });
+                is_led_to(w, r, composed, &(weft_lengths){ .n = 0 });
+                is_led_to(w, r, composed, &(weft_lengths){ .n = 3, .len = zeros });
             }
         }
 }
@@ -390,7 +391,7 @@ Test(own_cell, has_gradients_of_gradients)
     for (int i = 0; i < COUNT(cells); i++) {
         weft_rnn_opts o = { .input = IN, .hidden = H };
         weft_rnn *r = weft_rnn_of_cell(weft_module_new(w, "m"), "r", cells[i].cell, &o);
-        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ 2, len, NULL }), *d, *dd, *ddx;
+        weft_tensor *x = random_ragged(w, 4, IN, &(weft_lengths){ .n = 2, .len = len }), *d, *dd, *ddx;
         weft_set_training(w, false);
         weft_gradients(weft_sum_all(weft_square(weft_rnn_run(r, x, WEFT_ZERO_STATE).y)), &x, 1, &d);
         dd = weft_sum_all(weft_square(d));
@@ -402,9 +403,9 @@ Test(own_cell, has_gradients_of_gradients)
         weft_real moved[4 * IN];
         memcpy(moved, v, sizeof moved);
         moved[1] = (weft_real)(at + step),
-        up = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
+        up = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ .n = 2, .len = len }), r, o);
         moved[1] = (weft_real)(at - step),
-        down = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ 2, len, NULL }), r, o);
+        down = twice_of(weft_ragged(w, moved, IN, &(weft_lengths){ .n = 2, .len = len }), r, o);
         cr_assert_float_eq((up - down) / (2 * step), want, TOL(1e-7, 2e-2) * (1 + fabs(want)), "%s",
                            cells[i].cell->name);
         weft_clear(w);
@@ -439,7 +440,7 @@ static void run_of(weft *w, weft_module *m, weft_cell_step *step, weft_status st
     const weft_cell cell = { .name = "mine", .gates = 2, .step = step };
     weft_rnn *r = weft_rnn_of_cell(m, "r", &cell, &(weft_rnn_opts){ .input = IN, .hidden = H });
     static const int32_t len[] = { 2, 1 };
-    weft_rnn_run(r, random_ragged(w, 4, IN, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE);
+    weft_rnn_run(r, random_ragged(w, 4, IN, &(weft_lengths){ .n = 2, .len = len }), WEFT_ZERO_STATE);
     FAILS(w, status, why);
 }
 

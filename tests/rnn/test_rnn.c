@@ -41,7 +41,7 @@ Test(rnn, fused_is_composed)
                        i / 20 % 2 };
             if (k.cell >= PROJECTED && k.o.hidden == 1)
                 k.o.hidden = 2;
-            agree(w, m, &k, &(weft_lengths){ n, len, NULL });
+            agree(w, m, &k, &(weft_lengths){ .n = n, .len = len });
         }
     }
 }
@@ -59,7 +59,7 @@ Test(rnn, fused_is_composed_when_it_is_wide)
                 { .input = size[0], .hidden = size[1], .layers = i / CELLS ? 1 : 3, .bidirectional = i % 2 },
                 i % 3 == 0
             };
-            agree(w, weft_module_new(w, "m"), &k, &(weft_lengths){ 5, len, NULL });
+            agree(w, weft_module_new(w, "m"), &k, &(weft_lengths){ .n = 5, .len = len });
         }
 }
 
@@ -72,8 +72,8 @@ Test(rnn, fused_is_composed_on_empty_batches)
             for (int state = 0; state < 2; state++)
                 for (int both = 0; both < 2; both++) {
                     kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = both }, state };
-                    agree(w, m, &k, &(weft_lengths){ 0, NULL, NULL });
-                    agree(w, m, &k, &(weft_lengths){ 3, zeros, NULL });
+                    agree(w, m, &k, &(weft_lengths){ .n = 0 });
+                    agree(w, m, &k, &(weft_lengths){ .n = 3, .len = zeros });
                 }
     }
 }
@@ -139,8 +139,8 @@ Test(rnn, a_second_walk_doubles_the_gradients)
             kind k = { cell, { .input = 3, .hidden = 4, .layers = 1, .bidirectional = true }, false };
             weft_module *m = weft_module_new(w, cell_name[cell]);
             weft_rnn *r = rnn_of(m, "r", &k);
-            weft_tensor *loss = loss_of(
-                weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE));
+            weft_tensor *loss = loss_of(weft_rnn_run(
+                r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 2, .len = len }), WEFT_ZERO_STATE));
             weft_tensor *p = weft_find_parameter(m, "r.weight_hh_l0_reverse");
             weft_backward(loss);
             weft_real *once = numbers(weft_grad(p)), doubled[64];
@@ -158,7 +158,7 @@ Test(rnn, a_second_walk_doubles_the_gradients)
 Test(rnn, gradients_of_some_inputs_alone)
 {
     static const int32_t len[] = { 2, 0, 4, 1 };
-    const weft_lengths l = { 4, len, NULL };
+    const weft_lengths l = { .n = 4, .len = len };
     FOR_DEVICES(w)
         for (int cell = 0; cell < CELLS; cell++) {
             kind k = { cell, { .input = 3, .hidden = 4, .layers = 2 }, true };
@@ -195,7 +195,7 @@ Test(rnn, frozen_weights_get_no_gradient)
                     *free_one = weft_find_parameter(m, "r.weight_ih_l0");
         weft_freeze(m, "r.weight_hh_l0", true);
         weft_backward(loss_of(
-            weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ 2, len, NULL }), WEFT_ZERO_STATE)));
+            weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 2, .len = len }), WEFT_ZERO_STATE)));
         double sum = 0;
         for (int64_t i = 0; i < weft_numel(frozen); i++)
             cr_assert(numbers(weft_grad(frozen))[i] == 0);
@@ -224,7 +224,7 @@ static void results_of(weft *w, const kind *k, weft_rnn *r, const int *chosen, i
         memcpy(x + N * FEATURES, own_x[chosen[i]], (size_t)len[i] * sizeof *x * FEATURES);
         N += len[i];
     }
-    weft_lengths l = { n, len, NULL };
+    weft_lengths l = { .n = n, .len = len };
     weft_tensor *dx, *given = weft_ragged(w, x, FEATURES, &l), *in = given;
     if (layout == WEFT_ROWS) {
         cr_assert_eq(weft_first_fit(&l, 9, row, column, &rows), WEFT_OK);
@@ -332,7 +332,7 @@ Test(rnn, plain_is_ragged_of_equal_lengths)
         for (int i = 0; i < COUNT(shapes); i++) {
             int64_t n = shapes[i][0], T = shapes[i][1];
             int32_t len[3] = { (int32_t)T, (int32_t)T, (int32_t)T };
-            weft_lengths l = { n, len, NULL };
+            weft_lengths l = { .n = n, .len = len };
             weft_state s = random_state(w, &k, n);
             weft_rnn_out a = weft_rnn_run(r, random_tensor(w, 4, WEFT_SHAPE(n, T, 2)), s),
                          b = weft_rnn_run(r, random_ragged(w, 4, 2, &l), s);
@@ -357,7 +357,8 @@ Test(rnn, an_empty_sequence_hands_its_state_on)
             kind k = { cell, { .input = 2, .hidden = 3, .layers = 2, .bidirectional = true }, true };
             weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
             weft_state s = random_state(w, &k, 3);
-            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), s);
+            weft_rnn_out o =
+                weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ .n = 3, .len = len }), s);
             weft_tensor *dh, *loss = weft_sum_all(o.last.h);
             weft_set_grad_enabled(w, false);
             weft_gradients(loss, &s.h, 1, &dh);
@@ -382,7 +383,7 @@ Test(rnn, the_last_state_stands_in_the_row_of_the_last_token)
         for (int cell = 0; cell < CELLS; cell++) {
             kind k = { cell, { .input = 2, .hidden = 3, .layers = 1, .bidirectional = true }, true };
             weft_rnn *r = rnn_of(weft_module_new(w, cell_name[cell]), "r", &k);
-            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ 5, len, NULL }),
+            weft_rnn_out o = weft_rnn_run(r, random_ragged(w, 4, 2, &(weft_lengths){ .n = 5, .len = len }),
                                           random_state(w, &k, 5));
             int64_t W = width_of(&k), first = 0;
             const weft_real *h = numbers(o.last.h), *y = concat_numbers(o.y);
@@ -424,7 +425,7 @@ Test(rnn, cifg_is_an_lstm_whose_input_gate_is_what_its_forget_gate_leaves)
                 for (int gate = 0; gate < 4; gate++)
                     copy_block(weft_rnn_module(lstm), weft_rnn_module(cifg), names[i], H, gate ? gate - 1 : 0,
                                gate, 3, gate ? 1 : -1);
-            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
+            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ .n = 4, .len = len });
             weft_rnn_out a = weft_rnn_run(cifg, x, WEFT_ZERO_STATE),
                          b = weft_rnn_run(lstm, x, WEFT_ZERO_STATE);
             close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
@@ -453,7 +454,7 @@ Test(rnn, mgu_is_a_gru_of_one_gate)
                 for (int k = 0; k < COUNT(blocks); k++)
                     copy_block(weft_rnn_module(gru), weft_rnn_module(mgu), names[i], H, blocks[k].from,
                                blocks[k].to, 2, blocks[k].factor);
-            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ 4, len, NULL });
+            weft_tensor *x = random_ragged(w, 4, 5, &(weft_lengths){ .n = 4, .len = len });
             weft_rnn_out a = weft_rnn_run(mgu, x, WEFT_ZERO_STATE), b = weft_rnn_run(gru, x, WEFT_ZERO_STATE);
             close_to("y", concat_numbers(a.y), concat_numbers(b.y), weft_numel(a.y), TOL(1e-12, 3e-6));
             OK(w);

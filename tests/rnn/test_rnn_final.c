@@ -4,7 +4,7 @@
 
 enum { N = 5, TOKENS = 14, F = 2, H = 3 };
 static const int32_t len[N] = { 3, 0, 6, 1, 4 };
-static const weft_lengths lengths = { N, len, NULL };
+static const weft_lengths lengths = { .n = N, .len = len };
 
 static weft_tensor *in_layout(weft_tensor *x, int layout)
 {

@@ -166,9 +166,9 @@ Test(rnn_lookup, few_tokens_and_a_table_that_has_changed_go_as_rows)
     FOR_DEVICES(w) {
         kind k = { LSTM, { .input = 4, .hidden = 6, .layers = 1 }, false };
         net s = net_of(w, &k, false, MANY), few = s;
-        few.l = (weft_lengths){ 1, (int32_t[]){ 4 * ROWS - 1 }, NULL };
+        few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS - 1 } };
         cr_assert(!by_ids(embedded(w, &few)), "too few tokens");
-        few.l = (weft_lengths){ 1, (int32_t[]){ 4 * ROWS }, NULL };
+        few.l = (weft_lengths){ .n = 1, .len = (int32_t[]){ 4 * ROWS } };
         cr_assert(by_ids(embedded(w, &few)), "enough");
         weft_tensor *x = embedded(w, &s), *table = weft_find_parameter(s.m, "e.weight");
         weft_rnn_out before, after;

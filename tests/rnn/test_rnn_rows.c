@@ -6,7 +6,7 @@ enum { N = 6, FEATURES = 3, ROWS = 4, WIDTH = 8, MOST = 400 };
 /* row 1 stays empty */
 static const int32_t len[N] = { 4, 0, 2, 5, 1, 3 }, row[N] = { 2, 0, 2, 0, 2, 3 },
                      column[N] = { 1, 0, 6, 2, 5, 0 };
-static const weft_lengths lengths = { N, len, NULL };
+static const weft_lengths lengths = { .n = N, .len = len };
 static const weft_placement placement = { ROWS, WIDTH, row, column };
 
 typedef struct result {
@@ -152,7 +152,7 @@ Test(rnn_rows, no_tokens_at_all)
         weft_module *m = weft_module_new(w, "m");
         weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = FEATURES, .hidden = 2 });
         for (int n = 0; n < 3; n++) {
-            weft_tensor *x = weft_ragged(w, NULL, FEATURES, &(weft_lengths){ n, none, NULL });
+            weft_tensor *x = weft_ragged(w, NULL, FEATURES, &(weft_lengths){ .n = n, .len = none });
             weft_rnn_out o =
                 weft_rnn_run(r, weft_to_rows(x, &(weft_placement){ n, 5, none, none }), WEFT_ZERO_STATE);
             weft_backward(weft_sum_all(o.y));

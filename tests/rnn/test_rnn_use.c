@@ -13,7 +13,7 @@ Test(rnn, seventy_thousand_steps)
     weft_rnn *r = weft_elman_new(m, "r", &(weft_rnn_opts){ .input = 1, .hidden = H });
     dice_seed(3);
     weft_rnn_out o = weft_rnn_run(
-        r, weft_ragged(w, dice_fill(x, T, -1, 1), 1, &(weft_lengths){ 1, len, NULL }), WEFT_ZERO_STATE);
+        r, weft_ragged(w, dice_fill(x, T, -1, 1), 1, &(weft_lengths){ .n = 1, .len = len }), WEFT_ZERO_STATE);
     weft_backward(weft_sum_all(o.y));
     OK(w);
     const weft_real *wih = numbers(weft_find_parameter(m, "r.weight_ih_l0")),
@@ -135,7 +135,7 @@ static weft_real *with_dropout(weft *w, weft_layout layout, const char *name, bo
                      &(weft_rnn_opts){ .input = 2, .hidden = 8, .layers = 2, .dropout = (weft_real).5 });
     weft_set_training(w, training);
     return concat_numbers(
-        weft_rnn_run(r, weft_to_layout(random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL }), layout),
+        weft_rnn_run(r, weft_to_layout(random_ragged(w, 4, 2, &(weft_lengths){ .n = 3, .len = len }), layout),
                      WEFT_ZERO_STATE)
             .y);
 }
@@ -268,7 +268,7 @@ static void one_step(weft *w, void *layer)
 {
     static const int32_t len[] = { 3, 0, 5 };
     weft_rnn *r = layer;
-    weft_tensor *x = random_ragged(w, 4, 2, &(weft_lengths){ 3, len, NULL });
+    weft_tensor *x = random_ragged(w, 4, 2, &(weft_lengths){ .n = 3, .len = len });
     weft_state s = { random_tensor(w, 1, WEFT_SHAPE(4, 3, 3)), random_tensor(w, 2, WEFT_SHAPE(4, 3, 3)) };
     weft_backward(loss_of(weft_rnn_run(r, x, s)));
     weft_zero_grad(weft_rnn_module(r));

@@ -302,7 +302,8 @@ static weft_window_batch ragged_batch(const choice *c)
     weft *w = c->v->w;
     weft_window_batch b = inert_batch(c->v);
     weft_feature_counts k = weft_features_counts(c->v->x);
-    weft_lengths past = { c->n, c->past, c->id }, future = { c->n, c->future, c->id };
+    weft_lengths past = { .n = c->n, .len = c->past, .id = c->id },
+                 future = { .n = c->n, .len = c->future, .id = c->id };
     real *x = filled(c, fill_past, c->past, c->pasts, k.past, 0, WEFT_ALIGN_LEFT);
     real *z = filled(c, fill_future, c->future, c->futures, k.future, 0, WEFT_ALIGN_LEFT);
     real *y = filled(c, fill_target, c->future, c->futures, k.target, 0, WEFT_ALIGN_LEFT);
@@ -317,7 +318,7 @@ static const weft_lengths *keep_lengths(weft *w, int64_t n, const int32_t *len, 
 {
     weft_lengths *l = weft__take(w, &w->notes, sizeof *l);
     if (l)
-        *l = (weft_lengths){ n, len, id };
+        *l = (weft_lengths){ .n = n, .len = len, .id = id };
     return l;
 }
 
