@@ -171,13 +171,14 @@ WEFT_API weft_tensor *weft_pad_sequence(weft_tensor *const *sequences, int64_t n
 /* The sequences of a ragged tensor, plain [T, ..] each, into sequences [n] in the user's order. */
 WEFT_API void weft_unpack_sequence(weft_tensor *ragged, weft_tensor **sequences);
 /* PyTorch's PackedSequence: the rows step by step, the longest sequence first, ties in the user's
- * order. Arrays are of host memory. ids: as in weft_lengths, in the user's order. */
+ * order. Arrays are of host memory. ids, offsets: as in weft_lengths, in the user's order. */
 typedef struct {
     weft_tensor *data;                           /* plain [sum of batch_sizes, ..] */
     const int32_t *batch_sizes;                  /* [steps] how many sequences are longer than t */
     const int32_t *sorted_indices;               /* [sequences] the sequence in each place */
     const int32_t *unsorted_indices;             /* [sequences] the place of each sequence */
     const int64_t *ids;                          /* [sequences] or NULL: 0, 1, .. */
+    const int32_t *offsets;                      /* [sequences] or NULL: 0 */
     int64_t steps, sequences;
 } weft_packed_sequence;
 /* The fields of a ragged tensor, whatever its layout; the arrays belong to the step. */

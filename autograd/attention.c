@@ -36,6 +36,7 @@ static weft__attention attention_record(const weft_call *c)
                               .kept = a->kept,
                               .mask_key = a->mask_key,
                               .id = rows ? rows->id : NULL,
+                              .position = rows ? rows->position.device : NULL,
                               .q = X(c, Q),
                               .k = X(c, K),
                               .v = X(c, V),
@@ -89,7 +90,7 @@ static void attention_fused(const weft_call *c)
 }
 
 /* ---- composed ---- */
-typedef struct { int64_t id, i, j, queries, keys, head; } pair;
+typedef struct { int64_t id; int32_t position; int64_t i, j, queries, keys, head; } pair;
 typedef real of_pair(const attention *, const pair *);
 static real allowed(const attention *a, const pair *p)
 {
@@ -97,7 +98,7 @@ static real allowed(const attention *a, const pair *p)
 }
 static real weight_kept(const attention *a, const pair *p)
 {
-    uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), p->id, (int32_t)p->i, p->j);
+    uint32_t draw = weft__philox_mask(weft__head_key(a->mask_key, p->head), p->id, p->position, p->j);
     return draw < a->below ? 0 : a->kept;
 }
 /* [pairs, heads] of f */
@@ -111,7 +112,8 @@ static weft_tensor *constant(const attention *a, weft_tensor *const *x, weft_ten
         for (int64_t i = 0; i < q->len[s]; i++)
             for (int64_t j = 0; j < k->len[s]; j++)
                 for (int64_t h = 0; h < heads; h++)
-                    *at++ = f(a, &(pair){ q->id[s], i, j, q->len[s], k->len[s], h });
+                    *at++ = f(a, &(pair){ q->id[s], (int32_t)i + (q->before ? q->before[s] : 0), i, j,
+                                          q->len[s], k->len[s], h });
     weft_lengths l = weft_lengths_of(like);
     return values ? weft_ragged(w, values, heads, &(weft_lengths){ .n = l.n, .len = l.len }) : &w->nil;
 }

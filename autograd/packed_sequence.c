@@ -21,6 +21,7 @@ weft_packed_sequence weft_packed_sequence_of(weft_tensor *x)
                                    .sorted_indices = b->sorted.host,
                                    .unsorted_indices = b->unsorted.host,
                                    .ids = b->own_ids ? b->id : NULL,
+                                   .offsets = b->before,
                                    .steps = b->longest,
                                    .sequences = b->n };
 }
@@ -75,7 +76,7 @@ static weft_tensor *rows_of_batch(weft_tensor *rows, weft_batch *b, weft_layout 
 static weft_tensor *reordered(const weft_packed_sequence *p, const int32_t *sorted, const weft_lengths *l,
                               int32_t *falling, int32_t *column, int32_t *row)
 {
-    int32_t *offset = row, end = 0;              /* row is needed later than offset */
+    int32_t *offset = row, end = 0; /* row is needed later than offset */
     for (int64_t s = 0; s < l->n; s++)
         offset[s] = end, end += l->len[s];
     for (int64_t k = 0; k < l->n; k++)
@@ -97,7 +98,7 @@ static weft_tensor *from_rows(const weft_packed_sequence *p, const int32_t *sort
     for (int64_t t = 0; t < p->steps; t++)
         for (int32_t k = 0; k < p->batch_sizes[t]; k++)
             len[sorted[k]]++;
-    weft_lengths l = { .n = n, .len = len, .id = p->ids };
+    weft_lengths l = { .n = n, .len = len, .id = p->ids, .offset = p->offsets };
     weft_batch *b = weft__batch(w, &l, "ragged_of");
     if (!b)
         return &w->nil;

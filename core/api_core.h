@@ -274,8 +274,15 @@ WEFT_API void weft_print(FILE *file, weft_tensor *x);
  * A packed sequence is a tensor whose rows are laid out by a batch of sequences. Every operator
  * takes it; nothing needs a mask. Layout is storage, not meaning: an operator arranges its ragged
  * inputs to one layout by itself. Length 0 and an empty batch are defined everywhere. */
-/* id NULL: 0 .. n-1; equal ids: equal dropout masks */
-typedef struct { int64_t n; const int32_t *len; const int64_t *id; } weft_lengths;
+/* id NULL: 0 .. n-1; equal ids: equal dropout masks. offset, of pieces of sequences that were cut:
+ * how many tokens of its sequence come before each piece, which so has the masks of the whole
+ * (attention's by its queries, keys count from the piece's first); NULL: none. */
+typedef struct {
+    int64_t n;
+    const int32_t *len;
+    const int64_t *id;
+    const int32_t *offset;
+} weft_lengths;
 
 /* PACKED: time-major, longest first (PyTorch's PackedSequence). CONCAT: sequence by sequence. ROWS:
  * several whole sequences a row of fixed width, by a placement. PADDED: [n, T], what
@@ -295,14 +302,14 @@ WEFT_API weft_tensor *weft_ragged(weft *w, const weft_real *rows, int64_t featur
 WEFT_API weft_tensor *weft_ragged_ints(weft *w, const int32_t *rows, const weft_lengths *lengths);
 /* WEFT_PLAIN if x is not ragged. */
 WEFT_API weft_layout weft_layout_of(const weft_tensor *x);
-/* The batch of a ragged tensor: how many sequences, their lengths and ids in the user's order.
- * Owned by the step; n = 0 and NULLs if x is not ragged. */
+/* The batch of a ragged tensor: how many sequences, their lengths, ids and offsets (NULL: none) in
+ * the user's order. Owned by the step; n = 0 and NULLs if x is not ragged. */
 WEFT_API weft_lengths weft_lengths_of(const weft_tensor *x);
 /* [n + 1] cu_seqlens: the first row of each sequence in the layout concat. Owned by the step; NULL
  * if x is not ragged. */
 WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
-/* For every row of x's own layout, [rows], the sequence and the position in it; -1 in a pad of the
- * layout `rows`. Owned by the step; NULLs if x is not ragged. */
+/* For every row of x's own layout, [rows], the sequence and the position in it, its offset
+ * counted; -1 in a pad of the layout `rows`. Owned by the step; NULLs if x is not ragged. */
 typedef struct { const int32_t *sequence, *position; } weft_rows;
 WEFT_API weft_rows weft_rows_of(const weft_tensor *x);
 /* A placement for rows of that width by first fit in the given order; fills row and column [n],

@@ -57,7 +57,8 @@ struct weft_batch {
     weft *w; uint64_t hash; weft_batch *child[4];
     int64_t n, tokens, longest;
     bool own_ids;                                /* ids were given; else 0 .. n-1 */
-    int32_t *len; int64_t *id;                   /* [n] as the user gave them, host */
+    /* [n] as the user gave them, host; before NULL: no sequence has tokens before it */
+    int32_t *len; int64_t *id; int32_t *before;
     weft__ints offset;                           /* [n + 1] concat: first row of each sequence */
     weft__ints sorted, unsorted;                 /* [n] packed: longest first, and back */
     /* [longest], [longest + 1] packed: rows of each step, its first row */

@@ -234,8 +234,8 @@ __device__ static void draw(room &m, const weft__attention &a, const tile &t, in
     for (int i = (int)threadIdx.x; i < TILE * MARKS && query + i / MARKS < t.queries; i += SIDE * SIDE) {
         const int64_t q = query + i / MARKS;
         const uint64_t id = (uint64_t)a.id[t.q + q];
-        const uint32_t counter[4] = { (uint32_t)(key / 64 * 8 + i % MARKS), (uint32_t)q, (uint32_t)id,
-                                      (uint32_t)(id >> 32) };
+        const uint32_t counter[4] = { (uint32_t)(key / 64 * 8 + i % MARKS), (uint32_t)a.position[t.q + q],
+                                      (uint32_t)id, (uint32_t)(id >> 32) };
         uint32_t out[4], bits = 0;
         weft__philox(philox, counter, out);
         for (int j = 0; j < 8; j++)

@@ -1,4 +1,4 @@
-/* batch.c - a ragged batch: B sequences, their lengths and ids, and the order in which the packed layout
+/* batch.c - a ragged batch: B sequences, their lengths, ids and offsets, and the order in which the packed layout
  * wants them. Batches are interned by lengths and ids within a step, so that tensors that were packed apart
  * belong together: they hang in a tree by their hash, which grows by one pointer a batch, and by one pointer
  * less shrinks again when a rewind ends the batch. */
@@ -60,18 +60,37 @@ static bool make_indices(weft *w, weft_batch *b)
     return true;
 }
 
+/* Offsets that are all 0 are none. */
+static bool has_offsets(const weft_lengths *l)
+{
+    for (int64_t s = 0; l->offset && s < l->n; s++)
+        if (l->offset[s])
+            return true;
+    return false;
+}
+
+static int32_t offset_of(const weft_lengths *l, int64_t s) { return l->offset ? l->offset[s] : 0; }
+
 static weft_batch *batch_new(weft *w, const weft_lengths *l, int64_t longest, uint64_t hash)
 {
     weft_batch *b = weft__take(w, &w->keep, sizeof *b);
     int64_t *id = weft__take(w, &w->keep, l->n * (int64_t)sizeof *id);
-    int32_t *len = weft__take(w, &w->keep, l->n * (int64_t)sizeof *len);
+    int32_t *len = weft__take(w, &w->keep, (has_offsets(l) ? 2 : 1) * l->n * (int64_t)sizeof *len);
     if (!b || !id || !len)
         return NULL;
-    *b = (weft_batch){
-        .w = w, .hash = hash, .n = l->n, .longest = longest, .id = id, .len = len, .own_ids = l->id
-    };
-    for (int64_t s = 0; s < l->n; s++)
+    *b = (weft_batch){ .w = w,
+                       .hash = hash,
+                       .n = l->n,
+                       .longest = longest,
+                       .id = id,
+                       .len = len,
+                       .before = has_offsets(l) ? len + l->n : NULL,
+                       .own_ids = l->id };
+    for (int64_t s = 0; s < l->n; s++) {
         len[s] = l->len[s], id[s] = l->id ? l->id[s] : s;
+        if (b->before)
+            b->before[s] = l->offset[s];
+    }
     if (!make_indices(w, b))
         return NULL;
     b->tokens = b->offset.host[b->n];
@@ -84,7 +103,7 @@ static uint64_t hash_of(const weft_lengths *l)
 {
     uint64_t h = (uint64_t)l->n;
     for (int64_t s = 0; s < l->n; s++) {
-        h = (h ^ (uint32_t)l->len[s]) * 0x9E3779B97F4A7C15u;
+        h = (h ^ (uint32_t)l->len[s] ^ (uint64_t)offset_of(l, s) << 32) * 0x9E3779B97F4A7C15u;
         h = (h ^ h >> 32 ^ (uint64_t)(l->id ? l->id[s] : s)) * 0xD1342543DE82EF95u;
         h ^= h >> 29;
     }
@@ -96,7 +115,8 @@ static bool equal(const weft_batch *b, const weft_lengths *l, uint64_t hash)
     bool same = b->hash == hash && b->n == l->n &&
                 (b->n == 0 || b->len == l->len || !memcmp(b->len, l->len, (size_t)b->n * sizeof *b->len));
     for (int64_t s = 0; same && s < b->n; s++)
-        same = b->id[s] == (l->id ? l->id[s] : s);
+        same = b->id[s] == (l->id ? l->id[s] : s) &&
+               (b->before ? b->before[s] : 0) == offset_of(l, s);
     return same;
 }
 
@@ -120,6 +140,13 @@ static bool lengths_are_sound(weft *w, const weft_lengths *l, const char *functi
                 "%s: sequence %lld has length %d, %lld tokens so far; 0 or more is expected, and fewer "
                 "than 2^31 - 1 tokens in all",
                 function, (long long)s, l->len[s], (long long)total);
+            return false;
+        }
+        if (offset_of(l, s) < 0 || (int64_t)offset_of(l, s) + l->len[s] > INT32_MAX) {
+            weft__fail(w, WEFT_EARG,
+                       "%s: sequence %lld of length %d has the offset %d; 0 or more is expected, and an end "
+                       "below 2^31",
+                       function, (long long)s, l->len[s], offset_of(l, s));
             return false;
         }
     }
@@ -148,11 +175,13 @@ void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size
                  (long long)a->n, (long long)b->n);
         return;
     }
-    int64_t s = 0, i = 0;
+    int64_t s = 0, i = 0, o = 0;
     while (s < a->n && a->len[s] == b->len[s])
         s++;
     while (i < a->n && a->id[i] == b->id[i])
         i++;
+    while (o < a->n && (a->before ? a->before[o] : 0) == (b->before ? b->before[o] : 0))
+        o++;
     if (s < a->n)
         snprintf(text, size,
                  "the inputs belong to different batches: sequence %lld has %d tokens in the first and %d in "
@@ -164,6 +193,11 @@ void weft__difference(const weft_batch *a, const weft_batch *b, char *text, size
                  "%lld in the first and %lld in the second%s",
                  (long long)i, (long long)a->id[i], (long long)b->id[i],
                  a->own_ids == b->own_ids ? "" : "; ids were given only for one of them");
+    else if (o < a->n)
+        snprintf(text, size,
+                 "the inputs belong to different batches: lengths and ids agree, but sequence %lld has the "
+                 "offset %d in the first and %d in the second",
+                 (long long)o, a->before ? a->before[o] : 0, b->before ? b->before[o] : 0);
 }
 
 /* ---- ragged tensors from the user's rows ---- */
@@ -201,7 +235,8 @@ static const weft_batch *batch_of(const weft_tensor *x)
 weft_lengths weft_lengths_of(const weft_tensor *x)
 {
     const weft_batch *b = batch_of(x);
-    return b ? (weft_lengths){ .n = b->n, .len = b->len, .id = b->id } : (weft_lengths){ 0 };
+    return b ? (weft_lengths){ .n = b->n, .len = b->len, .id = b->id, .offset = b->before } :
+               (weft_lengths){ 0 };
 }
 
 const int32_t *weft_offsets(const weft_tensor *x) { return batch_of(x) ? x->f.batch->offset.host : NULL; }

@@ -174,7 +174,8 @@ const struct weft__rows *weft__rows_of(weft_batch *b, const weft__form *f)
     for (int64_t s = 0; s < b->n; s++)
         for (int64_t t = 0; t < b->len[s]; t++) {
             int64_t row = weft__row_of(b, f, s, t);
-            sequence[row] = (int32_t)s, position[row] = (int32_t)t, r->id[row] = b->id[s];
+            sequence[row] = (int32_t)s, position[row] = (int32_t)t + (b->before ? b->before[s] : 0),
+                    r->id[row] = b->id[s];
         }
     weft__sent(b->w, &r->sequence, rows), weft__sent(b->w, &r->position, rows);
     if (!send_ids(b->w, r, rows))

@@ -227,9 +227,10 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
             const int causal = way_of < 4 ? way_of : way_of - 2;
             const int64_t DK = way_of < 4 ? 12 : 40, DV = way_of < 4 ? 9 : 33;
             int64_t *id = room(t, N, sizeof *id);
+            int32_t *position = room(t, N, sizeof *position);
             for (int64_t s = 0; s < S; s++)
                 for (int64_t i = offset[s]; i < offset[s + 1]; i++)
-                    id[i] = (s - 2) * ((int64_t)1 << 33);
+                    id[i] = (s - 2) * ((int64_t)1 << 33), position[i] = (int32_t)(i - offset[s]);
             weft__attention a = { .sequences = S,
                                   .queries = N,
                                   .keys = N,
@@ -242,6 +243,7 @@ Test(bits, attention_of_a_sequence_does_not_know_its_neighbours)
                                   .kept = (real)1.5,
                                   .mask_key = 5,
                                   .id = id,
+                                  .position = position,
                                   .q_offset = { offset, offset },
                                   .k_offset = { offset, offset },
                                   .map_offset = { map_offset, map_offset } };

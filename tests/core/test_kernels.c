@@ -279,9 +279,10 @@ static void play_attention(run *t)
             map_offset[i + 1] = map_offset[i] + a.k_offset.host[s + 1] - a.k_offset.host[s];
     a.map_offset = (weft__ints){ map_offset, map_offset };
     int64_t *id = room(t, a.queries, sizeof *id);
+    int32_t *position = room(t, a.queries, sizeof *position);
     for (int64_t i = 0; i < a.queries; i++)
-        id[i] = (int64_t)dice(UINT64_MAX);
-    a.id = id, a.mask_key = dice(UINT64_MAX), a.below = coin() ? (uint32_t)dice(60000) : 0,
+        id[i] = (int64_t)dice(UINT64_MAX), position[i] = (int32_t)dice(INT32_MAX);
+    a.id = id, a.position = position, a.mask_key = dice(UINT64_MAX), a.below = coin() ? (uint32_t)dice(60000) : 0,
     a.kept = dice_real(1, 2);
     a.q = reals(t, nq, -1, 1), a.k = reals(t, nk, -1, 1), a.v = reals(t, nv, -1, 1),
     a.dy = reals(t, ny, -1, 1);

@@ -1,0 +1,145 @@
+/* test_offsets.c - pieces of sequences that were cut: the masks of dropout are those of the whole, in every
+ * layout; where a piece begins is part of its batch. */
+#include "tests/check.h"
+#include "autograd/tape.h"
+
+enum { WIDTH = 5, S = 4, PIECES = 7, TOKENS = 24 };
+static const double P = .4;
+static const int32_t whole_len[S] = { 9, 0, 11, 4 };
+static const int64_t whole_id[S] = { 3, 1, (int64_t)7 << 33, 0 };
+/* Pieces in another order than they were cut in, one of them empty; where each begins in the whole. */
+static const int32_t len[PIECES] = { 5, 4, 2, 0, 6, 4, 3 }, offset[PIECES] = { 4, 0, 0, 2, 2, 0, 8 };
+static const int32_t of[PIECES] = { 0, 0, 2, 2, 2, 3, 2 };
+static int64_t id[PIECES];
+static const weft_lengths whole = { .n = S, .len = whole_len, .id = whole_id },
+                          pieces = { .n = PIECES, .len = len, .id = id, .offset = offset };
+
+static void name_pieces(void)
+{
+    for (int i = 0; i < PIECES; i++)
+        id[i] = whole_id[of[i]];
+}
+static int64_t first_of(int s)
+{
+    int64_t at = 0;
+    for (int i = 0; i < s; i++)
+        at += whole_len[i];
+    return at;
+}
+static weft_tensor *ones(weft *w, int64_t width, const weft_lengths *l)
+{
+    static const weft_real zeros[(TOKENS + 2) * 64];
+    return weft_add(weft_ragged(w, zeros, width, l), weft_scalar(w, 1));
+}
+/* Rows of the pieces in `got` are those of the whole in `want`. */
+static void same_rows(const weft_real *got, const weft_real *want, int64_t width)
+{
+    for (int i = 0; i < PIECES; got += len[i++] * width)
+        cr_assert(!len[i] || !memcmp(got, want + (first_of(of[i]) + offset[i]) * width,
+                                     (size_t)(len[i] * width) * sizeof *got),
+                  "piece %d", i);
+}
+
+static weft_tensor *laid(weft_tensor *x, int layout)
+{
+    static const int32_t row[PIECES] = { 0, 0, 1, 1, 1, 2, 2 }, column[PIECES] = { 0, 5, 0, 2, 3, 1, 6 };
+    return layout == WEFT_ROWS ?
+               weft_to_rows(x, &(weft_placement){ .rows = 3, .width = 9, .row = row, .column = column }) :
+               weft_to_layout(x, (weft_layout)layout);
+}
+
+/* The next mask of a name is its first in this step. */
+static void anew(weft *w)
+{
+    if (w->tape)
+        w->tape->drops = NULL;
+}
+
+Test(offsets, masks_are_those_of_the_whole)
+{
+    name_pieces();
+    FOR_DEVICES(w)
+        for (int layout = WEFT_PACKED; layout <= WEFT_ROWS; layout++) {
+            int64_t gone = 0;
+            anew(w);
+            weft_real *want = numbers(weft_dropout(ones(w, WIDTH, &whole), P, "drop", false));
+            anew(w);
+            weft_tensor *cut = weft_dropout(laid(ones(w, WIDTH, &pieces), layout), P, "drop", false);
+            same_rows(numbers(weft_to_layout(cut, WEFT_CONCAT)), want, WIDTH);
+            for (int64_t i = 0; i < TOKENS * WIDTH; i++)
+                gone += want[i] == 0;
+            cr_assert(gone > TOKENS * WIDTH / 5 && gone < TOKENS * WIDTH * 3 / 5);
+        }
+}
+
+/* Each piece of the queries sees all keys: then its rows are those of the whole, in the kernels and from
+ * operators. */
+Test(offsets, of_queries_in_attention)
+{
+    enum { KEYS = 70 };
+    static const weft_real zeros[KEYS * PIECES];
+    int32_t keys[PIECES];
+    name_pieces();
+    for (int i = 0; i < PIECES; i++)
+        keys[i] = KEYS;
+    weft_attention_opts o = { .dropout = P, .name = "a" };
+    FOR_DEVICES(w)
+        for (int operators = 0; operators < 2; operators++) {
+            weft_tensor *map[2];
+            bool was = weft_set_grad_enabled(w, operators);
+            for (int cut = 0; cut < 2; cut++) {
+                const weft_lengths *l = cut ? &pieces : &whole;
+                weft_tensor *k = weft_ragged(w, zeros, 1, &(weft_lengths){ .n = l->n, .len = keys });
+                anew(w);
+                weft_attention(ones(w, 1, l), k, k, &o, map + cut);
+                map[cut] = weft_plain(weft_to_layout(map[cut], WEFT_CONCAT));
+            }
+            weft_set_grad_enabled(w, was);
+            cr_assert(weft_size(map[0], 0) == TOKENS * KEYS && weft_size(map[1], 0) == TOKENS * KEYS);
+            same_rows(numbers(map[1]), numbers(map[0]), KEYS);
+        }
+}
+
+Test(offsets, positions_count_from_the_sequence)
+{
+    name_pieces();
+    FOR_DEVICES(w) {
+        weft_tensor *x = ones(w, 1, &pieces);
+        weft_rows r = weft_rows_of(x);
+        weft_lengths l = weft_lengths_of(x);
+        for (int i = 0, at = 0; i < PIECES; i++)
+            for (int t = 0; t < len[i]; t++, at++)
+                cr_assert(r.sequence[at] == i && r.position[at] == offset[i] + t);
+        cr_assert(!memcmp(l.offset, offset, sizeof offset));
+        cr_assert_eq(weft_lengths_of(ones(w, 1, &whole)).offset, NULL);
+        weft_packed_sequence p = weft_packed_sequence_of(x);
+        cr_assert_eq(weft_lengths_of(weft_ragged_of(&p)).offset, l.offset, "the same batch");
+    }
+}
+
+Test(offsets, are_part_of_the_batch)
+{
+    static const int32_t none[PIECES];
+    name_pieces();
+    weft *w = open_on(WEFT_CPU);
+    weft_lengths other = pieces;
+    other.offset = none;
+    weft_tensor *of_none = ones(w, 1, &other);
+    other.offset = NULL;
+    weft_add(of_none, ones(w, 1, &other));       /* zeros are no offsets */
+    OK(w);
+    weft_add(ones(w, 1, &pieces), ones(w, 1, &other));
+    cr_assert(strstr(weft_error_message(w), "lengths and ids agree, but sequence 0 has the offset 4 in the "
+                                            "first and 0 in the second"),
+              "%s", weft_error_message(w));
+    weft_recover(w);
+    weft_ragged(w, (weft_real[]){ 1 }, 1,
+                &(weft_lengths){ .n = 1, .len = (int32_t[]){ 1 }, .offset = (int32_t[]){ -1 } });
+    cr_assert(strstr(weft_error_message(w), "ragged: sequence 0 of length 1 has the offset -1"));
+    weft_recover(w);
+    weft_ragged(w, (weft_real[]){ 1 }, 1,
+                &(weft_lengths){ .n = 1, .len = (int32_t[]){ 1 }, .offset = (int32_t[]){ INT32_MAX } });
+    cr_assert_not(weft_ok(w));
+    weft_recover(w);
+    CLEAN(w);
+}
