@@ -312,10 +312,6 @@ WEFT_API const int32_t *weft_offsets(const weft_tensor *x);
  * counted; -1 in a pad of the layout `rows`. Owned by the step; NULLs if x is not ragged. */
 typedef struct { const int32_t *sequence, *position; } weft_rows;
 WEFT_API weft_rows weft_rows_of(const weft_tensor *x);
-/* A placement for rows of that width by first fit in the given order; fills row and column [n],
- * which the caller owns, and *rows. WEFT_EARG if a sequence is longer than width. */
-WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row,
-                                    int32_t *column, int64_t *rows);
 /* Draws the layout as text: which token (sequence a, b, .., position) lies in each row; of a packed
  * batch first the staircase, a row a sequence, a column a step. */
 WEFT_API void weft_print_layout(FILE *file, weft_tensor *x);

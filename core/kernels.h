@@ -63,8 +63,8 @@ typedef struct weft__product {
  * queries), 3 the same without its last key (j < i + keys - queries). shared_values: v has dv columns, used
  * by every head. map, if not NULL: the weight of key j of its sequence, at (map_offset[query row] + j) *
  * heads + head. Dropout: what softmax gives key j becomes 0 if weft__philox_mask(weft__head_key(mask_key,
- * head), id[query row], position[query row], j) < below, and is multiplied by `kept` if not, in the map, too; lse is that of
- * all keys. below 0: there is none. */
+ * head), id[query row], position[query row], j) < below, and is multiplied by `kept` if not, in the map, too;
+ * lse is that of all keys. below 0: there is none. */
 typedef struct weft__attention {
     int64_t sequences, queries, keys, heads, dk, dv;
     weft__ints q_offset, k_offset, map_offset;

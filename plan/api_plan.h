@@ -100,6 +100,10 @@ WEFT_API weft_status weft_plan_parse(const char *text, const weft_planner **plan
 /* "key=value,key=value" alone, for any planner; NULL: no options. */
 WEFT_API weft_status weft_plan_parse_options(const weft_planner *planner, const char *text,
                                              weft_plan_opts *opts, void **memory) WEFT_MUST_USE;
+/* The rows of `first_fit` for a batch in the user's order, a placement of that width: fills row and
+ * column [n], which the caller owns, and *rows. */
+WEFT_API weft_status weft_first_fit(const weft_lengths *lengths, int64_t width, int32_t *row,
+                                    int32_t *column, int64_t *rows) WEFT_MUST_USE;
 
 /* ---- a planner of your own ---- */
 /* One more segment of the batch that is being made; it ends with weft_plan_end_batch. in_rows of

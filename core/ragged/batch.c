@@ -1,7 +1,7 @@
-/* batch.c - a ragged batch: B sequences, their lengths, ids and offsets, and the order in which the packed layout
- * wants them. Batches are interned by lengths and ids within a step, so that tensors that were packed apart
- * belong together: they hang in a tree by their hash, which grows by one pointer a batch, and by one pointer
- * less shrinks again when a rewind ends the batch. */
+/* batch.c - a ragged batch: B sequences, their lengths, ids and offsets, and the order in which the packed
+ * layout wants them. Batches are interned by lengths and ids within a step, so that tensors that were packed
+ * apart belong together: they hang in a tree by their hash, which grows by one pointer a batch, and by one
+ * pointer less shrinks again when a rewind ends the batch. */
 #include <string.h>
 #include "core/core.h"
 

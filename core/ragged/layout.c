@@ -1,7 +1,6 @@
 /* layout.c - layouts of a batch. All that a layout is: one function that says in which row a token lies. From
  * it comes the one gather between any two layouts (pack, unpack, arrange, spread are all that gather), made
  * when first asked for and kept with the batch. */
-#include <stdlib.h>
 #include <string.h>
 #include "core/core.h"
 
@@ -259,34 +258,4 @@ const weft__place *weft__placed(weft_batch *b, const weft_placement *p)
                             .column = row + b->n,
                             .cells = p->rows * p->width };
     return weft__linked(w, &b->places, place) ? place : NULL;
-}
-
-static void first_fit(const weft_lengths *l, int64_t width, int64_t *fill, int32_t *row, int32_t *column,
-                      int64_t *rows)
-{
-    for (int64_t s = 0; s < l->n; s++) {
-        int64_t r = 0;
-        while (r < *rows && fill[r] + l->len[s] > width)
-            r++;
-        if (r == *rows)
-            fill[(*rows)++] = 0;
-        row[s] = (int32_t)r, column[s] = (int32_t)fill[r];
-        fill[r] += l->len[s];
-    }
-}
-
-weft_status weft_first_fit(const weft_lengths *l, int64_t width, int32_t *row, int32_t *column, int64_t *rows)
-{
-    if (!l || !rows || l->n < 0 || width < 0 || width > INT32_MAX || (l->n && (!l->len || !row || !column)))
-        return WEFT_EARG;
-    for (int64_t s = 0; s < l->n; s++)
-        if (l->len[s] < 0 || l->len[s] > width)
-            return WEFT_EARG;
-    int64_t *fill = malloc((size_t)(l->n + 1) * sizeof *fill);
-    if (!fill)
-        return WEFT_ENOMEM;
-    *rows = 0;
-    first_fit(l, width, fill, row, column, rows);
-    free(fill);
-    return WEFT_OK;
 }

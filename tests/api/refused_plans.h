@@ -25,6 +25,8 @@ static void plans(bad *b)
     PLANS(weft_plan_make, order, NULL, b->n, &o, &p);
     PLANS(weft_plan_check, NULL, NULL, b->n, ~0u); PLANS(weft_plan_check, &p, NULL, b->n, ~0u);
     PLANS(weft_plan_measure, &p, NULL, b->n, b->n, &f);
+    PLANS(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
+    PLANS(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });
     PLANS(weft_plan_add, NULL, (weft_segment){ b->n, b->n, b->i, b->i, b->i, b->i });
     PLANS(weft_plan_end_batch, NULL, b->n, b->n);  PLANS(weft_plan_end_batch, &p, -1, b->n);
     TRY(weft_plan_refuse, WEFT_EARG, "%d", 1);   TRY(weft_plan_free, &p);

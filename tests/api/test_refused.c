@@ -56,8 +56,6 @@ static void tensors(bad *b)
     TRY(weft_layout_of, X);                      TRY(weft_lengths_of, X);
     TRY(weft_offsets, X);
     TRY(weft_rows_of, X);
-    TRY(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
-    TRY(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });
     TRY(weft_stream_new, 1, NULL);                      TRY(weft_stream_free, NULL);
     TRY(weft_stream_next, NULL);                        TRY(weft_stream_uniform, NULL);
     TRY(weft_stream_normal, NULL);                 TRY(weft_stream_below, NULL, (uint64_t)b->n);

@@ -282,8 +282,8 @@ static void play_attention(run *t)
     int32_t *position = room(t, a.queries, sizeof *position);
     for (int64_t i = 0; i < a.queries; i++)
         id[i] = (int64_t)dice(UINT64_MAX), position[i] = (int32_t)dice(INT32_MAX);
-    a.id = id, a.position = position, a.mask_key = dice(UINT64_MAX), a.below = coin() ? (uint32_t)dice(60000) : 0,
-    a.kept = dice_real(1, 2);
+    a.id = id, a.position = position, a.mask_key = dice(UINT64_MAX),
+    a.below = coin() ? (uint32_t)dice(60000) : 0, a.kept = dice_real(1, 2);
     a.q = reals(t, nq, -1, 1), a.k = reals(t, nk, -1, 1), a.v = reals(t, nv, -1, 1),
     a.dy = reals(t, ny, -1, 1);
     a.y = result_of(t, ny, 1e-13, 1e-5), a.lse = result_of(t, a.queries * a.heads, 1e-13, 1e-5);
