@@ -23,7 +23,7 @@ typedef struct {
 typedef struct { int64_t first, n, rows, width; } weft_plan_batch;
 /* Plain data, zero-initialised it is empty; the program's, freed by weft_plan_free. */
 typedef struct {
-    int64_t sequences, tokens;                   /* what was planned for */
+    int64_t sequences, tokens, not_empty;        /* planned for; sequences that have a token */
     int64_t batches, segments;
     weft_plan_batch *batch;                      /* [batches] */
     weft_segment *segment;                       /* [segments], batch after batch */

@@ -131,7 +131,7 @@ weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int6
         return s;
     out->sequences = n;
     for (int64_t i = 0; i < n; i++)
-        out->tokens += len[i];
+        out->tokens += len[i], out->not_empty += len[i] > 0;
     s = run(planner, len, n, &o, out);
     if (s == WEFT_OK) {
         out->empty = without_segment(out, len, n);

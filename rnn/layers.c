@@ -164,6 +164,15 @@ weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *o)
     return known_new(m, name, "mgu_new", WEFT__mgu, o);
 }
 
+weft__state_form weft__state_form_of(const weft_rnn *r)
+{
+    return r && r->m ? (weft__state_form){ .stacked = stacked(r),
+                                           .h = h_width(r),
+                                           .c = r->has_c ? r->o.hidden : 0,
+                                           .two_ways = directions(r) == 2 } :
+                       (weft__state_form){ 0 };
+}
+
 weft_module *weft_rnn_module(weft_rnn *r) { return r ? r->m : NULL; }
 
 bool weft_rnn_set_composed(weft_rnn *r, bool on)

@@ -52,6 +52,11 @@ weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *
 weft_state weft__recurrent(const weft__direction *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
+/* layers.c: of a layer's states, [stacked, n, h] and [stacked, n, c]; c 0: there is none; all 0: of NULL,
+ * and of what could not be made. */
+typedef struct weft__state_form { int64_t stacked, h, c; bool two_ways; } weft__state_form;
+weft__state_form weft__state_form_of(const weft_rnn *);
+
 /* lookup.c: ids of the rows of a table that x is, packed or step by step as `order` says, if the layer does
  * better with them, and that table, with a row of zeros behind its own for the id -1. Else NULL. */
 typedef struct weft__ids { weft_tensor *ids, *table; } weft__ids;

@@ -160,6 +160,8 @@ static bool run_child(const char *text, char *part[3], planned *t, const int32_t
         tokens += len[i];
     close(ends[1]);
     came c = read_plan(ends[0], &h, tokens, n, seconds_now() + t->seconds, &t->plan);
+    for (int64_t i = 0; i < n; i++)
+        t->plan.not_empty += len[i] > 0;
     close(ends[0]);
     kill(child, SIGKILL); /* if it has ended, this changes nothing; else it is late, or has closed the pipe */
     while (waitpid(child, &ended, 0) < 0 && errno == EINTR)

@@ -46,6 +46,17 @@ static void layers(bad *b)
     TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_set_composed, NULL, true);
     TRY(weft_rnn_module, NULL);
     TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);
+    weft_plan_step of_nothing = { .w = b->w, .batch = b->n };
+    TRY(weft_plan_step_of, b->w, NULL, b->n);    TRY(weft_plan_step_of, NULL, NULL, b->n);
+    MUST(weft_plan_tokens, &of_nothing, NULL, b->i, b->i);
+    TRY(weft_plan_tokens, NULL, NULL, b->i, b->i);
+    MUST(weft_plan_to_layout, &of_nothing, X);   TRY(weft_plan_to_layout, NULL, X);
+    TRY(weft_carried_new, b->m, b->name, NULL, NULL);
+    MUST(weft_rnn_run_plan, NULL, X, &of_nothing, NULL);
+    TRY(weft_rnn_run_plan, NULL, X, NULL, NULL); TRY(weft_carried_set_batch, NULL, b->n);
+    MUST(weft_plan_loss, &of_nothing, ((weft_loss){ X, X }), WEFT_MEAN_OF_PLAN);
+    TRY(weft_plan_loss, NULL, ((weft_loss){ X, X }), WEFT_MEAN_OF_BATCH);
+    MUST(weft_plan_weights, &of_nothing, NULL);  TRY(weft_plan_weights, NULL, NULL);
     MUST(weft_state_select, ((weft_state){ X, NULL }), NULL, b->n);
     MUST(weft_state_select, ((weft_state){ NULL, X }), NULL, (int64_t)1 << 60);
 }

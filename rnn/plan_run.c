@@ -1,0 +1,308 @@
+/* plan_run.c - running a plan: the tokens of a batch's segments, where they lie, the states that are carried
+ * from one batch to the next, what a loss is divided by. */
+#include <string.h>
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+/* ---- a batch of a plan ---- */
+static bool is_batch(weft *w, const weft_plan *p, int64_t batch)
+{
+    if (!p || batch < 0 || batch >= p->batches)
+        weft__fail(w, WEFT_EARG, "plan_step_of: batch %lld of %s%lld batches is asked for", (long long)batch,
+                   p ? "" : "no plan, ", (long long)(p ? p->batches : 0));
+    else if (p->batch[batch].width > INT32_MAX || p->batch[batch].n >= INT32_MAX)
+        weft__fail(w, WEFT_EARG,
+                   "plan_step_of: batch %lld has %lld segments in %lld columns; fewer than 2^31 - 1 are "
+                   "expected",
+                   (long long)batch, (long long)p->batch[batch].n, (long long)p->batch[batch].width);
+    return !w->status;
+}
+
+static const weft_segment *segments_of(const weft_plan_step *s)
+{
+    return s->plan->segment + s->plan->batch[s->batch].first;
+}
+
+weft_plan_step weft_plan_step_of(weft *w, const weft_plan *plan, int64_t batch)
+{
+    w = w ? w : weft__no_context();
+    weft_plan_step step = { .w = w, .plan = plan, .batch = batch };
+    if (w->status || !is_batch(w, plan, batch))
+        return step;
+    const weft_plan_batch *b = plan->batch + batch;
+    int32_t *len = weft__take(w, &w->notes, 4 * b->n * (int64_t)sizeof *len), *offset = len + b->n,
+            *row = offset + b->n, *column = row + b->n;
+    int64_t *id = weft__take(w, &w->notes, b->n * (int64_t)sizeof *id);
+    if (!len || !id)
+        return step;
+    for (int64_t i = 0; i < b->n; i++) {
+        const weft_segment *s = plan->segment + b->first + i;
+        len[i] = s->length, offset[i] = s->offset, id[i] = s->sequence;
+        row[i] = s->row, column[i] = (int32_t)s->column;
+    }
+    step.lengths = (weft_lengths){ .n = b->n, .len = len, .id = id, .offset = offset };
+    if (plan->in_rows)
+        step.placement = (weft_placement){ .rows = b->rows, .width = b->width, .row = row, .column = column };
+    return step;
+}
+
+/* The step's context, in which `function` runs; NULL: it cannot run, and why has been said. */
+static weft *context_of(const weft_plan_step *s, const char *function)
+{
+    weft *w = s && s->w ? s->w : weft__no_context();
+    if (w->status)
+        return NULL;
+    w->running = function;
+    if (!s || !s->plan || !(s->lengths.len || s->plan->batches))
+        weft__fail(w, WEFT_EARG, "%s: a step of a plan, of weft_plan_step_of, is expected", function);
+    return w->status ? NULL : w;
+}
+
+static weft_tensor *nothing(const weft_plan_step *s)
+{
+    return s && s->w ? &s->w->nil : &weft__no_context()->nil;
+}
+
+/* ---- tokens ---- */
+static bool has_segment(weft *w, const weft_plan_step *step, const weft_dataset *d, int64_t i)
+{
+    const weft_segment *s = segments_of(step) + i;
+    int64_t n = s->sequence < d->n ? d->len[s->sequence] : -1;
+    if (n < 0)
+        weft__fail(w, WEFT_EARG,
+                   "plan_tokens: segment %lld of the batch is of sequence %lld; the data set has %lld",
+                   (long long)i, (long long)s->sequence, (long long)d->n);
+    else if ((int64_t)s->offset + s->length > n || d->offset[s->sequence + 1] - d->offset[s->sequence] != n)
+        weft__fail(w, WEFT_EARG,
+                   "plan_tokens: segment %lld of the batch has tokens up to %lld of sequence %lld, which has "
+                   "%lld in the data set",
+                   (long long)i, (long long)s->offset + s->length, (long long)s->sequence, (long long)n);
+    return !w->status;
+}
+
+static bool has_segments(weft *w, const weft_plan_step *s, const weft_dataset *d)
+{
+    if (!d || d->n < 0 || d->columns < 0 || (d->n && (!d->len || !d->offset)))
+        weft__fail(w, WEFT_EARG, "plan_tokens: %s",
+                   d ? "the data set has no lengths or no offsets" : "no data set is given");
+    else if (d->n && d->offset[d->n] && !(d->columns ? (const void *)d->rows : (const void *)d->ints))
+        weft__fail(w, WEFT_EARG, "plan_tokens: %s is NULL, columns is %lld", d->columns ? "rows" : "ints",
+                   (long long)d->columns);
+    for (int64_t i = 0; !w->status && i < s->lengths.n; i++)
+        has_segment(w, s, d, i);
+    return !w->status;
+}
+
+/* One token, `shift` later than token t of the sequence, to `to`. */
+static void copy_token(const weft_dataset *d, int64_t sequence, int64_t t, int32_t outside, void *to)
+{
+    bool there = t >= 0 && t < d->len[sequence];
+    int64_t at = d->offset[sequence] + t;
+    if (!d->columns)
+        *(int32_t *)to = there ? d->ints[at] : outside;
+    for (int64_t c = 0; c < d->columns; c++)
+        ((real *)to)[c] = there ? d->rows[at * d->columns + c] : (real)outside;
+}
+
+weft_tensor *weft_plan_tokens(const weft_plan_step *step, const weft_dataset *data, int32_t shift,
+                              int32_t outside)
+{
+    weft *w = context_of(step, "plan_tokens");
+    if (!w || !has_segments(w, step, data))
+        return nothing(step);
+    int64_t tokens = 0, size = data->columns ? data->columns * (int64_t)sizeof(real) : 4, bytes;
+    for (int64_t i = 0; i < step->lengths.n; i++)
+        tokens += step->lengths.len[i];
+    if (__builtin_mul_overflow(tokens, size, &bytes) || bytes > INT64_MAX / 4)
+        return weft__fail(w, WEFT_ENOMEM, "plan_tokens: %lld rows of %lld columns", (long long)tokens,
+                          (long long)data->columns),
+               &w->nil;
+    char *rows = weft__take(w, &w->notes, bytes + 1), *at = rows;
+    if (!rows)
+        return &w->nil;
+    for (int64_t i = 0; i < step->lengths.n; i++)
+        for (int32_t t = 0; t < step->lengths.len[i]; t++, at += size)
+            copy_token(data, step->lengths.id[i], (int64_t)step->lengths.offset[i] + t + shift, outside, at);
+    void *values = rows;
+    return data->columns ? weft_ragged(w, values, data->columns, &step->lengths) :
+                           weft_ragged_ints(w, values, &step->lengths);
+}
+
+weft_tensor *weft_plan_to_layout(const weft_plan_step *step, weft_tensor *x)
+{
+    weft *w = context_of(step, "plan_to_layout");
+    if (!w)
+        return nothing(step);
+    return step->plan->in_rows ? weft_to_rows(x, &step->placement) : weft_to_layout(x, WEFT_PACKED);
+}
+
+/* ---- carried states ---- */
+/* The k-th segment of a batch that carries a state on begins with row k; the last row is zeros. batch: after
+ * which they are; -1: it was not said. */
+struct weft_carried {
+    weft_tensor *h, *c;
+    int64_t rows, batch;
+};
+static weft_carried none;
+
+static int64_t carries(const weft_plan *p, int64_t batch)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; batch < p->batches && i < p->batch[batch].n; i++)
+        n += p->segment[p->batch[batch].first + i].carry >= 0;
+    return n;
+}
+
+static bool refuse_two_ways(weft *w, const char *function)
+{
+    weft__fail(w, WEFT_EARG,
+               "%s: the plan carries states on, but the layer has two directions, and the second begins at a "
+               "sequence's end, which another batch has",
+               function);
+    return false;
+}
+
+weft_carried *weft_carried_new(weft_module *m, const char *name, weft_rnn *r, const weft_plan *plan)
+{
+    weft *w = weft_module_context(m);
+    weft__state_form f = weft__state_form_of(r);
+    if (!plan || !f.stacked || !name)
+        weft__fail(w, WEFT_EARG, "carried_new: a name, a layer and a plan are expected");
+    int64_t rows = 0;
+    for (int64_t b = 0; weft_ok(w) && b < plan->batches; b++) {
+        int64_t here = carries(plan, b), in_rows = plan->in_rows ? plan->batch[b].rows : 0;
+        if (here && f.two_ways)
+            refuse_two_ways(w, "carried_new");
+        rows = here > rows ? here : rows, rows = in_rows > rows ? in_rows : rows;
+    }
+    if (!weft_ok(w))
+        return &none;
+    weft_module *mine = weft_submodule_new(m, name);
+    weft_carried *kept = weft__layer(mine, sizeof *kept);
+    if (!kept)
+        return weft__finished(mine, kept, &none);
+    kept->rows = rows, kept->batch = -1;
+    kept->h = weft_buffer(mine, "h", WEFT_SHAPE(f.stacked, rows + 1, f.h));
+    kept->c = f.c ? weft_buffer(mine, "c", WEFT_SHAPE(f.stacked, rows + 1, f.c)) : NULL;
+    return weft__finished(mine, kept, &none);
+}
+
+void weft_carried_set_batch(weft_carried *kept, int64_t batch)
+{
+    if (kept && kept->h)
+        kept->batch = batch < 0 ? -1 : batch;
+}
+
+static bool can_carry(weft *w, const weft_rnn *r, const weft_plan_step *s, const weft_carried *kept)
+{
+    int64_t now = carries(s->plan, s->batch), then = carries(s->plan, s->batch + 1);
+    weft__state_form f = weft__state_form_of(r);
+    if (!now && !then)
+        return true;
+    if (f.two_ways)
+        return refuse_two_ways(w, "rnn_run_plan");
+    if (!kept || !kept->h)
+        weft__fail(w, WEFT_EARG, "rnn_run_plan: the plan carries states on; a weft_carried is expected");
+    else if (now > kept->rows || then > kept->rows)
+        weft__fail(w, WEFT_EARG,
+                   "rnn_run_plan: batch %lld and the next one carry %lld and %lld states; there is room for "
+                   "%lld",
+                   (long long)s->batch, (long long)now, (long long)then, (long long)kept->rows);
+    else if (now && kept->batch != s->batch - 1)
+        weft__fail(w, WEFT_EARG,
+                   "rnn_run_plan: batch %lld carries the states of batch %lld on, but those of batch %lld "
+                   "are kept (-1: of none)",
+                   (long long)s->batch, (long long)s->batch - 1, (long long)kept->batch);
+    return !w->status;
+}
+
+static weft_state first_states(weft *w, const weft_plan_step *s, const weft_carried *kept)
+{
+    if (!carries(s->plan, s->batch))
+        return WEFT_ZERO_STATE;
+    int32_t *from = weft__take(w, &w->notes, s->lengths.n * (int64_t)sizeof *from), k = 0;
+    if (!from)
+        return WEFT_ZERO_STATE;
+    for (int64_t i = 0; i < s->lengths.n; i++)
+        from[i] = segments_of(s)[i].carry >= 0 ? k++ : (int32_t)kept->rows;
+    return weft_state_select((weft_state){ kept->h, kept->c }, from, s->lengths.n);
+}
+
+/* The chosen rows of a state, then zeros, as many as are kept. */
+static void keep_rows(weft_tensor *kept, weft_tensor *last, const int32_t *from, int64_t rows)
+{
+    weft *w = last->w;
+    int64_t stacked = weft_size(last, 0), wide = weft_size(last, 2);
+    weft_tensor *both[] = { last, weft_zeros(w, WEFT_SHAPE(stacked, 1, wide)) };
+    weft_state with_zeros = { weft_concat(both, 2, 1), NULL };
+    weft_assign(kept, weft_state_select(with_zeros, from, rows + 1).h);
+}
+
+static void keep_states(weft *w, const weft_plan_step *s, weft_state last, weft_carried *kept)
+{
+    const weft_plan *p = s->plan;
+    int64_t k = 0, next = s->batch + 1, rows = kept->rows;
+    if (carries(p, next)) {
+        int32_t *from = weft__take(w, &w->notes, (rows + 1) * (int64_t)sizeof *from);
+        for (int64_t i = 0; from && i < p->batch[next].n; i++)
+            if (p->segment[p->batch[next].first + i].carry >= 0)
+                from[k++] = p->segment[p->batch[next].first + i].carry;
+        for (; from && k <= rows; k++)
+            from[k] = (int32_t)s->lengths.n;
+        WEFT_NO_GRAD(w)
+        {
+            keep_rows(kept->h, last.h, from, rows);
+            if (kept->c)
+                keep_rows(kept->c, last.c, from, rows);
+        }
+    }
+    if (weft_ok(w))
+        kept->batch = s->batch;
+}
+
+weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step, weft_carried *kept)
+{
+    weft *w = context_of(step, "rnn_run_plan");
+    weft_tensor *nil = nothing(step);
+    if (!w || !can_carry(w, r, step, kept))
+        return (weft_rnn_out){ nil, { nil, nil } };
+    weft_state first = first_states(w, step, kept);
+    weft_rnn_out out = weft_rnn_run(r, weft_plan_to_layout(step, x), first);
+    if (weft_ok(w) && kept && kept->h)
+        keep_states(w, step, out.last, kept);
+    return out;
+}
+
+/* ---- losses ---- */
+weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss, weft_plan_mean mean)
+{
+    weft *w = context_of(step, "plan_loss");
+    if (!w)
+        return nothing(step);
+    if (mean == WEFT_MEAN_OF_BATCH)
+        return weft_mean_loss(loss);
+    const weft_plan *p = step->plan;
+    int64_t of = mean == WEFT_MEAN_OF_PLAN ? p->tokens - p->dropped : p->not_empty;
+    return weft_scale(loss.sum, of > 0 ? (double)p->batches / (double)of : 0);
+}
+
+weft_tensor *weft_plan_weights(const weft_plan_step *step, const int32_t *len)
+{
+    weft *w = context_of(step, "plan_weights");
+    if (!w)
+        return nothing(step);
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < step->lengths.n; i++) {
+        tokens += step->lengths.len[i];
+        if (!len || len[step->lengths.id[i]] < step->lengths.offset[i] + step->lengths.len[i])
+            return weft__fail(w, WEFT_EARG, "plan_weights: the lengths that were planned for are expected"),
+                   &w->nil;
+    }
+    real *weight = weft__take(w, &w->notes, tokens * (int64_t)sizeof *weight), *at = weight;
+    if (!weight)
+        return &w->nil;
+    for (int64_t i = 0; i < step->lengths.n; i++)
+        for (int32_t t = 0; t < step->lengths.len[i]; t++)
+            *at++ = (real)(1 / (double)len[step->lengths.id[i]]);
+    return weft_ragged(w, weight, 0, &step->lengths);
+}
