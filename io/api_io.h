@@ -8,6 +8,7 @@
 #ifndef WEFT_API_IO_H
 #define WEFT_API_IO_H
 #include "../nn/api_optim.h"
+#include "../plan/api_plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,9 +101,10 @@ WEFT_API weft_status weft_write_hdf5(const weft_dataset *data, const char *path,
 WEFT_API void weft_dataset_free(weft_dataset *data);
 
 /* ---- batches ---- *
- * Shuffles an epoch, sorts pools of `pool` batches by length (0 means 50; 1: batches of any
- * lengths), cuts them into batches by count or by tokens, shuffles the batches. keep_order: none of
- * that but the cutting. */
+ * A planner that is run epoch after epoch, with a position that is saved. weft_loader_new runs
+ * `pool` (or `order`): it shuffles an epoch, sorts pools of `pool` batches by length (0 means 50;
+ * 1: batches of any lengths), cuts them into batches by count or by tokens, shuffles the batches.
+ * keep_order: none of that but the cutting. */
 /* at most so many sequences, tokens (one sequence at least); 0: any */
 typedef struct { int64_t count, tokens; int pool; bool keep_order; } weft_loader_opts;
 typedef struct weft_loader weft_loader;
@@ -114,6 +116,16 @@ WEFT_API weft_loader *weft_loader_new(weft *w, const char *name, int64_t n, cons
 /* The next batch: indices of sequences, *size of them, valid until the next call; NULL at the
  * end of an epoch (the next call begins another). */
 WEFT_API const int32_t *weft_loader_next(weft_loader *l, int64_t *size);
+/* The same of any planner, whose record must live as long (lists of opts are copied): each epoch is
+ * a plan of these lengths and options, drawn from the stream. The first is made at once, and what
+ * the planner refuses fails the context. */
+WEFT_API weft_loader *weft_plan_loader_new(weft *w, const char *name, int64_t n, const int32_t *len,
+                                           const weft_planner *planner,
+                                           const weft_plan_opts *opts);
+/* The next batch by its number in the epoch's plan, which is the loader's and stays until the next
+ * epoch begins; -1 at the end of an epoch, and after an error, of which *plan is NULL. For planners
+ * that cut sequences, for which weft_loader_next is an error. */
+WEFT_API int64_t weft_loader_next_batch(weft_loader *l, const weft_plan **plan);
 /* Batches of the epoch that began last; before the first one, or after weft_loader_set_state has
  * gone between two, of the next one, which is the same whether it was asked for or not. Epochs
  * begun so far. */

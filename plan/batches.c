@@ -14,15 +14,55 @@ static weft_status cut_order(const int32_t *len, int64_t n, const weft_plan_opts
     return s;
 }
 
+/* ---- limits ---- */
+typedef struct {
+    const weft_plan_opts *o;
+    const int32_t *len;
+    int64_t count, tokens;
+} batch;
+
+/* Adds a sequence; true if it begins another batch, since this one would be above a limit. */
+static bool begins(batch *b, int32_t sequence)
+{
+    int64_t length = b->len[sequence];
+    bool full = b->count && ((b->o->count && b->count + 1 > b->o->count) ||
+                             (b->o->tokens && b->tokens + length > b->o->tokens));
+    b->count = full ? 1 : b->count + 1, b->tokens = full ? length : b->tokens + length;
+    return full;
+}
+
+/* An order cut where a batch would be above a limit. */
+static weft_status cut_at_limits(weft_plan *p, const weft_plan_opts *o, const int32_t *len,
+                                 const int32_t *order, int64_t n)
+{
+    batch b = { o, len, 0, 0 };
+    weft_status s = WEFT_OK;
+    for (int64_t i = 0; i < n && s == WEFT_OK; i++) {
+        s = begins(&b, order[i]) ? weft__plan_end_whole(p) : WEFT_OK;
+        s = s == WEFT_OK ? weft__plan_add_whole(p, len, order[i]) : s;
+    }
+    return s == WEFT_OK && n ? weft__plan_end_whole(p) : s;
+}
+
+static weft_status refuse_no_limit(const weft_planner *planner)
+{
+    return weft_plan_refuse(WEFT_EARG, "%s: count or tokens of a batch must be given", planner->name);
+}
+
+/* ---- in one order ---- */
 static weft_status plan_order(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    weft_status s = cut_order(len, n, o, weft__plan_order(n), p);
+    int32_t *order = o->count || o->tokens ? weft__plan_order(n) : NULL;
+    if (!o->count && !o->tokens)
+        return refuse_no_limit(&weft__planner_order);
+    weft_status s = order ? cut_at_limits(p, o, len, order, n) : WEFT_ENOMEM;
+    free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;
 }
 const weft_planner weft__planner_order = { .name = "order",
                                            .source = "-",
                                            .about = "as they come",
-                                           .options = "count shuffle",
+                                           .options = "count tokens shuffle",
                                            .promises = WEFT_PLAN_WHOLE | WEFT_PLAN_IN_ORDER,
                                            .plan = plan_order };
 
@@ -56,22 +96,6 @@ const weft_planner weft__planner_random = { .name = "random",
                                             .plan = plan_random };
 
 /* ---- pools ---- */
-typedef struct {
-    const weft_plan_opts *o;
-    const int32_t *len;
-    int64_t count, tokens;
-} batch;
-
-/* Adds a sequence; true if it begins another batch, since this one would be above a limit. */
-static bool begins(batch *b, int32_t sequence)
-{
-    int64_t length = b->len[sequence];
-    bool full = b->count && ((b->o->count && b->count + 1 > b->o->count) ||
-                             (b->o->tokens && b->tokens + length > b->o->tokens));
-    b->count = full ? 1 : b->count + 1, b->tokens = full ? length : b->tokens + length;
-    return full;
-}
-
 /* Where the pool that begins at `from` ends: before the sequence that would begin one batch more. */
 static int64_t end_of_pool(const weft_plan_opts *o, const int32_t *len, const int32_t *order, int64_t from,
                            int64_t n)
@@ -83,30 +107,18 @@ static int64_t end_of_pool(const weft_plan_opts *o, const int32_t *len, const in
     return at;
 }
 
-static weft_status cut_pool(weft_plan *p, const weft_plan_opts *o, const int32_t *len, const int32_t *order,
-                            int64_t n)
-{
-    batch b = { o, len, 0, 0 };
-    weft_status s = WEFT_OK;
-    for (int64_t i = 0; i < n && s == WEFT_OK; i++) {
-        s = begins(&b, order[i]) ? weft__plan_end_whole(p) : WEFT_OK;
-        s = s == WEFT_OK ? weft__plan_add_whole(p, len, order[i]) : s;
-    }
-    return s == WEFT_OK && n ? weft__plan_end_whole(p) : s;
-}
-
 static weft_status plan_pool(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     int32_t *order = o->count || o->tokens ? weft__plan_order(n) : NULL;
     if (!o->count && !o->tokens)
-        return weft_plan_refuse(WEFT_EARG, "pool: count or tokens of a batch must be given");
+        return refuse_no_limit(&weft__planner_pool);
     weft_status s = order ? WEFT_OK : WEFT_ENOMEM;
     if (order)
         weft__plan_shuffle(o, order, n);
     for (int64_t from = 0, to; from < n && s == WEFT_OK; from = to) {
         to = end_of_pool(o, len, order, from, n);
         s = weft__plan_sort(len, order + from, to - from, false, 0) ? WEFT_OK : WEFT_ENOMEM;
-        s = s == WEFT_OK ? cut_pool(p, o, len, order + from, to - from) : s;
+        s = s == WEFT_OK ? cut_at_limits(p, o, len, order + from, to - from) : s;
     }
     free(order);
     return s == WEFT_OK ? weft__plan_shuffle_batches(o, p) : s;

@@ -396,6 +396,9 @@ static void files(bad *b)
     TRY(weft_journal_number, NULL, NULL, 0);     TRY(weft_journal_text, NULL, NULL, NULL);
     TRY(weft_journal_line_end, NULL);                 TRY(weft_journal_close, NULL);
     TRY(weft_loader_new, NULL, "l", 0, NULL, NULL);
+    TRY(weft_plan_loader_new, b->w, b->name, b->n, NULL, NULL, NULL);
+    const weft_plan *of_loader;
+    TRY(weft_loader_next_batch, NULL, &of_loader);  TRY(weft_loader_next_batch, NULL, NULL);
     TRY(weft_loader_new, b->w, b->name, b->n, NULL, &(weft_loader_opts){ b->n, b->n, b->i, true });
     TRY(weft_loader_next, NULL, NULL);           TRY(weft_loader_batches, NULL);
     TRY(weft_loader_epoch, NULL);                TRY(weft_loader_get_state, NULL);

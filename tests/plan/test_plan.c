@@ -39,7 +39,7 @@ Test(plan, bad_options_name_what_is_wrong)
         { "spfhp:capacity=4", "sequence 2 has 5 tokens" },
         { "spfhp:capacity=2000000000", "takes at most 16777216" },
         { "tokens:budget=4,sort=no", "tokens: sequence 2 has 5 tokens; budget is 4" },
-        { "order", "order: count is 0; 1 or more" },
+        { "order", "order: count or tokens of a batch must be given" },
         { "pool", "count or tokens of a batch must be given" },
         { "buckets", "bounds, and one size more than bounds" },
         { "buckets:bounds=5/3,sizes=1/1/1", "bounds that rise" },

@@ -259,7 +259,7 @@ Test(plan_run, carried_states_are_saved_with_the_module)
     enum { STOP = 4 };
     static weft_real want[MOST * HIDDEN], got[MOST * HIDDEN];
     char path[64];
-    snprintf(path, sizeof path, "/tmp/weft_carried.%d", (int)getpid());
+    snprintf(path, sizeof path, "%s/weft_carried.%d", P_tmpdir, (int)getpid());
     draw_data(5);
     weft_dataset d = data_of(IN);
     weft_plan p = planned("streams:slots=3,window=3");
