@@ -1,6 +1,7 @@
 /* plan.c - `weft plan`: plans of a file of lengths, side by side. */
 #include <stdlib.h>
 #include <string.h>
+#include "tools/corpora.h"
 #include "tools/plan.h"
 
 /* ---- JSON ---- */
@@ -142,10 +143,10 @@ static void free_all(planned *all, int n)
     free(all);
 }
 
-static int plan_all(const char *path, int n, char **planners, bool json, int seconds)
+static int plan_all(const char *path, const char *named, int n, char **planners, bool json, int seconds)
 {
     int64_t sequences;
-    int32_t *len = read_lengths(path, &sequences);
+    int32_t *len = named ? corpus_lengths(named, &sequences) : read_lengths(path, &sequences);
     planned *all = len ? calloc((size_t)n, sizeof *all) : NULL;
     bool good = all != NULL;
     if (len && !all)
@@ -178,24 +179,28 @@ static int run_plan(int argc, char **argv)
 {
     bool json = false;
     int at = 0, seconds = 60;
+    const char *named = NULL;
     for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++)
         if (!strcmp(argv[at], "--json"))
             json = true;
         else if (!strcmp(argv[at], "--list"))
             return list_planners();
+        else if (!strcmp(argv[at], "--corpus") && at + 1 < argc)
+            named = argv[++at];
         else if (!strncmp(argv[at], "--seconds=", 10) && (seconds = atoi(argv[at] + 10)) > 0)
             ;
         else
             return say_error(USAGE, "plan: there is no option %.60s; usage: weft plan %s", argv[at],
                              subcommand_plan.usage);
-    if (argc - at < 2)
+    if (argc - at < (named ? 1 : 2))
         return say_error(USAGE, "plan: a file of lengths and a planner are expected; usage: weft plan %s",
                          subcommand_plan.usage);
-    return plan_all(argv[at], argc - at - 1, argv + at + 1, json, seconds);
+    at += !named;
+    return plan_all(argv[at - !named], named, argc - at, argv + at, json, seconds);
 }
 
 const subcommand subcommand_plan = {
-    "plan", "[--list] [--json] [--seconds=60] LENGTHS PLANNER..",
+    "plan", "[--list] [--json] [--seconds=60] LENGTHS|--corpus NAME PLANNER..",
     "plans a file of lengths: PLANNER is name[:key=value[,key=value]..] or PATH/x.so:NAME[:options], which\n"
     "      runs in a process of its own for so many seconds at most",
     run_plan
