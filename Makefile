@@ -185,7 +185,7 @@ $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/examples/common.a $(B)/libweft.a
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c)) $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(filter -L%,$(LIBS)) -ljansson $(LIBS)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
