@@ -134,16 +134,16 @@ WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len
 /* The weight of a token in the gradient of one pass over a plan, where the mean of all is 1 and
  * each batch is one update. A batch's loss is the mean over its tokens; its sum over a divisor that
  * all batches share, the mean tokens of a batch; or the mean of the means of its pieces. */
-typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_PIECES } weft_normaliser;
+typedef enum { WEFT_WEIGH_BATCH, WEFT_WEIGH_PLAN, WEFT_WEIGH_PIECES } weft_normaliser;
 enum { WEFT_WEIGHT_BINS = 40 };
 /* cv: the standard deviation over the mean. tokens[i]: how many weigh 2^((i - 20) / 2) or more and
  * less than the next bin's; the first and the last bin have no such end. All 0 without a token. */
 typedef struct {
     double least, largest, cv;
     int64_t tokens[WEFT_WEIGHT_BINS];
-} weft_plan_weights;
+} weft_token_weights;
 WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_normaliser by,
-                                     weft_plan_weights *out) WEFT_MUST_USE;
+                                     weft_token_weights *out) WEFT_MUST_USE;
 /* Operations of a layer whose rows are all as wide as their batch, and of one that works on tokens
  * alone. products: one a cell or a token; a recurrent layer multiplies by its two matrices for
  * each. sums: what adds up a row's or a piece's products, one fewer than there are. squares: of

@@ -33,7 +33,7 @@ static int bin_of(double weight)
     return bin < 0 ? 0 : bin < WEFT_WEIGHT_BINS ? bin : WEFT_WEIGHT_BINS - 1;
 }
 
-static void weigh(weft_plan_weights *w, double weight, int64_t tokens, double *squares)
+static void weigh(weft_token_weights *w, double weight, int64_t tokens, double *squares)
 {
     bool first = w->largest == 0;
     w->least = first || weight < w->least ? weight : w->least;
@@ -44,25 +44,25 @@ static void weigh(weft_plan_weights *w, double weight, int64_t tokens, double *s
 
 /* Each batch's tokens weigh `mean` together. */
 static void weigh_batch(const weft_plan *p, const weft_plan_batch *b, weft_normaliser by, double mean,
-                        weft_plan_weights *w, double *squares)
+                        weft_token_weights *w, double *squares)
 {
     int64_t tokens = tokens_of(p, b), pieces = pieces_of(p, b);
-    if (tokens && by == WEFT_MEAN_OF_BATCH)
+    if (tokens && by == WEFT_WEIGH_BATCH)
         weigh(w, mean / (double)tokens, tokens, squares);
-    else if (tokens && by == WEFT_MEAN_OF_PLAN)
+    else if (tokens && by == WEFT_WEIGH_PLAN)
         weigh(w, mean / mean, tokens, squares); /* one divisor, the mean tokens of a batch, for all of them */
-    for (int64_t i = b->first; i < b->first + b->n && by == WEFT_MEAN_OF_PIECES; i++)
+    for (int64_t i = b->first; i < b->first + b->n && by == WEFT_WEIGH_PIECES; i++)
         if (p->segment[i].length)
             weigh(w, mean / (double)pieces / p->segment[i].length, p->segment[i].length, squares);
 }
 
-weft_status weft_plan_weigh(const weft_plan *plan, weft_normaliser by, weft_plan_weights *out)
+weft_status weft_plan_weigh(const weft_plan *plan, weft_normaliser by, weft_token_weights *out)
 {
-    if (!plan || !out || by < WEFT_MEAN_OF_BATCH || by > WEFT_MEAN_OF_PIECES)
+    if (!plan || !out || by < WEFT_WEIGH_BATCH || by > WEFT_WEIGH_PIECES)
         return want("plan_weigh", "a plan, one of three normalisers and room for weights are");
     int64_t tokens = 0, batches = 0;
     double squares = 0;
-    *out = (weft_plan_weights){ 0 };
+    *out = (weft_token_weights){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
         int64_t here = tokens_of(plan, plan->batch + b);
         tokens += here, batches += here > 0;

@@ -4,22 +4,22 @@
 #include "tools/page.h"
 
 /* ---- weights ---- */
-static weft_plan_weights weights_of(const lab_plan *p, weft_normaliser by)
+static weft_token_weights weights_of(const lab_plan *p, weft_normaliser by)
 {
-    weft_plan_weights w;
-    return weft_plan_weigh(&p->made->plan, by, &w) == WEFT_OK ? w : (weft_plan_weights){ 0 };
+    weft_token_weights w;
+    return weft_plan_weigh(&p->made->plan, by, &w) == WEFT_OK ? w : (weft_token_weights){ 0 };
 }
 #define WEIGHTS(name, by)                                                                 \
     static double name##_least(const lab_plan *p) { return weights_of(p, by).least; }     \
     static double name##_largest(const lab_plan *p) { return weights_of(p, by).largest; } \
     static double name##_cv(const lab_plan *p) { return weights_of(p, by).cv; }
-WEIGHTS(batch, WEFT_MEAN_OF_BATCH)
-WEIGHTS(plan, WEFT_MEAN_OF_PLAN)
-WEIGHTS(piece, WEFT_MEAN_OF_PIECES)
+WEIGHTS(batch, WEFT_WEIGH_BATCH)
+WEIGHTS(plan, WEFT_WEIGH_PLAN)
+WEIGHTS(piece, WEFT_WEIGH_PIECES)
 
 enum { STRIP = 44, STRIPS_TOP = 18, STRIPS_BOTTOM = 36, SPAN = 14 }; /* bins beside 1 that are drawn */
 
-static void put_strip(page *p, const weft_plan_weights *w, int64_t tokens, const char *name, double bottom)
+static void put_strip(page *p, const weft_token_weights *w, int64_t tokens, const char *name, double bottom)
 {
     double each = (CHART_WIDTH - 16.) / (2 * SPAN + 1), most = 0, share[2 * SPAN + 1] = { 0 };
     for (int i = 0; i < WEFT_WEIGHT_BINS; i++) {
@@ -43,7 +43,7 @@ static void put_strips(page *p, int plan)
     static const char *const marks[] = { "1/64", "1/16", "1/4", "1", "4", "16", "64" };
     int64_t tokens = p->lab->plan[plan].made->figures.tokens;
     double each = (CHART_WIDTH - 16.) / (2 * SPAN + 1), height = STRIPS_TOP + 3 * STRIP + STRIPS_BOTTOM;
-    weft_plan_weights w = weights_of(p->lab->plan + plan, WEFT_MEAN_OF_BATCH);
+    weft_token_weights w = weights_of(p->lab->plan + plan, WEFT_WEIGH_BATCH);
     begin_image(p, height, "Weights of tokens",
                 "Three histograms of the weight of a token over powers of two; with the mean of each batch "
                 "it is %.3g to %.3g.",

@@ -15,7 +15,7 @@ static void plans(bad *b)
     weft_plan p = { 0 };
     weft_plan_opts o = { .count = b->n, .capacity = b->n };
     weft_plan_figures f;
-    weft_plan_weights weights;
+    weft_token_weights weights;
     weft_plan_meetings meetings;
     void *memory;
     note("weft_planner_count"), note("weft_plan_message");

@@ -56,12 +56,12 @@ static double slow_weight(const weft_plan *p, weft_normaliser by, int64_t b, con
         all += tokens, batches += tokens > 0;
     }
     double scale = all / batches;
-    return by == WEFT_MEAN_OF_BATCH ? scale / here : by == WEFT_MEAN_OF_PLAN ? 1 : scale / pieces / s->length;
+    return by == WEFT_WEIGH_BATCH ? scale / here : by == WEFT_WEIGH_PLAN ? 1 : scale / pieces / s->length;
 }
 
 static void compare_weights(const weft_plan *p, weft_normaliser by)
 {
-    weft_plan_weights w;
+    weft_token_weights w;
     double least = INFINITY, most = 0, sum = 0, squares = 0;
     int64_t tokens = 0, bin[WEFT_WEIGHT_BINS] = { 0 }, counted = 0;
     PLANS(weft_plan_weigh(p, by, &w));
@@ -264,7 +264,7 @@ Test(measures, what_they_refuse)
     weft_plan p = plan_of("order:count=2", len, 2), other = plan_of("order:count=1", len, 1);
     weft_plan two[2] = { p, other };
     weft_plan_meetings m;
-    weft_plan_weights w;
+    weft_token_weights w;
     weft_plan_work work;
     int64_t room[4];
     double r;
