@@ -164,6 +164,8 @@ static bool measure(planned *t, const int32_t *len, int64_t n)
            (say_error(FAILED, "plan: %s", weft_plan_message()), false);
 }
 
+bool make_planned(planned *t, const int32_t *len, int64_t n) { return make(t, len, n) && measure(t, len, n); }
+
 static void free_all(planned *all, int n)
 {
     for (int i = 0; i < n; i++)
@@ -220,8 +222,7 @@ static int list_planners(void)
     return fflush(stdout) || ferror(stdout) ? FAILED : GOOD;
 }
 
-/* The value of an option --NAME=VALUE or --NAME VALUE; NULL: it is another. Moves on to its last argument. */
-static const char *value_of(const char *option, int argc, char **argv, int *at)
+const char *value_of(const char *option, int argc, char **argv, int *at)
 {
     size_t n = strlen(option);
     if (strncmp(argv[*at], option, n))
@@ -250,13 +251,13 @@ static bool read_option(asked *a, int argc, char **argv, int *at)
 }
 
 /* As a shell would read it again; NULL: no memory. */
-static char *command_line(int argc, char **argv)
+char *command_line(const char *name, int argc, char **argv)
 {
     char *text = NULL;
     size_t size;
     FILE *to = open_memstream(&text, &size);
     for (int i = -1; i < argc && to; i++) {
-        const char *word = i < 0 ? "weft plan" : argv[i];
+        const char *word = i < 0 ? name : argv[i];
         bool plain =
             i < 0 || (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                                   "0123456789-_=:,./+@%")]);
@@ -285,7 +286,7 @@ static int run_plan(int argc, char **argv)
                          subcommand_plan.usage);
     a.lengths = a.named ? a.lengths : argv[at++];
     a.planners = argv + at, a.n = argc - at;
-    a.command = command_line(argc, argv);
+    a.command = command_line("weft plan", argc, argv);
     int status = a.command ? plan_all(&a) : say_error(FAILED, "plan: no memory");
     free(a.command);
     return status;

@@ -18,6 +18,12 @@ typedef struct {
     weft_plan_figures figures;
 } planned;
 
+/* plan.c: plans as text says, and measures; t does not move after that. False: the error was said. */
+bool make_planned(planned *t, const int32_t *len, int64_t n);
+/* What was typed, as a shell would read it again, to be freed; NULL: no memory. */
+char *command_line(const char *name, int argc, char **argv);
+/* The value of an option --NAME=VALUE or --NAME VALUE; NULL: it is another. Moves on to its last argument. */
+const char *value_of(const char *option, int argc, char **argv, int *at);
 /* foreign.c: whether a text names a shared object; and its plan. False: the error was said. */
 bool is_foreign(const char *text);
 bool plan_foreign(planned *, const int32_t *len, int64_t n);
