@@ -19,7 +19,7 @@ static const struct {
     const char *name;
     int64_t capacity;
 } instances[] = {
-    { "equal:1,n=1000", 100 },        { "equal:34,n=1000", 100 },     { "half:100,n=1000", 100 },
+    { "equal:1,n=1000", 100 },        { "equal:25,n=1000", 100 },     { "half:100,n=1000", 100 },
     { "ff-worst,n=37", 101 },         { "ffd-worst:100,n=300", 100 }, { "giant:1:100,n=1000", 100 },
     { "twopoint:1:100,n=1000", 100 }, { "sorted:1:100,n=1000", 100 }, { "geometric:.05,n=1000", 1024 },
     { "uniform:1:100,n=0", 100 },

@@ -91,8 +91,14 @@ static int64_t tokens_of(const weft_plan *p, int64_t b)
     return n;
 }
 
-/* Batches are gathered until the next one would leave it farther from an update's tokens. The divisor is the
- * same for all, so that every token weighs alike, those of a last small batch, too. */
+/* Batches are gathered until the tokens so far are nearest to what so many updates should have had, so that
+ * all planners make as many. The divisor is the same for all: every token weighs alike, those of a last small
+ * batch, too. */
+static bool is_due(const run *u, int64_t next, bool last)
+{
+    return u->gathered && (last || u->tokens + next / 2 >= (u->updates + 1) * u->update);
+}
+
 static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
@@ -104,7 +110,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
             weft_backward(lab_model_loss(&u->m, &s, &u->lab->train).sum);
         }
         u->gathered += n, u->tokens += n;
-        if (u->gathered && (u->gathered + next / 2 >= u->update || b + 1 == p->batches))
+        if (is_due(u, next, last && b + 1 == p->batches))
             step(u);
         weft_clear(u->m.w);
         u->seconds += lab_seconds() - start;
