@@ -288,6 +288,8 @@ install: $(B)/libweft.a $(B)/libweft.so $(COMMAND)
 	ln -sf libweft$(F64).so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libweft$(F64).so
 	install -m 644 $(B)/libweft.a $(DESTDIR)$(LIBDIR)/libweft$(F64).a
 	$(if $(F64),,install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/weft)
+	$(if $(F64),,install -D -m 644 tools/weft.1 $(DESTDIR)$(PREFIX)/share/man/man1/weft.1)
+	$(if $(F64),,install -D -m 644 tools/weft.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/weft)
 	if [ -f $(B)/libweft_cuda.so ]; then install -D -m 755 $(B)/libweft_cuda.so $(DESTDIR)$(LIBDIR)/weft/libweft_cuda$(F64).so; fi
 	for h in $(HEADERS); do install -D -m 644 $$h $(DESTDIR)$(PREFIX)/include/weft/$$h || exit 1; done
 	echo '#include "weft/weft.h"' >$(DESTDIR)$(PREFIX)/include/weft.h

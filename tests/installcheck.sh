@@ -128,6 +128,10 @@ else
 fi
 if [ -x "$stage/bin/weft" ]; then
     printf '3 1 2' | "$stage/bin/weft" plan --json - first_fit:capacity=3 | grep -q '"rows": 2' || fail "the command plans nothing"
-    says "weft plan, the command"
+    "$stage/bin/weft" plan --corpus equal:3,n=2 --json order:count=2 | grep -q '"tokens": 6' || fail "the command has no corpora"
+    grep -q '^\.Nm weft' "$stage/share/man/man1/weft.1" || fail "no page of the manual"
+    PATH=$stage/bin:$PATH bash -c '. "$1" && COMP_LINE="weft cor" COMP_POINT=8 && _weft && [ "${COMPREPLY[*]}" = corpora ]' - \
+        "$stage/share/bash-completion/completions/weft" || fail "the completion that is installed completes nothing"
+    says "weft plan, the command; its page of the manual, its completion"
 fi
 echo "$checks of $checks checks of what is installed hold"
