@@ -63,7 +63,7 @@ static bool make_plans(lab_run *r)
     size_t n = (size_t)r->asked.planners;
     r->made = calloc(n, sizeof *r->made), r->of_few = calloc(n, sizeof *r->of_few);
     r->plan = calloc(n, sizeof *r->plan), r->exact = calloc(n + 1, sizeof *r->exact);
-    r->contamination = calloc(n, sizeof *r->contamination);
+    r->contamination = calloc(n + 1, sizeof *r->contamination);
     bool good = (r->made && r->of_few && r->plan && r->exact && r->contamination) ||
                 say_error(FAILED, "lab: no memory for %zu plans", n) == GOOD;
     for (size_t i = 0; i < n && good; i++) {

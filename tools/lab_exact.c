@@ -119,6 +119,44 @@ static bool contaminate_plan(const lab_run *r, const planned *t, weft_dataset *d
     return good;
 }
 
+static void write_contamination(const lab_run *r, const lab_contamination *c)
+{
+    weft_journal_text(r->times, "experiment", "contamination");
+    weft_journal_text(r->times, "planner", c->name);
+    weft_journal_number(r->times, "changed", (double)c->changed);
+    weft_journal_number(r->times, "compared", (double)c->compared);
+    weft_journal_number(r->times, "differ", (double)c->differ);
+    weft_journal_number(r->times, "spread", (double)c->spread);
+    weft_journal_line_end(r->times);
+}
+
+/* That a touch would be seen: all sequences as one, without a state that begins anew; one in the middle is
+ * changed. What is behind it differs. */
+static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, weft_real *after)
+{
+    lab_contamination *c = r->contamination + r->contaminations++;
+    int32_t len = (int32_t)d->offset[d->n];
+    int64_t offset[2] = { 0, len }, i = d->n / 2, spread = 0;
+    weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
+    weft_plan p = { 0 };
+    weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
+    bool good = keep ? make_order(&one, 1, &p) : say_error(FAILED, "lab: no memory") == GOOD;
+    *c = (lab_contamination){ .name = "none: all sequences as one, to show that a touch is seen" };
+    good = good && lab_probe(c->name, &p, &one, PROBE_PLAN, before);
+    for (int nan = 0; nan < 2 && good; nan++, spread = 0) {
+        change(d, i, nan, keep, false);
+        good = lab_probe(c->name, &p, &one, PROBE_PLAN, after);
+        change(d, i, nan, keep, true);
+        c->differ += count_differences(d, before, after, i, &c->compared, &spread);
+        c->spread += nan ? spread : 0;
+    }
+    c->changed = 1;
+    write_contamination(r, c);
+    weft_plan_free(&p);
+    free(keep);
+    return good;
+}
+
 bool lab_contaminate(lab_run *r)
 {
     weft_dataset d = { 0 };
@@ -131,14 +169,9 @@ bool lab_contaminate(lab_run *r)
         lab_progress(r, "contamination by %s", c->name);
         good = contaminate_plan(r, r->of_few + i, &d, before, after, c);
         r->contaminations += c->changed > 0;
-        weft_journal_text(r->times, "experiment", "contamination");
-        weft_journal_text(r->times, "planner", c->name);
-        weft_journal_number(r->times, "changed", (double)c->changed);
-        weft_journal_number(r->times, "compared", (double)c->compared);
-        weft_journal_number(r->times, "differ", (double)c->differ);
-        weft_journal_number(r->times, "spread", (double)c->spread);
-        weft_journal_line_end(r->times);
+        write_contamination(r, c);
     }
+    good = good && (lab_stops(r) || contaminate_control(r, &d, before, after));
     free(before), free(after);
     corpus_free(&d);
     return good;
