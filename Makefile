@@ -111,7 +111,7 @@ $(BUILD)/.needs-%: tests/deps.sh
 
 $(OBJ): EXTRA = -fPIC -fvisibility=hidden $(WARN_LIB)
 $(B)/io/%.o $(B)/rnn/forecast/series/%.o: CPPFLAGS += $(HDF5)
-$(B)/tests/%.o: CPPFLAGS += $(HDF5)
+$(B)/tests/%.o $(B)/tools/%.o: CPPFLAGS += $(HDF5)
 # Kernels for tiers are optimised as far as it goes, but for a sanitizer, which would make that take three times as long; and where it will not
 # run them, five times as long again.
 SANITIZED := $(findstring sanitize,$(VFLAGS))
@@ -185,7 +185,7 @@ $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/examples/common.a $(B)/libweft.a
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c)) $(B)/libweft.a
 	$(call say,LINK)
-	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(filter -L%,$(LIBS)) -ljansson $(LIBS)
 $(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)

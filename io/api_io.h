@@ -17,6 +17,10 @@ extern "C" {
 /* The text of this thread's last file function that failed, "" if none has. Valid until the next
  * one. */
 WEFT_API const char *weft_file_message(void);
+/* A file of the program's own, written as all that the library writes: all of it is on disk and in
+ * its place, or what was there is as it was, see checkpoints. bytes may be NULL if size is 0. */
+WEFT_API weft_status weft_write_file(const char *path, const void *bytes,
+                                     size_t size) WEFT_MUST_USE;
 
 /* ---- checkpoints ---- *
  * A file holds the parameters and buffers of a module by PyTorch's names, the optimiser, the random

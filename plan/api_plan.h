@@ -1,7 +1,8 @@
 /* api_plan.h - plans: which sequences, or pieces of them, meet in a batch, and where each lies in
  * it. Plain memory and no context: a plan is a function of lengths, options, seed and epoch.
  *
- * Contents: a plan, options, planners, making a plan, a planner of your own, figures. */
+ * Contents: a plan, options, planners, making a plan, a planner of your own, figures,
+ * measures. */
 #ifndef WEFT_API_PLAN_H
 #define WEFT_API_PLAN_H
 #include "../core/api_core.h"
@@ -128,6 +129,49 @@ typedef struct {
 /* capacity: 0 for plans without one. WEFT_ENOMEM: all 0. */
 WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n,
                                        int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
+
+/* ---- measures: what a plan does to gradients, work and order; formulas of it alone ---- */
+/* The weight of a token in the gradient of one pass over a plan, where the mean of all is 1 and
+ * each batch is one update. A batch's loss is the mean over its tokens; its sum over a divisor that
+ * all batches share, the mean tokens of a batch; or the mean of the means of its pieces. */
+typedef enum { WEFT_WEIGH_BATCH, WEFT_WEIGH_PLAN, WEFT_WEIGH_PIECES } weft_normaliser;
+enum { WEFT_WEIGHT_BINS = 40 };
+/* cv: the standard deviation over the mean. tokens[i]: how many weigh 2^((i - 20) / 2) or more and
+ * less than the next bin's; the first and the last bin have no such end. All 0 without a token. */
+typedef struct {
+    double least, largest, cv;
+    int64_t tokens[WEFT_WEIGHT_BINS];
+} weft_token_weights;
+WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_normaliser by,
+                                     weft_token_weights *out) WEFT_MUST_USE;
+/* Operations of a layer whose rows are all as wide as their batch, and of one that works on tokens
+ * alone. products: one a cell or a token; a recurrent layer multiplies by its two matrices for
+ * each. sums: what adds up a row's or a piece's products, one fewer than there are. squares: of
+ * widths, one a row, and of the pieces' lengths, for attention of all tokens to all. */
+typedef struct {
+    int64_t padded_products, products, padded_sums, sums;
+    double padded_squares, squares;
+} weft_plan_work;
+WEFT_API weft_status weft_plan_count_work(const weft_plan *plan, weft_plan_work *out) WEFT_MUST_USE;
+/* Rows that have a token at each step of a batch: sizes [n], n the batch's width. What PyTorch
+ * calls batch_sizes, if rows are one sequence each. */
+WEFT_API weft_status weft_plan_batch_sizes(const weft_plan *plan, int64_t batch, int64_t *sizes,
+                                           int64_t n) WEFT_MUST_USE;
+/* steps[k]: at how many steps of the plan k rows have a token; n is one more than the most rows of
+ * a batch. They have k * steps[k] tokens. */
+WEFT_API weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps,
+                                         int64_t n) WEFT_MUST_USE;
+/* Of the mean length of a batch's segments, with the batch after it: about 1 where lengths rise or
+ * fall slowly, 0 without order, and where all means are equal. Batches without segments are left
+ * out. */
+WEFT_API weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out) WEFT_MUST_USE;
+/* pairs: of sequences that begin in one batch, over all epochs. again: of two epochs, pairs that do
+ * so in both, over all twos of epochs; exact. by_chance: what again would be on average if each
+ * epoch's batches were of sequences drawn anew. */
+typedef struct { double pairs, again, by_chance; } weft_plan_meetings;
+/* plans [epochs], 1 .. 1000 of them, of the same sequences. */
+WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs,
+                                              weft_plan_meetings *out) WEFT_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -15,8 +15,8 @@ library() { { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q "$1"; }
 
 wants() {
     case $1 in
-    build) need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need zlib1g-dev module zlib; need libopenblas-dev library libopenblas.so ;;
-    test)  need libcriterion-dev header criterion/criterion.h; need libjansson-dev header jansson.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}" ;;
+    build) need pkgconf command -v "${PKG_CONFIG:-pkg-config}"; need libhdf5-dev module hdf5; need zlib1g-dev module zlib; need libjansson-dev header jansson.h; need libopenblas-dev library libopenblas.so ;;
+    test)  need libcriterion-dev header criterion/criterion.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}" ;;
     lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
     fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
     ci)    wants build; wants test; wants lint; wants fuzz ;;
@@ -27,8 +27,8 @@ wants() {
 unpacked() {                            # GROUP: what of it must be in DEPS, or on the machine
     inside() { need "$1" test -e "$DEPS/usr/$2"; }
     case $1 in
-    build) inside hdf5.h include/hdf5/serial/hdf5.h; inside zlib.h include/zlib.h ;;
-    test)  inside criterion.h include/criterion/criterion.h; inside jansson.h include/jansson.h; need g++ command -v "${CXX:-g++}" ;;
+    build) inside hdf5.h include/hdf5/serial/hdf5.h; inside zlib.h include/zlib.h; inside jansson.h include/jansson.h ;;
+    test)  inside criterion.h include/criterion/criterion.h; need g++ command -v "${CXX:-g++}" ;;
     *)     wants "$1" ;;
     esac
 }

@@ -1,122 +1,183 @@
-/* lab_learn.c - a learning run. */
-#include "tools/lab_learn.h"
+/* lab_learn.c - learning curves, with the same tokens in every update whatever the planner: a batch of half
+ * as many rows is no other method, it is half as large. */
 #include <math.h>
-#include <time.h>
-#include "tools/tools.h"
+#include <stdlib.h>
+#include "tools/lab_run.h"
 
+/* A run: of which planner and seed; tokens: of an update. */
 typedef struct {
-    const lab_learn_opts *o;
-    const weft_dataset *train, *held_out;
-    lab_model model;
-    weft_plan plan; /* of the epoch that runs, unless it is always the same */
-    lab_learned at;
-    int64_t due, pending; /* the next point; tokens that have no update yet */
-    lab_learn_fn *each;
-    void *user;
+    lab_run *lab;
+    lab_model m;
+    int planner, seed;
+    int64_t update, gathered, tokens, updates, total;
+    double seconds;
 } run;
 
-static double seconds_now(void)
+static int64_t at_least(double x, int64_t least) { return x > (double)least ? (int64_t)llround(x) : least; }
+
+static int32_t longest(const weft_dataset *d)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    int32_t most = 1;
+    for (int64_t i = 0; i < d->n; i++)
+        most = d->len[i] > most ? d->len[i] : most;
+    return most;
 }
 
-static int64_t tokens_of(const weft_plan *p, int64_t batch)
+/* Options by which a batch has about so many tokens. */
+static weft_plan_opts resize(const lab_run *r, const planned *t, int64_t update)
+{
+    weft_plan_opts o = t->opts;
+    double tokens = (double)r->train.offset[r->train.n], u = (double)update;
+    if (o.capacity)
+        o.rows = at_least(u / (double)o.capacity, 1);
+    o.count = o.count ? at_least(u * (double)r->train.n / tokens, 1) : 0;
+    o.tokens = o.tokens ? update : 0;
+    o.budget = o.budget ? at_least(u, longest(&r->train)) : 0;
+    if (o.window && o.slots)
+        o.slots = at_least(u / (double)o.window, 1);
+    return o;
+}
+
+/* The plan of an epoch; a foreign planner's is the one that it has made. */
+static bool plan_epoch(const run *u, int epoch, weft_plan *out, bool *own)
+{
+    const lab_run *r = u->lab;
+    const planned *t = r->made + u->planner;
+    *own = t->planner == weft_planner_named(t->planner->name);
+    *out = t->plan;
+    if (!*own)
+        return true;
+    weft_plan_opts o = resize(r, t, u->update);
+    o.seed = (uint64_t)u->seed + 1, o.epoch = epoch;
+    if (weft_plan_make(t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
+        return true;
+    say_error(FAILED, "lab: %s: %s", t->text, weft_plan_message());
+    return *own = false;
+}
+
+static void add_point(run *u)
+{
+    lab_run *r = u->lab;
+    lab_curve *c = r->curve[u->planner] + u->seed;
+    double bits = lab_model_bits(&u->m, &r->held), loss = bits * log(2);
+    r->point[u->planner][u->seed][c->n++] =
+        (lab_point){ (double)u->tokens, (double)u->updates, u->seconds, loss };
+    weft_journal_text(r->times, "experiment", "learning");
+    weft_journal_text(r->times, "planner", r->made[u->planner].text);
+    weft_journal_number(r->times, "seed", u->seed + 1);
+    weft_journal_number(r->times, "tokens", (double)u->tokens);
+    weft_journal_number(r->times, "updates", (double)u->updates);
+    weft_journal_number(r->times, "seconds", u->seconds);
+    weft_journal_number(r->times, "loss", loss);
+    weft_journal_number(r->times, "bits", bits);
+    weft_journal_line_end(r->times);
+}
+
+static void step(run *u)
+{
+    weft_tensor *divisor = weft_full(u->m.w, (double)u->update, WEFT_SHAPE(1));
+    weft_divide_grad(u->m.m, divisor);
+    weft_clip_grad_norm(u->m.m, 1, 2);
+    weft_optim_step(u->m.optim);
+    weft_clear(u->m.w);
+    u->gathered = 0, u->updates++;
+}
+
+static int64_t tokens_of(const weft_plan *p, int64_t b)
 {
     int64_t n = 0;
-    for (int64_t i = p->batch[batch].first; i < p->batch[batch].first + p->batch[batch].n; i++)
+    for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
         n += p->segment[i].length;
     return n;
 }
 
-/* ---- one batch ---- */
-static void update(run *r)
+/* Batches are gathered until the tokens so far are nearest to what so many updates should have had, so that
+ * all planners make as many. The divisor is the same for all: every token weighs alike, those of a last small
+ * batch, too. */
+static bool is_due(const run *u, int64_t next, bool last)
 {
-    const lab_learn_opts *o = r->o;
-    int64_t step = (int64_t)r->at.tokens, warmup = o->tokens / 20;
-    step = step < o->tokens ? step : o->tokens - 1;
-    weft_optim_set_lr(r->model.optim,
-                      weft_cosine_warmup(step, o->tokens, o->model.lr, warmup, o->model.lr / 50));
-    weft_clip_grad_norm(r->model.m, 1, 2);
-    weft_optim_step(r->model.optim);
-    r->at.updates++, r->pending = 0;
+    return u->gathered && (last || u->tokens + next / 2 >= (u->updates + 1) * u->update);
 }
 
-static bool train_batch(run *r, const weft_plan *p, int64_t batch)
+static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
-    const double from = seconds_now();
-    const int64_t tokens = tokens_of(p, batch), wanted = r->o->an_update;
-    weft_plan_step s = weft_plan_step_of(r->model.w, p, batch);
-    weft_loss loss = lab_model_loss(&r->model, &s, r->train);
-    weft_backward(wanted ? weft_scale(loss.sum, 1 / (double)wanted) :
-                           weft_plan_loss(&s, loss, WEFT_MEAN_OF_PLAN));
-    r->pending += tokens, r->at.tokens += (double)tokens;
-    if (r->pending >= wanted)
-        update(r);
-    weft_clear(r->model.w);
-    r->at.seconds += seconds_now() - from;
-    return weft_ok(r->model.w);
-}
-
-static bool is_over(const run *r)
-{
-    return r->at.tokens >= (double)r->o->tokens || (r->o->stop && *r->o->stop);
-}
-
-static bool look(run *r)
-{
-    if (r->at.tokens < (double)r->due && r->at.tokens < (double)r->o->tokens)
-        return true;
-    r->due += r->o->tokens / (r->o->points > 0 ? r->o->points : 1);
-    r->at.bits = lab_model_bits(&r->model, r->held_out);
-    if (isnan(r->at.bits))
-        return false;
-    r->each(&r->at, r->user);
-    return true;
-}
-
-/* ---- epochs ---- */
-static const weft_plan *plan_epoch(run *r, int64_t epoch)
-{
-    weft_plan_opts o = r->o->opts;
-    if (r->o->fixed)
-        return r->o->fixed;
-    weft_plan_free(&r->plan);
-    o.epoch = epoch;
-    if (weft_plan_make(r->o->planner, r->train->len, r->train->n, &o, &r->plan) == WEFT_OK)
-        return &r->plan;
-    return say_error(FAILED, "lab: %s", weft_plan_message()), NULL;
-}
-
-static bool run_epochs(run *r)
-{
-    for (int64_t epoch = 0; !is_over(r); epoch++) {
-        const weft_plan *p = plan_epoch(r, epoch);
-        if (!p || !lab_model_carries(&r->model, p))
-            return false;
-        if (!p->tokens)
-            return say_error(FAILED, "lab: there are no tokens to learn from"), false;
-        for (int64_t b = 0; b < p->batches && !is_over(r); b++)
-            if (!train_batch(r, p, b) || !look(r))
-                return false;
+    lab_curve *c = u->lab->curve[u->planner] + u->seed;
+    for (int64_t b = 0; b < p->batches && !lab_stops(u->lab); b++) {
+        int64_t n = tokens_of(p, b), next = b + 1 < p->batches ? tokens_of(p, b + 1) : 0;
+        double start = lab_seconds();
+        if (n) {
+            weft_plan_step s = weft_plan_step_of(u->m.w, p, b);
+            weft_backward(lab_model_loss(&u->m, &s, &u->lab->train).sum);
+        }
+        u->gathered += n, u->tokens += n;
+        if (is_due(u, next, last && b + 1 == p->batches))
+            step(u);
+        weft_clear(u->m.w);
+        u->seconds += lab_seconds() - start;
+        if (!weft_ok(u->m.w))
+            return lab_refuse(u->lab->made[u->planner].text, u->m.w);
+        bool at_end = last && b + 1 == p->batches;
+        if (c->n <= POINTS && (at_end || (double)u->tokens * POINTS >= (double)c->n * (double)u->total))
+            if (c->n < POINTS || at_end)
+                add_point(u);
     }
-    return true;
+    return weft_ok(u->m.w) || lab_refuse(u->lab->made[u->planner].text, u->m.w);
 }
 
-bool lab_learn(const lab_learn_opts *o, const weft_dataset *train, const weft_dataset *held_out,
-               lab_learn_fn *each, void *user)
+static bool learn(run *u)
 {
-    run r = { .o = o,
-              .train = train,
-              .held_out = held_out,
-              .each = each,
-              .user = user,
-              .due = o->tokens / (o->points > 0 ? o->points : 1) };
-    bool good = lab_model_open(&r.model, &o->model) && run_epochs(&r);
-    if (!good && !weft_ok(r.model.w))
-        say_error(FAILED, "lab: %s", weft_error_message(r.model.w));
-    weft_plan_free(&r.plan);
-    lab_model_close(&r.model);
+    lab_run *r = u->lab;
+    lab_model_opts o = lab_model_of(r, (uint64_t)u->seed + 1, .1);
+    bool good = lab_model_open(&u->m, &o) || lab_refuse(r->made[u->planner].text, u->m.w), fits = true;
+    for (int e = 0; e < r->asked.epochs && good && fits && !lab_stops(r); e++) {
+        weft_plan p;
+        bool own;
+        good = plan_epoch(u, e, &p, &own);
+        fits = good && p.batches && p.tokens / p.batches <= 2 * u->update;
+        if (good && !fits && !u->seed)
+            fprintf(stderr,
+                    "weft: lab: %s: a batch has %lld tokens, an update %lld: no learning curve of it\n",
+                    r->made[u->planner].text, (long long)(p.batches ? p.tokens / p.batches : 0),
+                    (long long)u->update);
+        u->total = r->asked.epochs * (good ? p.tokens - p.dropped : 0);
+        good =
+            good && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));
+        if (good && fits && !e)
+            add_point(u);
+        good = good && (!fits || learn_epoch(u, &p, e + 1 == r->asked.epochs));
+        if (own)
+            weft_plan_free(&p);
+    }
+    lab_model_close(&u->m);
+    return good;
+}
+
+static int64_t update_of(const lab_run *r)
+{
+    int64_t update = 1024;
+    for (int i = 0; i < r->asked.planners; i++)
+        update = r->made[i].opts.capacity > update ? r->made[i].opts.capacity : update;
+    return r->asked.update ? r->asked.update : update;
+}
+
+bool lab_learn(lab_run *r)
+{
+    bool good = true;
+    r->curve = calloc((size_t)r->asked.planners, sizeof *r->curve);
+    r->point = calloc((size_t)r->asked.planners, sizeof *r->point);
+    if (!r->curve || !r->point)
+        return say_error(FAILED, "lab: no memory for curves"), false;
+    for (int i = 0; i < r->asked.planners; i++) {
+        r->plan[i].curve = r->curve[i];
+        for (int s = 0; s < SEEDS; s++)
+            r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
+    }
+    for (int s = 0; s < SEEDS && good; s++)
+        for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+            lab_progress(r, "learning, seed %d of %d: %s", s + 1, SEEDS, r->made[i].text);
+            run u = { .lab = r, .planner = i, .seed = s, .update = update_of(r) };
+            good = learn(&u);
+            r->plan[i].curves = r->curve[i][s].n ? s + 1 : r->plan[i].curves;
+        }
     return good;
 }

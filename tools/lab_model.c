@@ -59,6 +59,8 @@ double lab_model_bits(lab_model *l, const weft_dataset *data)
 {
     weft_plan p;
     double nats = 0, tokens = 0;
+    weft_carried *kept = l->kept;
+    l->kept = NULL; /* what is carried is of the plan that is being learnt from */
     weft_status s = weft_plan_make(weft_planner_named("sorted"), data->len, data->n,
                                    &(weft_plan_opts){ .count = 64 }, &p);
     WEFT_NO_GRAD(l->w)
@@ -70,5 +72,6 @@ double lab_model_bits(lab_model *l, const weft_dataset *data)
         weft_clear(l->w);
     }
     weft_plan_free(&p);
+    l->kept = kept;
     return s == WEFT_OK && weft_ok(l->w) && tokens > 0 ? nats / tokens / log(2) : (double)NAN;
 }

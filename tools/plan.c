@@ -1,7 +1,9 @@
 /* plan.c - `weft plan`: plans of a file of lengths, side by side. */
 #include <stdlib.h>
 #include <string.h>
-#include "tools/plan.h"
+#include <time.h>
+#include "tools/corpora.h"
+#include "tools/shape.h"
 
 /* ---- JSON ---- */
 static void json_string(const char *text)
@@ -79,11 +81,11 @@ static void json_figures(const planned *t)
     printf("}}");
 }
 
-static void json_plan(const planned *t, const int32_t *len)
+static bool json_plan(const planned *t, const int32_t *len)
 {
     printf("{\"planner\": ");
     json_string(t->text);
-    if (t->plan.in_rows) {
+    if (t->plan.in_rows || !is_one_a_row(&t->plan)) {
         printf(", \"rows\": [");
         for (int64_t b = 0; b < t->plan.batches; b++)
             json_batch_of_rows(&t->plan, t->plan.batch + b, !b);
@@ -91,17 +93,21 @@ static void json_plan(const planned *t, const int32_t *len)
     } else {
         json_batches(t, len);
     }
+    bool good = json_shape(t);
     json_figures(t);
+    return good;
 }
 
-static void print_json(const planned *all, int n, const int32_t *len)
+static bool print_json(const planned *all, int n, const int32_t *len)
 {
+    bool good = true;
     printf("{\"plans\": [");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && good; i++) {
         printf("%s", i ? ",\n " : "");
-        json_plan(all + i, len);
+        good = json_plan(all + i, len);
     }
     printf("]}\n");
+    return good;
 }
 
 /* ---- a table ---- */
@@ -124,16 +130,41 @@ static void print_table(const planned *all, int n)
 }
 
 /* ---- the command ---- */
+/* What was asked for: the page's file or NULL, the file of plans or NULL; named: lengths names a corpus. */
+typedef struct {
+    bool json, times, named;
+    int seconds;
+    const char *report, *from, *lengths;
+    char **planners, *command;
+    int n;
+} asked;
+
+static double milliseconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 static bool make(planned *t, const int32_t *len, int64_t n)
 {
+    double start = milliseconds_now();
     if (is_foreign(t->text) && !plan_foreign(t, len, n))
         return false;
-    if ((!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
-                         weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK)) ||
-        weft_plan_measure(&t->plan, len, n, t->opts.capacity, &t->figures) != WEFT_OK)
+    if (!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
+                        weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK))
         return say_error(FAILED, "plan: %s", weft_plan_message()), false;
+    t->ms = milliseconds_now() - start;
     return true;
 }
+
+static bool measure(planned *t, const int32_t *len, int64_t n)
+{
+    return weft_plan_measure(&t->plan, len, n, t->opts.capacity, &t->figures) == WEFT_OK ||
+           (say_error(FAILED, "plan: %s", weft_plan_message()), false);
+}
+
+bool make_planned(planned *t, const int32_t *len, int64_t n) { return make(t, len, n) && measure(t, len, n); }
 
 static void free_all(planned *all, int n)
 {
@@ -142,25 +173,42 @@ static void free_all(planned *all, int n)
     free(all);
 }
 
-static int plan_all(const char *path, int n, char **planners, bool json, int seconds)
+/* The planners' plans, then those of the file. */
+static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **all, int *count)
 {
-    int64_t sequences;
-    int32_t *len = read_lengths(path, &sequences);
-    planned *all = len ? calloc((size_t)n, sizeof *all) : NULL;
-    bool good = all != NULL;
-    if (len && !all)
-        say_error(FAILED, "plan: no memory for %d plans", n);
-    for (int i = 0; i < n && good; i++) {
-        all[i].text = planners[i], all[i].seconds = seconds;
-        good = make(all + i, len, sequences);
+    *all = calloc((size_t)a->n + 1, sizeof **all);
+    bool good = *all || say_error(FAILED, "plan: no memory for %d plans", a->n) == GOOD;
+    *count = good ? a->n : 0;
+    for (int i = 0; i < a->n && good; i++) {
+        (*all)[i].text = a->planners[i], (*all)[i].seconds = a->seconds;
+        good = make(*all + i, len, n);
     }
-    if (good && json)
-        print_json(all, n, len);
+    good = good && (!a->from || read_plans(a->from, len, n, all, count));
+    for (int i = 0; i < *count && good; i++) {
+        planned *t = *all + i;
+        if (!t->planner || t->own.name || i >= a->n)
+            t->planner = &t->own, t->own.name = t->text; /* the array has moved */
+        good = measure(t, len, n);
+    }
+    return good;
+}
+
+static int plan_all(const asked *a)
+{
+    int64_t n;
+    int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
+    planned *all = NULL;
+    int count = 0;
+    bool good = len && make_all(a, len, n, &all, &count);
+    if (good && a->report)
+        good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
+    if (good && a->json)
+        good = print_json(all, count, len);
     else if (good)
-        print_table(all, n);
+        print_table(all, count);
     if (good && (fflush(stdout) || ferror(stdout)))
         good = say_error(FAILED, "plan: stdout cannot be written") == GOOD;
-    free_all(all, all ? n : 0);
+    free_all(all, count);
     free(len);
     return good ? GOOD : FAILED;
 }
@@ -174,29 +222,83 @@ static int list_planners(void)
     return fflush(stdout) || ferror(stdout) ? FAILED : GOOD;
 }
 
+const char *value_of(const char *option, int argc, char **argv, int *at)
+{
+    size_t n = strlen(option);
+    if (strncmp(argv[*at], option, n))
+        return NULL;
+    if (argv[*at][n] == '=')
+        return argv[*at] + n + 1;
+    return !argv[*at][n] && *at + 1 < argc ? argv[++*at] : NULL;
+}
+
+static bool read_option(asked *a, int argc, char **argv, int *at)
+{
+    const char *value;
+    if (!strcmp(argv[*at], "--json"))
+        return a->json = true;
+    if (!strcmp(argv[*at], "--times"))
+        return a->times = true;
+    if ((value = value_of("--seconds", argc, argv, at)))
+        return (a->seconds = atoi(value)) > 0;
+    if ((value = value_of("--corpus", argc, argv, at)))
+        return a->lengths = value, a->named = true;
+    if ((value = value_of("--report", argc, argv, at)))
+        return a->report = value, *value != 0;
+    if ((value = value_of("--from", argc, argv, at)) && !a->from)
+        return a->from = value, *value != 0;
+    return false;
+}
+
+/* As a shell would read it again; NULL: no memory. */
+char *command_line(const char *name, int argc, char **argv)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    for (int i = -1; i < argc && to; i++) {
+        const char *word = i < 0 ? name : argv[i];
+        bool plain =
+            i < 0 || (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                  "0123456789-_=:,./+@%")]);
+        fprintf(to, "%s%s", i < 0 ? "" : " ", plain ? "" : "'");
+        for (; *word; word++)
+            !plain &&*word == '\'' ? fputs("'\\''", to) : fputc(*word, to);
+        fputs(plain ? "" : "'", to);
+    }
+    return to && !fclose(to) ? text : NULL;
+}
+
 static int run_plan(int argc, char **argv)
 {
-    bool json = false;
-    int at = 0, seconds = 60;
-    for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++)
-        if (!strcmp(argv[at], "--json"))
-            json = true;
-        else if (!strcmp(argv[at], "--list"))
+    asked a = { .seconds = 60 };
+    int at = 0;
+    for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
+        if (!strcmp(argv[at], "--list"))
             return list_planners();
-        else if (!strncmp(argv[at], "--seconds=", 10) && (seconds = atoi(argv[at] + 10)) > 0)
-            ;
-        else
-            return say_error(USAGE, "plan: there is no option %.60s; usage: weft plan %s", argv[at],
+        const char *option = argv[at];
+        if (!read_option(&a, argc, argv, &at))
+            return say_error(USAGE, "plan: there is no option %.60s; usage: weft plan %s", option,
                              subcommand_plan.usage);
-    if (argc - at < 2)
+    }
+    if (argc - at < !a.from + !a.named)
         return say_error(USAGE, "plan: a file of lengths and a planner are expected; usage: weft plan %s",
                          subcommand_plan.usage);
-    return plan_all(argv[at], argc - at - 1, argv + at + 1, json, seconds);
+    a.lengths = a.named ? a.lengths : argv[at++];
+    a.planners = argv + at, a.n = argc - at;
+    a.command = command_line("weft plan", argc, argv);
+    int status = a.command ? plan_all(&a) : say_error(FAILED, "plan: no memory");
+    free(a.command);
+    return status;
 }
 
 const subcommand subcommand_plan = {
-    "plan", "[--list] [--json] [--seconds=60] LENGTHS PLANNER..",
+    "plan",
+    "[--list] [--json] [--report FILE.html [--times]] [--from FILE.jsonl] [--seconds=60] LENGTHS|--corpus "
+    "NAME PLANNER..",
     "plans a file of lengths: PLANNER is name[:key=value[,key=value]..] or PATH/x.so:NAME[:options], which\n"
-    "      runs in a process of its own for so many seconds at most",
+    "      runs in a process of its own for so many seconds at most; --from adds plans from a file, one a "
+    "line as\n"
+    "      --json prints them; --report writes a page on all of them",
     run_plan
 };

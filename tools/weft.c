@@ -4,7 +4,7 @@
 #include "weft.h"
 #include "tools/tools.h"
 
-static const subcommand *const all[] = { &subcommand_plan };
+static const subcommand *const all[] = { &subcommand_plan, &subcommand_corpora, &subcommand_lab };
 
 int say_error(int status, const char *format, ...)
 {

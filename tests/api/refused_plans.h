@@ -15,6 +15,8 @@ static void plans(bad *b)
     weft_plan p = { 0 };
     weft_plan_opts o = { .count = b->n, .capacity = b->n };
     weft_plan_figures f;
+    weft_token_weights weights;
+    weft_plan_meetings meetings;
     void *memory;
     note("weft_planner_count"), note("weft_plan_message");
     cr_assert(weft_planner_count() > 0 && weft_plan_message());
@@ -27,6 +29,11 @@ static void plans(bad *b)
     PLANS(weft_plan_measure, &p, NULL, b->n, b->n, &f);
     PLANS(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
     PLANS(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });
+    PLANS(weft_plan_weigh, NULL, (weft_normaliser)b->i, NULL);
+    PLANS(weft_plan_weigh, &p, (weft_normaliser)b->i, &weights);
+    PLANS(weft_plan_count_work, NULL, NULL);     PLANS(weft_plan_autocorrelation, &p, NULL);
+    PLANS(weft_plan_batch_sizes, &p, b->n, NULL, b->n); PLANS(weft_plan_live_rows, NULL, NULL, b->n);
+    PLANS(weft_plan_count_meetings, &p, -1, &meetings); PLANS(weft_plan_count_meetings, NULL, b->i, NULL);
     PLANS(weft_plan_add, NULL, (weft_segment){ b->n, b->n, b->i, b->i, b->i, b->i });
     PLANS(weft_plan_end_batch, NULL, b->n, b->n);  PLANS(weft_plan_end_batch, &p, -1, b->n);
     TRY(weft_plan_refuse, WEFT_EARG, "%d", 1);   TRY(weft_plan_free, &p);

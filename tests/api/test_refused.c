@@ -388,6 +388,7 @@ static void files(bad *b)
         FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
         TRY(weft_checkpoint_item_size, path, NULL);
+        FILE_FAILS(weft_write_file, path, NULL, 1);
         FILE_FAILS(weft_journal_open, path, b->i, &journal);
         FILE_FAILS(weft_journal_open, path, true, NULL);
     }

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# test_corpora.sh    corpora by name: those of formulas exactly, those of packages by their counts where they are installed; and what is
+# refused. B is the build.
+set -u
+weft=$(realpath "${B:-build}")/weft
+. "$(dirname "$0")/script.sh"
+
+is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
+lengths() { "$weft" corpora "$1" | xargs; }
+rows() { "$weft" plan --corpus "$1" "$2" | awk 'NR == 2 { print $3 }'; }
+counted() { "$weft" corpora "$1" | awk '{ n++; s += $1; q += $1 * $1 } END { m = s / n; printf "%d %d %.4f %.4f", n, s, m, sqrt(q / n - m * m) }'; }
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a - b <= t && b - a <= t) }' || { echo "$1 is not $2 +- $3"; return 1; }; }
+
+# ---- by formulas
+check "all alike" is "$(lengths equal:7,n=4)" "7 7 7 7"
+check "none" is "$(lengths uniform:1:5,n=0)" ""
+check "one giant, in the middle" is "$(lengths giant:1:9,n=5)" "1 1 9 1 1"
+check "one giant alone" is "$(lengths giant:1:9,n=1)" "9"
+check "one above the capacity" is "$(lengths above:8,n=3)" "8 9 8"
+check "halves" is "$(lengths half:8,n=2)" "5 5"
+check "sorted already" is "$(lengths sorted:1:9,n=5)" "1 3 5 7 9"
+check "two kinds and no other" is "$("$weft" corpora twopoint:1:64 | sort -nu | xargs)" "1 64"
+check "the worst of first fit" is "$(lengths ff-worst | tr ' ' '\n' | sort -n | uniq -c | xargs)" "7 6 7 10 3 16 10 34 10 51"
+check "first fit makes 17 rows of it" is "$(rows ff-worst first_fit:capacity=101)" 17
+check "10 are enough" is "$(rows ff-worst best_fit_decreasing:capacity=101)" 10
+check "first fit decreasing makes 11 m rows of its worst" is "$(rows ffd-worst:100,n=300 first_fit_decreasing:capacity=100)" 110
+check "9 m are enough" is "$(rows ffd-worst:100,n=300 column_generation:capacity=100)" 90
+check "no two halves share a row" is "$(rows half:64,n=50 best_fit_decreasing:capacity=64)" 50
+check "what is above the capacity is refused" says 1 'sequence 1 has 9 tokens' "$weft" plan --corpus above:8,n=3 first_fit:capacity=8
+check "no sequence at all has a plan" is "$(rows uniform:1:5,n=0 first_fit:capacity=9)" 0
+check "the same seed, the same lengths" is "$(lengths uniform:1:9,seed=4)" "$(lengths uniform:1:9,seed=4)"
+check "another seed, others" eval '[ "$(lengths uniform:1:9,seed=4)" != "$(lengths uniform:1:9,seed=5)" ]'
+check "of n=3000 unless it is said" is "$("$weft" corpora geometric:.1 | wc -l)" 3000
+check "uniform from 1 to 4, all of them" is "$("$weft" corpora uniform:1:4,n=4000 | sort -n | uniq -c | awk '$1 > 880 && $1 < 1120 { print $2 }' | xargs)" "1 2 3 4"
+check "geometric: the mean is 1 / p" near "$(counted geometric:.1,n=100000 | cut -d' ' -f3)" 10 .15
+check "geometric: certain at once" is "$(lengths geometric:1,n=3)" "1 1 1"
+check "lognormal: half of them below exp mu" near "$("$weft" corpora lognormal:5:1,n=100000 | awk '$1 < exp(5)' | wc -l)" 50000 800
+check "lognormal: the logarithm's deviation" near "$("$weft" corpora lognormal:9:.5,n=100000 | awk '{ x = log($1) - 9; q += x * x } END { print sqrt(q / NR) }')" .5 .006
+
+# ---- a file
+printf '3 1\n2' >lengths
+printf '3 1\n2 two' >word
+check "a file" is "$(lengths file:lengths)" "3 1 2"
+check "a file, planned as if it were said alone" is "$("$weft" plan --corpus file:lengths order:count=2)" "$("$weft" plan lengths order:count=2)"
+check "a word in it" says 1 'word:2: "two" is no length' "$weft" corpora file:word
+check "no file" says 1 'gone: No such file' "$weft" corpora file:gone
+check "no path" says 1 'there is no path' "$weft" corpora file:
+
+# ---- what is refused
+check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" corpora fortune
+check "none is near" says 1 'they are cmudict' "$weft" corpora xyzzyplugh
+check "the same of weft plan" says 1 '"words" is near' "$weft" plan --corpus wrods order:count=2
+check "a number is missing" says 1 'a number is missing; lognormal:MU:SIGMA' "$weft" corpora lognormal:3
+check "a number too many" says 1 'a number too many' "$weft" corpora uniform:1:5:6
+check "a word for a number" says 1 'a word where a number' "$weft" corpora uniform:1:five
+check "least above most" says 1 'LEAST <= MOST' "$weft" corpora uniform:5:1
+check "a negative n" says 1 'n is a number in 0' "$weft" corpora uniform:1:5,n=-1
+check "an n too large" says 1 'n is a number in 0' "$weft" corpora uniform:1:5,n=9999999999
+check "no such key" says 1 'only n and seed' "$weft" corpora uniform:1:5,m=3
+check "a probability of 0" says 1 '0 < P <= 1' "$weft" corpora geometric:0
+check "not a number" says 1 'MU <= 20' "$weft" corpora lognormal:nan:1
+check "a length that no int32 holds" says 1 'whole numbers are expected' "$weft" corpora uniform:1:3000000000
+check "a capacity that has no quarter" says 1 'a multiple of 4' "$weft" corpora ffd-worst:50
+check "an n that has no thirtieth" says 1 'n is a multiple of 30' "$weft" corpora ffd-worst:100,n=31
+check "keys for what is read" says 1 'not understood' "$weft" corpora words,n=3
+check "two corpora" says 2 'usage: weft corpora' "$weft" corpora words unicode
+check "no such option" says 2 'usage: weft corpora' "$weft" corpora --nmes
+if [ -w /dev/full ]; then check "a full disk is told" says 1 'cannot be written' eval '"$weft" corpora equal:1 >/dev/full'; fi
+
+# ---- of packages: n, tokens, mean and deviation, as they were counted by another program
+"$weft" corpora >list || { echo "not so: weft corpora lists"; exit 1; }
+real() {                                # NAME N TOKENS MEAN SD P99 MAX
+    if grep -q "^$1  *is not installed" list; then echo "skipped: $(grep "^$1 " list)"; return; fi
+    check "$1: the list's line" is "$(awk -v c="$1" '$1 == c { print $2, $3, $6, $7 }' list)" "$2 $3 $6 $7"
+    check "$1: its lengths" is "$(counted "$1" | awk '{ printf "%d %d %.1f %.1f", $1, $2, $3, $4 }')" "$2 $3 $4 $5"
+}
+real cmudict 105901 777131 7.3 2.2 13 22
+real fortunes 15217 2531025 166.3 204.3 1085 2434
+real words 104334 880476 8.4 2.6 15 23
+real unicode 34924 901973 25.8 9.7 56 88
+real dna 6000 2056551 342.8 299.4 1410 2561
+real dna-first 10000 1088399 108.8 60.0 282 354
+real dna-second 10000 1089986 109.0 59.6 277 366
+real vowels 640 9961 15.6 3.6 25 29
+mkdir nowhere
+check "vowels that are nowhere: what to do" says 1 'not installed: .*aeon' env XDG_CACHE_HOME="$PWD/nowhere" "$weft" corpora vowels
+mkdir -p cache/weft
+twelve() { for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do printf '%s:' "$1"; done; echo "$2"; }
+{ echo "@data"; twelve 1.5,2 1; twelve 3 9; } >cache/weft/JapaneseVowels_TRAIN.ts
+{ echo "@data"; twelve 1,2,3 9; } >cache/weft/JapaneseVowels_TEST.ts
+check "vowels of one's own" is "$(XDG_CACHE_HOME=$PWD/cache lengths vowels)" "2 1 3"
+echo "1,2:3,4:1" >>cache/weft/JapaneseVowels_TEST.ts
+check "a damaged line is named" says 1 'TEST.ts:3: 12 series of one length' env XDG_CACHE_HOME="$PWD/cache" "$weft" corpora vowels
+finish "corpora"

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# test_page.sh [--update]    `weft plan --from` and `--report` as their user meets them: plans go through JSON and come back, damaged ones are
+# refused, and the page of a small corpus is the one of tests/golden, which --update writes anew. B is the build.
+set -u
+weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/..")
+. "$(dirname "$0")/script.sh"
+has() { case $1 in *"$2"*) ;; *) echo "$1 lacks $2"; return 1 ;; esac; }
+is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
+
+awk 'BEGIN { for (i = 0; i < 200; i++) print (i * i * 7 + i * 13) % 41 + (i % 17 ? 0 : 30) }' >lengths
+echo "7 3 5 2 8 1 4 6" >eight
+: >nothing
+
+# ---- plans from JSON: of every planner, and of options that say more than pieces do
+round_trip() { "$weft" plan --json lengths "$1" >one.json && "$weft" plan --json --from one.json lengths >two.json && cmp one.json two.json; }
+lines() { "$weft" plan --json "$@" | sed 's/^{"plans": \[//; s/^ //; s/\]}$//; s/,$//'; }
+all_planners="order:count=5 order:count=7,shuffle=yes sorted:count=5,lookahead=20 random:count=8 pool:count=4,pool=3,shuffle=yes pool:tokens=90
+    laplace:count=4,pool=3 tokens:budget=200,multiple=4 buckets:bounds=5/10/20,sizes=6/4/3/2 geometric:budget=100,ratio=1.5,least=4
+    optimal_buckets:k=4,count=5 powers:budget=64,shuffle=yes next_fit:capacity=80 first_fit:capacity=80,rows=3 best_fit:capacity=80,open=4,rows=2,shuffle=yes
+    worst_fit:capacity=80,limit=3 next_fit_decreasing:capacity=80 first_fit_decreasing:capacity=80 best_fit_decreasing:capacity=80,rows=4,lookahead=30
+    worst_fit_decreasing:capacity=80 spfhp:capacity=80 spfhp_stacked:capacity=80 lpfhp:capacity=80 exact_fill:capacity=80 column_generation:capacity=80
+    chunk:capacity=64 chunk:capacity=16,rows=5,carry=yes best_fit_split:capacity=20,rows=4 refill:slots=4 refill:slots=4,longest_first=yes
+    streams:slots=4,window=10 fold balance:ranks=3 balance:ranks=3,method=kk"
+for p in $all_planners; do check "$p comes back from JSON" round_trip "$p"; done
+for p in $("$weft" plan --list | grep -o '^[a-z_]*'); do check "$p is among them" grep -qw "$p" <<<"$all_planners"; done
+empty_trip() { "$weft" plan --json nothing "$1" >one.json && "$weft" plan --json --from one.json nothing >two.json && cmp one.json two.json; }
+for p in order:count=2 first_fit:capacity=8 chunk:capacity=8,rows=2 refill:slots=2 streams:slots=2,window=3 fold; do check "$p of nothing comes back" empty_trip "$p"; done
+lines lengths $all_planners >all.jsonl
+check "a plan a line" is "$(wc -l <all.jsonl)" "$(wc -w <<<"$all_planners")"
+check "all in one file" eval '"$weft" plan --json --from all.jsonl lengths | cmp - <("$weft" plan --json lengths $all_planners)'
+check "beside planners, in the table" is "$("$weft" plan --from all.jsonl lengths order:count=9 | awk '{ print $1 }')" "$(echo planner; echo order:count=9; tr -s ' \n' '\n\n' <<<"$all_planners")"
+
+# ---- by hand
+from() { printf '%s\n' "$@" >by_hand; "$weft" plan --json --from by_hand eight; }
+figures() { from "$@" | tr -d ' \n' | sed 's/.*"figures"//'; }
+check "whole sequences and pieces" is "$(figures '{"batches": [[0, 1, 2], [3, [4, 0, 5]], [[4, 5, 3], 5, 6, 7]]}' | cut -c1-61)" ':{"batches":3,"rows":9,"segments":9,"tokens":36,"cells":55,"f'
+check "rows of a capacity" is "$(figures '{"planner": "mine", "rows": [[0, 5], [7, 3], [2, 1], [4], [6]], "capacity": 8}' | grep -o '"l1.*')" '"l1":5,"l2":5}}]}'
+check "a name with what JSON escapes" has "$(from '{"planner": "a\"b\u0001<&", "batches": [[0,1,2,3,4,5,6,7]]}')" '{"planner": "a\"b\u0001<&", '
+check "one without a name has its line" eval 'from "" "{\"batches\": [[0,1,2,3,4,5,6,7]]}" | grep -qF "\"planner\": \"by_hand:2\""'
+check "a state that is carried" eval 'from "{\"rows\": [[[4,0,4]],[[4,4,4]],[0],[1],[2],[3],[5],[6],[7]], \"batch_rows\": [1,8], \"carry\": [false,true,false,false,false,false,false,false,false]}" | grep -q "\"carry\": true"'
+
+bad() {                                 # PATTERN PLAN..: refused with these words
+    local pattern=$1; shift
+    printf '%s\n' "$@" >by_hand
+    check "refused: $pattern" says 1 "$pattern" "$weft" plan --json --from by_hand eight
+    check "nothing but the error: $pattern" eval '[ "$(wc -l <said)" = 1 ]'
+}
+bad "by_hand:2: column .* a plan as JSON is expected" '{"batches": [[0,1,2,3,4,5,6,7]]}' '{"batches": [[0,1,2,3,'
+bad 'by_hand:1: a plan, {"planner"' '[]'
+bad 'by_hand:1: "batches" or "rows", a list' '{"planner": "x"}'
+bad 'by_hand:1: "batches" or "rows", a list' '{"batches": [[0]], "rows": [[0]]}'
+bad 'by_hand:1: 36 tokens are missing' '{"batches": []}'
+bad 'by_hand:1: 6 tokens are missing, from sequence 7 on' '{"batches": [[0,1,2,3,4,5,6]]}'
+bad 'by_hand:1: token 0 of sequence 0 is planned twice' '{"batches": [[0,0,1,2,3,4,5,6,7]]}'
+bad "by_hand:1: a piece's sequence is out of range; a whole number in 0 .. 7" '{"batches": [[8]]}'
+bad "a piece's sequence is out of range" '{"batches": [[-1]]}'
+bad "a piece is a sequence's number or" '{"batches": [["0"]]}'
+bad "a piece is a sequence's number or" '{"batches": [[[0, 1]]]}'
+bad "a piece's count is no whole number" '{"batches": [[[0, 0, 1.5]]]}'
+bad "a batch is something else" '{"batches": [0]}'
+bad "a row is something else" '{"rows": [0]}'
+bad "segment 0 has tokens 3 .. 7 of sequence 0, which has 7" '{"batches": [[[0, 3, 5]]]}'
+bad "its batch has 1 rows of 8 cells" '{"rows": [[0, 1]], "capacity": 8}'
+bad '"planner" is no text' '{"planner": 3, "batches": []}'
+bad '"capacity" is out of range' '{"capacity": -3, "rows": []}'
+bad 'wider than "capacity"' '{"capacity": 3, "rows": [[0]], "width": 9}'
+bad '"batch_rows" and the number of rows do not agree' '{"rows": [[0], [1]], "batch_rows": [3]}'
+bad '"batch_rows" and the number of rows do not agree' '{"rows": [[0], [1]], "batch_rows": 0}'
+bad '"width" of a batch is missing' '{"batches": [[0], [1]], "width": [9]}'
+bad '"batch_rows", "width" and "columns" need' '{"batches": [[0], [1]], "width": [9, 9, 9]}'
+bad '"columns" needs a list for each row' '{"rows": [[0], [1]], "columns": [[0], []]}'
+bad "begins in row 0 at column 3, where another ends at 7" '{"rows": [[0, 1]], "columns": [[0, 3]]}'
+bad '"columns" is a list beside "rows"' '{"batches": [[0]], "columns": [[0]]}'
+bad '"carry" is true, or a list' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true]}'
+bad 'in the batch before none ends where it begins' '{"batches": [[0,1,2,3,4,5,6,7]], "carry": [true,true,true,true,true,true,true,true]}'
+bad "duplicate object key" '{"batches": [], "batches": []}'
+bad "no plan; one a line is expected" ''
+bad 'by_hand: plan 1: "batches" or "rows"' '{"plans": [{}]}'
+bad 'by_hand:2: .*; JSON is expected' '{"plans": [{}'
+bad '"plans" is no list' '{"plans": 3}'
+check "no such file" says 1 'plan: --from gone: No such file' "$weft" plan --from gone eight
+check "two files" says 2 'no option --from' "$weft" plan --from a --from b eight
+check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
+finish "plans from JSON"

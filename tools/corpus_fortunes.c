@@ -1,0 +1,71 @@
+/* corpus_fortunes.c - the texts of Debian's packages fortunes and fortunes-min: what lies between lines "%",
+ * without the last line end; bytes. Files by their names' bytes, so the order is the same everywhere. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "tools/corpora.h"
+
+#define FOLDER "/usr/share/games/fortunes"
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+/* Beside each there are its index, .dat, and a link, .u8. */
+static int is_text(const struct dirent *d) { return !strchr(d->d_name, '.'); }
+
+/* From here to the line "%", or to the end; returns where the next text begins. */
+static const char *read_text(const char *at, const char *end, corpus_builder *b, bool *good)
+{
+    const char *start = at, *line = at;
+    for (; line < end; line = at) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        at = stop ? stop + 1 : end;
+        if (*line == '%' && (stop ? stop : end) == line + 1)
+            break;
+    }
+    if (line > start && line[-1] == '\n')
+        line--;
+    for (const char *c = start; c < line && *good; c++)
+        *good = corpus_token(b, (unsigned char)*c);
+    if (*good && line > start)
+        *good = corpus_end_sequence(b);
+    return at;
+}
+
+static bool read_one(const char *name, corpus_builder *b)
+{
+    char path[512];
+    struct stat s;
+    snprintf(path, sizeof path, FOLDER "/%.255s", name);
+    if (!stat(path, &s) && !S_ISREG(s.st_mode))
+        return true;
+    size_t n;
+    char *text = corpus_file(path, &n);
+    bool good = text != NULL;
+    for (const char *at = text; good && at < text + n;)
+        at = read_text(at, text + n, b, &good);
+    free(text);
+    return good;
+}
+
+bool read_fortunes(const corpus_spec *s, corpus_builder *b)
+{
+    (void)s;
+    struct stat both;
+    if (stat(FOLDER "/literature", &both) || stat(FOLDER "/computers", &both))
+        return errno = ENOENT, false;
+    struct dirent **file;
+    int n = scandir(FOLDER, &file, is_text, by_bytes);
+    if (n < 0)
+        return say_error(FAILED, "corpora: %s: %s", FOLDER, strerror(errno)), errno = EIO, false;
+    bool good = true;
+    for (int i = 0; i < n; i++) {
+        good = good && read_one(file[i]->d_name, b);
+        free(file[i]);
+    }
+    free(file);
+    return good;
+}
