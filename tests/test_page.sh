@@ -3,6 +3,7 @@
 # refused, and the page of a small corpus is the one of tests/golden, which --update writes anew. B is the build.
 set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/..")
+update=$([ "${1:-}" = --update ] && echo yes)
 . "$(dirname "$0")/script.sh"
 has() { case $1 in *"$2"*) ;; *) echo "$1 lacks $2"; return 1 ;; esac; }
 is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
@@ -81,4 +82,61 @@ bad '"plans" is no list' '{"plans": 3}'
 check "no such file" says 1 'plan: --from gone: No such file' "$weft" plan --from gone eight
 check "two files" says 2 'no option --from' "$weft" plan --from a --from b eight
 check "no lengths" says 2 'a file of lengths' "$weft" plan --from by_hand
-finish "plans from JSON"
+
+# ---- the page
+golden() {                              # NAME FILE: the same bytes but for the version; --update writes it
+    local want=$root/tests/golden/$1
+    sed "s/$version/VERSION/g" "$2" >got.html
+    if [ "$update" = yes ]; then cp got.html "$want"; fi
+    cmp got.html "$want" || { diff got.html "$want" | cut -c1-300 | head -n 6; return 1; }
+}
+page() { "$weft" plan --report page.html lengths order:count=8 random:count=8,seed=3 pool:count=8,pool=5,shuffle=yes best_fit_decreasing:capacity=80,rows=4 "$@"; }
+version=$("$weft" --version | sed 's/\./\\./g')
+check "a page" page streams:slots=4,window=20
+check "it is the golden one" golden page.html page.html
+cp page.html first.html
+check "a second time" page streams:slots=4,window=20
+check "the same bytes" cmp page.html first.html
+check "what was written from JSON is in it" eval 'page --from all.jsonl 2>/dev/null; "$weft" plan --report page.html --from all.jsonl lengths && grep -q "<th scope=\"row\">$(wc -w <<<"$all_planners") " page.html'
+check "nothing but numbers of plans without --times" eval '! grep -q "<td><strong>.*ms" first.html && grep -q "Nothing was run for this page" first.html'
+check "planners' times if they are asked for" eval 'page --times; "$weft" plan --times --report page.html lengths order:count=8 && ! grep -A3 "1 order" page.html | grep -q "<td>0</td><td>0</td><td>9</td><td>-</td><td>-</td>"'
+check "the command as a shell reads it" eval '"$weft" plan --report "a page.html" --from=all.jsonl lengths && grep -q "<pre tabindex=\"0\">weft plan --report .a page.html. --from=all.jsonl lengths</pre>" "a page.html"'
+check "a corpus of nothing" eval '"$weft" plan --report empty.html nothing order:count=3 refill:slots=2 && grep -q "No sequence has a token" empty.html'
+check "from the standard input" eval '"$weft" plan --report stdin.html - order:count=3 <lengths && grep -q "standard input, 200 sequences" stdin.html'
+from '{"planner": "<script>alert(1)</script>&\"", "batches": [[0,1,2,3,4,5,6,7]]}' >/dev/null
+check "a name is no markup" eval '"$weft" plan --report named.html --from by_hand eight && ! grep -q "<script" named.html && grep -q "&lt;script&gt;alert(1)&lt;/" named.html'
+
+# all that a laboratory measures, from formulas
+"${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/page_lab.c"
+check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
+check "it is the golden one, too" golden page_measured.html measured.html
+check "its words are escaped" grep -q 'a corpus &amp; its &quot;name&quot; &lt;b&gt;é��' measured.html
+check "no section is left out" eval '! grep -qE "for this page|not compared" measured.html'
+
+for f in first.html measured.html empty.html named.html; do
+    check "$f needs nothing else" eval '! grep -nE "<script|<link|<img|<iframe|src=|@import|url\([^#]|https?:" $f'
+    check "$f: each image has a title and a description" is "$(grep -c '<svg viewBox' $f)" "$(grep -c '<svg viewBox=.* role="img" aria-labelledby="t[0-9]* d[0-9]*"><title id="t[0-9]*">..*</title><desc id="d[0-9]*">..*</desc>' $f)"
+    check "$f: no name twice" is "$(grep -o ' id="[^"]*"' $f | sort | uniq -d)" ""
+    check "$f: what is named is there" eval 'for i in $(grep -oE "(labelledby=\"|href=\"#)[^\"]*" $f | sed "s/.*[\"#]//"); do grep -q "id=\"$i\"" $f || { echo "$i"; exit 1; }; done'
+    check "$f: no number that is none" eval '! sed "s/<[/]*[a-z]*>//g" $f | grep -nE "=\"[^\"]*(nan|inf)[ \"]|[ML-](nan|inf)"'
+    check "$f: thirteen sections" is "$(grep -c '<section' $f)" 13
+    if command -v xmllint >/dev/null; then
+        check "$f: well-formed" xmllint --noout $f
+        check "$f: HTML" eval '! xmllint --html --noout $f 2>&1 | grep "error" | grep -v "Tag [a-z]* invalid"'
+    fi
+done
+case ${V:-} in '')
+    awk 'BEGIN { for (i = 0; i < 100000; i++) print int(exp(((i * 7919) % 100003) / 100003 * 7.5)) + 1 }' >many
+    check "ten planners and a hundred thousand sequences" "$weft" plan --report many.html many order:count=64 random:count=64 sorted:count=64 pool:count=64,shuffle=yes \
+        laplace:count=64 tokens:budget=16384 powers:budget=8192 best_fit_decreasing:capacity=2048,rows=16 refill:slots=64 streams:slots=64,window=128
+    check "take less than 2 MB" eval '[ "$(wc -c <many.html)" -lt 2000000 ]' ;;
+esac
+mkdir -p closed; echo old >closed/page.html; chmod a-w closed
+check "no such folder" says 1 "gone/page.html" "$weft" plan --report gone/page.html lengths order:count=8
+if ! : 2>/dev/null >closed/x; then
+    check "a folder that cannot be written" says 1 "cannot be written" "$weft" plan --report closed/page.html lengths order:count=8
+    check "the old page is there" is "$(cat closed/page.html)" old
+fi
+check "a planner that fails leaves the page" eval 'echo old >kept.html; ! "$weft" plan --report kept.html lengths best_fit:capacity=3 2>/dev/null && [ "$(cat kept.html)" = old ]'
+check "no file for the page" says 2 "no option --report" "$weft" plan --report
+finish "plans from JSON and the page"

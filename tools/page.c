@@ -49,20 +49,23 @@ static const char style[] =
     "1em}dt{color:var(--quiet)}"
     "dd{margin:0;min-width:0}nav ol{columns:18em;padding-left:2em}\n"
     ".scroll{overflow-x:auto;margin:1em 0}table{border-collapse:collapse;font-size:.85em;"
-    "font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--quiet);padding-bottom:.3em;max-"
-    "width:52em}\n"
+    "font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--quiet);padding-bottom:.3em}"
+    "caption span{display:block;position:sticky;left:0;max-width:min(50em,100vw - 24px)}\n"
     "th,td{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}"
-    "thead th{vertical-align:bottom;border-bottom:1px solid "
+    "thead th{vertical-align:bottom;white-space:normal;border-bottom:1px solid "
     "var(--line)}th:first-child,td.words{text-align:left}"
     "tbody th{font-weight:normal}\n"
-    "tbody th:first-child{white-space:normal;overflow-wrap:anywhere;min-width:8em;max-width:20em}\n"
+    "tbody th:first-child{white-space:normal;min-width:13em;max-width:24em}\n"
     ".figures{display:flex;flex-wrap:wrap;gap:12px}figure{margin:0;width:344px;max-width:100%;break-inside:"
     "avoid}"
-    "figcaption{font-size:.85em;color:var(--quiet)}figure svg{display:block;width:100%;height:auto}\n"
+    "figcaption{font-size:.85em;color:var(--quiet)}.wide figure{width:530px}figure "
+    "svg{display:block;width:100%;height:auto}\n"
     "svg text{font:11px system-ui,'DejaVu Sans',Verdana,sans-serif;fill:var(--ink)}svg "
     ".axis{stroke:var(--line);fill:none}"
     "svg .grid{stroke:var(--grid);fill:none}svg .mark{stroke:var(--ink);stroke-width:1.5;fill:none}"
-    "svg .dash{stroke-dasharray:4 3}\n"
+    "svg .dash{stroke-dasharray:4 3}svg text{paint-order:stroke;stroke:var(--ground);stroke-width:3px;"
+    "stroke-linejoin:round}svg .tiny{font-size:8px}svg "
+    ".reset{stroke:var(--ink);stroke-width:3;fill:none}\n"
     "svg .bar{fill:var(--c0)}svg "
     ".hollow{fill:var(--ground);fill-opacity:.6;stroke:var(--c1);stroke-width:1.5}"
     "svg .pads{fill:url(#hatch);stroke:var(--pad)}svg .hatch{stroke:var(--pad);stroke-width:1.4}"
@@ -70,16 +73,19 @@ static const char style[] =
     ".band{fill-opacity:.22}\n"
     ".more{position:absolute;width:0;height:0}pre{overflow-x:auto;border:1px solid var(--line);padding:.5em;"
     "font-size:.85em}.bad{text-decoration:underline wavy}\n"
-    "@media print{body{max-width:none;font-size:10pt}.scroll,pre{overflow:visible;white-space:pre-wrap}"
+    "@media print{body{max-width:none;font-size:10pt}caption "
+    "span{max-width:none}.scroll,pre{overflow:visible;white-space:pre-wrap}"
     "table{font-size:7pt}th,td{padding:.1em "
     ".3em}section{break-inside:auto}h2{break-after:avoid}.skip,nav{display:none}}\n";
 
-/* The colours as classes: s0 strokes, f0 fills, p0 is a piece of sequence 0. */
+/* The colours as classes: s0 strokes, f0 fills, p0 is a piece of sequence 0, h0 a text in it. */
 static void put_colours(page *p)
 {
     for (int i = 0; i < PAGE_COLOURS; i++)
-        put(p, ".s%d{stroke:var(--c%d)}.f%d{fill:var(--c%d)}.p%d{fill:var(--t%d);stroke:var(--c%d)}", i, i, i,
-            i, i, i, i);
+        put(p,
+            ".s%d{stroke:var(--c%d)}.f%d{fill:var(--c%d)}.p%d{fill:var(--t%d);stroke:var(--c%d)}svg "
+            ".h%d{stroke:var(--t%d)}",
+            i, i, i, i, i, i, i, i, i);
     put(p, "\n</style>\n");
 }
 
@@ -163,16 +169,20 @@ static void put_head(page *p)
 
 static void put_sources(page *p)
 {
-    put(p, "<p>Cite weft with its version, and each planner with its source:</p>\n<ul>\n");
+    put(p, "<p>Cite the version of weft, and a planner of others with its source:</p>\n<ul>\n");
     for (int i = 0; i < p->lab->plans; i++) {
-        const weft_planner *is = p->lab->plan[i].made->planner;
+        const char *source = p->lab->plan[i].made->planner->source;
+        if (!source || !strcmp(source, "-"))
+            continue;
         put(p, "<li>");
         put_plan(p, i);
         put(p, ": ");
-        put_text(p, is->source && strcmp(is->source, "-") ? is->source :
-                                                            "no publication is known to this program");
+        put_text(p, source);
         put(p, "</li>\n");
     }
+    put(p, "<li>weft ");
+    put_text(p, p->lab->version);
+    put(p, "</li>\n");
     put(p, "</ul>\n");
 }
 
@@ -186,7 +196,7 @@ static void put_end(page *p)
            "name, and "
            "<code>batches</code>, such as <code>[[0, 1], [[2, 0, 4]]]</code>, or <code>rows</code>. Each "
            "gets its row in "
-           "every table. docs/planners.md has both in full.</p>\n");
+           "every table. docs/planners.md and docs/lab.md have both in full.</p>\n");
     put_sources(p);
     put(p, "<p>This page was made by</p>\n<pre tabindex=\"0\">");
     put_text(p, p->lab->command);

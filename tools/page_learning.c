@@ -93,8 +93,8 @@ static void put_chart(page *p, const measure *m)
 {
     double range[4];
     widen(p->lab, m, range);
-    scale x = scale_of(fmin(0, range[0]), range[1], 0, CHART_LEFT, CHART_WIDTH - 2. * CHART_RIGHT),
-          y = scale_of(range[2], range[3], 0, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(fmin(0, range[0]), range[1], false, CHART_LEFT, CHART_WIDTH - 2. * CHART_RIGHT),
+          y = scale_of(range[2], range[3], false, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
     begin_image(p, CHART_HEIGHT, m->title,
                 "A line for each plan, the mean over its seeds, with its number at the end.");
     put_axes(p, &x, &y, m->label, "loss", CHART_HEIGHT);

@@ -49,7 +49,7 @@ static void put_strips(page *p, int plan)
                 "it is %.3g to %.3g.",
                 w.least, w.largest);
     for (int i = 0; i < 7; i++) {
-        double x = 8 + (4 * i + 2) * each;
+        double x = 8 + (4 * i + 2.5) * each;
         put(p, "<path class=\"grid\" d=\"M%.1f 4V%.1f\"/>\n", x, height - STRIPS_BOTTOM);
         put_label(p, x, height - STRIPS_BOTTOM + 14, "middle", "%s", marks[i]);
     }
@@ -139,8 +139,8 @@ static void put_means(page *p, int plan, double highest)
     double group[POINTS][3];
     const weft_plan *is = &p->lab->plan[plan].made->plan;
     int n = group_means(is, group);
-    scale x = scale_of(0, (double)is->batches, 0, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(0, highest, 0, SMALL - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(0, (double)is->batches, false, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
+          y = scale_of(0, highest, false, SMALL - CHART_BOTTOM, CHART_TOP);
     begin_image(p, SMALL, "Mean length of batches",
                 "%lld batches, the mean length of each against its number.", (long long)is->batches);
     put_axes(p, &x, &y, "batch", "mean length", SMALL);
@@ -168,9 +168,9 @@ static void put_means(page *p, int plan, double highest)
 void put_order(page *p)
 {
     static const page_column columns[] = {
-        { "η²", eta2, -1, 3 }, { "autocorrelation", autocorrelation, 0, 3 },
-        { "epochs", epochs, 0, 0 },     { "pairs", pairs, 0, 0 },
-        { "again", again, 0, 0 },       { "by chance", by_chance, 0, 1 },
+        { "η²", eta2, -1, 3 },      { "autocorrelation", autocorrelation, 0, 3 },
+        { "epochs", epochs, 0, 0 }, { "pairs", pairs, 0, 0 },
+        { "again", again, 0, 0 },   { "by chance", by_chance, 0, 1 },
         { "ratio", ratio, -1, 2 },
     };
     double highest = 0, group[POINTS][3];
@@ -223,7 +223,7 @@ static void put_live_chart(page *p, int plan)
         all_steps += steps[i], all_tokens += tokens[i];
     for (int i = 0; i < n && all_tokens > 0; i++)
         most = fmax(most, fmax(steps[i] / all_steps, tokens[i] / all_tokens));
-    scale y = scale_of(0, fmax(most, .1) * 100, 0, SMALL - CHART_BOTTOM, CHART_TOP);
+    scale y = scale_of(0, fmax(most, .1) * 100, false, SMALL - CHART_BOTTOM, CHART_TOP);
     scale x = { 0, n ? n : 1, CHART_LEFT, CHART_WIDTH - CHART_RIGHT, 0 };
     double each = (x.to - x.from) / x.high;
     begin_image(p, SMALL, "Live rows",
@@ -232,7 +232,7 @@ static void put_live_chart(page *p, int plan)
     put(p, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", x.from, y.to, y.from, x.to);
     put_label(p, x.from - 5, y.from + 4, "end", "0");
     put_label(p, x.from - 5, y.to + 4, "end", "%.3g", y.high);
-    put_label(p, 2, y.to - 4, "start", "%% of steps, tokens");
+    put_label(p, 2, y.to - 10, "start", "%% of steps, tokens");
     put_label(p, (x.from + x.to) / 2, SMALL - 6, "middle", "live rows, from");
     for (int i = 0; i < n && all_tokens > 0; i++) {
         double left = x.from + i * each, a = scaled(&y, 100 * steps[i] / all_steps),

@@ -75,10 +75,14 @@ void put_planners(page *p)
         { "90 of 100", p90_ms, 0, 1 },
     };
     static const page_column work[] = {
-        { "products", products, 0, 0 },         { "padded", padded_products, -1, 0 },
-        { "wasted %", wasted_products, -1, 1 }, { "sums", sums, 0, 0 },
-        { "padded", padded_sums, -1, 0 },       { "squares", squares, 0, 0 },
-        { "padded", padded_squares, -1, 0 },    { "wasted %", wasted_squares, -1, 1 },
+        { "products", products, 0, 0 },
+        { "padded products", padded_products, -1, 0 },
+        { "wasted products %", wasted_products, -1, 1 },
+        { "sums", sums, 0, 0 },
+        { "padded sums", padded_sums, -1, 0 },
+        { "squares", squares, 0, 0 },
+        { "padded squares", padded_squares, -1, 0 },
+        { "wasted squares %", wasted_squares, -1, 1 },
     };
     put_plan_table(
         p,
@@ -108,8 +112,8 @@ void put_steps(page *p)
         put_missing(p, "Nothing was run for this page, so there are no milliseconds.");
         return;
     }
-    scale x = scale_of(0, most, 0, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(0, slowest, 0, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(0, most, false, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
+          y = scale_of(0, slowest, false, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
     begin_figures(p);
     begin_image(p, CHART_HEIGHT, "Steps against milliseconds",
                 "A dot for each plan, with its number in the table.");

@@ -137,8 +137,8 @@ static void put_cost_chart(page *p)
             high = fmax(high, fmax(c->predicted_ms, c->measured_ms));
         }
     double height = CHART_WIDTH - CHART_LEFT - CHART_RIGHT + CHART_TOP + CHART_BOTTOM;
-    scale x = scale_of(low, high, 10, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(low, high, 10, height - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(low, high, true, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
+          y = scale_of(low, high, true, height - CHART_BOTTOM, CHART_TOP);
     begin_image(p, height, "Predicted against measured",
                 "Logarithmic axes; on the diagonal the prediction is right.");
     put_axes(p, &x, &y, "predicted ms", "measured ms", height);

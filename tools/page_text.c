@@ -56,8 +56,17 @@ void put_text(page *p, const char *text)
 
 void put_plan(page *p, int plan)
 {
+    const char *name = p->lab->plan[plan].made->text;
     put(p, "%d ", plan + 1);
-    put_text(p, p->lab->plan[plan].made->text);
+    for (size_t n; *name; name += n) { /* options one by one */
+        char part[200];
+        n = strcspn(name, ":,/");
+        n += name[n] != 0;
+        n = n < sizeof part ? n : sizeof part - 1;
+        snprintf(part, sizeof part, "%.*s", (int)n, name);
+        put_text(p, part);
+        put(p, "%s", name[n] ? "<wbr/>" : "");
+    }
 }
 
 /* ---- numbers ---- */
@@ -99,7 +108,7 @@ void begin_table(page *p, const char *caption, const char *const *heads)
     int k = ++p->figures;
     put(p,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n"
-        "<caption id=\"t%d\">%s</caption>\n<thead><tr>",
+        "<caption id=\"t%d\"><span>%s</span></caption>\n<thead><tr>",
         k, k, caption);
     for (; *heads; heads++)
         put(p, "<th scope=\"col\">%s</th>", *heads);
