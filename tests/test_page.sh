@@ -98,13 +98,22 @@ cp page.html first.html
 check "a second time" page streams:slots=4,window=20
 check "the same bytes" cmp page.html first.html
 check "what was written from JSON is in it" eval 'page --from all.jsonl 2>/dev/null; "$weft" plan --report page.html --from all.jsonl lengths && grep -q "<th scope=\"row\">$(wc -w <<<"$all_planners") " page.html'
-check "nothing but numbers of plans without --times" eval '! grep -q "<td><strong>.*ms" first.html && grep -q "Nothing was run for this page" first.html'
-check "planners' times if they are asked for" eval 'page --times; "$weft" plan --times --report page.html lengths order:count=8 && ! grep -A3 "1 order" page.html | grep -q "<td>0</td><td>0</td><td>9</td><td>-</td><td>-</td>"'
+check "nothing that was measured" eval 'grep -q "Nothing was run for this page" first.html'
+check "planners' times if they are asked for" eval '"$weft" plan --times --report page.html lengths order:count=8 && ! grep -A3 "1 order" page.html | grep -q "<td>0</td><td>0</td><td>9</td><td>-</td><td>-</td>"'
 check "the command as a shell reads it" eval '"$weft" plan --report "a page.html" --from=all.jsonl lengths && grep -q "<pre tabindex=\"0\">weft plan --report .a page.html. --from=all.jsonl lengths</pre>" "a page.html"'
 check "a corpus of nothing" eval '"$weft" plan --report empty.html nothing order:count=3 refill:slots=2 && grep -q "No sequence has a token" empty.html'
 check "from the standard input" eval '"$weft" plan --report stdin.html - order:count=3 <lengths && grep -q "standard input, 200 sequences" stdin.html'
 from '{"planner": "<script>alert(1)</script>&\"", "batches": [[0,1,2,3,4,5,6,7]]}' >/dev/null
 check "a name is no markup" eval '"$weft" plan --report named.html --from by_hand eight && ! grep -q "<script" named.html && grep -q "&lt;script&gt;alert(1)&lt;/" named.html'
+
+# the pictures that all know, counted
+echo 4 6 8 5 4 3 7 8 | "$weft" plan --report eight.html - order:count=8 >/dev/null
+has_words() { sed 's/<[^>]*>//g' "$1" | tr '\n' ' ' | grep -qF "$2" || { echo "$1 lacks $2"; return 1; }; }
+check "45 of 64 cells" has_words eight.html "Padded: 45 tokens in 64 cells, 0 of 64 (0.0 %) saved; 8 steps; batch_sizes 8 8 8 7 5 4 3 2."
+check "19 of them saved, and no step" has_words eight.html "Packed: 45 tokens in 45 cells, 19 of 64 (29.7 %) saved; 8 steps; batch_sizes 8 8 8 7 5 4 3 2."
+echo 9 8 6 4 3 2 | "$weft" plan --report six.html - order:count=6 >/dev/null
+check "32 of 54 cells" has_words six.html "Packed: 32 tokens in 32 cells, 22 of 54 (40.7 %) saved; 9 steps; batch_sizes 6 6 5 4 3 3 2 2 1."
+check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><td>48</td>' six.html
 
 # all that a laboratory measures, from formulas
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/page_lab.c"
@@ -125,6 +134,22 @@ for f in first.html measured.html empty.html named.html; do
         check "$f: HTML" eval '! xmllint --html --noout $f 2>&1 | grep "error" | grep -v "Tag [a-z]* invalid"'
     fi
 done
+# Contrast by WCAG 2: of texts with their ground, and with the pieces that they lie on, 4.5; of lines and marks 3; light, then dark.
+contrast() {
+    tr '{},;' '\n\n\n\n' <first.html | sed -n 's/^--\([a-z0-9]*\):#\([0-9a-f]*\)$/\1 \2/p' | awk '
+        function hex(s, i) { return index("0123456789abcdef", substr(s, i, 1)) - 1 }
+        function part(x) { x /= 255; return x <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ^ 2.4 }
+        function light(s,  k, v) { for (k = 0; k < 3; k++) v[k] = length(s) == 3 ? 17 * hex(s, k + 1) : 16 * hex(s, 2 * k + 1) + hex(s, 2 * k + 2)
+                                   return .2126 * part(v[0]) + .7152 * part(v[1]) + .0722 * part(v[2]) }
+        function want(a, b, least,  x, y, c) { x = light(is[a]); y = light(is[b]); c = x > y ? (x + .05) / (y + .05) : (y + .05) / (x + .05)
+                                               checked++; if (c < least) { print a, b, c; bad = 1 } }
+        function all(  k) { want("ink", "ground", 4.5); want("quiet", "ground", 4.5); want("link", "ground", 4.5); want("line", "ground", 3)
+                            for (k = 0; k < 8; k++) { want("ink", "t" k, 4.5); want("c" k, "ground", 3) } }
+        $1 == "ground" && n++ { all() }
+        { is[$1] = $2 }
+        END { all(); exit bad || n != 2 || checked != 40 }'
+}
+check "colours can be told from their ground" contrast
 case ${V:-} in '')
     awk 'BEGIN { for (i = 0; i < 100000; i++) print int(exp(((i * 7919) % 100003) / 100003 * 7.5)) + 1 }' >many
     check "ten planners and a hundred thousand sequences" "$weft" plan --report many.html many order:count=64 random:count=64 sorted:count=64 pool:count=64,shuffle=yes \

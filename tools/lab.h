@@ -3,7 +3,10 @@
  * it is missing. */
 #ifndef WEFT_TOOLS_LAB_H
 #define WEFT_TOOLS_LAB_H
+#include <math.h>
 #include "tools/plan.h"
+
+#define LAB_NONE ((double)NAN)                   /* a number that was not measured */
 
 /* A learning run of one seed, point by point. Runs of a plan have their points at the same places. */
 typedef struct { double tokens, updates, seconds, loss; } lab_point;

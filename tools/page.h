@@ -1,7 +1,6 @@
 /* page.h - what the sections of the page share: markup, numbers, tables, charts. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
-#include <math.h>
 #include "tools/lab.h"
 
 /* figures: how many figures and tables there were, for names; section: the number of the one that is open. */

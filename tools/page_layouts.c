@@ -156,13 +156,12 @@ static void put_four(page *p, const batch *b)
         put(p, "<div class=\"figures wide\">\n");
         put_layout(p, b, &padded, false, "Padded", "A sequence a row; pads are hatched.");
         put_layout(p, b, &packed, true, "Packed",
-                   "The longest first; a step has the rows that are still live. It saves "
-                   "no step.");
+                   "The longest first; a step has the rows that are still live. It saves no step.");
         put_layout(p, b, &rows, false, "Rows",
                    "Several sequences a row; a thick tick sets the state to zeros.");
         put_layout(p, b, &slots, false, "Slots",
-                   "Windows one after another; an arrow carries the state on, a thick tick "
-                   "sets it to zeros.");
+                   "Windows one after another; an arrow carries the state on, a thick tick sets it to "
+                   "zeros.");
         end_figures(p);
     } else {
         put(p, "<p>These cannot be drawn: ");
@@ -183,8 +182,7 @@ void put_layouts(page *p)
     put(p, "<p>%s %d pieces of the first batch of plan ",
         plan->batch->n > b.n ? "A sample: the first" : "All", b.n);
     put_plan(p, 0);
-    put(p, ". Each has its colour and, where there is room, its number in every layout. A padded layer works "
-           "on every "
-           "cell, at as many steps as there are columns.</p>\n");
+    put(p, ". Each has its colour and, where there is room, its number in every layout. A padded layer "
+           "works on every cell, at as many steps as there are columns.</p>\n");
     put_four(p, &b);
 }

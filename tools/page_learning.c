@@ -41,7 +41,7 @@ static int next_point(int i, int n) { return i == n - 1 ? n : i + stride(n) < n 
 
 static void widen(const lab *l, const measure *m, double range[4])
 {
-    range[0] = range[2] = INFINITY, range[1] = range[3] = -INFINITY;
+    range[0] = range[2] = HUGE_VAL, range[1] = range[3] = -HUGE_VAL;
     for (int k = 0; k < l->plans; k++)
         for (int n = longest(l->plan + k), i = 0; i < n; i++) {
             double x, loss[3];
@@ -105,11 +105,11 @@ static void put_chart(page *p, const measure *m)
     end_figure(p);
 }
 
-static double seeds(const lab_plan *l) { return l->curves ? l->curves : NAN; }
+static double seeds(const lab_plan *l) { return l->curves ? l->curves : LAB_NONE; }
 static double last(const lab_plan *l, double (*of)(const lab_point *), int level)
 {
     measure m = { "", "", of };
-    double x = NAN, loss[3] = { NAN, NAN, NAN };
+    double x = LAB_NONE, loss[3] = { LAB_NONE, LAB_NONE, LAB_NONE };
     if (longest(l))
         join_seeds(l, &m, longest(l) - 1, &x, loss);
     return level < 0 ? x : loss[level];
@@ -140,8 +140,7 @@ void put_learning(page *p)
         return;
     }
     put(p, "<p>Plans with fewer, larger batches make fewer updates of the same tokens: compare at equal "
-           "tokens and at equal "
-           "updates.</p>\n");
+           "tokens and at equal updates.</p>\n");
     put_plan_table(p, "At the end of training; least and largest over the seeds.", columns,
                    sizeof columns / sizeof *columns);
     begin_figures(p);

@@ -107,8 +107,8 @@ void begin_table(page *p, const char *caption, const char *const *heads)
 {
     int k = ++p->figures;
     put(p,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n"
-        "<caption id=\"t%d\"><span>%s</span></caption>\n<thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n<caption "
+        "id=\"t%d\"><span>%s</span></caption>\n<thead><tr>",
         k, k, caption);
     for (; *heads; heads++)
         put(p, "<th scope=\"col\">%s</th>", *heads);
@@ -120,7 +120,7 @@ void end_table(page *p) { put(p, "</tbody>\n</table>\n</div>\n"); }
 /* The best value of a column; NaN: all are equal, or none is better. */
 static double best_of(const lab *l, const page_column *c)
 {
-    double best = NAN;
+    double best = LAB_NONE;
     bool equal = true;
     for (int i = 0; i < l->plans && c->better; i++) {
         double value = c->get(l->plan + i);
@@ -128,7 +128,7 @@ static double best_of(const lab *l, const page_column *c)
         if (!isnan(value) && (isnan(best) || (value - best) * c->better > 0))
             best = value;
     }
-    return equal ? NAN : best;
+    return equal ? LAB_NONE : best;
 }
 
 static void put_cell(page *p, const page_column *c, int plan, double best)
