@@ -66,3 +66,23 @@ static weft_status page(const int32_t *len, int64_t n, const weft_plan_opts *o, 
     return weft_plan_refuse(WEFT_EARG, "%s", write_lab(len, n) ? "the page is written" : weft_plan_message());
 }
 const weft_planner page_planner = { .name = "page", .options = "", .plan = page };
+
+/* Pieces out of order, with room between them, tokens left out, and of two states that could go on one
+ * does. */
+static weft_status woven(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    static const weft_segment s[] = { { 0, 5, 0, 7, 1, -1 }, { 1, 0, 0, 3, 0, -1 }, { 4, 4, 0, 4, 0, -1 },
+                                      { 2, 0, 0, 3, 2, -1 }, { 4, 0, 4, 4, 1, 2 },  { 2, 0, 3, 2, 0, -1 },
+                                      { 3, 3, 0, 2, 0, -1 }, { 5, 5, 0, 1, 1, -1 }, { 6, 0, 0, 4, 0, -1 } };
+    static const weft_plan_batch b[] = { { 0, 4, 3, 12 }, { 4, 4, 2, 9 }, { 8, 1, 1, 10 } };
+    weft_status st = n == 8 ? WEFT_OK : weft_plan_refuse(WEFT_EARG, "eight sequences are expected");
+    for (int k = 0; k < 3; k++) {
+        for (int64_t i = b[k].first; i < b[k].first + b[k].n && st == WEFT_OK; i++)
+            st = weft_plan_add(p, s[i]);
+        st = st == WEFT_OK ? weft_plan_end_batch(p, b[k].rows, b[k].width) : st;
+    }
+    p->in_rows = true, p->dropped = len[7];
+    (void)o;
+    return st;
+}
+const weft_planner woven_planner = { .name = "woven", .options = "", .plan = woven };

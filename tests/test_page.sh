@@ -12,6 +12,8 @@ awk 'BEGIN { for (i = 0; i < 200; i++) print (i * i * 7 + i * 13) % 41 + (i % 17
 echo "7 3 5 2 8 1 4 6" >eight
 : >nothing
 
+"${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/page_lab.c"
+
 # ---- plans from JSON: of every planner, and of options that say more than pieces do
 round_trip() { "$weft" plan --json lengths "$1" >one.json && "$weft" plan --json --from one.json lengths >two.json && cmp one.json two.json; }
 lines() { "$weft" plan --json "$@" | sed 's/^{"plans": \[//; s/^ //; s/\]}$//; s/,$//'; }
@@ -26,6 +28,9 @@ for p in $all_planners; do check "$p comes back from JSON" round_trip "$p"; done
 for p in $("$weft" plan --list | grep -o '^[a-z_]*'); do check "$p is among them" grep -qw "$p" <<<"$all_planners"; done
 empty_trip() { "$weft" plan --json nothing "$1" >one.json && "$weft" plan --json --from one.json nothing >two.json && cmp one.json two.json; }
 for p in order:count=2 first_fit:capacity=8 chunk:capacity=8,rows=2 refill:slots=2 streams:slots=2,window=3 fold; do check "$p of nothing comes back" empty_trip "$p"; done
+woven() { "$weft" plan --json eight ./page_lab.so:woven_planner >one.json && "$weft" plan --json --from one.json eight >two.json && cmp one.json two.json; }
+check "one of others, pieces in any order, comes back" woven
+check "with all that is to be said" has "$(tr -d ' \n' <one.json)" '"rows":[[[1,0,3],[4,0,4]],[[0,0,7]],[[2,0,3]],[[2,3,2],[3,0,2]],[[4,4,4],[5,0,1]],[[6,0,4]]],"dropped":6,"batch_rows":[3,2,1],"width":[12,9,10],"columns":[[0,4],[5],[0],[0,3],[0,5],[0]],"carry":[false,false,false,false,false,false,true,false,false],"figures"'
 lines lengths $all_planners >all.jsonl
 check "a plan a line" is "$(wc -l <all.jsonl)" "$(wc -w <<<"$all_planners")"
 check "all in one file" eval '"$weft" plan --json --from all.jsonl lengths | cmp - <("$weft" plan --json lengths $all_planners)'
@@ -67,6 +72,9 @@ bad '"capacity" is out of range' '{"capacity": -3, "rows": []}'
 bad 'wider than "capacity"' '{"capacity": 3, "rows": [[0]], "width": 9}'
 bad '"batch_rows" and the number of rows do not agree' '{"rows": [[0], [1]], "batch_rows": [3]}'
 bad '"batch_rows" and the number of rows do not agree' '{"rows": [[0], [1]], "batch_rows": 0}'
+bad '"batch_rows" of a batch is less' '{"batches": [[0, 1]], "batch_rows": 1}'
+bad '"batch_rows" of a batch is less' '{"batches": [[0, 1]], "batch_rows": 2147483647}'
+bad 'more cells than can be counted' "{\"batches\": [[]$(yes ', []' | head -n 300 | tr -d '\n')], \"batch_rows\": 16777216, \"width\": 2147483647}"
 bad '"width" of a batch is missing' '{"batches": [[0], [1]], "width": [9]}'
 bad '"batch_rows", "width" and "columns" need' '{"batches": [[0], [1]], "width": [9, 9, 9]}'
 bad '"columns" needs a list for each row' '{"rows": [[0], [1]], "columns": [[0], []]}'
@@ -116,7 +124,6 @@ check "32 of 54 cells" has_words six.html "Packed: 32 tokens in 32 cells, 22 of 
 check "26 sums of 48" grep -qF '<td>32</td><td>54</td><td>40.7</td><td>26</td><td>48</td>' six.html
 
 # all that a laboratory measures, from formulas
-"${CC:-cc}" -std=c11 -D_GNU_SOURCE -w -shared -fPIC -I"$root" -o page_lab.so "$root/tests/page_lab.c"
 check "a page with all that is measured" says 1 "the page is written" "$weft" plan lengths ./page_lab.so:page_planner
 check "it is the golden one, too" golden page_measured.html measured.html
 check "its words are escaped" grep -q 'a corpus &amp; its &quot;name&quot; &lt;b&gt;é��' measured.html
