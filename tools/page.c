@@ -62,6 +62,7 @@ static const char style[] =
     "stroke-width:1.5}svg .pads{fill:url(#hatch);stroke:var(--pad)}\n"
     "svg .hatch{stroke:var(--pad);stroke-width:1.4}\n"
     "svg .curve{fill:none;stroke-width:2}svg .band{fill-opacity:.22}\n"
+    ".legend{list-style:none;padding:0}.legend svg{vertical-align:middle}\n"
     ".more{position:absolute;width:0;height:0}\n"
     "pre{overflow-x:auto;border:1px solid var(--line);padding:.5em;font-size:.85em}\n"
     ".bad{text-decoration:underline wavy}@media print{body{max-width:none;font-size:10pt}caption span{\n"

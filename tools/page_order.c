@@ -90,8 +90,8 @@ void put_weights(page *p)
     for (int i = 0; i < n; i++)
         put_strips(p, i);
     end_figures(p);
-    put(p, "<p>Height: the share of tokens, the highest bar of each strip full; a bar is half a power of "
-           "two wide, and the outermost have all beyond.</p>\n");
+    put(p, "<p>Height: the share of tokens, the highest bar of each strip full; a bar spans "
+           "a factor of the square root of two, and the outermost have all beyond.</p>\n");
 }
 
 /* ---- order ---- */
@@ -249,7 +249,8 @@ static void put_live_chart(page *p, int plan)
 void put_live(page *p)
 {
     put(p, "<p>How many rows have a token at a step: full bars are the share of steps, hollow ones that of "
-           "tokens. Steps with few live rows take nearly as long as those with many.</p>\n");
+           "tokens. On a device that is bound by steps, one with few live rows takes as long as one with "
+           "many.</p>\n");
     int n = put_multiples(p);
     begin_figures(p);
     for (int i = 0; i < n; i++)
