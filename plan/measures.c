@@ -108,13 +108,13 @@ weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
             batches++;
         }
     mean /= batches ? (double)batches : 1;
-    for (int64_t b = 0, k = 0; b < plan->batches; b++) {
+    for (int64_t b = 0; b < plan->batches; b++) {
         const weft_plan_batch *is = plan->batch + b;
         if (!is->n)
             continue;
         double here = (double)tokens_of(plan, is) / (double)is->n - mean;
         total += here * here;
-        beside += k++ ? before * here : 0;
+        beside += before * here; /* before the first: 0 */
         before = here;
     }
     *out = total > 0 ? beside / total : 0;

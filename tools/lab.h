@@ -54,8 +54,8 @@ typedef struct {
     const char *cost_words;                     /* the model in words, its coefficients; a paragraph a line */
 } lab;
 
-/* report.c: a plan of which nothing is measured yet; who meets again over so many epochs is counted, if the
- * planner is one of the library's. False: the error was said. */
+/* report.c: a plan of which nothing is measured yet; who meets again over so many epochs, 5 at most, is
+ * counted, if the planner is one of the library's. False: the error was said. */
 bool lab_begin_plan(lab_plan *, const planned *, const int32_t *len, int64_t n, int epochs);
 /* page.c: one self-contained file of HTML, whole or not at all; the same bytes for the same numbers. */
 bool write_page(const char *path, const lab *);
