@@ -136,8 +136,9 @@ WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len
  * all batches share, the mean tokens of a batch; or the mean of the means of its pieces. */
 typedef enum { WEFT_WEIGH_BATCH, WEFT_WEIGH_PLAN, WEFT_WEIGH_PIECES } weft_normaliser;
 enum { WEFT_WEIGHT_BINS = 40 };
-/* cv: the standard deviation over the mean. tokens[i]: how many weigh 2^((i - 20) / 2) or more and
- * less than the next bin's; the first and the last bin have no such end. All 0 without a token. */
+/* cv: the standard deviation over the mean. tokens[i]: how many have a weight to which, of all
+ * such powers, 2^((i - 20) / 2) is nearest on a logarithmic scale; the first and the last bin have
+ * all beyond. All 0 without a token. */
 typedef struct {
     double least, largest, cv;
     int64_t tokens[WEFT_WEIGHT_BINS];

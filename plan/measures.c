@@ -24,12 +24,13 @@ static int64_t pieces_of(const weft_plan *p, const weft_plan_batch *b)
     return pieces;
 }
 
-/* Half an octave a bin: the exponent of the square, which has no rounding that could differ. */
+/* Bin 20 + k ends half-way between the k-th and the next power of sqrt(2): its fourth powers are 2^(2 k - 1)
+ * and more, so that a power of two alone decides, and no logarithm. */
 static int bin_of(double weight)
 {
     int exponent;
-    frexp(weight * weight, &exponent);
-    int bin = exponent - 1 + WEFT_WEIGHT_BINS / 2;
+    frexp(weight * weight * weight * weight, &exponent);
+    int bin = (exponent + WEFT_WEIGHT_BINS) / 2;
     return bin < 0 ? 0 : bin < WEFT_WEIGHT_BINS ? bin : WEFT_WEIGHT_BINS - 1;
 }
 
@@ -107,13 +108,13 @@ weft_status weft_plan_autocorrelation(const weft_plan *plan, double *out)
             batches++;
         }
     mean /= batches ? (double)batches : 1;
-    for (int64_t b = 0, k = 0; b < plan->batches; b++) {
+    for (int64_t b = 0; b < plan->batches; b++) {
         const weft_plan_batch *is = plan->batch + b;
         if (!is->n)
             continue;
         double here = (double)tokens_of(plan, is) / (double)is->n - mean;
         total += here * here;
-        beside += k++ ? before * here : 0;
+        beside += before * here; /* before the first: 0 */
         before = here;
     }
     *out = total > 0 ? beside / total : 0;

@@ -1,6 +1,6 @@
 /* measures_meet.c - how often the same two sequences are in one batch again, in the epochs of a planner. */
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "plan/plan.h"
 
 static double pairs_of(int64_t n) { return (double)n * (double)(n - 1) / 2; }
@@ -16,45 +16,77 @@ static void find_batches(const weft_plan *p, int32_t *batch)
                 batch[p->segment[i].sequence] = (int32_t)b;
 }
 
-static int by_number(const void *a, const void *b)
+/* The sequences of each batch together, member [n]; end [batches + 1] is room. How many have a batch. */
+static int64_t group_members(const int32_t *batch, int64_t n, int64_t batches, int64_t *end, int32_t *member)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    memset(end, 0, (size_t)(batches + 1) * sizeof *end);
+    for (int64_t i = 0; i < n; i++)
+        if (batch[i] >= 0)
+            end[batch[i] + 1]++;
+    for (int64_t b = 0; b < batches; b++)
+        end[b + 1] += end[b];
+    for (int64_t i = 0; i < n; i++)
+        if (batch[i] >= 0)
+            member[end[batch[i]]++] = (int32_t)i;
+    return batches ? end[batches - 1] : 0;
 }
 
-/* Pairs of equal keys; those below 0 are none. */
-static double equal_pairs(int64_t *key, int64_t n)
+/* Pairs that are in one batch of x and in one of y: of the members of a batch of x those before that have the
+ * same y. seen: 0 for each batch of y, before and afterwards. */
+static double common_pairs(const int32_t *x, const int32_t *y, const int32_t *member, int64_t members,
+                           int64_t *seen)
 {
     double pairs = 0;
-    qsort(key, (size_t)n, sizeof *key, by_number);
-    for (int64_t i = 0, first = 0; i < n; i++) {
-        if (key[i] != key[first])
-            first = i;
-        if (key[i] >= 0 && (i + 1 == n || key[i + 1] != key[i]))
-            pairs += pairs_of(i + 1 - first);
+    for (int64_t first = 0, end = 0; first < members; first = end) {
+        for (; end < members && x[member[end]] == x[member[first]]; end++)
+            if (y[member[end]] >= 0)
+                pairs += (double)seen[y[member[end]]]++;
+        for (int64_t i = first; i < end; i++)
+            if (y[member[i]] >= 0)
+                seen[y[member[i]]] = 0;
     }
     return pairs;
 }
 
-/* batch [epochs][n]; key [n]. A pair meets in both of two epochs where it has the same batch in each. */
-static void count_meetings(const int32_t *batch, int64_t n, int epochs, int64_t *key, double *in_one,
-                           weft_plan_meetings *m)
+/* All that is allocated: batch [epochs][n], member [n], end and seen [most batches + 1], in_one [epochs]. */
+typedef struct {
+    int32_t *batch, *member;
+    int64_t *end, *seen;
+    double *in_one;
+} room;
+
+static bool make_room(room *r, int64_t n, int epochs, int64_t most)
 {
+    r->batch = weft__plan_memory(n * epochs, sizeof *r->batch);
+    r->member = r->batch ? weft__plan_memory(n, sizeof *r->member) : NULL;
+    r->end = r->member ? weft__plan_memory(most + 1, sizeof *r->end) : NULL;
+    r->seen = r->end ? weft__plan_memory(most, sizeof *r->seen) : NULL;
+    r->in_one = r->seen ? weft__plan_memory(epochs, sizeof *r->in_one) : NULL;
+    if (r->in_one)
+        memset(r->seen, 0, (size_t)most * sizeof *r->seen);
+    return r->in_one != NULL;
+}
+
+static void free_room(room *r)
+{
+    free(r->batch), free(r->member), free(r->end), free(r->seen), free(r->in_one);
+}
+
+static void count_meetings(const weft_plan *plans, int epochs, room *r, weft_plan_meetings *m)
+{
+    int64_t n = plans->sequences;
+    for (int e = 0; e < epochs; e++)
+        find_batches(plans + e, r->batch + e * n);
     for (int e = 0; e < epochs; e++) {
-        for (int64_t i = 0; i < n; i++)
-            key[i] = batch[e * n + i];
-        in_one[e] = equal_pairs(key, n);
-        m->pairs += in_one[e];
-    }
-    for (int f = 1; f < epochs; f++)
-        for (int e = 0; e < f; e++) {
-            for (int64_t i = 0; i < n; i++) {
-                int64_t x = batch[e * n + i], y = batch[f * n + i];
-                key[i] = x < 0 || y < 0 ? -1 : x << 32 | y;
-            }
-            m->again += equal_pairs(key, n);
-            m->by_chance += n > 1 ? in_one[e] * in_one[f] / pairs_of(n) : 0;
+        const int32_t *x = r->batch + e * n;
+        int64_t members = group_members(x, n, plans[e].batches, r->end, r->member);
+        r->in_one[e] = common_pairs(x, x, r->member, members, r->seen);
+        m->pairs += r->in_one[e];
+        for (int f = 0; f < e; f++) {
+            m->again += common_pairs(x, r->batch + f * n, r->member, members, r->seen);
+            m->by_chance += n > 1 ? r->in_one[e] * r->in_one[f] / pairs_of(n) : 0;
         }
+    }
 }
 
 weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_plan_meetings *out)
@@ -62,23 +94,21 @@ weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs, weft_pl
     if (!plans || !out || epochs < 1 || epochs > 1000)
         return weft_plan_refuse(WEFT_EARG,
                                 "plan_count_meetings: 1 .. 1000 plans and room for counts are expected");
-    int64_t n = plans->sequences;
+    int64_t n = plans->sequences, most = 0;
     *out = (weft_plan_meetings){ 0 };
-    for (int e = 0; e < epochs; e++)
+    for (int e = 0; e < epochs; e++) {
+        most = plans[e].batches > most ? plans[e].batches : most;
         if (plans[e].sequences != n)
             return weft_plan_refuse(
                 WEFT_EARG,
                 "plan_count_meetings: plan 0 is of %lld sequences and plan %d of %lld; plans "
                 "of the same sequences are expected",
                 (long long)n, e, (long long)plans[e].sequences);
-    int32_t *batch = weft__plan_memory(n * epochs, sizeof *batch);
-    int64_t *key = batch ? weft__plan_memory(n, sizeof *key) : NULL;
-    double *in_one = key ? weft__plan_memory(epochs, sizeof *in_one) : NULL;
-    for (int e = 0; e < epochs && in_one; e++)
-        find_batches(plans + e, batch + e * n);
-    if (in_one)
-        count_meetings(batch, n, epochs, key, in_one, out);
-    bool good = in_one != NULL;
-    free(batch), free(key), free(in_one);
+    }
+    room r = { 0 };
+    bool good = make_room(&r, n, epochs, most);
+    if (good)
+        count_meetings(plans, epochs, &r, out);
+    free_room(&r);
     return good ? WEFT_OK : WEFT_ENOMEM;
 }

@@ -111,7 +111,8 @@ WEFT_API weft_carried *weft_carried_new(weft_module *m, const char *name, weft_r
                                         const weft_plan *plan);
 /* weft_rnn_run of the batch, x in any of its layouts: from the states that the batch before has
  * left, or zeros, as the plan says; what the next batch needs is kept, detached. kept may be NULL
- * if the plan carries none. Batches that carry must come one after the other. */
+ * if the plan carries none, and is left alone then. Batches that carry must come one after the
+ * other. */
 WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step *step,
                                         weft_carried *kept);
 /* After a checkpoint was loaded: what is kept are the states after that batch. */

@@ -238,23 +238,24 @@ static void keep_rows(weft_tensor *kept, weft_tensor *last, const int32_t *from,
     weft_assign(kept, weft_state_select(with_zeros, from, rows + 1).h);
 }
 
+/* What the next batch begins with; a plan that carries nothing on leaves what is kept of another. */
 static void keep_states(weft *w, const weft_plan_step *s, weft_state last, weft_carried *kept)
 {
     const weft_plan *p = s->plan;
     int64_t k = 0, next = s->batch + 1, rows = kept->rows;
-    if (carries(p, next)) {
-        int32_t *from = weft__take(w, &w->notes, (rows + 1) * (int64_t)sizeof *from);
-        for (int64_t i = 0; from && i < p->batch[next].n; i++)
-            if (p->segment[p->batch[next].first + i].carry >= 0)
-                from[k++] = p->segment[p->batch[next].first + i].carry;
-        for (; from && k <= rows; k++)
-            from[k] = (int32_t)s->lengths.n;
-        WEFT_NO_GRAD(w)
-        {
-            keep_rows(kept->h, last.h, from, rows);
-            if (kept->c)
-                keep_rows(kept->c, last.c, from, rows);
-        }
+    int32_t *from = weft__take(w, &w->notes, (rows + 1) * (int64_t)sizeof *from);
+    for (int64_t i = 0; from && i < p->batch[next].n; i++)
+        if (p->segment[p->batch[next].first + i].carry >= 0)
+            from[k++] = p->segment[p->batch[next].first + i].carry;
+    for (; from && k <= rows; k++)
+        from[k] = (int32_t)s->lengths.n;
+    if (!from)
+        return;
+    WEFT_NO_GRAD(w)
+    {
+        keep_rows(kept->h, last.h, from, rows);
+        if (kept->c)
+            keep_rows(kept->c, last.c, from, rows);
     }
     if (weft_ok(w))
         kept->batch = s->batch;
@@ -268,7 +269,7 @@ weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_plan_step
         return (weft_rnn_out){ nil, { nil, nil } };
     weft_state first = first_states(w, step, kept);
     weft_rnn_out out = weft_rnn_run(r, weft_plan_to_layout(step, x), first);
-    if (weft_ok(w) && kept && kept->h)
+    if (weft_ok(w) && carries(step->plan, step->batch + 1))
         keep_states(w, step, out.last, kept);
     return out;
 }

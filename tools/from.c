@@ -6,11 +6,13 @@
 #include <string.h>
 #include "tools/shape.h"
 
+enum { SPARE = 1 << 24 }; /* rows of a batch without a piece */
+
 /* where: file and line, for messages; whole: every piece so far was written as a whole sequence. */
 typedef struct {
     char where[300];
     const int32_t *len;
-    int64_t n;
+    int64_t n, cells;
     json_t *columns;
     bool in_rows, whole;
     planned *to;
@@ -92,6 +94,9 @@ static bool end_batch(reading *r, const json_t *width, int64_t rows, int64_t lon
         return false;
     if (r->to->opts.capacity && is > r->to->opts.capacity)
         return refuse(r, "a row is wider than \"capacity\"");
+    int64_t cells;
+    if (__builtin_mul_overflow(rows, is, &cells) || __builtin_add_overflow(r->cells, cells, &r->cells))
+        return refuse(r, "there are more cells than can be counted");
     return weft_plan_end_batch(&r->to->plan, rows, is) == WEFT_OK || refuse(r, weft_plan_message());
 }
 
@@ -132,6 +137,8 @@ static bool read_batches(reading *r, const json_t *batches, const json_t *each, 
         }
         if (each && !number_of_batch(r, each, (int64_t)b, "\"batch_rows\" of a batch", &rows))
             return false;
+        if (rows < n || rows > n + SPARE)
+            return refuse(r, "\"batch_rows\" of a batch is less than its pieces, or far more");
         if (!end_batch(r, width, rows, longest))
             return false;
     }
@@ -202,7 +209,7 @@ static bool read_plan(reading *r, const json_t *is)
     to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
     if (!to->text)
         return refuse(r, "no memory");
-    r->whole = true;
+    r->whole = true, r->cells = 0;
     if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
         (dropped && !number(r, dropped, INT64_MAX, "\"dropped\"", &to->plan.dropped)) || !read_shape(r, is))
         return false;

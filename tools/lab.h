@@ -3,7 +3,10 @@
  * it is missing. */
 #ifndef WEFT_TOOLS_LAB_H
 #define WEFT_TOOLS_LAB_H
+#include <math.h>
 #include "tools/plan.h"
+
+#define LAB_NONE ((double)NAN)                   /* a number that was not measured */
 
 /* A learning run of one seed, point by point. Runs of a plan have their points at the same places. */
 typedef struct { double tokens, updates, seconds, loss; } lab_point;
@@ -51,8 +54,8 @@ typedef struct {
     const char *cost_words;                     /* the model in words, its coefficients; a paragraph a line */
 } lab;
 
-/* report.c: a plan of which nothing is measured yet; who meets again over so many epochs is counted, if the
- * planner is one of the library's. False: the error was said. */
+/* report.c: a plan of which nothing is measured yet; who meets again over so many epochs, 5 at most, is
+ * counted, if the planner is one of the library's. False: the error was said. */
 bool lab_begin_plan(lab_plan *, const planned *, const int32_t *len, int64_t n, int epochs);
 /* page.c: one self-contained file of HTML, whole or not at all; the same bytes for the same numbers. */
 bool write_page(const char *path, const lab *);

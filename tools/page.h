@@ -1,7 +1,6 @@
 /* page.h - what the sections of the page share: markup, numbers, tables, charts. */
 #ifndef WEFT_TOOLS_PAGE_H
 #define WEFT_TOOLS_PAGE_H
-#include <math.h>
 #include "tools/lab.h"
 
 /* figures: how many figures and tables there were, for names; section: the number of the one that is open. */
@@ -16,7 +15,7 @@ void put_text(page *, const char *text);
 /* With a comma at each thousand; so many digits behind the point, "-" for NaN. */
 void put_number(page *, int64_t);
 void put_real(page *, double, int digits);
-/* "3 pool:count=64": a plan's number on this page, and its name. */
+/* "3 pool:count=64": a plan's number on this page, and its name, where lines may break. */
 void put_plan(page *, int plan);
 
 /* ---- sections ---- */
@@ -42,14 +41,15 @@ enum {
     CHART_HEIGHT = 220,
     CHART_LEFT = 46,
     CHART_RIGHT = 10,
-    CHART_TOP = 14,
+    CHART_TOP = 24,
     CHART_BOTTOM = 42
 };
-/* Values low .. high lie at pixels from .. to; of a base: on a logarithmic axis. */
-typedef struct { double low, high, from, to; int base; } scale;
+/* Values low .. high lie at pixels from .. to; on a logarithmic axis or an even one. */
+typedef struct { double low, high, from, to; bool logarithmic; } scale;
 double scaled(const scale *, double value);
-/* Widened to whole steps; a range of one value gets some room. */
-scale scale_of(double low, double high, int base, double from, double to);
+/* Widened to whole steps, on a logarithmic axis, base 10, to 1, 2 or 5 of a power; a range of one value gets
+ * some room. */
+scale scale_of(double low, double high, bool logarithmic, double from, double to);
 void begin_figures(page *);
 void end_figures(page *);
 /* An image of that height with a title and a description; the caption follows by hand, after end_image. */

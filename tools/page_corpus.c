@@ -24,6 +24,7 @@ static void set_edges(counted *c)
         int64_t next = (int64_t)((double)c->edge[c->bins] * factor);
         c->edge[c->bins + 1] = next > c->edge[c->bins] ? next : c->edge[c->bins] + 1;
     }
+    c->edge[c->bins] = c->edge[c->bins] > c->longest ? c->edge[c->bins] : c->longest + 1;
 }
 
 static bool count_lengths(const lab *l, counted *c)
@@ -73,7 +74,7 @@ static void put_mark(page *p, const scale *x, const scale *y, double value, cons
     double at = scaled(x, value);
     bool right = at > (x->from + x->to) / 2;
     put(p, "<path class=\"mark%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class_, at, y->from, y->to);
-    put_label(p, at + (right ? -4 : 4), y->to + 11 + 13 * row, right ? "end" : "start", "%s %.6g", name,
+    put_label(p, at + (right ? -4 : 4), y->to + 11 + 13 * row, right ? "end" : "start", "%s %.4g", name,
               value);
 }
 
@@ -86,8 +87,8 @@ static void put_histogram(page *p, const counted *c)
     double high = (double)c->edge[c->bins];
     for (int i = 0; i < marks; i++)
         high = fmax(high, (double)mark[i]);
-    scale x = scale_of(1, high, 10, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(0, (double)most, 0, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(1, high, true, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
+          y = scale_of(0, (double)most, false, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
     begin_image(p, CHART_HEIGHT, "Histogram of lengths",
                 "Bars over a logarithmic axis of length. The mean is %.1f, the longest %lld tokens.", c->mean,
                 (long long)c->longest);
@@ -104,8 +105,8 @@ static void put_histogram(page *p, const counted *c)
     for (int i = 0; i < marks; i++)
         put_mark(p, &x, &y, (double)mark[i], " dash", i + 1, "capacity");
     end_image(p);
-    put(p,
-        "Sequences by length; bars grow by a fifth. Solid line: the mean. Broken lines: capacities of rows.");
+    put(p, "Sequences by length; each bar is wider than the one before by the same factor. Solid line: the "
+           "mean. Broken lines: capacities of rows.");
     end_figure(p);
 }
 

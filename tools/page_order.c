@@ -49,7 +49,7 @@ static void put_strips(page *p, int plan)
                 "it is %.3g to %.3g.",
                 w.least, w.largest);
     for (int i = 0; i < 7; i++) {
-        double x = 8 + (4 * i + 2) * each;
+        double x = 8 + (4 * i + 2.5) * each;
         put(p, "<path class=\"grid\" d=\"M%.1f 4V%.1f\"/>\n", x, height - STRIPS_BOTTOM);
         put_label(p, x, height - STRIPS_BOTTOM + 14, "middle", "%s", marks[i]);
     }
@@ -77,24 +77,21 @@ void put_weights(page *p)
         { "largest", piece_largest, -1, 2 },
         { "cv", piece_cv, -1, 3 },
     };
-    put(p, "<p>How much a token counts in the gradient of one pass, where the mean is 1 and each batch is an "
-           "update. A loss "
-           "that is the mean over each batch's tokens gives those of small batches more; a sum over one "
-           "divisor for all "
-           "batches does not.</p>\n");
+    put(p, "<p>How much a token counts in the gradient of one pass, where the mean is 1 and each batch is "
+           "an update. A loss that is the mean over each batch's tokens gives those of small batches more; "
+           "a sum over one divisor for all batches does not.</p>\n");
     put_plan_table(p,
                    "Weights of tokens under three normalisers: the mean over a batch's tokens; one divisor "
-                   "for the plan; the "
-                   "mean of the means of a batch's pieces. cv: the standard deviation over the mean.",
+                   "for the plan; the mean of the means of a batch's pieces. cv: the standard deviation "
+                   "over the mean.",
                    columns, sizeof columns / sizeof *columns);
     int n = put_multiples(p);
     begin_figures(p);
     for (int i = 0; i < n; i++)
         put_strips(p, i);
     end_figures(p);
-    put(p, "<p>Height: the share of tokens, the highest bar of each strip full; a bar is half a power of two "
-           "wide, and the "
-           "outermost have all beyond.</p>\n");
+    put(p, "<p>Height: the share of tokens, the highest bar of each strip full; a bar spans "
+           "a factor of the square root of two, and the outermost have all beyond.</p>\n");
 }
 
 /* ---- order ---- */
@@ -102,15 +99,15 @@ static double eta2(const lab_plan *p) { return p->made->figures.eta2; }
 static double autocorrelation(const lab_plan *p)
 {
     double r;
-    return weft_plan_autocorrelation(&p->made->plan, &r) == WEFT_OK ? r : NAN;
+    return weft_plan_autocorrelation(&p->made->plan, &r) == WEFT_OK ? r : LAB_NONE;
 }
-static double epochs(const lab_plan *p) { return p->epochs ? p->epochs : NAN; }
-static double pairs(const lab_plan *p) { return p->epochs ? p->meetings.pairs : NAN; }
-static double again(const lab_plan *p) { return p->epochs > 1 ? p->meetings.again : NAN; }
-static double by_chance(const lab_plan *p) { return p->epochs > 1 ? p->meetings.by_chance : NAN; }
+static double epochs(const lab_plan *p) { return p->epochs ? p->epochs : LAB_NONE; }
+static double pairs(const lab_plan *p) { return p->epochs ? p->meetings.pairs : LAB_NONE; }
+static double again(const lab_plan *p) { return p->epochs > 1 ? p->meetings.again : LAB_NONE; }
+static double by_chance(const lab_plan *p) { return p->epochs > 1 ? p->meetings.by_chance : LAB_NONE; }
 static double ratio(const lab_plan *p)
 {
-    return p->epochs > 1 && p->meetings.by_chance > 0 ? p->meetings.again / p->meetings.by_chance : NAN;
+    return p->epochs > 1 && p->meetings.by_chance > 0 ? p->meetings.again / p->meetings.by_chance : LAB_NONE;
 }
 
 enum { POINTS = 160, SMALL = 150 }; /* points of a small chart; its height */
@@ -139,8 +136,8 @@ static void put_means(page *p, int plan, double highest)
     double group[POINTS][3];
     const weft_plan *is = &p->lab->plan[plan].made->plan;
     int n = group_means(is, group);
-    scale x = scale_of(0, (double)is->batches, 0, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(0, highest, 0, SMALL - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(0, (double)is->batches, false, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
+          y = scale_of(0, highest, false, SMALL - CHART_BOTTOM, CHART_TOP);
     begin_image(p, SMALL, "Mean length of batches",
                 "%lld batches, the mean length of each against its number.", (long long)is->batches);
     put_axes(p, &x, &y, "batch", "mean length", SMALL);
@@ -168,18 +165,17 @@ static void put_means(page *p, int plan, double highest)
 void put_order(page *p)
 {
     static const page_column columns[] = {
-        { "η²", eta2, -1, 3 }, { "autocorrelation", autocorrelation, 0, 3 },
-        { "epochs", epochs, 0, 0 },     { "pairs", pairs, 0, 0 },
-        { "again", again, 0, 0 },       { "by chance", by_chance, 0, 1 },
+        { "η²", eta2, -1, 3 },      { "autocorrelation", autocorrelation, 0, 3 },
+        { "epochs", epochs, 0, 0 }, { "pairs", pairs, 0, 0 },
+        { "again", again, 0, 0 },   { "by chance", by_chance, 0, 1 },
         { "ratio", ratio, -1, 2 },
     };
     double highest = 0, group[POINTS][3];
     put_plan_table(p,
                    "Order. Autocorrelation: of a batch's mean length with the next one's. Pairs: of "
-                   "sequences that begin in one "
-                   "batch, over the epochs. Again: pairs that do so in two of the epochs, over all twos of "
-                   "them; by chance: "
-                   "what that would be if each epoch's batches were drawn anew. Exact counts.",
+                   "sequences that begin in one batch, over the epochs. Again: pairs that do so in two of "
+                   "the epochs, over all twos of them; by chance: what that would be if each epoch's "
+                   "batches were drawn anew. Exact counts.",
                    columns, sizeof columns / sizeof *columns);
     for (int i = 0; i < p->lab->plans; i++)
         for (int k = group_means(&p->lab->plan[i].made->plan, group); k--;)
@@ -223,7 +219,7 @@ static void put_live_chart(page *p, int plan)
         all_steps += steps[i], all_tokens += tokens[i];
     for (int i = 0; i < n && all_tokens > 0; i++)
         most = fmax(most, fmax(steps[i] / all_steps, tokens[i] / all_tokens));
-    scale y = scale_of(0, fmax(most, .1) * 100, 0, SMALL - CHART_BOTTOM, CHART_TOP);
+    scale y = scale_of(0, fmax(most, .1) * 100, false, SMALL - CHART_BOTTOM, CHART_TOP);
     scale x = { 0, n ? n : 1, CHART_LEFT, CHART_WIDTH - CHART_RIGHT, 0 };
     double each = (x.to - x.from) / x.high;
     begin_image(p, SMALL, "Live rows",
@@ -232,15 +228,14 @@ static void put_live_chart(page *p, int plan)
     put(p, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", x.from, y.to, y.from, x.to);
     put_label(p, x.from - 5, y.from + 4, "end", "0");
     put_label(p, x.from - 5, y.to + 4, "end", "%.3g", y.high);
-    put_label(p, 2, y.to - 4, "start", "%% of steps, tokens");
+    put_label(p, 2, y.to - 10, "start", "%% of steps, tokens");
     put_label(p, (x.from + x.to) / 2, SMALL - 6, "middle", "live rows, from");
     for (int i = 0; i < n && all_tokens > 0; i++) {
         double left = x.from + i * each, a = scaled(&y, 100 * steps[i] / all_steps),
                b = scaled(&y, 100 * tokens[i] / all_tokens);
         put(p,
             "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/><rect "
-            "class=\"hollow\" x=\"%.1f\" "
-            "y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
+            "class=\"hollow\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
             left + each * .1, a, each * .38, y.from - a, left + each * .52, b, each * .38, y.from - b);
         put_label(p, left + each / 2, y.from + 14, "middle", "%lld", (long long)(i ? 1LL << (i - 1) : 0));
     }
@@ -254,8 +249,8 @@ static void put_live_chart(page *p, int plan)
 void put_live(page *p)
 {
     put(p, "<p>How many rows have a token at a step: full bars are the share of steps, hollow ones that of "
-           "tokens. Steps with few "
-           "live rows take nearly as long as those with many.</p>\n");
+           "tokens. On a device that is bound by steps, one with few live rows takes as long as one with "
+           "many.</p>\n");
     int n = put_multiples(p);
     begin_figures(p);
     for (int i = 0; i < n; i++)

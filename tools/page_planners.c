@@ -17,8 +17,14 @@ FIGURE(eta2, eta2)
 FIGURE(dropped, dropped)
 FIGURE(cuts, cuts)
 FIGURE(empty, empty)
-static double l1(const lab_plan *p) { return p->made->opts.capacity ? (double)p->made->figures.l1 : NAN; }
-static double l2(const lab_plan *p) { return p->made->opts.capacity ? (double)p->made->figures.l2 : NAN; }
+static double l1(const lab_plan *p)
+{
+    return p->made->opts.capacity ? (double)p->made->figures.l1 : LAB_NONE;
+}
+static double l2(const lab_plan *p)
+{
+    return p->made->opts.capacity ? (double)p->made->figures.l2 : LAB_NONE;
+}
 static double planner_ms(const lab_plan *p) { return p->planner_ms; }
 static double predicted_ms(const lab_plan *p) { return p->predicted_ms; }
 static double median_ms(const lab_plan *p) { return p->median_ms; }
@@ -31,7 +37,10 @@ static weft_plan_work work_of(const lab_plan *p)
     weft_plan_work w;
     return weft_plan_count_work(&p->made->plan, &w) == WEFT_OK ? w : (weft_plan_work){ 0 };
 }
-static double wasted(double padded, double needed) { return padded > 0 ? 100 * (1 - needed / padded) : NAN; }
+static double wasted(double padded, double needed)
+{
+    return padded > 0 ? 100 * (1 - needed / padded) : LAB_NONE;
+}
 static double products(const lab_plan *p) { return (double)work_of(p).products; }
 static double padded_products(const lab_plan *p) { return (double)work_of(p).padded_products; }
 static double wasted_products(const lab_plan *p)
@@ -49,52 +58,56 @@ static double wasted_squares(const lab_plan *p)
     return wasted(w.padded_squares, w.squares);
 }
 
+static const page_column plan_columns[] = {
+    { "batches", batches, 0, 0 },
+    { "rows", rows, 0, 0 },
+    { "pieces", segments, 0, 0 },
+    { "tokens", tokens, 0, 0 },
+    { "cells", cells, -1, 0 },
+    { "fill", fill, 1, 3 },
+    { "steps", steps, -1, 0 },
+    { "runs", runs, -1, 0 },
+    { "live rows", mean_live, 1, 1 },
+    { "pieces a row", a_row, 0, 2 },
+    { "η²", eta2, -1, 3 },
+    { "L1", l1, 0, 0 },
+    { "L2", l2, 0, 0 },
+    { "dropped", dropped, 0, 0 },
+    { "cut", cuts, 0, 0 },
+    { "empty", empty, 0, 0 },
+    { "planner ms", planner_ms, -1, 1 },
+    { "predicted ms", predicted_ms, -1, 1 },
+    { "measured ms", median_ms, -1, 1 },
+    { "10 of 100", p10_ms, 0, 1 },
+    { "90 of 100", p90_ms, 0, 1 },
+};
+static const page_column work_columns[] = {
+    { "products", products, 0, 0 },
+    { "padded products", padded_products, -1, 0 },
+    { "wasted products %", wasted_products, -1, 1 },
+    { "sums", sums, 0, 0 },
+    { "padded sums", padded_sums, -1, 0 },
+    { "squares", squares, 0, 0 },
+    { "padded squares", padded_squares, -1, 0 },
+    { "wasted squares %", wasted_squares, -1, 1 },
+};
+
 void put_planners(page *p)
 {
-    static const page_column plans[] = {
-        { "batches", batches, 0, 0 },
-        { "rows", rows, 0, 0 },
-        { "pieces", segments, 0, 0 },
-        { "tokens", tokens, 0, 0 },
-        { "cells", cells, -1, 0 },
-        { "fill", fill, 1, 3 },
-        { "steps", steps, -1, 0 },
-        { "runs", runs, -1, 0 },
-        { "live rows", mean_live, 1, 1 },
-        { "pieces a row", a_row, 0, 2 },
-        { "η²", eta2, -1, 3 },
-        { "L1", l1, 0, 0 },
-        { "L2", l2, 0, 0 },
-        { "dropped", dropped, 0, 0 },
-        { "cut", cuts, 0, 0 },
-        { "empty", empty, 0, 0 },
-        { "planner ms", planner_ms, -1, 1 },
-        { "predicted ms", predicted_ms, -1, 1 },
-        { "measured ms", median_ms, -1, 1 },
-        { "10 of 100", p10_ms, 0, 1 },
-        { "90 of 100", p90_ms, 0, 1 },
-    };
-    static const page_column work[] = {
-        { "products", products, 0, 0 },         { "padded", padded_products, -1, 0 },
-        { "wasted %", wasted_products, -1, 1 }, { "sums", sums, 0, 0 },
-        { "padded", padded_sums, -1, 0 },       { "squares", squares, 0, 0 },
-        { "padded", padded_squares, -1, 0 },    { "wasted %", wasted_squares, -1, 1 },
-    };
     put_plan_table(
         p,
         "All plans; the best of a column is bold where one is better. Steps: the widths of all batches. "
-        "Runs: "
-        "of equal live rows. Live rows: tokens a step. η²: the share of the lengths' variance that "
-        "lies "
-        "between batches, 0 if batches are alike. L1, L2: so many rows are needed at least. Cut: pieces that "
-        "do not begin their sequence. 10 and 90 of 100 passes were as fast. A dash: not measured.",
-        plans, sizeof plans / sizeof *plans);
+        "Runs: of equal live rows. Live rows: tokens a step. η²: the share of the lengths' variance that "
+        "lies between batches, 0 if batches are alike. L1, L2: so many rows are needed at least. Cut: "
+        "pieces that do not begin their sequence. 10 of 100, 90 of 100: so many passes took no longer. A "
+        "dash: not measured.",
+        plan_columns, sizeof plan_columns / sizeof *plan_columns);
     put_plan_table(
         p,
         "Operations. Products: a token each, and padded a cell each; a recurrent layer and its input "
         "projection multiply by their matrices for every one. Sums: one fewer than products in each piece, "
         "padded in each row. Squares: pairs of tokens that attend to each other, padded of cells of a row.",
-        work, sizeof work / sizeof *work);
+        work_columns, sizeof work_columns / sizeof *work_columns);
 }
 
 /* ---- steps against milliseconds ---- */
@@ -108,8 +121,8 @@ void put_steps(page *p)
         put_missing(p, "Nothing was run for this page, so there are no milliseconds.");
         return;
     }
-    scale x = scale_of(0, most, 0, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(0, slowest, 0, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(0, most, false, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
+          y = scale_of(0, slowest, false, CHART_HEIGHT - CHART_BOTTOM, CHART_TOP);
     begin_figures(p);
     begin_image(p, CHART_HEIGHT, "Steps against milliseconds",
                 "A dot for each plan, with its number in the table.");
@@ -125,8 +138,7 @@ void put_steps(page *p)
     }
     end_image(p);
     put(p, "Where dots lie on a line through the origin a device is bound by steps, as GPUs are with small "
-           "layers; where they "
-           "lie level, by tokens. Numbers are those of the table.");
+           "layers; where they lie level, by tokens. Numbers are those of the table.");
     end_figure(p);
     end_figures(p);
 }

@@ -42,10 +42,9 @@ void put_gradient(page *p)
         measured = measured || !isnan(p->lab->plan[i].bias) || !isnan(p->lab->plan[i].noise);
     if (measured)
         put_plan_table(p,
-                       "At fixed weights. Bias: how far the mean of the batches' gradients is from the whole "
-                       "gradient, over its "
-                       "norm. Noise: the trace of the covariance of the batches' gradients over the square "
-                       "of that norm.",
+                       "At fixed weights. Bias: how far the mean of the batches' gradients is from the "
+                       "whole gradient, over its norm. Noise: the trace of the covariance of the batches' "
+                       "gradients over the square of that norm.",
                        columns, 2);
     else
         put_missing(p, "No gradients were computed for this page.");
@@ -66,8 +65,8 @@ void put_contamination(page *p)
         return;
     }
     begin_table(p,
-                "One sequence at a time is changed, then filled with NaN; what comes of all others must keep "
-                "every bit.",
+                "One sequence at a time is changed, then filled with NaN; what comes of all others must "
+                "keep every bit.",
                 heads);
     for (int i = 0; i < p->lab->contaminations; i++) {
         const lab_contamination *is = p->lab->contamination + i;
@@ -89,9 +88,9 @@ void put_adversaries(page *p)
         return;
     }
     begin_table(p,
-                "Rows for instances that are hard to pack, against the bound on rows. A guarantee is of rows "
-                "over the best "
-                "there can be, so a ratio above it is a fault only where the bound is met.",
+                "Rows for instances that are hard to pack, against the bound on rows. A guarantee is of "
+                "rows over the best there can be, so a ratio above it is a fault only where the bound is "
+                "met.",
                 heads);
     for (int i = 0; i < p->lab->adversaries; i++) {
         const lab_adversary *is = p->lab->adversary + i;
@@ -104,7 +103,7 @@ void put_adversaries(page *p)
         put(p, "<td>");
         put_real(p, is->ratio, 3);
         put(p, "</td><td>");
-        put_real(p, is->guarantee > 0 ? is->guarantee : NAN, 3);
+        put_real(p, is->guarantee > 0 ? is->guarantee : LAB_NONE, 3);
         put(p, "</td><td class=\"words\">%s</td></tr>\n",
             above ? "<strong class=\"bad\">above</strong>" : "");
     }
@@ -129,7 +128,7 @@ static bool is_drawable(const lab_cost *c) { return c->predicted_ms > 0 && c->me
 
 static void put_cost_chart(page *p)
 {
-    double low = INFINITY, high = 0;
+    double low = HUGE_VAL, high = 0;
     for (int i = 0; i < p->lab->costs; i++)
         if (is_drawable(p->lab->cost + i)) {
             const lab_cost *c = p->lab->cost + i;
@@ -137,8 +136,8 @@ static void put_cost_chart(page *p)
             high = fmax(high, fmax(c->predicted_ms, c->measured_ms));
         }
     double height = CHART_WIDTH - CHART_LEFT - CHART_RIGHT + CHART_TOP + CHART_BOTTOM;
-    scale x = scale_of(low, high, 10, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
-          y = scale_of(low, high, 10, height - CHART_BOTTOM, CHART_TOP);
+    scale x = scale_of(low, high, true, CHART_LEFT, CHART_WIDTH - CHART_RIGHT),
+          y = scale_of(low, high, true, height - CHART_BOTTOM, CHART_TOP);
     begin_image(p, height, "Predicted against measured",
                 "Logarithmic axes; on the diagonal the prediction is right.");
     put_axes(p, &x, &y, "predicted ms", "measured ms", height);
@@ -181,7 +180,7 @@ void put_cost(page *p)
         put(p, "</td><td>");
         put_real(p, c->measured_ms, 3);
         put(p, "</td><td>");
-        put_real(p, c->measured_ms > 0 ? 100 * (c->predicted_ms / c->measured_ms - 1) : NAN, 1);
+        put_real(p, c->measured_ms > 0 ? 100 * (c->predicted_ms / c->measured_ms - 1) : LAB_NONE, 1);
         put(p, "</td><td>%s</td></tr>\n", c->held_out ? "yes" : "no");
     }
     end_table(p);

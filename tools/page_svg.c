@@ -3,10 +3,7 @@
 #include "tools/page.h"
 
 /* ---- scales ---- */
-static double bent(const scale *s, double value)
-{
-    return s->base == 2 ? log2(value) : s->base ? log10(value) : value;
-}
+static double bent(const scale *s, double value) { return s->logarithmic ? log10(value) : value; }
 
 double scaled(const scale *s, double value)
 {
@@ -14,27 +11,26 @@ double scaled(const scale *s, double value)
     return s->from + (bent(s, value) - low) / (high - low) * (s->to - s->from);
 }
 
-/* 1, 2 or 5 times a power of ten, at most so many in the span. */
-static double step_of(double span, int most)
+/* 1, 2 or 5 times a power of ten that is at least x. */
+static double round_up(double x)
 {
-    double step = pow(10, floor(log10(span / most))), factor = span / most / step;
-    return step * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
+    double power = pow(10, floor(log10(x))), factor = x / power * (1 - 1e-9);
+    return power * (factor <= 1 ? 1 : factor <= 2 ? 2 : factor <= 5 ? 5 : 10);
 }
+static double round_down(double x) { return 1 / round_up(1 / x); }
+static double step_of(const scale *s) { return round_up((s->high - s->low) / 5); }
 
-scale scale_of(double low, double high, int base, double from, double to)
+scale scale_of(double low, double high, bool logarithmic, double from, double to)
 {
-    scale s = { low, high, from, to, base };
-    if (base) {
-        s.low = isfinite(low) && low > 0 ? low : 1, s.high = isfinite(high) && high > s.low ? high : s.low;
-        double first = floor(bent(&s, s.low) + 1e-9), last = ceil(bent(&s, s.high) - 1e-9);
-        s.low = pow(base, first), s.high = pow(base, last > first ? last : first + 1);
+    bool known = isfinite(low) && isfinite(high) && (!logarithmic || low > 0);
+    scale s = { known ? low : 1, known ? high : 2, from, to, logarithmic };
+    if (logarithmic) {
+        s.low = round_down(s.low), s.high = round_up(s.high > s.low ? s.high : s.low * 1.5);
         return s;
     }
-    if (!isfinite(low) || !isfinite(high))
-        s.low = 0, s.high = 1;
     if (s.high - s.low <= 1e-9 * fabs(s.high))
-        s.high = s.low + (s.low ? fabs(s.low) : 1);
-    double step = step_of(s.high - s.low, 5);
+        s.high = s.low + (s.low > 0 ? s.low : 1);
+    double step = step_of(&s);
     s.low = floor(s.low / step + 1e-9) * step, s.high = ceil(s.high / step - 1e-9) * step;
     return s;
 }
@@ -42,19 +38,19 @@ scale scale_of(double low, double high, int base, double from, double to)
 /* The values to be marked, at most 32. */
 static int ticks(const scale *s, double *tick)
 {
+    static const double parts[] = { 1, 2, 5 };
     int n = 0;
-    if (!s->base) {
-        double step = step_of(s->high - s->low, 5);
-        for (int i = 0; i < 32 && s->low + i * step <= s->high + step * 1e-6; i++)
-            tick[n++] = s->low + i * step;
+    for (int i = 0; !s->logarithmic && i < 32 && s->low + i * step_of(s) <= s->high + step_of(s) * 1e-6; i++)
+        tick[n++] = s->low + i * step_of(s);
+    if (!s->logarithmic)
         return n;
-    }
-    double first = bent(s, s->low), span = bent(s, s->high) - first, each = ceil(span / 6);
-    for (int i = 0; i * each <= span + 1e-9 && n < 30; i++) {
-        tick[n++] = pow(s->base, first + i * each);
-        if (s->base == 10 && span <= 2 && i < span)
-            tick[n] = 2 * tick[n - 1], tick[n + 1] = 5 * tick[n - 1], n += 2;
-    }
+    double first = floor(log10(s->low) + 1e-9), span = log10(s->high / s->low), each = ceil(span / 6);
+    for (double power = first; power <= log10(s->high) + 1e-9; power += each)
+        for (int k = 0; k < (span <= 3 ? 3 : 1) && n < 32; k++) {
+            double value = pow(10, power) * parts[k];
+            if (value >= s->low * (1 - 1e-9) && value <= s->high * (1 + 1e-9))
+                tick[n++] = value;
+        }
     return n;
 }
 
@@ -125,5 +121,5 @@ void put_axes(page *p, const scale *x, const scale *y, const char *x_label, cons
     }
     put(p, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", x->from, y->to, y->from, x->to);
     put_label(p, (x->from + x->to) / 2, height - 6, "middle", "%s", x_label);
-    put_label(p, 2, y->to - 4, "start", "%s", y_label);
+    put_label(p, 2, y->to - 10, "start", "%s", y_label);
 }

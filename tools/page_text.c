@@ -56,8 +56,17 @@ void put_text(page *p, const char *text)
 
 void put_plan(page *p, int plan)
 {
+    const char *name = p->lab->plan[plan].made->text;
     put(p, "%d ", plan + 1);
-    put_text(p, p->lab->plan[plan].made->text);
+    for (size_t n; *name; name += n) { /* options one by one */
+        char part[200];
+        n = strcspn(name, ":,/");
+        n += name[n] != 0;
+        n = n < sizeof part ? n : sizeof part - 1;
+        snprintf(part, sizeof part, "%.*s", (int)n, name);
+        put_text(p, part);
+        put(p, "%s", name[n] ? "<wbr/>" : "");
+    }
 }
 
 /* ---- numbers ---- */
@@ -98,8 +107,8 @@ void begin_table(page *p, const char *caption, const char *const *heads)
 {
     int k = ++p->figures;
     put(p,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n"
-        "<caption id=\"t%d\">%s</caption>\n<thead><tr>",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"t%d\">\n<table>\n<caption "
+        "id=\"t%d\"><span>%s</span></caption>\n<thead><tr>",
         k, k, caption);
     for (; *heads; heads++)
         put(p, "<th scope=\"col\">%s</th>", *heads);
@@ -108,47 +117,49 @@ void begin_table(page *p, const char *caption, const char *const *heads)
 
 void end_table(page *p) { put(p, "</tbody>\n</table>\n</div>\n"); }
 
-/* The best value of a column; NaN: all are equal, or none is better. */
-static double best_of(const lab *l, const page_column *c)
+/* The best of a column, value [plans]; NaN: all are equal, or none is better. */
+static double best_of(const double *value, int plans, int better)
 {
-    double best = NAN;
+    double best = LAB_NONE;
     bool equal = true;
-    for (int i = 0; i < l->plans && c->better; i++) {
-        double value = c->get(l->plan + i);
-        equal = equal && (isnan(value) || isnan(best) || value == best);
-        if (!isnan(value) && (isnan(best) || (value - best) * c->better > 0))
-            best = value;
+    for (int i = 0; i < plans && better; i++) {
+        equal = equal && (isnan(value[i]) || isnan(best) || value[i] == best);
+        if (!isnan(value[i]) && (isnan(best) || (value[i] - best) * better > 0))
+            best = value[i];
     }
-    return equal ? NAN : best;
+    return equal ? LAB_NONE : best;
 }
 
-static void put_cell(page *p, const page_column *c, int plan, double best)
+static void put_cell(page *p, double value, int digits, bool is_best)
 {
-    double value = c->get(p->lab->plan + plan);
-    bool is_best = value == best;
     put(p, "<td>%s", is_best ? "<strong>" : "");
-    put_real(p, value, c->digits);
+    put_real(p, value, digits);
     put(p, "%s</td>", is_best ? "</strong>" : "");
 }
 
 void put_plan_table(page *p, const char *caption, const page_column *columns, int n)
 {
+    int plans = p->lab->plans;
     const char **heads = calloc((size_t)n + 2, sizeof *heads);
-    double *best = calloc((size_t)n + 1, sizeof *best);
-    if (heads && best) {
+    double *value = calloc((size_t)n * (size_t)plans + 1, sizeof *value);
+    if (heads && value) {
         heads[0] = "planner";
         for (int k = 0; k < n; k++)
-            heads[k + 1] = columns[k].head, best[k] = best_of(p->lab, columns + k);
+            heads[k + 1] = columns[k].head;
+        for (int k = 0; k < n; k++)
+            for (int i = 0; i < plans; i++)
+                value[k * plans + i] = columns[k].get(p->lab->plan + i);
         begin_table(p, caption, heads);
-        for (int i = 0; i < p->lab->plans; i++) {
+        for (int i = 0; i < plans; i++) {
             put(p, "<tr><th scope=\"row\">");
             put_plan(p, i);
             put(p, "</th>");
             for (int k = 0; k < n; k++)
-                put_cell(p, columns + k, i, best[k]);
+                put_cell(p, value[k * plans + i], columns[k].digits,
+                         value[k * plans + i] == best_of(value + k * plans, plans, columns[k].better));
             put(p, "</tr>\n");
         }
         end_table(p);
     }
-    free(heads), free(best);
+    free(heads), free(value);
 }

@@ -1,5 +1,4 @@
 /* report.c - from plans to the page: what is known of them without running anything. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/lab.h"
@@ -36,13 +35,13 @@ static bool count_meetings(lab_plan *l, const int32_t *len, int64_t n, int epoch
 bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n, int epochs)
 {
     *l = (lab_plan){ .made = t,
-                     .planner_ms = NAN,
-                     .predicted_ms = NAN,
-                     .median_ms = NAN,
-                     .p10_ms = NAN,
-                     .p90_ms = NAN,
-                     .bias = NAN,
-                     .noise = NAN };
+                     .planner_ms = LAB_NONE,
+                     .predicted_ms = LAB_NONE,
+                     .median_ms = LAB_NONE,
+                     .p10_ms = LAB_NONE,
+                     .p90_ms = LAB_NONE,
+                     .bias = LAB_NONE,
+                     .noise = LAB_NONE };
     epochs = epochs < EPOCHS ? epochs : EPOCHS;
     return !is_ours(t) || epochs < 1 || count_meetings(l, len, n, epochs);
 }

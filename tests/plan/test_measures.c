@@ -68,8 +68,7 @@ static void compare_weights(const weft_plan *p, weft_normaliser by)
     for (int64_t b = 0; b < p->batches; b++)
         for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
             for (int32_t t = 0; t < p->segment[i].length; t++) {
-                double weight = slow_weight(p, by, b, p->segment + i),
-                       at = floor(2 * log2(weight) + 1e-9) + 20;
+                double weight = slow_weight(p, by, b, p->segment + i), at = round(2 * log2(weight)) + 20;
                 least = fmin(least, weight), most = fmax(most, weight);
                 sum += weight, squares += weight * weight, tokens++;
                 bin[(int)fmax(0, fmin(WEFT_WEIGHT_BINS - 1, at))]++;

@@ -192,7 +192,7 @@ Test(plan_run, no_gradient_flows_over_a_cut)
     weft_dataset d = data_of(IN);
     FOR_DEVICES(w)
     {
-        weft_plan p = planned("streams:slots=3,window=4");
+        weft_plan p = planned("streams:slots=3,window=4"), others = planned("order:count=5");
         weft_module *m = weft_module_new(w, "m"), *apart = weft_module_new(w, "apart");
         weft_rnn *r = rnn_of(m, "r", &k);
         weft_carried *kept = weft_carried_new(apart, "kept", r, &p);
@@ -200,6 +200,8 @@ Test(plan_run, no_gradient_flows_over_a_cut)
             weft_plan_step s = weft_plan_step_of(w, &p, b);
             weft_rnn_out out = weft_rnn_run_plan(r, weft_plan_tokens(&s, &d, 0, 0), &s, kept);
             weft_backward(weft_sum_all(weft_square(out.y)));
+            weft_plan_step between = weft_plan_step_of(w, &others, b % others.batches);
+            weft_rnn_run_plan(r, weft_plan_tokens(&between, &d, 0, 0), &between, kept);
             int64_t n = gradient_of(w, m, got);
             /* the same window from the first states as plain numbers */
             static weft_real first[MOST * HIDDEN];
@@ -221,7 +223,7 @@ Test(plan_run, no_gradient_flows_over_a_cut)
             gradient_of(w, m, want);
             close_to("a window", got, want, n, TOL(1e-12, 2e-6));
         }
-        weft_plan_free(&p);
+        weft_plan_free(&p), weft_plan_free(&others);
     }
 }
 
