@@ -13,7 +13,7 @@ below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }' || { echo "$1 is not
 
 check "a page and its times" says 0 '' run --planner random:count=8 --planner chunk:capacity=16,rows=4 --planner chunk:capacity=16,rows=1,carry=yes \
     --planner sorted:count=8 --planner refill:slots=1 --out a.html
-check "a page that is whole" eval 'grep -q "</html>" a.html && [ "$(grep -c "random:count=8" a.html)" -gt 3 ]'
+check "a page that is whole" eval 'grep -q "</html>" a.html && [ "$(grep -c "random:count=8" a.html)" -ge 1 ]'
 ! command -v xmllint >/dev/null || check "well formed" xmllint --html --noout a.html
 check "every line is an object" eval '! grep -vq "^{.*}$" a-times.jsonl'
 check "three rounds of times" is "$(lines a times random | wc -l)" 3
@@ -39,6 +39,14 @@ run --planner random:count=8 --out b.html >out 2>&1
 same() { lines "$1" learning random | sed 's/"seconds": [^,]*, //'; lines "$1" gradient random; }
 check "the same numbers again" is "$(same b)" "$(same a)"
 check "said on stderr" says 0 'refill.* no learning curve' run --planner refill:slots=4 --out c.html
+
+check "what is held out is said" is "$(grep -F '"data"' a-times.jsonl | values held_out_sequences)" 6
+if "$weft" corpora fortunes >lengths 2>/dev/null; then
+    check "all fortunes" says 0 'are over' "$weft" lab --corpus fortunes --limit=99999 --seconds=1 --planner order:count=64 --out h.html
+    check "the fixed split: every twentieth that is not a repetition" is "$(grep -F '"data"' h-times.jsonl | values held_out_sequences) $(grep -F '"data"' h-times.jsonl | values held_out_tokens)" "757 131316"
+else
+    echo "skipped: fortunes: $("$weft" corpora fortunes 2>&1)"
+fi
 
 # ---- the time, and the user
 check "the time is over: a page of what there is" says 0 '1 s are over; d.html has what' run --seconds=1 --limit=100000 --corpus geometric:.01,n=9000 --planner random:count=8 --out d.html

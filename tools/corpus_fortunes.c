@@ -1,5 +1,6 @@
-/* corpus_fortunes.c - the texts of Debian's packages fortunes and fortunes-min: what lies between lines "%",
- * without the last line end; bytes. Files by their names' bytes, so the order is the same everywhere. */
+/* corpus_fortunes.c - the texts of Debian's packages fortunes and fortunes-min, bytes: what lies between
+ * lines "%", without empty lines around it. The line behind a "%" is text whatever it is. The files of
+ * fortunes-min first, each package's by their names' bytes, so the order is the same everywhere. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,9 +10,15 @@
 
 #define FOLDER "/usr/share/games/fortunes"
 
-static int by_bytes(const struct dirent **a, const struct dirent **b)
+static int is_of_second(const char *name)
 {
-    return strcmp((*a)->d_name, (*b)->d_name);
+    return strcmp(name, "fortunes") && strcmp(name, "literature") && strcmp(name, "riddles");
+}
+
+static int by_package(const struct dirent **a, const struct dirent **b)
+{
+    int order = is_of_second((*a)->d_name) - is_of_second((*b)->d_name);
+    return order ? order : strcmp((*a)->d_name, (*b)->d_name);
 }
 /* Beside each there are its index, .dat, and a link, .u8. */
 static int is_text(const struct dirent *d) { return !strchr(d->d_name, '.'); }
@@ -19,18 +26,19 @@ static int is_text(const struct dirent *d) { return !strchr(d->d_name, '.'); }
 /* From here to the line "%", or to the end; returns where the next text begins. */
 static const char *read_text(const char *at, const char *end, corpus_builder *b, bool *good)
 {
-    const char *start = at, *line = at;
-    for (; line < end; line = at) {
-        const char *stop = memchr(line, '\n', (size_t)(end - line));
-        at = stop ? stop + 1 : end;
-        if (*line == '%' && (stop ? stop : end) == line + 1)
-            break;
-    }
-    if (line > start && line[-1] == '\n')
-        line--;
-    for (const char *c = start; c < line && *good; c++)
+    const char *start = at, *line = at, *stop = at;
+    do {
+        line = at, stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop ? stop : end, at = stop < end ? stop + 1 : end;
+    } while (at < end && (line == start || stop != line + 1 || *line != '%'));
+    stop = line > start && stop == line + 1 && *line == '%' ? line : end;
+    while (start < stop && *start == '\n')
+        start++;
+    while (stop > start && stop[-1] == '\n')
+        stop--;
+    for (const char *c = start; c < stop && *good; c++)
         *good = corpus_token(b, (unsigned char)*c);
-    if (*good && line > start)
+    if (*good && stop > start)
         *good = corpus_end_sequence(b);
     return at;
 }
@@ -58,7 +66,7 @@ bool read_fortunes(const corpus_spec *s, corpus_builder *b)
     if (stat(FOLDER "/literature", &both) || stat(FOLDER "/computers", &both))
         return errno = ENOENT, false;
     struct dirent **file;
-    int n = scandir(FOLDER, &file, is_text, by_bytes);
+    int n = scandir(FOLDER, &file, is_text, by_package);
     if (n < 0)
         return say_error(FAILED, "corpora: %s: %s", FOLDER, strerror(errno)), errno = EIO, false;
     bool good = true;

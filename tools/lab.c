@@ -102,6 +102,18 @@ static bool open_times(lab_run *r)
            (say_error(FAILED, "lab: %s", weft_file_message()), false);
 }
 
+/* How large the parts are that models learn from and are tested by. */
+static bool write_sizes(const lab_run *r)
+{
+    weft_journal_text(r->times, "experiment", "data");
+    weft_journal_number(r->times, "sequences", (double)r->train.n);
+    weft_journal_number(r->times, "tokens", (double)r->train.offset[r->train.n]);
+    weft_journal_number(r->times, "held_out_sequences", (double)r->held.n);
+    weft_journal_number(r->times, "held_out_tokens", (double)r->held.offset[r->held.n]);
+    weft_journal_line_end(r->times);
+    return true;
+}
+
 static bool write_results(const lab_run *r, const char *command)
 {
     char device[64], date[32];
@@ -134,7 +146,7 @@ static int run_all(lab_run *r, const char *command)
 {
     bool (*const experiment[])(lab_run *) = { lab_compare_layouts, lab_contaminate,       lab_ask_adversaries,
                                               lab_measure_times,   lab_measure_gradients, lab_learn };
-    bool good = lab_read(r) && make_plans(r) && open_times(r);
+    bool good = lab_read(r) && make_plans(r) && open_times(r) && write_sizes(r);
     if (!good)
         return FAILED;
     for (size_t i = 0; i < sizeof experiment / sizeof *experiment && good && !lab_stops(r); i++)
