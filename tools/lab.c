@@ -40,8 +40,15 @@ void lab_progress(const lab_run *r, const char *format, ...)
     fflush(stderr);
 }
 
+void lab_end_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+}
+
 bool lab_refuse(const char *planner, weft *w)
 {
+    lab_end_progress();
     say_error(FAILED, "lab: %s: %s", planner, weft_error_message(w));
     return false;
 }
@@ -151,8 +158,7 @@ static int run_all(lab_run *r, const char *command)
         return FAILED;
     for (size_t i = 0; i < sizeof experiment / sizeof *experiment && good && !lab_stops(r); i++)
         good = experiment[i](r);
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
+    lab_end_progress();
     bool late = is_late(r);
     if (!write_results(r, command))
         return FAILED;

@@ -51,6 +51,7 @@ static bool plan_epoch(const run *u, int epoch, weft_plan *out, bool *own)
     o.seed = (uint64_t)u->seed + 1, o.epoch = epoch;
     if (weft_plan_make(t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
         return true;
+    lab_end_progress();
     say_error(FAILED, "lab: %s: %s", t->text, weft_plan_message());
     return *own = false;
 }
@@ -135,10 +136,11 @@ static bool learn(run *u)
         good = plan_epoch(u, e, &p, &own);
         fits = good && p.batches && p.tokens / p.batches <= 2 * u->update;
         if (good && !fits && !u->seed)
-            fprintf(stderr,
-                    "weft: lab: %s: a batch has %lld tokens, an update %lld: no learning curve of it\n",
-                    r->made[u->planner].text, (long long)(p.batches ? p.tokens / p.batches : 0),
-                    (long long)u->update);
+            lab_end_progress(),
+                fprintf(stderr,
+                        "weft: lab: %s: a batch has %lld tokens, an update %lld: no learning curve of it\n",
+                        r->made[u->planner].text, (long long)(p.batches ? p.tokens / p.batches : 0),
+                        (long long)u->update);
         u->total = r->asked.epochs * (good ? p.tokens - p.dropped : 0);
         good =
             good && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));

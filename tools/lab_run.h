@@ -39,6 +39,8 @@ bool lab_stops(const lab_run *);
 double lab_seconds(void);
 /* What is being done, on a terminal. */
 void lab_progress(const lab_run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Before anything else is said. */
+void lab_end_progress(void);
 /* The error of a model; false. */
 bool lab_refuse(const char *planner, weft *w);
 lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
