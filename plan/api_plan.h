@@ -131,10 +131,13 @@ WEFT_API weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len
                                        int64_t capacity, weft_plan_figures *out) WEFT_MUST_USE;
 
 /* ---- measures: what a plan does to gradients, work and order; formulas of it alone ---- */
-/* The weight of a token in the gradient of one pass over a plan, where the mean of all is 1 and
- * each batch is one update. A batch's loss is the mean over its tokens; its sum over a divisor that
- * all batches share, the mean tokens of a batch; or the mean of the means of its pieces. */
-typedef enum { WEFT_WEIGH_BATCH, WEFT_WEIGH_PLAN, WEFT_WEIGH_PIECES } weft_normaliser;
+/* What a batch's loss, a sum over its tokens, is divided by. BATCH: by its tokens, the mean of the
+ * batch, in which tokens of a small batch weigh more. PLAN: by tokens of the plan / batches, so all
+ * tokens weigh the same. SEQUENCES: each token by the length of its sequence, and all by sequences
+ * / batches, so all these weigh the same. weft_plan_loss of api_rnn.h does it. */
+typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_SEQUENCES } weft_plan_mean;
+/* The weight of a token in the gradient of one pass over a plan, each batch an update, where the
+ * mean of all is 1. */
 enum { WEFT_WEIGHT_BINS = 40 };
 /* cv: the standard deviation over the mean. tokens[i]: how many have a weight to which, of all
  * such powers, 2^((i - 20) / 2) is nearest on a logarithmic scale; the first and the last bin have
@@ -143,7 +146,7 @@ typedef struct {
     double least, largest, cv;
     int64_t tokens[WEFT_WEIGHT_BINS];
 } weft_token_weights;
-WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_normaliser by,
+WEFT_API weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by,
                                      weft_token_weights *out) WEFT_MUST_USE;
 /* Operations of a layer whose rows are all as wide as their batch, and of one that works on tokens
  * alone. products: one a cell or a token; a recurrent layer multiplies by its two matrices for

@@ -1,5 +1,7 @@
 /* measures.c - what a plan does to the gradient, to work and to the order of lengths. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include "plan/plan.h"
 
 static weft_status want(const char *function, const char *what)
@@ -14,14 +16,6 @@ static int64_t tokens_of(const weft_plan *p, const weft_plan_batch *b)
     for (int64_t i = b->first; i < b->first + b->n; i++)
         tokens += p->segment[i].length;
     return tokens;
-}
-
-static int64_t pieces_of(const weft_plan *p, const weft_plan_batch *b)
-{
-    int64_t pieces = 0;
-    for (int64_t i = b->first; i < b->first + b->n; i++)
-        pieces += p->segment[i].length > 0;
-    return pieces;
 }
 
 /* Bin 20 + k ends half-way between the k-th and the next power of sqrt(2): its fourth powers are 2^(2 k - 1)
@@ -43,35 +37,62 @@ static void weigh(weft_token_weights *w, double weight, int64_t tokens, double *
     *squares += (double)tokens * (weight - 1) * (weight - 1);
 }
 
-/* Each batch's tokens weigh `mean` together. */
-static void weigh_batch(const weft_plan *p, const weft_plan_batch *b, weft_normaliser by, double mean,
-                        weft_token_weights *w, double *squares)
+/* Every batch is `mean` tokens' worth: each batch's tokens share it, or all batches are divided by it. */
+static void weigh_by_batches(const weft_plan *p, double mean, bool alike, weft_token_weights *w,
+                             double *squares)
 {
-    int64_t tokens = tokens_of(p, b), pieces = pieces_of(p, b);
-    if (tokens && by == WEFT_WEIGH_BATCH)
-        weigh(w, mean / (double)tokens, tokens, squares);
-    else if (tokens && by == WEFT_WEIGH_PLAN)
-        weigh(w, mean / mean, tokens, squares); /* one divisor, the mean tokens of a batch, for all of them */
-    for (int64_t i = b->first; i < b->first + b->n && by == WEFT_WEIGH_PIECES; i++)
-        if (p->segment[i].length)
-            weigh(w, mean / (double)pieces / p->segment[i].length, p->segment[i].length, squares);
+    for (int64_t b = 0; b < p->batches; b++) {
+        int64_t tokens = tokens_of(p, p->batch + b);
+        if (tokens)
+            weigh(w, alike ? 1 : mean / (double)tokens, tokens, squares);
+    }
 }
 
-weft_status weft_plan_weigh(const weft_plan *plan, weft_normaliser by, weft_token_weights *out)
+/* Every sequence is as much as any other, whatever its length. */
+static weft_status weigh_by_sequences(const weft_plan *p, int64_t tokens, weft_token_weights *w,
+                                      double *squares)
 {
-    if (!plan || !out || by < WEFT_WEIGH_BATCH || by > WEFT_WEIGH_PIECES)
-        return want("plan_weigh", "a plan, one of three normalisers and room for weights are");
+    int64_t *length = weft__plan_memory(p->sequences, sizeof *length), sequences = 0;
+    if (!length)
+        return WEFT_ENOMEM;
+    memset(length, 0, (size_t)(p->sequences + 1) * sizeof *length);
+    for (int64_t i = 0; i < p->segments; i++)
+        length[p->segment[i].sequence] += p->segment[i].length;
+    for (int64_t i = 0; i < p->sequences; i++)
+        sequences += length[i] > 0;
+    for (int64_t i = 0; i < p->sequences; i++)
+        if (length[i])
+            weigh(w, (double)tokens / (double)sequences / (double)length[i], length[i], squares);
+    free(length);
+    return WEFT_OK;
+}
+
+static bool names_its_sequences(const weft_plan *p)
+{
+    for (int64_t i = 0; i < p->segments; i++)
+        if (p->segment[i].sequence < 0 || p->segment[i].sequence >= p->sequences)
+            return false;
+    return true;
+}
+
+weft_status weft_plan_weigh(const weft_plan *plan, weft_plan_mean by, weft_token_weights *out)
+{
+    if (!plan || !out || by < WEFT_MEAN_OF_BATCH || by > WEFT_MEAN_OF_SEQUENCES || !names_its_sequences(plan))
+        return want("plan_weigh", "a plan, one of three means and room for weights are");
     int64_t tokens = 0, batches = 0;
     double squares = 0;
+    weft_status s = WEFT_OK;
     *out = (weft_token_weights){ 0 };
     for (int64_t b = 0; b < plan->batches; b++) {
         int64_t here = tokens_of(plan, plan->batch + b);
         tokens += here, batches += here > 0;
     }
-    for (int64_t b = 0; b < plan->batches; b++)
-        weigh_batch(plan, plan->batch + b, by, (double)tokens / (double)batches, out, &squares);
+    if (by == WEFT_MEAN_OF_SEQUENCES)
+        s = weigh_by_sequences(plan, tokens, out, &squares);
+    else
+        weigh_by_batches(plan, (double)tokens / (double)batches, by == WEFT_MEAN_OF_PLAN, out, &squares);
     out->cv = tokens ? sqrt(squares / (double)tokens) : 0;
-    return WEFT_OK;
+    return s;
 }
 
 /* ---- work ---- */

@@ -117,12 +117,9 @@ WEFT_API weft_rnn_out weft_rnn_run_plan(weft_rnn *r, weft_tensor *x, const weft_
                                         weft_carried *kept);
 /* After a checkpoint was loaded: what is kept are the states after that batch. */
 WEFT_API void weft_carried_set_batch(weft_carried *kept, int64_t batch);
-/* What a loss of the batch is divided by. BATCH: its own weight, the mean of the batch, in which
- * tokens of a small batch weigh more. PLAN: tokens of the plan / batches, so all tokens weigh the
- * same. SEQUENCES: the loss has weft_plan_weights for a mask, and is divided by sequences that have
- * tokens / batches, so all these weigh the same. */
-typedef enum { WEFT_MEAN_OF_BATCH, WEFT_MEAN_OF_PLAN, WEFT_MEAN_OF_SEQUENCES } weft_plan_mean;
-/* Rank 0, for weft_backward; 0 of a batch without weight. */
+/* The loss of the batch divided as `mean` says, see weft_plan_mean: of BATCH by its own weight, of
+ * PLAN by tokens of the plan / batches; of SEQUENCES the loss must have weft_plan_weights for a
+ * mask. Rank 0, for weft_backward; 0 of a batch without weight. */
 WEFT_API weft_tensor *weft_plan_loss(const weft_plan_step *step, weft_loss loss,
                                      weft_plan_mean mean);
 /* 1 / length of its sequence for each token, [N]; len: the lengths that were planned for. */

@@ -4,7 +4,7 @@
 #include "tools/page.h"
 
 /* ---- weights ---- */
-static weft_token_weights weights_of(const lab_plan *p, weft_normaliser by)
+static weft_token_weights weights_of(const lab_plan *p, weft_plan_mean by)
 {
     weft_token_weights w;
     return weft_plan_weigh(&p->made->plan, by, &w) == WEFT_OK ? w : (weft_token_weights){ 0 };
@@ -13,9 +13,9 @@ static weft_token_weights weights_of(const lab_plan *p, weft_normaliser by)
     static double name##_least(const lab_plan *p) { return weights_of(p, by).least; }     \
     static double name##_largest(const lab_plan *p) { return weights_of(p, by).largest; } \
     static double name##_cv(const lab_plan *p) { return weights_of(p, by).cv; }
-WEIGHTS(batch, WEFT_WEIGH_BATCH)
-WEIGHTS(plan, WEFT_WEIGH_PLAN)
-WEIGHTS(piece, WEFT_WEIGH_PIECES)
+WEIGHTS(batch, WEFT_MEAN_OF_BATCH)
+WEIGHTS(plan, WEFT_MEAN_OF_PLAN)
+WEIGHTS(sequence, WEFT_MEAN_OF_SEQUENCES)
 
 enum { STRIP = 44, STRIPS_TOP = 18, STRIPS_BOTTOM = 36, SPAN = 14 }; /* bins beside 1 that are drawn */
 
@@ -39,11 +39,11 @@ static void put_strip(page *p, const weft_token_weights *w, int64_t tokens, cons
 
 static void put_strips(page *p, int plan)
 {
-    static const char *const names[] = { "mean of each batch", "one divisor", "mean of pieces" };
+    static const char *const names[] = { "mean of each batch", "one divisor", "mean of sequences" };
     static const char *const marks[] = { "1/64", "1/16", "1/4", "1", "4", "16", "64" };
     int64_t tokens = p->lab->plan[plan].made->figures.tokens;
     double each = (CHART_WIDTH - 16.) / (2 * SPAN + 1), height = STRIPS_TOP + 3 * STRIP + STRIPS_BOTTOM;
-    weft_token_weights w = weights_of(p->lab->plan + plan, WEFT_WEIGH_BATCH);
+    weft_token_weights w = weights_of(p->lab->plan + plan, WEFT_MEAN_OF_BATCH);
     begin_image(p, height, "Weights of tokens",
                 "Three histograms of the weight of a token over powers of two; with the mean of each batch "
                 "it is %.3g to %.3g.",
@@ -54,7 +54,7 @@ static void put_strips(page *p, int plan)
         put_label(p, x, height - STRIPS_BOTTOM + 14, "middle", "%s", marks[i]);
     }
     for (int by = 0; by < 3; by++) {
-        w = weights_of(p->lab->plan + plan, (weft_normaliser)by);
+        w = weights_of(p->lab->plan + plan, (weft_plan_mean)by);
         if (tokens)
             put_strip(p, &w, tokens, names[by], STRIPS_TOP + (by + 1) * STRIP);
     }
@@ -73,17 +73,17 @@ void put_weights(page *p)
         { "divisor: least", plan_least, 0, 3 },
         { "largest", plan_largest, 0, 2 },
         { "cv", plan_cv, 0, 3 },
-        { "pieces: least", piece_least, 1, 3 },
-        { "largest", piece_largest, -1, 2 },
-        { "cv", piece_cv, -1, 3 },
+        { "sequences: least", sequence_least, 1, 3 },
+        { "largest", sequence_largest, -1, 2 },
+        { "cv", sequence_cv, -1, 3 },
     };
     put(p, "<p>How much a token counts in the gradient of one pass, where the mean is 1 and each batch is "
            "an update. A loss that is the mean over each batch's tokens gives those of small batches more; "
            "a sum over one divisor for all batches does not.</p>\n");
     put_plan_table(p,
                    "Weights of tokens under three normalisers: the mean over a batch's tokens; one divisor "
-                   "for the plan; the mean of the means of a batch's pieces. cv: the standard deviation "
-                   "over the mean.",
+                   "for the plan; every sequence as much as any other. cv: the standard deviation over the "
+                   "mean.",
                    columns, sizeof columns / sizeof *columns);
     int n = put_multiples(p);
     begin_figures(p);

@@ -29,8 +29,8 @@ static void plans(bad *b)
     PLANS(weft_plan_measure, &p, NULL, b->n, b->n, &f);
     PLANS(weft_first_fit, NULL, b->n, NULL, NULL, NULL);
     PLANS(weft_first_fit, b->l, b->n, NULL, NULL, &(int64_t){ 0 });
-    PLANS(weft_plan_weigh, NULL, (weft_normaliser)b->i, NULL);
-    PLANS(weft_plan_weigh, &p, (weft_normaliser)b->i, &weights);
+    PLANS(weft_plan_weigh, NULL, (weft_plan_mean)b->i, NULL);
+    PLANS(weft_plan_weigh, &p, (weft_plan_mean)b->i, &weights);
     PLANS(weft_plan_count_work, NULL, NULL);     PLANS(weft_plan_autocorrelation, &p, NULL);
     PLANS(weft_plan_batch_sizes, &p, b->n, NULL, b->n); PLANS(weft_plan_live_rows, NULL, NULL, b->n);
     PLANS(weft_plan_count_meetings, &p, -1, &meetings); PLANS(weft_plan_count_meetings, NULL, b->i, NULL);

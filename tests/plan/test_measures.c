@@ -43,23 +43,26 @@ Test(measures, pictures_of_packing_as_numbers)
 
 /* ---- weights ---- */
 /* By the definition: the gradient of each batch's loss with regard to one token's, over their mean. */
-static double slow_weight(const weft_plan *p, weft_normaliser by, int64_t b, const weft_segment *s)
+static double slow_weight(const weft_plan *p, weft_plan_mean by, int64_t b, const weft_segment *s)
 {
-    double here = 0, pieces = 0, all = 0, batches = 0;
+    double here = 0, all = 0, batches = 0, length = 0, sequences = 0;
+    bool seen[60] = { false };
     for (int64_t k = 0; k < p->batches; k++) {
         double tokens = 0;
         for (int64_t i = p->batch[k].first; i < p->batch[k].first + p->batch[k].n; i++) {
-            tokens += p->segment[i].length;
-            pieces += k == b && p->segment[i].length > 0;
+            const weft_segment *is = p->segment + i;
+            tokens += is->length, length += is->sequence == s->sequence ? is->length : 0;
+            sequences += is->length && !seen[is->sequence];
+            seen[is->sequence] |= is->length > 0;
         }
         here = k == b ? tokens : here;
         all += tokens, batches += tokens > 0;
     }
     double scale = all / batches;
-    return by == WEFT_WEIGH_BATCH ? scale / here : by == WEFT_WEIGH_PLAN ? 1 : scale / pieces / s->length;
+    return by == WEFT_MEAN_OF_BATCH ? scale / here : by == WEFT_MEAN_OF_PLAN ? 1 : all / sequences / length;
 }
 
-static void compare_weights(const weft_plan *p, weft_normaliser by)
+static void compare_weights(const weft_plan *p, weft_plan_mean by)
 {
     weft_token_weights w;
     double least = INFINITY, most = 0, sum = 0, squares = 0;
@@ -156,7 +159,7 @@ Test(measures, of_random_plans_are_those_of_their_cells)
             int64_t n = any_lengths(len, 60, 32);
             weft_plan p = plan_of(any_planner[k], len, n);
             for (int by = 0; by < 3; by++)
-                compare_weights(&p, (weft_normaliser)by);
+                compare_weights(&p, (weft_plan_mean)by);
             compare_cells(&p);
             compare_order(&p);
             weft_plan_free(&p);
@@ -267,7 +270,7 @@ Test(measures, what_they_refuse)
     weft_plan_work work;
     int64_t room[4];
     double r;
-    REFUSED(weft_plan_weigh(&p, (weft_normaliser)3, &w), WEFT_EARG, "one of three normalisers");
+    REFUSED(weft_plan_weigh(&p, (weft_plan_mean)3, &w), WEFT_EARG, "one of three means");
     REFUSED(weft_plan_count_work(NULL, &work), WEFT_EARG, "a plan");
     REFUSED(weft_plan_autocorrelation(NULL, &r), WEFT_EARG, "a plan");
     REFUSED(weft_plan_batch_sizes(&p, 1, room, 3), WEFT_EARG, "one of its batches");
