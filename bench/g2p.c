@@ -74,8 +74,8 @@ static weft_tensor *next_loss(void *user)
 {
     bench  *b = user;
     int64_t n = b->row.B;
-    batch of = { { n, b->read + b->words, NULL },
-                 { n, b->write + b->words, NULL },
+    batch of = { { .n = n, .len = b->read + b->words },
+                 { .n = n, .len = b->write + b->words },
                  b->letter + b->letters_read,
                  b->before + b->phones_read,
                  b->after + b->phones_read };

@@ -69,8 +69,13 @@ static weft_packed_sequence tied(weft *w, const int32_t *order, int arrays, int3
         sorted[k] = mine[k], place[mine[k]] = k;
     weft_tensor *rows =
         as_ints ? weft_ints(w, ints, WEFT_SHAPE(TOKENS)) : weft_reals(w, data, WEFT_SHAPE(TOKENS));
-    return (weft_packed_sequence){ rows, sizes, arrays & 1 ? sorted : NULL, arrays & 2 ? place : NULL, ids,
-                                   4,    N };
+    return (weft_packed_sequence){ .data = rows,
+                                   .batch_sizes = sizes,
+                                   .sorted_indices = arrays & 1 ? sorted : NULL,
+                                   .unsorted_indices = arrays & 2 ? place : NULL,
+                                   .ids = ids,
+                                   .steps = 4,
+                                   .sequences = N };
 }
 
 Test(packed_sequence, back_with_every_order_of_ties)
@@ -197,21 +202,29 @@ Test(packed_sequence, arrays_that_do_not_agree)
                          twice[] = { 0, 0 }, beyond[] = { 0, 2 }, here[] = { 0, 1 }, turned[] = { 1, 0 };
     FOR_DEVICES(w) {
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(3));
-        struct { weft_packed_sequence p; const char *part;
+#define FIELDS(rows, sizes, order, back, t, n)                                                             \
+    {                                                                                                      \
+        .data = rows, .batch_sizes = sizes, .sorted_indices = order, .unsorted_indices = back, .steps = t, \
+        .sequences = n                                                                                     \
+    }
+        struct {
+            weft_packed_sequence p;
+            const char *part;
         } bad[] = {
-            { { x, growing, NULL, NULL, NULL, 2, 2 }, "batch_sizes" },
-            { { x, none, NULL, NULL, NULL, 2, 3 }, "batch_sizes" },
-            { { x, NULL, NULL, NULL, NULL, 2, 2 }, "batch_sizes" },
-            { { x, good, NULL, NULL, NULL, 2, 1 }, "batch_sizes" },
-            { { x, good, NULL, NULL, NULL, -1, 2 }, "counts" },
-            { { x, few, NULL, NULL, NULL, 1, 2 }, "rows of data" },
-            { { x, good, twice, NULL, NULL, 2, 2 }, "each sequence once" },
-            { { x, good, NULL, beyond, NULL, 2, 2 }, "each sequence once" },
-            { { x, good, turned, here, NULL, 2, 2 }, "undo" },
-            { { weft_ragged_of(&(weft_packed_sequence){ x, good, NULL, NULL, NULL, 2, 2 }), good, NULL, NULL,
-                NULL, 2, 2 },
+            { FIELDS(x, growing, NULL, NULL, 2, 2), "batch_sizes" },
+            { FIELDS(x, none, NULL, NULL, 2, 3), "batch_sizes" },
+            { FIELDS(x, NULL, NULL, NULL, 2, 2), "batch_sizes" },
+            { FIELDS(x, good, NULL, NULL, 2, 1), "batch_sizes" },
+            { FIELDS(x, good, NULL, NULL, -1, 2), "counts" },
+            { FIELDS(x, few, NULL, NULL, 1, 2), "rows of data" },
+            { FIELDS(x, good, twice, NULL, 2, 2), "each sequence once" },
+            { FIELDS(x, good, NULL, beyond, 2, 2), "each sequence once" },
+            { FIELDS(x, good, turned, here, 2, 2), "undo" },
+            { FIELDS(weft_ragged_of(&(weft_packed_sequence)FIELDS(x, good, NULL, NULL, 2, 2)), good, NULL,
+                     NULL, 2, 2),
               "plain data" },
         };
+#undef FIELDS
         for (int i = 0; i < COUNT(bad); i++) {
             weft_ragged_of(&bad[i].p);
             cr_assert(weft_error_code(w) && strstr(weft_error_message(w), bad[i].part) &&

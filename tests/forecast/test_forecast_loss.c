@@ -169,8 +169,8 @@ Test(forecast_loss, refused)
 {
     FOR_DEVICES(w) {
         weft_lengths bad = { .n = N, .len = (int32_t[]){ 3, 5 } }, few = { .n = 1, .len = (int32_t[]){ 3 } },
-                     other = { N, (int32_t[]){ 3, 2 }, NULL };
-        weft_real    falling[] = { (weft_real).5, (weft_real).5, (weft_real).1 };
+                     other = { .n = N, .len = (int32_t[]){ 3, 2 } };
+        weft_real falling[] = { (weft_real).5, (weft_real).5, (weft_real).1 };
 #define REFUSED(status, part, change)                                             \
     do {                                                                          \
         input in = input_of(w, WEFT_FORECAST_QUANTILE, false, true, 0);           \

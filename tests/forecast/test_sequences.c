@@ -3,8 +3,11 @@
  * step by step, longest first), and shortening. */
 #include "tests/check.h"
 
-#define BATCH(...) { COUNT(((int32_t[]){ __VA_ARGS__ })), (int32_t[]){ __VA_ARGS__ }, NULL }
-#define NAN_ (weft_real)NAN
+#define BATCH(...)                                                                   \
+    {                                                                                \
+        .n = COUNT(((int32_t[]){ __VA_ARGS__ })), .len = (int32_t[]) { __VA_ARGS__ } \
+    }
+#define NAN_ (weft_real) NAN
 
 static void holds(const char *name, weft_tensor *x, const weft_real *want, int rank, const int64_t *shape)
 {
@@ -41,8 +44,8 @@ Test(sequences, should_use_packing)
         { BATCH(0, 0), false },
         { BATCH(2147483647, 1932735283), false },
         { BATCH(2147483647, 1932735282), true },
-        { { 0, NULL, NULL }, false },
-        { { 3, NULL, NULL }, false },
+        { { .n = 0 }, false },
+        { { .n = 3 }, false },
     };
     for (int i = 0; i < COUNT(table); i++)
         cr_assert(weft_should_use_packing(&table[i].l) == table[i].yes, "row %d", i);
@@ -288,10 +291,7 @@ Test(sequences, masked_loss)
 Test(sequences, refused)
 {
     FOR_DEVICES(w) {
-        weft_lengths bad[] = { .n = BATCH(3, 2, 6),
-                               .len = BATCH(3, -1, 4),
-                               .id = BATCH(3, 2),
-                               .offset = BATCH(3, 2, 4, 1) },
+        weft_lengths bad[] = { BATCH(3, 2, 6), BATCH(3, -1, 4), BATCH(3, 2), BATCH(3, 2, 4, 1) },
                      good = BATCH(3, 2, 5);
         const char *part[] = { "sequence 2 has length 6; 0 .. 5", "sequence 1 has length -1; 0 .. 5",
                                "2 lengths for 3", "4 lengths for 3" };

@@ -202,7 +202,7 @@ static model model_new(weft *w, const char *name, bool is_lean)
             m, "r",
             &(weft_rnn_opts){
                 .input = 4, .hidden = 16, .proj = 8, .bidirectional = true, .layers = 2, .lean = is_lean }),
-        { 6, lengths, NULL },
+        { .n = 6, .len = lengths },
         true
     };
 }

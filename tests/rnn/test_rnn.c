@@ -98,7 +98,7 @@ static void check_derivatives(weft *w, const kind *k, bool second, double tol)
     char name[40];
     snprintf(name, sizeof name, "m%d", number++);
     weft_module *m = weft_module_new(w, name);
-    shape s = { rnn_of(m, "r", k), { 4, len, NULL }, has_c(k), k->state };
+    shape s = { rnn_of(m, "r", k), { .n = 4, .len = len }, has_c(k), k->state };
     weft_tensor *by[INPUTS], *x = random_ragged(w, 4, k->o.input, &s.l);
     int n = inputs_of(x, random_state(w, k, s.l.n), m, by);
     double e = weft_gradcheck(loss_at, by, n, 1 + second, &s);
