@@ -2,7 +2,7 @@
  * are formulas. It is loaded by the command, whose functions it calls. */
 #include <math.h>
 #include <stdlib.h>
-#include "tools/lab.h"
+#include "tools/lab/lab.h"
 
 enum { POINTS = 30, SEEDS = 3, PLANS = 3 };
 static lab_point point[PLANS][SEEDS][POINTS];

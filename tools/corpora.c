@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/corpora.h"
+#include "tools/corpora/corpora.h"
 
 static int ascending(const void *a, const void *b)
 {

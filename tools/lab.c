@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "tools/lab_run.h"
+#include "tools/lab/run.h"
 
 /* ---- the time, and the user who wants no more of it ---- */
 static volatile sig_atomic_t interrupted;

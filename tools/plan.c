@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "tools/corpora.h"
-#include "tools/shape.h"
+#include "tools/corpora/corpora.h"
+#include "tools/plan/shape.h"
 
 /* ---- JSON ---- */
 static void json_string(const char *text)

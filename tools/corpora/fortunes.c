@@ -1,0 +1,79 @@
+/* fortunes.c - the texts of Debian's packages fortunes and fortunes-min, bytes: what lies between
+ * lines "%", without empty lines around it. The line behind a "%" is text whatever it is. The files of
+ * fortunes-min first, each package's by their names' bytes, so the order is the same everywhere. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "tools/corpora/corpora.h"
+
+#define FOLDER "/usr/share/games/fortunes"
+
+static int is_of_second(const char *name)
+{
+    return strcmp(name, "fortunes") && strcmp(name, "literature") && strcmp(name, "riddles");
+}
+
+static int by_package(const struct dirent **a, const struct dirent **b)
+{
+    int order = is_of_second((*a)->d_name) - is_of_second((*b)->d_name);
+    return order ? order : strcmp((*a)->d_name, (*b)->d_name);
+}
+/* Beside each there are its index, .dat, and a link, .u8. */
+static int is_text(const struct dirent *d) { return !strchr(d->d_name, '.'); }
+
+/* From here to the line "%", or to the end; returns where the next text begins. */
+static const char *read_text(const char *at, const char *end, corpus_builder *b, bool *good)
+{
+    const char *start = at, *line = at, *stop = at;
+    do {
+        line = at, stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop ? stop : end, at = stop < end ? stop + 1 : end;
+    } while (at < end && (line == start || stop != line + 1 || *line != '%'));
+    stop = line > start && stop == line + 1 && *line == '%' ? line : end;
+    while (start < stop && *start == '\n')
+        start++;
+    while (stop > start && stop[-1] == '\n')
+        stop--;
+    for (const char *c = start; c < stop && *good; c++)
+        *good = corpus_token(b, (unsigned char)*c);
+    if (*good && stop > start)
+        *good = corpus_end_sequence(b);
+    return at;
+}
+
+static bool read_one(const char *name, corpus_builder *b)
+{
+    char path[512];
+    struct stat s;
+    snprintf(path, sizeof path, FOLDER "/%.255s", name);
+    if (!stat(path, &s) && !S_ISREG(s.st_mode))
+        return true;
+    size_t n;
+    char *text = corpus_file(path, &n);
+    bool good = text != NULL;
+    for (const char *at = text; good && at < text + n;)
+        at = read_text(at, text + n, b, &good);
+    free(text);
+    return good;
+}
+
+bool read_fortunes(const corpus_spec *s, corpus_builder *b)
+{
+    (void)s;
+    struct stat both;
+    if (stat(FOLDER "/literature", &both) || stat(FOLDER "/computers", &both))
+        return errno = ENOENT, false;
+    struct dirent **file;
+    int n = scandir(FOLDER, &file, is_text, by_package);
+    if (n < 0)
+        return say_error(FAILED, "corpora: %s: %s", FOLDER, strerror(errno)), errno = EIO, false;
+    bool good = true;
+    for (int i = 0; i < n; i++) {
+        good = good && read_one(file[i]->d_name, b);
+        free(file[i]);
+    }
+    free(file);
+    return good;
+}

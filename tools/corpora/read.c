@@ -1,0 +1,188 @@
+/* read.c - the table of corpora; a text names one of them, which is read. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/corpora/corpora.h"
+
+#define VOWELS                                                                                              \
+    "unzip -j of PyPI's aeon wheel (pip download --no-deps aeon), aeon/datasets/data/JapaneseVowels/*.ts, " \
+    "into ${XDG_CACHE_HOME:-~/.cache}/weft"
+
+const corpus all_corpora[] = {
+    { "cmudict", NULL, "festlex-cmu", NULL, "letters of English words", read_cmudict },
+    { "fortunes", NULL, "fortunes fortunes-min", NULL, "bytes of short texts; a heavy tail", read_fortunes },
+    { "words", NULL, "wamerican", NULL, "letters of American English words", read_words },
+    { "unicode", NULL, "unicode-data", NULL, "bytes of characters' names", read_unicode },
+    { "dna", NULL, "bowtie2-examples", NULL, "long reads of the lambda phage", read_dna },
+    { "dna-first", NULL, "bowtie2-examples", NULL, "its paired reads, the first of each", read_dna },
+    { "dna-second", NULL, "bowtie2-examples", NULL, "and the second", read_dna },
+    { "vowels", NULL, NULL, VOWELS, "12 cepstra a step of Japanese vowels", read_vowels },
+    { "uniform", "LEAST:MOST", NULL, NULL, "each length alike", draw_uniform },
+    { "geometric", "P", NULL, NULL, "ends with probability P at each token", draw_geometric },
+    { "lognormal", "MU:SIGMA", NULL, NULL, "exp of a normal number, 1 at least", draw_lognormal },
+    { "twopoint", "SHORT:LONG", NULL, NULL, "the one or the other", draw_twopoint },
+    { "equal", "LENGTH", NULL, NULL, "all the same", make_equal },
+    { "half", "CAPACITY", NULL, NULL, "CAPACITY div 2 + 1: no two share a row", make_half },
+    { "giant", "SHORT:LONG", NULL, NULL, "one long one in the middle", make_giant },
+    { "above", "CAPACITY", NULL, NULL, "one in the middle does not fit", make_above },
+    { "sorted", "LEAST:MOST", NULL, NULL, "evenly, ascending", make_sorted },
+    { "ff-worst", "", NULL, NULL, "first fit makes 17 rows of 101 where 10 do, n = 37", make_ff_worst },
+    { "ffd-worst", "CAPACITY", NULL, NULL, "first fit decreasing makes 11 rows where 9 do", make_ffd_worst },
+    { "file", "PATH", NULL, NULL, "a file of lengths; - is stdin", read_length_file },
+};
+const int corpora_count = sizeof all_corpora / sizeof *all_corpora;
+
+/* ---- names ---- */
+/* Levenshtein's distance of a text to a name, both of less than 32 bytes. */
+static int distance(const char *a, size_t n, const char *b)
+{
+    int row[33], m = (int)strlen(b);
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 0; i < n; i++) {
+        int corner = row[0]++;
+        for (int j = 1; j <= m; j++) {
+            int change = corner + (a[i] != b[j - 1]), least = row[j] < row[j - 1] ? row[j] : row[j - 1];
+            corner = row[j], row[j] = change < least + 1 ? change : least + 1;
+        }
+    }
+    return row[m];
+}
+
+const corpus *corpus_named(const char *name, size_t length)
+{
+    int least = 32;
+    const corpus *near = all_corpora;
+    for (const corpus *c = all_corpora; c < all_corpora + corpora_count; c++) {
+        int d = length < 32 ? distance(name, length, c->name) : 32;
+        if (!d)
+            return c;
+        if (d < least)
+            least = d, near = c;
+    }
+    bool is_near = least <= 3 && (size_t)least < length;
+    say_error(FAILED, "corpora: there is no corpus \"%.*s\"; %s%s%s; weft corpora lists them",
+              length < 40 ? (int)length : 40, name, is_near ? "\"" : "they are cmudict, fortunes, words, ..",
+              is_near ? near->name : "", is_near ? "\" is near" : "");
+    return NULL;
+}
+
+/* ---- a text ---- */
+static bool refuse(const corpus *c, const char *text, const char *what)
+{
+    say_error(FAILED, "corpora: \"%.60s\": %s; %s%s%s%s is expected", text, what, c->name,
+              c->numbers && *c->numbers ? ":" : "", c->numbers ? c->numbers : "",
+              c->numbers ? "[,n=..][,seed=..]" : "");
+    return false;
+}
+
+static int numbers_of(const corpus *c)
+{
+    int n = c->numbers && *c->numbers ? 1 : 0;
+    for (const char *at = c->numbers; n && *at; at++)
+        n += *at == ':';
+    return n;
+}
+
+static bool parse_key(const corpus *c, const char *text, const char **at, corpus_spec *s)
+{
+    bool is_n = !strncmp(*at, "n=", 2), is_seed = !strncmp(*at, "seed=", 5);
+    const char *value = *at + (is_n ? 2 : 5);
+    if (!is_n && !is_seed)
+        return refuse(c, text, "only n and seed are keys");
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(value, &end, 10);
+    if (*value < '0' || *value > '9' || errno || (*end && *end != ',') || (is_n && number > 1u << 30))
+        return refuse(c, text, is_n ? "n is a number in 0 .. 2^30" : "seed is a number in 0 .. 2^64 - 1");
+    *(is_n ? (uint64_t *)&s->n : &s->seed) = number;
+    *at = end;
+    return true;
+}
+
+static bool parse(const corpus *c, const char *text, corpus_spec *s)
+{
+    const char *at = text + strlen(c->name);
+    *s = (corpus_spec){
+        .name = c->name, .rest = at + (*at == ':'), .n = !strcmp(c->name, "ff-worst") ? 37 : 3000, .seed = 1
+    };
+    if (c->read == read_length_file)
+        return *s->rest || refuse(c, text, "there is no path");
+    for (; *at == ':' && c->numbers; s->numbers++) {
+        char *end;
+        if (s->numbers == numbers_of(c))
+            return refuse(c, text, "there is a number too many");
+        s->number[s->numbers] = strtod(at + 1, &end);
+        if (end == at + 1 || (*end && *end != ':' && *end != ','))
+            return refuse(c, text, "there is a word where a number is expected");
+        at = end;
+    }
+    if (s->numbers < numbers_of(c))
+        return refuse(c, text, "a number is missing");
+    while (*at == ',' && c->numbers) {
+        at++;
+        if (!parse_key(c, text, &at, s))
+            return false;
+    }
+    return !*at || refuse(c, text, "it ends with what is not understood");
+}
+
+bool read_length_file(const corpus_spec *s, corpus_builder *b)
+{
+    int64_t n;
+    int32_t *len = read_lengths(s->rest, &n);
+    bool good = len != NULL;
+    for (int64_t i = 0; i < n && good; i++)
+        good = corpus_length(b, len[i]);
+    free(len);
+    errno = good ? 0 : EIO;
+    return good;
+}
+
+void corpus_free(weft_dataset *d)
+{
+    free(d->len), free(d->offset), free(d->rows), free(d->ints);
+    *d = (weft_dataset){ 0 };
+}
+
+/* An empty corpus has arrays, too. */
+static bool has_arrays(weft_dataset *d)
+{
+    d->len = d->len ? d->len : calloc(1, sizeof *d->len);
+    d->offset = d->offset ? d->offset : calloc(1, sizeof *d->offset);
+    if (d->len && d->offset)
+        return true;
+    errno = ENOMEM;
+    return say_error(FAILED, "corpora: no memory"), false;
+}
+
+bool read_corpus(const char *text, weft_dataset *out)
+{
+    *out = (weft_dataset){ 0 };
+    const corpus *c = corpus_named(text, strcspn(text, ":,"));
+    corpus_spec s;
+    corpus_builder b = { 0 };
+    if (!c || !parse(c, text, &s))
+        return false;
+    errno = 0;
+    if (!c->read(&s, &b) || !has_arrays(&b.data)) {
+        if (errno == ENOENT)
+            say_error(FAILED, "corpora: %s is not installed: %s%s", c->name,
+                      c->package ? "apt-get install " : "", c->package ? c->package : c->fetch);
+        return corpus_free(&b.data), false;
+    }
+    *out = b.data;
+    return true;
+}
+
+int32_t *corpus_lengths(const char *text, int64_t *n)
+{
+    weft_dataset d;
+    *n = 0;
+    if (!read_corpus(text, &d))
+        return NULL;
+    int32_t *len = d.len;
+    *n = d.n, d.len = NULL;
+    corpus_free(&d);
+    return len;
+}

@@ -1,0 +1,121 @@
+/* data.c - the data of `weft lab`: a corpus without its repetitions, every twentieth sequence held
+ * out. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/corpora/corpora.h"
+#include "tools/lab/run.h"
+
+enum { EVERY = 20, DRAWN_CLASSES = 64, MOST_CLASSES = 65536 };
+
+static const weft_dataset *of_sort; /* qsort has no argument for it */
+
+static int by_content(const void *a, const void *b)
+{
+    int64_t i = *(const int64_t *)a, j = *(const int64_t *)b;
+    const weft_dataset *d = of_sort;
+    if (d->len[i] != d->len[j])
+        return d->len[i] < d->len[j] ? -1 : 1;
+    int order = memcmp(d->ints + d->offset[i], d->ints + d->offset[j], (size_t)d->len[i] * sizeof *d->ints);
+    return order ? order : (i > j) - (i < j);
+}
+
+/* The first of each content, in order; how many. unique [n]. */
+static int64_t find_unique(const weft_dataset *d, int64_t *unique)
+{
+    int64_t n = 0, *sorted = malloc((size_t)(d->n + 1) * sizeof *sorted);
+    bool *first = calloc((size_t)d->n + 1, sizeof *first);
+    for (int64_t i = 0; i < d->n && sorted; i++)
+        sorted[i] = i;
+    of_sort = d;
+    if (sorted && first)
+        qsort(sorted, (size_t)d->n, sizeof *sorted, by_content);
+    for (int64_t k = 0; k < d->n && sorted && first; k++) {
+        int64_t i = sorted[k], before = k ? sorted[k - 1] : i;
+        first[i] = !k || d->len[i] != d->len[before] ||
+                   memcmp(d->ints + d->offset[i], d->ints + d->offset[before],
+                          (size_t)d->len[i] * sizeof *d->ints) != 0;
+    }
+    for (int64_t i = 0; i < d->n && sorted && first; i++)
+        if (first[i] && d->len[i])
+            unique[n++] = i;
+    n = sorted && first ? n : -1;
+    free(sorted), free(first);
+    return n;
+}
+
+static bool copy_sequence(const weft_dataset *from, int64_t i, corpus_builder *to)
+{
+    bool good = true;
+    for (int64_t t = from->offset[i]; t < from->offset[i + 1] && good; t++)
+        good = corpus_token(to, from->ints[t]);
+    return good && corpus_end_sequence(to);
+}
+
+/* Lengths alone get tokens that are drawn: nothing is to be learnt from them but how often each comes. */
+static bool draw_tokens(weft_dataset *d)
+{
+    int64_t n = d->n ? d->offset[d->n] : 0;
+    weft_stream *s = weft_stream_new(1, "lab.tokens");
+    d->ints = malloc((size_t)(n + 1) * sizeof *d->ints);
+    if (!s || !d->ints)
+        return weft_stream_free(s), say_error(FAILED, "lab: no memory for %lld tokens", (long long)n), false;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t a = (int64_t)weft_stream_below(s, DRAWN_CLASSES),
+                b = (int64_t)weft_stream_below(s, DRAWN_CLASSES);
+        d->ints[i] = (int32_t)(a < b ? a : b);
+    }
+    weft_stream_free(s);
+    return true;
+}
+
+/* `limit` of the unique ones, evenly: a corpus may come in parts that differ. */
+static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, int64_t n)
+{
+    int64_t limit = r->asked.limit && r->asked.limit < n ? r->asked.limit : n;
+    int64_t few = limit < 240 ? limit : 240;
+    corpus_builder train = { 0 }, held = { 0 }, some = { 0 };
+    bool good = true;
+    for (int64_t k = 0; k < limit && good; k++) {
+        int64_t i = unique[k * n / limit];
+        good = copy_sequence(all, i, k % EVERY ? &train : &held);
+        if (good && k % EVERY && k * few / limit != (k + 1) * few / limit)
+            good = copy_sequence(all, i, &some);
+    }
+    r->train = train.data, r->held = held.data, r->few = some.data;
+    return good;
+}
+
+static bool count_classes(lab_run *r, const weft_dataset *all)
+{
+    for (int64_t t = 0; t < all->offset[all->n]; t++)
+        r->classes = all->ints[t] >= r->classes ? all->ints[t] + 1 : r->classes;
+    return r->classes <= MOST_CLASSES ||
+           (say_error(FAILED, "lab: the corpus has token %lld; less than %d is expected",
+                      (long long)r->classes - 1, MOST_CLASSES),
+            false);
+}
+
+bool lab_read(lab_run *r)
+{
+    weft_dataset all;
+    if (!read_corpus(r->asked.corpus, &all))
+        return false;
+    bool reals = all.columns > 0, has_lengths_alone = !reals && !all.ints;
+    bool good = !reals || say_error(FAILED, "lab: %s has rows of reals; the model predicts tokens",
+                                    r->asked.corpus) == GOOD;
+    good = good && (!has_lengths_alone || draw_tokens(&all)) && count_classes(r, &all);
+    int64_t *unique = good ? malloc((size_t)(all.n + 1) * sizeof *unique) : NULL;
+    int64_t n = unique ? find_unique(&all, unique) : -1;
+    if (good && n < 0)
+        good = say_error(FAILED, "lab: no memory for %lld sequences", (long long)all.n) == GOOD;
+    if (good && n < 2)
+        good = say_error(FAILED,
+                         "lab: %s has %lld different sequences that are not empty; 2 or more are expected",
+                         r->asked.corpus, (long long)n) == GOOD;
+    good = good && split(r, &all, unique, n);
+    free(unique);
+    corpus_free(&all);
+    return good;
+}
+
+void lab_free_data(lab_run *r) { corpus_free(&r->train), corpus_free(&r->held), corpus_free(&r->few); }

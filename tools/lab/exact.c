@@ -1,0 +1,178 @@
+/* exact.c - does it matter to a sequence how it lies in a batch, and beside which others? Compared bit by
+ * bit: each planner against whole sequences, and a sequence whose neighbour was changed. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/corpora/corpora.h"
+#include "tools/lab/run.h"
+
+static weft_real *room(const weft_dataset *d)
+{
+    size_t n = (size_t)(d->n ? d->offset[d->n] : 0) * PROBE_WIDTH + 1;
+    weft_real *x = calloc(n, sizeof *x);
+    if (!x)
+        say_error(FAILED, "lab: no memory for %zu numbers", n);
+    return x;
+}
+
+/* Numbers of all sequences but `without` (-1: of all) that differ in a bit; and those that are no numbers. */
+static int64_t count_differences(const weft_dataset *d, const weft_real *a, const weft_real *b,
+                                 int64_t without, int64_t *compared, int64_t *spread)
+{
+    int64_t differ = 0;
+    for (int64_t i = 0; i < d->n; i++)
+        for (int64_t k = d->offset[i] * PROBE_WIDTH; i != without && k < d->offset[i + 1] * PROBE_WIDTH;
+             k++) {
+            differ += memcmp(a + k, b + k, sizeof *a) != 0;
+            *spread += isnan(b[k]) != 0;
+            ++*compared;
+        }
+    return differ;
+}
+
+/* ---- layouts ---- */
+static void add_exact(lab_run *r, const char *name, const weft_dataset *d, const weft_real *a,
+                      const weft_real *b)
+{
+    int64_t compared = 0, spread = 0;
+    int64_t differ = count_differences(d, a, b, -1, &compared, &spread);
+    r->exact[r->exacts++] = (lab_exact){ name, compared, differ };
+    weft_journal_text(r->times, "experiment", "exactness");
+    weft_journal_text(r->times, "planner", name);
+    weft_journal_number(r->times, "compared", (double)compared);
+    weft_journal_number(r->times, "differ", (double)differ);
+    weft_journal_line_end(r->times);
+}
+
+static bool make_order(const weft_dataset *d, int64_t count, weft_plan *out)
+{
+    return weft_plan_make(weft_planner_named("order"), d->len, d->n, &(weft_plan_opts){ .count = count },
+                          out) == WEFT_OK ||
+           (say_error(FAILED, "lab: %s", weft_plan_message()), false);
+}
+
+/* Against each sequence alone in its batch. What a planner cuts without carrying the state differs. */
+bool lab_compare_layouts(lab_run *r)
+{
+    weft_dataset d = { 0 };
+    weft_plan alone = { 0 }, by_16 = { 0 };
+    bool good = lab_probe_data(&r->few, &d);
+    weft_real *whole = good ? room(&d) : NULL, *other = whole ? room(&d) : NULL;
+    good = other && make_order(&d, 1, &alone) && make_order(&d, 16, &by_16);
+    good = good && lab_probe("whole sequences", &alone, &d, PROBE_PLAN, whole);
+    if (good && (good = lab_probe("padded", &by_16, &d, PROBE_PADDED, other)))
+        add_exact(r, "padded, 16 a batch", &d, whole, other);
+    for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+        const planned *t = r->of_few + i;
+        lab_progress(r, "exactness of %s", t->text);
+        if ((good = lab_probe(t->text, &t->plan, &d, PROBE_PLAN, other)))
+            add_exact(r, t->text, &d, whole, other);
+    }
+    weft_plan_free(&alone), weft_plan_free(&by_16);
+    free(whole), free(other);
+    corpus_free(&d);
+    return good;
+}
+
+/* ---- contamination ---- */
+static void change(weft_dataset *d, int64_t i, bool nan, weft_real *keep, bool back)
+{
+    weft_real *x = d->rows + d->offset[i] * d->columns;
+    for (int64_t k = 0; k < (int64_t)d->len[i] * d->columns; k++)
+        if (back)
+            x[k] = keep[k];
+        else
+            keep[k] = x[k], x[k] = nan ? (weft_real)NAN : x[k] + 1;
+}
+
+/* Sequence i is changed, then filled with NaN. */
+static bool contaminate_by(const planned *t, weft_dataset *d, int64_t i, const weft_real *before,
+                           weft_real *after, lab_contamination *c)
+{
+    weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
+    bool good = keep || say_error(FAILED, "lab: no memory") == GOOD;
+    for (int nan = 0; nan < 2 && good; nan++) {
+        int64_t spread = 0;
+        change(d, i, nan, keep, false);
+        good = lab_probe(t->text, &t->plan, d, PROBE_PLAN, after);
+        change(d, i, nan, keep, true);
+        c->differ += count_differences(d, before, after, i, &c->compared, &spread);
+        c->spread += nan ? spread : 0;
+    }
+    c->changed += good;
+    free(keep);
+    return good;
+}
+
+/* The first, one in the middle and the longest. */
+static bool contaminate_plan(const lab_run *r, const planned *t, weft_dataset *d, weft_real *before,
+                             weft_real *after, lab_contamination *c)
+{
+    int64_t which[3] = { 0, d->n / 2, 0 };
+    for (int64_t i = 0; i < d->n; i++)
+        which[2] = d->len[i] > d->len[which[2]] ? i : which[2];
+    bool good = lab_probe(t->text, &t->plan, d, PROBE_PLAN, before);
+    for (int k = 0; k < 3 && good && !lab_stops(r); k++) {
+        bool again = (k && which[k] == which[0]) || (k == 2 && which[2] == which[1]);
+        good = again || contaminate_by(t, d, which[k], before, after, c);
+    }
+    return good;
+}
+
+static void write_contamination(const lab_run *r, const lab_contamination *c)
+{
+    weft_journal_text(r->times, "experiment", "contamination");
+    weft_journal_text(r->times, "planner", c->name);
+    weft_journal_number(r->times, "changed", (double)c->changed);
+    weft_journal_number(r->times, "compared", (double)c->compared);
+    weft_journal_number(r->times, "differ", (double)c->differ);
+    weft_journal_number(r->times, "spread", (double)c->spread);
+    weft_journal_line_end(r->times);
+}
+
+/* That a touch would be seen: all sequences as one, without a state that begins anew; one in the middle is
+ * changed. What is behind it differs. */
+static bool contaminate_control(lab_run *r, weft_dataset *d, weft_real *before, weft_real *after)
+{
+    lab_contamination *c = r->contamination + r->contaminations++;
+    int32_t len = (int32_t)d->offset[d->n];
+    int64_t offset[2] = { 0, len }, i = d->n / 2, spread = 0;
+    weft_dataset one = { .n = 1, .columns = d->columns, .len = &len, .offset = offset, .rows = d->rows };
+    weft_plan p = { 0 };
+    weft_real *keep = malloc((size_t)d->len[i] * PROBE_COLUMNS * sizeof *keep + 1);
+    bool good = keep ? make_order(&one, 1, &p) : say_error(FAILED, "lab: no memory") == GOOD;
+    *c = (lab_contamination){ .name = "none: all sequences as one, to show that a touch is seen" };
+    good = good && lab_probe(c->name, &p, &one, PROBE_PLAN, before);
+    for (int nan = 0; nan < 2 && good; nan++, spread = 0) {
+        change(d, i, nan, keep, false);
+        good = lab_probe(c->name, &p, &one, PROBE_PLAN, after);
+        change(d, i, nan, keep, true);
+        c->differ += count_differences(d, before, after, i, &c->compared, &spread);
+        c->spread += nan ? spread : 0;
+    }
+    c->changed = 1;
+    write_contamination(r, c);
+    weft_plan_free(&p);
+    free(keep);
+    return good;
+}
+
+bool lab_contaminate(lab_run *r)
+{
+    weft_dataset d = { 0 };
+    bool good = lab_probe_data(&r->few, &d);
+    weft_real *before = good ? room(&d) : NULL, *after = before ? room(&d) : NULL;
+    good = after != NULL;
+    for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+        lab_contamination *c = r->contamination + r->contaminations;
+        *c = (lab_contamination){ .name = r->of_few[i].text };
+        lab_progress(r, "contamination by %s", c->name);
+        good = contaminate_plan(r, r->of_few + i, &d, before, after, c);
+        r->contaminations += c->changed > 0;
+        write_contamination(r, c);
+    }
+    good = good && (lab_stops(r) || contaminate_control(r, &d, before, after));
+    free(before), free(after);
+    corpus_free(&d);
+    return good;
+}

@@ -1,0 +1,159 @@
+/* gradient.c - at fixed weights: how far the mean of the batches' gradients is from that of all tokens,
+ * and how much they scatter, for each way to divide a batch's loss. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/lab/run.h"
+
+enum { MEANS = 3 };
+static const char *const name_of_mean[MEANS] = { "batch", "plan", "sequences" };
+
+/* sum [size] of the gradients, squares: of their norms, for each mean; whole [size]. */
+typedef struct {
+    int64_t size, batches;
+    double *sum[MEANS], squares[MEANS], *whole;
+    weft_real *one;
+} moments;
+
+static bool make_room(moments *g, int64_t size)
+{
+    *g = (moments){ .size = size,
+                    .whole = calloc((size_t)size, sizeof(double)),
+                    .one = calloc((size_t)size, sizeof *g->one) };
+    bool good = g->whole && g->one;
+    for (int k = 0; k < MEANS; k++)
+        good = (g->sum[k] = calloc((size_t)size, sizeof(double))) && good;
+    return good || (say_error(FAILED, "lab: no memory for gradients"), false);
+}
+
+static void free_room(moments *g)
+{
+    for (int k = 0; k < MEANS; k++)
+        free(g->sum[k]);
+    free(g->whole), free(g->one);
+}
+
+/* The gradient of a batch's summed loss; each token counts alike, or each sequence. */
+static bool find_gradient(lab_run *r, lab_model *m, const weft_plan *p, int64_t b, bool by_sequence,
+                          moments *g)
+{
+    weft_plan_step s = weft_plan_step_of(m->w, p, b);
+    weft_loss loss;
+    if (!by_sequence) {
+        loss = lab_model_loss(m, &s, &r->train);
+    } else {
+        weft_tensor *x = weft_embedding_run(m->table, weft_plan_tokens(&s, &r->train, -1, 0));
+        weft_tensor *logits = weft_linear_run(m->scores, weft_rnn_run_plan(m->lstm, x, &s, m->kept).y);
+        loss = weft_cross_entropy(logits, weft_plan_tokens(&s, &r->train, 0, 0),
+                                  &(weft_ce_opts){ .mask = weft_plan_weights(&s, r->train.len) });
+    }
+    weft_backward(loss.sum);
+    weft_read(weft_flat_gradient(m->m), g->one, (size_t)g->size * sizeof *g->one);
+    weft_zero_grad(m->m);
+    weft_clear(m->w);
+    return weft_ok(m->w);
+}
+
+static void add(moments *g, int mean, double scale)
+{
+    for (int64_t i = 0; i < g->size; i++) {
+        double x = scale * (double)g->one[i];
+        g->sum[mean][i] += x, g->squares[mean] += x * x;
+    }
+}
+
+static int64_t tokens_of(const weft_plan *p, int64_t b)
+{
+    int64_t n = 0;
+    for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
+        n += p->segment[i].length;
+    return n;
+}
+
+/* All batches that have tokens; false with *stopped: the time was over. */
+static bool add_batches(lab_run *r, lab_model *m, const weft_plan *p, moments *g, bool *stopped)
+{
+    double batches = (double)p->batches, tokens = (double)(p->tokens - p->dropped);
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t b = 0; b < p->batches; b++) {
+            int64_t n = tokens_of(p, b);
+            if ((*stopped = lab_stops(r)))
+                return true;
+            if (!n && !pass)
+                continue;
+            if (n && !find_gradient(r, m, p, b, pass, g))
+                return false;
+            if (pass && n)
+                add(g, 2, batches / (double)p->not_empty);
+            else if (!pass)
+                add(g, 0, 1 / (double)n), add(g, 1, batches / tokens), g->batches++;
+        }
+    return true;
+}
+
+static void finish_moments(lab_run *r, int i, const moments *g)
+{
+    double norm = 0, n = (double)g->batches;
+    for (int64_t k = 0; k < g->size; k++)
+        norm += g->whole[k] * g->whole[k];
+    for (int mean = 0; mean < MEANS && g->batches; mean++) {
+        double away = 0, squared = 0;
+        for (int64_t k = 0; k < g->size; k++) {
+            double x = g->sum[mean][k] / n;
+            away += (x - g->whole[k]) * (x - g->whole[k]), squared += x * x;
+        }
+        double bias = sqrt(away / norm), noise = (g->squares[mean] / n - squared) / norm;
+        if (!mean)
+            r->plan[i].bias = bias, r->plan[i].noise = noise;
+        weft_journal_text(r->times, "experiment", "gradient");
+        weft_journal_text(r->times, "planner", r->made[i].text);
+        weft_journal_text(r->times, "mean_of", name_of_mean[mean]);
+        weft_journal_number(r->times, "bias", bias);
+        weft_journal_number(r->times, "noise", noise);
+        weft_journal_number(r->times, "batches", n);
+        weft_journal_line_end(r->times);
+    }
+}
+
+/* Of all tokens of whole sequences, each counting alike. */
+static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *stopped)
+{
+    weft_plan p;
+    lab_model m;
+    bool good = lab_model_open(&m, o);
+    if (weft_plan_make(weft_planner_named("sorted"), r->train.len, r->train.n,
+                       &(weft_plan_opts){ .count = 64 }, &p) != WEFT_OK)
+        good = false, say_error(FAILED, "lab: %s", weft_plan_message());
+    else if (!(good = good && make_room(g, weft_parameter_numel(m.m))))
+        lab_refuse("the whole gradient", m.w);
+    for (int64_t b = 0; good && b < p.batches && !(*stopped = lab_stops(r)); b++) {
+        good = find_gradient(r, &m, &p, b, false, g) || lab_refuse("the whole gradient", m.w);
+        for (int64_t k = 0; k < g->size && good; k++)
+            g->whole[k] += (double)g->one[k] / (double)p.tokens;
+    }
+    weft_plan_free(&p);
+    lab_model_close(&m);
+    return good;
+}
+
+bool lab_measure_gradients(lab_run *r)
+{
+    lab_model_opts o = lab_model_of(r, 1, 0);
+    moments g = { 0 };
+    bool stopped = false, good = find_whole(r, &o, &g, &stopped);
+    for (int i = 0; i < r->asked.planners && good && !stopped; i++) {
+        lab_model m;
+        lab_progress(r, "gradients of %s", r->made[i].text);
+        for (int k = 0; k < MEANS; k++)
+            memset(g.sum[k], 0, (size_t)g.size * sizeof(double)), g.squares[k] = 0;
+        g.batches = 0;
+        good = (lab_model_open(&m, &o) && lab_model_carries(&m, &r->made[i].plan) &&
+                add_batches(r, &m, &r->made[i].plan, &g, &stopped)) ||
+               lab_refuse(r->made[i].text, m.w);
+        if (good && !stopped)
+            finish_moments(r, i, &g);
+        lab_model_close(&m);
+    }
+    free_room(&g);
+    return good;
+}

@@ -1,0 +1,185 @@
+/* learn.c - learning curves, with the same tokens in every update whatever the planner: a batch of half
+ * as many rows is no other method, it is half as large. */
+#include <math.h>
+#include <stdlib.h>
+#include "tools/lab/run.h"
+
+/* A run: of which planner and seed; tokens: of an update. */
+typedef struct {
+    lab_run *lab;
+    lab_model m;
+    int planner, seed;
+    int64_t update, gathered, tokens, updates, total;
+    double seconds;
+} run;
+
+static int64_t at_least(double x, int64_t least) { return x > (double)least ? (int64_t)llround(x) : least; }
+
+static int32_t longest(const weft_dataset *d)
+{
+    int32_t most = 1;
+    for (int64_t i = 0; i < d->n; i++)
+        most = d->len[i] > most ? d->len[i] : most;
+    return most;
+}
+
+/* Options by which a batch has about so many tokens. */
+static weft_plan_opts resize(const lab_run *r, const planned *t, int64_t update)
+{
+    weft_plan_opts o = t->opts;
+    double tokens = (double)r->train.offset[r->train.n], u = (double)update;
+    if (o.capacity)
+        o.rows = at_least(u / (double)o.capacity, 1);
+    o.count = o.count ? at_least(u * (double)r->train.n / tokens, 1) : 0;
+    o.tokens = o.tokens ? update : 0;
+    o.budget = o.budget ? at_least(u, longest(&r->train)) : 0;
+    if (o.window && o.slots)
+        o.slots = at_least(u / (double)o.window, 1);
+    return o;
+}
+
+/* The plan of an epoch; a foreign planner's is the one that it has made. */
+static bool plan_epoch(const run *u, int epoch, weft_plan *out, bool *own)
+{
+    const lab_run *r = u->lab;
+    const planned *t = r->made + u->planner;
+    *own = t->planner == weft_planner_named(t->planner->name);
+    *out = t->plan;
+    if (!*own)
+        return true;
+    weft_plan_opts o = resize(r, t, u->update);
+    o.seed = (uint64_t)u->seed + 1, o.epoch = epoch;
+    if (weft_plan_make(t->planner, r->train.len, r->train.n, &o, out) == WEFT_OK)
+        return true;
+    lab_end_progress();
+    say_error(FAILED, "lab: %s: %s", t->text, weft_plan_message());
+    return *own = false;
+}
+
+static void add_point(run *u)
+{
+    lab_run *r = u->lab;
+    lab_curve *c = r->curve[u->planner] + u->seed;
+    double bits = lab_model_bits(&u->m, &r->held), loss = bits * log(2);
+    r->point[u->planner][u->seed][c->n++] =
+        (lab_point){ (double)u->tokens, (double)u->updates, u->seconds, loss };
+    weft_journal_text(r->times, "experiment", "learning");
+    weft_journal_text(r->times, "planner", r->made[u->planner].text);
+    weft_journal_number(r->times, "seed", u->seed + 1);
+    weft_journal_number(r->times, "tokens", (double)u->tokens);
+    weft_journal_number(r->times, "updates", (double)u->updates);
+    weft_journal_number(r->times, "seconds", u->seconds);
+    weft_journal_number(r->times, "loss", loss);
+    weft_journal_number(r->times, "bits", bits);
+    weft_journal_line_end(r->times);
+}
+
+static void step(run *u)
+{
+    weft_tensor *divisor = weft_full(u->m.w, (double)u->update, WEFT_SHAPE(1));
+    weft_divide_grad(u->m.m, divisor);
+    weft_clip_grad_norm(u->m.m, 1, 2);
+    weft_optim_step(u->m.optim);
+    weft_clear(u->m.w);
+    u->gathered = 0, u->updates++;
+}
+
+static int64_t tokens_of(const weft_plan *p, int64_t b)
+{
+    int64_t n = 0;
+    for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
+        n += p->segment[i].length;
+    return n;
+}
+
+/* Batches are gathered until the tokens so far are nearest to what so many updates should have had, so that
+ * all planners make as many. The divisor is the same for all: every token weighs alike, those of a last small
+ * batch, too. */
+static bool is_due(const run *u, int64_t next, bool last)
+{
+    return u->gathered && (last || u->tokens + next / 2 >= (u->updates + 1) * u->update);
+}
+
+static bool learn_epoch(run *u, const weft_plan *p, bool last)
+{
+    lab_curve *c = u->lab->curve[u->planner] + u->seed;
+    for (int64_t b = 0; b < p->batches && !lab_stops(u->lab); b++) {
+        int64_t n = tokens_of(p, b), next = b + 1 < p->batches ? tokens_of(p, b + 1) : 0;
+        double start = lab_seconds();
+        if (n) {
+            weft_plan_step s = weft_plan_step_of(u->m.w, p, b);
+            weft_backward(lab_model_loss(&u->m, &s, &u->lab->train).sum);
+        }
+        u->gathered += n, u->tokens += n;
+        if (is_due(u, next, last && b + 1 == p->batches))
+            step(u);
+        weft_clear(u->m.w);
+        u->seconds += lab_seconds() - start;
+        if (!weft_ok(u->m.w))
+            return lab_refuse(u->lab->made[u->planner].text, u->m.w);
+        bool at_end = last && b + 1 == p->batches;
+        if (c->n <= POINTS && (at_end || (double)u->tokens * POINTS >= (double)c->n * (double)u->total))
+            if (c->n < POINTS || at_end)
+                add_point(u);
+    }
+    return weft_ok(u->m.w) || lab_refuse(u->lab->made[u->planner].text, u->m.w);
+}
+
+static bool learn(run *u)
+{
+    lab_run *r = u->lab;
+    lab_model_opts o = lab_model_of(r, (uint64_t)u->seed + 1, .1);
+    bool good = lab_model_open(&u->m, &o) || lab_refuse(r->made[u->planner].text, u->m.w), fits = true;
+    for (int e = 0; e < r->asked.epochs && good && fits && !lab_stops(r); e++) {
+        weft_plan p;
+        bool own;
+        good = plan_epoch(u, e, &p, &own);
+        fits = good && p.batches && p.tokens / p.batches <= 2 * u->update;
+        if (good && !fits && !u->seed)
+            lab_end_progress(),
+                fprintf(stderr,
+                        "weft: lab: %s: a batch has %lld tokens, an update %lld: no learning curve of it\n",
+                        r->made[u->planner].text, (long long)(p.batches ? p.tokens / p.batches : 0),
+                        (long long)u->update);
+        u->total = r->asked.epochs * (good ? p.tokens - p.dropped : 0);
+        good =
+            good && (!fits || lab_model_carries(&u->m, &p) || lab_refuse(r->made[u->planner].text, u->m.w));
+        if (good && fits && !e)
+            add_point(u);
+        good = good && (!fits || learn_epoch(u, &p, e + 1 == r->asked.epochs));
+        if (own)
+            weft_plan_free(&p);
+    }
+    lab_model_close(&u->m);
+    return good;
+}
+
+static int64_t update_of(const lab_run *r)
+{
+    int64_t update = 1024;
+    for (int i = 0; i < r->asked.planners; i++)
+        update = r->made[i].opts.capacity > update ? r->made[i].opts.capacity : update;
+    return r->asked.update ? r->asked.update : update;
+}
+
+bool lab_learn(lab_run *r)
+{
+    bool good = true;
+    r->curve = calloc((size_t)r->asked.planners, sizeof *r->curve);
+    r->point = calloc((size_t)r->asked.planners, sizeof *r->point);
+    if (!r->curve || !r->point)
+        return say_error(FAILED, "lab: no memory for curves"), false;
+    for (int i = 0; i < r->asked.planners; i++) {
+        r->plan[i].curve = r->curve[i];
+        for (int s = 0; s < SEEDS; s++)
+            r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
+    }
+    for (int s = 0; s < SEEDS && good; s++)
+        for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+            lab_progress(r, "learning, seed %d of %d: %s", s + 1, SEEDS, r->made[i].text);
+            run u = { .lab = r, .planner = i, .seed = s, .update = update_of(r) };
+            good = learn(&u);
+            r->plan[i].curves = r->curve[i][s].n ? s + 1 : r->plan[i].curves;
+        }
+    return good;
+}

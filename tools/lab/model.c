@@ -1,0 +1,77 @@
+/* model.c - the language model that the laboratory's experiments train. */
+#include "tools/lab/model.h"
+#include <math.h>
+
+bool lab_model_open(lab_model *l, const lab_model_opts *o)
+{
+    *l = (lab_model){ .w = weft_open(&(weft_opts){ .seed = o->seed, .threads = o->threads }),
+                      .padded = o->padded };
+    l->m = weft_module_new(l->w, "lm");
+    l->table = weft_embedding_new(l->m, "table",
+                                  &(weft_embedding_opts){ .rows = o->classes, .columns = o->embedding });
+    l->lstm = weft_lstm_new(l->m, "lstm", &(weft_rnn_opts){ .input = o->embedding, .hidden = o->hidden });
+    l->drop = weft_dropout_layer_new(l->m, "drop", &(weft_dropout_opts){ .p = o->dropout });
+    l->scores = weft_linear_new(l->m, "scores", &(weft_linear_opts){ .in = o->hidden, .out = o->classes });
+    l->optim = weft_adamw_new(l->m, &(weft_adam_opts){ .lr = o->lr, .weight_decay = .01 });
+    return weft_ok(l->w);
+}
+
+void lab_model_close(lab_model *l)
+{
+    weft_close(l->w);
+    *l = (lab_model){ 0 };
+}
+
+bool lab_model_carries(lab_model *l, const weft_plan *p)
+{
+    l->kept = l->kept ? l->kept : weft_carried_new(l->m, "kept", l->lstm, p);
+    return weft_ok(l->w);
+}
+
+static weft_tensor *run_padded(lab_model *l, const weft_plan_step *s, weft_tensor *x)
+{
+    weft_tensor *pads = weft_pad_packed_sequence(x, 0, 0, WEFT_ALIGN_LEFT);
+    weft_tensor *y = weft_rnn_run(l->lstm, pads, WEFT_ZERO_STATE).y;
+    return weft_pack_padded_sequence(y, &s->lengths, WEFT_ALIGN_LEFT);
+}
+
+weft_loss lab_model_loss(lab_model *l, const weft_plan_step *s, const weft_dataset *data)
+{
+    weft_tensor *before = weft_plan_tokens(s, data, -1, 0), *now = weft_plan_tokens(s, data, 0, 0);
+    weft_tensor *x = weft_embedding_run(l->table, before);
+    weft_tensor *y =
+        l->padded && !s->plan->in_rows ? run_padded(l, s, x) : weft_rnn_run_plan(l->lstm, x, s, l->kept).y;
+    return weft_cross_entropy(weft_linear_run(l->scores, weft_dropout_layer_run(l->drop, y)), now, NULL);
+}
+
+bool lab_model_update(lab_model *l, const weft_plan *p, int64_t batch, const weft_dataset *data,
+                      weft_plan_mean mean)
+{
+    weft_plan_step s = weft_plan_step_of(l->w, p, batch);
+    weft_backward(weft_plan_loss(&s, lab_model_loss(l, &s, data), mean));
+    weft_clip_grad_norm(l->m, 1, 2);
+    weft_optim_step(l->optim);
+    weft_clear(l->w);
+    return weft_ok(l->w);
+}
+
+double lab_model_bits(lab_model *l, const weft_dataset *data)
+{
+    weft_plan p;
+    double nats = 0, tokens = 0;
+    weft_carried *kept = l->kept;
+    l->kept = NULL; /* what is carried is of the plan that is being learnt from */
+    weft_status s = weft_plan_make(weft_planner_named("sorted"), data->len, data->n,
+                                   &(weft_plan_opts){ .count = 64 }, &p);
+    WEFT_NO_GRAD(l->w)
+    WEFT_EVAL(l->w) for (int64_t b = 0; s == WEFT_OK && b < p.batches && weft_ok(l->w); b++)
+    {
+        weft_plan_step step = weft_plan_step_of(l->w, &p, b);
+        weft_loss loss = lab_model_loss(l, &step, data);
+        nats += weft_item(loss.sum), tokens += weft_item(loss.weight);
+        weft_clear(l->w);
+    }
+    weft_plan_free(&p);
+    l->kept = kept;
+    return s == WEFT_OK && weft_ok(l->w) && tokens > 0 ? nats / tokens / log(2) : (double)NAN;
+}

@@ -1,0 +1,69 @@
+/* run.h - what the files of `weft lab` share: what was asked for, the data, what has been measured. */
+#ifndef WEFT_TOOLS_LAB_RUN_H
+#define WEFT_TOOLS_LAB_RUN_H
+#include "tools/lab/lab.h"
+#include "tools/lab/model.h"
+
+enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 10 };
+
+/* limit: at most so many sequences; update: tokens of an update, 0: chosen. */
+typedef struct {
+    const char *corpus, *out;
+    char *planner[MOST_PLANNERS];
+    int planners, threads, rounds, epochs;
+    int64_t limit, hidden, update;
+    double seconds;
+    bool quick;
+} lab_asked;
+
+/* held: sequences that no model learns from. few: some of those it learns from, for what is done often.
+ * made [planners] of all, of_few [planners] of those; result's arrays. */
+typedef struct {
+    lab_asked asked;
+    weft_dataset train, held, few;
+    int64_t classes;
+    planned *made, *of_few;
+    lab_plan *plan;
+    lab_exact *exact;
+    lab_contamination *contamination;
+    lab_adversary *adversary;
+    int exacts, contaminations, adversaries;
+    lab_curve (*curve)[SEEDS];
+    lab_point (*point)[SEEDS][POINTS + 1];
+    weft_journal *times;
+    double started;
+} lab_run;
+
+/* lab.c: whether to stop, because the user or the time says so; asked between two batches. */
+bool lab_stops(const lab_run *);
+double lab_seconds(void);
+/* What is being done, on a terminal. */
+void lab_progress(const lab_run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Before anything else is said. */
+void lab_end_progress(void);
+/* The error of a model; false. */
+bool lab_refuse(const char *planner, weft *w);
+lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
+
+/* lab_data.c: the corpus without its repetitions, every twentieth of it held out. False: the error was
+ * said. */
+bool lab_read(lab_run *);
+void lab_free_data(lab_run *);
+
+/* The experiments; each leaves what it could measure before the time was over. False: an error, which was
+ * said. */
+bool lab_measure_times(lab_run *);
+bool lab_compare_layouts(lab_run *);
+bool lab_contaminate(lab_run *);
+bool lab_measure_gradients(lab_run *);
+bool lab_learn(lab_run *);
+bool lab_ask_adversaries(lab_run *);
+
+/* lab_probe.c: an LSTM of random weights on rows of reals; what comes of each token of each sequence of a
+ * plan, [tokens, PROBE_WIDTH], sequence by sequence. planner: for the error. */
+enum { PROBE_COLUMNS = 8, PROBE_WIDTH = 16 };
+typedef enum { PROBE_PLAN, PROBE_PADDED } probe_layout;
+bool lab_probe(const char *planner, const weft_plan *, const weft_dataset *, probe_layout, weft_real *out);
+/* Rows of normal numbers for sequences of these lengths; to be freed by corpus_free. */
+bool lab_probe_data(const weft_dataset *of, weft_dataset *out);
+#endif

@@ -1,0 +1,81 @@
+/* times.c - milliseconds an epoch: planners by turns, so that what disturbs the machine disturbs all. */
+#include <math.h>
+#include <stdlib.h>
+#include "tools/lab/run.h"
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of sorted numbers, between the two that are nearest. */
+static double quantile(const double *x, int n, double q)
+{
+    double at = q * (n - 1), low = floor(at);
+    int i = (int)low, next = i + 1 < n ? i + 1 : i;
+    return x[i] + (at - low) * (x[next] - x[i]);
+}
+
+/* One epoch of updates; NaN: it was stopped, or the model has failed. */
+static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
+{
+    double start = lab_seconds();
+    for (int64_t b = 0; b < p->batches; b++)
+        if (lab_stops(r) || !lab_model_update(m, p, b, &r->train, WEFT_MEAN_OF_BATCH))
+            return (double)NAN;
+    return 1e3 * (lab_seconds() - start);
+}
+
+static void add_time(lab_run *r, int i, int round, double ms, double *all)
+{
+    all[round] = ms;
+    weft_journal_text(r->times, "experiment", "times");
+    weft_journal_text(r->times, "planner", r->made[i].text);
+    weft_journal_number(r->times, "round", round);
+    weft_journal_number(r->times, "ms", ms);
+    weft_journal_line_end(r->times);
+    double sorted[64];
+    for (int k = 0; k <= round; k++)
+        sorted[k] = all[k];
+    qsort(sorted, (size_t)round + 1, sizeof *sorted, ascending);
+    r->plan[i].median_ms = quantile(sorted, round + 1, .5);
+    r->plan[i].p10_ms = quantile(sorted, round + 1, .1);
+    r->plan[i].p90_ms = quantile(sorted, round + 1, .9);
+}
+
+static bool open_models(lab_run *r, lab_model *m)
+{
+    lab_model_opts o = lab_model_of(r, 1, 0);
+    bool good = true;
+    for (int i = 0; i < r->asked.planners && good; i++)
+        good = (lab_model_open(m + i, &o) && lab_model_carries(m + i, &r->made[i].plan)) ||
+               lab_refuse(r->made[i].text, m[i].w);
+    return good;
+}
+
+bool lab_measure_times(lab_run *r)
+{
+    lab_model *m = calloc((size_t)r->asked.planners, sizeof *m);
+    double(*ms)[64] = calloc((size_t)r->asked.planners, sizeof *ms);
+    bool good = (m && ms) || say_error(FAILED, "lab: no memory") == GOOD;
+    good = good && open_models(r, m);
+    for (int i = 0; i < r->asked.planners && good; i++) /* what the first call makes is made */
+        good = !r->made[i].plan.batches || r->made[i].plan.segment->carry >= 0 ||
+               lab_model_update(m + i, &r->made[i].plan, 0, &r->train, WEFT_MEAN_OF_BATCH) ||
+               lab_refuse(r->made[i].text, m[i].w);
+    for (int round = 0; round < r->asked.rounds && good; round++)
+        for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
+            lab_progress(r, "times, round %d of %d: %s", round + 1, r->asked.rounds, r->made[i].text);
+            double took = run_epoch(r, m + i, &r->made[i].plan);
+            if (!isnan(took))
+                add_time(r, i, round, took, ms[i]);
+            else if (!weft_ok(m[i].w))
+                good = lab_refuse(r->made[i].text, m[i].w);
+        }
+    for (int i = 0; i < r->asked.planners && m; i++)
+        if (m[i].w)
+            lab_model_close(m + i);
+    free(m), free(ms);
+    return good;
+}

@@ -1,0 +1,221 @@
+/* page.c - the page: head, contents, the sections in their order, and what closes it. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/page/page.h"
+
+const char *const page_sections[][2] = { { "lengths", "Lengths" },
+                                         { "layouts", "The first batch in four layouts" },
+                                         { "planners", "Planners" },
+                                         { "steps", "Steps against milliseconds" },
+                                         { "weights", "Weight of a token" },
+                                         { "order", "Order" },
+                                         { "live", "Live rows" },
+                                         { "learning", "Learning" },
+                                         { "gradient", "Gradient and exactness" },
+                                         { "contamination", "Contamination" },
+                                         { "adversaries", "Adversaries" },
+                                         { "cost", "Cost: predicted against measured" },
+                                         { "more", "Your own planner, citing, the command" },
+                                         { NULL, NULL } };
+
+/* Colours by Okabe & Ito 2008, lighter ones on a dark ground; texts have a contrast of 4.5 or more in
+ * both. */
+static const char style[] =
+    "<style>\n"
+    ":root{color-scheme:light dark;--ground:#fff;--ink:#1a1a1a;--quiet:#555;--line:#8a8a8a;\n"
+    "--grid:#e2e2e2;--link:#00558a;--pad:#999;--c0:#0072b2;--c1:#c24f00;--c2:#00795a;--c3:#b3547f;\n"
+    "--c4:#966400;--c5:#2a7fae;--c6:#7a6800;--c7:#555;--t0:#a8d3ee;--t1:#f6c3a0;--t2:#a3dfcb;\n"
+    "--t3:#eccbdd;--t4:#f8dc9d;--t5:#c9e6f8;--t6:#eee59b;--t7:#d0d0d0}\n"
+    "@media screen and (prefers-color-scheme:dark){:root{--ground:#14171a;--ink:#ececec;\n"
+    "--quiet:#b4b8bc;--line:#7d848b;--grid:#2c3237;--link:#8cc8f2;--pad:#7d848b;--c0:#56b4e9;\n"
+    "--c1:#ff9a5c;--c2:#35d0a5;--c3:#eaa0c8;--c4:#f0b53a;--c5:#9ad4f5;--c6:#d8c84a;--c7:#bdbdbd;\n"
+    "--t0:#1d4f70;--t1:#6e3a17;--t2:#13553f;--t3:#673d56;--t4:#614708;--t5:#275a78;--t6:#4f470f;\n"
+    "--t7:#484848}}*{box-sizing:border-box}body{margin:0 auto;max-width:1100px;padding:8px;\n"
+    "background:var(--ground);color:var(--ink);font:16px/1.5 system-ui,'DejaVu Sans',Verdana,\n"
+    "sans-serif;overflow-wrap:break-word}h1{font-size:1.6em;line-height:1.2}\n"
+    "h2{font-size:1.25em;margin:2em 0 .5em;border-top:1px solid var(--line);padding-top:.6em}\n"
+    "a{color:var(--link)}a:focus-visible,\n"
+    ".scroll:focus-visible,pre:focus-visible{outline:3px solid var(--link);outline-offset:2px}\n"
+    ".skip{position:absolute;left:-999em}.skip:focus{position:static}\n"
+    "p,li,dl,figcaption{max-width:44em}dl{display:grid;grid-template-columns:auto 1fr;gap:0 1em}\n"
+    "dt{color:var(--quiet)}dd{margin:0;min-width:0}\n"
+    "nav ol{columns:18em;padding-left:2em}.scroll{overflow-x:auto;margin:1em 0}\n"
+    "table{border-collapse:collapse;font-size:.85em;font-variant-numeric:tabular-nums}\n"
+    "caption{text-align:left;color:var(--quiet);padding-bottom:.3em}\n"
+    "caption span{display:block;position:sticky;left:0;max-width:min(50em,100vw - 24px)}\n"
+    "th,td{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\n"
+    "thead th{vertical-align:bottom;white-space:normal;border-bottom:1px solid var(--line)}\n"
+    "th:first-child,td.words{text-align:left}tbody th{font-weight:normal}\n"
+    "tbody th:first-child{white-space:normal;min-width:13em;max-width:24em}\n"
+    ".figures{display:flex;flex-wrap:wrap;gap:12px}\n"
+    "figure{margin:0;width:344px;max-width:100%;break-inside:avoid}\n"
+    "figcaption{font-size:.85em;color:var(--quiet)}\n"
+    ".wide figure{width:530px}figure svg{display:block;width:100%;height:auto}\n"
+    "svg text{font:11px system-ui,'DejaVu Sans',Verdana,sans-serif;fill:var(--ink)}\n"
+    "svg .axis{stroke:var(--line);fill:none}svg .grid{stroke:var(--grid);fill:none}\n"
+    "svg .mark{stroke:var(--ink);stroke-width:1.5;fill:none}\n"
+    "svg .dash{stroke-dasharray:4 3}svg text{paint-order:stroke;stroke:var(--ground);stroke-width:3px;\n"
+    "stroke-linejoin:round}svg .tiny{font-size:8px}\n"
+    "svg .reset{stroke:var(--ink);stroke-width:3;fill:none}\n"
+    "svg .bar{fill:var(--c0)}svg .hollow{fill:var(--ground);fill-opacity:.6;stroke:var(--c1);\n"
+    "stroke-width:1.5}svg .pads{fill:url(#hatch);stroke:var(--pad)}\n"
+    "svg .hatch{stroke:var(--pad);stroke-width:1.4}\n"
+    "svg .curve{fill:none;stroke-width:2}svg .band{fill-opacity:.22}\n"
+    ".legend{list-style:none;padding:0}.legend svg{vertical-align:middle}\n"
+    ".more{position:absolute;width:0;height:0}\n"
+    "pre{overflow-x:auto;border:1px solid var(--line);padding:.5em;font-size:.85em}\n"
+    ".bad{text-decoration:underline wavy}@media print{body{max-width:none;font-size:10pt}caption span{\n"
+    "max-width:none}.scroll,pre{overflow:visible;white-space:pre-wrap}table{font-size:7pt}th,td{\n"
+    "padding:.1em .3em}section{break-inside:auto}h2{break-after:avoid}.skip,nav{display:none}}\n";
+
+/* The colours as classes: s0 strokes, f0 fills, p0 is a piece of sequence 0, h0 a text in it. */
+static void put_colours(page *p)
+{
+    for (int i = 0; i < PAGE_COLOURS; i++)
+        put(p,
+            ".s%d{stroke:var(--c%d)}.f%d{fill:var(--c%d)}.p%d{fill:var(--t%d);stroke:var(--c%d)}svg "
+            ".h%d{stroke:var(--t%d)}",
+            i, i, i, i, i, i, i, i, i);
+    put(p, "\n</style>\n");
+}
+
+/* ---- sections ---- */
+void begin_section(page *p)
+{
+    const char *const *is = page_sections[p->section++];
+    put(p, "<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%d. %s</h2>\n", is[0], is[0], p->section, is[1]);
+}
+
+void end_section(page *p) { put(p, "</section>\n"); }
+
+void put_missing(page *p, const char *sentence) { put(p, "<p>%s</p>\n", sentence); }
+
+int put_multiples(page *p)
+{
+    if (p->lab->plans <= PAGE_MULTIPLES)
+        return p->lab->plans;
+    put(p, "<p>Drawn are the first %d of %d plans; the table has all.</p>\n", PAGE_MULTIPLES, p->lab->plans);
+    return PAGE_MULTIPLES;
+}
+
+/* ---- head and end ---- */
+static void put_fact(page *p, const char *name, const char *text)
+{
+    put(p, "<dt>%s</dt><dd>", name);
+    put_text(p, text);
+    put(p, "</dd>\n");
+}
+
+static void put_facts(page *p)
+{
+    const lab *l = p->lab;
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < l->n; i++)
+        tokens += l->len[i];
+    put(p, "<dl>\n<dt>Corpus</dt><dd>");
+    put_text(p, l->corpus);
+    put(p, ", ");
+    put_number(p, l->n);
+    put(p, " sequences, ");
+    put_number(p, tokens);
+    put(p, " tokens</dd>\n");
+    put_fact(p, "Version", l->version);
+    if (l->seed)
+        put_fact(p, "Seed", l->seed);
+    if (l->device)
+        put_fact(p, "Measured on", l->device);
+    if (l->date)
+        put_fact(p, "Date", l->date);
+    put(p, "</dl>\n");
+}
+
+static void put_head(page *p)
+{
+    put(p, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
+           "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>Packing "
+           "laboratory: ");
+    put_text(p, p->lab->corpus);
+    put(p, "</title>\n");
+    fputs(style, p->to);
+    put_colours(p);
+    put(p, "</head>\n<body>\n<a class=\"skip\" href=\"#lengths\">Skip to the first section</a>\n<svg "
+           "class=\"more\" aria-hidden=\"true\" focusable=\"false\"><defs><pattern id=\"hatch\" "
+           "width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><line "
+           "class=\"hatch\" x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\"/></pattern></defs></svg>\n<header>\n"
+           "<h1>Packing laboratory: ");
+    put_text(p, p->lab->corpus);
+    put(p,
+        "</h1>\n<p>What %d plan%s this corpus do%s to work, to gradients and to order. A plan says which "
+        "sequences, or pieces of them, meet in a batch, and where each lies.</p>\n",
+        p->lab->plans, p->lab->plans == 1 ? " of" : "s of", p->lab->plans == 1 ? "es" : "");
+    put_facts(p);
+    put(p, "</header>\n<nav aria-label=\"Contents\">\n<ol>\n");
+    for (int i = 0; page_sections[i][0]; i++)
+        put(p, "<li><a href=\"#%s\">%s</a></li>\n", page_sections[i][0], page_sections[i][1]);
+    put(p, "</ol>\n</nav>\n<main>\n");
+}
+
+static void put_sources(page *p)
+{
+    put(p, "<p>Cite the version of weft, and a planner of others with its source:</p>\n<ul>\n");
+    for (int i = 0; i < p->lab->plans; i++) {
+        const char *source = p->lab->plan[i].made->planner->source;
+        if (!source || !strcmp(source, "-"))
+            continue;
+        put(p, "<li>");
+        put_plan(p, i);
+        put(p, ": ");
+        put_text(p, source);
+        put(p, "</li>\n");
+    }
+    put(p, "<li>weft ");
+    put_text(p, p->lab->version);
+    put(p, "</li>\n");
+    put(p, "</ul>\n");
+}
+
+static void put_end(page *p)
+{
+    begin_section(p);
+    put(p, "<p>A planner of your own is a function in C that a shared object holds, <code>weft plan "
+           "LENGTHS ./mine.so:planner</code>, or a program in any language that prints a plan a line as "
+           "JSON, <code>weft plan --from mine.jsonl LENGTHS</code>: an object with <code>planner</code>, a "
+           "name, and <code>batches</code>, such as <code>[[0, 1], [[2, 0, 4]]]</code>, or "
+           "<code>rows</code>. Each gets its row in every table. docs/planners.md and docs/lab.md have "
+           "both in full.</p>\n");
+    put_sources(p);
+    put(p, "<p>This page was made by</p>\n<pre tabindex=\"0\">");
+    put_text(p, p->lab->command);
+    put(p, "</pre>\n");
+    end_section(p);
+    put(p, "</main>\n</body>\n</html>\n");
+}
+
+bool write_page(const char *path, const lab *l)
+{
+    char *text = NULL;
+    size_t size = 0;
+    page p = { .to = open_memstream(&text, &size), .lab = l };
+    static void (*const sections[])(
+        page *) = { put_lengths, put_layouts,  put_planners, put_steps,         put_weights,     put_order,
+                    put_live,    put_learning, put_gradient, put_contamination, put_adversaries, put_cost };
+    bool good = p.to != NULL;
+    if (good)
+        put_head(&p);
+    for (size_t i = 0; good && i < sizeof sections / sizeof *sections; i++) {
+        begin_section(&p);
+        sections[i](&p);
+        end_section(&p);
+    }
+    if (good)
+        put_end(&p);
+    if (p.to)
+        good = !ferror(p.to), good = !fclose(p.to) && good;
+    if (!good)
+        say_error(FAILED, "%s: no memory for the page", path);
+    else if (weft_write_file(path, text, size) != WEFT_OK)
+        good = say_error(FAILED, "%s", weft_file_message()) == GOOD;
+    free(text);
+    return good;
+}

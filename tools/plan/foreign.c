@@ -1,0 +1,187 @@
+/* foreign.c - planners of others: a shared object is opened in a process of its own, so that whatever it does
+ * is told as an error. The plan comes back by a pipe and is checked here once more. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "tools/plan/plan.h"
+
+enum { MAGIC = 0x77656674 };
+/* What comes first through the pipe; batches and segments follow. */
+typedef struct {
+    uint32_t magic;
+    int32_t status;
+    uint32_t promises;
+    int32_t in_rows;
+    int64_t segments, batches, empty, dropped, capacity;
+    char message[512];
+} head;
+
+bool is_foreign(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    return memchr(text, '/', colon ? (size_t)(colon - text) : strlen(text)) != NULL;
+}
+
+/* ---- in the child ---- */
+static bool write_all(int to, const void *from, size_t n)
+{
+    for (const char *at = from; n;) {
+        ssize_t k = write(to, at, n);
+        if (k < 0 && errno != EINTR)
+            return false;
+        at += k > 0 ? k : 0, n -= k > 0 ? (size_t)k : 0;
+    }
+    return true;
+}
+
+static weft_status make_there(const char *path, const char *name, const char *options, const int32_t *len,
+                              int64_t n, head *h, weft_plan *p)
+{
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL), *memory;
+    const weft_planner *planner = object ? dlsym(object, name) : NULL;
+    weft_plan_opts o;
+    if (!planner)
+        return weft_plan_refuse(WEFT_ENOENT, "%s", dlerror());
+    weft_status s = weft_plan_parse_options(planner, options, &o, &memory);
+    h->promises = planner->promises, h->capacity = o.capacity;
+    return s == WEFT_OK ? weft_plan_make(planner, len, n, &o, p) : s;
+}
+
+/* Does not return. What the planner prints goes to stderr. */
+static void be_child(int to, const char *path, const char *name, const char *options, const int32_t *len,
+                     int64_t n)
+{
+    head h = { .magic = MAGIC };
+    weft_plan p = { 0 };
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    h.status = (int32_t)make_there(path, name, options, len, n, &h, &p);
+    snprintf(h.message, sizeof h.message, "%s", weft_plan_message());
+    fflush(NULL);                                /* the parent ends this process when it has the plan */
+    h.in_rows = p.in_rows, h.segments = p.segments, h.batches = p.batches, h.empty = p.empty,
+    h.dropped = p.dropped;
+    bool good = write_all(to, &h, sizeof h) && write_all(to, p.batch, (size_t)p.batches * sizeof *p.batch) &&
+                write_all(to, p.segment, (size_t)p.segments * sizeof *p.segment);
+    _exit(good ? GOOD : FAILED);
+}
+
+/* ---- in the parent ---- */
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+typedef enum { WHOLE, CUT, LATE } came;
+
+/* n bytes before the time is over. */
+static came read_all(int from, void *to, size_t n, double until)
+{
+    for (char *at = to; n;) {
+        double left = until - seconds_now();
+        struct pollfd is = { .fd = from, .events = POLLIN };
+        int ready = left > 0 ? poll(&is, 1, (int)(left * 1000) + 1) : 0;
+        if (!ready)
+            return LATE;
+        ssize_t k = ready < 0 ? -1 : read(from, at, n);
+        if (!k || (k < 0 && errno != EINTR))
+            return CUT;
+        at += k > 0 ? k : 0, n -= k > 0 ? (size_t)k : 0;
+    }
+    return WHOLE;
+}
+
+/* A segment has a token, or is an empty sequence's; a batch has a segment, or a row. */
+static bool is_sane(const head *h, int64_t tokens, int64_t n)
+{
+    return h->magic == MAGIC && h->segments >= 0 && h->segments <= tokens + n && h->batches >= 0 &&
+           h->batches <= tokens + n + 1;
+}
+
+static came read_plan(int from, head *h, int64_t tokens, int64_t n, double until, weft_plan *p)
+{
+    came c = read_all(from, h, sizeof *h, until);
+    if (c == WHOLE && !is_sane(h, tokens, n))
+        return h->magic = 0, c; /* what came is no plan */
+    if (c != WHOLE || h->status != WEFT_OK)
+        return c;
+    p->batch = malloc((size_t)(h->batches + 1) * sizeof *p->batch);
+    p->segment = malloc((size_t)(h->segments + 1) * sizeof *p->segment);
+    if (!p->batch || !p->segment)
+        return CUT;
+    p->sequences = n, p->tokens = tokens, p->batches = h->batches, p->segments = h->segments;
+    p->empty = h->empty, p->dropped = h->dropped, p->in_rows = h->in_rows != 0;
+    c = read_all(from, p->batch, (size_t)p->batches * sizeof *p->batch, until);
+    return c == WHOLE ? read_all(from, p->segment, (size_t)p->segments * sizeof *p->segment, until) : c;
+}
+
+/* What became of it, in words; true if there is a plan that holds. */
+static bool judge(const char *text, came c, int ended, const head *h, const planned *t, const int32_t *len,
+                  int64_t n)
+{
+    if (c == LATE)
+        say_error(FAILED, "plan: %s: no plan within %d s; the planner was stopped", text, t->seconds);
+    else if (WIFSIGNALED(ended))
+        say_error(FAILED, "plan: %s: the planner died of signal %d, %s", text, WTERMSIG(ended),
+                  strsignal(WTERMSIG(ended)));
+    else if (c == CUT || h->magic != MAGIC)
+        say_error(FAILED, "plan: %s: the planner ended without a plan", text);
+    else if (h->status != WEFT_OK)
+        say_error(FAILED, "plan: %s: %.*s", text, (int)sizeof h->message - 1, h->message);
+    else if (weft_plan_check(&t->plan, len, n, h->promises & ~(unsigned)WEFT_PLAN_IN_ORDER) != WEFT_OK)
+        say_error(FAILED, "plan: %s: %s", text, weft_plan_message());
+    else
+        return true;
+    return false;
+}
+
+static bool run_child(const char *text, char *part[3], planned *t, const int32_t *len, int64_t n)
+{
+    int ends[2], ended = 0;
+    fflush(NULL);
+    pid_t child = pipe(ends) ? -1 : fork();
+    if (child < 0)
+        return say_error(FAILED, "plan: %s: no process can be made: %s", text, strerror(errno)), false;
+    if (!child) {
+        close(ends[0]);
+        be_child(ends[1], part[0], part[1], part[2], len, n);
+    }
+    head h = { 0 };
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < n; i++)
+        tokens += len[i];
+    close(ends[1]);
+    came c = read_plan(ends[0], &h, tokens, n, seconds_now() + t->seconds, &t->plan);
+    for (int64_t i = 0; i < n; i++)
+        t->plan.not_empty += len[i] > 0;
+    close(ends[0]);
+    kill(child, SIGKILL); /* if it has ended, this changes nothing; else it is late, or has closed the pipe */
+    while (waitpid(child, &ended, 0) < 0 && errno == EINTR)
+        ;
+    t->own = (weft_planner){ .name = text, .promises = h.promises };
+    t->planner = &t->own, t->opts.capacity = h.capacity;
+    h.message[sizeof h.message - 1] = 0;
+    return judge(text, c, c == WHOLE ? 0 : ended, &h, t, len, n);
+}
+
+bool plan_foreign(planned *t, const int32_t *len, int64_t n)
+{
+    char *copy = strdup(t->text), *part[3] = { copy, NULL, NULL };
+    for (int i = 1; i < 3 && part[i - 1]; i++)
+        if ((part[i] = strchr(part[i - 1], ':')))
+            *part[i]++ = 0;
+    bool good = copy && part[1] && *part[1];
+    if (!good)
+        say_error(FAILED, "plan: %s: PATH/x.so:NAME[:options] is expected", t->text);
+    good = good && run_child(t->text, part, t, len, n);
+    free(copy);
+    return good;
+}

@@ -1,0 +1,311 @@
+/* from.c - plans from JSON, `--from`: one a line, or what `--json` has printed. Each is checked as all
+ * plans. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/plan/shape.h"
+
+enum { SPARE = 1 << 24 }; /* rows of a batch without a piece */
+
+/* where: file and line, for messages; whole: every piece so far was written as a whole sequence. */
+typedef struct {
+    char where[300];
+    const int32_t *len;
+    int64_t n, cells;
+    json_t *columns;
+    bool in_rows, whole;
+    planned *to;
+} reading;
+
+static bool refuse(const reading *r, const char *what)
+{
+    return say_error(FAILED, "%s: %s", r->where, what), false;
+}
+
+/* ---- numbers ---- */
+/* A whole number of 0 .. most; what: its name in a message. */
+static bool number(const reading *r, const json_t *is, int64_t most, const char *what, int64_t *out)
+{
+    *out = is && json_is_integer(is) ? json_integer_value(is) : -1;
+    if (*out >= 0 && *out <= most)
+        return true;
+    return say_error(FAILED, "%s: %s is %s; a whole number in 0 .. %lld is expected", r->where, what,
+                     !is                 ? "missing" :
+                     json_is_integer(is) ? "out of range" :
+                                           "no whole number",
+                     (long long)most),
+           false;
+}
+
+/* Of batch b: the number that all batches share, or the list's. */
+static bool number_of_batch(const reading *r, const json_t *is, int64_t b, const char *what, int64_t *out)
+{
+    return number(r, json_is_array(is) ? json_array_get(is, (size_t)b) : is, INT32_MAX, what, out);
+}
+
+/* ---- pieces ---- */
+static bool add_piece(reading *r, const json_t *is, weft_segment s)
+{
+    int64_t value[3] = { 0 };
+    bool triple = json_is_array(is) && json_array_size(is) == 3;
+    if (!triple && !json_is_integer(is))
+        return refuse(r,
+                      "a piece is a sequence's number or [sequence, from, count]; something else was found");
+    if (!number(r, triple ? json_array_get(is, 0) : is, r->n - 1, "a piece's sequence", value))
+        return false;
+    for (size_t i = 1; i < 3 && triple; i++)
+        if (!number(r, json_array_get(is, i), INT32_MAX, i == 1 ? "where a piece begins" : "a piece's count",
+                    value + i))
+            return false;
+    r->whole = r->whole && !triple;
+    s.sequence = value[0], s.offset = (int32_t)value[1];
+    s.length = triple ? (int32_t)value[2] : r->len[value[0]];
+    return weft_plan_add(&r->to->plan, s) == WEFT_OK || refuse(r, weft_plan_message());
+}
+
+/* The pieces of one row; where each begins is said by "columns", or it is where the one before ends. */
+static bool add_row(reading *r, const json_t *row, int64_t at, int32_t in_batch, int64_t *longest)
+{
+    const json_t *columns = r->columns ? json_array_get(r->columns, (size_t)at) : NULL;
+    int64_t end = 0;
+    if (!json_is_array(row))
+        return refuse(r, "\"rows\" is a list of rows, each a list of pieces; a row is something else");
+    if (r->columns && json_array_size(columns) != json_array_size(row))
+        return refuse(r, "\"columns\" needs a list for each row, with a number for each of its pieces");
+    for (size_t i = 0; i < json_array_size(row); i++) {
+        int64_t column = end;
+        if (columns && !number(r, json_array_get(columns, i), INT32_MAX, "a column", &column))
+            return false;
+        if (!add_piece(r, json_array_get(row, i),
+                       (weft_segment){ .row = in_batch, .column = column, .carry = -1 }))
+            return false;
+        end = column + r->to->plan.segment[r->to->plan.segments - 1].length;
+        *longest = end > *longest ? end : *longest;
+    }
+    return true;
+}
+
+/* ---- batches ---- */
+static bool end_batch(reading *r, const json_t *width, int64_t rows, int64_t longest)
+{
+    int64_t is = r->in_rows && r->to->opts.capacity ? r->to->opts.capacity : longest;
+    if (width && !number_of_batch(r, width, r->to->plan.batches, "\"width\" of a batch", &is))
+        return false;
+    if (r->to->opts.capacity && is > r->to->opts.capacity)
+        return refuse(r, "a row is wider than \"capacity\"");
+    int64_t cells;
+    if (__builtin_mul_overflow(rows, is, &cells) || __builtin_add_overflow(r->cells, cells, &r->cells))
+        return refuse(r, "there are more cells than can be counted");
+    return weft_plan_end_batch(&r->to->plan, rows, is) == WEFT_OK || refuse(r, weft_plan_message());
+}
+
+static bool read_rows(reading *r, const json_t *rows, const json_t *each, const json_t *width)
+{
+    int64_t n = (int64_t)json_array_size(rows), at = 0, take = n;
+    for (int64_t b = 0; at < n || (each && json_is_array(each) && b < (int64_t)json_array_size(each)); b++) {
+        int64_t longest = 0;
+        if (each && !number_of_batch(r, each, b, "\"batch_rows\" of a batch", &take))
+            return false;
+        if (json_is_integer(each) && take > n - at)
+            take = n - at;
+        if (take > n - at || (take == 0 && !json_is_array(each)))
+            return refuse(r, "\"batch_rows\" and the number of rows do not agree");
+        for (int64_t k = 0; k < take; k++, at++)
+            if (!add_row(r, json_array_get(rows, (size_t)at), at, (int32_t)k, &longest))
+                return false;
+        if (!end_batch(r, width, take, longest))
+            return false;
+    }
+    return true;
+}
+
+static bool read_batches(reading *r, const json_t *batches, const json_t *each, const json_t *width)
+{
+    for (size_t b = 0; b < json_array_size(batches); b++) {
+        const json_t *batch = json_array_get(batches, b);
+        int64_t longest = 0, n = (int64_t)json_array_size(batch), rows = n;
+        if (!json_is_array(batch))
+            return refuse(
+                r, "\"batches\" is a list of batches, each a list of pieces; a batch is something else");
+        for (int64_t i = 0; i < n; i++) {
+            if (!add_piece(r, json_array_get(batch, (size_t)i),
+                           (weft_segment){ .row = (int32_t)i, .carry = -1 }))
+                return false;
+            int32_t length = r->to->plan.segment[r->to->plan.segments - 1].length;
+            longest = length > longest ? length : longest;
+        }
+        if (each && !number_of_batch(r, each, (int64_t)b, "\"batch_rows\" of a batch", &rows))
+            return false;
+        if (rows < n || rows > n + SPARE)
+            return refuse(r, "\"batch_rows\" of a batch is less than its pieces, or far more");
+        if (!end_batch(r, width, rows, longest))
+            return false;
+    }
+    return true;
+}
+
+/* ---- carries ---- */
+/* true: every piece that can carry a state on does; a list: for each piece. */
+static bool read_carries(reading *r, const json_t *carry)
+{
+    weft_plan *p = &r->to->plan;
+    if (!carry || json_is_false(carry))
+        return true;
+    if (!json_is_true(carry) && (!json_is_array(carry) || (int64_t)json_array_size(carry) != p->segments))
+        return refuse(
+            r, "\"carry\" is true, or a list of true or false for each piece; something else was found");
+    int32_t *can = possible_carries(p);
+    bool good = can || refuse(r, "no memory");
+    for (int64_t i = 0; i < p->segments && good; i++) {
+        const json_t *here = json_is_array(carry) ? json_array_get(carry, (size_t)i) : carry;
+        good = json_is_boolean(here) || refuse(r, "\"carry\" has something else than true and false");
+        if (good && json_is_array(carry) && json_is_true(here) && can[i] < 0)
+            good =
+                refuse(r, "\"carry\" is true of a piece, and in the batch before none ends where it begins");
+        if (good && json_is_true(here))
+            p->segment[i].carry = can[i];
+    }
+    free(can);
+    return good;
+}
+
+/* ---- a plan ---- */
+static bool read_shape(reading *r, const json_t *is)
+{
+    const json_t *rows = json_object_get(is, "rows"), *batches = json_object_get(is, "batches"),
+                 *each = json_object_get(is, "batch_rows"), *width = json_object_get(is, "width");
+    weft_plan *p = &r->to->plan;
+    if (!json_is_array(rows ? rows : batches) || (rows && batches))
+        return refuse(r, "\"batches\" or \"rows\", a list, is expected");
+    r->columns = json_object_get(is, "columns");
+    if (r->columns && (!rows || !json_is_array(r->columns)))
+        return refuse(r, "\"columns\" is a list beside \"rows\"; something else was found");
+    p->in_rows = r->in_rows = rows != NULL;
+    for (int64_t i = 0; i < r->n; i++)
+        p->tokens += r->len[i], p->empty += !r->len[i];
+    p->sequences = r->n;
+    if (!(rows ? read_rows(r, rows, each, width) : read_batches(r, batches, each, width)))
+        return false;
+    if ((json_is_array(each) && (int64_t)json_array_size(each) != p->batches) ||
+        (json_is_array(width) && (int64_t)json_array_size(width) != p->batches) ||
+        (r->columns && json_array_size(r->columns) != json_array_size(rows)))
+        return refuse(
+            r, "\"batch_rows\", \"width\" and \"columns\" need a number for each batch, a list for each row");
+    for (int64_t i = 0; i < p->segments; i++)
+        p->empty -= !p->segment[i].length;
+    return read_carries(r, json_object_get(is, "carry"));
+}
+
+static bool read_plan(reading *r, const json_t *is)
+{
+    const json_t *name = json_object_get(is, "planner"), *capacity = json_object_get(is, "capacity"),
+                 *dropped = json_object_get(is, "dropped");
+    planned *to = r->to;
+    if (!json_is_object(is))
+        return refuse(r, "a plan, {\"planner\": .., \"batches\" or \"rows\": ..}, is expected");
+    if (name && !json_is_string(name))
+        return refuse(r, "\"planner\" is no text");
+    to->text = to->memory = strdup(name ? json_string_value(name) : r->where);
+    if (!to->text)
+        return refuse(r, "no memory");
+    r->whole = true, r->cells = 0;
+    if ((capacity && !number(r, capacity, INT32_MAX, "\"capacity\"", &to->opts.capacity)) ||
+        (dropped && !number(r, dropped, INT64_MAX, "\"dropped\"", &to->plan.dropped)) || !read_shape(r, is))
+        return false;
+    to->own = (weft_planner){ .promises = r->whole ? WEFT_PLAN_WHOLE : 0 };
+    return weft_plan_check(&to->plan, r->len, r->n, to->own.promises) == WEFT_OK ||
+           refuse(r, weft_plan_message());
+}
+
+static bool add_plan(reading *r, const json_t *is, planned **all, int *count)
+{
+    planned *more = realloc(*all, (size_t)(*count + 1) * sizeof **all);
+    if (!more)
+        return refuse(r, "no memory");
+    *all = more, r->to = more + *count;
+    *r->to = (planned){ 0 };
+    ++*count; /* also where it fails, so that it is freed */
+    return read_plan(r, is);
+}
+
+/* ---- a file ---- */
+static char *read_text(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "r");
+    char *text = NULL, part[65536];
+    FILE *to = file ? open_memstream(&text, size) : NULL;
+    for (size_t n; to && (n = fread(part, 1, sizeof part, file)) > 0;)
+        fwrite(part, 1, n, to);
+    bool good = to && !ferror(file) && !ferror(to);
+    int why = errno;
+    if (to && fclose(to))
+        good = false, why = errno;
+    if (file)
+        fclose(file);
+    if (!good)
+        say_error(FAILED, "plan: --from %s: %s", path, strerror(why)), free(text), text = NULL;
+    return text;
+}
+
+/* What `--json` has printed: all plans are in one object. */
+static bool read_document(reading *r, const char *path, const char *text, size_t size, planned **all,
+                          int *count)
+{
+    json_error_t e;
+    json_t *is = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e), *plans = json_object_get(is, "plans");
+    bool good = json_is_array(plans);
+    if (!is)
+        say_error(FAILED, "%s:%d: %s; JSON is expected", path, e.line, e.text);
+    else if (!good)
+        say_error(FAILED, "%s: \"plans\" is no list", path);
+    for (size_t i = 0; good && i < json_array_size(plans); i++) {
+        snprintf(r->where, sizeof r->where, "%s: plan %zu", path, i + 1);
+        good = add_plan(r, json_array_get(plans, i), all, count);
+    }
+    json_decref(is);
+    return good;
+}
+
+static bool read_line(reading *r, const char *text, size_t size, planned **all, int *count)
+{
+    json_error_t e;
+    json_t *is = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    bool good =
+        is ? add_plan(r, is, all, count) :
+             (say_error(FAILED, "%s: column %d: %s; a plan as JSON is expected", r->where, e.column, e.text),
+              false);
+    json_decref(is);
+    return good;
+}
+
+static bool is_document(const char *text)
+{
+    text += strspn(text, " \t\r\n");
+    text += *text == '{';
+    text += strspn(text, " \t\r\n");
+    return !strncmp(text, "\"plans\"", 7);
+}
+
+bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, int *count)
+{
+    size_t size = 0, at = 0;
+    int before = *count;
+    char *text = read_text(path, &size);
+    reading r = { .len = len, .n = n };
+    bool good = text != NULL, document = text && is_document(text);
+    if (document)
+        good = read_document(&r, path, text, size, all, count);
+    for (int64_t line = 1; good && !document && at < size; line++) {
+        const char *end = memchr(text + at, '\n', size - at);
+        size_t here = end ? (size_t)(end - text) - at : size - at;
+        snprintf(r.where, sizeof r.where, "%s:%lld", path, (long long)line);
+        if (strspn(text + at, " \t\r") < here)
+            good = read_line(&r, text + at, here, all, count);
+        at += here + 1;
+    }
+    if (good && *count == before)
+        good = say_error(FAILED, "%s: no plan; one a line is expected", path) == GOOD;
+    free(text);
+    return good;
+}

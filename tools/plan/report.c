@@ -1,0 +1,68 @@
+/* report.c - from plans to the page: what is known of them without running anything. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/lab/lab.h"
+
+enum { EPOCHS = 5 };
+
+/* Whether another epoch can be planned here, and would be another plan. */
+static bool is_ours(const planned *t) { return t->planner == weft_planner_named(t->planner->name); }
+
+static bool draws(const planned *t) { return t->opts.shuffle || !strcmp(t->planner->name, "random"); }
+
+/* Who meets again over the epochs from that of the options on; a plan that draws nothing is the same in
+ * each. */
+static bool count_meetings(lab_plan *l, const int32_t *len, int64_t n, int epochs)
+{
+    const planned *t = l->made;
+    weft_plan plan[EPOCHS] = { { 0 } };
+    bool good = true;
+    int made = 0;
+    for (; made < epochs && good; made++) {
+        weft_plan_opts o = t->opts;
+        o.epoch += made;
+        plan[made] = t->plan;
+        if (made && draws(t))
+            good = weft_plan_make(t->planner, len, n, &o, plan + made) == WEFT_OK;
+    }
+    good = good && weft_plan_count_meetings(plan, epochs, &l->meetings) == WEFT_OK;
+    for (int e = 1; e < made && draws(t); e++)
+        weft_plan_free(plan + e);
+    l->epochs = good ? epochs : 0;
+    return good || (say_error(FAILED, "plan: %s", weft_plan_message()), false);
+}
+
+bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n, int epochs)
+{
+    *l = (lab_plan){ .made = t,
+                     .planner_ms = LAB_NONE,
+                     .predicted_ms = LAB_NONE,
+                     .median_ms = LAB_NONE,
+                     .p10_ms = LAB_NONE,
+                     .p90_ms = LAB_NONE,
+                     .bias = LAB_NONE,
+                     .noise = LAB_NONE };
+    epochs = epochs < EPOCHS ? epochs : EPOCHS;
+    return !is_ours(t) || epochs < 1 || count_meetings(l, len, n, epochs);
+}
+
+bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
+                  int count, const char *command, bool times)
+{
+    lab_plan *plan = calloc((size_t)count + 1, sizeof *plan);
+    bool good = plan || say_error(FAILED, "plan: no memory for %d plans", count) == GOOD;
+    for (int i = 0; i < count && good; i++) {
+        good = lab_begin_plan(plan + i, all + i, len, n, EPOCHS);
+        if (times && all[i].ms > 0)
+            plan[i].planner_ms = all[i].ms;
+    }
+    good = good && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
+                                            .n = n,
+                                            .len = len,
+                                            .plan = plan,
+                                            .plans = count,
+                                            .command = command,
+                                            .version = weft_version() });
+    free(plan);
+    return good;
+}
