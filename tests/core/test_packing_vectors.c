@@ -42,7 +42,7 @@ typedef struct batch { weft_lengths l; int64_t tokens, longest; int32_t len[MOST
 static void read_batch(batch *b, const json_t *c)
 {
     const json_t *list = json_object_get(c, "lengths");
-    *b = (batch){ .l = { (int64_t)json_array_size(list), b->len, NULL } };
+    *b = (batch){ .l = { .n = (int64_t)json_array_size(list), .len = b->len } };
     cr_assert(b->l.n <= MOST);
     for (int64_t i = 0; i < b->l.n; i++) {
         b->len[i] = (int32_t)int_at(list, i);

@@ -21,7 +21,7 @@ static net net_of(weft *w, const kind *k, bool padding, int64_t n)
     static int32_t len[MANY], ids[MANY * LONGEST];
     char name[40];
     snprintf(name, sizeof name, "m%d", number++);
-    net s = { .m = weft_module_new(w, name), .l = { n, len, NULL }, .ids = ids, .layout = WEFT_CONCAT };
+    net s = { .m = weft_module_new(w, name), .l = { .n = n, .len = len }, .ids = ids, .layout = WEFT_CONCAT };
     s.e = weft_embedding_new(
         s.m, "e",
         &(weft_embedding_opts){
