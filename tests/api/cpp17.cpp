@@ -68,7 +68,9 @@ static double learn(weft *w)
     weft_optim *adam = weft_adam_new(m, &fast);
     std::vector<int32_t> len = { 3, 1, 0, 5 };
     std::vector<int32_t> in = { 1, 2, 3, 7, 4, 5, 6, 7, 8 }, next = { 2, 3, 4, 8, 5, 6, 7, 8, 9 };
-    weft_lengths lengths = { 4, len.data(), nullptr };
+    weft_lengths lengths{};
+    lengths.n = 4;
+    lengths.len = len.data();
     double first = 0, last = 0;
     for (int step = 0; step < 60 && weft_ok(w); step++) {
         weft_tensor *x = weft_embedding_run(embed, weft_ragged_ints(w, in.data(), &lengths));
