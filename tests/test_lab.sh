@@ -9,6 +9,7 @@ run() { "$weft" "${small[@]}" "$@"; }
 lines() { grep -F "\"experiment\": \"$2\"" "$1-times.jsonl" | grep -F "\"planner\": \"$3"; }
 values() { sed "s/.*\"$1\": \([^,}]*\).*/\1/"; }          # of a member, a line each
 is() { [ "$1" = "$2" ] || { echo "is $1"; echo "expected $2"; return 1; }; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a - b < 1e-4 && b - a < 1e-4) }' || { echo "$1 is far from $2"; return 1; }; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }' || { echo "$1 is not below $2"; return 1; }; }
 
 check "a page and its times" says 0 '' run --planner random:count=8 --planner chunk:capacity=16,rows=4 --planner chunk:capacity=16,rows=1,carry=yes \
@@ -43,10 +44,22 @@ check "said on stderr" says 0 'refill.* no learning curve' run --planner refill:
 check "what is held out is said" is "$(grep -F '"data"' a-times.jsonl | values held_out_sequences)" 6
 if "$weft" corpora fortunes >lengths 2>/dev/null; then
     check "all fortunes" says 0 'are over' "$weft" lab --corpus fortunes --limit=99999 --seconds=1 --planner order:count=64 --out h.html
-    check "the fixed split: every twentieth that is not a repetition" is "$(grep -F '"data"' h-times.jsonl | values held_out_sequences) $(grep -F '"data"' h-times.jsonl | values held_out_tokens)" "757 131316"
+    check "the fixed split: every twentieth that is not a repetition" is "$(grep -F '"data"' h-times.jsonl | values held_out_sequences) $(grep -F '"data"' h-times.jsonl | values held_out_tokens)" "757 132073"
 else
     echo "skipped: fortunes: $("$weft" corpora fortunes 2>&1)"
 fi
+
+# ---- to the same loss, padded and packed
+check "until 6.1 bits" run --planner random:count=8 --padded random:count=8 --seeds=1 --epochs=9 --lr=.05 --target 6.1 --out t.html
+last() { lines t learning "$1" | values "$2" | tail -1; }
+check "which are reached" below "$(last 'random:count=8"' bits)" 6.1
+check "after less than all tokens" below "$(last 'random:count=8"' tokens)" 15000
+check "padded ones learn the same" near "$(last 'random:count=8 padded' loss)" "$(last 'random:count=8"' loss)"
+check "one seed" is "$(lines t learning random | values seed | sort -u)" 1
+check "the page says when" grep -q 'Seconds of training to 6.1 bits a token' t.html
+check "rows cannot be padded" says 1 'padded streams:slots=8,window=8: its batches are rows' run --padded streams:slots=8,window=8 --out u.html
+check "a number that is none" says 2 'lr is "x"; a number above 0' run --planner order:count=8 --lr=x --out u.html
+check "more seeds than there are" says 2 'seeds is "4"; a whole number in 1 .. 3' run --planner order:count=8 --seeds=4 --out u.html
 
 # ---- the time, and the user
 check "the time is over: a page of what there is" says 0 '1 s are over; d.html has what' run --seconds=1 --limit=100000 --corpus geometric:.01,n=9000 --planner random:count=8 --out d.html

@@ -42,6 +42,7 @@ check "the next, behind what = has cut" is "$(offers 'weft plan lengths pool:cou
 check "none twice" is "$(offers 'weft plan lengths random:count=4,')" "4,epoch= 4,seed="
 check "a second planner" is "$(offers 'weft plan lengths order:count=2 next_fit_')" "next_fit_decreasing:"
 check "planners of the laboratory" is "$(offers 'weft lab --planner strea')" "streams:"
+check "planners that run padded" is "$(offers 'weft lab --padded=strea')" "streams:"
 check "the same with =" is "$(offers 'weft lab --planner=strea')" "streams:"
 check "corpora" is "$(offers 'weft corpora wor')" "words"
 check "corpora for a plan" is "$(offers 'weft plan --corpus ffd')" "ffd-worst:"

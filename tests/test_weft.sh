@@ -97,4 +97,8 @@ check "an option that it does not take" says 1 'no option "capacity"' own snake_
 check "no such name" says 1 'no_planner' own no_planner
 check "no such object" says 1 'gone.so' "$weft" plan lengths ./gone.so:x
 check "no name at all" says 1 'PATH/x.so:NAME' "$weft" plan lengths ./own.so
+for sub in plan corpora lab; do
+    check "help of one subcommand is its own" says 0 '' "$weft" $sub --help
+    check "on stdout, and of no other" eval '[ "$("$weft" $sub --help | grep -c "^  weft ")" = 1 ] && "$weft" $sub x -h | grep -q "^  weft $sub "'
+done
 finish "weft"

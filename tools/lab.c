@@ -55,16 +55,35 @@ bool lab_refuse(const char *planner, weft *w)
 
 lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)
 {
+    int64_t quarter = r->asked.hidden / 4;
     return (lab_model_opts){ .classes = r->classes,
-                             .embedding = 32,
+                             .embedding = quarter > 32 ? quarter : 32,
                              .hidden = r->asked.hidden,
                              .dropout = dropout,
-                             .lr = 5e-3,
-                             .threads = r->asked.threads,
+                             .lr = r->asked.lr,
+                             .threads = (int)r->asked.threads,
                              .seed = seed };
 }
 
 /* ---- plans ---- */
+/* A plan whose batches run padded says so in its name. */
+static bool name_padded(lab_run *r, int i)
+{
+    const char *text = r->asked.planner[i];
+    size_t room = strlen(text) + sizeof " padded";
+    if (r->made[i].plan.in_rows)
+        return say_error(FAILED,
+                         "lab: --padded %s: its batches are rows of several sequences; a planner of "
+                         "one sequence a row is expected",
+                         text),
+               false;
+    if (!(r->label[i] = malloc(room)))
+        return say_error(FAILED, "lab: no memory for a name"), false;
+    snprintf(r->label[i], room, "%s padded", text);
+    r->made[i].text = r->of_few[i].text = r->label[i];
+    return true;
+}
+
 static bool make_plans(lab_run *r)
 {
     size_t n = (size_t)r->asked.planners;
@@ -78,6 +97,7 @@ static bool make_plans(lab_run *r)
         r->made[i].seconds = r->of_few[i].seconds = 60;
         good = make_planned(r->made + i, r->train.len, r->train.n) &&
                make_planned(r->of_few + i, r->few.len, r->few.n) &&
+               (!r->asked.padded[i] || name_padded(r, (int)i)) &&
                lab_begin_plan(r->plan + i, r->made + i, r->train.len, r->train.n, 5);
         if (good && r->made[i].ms > 0)
             r->plan[i].planner_ms = r->made[i].ms;
@@ -92,6 +112,7 @@ static void free_run(lab_run *r)
             weft_plan_free(&r->made[i].plan), free(r->made[i].memory);
         if (r->of_few)
             weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
+        free(r->label[i]);
     }
     free(r->made), free(r->of_few), free(r->plan), free(r->exact), free(r->contamination);
     free(r->adversary), free(r->curve), free(r->point);
@@ -126,7 +147,7 @@ static bool write_results(const lab_run *r, const char *command)
     char device[64], date[32];
     time_t now = time(NULL);
     struct tm day;
-    int threads = r->asked.threads;
+    int threads = (int)r->asked.threads;
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
@@ -140,6 +161,7 @@ static bool write_results(const lab_run *r, const char *command)
                 .seed = "1",
                 .device = device,
                 .date = date,
+                .target = r->asked.target,
                 .exact = r->exact,
                 .contamination = r->contamination,
                 .adversary = r->adversary,
@@ -184,33 +206,61 @@ static int64_t number(const char *name, const char *text, int64_t most)
     return 0;
 }
 
+/* A number above 0, at most `most`; 0, and the error was said. */
+static double real(const char *name, const char *text, double most)
+{
+    char *end;
+    double x = strtod(text, &end);
+    if (end > text && !*end && x > 0 && x <= most)
+        return x;
+    say_error(USAGE, "lab: %s is \"%.40s\"; a number above 0, at most %g, is expected", name, text, most);
+    return 0;
+}
+
 /* 1: understood; 0: no such option; -1: wrong, which was said. */
+static int read_number(lab_asked *a, int argc, char **argv, int *at)
+{
+    const struct {
+        const char *name;
+        int64_t *to, most;
+    } whole[] = { { "--limit", &a->limit, 1 << 30 },   { "--hidden", &a->hidden, 4096 },
+                  { "--update", &a->update, 1 << 30 }, { "--threads", &a->threads, 1024 },
+                  { "--epochs", &a->epochs, 1 << 20 }, { "--rounds", &a->rounds, MOST_ROUNDS },
+                  { "--seeds", &a->seeds, SEEDS } };
+    const struct {
+        const char *name;
+        double *to, most;
+    } reals[] = { { "--seconds", &a->seconds, 1 << 20 },
+                  { "--target", &a->target, 64 },
+                  { "--lr", &a->lr, 100 },
+                  { "--dropout", &a->dropout, .99 } };
+    const char *value;
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
+        if ((value = value_of(whole[k].name, argc, argv, at)))
+            return (*whole[k].to = number(whole[k].name, value, whole[k].most)) ? 1 : -1;
+    for (size_t k = 0; k < sizeof reals / sizeof *reals; k++)
+        if ((value = value_of(reals[k].name, argc, argv, at)))
+            return (*reals[k].to = real(reals[k].name, value, reals[k].most)) > 0 ? 1 : -1;
+    return 0;
+}
+
 static int read_option(lab_asked *a, int argc, char **argv, int *at)
 {
-    static const char *const names[] = { "--limit", "--hidden", "--update", "--threads", "--seconds" };
-    static const int64_t most[] = { 1 << 30, 4096, 1 << 30, 1024, 1 << 20 };
     const char *value;
-    int64_t got[5] = { 0 };
     if (!strcmp(argv[*at], "--quick"))
         return a->quick = true;
     if ((value = value_of("--corpus", argc, argv, at)))
         return a->corpus = value, 1;
     if ((value = value_of("--out", argc, argv, at)))
         return a->out = value, 1;
-    if ((value = value_of("--planner", argc, argv, at))) {
-        if (a->planners == MOST_PLANNERS)
-            return say_error(USAGE, "lab: more than %d planners", MOST_PLANNERS), -1;
-        return a->planner[a->planners++] = (char *)value, 1;
-    }
-    for (int k = 0; k < 5; k++)
-        if ((value = value_of(names[k], argc, argv, at))) {
-            if (!(got[k] = number(names[k], value, most[k])))
-                return -1;
-            a->limit = got[0] ? got[0] : a->limit, a->hidden = got[1] ? got[1] : a->hidden;
-            a->update = got[2] ? got[2] : a->update, a->threads = got[3] ? (int)got[3] : a->threads;
-            return a->seconds = got[4] ? (double)got[4] : a->seconds, 1;
+    for (int padded = 0; padded < 2; padded++)
+        if ((value = value_of(padded ? "--padded" : "--planner", argc, argv, at))) {
+            if (a->planners == MOST_PLANNERS)
+                return say_error(USAGE, "lab: more than %d planners", MOST_PLANNERS), -1;
+            a->padded[a->planners] = padded;
+            return a->planner[a->planners++] = (char *)value, 1;
         }
-    return 0;
+    return read_number(a, argc, argv, at);
 }
 
 static bool is_complete(const lab_asked *a)
@@ -227,12 +277,15 @@ static void choose(lab_asked *a)
     a->limit = a->limit ? a->limit : a->quick ? 600 : 3000;
     a->hidden = a->hidden ? a->hidden : a->quick ? 32 : 64;
     a->seconds = a->seconds > 0 ? a->seconds : a->quick ? 60 : 900;
-    a->rounds = a->quick ? 3 : 5, a->epochs = a->quick ? 1 : 2;
+    a->rounds = a->rounds ? a->rounds : a->quick ? 3 : 5;
+    a->epochs = a->epochs ? a->epochs : a->quick ? 1 : 2;
+    a->seeds = a->seeds ? a->seeds : SEEDS, a->threads = a->threads ? a->threads : 1;
+    a->lr = a->lr > 0 ? a->lr : 5e-3, a->dropout = a->dropout > 0 ? a->dropout : .1;
 }
 
 static int run_lab(int argc, char **argv)
 {
-    lab_run r = { .asked = { .threads = 1 }, .started = lab_seconds() };
+    lab_run r = { .started = lab_seconds() };
     for (int at = 0; at < argc; at++) {
         const char *option = argv[at];
         int understood = read_option(&r.asked, argc, argv, &at);
@@ -255,8 +308,9 @@ static int run_lab(int argc, char **argv)
 
 const subcommand subcommand_lab = {
     "lab",
-    "--corpus NAME --planner PLANNER [--planner ..] --out FILE.html [--quick] [--limit=3000] [--hidden=64] "
-    "[--update=TOKENS] [--threads=1] [--seconds=900]",
+    "--corpus NAME --planner PLANNER [--planner ..] [--padded PLANNER] --out FILE.html [--quick] "
+    "[--limit=3000] [--hidden=64] [--update=TOKENS] [--threads=1] [--seconds=900] [--rounds=5] [--epochs=2] "
+    "[--seeds=3] [--lr=.005] [--dropout=.1] [--target=BITS]",
     "experiments on planners with a small language model: times, exactness, contamination, gradients,\n"
     "      hard instances, learning; a page of them, and FILE-times.jsonl",
     run_lab

@@ -26,12 +26,12 @@ _weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPER
     case $sub:$last in
     :*) _weft_subcommands "$command"; return ;;
     *:--corpus) "$command" corpora --names; return ;;
-    *:--planner) _weft_planners "$command" "$word"; return ;;
+    *:--planner | *:--padded) _weft_planners "$command" "$word"; return ;;
     *:--out | *:--report | *:--from) return ;;
     esac
     case $sub:$word in
     *:--corpus=*) "$command" corpora --names | sed 's/^/--corpus=/' ;;
-    *:--planner=*) _weft_planners "$command" "${word#--planner=}" | sed 's/^/--planner=/' ;;
+    *:--planner=* | *:--padded=*) _weft_planners "$command" "${word#*=}" | sed "s/^/${word%%=*}=/" ;;
     *:--*=*) ;;
     *:-*) _weft_options "$command" "$sub" ;;
     corpora:*) "$command" corpora --names ;;

@@ -26,7 +26,7 @@ typedef struct {
 extern const corpus all_corpora[];
 extern const int corpora_count;
 
-/* corpus_read.c: the corpus that a text names. Freed by corpus_free. False: the error was said. ints and rows
+/* read.c: the corpus that a text names. Freed by corpus_free. False: the error was said. ints and rows
  * of the result are NULL where it has lengths alone. */
 bool read_corpus(const char *text, weft_dataset *out);
 void corpus_free(weft_dataset *);
@@ -35,7 +35,7 @@ int32_t *corpus_lengths(const char *text, int64_t *n);
 /* The record of a name; NULL, and the error was said. */
 const corpus *corpus_named(const char *name, size_t length);
 
-/* corpus_build.c; false: the error was said. A sequence has tokens or a length. */
+/* build.c; false: the error was said. A sequence has tokens or a length. */
 bool corpus_token(corpus_builder *, int32_t token);
 bool corpus_row(corpus_builder *, const weft_real *row, int64_t columns);
 bool corpus_end_sequence(corpus_builder *);
@@ -47,7 +47,7 @@ bool corpus_is_length(double);
  * nothing was said; or it cannot be read, which was said. */
 char *corpus_file(const char *path, size_t *n);
 
-/* corpus_*.c, a reader each. False, with errno ENOENT and nothing said: it is not installed. */
+/* The other files, a reader each. False, with errno ENOENT and nothing said: it is not installed. */
 bool read_cmudict(const corpus_spec *, corpus_builder *);
 bool read_fortunes(const corpus_spec *, corpus_builder *);
 bool read_words(const corpus_spec *, corpus_builder *);

@@ -1,5 +1,5 @@
-/* data.c - the data of `weft lab`: a corpus without its repetitions, every twentieth sequence held
- * out. */
+/* data.c - the data of `weft lab`: a corpus without its repetitions, every twentieth sequence held out, each
+ * with a token behind its last that means the end. */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/corpora/corpora.h"
@@ -43,12 +43,12 @@ static int64_t find_unique(const weft_dataset *d, int64_t *unique)
     return n;
 }
 
-static bool copy_sequence(const weft_dataset *from, int64_t i, corpus_builder *to)
+static bool copy_sequence(const weft_dataset *from, int64_t i, int32_t end, corpus_builder *to)
 {
     bool good = true;
     for (int64_t t = from->offset[i]; t < from->offset[i + 1] && good; t++)
         good = corpus_token(to, from->ints[t]);
-    return good && corpus_end_sequence(to);
+    return good && corpus_token(to, end) && corpus_end_sequence(to);
 }
 
 /* Lengths alone get tokens that are drawn: nothing is to be learnt from them but how often each comes. */
@@ -73,13 +73,14 @@ static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, in
 {
     int64_t limit = r->asked.limit && r->asked.limit < n ? r->asked.limit : n;
     int64_t few = limit < 240 ? limit : 240;
+    int32_t end = (int32_t)r->classes++;
     corpus_builder train = { 0 }, held = { 0 }, some = { 0 };
     bool good = true;
     for (int64_t k = 0; k < limit && good; k++) {
         int64_t i = unique[k * n / limit];
-        good = copy_sequence(all, i, k % EVERY ? &train : &held);
+        good = copy_sequence(all, i, end, k % EVERY ? &train : &held);
         if (good && k % EVERY && k * few / limit != (k + 1) * few / limit)
-            good = copy_sequence(all, i, &some);
+            good = copy_sequence(all, i, end, &some);
     }
     r->train = train.data, r->held = held.data, r->few = some.data;
     return good;
@@ -89,9 +90,9 @@ static bool count_classes(lab_run *r, const weft_dataset *all)
 {
     for (int64_t t = 0; t < all->offset[all->n]; t++)
         r->classes = all->ints[t] >= r->classes ? all->ints[t] + 1 : r->classes;
-    return r->classes <= MOST_CLASSES ||
+    return r->classes < MOST_CLASSES ||
            (say_error(FAILED, "lab: the corpus has token %lld; less than %d is expected",
-                      (long long)r->classes - 1, MOST_CLASSES),
+                      (long long)r->classes - 1, MOST_CLASSES - 1),
             false);
 }
 

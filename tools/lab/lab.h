@@ -52,6 +52,7 @@ typedef struct {
     const lab_cost *cost;
     int exacts, contaminations, adversaries, costs;
     const char *cost_words;                     /* the model in words, its coefficients; a paragraph a line */
+    double target;                              /* bits a token that learning ended at; 0: it did not */
 } lab;
 
 /* report.c: a plan of which nothing is measured yet; who meets again over so many epochs, 5 at most, is

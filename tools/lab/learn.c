@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include "tools/lab/run.h"
 
-/* A run: of which planner and seed; tokens: of an update. */
+enum { RISE = 100 }; /* updates */
+
+/* A run: of which planner and seed; update: tokens of one; total: of all epochs; reached: the target. */
 typedef struct {
     lab_run *lab;
     lab_model m;
     int planner, seed;
     int64_t update, gathered, tokens, updates, total;
     double seconds;
+    bool reached;
 } run;
 
 static int64_t at_least(double x, int64_t least) { return x > (double)least ? (int64_t)llround(x) : least; }
@@ -72,10 +75,15 @@ static void add_point(run *u)
     weft_journal_number(r->times, "loss", loss);
     weft_journal_number(r->times, "bits", bits);
     weft_journal_line_end(r->times);
+    u->reached = bits <= r->asked.target;
 }
 
+/* The rate falls to a tenth by half a cosine over all epochs, after a rise over the first updates. */
 static void step(run *u)
 {
+    double lr = u->lab->asked.lr;
+    int64_t total = u->total / u->update;
+    weft_optim_set_lr(u->m.optim, weft_cosine_warmup(u->updates, total > 0 ? total : 1, lr, RISE, lr / 10));
     weft_tensor *divisor = weft_full(u->m.w, (double)u->update, WEFT_SHAPE(1));
     weft_divide_grad(u->m.m, divisor);
     weft_clip_grad_norm(u->m.m, 1, 2);
@@ -103,7 +111,7 @@ static bool is_due(const run *u, int64_t next, bool last)
 static bool learn_epoch(run *u, const weft_plan *p, bool last)
 {
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
-    for (int64_t b = 0; b < p->batches && !lab_stops(u->lab); b++) {
+    for (int64_t b = 0; b < p->batches && !u->reached && !lab_stops(u->lab); b++) {
         int64_t n = tokens_of(p, b), next = b + 1 < p->batches ? tokens_of(p, b + 1) : 0;
         double start = lab_seconds();
         if (n) {
@@ -128,9 +136,10 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
 static bool learn(run *u)
 {
     lab_run *r = u->lab;
-    lab_model_opts o = lab_model_of(r, (uint64_t)u->seed + 1, .1);
+    lab_model_opts o = lab_model_of(r, (uint64_t)u->seed + 1, r->asked.dropout);
+    o.padded = r->asked.padded[u->planner];
     bool good = lab_model_open(&u->m, &o) || lab_refuse(r->made[u->planner].text, u->m.w), fits = true;
-    for (int e = 0; e < r->asked.epochs && good && fits && !lab_stops(r); e++) {
+    for (int e = 0; e < r->asked.epochs && good && fits && !u->reached && !lab_stops(r); e++) {
         weft_plan p;
         bool own;
         good = plan_epoch(u, e, &p, &own);
@@ -174,9 +183,9 @@ bool lab_learn(lab_run *r)
         for (int s = 0; s < SEEDS; s++)
             r->curve[i][s] = (lab_curve){ .seed = (uint64_t)s + 1, .point = r->point[i][s] };
     }
-    for (int s = 0; s < SEEDS && good; s++)
+    for (int s = 0; s < r->asked.seeds && good; s++)
         for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
-            lab_progress(r, "learning, seed %d of %d: %s", s + 1, SEEDS, r->made[i].text);
+            lab_progress(r, "learning, seed %d of %d: %s", s + 1, (int)r->asked.seeds, r->made[i].text);
             run u = { .lab = r, .planner = i, .seed = s, .update = update_of(r) };
             good = learn(&u);
             r->plan[i].curves = r->curve[i][s].n ? s + 1 : r->plan[i].curves;

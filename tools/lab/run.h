@@ -4,25 +4,29 @@
 #include "tools/lab/lab.h"
 #include "tools/lab/model.h"
 
-enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 10 };
+enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 40, MOST_ROUNDS = 64 };
 
-/* limit: at most so many sequences; update: tokens of an update, 0: chosen. */
+/* padded: this planner's batches run padded. limit: at most so many sequences; update: tokens of an update, 0:
+ * chosen; target: bits a token at which learning ends, 0: it goes on. */
 typedef struct {
     const char *corpus, *out;
     char *planner[MOST_PLANNERS];
-    int planners, threads, rounds, epochs;
-    int64_t limit, hidden, update;
-    double seconds;
+    bool padded[MOST_PLANNERS];
+    int planners;
+    int64_t threads, rounds, epochs, seeds, limit, hidden, update;
+    double seconds, target, lr, dropout;
     bool quick;
 } lab_asked;
 
-/* held: sequences that no model learns from. few: some of those it learns from, for what is done often.
- * made [planners] of all, of_few [planners] of those; result's arrays. */
+/* Each sequence ends with a token of its own, so that a model learns where to end. held: sequences that no
+ * model learns from. few: some of those it learns from, for what is done often.
+ * label [planners]: of those that run padded, else NULL. made [planners] of all, of_few [planners] of those; result's arrays. */
 typedef struct {
     lab_asked asked;
     weft_dataset train, held, few;
     int64_t classes;
     planned *made, *of_few;
+    char *label[MOST_PLANNERS];
     lab_plan *plan;
     lab_exact *exact;
     lab_contamination *contamination;
@@ -45,7 +49,7 @@ void lab_end_progress(void);
 bool lab_refuse(const char *planner, weft *w);
 lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
 
-/* lab_data.c: the corpus without its repetitions, every twentieth of it held out. False: the error was
+/* data.c: the corpus without its repetitions, every twentieth of it held out. False: the error was
  * said. */
 bool lab_read(lab_run *);
 void lab_free_data(lab_run *);
@@ -59,7 +63,7 @@ bool lab_measure_gradients(lab_run *);
 bool lab_learn(lab_run *);
 bool lab_ask_adversaries(lab_run *);
 
-/* lab_probe.c: an LSTM of random weights on rows of reals; what comes of each token of each sequence of a
+/* probe.c: an LSTM of random weights on rows of reals; what comes of each token of each sequence of a
  * plan, [tokens, PROBE_WIDTH], sequence by sequence. planner: for the error. */
 enum { PROBE_COLUMNS = 8, PROBE_WIDTH = 16 };
 typedef enum { PROBE_PLAN, PROBE_PADDED } probe_layout;

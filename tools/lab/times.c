@@ -35,7 +35,7 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
     weft_journal_number(r->times, "round", round);
     weft_journal_number(r->times, "ms", ms);
     weft_journal_line_end(r->times);
-    double sorted[64];
+    double sorted[MOST_ROUNDS];
     for (int k = 0; k <= round; k++)
         sorted[k] = all[k];
     qsort(sorted, (size_t)round + 1, sizeof *sorted, ascending);
@@ -49,6 +49,7 @@ static bool open_models(lab_run *r, lab_model *m)
     lab_model_opts o = lab_model_of(r, 1, 0);
     bool good = true;
     for (int i = 0; i < r->asked.planners && good; i++)
+        o.padded = r->asked.padded[i],
         good = (lab_model_open(m + i, &o) && lab_model_carries(m + i, &r->made[i].plan)) ||
                lab_refuse(r->made[i].text, m[i].w);
     return good;
@@ -57,7 +58,7 @@ static bool open_models(lab_run *r, lab_model *m)
 bool lab_measure_times(lab_run *r)
 {
     lab_model *m = calloc((size_t)r->asked.planners, sizeof *m);
-    double(*ms)[64] = calloc((size_t)r->asked.planners, sizeof *ms);
+    double(*ms)[MOST_ROUNDS] = calloc((size_t)r->asked.planners, sizeof *ms);
     bool good = (m && ms) || say_error(FAILED, "lab: no memory") == GOOD;
     good = good && open_models(r, m);
     for (int i = 0; i < r->asked.planners && good; i++) /* what the first call makes is made */
@@ -66,7 +67,7 @@ bool lab_measure_times(lab_run *r)
                lab_refuse(r->made[i].text, m[i].w);
     for (int round = 0; round < r->asked.rounds && good; round++)
         for (int i = 0; i < r->asked.planners && good && !lab_stops(r); i++) {
-            lab_progress(r, "times, round %d of %d: %s", round + 1, r->asked.rounds, r->made[i].text);
+            lab_progress(r, "times, round %d of %d: %s", round + 1, (int)r->asked.rounds, r->made[i].text);
             double took = run_epoch(r, m + i, &r->made[i].plan);
             if (!isnan(took))
                 add_time(r, i, round, took, ms[i]);

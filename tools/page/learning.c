@@ -170,12 +170,49 @@ static double last(const lab_plan *l, double (*of)(const lab_point *), int level
         join_seeds(l, &m, longest(l) - 1, &x, loss);
     return level < 0 ? x : loss[level];
 }
+/* When the mean of the seeds had come to so many bits, on the line between two points; NaN: it has not. */
+static double time_to(const lab_plan *l, double bits)
+{
+    measure m = { "", "", seconds_of };
+    double before[2] = { LAB_NONE, LAB_NONE }, x, loss[3];
+    for (int i = 0; i < longest(l); i++, before[0] = x, before[1] = loss[1]) {
+        if (!join_seeds(l, &m, i, &x, loss))
+            return LAB_NONE;
+        double over = loss[1] - bits * log(2);
+        if (over <= 0)
+            return i ? before[0] + (x - before[0]) * (1 - over / (loss[1] - before[1])) : x;
+    }
+    return LAB_NONE;
+}
 static double last_tokens(const lab_plan *l) { return last(l, tokens_of, -1); }
 static double last_updates(const lab_plan *l) { return last(l, updates_of, -1); }
 static double last_seconds(const lab_plan *l) { return last(l, seconds_of, -1); }
 static double last_loss(const lab_plan *l) { return last(l, tokens_of, 1); }
+static double last_bits(const lab_plan *l) { return last_loss(l) / log(2); }
 static double least_loss(const lab_plan *l) { return last(l, tokens_of, 0); }
 static double largest_loss(const lab_plan *l) { return last(l, tokens_of, 2); }
+
+/* Seconds to the target, and how many times those of the first plan that came to it. */
+static void put_target(page *p)
+{
+    static const char *const heads[] = { "planner", "seconds", "ratio to the first", NULL };
+    double first = LAB_NONE;
+    char caption[96];
+    if (p->lab->target <= 0)
+        return;
+    snprintf(caption, sizeof caption, "Seconds of training to %g bits a token.", p->lab->target);
+    begin_table(p, caption, heads);
+    for (int i = 0; i < p->lab->plans; i++) {
+        double t = time_to(p->lab->plan + i, p->lab->target);
+        first = isnan(first) ? t : first;
+        put(p, "<tr><th scope=\"row\">");
+        put_plan(p, i);
+        put(p, "</th>");
+        put_cell(p, t, 1, false), put_cell(p, t / first, 2, false);
+        put(p, "</tr>\n");
+    }
+    end_table(p);
+}
 
 void put_learning(page *p)
 {
@@ -186,7 +223,7 @@ void put_learning(page *p)
         { "seeds", seeds, 0, 0 },          { "tokens", last_tokens, 0, 0 },
         { "updates", last_updates, 0, 0 }, { "seconds", last_seconds, 0, 1 },
         { "last loss", last_loss, -1, 4 }, { "least", least_loss, 0, 4 },
-        { "largest", largest_loss, 0, 4 },
+        { "largest", largest_loss, 0, 4 }, { "bits", last_bits, 0, 3 },
     };
     int runs = 0;
     for (int i = 0; i < p->lab->plans; i++)
@@ -199,6 +236,7 @@ void put_learning(page *p)
            "tokens and at equal updates.</p>\n");
     put_plan_table(p, "At the end of training; least and largest over the seeds.", columns,
                    sizeof columns / sizeof *columns);
+    put_target(p);
     put_legend(p);
     begin_figures(p);
     for (int i = 0; i < 3; i++) {

@@ -31,6 +31,8 @@ int put_multiples(page *);
 /* A column of a table with a row for each plan: better -1 or 1: the least or largest is bold. */
 typedef struct { const char *head; double (*get)(const lab_plan *); int better, digits; } page_column;
 void put_plan_table(page *, const char *caption, const page_column *columns, int n);
+/* A cell of a table; "-" for NaN. */
+void put_cell(page *, double x, int digits, bool bold);
 /* A table with other rows: heads end with NULL. Cells are put by hand. */
 void begin_table(page *, const char *caption, const char *const *heads);
 void end_table(page *);

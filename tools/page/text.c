@@ -130,7 +130,7 @@ static double best_of(const double *value, int plans, int better)
     return equal ? LAB_NONE : best;
 }
 
-static void put_cell(page *p, double value, int digits, bool is_best)
+void put_cell(page *p, double value, int digits, bool is_best)
 {
     put(p, "<td>%s", is_best ? "<strong>" : "");
     put_real(p, value, digits);
