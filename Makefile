@@ -1,4 +1,4 @@
-# weft: make, make test, make demo, make forecast, make slow_pack, make bench, make lint, make install.
+# weft: make, make test, make demo, make forecast, make slow_pack, make lab, make bench, make lint, make install.
 #
 #   V=double|asan|dasan|tsan   a variant, in build/<variant>/ in the same shape; build/double/libweft.so is a target, too
 #   BUILD=dir                  another place than build/
@@ -256,7 +256,7 @@ lint: $(B)/libweft.so | $(BUILD)/.needs-lint
 	@B=$(B) CC='$(CC)' bash tests/lint.sh
 
 # The library looks for libweft_cuda.so beside itself. Programs of this tree have the archive in them and lie elsewhere: they are told.
-bench demo forecast slow_pack: export WEFT_BACKEND_PATH ?= $(abspath $(B))
+bench demo forecast slow_pack lab: export WEFT_BACKEND_PATH ?= $(abspath $(B))
 bench: $(BENCH)
 	bench/compare --bench $< $(BENCH_FLAGS)
 
@@ -271,6 +271,19 @@ demo: $(B)/examples/g2p
 forecast: $(B)/examples/forecast
 	@mkdir -p $(B)/forecast
 	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
+
+# One language model of fortunes, batches by six plans: seconds to the same bits a byte, and all else that `weft lab` measures, on one page.
+# QUICK=1: minutes instead of an hour. lab-check looks at the page in Chromium, if there is one.
+LAB_FLAGS = $(if $(QUICK),--quick --seconds 240,--limit 99999 --hidden 256 --update 4096 --epochs 10 --seeds 1 --rounds 1 --seconds 14400 --target 2.15) \
+    --threads $(or $(THREADS),2)
+LAB_PLANNERS = --padded random:count=32 --planner random:count=32 --planner pool:count=32,shuffle=yes \
+    --planner best_fit_decreasing:capacity=2435,rows=2 --planner refill:slots=32 --planner streams:slots=32,window=128
+lab: $(COMMAND)
+	@sh tests/deps.sh lab
+	@mkdir -p $(B)/lab
+	$< lab --corpus fortunes $(LAB_PLANNERS) $(LAB_FLAGS) --out $(B)/lab/fortunes.html
+lab-check: $(COMMAND)
+	@B=$(B) bash tests/lab_check.sh $(wildcard $(B)/lab/*.html)
 
 # Is packing slow? Padded and packed, beside PyTorch if there is one: see examples/slow_pack.c.
 slow_pack: $(B)/examples/slow_pack
@@ -314,7 +327,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack install installcheck clean
+.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d

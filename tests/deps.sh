@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build|test|lint|ci ...     what is missing from Debian's packages is installed, if that is allowed here; else the one
+# deps.sh build|test|lint|lab|ci ...     what is missing from Debian's packages is installed, if that is allowed here; else the one
 # deps.sh dictionary FILE            line to run is printed and the answer is no. The dictionary is taken from the package
 #                                    festlex-cmu without installing it.
 # DEPS=dir: the libraries are taken from that folder (gpu_deps.sh), and nothing is ever installed.
@@ -19,6 +19,7 @@ wants() {
     test)  need libcriterion-dev header criterion/criterion.h; need util-linux command -v flock; need g++ command -v "${CXX:-g++}" ;;
     lint)  need universal-ctags ctags --output-format=json /dev/null; need binutils command -v nm ;;
     fuzz)  need clang command -v clang; need libclang-rt-dev fuzzes ;;
+    lab)   need fortunes test -e /usr/share/games/fortunes/art; need fortunes-min test -e /usr/share/games/fortunes/literature ;;
     ci)    wants build; wants test; wants lint; wants fuzz ;;
     *)     echo "deps.sh: no such group: $1" >&2; exit 2 ;;
     esac

@@ -6,8 +6,8 @@
 
 enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 40, MOST_ROUNDS = 64 };
 
-/* padded: this planner's batches run padded. limit: at most so many sequences; update: tokens of an update, 0:
- * chosen; target: bits a token at which learning ends, 0: it goes on. */
+/* padded: this planner's batches run padded. limit: at most so many sequences; update: tokens of an update,
+ * 0: chosen; target: bits a token at which learning ends, 0: it goes on. */
 typedef struct {
     const char *corpus, *out;
     char *planner[MOST_PLANNERS];
@@ -19,8 +19,8 @@ typedef struct {
 } lab_asked;
 
 /* Each sequence ends with a token of its own, so that a model learns where to end. held: sequences that no
- * model learns from. few: some of those it learns from, for what is done often.
- * label [planners]: of those that run padded, else NULL. made [planners] of all, of_few [planners] of those; result's arrays. */
+ * model learns from. few: some of those it learns from, for what is done often. label [planners]: of those
+ * that run padded, else NULL. made [planners] of all, of_few [planners] of those; result's arrays. */
 typedef struct {
     lab_asked asked;
     weft_dataset train, held, few;
