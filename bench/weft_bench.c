@@ -24,6 +24,8 @@
  *                     OpenBLAS do them
  *   pack              to_layout there and back, pack_padded_sequence, pad_packed_sequence, forward and
  *                     backward, beside a plain copy of the same bytes
+ *   plan              every planner that is for millions of sequences: 10 million log-normal lengths, in a
+ *                     process each; seconds, and bytes a sequence, the check included
  *
  * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
  * --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of lstm are longer.
@@ -46,6 +48,7 @@ static const struct { const char *name; bool (*run)(const settings *);
     { "g2p", bench_g2p },
     { "gemm", bench_gemm },
     { "pack", bench_pack },
+    { "plan", bench_plan },
     { "long", bench_long },
     { "never_slower", bench_never_slower },
     { "sweep", bench_sweep },

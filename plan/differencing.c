@@ -1,116 +1,147 @@
 /* differencing.c - Karmarkar & Karp 1982 over k ranks: the two partial deals whose ranks differ most become
  * one, the largest rank of one with the smallest of the other, until one deal is left. */
 #include <stdlib.h>
-#include <string.h>
 #include "plan/plan.h"
 
-/* A rank of a deal: its tokens, and its sequences as a list. */
+/* Sequences are numbered here longest first, so that those which meet lie side by side in memory. A deal is a
+ * list of parts, largest first, ranks without a sequence left out; so all deals together have no more parts
+ * than there are sequences. A part is a list of sequences and is called by its first: its load, its last, and
+ * `next`, the deal's next part. A deal is called by one of its sequences, at which `parts` is its first part.
+ * after: of a sequence the next one of its part. -1: none. */
 typedef struct {
     int64_t load;
-    int32_t first, last;
-} part;
-/* The deals that wait, a heap of the largest spread, of equals the earliest; of deal d the parts [k],
- * largest first. */
+    int32_t last, next, after, parts;
+} node;
+/* at [n]; order [n]: the user's number of each sequence, place [n] the way back. Sequences `single` ..
+ * `singles` - 1 wait as deals of their own; heap: the others that wait. one, other, both [k]: parts, for a
+ * merge. */
 typedef struct {
-    int64_t spread, deal;
-} waiting;
-typedef struct {
-    int64_t k, n;
-    part *parts;
-    waiting *heap;
-    int32_t *after;
+    int64_t k, single, singles, heaped;
+    node *at;
+    int32_t *order, *place, *one, *other, *both;
+    uint64_t *heap;
+    const int32_t *len;
 } deals;
 
-static bool before(waiting a, waiting b)
+/* ---- which waits: the largest difference between two ranks, of equals the earliest deal ---- */
+/* Smaller keys come first; a difference is no larger than the longest sequence. Earlier means for the
+ * user. */
+static uint64_t key_of(const deals *t, int64_t difference, int64_t deal)
 {
-    return a.spread > b.spread || (a.spread == b.spread && a.deal < b.deal);
+    return (uint64_t)(INT32_MAX - difference) << 32 | (uint32_t)t->order[deal];
 }
 
-static void sift_down(deals *t)
+static void push(deals *t, uint64_t key)
 {
-    waiting is = t->heap[0];
+    int64_t at = t->heaped++;
+    for (; at && key < t->heap[(at - 1) / 2]; at = (at - 1) / 2)
+        t->heap[at] = t->heap[(at - 1) / 2];
+    t->heap[at] = key;
+}
+
+static uint64_t pop_heap(deals *t)
+{
+    uint64_t top = t->heap[0], is = t->heap[--t->heaped];
     int64_t at = 0;
-    for (int64_t below; (below = 2 * at + 1) < t->n; at = below) {
-        below += below + 1 < t->n && before(t->heap[below + 1], t->heap[below]);
-        if (!before(t->heap[below], is))
+    for (int64_t below; (below = 2 * at + 1) < t->heaped; at = below) {
+        below += below + 1 < t->heaped && t->heap[below + 1] < t->heap[below];
+        if (is <= t->heap[below])
             break;
         t->heap[at] = t->heap[below];
     }
     t->heap[at] = is;
+    return top;
 }
 
-static void push(deals *t, waiting is)
+static bool is_single_next(const deals *t)
 {
-    int64_t at = t->n++;
-    for (; at && before(is, t->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        t->heap[at] = t->heap[(at - 1) / 2];
-    t->heap[at] = is;
+    if (t->single == t->singles || !t->heaped)
+        return !t->heaped;
+    return key_of(t, t->k > 1 ? t->at[t->single].load : 0, t->single) < t->heap[0];
 }
 
-static int64_t pop(deals *t)
+static int32_t pop(deals *t)
 {
-    int64_t deal = t->heap[0].deal;
-    t->heap[0] = t->heap[--t->n];
-    sift_down(t);
-    return deal;
+    return is_single_next(t) ? (int32_t)t->single++ : t->place[(uint32_t)pop_heap(t)];
 }
 
-static void join(deals *t, part *a, const part *b)
+/* ---- two deals become one ---- */
+static int64_t list_parts(const deals *t, int32_t deal, int32_t *part)
 {
-    a->load += b->load;
-    if (b->first < 0)
-        return;
-    if (a->first < 0)
-        a->first = b->first;
-    else
-        t->after[a->last] = b->first;
-    a->last = b->last;
+    int64_t n = 0;
+    for (int32_t i = t->at[deal].parts; i >= 0; i = t->at[i].next)
+        part[n++] = i;
+    return n;
 }
 
-static void sort_parts(part *a, int64_t k) /* largest first, stable; they are nearly sorted */
+static int32_t join(deals *t, int32_t a, int32_t b)
 {
-    for (int64_t i = 1; i < k; i++) {
-        part is = a[i];
+    t->at[t->at[a].last].after = b;
+    t->at[a].last = t->at[b].last, t->at[a].load += t->at[b].load;
+    return a;
+}
+
+static void sort_parts(const deals *t, int32_t *part, int64_t n) /* largest first, stable */
+{
+    for (int64_t i = 1; i < n; i++) {
+        int32_t is = part[i];
         int64_t at = i;
-        for (; at && a[at - 1].load < is.load; at--)
-            a[at] = a[at - 1];
-        a[at] = is;
+        for (; at && t->at[part[at - 1]].load < t->at[is].load; at--)
+            part[at] = part[at - 1];
+        part[at] = is;
     }
 }
 
+/* Rank i of one with rank k - 1 - i of the other, each of which may be empty. */
 static void merge(deals *t)
 {
-    int64_t one = pop(t), other = pop(t);
-    part *a = t->parts + one * t->k, *b = t->parts + other * t->k;
-    for (int64_t i = 0; i < t->k; i++)
-        join(t, a + i, b + t->k - 1 - i);
-    sort_parts(a, t->k);
-    push(t, (waiting){ a[0].load - a[t->k - 1].load, one });
+    int32_t deal = pop(t), with = pop(t);
+    int64_t a = list_parts(t, deal, t->one), b = list_parts(t, with, t->other), n = 0, k = t->k;
+    for (int64_t i = 0; i < a; i++)
+        t->both[n++] = k - 1 - i < b ? join(t, t->one[i], t->other[k - 1 - i]) : t->one[i];
+    for (int64_t i = a > k - b ? a : k - b; i < k; i++)
+        t->both[n++] = t->other[k - 1 - i];
+    sort_parts(t, t->both, n);
+    t->at[deal].parts = t->both[0];
+    for (int64_t i = 0; i < n; i++)
+        t->at[t->both[i]].next = i + 1 < n ? t->both[i + 1] : -1;
+    push(t, key_of(t, t->at[t->both[0]].load - (n == k ? t->at[t->both[n - 1]].load : 0), deal));
 }
 
-static void begin(deals *t, const int32_t *len, int64_t n)
+/* ---- all ---- */
+static bool make_room(deals *t, int64_t n)
 {
-    for (int64_t i = 0, d = 0; i < n; i++) {
-        t->after[i] = -1;
-        if (!len[i])
-            continue;
-        for (int64_t r = 0; r < t->k; r++)
-            t->parts[d * t->k + r] = (part){ 0, -1, -1 };
-        t->parts[d * t->k] = (part){ len[i], (int32_t)i, (int32_t)i };
-        push(t, (waiting){ t->k > 1 ? len[i] : 0, d++ });
+    return (t->at = weft__plan_memory(n, sizeof *t->at)) && (t->order = weft__plan_order(n)) &&
+           (t->place = weft__plan_memory(n, sizeof *t->place)) &&
+           (t->heap = weft__plan_memory(n / 2 + 1, sizeof *t->heap)) &&
+           (t->one = weft__plan_memory(t->k < n ? t->k : n, sizeof *t->one)) &&
+           (t->other = weft__plan_memory(t->k < n ? t->k : n, sizeof *t->other)) &&
+           (t->both = weft__plan_memory(t->k < n ? t->k : n, sizeof *t->both)) &&
+           weft__plan_sort(t->len, t->order, n, true, 0);
+}
+
+static void begin(deals *t, int64_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        int32_t length = t->len[t->order[i]];
+        t->at[i] = (node){ .load = length, .last = i, .next = -1, .after = -1, .parts = i };
+        t->place[t->order[i]] = i;
+        t->singles += length > 0; /* those of length 0 are behind them */
     }
 }
 
-static weft_status emit(const deals *t, const int32_t *len, const part *of, weft_plan *p)
+static weft_status emit(const deals *t, int32_t part, weft_plan *p)
 {
     weft_status s = WEFT_OK;
     int64_t width = 0;
+    int32_t row = 0;
     p->in_rows = true;
-    for (int64_t r = 0; r < t->k; r++) {
+    for (; part >= 0; part = t->at[part].next, row++) {
         int64_t column = 0;
-        for (int32_t i = of ? of[r].first : -1; i >= 0 && s == WEFT_OK; i = t->after[i]) {
-            s = weft_plan_add(p, (weft_segment){ i, column, 0, len[i], (int32_t)r, -1 });
-            column += len[i];
+        for (int32_t i = part; i >= 0 && s == WEFT_OK; i = t->at[i].after) {
+            int32_t sequence = t->order[i], length = t->len[sequence];
+            s = weft_plan_add(p, (weft_segment){ sequence, column, 0, length, row, -1 });
+            column += length;
         }
         width = column > width ? column : width;
     }
@@ -119,19 +150,14 @@ static weft_status emit(const deals *t, const int32_t *len, const part *of, weft
 
 weft_status weft__plan_differencing(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    deals t = { .k = o->ranks };
-    if (o->ranks > INT64_MAX / (n + 1))
-        return weft_plan_refuse(WEFT_ENOMEM, "balance: no memory for %lld ranks", (long long)o->ranks);
-    t.parts = weft__plan_memory(n * t.k, sizeof *t.parts);
-    t.heap = t.parts ? weft__plan_memory(n, sizeof *t.heap) : NULL;
-    t.after = t.heap ? weft__plan_memory(n, sizeof *t.after) : NULL;
+    deals t = { .k = o->ranks, .len = len };
     weft_status s = WEFT_ENOMEM;
-    if (t.after) {
-        begin(&t, len, n);
-        while (t.n > 1)
+    if (make_room(&t, n)) {
+        begin(&t, n);
+        while (t.singles - t.single + t.heaped > 1)
             merge(&t);
-        s = emit(&t, len, t.n ? t.parts + t.heap[0].deal * t.k : NULL, p);
+        s = emit(&t, t.singles ? t.at[pop(&t)].parts : -1, p);
     }
-    free(t.parts), free(t.heap), free(t.after);
+    free(t.at), free(t.order), free(t.place), free(t.heap), free(t.one), free(t.other), free(t.both);
     return s;
 }
