@@ -234,7 +234,7 @@ SECONDS    ?= 60
 F          := $(BUILD)/fuzz
 FUZZ_CC    ?= clang
 FUZZ_FLAGS  = $(BASE) $(HDF5) -g -O1 -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -MMD -MP
-READER_SRC := $(filter io/% rnn/forecast/series/%,$(SRC))
+READER_SRC := $(filter io/% plan/% rnn/forecast/series/%,$(SRC))
 FUZZ_SRC   := $(READER_SRC) $(wildcard tests/fuzz/*.c)
 FUZZ_WITH  := $(patsubst %.c,$(F)/%.o,$(READER_SRC) $(filter-out tests/fuzz/fuzz_% tests/fuzz/seeds.c,$(wildcard tests/fuzz/*.c)))
 FUZZERS    := $(patsubst tests/fuzz/%.c,$(F)/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -29,52 +29,54 @@ static int64_t sequence_of(const int64_t *start, int64_t n, int64_t at)
     return low;
 }
 
+/* The text: sequences in this order, start [n + 1] where each begins. */
+typedef struct {
+    int64_t n, *start;
+    int32_t *order;
+} text;
+
 /* carry: the segment of this row's end in the batch before, set to that of this one, -1 if the text ends
  * there. */
-static weft_status add_chunk(weft_plan *p, const int64_t *start, int64_t n, int64_t from, int64_t to,
-                             int32_t row, int64_t first, int32_t *carry)
+static weft_status add_chunk(weft_plan *p, const text *t, int64_t from, int64_t to, int32_t row,
+                             int64_t first, int32_t *carry)
 {
     weft_status s = WEFT_OK;
-    int64_t i = from < to ? sequence_of(start, n, from) : 0;
+    int64_t i = from < to ? sequence_of(t->start, t->n, from) : 0;
     for (int64_t at = from; at < to && s == WEFT_OK; i++) {
-        int64_t end = start[i + 1] < to ? start[i + 1] : to;
+        int64_t begin = t->start[i], end = t->start[i + 1] < to ? t->start[i + 1] : to;
         if (end == at)
             continue;
-        bool goes_on = carry && at > start[i];
-        s = weft_plan_add(p, (weft_segment){ i, at - from, (int32_t)(at - start[i]), (int32_t)(end - at), row,
-                                             goes_on ? *carry : -1 });
+        s = weft_plan_add(p, (weft_segment){ .sequence = t->order[i],
+                                             .column = at - from,
+                                             .offset = (int32_t)(at - begin),
+                                             .length = (int32_t)(end - at),
+                                             .row = row,
+                                             .carry = carry && at > begin ? *carry : -1 });
         if (carry)
-            *carry = end < start[i + 1] ? (int32_t)(p->segments - 1 - first) : -1;
+            *carry = end < t->start[i + 1] ? (int32_t)(p->segments - 1 - first) : -1;
         at = end;
     }
     return s;
 }
 
-static weft_status add_batch(weft_plan *p, const int64_t *start, int64_t n, const cut *c, int64_t batch,
-                             int64_t capacity, int32_t *carry)
+static weft_status add_batch(weft_plan *p, const text *t, const cut *c, int64_t batch, int64_t capacity,
+                             int32_t *carry)
 {
     weft_status s = WEFT_OK;
-    int64_t first = p->segments, rows = 0;
+    int64_t first = p->segments, rows = 0, tokens = t->start[t->n];
     for (int64_t row = 0; row < c->rows && s == WEFT_OK; row++) {
         int64_t chunk = chunk_of(c, batch, row), from = chunk * capacity, to = from + capacity;
         if (chunk >= c->chunks)
             continue;
         rows = row + 1;
-        s = add_chunk(p, start, n, from, to < start[n] ? to : start[n], (int32_t)row, first,
-                      carry ? carry + row : NULL);
+        s = add_chunk(p, t, from, to < tokens ? to : tokens, (int32_t)row, first, carry ? carry + row : NULL);
     }
     return s == WEFT_OK ? weft_plan_end_batch(p, rows, capacity) : s;
 }
 
-static weft_status plan_chunk(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+static weft_status cut_text(const text *t, const weft_plan_opts *o, weft_plan *p)
 {
-    int64_t *start = weft__plan_memory(n + 1, sizeof *start);
-    if (!start)
-        return WEFT_ENOMEM;
-    start[0] = 0;
-    for (int64_t i = 0; i < n; i++)
-        start[i + 1] = start[i] + len[i];
-    cut c = { .chunks = (start[n] + o->capacity - 1) / o->capacity, .carry = o->carry };
+    cut c = { .chunks = (t->start[t->n] + o->capacity - 1) / o->capacity, .carry = o->carry };
     c.rows = o->rows && o->rows < c.chunks ? o->rows : c.chunks ? c.chunks : 1;
     c.batches = (c.chunks + c.rows - 1) / c.rows;
     int32_t *carry = o->carry ? weft__plan_memory(c.rows, sizeof *carry) : NULL;
@@ -83,14 +85,29 @@ static weft_status plan_chunk(const int32_t *len, int64_t n, const weft_plan_opt
         carry[i] = -1;
     p->in_rows = true;
     for (int64_t b = 0; b < c.batches && s == WEFT_OK; b++)
-        s = add_batch(p, start, n, &c, b, o->capacity, carry);
-    free(start), free(carry);
+        s = add_batch(p, t, &c, b, o->capacity, carry);
+    free(carry);
+    return s;
+}
+
+static weft_status plan_chunk(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
+{
+    text t = { .n = n, .order = weft__plan_drawn(o, n) };
+    t.start = t.order ? weft__plan_memory(n + 1, sizeof *t.start) : NULL;
+    weft_status s = WEFT_ENOMEM;
+    if (t.start) {
+        t.start[0] = 0;
+        for (int64_t i = 0; i < n; i++)
+            t.start[i + 1] = t.start[i] + len[t.order[i]];
+        s = cut_text(&t, o, p);
+    }
+    free(t.order), free(t.start);
     return s;
 }
 const weft_planner weft__planner_chunk = { .name = "chunk",
                                            .source = "GPT; TRL's wrapped",
                                            .about = "end to end, cut every row",
-                                           .options = "capacity rows carry",
+                                           .options = "capacity rows carry shuffle",
                                            .promises = 0,
                                            .plan = plan_chunk };
 

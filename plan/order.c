@@ -77,3 +77,11 @@ void weft__plan_shuffle(const weft_plan_opts *o, int32_t *order, int64_t n)
     if (o->shuffle)
         weft_stream_permutation(o->stream, n, order);
 }
+
+int32_t *weft__plan_drawn(const weft_plan_opts *o, int64_t n)
+{
+    int32_t *order = weft__plan_order(n);
+    if (order)
+        weft__plan_shuffle(o, order, n);
+    return order;
+}

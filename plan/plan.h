@@ -15,6 +15,8 @@ bool weft__plan_sort(const int32_t *len, int32_t *order, int64_t n, bool descend
 
 /* 0 .. n - 1 in a drawn order, if the plan is to be shuffled. weft_plan_make gives options a stream. */
 void weft__plan_shuffle(const weft_plan_opts *, int32_t *order, int64_t n);
+/* 0 .. n - 1, in a drawn order if the plan is to be shuffled; NULL, with a message: no memory. */
+int32_t *weft__plan_drawn(const weft_plan_opts *, int64_t n);
 
 /* ---- building ---- */
 bool weft__plan_reserve(weft_plan *, int64_t segments);

@@ -46,7 +46,7 @@ static int64_t deal_slots(const int32_t *len, const int32_t *order, int64_t n, s
 static weft_status deal(const int32_t *len, int64_t n, int64_t slots, bool longest_first,
                         const weft_plan_opts *o, weft_plan *p)
 {
-    int32_t *order = weft__plan_order(n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
+    int32_t *order = weft__plan_drawn(o, n), *row = order ? weft__plan_memory(n, sizeof *row) : NULL;
     slot *heap = row ? weft__plan_memory(slots, sizeof *heap) : NULL;
     weft_status s = WEFT_ENOMEM;
     if (heap && (!longest_first || weft__plan_sort(len, order, n, true, o->lookahead))) {
@@ -65,7 +65,7 @@ static weft_status plan_refill(const int32_t *len, int64_t n, const weft_plan_op
 const weft_planner weft__planner_refill = { .name = "refill",
                                             .source = "CNTK, EESEN",
                                             .about = "the slot that is free takes the next sequence",
-                                            .options = "slots longest_first lookahead",
+                                            .options = "slots longest_first lookahead shuffle",
                                             .promises = WEFT_PLAN_WHOLE,
                                             .plan = plan_refill };
 
@@ -75,15 +75,15 @@ typedef struct {
     int32_t done, carry;
 } reader; /* sequence -1: it has none */
 
-static weft_status read_window(const int32_t *len, int64_t n, const weft_plan_opts *o, reader *r,
-                               int64_t *next, weft_plan *p)
+static weft_status read_window(const int32_t *len, const int32_t *order, int64_t n, const weft_plan_opts *o,
+                               reader *r, int64_t *next, weft_plan *p)
 {
     weft_status s = WEFT_OK;
     int32_t here = 0;
     for (int64_t k = 0; k < o->slots && s == WEFT_OK; k++) {
         while (r[k].sequence < 0 && *next < n) {
-            r[k] = (reader){ len[*next] ? *next : -1, 0, -1 };
-            ++*next;
+            int32_t i = order[(*next)++];
+            r[k] = (reader){ len[i] ? i : -1, 0, -1 };
         }
         if (r[k].sequence < 0)
             continue;
@@ -99,7 +99,8 @@ static weft_status read_window(const int32_t *len, int64_t n, const weft_plan_op
 
 static weft_status plan_streams(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
-    reader *r = weft__plan_memory(o->slots, sizeof *r);
+    int32_t *order = weft__plan_drawn(o, n);
+    reader *r = order ? weft__plan_memory(o->slots, sizeof *r) : NULL;
     int64_t next = 0, before = -1;
     weft_status s = r ? WEFT_OK : WEFT_ENOMEM;
     for (int64_t k = 0; r && k < o->slots; k++)
@@ -107,15 +108,15 @@ static weft_status plan_streams(const int32_t *len, int64_t n, const weft_plan_o
     p->in_rows = true;
     while (s == WEFT_OK && before != p->segments) {
         before = p->segments;
-        s = read_window(len, n, o, r, &next, p);
+        s = read_window(len, order, n, o, r, &next, p);
     }
-    free(r);
+    free(r), free(order);
     return s;
 }
 const weft_planner weft__planner_streams = { .name = "streams",
                                              .source = "Kaldi's nnet1; truncated backpropagation",
                                              .about = "slots read windows, the state goes on",
-                                             .options = "slots window",
+                                             .options = "slots window shuffle",
                                              .promises = WEFT_PLAN_CARRIES,
                                              .plan = plan_streams };
 
@@ -123,7 +124,7 @@ const weft_planner weft__planner_streams = { .name = "streams",
 static weft_status plan_balance(const int32_t *len, int64_t n, const weft_plan_opts *o, weft_plan *p)
 {
     return o->method == WEFT_BALANCE_KK ? weft__plan_differencing(len, n, o, p) :
-                                          deal(len, n, o->ranks, true, o, p);
+                                          deal(len, n, o->ranks, true, &(weft_plan_opts){ 0 }, p);
 }
 const weft_planner weft__planner_balance = { .name = "balance",
                                              .source = "Graham 1969; Karmarkar & Karp 1982",

@@ -47,6 +47,22 @@ script_catches() {                      # NET SOURCE SED WORDS SCRIPT ENVIRONMEN
 script_catches "a file written in place, by kills"      io/file_write.c 's/t->temporary, O_WRONLY \| O_CREAT \| O_EXCL/t->base, O_WRONLY | O_CREAT | O_TRUNC/; s/renameat\(.*\) == 0;/true;/' \
     'kill: .* [1-9][0-9]* (differ|lost),' kill.sh KILLS=60
 script_catches "memory taken for granted, by starving"  io/checkpoint/checkpoint.c 's/if \(!host\) \{/if (0) {/' 'starve: .* [1-9][0-9]* crashes' starve.sh
+# A net that is a test, linked with a source of the library that has a bug: SED must change it.
+test_catches() {                        # NET SOURCE SED TEST
+    local into=$BUILD/planted/sources rc out
+    all=$((all + 1))
+    rm -rf "$into"; mkdir -p "$into"
+    sed -E "$3" "$2" >"$into/planted.c"
+    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
+    if ! out=$({ $MAKE -s V= "$BUILD/tests/$(basename "$4")" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/$(basename "$4")" "$BUILD/tests/$4.o" "$into/planted.o" "$BUILD/libweft.a" -lcriterion -ljansson $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
+    fi
+    if out=$("$into/$(basename "$4")" 2>&1 </dev/null); then printf '  FAIL  %s: the test did not catch its bug\n' "$1"
+    elif printf '%s' "$out" | grep -q 'Failing: [1-9]'; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    else printf '  FAIL  %s: the test says\n%s\n' "$1" "$out"; fi
+}
+test_catches "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' plan/test_planners_random
 all=$((all + 1))                        # the fuzzers' net: a reader that loses a byte of some lines
 if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
 elif printf '%s' "$out" | grep -q '1 silent changes'; then good=$((good + 1)); printf '  ok    a lost byte, by the fuzzers\n'

@@ -29,6 +29,8 @@ const char *fuzz_file(const uint8_t *bytes, size_t n);
 /* Around the call of the reader: what it may take is a matter of the file's size; an error has words. */
 void fuzz_watch(size_t n);
 void fuzz_watched(weft_status status);
+/* Whose words they are: weft_file_message, unless a program says otherwise. */
+extern const char *(*fuzz_message)(void);
 void fuzz_found(const char *kind, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 #define SAME(that, ...) do { if (!(that)) fuzz_found("silent change", __VA_ARGS__); } while (0)
 
