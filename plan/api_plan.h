@@ -1,8 +1,8 @@
 /* api_plan.h - plans: which sequences, or pieces of them, meet in a batch, and where each lies in
  * it. Plain memory and no context: a plan is a function of lengths, options, seed and epoch.
  *
- * Contents: a plan, options, planners, making a plan, a planner of your own, figures,
- * measures. */
+ * Contents: a plan, options, planners, making a plan, a planner of your own, figures, measures,
+ * cost. */
 #ifndef WEFT_API_PLAN_H
 #define WEFT_API_PLAN_H
 #include "../core/api_core.h"
@@ -176,6 +176,36 @@ typedef struct { double pairs, again, by_chance; } weft_plan_meetings;
 /* plans [epochs], 1 .. 1000 of them, of the same sequences. */
 WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs,
                                               weft_plan_meetings *out) WEFT_MUST_USE;
+
+/* ---- cost: milliseconds of a plan before it runs ---- */
+/* What a layer costs on a device, forwards and backwards, as measured: step_ms[i] one step of rows[i]
+ * live rows, ascending from 1 on; between two points along a straight line, beyond the last along
+ * that of the last two. token_ms: a token besides, as it is gathered; piece_ms, batch_ms: a piece of
+ * a sequence, a batch. error: nine of ten predictions are nearer than this share; 0: not known. */
+enum { WEFT_COST_POINTS = 16 };
+typedef struct {
+    int points;                                  /* 2 .. WEFT_COST_POINTS */
+    double rows[WEFT_COST_POINTS], step_ms[WEFT_COST_POINTS];
+    double token_ms, piece_ms, batch_ms, error;
+} weft_plan_cost;
+/* ms is the sum of steps_ms, tokens_ms, pieces_ms and batches_ms. latency_ms: of steps_ms what the
+ * steps would take with one row each; where that is most of ms, time follows steps, else tokens. */
+typedef struct {
+    double ms, steps_ms, tokens_ms, pieces_ms, batches_ms, latency_ms;
+} weft_plan_prediction;
+/* padded: every row of a batch is as wide as the batch, and pads cost what tokens do. */
+WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
+                                       bool padded, weft_plan_prediction *out) WEFT_MUST_USE;
+/* How much a plan's gradients differ from those of sequences drawn at random, 0: not; the sum of
+ * three shares in 0 .. 1. likeness: eta2 beyond what chance would give, (eta2 - c) / (1 - c) with
+ * c = (batches - 1) / (segments - 1). order: the autocorrelation's amount. cuts: of the tokens,
+ * those in a piece that begins without its state, and half of those in one that is carried. */
+typedef struct { double sum, likeness, order, cuts; } weft_plan_disturbance;
+WEFT_API weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t n,
+                                       weft_plan_disturbance *out) WEFT_MUST_USE;
+/* Of n plans the one that disturbs least among those whose ms is at most (1 + error) times the
+ * least, of equals the fastest, then the first; -1: a number is no number, or n < 1. */
+WEFT_API int weft_plan_choose(const double *ms, const double *disturbance, int n, double error);
 
 #ifdef __cplusplus
 }

@@ -34,6 +34,9 @@ static void plans(bad *b)
     PLANS(weft_plan_count_work, NULL, NULL);     PLANS(weft_plan_autocorrelation, &p, NULL);
     PLANS(weft_plan_batch_sizes, &p, b->n, NULL, b->n); PLANS(weft_plan_live_rows, NULL, NULL, b->n);
     PLANS(weft_plan_count_meetings, &p, -1, &meetings); PLANS(weft_plan_count_meetings, NULL, b->i, NULL);
+    PLANS(weft_plan_predict, NULL, NULL, b->i, NULL);
+    PLANS(weft_plan_predict, &p, &(weft_plan_cost){ .points = b->i }, false, NULL);
+    PLANS(weft_plan_disturb, NULL, NULL, b->n, NULL); TRY(weft_plan_choose, NULL, NULL, b->i, -1);
     PLANS(weft_plan_add, NULL, (weft_segment){ b->n, b->n, b->i, b->i, b->i, b->i });
     PLANS(weft_plan_end_batch, NULL, b->n, b->n);  PLANS(weft_plan_end_batch, &p, -1, b->n);
     TRY(weft_plan_refuse, WEFT_EARG, "%d", 1);   TRY(weft_plan_free, &p);

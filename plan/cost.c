@@ -1,0 +1,144 @@
+/* cost.c - what a plan will cost, from what steps have cost; how much it changes gradients; which of several
+ * plans to take. */
+#include <math.h>
+#include <stdlib.h>
+#include "plan/plan.h"
+
+/* ---- milliseconds ---- */
+static bool is_amount(double x) { return isfinite(x) && x >= 0; }
+
+static weft_status check_cost(const weft_plan_cost *c)
+{
+    if (c->points < 2 || c->points > WEFT_COST_POINTS)
+        return weft_plan_refuse(WEFT_EARG, "plan_predict: the cost has %d points; 2 .. %d are expected",
+                                c->points, WEFT_COST_POINTS);
+    for (int i = 0; i < c->points; i++) {
+        double before = i ? c->rows[i - 1] : 0;
+        if (!(c->rows[i] > before) || !isfinite(c->rows[i]) || (!i && c->rows[i] > 1))
+            return weft_plan_refuse(
+                WEFT_EARG,
+                "plan_predict: point %d of the cost is of %g rows; the first is of 1, the "
+                "next of more",
+                i, c->rows[i]);
+        if (!(c->step_ms[i] > 0) || !isfinite(c->step_ms[i]))
+            return weft_plan_refuse(WEFT_EARG,
+                                    "plan_predict: a step of %g rows takes %g ms; more than 0 is "
+                                    "expected",
+                                    c->rows[i], c->step_ms[i]);
+    }
+    if (!is_amount(c->token_ms) || !is_amount(c->piece_ms) || !is_amount(c->batch_ms) || !is_amount(c->error))
+        return weft_plan_refuse(WEFT_EARG,
+                                "plan_predict: a token takes %g ms, a piece %g, a batch %g, the "
+                                "error is %g; 0 or more is expected",
+                                c->token_ms, c->piece_ms, c->batch_ms, c->error);
+    return WEFT_OK;
+}
+
+static double step_ms(const weft_plan_cost *c, double rows)
+{
+    int i = 1;
+    if (rows <= c->rows[0])
+        return c->step_ms[0];
+    while (i < c->points - 1 && rows > c->rows[i])
+        i++;
+    double slope = (c->step_ms[i] - c->step_ms[i - 1]) / (c->rows[i] - c->rows[i - 1]);
+    return fmax(c->step_ms[i - 1] + slope * (rows - c->rows[i - 1]), c->step_ms[0]);
+}
+
+static int64_t most_rows(const weft_plan *p)
+{
+    int64_t rows = 0;
+    for (int64_t b = 0; b < p->batches; b++)
+        rows = p->batch[b].rows > rows ? p->batch[b].rows : rows;
+    return rows;
+}
+
+static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, weft_plan_prediction *out)
+{
+    int64_t rows = most_rows(p), *steps = weft__plan_memory(rows + 1, sizeof *steps);
+    weft_status s = steps ? weft_plan_live_rows(p, steps, rows + 1) : WEFT_ENOMEM;
+    for (int64_t k = 1; k <= rows && s == WEFT_OK; k++) {
+        out->steps_ms += (double)steps[k] * step_ms(c, (double)k);
+        out->latency_ms += (double)steps[k] * c->step_ms[0];
+        out->tokens_ms += (double)k * (double)steps[k] * c->token_ms;
+    }
+    free(steps);
+    return s;
+}
+
+weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost, bool padded,
+                              weft_plan_prediction *out)
+{
+    if (out)
+        *out = (weft_plan_prediction){ 0 };
+    if (!plan || !cost || !out)
+        return weft_plan_refuse(WEFT_EARG, "plan_predict: a plan, what steps cost, and room for the "
+                                           "prediction are expected");
+    weft_plan_prediction r = { .pieces_ms = (double)plan->segments * cost->piece_ms,
+                               .batches_ms = (double)plan->batches * cost->batch_ms };
+    weft_status s = check_cost(cost);
+    if (s == WEFT_OK && !padded)
+        s = predict_live(plan, cost, &r);
+    for (int64_t b = 0; b < plan->batches && s == WEFT_OK && padded; b++) {
+        double width = (double)plan->batch[b].width, rows = (double)plan->batch[b].rows;
+        if (rows <= 0)
+            continue;
+        r.steps_ms += width * step_ms(cost, rows), r.latency_ms += width * cost->step_ms[0];
+        r.tokens_ms += width * rows * cost->token_ms;
+    }
+    r.ms = r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms;
+    if (s == WEFT_OK)
+        *out = r;
+    return s;
+}
+
+/* ---- gradients ---- */
+static double share_of_cuts(const weft_plan *p)
+{
+    double tokens = 0, cut = 0;
+    for (int64_t i = 0; i < p->segments; i++) {
+        const weft_segment *s = p->segment + i;
+        tokens += s->length;
+        if (s->offset)
+            cut += s->carry < 0 ? s->length : s->length / 2.;
+    }
+    return tokens > 0 ? cut / tokens : 0;
+}
+
+weft_status weft_plan_disturb(const weft_plan *plan, const int32_t *len, int64_t n,
+                              weft_plan_disturbance *out)
+{
+    weft_plan_figures f;
+    weft_plan_disturbance d = { 0 };
+    if (out)
+        *out = d;
+    if (!plan || !out)
+        return weft_plan_refuse(WEFT_EARG, "plan_disturb: a plan, and room for the result, are expected");
+    weft_status s = weft_plan_measure(plan, len, n, 0, &f);
+    if (s == WEFT_OK)
+        s = weft_plan_autocorrelation(plan, &d.order);
+    if (s != WEFT_OK)
+        return s;
+    double chance = f.segments > 1 ? (double)(f.batches - 1) / (double)(f.segments - 1) : 1;
+    d.likeness = chance < 1 ? fmin(fmax((f.eta2 - chance) / (1 - chance), 0), 1) : 0;
+    d.order = fmin(fabs(d.order), 1), d.cuts = share_of_cuts(plan);
+    d.sum = d.likeness + d.order + d.cuts;
+    return *out = d, WEFT_OK;
+}
+
+int weft_plan_choose(const double *ms, const double *disturbance, int n, double error)
+{
+    int best = -1;
+    double least = HUGE_VAL;
+    for (int i = 0; i < n; i++) {
+        if (!ms || !disturbance || !is_amount(ms[i]) || !is_amount(disturbance[i]) || !is_amount(error))
+            return -1;
+        least = fmin(least, ms[i]);
+    }
+    for (int i = 0; i < n; i++)
+        if (ms[i] <= (1 + error) * least)
+            if (best < 0 || disturbance[i] < disturbance[best] ||
+                (disturbance[i] == disturbance[best] && ms[i] < ms[best]))
+                best = i;
+    return best;
+}

@@ -1,0 +1,168 @@
+/* test_cost.c - what plans will cost: by hand, step by step beside the sums, for devices that follow tokens
+ * and for those that follow steps; how much plans change gradients; which one is chosen. */
+#include <math.h>
+#include "plans.h"
+
+enum { MOST = 300, LONGEST = 40 };
+
+/* Made up: where every row costs, and where steps do until there are many rows. */
+static const weft_plan_cost by_tokens = { .points = 3,
+                                          .rows = { 1, 8, 64 },
+                                          .step_ms = { .01, .08, .64 },
+                                          .token_ms = .001,
+                                          .piece_ms = .002,
+                                          .batch_ms = .1,
+                                          .error = .2 };
+static const weft_plan_cost by_steps = {
+    .points = 3, .rows = { 1, 64, 512 }, .step_ms = { .02, .021, .05 }, .token_ms = .00001, .error = .1
+};
+
+static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (1 + fabs(b)); }
+
+Test(cost, by_hand)
+{
+    const int32_t len[] = { 3, 1, 2 };
+    weft_plan p = plan_of("order:count=3", len, 3);
+    weft_plan_prediction r;
+    PLANS(weft_plan_predict(&p, &by_tokens, false, &r));
+    cr_assert(near(r.steps_ms, .03 + .02 + .01) && near(r.latency_ms, .03), "%g", r.steps_ms);
+    cr_assert(near(r.tokens_ms, .006) && near(r.pieces_ms, .006) && near(r.batches_ms, .1));
+    cr_assert(near(r.ms, r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms));
+    PLANS(weft_plan_predict(&p, &by_tokens, true, &r));
+    cr_assert(near(r.steps_ms, .09) && near(r.tokens_ms, .009), "padded: %g", r.steps_ms);
+    weft_plan_free(&p);
+}
+
+/* The interpolation once more, and the live rows counted cell by cell. */
+static double step_plainly(const weft_plan_cost *c, double rows)
+{
+    int i = 0;
+    while (i + 2 < c->points && rows > c->rows[i + 1])
+        i++;
+    double share = (rows - c->rows[i]) / (c->rows[i + 1] - c->rows[i]);
+    return (1 - share) * c->step_ms[i] + share * c->step_ms[i + 1];
+}
+
+Test(cost, sums_are_those_of_all_steps)
+{
+    static const char *const words[] = { "order:count=7",
+                                         "random:count=90",
+                                         "first_fit:capacity=60,rows=3",
+                                         "refill:slots=5",
+                                         "streams:slots=4,window=6",
+                                         "chunk:capacity=16",
+                                         "fold" };
+    int32_t len[MOST];
+    dice_seed(41);
+    for (int round = 0; round < rounds(100, 1000); round++)
+        for (int k = 0; k < COUNT(words); k++) {
+            const weft_plan_cost *c = round % 2 ? &by_tokens : &by_steps;
+            int64_t n = any_lengths(len, MOST, LONGEST), sizes[MOST * LONGEST];
+            double steps = 0, tokens = 0, padded = 0;
+            weft_plan p = plan_of(words[k], len, n);
+            weft_plan_prediction r, pads;
+            for (int64_t b = 0; b < p.batches; b++) {
+                PLANS(weft_plan_batch_sizes(&p, b, sizes, p.batch[b].width));
+                for (int64_t t = 0; t < p.batch[b].width; t++) {
+                    steps += sizes[t] ? step_plainly(c, (double)sizes[t]) : 0;
+                    tokens += (double)sizes[t] * c->token_ms;
+                    padded += p.batch[b].rows ? step_plainly(c, (double)p.batch[b].rows) : 0;
+                }
+            }
+            PLANS(weft_plan_predict(&p, c, false, &r));
+            PLANS(weft_plan_predict(&p, c, true, &pads));
+            cr_assert(near(r.steps_ms, steps) && near(r.tokens_ms, tokens), "%s: %g, %g expected", words[k],
+                      r.steps_ms, steps);
+            cr_assert(near(pads.steps_ms, padded) && pads.ms >= r.ms - 1e-9, "%s: %g, %g expected", words[k],
+                      pads.steps_ms, padded);
+            weft_plan_free(&p);
+        }
+}
+
+/* Long sequences beside short ones: rows of several need more steps than sorted batches, and fewer tokens'
+ * time than pads. */
+Test(cost, devices_that_follow_steps_and_those_that_follow_tokens)
+{
+    int32_t len[200];
+    weft_plan_prediction random_cpu, random_gpu, rows_cpu, rows_gpu, padded_cpu;
+    for (int i = 0; i < 200; i++)
+        len[i] = i % 10 ? 4 : 200;
+    weft_plan random = plan_of("random:count=8,seed=1", len, 200),
+              rows = plan_of("refill:slots=64", len, 200);
+    PLANS(weft_plan_predict(&random, &by_tokens, false, &random_cpu));
+    PLANS(weft_plan_predict(&random, &by_tokens, true, &padded_cpu));
+    PLANS(weft_plan_predict(&rows, &by_tokens, false, &rows_cpu));
+    PLANS(weft_plan_predict(&random, &by_steps, false, &random_gpu));
+    PLANS(weft_plan_predict(&rows, &by_steps, false, &rows_gpu));
+    cr_assert(rows_gpu.ms < .2 * random_gpu.ms, "few steps: %g of %g", rows_gpu.ms, random_gpu.ms);
+    cr_assert(rows_cpu.ms > .5 * random_cpu.ms, "the same tokens: %g of %g", rows_cpu.ms, random_cpu.ms);
+    cr_assert(padded_cpu.ms > 3 * random_cpu.ms, "pads cost: %g of %g", padded_cpu.ms, random_cpu.ms);
+    cr_assert(random_gpu.latency_ms > .9 * random_gpu.ms && rows_cpu.latency_ms < .3 * rows_cpu.ms);
+    weft_plan_free(&random), weft_plan_free(&rows);
+}
+
+Test(cost, what_changes_gradients)
+{
+    int32_t len[MOST];
+    weft_plan_disturbance random, sorted, cut, carried, one;
+    dice_seed(42);
+    for (int i = 0; i < MOST; i++)
+        len[i] = 1 + (int32_t)dice(LONGEST);
+    const struct {
+        const char *words;
+        weft_plan_disturbance *to;
+    } table[] = { { "random:count=10", &random },
+                  { "sorted:count=10", &sorted },
+                  { "chunk:capacity=8,rows=2", &cut },
+                  { "streams:slots=10,window=8", &carried },
+                  { "refill:slots=10", &one } };
+    for (int i = 0; i < COUNT(table); i++) {
+        weft_plan p = plan_of(table[i].words, len, MOST);
+        PLANS(weft_plan_disturb(&p, len, MOST, table[i].to));
+        cr_assert(near(table[i].to->sum, table[i].to->likeness + table[i].to->order + table[i].to->cuts));
+        weft_plan_free(&p);
+    }
+    cr_assert(random.likeness < .1 && random.cuts == 0, "random: %g", random.likeness);
+    cr_assert(sorted.likeness > .9 && sorted.order > .8 && sorted.sum > random.sum + 1, "sorted: %g",
+              sorted.sum);
+    cr_assert(cut.cuts > .4 && carried.cuts > .2 && carried.cuts < cut.cuts, "%g, %g", carried.cuts,
+              cut.cuts);
+    cr_assert(one.sum == 0, "a single batch: %g", one.sum);
+}
+
+Test(cost, the_choice)
+{
+    const double ms[] = { 100, 109, 130, 105 }, d[] = { 1, .2, 0, .2 }, none[] = { 1, (double)NAN };
+    cr_assert_eq(weft_plan_choose(ms, d, 4, 0), 0);
+    cr_assert_eq(weft_plan_choose(ms, d, 4, .1), 3, "of equals the fastest");
+    cr_assert_eq(weft_plan_choose(ms, d, 4, .3), 2);
+    cr_assert_eq(weft_plan_choose(ms, d, 0, .3), -1);
+    cr_assert_eq(weft_plan_choose(none, d, 2, .3), -1);
+    cr_assert_eq(weft_plan_choose(NULL, d, 2, .3), -1);
+}
+
+Test(cost, refused)
+{
+    const int32_t len[] = { 3, 1, 2 };
+    weft_plan p = plan_of("order:count=3", len, 3);
+    weft_plan_prediction r;
+    weft_plan_disturbance d;
+#define WRONG(part, change)                                                       \
+    do {                                                                            \
+        weft_plan_cost c = by_tokens;                                               \
+        change;                                                                     \
+        cr_assert(weft_plan_predict(&p, &c, false, &r) == WEFT_EARG && r.ms == 0 && \
+                      strstr(weft_plan_message(), part),                            \
+                  "%s", weft_plan_message());                                       \
+    } while (0)
+    WRONG("1 points; 2 .. 16", c.points = 1);
+    WRONG("17 points", c.points = 17);
+    WRONG("point 0 of the cost is of 2 rows", c.rows[0] = 2);
+    WRONG("point 2 of the cost is of 8 rows", c.rows[2] = 8);
+    WRONG("a step of 8 rows takes 0 ms", c.step_ms[1] = 0);
+    WRONG("a step of 8 rows takes nan ms", c.step_ms[1] = (double)NAN);
+    WRONG("a batch -1", c.batch_ms = -1);
+    cr_assert(weft_plan_predict(NULL, &by_tokens, false, &r) == WEFT_EARG);
+    cr_assert(weft_plan_disturb(NULL, len, 3, &d) == WEFT_EARG && d.sum == 0);
+    weft_plan_free(&p);
+}
