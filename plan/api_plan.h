@@ -178,10 +178,11 @@ WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs
                                               weft_plan_meetings *out) WEFT_MUST_USE;
 
 /* ---- cost: milliseconds of a plan before it runs ---- */
-/* What a layer costs on a device, forwards and backwards, as measured: step_ms[i] one step of rows[i]
- * live rows, ascending from 1 on; between two points along a straight line, beyond the last along
- * that of the last two. token_ms: a token besides, as it is gathered; piece_ms, batch_ms: a piece of
- * a sequence, a batch. error: nine of ten predictions are nearer than this share; 0: not known. */
+/* What a layer costs on a device, forwards and backwards, as measured: step_ms[i] one step of
+ * rows[i] live rows, ascending from 1 on; between two points along a straight line, beyond the last
+ * along that of the last two. token_ms: a token besides, as it is gathered; piece_ms, batch_ms: a
+ * piece of a sequence, a batch. error: nine of ten predictions are nearer than this share; 0: not
+ * known. */
 enum { WEFT_COST_POINTS = 16 };
 typedef struct {
     int points;                                  /* 2 .. WEFT_COST_POINTS */

@@ -101,4 +101,35 @@ for sub in plan corpora lab; do
     check "help of one subcommand is its own" says 0 '' "$weft" $sub --help
     check "on stdout, and of no other" eval '[ "$("$weft" $sub --help | grep -c "^  weft ")" = 1 ] && "$weft" $sub x -h | grep -q "^  weft $sub "'
 done
+
+# ---- what plans cost: of a device where rows cost, and of one where steps do; both made up
+awk 'BEGIN { for (i = 0; i < 400; i++) print i % 10 ? 4 : 200 }' >mixed
+echo '{"name": "made-up CPU", "rows": [1, 8, 64], "step_ms": [0.01, 0.08, 0.64], "token_ms": 0.001, "batch_ms": 0.1, "error": 0.1}' >cpu.json
+echo '{"name": "made-up GPU", "rows": [1, 64, 512], "step_ms": [0.02, 0.021, 0.05], "error": 0.1}' >gpu.json
+explain() { "$weft" plan --explain --costs "$1" mixed random:count=8 sorted:count=8; }
+check "a device that follows tokens takes what is drawn" eval 'explain cpu.json >cpu.out && grep -q "Time follows tokens" cpu.out && grep -q "^Take random:count=8" cpu.out'
+check "one that follows steps takes another" eval 'explain gpu.json >gpu.out && grep -q "Time follows steps" gpu.out && grep -q "^Take sorted" gpu.out'
+check "each by its name" eval 'grep -q "^made-up CPU: milliseconds" cpu.out && grep -q "^made-up GPU: milliseconds" gpu.out'
+export XDG_CACHE_HOME=$PWD/cache
+check "what a layer costs is measured" eval '"$weft" plan --explain=gru:16 mixed order:count=8 >one.out && grep -q "^gru of 16 units on .*, 1 thread: milliseconds" one.out'
+check "and kept" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ]'
+check "the same numbers the next time" eval '"$weft" plan --explain=gru:16 mixed order:count=8 | cmp - one.out'
+check "others for other threads" eval '"$weft" plan --explain=gru:16 --threads=2 mixed order:count=8 >two.out && [ "$(ls cache/weft/costs | wc -l)" = 2 ]'
+check "a damaged one is measured anew" eval 'for f in cache/weft/costs/*; do echo "{" >"$f"; done; "$weft" plan --explain=gru:16 mixed order:count=8 2>damaged | grep -q milliseconds && grep -q "is damaged" damaged'
+check "which is told once" eval '"$weft" plan --explain=gru:16 mixed order:count=8 2>&1 >/dev/null | cmp - /dev/null'
+check "what was kept can be given" eval 'f=$(echo cache/weft/costs/*-1t-*); "$weft" plan --costs "$f" mixed order:count=8 | grep -q "^gru of 16"'
+check "no such cell" says 2 'there is no cell "lsmt"; lstm, gru' "$weft" plan --explain=lsmt:16 mixed order:count=8
+check "two layers" says 2 '"lstm:16:2" is no layer; CELL:UNITS is expected, one layer of 1' "$weft" plan --explain=lstm:16:2 mixed order:count=8
+check "no units" says 2 '"lstm:0" is no layer' "$weft" plan --explain=lstm:0 mixed order:count=8
+check "JSON and words" says 2 'json and --explain: one of both' "$weft" plan --json --explain mixed order:count=8
+bad_costs() { echo "$2" >bad.json; check "costs refused: $1" says 1 "costs bad.json.*$1" "$weft" plan --costs bad.json mixed order:count=8; }
+bad_costs 'JSON is expected' '{"name": '
+bad_costs 'an object with a "name"' '[]'
+bad_costs 'lists of as many numbers, 2 .. 16' '{"name": "x", "rows": [1, 2], "step_ms": [1]}'
+bad_costs 'lists of as many numbers' '{"name": "x", "rows": [1, "2"], "step_ms": [1, 2]}'
+bad_costs 'the first is of 1' '{"name": "x", "rows": [2, 3], "step_ms": [1, 2]}'
+bad_costs 'more than 0 is expected' '{"name": "x", "rows": [1, 3], "step_ms": [1, -2]}'
+bad_costs 'are numbers' '{"name": "x", "rows": [1, 3], "step_ms": [1, 2], "error": "small"}'
+check "no such file" says 1 'costs gone.json: No such file' "$weft" plan --costs gone.json mixed order:count=8
+
 finish "weft"

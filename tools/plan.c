@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include "tools/corpora/corpora.h"
+#include "tools/plan/cost.h"
 #include "tools/plan/shape.h"
 
 /* ---- JSON ---- */
@@ -137,6 +138,9 @@ typedef struct {
     const char *report, *from, *lengths;
     char **planners, *command;
     int n;
+    const char *explain, *costs;
+    int threads;
+    layer_asked layer;
 } asked;
 
 static double milliseconds_now(void)
@@ -193,6 +197,14 @@ static bool make_all(const asked *a, const int32_t *len, int64_t n, planned **al
     return good;
 }
 
+static bool explain(const asked *a, const planned *all, int count, const int32_t *len, int64_t n)
+{
+    layer_cost cost;
+    if (!(a->costs ? read_costs(a->costs, &cost) : costs_of(&a->layer, &cost)))
+        return false;
+    return explain_plans(all, count, len, n, &cost);
+}
+
 static int plan_all(const asked *a)
 {
     int64_t n;
@@ -206,6 +218,8 @@ static int plan_all(const asked *a)
         good = print_json(all, count, len);
     else if (good)
         print_table(all, count);
+    if (good && a->explain)
+        good = explain(a, all, count, len, n);
     if (good && (fflush(stdout) || ferror(stdout)))
         good = say_error(FAILED, "plan: stdout cannot be written") == GOOD;
     free_all(all, count);
@@ -239,6 +253,14 @@ static bool read_option(asked *a, int argc, char **argv, int *at)
         return a->json = true;
     if (!strcmp(argv[*at], "--times"))
         return a->times = true;
+    if (!strcmp(argv[*at], "--explain"))
+        return a->explain = "lstm:128", true;
+    if (!strncmp(argv[*at], "--explain=", 10))
+        return a->explain = argv[*at] + 10, true;
+    if ((value = value_of("--costs", argc, argv, at)))
+        return a->costs = value, *value != 0;
+    if ((value = value_of("--threads", argc, argv, at)))
+        return (a->threads = atoi(value)) > 0;
     if ((value = value_of("--seconds", argc, argv, at)))
         return (a->seconds = atoi(value)) > 0;
     if ((value = value_of("--corpus", argc, argv, at)))
@@ -271,7 +293,7 @@ char *command_line(const char *name, int argc, char **argv)
 
 static int run_plan(int argc, char **argv)
 {
-    asked a = { .seconds = 60 };
+    asked a = { .seconds = 60, .threads = 1 };
     int at = 0;
     for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
         if (!strcmp(argv[at], "--list"))
@@ -281,6 +303,11 @@ static int run_plan(int argc, char **argv)
             return say_error(USAGE, "plan: there is no option %.60s; usage: weft plan %s", option,
                              subcommand_plan.usage);
     }
+    a.explain = a.costs && !a.explain ? "lstm:128" : a.explain;
+    if (a.explain && !parse_layer(a.explain, a.threads, &a.layer))
+        return USAGE;
+    if (a.explain && a.json)
+        return say_error(USAGE, "plan: --json and --explain: one of both is expected");
     if (argc - at < !a.from + !a.named)
         return say_error(USAGE, "plan: a file of lengths and a planner are expected; usage: weft plan %s",
                          subcommand_plan.usage);
@@ -294,11 +321,13 @@ static int run_plan(int argc, char **argv)
 
 const subcommand subcommand_plan = {
     "plan",
-    "[--list] [--json] [--report FILE.html [--times]] [--from FILE.jsonl] [--seconds=60] LENGTHS|--corpus "
+    "[--list] [--json] [--report FILE.html [--times]] [--from FILE.jsonl] [--seconds=60] "
+    "[--explain[=CELL:UNITS] [--threads=1] [--costs FILE.json]] LENGTHS|--corpus "
     "NAME PLANNER..",
     "plans a file of lengths: PLANNER is name[:key=value[,key=value]..] or PATH/x.so:NAME[:options], which\n"
     "      runs in a process of its own for so many seconds at most; --from adds plans from a file, one a "
     "line as\n"
-    "      --json prints them; --report writes a page on all of them",
+    "      --json prints them; --report writes a page on all of them; --explain predicts what they\n"
+    "      cost with such a layer here, measured once, or with the costs of a file, and says which to take",
     run_plan
 };

@@ -27,7 +27,7 @@ _weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPER
     :*) _weft_subcommands "$command"; return ;;
     *:--corpus) "$command" corpora --names; return ;;
     *:--planner | *:--padded) _weft_planners "$command" "$word"; return ;;
-    *:--out | *:--report | *:--from) return ;;
+    *:--out | *:--report | *:--from | *:--costs | *:--threads | *:--seconds) return ;;
     esac
     case $sub:$word in
     *:--corpus=*) "$command" corpora --names | sed 's/^/--corpus=/' ;;
@@ -50,7 +50,7 @@ _weft() {
         case ${words[i]} in
         --corpus | --corpus=*) operands=1 ;;
         -?*) ;;
-        *) case ${words[i - 1]} in --corpus | --report | --from | --seconds) ;; *) operands=$((operands + 1)) ;; esac ;;
+        *) case ${words[i - 1]} in --corpus | --report | --from | --seconds | --costs | --threads) ;; *) operands=$((operands + 1)) ;; esac ;;
         esac
     done
     cut=${word%"${word##*[:=]}"}        # bash replaces what is behind the last of them

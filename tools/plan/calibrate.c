@@ -1,0 +1,188 @@
+/* calibrate.c - what a step of a recurrent layer costs on this device, forwards and backwards, by how many
+ * rows are live. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "tools/plan/cost.h"
+
+static const struct {
+    const char *name;
+    weft_rnn *(*make)(weft_module *, const char *, const weft_rnn_opts *);
+} cells[] = { { "lstm", weft_lstm_new },
+              { "gru", weft_gru_new },
+              { "elman", weft_elman_new },
+              { "cifg", weft_cifg_new },
+              { "mgu", weft_mgu_new } };
+enum {
+    CELLS = sizeof cells / sizeof *cells,
+    MOST_UNITS = 4096,
+    POINTS = 8,
+    ROUNDS = 64,
+    MOST_TOKENS = 512,
+    MOST_STEPS = 32
+};
+
+/* ---- which layer ---- */
+bool parse_layer(const char *text, int threads, layer_asked *out)
+{
+    size_t n = strcspn(text, ":");
+    char *end = NULL;
+    *out = (layer_asked){ .hidden = 128, .threads = threads };
+    for (int i = 0; i < CELLS; i++)
+        if (strlen(cells[i].name) == n && !strncmp(cells[i].name, text, n))
+            out->cell = cells[i].name;
+    if (!out->cell)
+        return say_error(USAGE,
+                         "plan: --explain: there is no cell \"%.*s\"; lstm, gru, elman, cifg or mgu is "
+                         "expected",
+                         n < 40 ? (int)n : 40, text),
+               false;
+    if (text[n] && ((out->hidden = strtoll(text + n + 1, &end, 10)) < 1 || out->hidden > MOST_UNITS || *end))
+        return say_error(USAGE,
+                         "plan: --explain: \"%.40s\" is no layer; CELL:UNITS is expected, one layer of 1 .. "
+                         "%d units",
+                         text, MOST_UNITS),
+               false;
+    return true;
+}
+
+static bool open_context(const layer_asked *a, weft **w)
+{
+    *w = weft_open(&(weft_opts){ .seed = 1, .threads = a->threads });
+    return weft_ok(*w) || (say_error(FAILED, "plan: --explain: %s", weft_error_message(*w)), false);
+}
+
+bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
+{
+    weft *w;
+    bool good = open_context(a, &w);
+    snprintf(name, size, "%s", good ? weft_device_name(w) : "");
+    *threads = good ? weft_threads(w) : 0;
+    weft_close(w);
+    return good;
+}
+
+/* ---- measuring ---- */
+typedef struct {
+    weft *w;
+    weft_module *m;
+    weft_rnn *layer;
+    weft_tensor *x[POINTS];
+    int64_t steps[POINTS];
+    double ms[POINTS][ROUNDS];
+    int rounds;
+} bench;
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static int64_t rows_of(int point) { return (int64_t)1 << point; }
+
+/* The input is a parameter, so that its gradient is asked for, too, as below a layer it is: sequences of
+ * equal length, `rows` in each step. */
+static double run_once(bench *b, int point)
+{
+    int32_t sizes[MOST_STEPS];
+    for (int64_t t = 0; t < b->steps[point]; t++)
+        sizes[t] = (int32_t)rows_of(point);
+    double start = now_ms();
+    weft_tensor *x = weft_ragged_of(&(weft_packed_sequence){
+        .data = b->x[point], .batch_sizes = sizes, .steps = b->steps[point], .sequences = rows_of(point) });
+    weft_backward(weft_sum_all(weft_rnn_run(b->layer, x, WEFT_ZERO_STATE).y));
+    weft_synchronize(b->w);
+    double took = now_ms() - start;
+    weft_zero_grad(b->m);
+    weft_clear(b->w);
+    return took;
+}
+
+static bool build(bench *b, const layer_asked *a)
+{
+    if (!open_context(a, &b->w))
+        return false;
+    b->m = weft_module_new(b->w, "bench");
+    for (int i = 0; i < CELLS; i++)
+        if (!strcmp(cells[i].name, a->cell))
+            b->layer =
+                cells[i].make(b->m, "layer", &(weft_rnn_opts){ .input = a->hidden, .hidden = a->hidden });
+    for (int k = 0; k < POINTS; k++) {
+        char name[8];
+        int64_t steps = MOST_TOKENS / rows_of(k);
+        b->steps[k] = steps < 4 ? 4 : steps > MOST_STEPS ? MOST_STEPS : steps;
+        snprintf(name, sizeof name, "x%d", k);
+        b->x[k] = weft_parameter(b->m, name, WEFT_SHAPE(b->steps[k] * rows_of(k), a->hidden),
+                                 (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
+    }
+    return weft_ok(b->w);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lower quartile: what another program took meanwhile is no cost of the layer. */
+static double typical(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    return x[(n - 1) / 4];
+}
+
+/* What a batch costs besides its steps: of one row, one pass of few steps beside one of many. */
+static double batch_ms(bench *b)
+{
+    double few[ROUNDS], many = typical(b->ms[0], b->rounds);
+    int64_t steps = b->steps[0];
+    int n = b->rounds < 8 ? 8 : b->rounds;
+    b->steps[0] = 1;
+    for (int i = 0; i < n; i++)
+        few[i] = run_once(b, 0);
+    b->steps[0] = steps;
+    double step = (many - typical(few, n)) / (double)(steps - 1);
+    return fmax(typical(few, n) - fmax(step, 0), 0);
+}
+
+static bool measure(bench *b, double seconds)
+{
+    double end = now_ms() + 1e3 * seconds;
+    for (int k = 0; k < POINTS; k++) /* what a first run makes is made */
+        run_once(b, k);
+    for (b->rounds = 0; b->rounds < ROUNDS && (b->rounds < 1 || now_ms() < end); b->rounds++)
+        for (int k = 0; k < POINTS; k++)
+            b->ms[k][b->rounds] = run_once(b, k);
+    return weft_ok(b->w);
+}
+
+static void fill(bench *b, const layer_asked *a, layer_cost *out)
+{
+    int threads = weft_threads(b->w);
+    double batch = batch_ms(b);
+    *out = (layer_cost){ .cost = { .points = POINTS, .batch_ms = batch } };
+    snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
+             (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
+    for (int k = 0; k < POINTS; k++) {
+        double step = (typical(b->ms[k], b->rounds) - batch) / (double)b->steps[k];
+        out->cost.rows[k] = (double)rows_of(k);
+        out->cost.step_ms[k] = fmax(step, 1e-6);
+    }
+}
+
+bool calibrate(const layer_asked *a, layer_cost *out)
+{
+    bench *b = calloc(1, sizeof *b);
+    bool good = b && build(b, a) && measure(b, a->hidden <= 128 ? .3 : 1.5);
+    if (good)
+        fill(b, a, out);
+    else
+        say_error(FAILED, "plan: --explain: %s", b && b->w ? weft_error_message(b->w) : "no memory");
+    if (b)
+        weft_close(b->w);
+    free(b);
+    return good;
+}

@@ -1,0 +1,151 @@
+/* costs.c - what a layer costs, as a file of JSON: read, written, kept in the cache by device, threads, cell,
+ * width and precision. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "tools/plan/cost.h"
+
+/* ---- reading ---- */
+static bool read_numbers(const json_t *of, const char *key, double *to, int *n)
+{
+    const json_t *list = json_object_get(of, key);
+    size_t size = json_array_size(list);
+    if (!json_is_array(list) || size < 2 || size > WEFT_COST_POINTS)
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if (!json_is_number(json_array_get(list, i)))
+            return false;
+        else
+            to[i] = json_number_value(json_array_get(list, i));
+    *n = (int)size;
+    return true;
+}
+
+/* What is wrong with it; NULL: nothing. */
+static const char *read_object(const json_t *of, layer_cost *out)
+{
+    static const char *const keys[] = { "token_ms", "piece_ms", "batch_ms", "error" };
+    double *const to[] = { &out->cost.token_ms, &out->cost.piece_ms, &out->cost.batch_ms, &out->cost.error };
+    weft_plan_prediction r;
+    const char *name = json_string_value(json_object_get(of, "name"));
+    int n;
+    *out = (layer_cost){ .cost = { .points = 0 } };
+    if (!json_is_object(of) || !name || !*name)
+        return "an object with a \"name\" is expected";
+    snprintf(out->name, sizeof out->name, "%s", name);
+    if (!read_numbers(of, "rows", out->cost.rows, &out->cost.points) ||
+        !read_numbers(of, "step_ms", out->cost.step_ms, &n) || n != out->cost.points)
+        return "\"rows\" and \"step_ms\", lists of as many numbers, 2 .. 16, are expected";
+    for (int i = 0; i < 4; i++) {
+        const json_t *value = json_object_get(of, keys[i]);
+        if (value && !json_is_number(value))
+            return "\"token_ms\", \"piece_ms\", \"batch_ms\" and \"error\" are numbers";
+        *to[i] = json_number_value(value);
+    }
+    return weft_plan_predict(&(weft_plan){ 0 }, &out->cost, false, &r) == WEFT_OK ? NULL :
+                                                                                    weft_plan_message();
+}
+
+bool read_costs(const char *path, layer_cost *out)
+{
+    json_error_t e;
+    FILE *from = fopen(path, "r");
+    if (!from)
+        return say_error(FAILED, "plan: --costs %s: %s", path, strerror(errno)), false;
+    json_t *all = json_loadf(from, JSON_REJECT_DUPLICATES, &e);
+    fclose(from);
+    const char *wrong = all ? read_object(all, out) : NULL;
+    if (!all)
+        say_error(FAILED, "plan: --costs %s:%d: %s; JSON is expected", path, e.line, e.text);
+    else if (wrong)
+        say_error(FAILED, "plan: --costs %s: %s", path, wrong);
+    json_decref(all);
+    return all && !wrong;
+}
+
+/* ---- the cache ---- */
+static bool make_folder(char *path)
+{
+    for (char *at = path + 1; (at = strchr(at, '/')); at++) {
+        *at = 0;
+        bool there = !mkdir(path, 0777) || errno == EEXIST;
+        *at = '/';
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+/* Letters, digits, - and _ stay; false: there is no place for a cache. */
+static bool cache_path(const layer_asked *a, char *path, size_t size)
+{
+    const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+    char device[COST_NAME];
+    int threads;
+    if (!device_of(a, device, sizeof device, &threads) ||
+        (!(cache && *cache == '/') && !(home && *home == '/')))
+        return false;
+    for (char *c = device; *c; c++)
+        *c = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c) ? *c : '-';
+    int n = snprintf(path, size, "%s%s/weft/costs/%s-%dt-%s-%lld-%s-%s.json",
+                     cache && *cache == '/' ? cache : home, cache && *cache == '/' ? "" : "/.cache", device,
+                     threads, a->cell, (long long)a->hidden, sizeof(weft_real) == 8 ? "f64" : "f32",
+                     weft_version());
+    return n > 0 && (size_t)n < size;
+}
+
+static void put_numbers(FILE *to, const char *key, const double *x, int n)
+{
+    fprintf(to, ", \"%s\": [", key);
+    for (int i = 0; i < n; i++)
+        fprintf(to, "%s%.9g", i ? ", " : "", x[i]);
+    fputc(']', to);
+}
+
+static void write_costs(char *path, const layer_cost *l)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (to) {
+        fprintf(to, "{\"name\": \"%s\"", l->name);
+        put_numbers(to, "rows", l->cost.rows, l->cost.points);
+        put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
+        fprintf(to, ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"error\": %.9g}\n",
+                l->cost.token_ms, l->cost.piece_ms, l->cost.batch_ms, l->cost.error);
+    }
+    if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
+        fprintf(stderr, "weft: plan: what the layer costs is not kept: %s cannot be written\n", path);
+    free(text);
+}
+
+/* One that is damaged is measured anew; silent: it is not there yet. */
+static bool read_cache(const char *path, layer_cost *out)
+{
+    json_error_t e;
+    FILE *from = fopen(path, "r");
+    json_t *all = from ? json_loadf(from, JSON_REJECT_DUPLICATES, &e) : NULL;
+    bool good = all && !read_object(all, out);
+    if (from && !good)
+        fprintf(stderr, "weft: plan: %s is damaged; the layer is measured anew\n", path);
+    if (from)
+        fclose(from);
+    json_decref(all);
+    return good;
+}
+
+bool costs_of(const layer_asked *a, layer_cost *out)
+{
+    char path[4096];
+    bool has_place = cache_path(a, path, sizeof path);
+    if (has_place && read_cache(path, out))
+        return true;
+    if (!calibrate(a, out))
+        return false;
+    if (has_place)
+        write_costs(path, out);
+    return true;
+}

@@ -1,0 +1,99 @@
+/* explain.c - what plans will cost on a device, where the time goes, and which one to take, in words. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/plan/cost.h"
+
+/* Where constants have no error of their own. */
+static const double usual_error = .2;
+
+typedef struct {
+    weft_plan_prediction ms;
+    weft_plan_disturbance by;
+} judged;
+
+static bool judge(const planned *t, const int32_t *len, int64_t n, const layer_cost *l, judged *to)
+{
+    return (weft_plan_predict(&t->plan, &l->cost, false, &to->ms) == WEFT_OK &&
+            weft_plan_disturb(&t->plan, len, n, &to->by) == WEFT_OK) ||
+           (say_error(FAILED, "plan: %s: %s", t->text, weft_plan_message()), false);
+}
+
+static void print_rows(const planned *all, int count, const judged *j)
+{
+    int width = 7;
+    for (int i = 0; i < count; i++)
+        width = (int)strlen(all[i].text) > width ? (int)strlen(all[i].text) : width;
+    printf("%-*s %10s %8s %8s %8s %8s %11s\n", width, "planner", "ms", "steps", "tokens", "pieces", "batches",
+           "disturbance");
+    for (int i = 0; i < count; i++) {
+        const weft_plan_prediction *m = &j[i].ms;
+        double part = m->ms > 0 ? 100 / m->ms : 0;
+        printf("%-*s %10.1f %6.1f %% %6.1f %% %6.1f %% %6.1f %% %11.3f\n", width, all[i].text, m->ms,
+               part * m->steps_ms, part * m->tokens_ms, part * m->pieces_ms, part * m->batches_ms,
+               j[i].by.sum);
+    }
+}
+
+/* Of the plan that was chosen the largest reason why it is not as sequences drawn at random. */
+static const char *what_disturbs(const weft_plan_disturbance *d)
+{
+    if (d->sum < .1)
+        return "It is about as good as sequences drawn at random";
+    return d->likeness >= d->order && d->likeness >= d->cuts ? "Its batches are of sequences that are alike" :
+           d->order >= d->cuts                               ? "Its batches come in an order of lengths" :
+                                                               "It cuts sequences";
+}
+
+static void say_what_it_follows(const judged *j, int count)
+{
+    double latency = 0, ms = 0;
+    for (int i = 0; i < count; i++)
+        latency += j[i].ms.latency_ms, ms += j[i].ms.ms;
+    double share = ms > 0 ? latency / ms : 0;
+    if (share > .5)
+        printf(
+            "Time follows steps here: %.0f %% of it is what the steps would take with one row each. Fewer, "
+            "fuller steps save it.\n",
+            100 * share);
+    else
+        printf(
+            "Time follows tokens here: steps of one row each would be %.0f %% of it. Fewer steps of the same "
+            "tokens save little, pads cost.\n",
+            100 * share);
+}
+
+static void say_choice(const planned *all, const judged *j, int count, int fastest, int chosen, double error)
+{
+    printf("Take %s", all[chosen].text);
+    if (count == 1)
+        printf(": there is no other. ");
+    else if (chosen == fastest)
+        printf(": the fastest, and none within %.0f %% of it changes gradients less. ", 100 * error);
+    else
+        printf(": %.1f ms, within %.0f %% of the fastest, %s with %.1f ms, and of these plans the one that "
+               "changes gradients least. ",
+               j[chosen].ms.ms, 100 * error, all[fastest].text, j[fastest].ms.ms);
+    printf("%s (%.3f).\n", what_disturbs(&j[chosen].by), j[chosen].by.sum);
+}
+
+bool explain_plans(const planned *all, int count, const int32_t *len, int64_t n, const layer_cost *l)
+{
+    double error = l->cost.error > 0 ? l->cost.error : usual_error;
+    judged *j = calloc((size_t)count + 1, sizeof *j);
+    double *ms = calloc((size_t)count + 1, sizeof *ms), *by = calloc((size_t)count + 1, sizeof *by);
+    bool good = (j && ms && by) || say_error(FAILED, "plan: no memory for %d plans", count) == GOOD;
+    for (int i = 0; i < count && good; i++) {
+        good = judge(all + i, len, n, l, j + i);
+        ms[i] = j[i].ms.ms, by[i] = j[i].by.sum;
+    }
+    if (good && count) {
+        printf("\n%s: milliseconds of a pass, forwards and backwards, as predicted\n", l->name);
+        print_rows(all, count, j);
+        say_what_it_follows(j, count);
+        say_choice(all, j, count, weft_plan_choose(ms, by, count, 0), weft_plan_choose(ms, by, count, error),
+                   error);
+    }
+    free(j), free(ms), free(by);
+    return good;
+}
