@@ -9,6 +9,7 @@ if [ -z "$chromium" ]; then echo "skipped: lab-check: no Chromium here: apt-get 
 mkdir -p "$build/lab"
 pages=() ; for p in "$@"; do pages+=("$(realpath "$p")"); done
 . "$(dirname "$0")/script.sh"
+export XDG_CACHE_HOME=$PWD/cache
 
 if [ ${#pages[@]} = 0 ]; then
     pages=("$build/lab/small.html")

@@ -4,6 +4,7 @@ set -u
 weft=$(realpath "${B:-build}")/weft root=$(realpath "$(dirname "$0")/..")
 . "$(dirname "$0")/script.sh"
 
+export XDG_CACHE_HOME=$PWD/cache
 small=(lab --quick --corpus uniform:1:30,n=120 --hidden=8 --update=100)
 run() { "$weft" "${small[@]}" "$@"; }
 lines() { grep -F "\"experiment\": \"$2\"" "$1-times.jsonl" | grep -F "\"planner\": \"$3"; }
@@ -17,6 +18,12 @@ check "a page and its times" says 0 '' run --planner random:count=8 --planner ch
 check "a page that is whole" eval 'grep -q "</html>" a.html && [ "$(grep -c "random:count=8" a.html)" -ge 1 ]'
 ! command -v xmllint >/dev/null || check "well formed" xmllint --html --noout a.html
 check "every line is an object" eval '! grep -vq "^{.*}$" a-times.jsonl'
+check "what a layer takes, beside what was predicted" is "$(grep -c '"experiment": "cost"' a-times.jsonl)" 5
+check "which is no wonder" eval 'for p in $(grep "\"cost\"" a-times.jsonl | values predicted_ms); do below 0 "$p" && below "$p" 1000 || exit 1; done'
+check "what the layer costs is kept" eval '[ "$(ls cache/weft/costs | wc -l)" = 1 ]'
+check "on the page, too" grep -q 'A layer, lstm of 8 units on' a.html
+check "only what is asked for" eval 'run --planner order:count=8 --only=layouts,cost --out o.html && [ "$(sed "s/^{\"experiment\": \"\([a-z]*\).*/\1/" o-times.jsonl | sort -u | xargs)" = "cost data exactness" ]'
+check "an experiment that is none" says 2 'only: there is no experiment "cots"; layouts' run --planner order:count=8 --only=cots --out o.html
 check "three rounds of times" is "$(lines a times random | wc -l)" 3
 check "outputs are those of whole sequences" is "$(lines a exactness random | values differ)" 0
 check "padded ones, too" is "$(lines a exactness padded | values differ)" 0

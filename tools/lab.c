@@ -115,7 +115,7 @@ static void free_run(lab_run *r)
         free(r->label[i]);
     }
     free(r->made), free(r->of_few), free(r->plan), free(r->exact), free(r->contamination);
-    free(r->adversary), free(r->curve), free(r->point);
+    free(r->adversary), free(r->cost), free(r->curve), free(r->point);
     weft_journal_close(r->times);
     lab_free_data(r);
 }
@@ -144,12 +144,18 @@ static bool write_sizes(const lab_run *r)
 
 static bool write_results(const lab_run *r, const char *command)
 {
-    char device[64], date[32];
+    char device[64], date[32], words[256] = "";
     time_t now = time(NULL);
     struct tm day;
     int threads = (int)r->asked.threads;
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
+    if (r->costs)
+        snprintf(
+            words, sizeof words,
+            "A layer, %s, forwards and backwards on the first batches of each plan; predicted from steps of "
+            "1, 2, 4 .. 128 rows.",
+            r->layer.name);
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
     lab out = { .corpus = r->asked.corpus,
                 .n = r->train.n,
@@ -162,6 +168,9 @@ static bool write_results(const lab_run *r, const char *command)
                 .device = device,
                 .date = date,
                 .target = r->asked.target,
+                .cost = r->cost,
+                .costs = r->costs,
+                .cost_words = words,
                 .exact = r->exact,
                 .contamination = r->contamination,
                 .adversary = r->adversary,
@@ -171,15 +180,46 @@ static bool write_results(const lab_run *r, const char *command)
     return write_page(r->asked.out, &out);
 }
 
+static const struct {
+    const char *name;
+    bool (*run)(lab_run *);
+} experiment[] = { { "layouts", lab_compare_layouts },
+                   { "contamination", lab_contaminate },
+                   { "adversaries", lab_ask_adversaries },
+                   { "cost", lab_compare_costs },
+                   { "times", lab_measure_times },
+                   { "gradients", lab_measure_gradients },
+                   { "learning", lab_learn } };
+enum { EXPERIMENTS = sizeof experiment / sizeof *experiment };
+
+/* "NAME,NAME"; false: the error was said. */
+static bool choose_experiments(const char *names, unsigned *leave_out)
+{
+    *leave_out = ~0u;
+    for (const char *at = names;; at++) {
+        size_t n = strcspn(at, ",");
+        int i = 0;
+        while (i < EXPERIMENTS && (strlen(experiment[i].name) != n || strncmp(experiment[i].name, at, n)))
+            i++;
+        if (i == EXPERIMENTS)
+            return say_error(USAGE,
+                             "lab: --only: there is no experiment \"%.*s\"; layouts, contamination, "
+                             "adversaries, cost, times, gradients and learning are there",
+                             n < 40 ? (int)n : 40, at),
+                   false;
+        *leave_out &= ~(1u << i);
+        if (!*(at += n))
+            return true;
+    }
+}
+
 static int run_all(lab_run *r, const char *command)
 {
-    bool (*const experiment[])(lab_run *) = { lab_compare_layouts, lab_contaminate,       lab_ask_adversaries,
-                                              lab_measure_times,   lab_measure_gradients, lab_learn };
     bool good = lab_read(r) && make_plans(r) && open_times(r) && write_sizes(r);
     if (!good)
         return FAILED;
-    for (size_t i = 0; i < sizeof experiment / sizeof *experiment && good && !lab_stops(r); i++)
-        good = experiment[i](r);
+    for (size_t i = 0; i < EXPERIMENTS && good && !lab_stops(r); i++)
+        good = r->asked.leave_out >> i & 1 || experiment[i].run(r);
     lab_end_progress();
     bool late = is_late(r);
     if (!write_results(r, command))
@@ -251,6 +291,8 @@ static int read_option(lab_asked *a, int argc, char **argv, int *at)
         return a->quick = true;
     if ((value = value_of("--corpus", argc, argv, at)))
         return a->corpus = value, 1;
+    if ((value = value_of("--only", argc, argv, at)))
+        return choose_experiments(value, &a->leave_out) ? 1 : -1;
     if ((value = value_of("--out", argc, argv, at)))
         return a->out = value, 1;
     for (int padded = 0; padded < 2; padded++)
@@ -310,7 +352,7 @@ const subcommand subcommand_lab = {
     "lab",
     "--corpus NAME --planner PLANNER [--planner ..] [--padded PLANNER] --out FILE.html [--quick] "
     "[--limit=3000] [--hidden=64] [--update=TOKENS] [--threads=1] [--seconds=900] [--rounds=5] [--epochs=2] "
-    "[--seeds=3] [--lr=.005] [--dropout=.1] [--target=BITS]",
+    "[--seeds=3] [--lr=.005] [--dropout=.1] [--target=BITS] [--only=EXPERIMENT,..]",
     "experiments on planners with a small language model: times, exactness, contamination, gradients,\n"
     "      hard instances, learning; a page of them, and FILE-times.jsonl",
     run_lab

@@ -3,6 +3,7 @@
 #define WEFT_TOOLS_LAB_RUN_H
 #include "tools/lab/lab.h"
 #include "tools/lab/model.h"
+#include "tools/plan/cost.h"
 
 enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 40, MOST_ROUNDS = 64 };
 
@@ -16,6 +17,7 @@ typedef struct {
     int64_t threads, rounds, epochs, seeds, limit, hidden, update;
     double seconds, target, lr, dropout;
     bool quick;
+    unsigned leave_out;                         /* a bit for each experiment, in their order */
 } lab_asked;
 
 /* Each sequence ends with a token of its own, so that a model learns where to end. held: sequences that no
@@ -31,7 +33,9 @@ typedef struct {
     lab_exact *exact;
     lab_contamination *contamination;
     lab_adversary *adversary;
-    int exacts, contaminations, adversaries;
+    lab_cost *cost;
+    layer_cost layer;
+    int exacts, contaminations, adversaries, costs;
     lab_curve (*curve)[SEEDS];
     lab_point (*point)[SEEDS][POINTS + 1];
     weft_journal *times;
@@ -62,6 +66,7 @@ bool lab_contaminate(lab_run *);
 bool lab_measure_gradients(lab_run *);
 bool lab_learn(lab_run *);
 bool lab_ask_adversaries(lab_run *);
+bool lab_compare_costs(lab_run *);
 
 /* probe.c: an LSTM of random weights on rows of reals; what comes of each token of each sequence of a
  * plan, [tokens, PROBE_WIDTH], sequence by sequence. planner: for the error. */

@@ -68,8 +68,8 @@ typedef struct {
     weft *w;
     weft_module *m;
     weft_rnn *layer;
-    weft_tensor *x[POINTS];
-    int64_t steps[POINTS];
+    weft_tensor *x[POINTS], *scale;
+    int64_t width, steps[POINTS];
     double ms[POINTS][ROUNDS];
     int rounds;
 } bench;
@@ -106,6 +106,8 @@ static bool build(bench *b, const layer_asked *a)
     if (!open_context(a, &b->w))
         return false;
     b->m = weft_module_new(b->w, "bench");
+    b->width = a->hidden;
+    b->scale = weft_parameter(b->m, "scale", WEFT_SHAPE(a->hidden), (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
     for (int i = 0; i < CELLS; i++)
         if (!strcmp(cells[i].name, a->cell))
             b->layer =
@@ -148,6 +150,30 @@ static double batch_ms(bench *b)
     return fmax(typical(few, n) - fmax(step, 0), 0);
 }
 
+/* A token's way to the layer and back, without it: copied, scaled by a parameter, arranged step by step. */
+static double token_ms(bench *b)
+{
+    enum { PIECES = 64, LONGEST = 12, TOKENS = PIECES * LONGEST };
+    int32_t len[PIECES];
+    double ms[ROUNDS];
+    int n = b->rounds < 8 ? 8 : b->rounds;
+    int64_t tokens = 0;
+    for (int i = 0; i < PIECES; i++)
+        tokens += len[i] = 1 + (i * 7) % LONGEST;
+    weft_real *rows = calloc((size_t)(TOKENS * b->width), sizeof *rows);
+    for (int i = 0; i < n && rows; i++) {
+        double start = now_ms();
+        weft_tensor *x = weft_ragged(b->w, rows, b->width, &(weft_lengths){ .n = PIECES, .len = len });
+        weft_backward(weft_sum_all(weft_to_layout(weft_mul(x, b->scale), WEFT_PACKED)));
+        weft_synchronize(b->w);
+        ms[i] = (now_ms() - start) / (double)tokens;
+        weft_zero_grad(b->m);
+        weft_clear(b->w);
+    }
+    free(rows);
+    return rows ? typical(ms, n) : 0;
+}
+
 static bool measure(bench *b, double seconds)
 {
     double end = now_ms() + 1e3 * seconds;
@@ -163,7 +189,7 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
 {
     int threads = weft_threads(b->w);
     double batch = batch_ms(b);
-    *out = (layer_cost){ .cost = { .points = POINTS, .batch_ms = batch } };
+    *out = (layer_cost){ .cost = { .points = POINTS, .token_ms = token_ms(b), .batch_ms = batch } };
     snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
              (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
     for (int k = 0; k < POINTS; k++) {

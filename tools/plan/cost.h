@@ -18,7 +18,7 @@ typedef struct {
 
 /* calibrate.c: a layer by its text; false: the error was said. */
 bool parse_layer(const char *text, int threads, layer_asked *out);
-/* Measures it on this device, in half a second up to 128 units and three at 512. False: the error was said. */
+/* Measures it on this device, in half a second up to 128 units, three at 512. False: the error was said. */
 bool calibrate(const layer_asked *, layer_cost *out);
 /* Of the device that it would be measured on, and how many threads it would use. */
 bool device_of(const layer_asked *, char *name, size_t size, int *threads);
