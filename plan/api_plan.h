@@ -181,13 +181,15 @@ WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs
 /* What a layer costs on a device, forwards and backwards, as measured: step_ms[i] one step of
  * rows[i] live rows, ascending from 1 on; between two points along a straight line, beyond the last
  * along that of the last two. token_ms: a token besides, as it is gathered; piece_ms, batch_ms: a
- * piece of a sequence, a batch. error: nine of ten predictions are nearer than this share; 0: not
+ * piece of a sequence, a batch. far_ms: a token besides in batches of far_tokens and more, which
+ * the caches do not hold; nothing up to near_tokens, between them along the logarithm; far_ms 0:
+ * never. error: nine of ten predictions are nearer than this share; 0: not
  * known. */
 enum { WEFT_COST_POINTS = 16 };
 typedef struct {
     int points;                                  /* 2 .. WEFT_COST_POINTS */
     double rows[WEFT_COST_POINTS], step_ms[WEFT_COST_POINTS];
-    double token_ms, piece_ms, batch_ms, error;
+    double token_ms, piece_ms, batch_ms, far_ms, near_tokens, far_tokens, error;
 } weft_plan_cost;
 /* ms is the sum of steps_ms, tokens_ms, pieces_ms and batches_ms. latency_ms: of steps_ms what the
  * steps would take with one row each; where that is most of ms, time follows steps, else tokens. */

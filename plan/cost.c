@@ -31,7 +31,22 @@ static weft_status check_cost(const weft_plan_cost *c)
                                 "plan_predict: a token takes %g ms, a piece %g, a batch %g, the "
                                 "error is %g; 0 or more is expected",
                                 c->token_ms, c->piece_ms, c->batch_ms, c->error);
+    if (!is_amount(c->far_ms) || (c->far_ms > 0 && !(c->near_tokens >= 1 && c->far_tokens > c->near_tokens &&
+                                                     isfinite(c->far_tokens))))
+        return weft_plan_refuse(WEFT_EARG,
+                                "plan_predict: %g ms a token from %g to %g tokens; 0 or more, and "
+                                "ascending tokens, are expected",
+                                c->far_ms, c->near_tokens, c->far_tokens);
     return WEFT_OK;
+}
+
+/* Of a batch of so many tokens, beyond what is near. */
+static double far_ms(const weft_plan_cost *c, double tokens)
+{
+    if (c->far_ms <= 0 || tokens <= c->near_tokens)
+        return 0;
+    double share = log(tokens / c->near_tokens) / log(c->far_tokens / c->near_tokens);
+    return tokens * c->far_ms * fmin(share, 1);
 }
 
 static double step_ms(const weft_plan_cost *c, double rows)
@@ -62,6 +77,12 @@ static weft_status predict_live(const weft_plan *p, const weft_plan_cost *c, wef
         out->latency_ms += (double)steps[k] * c->step_ms[0];
         out->tokens_ms += (double)k * (double)steps[k] * c->token_ms;
     }
+    for (int64_t b = 0; b < p->batches && s == WEFT_OK; b++) {
+        double tokens = 0;
+        for (int64_t i = p->batch[b].first; i < p->batch[b].first + p->batch[b].n; i++)
+            tokens += p->segment[i].length;
+        out->tokens_ms += far_ms(c, tokens);
+    }
     free(steps);
     return s;
 }
@@ -84,7 +105,7 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
         if (rows <= 0)
             continue;
         r.steps_ms += width * step_ms(cost, rows), r.latency_ms += width * cost->step_ms[0];
-        r.tokens_ms += width * rows * cost->token_ms;
+        r.tokens_ms += width * rows * cost->token_ms + far_ms(cost, width * rows);
     }
     r.ms = r.steps_ms + r.tokens_ms + r.pieces_ms + r.batches_ms;
     if (s == WEFT_OK)

@@ -141,13 +141,40 @@ Test(cost, the_choice)
     cr_assert_eq(weft_plan_choose(NULL, d, 2, .3), -1);
 }
 
+/* Nothing in batches that are near, all beyond far, between them the logarithm's share. */
+Test(cost, batches_that_caches_do_not_hold)
+{
+    int32_t len[16];
+    weft_plan_prediction r;
+    weft_plan_cost c = by_steps;
+    c.far_ms = .01, c.near_tokens = 4, c.far_tokens = 64;
+    for (int i = 0; i < 16; i++)
+        len[i] = 8;
+    const struct {
+        const char *words;
+        double ms;
+    } table[] = { { "order:count=1", 16 * 8 * .01 / 4 }, /* 8 is a quarter of the way from 4 to 64 */
+                  { "order:count=2", 128 * .01 / 2 },
+                  { "order:count=8", 128 * .01 },
+                  { "order:count=16", 128 * .01 } };
+    for (int i = 0; i < COUNT(table); i++) {
+        weft_plan p = plan_of(table[i].words, len, 16);
+        PLANS(weft_plan_predict(&p, &c, false, &r));
+        cr_assert(near(r.tokens_ms, table[i].ms + 128 * c.token_ms), "%s: %g", table[i].words, r.tokens_ms);
+        weft_plan_prediction pads;
+        PLANS(weft_plan_predict(&p, &c, true, &pads));
+        cr_assert(near(pads.tokens_ms, r.tokens_ms), "padded: %g", pads.tokens_ms);
+        weft_plan_free(&p);
+    }
+}
+
 Test(cost, refused)
 {
     const int32_t len[] = { 3, 1, 2 };
     weft_plan p = plan_of("order:count=3", len, 3);
     weft_plan_prediction r;
     weft_plan_disturbance d;
-#define WRONG(part, change)                                                       \
+#define WRONG(part, change)                                                         \
     do {                                                                            \
         weft_plan_cost c = by_tokens;                                               \
         change;                                                                     \
@@ -162,6 +189,8 @@ Test(cost, refused)
     WRONG("a step of 8 rows takes 0 ms", c.step_ms[1] = 0);
     WRONG("a step of 8 rows takes nan ms", c.step_ms[1] = (double)NAN);
     WRONG("a batch -1", c.batch_ms = -1);
+    WRONG("1 ms a token from 0 to 0 tokens", c.far_ms = 1);
+    WRONG("1 ms a token from 9 to 8 tokens", (c.far_ms = 1, c.near_tokens = 9, c.far_tokens = 8));
     cr_assert(weft_plan_predict(NULL, &by_tokens, false, &r) == WEFT_EARG);
     cr_assert(weft_plan_disturb(NULL, len, 3, &d) == WEFT_EARG && d.sum == 0);
     weft_plan_free(&p);

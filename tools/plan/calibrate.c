@@ -19,8 +19,11 @@ enum {
     MOST_UNITS = 4096,
     POINTS = 8,
     ROUNDS = 64,
-    MOST_TOKENS = 512,
-    MOST_STEPS = 32
+    WORK = 1 << 18,
+    FEW_STEPS = 128,
+    FAR = 8,
+    FAR_ROWS = 32,
+    MOST_STEPS = 1 << 14
 };
 
 /* ---- which layer ---- */
@@ -64,12 +67,14 @@ bool device_of(const layer_asked *a, char *name, size_t size, int *threads)
 }
 
 /* ---- measuring ---- */
+/* Behind the points are a single step of one row, and a batch that caches do not hold. */
+enum { SINGLE = POINTS, LARGE, INPUTS };
 typedef struct {
     weft *w;
     weft_module *m;
     weft_rnn *layer;
-    weft_tensor *x[POINTS], *scale;
-    int64_t width, steps[POINTS];
+    weft_tensor *x[INPUTS], *scale;
+    int64_t width, steps[INPUTS];
     double ms[POINTS][ROUNDS];
     int rounds;
 } bench;
@@ -81,7 +86,19 @@ static double now_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-static int64_t rows_of(int point) { return (int64_t)1 << point; }
+static int64_t rows_of(int point)
+{
+    return point == SINGLE ? 1 : point == LARGE ? FAR_ROWS : (int64_t)1 << point;
+}
+static int64_t steps_of(int point, int64_t width)
+{
+    int64_t steps = WORK / width / rows_of(point), far = FAR * WORK / width / FAR_ROWS;
+    if (point == SINGLE)
+        return 1;
+    if (point == LARGE)
+        return far < MOST_STEPS ? far : MOST_STEPS;
+    return steps < 4 ? 4 : steps > FEW_STEPS ? FEW_STEPS : steps;
+}
 
 /* The input is a parameter, so that its gradient is asked for, too, as below a layer it is: sequences of
  * equal length, `rows` in each step. */
@@ -112,10 +129,9 @@ static bool build(bench *b, const layer_asked *a)
         if (!strcmp(cells[i].name, a->cell))
             b->layer =
                 cells[i].make(b->m, "layer", &(weft_rnn_opts){ .input = a->hidden, .hidden = a->hidden });
-    for (int k = 0; k < POINTS; k++) {
+    for (int k = 0; k < INPUTS; k++) {
         char name[8];
-        int64_t steps = MOST_TOKENS / rows_of(k);
-        b->steps[k] = steps < 4 ? 4 : steps > MOST_STEPS ? MOST_STEPS : steps;
+        b->steps[k] = steps_of(k, a->hidden);
         snprintf(name, sizeof name, "x%d", k);
         b->x[k] = weft_parameter(b->m, name, WEFT_SHAPE(b->steps[k] * rows_of(k), a->hidden),
                                  (weft_init){ WEFT_INIT_NORMAL, 0, 1 });
@@ -129,37 +145,43 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The lower quartile: what another program took meanwhile is no cost of the layer. */
+/* The median of sorted numbers, of two the lower. */
 static double typical(double *x, int n)
 {
     qsort(x, (size_t)n, sizeof *x, ascending);
-    return x[(n - 1) / 4];
+    return x[(n - 1) / 2];
 }
 
-/* What a batch costs besides its steps: of one row, one pass of few steps beside one of many. */
+/* What a batch costs besides its steps: a single step of one row, beside a step of one row among many. */
 static double batch_ms(bench *b)
 {
-    double few[ROUNDS], many = typical(b->ms[0], b->rounds);
-    int64_t steps = b->steps[0];
-    int n = b->rounds < 8 ? 8 : b->rounds;
-    b->steps[0] = 1;
-    for (int i = 0; i < n; i++)
-        few[i] = run_once(b, 0);
-    b->steps[0] = steps;
-    double step = (many - typical(few, n)) / (double)(steps - 1);
-    return fmax(typical(few, n) - fmax(step, 0), 0);
+    double one[ROUNDS], step = typical(b->ms[0], b->rounds) / (double)b->steps[0];
+    for (int i = 0; i < ROUNDS; i++)
+        one[i] = run_once(b, SINGLE);
+    return fmax(typical(one, ROUNDS) - step, 0);
+}
+
+/* What a token of the large batch takes beyond what its steps take in small ones. */
+static double far_ms(bench *b, const weft_plan_cost *c)
+{
+    double ms[2], step = 0, steps = (double)b->steps[LARGE];
+    for (int i = 0; i < 2; i++)
+        ms[i] = run_once(b, LARGE);
+    for (int k = 0; k < POINTS; k++)
+        step = rows_of(k) == FAR_ROWS ? c->step_ms[k] : step;
+    return fmax((typical(ms, 2) - c->batch_ms - step * steps) / (FAR_ROWS * steps), 0);
 }
 
 /* A token's way to the layer and back, without it: copied, scaled by a parameter, arranged step by step. */
 static double token_ms(bench *b)
 {
-    enum { PIECES = 64, LONGEST = 12, TOKENS = PIECES * LONGEST };
+    enum { PIECES = 64, LONGEST = 128, TOKENS = PIECES * LONGEST };
     int32_t len[PIECES];
     double ms[ROUNDS];
     int n = b->rounds < 8 ? 8 : b->rounds;
     int64_t tokens = 0;
     for (int i = 0; i < PIECES; i++)
-        tokens += len[i] = 1 + (i * 7) % LONGEST;
+        tokens += len[i] = 1 + (i * 37) % LONGEST;
     weft_real *rows = calloc((size_t)(TOKENS * b->width), sizeof *rows);
     for (int i = 0; i < n && rows; i++) {
         double start = now_ms();
@@ -197,15 +219,19 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
         out->cost.rows[k] = (double)rows_of(k);
         out->cost.step_ms[k] = fmax(step, 1e-6);
     }
+    out->cost.far_ms = far_ms(b, &out->cost);
+    out->cost.near_tokens = (double)WORK / (double)a->hidden;
+    out->cost.far_tokens = FAR * out->cost.near_tokens;
 }
 
 bool calibrate(const layer_asked *a, layer_cost *out)
 {
     bench *b = calloc(1, sizeof *b);
-    bool good = b && build(b, a) && measure(b, a->hidden <= 128 ? .3 : 1.5);
+    bool good = b && build(b, a) && measure(b, a->hidden <= 128 ? .1 : 1);
     if (good)
         fill(b, a, out);
-    else
+    if (!good || !weft_ok(b->w))
+        good = false,
         say_error(FAILED, "plan: --explain: %s", b && b->w ? weft_error_message(b->w) : "no memory");
     if (b)
         weft_close(b->w);

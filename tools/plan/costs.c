@@ -27,8 +27,12 @@ static bool read_numbers(const json_t *of, const char *key, double *to, int *n)
 /* What is wrong with it; NULL: nothing. */
 static const char *read_object(const json_t *of, layer_cost *out)
 {
-    static const char *const keys[] = { "token_ms", "piece_ms", "batch_ms", "error" };
-    double *const to[] = { &out->cost.token_ms, &out->cost.piece_ms, &out->cost.batch_ms, &out->cost.error };
+    static const char *const keys[] = { "token_ms",    "piece_ms",   "batch_ms", "far_ms",
+                                        "near_tokens", "far_tokens", "error" };
+    enum { KEYS = sizeof keys / sizeof *keys };
+    double *const to[] = { &out->cost.token_ms, &out->cost.piece_ms,    &out->cost.batch_ms,
+                           &out->cost.far_ms,   &out->cost.near_tokens, &out->cost.far_tokens,
+                           &out->cost.error };
     weft_plan_prediction r;
     const char *name = json_string_value(json_object_get(of, "name"));
     int n;
@@ -39,10 +43,10 @@ static const char *read_object(const json_t *of, layer_cost *out)
     if (!read_numbers(of, "rows", out->cost.rows, &out->cost.points) ||
         !read_numbers(of, "step_ms", out->cost.step_ms, &n) || n != out->cost.points)
         return "\"rows\" and \"step_ms\", lists of as many numbers, 2 .. 16, are expected";
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < KEYS; i++) {
         const json_t *value = json_object_get(of, keys[i]);
         if (value && !json_is_number(value))
-            return "\"token_ms\", \"piece_ms\", \"batch_ms\" and \"error\" are numbers";
+            return "what is behind \"step_ms\" are numbers";
         *to[i] = json_number_value(value);
     }
     return weft_plan_predict(&(weft_plan){ 0 }, &out->cost, false, &r) == WEFT_OK ? NULL :
@@ -114,8 +118,12 @@ static void write_costs(char *path, const layer_cost *l)
         fprintf(to, "{\"name\": \"%s\"", l->name);
         put_numbers(to, "rows", l->cost.rows, l->cost.points);
         put_numbers(to, "step_ms", l->cost.step_ms, l->cost.points);
-        fprintf(to, ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"error\": %.9g}\n",
-                l->cost.token_ms, l->cost.piece_ms, l->cost.batch_ms, l->cost.error);
+        fprintf(to,
+                ", \"token_ms\": %.9g, \"piece_ms\": %.9g, \"batch_ms\": %.9g, \"far_ms\": %.9g, "
+                "\"near_tokens\": %.9g, "
+                "\"far_tokens\": %.9g, \"error\": %.9g}\n",
+                l->cost.token_ms, l->cost.piece_ms, l->cost.batch_ms, l->cost.far_ms, l->cost.near_tokens,
+                l->cost.far_tokens, l->cost.error);
     }
     if (!to || fclose(to) || !make_folder(path) || weft_write_file(path, text, size) != WEFT_OK)
         fprintf(stderr, "weft: plan: what the layer costs is not kept: %s cannot be written\n", path);
