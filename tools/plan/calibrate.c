@@ -133,7 +133,7 @@ static bool build(bench *b, const layer_asked *a)
             b->layer =
                 cells[i].make(b->m, "layer", &(weft_rnn_opts){ .input = a->hidden, .hidden = a->hidden });
     for (int k = 0; k < INPUTS; k++) {
-        char name[8];
+        char name[16];
         b->steps[k] = steps_of(k, a->hidden);
         snprintf(name, sizeof name, "x%d", k);
         b->x[k] = weft_parameter(b->m, name, WEFT_SHAPE(b->steps[k] * rows_of(k), a->hidden),
