@@ -2,7 +2,7 @@
  * it. Plain memory and no context: a plan is a function of lengths, options, seed and epoch.
  *
  * Contents: a plan, options, planners, making a plan, a planner of your own, figures,
- * measures. */
+ * measures, cost. */
 #ifndef WEFT_API_PLAN_H
 #define WEFT_API_PLAN_H
 #include "../core/api_core.h"
@@ -176,6 +176,44 @@ typedef struct { double pairs, again, by_chance; } weft_plan_meetings;
 /* plans [epochs], 1 .. 1000 of them, of the same sequences. */
 WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs,
                                               weft_plan_meetings *out) WEFT_MUST_USE;
+
+/* ---- cost: milliseconds of a plan before it runs ---- */
+/* What a layer's forward and backward pass cost on one device: rows[i], ms[i]: a step at which so
+ * many rows have a token, ascending; between two of them a straight line, beyond the last the line
+ * goes on, before the first it is as long as there. token_ms: a token (of a padded batch a cell)
+ * brought to its layout and back. segment_ms, batch_ms: each one more. error: nine of ten
+ * predictions are within this share of what is measured then. `weft plan --explain` measures it;
+ * bench/plan_cost.c compares. */
+enum { WEFT_COST_POINTS = 16 };
+typedef struct {
+    int points;                                  /* 1 .. WEFT_COST_POINTS */
+    double rows[WEFT_COST_POINTS], ms[WEFT_COST_POINTS];
+    double token_ms, segment_ms, batch_ms, error;
+} weft_plan_cost;
+/* ms, the sum of five parts. row_ms: the tokens (padded: cells) if each cost what it costs in a
+ * step of the table at which it is cheapest. step_ms: what steps cost above that, because fewer
+ * rows are live. cells: of steps, all of a padded batch, else tokens. */
+typedef struct {
+    double ms, step_ms, row_ms, gather_ms, segment_ms, batch_ms;
+    int64_t steps, cells, segments, batches;
+} weft_plan_time;
+/* padded: all rows of a batch are as wide as it is; else tokens alone are computed. */
+WEFT_API weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
+                                       bool padded, weft_plan_time *out) WEFT_MUST_USE;
+/* Milliseconds of one step with so many live rows; 0 for none. NaN: no such table. */
+WEFT_API double weft_plan_step_ms(const weft_plan_cost *cost, double rows);
+/* Of the time in steps, which share is there whatever their rows: near 0 the device follows tokens,
+ * near 1 steps. */
+WEFT_API double weft_plan_steps_share(const weft_plan_time *time);
+/* How far a plan's updates are from those of random batches, a sum of shares: of the lengths'
+ * variance that batches explain beyond chance, of the mean lengths' variance that the batch before
+ * explains, the variance of the weights of tokens where each loss is its batch's mean, and of
+ * segments that begin within their sequence, half as much where the state is carried on. */
+WEFT_API weft_status weft_plan_disturbance(const weft_plan *plan, double *out) WEFT_MUST_USE;
+/* Of n predictions: among those within `error` of the fastest the one with the least disturbance,
+ * and of those that are less than 0.05 above it the fastest. */
+WEFT_API weft_status weft_plan_choose(const double *ms, const double *disturbance, int n,
+                                      double error, int *chosen) WEFT_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -79,7 +79,7 @@ static int64_t distinct_ends(const weft_plan *p, const weft_plan_batch *b, int64
 
 /* ---- variance ---- */
 /* Between-batch over total sum of squares of the lengths of segments. */
-static double eta_squared(const weft_plan *p)
+double weft__plan_eta_squared(const weft_plan *p)
 {
     double mean = 0, total = 0, between = 0;
     for (int64_t i = 0; i < p->segments; i++)
@@ -118,7 +118,7 @@ static void count(const weft_plan *p, weft_plan_figures *f)
     f->fill = f->cells ? (double)f->tokens / (double)f->cells : 0;
     f->mean_live = f->steps ? (double)f->tokens / (double)f->steps : 0;
     f->segments_per_row = f->rows ? (double)f->segments / (double)f->rows : 0;
-    f->eta2 = eta_squared(p);
+    f->eta2 = weft__plan_eta_squared(p);
 }
 
 weft_status weft_plan_measure(const weft_plan *plan, const int32_t *len, int64_t n, int64_t capacity,

@@ -1,4 +1,4 @@
-/* plan.h - what planners share: orders of sequences, pieces, open rows by their gaps. */
+/* plan.h - what planners share: orders of sequences, pieces, open rows by their gaps, figures. */
 #ifndef WEFT_PLAN_PLAN_H
 #define WEFT_PLAN_PLAN_H
 #include "plan/api_plan.h"
@@ -46,6 +46,10 @@ int64_t weft__gaps_from(const weft__gaps *, int64_t least);
 int64_t weft__gaps_most(const weft__gaps *);
 /* Takes the lowest row of a gap that there is. */
 int64_t weft__gaps_take(weft__gaps *, int64_t gap);
+
+/* ---- figures ---- */
+/* Between-batch over total sum of squares of the lengths of segments. */
+double weft__plan_eta_squared(const weft_plan *);
 
 /* ---- checks ---- */
 /* An error names a sequence that is longer. */
