@@ -178,8 +178,7 @@ Test(cost, the_one_that_disturbs_least_within_the_error)
 /* The same plans, another device, another choice: random batches on a CPU, sorted ones on a GPU. */
 Test(cost, the_device_decides)
 {
-    static const char *const text[] = { "random:count=16", "best_fit_decreasing:capacity=400",
-                                        "sorted:count=16" };
+    static const char *const text[] = { "random:count=16", "sorted:count=16" };
     int32_t len[400];
     for (int i = 0; i < 400; i++)
         len[i] = 1 + (i % 20 ? drawn(i, 50) : drawn(i, 400));
