@@ -186,7 +186,7 @@ $(EXAMPLES): $(B)/%: $$(call objects,$$*) $(B)/examples/common.a $(B)/libweft.a
 $(COMMAND): $(patsubst %.c,$(B)/%.o,$(wildcard tools/*.c tools/*/*.c)) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(filter -L%,$(LIBS)) -ljansson $(LIBS)
-$(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c)) $(B)/libweft.a
+$(BENCH): $(patsubst %.c,$(B)/%.o,$(wildcard bench/*.c) tools/plan/calibrate.c tools/plan/cost_layer.c) $(B)/libweft.a
 	$(call say,LINK)
 	$(Q)$(CC) $(VFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(foreach t,$(TEST_SRC),$(eval $(B)/tests/$(basename $(notdir $t)): $(B)/$(t:.c=.o)))

@@ -24,6 +24,7 @@
  *                     OpenBLAS do them
  *   pack              to_layout there and back, pack_padded_sequence, pad_packed_sequence, forward and
  *                     backward, beside a plain copy of the same bytes
+ *   plan_cost         plans as the cost model predicts them, beside what they take: plan_cost.c
  *
  * --quick takes fewer shapes, --tiny cuts each down to B <= 8, T <= 12, H <= 16, for the emulation of a GPU.
  * --layout: packed, concat, rows or padded, where a case has it. On a GPU the shapes of lstm are longer.
@@ -46,6 +47,7 @@ static const struct { const char *name; bool (*run)(const settings *);
     { "g2p", bench_g2p },
     { "gemm", bench_gemm },
     { "pack", bench_pack },
+    { "plan_cost", bench_plan_cost },
     { "long", bench_long },
     { "never_slower", bench_never_slower },
     { "sweep", bench_sweep },
