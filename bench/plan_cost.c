@@ -42,7 +42,7 @@ static bool make_plan(int which, const int32_t *len, int64_t n, weft_plan *p)
     static const char *const name[PLANS] = { "random", "random", "first_fit", "streams" };
     weft_plan_opts o = { 0 };
     if (which < 2)
-        o = (weft_plan_opts){ .count = 24, .seed = 5 };
+        o = (weft_plan_opts){ .count = 40, .seed = 5 };
     else if (which == 2)
         o = (weft_plan_opts){ .capacity = longest_of(len, n), .rows = 12 };
     else
@@ -76,7 +76,7 @@ static void say(comparison *c, const char *corpus, int which, const weft_plan_ti
 
 static bool compare(comparison *c, const cost_runner *r, const weft_plan_cost *cost, int corpus)
 {
-    int64_t tokens = c->s->tiny ? 400 : (int64_t)(4e5 / (double)c->H) + 1000;
+    int64_t tokens = c->s->tiny ? 400 : (int64_t)(1e6 / (double)c->H) + 2000;
     int32_t *len = calloc(4000, sizeof *len);
     int64_t n = len ? lengths_of(corpus, len, 4000, tokens) : 0;
     bool good = len != NULL;
@@ -110,8 +110,8 @@ static bool compare_width(comparison *c)
         double start = now_ms();
         good = calibrate(&r, 64, c->s->tiny ? .02 : cost_seconds(&layer), &cost);
         if (good && getenv("SHOW")) {
-            fprintf(stderr, "H %lld threads %d: %.2f s; token %.3g segment %.3g batch %.3g us:", (long long)c->H, c->threads, 1e-3 * (now_ms() - start), 1e3 * cost.token_ms, 1e3 * cost.segment_ms, 1e3 * cost.batch_ms);
-            for (int i = 0; i < cost.points; i++) fprintf(stderr, " %g:%.3g", cost.rows[i], 1e3 * cost.ms[i] / cost.rows[i]);
+            fprintf(stderr, "H %lld threads %d: %.2f s; token %.3g segment %.3g us, blocks %.2f long %.3f:", (long long)c->H, c->threads, 1e-3 * (now_ms() - start), 1e3 * cost.token_ms, 1e3 * cost.segment_ms, cost.blocks, cost.long_share);
+            for (int i = 0; i < cost.points; i++) fprintf(stderr, " %g:%.3g+%.3g", cost.rows[i], 1e3 * cost.ms[i] / cost.rows[i], 1e3 * cost.batch_ms[i]);
             fprintf(stderr, "\n");
         }
         good = good && compare(c, &r, &cost, corpus);

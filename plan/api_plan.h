@@ -180,21 +180,24 @@ WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs
 /* ---- cost: milliseconds of a plan before it runs ---- */
 /* What a layer's forward and backward pass cost on one device: rows[i], ms[i]: a step at which so
  * many rows have a token, ascending; between two of them a straight line, beyond the last the line
- * goes on, before the first it is as long as there. token_ms: a token (of a padded batch a cell)
- * brought to its layout and back. segment_ms, batch_ms: each one more. error: nine of ten
- * predictions are within this share of what is measured then. `weft plan --explain` measures it;
- * bench/plan_cost.c compares. */
+ * goes on, before the first it is as long as there. batch_ms[i]: a batch of so many rows, beside
+ * its steps. blocks, 0 .. 1: how far the rows of a batch keep the price of all its rows where fewer
+ * are live, because they are worked through block by block. long_tokens, long_share: each time that
+ * a batch has twice as many tokens again its steps take this share longer, because memory is
+ * farther away. token_ms: a token (of a padded batch a cell) brought to its layout and back.
+ * segment_ms: each segment of a row but the first. error: nine of ten predictions are within this
+ * share of what is measured then. `weft plan --explain` measures it, docs/cost.md has how well. */
 enum { WEFT_COST_POINTS = 16 };
 typedef struct {
     int points;                                  /* 1 .. WEFT_COST_POINTS */
-    double rows[WEFT_COST_POINTS], ms[WEFT_COST_POINTS];
-    double token_ms, segment_ms, batch_ms, error;
+    double rows[WEFT_COST_POINTS], ms[WEFT_COST_POINTS], batch_ms[WEFT_COST_POINTS];
+    double blocks, long_tokens, long_share, token_ms, segment_ms, error;
 } weft_plan_cost;
-/* ms, the sum of five parts. row_ms: the tokens (padded: cells) if each cost what it costs in a
- * step of the table at which it is cheapest. step_ms: what steps cost above that, because fewer
- * rows are live. cells: of steps, all of a padded batch, else tokens. */
+/* ms, the sum of six parts. row_ms: the tokens (padded: cells) if each cost what it costs in a step
+ * of the table at which it is cheapest. step_ms: what steps cost above that, because fewer rows are
+ * live. long_ms: what long batches add. cells: of steps, all of a padded batch, else tokens. */
 typedef struct {
-    double ms, step_ms, row_ms, gather_ms, segment_ms, batch_ms;
+    double ms, step_ms, row_ms, long_ms, gather_ms, segment_ms, batch_ms;
     int64_t steps, cells, segments, batches;
 } weft_plan_time;
 /* padded: all rows of a batch are as wide as it is; else tokens alone are computed. */

@@ -2,6 +2,7 @@
  * which plan to take. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "plan/plan.h"
 
 /* ---- the table ---- */
@@ -10,27 +11,29 @@ static bool is_number(double x) { return isfinite(x) && x >= 0; }
 static bool is_table(const weft_plan_cost *c)
 {
     bool good = c && c->points >= 1 && c->points <= WEFT_COST_POINTS && is_number(c->token_ms) &&
-                is_number(c->segment_ms) && is_number(c->batch_ms) && is_number(c->error);
+                is_number(c->segment_ms) && is_number(c->error) && is_number(c->blocks) && c->blocks <= 1 &&
+                is_number(c->long_tokens) && is_number(c->long_share);
     for (int i = 0; good && i < c->points; i++)
         good = isfinite(c->rows[i]) && c->rows[i] > (i ? c->rows[i - 1] : 0) && isfinite(c->ms[i]) &&
-               c->ms[i] > 0;
+               c->ms[i] > 0 && is_number(c->batch_ms[i]);
     return good;
 }
 
-static double step_ms(const weft_plan_cost *c, double rows)
+/* Of a table's column; beyond its end the line goes on, but not down. */
+static double between(const weft_plan_cost *c, const double *ms, double rows)
 {
     int last = c->points - 1, i = 1;
-    if (rows <= 0)
-        return 0;
     if (rows <= c->rows[0])
-        return c->ms[0];
+        return ms[0];
     if (!last)
-        return c->ms[0] * rows / c->rows[0];
+        return ms[0] * (ms == c->ms ? rows / c->rows[0] : 1);
     while (i < last && rows > c->rows[i])
         i++;
-    double slope = (c->ms[i] - c->ms[i - 1]) / (c->rows[i] - c->rows[i - 1]);
-    return c->ms[i] + (rows > c->rows[i] && slope < 0 ? 0 : slope * (rows - c->rows[i]));
+    double slope = (ms[i] - ms[i - 1]) / (c->rows[i] - c->rows[i - 1]);
+    return ms[i] + (rows > c->rows[i] && slope < 0 ? 0 : slope * (rows - c->rows[i]));
 }
+
+static double step_ms(const weft_plan_cost *c, double rows) { return rows > 0 ? between(c, c->ms, rows) : 0; }
 
 double weft_plan_step_ms(const weft_plan_cost *cost, double rows)
 {
@@ -47,24 +50,42 @@ static double price(const weft_plan_cost *c)
 }
 
 /* ---- a plan ---- */
-static void add_steps(const weft_plan_cost *c, int64_t rows, int64_t steps, weft_plan_time *t)
+/* Of a batch: steps[k], at how many of its steps k of its rows are live; steps [rows + 1]. */
+static void add_batch(const weft_plan_cost *c, const weft_plan_batch *b, const int64_t *steps,
+                      double cheapest, weft_plan_time *t)
 {
-    t->cells += rows * steps;
-    t->step_ms += (double)steps * step_ms(c, (double)rows);
+    double rows = (double)b->rows, cells = 0, each = 0;
+    for (int64_t k = 1; k <= b->rows; k++)
+        if (steps[k]) {
+            cells += (double)(k * steps[k]);
+            each += (double)steps[k] * step_ms(c, (double)k);
+        }
+    double in_blocks = rows > 0 ? cells * step_ms(c, rows) / rows : 0,
+           ms = (1 - c->blocks) * each + c->blocks * in_blocks, least = cells * cheapest;
+    least = least < ms ? least : ms;
+    t->row_ms += least, t->step_ms += ms - least;
+    if (c->long_tokens > 0 && cells > c->long_tokens)
+        t->long_ms += ms * c->long_share * log2(cells / c->long_tokens);
+    t->cells += (int64_t)cells, t->steps += b->width;
+    t->batch_ms += between(c, c->batch_ms, rows);
+    t->segment_ms += b->n > b->rows ? (double)(b->n - b->rows) * c->segment_ms : 0;
 }
 
-static weft_status add_live(const weft_plan *p, const weft_plan_cost *c, weft_plan_time *t)
+static void add_batches(const weft_plan *p, const weft_plan_cost *c, bool padded, int64_t *steps,
+                        int64_t *room, weft_plan_time *t)
 {
-    int64_t rows = 0;
-    for (int64_t b = 0; b < p->batches; b++)
-        rows = p->batch[b].rows > rows ? p->batch[b].rows : rows;
-    int64_t *steps = weft__plan_memory(rows, sizeof *steps);
-    weft_status s = steps ? weft_plan_live_rows(p, steps, rows + 1) : WEFT_ENOMEM;
-    for (int64_t k = 0; k <= rows && s == WEFT_OK; k++)
-        if (steps[k])
-            add_steps(c, k, steps[k], t);
-    free(steps);
-    return s;
+    double cheapest = price(c);
+    for (int64_t b = 0; b < p->batches; b++) {
+        const weft_plan_batch *is = p->batch + b;
+        memset(steps, 0, (size_t)(is->rows + 1) * sizeof *steps);
+        if (padded)
+            steps[is->rows] = is->width;
+        else
+            weft__plan_count_live(p, is, room, steps);
+        add_batch(c, is, steps, cheapest, t);
+    }
+    t->gather_ms = (double)t->cells * c->token_ms;
+    t->ms = t->step_ms + t->row_ms + t->long_ms + t->gather_ms + t->segment_ms + t->batch_ms;
 }
 
 weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost, bool padded,
@@ -73,26 +94,21 @@ weft_status weft_plan_predict(const weft_plan *plan, const weft_plan_cost *cost,
     if (!plan || !out || !is_table(cost))
         return weft_plan_refuse(WEFT_EARG,
                                 "plan_predict: a plan, a table of 1 .. %d ascending rows with their "
-                                "milliseconds above 0, other costs of 0 or more and room for a time are "
-                                "expected",
+                                "milliseconds above 0, other costs of 0 or more, blocks of 0 .. 1 and room "
+                                "for a time are expected",
                                 WEFT_COST_POINTS);
-    *out = (weft_plan_time){ .segments = plan->segments, .batches = plan->batches };
-    weft_status s = padded ? WEFT_OK : add_live(plan, cost, out);
+    int64_t rows = 0, pieces = 0;
     for (int64_t b = 0; b < plan->batches; b++) {
-        out->steps += plan->batch[b].width;
-        if (padded)
-            add_steps(cost, plan->batch[b].rows, plan->batch[b].width, out);
+        rows = plan->batch[b].rows > rows ? plan->batch[b].rows : rows;
+        pieces = plan->batch[b].n > pieces ? plan->batch[b].n : pieces;
     }
-    if (s != WEFT_OK)
-        return *out = (weft_plan_time){ 0 }, s;
-    out->row_ms = (double)out->cells * price(cost);
-    out->row_ms = out->row_ms < out->step_ms ? out->row_ms : out->step_ms;
-    out->step_ms -= out->row_ms;
-    out->gather_ms = (double)out->cells * cost->token_ms;
-    out->segment_ms = (double)out->segments * cost->segment_ms;
-    out->batch_ms = (double)out->batches * cost->batch_ms;
-    out->ms = out->step_ms + out->row_ms + out->gather_ms + out->segment_ms + out->batch_ms;
-    return WEFT_OK;
+    *out = (weft_plan_time){ .segments = plan->segments, .batches = plan->batches };
+    int64_t *steps = weft__plan_memory(rows, sizeof *steps),
+            *room = steps ? weft__plan_memory(2 * pieces, sizeof *room) : NULL;
+    if (room)
+        add_batches(plan, cost, padded, steps, room, out);
+    free(steps), free(room);
+    return room ? WEFT_OK : WEFT_ENOMEM;
 }
 
 double weft_plan_steps_share(const weft_plan_time *time)

@@ -31,12 +31,10 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Steps where k rows are live, of one batch: between two of the sorted begins and ends nothing changes. begin
- * [pieces] and end [pieces] are room. */
-static void count_batch(const weft_plan *p, const weft_plan_batch *b, int64_t *begin, int64_t *end,
-                        int64_t *steps)
+/* Between two of the sorted begins and ends nothing changes. */
+void weft__plan_count_live(const weft_plan *p, const weft_plan_batch *b, int64_t *room, int64_t *steps)
 {
-    int64_t n = 0, at = 0, live = 0;
+    int64_t n = 0, at = 0, live = 0, *begin = room, *end = room + b->n;
     for (int64_t i = b->first; i < b->first + b->n; i++) {
         const weft_segment *s = p->segment + i;
         if (s->length)
@@ -71,7 +69,7 @@ weft_status weft_plan_live_rows(const weft_plan *plan, int64_t *steps, int64_t n
         return WEFT_ENOMEM;
     memset(steps, 0, (size_t)n * sizeof *steps);
     for (int64_t b = 0; b < plan->batches; b++)
-        count_batch(plan, plan->batch + b, room, room + pieces, steps);
+        weft__plan_count_live(plan, plan->batch + b, room, steps);
     free(room);
     return WEFT_OK;
 }

@@ -50,6 +50,8 @@ int64_t weft__gaps_take(weft__gaps *, int64_t gap);
 /* ---- figures ---- */
 /* Between-batch over total sum of squares of the lengths of segments. */
 double weft__plan_eta_squared(const weft_plan *);
+/* Adds to steps[k] at how many steps of a batch k rows are live; room [2 * its segments]. */
+void weft__plan_count_live(const weft_plan *, const weft_plan_batch *, int64_t *room, int64_t *steps);
 
 /* ---- checks ---- */
 /* An error names a sequence that is longer. */

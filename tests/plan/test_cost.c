@@ -7,15 +7,18 @@ static const weft_plan_cost cpu = { .points = 4,
                                     .rows = { 1, 8, 64, 256 },
                                     .ms = { .016, .1, .8, 3.2 },
                                     .token_ms = 1e-4,
+                                    .batch_ms = { .05, .05, .06, .09 },
+                                    .blocks = .5,
+                                    .long_tokens = 100,
+                                    .long_share = .05,
                                     .segment_ms = 1e-3,
-                                    .batch_ms = .05,
                                     .error = .2 };
 static const weft_plan_cost gpu = { .points = 3,
                                     .rows = { 1, 64, 1024 },
                                     .ms = { .010, .011, .020 },
                                     .token_ms = 1e-6,
+                                    .batch_ms = { .2, .2, .2 },
                                     .segment_ms = 1e-5,
-                                    .batch_ms = .2,
                                     .error = .2 };
 
 /* Number i of what looks drawn. */
@@ -38,9 +41,10 @@ Test(cost, a_step_by_its_rows)
 
 Test(cost, no_table_no_milliseconds)
 {
-    weft_plan_cost bad[] = { cpu, cpu, cpu, cpu, cpu, cpu, cpu, cpu };
+    weft_plan_cost bad[] = { cpu, cpu, cpu, cpu, cpu, cpu, cpu, cpu, cpu, cpu };
     bad[0].points = 0, bad[1].points = WEFT_COST_POINTS + 1, bad[2].rows[1] = 1, bad[3].ms[2] = 0;
-    bad[4].token_ms = -1, bad[5].batch_ms = NAN, bad[6].ms[0] = INFINITY, bad[7].rows[0] = 0;
+    bad[4].token_ms = -1, bad[5].batch_ms[2] = NAN, bad[6].ms[0] = INFINITY, bad[7].rows[0] = 0,
+    bad[8].blocks = 1.5, bad[9].long_share = -1;
     weft_plan p = plan_of("order:count=2", (int32_t[]){ 2, 1 }, 2);
     weft_plan_time t;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -53,25 +57,42 @@ Test(cost, no_table_no_milliseconds)
 }
 
 /* ---- a plan ---- */
+static double batch_of(const weft_plan_cost *c, double rows)
+{
+    int i = 0;
+    while (i < c->points - 2 && rows > c->rows[i + 1])
+        i++;
+    double at = fmax(0, (rows - c->rows[i]) / (c->rows[i + 1] - c->rows[i]));
+    return c->batch_ms[i] + at * (c->batch_ms[i + 1] - c->batch_ms[i]);
+}
+
 static void compare(const weft_plan *p, const weft_plan_cost *c, bool padded)
 {
-    double steps = 0, tokens = 0;
+    double steps = 0, tokens = 0, more = 0, longer = 0, batches = 0;
     weft_plan_time t;
     int64_t sizes[4000], all = 0;
     PLANS(weft_plan_predict(p, c, padded, &t));
     for (int64_t b = 0; b < p->batches; b++) {
+        double here = 0, rows = (double)p->batch[b].rows, cells = 0;
         cr_assert(p->batch[b].width < 4000);
         PLANS(weft_plan_batch_sizes(p, b, sizes, p->batch[b].width));
-        for (int64_t i = 0; i < p->batch[b].width; i++) {
-            double rows = padded ? (double)p->batch[b].rows : (double)sizes[i];
-            steps += weft_plan_step_ms(c, rows), tokens += rows, all++;
+        for (int64_t i = 0; i < p->batch[b].width; i++, all++) {
+            double live = padded ? rows : (double)sizes[i];
+            here += (1 - c->blocks) * weft_plan_step_ms(c, live);
+            here += rows > 0 ? c->blocks * live / rows * weft_plan_step_ms(c, rows) : 0;
+            cells += live;
         }
+        steps += here, tokens += cells, batches += batch_of(c, rows);
+        more += fmax(0, (double)p->batch[b].n - rows) * c->segment_ms;
+        longer += c->long_share > 0 && cells > c->long_tokens ?
+                      here * c->long_share * log2(cells / c->long_tokens) :
+                      0;
     }
-    double gathers = tokens * c->token_ms, segments = (double)p->segments * c->segment_ms,
-           batches = (double)p->batches * c->batch_ms, sum = steps + gathers + segments + batches;
+    double gathers = tokens * c->token_ms, sum = steps + longer + gathers + more + batches;
     cr_assert(t.steps == all && (double)t.cells == tokens && t.segments == p->segments &&
               t.batches == p->batches);
     cr_assert_float_eq(t.step_ms + t.row_ms, steps, 1e-9 * (1 + steps));
+    cr_assert_float_eq(t.long_ms, longer, 1e-9 * (1 + longer));
     cr_assert_float_eq(t.gather_ms, gathers, 1e-9 * (1 + gathers));
     cr_assert_float_eq(t.ms, sum, 1e-9 * (1 + sum), "%g, %g", t.ms, sum);
     cr_assert(t.step_ms >= 0 && t.row_ms >= 0 && weft_plan_steps_share(&t) >= 0 &&
