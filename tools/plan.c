@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include "tools/corpora/corpora.h"
+#include "tools/plan/explain.h"
 #include "tools/plan/shape.h"
 
 /* ---- JSON ---- */
@@ -130,11 +131,13 @@ static void print_table(const planned *all, int n)
 }
 
 /* ---- the command ---- */
-/* What was asked for: the page's file or NULL, the file of plans or NULL; named: lengths names a corpus. */
+/* What was asked for: the page's file or NULL, the file of plans or NULL, that of constants or NULL; named:
+ * lengths names a corpus; explain: this layer. */
 typedef struct {
-    bool json, times, named;
+    bool json, times, named, explain;
     int seconds;
-    const char *report, *from, *lengths;
+    const char *report, *from, *lengths, *costs, *layer_text;
+    cost_layer layer;
     char **planners, *command;
     int n;
 } asked;
@@ -199,13 +202,21 @@ static int plan_all(const asked *a)
     int32_t *len = a->named ? corpus_lengths(a->lengths, &n) : read_lengths(a->lengths, &n);
     planned *all = NULL;
     int count = 0;
+    costs c;
+    char *words = NULL;
     bool good = len && make_all(a, len, n, &all, &count);
+    if (a->explain)
+        good = good && find_costs(&a->layer, a->costs, &c) && predict_all(all, count, &c) &&
+               ((words = cost_words(all, count, &c)) || say_error(FAILED, "plan: no memory") == GOOD);
     if (good && a->report)
-        good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times);
+        good = report_plans(a->report, a->lengths, len, n, all, count, a->command, a->times, words);
     if (good && a->json)
         good = print_json(all, count, len);
+    else if (good && a->explain)
+        print_explanation(all, count, &c);
     else if (good)
         print_table(all, count);
+    free(words);
     if (good && (fflush(stdout) || ferror(stdout)))
         good = say_error(FAILED, "plan: stdout cannot be written") == GOOD;
     free_all(all, count);
@@ -239,6 +250,12 @@ static bool read_option(asked *a, int argc, char **argv, int *at)
         return a->json = true;
     if (!strcmp(argv[*at], "--times"))
         return a->times = true;
+    if (!strcmp(argv[*at], "--explain"))
+        return a->explain = true;
+    if (!strncmp(argv[*at], "--explain=", 10))
+        return a->explain = true, *(a->layer_text = argv[*at] + 10) != 0;
+    if ((value = value_of("--costs", argc, argv, at)))
+        return a->costs = value, a->explain = *value != 0;
     if ((value = value_of("--seconds", argc, argv, at)))
         return (a->seconds = atoi(value)) > 0;
     if ((value = value_of("--corpus", argc, argv, at)))
@@ -271,7 +288,7 @@ char *command_line(const char *name, int argc, char **argv)
 
 static int run_plan(int argc, char **argv)
 {
-    asked a = { .seconds = 60 };
+    asked a = { .seconds = 60, .layer_text = "" };
     int at = 0;
     for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
         if (!strcmp(argv[at], "--list"))
@@ -281,6 +298,10 @@ static int run_plan(int argc, char **argv)
             return say_error(USAGE, "plan: there is no option %.60s; usage: weft plan %s", option,
                              subcommand_plan.usage);
     }
+    if (a.explain && !read_layer(a.layer_text, &a.layer))
+        return USAGE;
+    if (a.explain && a.json)
+        return say_error(USAGE, "plan: --explain prints words and --json plans; one of them is expected");
     if (argc - at < !a.from + !a.named)
         return say_error(USAGE, "plan: a file of lengths and a planner are expected; usage: weft plan %s",
                          subcommand_plan.usage);
@@ -294,11 +315,14 @@ static int run_plan(int argc, char **argv)
 
 const subcommand subcommand_plan = {
     "plan",
-    "[--list] [--json] [--report FILE.html [--times]] [--from FILE.jsonl] [--seconds=60] LENGTHS|--corpus "
-    "NAME PLANNER..",
+    "[--list] [--json] [--report FILE.html [--times]] [--from FILE.jsonl] [--explain[=CELL:HIDDEN]] "
+    "[--costs FILE.json] [--seconds=60] LENGTHS|--corpus NAME PLANNER..",
     "plans a file of lengths: PLANNER is name[:key=value[,key=value]..] or PATH/x.so:NAME[:options], which\n"
     "      runs in a process of its own for so many seconds at most; --from adds plans from a file, one a "
     "line as\n"
-    "      --json prints them; --report writes a page on all of them",
+    "      --json prints them; --report writes a page on all of them; --explain predicts milliseconds of a "
+    "layer\n"
+    "      (lstm:128), says where they go and which plan to take; --costs takes a device's constants from a "
+    "file",
     run_plan
 };

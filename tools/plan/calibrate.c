@@ -32,10 +32,10 @@ double cost_least_ms(const cost_runner *r, const weft_plan *p, cost_pass pass, i
 
 /* ---- what is measured ---- */
 /* Batches of so many rows; of equal lengths, or of lengths that fall evenly; pieces: sequences of a row, for
- * plans in rows, 0: one a row, packed. */
+ * plans in rows, 0: one a row, packed; once: one batch. */
 typedef struct {
     int64_t rows, length, pieces;
-    bool falling;
+    bool falling, once;
     cost_pass pass;
 } shape;
 /* The least that a batch took. */
@@ -44,11 +44,12 @@ typedef struct {
     weft_plan plan;
     double ms;
 } point;
-enum { BATCHES = 3, SHORT = 2, LONG = 64, PIECES = 8 };
+/* FEW: tokens of a batch that is not long. */
+enum { BATCHES = 3, SHORT = 2, LONG = 64, FEW = 1024, PIECES = 8 };
 
 static bool set_point(point *p, shape is)
 {
-    int64_t in_row = is.pieces ? is.pieces : 1, n = is.rows * in_row * BATCHES;
+    int64_t in_row = is.pieces ? is.pieces : 1, n = is.rows * in_row * (is.once ? 1 : BATCHES);
     int32_t *len = malloc((size_t)n * sizeof *len);
     for (int64_t i = 0; i < n && len; i++)
         len[i] = (int32_t)(is.falling ? is.length - i % is.rows * is.length / is.rows : is.length / in_row);
@@ -65,7 +66,7 @@ static bool set_point(point *p, shape is)
 static bool time_point(const cost_runner *r, point *p)
 {
     for (int i = 0; i < 2; i++) {
-        double ms = pass_ms(r, &p->plan, p->is.pass) / BATCHES;
+        double ms = pass_ms(r, &p->plan, p->is.pass) / (double)p->plan.batches;
         if (isnan(ms))
             return false;
         p->ms = ms < p->ms ? ms : p->ms;
@@ -80,7 +81,7 @@ enum { OTHERS = 2 * WEFT_COST_POINTS, WHOLE = OTHERS, IN_PIECES, GATHERED, FALLI
 /* The largest length, halved down to eight, whose pass takes no more than a share. */
 static int64_t length_for(double step_ms, double share_ms, int64_t most)
 {
-    while (most > 8 && step_ms * (double)most * 2 * BATCHES > share_ms)
+    while (most > 8 && step_ms * (double)most * 2 > share_ms)
         most /= 2;
     return most;
 }
@@ -93,7 +94,8 @@ static bool set_table(const cost_runner *r, point *all, int points, double share
         good = set_point(all + 2 * k, is) && time_point(r, all + 2 * k);
         is.length = 8;
         good = good && set_point(all + 2 * k + 1, is) && time_point(r, all + 2 * k + 1);
-        is.length = good ? length_for(all[2 * k + 1].ms / 8, share_ms, LONG) : 8;
+        int64_t most = FEW / is.rows < LONG ? FEW / is.rows : LONG;
+        is.length = good ? length_for(all[2 * k + 1].ms / 8 * BATCHES, share_ms, most) : 8;
         good = good && set_point(all + 2 * k + 1, is);
     }
     return good;
@@ -110,7 +112,8 @@ static bool set_points(const cost_runner *r, point *all, int points, double shar
            set_point(all + IN_PIECES, (shape){ .rows = 8, .length = length, .pieces = PIECES }) &&
            set_point(all + GATHERED, (shape){ .rows = 16, .length = LONG, .pass = COST_GATHER }) &&
            set_point(all + FALLING, (shape){ .rows = rows, .length = 2 * length, .falling = true }) &&
-           set_point(all + MANY, (shape){ .rows = rows, .length = length_for(step, 4 * share_ms, 256) });
+           set_point(all + MANY,
+                     (shape){ .rows = rows, .length = length_for(step, 8 * share_ms, 256), .once = true });
 }
 
 /* ---- the constants ---- */
@@ -132,7 +135,8 @@ static void fit_table(const point *all, int points, weft_plan_cost *c)
 static double predicted(const point *p, const weft_plan_cost *c)
 {
     weft_plan_time t;
-    return weft_plan_predict(&p->plan, c, false, &t) == WEFT_OK ? t.ms / BATCHES : (double)NAN;
+    return weft_plan_predict(&p->plan, c, false, &t) == WEFT_OK ? t.ms / (double)p->plan.batches :
+                                                                  (double)NAN;
 }
 
 /* Between no blocks and blocks alone, where a batch of falling lengths is. */
@@ -146,7 +150,7 @@ static double fit_blocks(const point *p, weft_plan_cost c)
 static void fit_long(const point *p, weft_plan_cost *c)
 {
     double tokens = (double)(p->is.rows * p->is.length), ms = predicted(p, c);
-    c->long_tokens = 1024;
+    c->long_tokens = FEW;
     if (tokens > 2 * c->long_tokens)
         c->long_share = fmax(0, p->ms / ms - 1) / log2(tokens / c->long_tokens);
 }

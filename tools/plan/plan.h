@@ -5,7 +5,8 @@
 #include "weft.h"
 
 /* text: the planner's name and options as they were given; own: the record of a foreign planner, which may
- * take so many seconds, or of a plan that was read; ms: how long it took. */
+ * take so many seconds, or of a plan that was read; ms: how long it took. time, padded, disturbance: where
+ * they were asked for. */
 typedef struct {
     const char *text;
     const weft_planner *planner;
@@ -16,6 +17,8 @@ typedef struct {
     void *memory;
     weft_plan plan;
     weft_plan_figures figures;
+    weft_plan_time time, padded;
+    double disturbance;
 } planned;
 
 /* plan.c: plans as text says, and measures; t does not move after that. False: the error was said. */
@@ -30,7 +33,7 @@ bool plan_foreign(planned *, const int32_t *len, int64_t n);
 /* from.c: the plans of a file, added to all [count], which moves. False: the error was said. */
 bool read_plans(const char *path, const int32_t *len, int64_t n, planned **all, int *count);
 /* report.c: the page of these plans; command: the line that asked for it. times: how long planners took is in
- * it, too. */
+ * it, too. words: on the predictions of all, NULL: there are none. */
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
-                  int count, const char *command, bool times);
+                  int count, const char *command, bool times, const char *words);
 #endif

@@ -47,22 +47,29 @@ bool lab_begin_plan(lab_plan *l, const planned *t, const int32_t *len, int64_t n
 }
 
 bool report_plans(const char *file, const char *corpus, const int32_t *len, int64_t n, const planned *all,
-                  int count, const char *command, bool times)
+                  int count, const char *command, bool times, const char *words)
 {
     lab_plan *plan = calloc((size_t)count + 1, sizeof *plan);
-    bool good = plan || say_error(FAILED, "plan: no memory for %d plans", count) == GOOD;
+    lab_cost *cost = calloc((size_t)count + 1, sizeof *cost);
+    bool good = (plan && cost) || say_error(FAILED, "plan: no memory for %d plans", count) == GOOD;
     for (int i = 0; i < count && good; i++) {
         good = lab_begin_plan(plan + i, all + i, len, n, EPOCHS);
         if (times && all[i].ms > 0)
             plan[i].planner_ms = all[i].ms;
+        if (words)
+            plan[i].predicted_ms = all[i].time.ms;
+        cost[i] = (lab_cost){ all[i].text, plan[i].predicted_ms, LAB_NONE, true };
     }
     good = good && write_page(file, &(lab){ .corpus = strcmp(corpus, "-") ? corpus : "standard input",
                                             .n = n,
                                             .len = len,
                                             .plan = plan,
                                             .plans = count,
+                                            .cost = cost,
+                                            .costs = words ? count : 0,
+                                            .cost_words = words,
                                             .command = command,
                                             .version = weft_version() });
-    free(plan);
+    free(plan), free(cost);
     return good;
 }
