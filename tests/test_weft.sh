@@ -37,6 +37,41 @@ check "a sequence too long is named" says 1 'sequence 4 has 8 tokens' "$weft" pl
 check "an error prints no plan" eval '! "$weft" plan --json lengths order:count=2 best_fit:capacity=7 2>err | grep -q .'
 if [ -w /dev/full ]; then check "a full disk is told" eval '! "$weft" plan lengths order:count=2 >/dev/full 2>err && grep -q "cannot be written" err'; fi
 
+# ---- predicted milliseconds: constants that are made up, a CPU's, where rows cost, and a GPU's, where steps do
+echo '{"device": "a made-up CPU", "rows": [1, 64, 256], "ms": [0.016, 0.8, 3.2], "batch_ms": 0.05, "token_ms": 0.0001, "error": 0.1}' >cpu.json
+echo '{"device": "a made-up GPU", "rows": [1, 64, 1024], "ms": [0.01, 0.011, 0.02], "batch_ms": [0.2, 0.2, 0.3], "error": 0.1}' >gpu.json
+awk 'BEGIN { for (i = 0; i < 400; i++) print 1 + (i * 7919 % 10007) % (i % 20 ? 50 : 400) }' >many
+explain() { "$weft" plan --costs "$1" many random:count=16 sorted:count=16 best_fit_decreasing:capacity=400,rows=4; }
+check "a CPU follows tokens" has "$(explain cpu.json)" "This device follows tokens"
+check "and packs random batches" has "$(explain cpu.json)" "Chosen: random:count=16"
+check "a GPU follows steps" has "$(explain gpu.json)" "This device follows steps"
+check "and is given fewer of them" eval 'explain gpu.json | grep -q "^Chosen: [sb]"'
+check "the other's view is said, too" has "$(explain cpu.json)" "if steps alone did, as GPUs nearly have it, sorted:count=16"
+check "constants of a file are no measurement" has "$(explain gpu.json)" "on a made-up GPU: constants of gpu.json, not measured here."
+check "a step's milliseconds, by hand" has "$(echo 1 1 1 | "$weft" plan --costs cpu.json - order:count=3)" "order:count=3: 0.091 ms a pass"
+check "padded ones cost more" has "$(explain cpu.json)" "times as much"
+check "predictions are on the page" eval '"$weft" plan --costs cpu.json --report predicted.html lengths order:count=2 >/dev/null && grep -q "on a made-up CPU" predicted.html && grep -q "Predictions beside measurements" predicted.html'
+measured() { XDG_CACHE_HOME=$PWD/cache "$weft" plan --explain="$1" lengths order:count=2; }
+check "measured here" eval 'measured gru:8 >out && grep -q "gru layer of 8 units.*: measured now" out'
+check "once" eval 'measured gru:8 >out && grep -q "measured here on 20" out'
+check "nothing else is left" is "$(find cache -type f | wc -l)" 1
+check "a damaged file is measured anew" eval 'echo "{" >"$(find cache -type f)"; measured gru:8 >out 2>err && grep -q "damaged; measuring anew" err && grep -q "measured now" out && [ "$(wc -l <err)" = 1 ]'
+check "of another width anew" eval 'measured lstm:4 >out && grep -q "measured now" out'
+check "where nothing can be kept, too" eval 'env -u HOME -u XDG_CACHE_HOME "$weft" plan --explain=lstm:4 lengths order:count=2 >out && grep -q "measured now" out'
+costs() { echo "$1" >bad.json; "$weft" plan --costs bad.json lengths order:count=2; }
+check "no such cell, the nearest named" says 2 'not "lsmt"; "lstm" is near' "$weft" plan --explain=lsmt:8 lengths order:count=2
+check "two layers" says 2 '"8:2" for the width of its one layer' "$weft" plan --explain=gru:8:2 lengths order:count=2
+check "no width" says 2 'a whole number in 1 .. 4096' "$weft" plan --explain=gru: lengths order:count=2
+check "words are no JSON" says 2 'one of them is expected' "$weft" plan --explain --json lengths order:count=2
+check "no such constants" says 1 'gone.json.*constants as JSON are expected' "$weft" plan --costs gone.json lengths order:count=2
+check "constants that are none" says 1 'bad.json: an object with "rows" and "ms"' costs '[3]'
+check "constants without rows" says 1 '"rows" is no list of 1 or more numbers' costs '{"ms": [1]}'
+check "a list that is shorter" says 1 '"ms" is no list of as many numbers' costs '{"rows": [1, 2], "ms": [1]}'
+check "a word in a list" says 1 '"ms" has something that is no number' costs '{"rows": [1], "ms": ["x"]}'
+check "rows that fall" says 1 '"rows" that ascend' costs '{"rows": [2, 1], "ms": [1, 1]}'
+check "a negative constant" says 1 '"token_ms" is no number of 0 or more' costs '{"rows": [1], "ms": [1], "token_ms": -1}'
+check "a misspelt constant" says 1 '"token_sm" is none of its keys' costs '{"rows": [1], "ms": [1], "token_sm": 1}'
+
 # ---- planners of others: compiled against the public headers alone, each in a process of its own
 cat >own.c <<'C'
 #include <stdlib.h>

@@ -15,7 +15,7 @@ _weft_planners() {                      # COMMAND WORD: names, and behind a colo
 
 _weft_options() {                       # COMMAND SUBCOMMAND
     "$1" --help 2>/dev/null | awk -v name="$2" '/^  weft / { ours = $2 == name } ours && !/^      /' |
-        grep -oE -e '--[a-z]+(=[^] ]*)?' | sed 's/=.*/=/' | sort -u
+        grep -oE -e '--[a-z]+(\[?=[^] ]*)?' | sed 's/\[*=.*/=/' | sort -u
 }
 
 _weft_subcommands() { "$1" --help 2>/dev/null | awk '/^  weft / { print $2 }'; printf '%s\n' --help --version; }
@@ -27,10 +27,11 @@ _weft_offers() {                        # COMMAND SUBCOMMAND LAST-WORD WORD OPER
     :*) _weft_subcommands "$command"; return ;;
     *:--corpus) "$command" corpora --names; return ;;
     *:--planner) _weft_planners "$command" "$word"; return ;;
-    *:--out | *:--report | *:--from) return ;;
+    *:--out | *:--report | *:--from | *:--costs) return ;;
     esac
     case $sub:$word in
     *:--corpus=*) "$command" corpora --names | sed 's/^/--corpus=/' ;;
+    *:--explain=*) printf '%s\n' --explain=lstm:128 --explain=gru:128 ;;
     *:--planner=*) _weft_planners "$command" "${word#--planner=}" | sed 's/^/--planner=/' ;;
     *:--*=*) ;;
     *:-*) _weft_options "$command" "$sub" ;;
@@ -50,7 +51,7 @@ _weft() {
         case ${words[i]} in
         --corpus | --corpus=*) operands=1 ;;
         -?*) ;;
-        *) case ${words[i - 1]} in --corpus | --report | --from | --seconds) ;; *) operands=$((operands + 1)) ;; esac ;;
+        *) case ${words[i - 1]} in --corpus | --report | --from | --costs | --seconds) ;; *) operands=$((operands + 1)) ;; esac ;;
         esac
     done
     cut=${word%"${word##*[:=]}"}        # bash replaces what is behind the last of them

@@ -147,12 +147,14 @@ static double fit_blocks(const point *p, weft_plan_cost c)
     return none - alone > .03 * none ? at < 0 ? 0 : at < 1 ? at : 1 : 0;
 }
 
+/* A pass that long is seldom undisturbed where other programs run: no machine was seen beyond .07. */
+#define MOST_SHARE .12
 static void fit_long(const point *p, weft_plan_cost *c)
 {
     double tokens = (double)(p->is.rows * p->is.length), ms = predicted(p, c);
     c->long_tokens = FEW;
     if (tokens > 2 * c->long_tokens)
-        c->long_share = fmax(0, p->ms / ms - 1) / log2(tokens / c->long_tokens);
+        c->long_share = fmin(MOST_SHARE, fmax(0, p->ms / ms - 1) / log2(tokens / c->long_tokens));
 }
 
 static void fit(const point *all, int points, weft_plan_cost *c)
