@@ -17,6 +17,8 @@ check "a page that is whole" eval 'grep -q "</html>" a.html && [ "$(grep -c "ran
 ! command -v xmllint >/dev/null || check "well formed" xmllint --html --noout a.html
 check "every line is an object" eval '! grep -vq "^{.*}$" a-times.jsonl'
 check "three rounds of times" is "$(lines a times random | wc -l)" 3
+check "a prediction beside each" eval '[ "$(lines a times "" | values predicted_ms | awk "\$1 > 0" | wc -l)" = 15 ]'
+check "the page has them, and what the device follows" eval 'grep -q "Predictions beside measurements" a.html && grep -q "This device follows" a.html'
 check "outputs are those of whole sequences" is "$(lines a exactness random | values differ)" 0
 check "padded ones, too" is "$(lines a exactness padded | values differ)" 0
 check "a state that is carried makes no difference" is "$(lines a exactness chunk:capacity=16,rows=1,carry | values differ)" 0

@@ -94,7 +94,7 @@ static void free_run(lab_run *r)
             weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
     }
     free(r->made), free(r->of_few), free(r->plan), free(r->exact), free(r->contamination);
-    free(r->adversary), free(r->curve), free(r->point);
+    free(r->cost_words), free(r->adversary), free(r->curve), free(r->point);
     weft_journal_close(r->times);
     lab_free_data(r);
 }
@@ -130,6 +130,9 @@ static bool write_results(const lab_run *r, const char *command)
     snprintf(device, sizeof device, "%d thread%s; LSTM of %lld", threads, threads == 1 ? "" : "s",
              (long long)r->asked.hidden);
     strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &day));
+    lab_cost cost[MOST_PLANNERS];
+    for (int i = 0; i < r->asked.planners; i++)
+        cost[i] = (lab_cost){ r->made[i].text, r->plan[i].predicted_ms, r->plan[i].median_ms, true };
     lab out = { .corpus = r->asked.corpus,
                 .n = r->train.n,
                 .len = r->train.len,
@@ -143,6 +146,9 @@ static bool write_results(const lab_run *r, const char *command)
                 .exact = r->exact,
                 .contamination = r->contamination,
                 .adversary = r->adversary,
+                .cost = cost,
+                .costs = r->cost_words ? r->asked.planners : 0,
+                .cost_words = r->cost_words,
                 .exacts = r->exacts,
                 .contaminations = r->contaminations,
                 .adversaries = r->adversaries };
@@ -151,8 +157,10 @@ static bool write_results(const lab_run *r, const char *command)
 
 static int run_all(lab_run *r, const char *command)
 {
-    bool (*const experiment[])(lab_run *) = { lab_compare_layouts, lab_contaminate,       lab_ask_adversaries,
-                                              lab_measure_times,   lab_measure_gradients, lab_learn };
+    bool (*const experiment[])(lab_run *) = {
+        lab_compare_layouts,   lab_contaminate, lab_ask_adversaries, lab_predict, lab_measure_times,
+        lab_measure_gradients, lab_learn
+    };
     bool good = lab_read(r) && make_plans(r) && open_times(r) && write_sizes(r);
     if (!good)
         return FAILED;

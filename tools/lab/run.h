@@ -3,6 +3,7 @@
 #define WEFT_TOOLS_LAB_RUN_H
 #include "tools/lab/lab.h"
 #include "tools/lab/model.h"
+#include "tools/plan/explain.h"
 
 enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 10 };
 
@@ -30,6 +31,7 @@ typedef struct {
     int exacts, contaminations, adversaries;
     lab_curve (*curve)[SEEDS];
     lab_point (*point)[SEEDS][POINTS + 1];
+    char *cost_words;
     weft_journal *times;
     double started;
 } lab_run;
@@ -52,6 +54,8 @@ void lab_free_data(lab_run *);
 
 /* The experiments; each leaves what it could measure before the time was over. False: an error, which was
  * said. */
+/* Before lab_measure_times: what that should find. */
+bool lab_predict(lab_run *);
 bool lab_measure_times(lab_run *);
 bool lab_compare_layouts(lab_run *);
 bool lab_contaminate(lab_run *);

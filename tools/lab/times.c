@@ -34,6 +34,7 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
     weft_journal_text(r->times, "planner", r->made[i].text);
     weft_journal_number(r->times, "round", round);
     weft_journal_number(r->times, "ms", ms);
+    weft_journal_number(r->times, "predicted_ms", r->plan[i].predicted_ms);
     weft_journal_line_end(r->times);
     double sorted[64];
     for (int k = 0; k <= round; k++)

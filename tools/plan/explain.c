@@ -103,8 +103,11 @@ bool predict_all(planned *all, int n, const costs *c)
 /* ---- words ---- */
 static void say_device(FILE *to, const costs *c)
 {
-    fprintf(to, "Forward and backward of one %s layer of %lld units above an embedding", c->layer.cell,
-            (long long)c->layer.hidden);
+    if (*c->what)
+        fputs(c->what, to);
+    else
+        fprintf(to, "Forward and backward of one %s layer of %lld units above an embedding", c->layer.cell,
+                (long long)c->layer.hidden);
     if (c->foreign)
         fprintf(to, " on %s: %s.\n", c->device, c->from);
     else

@@ -7,12 +7,12 @@
 /* Nine of ten predictions of a table that was measured are within this share of the time: docs/cost.md. */
 #define MODEL_ERROR .15
 
-/* device: as people call it; from: where the constants come from, in words; precision: by its name. */
+/* what: is predicted, "": a layer; device: as people call it; from: where the constants come from, in words; precision: by its name. */
 typedef struct {
     cost_layer layer;
     int threads;
     bool gpu, foreign;                          /* foreign: not measured, from a file */
-    char device[160], from[300];
+    char what[120], device[160], from[300];
     const char *precision;
     weft_plan_cost table;
 } costs;
