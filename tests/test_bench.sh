@@ -12,14 +12,15 @@ close_by() { awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !(d *
 
 # ---- every case
 cases=$("$bench" --help 2>&1 | sed -n 's/^cases: //p')
-check "there are cases" [ "$(echo "$cases" | wc -w)" = 12 ]
+check "there are cases" [ "$(echo "$cases" | wc -w)" = 13 ]
 for c in $cases; do
     check "$c runs" eval "tiny --case $c >$c.rows"
     check "$c prints rows of its own" eval "[ -s $c.rows ] && ! grep -v '^{\"who\": \"weft-.*\"case\": \"$c\", .*\"ms\": [0-9.]*, .*\"runs\": 1}$' $c.rows"
-    [ "$c" = pack ] || check "$c allocates nothing in its steps" eval "[ \"\$(field allocations $c.rows | sort -u)\" = 0 ]"
-    [ "$c" = pack ] || check "$c has loss, norm, arithmetic and the machine's peak" \
+    [[ $c == p* ]] || check "$c allocates nothing in its steps" eval "[ \"\$(field allocations $c.rows | sort -u)\" = 0 ]"
+    [[ $c == p* ]] || check "$c has loss, norm, arithmetic and the machine's peak" \
         eval "! grep -Ev '\"loss\": [-0-9].*\"norm\": [0-9].*\"gflop\": [0-9.e-]+, \"gf_s\": [0-9].*\"peak_gf_s\": [1-9].*\"share\": [0-9]' $c.rows"
 done
+check "predictions of plans, and their errors" eval '[ "$(grep -c "\"predicted_ms\": [0-9].*\"error\": " plan_cost.rows)" = 12 ] && grep -q "\"median_error\": [0-9.]*, \"p90_error\": " plan_cost.rows'
 check "two at once" eval 'tiny --case net,gru >two && [ "$(field case two | uniq | tr "\n" " ")" = "net gru " ]'
 
 # ---- the counts: 36 tokens of the case lstm, 16 units
