@@ -1,8 +1,8 @@
 /* plan_cost.c - milliseconds of plans as the cost model predicts them, beside what they take.
  *
- * For each width and corpus the table is measured as `weft plan --explain` does it; then plans that it has not
- * seen are run: padded, packed, in rows and in slots. The corpora are formulas: short words, texts with a heavy
- * tail, nearly equal lengths. ms is the median of the runs after one that is not counted, error the
+ * For each width and corpus the table is measured as `weft plan --explain` does it; then plans that it has
+ * not seen are run: padded, packed, in rows and in slots. The corpora are formulas: short words, texts with a
+ * heavy tail, nearly equal lengths. ms is the median of the runs after one that is not counted, error the
  * prediction's. The last line has the median of all errors, and the least that nine of ten do not exceed. */
 #include <math.h>
 #include <stdlib.h>

@@ -43,7 +43,7 @@ double weft_plan_step_ms(const weft_plan_cost *cost, double rows)
 /* A row of the step in which it is cheapest. */
 static double price(const weft_plan_cost *c)
 {
-    double least = INFINITY;
+    double least = HUGE_VAL;
     for (int i = 0; i < c->points; i++)
         least = c->ms[i] / c->rows[i] < least ? c->ms[i] / c->rows[i] : least;
     return least;
@@ -140,7 +140,7 @@ weft_status weft_plan_disturbance(const weft_plan *plan, double *out)
 weft_status weft_plan_choose(const double *ms, const double *disturbance, int n, double error, int *chosen)
 {
     bool good = ms && disturbance && n > 0 && chosen && is_number(error);
-    double fastest = INFINITY, least = INFINITY;
+    double fastest = HUGE_VAL, least = INFINITY;
     for (int i = 0; good && i < n; i++) {
         good = is_number(ms[i]) && is_number(disturbance[i]);
         fastest = ms[i] < fastest ? ms[i] : fastest;

@@ -39,7 +39,8 @@ static void plans(bad *b)
     PLANS(weft_plan_predict, NULL, NULL, true, NULL); PLANS(weft_plan_predict, &p, NULL, b->i, &time);
     TRY(weft_plan_step_ms, NULL, (double)b->i);  TRY(weft_plan_steps_share, NULL);
     PLANS(weft_plan_disturbance, NULL, NULL);    PLANS(weft_plan_disturbance, &p, &number);
-    PLANS(weft_plan_choose, NULL, NULL, b->i, -1, NULL); PLANS(weft_plan_choose, &number, &number, -1, NAN, &(int){ 0 });
+    PLANS(weft_plan_choose, NULL, NULL, b->i, -1, NULL);
+    PLANS(weft_plan_choose, &number, &number, -1, NAN, &(int){ 0 });
     PLANS(weft_plan_add, NULL, (weft_segment){ b->n, b->n, b->i, b->i, b->i, b->i });
     PLANS(weft_plan_end_batch, NULL, b->n, b->n);  PLANS(weft_plan_end_batch, &p, -1, b->n);
     TRY(weft_plan_refuse, WEFT_EARG, "%d", 1);   TRY(weft_plan_free, &p);

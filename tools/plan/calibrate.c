@@ -55,7 +55,7 @@ static bool set_point(point *p, shape is)
         len[i] = (int32_t)(is.falling ? is.length - i % is.rows * is.length / is.rows : is.length / in_row);
     weft_plan_opts o = { .count = is.rows, .capacity = is.length, .rows = is.rows };
     weft_plan_free(&p->plan);
-    p->is = is, p->ms = INFINITY;
+    p->is = is, p->ms = HUGE_VAL;
     bool good = len && weft_plan_make(weft_planner_named(is.pieces ? "next_fit" : "order"), len, n, &o,
                                       &p->plan) == WEFT_OK;
     free(len);

@@ -1,5 +1,5 @@
-/* costs.h - what a step of a layer costs here: measured, kept, and said in words. calibrate.c and cost_layer.c
- * stand on weft.h alone; the bench links them, too. */
+/* costs.h - what a step of a layer costs here, measured. calibrate.c and cost_layer.c stand on weft.h alone;
+ * the bench links them, too. */
 #ifndef WEFT_TOOLS_COSTS_H
 #define WEFT_TOOLS_COSTS_H
 #include <stddef.h>

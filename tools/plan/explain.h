@@ -1,4 +1,4 @@
-/* explain.h - `weft plan --explain`: predicted milliseconds of plans, where they go, and which plan to take. */
+/* explain.h - `weft plan --explain`: predicted milliseconds, where they go, and which plan to take. */
 #ifndef WEFT_TOOLS_EXPLAIN_H
 #define WEFT_TOOLS_EXPLAIN_H
 #include "tools/plan/costs.h"
@@ -7,11 +7,12 @@
 /* Nine of ten predictions of a table that was measured are within this share of the time: docs/cost.md. */
 #define MODEL_ERROR .15
 
-/* what: is predicted, "": a layer; device: as people call it; from: where the constants come from, in words; precision: by its name. */
+/* what: is predicted, "": a layer; device: as people call it; from: where the constants come from, in words;
+ * precision: by its name; foreign: not measured, from a file. */
 typedef struct {
     cost_layer layer;
     int threads;
-    bool gpu, foreign;                          /* foreign: not measured, from a file */
+    bool gpu, foreign;
     char what[120], device[160], from[300];
     const char *precision;
     weft_plan_cost table;
