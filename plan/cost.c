@@ -140,7 +140,7 @@ weft_status weft_plan_disturbance(const weft_plan *plan, double *out)
 weft_status weft_plan_choose(const double *ms, const double *disturbance, int n, double error, int *chosen)
 {
     bool good = ms && disturbance && n > 0 && chosen && is_number(error);
-    double fastest = HUGE_VAL, least = INFINITY;
+    double fastest = HUGE_VAL, least = HUGE_VAL;
     for (int i = 0; good && i < n; i++) {
         good = is_number(ms[i]) && is_number(disturbance[i]);
         fastest = ms[i] < fastest ? ms[i] : fastest;
