@@ -272,12 +272,12 @@ forecast: $(B)/examples/forecast
 	@mkdir -p $(B)/forecast
 	$< --out $(B)/forecast/forecast.h5 --log $(B)/forecast/log.jsonl --pictures $(B)/forecast $(FORECAST_FLAGS)
 
-# One language model of fortunes, batches by six plans: seconds to the same bits a byte, and all else that `weft lab` measures, on one page.
+# One language model of fortunes, batches by five plans: seconds to the same bits a byte, and all else that `weft lab` measures, on one page.
 # QUICK=1: minutes instead of an hour. lab-check looks at the page in Chromium, if there is one.
 LAB_FLAGS = $(if $(QUICK),--quick --seconds 240,--limit 99999 --hidden 256 --update 4096 --epochs 10 --seeds 1 --rounds 1 --seconds 14400 --target 2.15) \
     --threads $(or $(THREADS),2)
 LAB_PLANNERS = --padded random:count=32 --planner random:count=32 --planner pool:count=32,shuffle=yes \
-    --planner best_fit_decreasing:capacity=2435,rows=2 --planner refill:slots=32 --planner streams:slots=32,window=128
+    --planner best_fit_decreasing:capacity=2435,rows=2 --planner streams:slots=32,window=128
 lab: $(COMMAND)
 	@sh tests/deps.sh lab
 	@mkdir -p $(B)/lab

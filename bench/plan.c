@@ -116,10 +116,9 @@ static bool bench_planner(const char *text, const int32_t *len, int64_t n, const
         if (!plan_apart(text, len, n, &r) || *r.message)
             return fprintf(stderr, "weft_bench: %s: %s\n", text, *r.message ? r.message : "no result"), false;
     while (more(&t, 1e3 * r.seconds, s));
-    printf("{\"who\": \"weft-%s\", \"threads\": 1, \"case\": \"plan\", \"planner\": \"%s\", \"sequences\": "
-           "%lld, "
-           "\"pieces\": %lld, \"batches\": %lld, \"bytes_a_sequence\": %.1f, \"bytes_a_piece\": %.1f, "
-           "\"ms\": %.3f, \"runs\": %d}\n",
+    printf("{\"who\": \"weft-%s\", \"threads\": 1, \"case\": \"plan\", \"planner\": \"%s\", "
+           "\"sequences\": %lld, \"pieces\": %lld, \"batches\": %lld, \"bytes_a_sequence\": %.1f, "
+           "\"bytes_a_piece\": %.1f, \"ms\": %.3f, \"runs\": %d}\n",
            weft_version(), text, (long long)n, (long long)r.pieces, (long long)r.batches, r.bytes / (double)n,
            r.bytes / (double)(r.pieces ? r.pieces : 1), median(&t), t.n);
     return true;

@@ -183,8 +183,7 @@ WEFT_API weft_status weft_plan_count_meetings(const weft_plan *plans, int epochs
  * along that of the last two. token_ms: a token besides, as it is gathered; piece_ms, batch_ms: a
  * piece of a sequence, a batch. far_ms: a token besides in batches of far_tokens and more, which
  * the caches do not hold; nothing up to near_tokens, between them along the logarithm; far_ms 0:
- * never. error: nine of ten predictions are nearer than this share; 0: not
- * known. */
+ * never. error: nine of ten predictions are nearer than this share; 0: not known. */
 enum { WEFT_COST_POINTS = 16 };
 typedef struct {
     int points;                                  /* 2 .. WEFT_COST_POINTS */

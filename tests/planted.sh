@@ -63,6 +63,9 @@ test_catches() {                        # NET SOURCE SED TEST
     else printf '  FAIL  %s: the test says\n%s\n' "$1" "$out"; fi
 }
 test_catches "a planner's rule a little wrong, by its second writing" plan/fits.c 's/weft__gaps_from\(b->gaps, length\)/weft__gaps_from(b->gaps, length + 1)/' plan/test_planners_random
+test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_endless
+test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/heap\[0\]\.load \+= len\[order\[k\]\]/heap[0].load += len[order[n - 1 - k]]/' plan/test_endless
+test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
 all=$((all + 1))                        # the fuzzers' net: a reader that loses a byte of some lines
 if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
 elif printf '%s' "$out" | grep -q '1 silent changes'; then good=$((good + 1)); printf '  ok    a lost byte, by the fuzzers\n'

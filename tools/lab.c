@@ -18,14 +18,7 @@ static void on_interrupt(int signal)
     interrupted = 1;
 }
 
-double lab_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static bool is_late(const lab_run *r) { return lab_seconds() - r->started > r->asked.seconds; }
+static bool is_late(const lab_run *r) { return seconds_now() - r->started > r->asked.seconds; }
 bool lab_stops(const lab_run *r) { return interrupted || is_late(r); }
 
 void lab_progress(const lab_run *r, const char *format, ...)
@@ -34,7 +27,7 @@ void lab_progress(const lab_run *r, const char *format, ...)
         return;
     va_list list;
     va_start(list, format);
-    fprintf(stderr, "\r\033[K%4.0f s  ", lab_seconds() - r->started);
+    fprintf(stderr, "\r\033[K%4.0f s  ", seconds_now() - r->started);
     vfprintf(stderr, format, list);
     va_end(list);
     fflush(stderr);
@@ -327,7 +320,7 @@ static void choose(lab_asked *a)
 
 static int run_lab(int argc, char **argv)
 {
-    lab_run r = { .started = lab_seconds() };
+    lab_run r = { .started = seconds_now() };
     for (int at = 0; at < argc; at++) {
         const char *option = argv[at];
         int understood = read_option(&r.asked, argc, argv, &at);

@@ -1,7 +1,6 @@
 /* plan.c - `weft plan`: plans of a file of lengths, side by side. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "tools/corpora/corpora.h"
 #include "tools/plan/cost.h"
 #include "tools/plan/shape.h"
@@ -143,22 +142,15 @@ typedef struct {
     layer_asked layer;
 } asked;
 
-static double milliseconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static bool make(planned *t, const int32_t *len, int64_t n)
 {
-    double start = milliseconds_now();
+    double start = seconds_now();
     if (is_foreign(t->text) && !plan_foreign(t, len, n))
         return false;
     if (!t->planner && (weft_plan_parse(t->text, &t->planner, &t->opts, &t->memory) != WEFT_OK ||
                         weft_plan_make(t->planner, len, n, &t->opts, &t->plan) != WEFT_OK))
         return say_error(FAILED, "plan: %s", weft_plan_message()), false;
-    t->ms = milliseconds_now() - start;
+    t->ms = 1e3 * (seconds_now() - start);
     return true;
 }
 
@@ -246,6 +238,14 @@ const char *value_of(const char *option, int argc, char **argv, int *at)
     return !argv[*at][n] && *at + 1 < argc ? argv[++*at] : NULL;
 }
 
+/* A whole number above 0; 0: it is none. */
+static int whole(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return end > text && !*end && n > 0 && n <= 1 << 20 ? (int)n : 0;
+}
+
 static bool read_option(asked *a, int argc, char **argv, int *at)
 {
     const char *value;
@@ -260,9 +260,9 @@ static bool read_option(asked *a, int argc, char **argv, int *at)
     if ((value = value_of("--costs", argc, argv, at)))
         return a->costs = value, *value != 0;
     if ((value = value_of("--threads", argc, argv, at)))
-        return (a->threads = atoi(value)) > 0;
+        return (a->threads = whole(value)) > 0;
     if ((value = value_of("--seconds", argc, argv, at)))
-        return (a->seconds = atoi(value)) > 0;
+        return (a->seconds = whole(value)) > 0;
     if ((value = value_of("--corpus", argc, argv, at)))
         return a->lengths = value, a->named = true;
     if ((value = value_of("--report", argc, argv, at)))

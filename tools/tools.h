@@ -17,4 +17,10 @@ __attribute__((format(printf, 2, 3))) int say_error(int status, const char *form
 /* lengths.c: integers between white space; path "-": stdin. To be freed; NULL after an error, which was
  * said. */
 int32_t *read_lengths(const char *path, int64_t *n);
+
+/* measure.c: of a clock that nobody sets; it has no beginning of its own. */
+double seconds_now(void);
+/* Sorts n numbers, 1 or more; q of them, 0 .. 1, are below what it returns: on the line between the two that
+ * are nearest. */
+double quantile(double *x, int n, double q);
 #endif

@@ -55,7 +55,7 @@ static bool open_layer(timed *t, const lab_run *r, int i)
 
 static double run_part(timed *t, const weft_dataset *data)
 {
-    double start = lab_seconds();
+    double start = seconds_now();
     for (int64_t b = 0; b < t->part.batches; b++) {
         weft_plan_step s = weft_plan_step_of(t->w, &t->part, b);
         weft_tensor *x = weft_mul(weft_plan_tokens(&s, data, 0, 0), t->scale), *y;
@@ -68,20 +68,13 @@ static double run_part(timed *t, const weft_dataset *data)
         weft_clear(t->w);
     }
     weft_synchronize(t->w);
-    return 1e3 * (lab_seconds() - start);
+    return 1e3 * (seconds_now() - start);
 }
 
-static int ascending(const void *a, const void *b)
+static void note(lab_run *r, int i, timed *t, int rounds, double predicted)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void note(lab_run *r, int i, timed *t, int64_t rounds, double predicted)
-{
-    qsort(t->ms, (size_t)rounds, sizeof *t->ms, ascending);
     lab_cost *c = r->cost + r->costs++;
-    *c = (lab_cost){ r->of_few[i].text, predicted, t->ms[(rounds - 1) / 2], true };
+    *c = (lab_cost){ r->of_few[i].text, predicted, quantile(t->ms, rounds, .5), true };
     weft_journal_text(r->times, "experiment", "cost");
     weft_journal_text(r->times, "planner", c->name);
     weft_journal_number(r->times, "hidden", (double)r->asked.hidden);
@@ -102,7 +95,7 @@ bool lab_compare_costs(lab_run *r)
     good = good && ((t && r->cost) || say_error(FAILED, "lab: no memory for costs") == GOOD);
     for (int i = 0; i < r->asked.planners && good; i++)
         good = open_layer(t + i, r, i);
-    int64_t done = -1; /* a first round is not counted */
+    int done = -1; /* a first round is not counted */
     for (; done < r->asked.rounds && good && !lab_stops(r); done++)
         for (int i = 0; i < r->asked.planners && good; i++) {
             lab_progress(r, "the cost of a layer by %s", r->of_few[i].text);

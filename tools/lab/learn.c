@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "tools/lab/run.h"
 
-enum { RISE = 100 }; /* updates */
+enum { RISE = 100 }; /* updates; a tenth of all if these are few */
 
 /* A run: of which planner and seed; update: tokens of one; total: of all epochs; reached: the target. */
 typedef struct {
@@ -82,8 +82,8 @@ static void add_point(run *u)
 static void step(run *u)
 {
     double lr = u->lab->asked.lr;
-    int64_t total = u->total / u->update;
-    weft_optim_set_lr(u->m.optim, weft_cosine_warmup(u->updates, total > 0 ? total : 1, lr, RISE, lr / 10));
+    int64_t total = u->total / u->update + 1, rise = total / 10 < RISE ? total / 10 : RISE;
+    weft_optim_set_lr(u->m.optim, weft_cosine_warmup(u->updates, total, lr, rise, lr / 10));
     weft_tensor *divisor = weft_full(u->m.w, (double)u->update, WEFT_SHAPE(1));
     weft_divide_grad(u->m.m, divisor);
     weft_clip_grad_norm(u->m.m, 1, 2);
@@ -113,7 +113,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
     lab_curve *c = u->lab->curve[u->planner] + u->seed;
     for (int64_t b = 0; b < p->batches && !u->reached && !lab_stops(u->lab); b++) {
         int64_t n = tokens_of(p, b), next = b + 1 < p->batches ? tokens_of(p, b + 1) : 0;
-        double start = lab_seconds();
+        double start = seconds_now();
         if (n) {
             weft_plan_step s = weft_plan_step_of(u->m.w, p, b);
             weft_backward(lab_model_loss(&u->m, &s, &u->lab->train).sum);
@@ -122,7 +122,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
         if (is_due(u, next, last && b + 1 == p->batches))
             step(u);
         weft_clear(u->m.w);
-        u->seconds += lab_seconds() - start;
+        u->seconds += seconds_now() - start;
         if (!weft_ok(u->m.w))
             return lab_refuse(u->lab->made[u->planner].text, u->m.w);
         bool at_end = last && b + 1 == p->batches;

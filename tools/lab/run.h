@@ -44,7 +44,6 @@ typedef struct {
 
 /* lab.c: whether to stop, because the user or the time says so; asked between two batches. */
 bool lab_stops(const lab_run *);
-double lab_seconds(void);
 /* What is being done, on a terminal. */
 void lab_progress(const lab_run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Before anything else is said. */

@@ -3,28 +3,14 @@
 #include <stdlib.h>
 #include "tools/lab/run.h"
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Of sorted numbers, between the two that are nearest. */
-static double quantile(const double *x, int n, double q)
-{
-    double at = q * (n - 1), low = floor(at);
-    int i = (int)low, next = i + 1 < n ? i + 1 : i;
-    return x[i] + (at - low) * (x[next] - x[i]);
-}
-
 /* One epoch of updates; NaN: it was stopped, or the model has failed. */
 static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
 {
-    double start = lab_seconds();
+    double start = seconds_now();
     for (int64_t b = 0; b < p->batches; b++)
         if (lab_stops(r) || !lab_model_update(m, p, b, &r->train, WEFT_MEAN_OF_BATCH))
             return (double)NAN;
-    return 1e3 * (lab_seconds() - start);
+    return 1e3 * (seconds_now() - start);
 }
 
 static void add_time(lab_run *r, int i, int round, double ms, double *all)
@@ -38,7 +24,6 @@ static void add_time(lab_run *r, int i, int round, double ms, double *all)
     double sorted[MOST_ROUNDS];
     for (int k = 0; k <= round; k++)
         sorted[k] = all[k];
-    qsort(sorted, (size_t)round + 1, sizeof *sorted, ascending);
     r->plan[i].median_ms = quantile(sorted, round + 1, .5);
     r->plan[i].p10_ms = quantile(sorted, round + 1, .1);
     r->plan[i].p90_ms = quantile(sorted, round + 1, .9);

@@ -170,20 +170,29 @@ static double last(const lab_plan *l, double (*of)(const lab_point *), int level
         join_seeds(l, &m, longest(l) - 1, &x, loss);
     return level < 0 ? x : loss[level];
 }
-/* When the mean of the seeds had come to so many bits, on the line between two points; NaN: it has not. */
-static double time_to(const lab_plan *l, double bits)
+/* When a run had come to so many bits, on the line between two points; NaN: it has not. */
+static double time_of(const lab_curve *c, double bits)
 {
-    measure m = { "", "", seconds_of };
-    double before[2] = { LAB_NONE, LAB_NONE }, x, loss[3];
-    for (int i = 0; i < longest(l); i++, before[0] = x, before[1] = loss[1]) {
-        if (!join_seeds(l, &m, i, &x, loss))
-            return LAB_NONE;
-        double over = loss[1] - bits * log(2);
+    for (int i = 0; i < c->n; i++) {
+        const lab_point *here = c->point + i;
+        double over = here->loss - bits * log(2);
         if (over <= 0)
-            return i ? before[0] + (x - before[0]) * (1 - over / (loss[1] - before[1])) : x;
+            return i ? here->seconds -
+                           (here->seconds - here[-1].seconds) * over / (here->loss - here[-1].loss) :
+                       here->seconds;
     }
     return LAB_NONE;
 }
+
+/* The mean over seeds; NaN: one of them has not come there. */
+static double time_to(const lab_plan *l, double bits)
+{
+    double sum = 0;
+    for (int k = 0; k < l->curves; k++)
+        sum += time_of(l->curve + k, bits);
+    return l->curves ? sum / l->curves : LAB_NONE;
+}
+
 static double last_tokens(const lab_plan *l) { return last(l, tokens_of, -1); }
 static double last_updates(const lab_plan *l) { return last(l, updates_of, -1); }
 static double last_seconds(const lab_plan *l) { return last(l, seconds_of, -1); }

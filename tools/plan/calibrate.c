@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "tools/plan/cost.h"
 
 static const struct {
@@ -82,13 +81,6 @@ typedef struct {
 /* Nine of ten predictions were nearer, see docs/cost.md. */
 static const double usual_error = .19;
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 static int64_t rows_of(int point)
 {
     return point == SINGLE ? 1 : point == LARGE ? FAR_ROWS : (int64_t)1 << point;
@@ -110,12 +102,12 @@ static double run_once(bench *b, int point)
     int32_t sizes[MOST_STEPS];
     for (int64_t t = 0; t < b->steps[point]; t++)
         sizes[t] = (int32_t)rows_of(point);
-    double start = now_ms();
+    double start = seconds_now();
     weft_tensor *x = weft_ragged_of(&(weft_packed_sequence){
         .data = b->x[point], .batch_sizes = sizes, .steps = b->steps[point], .sequences = rows_of(point) });
     weft_backward(weft_sum_all(weft_rnn_run(b->layer, x, WEFT_ZERO_STATE).y));
     weft_synchronize(b->w);
-    double took = now_ms() - start;
+    double took = 1e3 * (seconds_now() - start);
     weft_zero_grad(b->m);
     weft_clear(b->w);
     return took;
@@ -142,26 +134,13 @@ static bool build(bench *b, const layer_asked *a)
     return weft_ok(b->w);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median of sorted numbers, of two the lower. */
-static double typical(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, ascending);
-    return x[(n - 1) / 2];
-}
-
 /* What a batch costs besides its steps: a single step of one row, beside a step of one row among many. */
 static double batch_ms(bench *b)
 {
-    double one[ROUNDS], step = typical(b->ms[0], b->rounds) / (double)b->steps[0];
+    double one[ROUNDS], step = quantile(b->ms[0], b->rounds, .5) / (double)b->steps[0];
     for (int i = 0; i < ROUNDS; i++)
         one[i] = run_once(b, SINGLE);
-    return fmax(typical(one, ROUNDS) - step, 0);
+    return fmax(quantile(one, ROUNDS, .5) - step, 0);
 }
 
 /* What a token of the large batch takes beyond what its steps take in small ones. */
@@ -172,7 +151,7 @@ static double far_ms(bench *b, const weft_plan_cost *c)
         ms[i] = run_once(b, LARGE);
     for (int k = 0; k < POINTS; k++)
         step = rows_of(k) == FAR_ROWS ? c->step_ms[k] : step;
-    return fmax((typical(ms, 2) - c->batch_ms - step * steps) / (FAR_ROWS * steps), 0);
+    return fmax((quantile(ms, 2, .5) - c->batch_ms - step * steps) / (FAR_ROWS * steps), 0);
 }
 
 /* A token's way to the layer and back, without it: copied, scaled by a parameter, arranged step by step. */
@@ -187,24 +166,24 @@ static double token_ms(bench *b)
         tokens += len[i] = 1 + (i * 37) % LONGEST;
     weft_real *rows = calloc((size_t)(TOKENS * b->width), sizeof *rows);
     for (int i = 0; i < n && rows; i++) {
-        double start = now_ms();
+        double start = seconds_now();
         weft_tensor *x = weft_ragged(b->w, rows, b->width, &(weft_lengths){ .n = PIECES, .len = len });
         weft_backward(weft_sum_all(weft_to_layout(weft_mul(x, b->scale), WEFT_PACKED)));
         weft_synchronize(b->w);
-        ms[i] = (now_ms() - start) / (double)tokens;
+        ms[i] = 1e3 * (seconds_now() - start) / (double)tokens;
         weft_zero_grad(b->m);
         weft_clear(b->w);
     }
     free(rows);
-    return rows ? typical(ms, n) : 0;
+    return rows ? quantile(ms, n, .5) : 0;
 }
 
 static bool measure(bench *b, double seconds)
 {
-    double end = now_ms() + 1e3 * seconds;
+    double end = seconds_now() + seconds;
     for (int k = 0; k < POINTS; k++) /* what a first run makes is made */
         run_once(b, k);
-    for (b->rounds = 0; b->rounds < ROUNDS && (b->rounds < 1 || now_ms() < end); b->rounds++)
+    for (b->rounds = 0; b->rounds < ROUNDS && (b->rounds < 1 || seconds_now() < end); b->rounds++)
         for (int k = 0; k < POINTS; k++)
             b->ms[k][b->rounds] = run_once(b, k);
     return weft_ok(b->w);
@@ -220,7 +199,7 @@ static void fill(bench *b, const layer_asked *a, layer_cost *out)
     snprintf(out->name, sizeof out->name, "%s of %lld units on %s, %d thread%s", a->cell,
              (long long)a->hidden, weft_device_name(b->w), threads, threads == 1 ? "" : "s");
     for (int k = 0; k < POINTS; k++) {
-        double step = (typical(b->ms[k], b->rounds) - batch) / (double)b->steps[k];
+        double step = (quantile(b->ms[k], b->rounds, .5) - batch) / (double)b->steps[k];
         out->cost.rows[k] = (double)rows_of(k);
         out->cost.step_ms[k] = fmax(step, 1e-6);
     }

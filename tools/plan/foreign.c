@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "tools/plan/plan.h"
 
@@ -73,13 +72,6 @@ static void be_child(int to, const char *path, const char *name, const char *opt
 }
 
 /* ---- in the parent ---- */
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 typedef enum { WHOLE, CUT, LATE } came;
 
 /* n bytes before the time is over. */
