@@ -89,7 +89,8 @@ WEFT_API const weft_planner *weft_planner_named(const char *name);
 WEFT_API weft_status weft_plan_make(const weft_planner *planner, const int32_t *len, int64_t n,
                                     const weft_plan_opts *opts, weft_plan *out) WEFT_MUST_USE;
 /* The check alone: each token once or counted as dropped, no row beyond its batch, no two segments
- * in one cell, carries that meet, and the promises. WEFT_EFORMAT if it fails. */
+ * in one cell, carries that meet, the promises, and counts that are those of the lengths.
+ * WEFT_EFORMAT if it fails. */
 WEFT_API weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n,
                                      unsigned promises) WEFT_MUST_USE;
 /* What this thread's last function of plans that failed has said. */

@@ -296,6 +296,21 @@ static weft_status check_carries(const checking *t)
     return s;
 }
 
+/* ---- counts, which divisors of losses are made of ---- */
+static weft_status check_counts(const checking *t)
+{
+    int64_t tokens = 0, not_empty = 0;
+    for (int64_t i = 0; i < t->n; i++)
+        tokens += t->len[i], not_empty += t->len[i] > 0;
+    if (t->p->sequences == t->n && t->p->tokens == tokens && t->p->not_empty == not_empty)
+        return WEFT_OK;
+    return weft_plan_refuse(WEFT_EFORMAT,
+                            "the plan says that %lld of %lld sequences are not empty and have %lld tokens; "
+                            "by the lengths it is %lld of %lld, and %lld tokens",
+                            (long long)t->p->not_empty, (long long)t->p->sequences, (long long)t->p->tokens,
+                            (long long)not_empty, (long long)t->n, (long long)tokens);
+}
+
 weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n, unsigned promises)
 {
     checking t = { plan, len, n, promises };
@@ -307,5 +322,6 @@ weft_status weft_plan_check(const weft_plan *plan, const int32_t *len, int64_t n
     s = s == WEFT_OK ? check_segments(&t) : s;
     s = s == WEFT_OK ? check_rows(&t) : s;
     s = s == WEFT_OK ? check_tokens(&t) : s;
-    return s == WEFT_OK ? check_carries(&t) : s;
+    s = s == WEFT_OK ? check_carries(&t) : s;
+    return s == WEFT_OK ? check_counts(&t) : s;
 }

@@ -106,6 +106,34 @@ else
     cat cc.log; check "a planner of others compiles" false
 fi
 
+# ---- plans of another program, of the lengths that the laboratory trains with
+cat >mine.awk <<'A'
+{ len[NR - 1] = $1 }
+END {                                   # end to end, cut every 32 tokens; then the same with states that go on
+    for (carry = 0; carry < 2; carry++) {
+        printf "{\"planner\": \"cut%s\", \"capacity\": 32, \"batch_rows\": %d, \"carry\": %s, \"rows\": [[", carry ? " and carried" : "", carry ? 1 : 3, carry ? "true" : "false"
+        room = 32
+        for (i = 0; i < NR; i++) for (at = 0; at < len[i]; at += n) {
+            if (!room) { printf "], ["; room = 32 }
+            n = len[i] - at < room ? len[i] - at : room
+            printf "%s[%d, %d, %d]", room < 32 ? ", " : "", i, at, n
+            room -= n
+        }
+        print "]]}"
+    }
+}
+A
+check "the lengths are printed" eval 'run --lengths >lengths && [ "$(wc -l <lengths)" = 114 ]'
+awk -f mine.awk lengths >mine.jsonl
+check "plans of a file" run --from mine.jsonl --planner order:count=8 --out i.html
+check "all plans have their row in the page" eval '[ "$(grep -o "<t[dh][^>]*>cut and carried" i.html | wc -l)" -ge 3 ]'
+check "what is cut without its state is counted" below 100 "$(lines i exactness 'cut"' | values differ)"
+check "with it outputs are those of whole sequences" is "$(lines i exactness 'cut and carried' | values differ)" 0
+check "they contaminate nothing" is "$(grep -F '"contamination"' i-times.jsonl | grep '"cut' | values differ | xargs)" "0 0"
+check "a plan of other lengths" says 1 'mine.jsonl:1: ' run --limit=60 --from mine.jsonl --out g.html
+check "plans of a file alone" run --from mine.jsonl --only=layouts --out j.html
+check "no such file of plans" says 1 'gone.jsonl' run --from gone.jsonl --out g.html
+
 # ---- bad input
 check "no such corpus, the nearest named" says 1 '"fortunes" is near' "$weft" lab --corpus fortunse --planner order:count=2 --out g.html
 check "no such planner, the nearest named" says 1 '"random" is near' run --planner rndom:count=8 --out g.html

@@ -58,56 +58,9 @@ lab_model_opts lab_model_of(const lab_run *r, uint64_t seed, double dropout)
                              .seed = seed };
 }
 
-/* ---- plans ---- */
-/* A plan whose batches run padded says so in its name. */
-static bool name_padded(lab_run *r, int i)
-{
-    const char *text = r->asked.planner[i];
-    size_t room = strlen(text) + sizeof " padded";
-    if (r->made[i].plan.in_rows)
-        return say_error(FAILED,
-                         "lab: --padded %s: its batches are rows of several sequences; a planner of "
-                         "one sequence a row is expected",
-                         text),
-               false;
-    if (!(r->label[i] = malloc(room)))
-        return say_error(FAILED, "lab: no memory for a name"), false;
-    snprintf(r->label[i], room, "%s padded", text);
-    r->made[i].text = r->of_few[i].text = r->label[i];
-    return true;
-}
-
-static bool make_plans(lab_run *r)
-{
-    size_t n = (size_t)r->asked.planners;
-    r->made = calloc(n, sizeof *r->made), r->of_few = calloc(n, sizeof *r->of_few);
-    r->plan = calloc(n, sizeof *r->plan), r->exact = calloc(n + 1, sizeof *r->exact);
-    r->contamination = calloc(n + 1, sizeof *r->contamination);
-    bool good = (r->made && r->of_few && r->plan && r->exact && r->contamination) ||
-                say_error(FAILED, "lab: no memory for %zu plans", n) == GOOD;
-    for (size_t i = 0; i < n && good; i++) {
-        r->made[i].text = r->of_few[i].text = r->asked.planner[i];
-        r->made[i].seconds = r->of_few[i].seconds = 60;
-        good = make_planned(r->made + i, r->train.len, r->train.n) &&
-               make_planned(r->of_few + i, r->few.len, r->few.n) &&
-               (!r->asked.padded[i] || name_padded(r, (int)i)) &&
-               lab_begin_plan(r->plan + i, r->made + i, r->train.len, r->train.n, 5);
-        if (good && r->made[i].ms > 0)
-            r->plan[i].planner_ms = r->made[i].ms;
-    }
-    return good;
-}
-
 static void free_run(lab_run *r)
 {
-    for (int i = 0; i < r->asked.planners; i++) {
-        if (r->made)
-            weft_plan_free(&r->made[i].plan), free(r->made[i].memory);
-        if (r->of_few)
-            weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
-        free(r->label[i]);
-    }
-    free(r->made), free(r->of_few), free(r->plan), free(r->exact), free(r->contamination);
+    lab_free_plans(r);
     free(r->adversary), free(r->cost), free(r->curve), free(r->point);
     weft_journal_close(r->times);
     lab_free_data(r);
@@ -206,10 +159,20 @@ static bool choose_experiments(const char *names, unsigned *leave_out)
     }
 }
 
+/* What a program that makes plans for `--from` has to read. */
+static int print_lengths(const lab_run *r)
+{
+    for (int64_t i = 0; i < r->train.n; i++)
+        printf("%d\n", (int)r->train.len[i]);
+    return fflush(stdout) || ferror(stdout) ? say_error(FAILED, "lab: stdout cannot be written") : GOOD;
+}
+
 static int run_all(lab_run *r, const char *command)
 {
-    bool good = lab_read(r) && make_plans(r) && open_times(r) && write_sizes(r);
-    if (!good)
+    bool good = lab_read(r);
+    if (good && r->asked.lengths)
+        return print_lengths(r);
+    if (!good || !lab_make_plans(r) || !open_times(r) || !write_sizes(r))
         return FAILED;
     for (size_t i = 0; i < EXPERIMENTS && good && !lab_stops(r); i++)
         good = r->asked.leave_out >> i & 1 || experiment[i].run(r);
@@ -282,8 +245,12 @@ static int read_option(lab_asked *a, int argc, char **argv, int *at)
     const char *value;
     if (!strcmp(argv[*at], "--quick"))
         return a->quick = true;
+    if (!strcmp(argv[*at], "--lengths"))
+        return a->lengths = true;
     if ((value = value_of("--corpus", argc, argv, at)))
         return a->corpus = value, 1;
+    if ((value = value_of("--from", argc, argv, at)) && *value && !a->from)
+        return a->from = value, 1;
     if ((value = value_of("--only", argc, argv, at)))
         return choose_experiments(value, &a->leave_out) ? 1 : -1;
     if ((value = value_of("--out", argc, argv, at)))
@@ -300,10 +267,11 @@ static int read_option(lab_asked *a, int argc, char **argv, int *at)
 
 static bool is_complete(const lab_asked *a)
 {
-    const char *missing = !a->corpus   ? "--corpus NAME" :
-                          !a->planners ? "--planner PLANNER" :
-                                         "--out FILE.html";
-    return (a->corpus && a->planners && a->out && *a->out) ||
+    bool plans = a->planners || a->from, out = a->out && *a->out;
+    const char *missing = !a->corpus ? "--corpus NAME" :
+                          !plans     ? "--planner PLANNER" :
+                                       "--out FILE.html";
+    return (a->corpus && (a->lengths || (plans && out))) ||
            (say_error(USAGE, "lab: %s is missing; usage: weft lab %s", missing, subcommand_lab.usage), false);
 }
 
@@ -343,10 +311,12 @@ static int run_lab(int argc, char **argv)
 
 const subcommand subcommand_lab = {
     "lab",
-    "--corpus NAME --planner PLANNER [--planner ..] [--padded PLANNER] --out FILE.html [--quick] "
+    "--corpus NAME --planner PLANNER [--planner ..] [--padded PLANNER] [--from FILE.jsonl] [--lengths] "
+    "--out FILE.html [--quick] "
     "[--limit=3000] [--hidden=64] [--update=TOKENS] [--threads=1] [--seconds=900] [--rounds=5] [--epochs=2] "
     "[--seeds=3] [--lr=.005] [--dropout=.1] [--target=BITS] [--only=EXPERIMENT,..]",
     "experiments on planners with a small language model: times, exactness, contamination, gradients,\n"
-    "      hard instances, learning; a page of them, and FILE-times.jsonl",
+    "      hard instances, learning; a page of them, and FILE-times.jsonl. --from adds plans of a file, which\n"
+    "      another program has made of the lengths that --lengths prints",
     run_lab
 };

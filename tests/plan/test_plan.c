@@ -170,6 +170,9 @@ Test(plan, pieces_may_come_in_any_order)
     weft_segment s[] = { { 0, 0, 2, 1, 0, -1 }, { 0, 1, 0, 2, 0, -1 }, { 0, 0, 3, 2, 0, 0 } };
     weft_plan_batch b[] = { { 0, 2, 1, 3 }, { 2, 1, 1, 2 } };
     weft_plan p = { .batches = 2, .segments = 3, .batch = b, .segment = s };
+    REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT,
+            "0 of 0 sequences are not empty and have 0 tokens; by the lengths it is 1 of 1, and 5 tokens");
+    p.sequences = p.not_empty = 1, p.tokens = 5;
     PLANS(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0));
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, WEFT_PLAN_CARRIES), WEFT_EFORMAT,
             "segment 0 begins at token 2 of sequence 0 without a state");
@@ -177,6 +180,7 @@ Test(plan, pieces_may_come_in_any_order)
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "which has 2");
     s[2].carry = -1, p.dropped = 1;
     REFUSED(weft_plan_check(&p, (int32_t[]){ 5 }, 1, 0), WEFT_EFORMAT, "0 tokens are missing");
+    p.tokens = 6;
     PLANS(weft_plan_check(&p, (int32_t[]){ 6 }, 1, 0));
 }
 

@@ -75,12 +75,13 @@ static bool split(lab_run *r, const weft_dataset *all, const int64_t *unique, in
     int64_t few = limit < 240 ? limit : 240;
     int32_t end = (int32_t)r->classes++;
     corpus_builder train = { 0 }, held = { 0 }, some = { 0 };
-    bool good = true;
+    r->few_of = malloc((size_t)(few + 1) * sizeof *r->few_of);
+    bool good = r->few_of || say_error(FAILED, "lab: no memory for %lld sequences", (long long)n) == GOOD;
     for (int64_t k = 0; k < limit && good; k++) {
         int64_t i = unique[k * n / limit];
         good = copy_sequence(all, i, end, k % EVERY ? &train : &held);
         if (good && k % EVERY && k * few / limit != (k + 1) * few / limit)
-            good = copy_sequence(all, i, end, &some);
+            r->few_of[some.data.n] = train.data.n - 1, good = copy_sequence(all, i, end, &some);
     }
     r->train = train.data, r->held = held.data, r->few = some.data;
     return good;
@@ -119,4 +120,8 @@ bool lab_read(lab_run *r)
     return good;
 }
 
-void lab_free_data(lab_run *r) { corpus_free(&r->train), corpus_free(&r->held), corpus_free(&r->few); }
+void lab_free_data(lab_run *r)
+{
+    corpus_free(&r->train), corpus_free(&r->held), corpus_free(&r->few);
+    free(r->few_of);
+}

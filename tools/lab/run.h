@@ -8,9 +8,11 @@
 enum { MOST_PLANNERS = 64, SEEDS = 3, POINTS = 40, MOST_ROUNDS = 64 };
 
 /* padded: this planner's batches run padded. limit: at most so many sequences; update: tokens of an update,
- * 0: chosen; target: bits a token at which learning ends, 0: it goes on. */
+ * 0: chosen; target: bits a token at which learning ends, 0: it goes on. from: a file of plans or NULL;
+ * lengths: only those of the sequences are asked for. */
 typedef struct {
-    const char *corpus, *out;
+    const char *corpus, *out, *from;
+    bool lengths;
     char *planner[MOST_PLANNERS];
     bool padded[MOST_PLANNERS];
     int planners;
@@ -21,11 +23,13 @@ typedef struct {
 } lab_asked;
 
 /* Each sequence ends with a token of its own, so that a model learns where to end. held: sequences that no
- * model learns from. few: some of those it learns from, for what is done often. label [planners]: of those
- * that run padded, else NULL. made [planners] of all, of_few [planners] of those; result's arrays. */
+ * model learns from. few: some of those it learns from, for what is done often; few_of [few.n]: which.
+ * label [planners]: of those that run padded, else NULL. made [planners] of all, of_few [planners] of those;
+ * result's arrays. */
 typedef struct {
     lab_asked asked;
     weft_dataset train, held, few;
+    int64_t *few_of;
     int64_t classes;
     planned *made, *of_few;
     char *label[MOST_PLANNERS];
@@ -56,6 +60,10 @@ lab_model_opts lab_model_of(const lab_run *, uint64_t seed, double dropout);
  * said. */
 bool lab_read(lab_run *);
 void lab_free_data(lab_run *);
+/* plans.c: made and of_few, by the planners and from the file, and what is known of each plan without
+ * running anything. False: the error was said. */
+bool lab_make_plans(lab_run *);
+void lab_free_plans(lab_run *);
 
 /* The experiments; each leaves what it could measure before the time was over. False: an error, which was
  * said. */

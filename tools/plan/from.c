@@ -183,7 +183,7 @@ static bool read_shape(reading *r, const json_t *is)
         return refuse(r, "\"columns\" is a list beside \"rows\"; something else was found");
     p->in_rows = r->in_rows = rows != NULL;
     for (int64_t i = 0; i < r->n; i++)
-        p->tokens += r->len[i], p->empty += !r->len[i];
+        p->tokens += r->len[i], p->empty += !r->len[i], p->not_empty += r->len[i] > 0;
     p->sequences = r->n;
     if (!(rows ? read_rows(r, rows, each, width) : read_batches(r, batches, each, width)))
         return false;

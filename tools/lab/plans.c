@@ -1,0 +1,141 @@
+/* plans.c - the plans of `weft lab`: of all sequences that models learn from and of some of them, by the
+ * planners that were named and from a file. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/lab/run.h"
+
+/* A plan whose batches run padded says so in its name. */
+static bool name_padded(lab_run *r, int i)
+{
+    const char *text = r->asked.planner[i];
+    size_t room = strlen(text) + sizeof " padded";
+    if (r->made[i].plan.in_rows)
+        return say_error(FAILED,
+                         "lab: --padded %s: its batches are rows of several sequences; a planner of "
+                         "one sequence a row is expected",
+                         text),
+               false;
+    if (!(r->label[i] = malloc(room)))
+        return say_error(FAILED, "lab: no memory for a name"), false;
+    snprintf(r->label[i], room, "%s padded", text);
+    r->made[i].text = r->of_few[i].text = r->label[i];
+    return true;
+}
+
+static bool make_both(lab_run *r, int i)
+{
+    r->made[i].text = r->of_few[i].text = r->asked.planner[i];
+    r->made[i].seconds = r->of_few[i].seconds = 60;
+    return make_planned(r->made + i, r->train.len, r->train.n) &&
+           make_planned(r->of_few + i, r->few.len, r->few.n) &&
+           (!r->asked.padded[i] || name_padded(r, i));
+}
+
+/* ---- plans from a file ---- */
+/* The segments of batch b that are of some sequences, renumbered by number [all]; renamed[k]: what the k-th
+ * segment of the batch is there, -1: not there. carried: the same of the batch before. */
+static weft_status add_batch_of_few(const weft_plan *all, int64_t b, const int32_t *number,
+                                    const int32_t *carried, int32_t *renamed, weft_plan *few)
+{
+    weft_status s = WEFT_OK;
+    int32_t n = 0;
+    for (int64_t k = 0; k < all->batch[b].n && s == WEFT_OK; k++) {
+        weft_segment it = all->segment[all->batch[b].first + k];
+        renamed[k] = number[it.sequence] < 0 ? -1 : n++;
+        it.sequence = number[it.sequence];
+        it.carry = it.carry < 0 ? -1 : carried[it.carry];
+        if (renamed[k] >= 0)
+            s = weft_plan_add(few, it), few->dropped -= it.length, few->empty -= !it.length;
+    }
+    return n && s == WEFT_OK ? weft_plan_end_batch(few, all->batch[b].rows, all->batch[b].width) : s;
+}
+
+/* What a plan does with some sequences: their segments stay where they are, those of others are left out. */
+static weft_status plan_few(const weft_plan *all, const int32_t *number, const weft_dataset *d,
+                            weft_plan *few)
+{
+    int64_t most = 0;
+    for (int64_t b = 0; b < all->batches; b++)
+        most = all->batch[b].n > most ? all->batch[b].n : most;
+    int32_t *renamed = malloc((size_t)(2 * most + 1) * sizeof *renamed), *carried = renamed + most;
+    *few = (weft_plan){ .sequences = d->n, .in_rows = all->in_rows };
+    for (int64_t i = 0; i < d->n; i++)
+        few->tokens += d->len[i], few->empty += !d->len[i], few->not_empty += d->len[i] > 0;
+    few->dropped = few->tokens;
+    weft_status s = renamed ? WEFT_OK : WEFT_ENOMEM;
+    for (int64_t b = 0; b < all->batches && s == WEFT_OK; b++) {
+        s = add_batch_of_few(all, b, number, carried, renamed, few);
+        memcpy(carried, renamed, (size_t)all->batch[b].n * sizeof *carried);
+    }
+    free(renamed);
+    return s == WEFT_OK ? weft_plan_check(few, d->len, d->n, 0) : s;
+}
+
+/* number [train.n]: which of the few a sequence is, -1: none. */
+static bool add_read(lab_run *r, planned *read, const int32_t *number)
+{
+    int i = r->asked.planners;
+    if (i == MOST_PLANNERS)
+        return say_error(FAILED, "lab: more than %d plans", MOST_PLANNERS), false;
+    planned *all = r->made + i, *few = r->of_few + i;
+    *all = *read, read->memory = NULL, read->plan = (weft_plan){ 0 };
+    *few = (planned){ .text = all->text, .opts = all->opts, .own = all->own };
+    all->planner = &all->own, few->planner = &few->own;
+    all->own.name = few->own.name = r->asked.planner[i] = (char *)all->text;
+    r->asked.planners++;
+    return (weft_plan_measure(&all->plan, r->train.len, r->train.n, all->opts.capacity, &all->figures) ==
+                WEFT_OK &&
+            plan_few(&all->plan, number, &r->few, &few->plan) == WEFT_OK) ||
+           (say_error(FAILED, "lab: %s: %s", all->text, weft_plan_message()), false);
+}
+
+static bool read_file(lab_run *r)
+{
+    planned *read = NULL;
+    int count = 0;
+    int32_t *number = malloc((size_t)(r->train.n + 1) * sizeof *number);
+    bool good = number || say_error(FAILED, "lab: no memory for plans of a file") == GOOD;
+    for (int64_t i = 0; i < r->train.n && good; i++)
+        number[i] = -1;
+    for (int64_t i = 0; i < r->few.n && good; i++)
+        number[r->few_of[i]] = (int32_t)i;
+    good = good && read_plans(r->asked.from, r->train.len, r->train.n, &read, &count);
+    for (int i = 0; i < count && good; i++)
+        good = add_read(r, read + i, number);
+    for (int i = 0; i < count; i++)
+        weft_plan_free(&read[i].plan), free(read[i].memory);
+    free(read), free(number);
+    return good;
+}
+
+/* ---- all of them ---- */
+bool lab_make_plans(lab_run *r)
+{
+    size_t n = MOST_PLANNERS;
+    r->made = calloc(n, sizeof *r->made), r->of_few = calloc(n, sizeof *r->of_few);
+    r->plan = calloc(n, sizeof *r->plan), r->exact = calloc(n + 1, sizeof *r->exact);
+    r->contamination = calloc(n + 1, sizeof *r->contamination);
+    bool good = (r->made && r->of_few && r->plan && r->exact && r->contamination) ||
+                say_error(FAILED, "lab: no memory for plans") == GOOD;
+    for (int i = 0; i < r->asked.planners && good; i++)
+        good = make_both(r, i);
+    good = good && (!r->asked.from || read_file(r));
+    for (int i = 0; i < r->asked.planners && good; i++) {
+        good = lab_begin_plan(r->plan + i, r->made + i, r->train.len, r->train.n, 5);
+        if (good && r->made[i].ms > 0)
+            r->plan[i].planner_ms = r->made[i].ms;
+    }
+    return good;
+}
+
+void lab_free_plans(lab_run *r)
+{
+    for (int i = 0; i < r->asked.planners; i++) {
+        if (r->made)
+            weft_plan_free(&r->made[i].plan), free(r->made[i].memory);
+        if (r->of_few)
+            weft_plan_free(&r->of_few[i].plan), free(r->of_few[i].memory);
+        free(r->label[i]);
+    }
+    free(r->made), free(r->of_few), free(r->plan), free(r->exact), free(r->contamination);
+}
