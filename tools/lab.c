@@ -316,7 +316,7 @@ const subcommand subcommand_lab = {
     "[--limit=3000] [--hidden=64] [--update=TOKENS] [--threads=1] [--seconds=900] [--rounds=5] [--epochs=2] "
     "[--seeds=3] [--lr=.005] [--dropout=.1] [--target=BITS] [--only=EXPERIMENT,..]",
     "experiments on planners with a small language model: times, exactness, contamination, gradients,\n"
-    "      hard instances, learning; a page of them, and FILE-times.jsonl. --from adds plans of a file, which\n"
-    "      another program has made of the lengths that --lengths prints",
+    "      hard instances, learning; a page of them, and FILE-times.jsonl. --from adds plans of a file,\n"
+    "      which another program has made of the lengths that --lengths prints",
     run_lab
 };
