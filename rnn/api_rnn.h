@@ -1,6 +1,7 @@
 /* api_rnn.h - recurrent layers over ragged batches, one step at a time, decoding.
  *
- * Contents: layers, running them, states, running a plan, decoding, a cell of one's own.
+ * Contents: layers, running them, what goes on inside, states, running a plan, decoding, a cell of
+ * one's own.
  *
  * States are [layers * directions, n, width] in the order in which the user gave the sequences; the
  * reverse direction runs from a sequence's own end. A sequence of length 0 has no output rows, and
@@ -38,21 +39,44 @@ typedef struct { weft_tensor *y; weft_state last; } weft_rnn_out;
 #endif
 
 /* PyTorch's RNN, GRU and LSTM with its parameter names (weight_ih_l0, bias_hh_l1_reverse,
- * weight_hr_l0), gate order (r z n; i f g o), and first values, uniform in +-1/sqrt(hidden). */
+ * weight_hr_l0), gate order (r z n; i f g o), and first values, uniform in +-1/sqrt(hidden).
+ *
+ * In the equations W is weight_ih, U weight_hh, b bias_ih, b' bias_hh, and a letter behind them the
+ * rows of that gate: W_i is rows 0 .. hidden - 1 of W, W_f the next ones. x is a token's input, h
+ * and c the states before it, h' and c' those after it; * is elementwise.
+ *
+ * Elman 1990: h' = tanh(W x + b + U h + b'), or max(0, ..) with .relu. */
 WEFT_API weft_rnn *weft_elman_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+/* Cho et al. 2014, with the reset gate after the product, as PyTorch and cuDNN have it:
+ *     r = sigmoid(W_r x + b_r + U_r h + b'_r)
+ *     z = sigmoid(W_z x + b_z + U_z h + b'_z)
+ *     n = tanh(W_n x + b_n + r * (U_n h + b'_n))
+ *     h' = (1 - z) * n + z * h */
 WEFT_API weft_rnn *weft_gru_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
+/* Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000:
+ *     i = sigmoid(W_i x + b_i + U_i h + b'_i)
+ *     f = sigmoid(W_f x + b_f + U_f h + b'_f)
+ *     g = tanh(W_g x + b_g + U_g h + b'_g)
+ *     o = sigmoid(W_o x + b_o + U_o h + b'_o)
+ *     c' = f * c + i * g
+ *     h' = o * tanh(c'), or V (o * tanh(c')) with .proj, V being weight_hr */
 WEFT_API weft_rnn *weft_lstm_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* The coupled input and forget gates of Greff et al. 2017: an LSTM of gates f g o with i = 1 -
- * f. */
+/* The coupled input and forget gates of Greff et al. 2017: an LSTM of gates f g o with i = 1 - f:
+ *     c' = f * c + (1 - f) * g, the rest as above */
 WEFT_API weft_rnn *weft_cifg_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
-/* The minimal gated unit of Zhou et al. 2016, gates f n: n = tanh(W x + b + f (U h + b')), as in
- * the GRU above, h' = (1 - f) h + f n. */
+/* The minimal gated unit of Zhou et al. 2016, its gate after the product as in the GRU above:
+ *     f = sigmoid(W_f x + b_f + U_f h + b'_f)
+ *     n = tanh(W_n x + b_n + f * (U_n h + b'_n))
+ *     h' = (1 - f) * h + f * n */
 WEFT_API weft_rnn *weft_mgu_new(weft_module *m, const char *name, const weft_rnn_opts *opts);
 
 /* ---- running them ---- */
 /* x ragged [N, input]: y ragged [N, directions * width] in x's layout. x plain [n, T, input]: n
  * sequences of length T, y plain. The first state NULL: zeros; a cell with a c takes h and c or
- * neither. */
+ * neither.
+ * y and last are results side by side: weft_gradients of a loss by y counts what the loss takes
+ * from each y_t itself, not what y_t does through later tokens, which goes through the layer's own
+ * h. That, too, has weft_rnn_trace (dh), and a loop of weft_rnn_step. */
 WEFT_API weft_rnn_out weft_rnn_run(weft_rnn *r, weft_tensor *x, weft_state first);
 /* One step of one-directional layers, x plain [n, input] -> y [n, width]: decoding. */
 WEFT_API weft_rnn_out weft_rnn_step(weft_rnn *r, weft_tensor *x, weft_state state);
@@ -64,6 +88,26 @@ WEFT_API weft_tensor *weft_final_state(weft_rnn *r, weft_state last);
  * slower; a lesson and an oracle. Returns what it was: always true of a cell of one's own, which
  * has no other way, false of NULL. */
 WEFT_API bool weft_rnn_set_composed(weft_rnn *r, bool on);
+/* ---- what goes on inside ---- */
+/* Of one layer and direction, constants of the step, ragged as x was, or plain: gate[k] [N, hidden]
+ * by the gates' names in their order (i f g o; r z n; f g o; f n; the one of an Elman cell is h), h
+ * [N, width] and c [N, hidden], NULL if the cell has none. Gradients of the loss, NULL until
+ * weft_backward or weft_gradients has passed the run: dgate[k] by the sum whose sigmoid or tanh the
+ * gate is, dh and dc by h and c, all that arrives there, from later tokens, too. They are the fused
+ * layer's own numbers, bit by bit; dc alone is rounded anew. */
+typedef struct {
+    int gates; char name[4][8];
+    weft_tensor *gate[4], *h, *c;
+    weft_tensor *dgate[4], *dh, *dc;
+} weft_rnn_traced;
+/* From now on runs of the layer keep what weft_rnn_trace gives; returns what it was. Outputs and
+ * gradients stay the same bits; backward takes longer. A traced run that is lean or composed, and a
+ * cell of the program's own, are errors. */
+WEFT_API bool weft_rnn_set_traced(weft_rnn *r, bool on);
+/* Of the layer's last run, in the same step; layer from 0. A second walk back through the same run
+ * changes nothing. After an error all is NULL and gates is 0. */
+WEFT_API weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse);
+
 /* The module of the layer, to freeze it, say; NULL if it could not be made. */
 WEFT_API weft_module *weft_rnn_module(weft_rnn *r);
 

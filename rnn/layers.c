@@ -13,6 +13,7 @@ struct weft_rnn {
     weft_cell own; char own_name[96];            /* step NULL: a cell of core/cells.def */
     weft__own_cell *of_own;                      /* of layer l, direction d as below */
     int gates_x, gates_h; bool has_c;
+    weft__traces traces;
     /* of layer l, direction d at l * directions + d; absent ones NULL */
     weft_tensor *weight[2 * LAYERS][WEFT__RNN_WEIGHTS];
 };
@@ -109,6 +110,9 @@ static weft_rnn *layer_new(weft_module *parent, const char *name, const char *fu
     if (is_own(r) && !own_cells(r))
         return weft__finished(m, r, &none);
     describe_layer(r);
+    r->traces = (weft__traces){
+        .w = m->w, .layers = r->o.layers, .directions = directions(r), .own = is_own(r)
+    };
     for (int l = 0; l < r->o.layers; l++)
         for (int d = 0; d < directions(r); d++)
             weights_new(r, l, d);
@@ -183,6 +187,8 @@ bool weft_rnn_set_composed(weft_rnn *r, bool on)
     return was;
 }
 
+weft__traces *weft__traces_of(weft_rnn *r) { return r && r->m ? &r->traces : NULL; }
+
 /* ---- layers and directions over a packed batch ---- */
 /* first: rows of the stacks */
 static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_state first, int k,
@@ -190,6 +196,7 @@ static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_st
 {
     weft__direction d = { .cell = r->cell,
                           .own = is_own(r) ? &r->of_own[k] : NULL,
+                          .trace = r->traces.on ? r->traces.of + k : NULL,
                           .has_c = r->has_c,
                           .reverse = k % directions(r),
                           .lean = r->o.lean || x->w->lean,
@@ -305,6 +312,7 @@ static weft_rnn_out on_ragged(weft_rnn *r, weft_tensor *x, weft_state first)
         return (weft_rnn_out){ &x->w->nil, { &x->w->nil, &x->w->nil } };
     weft__ids by = r->composed ? (weft__ids){ NULL, NULL } : weft__ids_of(x, &order);
     weft__form in = weft__laid(x->f, order.batch, order.layout, 0, WEFT_ALIGN_LEFT, order.place);
+    r->traces.as = x->f, r->traces.plain.rank = 0;
     /* a tensor of its own, which both directions read */
     weft_rnn_out o = through(r, by.ids ? x : weft__arranged(x, &in, 0), by, first);
     o.y = weft__arranged_as(o.y, &x->f);
@@ -318,7 +326,7 @@ static weft_rnn_out on_plain(weft_rnn *r, weft_tensor *x, const char *function, 
     weft_tensor *rows = weft__as_batch(x, function, f.size[0], T);
     weft_rnn_out o = weft_ok(w) ? on_ragged(r, rows, first) : (weft_rnn_out){ &w->nil, { &w->nil, &w->nil } };
     f.size[f.rank - 1] = width(o.y);
-    o.y = weft__view(o.y, &f);
+    o.y = weft__view(o.y, &f), r->traces.plain = f;
     return o;
 }
 
@@ -336,7 +344,8 @@ static weft_rnn_out run_checked(weft_rnn *r, const char *function, weft_tensor *
         weft__fail(w, WEFT_EARG,
                    "%s: the layer has two directions; the second begins at the end of the sequence",
                    function);
-    if (call_fits(r, function, x, first, plain_rank)) {
+    if (call_fits(r, function, x, first, plain_rank) &&
+        weft__traces_can(&r->traces, function, r->composed, r->o.lean || w->lean)) {
         weft_rnn_out y = x->f.batch ? on_ragged(r, x, first) :
                                       on_plain(r, x, function, plain_rank == 3 ? x->f.size[1] : 1, first);
         o = weft_ok(w) ? y : o;

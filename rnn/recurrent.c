@@ -15,8 +15,11 @@
 #include "autograd/autograd.h"
 #include "rnn/rnn.h"
 
-/* at: which x of the call; -1: absent */
-typedef struct { weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS]; } attributes;
+/* at: which x of the call; -1: absent. trace: of the layer, NULL: none; run: which of its runs this is */
+typedef struct {
+    weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS];
+    weft__trace *trace; uint64_t run;
+} attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static const attributes *how(const weft_call *c) { return c->attributes; }
@@ -272,6 +275,11 @@ static void back(const weft_call *c, const extents *e)
 static void fused(const weft_call *c)
 {
     extents e = sizes(c);
+    if (how(c)->trace && !is_lean(c)) {
+        weft__recurrence r = recurrence(c, &e);
+        r.from = 0, r.to = r.steps, r.raw = input_of(c, WEFT__W_HR) ? Y(c, at_gates(c) + 1) : NULL;
+        weft__trace_back(c, how(c)->trace, how(c)->run, r, fold(c) ? fold(c)->columns : e.n);
+    }
     if (e.N)
         back(c, &e);
     for (int k = 0; e.N == 0 && k < WEFT__RNN_INPUTS; k++)        /* nothing ran: all gradients are zeros */
@@ -307,13 +315,14 @@ static const weft_op records[][3] = {
 
 static const weft_op *op_of(const weft__direction *d)
 {
-    bool lean = d->lean || !d->in[WEFT__X]->w->recording;
+    bool lean = d->lean || (!d->in[WEFT__X]->w->recording && !d->trace);
     return &records[d->cell][lean ? 0 : d->in[WEFT__W_HR] ? 2 : 1];
 }
 
 weft_state weft__recurrent(const weft__direction *d)
 {
-    attributes a = { .cell = d->cell, .reverse = d->reverse };
+    attributes a = { .cell = d->cell, .reverse = d->reverse, .trace = d->trace };
+    a.run = d->trace ? d->trace->run + 1 : 0;
     weft_tensor *x[WEFT__RNN_INPUTS];
     int n = 0;
     for (int k = 0; k < WEFT__RNN_INPUTS; k++) {
@@ -322,5 +331,7 @@ weft_state weft__recurrent(const weft__direction *d)
             x[n++] = d->in[k];
     }
     const weft_call *c = weft__apply(op_of(d), x, n, &a, sizeof a);
+    if (d->trace && weft_ok(c->y[0]->w))
+        weft__trace_begin(d->trace, d, c);
     return (weft_state){ c->y[0], d->has_c ? c->y[1] : NULL };
 }

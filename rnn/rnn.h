@@ -34,7 +34,27 @@ typedef struct weft__own_cell {
     char noise[WEFT__PATH + 32];
 } weft__own_cell;
 
+/* trace.c: what a run of one direction leaves for weft_rnn_trace: results of its operator, packed, and room
+ * that the walk back fills: the gates as they were, the gradients of their sums, what arrived at h, and what
+ * arrived at c by its own way. run: how many there were, 0: none; passed: the walk back has been here. */
+typedef struct weft__trace {
+    uint64_t run, step;
+    bool passed;
+    weft__cell cell; int64_t hidden;
+    weft_tensor *h, *c, *gates, *w_hr, *kept, *dgates, *dh, *dc;
+} weft__trace;
+/* Of all layers and directions, as in weft_rnn; of NULL: not asked for. as: the form of the ragged x of the
+ * last run; plain: of the plain one, rank 0: there was none. */
+typedef struct weft__traces {
+    weft *w;
+    weft__trace *of; bool on, own;               /* own: the cell is the program's */
+    int layers, directions;
+    weft__form as, plain;
+} weft__traces;
+weft__traces *weft__traces_of(weft_rnn *);       /* layers.c; NULL: no layer */
+
 typedef struct weft__direction {
+    weft__trace *trace;                          /* NULL: not asked for */
     weft__cell cell; const weft__own_cell *own;  /* own NULL: one of core/cells.def */
     bool has_c, reverse, lean; int64_t hidden;
     weft_tensor *in[WEFT__RNN_INPUTS];
@@ -51,6 +71,12 @@ weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *
 /* h [N, W] and, of a cell of two states, c [N, H] (else NULL) of every token, packed. */
 weft_state weft__recurrent(const weft__direction *);
 weft_state weft__recurrent_composed(const weft__direction *);
+
+/* trace.c: whether a layer may run so, else the context fails; after the call has run; on its way back, before
+ * the gates are destroyed. r: the recurrence with all that it has forwards, columns: the most of a step. */
+bool weft__traces_can(const weft__traces *, const char *function, bool composed, bool lean);
+void weft__trace_begin(weft__trace *, const weft__direction *, const weft_call *);
+void weft__trace_back(const weft_call *, weft__trace *, uint64_t run, weft__recurrence r, int64_t columns);
 
 /* layers.c: of a layer's states, [stacked, n, h] and [stacked, n, c]; c 0: there is none; all 0: of NULL,
  * and of what could not be made. */

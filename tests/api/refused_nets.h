@@ -44,6 +44,7 @@ static void layers(bad *b)
     MUST(weft_final_state, NULL, ((weft_state){ X, NULL }));
     TRY(weft_final_state, NULL, WEFT_ZERO_STATE);
     TRY(weft_rnn_run, NULL, NULL, ((weft_state){ X, X }));        TRY(weft_rnn_set_composed, NULL, true);
+    TRY(weft_rnn_set_traced, NULL, true);                           TRY(weft_rnn_trace, NULL, 0, false);
     TRY(weft_rnn_module, NULL);
     TRY(weft_state_select, WEFT_ZERO_STATE, NULL, b->n);
     weft_plan_step of_nothing = { .w = b->w, .batch = b->n };

@@ -1,0 +1,200 @@
+/* trace.c - what went on inside a fused layer: its gates and states of every token and, after backward, the
+ * gradients that arrived at them.
+ *
+ * The gates are a result of the layer's operator, which the walk back destroys, so it copies them first. The
+ * gradients come of the recurrence alone, walked back once more on a copy, a step a call: between two calls
+ * the kernel's buffers hold what goes on to the states before. So they are the layer's bits, and what the
+ * layer itself does is untouched. The gradient of c is that of its own way, and that which comes through h =
+ * o tanh(c), added when it is asked for. */
+#include <string.h>
+#include "autograd/autograd.h"
+#include "rnn/rnn.h"
+
+#define CELL(name, gpu, gates, slots, states, x, h, names, ...) names,
+static const char *const gate_names[] = {
+#include "core/cells.def"
+};
+
+/* The k-th word of "i f g o" to name; false: there is none. A cell of one gate has no word for it: it is h. */
+static bool gate_name(weft__cell cell, int k, char *name, size_t size)
+{
+    const char *at = *gate_names[cell] ? gate_names[cell] : "h";
+    for (int i = 0; i < k; i++)
+        at += strcspn(at, " "), at += strspn(at, " ");
+    snprintf(name, size, "%.*s", (int)strcspn(at, " "), at);
+    return *name;
+}
+
+/* ---- whether to ---- */
+bool weft_rnn_set_traced(weft_rnn *r, bool on)
+{
+    weft__traces *t = weft__traces_of(r);
+    bool was = t && t->on;
+    if (!t || t->w->status)
+        return was;
+    if (on && t->own)
+        return weft__fail(t->w, WEFT_EARG,
+                          "rnn_set_traced: the layer's cell is the program's own, which sees all itself"),
+               was;
+    if (on && !t->of)
+        t->of = weft__layer(weft_rnn_module(r), (size_t)(t->layers * t->directions) * sizeof *t->of);
+    t->on = on && t->of;
+    return was;
+}
+
+bool weft__traces_can(const weft__traces *t, const char *function, bool composed, bool lean)
+{
+    if (t->on && (composed || lean))
+        weft__fail(t->w, WEFT_EARG,
+                   "%s: the layer is traced, see weft_rnn_set_traced, and %s; a fused layer that keeps its "
+                   "gates is expected",
+                   function, lean ? "lean" : "composed");
+    return !t->w->status;
+}
+
+/* ---- forward ---- */
+static weft_tensor *like(const weft_tensor *h, int64_t columns)
+{
+    weft__form f = h->f;
+    f.size[1] = columns;
+    return weft__empty(h->w, &f);
+}
+
+void weft__trace_begin(weft__trace *t, const weft__direction *d, const weft_call *c)
+{
+    uint64_t run = t->run + 1;
+    weft_tensor *h = c->y[0], *gates = c->y[weft__states(d->cell)];
+    *t = (weft__trace){ .run = run, .cell = d->cell, .hidden = d->hidden, .step = h->w->step };
+    t->h = h, t->c = d->has_c ? c->y[1] : NULL, t->gates = gates;
+    t->kept = like(h, width(gates)), t->dgates = like(h, width(gates)), t->dh = like(h, width(h));
+    t->dc = t->c ? like(h, d->hidden) : NULL;
+    weft_tensor *w_hr = d->in[WEFT__W_HR];
+    WEFT_NO_GRAD(h->w)
+    t->w_hr = w_hr && weft_ok(h->w) ? weft_scale(weft_detach(w_hr), 1) : NULL;
+}
+
+/* ---- on the way back ---- */
+static real *zeros(const weft_call *c, int64_t n)
+{
+    weft *w = c->y[0]->w;
+    real *p = weft__take(w, &w->data, n * (int64_t)sizeof *p);
+    if (p)
+        RUN(c, fill, n, 0, p);
+    return p;
+}
+
+/* Of the n tokens of a step, from a row on: what their own results got, and what later tokens hand on. */
+static void arrive(const weft_call *c, int64_t n, const real *given, const real *carried, real *to)
+{
+    if (given)
+        RUN(c, scale, n, 1, given, to, false);
+    RUN(c, scale, n, 1, carried, to, given != NULL);
+}
+
+static void step_back(const weft_call *c, const weft__trace *t, weft__recurrence *r, int64_t at)
+{
+    const int64_t row = r->start.host[at], n = r->live.host[at], W = r->width, H = r->hidden;
+    const real *dy = r->dy, *dyc = r->dyc;
+    arrive(c, n * W, dy ? dy + row * W : NULL, r->carry_h, t->dh->data + row * W);
+    if (t->dc)
+        arrive(c, n * H, dyc ? dyc + row * H : NULL, r->carry_c, t->dc->data + row * H);
+    r->from = at, r->to = at + 1;
+    RUN(c, recur_back, r);
+}
+
+void weft__trace_back(const weft_call *c, weft__trace *t, uint64_t run, weft__recurrence r, int64_t columns)
+{
+    weft *w = c->y[0]->w;
+    if (t->run != run || w->status)
+        return;
+    const int64_t before = weft__position(&w->data), all = r.tokens * width(t->gates);
+    r.gates = t->dgates->data, r.dy = weft_op_dy(c, 0), r.dyc = r.c ? weft_op_dy(c, 1) : NULL;
+    r.carry_h = zeros(c, columns * r.width), r.carry_c = r.c ? zeros(c, columns * r.hidden) : NULL;
+    r.dh = r.w_hr ? zeros(c, r.tokens * r.width) : NULL;
+    if (!w->status && all) {
+        RUN(c, scale, all, 1, t->gates->data, t->kept->data, false);
+        RUN(c, scale, all, 1, t->gates->data, t->dgates->data, false);
+        for (int64_t i = 0; i < r.steps && !w->dev.failure[0]; i++)
+            step_back(c, t, &r, r.reverse ? i : r.steps - 1 - i);
+    }
+    t->gates = t->kept, t->passed = true;
+    weft__back_to(w, &w->data, before);
+}
+
+/* ---- reading ---- */
+/* Constants, in the layout of the run's x. */
+static weft_tensor *shown(const weft__traces *all, weft_tensor *packed)
+{
+    weft_tensor *t = weft__arranged_as(packed, &all->as);
+    weft__form f = all->plain;
+    if (f.rank)
+        f.size[f.rank - 1] = width(t), t = weft__view(t, &f);
+    return t;
+}
+
+/* Numbers of their own: the walk back will overwrite the gates. */
+static weft_tensor *slot(weft_tensor *gates, const weft__trace *t, int k)
+{
+    return weft_scale(weft_slice(gates, 1, k * t->hidden, (k + 1) * t->hidden), 1);
+}
+
+static int gate_of(const weft__trace *t, char letter)
+{
+    char name[8];
+    int k = 0;
+    while (gate_name(t->cell, k, name, sizeof name) && *name != letter)
+        k++;
+    return k;
+}
+
+/* What came by c's own way, and what came through h = o tanh(c). */
+static weft_tensor *arrived_at_c(const weft__trace *t)
+{
+    weft_tensor *dh = t->w_hr ? weft_matmul(t->dh, t->w_hr) : t->dh, *squashed = weft_tanh(t->c);
+    weft_tensor *by_tanh = weft_mul(dh, slot(t->gates, t, gate_of(t, 'o')));
+    return weft_add(t->dc, weft_sub(by_tanh, weft_mul(by_tanh, weft_square(squashed))));
+}
+
+static void show(const weft__traces *all, const weft__trace *t, weft_rnn_traced *out)
+{
+    while (out->gates < weft__gates(t->cell) &&
+           gate_name(t->cell, out->gates, out->name[out->gates], sizeof *out->name)) {
+        int k = out->gates++;
+        out->gate[k] = shown(all, slot(t->gates, t, k));
+        out->dgate[k] = t->passed ? shown(all, slot(t->dgates, t, k)) : NULL;
+    }
+    out->h = shown(all, weft_detach(t->h)), out->c = t->c ? shown(all, weft_detach(t->c)) : NULL;
+    out->dh = t->passed ? shown(all, weft_detach(t->dh)) : NULL;
+    out->dc = t->passed && t->c ? shown(all, arrived_at_c(t)) : NULL;
+}
+
+static bool is_there(weft *w, const weft__traces *all, int layer, bool reverse)
+{
+    const weft__trace *t = all && all->of ? all->of + layer * all->directions + reverse : NULL;
+    if (!all)
+        weft__fail(w, WEFT_EARG, "rnn_trace: the layer is NULL or could not be made");
+    else if (layer < 0 || layer >= all->layers || (reverse && all->directions == 1))
+        weft__fail(w, WEFT_EARG, "rnn_trace: layer %d%s is asked for; there are %d, of %d direction%s", layer,
+                   reverse ? ", reverse," : "", all->layers, all->directions,
+                   all->directions == 1 ? "" : "s");
+    else if (!t || !t->run)
+        weft__fail(w, WEFT_EARG, "rnn_trace: the layer has not run since weft_rnn_set_traced(r, true)");
+    else if (t->step != w->step)
+        weft__fail(w, WEFT_EARG, "rnn_trace: the step of the layer's last run has ended");
+    return !w->status;
+}
+
+weft_rnn_traced weft_rnn_trace(weft_rnn *r, int layer, bool reverse)
+{
+    weft__traces *all = weft__traces_of(r);
+    weft *w = all ? all->w : weft__no_context();
+    weft_rnn_traced out = { .gates = 0 };
+    if (w->status || !is_there(w, all, layer, reverse))
+        return out;
+    const weft__trace *t = all->of + layer * all->directions + reverse;
+    const char *wrong = weft__wrong(w, t->h);
+    if (wrong)
+        return weft__fail(w, WEFT_EARG, "rnn_trace: the result of the layer's last run %s", wrong), out;
+    WEFT_NO_GRAD(w) show(all, t, &out);
+    return weft_ok(w) ? out : (weft_rnn_traced){ .gates = 0 };
+}

@@ -1,0 +1,314 @@
+/* test_trace.c - what goes on inside fused layers: the trace leaves outputs and gradients as they are, its
+ * gates and states are those of the equations, its gradients those that the weights' are sums of and that
+ * single steps give, with the same bits in every layout; and what it refuses. */
+#include "tests/rnn/rnn_kinds.h"
+
+static bag plain, traced;
+
+static weft_tensor *in_rows(weft_tensor *x)
+{
+    weft_lengths l = weft_lengths_of(x);
+    int32_t row[16], column[16];
+    int64_t rows;
+    cr_assert_eq(weft_first_fit(&l, 20, row, column, &rows), WEFT_OK);
+    return weft_to_rows(x, &(weft_placement){ rows, 20, row, column });
+}
+static weft_tensor *packed(weft_tensor *x) { return weft_to_layout(x, WEFT_PACKED); }
+static weft_tensor *(*const layouts[])(weft_tensor *) = { NULL, packed, in_rows };
+
+static int32_t len[12];
+static weft_lengths any_lengths(void)
+{
+    weft_lengths l = { .n = 1 + (int64_t)dice(COUNT(len)), .len = len };
+    dice_lengths(len, l.n, 20);
+    return l;
+}
+static weft_rnn *any_layer(weft *w, int i, kind *k)
+{
+    char name[24];
+    snprintf(name, sizeof name, "m%d", i);
+    *k =
+        (kind){ i % CELLS,
+                { .input = 3, .hidden = i % 3 ? 5 : 33, .layers = 1 + i / 3 % 2, .bidirectional = i / 2 % 2 },
+                i / 5 % 2 };
+    return rnn_of(weft_module_new(w, name), "r", k);
+}
+
+/* ---- a traced layer is the same layer ---- */
+Test(trace, changes_no_bit)
+{
+    FOR_DEVICES(w)
+    for (int i = 0; i < rounds(24, 200); i++) {
+        kind k;
+        dice_seed((uint64_t)i);
+        weft_lengths l = any_lengths();
+        weft_rnn *r = any_layer(w, i, &k);
+        all_of(w, &k, r, &l, layouts[i % COUNT(layouts)], &plain);
+        cr_assert(!weft_rnn_set_traced(r, true));
+        all_of(w, &k, r, &l, layouts[i % COUNT(layouts)], &traced);
+        cr_assert_eq(plain.n, traced.n);
+        same_bits(cell_name[k.cell], traced.v, plain.v, plain.n);
+        cr_assert(weft_rnn_set_traced(r, false));
+    }
+}
+
+/* ---- what is in it, of one layer ---- */
+typedef struct {
+    weft_rnn_out out;
+    weft_tensor *loss;
+    weft_rnn_traced before, t;
+} traced_run;
+
+static traced_run run_of(weft_rnn *r, const kind *k, weft_tensor *x, int64_t n)
+{
+    weft *w = weft_context_of(x);
+    traced_run it = { .out = weft_rnn_run(r, x, random_state(w, k, n)) };
+    it.before = weft_rnn_trace(r, 0, k->o.bidirectional);
+    OK(w);
+    cr_assert(!it.before.dh && !it.before.dc && !it.before.dgate[0]);
+    weft_backward(it.loss = loss_of(it.out));
+    it.t = weft_rnn_trace(r, 0, k->o.bidirectional);
+    OK(w);
+    return it;
+}
+
+static void put_trace(bag *b, const weft_rnn_traced *t)
+{
+    b->n = 0;
+    for (int g = 0; g < t->gates; g++)
+        put(b, t->gate[g]), put(b, t->dgate[g]);
+    put(b, t->h), put(b, t->dh);
+    if (t->c)
+        put(b, t->c), put(b, t->dc);
+}
+
+Test(trace, the_same_bits_in_every_layout)
+{
+    FOR_DEVICES(w)
+    for (int i = 0; i < rounds(16, 100); i++) {
+        kind k;
+        dice_seed((uint64_t)i);
+        weft_lengths l = any_lengths();
+        weft_rnn *r = any_layer(w, i, &k);
+        weft_rnn_set_traced(r, true);
+        for (int j = 0; j < COUNT(layouts); j++) {
+            weft_tensor *x = random_ragged(w, 4, k.o.input, &l);
+            traced_run it = run_of(r, &k, layouts[j] ? layouts[j](x) : x, l.n);
+            put_trace(j ? &traced : &plain, &it.t);
+            cr_assert(weft_layout_of(it.t.h) == weft_layout_of(layouts[j] ? layouts[j](x) : x));
+            same_in_company(cell_name[k.cell], traced.v, plain.v, j ? plain.n : 0);
+            weft_zero_grad(weft_rnn_module(r));
+            weft_clear(w);
+        }
+    }
+}
+
+/* The gates' gradients, summed over tokens, are the biases'; times x those of weight_ih. */
+static void sums_are_the_weights(weft_rnn *r, const kind *k, weft_tensor *x, const weft_rnn_traced *t)
+{
+    weft_module *m = weft_rnn_module(r);
+    weft_tensor *db = weft_grad(weft_find_parameter(m, "bias_ih_l0")),
+                *dw = weft_grad(weft_find_parameter(m, "weight_ih_l0"));
+    for (int g = 0; g < t->gates; g++) {
+        int64_t H = k->o.hidden;
+        weft_tensor *d = weft_plain(weft_to_layout(t->dgate[g], WEFT_CONCAT)),
+                    *rows = weft_plain(weft_to_layout(x, WEFT_CONCAT));
+        close_to(t->name[g], numbers(weft_sum(d, 0)), numbers(weft_slice(db, 0, g * H, (g + 1) * H)), H,
+                 TOL(1e-11, 2e-4));
+        close_to(t->name[g], numbers(weft_matmul(weft_transpose(d, 0, 1), rows)),
+                 numbers(weft_slice(dw, 0, g * H, (g + 1) * H)), H * k->o.input, TOL(1e-11, 2e-4));
+    }
+}
+
+Test(trace, gates_gradients_add_up_to_the_weights)
+{
+    FOR_DEVICES(w)
+    for (int i = 0; i < 2 * CELLS; i++) {
+        kind k;
+        dice_seed((uint64_t)i);
+        weft_lengths l = any_lengths();
+        weft_rnn *r = any_layer(w, i, &k);
+        if (k.o.layers > 1 || k.o.bidirectional)
+            continue;
+        weft_rnn_set_traced(r, true);
+        weft_tensor *x = random_ragged(w, 4, k.o.input, &l);
+        traced_run it = run_of(r, &k, x, l.n);
+        sums_are_the_weights(r, &k, x, &it.t);
+        weft_clear(w);
+    }
+}
+
+/* ---- against single steps, whose states can be asked for ---- */
+enum { STEPS = 9 };
+
+/* What arrives at a state: at y and at the state that goes on are two results, and the sum is all. */
+static void arrived_by_steps(weft *w, const kind *k, weft_rnn *r, weft_tensor *x, weft_tensor *dh[STEPS],
+                             weft_tensor *h[STEPS])
+{
+    weft_tensor *by[2 * STEPS], *d[2 * STEPS];
+    weft_rnn_out o = { NULL, random_state(w, k, 1) };
+    for (int t = 0; t < STEPS; t++) {
+        o = weft_rnn_step(r, weft_slice(weft_plain(x), 0, t, t + 1), o.last);
+        by[t] = o.y, by[STEPS + t] = o.last.h;
+    }
+    weft_rnn_out whole = { weft_concat(by, STEPS, 0), o.last };
+    weft_gradients(loss_of(whole), by, 2 * STEPS, d);
+    for (int t = 0; t < STEPS; t++) {
+        dh[t] = weft_add(d[t], weft_reshape(d[STEPS + t], WEFT_SHAPE(1, width_of(k))));
+        h[t] = by[t];
+    }
+    OK(w);
+}
+
+/* The gradient of g's sum is that of c through c' = f c + i g, so it tells what arrived at c. */
+static void c_is_seen_through_g(const weft_rnn_traced *t)
+{
+    int g = t->gates == 4 ? 2 : 1;
+    int64_t n = weft_numel(t->dc);
+    weft_tensor *f = t->gate[0], *one = weft_full(weft_context_of(f), 1, WEFT_SHAPE(1)),
+                *in = t->gates == 4 ? t->gate[0] : weft_sub(one, f);
+    weft_tensor *slope = weft_sub(one, weft_square(t->gate[g]));
+    close_to("dc", numbers(weft_plain(weft_mul(weft_mul(t->dc, in), slope))),
+             numbers(weft_plain(t->dgate[g])), n, TOL(1e-12, 1e-5));
+}
+
+static void same_as_steps(weft *w, const kind *k, weft_rnn *r)
+{
+    const int32_t one[] = { STEPS };
+    int64_t W = width_of(k);
+    weft_tensor *x = random_ragged(w, 4, k->o.input, &(weft_lengths){ .n = 1, .len = one });
+    weft_tensor *dh[STEPS], *h[STEPS];
+    traced_run it = run_of(r, k, x, 1);
+    weft_rnn_set_traced(r, false);
+    arrived_by_steps(w, k, r, x, dh, h);
+    for (int t = 0; t < STEPS; t++) {
+        close_to("h", numbers(weft_plain(it.t.h)) + t * W, numbers(h[t]), W, TOL(1e-12, 1e-5));
+        close_to("dh", numbers(weft_plain(it.t.dh)) + t * W, numbers(dh[t]), W, TOL(1e-10, 1e-4));
+    }
+    if (it.t.c)
+        c_is_seen_through_g(&it.t);
+    cr_assert((it.t.c != NULL) == has_c(k));
+}
+
+Test(trace, gradients_of_states_are_those_of_single_steps)
+{
+    FOR_DEVICES(w)
+    for (int i = 0; i < CELLS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "s%d", i);
+        kind k = { i, { .input = 3, .hidden = 5, .layers = 1 }, true };
+        weft_rnn *r = rnn_of(weft_module_new(w, name), "r", &k);
+        weft_rnn_set_traced(r, true);
+        same_as_steps(w, &k, r);
+        weft_clear(w);
+    }
+}
+
+/* ---- an LSTM in numbers ---- */
+Test(trace, gates_are_those_of_the_equations)
+{
+    static const char *const names[CELLS] = { "h", "h", "rzn", "fn", "ifgo", "fgo", "ifgo", "fgo" };
+    FOR_DEVICES(w)
+    {
+        weft_module *m = weft_module_new(w, "m");
+        const int32_t two[] = { 2 };
+        for (int i = 0; i < CELLS; i++) {
+            char letters[8] = "", name[8];
+            snprintf(name, sizeof name, "r%d", i);
+            kind k = { i, { .input = 3, .hidden = 4 }, false };
+            weft_rnn *r = rnn_of(m, name, &k);
+            weft_rnn_set_traced(r, true);
+            weft_rnn_run(r, random_ragged(w, 4, 3, &(weft_lengths){ .n = 1, .len = two }), WEFT_ZERO_STATE);
+            weft_rnn_traced t = weft_rnn_trace(r, 0, false);
+            for (int g = 0; g < t.gates; g++)
+                strcat(letters, t.name[g]);
+            cr_assert_str_eq(letters, names[i]);
+            if (i != LSTM)
+                continue;
+            close_to("c", numbers(weft_plain(t.c)),
+                     numbers(weft_mul(weft_plain(t.gate[0]), weft_plain(t.gate[2]))), 4, TOL(1e-15, 1e-6));
+            close_to("h", numbers(weft_plain(t.h)),
+                     numbers(weft_mul(weft_plain(t.gate[3]), weft_tanh(weft_plain(t.c)))), 8,
+                     TOL(1e-15, 1e-6));
+        }
+        weft_clear(w);
+    }
+}
+
+/* ---- in use ---- */
+Test(trace, without_recording_and_of_plain_numbers)
+{
+    FOR_DEVICES(w)
+    {
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r =
+            weft_gru_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4, .bidirectional = true });
+        weft_rnn_set_traced(r, true);
+        WEFT_NO_GRAD(w)
+        weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(2, 5, 3)), WEFT_ZERO_STATE);
+        weft_rnn_traced t = weft_rnn_trace(r, 0, true);
+        OK(w);
+        cr_assert(t.gates == 3 && !t.c && !t.dh && weft_rank(t.gate[2]) == 3);
+        cr_assert(weft_size(t.gate[2], 0) == 2 && weft_size(t.gate[2], 1) == 5 &&
+                  weft_size(t.gate[2], 2) == 4);
+        weft_clear(w);
+    }
+}
+
+/* What was read before the walk back is what it was; of two runs the trace is the last one's. */
+Test(trace, is_of_the_last_run)
+{
+    FOR_DEVICES(w)
+    {
+        weft_module *m = weft_module_new(w, "m");
+        weft_rnn *r = weft_elman_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4 });
+        weft_rnn_set_traced(r, true);
+        weft_tensor *one = random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)),
+                    *two = random_tensor(w, 4, WEFT_SHAPE(1, 3, 3));
+        weft_tensor *y1 = weft_rnn_run(r, one, WEFT_ZERO_STATE).y,
+                    *y2 = weft_rnn_run(r, two, WEFT_ZERO_STATE).y;
+        weft_rnn_traced before = weft_rnn_trace(r, 0, false);
+        weft_real gate[12];
+        memcpy(gate, numbers(before.gate[0]), sizeof gate);
+        weft_backward(weft_sum_all(y1));
+        cr_assert(!weft_rnn_trace(r, 0, false).dh);
+        weft_backward(weft_sum_all(y2));
+        weft_rnn_traced t = weft_rnn_trace(r, 0, false);
+        OK(w);
+        same_bits("gate", numbers(before.gate[0]), gate, 12);
+        same_bits("gate", numbers(t.gate[0]), gate, 12);
+        cr_assert(weft_size(t.dh, 1) == 3 && numbers(t.dh)[11] == 1);
+        weft_clear(w);
+    }
+}
+
+Test(trace, what_it_refuses)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *r = weft_lstm_new(m, "r", &(weft_rnn_opts){ .input = 3, .hidden = 4 }),
+             *lean = weft_lstm_new(m, "lean", &(weft_rnn_opts){ .input = 3, .hidden = 4, .lean = true });
+    cr_assert_eq(weft_rnn_trace(r, 0, false).gates, 0);
+    FAILS(w, WEFT_EARG, "rnn_trace: the layer has not run since weft_rnn_set_traced");
+    weft_rnn_set_traced(r, true), weft_rnn_set_traced(lean, true);
+    weft_tensor *x = random_tensor(w, 3, WEFT_SHAPE(1, 2, 3));
+    weft_rnn_run(lean, x, WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "m.lean: rnn_run: the layer is traced, see weft_rnn_set_traced, and lean");
+    weft_rnn_set_composed(r, true);
+    weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
+    FAILS(w, WEFT_EARG, "and composed; a fused layer");
+    weft_rnn_set_composed(r, false);
+    weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
+    OK(w);
+    weft_rnn_trace(r, 1, false);
+    FAILS(w, WEFT_EARG, "layer 1 is asked for; there are 1, of 1 direction");
+    weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
+    weft_rnn_trace(r, 0, true);
+    FAILS(w, WEFT_EARG, "layer 0, reverse, is asked for");
+    weft_rnn_run(r, random_tensor(w, 3, WEFT_SHAPE(1, 2, 3)), WEFT_ZERO_STATE);
+    weft_clear(w);
+    weft_rnn_trace(r, 0, false);
+    FAILS(w, WEFT_EARG, "the step of the layer's last run has ended");
+    cr_assert(!weft_rnn_set_traced(NULL, true) && !weft_rnn_trace(NULL, 0, false).gates);
+    CLEAN(w);
+}
