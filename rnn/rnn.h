@@ -72,8 +72,8 @@ weft_state weft__own_step(const weft__direction *, weft_tensor *x, weft_tensor *
 weft_state weft__recurrent(const weft__direction *);
 weft_state weft__recurrent_composed(const weft__direction *);
 
-/* trace.c: whether a layer may run so, else the context fails; after the call has run; on its way back, before
- * the gates are destroyed. r: the recurrence with all that it has forwards, columns: the most of a step. */
+/* trace.c: whether a layer may run so, else the context fails; after the call has run; on its way back,
+ * before the gates are destroyed. r: the recurrence with all that it has forwards, columns: the most of a step. */
 bool weft__traces_can(const weft__traces *, const char *function, bool composed, bool lean);
 void weft__trace_begin(weft__trace *, const weft__direction *, const weft_call *);
 void weft__trace_back(const weft_call *, weft__trace *, uint64_t run, weft__recurrence r, int64_t columns);

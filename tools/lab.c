@@ -134,8 +134,8 @@ static const struct {
                    { "adversaries", lab_ask_adversaries },
                    { "cost", lab_compare_costs },
                    { "times", lab_measure_times },
-                   { "gradients", lab_measure_gradients },
-                   { "learning", lab_learn } };
+                   { "learning", lab_learn },
+                   { "gradients", lab_measure_gradients } };
 enum { EXPERIMENTS = sizeof experiment / sizeof *experiment };
 
 /* "NAME,NAME"; false: the error was said. */
@@ -150,7 +150,7 @@ static bool choose_experiments(const char *names, unsigned *leave_out)
         if (i == EXPERIMENTS)
             return say_error(USAGE,
                              "lab: --only: there is no experiment \"%.*s\"; layouts, contamination, "
-                             "adversaries, cost, times, gradients and learning are there",
+                             "adversaries, cost, times, learning and gradients are there",
                              n < 40 ? (int)n : 40, at),
                    false;
         *leave_out &= ~(1u << i);
