@@ -121,8 +121,8 @@ WEFT_API weft_status weft_plan_refuse(weft_status status, const char *format, ..
 /* cells: rows times width. steps: the sum of widths. runs: of equal live counts, the sum over the
  * batches of distinct lengths above 0. eta2: between-batch over total sum of squares of the lengths
  * of segments, 0 if all are equal. cuts: segments that do not begin their sequence. l1, l2: the
- * least number of rows of that capacity, ceil(tokens / capacity), and Martello & Toth's 1990 bound;
- * 0 without a capacity. */
+ * least number of rows of that capacity, ceil(tokens / capacity), and Martello & Toth's 1990 bound,
+ * which is of whole sequences and l1 where one is cut; 0 without a capacity. */
 typedef struct {
     int64_t batches, rows, segments, tokens, cells, steps, runs, empty, dropped, cuts, l1, l2;
     double fill, eta2, mean_live, segments_per_row;

@@ -66,6 +66,24 @@ test_catches "a planner's rule a little wrong, by its second writing" plan/fits.
 test_catches "an order that is not drawn, by drawing it before" plan/chunk.c 's/weft__plan_drawn\(o, n\)/weft__plan_order(n)/' plan/test_endless
 test_catches "a fuller row that is closed, by data without end"  plan/slots.c 's/heap\[0\]\.load \+= len\[order\[k\]\]/heap[0].load += len[order[n - 1 - k]]/' plan/test_endless
 test_catches "a step's rows counted one too many, by their sum"  plan/cost.c 's/step_ms\(c, \(double\)k\)/step_ms(c, (double)k + 1)/' plan/test_cost
+# The definitions of planners in Python, beside a command linked with a source that has a bug.
+definitions_catch() {                   # NET SOURCE SED WORDS
+    local into=$BUILD/planted/sources out
+    all=$((all + 1))
+    rm -rf "$into"; mkdir -p "$into"
+    sed -E "$3" "$2" >"$into/planted.c"
+    if cmp -s "$2" "$into/planted.c"; then echo "  FAIL  $1: there is no such place in $2"; return; fi
+    if ! out=$({ $MAKE -s V= "$BUILD/weft" && ${CC:-cc} -std=c11 -D_GNU_SOURCE -I. -O1 -c -o "$into/planted.o" "$into/planted.c" &&
+            ${CC:-cc} -o "$into/weft" "$BUILD"/tools/*.o "$BUILD"/tools/*/*.o "$into/planted.o" "$BUILD/libweft.a" -ljansson $(${PKG_CONFIG:-pkg-config} --libs hdf5 zlib) -ldl -lm -lpthread; } 2>&1 </dev/null); then
+        printf '  FAIL  %s: does not build\n%s\n' "$1" "$out"; return
+    fi
+    if out=$(B=$into V='' bash tests/test_reference.sh 2>&1 </dev/null); then printf '  FAIL  %s: it did not catch its bug\n' "$1"
+    elif printf '%s' "$out" | grep -qE "$4"; then good=$((good + 1)); printf '  ok    %s\n' "$1"
+    else printf '  FAIL  %s: it says\n%s\n' "$1" "$out"; fi
+}
+if command -v python3 >/dev/null; then
+    definitions_catch "a bound a little wrong, by its definition in Python" plan/figures.c 's/(len\[order\[long_ones\]\]) > capacity/\1 >= capacity/' 'l2 is [0-9]+, by its definition'
+else echo "  no python3: the definitions of planners had no bug to catch"; fi
 all=$((all + 1))                        # the fuzzers' net: a reader that loses a byte of some lines
 if out=$($MAKE -s BUILD="$BUILD" fuzz READERS=planted RUNS=300000 2>&1 </dev/null); then printf '  FAIL  the fuzzers did not catch a planted reader\n%s\n' "$out"
 elif printf '%s' "$out" | grep -q '1 silent changes'; then good=$((good + 1)); printf '  ok    a lost byte, by the fuzzers\n'
