@@ -1,0 +1,38 @@
+/* lesson.h - what every lesson has: the program that it shows, the check of a student's answer, a picture.
+ * A lesson's own lesson.h declares what the student writes; show.c and check.c define the functions below. */
+#ifndef WEFT_LESSON_H
+#define WEFT_LESSON_H
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "weft.h"
+
+/* ---- of each lesson: show.c and check.c ---- */
+/* Prints the lesson's numbers, with what the student has written. */
+void show(void);
+/* Writes the lesson's picture, of the same numbers. */
+void draw(const char *path);
+/* Returns if the answer is right; else it has called hint. */
+void check(void);
+
+/* ---- for check.c ---- */
+/* Says in the student's terms what is wrong, and ends the program. */
+_Noreturn void hint(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether |got - want| <= tolerance (1 + |want|) for all n; NaN is never near. */
+bool near(const double *got, const double *want, int n, double tolerance);
+/* Numbers that are the same in every run: between -1 and 1, below n. */
+void   dice_seed(unsigned seed);
+double dice(void);
+int    dice_below(int n);
+void   dice_fill(double *x, int n);
+
+/* ---- for all ---- */
+/* A context of one thread; after an error the program says it and ends, also at lesson_close. */
+weft  *lesson_open(unsigned seed);
+void   lesson_ok(weft *w);
+void   lesson_close(weft *w);
+/* Four digits, the same for every processor: what is below 1e-12 is 0, and there is no -0. */
+const char *digits(double x);
+#endif
