@@ -16,7 +16,7 @@
 #include "rnn/rnn.h"
 
 /* at: which x of the call; -1: absent */
-typedef struct { weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS]; } attributes;
+typedef struct { weft__cell cell; bool reverse; int layer; int8_t at[WEFT__RNN_INPUTS]; } attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
 
 static const attributes *how(const weft_call *c) { return c->attributes; }
@@ -292,12 +292,18 @@ static void recurrent_composed(const weft_call *c, weft_tensor **y)
         y[1] = s.c;
 }
 
+static void describe(const weft_call *c, char *text, size_t size)
+{
+    snprintf(text, size, "layer=%d%s%s", how(c)->layer, how(c)->reverse ? ", reverse" : "",
+             is_lean(c) ? ", lean" : "");
+}
+
 /* ---- the records of a cell ---- */
 /* Lean, which destroys nothing that was saved; with its gates; with a projection, too. */
 #define RECORD(its_name, its_results, is_once)                                                               \
     {                                                                                                        \
         .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run_layer, \
-        .fused = fused, .once = is_once, .composed = recurrent_composed                                      \
+        .fused = fused, .once = is_once, .composed = recurrent_composed, .describe = describe                \
     }
 #define CELL(name, gpu, gates, slots, states, ...) \
     { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true) },
@@ -313,7 +319,7 @@ static const weft_op *op_of(const weft__direction *d)
 
 weft_state weft__recurrent(const weft__direction *d)
 {
-    attributes a = { .cell = d->cell, .reverse = d->reverse };
+    attributes a = { .cell = d->cell, .reverse = d->reverse, .layer = d->layer };
     weft_tensor *x[WEFT__RNN_INPUTS];
     int n = 0;
     for (int k = 0; k < WEFT__RNN_INPUTS; k++) {

@@ -36,7 +36,7 @@ typedef struct weft__own_cell {
 
 typedef struct weft__direction {
     weft__cell cell; const weft__own_cell *own;  /* own NULL: one of core/cells.def */
-    bool has_c, reverse, lean; int64_t hidden;
+    bool has_c, reverse, lean; int layer; int64_t hidden;
     weft_tensor *in[WEFT__RNN_INPUTS];
 } weft__direction;
 
