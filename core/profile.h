@@ -1,6 +1,6 @@
-/* profile.h - how long each operator took, and how much it computed: what weft_profile_of tells and WEFT_LOG=2
- * prints. A context that is not profiling pays one branch an operator; kernels are counted by a table of
- * their own, so without a profile they are called as ever. */
+/* profile.h - how long each operator took, and how much it computed: what weft_profile_of tells and
+ * WEFT_LOG=2 prints. A context that is not profiling pays one branch an operator; kernels are counted by a
+ * table of their own, so without a profile they are called as ever. */
 #ifndef WEFT_PROFILE_H
 #define WEFT_PROFILE_H
 #include "core/core.h"

@@ -1,5 +1,5 @@
-/* tape_svg.c - the tape from top to bottom: a box lies below what it takes, and none above one that ran before
- * it; those beside each other do not depend on each other.
+/* tape_svg.c - the tape from top to bottom: a box lies below what it takes, and none above one that ran
+ * before it; those beside each other do not depend on each other.
  *
  * A result keeps its lane, a column, from its box down to the operator that takes it last, so no arrow goes
  * through a box: it runs down the lane of its source, and in the gap above its operator over to it. */
@@ -120,7 +120,7 @@ static void draw_legend(picture *p)
     if (g->of)
         snprintf(of, sizeof of, "; number | gradient of %%%lld by it", (long long)g->of->node.born - 1);
     weft__svg_text(&p->svg, 24, 54, "tick", WEFT__START,
-                   "blue: operators, from top to bottom as they ran; green: parameters; grey: what was given");
+                   "blue: operators, from top to bottom as they ran; green: parameters; grey: given tensors");
     weft__svg_textf(&p->svg, 24, 72, "tick", WEFT__START, "of one element: its number, else the shape%s", of);
 }
 

@@ -388,7 +388,8 @@ static void files(bad *b)
         FILE_FAILS(weft_plot_lines, path, NULL, &(weft_chart){ .n = 1 }, 1, b->i);
         FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
-        FILE_FAILS(weft_plot_tape, path, b->name, b->w, b->x);  FILE_FAILS(weft_plot_tape, path, NULL, NULL, X);
+        FILE_FAILS(weft_plot_tape, path, b->name, b->w, X);
+        FILE_FAILS(weft_plot_tape, path, NULL, NULL, X);
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
         TRY(weft_checkpoint_item_size, path, NULL);
         FILE_FAILS(weft_write_file, path, NULL, 1);

@@ -1,5 +1,5 @@
-/* picture.h - what tests of pictures share: the file that is drawn to, a small XML parser, a text that must be
- * escaped. */
+/* picture.h - what tests of pictures share: the file that is drawn to, a small XML parser, a text that must
+ * be escaped. */
 #ifndef WEFT_TESTS_PICTURE_H
 #define WEFT_TESTS_PICTURE_H
 #include <ctype.h>

@@ -84,8 +84,8 @@ static void lies_well(const char *text)
         cr_assert(boxes[i].y >= boxes[i - 1].y, "box %d lies above the one that ran before it", i);
     for (const char *at = text; (at = strstr(at, "<path class=\"axis\" d=\"M")); at++, arrows++) {
         double x, y, turn, a, b, c, d, end_x, end_y;
-        cr_assert_eq(sscanf(at, "<path class=\"axis\" d=\"M%lf %lfV%lfC%lf %lf %lf %lf %lf %lf", &x, &y, &turn,
-                            &a, &b, &c, &d, &end_x, &end_y),
+        cr_assert_eq(sscanf(at, "<path class=\"axis\" d=\"M%lf %lfV%lfC%lf %lf %lf %lf %lf %lf", &x, &y,
+                            &turn, &a, &b, &c, &d, &end_x, &end_y),
                      9);
         cr_assert(turn >= y && end_y > turn, "an arrow leads down");
         run = (box){ x - .5, y + .5, 1, turn - y - 1 };
@@ -207,8 +207,8 @@ Test(tape_pictures, for_graphviz)
             cr_assert(!strncmp(text, "digraph tape {\n", 15) && !strcmp(text + strlen(text) - 2, "}\n"));
             cr_assert_eq(count(text, "[label="), 26 + 6);
             cr_assert_eq(count(text, " -> n"), 2 * 17 + 7 + 3);
-            cr_assert(strstr(text, "label=\"%23 add\\n24.7 | 0\"") && strstr(text, "label=\"given0\\n-4 | 0\""),
-                      "%s", text);
+            cr_assert(strstr(text, "\"%23 add\\n24.7 | 0\"") && strstr(text, "\"given0\\n-4 | 0\""), "%s",
+                      text);
             cr_assert(strstr(text, "label=\"n\\\"et\\\\.\xEF\xBF\xBD\xEF\xBF\xBDweight\\n[2]\""), "%s", text);
             bool inside = false;                 /* a quoted text, which ends in its line */
             for (const char *at = text; *at; at += 1 + (*at == '\\')) {
