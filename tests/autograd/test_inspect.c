@@ -105,6 +105,11 @@ Test(inspect, a_fused_layer_says_which_and_gives_several_results)
                                "[2, 2] packed\n"),
                   "%s", text);
         cr_assert(strstr(text, "%4 = view(%1.1) -> [2, 2]\n"), "c is its second result: %s", text);
+        int depth = 0;
+        for (const char *at = text; *at; at++) {
+            depth += (*at == '[') - (*at == ']');
+            cr_assert(*at != '\n' || depth == 0, "a shape goes over two lines: %s", text);
+        }
         text = unwrapped(w);
         cr_assert(strstr(text, "net.lstm.bias_hh_l1_reverse [8], layer=1, reverse) -> [2, 2] packed\n"), "%s",
                   text);
@@ -189,7 +194,7 @@ Test(inspect, attributes_of_operators)
 
 /* ---- an operator of the program's own ---- */
 static bool like_x(weft_call *c) { weft_op_like(c->y[0], c->x[0]); return true; }
-static void nothing(weft_call *c) { (void)c; }
+static void zeros(weft_call *c) { memset(weft_op_data(c->y[0]), 0, 2 * sizeof(weft_real)); }
 static void says_it(const weft_call *c, char *text, size_t size)
 {
     snprintf(text, size, "%s", (const char *)c->attributes);
@@ -198,7 +203,7 @@ static void says_it(const weft_call *c, char *text, size_t size)
 Test(inspect, an_operator_of_ones_own_describes_itself)
 {
     FOR_DEVICES(w) {
-        weft_op mine = { .name = "mine", .shape = like_x, .forward = nothing, .describe = says_it };
+        weft_op mine = { .name = "mine", .shape = like_x, .forward = zeros, .describe = says_it };
         weft_tensor *x = weft_zeros(w, WEFT_SHAPE(2));
         char longer[400];
         memset(longer, 'x', sizeof longer), longer[399] = 0;

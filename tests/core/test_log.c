@@ -167,6 +167,12 @@ static double ms_now(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+static void wait_ms(double ms)
+{
+    for (double end = ms_now() + ms; ms_now() < end;)
+        ;
+}
+
 /* Each moment is somebody's, and rows stand by their time. */
 static void adds_up(weft_profile p, double least, double most)
 {
@@ -194,18 +200,23 @@ Test(profile, is_switched_on_and_off)
         weft_profile p = weft_profile_of(w);
         adds_up(p, inner_end - inner, ms_now() - outer);
         cr_assert(p.n > 8 && row_of(w, "lstm", true)->calls == 2 && row_of(w, "update", false)->calls == 2);
+        wait_ms(2);
+        inner_end = ms_now();
         cr_assert(weft_set_profiling(w, false) && !weft_set_profiling(w, false));
+        adds_up(weft_profile_of(w), inner_end - inner, ms_now() - outer);
         double whole = weft_profile_of(w).ms;
         step(w, &n);
         cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "off is off");
         weft_set_profiling(w, true);
         step(w, &n);
         cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "on again goes on");
+        wait_ms(2);
+        outer = ms_now();
         weft_reset_profile(w);
         cr_assert_eq(weft_profile_of(w).n, 0);
         step(w, &n);
         cr_assert_eq(row_of(w, "lstm", false)->calls, 1);
-        adds_up(weft_profile_of(w), 0, ms_now() - inner_end);
+        adds_up(weft_profile_of(w), 0, ms_now() - outer);
     }
 }
 
