@@ -105,11 +105,6 @@ Test(inspect, a_fused_layer_says_which_and_gives_several_results)
                                "[2, 2] packed\n"),
                   "%s", text);
         cr_assert(strstr(text, "%4 = view(%1.1) -> [2, 2]\n"), "c is its second result: %s", text);
-        int depth = 0;
-        for (const char *at = text; *at; at++) {
-            depth += (*at == '[') - (*at == ']');
-            cr_assert(*at != '\n' || depth == 0, "a shape goes over two lines: %s", text);
-        }
         text = unwrapped(w);
         cr_assert(strstr(text, "net.lstm.bias_hh_l1_reverse [8], layer=1, reverse) -> [2, 2] packed\n"), "%s",
                   text);
@@ -229,15 +224,22 @@ Test(inspect, lines_are_bounded)
     for (int i = 0; i < 61; i++)
         x[i] = i % 2 ? weft_zeros(w, WEFT_SHAPE(2, 2)) : p;
     weft_tensor *y = weft_concat(x, 61, 0);
+    for (int i = 0; i < 61; i++)
+        x[i] = weft_zeros(w, WEFT_SHAPE(2, 2));
+    weft_concat(x, 61, 0);
     weft_add(weft_sum_all(y), weft_detach(weft_scalar(w, 1.5)));
     OK(w);
     const char *at = tape_of(w);
-    cr_assert(strstr(at, "given29 [2, 2]") && !strstr(at, "given30 [2, 2]") &&
+    cr_assert(strstr(at, "given90 [2, 2]") && !strstr(at, "given91 [2, 2]") &&
               strstr(at, "(..nnnn") && strstr(at, "n.\xC3\xA4[weight"));
     for (const char *end; (end = strchr(at, '\n')); at = end + 1) {
         snprintf(text, sizeof text, "%.*s", (int)(end - at), at);
         cr_assert(strlen(text) <= 100 && strlen(text) > 5, "%zu columns: %s", strlen(text), text);
         cr_assert(*text == '%' || !strncmp(text, "      ", 6), "%s", text);
+        int depth = 0;
+        for (const char *c = text; *c; c++)
+            depth += (*c == '[') - (*c == ']');
+        cr_assert(depth == 0 || strstr(text, "weight"), "a shape goes over two lines: %s", text);
     }
     CLEAN(w);
 }
