@@ -223,7 +223,7 @@ WEFT_API weft_tensor *weft_pool(weft_tensor *ragged, weft_pooling how);
 /* Copies the numbers of a ragged tensor to host memory of exactly bytes bytes, sequence by sequence
  * in the user's order, whatever its layout, without the pads of rows; a plain one as weft_read, and
  * so is all else: it waits, errors are the context's, out is zeros then. */
-WEFT_API void weft_read_sequences(weft_tensor *x, void *out, size_t bytes);
+WEFT_API void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes);
 
 /* ---- attention between ragged tensors ---- *
  * softmax(scale q k^T) v within each sequence, for every head. q [Nq, heads * dk], k [Nk, heads *
@@ -281,10 +281,19 @@ WEFT_API double weft_gradcheck(weft_tensor *(*f)(weft_tensor *const *x, void *us
                                weft_tensor *const *x, int64_t n, int order, void *user);
 
 /* ---- looking at the tape ---- */
-/* Calls fn with every result as it is made; NULL: no function. */
+/* Calls fn with every result as it is made, on the way back, too; NULL: no function. fn may look at
+ * y and read it (weft_print, weft_item, weft_read, weft_read_sequences), and applies no operators.
+ * An operator shows its first result, so a fused recurrent layer shows h of all tokens, once, and
+ * its gates not at all: weft_rnn_set_composed makes every gate of every step a result. */
 WEFT_API void weft_on_result(
     weft *w, void (*fn)(const weft_tensor *y, const char *operator_name, void *user), void *user);
-/* Prints the tape, a line an entry: number, operator, inputs by number, shape. */
+/* Prints the tape, an entry a line, or several where it has more than 100 columns:
+ *     %4 = slice(%3, axis=1, from=0, to=2) -> [5, 2] packed
+ * its number; the operator; where its inputs come from: results of other entries by number ("%3.1":
+ * the second result of %3), parameters and buffers by path, what the program gave or detached as
+ * given0, given1, .., these with shape where they are named first; the operator's attributes; shape
+ * and layout of its result. Of one element the number stands there, too (the device is waited
+ * for). */
 WEFT_API void weft_print_tape(FILE *file, const weft *w);
 
 #ifdef __cplusplus

@@ -59,6 +59,9 @@ struct weft_op {
     bool        once;                            /* fused destroys what was saved */
     /* the same function from operators; walked when fused may not run */
     void (*composed)(const weft_call *, weft_tensor **y);
+    /* for weft_print_tape and weft_plot_tape: writes what the attributes say into `text`, which is
+     * "", as snprintf does ("axis=1, from=0, to=2"); NULL: nothing is shown of them */
+    void (*describe)(const weft_call *, char *text, size_t size);
 };
 
 /* ---- applying it ---- */

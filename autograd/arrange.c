@@ -49,6 +49,13 @@ static void arrange_run(weft_call *c)
             (int32_t *)(void *)Y(c, 0));
 }
 
+static void describe_fill(const weft_call *c, char *text, size_t size)
+{
+    real fill = ((const arrangement *)c->attributes)->fill;
+    if (fill != 0)
+        snprintf(text, size, "fill=%g", (double)fill);
+}
+
 static weft_tensor *arrange_back(const weft_call *c, weft_tensor *dy, int i)
 {
     return weft__arranged(dy, &c->x[i]->f, 0);
@@ -60,7 +67,8 @@ static const weft_op op_arrange = { .name = "to_layout",
                                     .unread = 1,
                                     .shape = arrange_shape,
                                     .forward = arrange_run,
-                                    .backward = arrange_back };
+                                    .backward = arrange_back,
+                                    .describe = describe_fill };
 
 weft_tensor *weft__arranged(weft_tensor *x, const weft__form *to, real fill)
 {

@@ -150,11 +150,23 @@ static void attention_composed(const weft_call *c, weft_tensor **y)
     y[OUT] = compose_attention(c->attributes, c->x, NULL);
 }
 
+static void describe_attention(const weft_call *c, char *text, size_t size)
+{
+    static const char *const masks[] = { "", ", causal from the top left", ", causal to the bottom right",
+                                         ", causal, strict" };
+    const attention *a = c->attributes;
+    char dropout[40] = "";
+    if (a->below)
+        snprintf(dropout, sizeof dropout, ", dropout=%g", a->o.dropout);
+    snprintf(text, size, "heads=%d, scale=%.4g%s%s", a->o.heads, (double)a->scale, masks[a->o.causal],
+             dropout);
+}
+
 #define RECORD(n)                                                                       \
     {                                                                                   \
         .name = "attention", .results = n, .layout = WEFT_CONCAT, .ragged_apart = true, \
         .shape = attention_shape, .forward = attention_run, .fused = attention_fused,   \
-        .composed = attention_composed                                                  \
+        .composed = attention_composed, .describe = describe_attention                  \
     }
 static const weft_op op_attention = RECORD(2), op_attention_map = RECORD(3);
 

@@ -76,6 +76,9 @@ weft_tensor *weft__row_factors(weft *, int64_t rows, double p, const char *name)
 /* pointwise.c */
 /* a function of pointwise.def with one parameter or none */
 weft_tensor *weft__unary(int f, weft_tensor *x, real p);
+const char  *weft__unary_name(int f);
+/* "slope=0.1" of those that have one, else "" */
+void         weft__describe_parameter(int f, real p, char *text, size_t size);
 /* 1 where a > b, 1/2 where equal, else 0 */
 weft_tensor *weft__share(weft_tensor *a, weft_tensor *b);
 /* broadcast.c */
@@ -101,6 +104,8 @@ weft__along  weft__along_axis(const weft_tensor *x, int axis, bool tokens);
 /* the attribute, in the layout in which the input came */
 weft__along  weft__along_now(const weft_call *);
 weft__segments weft__segments_of(const weft__along *);
+/* for `describe` where they are a weft__along */
+void         weft__describe_along(const weft_call *, char *text, size_t size);
 /* without the axis; of tokens [sequences, ..] */
 weft__form   weft__less(const weft__along *);
 /* extreme.c */

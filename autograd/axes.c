@@ -37,12 +37,21 @@ static weft_tensor *permute_back(const weft_call *c, weft_tensor *dy, int i)
         back.axis[o->axis[k]] = k;
     return APPLY_WITH(c->op, back, dy);
 }
+static void describe_order(const weft_call *c, char *text, size_t size)
+{
+    const order *o = c->attributes;
+    char axes[2 * WEFT_RANK + 1] = "";
+    for (int i = 0; i < c->x[0]->f.rank; i++)
+        axes[2 * i] = (char)('0' + o->axis[i]), axes[2 * i + 1] = i + 1 < c->x[0]->f.rank ? ' ' : 0;
+    snprintf(text, size, "axes=%s", axes);
+}
 static const weft_op op_permute = { .name = "permute",
                                     .adds = true,
                                     .unread = 1,
                                     .shape = permute_shape,
                                     .forward = permute_run,
-                                    .backward = permute_back };
+                                    .backward = permute_back,
+                                    .describe = describe_order };
 
 weft_tensor *weft_permute(weft_tensor *x, const int *axes)
 {

@@ -4,7 +4,7 @@
  * gradients of results go back to a list of spare buffers. */
 #include <string.h>
 #include "autograd/backward.h"
-#include "core/log.h"
+#include "core/profile.h"
 
 /* ---- what depends on what is expected ---- */
 static void reach(weft *w, int64_t from, int64_t to)
@@ -100,17 +100,17 @@ static void pass(weft *w, weft_call *c, bool *spent)
     w->tape->passing = NULL;
 }
 
-/* By WEFT_LOG=2. A raw function looks at inputs and results, and at the gradients of both. */
-static void pass_logged(weft *w, weft_call *c, bool *spent)
+/* If profiling. A raw function looks at inputs and results, and at the gradients of both. */
+static void pass_timed(weft *w, weft_call *c, bool *spent)
 {
-    weft__log_row *before = weft__log_enter(w, c->op->name, true);
+    weft__timed *before = weft__profile_enter(w, c->op->name, true);
     bool raw = c->op->fused && !w->recording && !*spent;
     for (int i = 0; raw && i < c->n; i++)
-        weft__log_bytes(w, 2 * weft__bytes(&c->x[i]->f));
+        weft__profile_bytes(w, 2 * weft__bytes(&c->x[i]->f));
     for (int k = 0; raw && k < c->m; k++)
-        weft__log_bytes(w, 2 * weft__bytes(&c->y[k]->f));
+        weft__profile_bytes(w, 2 * weft__bytes(&c->y[k]->f));
     pass(w, c, spent);
-    weft__log_leave(w, before);
+    weft__profile_leave(w, before);
 }
 
 static void drop_gradient(weft *w, weft_tensor *y)
@@ -133,7 +133,7 @@ static void walk_back(weft *w, int64_t top, int64_t bottom)
         weft_mark here = weft_mark_here(w);
         any = any && weft__as_it_was(&w->tape->entry[e]);
         if (any)
-            (w->logging ? pass_logged : pass)(w, c, &spent);
+            (w->profiling ? pass_timed : pass)(w, c, &spent);
         w->tape->entry[e].spent = spent;
         if (any && !w->recording && !w->status)
             weft__rewind_numbers(w, here);

@@ -2,7 +2,7 @@
  * function, the tape. apply.c lets its inputs agree first, and arrange.c brings them to a layout. */
 #include <string.h>
 #include "autograd/autograd.h"
-#include "core/log.h"
+#include "core/profile.h"
 
 /* ---- before it ---- */
 static bool inputs_are_usable(weft *w, const weft_op *op, weft_tensor *const *x, int n)
@@ -63,18 +63,25 @@ static void run_forward(weft *w, weft_call *c)
     weft__work_end(w, &work);
 }
 
-/* by WEFT_LOG=2: what runs on the way back is the time of the entry that is passed */
-static void logged(weft *w, weft_call *c)
+/* if profiling: what runs on the way back is the time of the entry that is passed */
+static void timed(weft *w, weft_call *c)
 {
     bool own = !w->tape->walking;
-    weft__log_row *before = own ? weft__log_enter(w, c->op->name, false) : NULL;
+    weft__timed *before = own ? weft__profile_enter(w, c->op->name, false) : NULL;
     for (int i = 0; i < c->n; i++)
-        weft__log_bytes(w, weft__bytes(&c->x[i]->f));
+        weft__profile_bytes(w, weft__bytes(&c->x[i]->f));
     for (int k = 0; k < c->m; k++)
-        weft__log_bytes(w, weft__bytes(&c->y[k]->f));
+        weft__profile_bytes(w, weft__bytes(&c->y[k]->f));
     run_forward(w, c);
     if (own)
-        weft__log_leave(w, before);
+        weft__profile_leave(w, before);
+}
+
+static void show(struct weft__tape *t, const weft_call *c)
+{
+    t->watching = true;
+    t->watch(c->y[0], c->op->name, t->watch_user);
+    t->watching = false;
 }
 
 static bool run_call(weft_call *c)
@@ -85,16 +92,16 @@ static bool run_call(weft_call *c)
             c->y[k]->data = c->x[0]->data, c->y[k]->node.base = c->x[0]->step ? c->x[0]->node.base : c->x[0];
         else if (!c->y[k]->data && !(c->y[k]->data = weft__take(w, &w->data, weft__room(&c->y[k]->f))))
             return false;
-    if (c->op->forward && w->logging)
-        logged(w, c);
+    if (c->op->forward && w->profiling)
+        timed(w, c);
     else if (c->op->forward)
         run_forward(w, c);
     if (w->dev.fault.is || w->dev.failure[0])
         weft__check_faults(w, c->op->name);
     if (w->check)
         weft__check_results(c, c->op->moves || !c->op->forward);
-    if (w->tape->watch)
-        w->tape->watch(c->y[0], c->op->name, w->tape->watch_user);
+    if (w->tape->watch && !w->tape->watching)
+        show(w->tape, c);
     return !w->status;
 }
 

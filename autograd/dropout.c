@@ -28,13 +28,20 @@ static weft_tensor *dropout_back(const weft_call *c, weft_tensor *dy, int i)
     return APPLY_WITH(c->op, d, dy);
 }
 
+static void describe_dropout(const weft_call *c, char *text, size_t size)
+{
+    const drop *d = c->attributes;
+    snprintf(text, size, "p=%g%s", (double)d->p, d->per_sequence ? ", per sequence" : "");
+}
+
 static const weft_op op_dropout = { .name = "dropout",
                                     .adds = true,
                                     .in_place = true,
                                     .unread = 1,
                                     .shape = dropout_shape,
                                     .forward = dropout_run,
-                                    .backward = dropout_back };
+                                    .backward = dropout_back,
+                                    .describe = describe_dropout };
 
 weft_tensor *weft__row_factors(weft *w, int64_t rows, double p, const char *name)
 {

@@ -78,15 +78,15 @@ static weft_tensor *pick_back(const weft_call *c, weft_tensor *dy, int i)
     {                                                                                                    \
         {                                                                                                \
             .name = "max", .results = 2, of, .unread = 1, .shape = value_shape, .forward = value_run,    \
-            .backward = value_back                                                                       \
+            .backward = value_back, .describe = weft__describe_along                                     \
         },                                                                                               \
         {                                                                                                \
             .name = "place", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = place_along_shape, \
-            .forward = place_along_run, .backward = place_along_back                                     \
+            .forward = place_along_run, .backward = place_along_back, .describe = weft__describe_along   \
         },                                                                                               \
         {                                                                                                \
             .name = "take_along", .layout = WEFT_ROWS, .adds = true, .unread = 1, .shape = pick_shape,   \
-            .forward = pick_run, .backward = pick_back                                                   \
+            .forward = pick_run, .backward = pick_back, .describe = weft__describe_along                 \
         }                                                                                                \
     }
 static const weft_op op_max[2][3] = { MAX_RECORDS(.layout = WEFT_PLAIN), MAX_RECORDS(.layout = WEFT_CONCAT) };
@@ -117,12 +117,15 @@ static const weft_op op_min = { .name = "min",
                                 .unread = 1,
                                 .shape = value_shape,
                                 .forward = value_run,
-                                .backward = value_back };
+                                .backward = value_back,
+                                .describe = weft__describe_along };
 static const weft_op op_argmax = {
-    .name = "argmax", .results = 2, .no_gradient = true, .shape = row_shape, .forward = row_run
+    .name = "argmax", .results = 2, .no_gradient = true, .shape = row_shape, .forward = row_run,
+    .describe = weft__describe_along
 };
 static const weft_op op_argmin = {
-    .name = "argmin", .results = 3, .no_gradient = true, .shape = row_shape, .forward = row_run
+    .name = "argmin", .results = 3, .no_gradient = true, .shape = row_shape, .forward = row_run,
+    .describe = weft__describe_along
 };
 
 static weft_tensor *extreme_along(const weft_op *op, weft_tensor *x, int axis)
@@ -163,9 +166,17 @@ static void topk_run(weft_call *c)
     weft__segments s = weft__segments_of(&t->along);
     RUN(c, segment_topk, &s, t->k, X(c, 0), (int32_t *)(void *)Y(c, 0), (int32_t *)(void *)Y(c, 1));
 }
-static const weft_op op_topk = {
-    .name = "topk", .results = 2, .no_gradient = true, .shape = topk_shape, .forward = topk_run
-};
+static void describe_topk(const weft_call *c, char *text, size_t size)
+{
+    const top *t = c->attributes;
+    snprintf(text, size, "k=%lld, axis=%d", (long long)t->k, t->along.axis);
+}
+static const weft_op op_topk = { .name = "topk",
+                                 .results = 2,
+                                 .no_gradient = true,
+                                 .shape = topk_shape,
+                                 .forward = topk_run,
+                                 .describe = describe_topk };
 
 void weft_topk(weft_tensor *x, int64_t k, int axis, weft_tensor **values, weft_tensor **indices)
 {

@@ -90,11 +90,22 @@ static void linear_composed(const weft_call *c, weft_tensor **y)
     y[0] = u->f == WEFT__UNARIES ? sum : weft__unary(u->f, sum, u->p);
 }
 
+static void describe_linear(const weft_call *c, char *text, size_t size)
+{
+    const curve *u = c->attributes;
+    char parameter[40] = "";
+    if (u->f == WEFT__UNARIES)
+        return;
+    weft__describe_parameter(u->f, u->p, parameter, sizeof parameter);
+    snprintf(text, size, "then %s%s%s", weft__unary_name(u->f), *parameter ? ", " : "", parameter);
+}
+
 static const weft_op op_linear = { .name = "linear",
                                    .shape = linear_shape,
                                    .forward = linear_run,
                                    .fused = linear_fused,
-                                   .composed = linear_composed };
+                                   .composed = linear_composed,
+                                   .describe = describe_linear };
 
 weft_tensor *weft__linear(weft_tensor *x, weft_tensor *weight, weft_tensor *bias, int f, real p)
 {

@@ -113,9 +113,19 @@ static weft_tensor *matmul_back(const weft_call *c, weft_tensor *dy, int i)
                         &b->f);
 }
 
-static const weft_op op_matmul = {
-    .name = "matmul", .adds = true, .shape = matmul_shape, .forward = matmul_run, .backward = matmul_back
-};
+static void describe_turns(const weft_call *c, char *text, size_t size)
+{
+    const turns *t = c->attributes;
+    snprintf(text, size, "%s%s%s", t->ta ? "a transposed" : "", t->ta && t->tb ? ", " : "",
+             t->tb ? "b transposed" : "");
+}
+
+static const weft_op op_matmul = { .name = "matmul",
+                                   .adds = true,
+                                   .shape = matmul_shape,
+                                   .forward = matmul_run,
+                                   .backward = matmul_back,
+                                   .describe = describe_turns };
 weft_tensor *weft_matmul_with(weft_tensor *a, bool ta, weft_tensor *b, bool tb)
 {
     turns t = { ta, tb };

@@ -55,12 +55,18 @@ static void norm_composed(const weft_call *c, weft_tensor **y)
     y[Y_] = c->n > 1 ? weft_add(weft_mul(unit, c->x[GAIN]), c->x[SHIFT]) : unit;
 }
 
+static void describe_norm(const weft_call *c, char *text, size_t size)
+{
+    snprintf(text, size, "eps=%g", (double)((const norm *)c->attributes)->eps);
+}
+
 static const weft_op op_norm = { .name = "layer_norm",
                                  .results = RESULTS,
                                  .shape = norm_shape,
                                  .forward = norm_run,
                                  .fused = norm_fused,
-                                 .composed = norm_composed };
+                                 .composed = norm_composed,
+                                 .describe = describe_norm };
 
 weft_tensor *weft_layer_norm(weft_tensor *x, weft_tensor *gain, weft_tensor *shift, double eps)
 {

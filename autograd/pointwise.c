@@ -28,6 +28,25 @@ static void unary_run(weft_call *c)
         c->n > 2 ? X(c, 2) : NULL, Y(c, 0), c->add);
 }
 
+static void describe_unary(const weft_call *c, char *text, size_t size)
+{
+    const curve *u = c->attributes;
+    if (u->f == WEFT__clamp)
+        snprintf(text, size, "low=%g, high=%g", (double)u->p, (double)u->q);
+    else
+        weft__describe_parameter(u->f, u->p, text, size);
+}
+
+void weft__describe_parameter(int f, real p, char *text, size_t size)
+{
+    const char *name = f == WEFT__leaky_relu ? "slope" :
+                       f == WEFT__elu        ? "alpha" :
+                       f == WEFT__pow        ? "exponent" :
+                                               NULL;
+    if (name)
+        snprintf(text, size, "%s=%g", name, (double)p);
+}
+
 static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
 /* Those whose derivative only y tells: no backward of theirs reads x. */
 #define IS_OF_Y(f)                                                                                      \
@@ -36,12 +55,14 @@ static weft_tensor *unary_back(const weft_call *c, weft_tensor *dy, int i);
 #define RECORD(text, of_y)                                                                 \
     {                                                                                      \
         .name = text, .unread = of_y, .adds = true, .in_place = true, .shape = same_reals, \
-        .forward = unary_run, .backward = unary_back                                       \
+        .forward = unary_run, .backward = unary_back, .describe = describe_unary           \
     }
 #define UNARY(id, ...) { RECORD(#id, IS_OF_Y(WEFT__##id)), RECORD(#id "'", 0), RECORD(#id "''", 0) },
 static const weft_op unary_op[WEFT__UNARIES][3] = {
 #include "core/shared/pointwise.def"
 };
+
+const char *weft__unary_name(int f) { return unary_op[f][0].name; }
 
 static weft_tensor *derivative_of(const curve *u, int order, weft_tensor *x, weft_tensor *y, weft_tensor *g)
 {
@@ -215,13 +236,18 @@ static weft_tensor *scale_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return weft_scale(dy, (double)*(const real *)c->attributes);
 }
+static void describe_factor(const weft_call *c, char *text, size_t size)
+{
+    snprintf(text, size, "factor=%g", (double)*(const real *)c->attributes);
+}
 static const weft_op op_scale = { .name = "scale",
                                   .adds = true,
                                   .in_place = true,
                                   .unread = 1,
                                   .shape = same_reals,
                                   .forward = scale_run,
-                                  .backward = scale_back };
+                                  .backward = scale_back,
+                                  .describe = describe_factor };
 weft_tensor *weft_scale(weft_tensor *x, double factor)
 {
     real by = (real)factor;

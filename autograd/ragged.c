@@ -247,8 +247,10 @@ weft_tensor *weft_pool(weft_tensor *x, weft_pooling how)
 }
 
 /* ---- to the host ---- */
-void weft_read_sequences(weft_tensor *x, void *out, size_t bytes)
+void weft_read_sequences(const weft_tensor *x, void *out, size_t bytes)
 {
+    /* nothing is recorded, so no tape remembers x */
+    weft_tensor *own = (weft_tensor *)(uintptr_t)x;
     WEFT_NO_GRAD(weft_context_of(x))
-        weft_read(weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(x, WEFT_CONCAT), out, bytes);
+        weft_read(weft_layout_of(x) == WEFT_PLAIN ? x : weft_to_layout(own, WEFT_CONCAT), out, bytes);
 }

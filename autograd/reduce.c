@@ -63,6 +63,15 @@ weft__form weft__less(const weft__along *a)
     return f;
 }
 
+void weft__describe_along(const weft_call *c, char *text, size_t size)
+{
+    const weft__along *a = c->attributes;
+    if (a->tokens)
+        snprintf(text, size, "within sequences%s", a->flag ? ", from the end" : "");
+    else
+        snprintf(text, size, "axis=%d%s", a->axis, a->flag ? ", from the end" : "");
+}
+
 weft__along weft__along_now(const weft_call *c)
 {
     weft__along a = *(const weft__along *)c->attributes;
@@ -123,10 +132,12 @@ static weft_tensor *expand_back(const weft_call *c, weft_tensor *dy, int i)
           .unread = 1,                                                                 \
           .shape = reduce_shape,                                                       \
           .forward = reduce_run,                                                       \
-          .backward = reduce_back },                                                   \
+          .backward = reduce_back,                                                     \
+          .describe = weft__describe_along },                                          \
         {                                                                              \
             .name = "broadcast", of, .adds = true, .unread = 1, .shape = expand_shape, \
-            .forward = expand_run, .backward = expand_back                             \
+            .forward = expand_run, .backward = expand_back,                            \
+            .describe = weft__describe_along                                           \
         }                                                                              \
     }
 /* of an axis, of tokens */
@@ -218,12 +229,13 @@ static weft_tensor *flip_back(const weft_call *c, weft_tensor *dy, int i)
           of,                                                                                        \
           .adds = true,                                                                              \
           .unread = 1,                                                                               \
-          .shape = shape_of_input,                                                                       \
+          .shape = shape_of_input,                                                                   \
           .forward = cumsum_run,                                                                     \
-          .backward = cumsum_back },                                                                 \
+          .backward = cumsum_back,                                                                   \
+          .describe = weft__describe_along },                                                        \
         {                                                                                            \
-            .name = "flip", of, .adds = true, .unread = 1, .shape = shape_of_input, .forward = flip_run, \
-            .backward = flip_back                                                                    \
+            .name = "flip", of, .adds = true, .unread = 1, .shape = shape_of_input,                  \
+            .forward = flip_run, .backward = flip_back, .describe = weft__describe_along             \
         }                                                                                            \
     }
 static const weft_op op_order[2][2] = { ORDER_RECORDS(.layout = WEFT_PLAIN),

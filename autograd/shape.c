@@ -108,12 +108,18 @@ static weft_tensor *transpose_back(const weft_call *c, weft_tensor *dy, int i)
     (void)i;
     return APPLY_WITH(c->op, s, dy);
 }
+static void describe_swap(const weft_call *c, char *text, size_t size)
+{
+    const swap *s = c->attributes;
+    snprintf(text, size, "axis=%d, other=%d", s->axis, s->other);
+}
 static const weft_op op_transpose = { .name = "transpose",
                                       .adds = true,
                                       .unread = 1,
                                       .shape = transpose_shape,
                                       .forward = transpose_run,
-                                      .backward = transpose_back };
+                                      .backward = transpose_back,
+                                      .describe = describe_swap };
 
 weft_tensor *weft_transpose(weft_tensor *x, int axis, int other)
 {
@@ -167,6 +173,11 @@ static void slice_run(weft_call *c)
     strip s = strip_of(c->attributes);
     copy_block(c, &s, 0, s.from, s.of_whole, 0, s.of_part);
 }
+static void describe_part(const weft_call *c, char *text, size_t size)
+{
+    const part *p = c->attributes;
+    snprintf(text, size, "axis=%d, from=%lld, to=%lld", p->axis, (long long)p->from, (long long)p->to);
+}
 static bool inset_shape(weft_call *c)
 {
     c->y[0]->f = ((const part *)c->attributes)->whole;
@@ -187,14 +198,16 @@ static const weft_op op_slice = { .name = "slice",
                                   .unread = 1,
                                   .shape = slice_shape,
                                   .forward = slice_run,
-                                  .backward = slice_back };
+                                  .backward = slice_back,
+                                  .describe = describe_part };
 static const weft_op op_inset = { .name = "inset",
                                   .layout = WEFT_ROWS,
                                   .adds = true,
                                   .unread = 1,
                                   .shape = inset_shape,
                                   .forward = inset_run,
-                                  .backward = inset_back };
+                                  .backward = inset_back,
+                                  .describe = describe_part };
 static weft_tensor *slice_back(const weft_call *c, weft_tensor *dy, int i)
 {
     (void)i;
@@ -253,12 +266,17 @@ static weft_tensor *concat_back(const weft_call *c, weft_tensor *dy, int i)
         from += c->x[j]->f.size[axis];
     return weft_slice(dy, axis, from, from + c->x[i]->f.size[axis]);
 }
+static void describe_axis(const weft_call *c, char *text, size_t size)
+{
+    snprintf(text, size, "axis=%d", *(const int *)c->attributes);
+}
 static const weft_op op_concat = { .name = "concat",
                                    .adds = true,
                                    .unread = ~0u,
                                    .shape = concat_shape,
                                    .forward = concat_run,
-                                   .backward = concat_back };
+                                   .backward = concat_back,
+                                   .describe = describe_axis };
 
 weft_tensor *weft_concat(weft_tensor *const *x, int64_t n, int axis)
 {
@@ -276,7 +294,8 @@ static const weft_op op_stack = { .name = "stack",
                                   .unread = ~0u,
                                   .shape = concat_shape,
                                   .forward = concat_run,
-                                  .backward = concat_back };
+                                  .backward = concat_back,
+                                  .describe = describe_axis };
 
 static bool stackable(weft_tensor *const *x, int64_t n, int axis)
 {

@@ -95,18 +95,20 @@ static weft_tensor *logsumexp_back(const weft_call *c, weft_tensor *dy, int i)
         { .name = "softmax",                                                             \
           of,                                                                            \
           .unread = 1,                                                                   \
-          .shape = shape_of_input,                                                           \
+          .shape = shape_of_input,                                                       \
           .forward = softmax_run,                                                        \
           .backward = softmax_back,                                                      \
-          .fused = softmax_fused },                                                      \
+          .fused = softmax_fused,                                                        \
+          .describe = weft__describe_along },                                            \
             { .name = "log_softmax",                                                     \
               of,                                                                        \
-              .shape = shape_of_input,                                                       \
+              .shape = shape_of_input,                                                   \
               .forward = log_softmax_run,                                                \
-              .backward = log_softmax_back },                                            \
+              .backward = log_softmax_back,                                              \
+              .describe = weft__describe_along },                                        \
         {                                                                                \
             .name = "logsumexp", of, .shape = logsumexp_shape, .forward = logsumexp_run, \
-            .backward = logsumexp_back                                                   \
+            .backward = logsumexp_back, .describe = weft__describe_along                 \
         }                                                                                \
     }
 /* of an axis, of tokens */

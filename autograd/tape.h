@@ -36,7 +36,8 @@ struct weft__tape {
     /* the layer that is running, for messages; set with the function that tells its path */
     const struct weft_module *scope;
     const char *(*scope_name)(const struct weft_module *, char *buffer, size_t);
-    void (*watch)(const weft_tensor *, const char *, void *); void *watch_user;
+    /* watching: it is at work, and what it applies itself is no result to it */
+    void (*watch)(const weft_tensor *, const char *, void *); void *watch_user; bool watching;
 };
 
 /* The context's, made at the first call; NULL and a sticky error without memory. What applies operators or

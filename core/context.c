@@ -6,8 +6,9 @@
 #include <sys/mman.h>
 #include "core/check.h"
 #include "core/log.h"
+#include "core/profile.h"
 
-enum { MOST_THREADS = 1024, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
+enum { MOST_THREADS = 1024, PRINTED = 8, HUGE_PAGE = 1 << 21, HUGE_BLOCK = 2 * HUGE_PAGE };
 
 static bool lives(const weft *w) { return w && !weft__is_no_context(w); }
 
@@ -149,6 +150,7 @@ weft *weft_open(const weft_opts *opts)
                              .precision = o.precision,
                              .deterministic = o.deterministic };
     w->seed = o.seed, w->step = 1, w->recording = w->training = true, w->lean = o.lean;
+    w->print_limit = PRINTED;
     w->heads[0].stays = w->heads[1].stays = true;
     w->data.device = w->grads.device = w->maps.device = true;
     w->nil = (weft_tensor){ .w = w };
@@ -170,6 +172,7 @@ void weft_close(weft *w)
         return;
     w->dev.k->wait(&w->dev);
     weft__log_close(w);
+    weft__profile_end(w);
     weft__check_close(w);
     weft__arena *all[] = { &w->heads[0], &w->heads[1], &w->notes, &w->keep,
                            &w->lasting,  &w->data,     &w->grads, &w->maps };

@@ -130,7 +130,8 @@ struct weft {
     bool no_context;
     bool recording, training;
     bool lean;                                   /* every recurrent layer is */
-    bool logging;                                /* operators are timed: WEFT_LOG=2 */
+    bool profiling;                              /* operators are timed, see profile.h */
+    int64_t print_limit;                         /* of an axis so many are printed; 0: all */
     uint64_t step, seed, draw;                   /* draw: the number of this step's dropout masks; saved */
     struct weft__tape *tape; int64_t (*hook)(weft *, weft__event, void *with);
     /* host: headers by the step's parity; calls; batches; what no rewind ends */
@@ -146,7 +147,8 @@ struct weft {
     uint32_t usual_maps;                             /* see layout.c */
     struct { uint64_t step; int walks, updates; bool told; } unended;      /* see forgotten.c */
     int64_t allocations, host_bytes, device_bytes, host_peak, device_peak;
-    struct weft__log *log;                       /* of WEFT_LOG, see log.h; NULL: none */
+    struct weft__profile *profile;               /* see profile.h; NULL: none so far */
+    int64_t opened;                              /* when, if WEFT_LOG wants the end told; else 0 */
     struct weft__check *check;                   /* of WEFT_CHECK, see check.h; NULL: none */
     int64_t fail_in;                             /* a test's: the take after so many fails; 0: none */
     /* a test's: rows of a segment of a lean recurrent layer; 0: see rnn/recurrent.c */
@@ -223,7 +225,7 @@ bool         weft__possible(weft *, const weft__form *);
 bool         weft__same(const weft__form *, const weft__form *);
 const char  *weft__text(const weft__form *, char buffer[128]);
 /* weft_read, and the context's error */
-weft_status  weft__read(weft_tensor *, void *out, size_t bytes);
+weft_status  weft__read(const weft_tensor *, void *out, size_t bytes);
 /* why the handle is no good; NULL if it is */
 const char  *weft__wrong(const weft *, const weft_tensor *);
 /* an index out of range becomes the sticky error */

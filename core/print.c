@@ -3,8 +3,6 @@
 #include "core/core.h"
 #include "core/locale.h"
 
-enum { EDGE = 4 };                               /* of an axis the first and last so many are shown */
-
 static void print_number(FILE *file, const weft_tensor *x, const void *all, int64_t i)
 {
     if (x->f.type == WEFT_I32)
@@ -19,22 +17,24 @@ static void print_block(FILE *file, const weft_tensor *x, const void *all, int a
         print_number(file, x, all, from);
         return;
     }
-    int64_t n = x->f.size[axis], stride = 1;
+    int64_t n = x->f.size[axis], stride = 1, limit = x->w->print_limit ? x->w->print_limit : n;
     for (int i = axis + 1; i < x->f.rank; i++)
         stride *= x->f.size[i];
     fputc('[', file);
     for (int64_t i = 0; i < n; i++) {
-        if (n > 2 * EDGE && i == EDGE) {
+        if (n > limit && i == (limit + 1) / 2) {
             fputs(axis + 1 < x->f.rank ? ",\n ..." : ", ...", file);
-            i = n - EDGE;
+            i = n - limit / 2;
         }
+        if (i == n)                              /* nothing is shown behind the dots */
+            break;
         fputs(i == 0 ? "" : axis + 1 < x->f.rank ? ",\n " : ", ", file);
         print_block(file, x, all, axis + 1, from + i * stride);
     }
     fputc(']', file);
 }
 
-void weft_print(FILE *file, weft_tensor *x)
+void weft_print(FILE *file, const weft_tensor *x)
 {
     char text[128];
     if (!file || !x) {
@@ -52,6 +52,19 @@ void weft_print(FILE *file, weft_tensor *x)
     fputc('\n', file);
     weft__plain_locale_end(before);
     free(all);
+}
+
+int64_t weft_set_print_limit(weft *w, int64_t limit)
+{
+    if (!w || weft__is_no_context(w))
+        return 0;
+    int64_t before = w->print_limit;
+    if (limit < 0)
+        weft__fail(w, WEFT_EARG, "set_print_limit: %lld of an axis; 0, which means all, or more is expected",
+                   (long long)limit);
+    else
+        w->print_limit = limit;
+    return before;
 }
 
 static const char *name_of(int64_t sequence, char buffer[24])     /* a, b, .. z, then their numbers */
@@ -92,7 +105,7 @@ static void print_layout_row(FILE *file, const struct weft__rows *r, int64_t fro
     fputc('\n', file);
 }
 
-void weft_print_layout(FILE *file, weft_tensor *x)
+void weft_print_layout(FILE *file, const weft_tensor *x)
 {
     static const char *const names[] = { "plain", "packed", "concat", "rows", "padded" };
     if (!file || !x || (x->step && x->step != x->w->step) || !x->f.batch) {

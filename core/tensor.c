@@ -220,7 +220,7 @@ static bool readable(weft *w, const weft_tensor *x, const void *out, size_t byte
     return !w->status;
 }
 
-weft_status weft__read(weft_tensor *x, void *out, size_t bytes)
+weft_status weft__read(const weft_tensor *x, void *out, size_t bytes)
 {
     weft *w = x ? x->w : weft__no_context();
     bool fine = readable(w, x, out, bytes);
@@ -235,9 +235,9 @@ weft_status weft__read(weft_tensor *x, void *out, size_t bytes)
     return w->status;
 }
 
-void weft_read(weft_tensor *x, void *out, size_t bytes) { weft__read(x, out, bytes); }
+void weft_read(const weft_tensor *x, void *out, size_t bytes) { weft__read(x, out, bytes); }
 
-double weft_item(weft_tensor *x)
+double weft_item(const weft_tensor *x)
 {
     real value = 0;
     char text[128];

@@ -200,6 +200,17 @@ WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int 
 WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
                                      const weft_lengths *lengths,
                                      const char *const *labels) WEFT_MUST_USE;
+/* The tape of w as a graph: a box an entry, as weft_print_tape has it, and one for each parameter
+ * and each tensor that was given; an arrow from each result to the operators that take it. A path
+ * that ends in .dot or .gv gets the language of graphviz, of at most 10,000 boxes, any other SVG,
+ * of at most 100 (some 60 are read with ease), from top to bottom in the order of the tape.
+ *
+ * With `of`, a result on the tape: only what has led to it, and beside each number the gradient of
+ * `of` by it, as weft_gradients finds it (so its errors, which are the context's, are this
+ * function's, too); of NULL: the whole tape, numbers alone. Numbers and gradients are shown of
+ * tensors of one element; the device is waited for; nothing stays on the tape. */
+WEFT_API weft_status weft_plot_tape(const char *path, const char *title, weft *w,
+                                    weft_tensor *of) WEFT_MUST_USE;
 
 #ifdef __cplusplus
 }

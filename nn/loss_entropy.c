@@ -81,9 +81,19 @@ static void weight_run(weft_call *c)
     check_classes(c, c->x[0]);
 }
 
-static const weft_op op_weight = {
-    .name = "cross_entropy", .no_gradient = true, .shape = weight_shape, .forward = weight_run
-};
+static void describe_weight(const weft_call *c, char *text, size_t size)
+{
+    const manner *m = c->attributes;
+    snprintf(text, size, "the weight of each row");
+    if (m->has_ignore)
+        snprintf(text, size, "the weight of each row, ignore=%d", m->ignore);
+}
+
+static const weft_op op_weight = { .name = "cross_entropy",
+                                   .no_gradient = true,
+                                   .shape = weight_shape,
+                                   .forward = weight_run,
+                                   .describe = describe_weight };
 
 /* Appends class_weight and mask to the n inputs in x; the number of all. */
 static int with_options(weft_tensor **x, int n, manner *m, weft_tensor *class_weight, weft_tensor *mask)
@@ -178,11 +188,21 @@ static void entropy_composed(const weft_call *c, weft_tensor **y)
     y[0] = weft_neg(weft_sum(weft_mul(weft_mul(row, weft_add(chosen, even)), log_p), -1));
 }
 
+static void describe_manner(const weft_call *c, char *text, size_t size)
+{
+    const manner *m = c->attributes;
+    char ignore[40] = "";
+    if (m->has_ignore)
+        snprintf(ignore, sizeof ignore, ", ignore=%d", m->ignore);
+    snprintf(text, size, "smoothing=%g%s", (double)m->smoothing, ignore);
+}
+
 static const weft_op op_entropy = { .name = "cross_entropy",
                                     .shape = entropy_shape,
                                     .forward = entropy_run,
                                     .fused = entropy_fused,
-                                    .composed = entropy_composed };
+                                    .composed = entropy_composed,
+                                    .describe = describe_manner };
 
 weft_loss weft_cross_entropy(weft_tensor *logits, weft_tensor *classes, const weft_ce_opts *opts)
 {

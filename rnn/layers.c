@@ -200,6 +200,7 @@ static weft_rnn_out direction(weft_rnn *r, weft_tensor *x, weft__ids by, weft_st
                           .has_c = r->has_c,
                           .reverse = k % directions(r),
                           .lean = r->o.lean || x->w->lean,
+                          .layer = k / directions(r),
                           .hidden = r->o.hidden,
                           .in = { x } };
     d.in[WEFT__IDS] = by.ids, d.in[WEFT__TABLE] = by.table;

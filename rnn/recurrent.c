@@ -17,7 +17,7 @@
 
 /* at: which x of the call; -1: absent. trace: of the layer, NULL: none; run: which of its runs this is */
 typedef struct {
-    weft__cell cell; bool reverse; int8_t at[WEFT__RNN_INPUTS];
+    weft__cell cell; bool reverse; int layer; int8_t at[WEFT__RNN_INPUTS];
     weft__trace *trace; uint64_t run;
 } attributes;
 typedef struct { int64_t N, n, F, H, W, G, S; } extents;
@@ -300,12 +300,18 @@ static void recurrent_composed(const weft_call *c, weft_tensor **y)
         y[1] = s.c;
 }
 
+static void describe(const weft_call *c, char *text, size_t size)
+{
+    snprintf(text, size, "layer=%d%s%s", how(c)->layer, how(c)->reverse ? ", reverse" : "",
+             is_lean(c) ? ", lean" : "");
+}
+
 /* ---- the records of a cell ---- */
 /* Lean, which destroys nothing that was saved; with its gates; with a projection, too. */
 #define RECORD(its_name, its_results, is_once)                                                               \
     {                                                                                                        \
         .name = its_name, .results = its_results, .layout = WEFT_ROWS, .shape = shape, .forward = run_layer, \
-        .fused = fused, .once = is_once, .composed = recurrent_composed                                      \
+        .fused = fused, .once = is_once, .composed = recurrent_composed, .describe = describe                \
     }
 #define CELL(name, gpu, gates, slots, states, ...) \
     { RECORD(#name, states, false), RECORD(#name, states + 1, true), RECORD(#name, states + 2, true) },
@@ -321,7 +327,7 @@ static const weft_op *op_of(const weft__direction *d)
 
 weft_state weft__recurrent(const weft__direction *d)
 {
-    attributes a = { .cell = d->cell, .reverse = d->reverse, .trace = d->trace };
+    attributes a = { .cell = d->cell, .reverse = d->reverse, .layer = d->layer, .trace = d->trace };
     a.run = d->trace ? d->trace->run + 1 : 0;
     weft_tensor *x[WEFT__RNN_INPUTS];
     int n = 0;

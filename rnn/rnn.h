@@ -56,7 +56,7 @@ weft__traces *weft__traces_of(weft_rnn *);       /* layers.c; NULL: no layer */
 typedef struct weft__direction {
     weft__trace *trace;                          /* NULL: not asked for */
     weft__cell cell; const weft__own_cell *own;  /* own NULL: one of core/cells.def */
-    bool has_c, reverse, lean; int64_t hidden;
+    bool has_c, reverse, lean; int layer; int64_t hidden;
     weft_tensor *in[WEFT__RNN_INPUTS];
 } weft__direction;
 

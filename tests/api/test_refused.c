@@ -24,6 +24,8 @@ static void contexts(bad *b)
     TRY(weft_device_name, NULL);                 TRY(weft_threads, NULL);
     TRY(weft_synchronize, NULL);                        TRY(weft_mark_here, NULL);
     TRY(weft_rewind, NULL, weft_mark_here(NULL));     TRY(weft_usage_of, NULL);
+    TRY(weft_set_profiling, NULL, true);         TRY(weft_profile_of, NULL);
+    TRY(weft_reset_profile, NULL);               TRY(weft_set_print_limit, NULL, b->n);
     TRY(weft_rewind, b->w, (weft_mark){ { b->n, b->n, b->n, b->n }, (uint64_t)b->n });
 }
 
@@ -386,6 +388,8 @@ static void files(bad *b)
         FILE_FAILS(weft_plot_lines, path, NULL, &(weft_chart){ .n = 1 }, 1, b->i);
         FILE_FAILS(weft_plot_heatmap, path, NULL, b->i, b->i, NULL, NULL, NULL);
         FILE_FAILS(weft_plot_batch, path, NULL, b->l, NULL);
+        FILE_FAILS(weft_plot_tape, path, b->name, b->w, X);
+        FILE_FAILS(weft_plot_tape, path, NULL, NULL, X);
         cr_assert_eq(weft_checkpoint_item_size(path, b->name), -1);
         TRY(weft_checkpoint_item_size, path, NULL);
         FILE_FAILS(weft_write_file, path, NULL, 1);

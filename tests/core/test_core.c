@@ -261,9 +261,42 @@ Test(core, results_can_be_watched_and_the_tape_printed)
     weft_print_layout(f, weft_ragged_ints(w, (int32_t[]){ 1, 2, 3 },
                                           &(weft_lengths){ .n = 2, .len = (int32_t[]){ 1, 2 } }));
     fclose(f);
-    cr_assert(strstr(text, "%0 = tanh given[2] -> [2]") && strstr(text, "not ragged") &&
+    cr_assert(strstr(text, "%0 = tanh(given0 [2]) -> [2]") && strstr(text, "not ragged") &&
                   strstr(text, "concat: 2 sequences, 3 tokens, longest 2"),
               "%s", text);
+    CLEAN(w);
+}
+
+static const char *printed(const weft_tensor *x)
+{
+    static char text[4096];
+    FILE *f = fmemopen(text, sizeof text, "w");
+    weft_print(f, x);
+    fclose(f);
+    return text;
+}
+
+Test(core, how_much_is_printed_can_be_said)
+{
+    weft *w = open_on(WEFT_CPU);
+    weft_tensor *x = weft_arange(w, 9), *y = weft_reshape(x, WEFT_SHAPE(3, 3));
+    cr_assert_str_eq(printed(x), "[9] of ints [0, 1, 2, 3, ..., 5, 6, 7, 8]\n");
+    cr_assert_str_eq(printed(weft_arange(w, 8)), "[8] of ints [0, 1, 2, 3, 4, 5, 6, 7]\n");
+    cr_assert_eq(weft_set_print_limit(w, 0), 8);
+    cr_assert_str_eq(printed(x), "[9] of ints [0, 1, 2, 3, 4, 5, 6, 7, 8]\n");
+    cr_assert_eq(weft_set_print_limit(w, 1), 0);
+    cr_assert_str_eq(printed(y), "[3, 3] of ints [[0, ...],\n ...]\n");
+    weft_set_print_limit(w, 2);
+    cr_assert_str_eq(printed(y), "[3, 3] of ints [[0, ..., 2],\n ...,\n [6, ..., 8]]\n");
+    weft_set_print_limit(w, 3);
+    cr_assert_str_eq(printed(y), "[3, 3] of ints [[0, 1, 2],\n [3, 4, 5],\n [6, 7, 8]]\n");
+    cr_assert_str_eq(printed(x), "[9] of ints [0, 1, ..., 8]\n");
+    cr_assert_str_eq(printed(weft_arange(w, 0)), "[0] of ints []\n");
+    cr_assert_eq(weft_set_print_limit(w, -1), 3);
+    FAILS(w, WEFT_EARG, "set_print_limit: -1 of an axis; 0, which means all, or more is expected");
+    cr_assert_eq(weft_set_print_limit(w, INT64_MAX), 3, "an error has changed nothing");
+    cr_assert_str_eq(printed(weft_arange(w, 1)), "[1] of ints [0]\n");
+    cr_assert_eq(weft_set_print_limit(NULL, 1), 0);
     CLEAN(w);
 }
 

@@ -1,8 +1,9 @@
-/* test_log.c - WEFT_LOG: silence without it, one line to begin with and one to end with, a table whose rows
- * are the operators that ran, with as much arithmetic as they have; the results are the same, and a steady
- * step still allocates nothing. */
+/* test_log.c - WEFT_LOG: silence without it, one line to begin with and one to end with, a table. The
+ * profile: its rows are the operators that ran, with as much arithmetic as they have; the results are the
+ * same, and a steady step still allocates nothing. */
+#include <time.h>
+#include "core/core.h"
 #include "tests/check.h"
-#include "core/log.h"
 #include "tests/listen.h"
 
 /* ---- a small training step ---- */
@@ -67,19 +68,19 @@ Test(log, says_what_was_asked_for)
 }
 
 /* ---- what the rows hold ---- */
-static const weft__log_row *row_of(const weft *w, const char *name, bool back)
+static const weft_profile_row *row_of(weft *w, const char *name, bool back)
 {
-    for (int i = 0; i < WEFT__LOG_ROWS; i++)
-        if (!strcmp(w->log->row[i].name, name) && w->log->row[i].back == back && w->log->row[i].calls)
-            return &w->log->row[i];
+    weft_profile p = weft_profile_of(w);
+    for (int64_t i = 0; i < p.n; i++)
+        if (!strcmp(p.rows[i].name, name) && p.rows[i].backward == back && p.rows[i].calls)
+            return &p.rows[i];
     cr_assert_fail("no row %s, %s", name, back ? "backward" : "forward");
     return NULL;
 }
-static void has_flops(const weft *w, const char *name, bool back, int64_t calls, double flops)
+static void has_flops(weft *w, const char *name, bool back, int64_t calls, double flops)
 {
-    const weft__log_row *r = row_of(w, name, back);
-    cr_assert(r->calls == calls && r->ns > 0, "%s: %lld calls, %lld ns", name, (long long)r->calls,
-              (long long)r->ns);
+    const weft_profile_row *r = row_of(w, name, back);
+    cr_assert(r->calls == calls && r->ms > 0, "%s: %lld calls, %g ms", name, (long long)r->calls, r->ms);
     cr_assert_eq(r->flops, flops, "%s %d: %g, expected %g", name, back, r->flops, flops);
 }
 
@@ -99,13 +100,9 @@ Test(log, counts_calls_and_arithmetic)
         has_flops(w, "lstm", true, 2, 2 * (in + 2 * recurrent + cells));
         has_flops(w, "linear", false, 2, 2 * out);
         has_flops(w, "linear", true, 2, 4 * out);
-        const weft__log_row *square = row_of(w, "square", false);
+        const weft_profile_row *square = row_of(w, "square", false);
         cr_assert(square->flops == 0 && square->bytes == 2 * 2 * N * 3 * sizeof(weft_real), "%g bytes",
                   square->bytes);
-        int64_t ns = 0;
-        for (int k = 0; k < WEFT__LOG_ROWS; k++)
-            ns += w->log->row[k].ns;
-        cr_assert_eq(ns, w->log->since - w->log->opened, "each moment is somebody's");
         CLEAN(w);
         stop_listening();
     }
@@ -142,14 +139,10 @@ static double attended(weft *w, weft_causal causal)
     weft_lengths q = { .n = 3, .len = queries }, k = { .n = 3, .len = keys };
     weft_tensor *a = weft_ragged(w, dice_fill((weft_real[5 * 4]){ 0 }, 20, -1, 1), 4, &q),
                 *b = weft_ragged(w, dice_fill((weft_real[7 * 4]){ 0 }, 28, -1, 1), 4, &k);
-    double before = 0;
-    for (int i = 0; i < WEFT__LOG_ROWS; i++)
-        before += w->log->row[i].flops;
+    weft_reset_profile(w);
     weft_attention(a, b, b, &(weft_attention_opts){ .heads = 2, .causal = causal }, NULL);
     OK(w);
-    for (int i = 0; i < WEFT__LOG_ROWS; i++)
-        before -= w->log->row[i].flops;
-    return -before / (2. * 2 * (2 + 2));          /* two heads, widths of 2 and 2: pairs */
+    return row_of(w, "attention", false)->flops / (2. * 2 * (2 + 2));    /* two heads, widths of 2 and 2 */
 }
 
 Test(log, counts_the_pairs_that_attend)
@@ -164,6 +157,123 @@ Test(log, counts_the_pairs_that_attend)
     cr_assert_eq(attended(w, WEFT_CAUSAL_STRICT), 2 + 3 + 0 + 0 + 1);
     CLEAN(w);
     stop_listening();
+}
+
+/* ---- without the environment ---- */
+static double ms_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void wait_ms(double ms)
+{
+    for (double end = ms_now() + ms; ms_now() < end;)
+        ;
+}
+
+/* Each moment is somebody's, and rows stand by their time. */
+static void adds_up(weft_profile p, double least, double most)
+{
+    double ms = p.beside_ms;
+    for (int64_t i = 0; i < p.n; i++) {
+        ms += p.rows[i].ms;
+        cr_assert(i == 0 || p.rows[i].ms <= p.rows[i - 1].ms, "%s before %s", p.rows[i - 1].name,
+                  p.rows[i].name);
+    }
+    cr_assert(fabs(ms - p.ms) < 1e-9 * (1 + ms) && p.ms >= least && p.ms <= most, "%g of %g, %g .. %g", ms,
+              p.ms, least, most);
+}
+
+Test(profile, is_switched_on_and_off)
+{
+    FOR_DEVICES(w) {
+        net n = net_new(w);
+        step(w, &n);
+        cr_assert(weft_profile_of(w).n == 0 && weft_profile_of(w).ms == 0, "not before it is asked for");
+        double outer = ms_now();
+        cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, true));
+        double inner = ms_now();
+        step(w, &n), step(w, &n);
+        double inner_end = ms_now();
+        weft_profile p = weft_profile_of(w);
+        double outer_end = ms_now();
+        adds_up(p, inner_end - inner, outer_end - outer);
+        cr_assert(p.n > 8 && row_of(w, "lstm", true)->calls == 2 && row_of(w, "update", false)->calls == 2);
+        wait_ms(2);
+        inner_end = ms_now();
+        cr_assert(weft_set_profiling(w, false) && !weft_set_profiling(w, false));
+        outer_end = ms_now();
+        adds_up(weft_profile_of(w), inner_end - inner, outer_end - outer);
+        double whole = weft_profile_of(w).ms;
+        step(w, &n);
+        cr_assert(weft_profile_of(w).ms == whole && row_of(w, "lstm", true)->calls == 2, "off is off");
+        weft_set_profiling(w, true);
+        step(w, &n);
+        cr_assert_eq(row_of(w, "lstm", true)->calls, 3, "on again goes on");
+        wait_ms(2);
+        outer = ms_now();
+        weft_reset_profile(w);
+        cr_assert_eq(weft_profile_of(w).n, 0);
+        step(w, &n);
+        cr_assert_eq(row_of(w, "lstm", false)->calls, 1);
+        p = weft_profile_of(w);
+        outer_end = ms_now();
+        adds_up(p, 0, outer_end - outer);
+    }
+}
+
+/* In the midst of an operator, forwards and back, from what is called there. */
+static void switches(const weft_tensor *y, const char *name, void *user)
+{
+    weft *w = weft_context_of(y);
+    (void)name;
+    switch (++*(int *)user % 4) {
+    case 0: weft_set_profiling(w, false); break;
+    case 1: weft_set_profiling(w, true); break;
+    case 2: weft_reset_profile(w); break;
+    default: adds_up(weft_profile_of(w), 0, 1e6);
+    }
+}
+
+Test(profile, may_be_switched_by_who_watches)
+{
+    FOR_DEVICES(w) {
+        int calls = 0;
+        net n = net_new(w);
+        weft_on_result(w, switches, &calls);
+        for (int s = 0; s < 5; s++)
+            step(w, &n);
+        weft_on_result(w, NULL, NULL);
+        cr_assert(calls > 20);
+        adds_up(weft_profile_of(w), 0, 1e6);
+    }
+}
+
+Test(profile, no_memory_for_it)
+{
+    weft *w = open_on(WEFT_CPU);
+    fail_in(w, 1);
+    cr_assert(!weft_set_profiling(w, true));
+    FAILS(w, WEFT_ENOMEM, "out of memory");
+    cr_assert(!weft_set_profiling(w, true) && weft_set_profiling(w, false));
+    CLEAN(w);
+}
+
+Test(log, its_table_is_the_profile)
+{
+    listen_to_stderr();
+    setenv("WEFT_LOG", "2", 1);
+    weft *w = open_on(WEFT_CPU);
+    unsetenv("WEFT_LOG");
+    net n = net_new(w);
+    step(w, &n);
+    weft_reset_profile(w);
+    weft_tanh(weft_zeros(w, WEFT_SHAPE(2)));
+    CLEAN(w);
+    const char *text = stop_listening();
+    cr_assert(strstr(text, "  tanh ") && !strstr(text, "lstm"), "%s", text);
 }
 
 Test(log, changes_no_bit_and_allocates_nothing)

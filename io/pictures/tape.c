@@ -1,0 +1,219 @@
+/* tape.c - the tape as a picture: which entries are drawn, what they take, their numbers and gradients.
+ * tape_svg.c and tape_dot.c draw it. */
+#include <stdlib.h>
+#include <string.h>
+#include "io/pictures/tape.h"
+
+enum { MOST_SVG = 100, MOST_DOT = 10000 };       /* operators and leaves */
+
+/* ---- the graph ---- */
+static const weft_call *call_of(const weft__graph *g, int64_t i)
+{
+    return g->node[i].entry < 0 ? NULL : g->w->tape->entry[g->node[i].entry].call;
+}
+
+int weft__inputs_of(const weft__graph *g, int64_t i) { return call_of(g, i) ? call_of(g, i)->n : 0; }
+
+int64_t weft__input_of(const weft__graph *g, int64_t i, int k)
+{
+    const weft_tensor *x = call_of(g, i)->x[k];
+    return x->node.born ? g->of_entry[x->node.born - 1] : g->of_leaf[weft__leaf_of(&g->list, x)];
+}
+
+static int64_t add_node(weft__graph *g, weft_tensor *x, int64_t entry)
+{
+    g->node[g->nodes] = (weft__drawn){ .x = x, .entry = entry };
+    return g->nodes++;
+}
+
+static void add_entry(weft__graph *g, int64_t entry)
+{
+    const weft_call *c = g->w->tape->entry[entry].call;
+    for (int i = 0; i < c->n; i++) {
+        int64_t leaf = weft__leaf_of(&g->list, c->x[i]);
+        if (leaf >= 0 && g->of_leaf[leaf] < 0)
+            g->of_leaf[leaf] = add_node(g, c->x[i], -1);
+    }
+    g->of_entry[entry] = add_node(g, c->y[0], entry);
+}
+
+/* needed: [entries] all, or what has led to `of` */
+static void find_needed(const weft__graph *g, bool *needed)
+{
+    int64_t entries = g->w->tape->entries;
+    memset(needed, !g->of, (size_t)entries);
+    if (g->of)
+        needed[g->of->node.born - 1] = true;
+    for (int64_t e = entries; e-- > 0;) {
+        const weft_call *c = g->w->tape->entry[e].call;
+        for (int i = 0; needed[e] && i < c->n; i++)
+            if (c->x[i]->node.born)
+                needed[c->x[i]->node.born - 1] = true;
+    }
+}
+
+static bool collect(weft__graph *g)              /* false: no memory */
+{
+    int64_t entries = g->w->tape->entries;
+    if (!weft__listing_begin(&g->list, g->w))
+        return false;
+    bool *needed = calloc((size_t)entries + 1, sizeof *needed);
+    g->node = calloc((size_t)(entries + g->list.leaves) + 1, sizeof *g->node);
+    g->of_entry = malloc(((size_t)entries + 1) * sizeof *g->of_entry);
+    g->of_leaf = malloc(((size_t)g->list.leaves + 1) * sizeof *g->of_leaf);
+    bool good = needed && g->node && g->of_entry && g->of_leaf;
+    if (good) {
+        memset(g->of_entry, -1, (size_t)entries * sizeof *g->of_entry);
+        memset(g->of_leaf, -1, (size_t)g->list.leaves * sizeof *g->of_leaf);
+        find_needed(g, needed);
+        for (int64_t e = 0; e < entries; e++)
+            if (needed[e])
+                add_entry(g, e);
+    }
+    free(needed);
+    g->list.named = INT64_MAX;                   /* leaves are nodes that tell their own shapes */
+    return good;
+}
+
+static void end_graph(weft__graph *g)
+{
+    weft__listing_end(&g->list);
+    free(g->node);
+    free(g->of_entry);
+    free(g->of_leaf);
+}
+
+/* ---- numbers ---- */
+static void walk(weft__graph *g, weft_tensor **by, weft_tensor **out)
+{
+    weft *w = g->w;
+    weft_mark here = weft_mark_here(w);
+    int64_t n = 0;
+    for (int64_t i = 0; i < g->nodes; i++)
+        if (g->node[i].has_number && g->node[i].x->f.type == WEFT_REAL)
+            by[n++] = g->node[i].x;
+    weft_gradients(g->of, by, n, out);
+    for (int64_t i = 0, k = 0; k < n; i++)
+        if (g->node[i].x == by[k])
+            g->node[i].has_gradient = weft__number(out[k++], &g->node[i].gradient);
+    weft_rewind(w, here);                        /* the picture leaves nothing on the tape */
+}
+
+static weft_status find_numbers(weft__graph *g, const char *path)
+{
+    weft_tensor **by = calloc(2 * (size_t)g->nodes + 1, sizeof *by);
+    for (int64_t i = 0; i < g->nodes; i++)
+        g->node[i].has_number = weft__number(g->node[i].x, &g->node[i].number);
+    if (g->of && by)
+        walk(g, by, by + g->nodes);
+    free(by);
+    if (g->of && g->w->status)
+        return weft__file_fail(g->w->status, "weft_plot_tape: %s", weft_error_message(g->w));
+    return by ? WEFT_OK : weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
+}
+
+/* ---- texts ---- */
+static void put_numbers(FILE *to, const weft__drawn *n)
+{
+    char text[128];
+    if (!n->has_number)
+        fputs(weft__text(&n->x->f, text), to);
+    else
+        fprintf(to, "%.4g", n->number + 0.0);
+    if (n->has_gradient)
+        fprintf(to, " | %.4g", n->gradient + 0.0);
+}
+
+void weft__lines_of(const weft__graph *g, int64_t i, char line[WEFT__LINES][WEFT__LINE_ROOM])
+{
+    const weft__drawn *n = &g->node[i];
+    const weft_call *c = call_of(g, i);
+    FILE *to[WEFT__LINES];
+    for (int k = 0; k < WEFT__LINES; k++) {
+        *line[k] = 0;
+        to[k] = fmemopen(line[k], WEFT__LINE_ROOM, "w");
+    }
+    if (to[0] && c)
+        fprintf(to[0], "%%%lld %.64s", (long long)n->entry, c->op->name);
+    else if (to[0])
+        weft__put_source(to[0], &g->list, n->x);
+    if (to[1] && c)
+        fputs(weft__attributes(c, (char[WEFT__ATTRIBUTES]){ "" }), to[1]);
+    if (to[2])
+        put_numbers(to[2], n);
+    for (int k = 0; k < WEFT__LINES; k++)
+        if (to[k])
+            fclose(to[k]);
+}
+
+char *weft__tip_of(weft__graph *g, int64_t i)
+{
+    const weft__drawn *n = &g->node[i];
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (to && n->entry >= 0)
+        weft__put_entry(to, &g->list, n->entry);
+    else if (to) {
+        weft__put_source(to, &g->list, n->x);
+        fputc(' ', to);
+        weft__put_form(to, n->x);
+    }
+    if (to && n->has_gradient)
+        fprintf(to, ", gradient %.4g", n->gradient + 0.0);
+    if (to && fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* ---- the whole ---- */
+static bool ends_in(const char *path, const char *end)
+{
+    size_t n = path ? strlen(path) : 0, m = strlen(end);
+    return n >= m && !strcmp(path + n - m, end);
+}
+
+static weft_status refused(weft *w, const weft_tensor *of)
+{
+    const char *wrong = w && of ? weft__wrong(w, of) : NULL;
+    if (!w || weft__is_no_context(w))
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the context is NULL, or could not be opened");
+    if (wrong)
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tensor %s", wrong);
+    if (!w->tape || !w->tape->entries)
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: the tape is empty: nothing was recorded since "
+                                          "weft_clear");
+    if (of && (!of->node.born || of->f.type != WEFT_REAL))
+        return weft__file_fail(WEFT_EARG, "weft_plot_tape: %s is expected",
+                               of->node.born ? "a tensor of reals" : "an operator's result on the tape");
+    return WEFT_OK;
+}
+
+static weft_status draw_graph(weft__graph *g, const char *path, const char *title)
+{
+    bool dot = ends_in(path, ".dot") || ends_in(path, ".gv");
+    int most = dot ? MOST_DOT : MOST_SVG;
+    if (g->nodes > most)
+        return weft__file_fail(WEFT_EARG,
+                               "weft_plot_tape: %lld operators and leaves; at most %d are drawn%s: name an "
+                               "earlier tensor, whose sources are fewer%s",
+                               (long long)g->nodes, most, dot ? "" : " as SVG",
+                               dot ? "" : ", or a path that ends in .dot");
+    weft_status status = find_numbers(g, path);
+    return status ? status : (dot ? weft__tape_as_dot : weft__tape_as_svg)(g, path, title);
+}
+
+weft_status weft_plot_tape(const char *path, const char *title, weft *w, weft_tensor *of)
+{
+    weft__graph g = { .w = w, .of = of };
+    weft_status status = refused(w, of);
+    if (status)
+        return status;
+    locale_t before = weft__plain_locale();
+    status = collect(&g) ? draw_graph(&g, path, title) :
+                           weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
+    end_graph(&g);
+    weft__plain_locale_end(before);
+    return status;
+}
