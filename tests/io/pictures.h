@@ -1,0 +1,146 @@
+/* pictures.h - what the tests of pictures share: a file of their own, well-formed XML, golden bytes. */
+#ifndef WEFT_TESTS_PICTURES_H
+#define WEFT_TESTS_PICTURES_H
+#include <ctype.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "tests/check.h"
+#include "io/text.h"
+
+static char path[64];
+
+UNUSED static void begin(void)
+{
+    snprintf(path, sizeof path, "%s/weft_picture_%d.svg", P_tmpdir, (int)getpid());
+    unlink(path);
+}
+
+UNUSED static char *text_at(const char *place)           /* to be freed */
+{
+    FILE *f = fopen(place, "rb");
+    cr_assert(f, "there is no %s", place);
+    fseek(f, 0, SEEK_END);
+    long n = ftell(f);
+    rewind(f);
+    char *text = calloc((size_t)n + 1, 1);
+    cr_assert_eq(fread(text, 1, (size_t)n, f), (size_t)n);
+    cr_assert_eq(strlen(text), (size_t)n);
+    fclose(f);
+    return text;
+}
+UNUSED static char *text_of_file(void) { return text_at(path); }
+
+UNUSED static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+/* ---- a small XML parser ---- */
+/* Elements nest, attributes are quoted and unique, entities are known, characters are XML's. */
+typedef struct { const char *at, *start; char open[32][32]; int depth, elements; } xml;
+#define GOOD(x, condition) \
+    cr_assert(condition, "no XML at byte %d: %.60s", (int)((x)->at - (x)->start), (x)->at)
+
+static void character(xml *x)
+{
+    int n = weft__utf8_character(x->at);
+    unsigned char c = (unsigned char)*x->at;
+    GOOD(x, n > 0 && (c >= 0x20 || c == '\t' || c == '\n') && c != '<');
+    GOOD(x, n != 3 || strncmp(x->at, "\xEF\xBF\xBE", 2) || (unsigned char)x->at[2] < 0xBE);
+    if (c == '&')
+        GOOD(x, !strncmp(x->at, "&lt;", 4) || !strncmp(x->at, "&gt;", 4) || !strncmp(x->at, "&amp;", 5) ||
+                    !strncmp(x->at, "&quot;", 6));
+    x->at += n;
+}
+
+static int name(xml *x, char out[32])
+{
+    int n = 0;
+    while (isalnum((unsigned char)*x->at) || strchr("-_:", *x->at ? *x->at : ' '))
+        out[n++ < 31 ? n - 1 : 31] = *x->at++;
+    GOOD(x, n > 0 && n < 32);
+    out[n] = 0;
+    return n;
+}
+
+static void attributes(xml *x)
+{
+    char seen[400] = " ", one[40], key[32];
+    while (*x->at == ' ') {
+        x->at++;
+        name(x, key);
+        snprintf(one, sizeof one, " %s ", key);
+        GOOD(x, !strstr(seen, one) && *x->at == '=' && x->at[1] == '"');
+        strcat(seen, key);
+        strcat(seen, " ");
+        for (x->at += 2; *x->at != '"'; )
+            character(x);
+        x->at++;
+    }
+}
+
+static void tag(xml *x)
+{
+    char key[32];
+    bool closes = x->at[1] == '/';
+    x->at += 1 + closes;
+    name(x, key);
+    if (closes) {
+        GOOD(x, x->depth > 0 && !strcmp(x->open[x->depth - 1], key));
+        x->depth--;
+    } else {
+        attributes(x);
+        x->elements++;
+        GOOD(x, x->depth < 32);
+        if (*x->at == '/')
+            x->at++;
+        else
+            strcpy(x->open[x->depth++], key);
+    }
+    GOOD(x, *x->at == '>');
+    x->at++;
+}
+
+UNUSED static int well_formed(const char *text)         /* how many elements */
+{
+    static const char head[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+    cr_assert(!strncmp(text, head, sizeof head - 1));
+    xml x = { .at = text + sizeof head - 1, .start = text };
+    while (*x.at) {
+        if (*x.at == '<')
+            tag(&x);
+        else
+            character(&x);
+        GOOD(&x, x.depth > 0 || *x.at == '\n' || !*x.at);
+        x.at += x.depth == 0 && *x.at == '\n';
+    }
+    GOOD(&x, x.depth == 0);
+    cr_assert(!strstr(text, "nan") && !strstr(text, "inf\""), "numbers that are none");
+    return x.elements;
+}
+
+UNUSED static const char nasty[] =
+    "<&>\"' \xC3\xA4\xE2\x86\x92\xF0\x9F\x98\x80 \x01 \xFF \xED\xA0\x80 \xEF\xBF\xBF \xC0\x80 %s %n ]]>";
+
+/* The picture is the one of tests/golden/pictures; WEFT_UPDATE_GOLDEN=1 writes it anew, to be looked at. */
+UNUSED static void golden(const char *file)
+{
+    char want[300];
+    char *text = text_of_file();
+    well_formed(text);
+    snprintf(want, sizeof want, "%s/golden/pictures/%s", getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", file);
+    if (getenv("WEFT_UPDATE_GOLDEN"))
+        cr_assert_eq(weft_write_file(want, text, strlen(text)), WEFT_OK, "%s", weft_file_message());
+    char *expected = text_at(want);
+    size_t at = 0;
+    while (text[at] && text[at] == expected[at])
+        at++;
+    cr_assert(text[at] == expected[at], "%s differs at byte %zu: \"%.60s\", expected \"%.60s\"", file, at, text + at,
+              expected + at);
+    free(expected);
+    free(text);
+}
+#endif
