@@ -1,7 +1,7 @@
 /* api_io.h - all that reads and writes files, and what deals the data out.
  *
- * Contents: checkpoints in HDF5, weights of other programs, states for LSTMVis, ragged data, batches,
- * logs; pictures are in api_pictures.h.
+ * Contents: checkpoints in HDF5, weights of other programs, states for LSTMVis, ragged data,
+ * batches, logs; pictures are in api_pictures.h.
  *
  * Functions on files return a weft_status and never change the context's error; weft_file_message
  * has the text of this thread's last one that failed. A thread that calls them needs a stack of 64
@@ -74,8 +74,8 @@ WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m
  * words.dict, a line "word id" for each; lstm.yml. `python server.py -dir` takes the folder that
  * holds it. */
 /* values [tokens, units]: what weft_read_sequences gives of a ragged tensor. path: its data set,
- * letters, digits, _ and -, of at most 64 bytes; NULL: state1, output2 and so on, by kind and layer.
- * output: an h, which is shown as it is; else a c, of which LSTMVis shows tanh. */
+ * letters, digits, _ and -, of at most 64 bytes; NULL: state1, output2 and so on, by kind and
+ * layer. output: an h, which is shown as it is; else a c, of which LSTMVis shows tanh. */
 typedef struct {
     const char *path;
     int layer;                                   /* from 1 on; 0 means 1 */
@@ -95,8 +95,8 @@ typedef struct {
     int64_t n;
     const weft_lstmvis_states *states;
 } weft_lstmvis;
-/* Writes the folder, whole or not at all. One that is there is replaced if it holds nothing but such
- * a bundle, else it is an error. So are values that are not finite or no float32. */
+/* Writes the folder, whole or not at all. One that is there is replaced if it holds nothing but
+ * such a bundle, else it is an error. So are values that are not finite or no float32. */
 WEFT_API weft_status weft_write_lstmvis(const char *folder,
                                         const weft_lstmvis *bundle) WEFT_MUST_USE;
 

@@ -1,9 +1,10 @@
 /* lstmvis.c - a folder as LSTMVis reads it: states.h5, train.h5, words.dict, lstm.yml.
  *
- * The form is that of its README ("Adding Your Own Data", "Config File") and docs/chapter/config_states.md, and
- * of what lstmdata/data_handler.py does with them: it opens by h5py all of `files` that end with .h5, takes each
- * line of a .dict apart at blanks into a word and an id, and looks each id of the word sequence up. "transform"
- * none shows values as they are. The README's example says `file: train` where the name under `files` is meant.
+ * The form is that of its README ("Adding Your Own Data", "Config File") and docs/chapter/config_states.md,
+ * and of what lstmdata/data_handler.py does with them: it opens by h5py all of `files` that end with .h5,
+ * takes each line of a .dict apart at blanks into a word and an id, and looks each id of the word sequence
+ * up. "transform" none shows values as they are. The README's example says `file: train` where the name under
+ * `files` is meant.
  *
  * All is written into a folder beside the place, which is renamed when it is whole. */
 #include <dirent.h>
@@ -42,11 +43,11 @@ static weft_status check_values(const weft_lstmvis_states *s, int64_t tokens, co
 {
     for (int64_t i = 0; i < tokens * s->units; i++)
         if (!(fabs((double)s->values[i]) <= (double)FLT_MAX))
-            return weft__file_fail(WEFT_ENUMERIC,
-                                   "%s: states \"%s\": %g for token %lld, unit %lld; finite numbers of a float32 "
-                                   "are expected",
-                                   f, path, (double)s->values[i], (long long)(i / s->units),
-                                   (long long)(i % s->units));
+            return weft__file_fail(
+                WEFT_ENUMERIC,
+                "%s: states \"%s\": %g for token %lld, unit %lld; finite numbers of a float32 "
+                "are expected",
+                f, path, (double)s->values[i], (long long)(i / s->units), (long long)(i % s->units));
     return WEFT_OK;
 }
 
@@ -57,18 +58,20 @@ static weft_status check_states(const weft_lstmvis *b, int64_t k)
     const char *path = path_of(s, one);
     int64_t numbers;
     if (!path_is_good(path))
-        return weft__file_fail(WEFT_EARG, "%s: states %lld: path \"%.80s\"; 1 .. %d letters, digits, _ and - are expected",
-                               f, (long long)k, path, (int)PATH);
+        return weft__file_fail(
+            WEFT_EARG, "%s: states %lld: path \"%.80s\"; 1 .. %d letters, digits, _ and - are expected", f,
+            (long long)k, path, (int)PATH);
     if (s->layer < 0 || s->units < 1 || __builtin_mul_overflow(b->tokens, s->units, &numbers) ||
         (b->tokens && !s->values))
-        return weft__file_fail(WEFT_EARG,
-                               "%s: states \"%s\": layer %d, %lld units%s; layers from 1 on, one unit at least, "
-                               "and values [tokens, units] are expected",
-                               f, path, s->layer, (long long)s->units, s->values ? "" : ", values is NULL");
+        return weft__file_fail(
+            WEFT_EARG,
+            "%s: states \"%s\": layer %d, %lld units%s; layers from 1 on, one unit at least, "
+            "and values [tokens, units] are expected",
+            f, path, s->layer, (long long)s->units, s->values ? "" : ", values is NULL");
     for (int64_t i = 0; i < k; i++)
         if (!strcmp(path, path_of(&b->states[i], other)))
-            return weft__file_fail(WEFT_EARG, "%s: states %lld and %lld have the same path, \"%s\"", f, (long long)i,
-                                   (long long)k, path);
+            return weft__file_fail(WEFT_EARG, "%s: states %lld and %lld have the same path, \"%s\"", f,
+                                   (long long)i, (long long)k, path);
     return check_values(s, b->tokens, path);
 }
 
@@ -77,17 +80,19 @@ static weft_status check_words(const weft_lstmvis *b)
     int64_t words = b->word ? b->words : BYTES;
     if (b->tokens < 1 || !b->ids || b->words < 0 || words > INT32_MAX || (!b->word && b->words % BYTES) ||
         (!b->word && b->words > BYTES))
-        return weft__file_fail(WEFT_EARG,
-                               "%s: %lld tokens%s, %lld words%s; one token at least, its id, and the words of all "
-                               "ids, or none and ids that are bytes, are expected",
-                               f, (long long)b->tokens, b->ids ? "" : ", ids is NULL", (long long)b->words,
-                               b->word ? "" : ", word is NULL");
+        return weft__file_fail(
+            WEFT_EARG,
+            "%s: %lld tokens%s, %lld words%s; one token at least, its id, and the words of all "
+            "ids, or none and ids that are bytes, are expected",
+            f, (long long)b->tokens, b->ids ? "" : ", ids is NULL", (long long)b->words,
+            b->word ? "" : ", word is NULL");
     for (int64_t i = 0; b->word && i < words; i++)
         if (!b->word[i])
             return weft__file_fail(WEFT_EARG, "%s: word %lld is NULL", f, (long long)i);
     for (int64_t t = 0; t < b->tokens; t++)
         if (b->ids[t] < 0 || b->ids[t] >= words)
-            return weft__file_fail(WEFT_EARG, "%s: id %d of token %lld; ids of words, 0 .. %lld, are expected", f,
+            return weft__file_fail(WEFT_EARG,
+                                   "%s: id %d of token %lld; ids of words, 0 .. %lld, are expected", f,
                                    (int)b->ids[t], (long long)t, (long long)words - 1);
     return WEFT_OK;
 }
@@ -97,7 +102,8 @@ static weft_status check(const char *folder, const weft_lstmvis *b)
     if (!folder || !*folder)
         return weft__file_fail(WEFT_EARG, "%s: no folder is given", f);
     if (!b || !b->name || b->n < 1 || !b->states)
-        return weft__file_fail(WEFT_EARG, "%s: a bundle with a name and one set of states at least is expected", f);
+        return weft__file_fail(WEFT_EARG,
+                               "%s: a bundle with a name and one set of states at least is expected", f);
     weft_status s = check_words(b);
     for (int64_t k = 0; !s && k < b->n; k++)
         s = check_states(b, k);
@@ -116,7 +122,8 @@ static bool is_odd(const char *s, int n)
     for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++)
         if (!strncmp(s, blanks[i], (size_t)n))
             return true;
-    return (n == 2 && u[0] == 0xC2 && u[1] < 0xA0) || (n == 3 && u[0] == 0xE2 && u[1] == 0x80 && u[2] <= 0x8A);
+    return (n == 2 && u[0] == 0xC2 && u[1] < 0xA0) ||
+           (n == 3 && u[0] == 0xE2 && u[1] == 0x80 && u[2] <= 0x8A);
 }
 
 static void put_escaped(FILE *to, const char *s, int n)
@@ -159,7 +166,8 @@ static void put_words(FILE *to, const weft_lstmvis *b)
     }
 }
 
-/* A text in YAML's double quotes, in ASCII alone, which every reader takes alike; what is no UTF-8 is U+FFFD. */
+/* A text in YAML's double quotes, in ASCII alone, which every reader takes alike; what is no UTF-8 is
+ * U+FFFD. */
 static void put_quoted(FILE *to, const char *text)
 {
     fputc('"', to);
@@ -174,7 +182,11 @@ static void put_quoted(FILE *to, const char *text)
         if (code == '"' || code == '\\')
             fprintf(to, "\\%c", (int)code);
         else
-            fprintf(to, code < 0x20 || code == 0x7f ? "\\x%02X" : code < 0x7f ? "%c" : code < 0x10000 ? "\\u%04X" : "\\U%08X",
+            fprintf(to,
+                    code < 0x20 || code == 0x7f ? "\\x%02X" :
+                    code < 0x7f                 ? "%c" :
+                    code < 0x10000              ? "\\u%04X" :
+                                                  "\\U%08X",
                     code);
     }
     fputc('"', to);
@@ -257,7 +269,8 @@ static weft_status write_hdf5(const char *path, const weft_lstmvis *b, bool stat
 static weft_status cannot(const char *folder, int why)
 {
     return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
-                           "%.500s cannot be written: %s; what was there is as it was", folder, strerror(why));
+                           "%.500s cannot be written: %s; what was there is as it was", folder,
+                           strerror(why));
 }
 
 /* to be freed; NULL: no memory */
@@ -280,7 +293,8 @@ static void remove_bundle(const char *folder)
 
 static weft_status write_file(const char *path, int which, const weft_lstmvis *b)
 {
-    return which < 2 ? write_hdf5(path, b, which == 0) : write_text(path, which == 2 ? put_words : put_config, b);
+    return which < 2 ? write_hdf5(path, b, which == 0) :
+                       write_text(path, which == 2 ? put_words : put_config, b);
 }
 
 static weft_status write_files(const char *folder, const weft_lstmvis *b)
@@ -306,9 +320,11 @@ static weft_status check_old(const char *folder)
         for (int i = 0; i < FILES; i++)
             ours = ours || !strcmp(e->d_name, files[i]);
         if (!ours)
-            s = weft__file_fail(WEFT_EIO, "%.500s cannot be written: \"%.200s\" is there, which is no part of a bundle; "
-                                          "what was there is as it was",
-                                folder, e->d_name);
+            s = weft__file_fail(
+                WEFT_EIO,
+                "%.500s cannot be written: \"%.200s\" is there, which is no part of a bundle; "
+                "what was there is as it was",
+                folder, e->d_name);
     }
     closedir(d);
     return s;
@@ -337,7 +353,8 @@ static void sync_parent(const char *folder)
     free(parent);
 }
 
-/* Into a folder of our own that no one else may enter, in it the bundle's with the rights of any new folder. */
+/* Into a folder of our own that no one else may enter, in it the bundle's with the rights of any new
+ * folder. */
 static weft_status write_beside(const char *folder, const weft_lstmvis *b)
 {
     char *own = NULL;
@@ -349,7 +366,9 @@ static weft_status write_beside(const char *folder, const weft_lstmvis *b)
         return s;
     }
     char *made = join(own, "bundle");
-    weft_status s = !made ? cannot(folder, ENOMEM) : mkdir(made, 0777) ? cannot(folder, errno) : write_files(made, b);
+    weft_status s = !made             ? cannot(folder, ENOMEM) :
+                    mkdir(made, 0777) ? cannot(folder, errno) :
+                                        write_files(made, b);
     if (!s)
         s = replace(made, folder);
     if (!s)

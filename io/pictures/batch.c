@@ -78,8 +78,8 @@ static void put_box(picture *p, double x, double y, double width, double height,
 static void put_text(picture *p, double x, double y, int size, const char *ink, const char *text)
 {
     weft__svg_put(&p->svg,
-                  "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\" style=\"font-size:%dpx;fill:%s\">", x, y,
-                  size, ink);
+                  "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"middle\" style=\"font-size:%dpx;fill:%s\">", x,
+                  y, size, ink);
     weft__svg_escaped(&p->svg, text);
     weft__svg_put(&p->svg, "</text>\n");
 }
@@ -329,15 +329,16 @@ weft_status weft_plot_batch(const char *path, const char *title, const weft_leng
     return s;
 }
 
-static weft_status draw_values(picture *p, const char *path, const char *title, const weft_colour_scale *given,
-                               const weft_placement *placement)
+static weft_status draw_values(picture *p, const char *path, const char *title,
+                               const weft_colour_scale *given, const weft_placement *placement)
 {
     static const double none = 0;
     if (!measure_picture(p))
         return weft__file_fail(WEFT_ENOMEM, "%s: out of memory", path ? path : "a picture");
     if (p->tokens && !p->values)
-        return weft__file_fail(WEFT_EARG, "weft_plot_batch_values: values is NULL; one of each of %lld tokens "
-                                          "is expected",
+        return weft__file_fail(WEFT_EARG,
+                               "weft_plot_batch_values: values is NULL; one of each of %lld tokens "
+                               "is expected",
                                (long long)p->tokens);
     if (!p->values)
         p->values = &none;

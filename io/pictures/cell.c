@@ -1,8 +1,8 @@
 /* cell.c - one step of one unit of an LSTM or a GRU: the wires of the cell, after C. Olah, Understanding LSTM
  * Networks, 2015, the boxes and circles that they go through, and a number at each.
  *
- * The places are two tables; what stands there is worked out from the caller's numbers. In the GRU r multiplies
- * what h has become behind its matrix, as in PyTorch and cuDNN. */
+ * draw_lstm and draw_gru say where everything is. In the GRU r multiplies what h has become behind its matrix,
+ * as in PyTorch and cuDNN. */
 #include <math.h>
 #include <string.h>
 #include "io/pictures/scale.h"
@@ -13,7 +13,10 @@ enum { TOP_WIRE = 140, BOTTOM_WIRE = 430 };      /* c or h of the unit; x and h 
 typedef struct { weft__svg svg; const weft_cell_numbers *n; weft__scale scale; } picture;
 
 /* ---- shapes ---- */
-static void wire(picture *p, const char *path) { weft__svg_put(&p->svg, "<path class=\"wire\" d=\"%s\"/>\n", path); }
+static void wire(picture *p, const char *path)
+{
+    weft__svg_put(&p->svg, "<path class=\"wire\" d=\"%s\"/>\n", path);
+}
 
 static void arrow(picture *p, const char *path)
 {
@@ -29,8 +32,10 @@ static void dot(picture *p, double x, double y)
 static void layer(picture *p, double x, double y, const char *text, const char *what)
 {
     double half = strlen(text) > 4 ? 44 : 30;
-    weft__svg_put(&p->svg, "<g><title>%s</title>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"34\" rx=\"4\" "
-                  "class=\"layer\"/>\n", what, x - half, y - 17, 2 * half);
+    weft__svg_put(&p->svg,
+                  "<g><title>%s</title>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"34\" rx=\"4\" "
+                  "class=\"layer\"/>\n",
+                  what, x - half, y - 17, 2 * half);
     weft__svg_text(&p->svg, x, y + 5, "on-light", WEFT__MIDDLE, text);
     weft__svg_put(&p->svg, "</g>\n");
 }
@@ -49,12 +54,15 @@ static void plate(picture *p, double x, double y, const char *name, double value
 {
     char text[WEFT__SHORT];
     weft__paint paint = weft__scale_paint(&p->scale, value);
-    weft__svg_put(&p->svg, isfinite(value) ? "<g><title>%s = %.6g</title>\n" : "<g><title>%s is not finite</title>\n",
+    weft__svg_put(&p->svg,
+                  isfinite(value) ? "<g><title>%s = %.6g</title>\n" : "<g><title>%s is not finite</title>\n",
                   name, value + 0.0);
-    weft__svg_put(&p->svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"%s\" class=\"plate\"/>\n",
-                  x - PLATE / 2.0, y - PLATE_HIGH / 2.0, PLATE, PLATE_HIGH, paint.fill);
-    weft__svg_put(&p->svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" style=\"fill:%s\">%s</text>\n", x, y + 4.5,
-                  paint.ink, weft__short_number(text, value, 3));
+    weft__svg_put(
+        &p->svg,
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"5\" fill=\"%s\" class=\"plate\"/>\n",
+        x - PLATE / 2.0, y - PLATE_HIGH / 2.0, PLATE, PLATE_HIGH, paint.fill);
+    weft__svg_put(&p->svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" style=\"fill:%s\">%s</text>\n",
+                  x, y + 4.5, paint.ink, weft__short_number(text, value, 3));
     if (above)
         weft__svg_text(&p->svg, x, y - PLATE_HIGH / 2.0 - 5, "wire-name", WEFT__MIDDLE, name);
     else
@@ -84,7 +92,8 @@ static void column(picture *p, double y, const char *name, const char *head, con
 
 static void draw_inputs(picture *p)
 {
-    weft__svg_put(&p->svg, "<rect x=\"230\" y=\"84\" width=\"650\" height=\"376\" rx=\"22\" class=\"body\"/>\n");
+    weft__svg_put(&p->svg,
+                  "<rect x=\"230\" y=\"84\" width=\"650\" height=\"376\" rx=\"22\" class=\"body\"/>\n");
     wire(p, "M150 430H184M150 560H190Q200 560 200 550V440Q200 430 210 430");
     wire(p, "M184 430H210");
     column(p, BOTTOM_WIRE, "h", "h(t-1), of all units", p->n->h, p->n->hidden, p->n->unit);
@@ -159,7 +168,8 @@ static void draw_gru(picture *p)
 
 /* ---- formulas ---- */
 /* What the numbers lead to, and what was given where that is another. */
-static void formula(picture *p, double y, const char *letters, const char *numbers, double result, double given)
+static void formula(picture *p, double y, const char *letters, const char *numbers, double result,
+                    double given)
 {
     char text[WEFT__SHORT], more[48] = "";
     bool same = fabs(result - given) <= 1e-3 * (1 + fabs(result)) || (isnan(result) && isnan(given));
@@ -190,9 +200,11 @@ static void draw_lstm_formulas(picture *p, double c, double tanh_c)
     const weft_cell_numbers *n = p->n;
     sum_of_products(numbers, n->gates[1], n->c, n->gates[0], n->gates[2]);
     formula(p, 500, "c(t) = f c(t-1) + i g", numbers, c, n->c_next);
-    formula(p, 526, "h(t) = o tanh c(t)", product(numbers, n->gates[3], tanh_c), n->gates[3] * tanh_c, n->h_next);
+    formula(p, 526, "h(t) = o tanh c(t)", product(numbers, n->gates[3], tanh_c), n->gates[3] * tanh_c,
+            n->h_next);
     weft__svg_text(&p->svg, 240, 560, "small", WEFT__START,
-                   "i, f, o = \xCF\x83(W x + U h + b), g = tanh(W x + U h + b), each with rows of its own of W, U and b");
+                   "i, f, o = \xCF\x83(W x + U h + b), g = tanh(W x + U h + b), each with rows of its own of "
+                   "W, U and b");
 }
 
 static void draw_gru_formulas(picture *p)
@@ -202,9 +214,10 @@ static void draw_gru_formulas(picture *p)
     double z = n->gates[1], new = n->gates[2], h = n->h[n->unit];
     sum_of_products(numbers, 1 - z, new, z, h);
     formula(p, 500, "h(t) = (1 - z) n + z h(t-1)", numbers, (1 - z) * new + z * h, n->h_next);
-    weft__svg_text(&p->svg, 240, 534, "small", WEFT__START,
-                   "r, z = \xCF\x83(W x + U h + b), n = tanh(W x + b + r (U h + b')), each with rows of its own of W, "
-                   "U, b and b'");
+    weft__svg_text(
+        &p->svg, 240, 534, "small", WEFT__START,
+        "r, z = \xCF\x83(W x + U h + b), n = tanh(W x + b + r (U h + b')), each with rows of its own of W, "
+        "U, b and b'");
 }
 
 /* ---- the whole ---- */
@@ -228,20 +241,21 @@ static weft_status check(const weft_cell_numbers *n)
 
 static void draw_style(picture *p)
 {
-    weft__svg_put(&p->svg,
-                  "<style>\n"
-                  ".wire { stroke: #555a60; stroke-width: 2; fill: none; stroke-linecap: round } "
-                  ".joint { fill: #555a60 }\n"
-                  ".body { fill: #f3f5f7; stroke: #b9c0c7; stroke-width: 1.5 }\n"
-                  ".layer { fill: #f8dc9d; stroke: #8a6d1a } .operation { fill: #eccbdd; stroke: #8c4a6c }\n"
-                  ".plate { stroke: #555a60; stroke-width: 1 } .wire-name { font-size: 12px; font-style: italic }\n"
-                  ".formula { font-size: 14px }\n"
-                  "@media screen and (prefers-color-scheme: dark) {\n"
-                  ".wire { stroke: #aab1b8 } .joint { fill: #aab1b8 } .body { fill: #1f2429; stroke: #4a525a }\n"
-                  "}\n"
-                  "</style>\n"
-                  "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"6\" refY=\"4\" markerWidth=\"6\" "
-                  "markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" class=\"joint\"/></marker></defs>\n");
+    weft__svg_put(
+        &p->svg,
+        "<style>\n"
+        ".wire { stroke: #555a60; stroke-width: 2; fill: none; stroke-linecap: round } "
+        ".joint { fill: #555a60 }\n"
+        ".body { fill: #f3f5f7; stroke: #b9c0c7; stroke-width: 1.5 }\n"
+        ".layer { fill: #f8dc9d; stroke: #8a6d1a } .operation { fill: #eccbdd; stroke: #8c4a6c }\n"
+        ".plate { stroke: #555a60; stroke-width: 1 } .wire-name { font-size: 12px; font-style: italic }\n"
+        ".formula { font-size: 14px }\n"
+        "@media screen and (prefers-color-scheme: dark) {\n"
+        ".wire { stroke: #aab1b8 } .joint { fill: #aab1b8 } .body { fill: #1f2429; stroke: #4a525a }\n"
+        "}\n"
+        "</style>\n"
+        "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"6\" refY=\"4\" markerWidth=\"6\" "
+        "markerHeight=\"6\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" class=\"joint\"/></marker></defs>\n");
 }
 
 weft_status weft_plot_cell(const char *path, const char *title, const weft_cell_numbers *numbers)
@@ -250,7 +264,8 @@ weft_status weft_plot_cell(const char *path, const char *title, const weft_cell_
     if (s)
         return s;
     picture p = { .n = numbers, .scale = { -1, 0, 1, "colours of the numbers" } };
-    double c = numbers->gates[1] * numbers->c + numbers->gates[0] * numbers->gates[2], tanh_c = tanh(numbers->c_next);
+    double c = numbers->gates[1] * numbers->c + numbers->gates[0] * numbers->gates[2],
+           tanh_c = tanh(numbers->c_next);
     weft__svg_begin(&p.svg, path, title, WIDTH, HEIGHT);
     draw_style(&p);
     weft__svg_textf(&p.svg, 24, 54, "symbol", WEFT__START, "%s, unit %lld of %lld",

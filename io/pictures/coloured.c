@@ -24,7 +24,10 @@ static weft_status settle(const char *function, const char *text, int64_t n, con
     weft_text_colours o = opts ? *opts : (weft_text_colours){ 0 };
     if (n < 0 || (n && (!text || !values)))
         return weft__file_fail(WEFT_EARG, "%s: %lld bytes, and their values, are expected; %s", function,
-                               (long long)n, n < 0 ? "0 is the least" : !text ? "text is NULL" : "values is NULL");
+                               (long long)n,
+                               n < 0 ? "0 is the least" :
+                               !text ? "text is NULL" :
+                                       "values is NULL");
     if (o.columns && (o.columns < 8 || o.columns > 1000))
         return weft__file_fail(WEFT_EARG, "%s: lines of %d columns; 8 .. 1000, or 0 for %d, are expected",
                                function, o.columns, (int)COLUMNS);
@@ -129,7 +132,7 @@ weft_status weft_plot_text(const char *path, const char *title, const char *text
 }
 
 /* ---- a terminal ---- */
-enum { LEVELS = 5 };                             /* of colours to either side, of the 256 that terminals know */
+enum { LEVELS = 5 };                           /* of colours to either side, of the 256 that terminals know */
 static const char *code_of(double place)
 {
     static const char *const below[] = { "48;5;153;38;5;16", "48;5;111;38;5;16", "48;5;69;38;5;16",

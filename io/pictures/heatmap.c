@@ -1,5 +1,5 @@
-/* heatmap.c - a matrix as cells: weights from white to deep blue, an alignment, a map of attention; numbers of
- * either sign from blue over light grey to orange. */
+/* heatmap.c - a matrix as cells: weights from white to deep blue, an alignment, a map of attention; numbers
+ * of either sign from blue over light grey to orange. */
 #include <math.h>
 #include <string.h>
 #include "io/pictures/scale.h"

@@ -38,17 +38,18 @@ static weft_status take_all(const weft_lengths *l, weft__row_cells *p)
 {
     for (int64_t i = 0; i < l->n; i++)
         if (l->len[i] && !take(p, i, l->len[i]))
-            return weft__file_fail(WEFT_EARG,
-                                   "weft_plot_batch_values: placement: sequence %lld has %d tokens, in row %d "
-                                   "from column %d on; %lld rows of %lld columns, and no cell for two "
-                                   "sequences, are expected",
-                                   (long long)i, (int)l->len[i], (int)p->at.row[i], (int)p->at.column[i],
-                                   (long long)p->at.rows, (long long)p->at.width);
+            return weft__file_fail(
+                WEFT_EARG,
+                "weft_plot_batch_values: placement: sequence %lld has %d tokens, in row %d "
+                "from column %d on; %lld rows of %lld columns, and no cell for two "
+                "sequences, are expected",
+                (long long)i, (int)l->len[i], (int)p->at.row[i], (int)p->at.column[i], (long long)p->at.rows,
+                (long long)p->at.width);
     return WEFT_OK;
 }
 
-weft_status weft__row_cells_of(const weft_lengths *lengths, int64_t longest, const weft_placement *given, int64_t most,
-                        weft__row_cells *out)
+weft_status weft__row_cells_of(const weft_lengths *lengths, int64_t longest, const weft_placement *given,
+                               int64_t most, weft__row_cells *out)
 {
     *out = (weft__row_cells){ .at = given ? *given : (weft_placement){ 0 } };
     weft_status s = given ? WEFT_OK : first_fit(lengths, longest, out);

@@ -7,7 +7,7 @@
 typedef struct { weft_placement at; int32_t *taken, *found; } weft__row_cells;
 /* The caller's placement, or if that is NULL first fit in rows as wide as the longest sequence; refused if it
  * has more than `most` cells, or is none of these sequences. Behind both weft__row_cells_end is called. */
-weft_status weft__row_cells_of(const weft_lengths *lengths, int64_t longest, const weft_placement *given, int64_t most,
-                        weft__row_cells *out);
+weft_status weft__row_cells_of(const weft_lengths *lengths, int64_t longest, const weft_placement *given,
+                               int64_t most, weft__row_cells *out);
 void        weft__row_cells_end(weft__row_cells *);
 #endif

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include "io/pictures/svg.h"
 
-/* A dark page wants other ink. What lies on a cell or a plate keeps its own: on-light, on-dark, ink of a number's
- * colour. A reader that knows no media queries draws all on white. */
+/* A dark page wants other ink. What lies on a cell or a plate keeps its own: on-light, on-dark, ink of a
+ * number's colour. A reader that knows no media queries draws all on white. */
 static const char style[] =
     "<style>\n"
     "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: "

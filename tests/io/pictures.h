@@ -131,15 +131,16 @@ UNUSED static void golden(const char *file)
     char want[300];
     char *text = text_of_file();
     well_formed(text);
-    snprintf(want, sizeof want, "%s/golden/pictures/%s", getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", file);
+    snprintf(want, sizeof want, "%s/golden/pictures/%s",
+             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", file);
     if (getenv("WEFT_UPDATE_GOLDEN"))
         cr_assert_eq(weft_write_file(want, text, strlen(text)), WEFT_OK, "%s", weft_file_message());
     char *expected = text_at(want);
     size_t at = 0;
     while (text[at] && text[at] == expected[at])
         at++;
-    cr_assert(text[at] == expected[at], "%s differs at byte %zu: \"%.60s\", expected \"%.60s\"", file, at, text + at,
-              expected + at);
+    cr_assert(text[at] == expected[at], "%s differs at byte %zu: \"%.60s\", expected \"%.60s\"", file, at,
+              text + at, expected + at);
     free(expected);
     free(text);
 }
