@@ -96,7 +96,8 @@ typedef struct {
     const weft_lstmvis_states *states;
 } weft_lstmvis;
 /* Writes the folder, whole or not at all. One that is there is replaced if it holds nothing but
- * such a bundle, else it is an error. So are values that are not finite or no float32. */
+ * such a bundle, else it is an error. So are values that are not finite or no float32. A program
+ * that is killed may leave FOLDER.tmp.XXXXXX behind. */
 WEFT_API weft_status weft_write_lstmvis(const char *folder,
                                         const weft_lstmvis *bundle) WEFT_MUST_USE;
 

@@ -4,25 +4,16 @@
  * and of what lstmdata/data_handler.py does with them: it opens by h5py all of `files` that end with .h5,
  * takes each line of a .dict apart at blanks into a word and an id, and looks each id of the word sequence
  * up. "transform" none shows values as they are. The README's example says `file: train` where the name under
- * `files` is meant.
- *
- * All is written into a folder beside the place, which is renamed when it is whole. */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
+ * `files` is meant. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "io/hdf5/hdf5.h"
 #include "io/text.h"
 
 enum { BYTES = 256, PATH = 64 };
 static const char f[] = "weft_write_lstmvis";
-static const char *const files[] = { "states.h5", "train.h5", "words.dict", "lstm.yml" };
-enum { FILES = sizeof files / sizeof *files };
 
 /* ---- what is refused ---- */
 static const char *path_of(const weft_lstmvis_states *s, char buffer[PATH + 1])
@@ -265,137 +256,16 @@ static weft_status write_hdf5(const char *path, const weft_lstmvis *b, bool stat
     return s;
 }
 
-/* ---- the folder ---- */
-static weft_status cannot(const char *folder, int why)
+static weft_status write_one(const char *path, int which, const void *user)
 {
-    return weft__file_fail(why == ENOMEM ? WEFT_ENOMEM : WEFT_EIO,
-                           "%.500s cannot be written: %s; what was there is as it was", folder,
-                           strerror(why));
-}
-
-/* to be freed; NULL: no memory */
-static char *join(const char *folder, const char *name)
-{
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
-}
-
-static void remove_bundle(const char *folder)
-{
-    for (int i = 0; i < FILES; i++) {
-        char *path = join(folder, files[i]);
-        if (path)
-            unlink(path);
-        free(path);
-    }
-    rmdir(folder);
-}
-
-static weft_status write_file(const char *path, int which, const weft_lstmvis *b)
-{
+    const weft_lstmvis *b = user;
     return which < 2 ? write_hdf5(path, b, which == 0) :
                        write_text(path, which == 2 ? put_words : put_config, b);
 }
 
-static weft_status write_files(const char *folder, const weft_lstmvis *b)
-{
-    weft_status s = WEFT_OK;
-    for (int i = 0; !s && i < FILES; i++) {
-        char *path = join(folder, files[i]);
-        s = path ? write_file(path, i, b) : cannot(folder, ENOMEM);
-        free(path);
-    }
-    return s;
-}
-
-/* Whether nothing else lies there; it is replaced as a whole. */
-static weft_status check_old(const char *folder)
-{
-    DIR *d = opendir(folder);
-    if (!d)
-        return errno == ENOENT ? WEFT_OK : cannot(folder, errno);
-    weft_status s = WEFT_OK;
-    for (struct dirent *e; !s && (e = readdir(d)); ) {
-        bool ours = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
-        for (int i = 0; i < FILES; i++)
-            ours = ours || !strcmp(e->d_name, files[i]);
-        if (!ours)
-            s = weft__file_fail(
-                WEFT_EIO,
-                "%.500s cannot be written: \"%.200s\" is there, which is no part of a bundle; "
-                "what was there is as it was",
-                folder, e->d_name);
-    }
-    closedir(d);
-    return s;
-}
-
-/* `made` gets the place of `folder`; what was there comes to where it was made. */
-static weft_status replace(const char *made, const char *folder)
-{
-    if (rename(made, folder) == 0)
-        return WEFT_OK;
-    weft_status s = errno == ENOTEMPTY || errno == EEXIST ? check_old(folder) : cannot(folder, errno);
-    if (!s && renameat2(AT_FDCWD, made, AT_FDCWD, folder, RENAME_EXCHANGE))
-        s = cannot(folder, errno);
-    return s;
-}
-
-/* So that the new name survives a power cut; some file systems cannot. */
-static void sync_parent(const char *folder)
-{
-    char *parent = join(folder, "..");
-    int d = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (d >= 0) {
-        (void)!fsync(d);
-        close(d);
-    }
-    free(parent);
-}
-
-/* Into a folder of our own that no one else may enter, in it the bundle's with the rights of any new
- * folder. */
-static weft_status write_beside(const char *folder, const weft_lstmvis *b)
-{
-    char *own = NULL;
-    if (asprintf(&own, "%s.tmp.XXXXXX", folder) < 0)
-        return cannot(folder, ENOMEM);
-    if (!mkdtemp(own)) {
-        weft_status s = cannot(folder, errno);
-        free(own);
-        return s;
-    }
-    char *made = join(own, "bundle");
-    weft_status s = !made             ? cannot(folder, ENOMEM) :
-                    mkdir(made, 0777) ? cannot(folder, errno) :
-                                        write_files(made, b);
-    if (!s)
-        s = replace(made, folder);
-    if (!s)
-        sync_parent(folder);
-    if (made)
-        remove_bundle(made);
-    rmdir(own);
-    free(made);
-    free(own);
-    return s;
-}
-
 weft_status weft_write_lstmvis(const char *folder, const weft_lstmvis *bundle)
 {
+    static const char *const files[] = { "states.h5", "train.h5", "words.dict", "lstm.yml" };
     weft_status s = check(folder, bundle);
-    if (s)
-        return s;
-    char *place = realpath(folder, NULL);        /* links are followed */
-    if (!place)
-        place = strdup(folder);
-    if (!place)
-        return cannot(folder, ENOMEM);
-    for (size_t n = strlen(place); n > 1 && place[n - 1] == '/'; )
-        place[--n] = 0;
-    s = check_old(place);
-    if (!s)
-        s = write_beside(place, bundle);
-    free(place);
-    return s;
+    return s ? s : weft__write_folder(folder, files, sizeof files / sizeof *files, write_one, bundle);
 }

@@ -1,8 +1,8 @@
 /* cell.c - one step of one unit of an LSTM or a GRU: the wires of the cell, after C. Olah, Understanding LSTM
  * Networks, 2015, the boxes and circles that they go through, and a number at each.
  *
- * draw_lstm and draw_gru say where everything is. In the GRU r multiplies what h has become behind its matrix,
- * as in PyTorch and cuDNN. */
+ * draw_lstm and draw_gru say where everything is. In the GRU r multiplies what h has become behind its
+ * matrix, as in PyTorch and cuDNN. */
 #include <math.h>
 #include <string.h>
 #include "io/pictures/scale.h"

@@ -168,7 +168,7 @@ static void put_coloured_line(FILE *to, const coloured *c, int64_t from, int64_t
 static void put_coloured_scale(FILE *to, const weft__scale *s)
 {
     char text[WEFT__SHORT];
-    fputs(weft__short_number(text, s->low, 3), to);
+    fprintf(to, "%s ", weft__short_number(text, s->low, 3));
     for (int i = -LEVELS; i <= LEVELS; i++)
         if (i ? i < 0 ? s->low < s->middle : s->middle < s->high : 1) {
             if (!i)
@@ -176,7 +176,7 @@ static void put_coloured_scale(FILE *to, const weft__scale *s)
             else
                 put_piece(to, code_of((double)i / LEVELS), "  ");
         }
-    fprintf(to, "\033[0m%s%s%s\n", weft__short_number(text, s->high, 3), s->label ? " " : "",
+    fprintf(to, "\033[0m %s%s%s\n", weft__short_number(text, s->high, 3), s->label ? " " : "",
             s->label ? s->label : "");
 }
 

@@ -125,6 +125,15 @@ UNUSED static int well_formed(const char *text)         /* how many elements */
 UNUSED static const char nasty[] =
     "<&>\"' \xC3\xA4\xE2\x86\x92\xF0\x9F\x98\x80 \x01 \xFF \xED\xA0\x80 \xEF\xBF\xBF \xC0\x80 %s %n ]]>";
 
+/* Refused with these words, and nothing written; drawn. */
+#define REFUSED(part, call)                                                                           \
+    do {                                                                                              \
+        cr_assert_eq(call, WEFT_EARG, "taken: %s", #call);                                            \
+        cr_assert(strstr(weft_file_message(), part), "\"%s\" lacks \"%s\"", weft_file_message(), part); \
+        cr_assert(access(path, F_OK), "written: %s", #call);                                          \
+    } while (0)
+#define DRAWN(call) cr_assert_eq(call, WEFT_OK, "%s", weft_file_message())
+
 /* The picture is the one of tests/golden/pictures; WEFT_UPDATE_GOLDEN=1 writes it anew, to be looked at. */
 UNUSED static void golden(const char *file)
 {

@@ -164,7 +164,7 @@ Test(lstmvis, a_bundle_is_replaced_and_nothing_else)
     fclose(fopen(path, "w"));
     b.name = "fourth";
     cr_assert_eq(weft_write_lstmvis(folder, &b), WEFT_EIO);
-    cr_assert(strstr(weft_file_message(), "\"notes\" is there, which is no part of a bundle"), "%s",
+    cr_assert(strstr(weft_file_message(), "\"notes\" is there, which is no part of it"), "%s",
               weft_file_message());
     config = text_of("lstm.yml");
     cr_assert(strstr(config, "name: \"third\"") && files_in(folder) == 5 && files_in(home) == 1);
