@@ -1,6 +1,7 @@
 /* api_io.h - all that reads and writes files, and what deals the data out.
  *
- * Contents: checkpoints in HDF5, weights of other programs, ragged data, batches, logs, pictures.
+ * Contents: checkpoints in HDF5, weights of other programs, states for LSTMVis, ragged data,
+ * batches, logs; pictures are in api_pictures.h.
  *
  * Functions on files return a weft_status and never change the context's error; weft_file_message
  * has the text of this thread's last one that failed. A thread that calls them needs a stack of 64
@@ -9,6 +10,7 @@
 #define WEFT_API_IO_H
 #include "../nn/api_optim.h"
 #include "../plan/api_plan.h"
+#include "api_pictures.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,6 +66,40 @@ WEFT_API weft_status weft_load_matching(const char *path, weft_module *m,
 WEFT_API weft_status weft_load_state_dict(const char *path, weft_module *m,
                                           weft_load_report *report) WEFT_MUST_USE;
 WEFT_API weft_status weft_save_state_dict(const char *path, const weft_module *m) WEFT_MUST_USE;
+
+/* ---- states for LSTMVis ---- *
+ * LSTMVis (Strobelt et al. 2018, github.com/HendrikStrobelt/LSTMVis) shows what each unit of a
+ * trained model does over a text, and finds where others do the same. It reads a folder: states.h5,
+ * a data set [tokens, units] of float32 for each set of states; train.h5, "word_ids" [tokens];
+ * words.dict, a line "word id" for each; lstm.yml. `python server.py -dir` takes the folder that
+ * holds it. */
+/* values [tokens, units]: what weft_read_sequences gives of a ragged tensor. path: its data set,
+ * letters, digits, _ and -, of at most 64 bytes; NULL: state1, output2 and so on, by kind and
+ * layer. output: an h, which is shown as it is; else a c, of which LSTMVis shows tanh. */
+typedef struct {
+    const char *path;
+    int layer;                                   /* from 1 on; 0 means 1 */
+    bool output;
+    int64_t units;
+    const weft_real *values;
+} weft_lstmvis_states;
+/* ids [tokens] in 0 .. words - 1. word [words]: what they stand for; NULL: ids are bytes, and words
+ * is 0 or 256. LSTMVis parts words at blanks: a blank is written as U+2423, a backslash, a control
+ * character or what is no UTF-8 as \\, \n, \xc3, an empty word as \e. description: may be NULL. */
+typedef struct {
+    const char *name, *description;
+    int64_t tokens;
+    const int32_t *ids;
+    int64_t words;
+    const char *const *word;
+    int64_t n;
+    const weft_lstmvis_states *states;
+} weft_lstmvis;
+/* Writes the folder, whole or not at all. One that is there is replaced if it holds nothing but
+ * such a bundle, else it is an error. So are values that are not finite or no float32. A program
+ * that is killed may leave FOLDER.tmp.XXXXXX behind. */
+WEFT_API weft_status weft_write_lstmvis(const char *folder,
+                                        const weft_lstmvis *bundle) WEFT_MUST_USE;
 
 /* ---- ragged data: sequences end to end in memory, freed by weft_dataset_free ---- *
  * len [n], offset [n + 1] the first row of each; rows [sum len, columns], or ints [sum len]
@@ -164,53 +200,6 @@ WEFT_API void weft_journal_text(weft_journal *journal, const char *name, const c
 WEFT_API void weft_journal_line_end(weft_journal *journal);
 /* Ends the journal; a line that has not ended is not written. */
 WEFT_API void weft_journal_close(weft_journal *journal);
-
-/* ---- pictures ---- */
-/* SVG, written whole or not at all; texts in UTF-8, NULL is none; the same bytes for the same
- * numbers. */
-/* low, if not NULL: not a curve but a band, the area between low and y, light and below all curves,
- * in the colour of the curve before it (the first: in its own). Where a number is not finite curves
- * and bands have a gap. */
-typedef struct {
-    const char *name;
-    int64_t n;
-    const double *x, *y;
-    bool right_axis;
-    const double *low;
-} weft_curve;
-/* Curves over axes, with the labels of x, of the left y and of the right one. A base of 2 or 10
- * makes an axis logarithmic, marked at powers (0: even); what is not above 0 is left out there. */
-typedef struct {
-    const char *title, *x_label, *left, *right;
-    int x_base, y_base;
-    const weft_curve *curves;
-    int64_t n;
-} weft_chart;
-/* Charts in one picture, 1 .. 100, row by row, as many in a row as there are columns (0 means 1).
- * One chart without a title of its own is the whole picture. */
-WEFT_API weft_status weft_plot_lines(const char *path, const char *title, const weft_chart *charts,
-                                     int64_t n, int columns) WEFT_MUST_USE;
-/* weights [rows, columns] in 0 .. 1, at most 250,000, hatched where one is not finite; rows and
- * columns labels, or NULL. */
-WEFT_API weft_status weft_plot_heatmap(const char *path, const char *title, int rows, int columns,
-                                       const double *weights, const char *const *row_labels,
-                                       const char *const *column_labels) WEFT_MUST_USE;
-/* A batch as padded (pads hatched), packed and concatenated; labels: one for each token, concat
- * order (may be NULL). At most 100,000 cells when padded. */
-WEFT_API weft_status weft_plot_batch(const char *path, const char *title,
-                                     const weft_lengths *lengths,
-                                     const char *const *labels) WEFT_MUST_USE;
-/* The tape of w as a graph: a box an entry, as weft_print_tape has it, and one for each parameter
- * and each tensor that was given; an arrow from each result to the operators that take it. A path
- * that ends in .dot or .gv gets the language of graphviz, of at most 10,000 boxes, any other SVG,
- * of at most 100 (some 60 are read with ease), from top to bottom in the order of the tape.
- *
- * With `of`, a result on the tape: only what has led to it, and beside each number the gradient of
- * `of` by it, as weft_gradients finds it (so its errors, which are the context's, are this
- * function's, too); of NULL: the whole tape, numbers alone. Numbers and gradients are shown of
- * tensors of one element; the device is waited for; nothing stays on the tape. */
-WEFT_API weft_status weft_plot_tape(const char *path, const char *title, weft *w,
-                                    weft_tensor *of) WEFT_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -205,7 +205,7 @@ static void draw_dots(picture *p, const weft_curve *c, const char *colour)
         if (point_is_drawable(p, c, i))
             weft__svg_put(p->svg,
                           "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.4\" fill=\"%s\" "
-                          "stroke=\"#ffffff\"><title>%.6g: %.6g</title></circle>\n",
+                          "class=\"gap\"><title>%.6g: %.6g</title></circle>\n",
                           x_of(p, c, i), y_of(p, c, i), colour, c->x[i], c->y[i]);
 }
 

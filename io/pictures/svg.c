@@ -4,31 +4,49 @@
 #include <stdlib.h>
 #include "io/pictures/svg.h"
 
+/* A dark page wants other ink. What lies on a cell or a plate keeps its own: on-light, on-dark, ink of a
+ * number's colour. A reader that knows no media queries draws all on white. */
 static const char style[] =
     "<style>\n"
     "text { font-family: 'DejaVu Sans', Verdana, Helvetica, Arial, sans-serif; font-size: 12px; fill: "
     "#333333 }\n"
     ".title { font-size: 17px; font-weight: bold; fill: #111111 }\n"
     ".head { font-size: 13px; font-weight: bold }\n"
-    ".small { font-size: 10px; fill: #777777 }\n"
+    ".small { font-size: 10px; fill: #666666 }\n"
     ".symbol { font-size: 13px; fill: #111111 }\n"
+    ".on-light { font-size: 13px; fill: #111111 }\n"
     ".on-dark { font-size: 13px; fill: #ffffff }\n"
+    ".mono { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 15px } .tight { "
+    "font-size: 12px }\n"
+    ".ground { fill: #ffffff }\n"
     ".axis { stroke: #666666; stroke-width: 1; fill: none }\n"
     ".grid { stroke: #e4e4e4; stroke-width: 1; fill: none }\n"
     ".mark { stroke: #333333; stroke-width: 1.5; fill: none }\n"
     ".curve { stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; fill: none }\n"
     ".band { fill-opacity: 0.22; stroke: none }\n"
+    ".gap { stroke: #ffffff }\n"
+    ".hatch { fill: #f5f5f5 } .stripe { fill: #bbbbbb }\n"
+    "@media screen and (prefers-color-scheme: dark) {\n"
+    "text { fill: #dddddd } .title, .symbol { fill: #ececec } .small { fill: #b4b8bc }\n"
+    ".on-light { fill: #111111 } .on-dark { fill: #ffffff } .ground { fill: #14171a }\n"
+    ".axis { stroke: #a0a6ac } .grid { stroke: #33383e } .mark { stroke: #dddddd } .gap { stroke: #14171a }\n"
+    ".hatch { fill: #1f2327 } .stripe { fill: #5a6067 }\n";
+static const char hatch[] =
+    "}\n"
     "</style>\n"
     "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
     "patternTransform=\"rotate(45)\">"
-    "<rect width=\"6\" height=\"6\" fill=\"#f5f5f5\"/><rect width=\"1.6\" height=\"6\" "
-    "fill=\"#bbbbbb\"/></pattern></defs>\n";
+    "<rect width=\"6\" height=\"6\" class=\"hatch\"/><rect width=\"1.6\" height=\"6\" "
+    "class=\"stripe\"/></pattern></defs>\n";
 
 static const char *const anchors[] = { "start", "middle", "end" };
 static const char *const colours[WEFT__COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                     "#e69f00", "#56b4e9", "#8a7500", "#555555" };
 static const char *const tints[WEFT__COLOURS] = { "#a8d3ee", "#f6c3a0", "#a3dfcb", "#eccbdd",
                                                   "#f8dc9d", "#c9e6f8", "#eee59b", "#d0d0d0" };
+
+static const char *const on_dark[WEFT__COLOURS] = { "#56b4e9", "#ff9a5c", "#35d0a5", "#eaa0c8",
+                                                    "#f0b53a", "#9ad4f5", "#d8c84a", "#bdbdbd" };
 
 const char *weft__svg_colour(int i) { return colours[i % WEFT__COLOURS]; }
 const char *weft__svg_tint(int i) { return tints[i % WEFT__COLOURS]; }
@@ -44,7 +62,11 @@ void weft__svg_begin(weft__svg *s, const char *path, const char *title, double w
                   "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<title>",
                   width, height, width, height);
     weft__svg_escaped(s, title);
-    weft__svg_put(s, "</title>\n%s<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", style);
+    weft__svg_put(s, "</title>\n%s", style);
+    for (int i = 0; i < WEFT__COLOURS; i++)      /* what a shape names itself: a rule is above an attribute */
+        weft__svg_put(s, "[fill='%s'] { fill: %s } [stroke='%s'] { stroke: %s }\n", colours[i], on_dark[i],
+                      colours[i], on_dark[i]);
+    weft__svg_put(s, "%s<rect width=\"100%%\" height=\"100%%\" class=\"ground\"/>\n", hatch);
     weft__svg_text(s, 24, 30, "title", WEFT__START, title);
 }
 

@@ -1,6 +1,7 @@
 /* test_pictures.c - SVG: well-formed XML whatever the labels, the shapes that the numbers ask for, whole
  * files or none. */
-#include "tests/io/picture.h"
+#include "tests/core/comma.h"
+#include "pictures.h"
 
 /* ---- curves ---- */
 Test(pictures, curves)
@@ -104,7 +105,7 @@ Test(pictures, bands)
         free(one);
         at++;
     }
-    cr_assert_eq(count(text, "#cc79a7"), 0, "bands use no colours up");
+    cr_assert_eq(count(text, "\"#cc79a7\""), 0, "bands use no colours up");
     cr_assert(strstr(text, ">-20<"), "the axis has room for low");
     free(text);
     unlink(path);

@@ -1,6 +1,7 @@
 /* test_tape_pictures.c - the tape as SVG and for graphviz: a box for each entry and each leaf, an arrow for
  * each input, numbers and gradients; no arrow through a box; and drawing changes nothing. */
-#include "tests/io/picture.h"
+#include "tests/core/comma.h"
+#include "pictures.h"
 
 /* micrograd's README: g = 24.7041, dg/da = 138.8338, dg/db = 645.5773 */
 static weft_tensor *expression(weft *w)

@@ -1,11 +1,10 @@
-/* picture.h - what tests of pictures share: the file that is drawn to, a small XML parser, a text that must
- * be escaped. */
-#ifndef WEFT_TESTS_PICTURE_H
-#define WEFT_TESTS_PICTURE_H
+/* pictures.h - what the tests of pictures share: a file of their own, well-formed XML, golden bytes. */
+#ifndef WEFT_TESTS_PICTURES_H
+#define WEFT_TESTS_PICTURES_H
 #include <ctype.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tests/core/comma.h"
+#include "tests/check.h"
 #include "io/text.h"
 
 static char path[64];
@@ -16,10 +15,10 @@ UNUSED static void begin(void)
     unlink(path);
 }
 
-UNUSED static char *text_of_file(void)           /* to be freed */
+UNUSED static char *text_at(const char *place)           /* to be freed */
 {
-    FILE *f = fopen(path, "rb");
-    cr_assert_not_null(f);
+    FILE *f = fopen(place, "rb");
+    cr_assert(f, "there is no %s", place);
     fseek(f, 0, SEEK_END);
     long n = ftell(f);
     rewind(f);
@@ -29,6 +28,7 @@ UNUSED static char *text_of_file(void)           /* to be freed */
     fclose(f);
     return text;
 }
+UNUSED static char *text_of_file(void) { return text_at(path); }
 
 UNUSED static int count(const char *text, const char *part)
 {
@@ -104,7 +104,7 @@ static void tag(xml *x)
     x->at++;
 }
 
-UNUSED static int well_formed(const char *text)  /* how many elements */
+UNUSED static int well_formed(const char *text)         /* how many elements */
 {
     static const char head[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     cr_assert(!strncmp(text, head, sizeof head - 1));
@@ -124,4 +124,33 @@ UNUSED static int well_formed(const char *text)  /* how many elements */
 
 UNUSED static const char nasty[] =
     "<&>\"' \xC3\xA4\xE2\x86\x92\xF0\x9F\x98\x80 \x01 \xFF \xED\xA0\x80 \xEF\xBF\xBF \xC0\x80 %s %n ]]>";
+
+/* Refused with these words, and nothing written; drawn. */
+#define REFUSED(part, call)                                                                           \
+    do {                                                                                              \
+        cr_assert_eq(call, WEFT_EARG, "taken: %s", #call);                                            \
+        cr_assert(strstr(weft_file_message(), part), "\"%s\" lacks \"%s\"", weft_file_message(), part); \
+        cr_assert(access(path, F_OK), "written: %s", #call);                                          \
+    } while (0)
+#define DRAWN(call) cr_assert_eq(call, WEFT_OK, "%s", weft_file_message())
+
+/* The picture is the one of tests/golden/pictures; WEFT_UPDATE_GOLDEN=1 writes it anew, to be looked at. */
+UNUSED static void golden(const char *file)
+{
+    char want[300];
+    char *text = text_of_file();
+    well_formed(text);
+    snprintf(want, sizeof want, "%s/golden/pictures/%s",
+             getenv("WEFT_TESTS") ? getenv("WEFT_TESTS") : "tests", file);
+    if (getenv("WEFT_UPDATE_GOLDEN"))
+        cr_assert_eq(weft_write_file(want, text, strlen(text)), WEFT_OK, "%s", weft_file_message());
+    char *expected = text_at(want);
+    size_t at = 0;
+    while (text[at] && text[at] == expected[at])
+        at++;
+    cr_assert(text[at] == expected[at], "%s differs at byte %zu: \"%.60s\", expected \"%.60s\"", file, at,
+              text + at, expected + at);
+    free(expected);
+    free(text);
+}
 #endif
