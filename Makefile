@@ -285,6 +285,15 @@ lab: $(COMMAND)
 lab-check: $(COMMAND)
 	@B=$(B) bash tests/lab_check.sh $(wildcard $(B)/lab/*.html)
 
+# Lessons, on the library of doubles: N's file is compiled, shown, checked and drawn; its copy for a student; all solutions, starts and
+# wrong answers; the answers of a class. See lessons/README.md.
+LESSONS = B=$(abspath $(BUILD))/$(if $(filter dasan,$(V)),dasan,double) V=$(V) CC='$(CC)' bash lessons/lesson.sh
+lesson lessons grade: $(BUILD)/$(if $(filter dasan,$(V)),dasan,double)/libweft.a
+lesson: ; @OUT=$(BUILD)/lessons $(LESSONS) run $(N) $(FILE)
+lesson-start: ; @$(LESSONS) start $(N) $(DIR)
+lessons: ; @$(LESSONS) all
+grade: ; @$(LESSONS) grade $(DIR)
+
 # Is packing slow? Padded and packed, beside PyTorch if there is one: see examples/slow_pack.c.
 slow_pack: $(B)/examples/slow_pack
 	@mkdir -p $(B)/slow_pack
@@ -327,7 +336,7 @@ endef
 $(foreach v,$(VARIANTS),$(eval $(call delegate,$(v))))
 endif
 
-.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check install installcheck clean
+.PHONY: all everything test test-cuda soak planted hunt fuzz kill starve nightly lint bench demo forecast slow_pack lab lab-check lesson lesson-start lessons grade install installcheck clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(CUDA_OBJ:.o=.d) $(EMU_OBJ:.o=.d) $(B)/emu/emu_test.d

@@ -28,12 +28,20 @@ else
     flags=($(${PKG_CONFIG:-pkg-config} --cflags weft_f64)) libs=($(${PKG_CONFIG:-pkg-config} --libs weft_f64) -lm)
 fi
 sanitize=()
-case ${V:-} in dasan) sanitize=(-fsanitize=address,undefined -fno-sanitize-recover=all -g) ;; esac
+compiler=(-std=c11 -O1 -g -Wall "${flags[@]}" -I"$here")
+case ${V:-} in dasan) sanitize=(-fsanitize=address,undefined -fno-sanitize-recover=all) compiler+=("${sanitize[@]}") ;; esac
 
 # ---- one answer ----
-compile() {                             # LESSON FILE PROGRAM: its words go to PROGRAM.log
-    "$cc" -std=c11 -O1 -Wall "${sanitize[@]}" "${flags[@]}" -I"$here" -I"$1" -o "$3" "$2" "$1/show.c" "$1/check.c" "$here/common/lesson.c" \
-        "${libs[@]}" >"$3.log" 2>&1
+# What is the lesson's own is compiled once, to LESSON.o; the words of the compiler go to PROGRAM.log.
+compile() {                             # LESSON FILE PROGRAM
+    local own f objects=()
+    own=$work/$(basename "$1")
+    : >"$3.log"
+    for f in "$1/show.c" "$1/check.c" "$here/common/lesson.c"; do
+        objects+=("$own.$(basename "$f" .c).o")
+        [ -f "${objects[-1]}" ] || "$cc" "${compiler[@]}" -I"$1" -c -o "${objects[-1]}" "$f" >>"$3.log" 2>&1 || return 1
+    done
+    "$cc" "${compiler[@]}" -I"$1" -o "$3" "$2" "${objects[@]}" "${libs[@]}" >>"$3.log" 2>&1
 }
 # In a folder of its own, with limits of time, memory, output and of what it writes; what it prints is in OUT.
 limited() {                             # PROGRAM OUT BLOCKS ARGUMENT...: BLOCKS of 1,024 bytes may be written

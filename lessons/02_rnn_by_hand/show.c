@@ -1,0 +1,77 @@
+/* Lesson 2: "abba" through a recurrent layer of two units, by hand and by weft. */
+#include "common/lesson.h"
+#include "given.h"
+
+/* x [STEPS, LETTERS]: 1 for the letter that is there. */
+static void letters(double *x)
+{
+    for (int t = 0; t < STEPS; t++)
+        for (int i = 0; i < LETTERS; i++)
+            x[t * LETTERS + i] = word[t] == 'a' + i;
+}
+
+static void assign(weft_module *m, const char *name, const double *values, int n)
+{
+    weft_assign_values(weft_find_parameter(m, name), values, n);
+}
+
+void by_weft(const rnn *r, int steps, const double *x, double *h)
+{
+    weft *w = lesson_open(1);
+    weft_module *m = weft_module_new(w, "m");
+    weft_rnn *layer = weft_elman_new(m, "rnn", &(weft_rnn_opts){ .input = r->I, .hidden = r->H });
+    assign(m, "rnn.weight_ih_l0", r->w, r->H * r->I), assign(m, "rnn.bias_ih_l0", r->b, r->H);
+    assign(m, "rnn.weight_hh_l0", r->u, r->H * r->H), assign(m, "rnn.bias_hh_l0", r->c, r->H);
+    weft_tensor *all = weft_reals(w, x, WEFT_SHAPE(1, steps, r->I));
+    weft_read(weft_rnn_run(layer, all, WEFT_ZERO_STATE).y, h, (size_t)(steps * r->H) * sizeof *h);
+    lesson_close(w);
+}
+
+/* What is summed up in unit j at step t: w x, u h, and with the biases all of it. */
+static void parts(const double *x, const double *h, int t, int j, double part[3])
+{
+    part[0] = part[1] = 0;
+    for (int i = 0; i < LETTERS; i++)
+        part[0] += given_w[j * LETTERS + i] * x[t * LETTERS + i];
+    for (int k = 0; k < UNITS && t; k++)
+        part[1] += given_u[j * UNITS + k] * h[(t - 1) * UNITS + k];
+    part[2] = part[0] + given_b[j] + part[1] + given_c[j];
+}
+
+void show(void)
+{
+    double x[STEPS * LETTERS], h[STEPS * UNITS], same[STEPS * UNITS], part[3];
+    letters(x);
+    run(&given, STEPS, x, h);
+    by_weft(&given, STEPS, x, same);
+    printf("step letter unit      w x      u h      sum        h     weft\n");
+    for (int t = 0; t < STEPS; t++)
+        for (int j = 0; j < UNITS; j++) {
+            parts(x, h, t, j, part);
+            printf("%4d %6c %4d %8s %8s %8s %8s %8s\n", t + 1, word[t], j + 1, digits(part[0]),
+                   digits(part[1]), digits(part[2]), digits(h[t * UNITS + j]),
+                   digits(same[t * UNITS + j]));
+        }
+    printf("by hand and by weft: %s\n", near(h, same, STEPS * UNITS, 1e-12) ? "the same" : "not the same");
+}
+
+void draw(const char *path)
+{
+    static const char *const rows[] = { "w x, unit 1", "u h, unit 1", "sum, unit 1", "h, unit 1",
+                                        "w x, unit 2", "u h, unit 2", "sum, unit 2", "h, unit 2" };
+    static const char *const columns[] = { "a", "b", "b", "a" };
+    double x[STEPS * LETTERS], h[STEPS * UNITS], part[3], cell[8][STEPS];
+    letters(x);
+    run(&given, STEPS, x, h);
+    for (int t = 0; t < STEPS; t++)
+        for (int j = 0; j < UNITS; j++) {
+            parts(x, h, t, j, part);
+            for (int k = 0; k < 3; k++)
+                cell[4 * j + k][t] = part[k];
+            cell[4 * j + 3][t] = h[t * UNITS + j];
+        }
+    const weft_colour_scale scale = { -1, 0, 1, "what is summed up, and its tanh" };
+    if (weft_plot_diverging_heatmap(path, "abba through two units", 8, STEPS, cell[0], rows, columns,
+                                    &scale))
+        printf("%s\n", weft_file_message());
+}
