@@ -2,11 +2,9 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "tools/lab/run.h"
 
 /* ---- the time, and the user who wants no more of it ---- */
@@ -20,24 +18,6 @@ static void on_interrupt(int signal)
 
 static bool is_late(const lab_run *r) { return seconds_now() - r->started > r->asked.seconds; }
 bool lab_stops(const lab_run *r) { return interrupted || is_late(r); }
-
-void lab_progress(const lab_run *r, const char *format, ...)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    va_list list;
-    va_start(list, format);
-    fprintf(stderr, "\r\033[K%4.0f s  ", seconds_now() - r->started);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    fflush(stderr);
-}
-
-void lab_end_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
-}
 
 bool lab_refuse(const char *planner, weft *w)
 {

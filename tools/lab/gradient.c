@@ -77,6 +77,7 @@ static bool add_batches(lab_run *r, lab_model *m, const weft_plan *p, moments *g
     for (int pass = 0; pass < 2; pass++)
         for (int64_t b = 0; b < p->batches; b++) {
             int64_t n = tokens_of(p, b);
+            lab_progress_at(r, (double)(pass * p->batches + b) / (2 * batches));
             if ((*stopped = lab_stops(r)))
                 return true;
             if (!n && !pass)
@@ -126,7 +127,9 @@ static bool find_whole(lab_run *r, const lab_model_opts *o, moments *g, bool *st
         good = false, say_error(FAILED, "lab: %s", weft_plan_message());
     else if (!(good = good && make_room(g, weft_parameter_numel(m.m))))
         lab_refuse("the whole gradient", m.w);
+    lab_progress(r, "the gradient of all sequences");
     for (int64_t b = 0; good && b < p.batches && !(*stopped = lab_stops(r)); b++) {
+        lab_progress_at(r, (double)b / (double)p.batches);
         good = find_gradient(r, &m, &p, b, false, g) || lab_refuse("the whole gradient", m.w);
         for (int64_t k = 0; k < g->size && good; k++)
             g->whole[k] += (double)g->one[k] / (double)p.tokens;

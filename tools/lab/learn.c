@@ -123,6 +123,7 @@ static bool learn_epoch(run *u, const weft_plan *p, bool last)
             step(u);
         weft_clear(u->m.w);
         u->seconds += seconds_now() - start;
+        lab_progress_at(u->lab, (double)u->tokens / (double)u->total);
         if (!weft_ok(u->m.w))
             return lab_refuse(u->lab->made[u->planner].text, u->m.w);
         bool at_end = last && b + 1 == p->batches;

@@ -48,8 +48,9 @@ typedef struct {
 
 /* lab.c: whether to stop, because the user or the time says so; asked between two batches. */
 bool lab_stops(const lab_run *);
-/* What is being done, on a terminal. */
+/* progress.c, on a terminal: what is being done from now on; how much of it is done, 0 .. 1. */
 void lab_progress(const lab_run *, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void lab_progress_at(const lab_run *, double share);
 /* Before anything else is said. */
 void lab_end_progress(void);
 /* The error of a model; false. */

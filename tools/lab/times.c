@@ -7,9 +7,11 @@
 static double run_epoch(lab_run *r, lab_model *m, const weft_plan *p)
 {
     double start = seconds_now();
-    for (int64_t b = 0; b < p->batches; b++)
+    for (int64_t b = 0; b < p->batches; b++) {
         if (lab_stops(r) || !lab_model_update(m, p, b, &r->train, WEFT_MEAN_OF_BATCH))
             return (double)NAN;
+        lab_progress_at(r, (double)(b + 1) / (double)p->batches);
+    }
     return 1e3 * (seconds_now() - start);
 }
 

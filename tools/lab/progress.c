@@ -1,0 +1,50 @@
+/* progress.c - what `weft lab` is doing and how far it is, a line on a terminal that is drawn again and again. */
+#include <stdarg.h>
+#include <unistd.h>
+#include "tools/lab/run.h"
+
+enum { CELLS = 20, COLUMNS = 79 };
+
+/* One process has one terminal: what is being done; when the line was drawn last. */
+static char words[200];
+static double drawn;
+
+/* share 0 .. 1, below 0: not known. */
+static void draw(const lab_run *r, double share)
+{
+    char bar[CELLS + 1] = "", line[300];
+    int full = share > 1 ? CELLS : (int)(share * CELLS);
+    for (int i = 0; i < CELLS && share >= 0; i++)
+        bar[i] = i < full ? '#' : '.';
+    if (share >= 0)
+        snprintf(line, sizeof line, "%4.0f s [%s] %3.0f %%  %s", seconds_now() - r->started, bar, 100 * share,
+                 words);
+    else
+        snprintf(line, sizeof line, "%4.0f s  %s", seconds_now() - r->started, words);
+    fprintf(stderr, "\r\033[K%.*s", COLUMNS, line);
+    fflush(stderr);
+    drawn = seconds_now();
+}
+
+void lab_progress(const lab_run *r, const char *format, ...)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(words, sizeof words, format, list);
+    va_end(list);
+    draw(r, -1);
+}
+
+void lab_progress_at(const lab_run *r, double share)
+{
+    if (isatty(STDERR_FILENO) && seconds_now() - drawn >= .1)
+        draw(r, share);
+}
+
+void lab_end_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+}
