@@ -1,4 +1,4 @@
-/* progress.c - what `weft lab` is doing and how far it is, a line on a terminal that is drawn again and again. */
+/* progress.c - what `weft lab` is doing and how far it is: a line on a terminal, drawn again and again. */
 #include <stdarg.h>
 #include <unistd.h>
 #include "tools/lab/run.h"
