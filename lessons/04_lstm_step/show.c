@@ -1,4 +1,5 @@
-/* Lesson 4: one step of an LSTM, operand by operand, and a unit that is a memory of one bit. */
+/* Lesson 4: one step of an LSTM, operand by operand, and a unit that is a memory of
+ * one bit. */
 #include "common/lesson.h"
 #include "given.h"
 
@@ -9,20 +10,25 @@ static void assign(weft_module *m, const char *name, const double *values, int n
 
 static weft_tensor *state(weft *w, const double *values, int H)
 {
-    return values ? weft_reals(w, values, WEFT_SHAPE(1, 1, H)) : weft_zeros(w, WEFT_SHAPE(1, 1, H));
+    return values ? weft_reals(w, values, WEFT_SHAPE(1, 1, H)) :
+                    weft_zeros(w, WEFT_SHAPE(1, 1, H));
 }
 
 static weft_rnn *layer_of(weft *w, const lstm *r)
 {
     weft_module *m = weft_module_new(w, "m");
-    weft_rnn *layer = weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = r->I, .hidden = r->H });
-    assign(m, "rnn.weight_ih_l0", r->w, 4 * r->H * r->I), assign(m, "rnn.bias_ih_l0", r->bx, 4 * r->H);
-    assign(m, "rnn.weight_hh_l0", r->u, 4 * r->H * r->H), assign(m, "rnn.bias_hh_l0", r->bh, 4 * r->H);
+    weft_rnn *layer =
+        weft_lstm_new(m, "rnn", &(weft_rnn_opts){ .input = r->I, .hidden = r->H });
+    assign(m, "rnn.weight_ih_l0", r->w, 4 * r->H * r->I);
+    assign(m, "rnn.weight_hh_l0", r->u, 4 * r->H * r->H);
+    assign(m, "rnn.bias_ih_l0", r->bx, 4 * r->H);
+    assign(m, "rnn.bias_hh_l0", r->bh, 4 * r->H);
     weft_rnn_set_traced(layer, true);
     return layer;
 }
 
-void by_weft(const lstm *r, int steps, const double *x, const double *c, const double *h, made *to)
+void by_weft(const lstm *r, int steps, const double *x, const double *c,
+             const double *h, made *to)
 {
     weft *w = lesson_open(1);
     weft_rnn *layer = layer_of(w, r);
@@ -60,13 +66,15 @@ static double product(const double *row, const double *x, int n)
 static void show_gate(int k, const numbers *mine, const numbers *same)
 {
     const char *squash = k == GATE_G ? "tanh" : "sigmoid", letter = "ifgo"[k];
-    printf("%c = %s(W_%c x + b_%c + U_%c h + b'_%c)\n", letter, squash, letter, letter, letter, letter);
+    printf("%c = %s(W_%c x + b_%c + U_%c h + b'_%c)\n", letter, squash, letter, letter,
+           letter, letter);
     for (int j = 0; j < UNITS; j++) {
         int row = k * UNITS + j;
         double wx = product(given_w + row * IN, given_x, IN),
                uh = product(given_u + row * UNITS, given_h, UNITS);
-        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j + 1, squash, digits(wx),
-               digits(given_bx[row]), digits(uh), digits(given_bh[row]), squash,
+        printf("  unit %d: %s(%s + %s + %s + %s) = %s(%s) = %s, weft %s\n", j + 1,
+               squash, digits(wx), digits(given_bx[row]), digits(uh),
+               digits(given_bh[row]), squash,
                digits(wx + given_bx[row] + uh + given_bh[row]), digits(mine->of[k][j]),
                digits(same->of[k][j]));
     }
@@ -76,12 +84,14 @@ static void show_states(const made *m, const made *same)
 {
     printf("c' = f * c + i * g\n");
     for (int j = 0; j < UNITS; j++)
-        printf("  unit %d: %s * %s + %s * %s = %s, weft %s\n", j + 1, digits(m->f[j]), digits(given_c[j]),
-               digits(m->i[j]), digits(m->g[j]), digits(m->c[j]), digits(same->c[j]));
+        printf("  unit %d: %s * %s + %s * %s = %s, weft %s\n", j + 1, digits(m->f[j]),
+               digits(given_c[j]), digits(m->i[j]), digits(m->g[j]), digits(m->c[j]),
+               digits(same->c[j]));
     printf("h' = o * tanh(c')\n");
     for (int j = 0; j < UNITS; j++)
-        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j + 1, digits(m->o[j]), digits(m->c[j]),
-               digits(m->o[j]), digits(tanh(m->c[j])), digits(m->h[j]), digits(same->h[j]));
+        printf("  unit %d: %s * tanh(%s) = %s * %s = %s, weft %s\n", j + 1,
+               digits(m->o[j]), digits(m->c[j]), digits(m->o[j]), digits(tanh(m->c[j])),
+               digits(m->h[j]), digits(same->h[j]));
 }
 
 /* ---- the memory ---- */
@@ -129,8 +139,9 @@ void show(void)
     for (int k = 0; k < 4; k++)
         show_gate(k, &mine, &same);
     show_states(&mine.to, &same.to);
-    printf("by hand and by weft: %s\n",
-           near(mine.of[0], same.of[0], 6 * UNITS, 1e-12) ? "the same" : "not the same");
+    printf("by hand and by weft: %s\n", near(mine.of[0], same.of[0], 6 * UNITS, 1e-12) ?
+                                            "the same" :
+                                            "not the same");
     show_memory();
 }
 
@@ -139,8 +150,10 @@ void draw(const char *path)
     numbers n;
     step(&given, given_x, given_c, given_h, arrays(&n));
     const weft_cell_numbers cell = {
-        WEFT_CELL_LSTM, IN,        UNITS,      0,
-        given_x,        given_h,   given_c[0], { n.to.i[0], n.to.f[0], n.to.g[0], n.to.o[0] },
+        WEFT_CELL_LSTM, IN,
+        UNITS,          0,
+        given_x,        given_h,
+        given_c[0],     { n.to.i[0], n.to.f[0], n.to.g[0], n.to.o[0] },
         n.to.c[0],      n.to.h[0],
     };
     if (weft_plot_cell(path, "One step of an LSTM, of two units the first", &cell))
